@@ -1,0 +1,45 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief What the module libxgboost_gpu_exact.so offers to a program that loads it: Python's ctypes,
+ *        R's dyn.load, dlopen or the linker. Every function returns 0, or -1 with a message in
+ *        GpuExactGetLastError(). Nothing here makes a CUDA call but GpuExactDeviceStatus().
+ */
+#pragma once
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/** @brief The last error of the calling thread: one sentence with the remedy; never NULL. */
+__attribute__((visibility("default"))) char const* GpuExactGetLastError(void);
+
+/**
+ * @brief Bind to the libxgboost of this process and register the updater `grow_gpu_exact`.
+ *
+ * libxgboost must be loaded already. May be called again: later calls do nothing.
+ */
+__attribute__((visibility("default"))) int GpuExactRegister(void);
+
+/**
+ * @brief Take over `tree_method="exact"` (the updater `grow_colmaker`), or give it back.
+ *
+ * @param enable 1: boosters configured from now on build their exact trees on the GPU;
+ *               0: XGBoost's own builder serves them again. Registers first where needed.
+ */
+__attribute__((visibility("default"))) int GpuExactTakeOver(int enable);
+
+/**
+ * @brief Whether a GPU can build trees here. Makes a CUDA context.
+ *
+ * @param ordinal    The CUDA device, or -1 for the first visible one.
+ * @param out_usable 1 or 0.
+ * @param out_text   The device's name, or the reason why it is not usable; valid until the thread's
+ *                   next call.
+ */
+__attribute__((visibility("default"))) int GpuExactDeviceStatus(int ordinal, int* out_usable,
+                                                                char const** out_text);
+
+#if defined(__cplusplus)
+}  // extern "C"
+#endif

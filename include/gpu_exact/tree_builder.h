@@ -1,0 +1,126 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The interface between XGBoost's side (plugin/) and the kernels' side (src/): columns in,
+ *        gradients in, tree out. Plain C++17: no CUDA and no XGBoost header.
+ */
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "gpu_exact/types.h"
+
+namespace gpu_exact {
+/** @brief Where rows without a value of the split feature may go. */
+enum class DefaultDirection : std::uint8_t { kLearn, kLeft, kRight };
+
+/** @brief How trees are grown. Names and meaning are XGBoost's training parameters. */
+struct GrowParam {
+  std::int32_t max_depth{6};   // levels of splits; 0: no limit
+  std::int32_t max_leaves{0};  // 0: no limit
+  float min_child_weight{1.0f};
+  float reg_lambda{1.0f};
+  float reg_alpha{0.0f};
+  float max_delta_step{0.0f};  // 0: no limit
+  float opt_dense_col{1.0f};   // columns of at least this density are searched backward only
+  DefaultDirection default_direction{DefaultDirection::kLearn};
+  std::vector<std::int32_t> monotone_constraints;  // shape: (up to n_features), rest is 0
+  std::int32_t interleaved_levels{-1};             // levels before rows are sorted; -1: chosen here
+};
+
+/** @brief A node of a grown tree with what XGBoost stores of it. */
+struct TreeNode {
+  NodeIdx parent{kNoNode};
+  NodeIdx left{kNoNode};  // kNoNode: a leaf
+  NodeIdx right{kNoNode};
+  FeatureIdx feature{0};  // feature, threshold, default_left: of a split node
+  float threshold{0.0f};  // value < threshold goes left
+  bool default_left{false};
+  float loss_change{0.0f};  // of the best split found, taken or not
+  float weight{0.0f};       // before the learning rate
+  double sum_grad{0.0};
+  double sum_hess{0.0};
+
+  [[nodiscard]] bool IsLeaf() const { return left == kNoNode; }
+};
+
+/** @brief A tree before learning rate and pruning; nodes in the order of their ids, root first. */
+using GrownTree = std::vector<TreeNode>;
+
+/** @brief One bit for each (node of a level, feature): may the node split on the feature. */
+struct FeatureMask {
+  std::size_t n_words{0};           // 32-bit words a node: (n_features + 31) / 32
+  std::vector<std::uint32_t> bits;  // shape: (n_nodes or 1, n_words); one row serves every node
+};
+
+/** @brief A node about to be searched for a split. */
+struct OpenNode {
+  NodeIdx nidx{kRoot};
+  NodeIdx parent{kNoNode};
+  FeatureIdx parent_feature{0};  // the feature that the parent was split on
+};
+
+/**
+ * @brief Which features a level's nodes may use: column sampling and interaction constraints.
+ *
+ * Asked on the caller's thread, once for each level searched, in the order of levels.
+ */
+class FeaturePolicy {
+ public:
+  virtual ~FeaturePolicy() = default;
+  /**
+   * @param depth    Depth of the level, root 0.
+   * @param nodes    Its nodes, ascending by id.
+   * @param out_mask Filled when the answer is true.
+   * @return Whether there is any restriction; false leaves every feature open to every node.
+   */
+  virtual bool Select(std::int32_t depth, std::vector<OpenNode> const& nodes,
+                      FeatureMask* out_mask) = 0;
+};
+
+/**
+ * @brief Grows exact greedy trees over one table. Not thread safe; one table, one device.
+ *
+ * Errors: DeviceError, OutOfDeviceMemory, NonFiniteGradient (gpu_exact/device.h),
+ * std::invalid_argument for a parameter outside its range.
+ */
+class TreeBuilder {
+ public:
+  virtual ~TreeBuilder() = default;
+
+  /**
+   * @brief Grow one tree. Waits for the device.
+   *
+   * @param param        How to grow it.
+   * @param gradients    One pair a row; device memory must be written on cudaStreamPerThread.
+   * @param row_included Host memory, shape (n_rows): 0 for a row left out by sampling; nullptr takes
+   *                     all. Rows with a negative hessian are always left out.
+   * @param features     nullptr opens every feature to every node.
+   */
+  virtual GrownTree Build(GrowParam const& param, GradientView gradients,
+                          std::uint8_t const* row_included, FeaturePolicy* features) = 0;
+
+  /**
+   * @brief The leaf of every row in the tree built last, encoded as by EncodePosition.
+   *
+   * @param remap         Node id to node id, for leaves that pruning removed; empty changes nothing.
+   * @param memory        Where out_positions lies. Host memory is written when the call returns,
+   *                      device memory in the order of cudaStreamPerThread.
+   * @param out_positions shape: (n_rows).
+   */
+  virtual void WritePositions(std::vector<NodeIdx> const& remap, Memory memory,
+                              NodeIdx* out_positions) = 0;
+
+  /** @brief Device memory held, bytes. */
+  [[nodiscard]] virtual std::uint64_t DeviceBytes() const = 0;
+};
+
+/**
+ * @brief A builder on a GPU. Copies and sorts the table; keeps no reference to it.
+ *
+ * @param ordinal The CUDA device, or -1 for the first visible one.
+ */
+[[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table);
+}  // namespace gpu_exact

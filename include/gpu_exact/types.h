@@ -1,0 +1,56 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The words of this library: row, entry, feature, node, gradient pair.
+ */
+#pragma once
+
+#include <cstdint>
+
+namespace gpu_exact {
+using RowIdx = std::uint32_t;      // XGBoost holds fewer than 2^32 rows
+using FeatureIdx = std::uint32_t;  //
+using EntryIdx = std::uint64_t;    // entries, the present values, pass 2^32 on ordinary tables
+using NodeIdx = std::int32_t;      // node id inside one tree, breadth first; root is 0
+
+inline constexpr NodeIdx kRoot = 0;
+inline constexpr NodeIdx kNoNode = -1;
+
+/** @brief First and second order gradient of one row; the memory layout of xgboost::GradientPair. */
+struct GradientPair {
+  float grad;
+  float hess;  // negative: the row is deleted
+};
+
+/** @brief One present value of a row; the memory layout of xgboost::Entry. */
+struct CsrEntry {
+  FeatureIdx feature;
+  float value;
+};
+
+/** @brief Where an array lies. Device memory belongs to the device that the builder was made for. */
+enum class Memory : std::uint8_t { kHost, kDevice };
+
+/** @brief A borrowed table in compressed rows; a value that is not present is missing. */
+struct CsrView {
+  EntryIdx const* offsets{nullptr};  // shape: (n_rows + 1), ascending from 0
+  CsrEntry const* entries{nullptr};  // shape: (n_entries), rows one after another
+  EntryIdx n_entries{0};
+  RowIdx n_rows{0};
+  FeatureIdx n_features{0};
+  Memory memory{Memory::kHost};
+};
+
+/** @brief Borrowed gradients, one pair a row. */
+struct GradientView {
+  GradientPair const* data{nullptr};  // shape: (n_rows)
+  Memory memory{Memory::kHost};
+};
+
+/**
+ * @brief A row's leaf, as XGBoost encodes it: the node id, or its bitwise complement for a row that
+ *        took no part in training (not sampled, or deleted by a negative hessian).
+ */
+inline NodeIdx EncodePosition(NodeIdx nidx, bool trained) { return trained ? nidx : ~nidx; }
+inline NodeIdx DecodePosition(NodeIdx position) { return position < 0 ? ~position : position; }
+}  // namespace gpu_exact

@@ -1,0 +1,168 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of binding.h.
+ */
+#include "binding.h"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <link.h>
+#include <xgboost/version_config.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "elf_symbols.h"
+
+namespace gpu_exact {
+namespace {
+struct CloseLibrary {
+  void operator()(void* handle) const { dlclose(handle); }
+};
+
+/** @brief A libxgboost of this process, kept from being unloaded. */
+struct Library {
+  std::unique_ptr<void, CloseLibrary> handle;
+  std::string path;
+  std::uintptr_t base{0};     // what the addresses in its file are relative to
+  void* version_fn{nullptr};  // its XGBoostVersion
+};
+
+std::string VersionText(int major, int minor, int patch) {
+  return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
+}
+
+std::string BuiltFor() {
+  return VersionText(XGBOOST_VER_MAJOR, XGBOOST_VER_MINOR, XGBOOST_VER_PATCH);
+}
+
+std::string Remedy() {
+  return "Install a stock build: pip install xgboost==" + BuiltFor() +
+         " or xgboost-cpu==" + BuiltFor() + ".";
+}
+
+std::vector<std::string> LoadedObjects() {
+  std::vector<std::string> names;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* out) {
+        static_cast<std::vector<std::string>*>(out)->emplace_back(info->dlpi_name);
+        return 0;
+      },
+      &names);
+  return names;
+}
+
+Library FindLibrary() {
+  Library found;
+  for (auto const& name : LoadedObjects()) {
+    // The main program is listed under an empty name and opened by nullptr.
+    void* opened = dlopen(name.empty() ? nullptr : name.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    std::unique_ptr<void, CloseLibrary> handle{opened};
+    void* version_fn = handle ? dlsym(handle.get(), "XGBoostVersion") : nullptr;
+    // dlsym also searches what the object depends on: the same library is met more than once.
+    if (!version_fn || version_fn == found.version_fn) {
+      continue;
+    }
+    Dl_info info{};
+    link_map* map{nullptr};
+    dladdr1(version_fn, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP);
+    std::string path = map->l_name[0] == '\0' ? "/proc/self/exe" : map->l_name;
+    if (found.version_fn) {
+      throw std::runtime_error{"Two XGBoost libraries are loaded, " + found.path + " and " + path +
+                               ": load only one."};
+    }
+    found = {std::move(handle), path, map->l_addr, version_fn};
+  }
+  if (!found.version_fn) {
+    throw std::runtime_error{"No XGBoost library is loaded in this process: load XGBoost " +
+                             BuiltFor() + " first (in Python: import xgboost)."};
+  }
+  return found;
+}
+
+void CheckVersion(Library const& library) {
+  int major{0}, minor{0}, patch{0};
+  reinterpret_cast<void (*)(int*, int*, int*)>(library.version_fn)(&major, &minor, &patch);
+  if (VersionText(major, minor, patch) != BuiltFor()) {
+    throw std::runtime_error{library.path + " is XGBoost " + VersionText(major, minor, patch) +
+                             ", but this build of gpu_exact works with " + BuiltFor() + " only. " +
+                             Remedy()};
+  }
+}
+
+std::string Demangle(std::string const& name) {
+  int status{0};
+  std::unique_ptr<char, decltype(&std::free)> text{
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free};
+  return status == 0 ? text.get() : name;
+}
+
+/** @brief Resolve names that the library does not export from its symbol table. */
+std::vector<ImportTarget> ResolveHidden(Library const& library, std::vector<std::string> names) {
+  names.emplace_back("XGBoostVersion");
+  std::vector<std::uintptr_t> addresses;
+  try {
+    addresses = ReadFunctionAddresses(library.path, names);
+  } catch (std::runtime_error const& error) {
+    throw std::runtime_error{std::string{"XGBoost's C++ functions are out of reach: "} +
+                             error.what() + " " + Remedy()};
+  }
+  if (library.base + addresses.back() != reinterpret_cast<std::uintptr_t>(library.version_fn)) {
+    throw std::runtime_error{library.path +
+                             " is no longer the file that this process loaded: restart it."};
+  }
+  auto missing = std::find(addresses.cbegin(), addresses.cend(), 0);
+  if (missing != addresses.cend()) {
+    throw std::runtime_error{library.path + " lacks " +
+                             Demangle(names[missing - addresses.cbegin()]) +
+                             ", which gpu_exact calls: it is not a stock build. " + Remedy()};
+  }
+  std::vector<ImportTarget> targets;
+  for (auto address : addresses) {
+    targets.push_back(reinterpret_cast<ImportTarget>(library.base + address));
+  }
+  return targets;
+}
+
+std::vector<ImportTarget> Resolve(Library const& library, ImportTable const& imports) {
+  std::vector<ImportTarget> targets(imports.n);
+  std::vector<std::string> hidden;
+  for (std::size_t i = 0; i < imports.n; ++i) {
+    targets[i] = reinterpret_cast<ImportTarget>(dlsym(library.handle.get(), imports.names[i]));
+    if (!targets[i]) {
+      hidden.emplace_back(imports.names[i]);
+    }
+  }
+  if (!hidden.empty()) {
+    auto rest = ResolveHidden(library, hidden);
+    auto next = rest.cbegin();
+    for (auto& target : targets) {
+      target = target ? target : *next++;
+    }
+  }
+  return targets;
+}
+}  // namespace
+
+void BindXGBoost() {
+  static std::mutex mutex;
+  static bool bound{false};
+  std::lock_guard<std::mutex> guard{mutex};
+  if (bound) {
+    return;
+  }
+  Library library = FindLibrary();
+  CheckVersion(library);
+  auto targets = Resolve(library, Imports());
+  std::copy(targets.cbegin(), targets.cend(), Imports().targets);
+  library.handle.release();  // the stubs point into it from now on: never unloaded
+  bound = true;
+}
+}  // namespace gpu_exact

@@ -1,0 +1,33 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Connects this module's calls into XGBoost to the libxgboost of the process.
+ *
+ * The module is linked against nothing of XGBoost. Each XGBoost function that it calls is a stub
+ * (trampolines.cc) that jumps through a table, and BindXGBoost() fills the table.
+ */
+#pragma once
+
+#include <cstddef>
+
+namespace gpu_exact {
+using ImportTarget = void (*)();
+
+/** @brief The XGBoost functions that this module calls; written at build time from its objects. */
+struct ImportTable {
+  char const* const* names;  // mangled, shape: (n)
+  ImportTarget* targets;     // where the stubs jump to, shape: (n)
+  std::size_t n;
+};
+
+[[nodiscard]] ImportTable Imports();
+
+/**
+ * @brief Find libxgboost, check its version and bind every import. Later calls do nothing.
+ *
+ * An import is an exported symbol of the library, or else an entry of its .symtab: the stock CUDA
+ * wheel hides its C++ functions but is not stripped. Throws std::runtime_error with the remedy, and
+ * then nothing is bound. Thread safe.
+ */
+void BindXGBoost();
+}  // namespace gpu_exact

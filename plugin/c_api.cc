@@ -1,0 +1,70 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ */
+#include "gpu_exact/c_api.h"
+
+#include <exception>
+#include <mutex>
+#include <string>
+
+#include "binding.h"
+#include "device_status.h"
+#include "register.h"
+
+namespace {
+thread_local std::string last_error;  // NOLINT
+
+/** @brief Run it; no exception leaves the module. */
+template <typename Fn>
+int Guarded(Fn&& fn) {
+  try {
+    fn();
+    return 0;
+  } catch (std::exception const& e) {
+    last_error = e.what();
+  } catch (...) {
+    last_error = "An error of an unknown type.";
+  }
+  return -1;
+}
+
+std::mutex& RegistryMutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+/** @brief The caller holds RegistryMutex(). A call that failed may be repeated. */
+void RegisterOnce() {
+  static bool registered = false;
+  if (!registered) {
+    gpu_exact::BindXGBoost();
+    gpu_exact::RegisterUpdater();
+    registered = true;
+  }
+}
+}  // namespace
+
+char const* GpuExactGetLastError() { return last_error.c_str(); }
+
+int GpuExactRegister() {
+  return Guarded([] {
+    std::lock_guard<std::mutex> guard{RegistryMutex()};
+    RegisterOnce();
+  });
+}
+
+int GpuExactTakeOver(int enable) {
+  return Guarded([&] {
+    std::lock_guard<std::mutex> guard{RegistryMutex()};
+    RegisterOnce();
+    gpu_exact::TakeOver(enable != 0);
+  });
+}
+
+int GpuExactDeviceStatus(int ordinal, int* out_usable, char const** out_text) {
+  return Guarded([&] {
+    auto const& status = gpu_exact::StatusOf(ordinal);
+    *out_usable = status.usable ? 1 : 0;
+    *out_text = (status.usable ? status.name : status.reason).c_str();
+  });
+}

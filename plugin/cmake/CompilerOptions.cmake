@@ -1,0 +1,31 @@
+# Flags that hold for every target.
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
+endif()
+if(NOT DEFINED CMAKE_COMPILE_WARNING_AS_ERROR)
+  set(CMAKE_COMPILE_WARNING_AS_ERROR ON)
+endif()
+
+find_program(GPU_EXACT_CCACHE ccache)
+mark_as_advanced(GPU_EXACT_CCACHE)
+foreach(language IN ITEMS CXX CUDA)
+  if(GPU_EXACT_CCACHE AND NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
+    set(CMAKE_${language}_COMPILER_LAUNCHER "${GPU_EXACT_CCACHE}")
+  endif()
+  set(CMAKE_${language}_STANDARD 17)
+  set(CMAKE_${language}_STANDARD_REQUIRED ON)
+  set(CMAKE_${language}_EXTENSIONS OFF)
+  set(CMAKE_${language}_VISIBILITY_PRESET hidden)
+endforeach()
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+add_library(gpu_exact_options INTERFACE)
+# Contracted multiply-adds round once where XGBoost's CPU code rounds twice: trees would differ.
+target_compile_options(gpu_exact_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -ffp-contract=off
+    -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>
+  $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false --default-stream=per-thread --expt-relaxed-constexpr
+    --extended-lambda -lineinfo -Xcompiler=-Wall,-ffp-contract=off>)

@@ -1,0 +1,122 @@
+# GPU_EXACT_PYTHON_RUN: the interpreter that runs tests and demo, with a stock XGBoost in reach;
+# target libxgboost: the library that this XGBoost loads, for C++ tests.
+include("${CMAKE_CURRENT_LIST_DIR}/FindPython.cmake")
+set(GPU_EXACT_PYTHON_ENV venv CACHE STRING
+    "Runs tests and demo: venv (made in the build folder), current (GPU_EXACT_PYTHON as it is), none")
+set(GPU_EXACT_XGBOOST auto CACHE STRING
+    "Which stock XGBoost goes into venv: cpu (xgboost-cpu), cuda (xgboost), auto (cuda where a GPU is)")
+set_property(CACHE GPU_EXACT_PYTHON_ENV PROPERTY STRINGS venv current none)
+set_property(CACHE GPU_EXACT_XGBOOST PROPERTY STRINGS auto cpu cuda)
+set(_packages numpy scipy scikit-learn pandas pyarrow pytest)
+
+function(gpu_exact_xgboost_requirement out_requirement)
+  set(distribution_cpu xgboost-cpu)
+  set(distribution_cuda xgboost)
+  set(distribution_auto ${distribution_cpu})
+  if(GPU_EXACT_GPU_VISIBLE)
+    set(distribution_auto ${distribution_cuda})
+  endif()
+  if(NOT DEFINED distribution_${GPU_EXACT_XGBOOST})
+    message(FATAL_ERROR "GPU_EXACT_XGBOOST=${GPU_EXACT_XGBOOST} is none of auto, cpu, cuda.")
+  endif()
+  set(${out_requirement} ${distribution_${GPU_EXACT_XGBOOST}}==${GPU_EXACT_XGBOOST_VERSION}
+      PARENT_SCOPE)
+endfunction()
+
+function(gpu_exact_make_venv venv)
+  set(wanted ${ARGN})
+  set(stamp "${venv}/installed.txt")
+  if(EXISTS "${stamp}")
+    file(READ "${stamp}" installed)
+    if(installed STREQUAL "${wanted}")
+      return()
+    endif()
+  endif()
+  # Made anew: the two XGBoost wheels share one folder, so neither can replace the other cleanly.
+  file(REMOVE_RECURSE "${venv}")
+  gpu_exact_find_python(base)
+  execute_process(COMMAND "${base}" -m venv "${venv}" RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+  if(failed)
+    message(FATAL_ERROR
+      "`${base} -m venv` failed: install its venv module (Debian, Ubuntu: python3-venv), or name "
+      "another interpreter with -DGPU_EXACT_PYTHON=<interpreter>.")
+  endif()
+  list(JOIN wanted " " words)
+  message(STATUS "Installing ${words} into ${venv}")
+  execute_process(
+    COMMAND "${venv}/bin/python" -m pip install --quiet --disable-pip-version-check ${wanted}
+    RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(failed)
+    message(FATAL_ERROR
+      "pip could not install the packages that tests and demo need. Check the network and pip's "
+      "settings, or use an interpreter that has them: -DGPU_EXACT_PYTHON_ENV=current "
+      "-DGPU_EXACT_PYTHON=<interpreter>. To build the module alone: -DGPU_EXACT_PYTHON_ENV=none "
+      "-DGPU_EXACT_BUILD_TESTS=OFF. pip said:\n${output}")
+  endif()
+  file(WRITE "${stamp}" "${wanted}")
+endfunction()
+
+# Sets version and path of the libxgboost that the interpreter's XGBoost loads.
+function(gpu_exact_ask_xgboost python out_version out_path)
+  execute_process(
+    COMMAND "${python}" -c "import numpy, scipy, sklearn, pandas, pyarrow, pytest, xgboost
+from xgboost import libpath
+print(xgboost.__version__, libpath.find_lib_path()[0], sep=';')"
+    RESULT_VARIABLE failed OUTPUT_VARIABLE answer ERROR_VARIABLE error
+    OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(failed)
+    list(JOIN _packages " " words)
+    message(FATAL_ERROR
+      "${python} lacks a package that tests and demo need. Install xgboost-cpu or xgboost "
+      "${GPU_EXACT_XGBOOST_VERSION}, and ${words}; a venv of the build folder is made anew once it is "
+      "deleted. Python said:\n${error}")
+  endif()
+  list(GET answer 0 version)
+  list(GET answer 1 path)
+  if(NOT version STREQUAL GPU_EXACT_XGBOOST_VERSION)
+    message(FATAL_ERROR
+      "${python} has XGBoost ${version}; this plugin is for ${GPU_EXACT_XGBOOST_VERSION}. Install that, "
+      "or let the build make its own environment with -DGPU_EXACT_PYTHON_ENV=venv.")
+  endif()
+  set(${out_version} ${version} PARENT_SCOPE)
+  set(${out_path} "${path}" PARENT_SCOPE)
+endfunction()
+
+# A wheel's libxgboost.so calls itself libxgboost.so.3 and looks for its OpenMP runtime beside its own
+# folder: a mirror of links gives a linked program both.
+function(gpu_exact_import_libxgboost path)
+  set(mirror "${CMAKE_BINARY_DIR}/libxgboost")
+  file(REMOVE_RECURSE "${mirror}")
+  file(MAKE_DIRECTORY "${mirror}/xgboost/lib")
+  foreach(name IN ITEMS libxgboost.so libxgboost.so.3)
+    file(CREATE_LINK "${path}" "${mirror}/xgboost/lib/${name}" SYMBOLIC)
+  endforeach()
+  cmake_path(GET path PARENT_PATH folder)
+  file(GLOB bundled "${folder}/../../xgboost*.libs")
+  foreach(libraries IN LISTS bundled)
+    cmake_path(GET libraries FILENAME name)
+    file(CREATE_LINK "${libraries}" "${mirror}/${name}" SYMBOLIC)
+  endforeach()
+  add_library(libxgboost SHARED IMPORTED GLOBAL)
+  set_target_properties(libxgboost PROPERTIES IMPORTED_SONAME libxgboost.so.3
+                        IMPORTED_LOCATION "${mirror}/xgboost/lib/libxgboost.so")
+endfunction()
+
+if(GPU_EXACT_PYTHON_ENV STREQUAL none)
+  if(GPU_EXACT_BUILD_TESTS)
+    message(FATAL_ERROR "The tests run in Python too: GPU_EXACT_PYTHON_ENV=none goes with "
+                        "-DGPU_EXACT_BUILD_TESTS=OFF.")
+  endif()
+  return()
+elseif(GPU_EXACT_PYTHON_ENV STREQUAL venv)
+  gpu_exact_xgboost_requirement(_requirement)
+  gpu_exact_make_venv("${CMAKE_BINARY_DIR}/venv" ${_requirement} ${_packages})
+  set(GPU_EXACT_PYTHON_RUN "${CMAKE_BINARY_DIR}/venv/bin/python")
+elseif(GPU_EXACT_PYTHON_ENV STREQUAL current)
+  gpu_exact_find_python(GPU_EXACT_PYTHON_RUN)
+else()
+  message(FATAL_ERROR "GPU_EXACT_PYTHON_ENV=${GPU_EXACT_PYTHON_ENV} is none of venv, current, none.")
+endif()
+gpu_exact_ask_xgboost("${GPU_EXACT_PYTHON_RUN}" _version _path)
+message(STATUS "XGBoost ${_version} for tests and demo: ${_path}")
+gpu_exact_import_libxgboost("${_path}")

@@ -1,0 +1,66 @@
+# Target xgboost_headers: XGBoost's headers, internal ones included, for the sources in plugin/ only.
+include("${CMAKE_CURRENT_LIST_DIR}/FindPython.cmake")
+set(XGBOOST_SOURCE_DIR "" CACHE PATH
+    "XGBoost ${GPU_EXACT_XGBOOST_VERSION} source tree; empty: downloaded with pip")
+set(_sdist_sha256 6968a4c71efdfa859df0dfcad0d99211c95c28c4ffd6aecff46efff77d18026a)
+
+function(gpu_exact_download_xgboost out_dir)
+  set(name xgboost-${GPU_EXACT_XGBOOST_VERSION})
+  set(deps "${CMAKE_BINARY_DIR}/_deps")
+  set(${out_dir} "${deps}/${name}" PARENT_SCOPE)
+  if(EXISTS "${deps}/${name}.unpacked")
+    return()
+  endif()
+  gpu_exact_find_python(python)
+  message(STATUS "Downloading the source distribution of XGBoost ${GPU_EXACT_XGBOOST_VERSION}")
+  execute_process(
+    COMMAND "${python}" -m pip download --quiet --no-deps --no-binary xgboost --dest "${deps}"
+            xgboost==${GPU_EXACT_XGBOOST_VERSION}
+    RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  set(archive "${deps}/${name}.tar.gz")
+  if(failed OR NOT EXISTS "${archive}")
+    message(FATAL_ERROR
+      "XGBoost's headers could not be downloaded: `${python} -m pip download` failed. Check the "
+      "network and pip's settings, or name a source tree of XGBoost ${GPU_EXACT_XGBOOST_VERSION} that "
+      "you have with -DXGBOOST_SOURCE_DIR=<path>. pip said:\n${output}")
+  endif()
+  file(SHA256 "${archive}" sha256)
+  if(NOT sha256 STREQUAL _sdist_sha256)
+    file(REMOVE "${archive}")
+    message(FATAL_ERROR "${name}.tar.gz has SHA-256 ${sha256}, expected ${_sdist_sha256}: the download "
+                        "is not XGBoost's release. Configure again, or give -DXGBOOST_SOURCE_DIR=<path>.")
+  endif()
+  file(ARCHIVE_EXTRACT INPUT "${archive}" DESTINATION "${deps}")
+  file(TOUCH "${deps}/${name}.unpacked")
+endfunction()
+
+if(XGBOOST_SOURCE_DIR)
+  set(_xgboost "${XGBOOST_SOURCE_DIR}")
+else()
+  gpu_exact_download_xgboost(_xgboost)
+endif()
+if(EXISTS "${_xgboost}/cpp_src")  # the root of a source distribution; a checkout has no such folder
+  string(APPEND _xgboost "/cpp_src")
+endif()
+
+set(_version "")
+foreach(_header IN ITEMS include/xgboost/version_config.h dmlc-core/include/dmlc/registry.h
+                         src/tree/param.h)
+  if(NOT EXISTS "${_xgboost}/${_header}")
+    message(FATAL_ERROR "XGBOOST_SOURCE_DIR: ${_xgboost}/${_header} is missing. Name the root of XGBoost's "
+                        "source distribution, or of a checkout with its submodules.")
+  endif()
+endforeach()
+file(STRINGS "${_xgboost}/include/xgboost/version_config.h" _parts REGEX "define XGBOOST_VER_")
+string(REGEX MATCHALL "[0-9]+" _version "${_parts}")
+list(JOIN _version "." _version)
+if(NOT _version VERSION_EQUAL GPU_EXACT_XGBOOST_VERSION)
+  message(FATAL_ERROR "${_xgboost} is XGBoost ${_version}; this plugin is for "
+                      "${GPU_EXACT_XGBOOST_VERSION}. Check out v${GPU_EXACT_XGBOOST_VERSION} there.")
+endif()
+
+set(GPU_EXACT_XGBOOST_SOURCE "${_xgboost}")
+add_library(xgboost_headers INTERFACE)
+target_include_directories(xgboost_headers SYSTEM INTERFACE
+  "${_xgboost}" "${_xgboost}/include" "${_xgboost}/dmlc-core/include")
+target_compile_definitions(xgboost_headers INTERFACE DMLC_LOG_CUSTOMIZE=1)

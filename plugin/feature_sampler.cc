@@ -1,0 +1,102 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ */
+#include "feature_sampler.h"
+
+#include <xgboost/logging.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace gpu_exact {
+namespace {
+constexpr FeatureIdx kWordBits = 32;
+
+std::vector<std::uint32_t> BitsOf(std::vector<FeatureIdx> const& features, FeatureIdx n_features,
+                                  std::size_t n_words) {
+  std::vector<std::uint32_t> bits(n_words);
+  for (auto fidx : features) {
+    if (fidx < n_features) {
+      bits[fidx / kWordBits] |= std::uint32_t{1} << (fidx % kWordBits);
+    }
+  }
+  return bits;
+}
+}  // namespace
+
+InteractionGroups::InteractionGroups(std::string const& constraints)
+    : enabled_{!constraints.empty()} {
+  if (!enabled_) {
+    return;
+  }
+  try {
+    xgboost::ParseInteractionConstraint(constraints, &groups_);
+  } catch (dmlc::Error const& e) {
+    LOG(FATAL) << "Failed to parse feature interaction constraint:\n"
+               << constraints << "\nWith error:\n"
+               << e.what();
+  }
+  for (auto& group : groups_) {
+    std::sort(group.begin(), group.end());
+  }
+}
+
+void InteractionGroups::Select(std::vector<OpenNode> const& nodes, FeatureIdx n_features,
+                               FeatureMask* out_mask) {
+  std::unordered_map<NodeIdx, Features> paths;
+  out_mask->bits.clear();
+  for (auto const& node : nodes) {
+    if (node.nidx == kRoot) {
+      paths[kRoot] = {};
+      out_mask->bits.insert(out_mask->bits.end(), out_mask->n_words, ~std::uint32_t{0});
+      continue;
+    }
+    auto path = paths_.at(node.parent);
+    auto const place = std::lower_bound(path.begin(), path.end(), node.parent_feature);
+    if (place == path.end() || *place != node.parent_feature) {
+      path.insert(place, node.parent_feature);
+    }
+    auto open = path;
+    for (auto const& group : groups_) {
+      if (std::includes(group.cbegin(), group.cend(), path.cbegin(), path.cend())) {
+        open.insert(open.end(), group.cbegin(), group.cend());
+      }
+    }
+    auto const bits = BitsOf(open, n_features, out_mask->n_words);
+    out_mask->bits.insert(out_mask->bits.end(), bits.cbegin(), bits.cend());
+    paths[node.nidx] = std::move(path);
+  }
+  paths_ = std::move(paths);
+}
+
+TreeFeatures::TreeFeatures(xgboost::Context const* ctx, xgboost::tree::TrainParam const& param,
+                           xgboost::MetaInfo const& info)
+    : ctx_{ctx},
+      n_features_{static_cast<FeatureIdx>(info.num_col_)},
+      sampled_{param.colsample_bytree != 1.0f || param.colsample_bylevel != 1.0f},
+      groups_{param.interaction_constraints} {
+  if (sampled_) {
+    sampler_.Init(ctx_, n_features_, info.feature_weights, param.colsample_bynode,
+                  param.colsample_bylevel, param.colsample_bytree);
+  }
+}
+
+bool TreeFeatures::Select(std::int32_t depth, std::vector<OpenNode> const& nodes,
+                          FeatureMask* out_mask) {
+  auto const n_words = (static_cast<std::size_t>(n_features_) + kWordBits - 1) / kWordBits;
+  out_mask->n_words = n_words;
+  if (groups_.Enabled()) {
+    groups_.Select(nodes, n_features_, out_mask);
+  } else {
+    out_mask->bits.assign(n_words, ~std::uint32_t{0});
+  }
+  if (sampled_) {
+    auto const drawn =
+        BitsOf(sampler_.GetFeatureSet(ctx_, depth)->ConstHostVector(), n_features_, n_words);
+    for (std::size_t i = 0; i < out_mask->bits.size(); ++i) {
+      out_mask->bits[i] &= drawn[i % n_words];
+    }
+  }
+  return true;
+}
+}  // namespace gpu_exact

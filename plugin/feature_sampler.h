@@ -1,0 +1,64 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Which features a level may use: XGBoost's column sampling and interaction constraints.
+ */
+#pragma once
+
+#include <xgboost/context.h>
+#include <xgboost/data.h>
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "gpu_exact/tree_builder.h"
+#include "src/common/random.h"
+#include "src/tree/param.h"
+
+namespace gpu_exact {
+/**
+ * @brief Features that may be used together.
+ *
+ * A node may use the features of its path and those of every group that holds the whole path. Every
+ * feature is open to the root; XGBoost's exact builder takes the number of rows for the number of
+ * features there, and so bars features from the root where there are fewer rows than columns.
+ */
+class InteractionGroups {
+ public:
+  explicit InteractionGroups(std::string const& constraints);
+
+  [[nodiscard]] bool Enabled() const { return enabled_; }
+  /** @brief The features open to each node of the next level, and one row for each node. */
+  void Select(std::vector<OpenNode> const& nodes, FeatureIdx n_features, FeatureMask* out_mask);
+
+ private:
+  using Features = std::vector<FeatureIdx>;  // ascending
+
+  bool enabled_;  // `[]` is a constraint too: a path may use the root's feature only
+  std::vector<Features> groups_;
+  std::unordered_map<NodeIdx, Features> paths_;  // of the level selected last
+};
+
+/** @brief The features of one tree, drawn as its levels are searched. */
+class TreeFeatures : public FeaturePolicy {
+ public:
+  /**
+   * @param ctx A CPU context, borrowed: XGBoost samples columns from another generator on a GPU.
+   */
+  TreeFeatures(xgboost::Context const* ctx, xgboost::tree::TrainParam const& param,
+               xgboost::MetaInfo const& info);
+
+  /** @brief Whether anything is restricted at all. */
+  [[nodiscard]] bool Restricted() const { return sampled_ || groups_.Enabled(); }
+  bool Select(std::int32_t depth, std::vector<OpenNode> const& nodes,
+              FeatureMask* out_mask) override;
+
+ private:
+  xgboost::Context const* ctx_;
+  FeatureIdx n_features_;
+  bool sampled_;
+  xgboost::common::ColumnSampler sampler_;
+  InteractionGroups groups_;
+};
+}  // namespace gpu_exact

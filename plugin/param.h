@@ -1,0 +1,56 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The training parameters that XGBoost hands to the updater by name.
+ */
+#pragma once
+
+#include <xgboost/parameter.h>
+
+#include <cstdint>
+
+namespace gpu_exact {
+/** @brief What to do where the GPU cannot build trees. */
+enum Fallback : std::int32_t { kFallbackWarn = 0, kFallbackError = 1 };
+
+/** @brief This library's own parameters. */
+struct GpuExactParam : public xgboost::XGBoostParameter<GpuExactParam> {
+  std::int32_t gpu_exact_interleaved_levels;
+  std::int32_t gpu_exact_fallback;
+
+  DMLC_DECLARE_PARAMETER(GpuExactParam) {
+    DMLC_DECLARE_FIELD(gpu_exact_interleaved_levels)
+        .set_range(-1, 8)
+        .set_default(-1)
+        .describe(
+            "Levels of a tree that are grown before rows are sorted by node; -1 chooses for the "
+            "data. It changes the speed, not the trees.");
+    DMLC_DECLARE_FIELD(gpu_exact_fallback)
+        .set_default(kFallbackWarn)
+        .add_enum("warn", kFallbackWarn)
+        .add_enum("error", kFallbackError)
+        .describe(
+            "Where the GPU cannot build trees: `warn` once and use XGBoost's own exact builder, or "
+            "raise an `error`.");
+  }
+};
+
+/** @brief The parameters of XGBoost's `grow_colmaker`; the same names, ranges and defaults. */
+struct ColMakerParam : public xgboost::XGBoostParameter<ColMakerParam> {
+  float opt_dense_col;
+  std::int32_t default_direction;  // in the order of gpu_exact::DefaultDirection
+
+  DMLC_DECLARE_PARAMETER(ColMakerParam) {
+    DMLC_DECLARE_FIELD(opt_dense_col)
+        .set_range(0.0f, 1.0f)
+        .set_default(1.0f)
+        .describe("Columns of at least this density send rows without a value left.");
+    DMLC_DECLARE_FIELD(default_direction)
+        .set_default(0)
+        .add_enum("learn", 0)
+        .add_enum("left", 1)
+        .add_enum("right", 2)
+        .describe("Where rows without a value go: learned for each split, or one side for all.");
+  }
+};
+}  // namespace gpu_exact

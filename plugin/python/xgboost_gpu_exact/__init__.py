@@ -1,0 +1,81 @@
+# Copyright 2026, the gpu_exact contributors
+"""XGBoost's exact tree method on NVIDIA GPUs.
+
+``import xgboost_gpu_exact``, before or after ``import xgboost``, is all a script needs: from then on
+``tree_method="exact"`` builds its trees on the GPU, and ``updater="grow_gpu_exact"`` is known. With
+the environment variable ``XGBOOST_GPU_EXACT_TAKEOVER=0`` only the latter holds.
+"""
+
+import ctypes
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+__version__ = "0.1.0"
+__all__ = ["DeviceStatus", "device_status", "take_over"]
+
+_XGBOOST = "3.4.1"
+
+
+class DeviceStatus(NamedTuple):
+    """Whether a GPU can build trees here."""
+
+    usable: bool
+    text: str  #: the device's name, or the reason why it is not usable
+
+
+def _import_xgboost() -> None:
+    """Load libxgboost; never install or replace one."""
+    wheels = f"`pip install xgboost-cpu=={_XGBOOST}` or `pip install xgboost=={_XGBOOST}` (with CUDA)"
+    try:
+        import xgboost
+    except ModuleNotFoundError as error:
+        if error.name != "xgboost":
+            raise
+        raise ImportError(f"xgboost_gpu_exact needs XGBoost {_XGBOOST}: {wheels}.") from None
+    if xgboost.__version__ != _XGBOOST:
+        raise ImportError(
+            f"xgboost_gpu_exact works with XGBoost {_XGBOOST} only, and {xgboost.__version__} is "
+            f"installed: {wheels}."
+        )
+
+
+def _load_module() -> ctypes.CDLL:
+    path = Path(__file__).parent / "libxgboost_gpu_exact.so"
+    path = Path(os.environ.get("GPU_EXACT_MODULE", path))
+    try:
+        module = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise ImportError(f"{path} cannot be loaded: {error}. Install xgboost_gpu_exact again.") from None
+    module.GpuExactGetLastError.restype = ctypes.c_char_p
+    return module
+
+
+def _check(status: int) -> None:
+    if status != 0:
+        raise RuntimeError(_module.GpuExactGetLastError().decode())
+
+
+def take_over(enabled: bool = True) -> None:
+    """Build the trees of ``tree_method="exact"`` on the GPU, or let XGBoost's own builder do it.
+
+    Holds for boosters that are configured from now on.
+    """
+    _check(_module.GpuExactTakeOver(int(enabled)))
+
+
+def device_status(ordinal: int = -1) -> DeviceStatus:
+    """Ask whether a GPU can build trees; -1 stands for the first visible one. Makes a CUDA context."""
+    usable, text = ctypes.c_int(), ctypes.c_char_p()
+    _check(_module.GpuExactDeviceStatus(ordinal, ctypes.byref(usable), ctypes.byref(text)))
+    return DeviceStatus(bool(usable.value), (text.value or b"").decode())
+
+
+_import_xgboost()
+_module = _load_module()
+try:
+    _check(_module.GpuExactRegister())
+    if os.environ.get("XGBOOST_GPU_EXACT_TAKEOVER", "1") != "0":
+        take_over()
+except RuntimeError as error:
+    raise ImportError(str(error)) from None

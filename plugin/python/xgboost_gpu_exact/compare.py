@@ -1,0 +1,186 @@
+# Copyright 2026, the gpu_exact contributors
+"""Are the plugin's trees those of XGBoost's own exact builder?
+
+After a near-tie (see tree_diff.py) the next round sees other gradients, so whole models can be
+compared only up to there. `compare_rounds` therefore lets both builders start every round from one
+model, with its predictions and its random state, and goes on with the trees of XGBoost's own.
+
+    python -m xgboost_gpu_exact.compare --data train.csv --label target --objective binary:logistic
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import xgboost as xgb
+
+from .tree_diff import CutsApart, TreeReport, Verdict, compare_trees, count, summary, trees_of
+
+
+def training_cuts(dtrain: xgb.DMatrix) -> CutsApart:
+    """Tells whether a value of the table lies between two thresholds of a feature."""
+    columns = None
+
+    def cuts_apart(feature: int, a: float, b: float) -> bool:
+        nonlocal columns
+        if columns is None:  # a copy of the table, made only when two thresholds differ
+            columns = dtrain.get_data().tocsc()
+        values = columns.data[columns.indptr[feature] : columns.indptr[feature + 1]]
+        low, high = min(a, b), max(a, b)
+        return bool(np.any((values >= low) & (values < high)))  # value < threshold goes left
+
+    return cuts_apart
+
+
+def compare_models(
+    ours: xgb.Booster, stock: xgb.Booster, dtrain: xgb.DMatrix | None = None
+) -> list[TreeReport]:
+    """Compare two models tree by tree. Rounds after the first near-tie prove nothing."""
+    cuts_apart = training_cuts(dtrain) if dtrain is not None else None
+    pairs = zip(trees_of(ours), trees_of(stock), strict=True)
+    return [compare_trees(a, b, cuts_apart) for a, b in pairs]
+
+
+def builder_params(device: str, ours: bool) -> dict[str, str]:
+    """The parameters that choose a builder.
+
+    On the CPU's context it is `tree_method` and the take-over; on the GPU's, where XGBoost refuses
+    that, either updater by its name, so that both get the gradients that the GPU computed.
+    """
+    if device == "cpu":
+        return {"tree_method": "exact"}
+    return {"device": device, "updater": "grow_gpu_exact" if ours else "grow_colmaker,prune"}
+
+
+def compare_rounds(
+    params: dict,
+    dtrain: xgb.DMatrix,
+    rounds: int,
+    device: str = "cpu",
+    plugin_params: dict | None = None,
+) -> Iterator[list[TreeReport]]:
+    """Train with both builders, each round from the same model; yields the trees of a round.
+
+    Leaves the take-over on.
+
+    Parameters
+    ----------
+    plugin_params :
+        Parameters for the plugin's side only (`gpu_exact_...`).
+    """
+    ours_params = params | builder_params(device, True) | (plugin_params or {})
+    stock_params = params | builder_params(device, False)
+    cuts_apart = training_cuts(dtrain)
+    model = xgb.Booster(stock_params, [dtrain])
+    for i in range(rounds):
+        ours = _one_round(model, ours_params, dtrain, i, True)
+        model = _one_round(model, stock_params, dtrain, i, False)
+        pairs = zip(trees_of(ours[i : i + 1]), trees_of(model[i : i + 1]), strict=True)
+        yield [compare_trees(a, b, cuts_apart) for a, b in pairs]
+
+
+def compare_training(
+    ours: xgb.Booster,
+    stock: xgb.Booster,
+    params: dict,
+    dtrain: xgb.DMatrix,
+    device: str = "cpu",
+    plugin_params: dict | None = None,
+) -> list[TreeReport]:
+    """Compare two trained models as they are up to the round in which they part, and the rounds
+    after it as `compare_rounds` does."""
+    reports = compare_models(ours, stock, dtrain)
+    parts_at = next((i for i, report in enumerate(reports) if report.differences), None)
+    if parts_at is None:
+        return reports
+    rounds = stock.num_boosted_rounds()
+    trees_a_round = len(reports) // rounds
+    n_judged = (parts_at // trees_a_round + 1) * trees_a_round
+    by_round = compare_rounds(params, dtrain, rounds, device, plugin_params)
+    return reports[:n_judged] + [tree for trees in by_round for tree in trees][n_judged:]
+
+
+def _one_round(
+    model: xgb.Booster, params: dict, dtrain: xgb.DMatrix, iteration: int, ours: bool
+) -> xgb.Booster:
+    # A copy carries the trees and the random state; its predictions are computed anew from the
+    # trees, on both sides alike. Its updaters are made while the take-over is as wanted.
+    from . import take_over
+
+    take_over(ours)
+    try:
+        booster = model.copy()
+        booster.set_param(params)
+        booster.update(dtrain, iteration)
+    finally:
+        take_over(True)
+    return booster
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m xgboost_gpu_exact.compare",
+        description="Train with the plugin and with XGBoost's own exact builder, round by round on "
+        "the same gradients, and compare every tree. Ends with 1 if a tree is different.",
+    )
+    parser.add_argument(
+        "--data",
+        required=True,
+        help="CSV, Parquet, NPZ or LIBSVM file, or the "
+        "name of a bundled table: digits, breast_cancer, diabetes",
+    )
+    parser.add_argument("--label", help="the label's column")
+    parser.add_argument("--objective", required=True)
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--max-depth", type=int, default=6)
+    parser.add_argument("--device", default="cpu", help="XGBoost's device: cpu (default) or cuda")
+    parser.add_argument(
+        "--param",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="another training parameter; gpu_exact_... go to the plugin only",
+    )
+    parser.add_argument("--differing-only", action="store_true", help="no line for identical trees")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Returns 0, 1 where a tree is different, 2 where the input is not usable."""
+    from . import device_status
+    from ._console import difference_lines
+    from .tables import TableError, load, objective_params, split_params, to_dmatrix
+
+    args = _parse()
+    try:
+        extra = split_params(args.param)
+        table = load(args.data, args.label)
+        params = objective_params(table, args.objective) | {"max_depth": args.max_depth}
+    except TableError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    plugin = {k: v for k, v in extra.items() if k.startswith("gpu_exact_")}
+    params |= {k: v for k, v in extra.items() if k not in plugin}
+    dtrain = to_dmatrix(table, args.objective)
+    status = device_status()
+    print(f"{table.name}: {dtrain.num_row():,} x {dtrain.num_col():,}. Plugin on: {status.text}")
+    print(f"{'tree':>6} {'round':>6} {'nodes':>7} {'statistics':>11}  verdict")
+    reports: list[TreeReport] = []
+    for i, trees in enumerate(compare_rounds(params, dtrain, args.rounds, args.device, plugin)):
+        for report in trees:
+            if report.differences or not args.differing_only:
+                worst = max(report.deviation.values())
+                print(f"{len(reports):6} {i:6} {report.n_nodes:7} {worst:11.1e}  {report.verdict}")
+                print("".join(f"{'':15}{line}\n" for line in difference_lines(report)), end="")
+            reports.append(report)
+    print(summary(reports))
+    if not status.usable:
+        print("Without a usable GPU both sides are XGBoost's own builder: this shows nothing else.")
+    return int(count(reports)[Verdict.DIFFERENT] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,211 @@
+# Copyright 2026, the gpu_exact contributors
+"""Train exact trees on real tables, compare each with XGBoost's own, and time both.
+
+python -m xgboost_gpu_exact.demo
+python -m xgboost_gpu_exact.demo --data train.csv --label target --objective binary:logistic
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+
+import numpy as np
+import xgboost as xgb
+
+from . import device_status, take_over
+from ._console import Progress, difference_lines
+from .compare import builder_params, compare_training
+from .tables import Table, TableError, load, objective_params, synthetic, to_dmatrix
+from .tree_diff import TreeReport, Verdict, count, summary
+
+CASES = (
+    ("digits", "multi:softprob"),
+    ("breast_cancer", "binary:logistic"),
+    ("diabetes", "reg:squarederror"),
+)
+SPEED_ROWS = {True: 1_000_000, False: 20_000}  # with a GPU, without
+SPEED_ROUNDS = 6  # the first sets up and is not counted
+EARLY_STOPPING_ROUNDS = 10
+
+
+def train(
+    params: dict,
+    dtrain: xgb.DMatrix,
+    rounds: int,
+    *,
+    ours: bool,
+    device: str,
+    progress: Progress,
+    dvalid: xgb.DMatrix | None = None,
+) -> xgb.Booster:
+    """Train through the plugin (ours) or with XGBoost's own exact builder.
+
+    `import xgboost_gpu_exact` has taken over already; a script that wants the plugin needs no
+    `take_over`.
+    """
+    take_over(ours)
+    try:
+        return xgb.train(
+            params | builder_params(device, ours),
+            dtrain,
+            rounds,
+            evals=[(dvalid, "valid")] if dvalid else None,
+            early_stopping_rounds=EARLY_STOPPING_ROUNDS if dvalid else None,
+            verbose_eval=False,
+            callbacks=[progress],
+        )
+    finally:
+        take_over(True)
+
+
+def split(table: Table, seed: int = 0) -> tuple[Table, Table]:
+    """Four fifths to learn from and a fifth to validate on; a query stays in one piece."""
+    group = np.arange(table.X.shape[0]) if table.qid is None else table.qid
+    names = np.unique(group)
+    chosen = np.random.default_rng(seed).permutation(names)[: max(1, len(names) // 5)]
+    held_out = np.isin(group, chosen)
+    return table.rows(np.flatnonzero(~held_out)), table.rows(np.flatnonzero(held_out))
+
+
+def train_and_compare(table: Table, objective: str, args: argparse.Namespace) -> list[TreeReport]:
+    """Train with early stopping through the plugin, again with XGBoost's own, compare."""
+    params = objective_params(table, objective) | {"max_depth": args.max_depth}
+    dtrain, dvalid = (to_dmatrix(part, objective) for part in split(table))
+    shape = f"{table.X.shape[0]:,} x {table.X.shape[1]:,}"
+    print(f"\n{table.name}: {shape}, {objective}")
+    progress = Progress("  plugin", args.rounds)
+    ours_params = params | plugin_params(args)
+    fixed = {"ours": True, "device": args.device, "progress": progress}
+    ours = train(ours_params, dtrain, args.rounds, dvalid=dvalid, **fixed)
+
+    rounds = ours.num_boosted_rounds()
+    stock_progress = Progress("  XGBoost", rounds)
+    fixed = {"ours": False, "device": args.device, "progress": stock_progress}
+    stock = train(params, dtrain, rounds, dvalid=dvalid, **fixed)
+    trees_a_round = len(ours.get_dump()) // rounds
+    print(
+        f"  best round {ours.best_iteration + 1}; milliseconds a tree: plugin "
+        f"{1e3 * median(progress) / trees_a_round:.2f}, "
+        f"XGBoost {1e3 * median(stock_progress) / trees_a_round:.2f}"
+    )
+
+    reports = compare_training(ours, stock, params, dtrain, args.device, plugin_params(args))
+    print_verdict(reports)
+    return reports
+
+
+def time_both(usable: bool, args: argparse.Namespace) -> list[TreeReport]:
+    """Milliseconds a tree on a table large enough to tell, and whether the trees agree."""
+    table = synthetic(SPEED_ROWS[usable])
+    objective = "binary:logistic"
+    params = objective_params(table, objective) | {"max_depth": args.max_depth}
+    dtrain = to_dmatrix(table, objective)
+    print(
+        f"\nspeed: {table.X.shape[0]:,} x {table.X.shape[1]}, depth {args.max_depth}, "
+        f"{os.cpu_count()} CPU cores"
+    )
+
+    systems = [("XGBoost's exact", "cpu", False), ("plugin, tree_method=exact", "cpu", True)]
+    if usable and xgb.build_info()["USE_CUDA"]:
+        systems.append(("plugin, device=cuda", "cuda", True))
+    models, milliseconds = [], []
+    for name, device, ours in systems:
+        progress = Progress("", SPEED_ROUNDS, silent=True)
+        extra = plugin_params(args) if ours else {}
+        fixed = {"ours": ours, "device": device, "progress": progress}
+        models.append(train(params | extra, dtrain, SPEED_ROUNDS, **fixed))
+        milliseconds.append(1e3 * median(progress))
+        ratio = milliseconds[0] / milliseconds[-1]
+        print(f"  {name:28} {milliseconds[-1]:9.1f} ms a tree {ratio:8.1f} x")
+    # The model of device=cuda started from gradients that the GPU computed: others in the last bit.
+    reports = compare_training(models[1], models[0], params, dtrain, "cpu", plugin_params(args))
+    print_verdict(reports)
+    return reports
+
+
+def median(progress: Progress) -> float:
+    """Seconds of a round, without the first where there are others."""
+    return statistics.median(progress.seconds[1:] or progress.seconds)
+
+
+def print_verdict(reports: list[TreeReport]) -> None:
+    """The counts, and both sides of every near tie and every difference."""
+    print(f"  trees: {summary(reports)}")
+    for i, report in enumerate(reports):
+        for line in difference_lines(report):
+            print(f"    tree {i} {line}")
+
+
+def plugin_params(args: argparse.Namespace) -> dict[str, int]:
+    """Parameters that only the plugin knows."""
+    if args.interleaved_levels is None:
+        return {}
+    return {"gpu_exact_interleaved_levels": args.interleaved_levels}
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m xgboost_gpu_exact.demo",
+        description="Train exact trees with early stopping, compare each with XGBoost's own exact "
+        "builder and time both. Ends with 1 if a tree is different. Without --data: three tables "
+        "that come with scikit-learn, and a larger one for the speed.",
+    )
+    parser.add_argument("--data", help="CSV, Parquet, NPZ or LIBSVM file")
+    parser.add_argument("--label", help="the label's column")
+    parser.add_argument("--objective", help="XGBoost's objective; needed with --data")
+    parser.add_argument("--rounds", type=int, default=60, help="at most (default 60)")
+    parser.add_argument("--max-depth", type=int, default=6)
+    parser.add_argument(
+        "--device",
+        default="cpu",
+        help="XGBoost's device: cpu (default; the script needs no change) or cuda "
+        "(gradients and predictions on the GPU too; needs the CUDA wheel)",
+    )
+    parser.add_argument(
+        "--interleaved-levels",
+        type=int,
+        help="levels before rows are sorted (default: chosen by the plugin)",
+    )
+    args = parser.parse_args()
+    if args.data and not args.objective:
+        parser.error("--data needs --objective, for example binary:logistic")
+    if args.device != "cpu" and not xgb.build_info()["USE_CUDA"]:
+        parser.error(f"--device {args.device} needs the wheel `xgboost`; this one has no CUDA")
+    return args
+
+
+def main() -> int:
+    """Returns 0, 1 where a tree is different, 2 where the input is not usable."""
+    args = parse()
+    status = device_status()
+    cuda = "with CUDA" if xgb.build_info()["USE_CUDA"] else "without CUDA"
+    print(f"XGBoost {xgb.__version__} {cuda}; device={args.device}")
+    print(
+        f"trees are built on {status.text}"
+        if status.usable
+        else f"trees are built by XGBoost's CPU builder: {status.text}"
+    )
+    try:
+        if args.data:
+            reports = train_and_compare(load(args.data, args.label), args.objective, args)
+        else:
+            reports = [
+                r
+                for name, objective in CASES
+                for r in train_and_compare(load(name), objective, args)
+            ]
+            reports += time_both(status.usable, args)
+    except (TableError, xgb.core.XGBoostError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(f"\nall trees: {summary(reports)}")
+    if not status.usable:
+        print("No GPU took part: both sides are XGBoost's CPU builder.")
+    return int(count(reports)[Verdict.DIFFERENT] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,213 @@
+# Copyright 2026, the gpu_exact contributors
+"""Read a table from a file, from scikit-learn's bundled ones, or make one from a seed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+import xgboost as xgb
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BUNDLED = ("digits", "breast_cancer", "diabetes")
+
+
+class TableError(ValueError):
+    """The input is not usable: one sentence that says why."""
+
+
+class Table(NamedTuple):
+    """Rows to learn from. In X, NaN or (sparse) an absent value is missing."""
+
+    name: str
+    X: np.ndarray | sp.csr_matrix
+    y: np.ndarray
+    qid: np.ndarray | None = None  # the query of each row, ascending, for ranking
+
+    def rows(self, index: np.ndarray) -> Table:
+        """The same table with these rows only."""
+        qid = self.qid if self.qid is None else self.qid[index]
+        return Table(self.name, self.X[index], self.y[index], qid)
+
+
+def load(data: str, label: str | None = None) -> Table:
+    """A bundled table by its name, or a CSV, Parquet, NPZ or LIBSVM file by its suffix.
+
+    Parameters
+    ----------
+    label :
+        The column to predict, of a CSV or Parquet file or of an NPZ file of named columns. An NPZ
+        file with an array `X` takes `y` unless another is named; a LIBSVM file brings its label.
+    """
+    if data in BUNDLED:
+        return _bundled(data)
+    path = Path(data)
+    if not path.is_file():
+        raise TableError(
+            f"There is no file `{data}`; a bundled table is one of {', '.join(BUNDLED)}."
+        )
+    readers = {
+        ".csv": _read_csv,
+        ".parquet": _read_parquet,
+        ".npz": _read_npz,
+        ".libsvm": _read_libsvm,
+        ".svm": _read_libsvm,
+        ".txt": _read_libsvm,
+    }
+    if path.suffix.lower() not in readers:
+        raise TableError(f"`{path.name}` is none of {', '.join(readers)}; rename or convert it.")
+    try:
+        return readers[path.suffix.lower()](path, label)
+    except TableError:
+        raise
+    except ImportError as error:
+        raise TableError(
+            f"Reading `{path.name}` needs pandas, pyarrow or scikit-learn; install them: {error}."
+        ) from error
+    except (ValueError, OSError) as error:
+        raise TableError(f"`{path.name}` cannot be read: {error}") from error
+
+
+def synthetic(n_rows: int, n_columns: int = 28, seed: int = 0) -> Table:
+    """A dense table of continuous values with a noisy binary label; the same for the same seed."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_rows, n_columns), dtype=np.float32)
+    signal = X[:, 0] * X[:, 1] + np.abs(X[:, 2]) - 0.8 + 0.5 * X[:, 3]
+    y = (signal + rng.standard_normal(n_rows, dtype=np.float32) > 0).astype(np.float32)
+    return Table(f"synthetic, seed {seed}", X, y)
+
+
+def objective_params(table: Table, objective: str) -> dict[str, str | int]:
+    """The objective and what it needs besides: the number of classes."""
+    params: dict[str, str | int] = {"objective": objective}
+    if objective.startswith("rank:") and table.qid is None:
+        raise TableError(
+            f"`{objective}` needs queries: a LIBSVM file with qid:, or a column or array `qid`."
+        )
+    if objective.startswith("multi:"):
+        low, high = table.y.min(), table.y.max()
+        if low < 0 or np.any(table.y != np.floor(table.y)):
+            raise TableError(f"`{objective}` needs labels 0, 1, 2, ...; found {low} to {high}.")
+        params["num_class"] = int(high) + 1
+    return params
+
+
+def to_dmatrix(table: Table, objective: str) -> xgb.DMatrix:
+    """The table as XGBoost takes it; queries go along for ranking only."""
+    return xgb.DMatrix(table.X, table.y, qid=table.qid if objective.startswith("rank:") else None)
+
+
+def split_params(assignments: list[str]) -> dict[str, str]:
+    """`["eta=0.3"]` to `{"eta": "0.3"}`; XGBoost reads the values."""
+    for text in assignments:
+        if "=" not in text:
+            raise TableError(f"`--param {text}` is not NAME=VALUE.")
+    return dict(text.split("=", 1) for text in assignments)
+
+
+def _bundled(name: str) -> Table:
+    try:
+        import sklearn.datasets
+    except ImportError as error:
+        raise TableError(f"The table `{name}` comes with scikit-learn; install that.") from error
+    X, y = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True)
+    return Table(name, X.astype(np.float32), y.astype(np.float32))
+
+
+def _read_csv(path: Path, label: str | None) -> Table:
+    import pandas as pd
+
+    return _from_frame(path, pd.read_csv(path), label)
+
+
+def _read_parquet(path: Path, label: str | None) -> Table:
+    import pandas as pd
+
+    return _from_frame(path, pd.read_parquet(path), label)
+
+
+def _from_frame(path: Path, frame: pd.DataFrame, label: str | None) -> Table:
+    _require_label(path, label, list(map(str, frame.columns)))
+    frame.columns = frame.columns.map(str)
+    features = frame.drop(columns=[label, "qid"], errors="ignore")
+    text = [c for c in features if not _is_number(features[c])]
+    if text:
+        raise TableError(
+            f"Columns of `{path.name}` that hold no numbers: {_some(text)}; encode or drop them."
+        )
+    qid = frame["qid"].to_numpy() if "qid" in frame.columns and label != "qid" else None
+    X = features.to_numpy(dtype=np.float32, na_value=np.nan)
+    return _checked(Table(path.name, X, _encode(frame[label].to_numpy()), qid))
+
+
+def _is_number(column: pd.Series) -> bool:
+    import pandas as pd
+
+    return pd.api.types.is_numeric_dtype(column)  # also True for booleans
+
+
+def _read_npz(path: Path, label: str | None) -> Table:
+    with np.load(path, allow_pickle=False) as arrays:
+        names = list(arrays.files)
+        if {"indptr", "indices", "data", "shape"} <= set(names):
+            content = (arrays["data"], arrays["indices"], arrays["indptr"])
+            X = sp.csr_matrix(content, shape=tuple(arrays["shape"]), dtype=np.float32)
+        elif "X" in names:
+            X = np.asarray(arrays["X"], np.float32)
+        else:
+            X = None
+        label = "y" if label is None and X is not None else label
+        _require_label(path, label, names)
+        if X is None:
+            columns = [arrays[n] for n in names if n not in (label, "qid")]
+            X = np.column_stack(columns).astype(np.float32)
+        qid = arrays["qid"] if "qid" in names else None
+        return _checked(Table(path.name, X, _encode(arrays[label]), qid))
+
+
+def _read_libsvm(path: Path, label: str | None) -> Table:
+    from sklearn.datasets import load_svmlight_file
+
+    if label is not None:
+        raise TableError(f"`{path.name}` is LIBSVM, where the label comes first; drop `--label`.")
+    X, y, qid = load_svmlight_file(str(path), dtype=np.float32, query_id=True)
+    if set(np.unique(y)) == {-1.0, 1.0}:  # the format's two classes; XGBoost's are 0 and 1
+        y = y > 0
+    return _checked(Table(path.name, X, y.astype(np.float32), qid if len(qid) else None))
+
+
+def _require_label(path: Path, label: str | None, columns: list[str]) -> None:
+    if label is None:
+        raise TableError(
+            f"Say which column of `{path.name}` is the label; it has {_some(columns)}."
+        )
+    if label not in columns:
+        raise TableError(f"`{path.name}` has no column `{label}`; it has {_some(columns)}.")
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+
+
+def _encode(label: np.ndarray) -> np.ndarray:
+    """Numbers as they are; anything else as 0, 1, 2, ... in sorted order."""
+    if label.dtype.kind in "biuf":
+        return label.astype(np.float32)
+    return np.unique(label.astype(str), return_inverse=True)[1].astype(np.float32)
+
+
+def _checked(table: Table) -> Table:
+    n_rows = table.X.shape[0]
+    if table.y.shape != (n_rows,):
+        raise TableError(f"`{table.name}` has {n_rows} rows, its label the shape {table.y.shape}.")
+    if not np.all(np.isfinite(table.y)):
+        raise TableError(f"The label of `{table.name}` has missing or infinite values; drop them.")
+    if table.qid is None:
+        return table
+    qid = np.unique(table.qid, return_inverse=True)[1]  # numbers, also where they were names
+    order = np.argsort(qid, kind="stable")  # XGBoost wants a query's rows together
+    return table._replace(qid=qid).rows(order)

@@ -1,0 +1,82 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ */
+#include "refusals.h"
+
+#include <xgboost/logging.h>
+
+#include "feature_sampler.h"
+#include "src/collective/communicator-inl.h"
+#include "src/common/error_msg.h"
+
+namespace gpu_exact {
+namespace {
+using xgboost::tree::TrainParam;
+
+constexpr char const* kExact = "Updater `grow_colmaker` or `exact` tree method";
+constexpr char const* kUseHist = " Use `tree_method=\"hist\"` instead.";
+
+void RefuseData(xgboost::DMatrix const& data) {
+  if (xgboost::collective::IsDistributed()) {
+    LOG(FATAL) << kExact << " doesn't support distributed training." << kUseHist;
+  }
+  if (!data.SingleColBlock()) {
+    LOG(FATAL) << kExact << " doesn't support external memory training."
+               << " Make one `DMatrix` of the data, or use `tree_method=\"hist\"`.";
+  }
+  if (data.Info().HasCategorical()) {
+    LOG(FATAL) << xgboost::error::NoCategorical(kExact)
+               << " Encode them as numbers, or use `tree_method=\"hist\"`.";
+  }
+}
+
+void RefuseParam(TrainParam const& param, std::size_t n_features) {
+  InteractionGroups{param.interaction_constraints};  // refuses what it cannot parse
+  if (param.monotone_constraints.size() > n_features) {
+    LOG(FATAL) << "The size of monotone constraint should be less or equal to the number of "
+               << "features. " << param.monotone_constraints.size() << " constraints are given for "
+               << n_features << " features.";
+  }
+  if (param.subsample < 1.0f && param.sampling_method != TrainParam::kUniform) {
+    LOG(FATAL) << "Only uniform sampling is supported, gradient-based sampling is only support by "
+               << "the `hist` tree method. Set `sampling_method=\"uniform\"`.";
+  }
+  if (param.max_depth <= 0) {
+    LOG(FATAL) << "exact tree method doesn't support unlimited depth."
+               << " Set `max_depth` to a value from 1 to 30.";
+  }
+}
+}  // namespace
+
+void RefuseUnsupported(TrainParam const& param, xgboost::GradientContainer const& gradients,
+                       xgboost::DMatrix const& data, std::vector<xgboost::RegTree*> const& trees) {
+  RefuseData(data);
+  if (param.colsample_bynode != 1.0f) {
+    LOG(FATAL) << "column sample by node is not yet supported by the exact tree method."
+               << " Set `colsample_bynode` to 1, or use `colsample_bylevel`.";
+  }
+  if (!data.PageExists<xgboost::SparsePage>()) {
+    LOG(FATAL) << "Only `hist` tree method can use `QuantileDMatrix`."
+               << " Make a `DMatrix` for exact trees; XGBRegressor and XGBClassifier do so with"
+               << " `tree_method=\"exact\"`.";
+  }
+  auto const& gpair = *gradients.FullGradOnly();
+  bool multi_target = gpair.Shape(1) != 1;
+  for (auto const* tree : trees) {
+    multi_target = multi_target || tree->IsMultiTarget();
+  }
+  if (multi_target) {
+    LOG(FATAL) << "exact" << xgboost::MTNotImplemented()
+               << " Set `multi_strategy=\"one_output_per_tree\"`.";
+  }
+  CHECK_EQ(gpair.Shape(0), data.Info().num_row_) << "There must be one gradient a row.";
+  RefuseParam(param, data.Info().num_col_);
+}
+
+void RefuseDepth(TrainParam const& param) {
+  if (param.max_depth > 30) {
+    LOG(FATAL) << "max_depth can not be greater than 30 as that might generate 2^31 - 1 nodes, but "
+               << "it is " << param.max_depth << ". Set `max_depth` to a value from 1 to 30.";
+  }
+}
+}  // namespace gpu_exact

@@ -1,0 +1,17 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The updater's entries in XGBoost's registry.
+ */
+#pragma once
+
+namespace gpu_exact {
+/** @brief Register `grow_gpu_exact`. Once is enough; XGBoost's functions must be bound. */
+void RegisterUpdater();
+
+/**
+ * @brief Answer for `grow_colmaker`, the updater of `tree_method="exact"`, or let XGBoost's own
+ *        answer again. Boosters that are configured already keep the updater they have.
+ */
+void TakeOver(bool enable);
+}  // namespace gpu_exact

@@ -1,0 +1,94 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ */
+#include "table_cache.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace gpu_exact {
+namespace {
+using xgboost::SparsePage;
+
+static_assert(sizeof(CsrEntry) == sizeof(xgboost::Entry) &&
+              offsetof(CsrEntry, feature) == offsetof(xgboost::Entry, index) &&
+              offsetof(CsrEntry, value) == offsetof(xgboost::Entry, fvalue));
+static_assert(sizeof(EntryIdx) == sizeof(xgboost::bst_idx_t));
+
+/** @brief What tells one table from another. */
+struct Key {
+  std::weak_ptr<SparsePage const> page;
+  std::uint64_t n_rows;
+  std::uint64_t n_features;
+  std::uint64_t n_entries;
+  int ordinal;
+};
+
+bool operator==(Key const& lhs, Key const& rhs) {
+  auto const page = lhs.page.lock();
+  return page && page == rhs.page.lock() && lhs.n_rows == rhs.n_rows &&
+         lhs.n_features == rhs.n_features && lhs.n_entries == rhs.n_entries &&
+         lhs.ordinal == rhs.ordinal;
+}
+
+/** @brief The tables of the process. Owns none of them: the updaters do. */
+class Registry {
+ public:
+  std::shared_ptr<DeviceTable> Get(Key const& key) {
+    std::lock_guard<std::mutex> guard{mutex_};
+    entries_.erase(std::remove_if(entries_.begin(), entries_.end(),
+                                  [](auto const& entry) { return entry.table.expired(); }),
+                   entries_.end());
+    for (auto const& entry : entries_) {
+      auto table = entry.table.lock();
+      if (table && entry.key == key) {
+        return table;
+      }
+    }
+    auto table = std::make_shared<DeviceTable>();
+    entries_.push_back({key, table});
+    return table;
+  }
+
+ private:
+  struct Entry {
+    Key key;
+    std::weak_ptr<DeviceTable> table;
+  };
+  std::mutex mutex_;
+  std::vector<Entry> entries_;
+};
+}  // namespace
+
+std::shared_ptr<DeviceTable> TableCache::Get(std::shared_ptr<SparsePage const> const& page,
+                                             xgboost::MetaInfo const& info, int ordinal) {
+  static Registry registry;
+  auto table = registry.Get({page, info.num_row_, info.num_col_, page->data.Size(), ordinal});
+  uses_.erase(
+      std::remove_if(uses_.begin(), uses_.end(),
+                     [&](auto const& use) { return use.page.expired() || use.table == table; }),
+      uses_.end());
+  uses_.push_back({page, table});
+  return table;
+}
+
+CsrView ViewOf(SparsePage const& page, xgboost::MetaInfo const& info, int ordinal) {
+  auto const& data = page.data;
+  bool const on_device =
+      data.DeviceCanRead() && !data.HostCanRead() && data.Device().ordinal == std::max(ordinal, 0);
+  CsrView view;
+  if (on_device) {
+    page.offset.SetDevice(data.Device());
+    view.offsets = page.offset.ConstDevicePointer();
+    view.entries = reinterpret_cast<CsrEntry const*>(data.ConstDevicePointer());
+  } else {
+    view.offsets = page.offset.ConstHostPointer();
+    view.entries = reinterpret_cast<CsrEntry const*>(data.ConstHostPointer());
+  }
+  view.n_entries = data.Size();
+  view.n_rows = static_cast<RowIdx>(info.num_row_);
+  view.n_features = static_cast<FeatureIdx>(info.num_col_);
+  view.memory = on_device ? Memory::kDevice : Memory::kHost;
+  return view;
+}
+}  // namespace gpu_exact

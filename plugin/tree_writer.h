@@ -1,0 +1,27 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief A grown tree as XGBoost stores it.
+ */
+#pragma once
+
+#include <xgboost/tree_model.h>
+
+#include <vector>
+
+#include "gpu_exact/tree_builder.h"
+#include "src/tree/param.h"
+
+namespace gpu_exact {
+/** @brief Fill an empty tree: every array as `grow_colmaker` leaves it. */
+void WriteTree(GrownTree const& grown, float learning_rate, xgboost::RegTree* tree);
+
+/**
+ * @brief Take back splits that gain less than `gamma`, from the leaves up, as XGBoost's updater
+ *        `prune` does.
+ *
+ * @return For every node the one that its rows are in now; empty where nothing was pruned.
+ */
+[[nodiscard]] std::vector<NodeIdx> PruneTree(xgboost::tree::TrainParam const& param,
+                                             xgboost::RegTree* tree);
+}  // namespace gpu_exact

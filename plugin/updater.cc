@@ -1,0 +1,184 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ */
+#include "updater.h"
+
+#include <dmlc/registry.h>
+#include <xgboost/logging.h>
+
+#include <cstddef>
+#include <mutex>
+#include <utility>
+
+#include "device_status.h"
+#include "feature_sampler.h"
+#include "param_json.h"
+#include "refusals.h"
+#include "row_sampler.h"
+#include "tree_writer.h"
+
+namespace gpu_exact {
+namespace {
+using xgboost::HostDeviceVector;
+using xgboost::tree::TrainParam;
+
+static_assert(sizeof(GradientPair) == sizeof(xgboost::GradientPair));
+static_assert(sizeof(NodeIdx) == sizeof(xgboost::bst_node_t));
+
+constexpr char const* kParamKey = "gpu_exact_train_param";
+constexpr char const* kColMakerKey = "colmaker_train_param";  // as XGBoost's own updater saves it
+
+GradientView ViewOf(HostDeviceVector<xgboost::GradientPair> const& gradients,
+                    xgboost::Context const* ctx) {
+  if (ctx->IsCUDA()) {
+    gradients.SetDevice(ctx->Device());
+    return {reinterpret_cast<GradientPair const*>(gradients.ConstDevicePointer()), Memory::kDevice};
+  }
+  return {reinterpret_cast<GradientPair const*>(gradients.ConstHostPointer()), Memory::kHost};
+}
+
+void WritePositions(TreeBuilder* builder, std::vector<NodeIdx> const& remap, std::size_t n_rows,
+                    xgboost::Context const* ctx, HostDeviceVector<NodeIdx>* out_position) {
+  if (ctx->IsCUDA()) {
+    out_position->SetDevice(ctx->Device());
+    out_position->Resize(n_rows);
+    builder->WritePositions(remap, Memory::kDevice, out_position->DevicePointer());
+  } else {
+    out_position->HostVector().resize(n_rows);
+    builder->WritePositions(remap, Memory::kHost, out_position->HostPointer());
+  }
+}
+
+void WarnOnce(std::string const& reason) {
+  static std::once_flag warned;
+  std::call_once(warned, [&] {
+    LOG(WARNING) << reason << " XGBoost's own exact builder grows the trees on the CPU instead; set"
+                 << " `gpu_exact_fallback=\"error\"` to raise an error.";
+  });
+}
+}  // namespace
+
+DMLC_REGISTER_PARAMETER(GpuExactParam);
+DMLC_REGISTER_PARAMETER(ColMakerParam);
+
+GpuExactUpdater::GpuExactUpdater(std::string name, Pruning pruning, xgboost::Context const* ctx,
+                                 xgboost::ObjInfo const* task, UpdaterFactory colmaker)
+    : TreeUpdater{ctx},
+      name_{std::move(name)},
+      pruning_{pruning},
+      task_{task},
+      colmaker_{std::move(colmaker)} {
+  this->Configure({});
+}
+
+void GpuExactUpdater::Configure(xgboost::Args const& args) {
+  param_.UpdateAllowUnknown(args);
+  colmaker_param_.UpdateAllowUnknown(args);
+}
+
+void GpuExactUpdater::LoadConfig(xgboost::Json const& in) {
+  LoadParam(in, kColMakerKey, &colmaker_param_);
+  LoadParam(in, kParamKey, &param_);
+}
+
+void GpuExactUpdater::SaveConfig(xgboost::Json* p_out) const {
+  SaveParam(colmaker_param_, kColMakerKey, p_out);
+  SaveParam(param_, kParamKey, p_out);
+}
+
+void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer* gradients,
+                             xgboost::DMatrix* data,
+                             xgboost::common::Span<HostDeviceVector<NodeIdx>> out_position,
+                             std::vector<xgboost::RegTree*> const& trees) {
+  RefuseUnsupported(*param, *gradients, *data, trees);
+  auto const ordinal = ctx_->IsCUDA() ? ctx_->Ordinal() : -1;
+  auto const& status = StatusOf(ordinal);
+  if (status.usable) {
+    RefuseDepth(*param);
+  }
+  try {
+    auto const table = status.usable ? this->LoadTable(data, ordinal) : nullptr;
+    for (std::size_t i = 0; i < trees.size(); ++i) {
+      Task const task{*param, gradients, data, &out_position[i], trees[i]};
+      if (!table) {
+        this->GrowOnCpu(task, status.reason);
+        continue;
+      }
+      try {
+        std::lock_guard<std::mutex> guard{table->mutex};
+        this->GrowOnGpu(task, table->builder.get());
+      } catch (NonFiniteGradient const& e) {
+        this->GrowOnCpu(task, e.what());
+      }
+    }
+  } catch (DeviceError const& e) {
+    throw dmlc::Error{e.what()};
+  }
+}
+
+std::shared_ptr<DeviceTable> GpuExactUpdater::LoadTable(xgboost::DMatrix* data, int ordinal) {
+  auto const page = data->GetBatches<xgboost::SparsePage>().begin().Page();
+  auto table = tables_.Get(page, data->Info(), ordinal);
+  std::lock_guard<std::mutex> guard{table->mutex};
+  if (!table->builder) {
+    table->builder = MakeDeviceBuilder(ordinal, ViewOf(*page, data->Info(), ordinal));
+  }
+  return table;
+}
+
+GrowParam GpuExactUpdater::MakeGrowParam(TrainParam const& param) const {
+  GrowParam grow;
+  grow.max_depth = param.max_depth;
+  grow.max_leaves = 0;  // not looked at by grow_colmaker either
+  grow.min_child_weight = param.min_child_weight;
+  grow.reg_lambda = param.reg_lambda;
+  grow.reg_alpha = param.reg_alpha;
+  grow.max_delta_step = param.max_delta_step;
+  grow.opt_dense_col = colmaker_param_.opt_dense_col;
+  grow.default_direction = static_cast<DefaultDirection>(colmaker_param_.default_direction);
+  grow.monotone_constraints = param.monotone_constraints;
+  grow.interleaved_levels = param_.gpu_exact_interleaved_levels;
+  return grow;
+}
+
+void GpuExactUpdater::GrowOnGpu(Task const& task, TreeBuilder* builder) const {
+  auto const& gpair = *task.gradients->FullGradOnly()->Data();
+  // Random numbers are drawn from a copy, so that a tree that fails has drawn none.
+  auto const cpu_ctx = ctx_->MakeCPU();
+  std::vector<std::uint8_t> rows;
+  if (task.param.subsample < 1.0f) {
+    rows = SampleRows(gpair.ConstHostVector(), task.param.subsample, &cpu_ctx.Rng());
+  }
+  TreeFeatures features{&cpu_ctx, task.param, task.data->Info()};
+  auto const grown = builder->Build(this->MakeGrowParam(task.param), ViewOf(gpair, ctx_),
+                                    rows.empty() ? nullptr : rows.data(),
+                                    features.Restricted() ? &features : nullptr);
+  ctx_->Rng() = cpu_ctx.Rng();
+
+  WriteTree(grown, task.param.learning_rate, task.tree);
+  WritePositions(builder, this->Prune(task), gpair.Size(), ctx_, task.out_position);
+}
+
+void GpuExactUpdater::GrowOnCpu(Task const& task, std::string const& reason) {
+  if (param_.gpu_exact_fallback == kFallbackError) {
+    LOG(FATAL) << reason << " To train on the CPU instead, set `gpu_exact_fallback=\"warn\"`.";
+  }
+  WarnOnce(reason);
+  if (!cpu_builder_) {
+    cpu_builder_ = std::make_unique<CpuBuilder>(colmaker_, ctx_, task_);
+  }
+  cpu_builder_->Update(colmaker_param_, &task.param, task.gradients, task.data,
+                       {task.out_position, 1}, {task.tree});
+  auto const remap = this->Prune(task);
+  if (remap.empty()) {
+    return;
+  }
+  for (auto& position : task.out_position->HostVector()) {
+    position = EncodePosition(remap[DecodePosition(position)], position >= 0);
+  }
+}
+
+std::vector<NodeIdx> GpuExactUpdater::Prune(Task const& task) const {
+  return pruning_ == Pruning::kInside ? PruneTree(task.param, task.tree) : std::vector<NodeIdx>{};
+}
+}  // namespace gpu_exact

@@ -1,0 +1,75 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The tree updater: XGBoost's calls on one side, a TreeBuilder on the other.
+ */
+#pragma once
+
+#include <xgboost/tree_updater.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cpu_builder.h"
+#include "gpu_exact/tree_builder.h"
+#include "param.h"
+#include "src/tree/param.h"
+#include "table_cache.h"
+
+namespace gpu_exact {
+/** @brief What follows the updater in XGBoost's list of updaters. */
+enum class Pruning : std::uint8_t {
+  kInside,    // nothing: the updater prunes
+  kFollowing  // the updater `prune`, if the user wants any
+};
+
+/** @brief Grows exact greedy trees on a GPU; the same trees as XGBoost's `grow_colmaker`. */
+class GpuExactUpdater final : public xgboost::TreeUpdater {
+ public:
+  /**
+   * @param name     The name that the updater is registered under; XGBoost makes updaters anew when
+   *                 they call themselves something else.
+   * @param pruning  Who takes back splits that gain less than `gamma`.
+   * @param colmaker Makes XGBoost's own exact builder, for trees that the GPU cannot grow.
+   */
+  GpuExactUpdater(std::string name, Pruning pruning, xgboost::Context const* ctx,
+                  xgboost::ObjInfo const* task, UpdaterFactory colmaker);
+
+  void Configure(xgboost::Args const& args) override;
+  void LoadConfig(xgboost::Json const& in) override;
+  void SaveConfig(xgboost::Json* p_out) const override;
+  [[nodiscard]] char const* Name() const override { return name_.c_str(); }
+
+  void Update(xgboost::tree::TrainParam const* param, xgboost::GradientContainer* gradients,
+              xgboost::DMatrix* data,
+              xgboost::common::Span<xgboost::HostDeviceVector<xgboost::bst_node_t>> out_position,
+              std::vector<xgboost::RegTree*> const& trees) override;
+
+ private:
+  /** @brief One tree and what it is grown from. */
+  struct Task {
+    xgboost::tree::TrainParam const& param;
+    xgboost::GradientContainer* gradients;
+    xgboost::DMatrix* data;
+    xgboost::HostDeviceVector<xgboost::bst_node_t>* out_position;
+    xgboost::RegTree* tree;
+  };
+
+  [[nodiscard]] std::shared_ptr<DeviceTable> LoadTable(xgboost::DMatrix* data, int ordinal);
+  [[nodiscard]] std::vector<NodeIdx> Prune(Task const& task) const;
+  [[nodiscard]] GrowParam MakeGrowParam(xgboost::tree::TrainParam const& param) const;
+  void GrowOnGpu(Task const& task, TreeBuilder* builder) const;
+  void GrowOnCpu(Task const& task, std::string const& reason);
+
+  std::string name_;
+  Pruning pruning_;
+  xgboost::ObjInfo const* task_;
+  UpdaterFactory colmaker_;
+  GpuExactParam param_;
+  ColMakerParam colmaker_param_;
+  TableCache tables_;
+  std::unique_ptr<CpuBuilder> cpu_builder_;
+};
+}  // namespace gpu_exact

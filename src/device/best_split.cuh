@@ -1,0 +1,23 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief From the best candidate of each node to its split: feature, threshold, direction.
+ */
+#pragma once
+
+#include "src/device/interleaved_finder.cuh"
+#include "src/device/sorted_finder.cuh"
+
+namespace gpu_exact {
+/**
+ * @brief Write what the host wants to know of every node of the level. Does not wait.
+ *
+ * A candidate lies before a value; the threshold needs the value that the node has below it, which
+ * is looked up here, once a node. grid: one warp a node.
+ *
+ * @param out shape: (n_nodes), by bucket
+ */
+void ResolveSplits(LevelRef const& level, InterleavedRef const& in, LevelResult* out);
+void ResolveSplits(LevelRef const& level, Entry const* entries, NodeRangesRef const& ranges,
+                   LevelResult* out);
+}  // namespace gpu_exact

@@ -1,0 +1,156 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of column_store.cuh.
+ */
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+
+#include <algorithm>
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
+
+#include "src/device/column_store.cuh"
+
+namespace gpu_exact {
+namespace {
+constexpr EntryIdx kChunk = EntryIdx{1} << 25;  // entries copied at a time: 256 MiB
+
+/** @brief A float as an unsigned integer of the same order; the two zeros are one. */
+__device__ std::uint32_t OrderedBits(float value) {
+  auto bits = __float_as_uint(value == 0.0f ? 0.0f : value);
+  return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
+}
+
+__device__ float FromOrderedBits(std::uint32_t bits) {
+  return __uint_as_float((bits & 0x80000000u) != 0 ? bits & 0x7fffffffu : ~bits);
+}
+
+// one thread an entry of the chunk, which holds the table's entries from base on
+__global__ void MakeKeysKernel(CsrEntry const* chunk, EntryIdx base, EntryIdx n,
+                               EntryIdx const* row_offsets, RowIdx n_rows, std::uint64_t* keys,
+                               RowIdx* rows) {
+  auto i = GlobalIdx();
+  if (i >= n) {
+    return;
+  }
+  CsrEntry e = chunk[i];
+  keys[base + i] = (static_cast<std::uint64_t>(e.feature) << 32) | OrderedBits(e.value);
+  rows[base + i] =
+      FirstIndex(RowIdx{0}, n_rows, [=](RowIdx r) { return row_offsets[r + 1] > base + i; });
+}
+
+/** @brief 1 where a (feature, value) pair is met first in the sorted keys. */
+struct NewValue {
+  std::uint64_t const* keys;
+  __device__ std::uint32_t operator()(EntryIdx i) const {
+    return i == 0 || keys[i] != keys[i - 1] ? 1 : 0;
+  }
+};
+
+// one thread an entry; counts: distinct values up to and including the entry
+__global__ void WriteEntriesKernel(std::uint64_t const* keys, RowIdx const* rows,
+                                   std::uint32_t const* counts, EntryIdx n, ColumnEntry* entries,
+                                   float* values) {
+  auto i = GlobalIdx();
+  if (i >= n) {
+    return;
+  }
+  ValueId value = counts[i] - 1;
+  entries[i] = {rows[i], value};
+  if (NewValue{keys}(i) != 0) {
+    values[value] = FromOrderedBits(static_cast<std::uint32_t>(keys[i]));
+  }
+}
+
+// one thread a feature boundary, n_features + 1 of them
+__global__ void FindOffsetsKernel(std::uint64_t const* keys, std::uint32_t const* counts,
+                                  EntryIdx n, FeatureIdx n_features, EntryIdx* entry_offsets,
+                                  std::uint64_t* value_offsets) {
+  auto f = GlobalIdx();
+  if (f > n_features) {
+    return;
+  }
+  auto first = FirstIndex(EntryIdx{0}, n, [=](EntryIdx i) { return (keys[i] >> 32) >= f; });
+  entry_offsets[f] = first;
+  value_offsets[f] = first == 0 ? 0 : counts[first - 1];
+}
+}  // namespace
+
+ColumnStore::ColumnStore(CsrView const& table)
+    : n_entries_{table.n_entries}, n_rows_{table.n_rows}, n_features_{table.n_features} {
+  auto const n = n_entries_;
+  DeviceBuffer<std::uint64_t> keys{"sort keys"}, keys_alt{"sort keys, second half"};
+  DeviceBuffer<RowIdx> rows{"rows to sort"}, rows_alt{"rows to sort, second half"};
+  CubScratch scratch;
+  keys.Reserve(n);
+  rows.Reserve(n);
+  {
+    DeviceBuffer<EntryIdx> row_offsets{"row offsets"};
+    DeviceBuffer<CsrEntry> chunk{"a chunk of the table"};
+    bool const on_device = table.memory == Memory::kDevice;
+    EntryIdx const* d_offsets = table.offsets;
+    if (!on_device) {
+      d_offsets = row_offsets.Reserve(std::size_t{n_rows_} + 1);
+      CopyAsync(row_offsets.Data(), table.offsets, std::size_t{n_rows_} + 1);
+      chunk.Reserve(std::min(n, kChunk));
+    }
+    for (EntryIdx base = 0; base < n; base += kChunk) {
+      auto size = std::min(kChunk, n - base);
+      CsrEntry const* d_entries = table.entries + base;
+      if (!on_device) {
+        CopyAsync(chunk.Data(), d_entries, size);
+        d_entries = chunk.Data();
+      }
+      LaunchN("MakeKeys", MakeKeysKernel, size, d_entries, base, size, d_offsets, n_rows_,
+              keys.Data(), rows.Data());
+    }
+    Synchronize();  // the chunk goes
+  }
+  keys_alt.Reserve(n);
+  rows_alt.Reserve(n);
+  int feature_bits{0};
+  while ((std::uint64_t{1} << feature_bits) < n_features_) {
+    ++feature_bits;
+  }
+  cub::DoubleBuffer<std::uint64_t> key_buffers{keys.Data(), keys_alt.Data()};
+  cub::DoubleBuffer<RowIdx> row_buffers{rows.Data(), rows_alt.Data()};
+  if (n != 0) {
+    scratch.Call([&](void* storage, std::size_t& bytes) {
+      return cub::DeviceRadixSort::SortPairs(storage, bytes, key_buffers, row_buffers, n, 0,
+                                             32 + feature_bits, Stream());
+    });
+  }
+  auto const* sorted = key_buffers.Current();
+  auto* counts = row_buffers.Alternate();
+  if (n != 0) {
+    auto is_new = thrust::make_transform_iterator(thrust::make_counting_iterator(EntryIdx{0}),
+                                                  NewValue{sorted});
+    scratch.Call([&](void* storage, std::size_t& bytes) {
+      return cub::DeviceScan::InclusiveSum(storage, bytes, is_new, counts, n, Stream());
+    });
+  }
+  entry_offsets_.Reserve(std::size_t{n_features_} + 1);
+  value_offsets_.Reserve(std::size_t{n_features_} + 1);
+  LaunchN("FindOffsets", FindOffsetsKernel, std::uint64_t{n_features_} + 1, sorted, counts, n,
+          n_features_, entry_offsets_.Data(), value_offsets_.Data());
+  h_entry_offsets_.resize(std::size_t{n_features_} + 1);
+  CopyAsync(h_entry_offsets_.data(), entry_offsets_.Data(), h_entry_offsets_.size());
+  CopyAsync(&n_values_, value_offsets_.Data() + n_features_, 1);
+  Synchronize();
+  entries_.Reserve(n);
+  values_.Reserve(n_values_);
+  LaunchN("WriteEntries", WriteEntriesKernel, n, sorted, row_buffers.Current(), counts, n,
+          entries_.Data(), values_.Data());
+  Synchronize();  // the sort's buffers go
+}
+
+ColumnsRef ColumnStore::Ref() const {
+  return {entries_.Data(),       values_.Data(), entry_offsets_.Data(), value_offsets_.Data(),
+          n_entries_,            n_values_,      n_rows_,               n_features_};
+}
+
+std::uint64_t ColumnStore::Bytes() const {
+  return entries_.Bytes() + values_.Bytes() + entry_offsets_.Bytes() + value_offsets_.Bytes();
+}
+}  // namespace gpu_exact

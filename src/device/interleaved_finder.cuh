@@ -1,0 +1,76 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Splits of shallow levels: entries stay in the order of their feature, nodes mixed.
+ * @see   Mitchell and Frank, PeerJ CS 3:e127, "interleaved" multireduce and multiscan
+ *
+ * Two passes over the entries. The multireduce sums each tile by node; those sums are scanned over
+ * the tiles of a feature. The multiscan then sorts each tile by node in shared memory, where a
+ * segmented scan gives the sums before every entry, and a neighbour of another value, the sign that
+ * an entry is the first of its value in its node, is the entry beside it.
+ * Work: entries, whatever the number of nodes. Extra memory: 48 B a tile of 2,048 entries and node.
+ */
+#pragma once
+
+#include <vector>
+
+#include "src/device/level_ref.cuh"
+#include "src/device/row_partition.cuh"
+
+namespace gpu_exact {
+/** @brief Levels that can be interleaved: buckets of the next one, and kNoKey, fit one byte a row. */
+inline constexpr std::int32_t kMaxInterleavedLevels = 7;
+/** @brief What the tiles of one feature up to this one hold of one node. */
+struct TileSum {
+  FixedSum sum;
+  std::uint32_t occupied;  // 0: no entry of the node so far
+  ValueId last_value;
+};
+
+/** @brief The tiles of the columns; none holds two features. */
+struct ColumnTiles {
+  FeatureIdx const* feature;      // shape: (n_tiles)
+  std::uint32_t const* of_feature;  // first tile of a feature, shape: (n_features + 1)
+  std::uint32_t n_tiles;
+};
+
+/** @brief Entries in column order, for kernels of interleaved levels. */
+struct InterleavedRef {
+  Entry const* entries;            // shape: (n_entries)
+  std::uint8_t const* row_keys;    // bucket of each row, or kNoKey
+  ColumnTiles tiles;
+  TileSum const* sums;             // shape: (n_nodes, n_tiles), inclusive within a feature
+
+  static constexpr int kItems = 8;
+  static constexpr int kTileSize = 256 * kItems;
+
+  __device__ EntryIdx TileBegin(ColumnsRef const& c, std::uint32_t tile) const {
+    FeatureIdx f = tiles.feature[tile];
+    return c.entry_offsets[f] + EntryIdx{tile - tiles.of_feature[f]} * kTileSize;
+  }
+  __device__ TileSum const& Sum(Bucket bucket, std::uint32_t tile) const {
+    return sums[std::uint64_t{bucket} * tiles.n_tiles + tile];
+  }
+};
+
+class InterleavedFinder {
+ public:
+  /** @param entry_offsets Of the features, shape: (n_features + 1). */
+  explicit InterleavedFinder(std::vector<EntryIdx> const& entry_offsets);
+
+  /** @brief Offer every candidate of the level. Does not wait. */
+  void Find(LevelRef const& level, Entry const* entries, std::uint8_t const* row_keys);
+
+  /** @brief What the last Find left, to look winners up. */
+  [[nodiscard]] InterleavedRef const& Ref() const { return ref_; }
+  [[nodiscard]] std::uint64_t Bytes() const;
+
+ private:
+  DeviceBuffer<FeatureIdx> tile_feature_{"tiles"};
+  DeviceBuffer<std::uint32_t> feature_tile_{"first tiles"};
+  DeviceBuffer<TileSum> partial_{"sums of tiles by node"};
+  DeviceBuffer<TileSum> sums_{"scanned sums of tiles by node"};
+  CubScratch scratch_;
+  InterleavedRef ref_{};
+};
+}  // namespace gpu_exact

@@ -1,0 +1,123 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief What kernels read of one level, and how they offer split candidates.
+ */
+#pragma once
+
+#include "src/device/column_store.cuh"
+#include "src/gain_bound.h"
+#include "src/level.h"
+
+namespace gpu_exact {
+/** @brief An entry with its gradients carried along; what shallow and deep levels scan. */
+struct alignas(16) Entry {
+  RowIdx row;
+  ValueId value;
+  GradientPair gpair;
+};
+
+/** @brief How one feature is searched. */
+struct FeatureRule {
+  ScanPlan scan;
+  std::int8_t monotone;
+};
+
+/** @brief One level, borrowed by kernels. */
+struct LevelRef {
+  ColumnsRef columns;
+  FeatureRule const* rules;      // shape: (n_features)
+  NodeState const* nodes;        // shape: (n_nodes), by bucket
+  std::uint32_t const* mask;     // shape: (n_nodes or 1, mask_words); nullptr: all are open
+  std::size_t mask_words;        // 32-bit words a node
+  bool mask_per_node;            // else one row serves every node
+  std::uint64_t* best;           // shape: (n_nodes), CandidateKey
+  GainParam gain;
+  GainBound bound;
+  Quantiser quantiser;
+  Bucket n_nodes;
+
+  __device__ bool Allowed(Bucket bucket, FeatureIdx f) const {
+    if (mask == nullptr) {
+      return true;
+    }
+    auto row = mask + (mask_per_node ? bucket * mask_words : 0);
+    return (row[f / 32] >> (f % 32) & 1u) != 0;
+  }
+
+  /** @brief Keep the candidate if it is the node's best so far. The result knows no order. */
+  __device__ void Offer(Bucket bucket, std::uint64_t key) const {
+    if (key > __ldcg(best + bucket)) {
+      atomicMax(reinterpret_cast<unsigned long long*>(best + bucket),
+                static_cast<unsigned long long>(key));
+    }
+  }
+
+  __device__ float LossChange(NodeState const& node, int monotone, FixedSum const& left,
+                              FixedSum const& right) const {
+    return CalcLossChange(gain, quantiser.Real(left), quantiser.Real(right), node.bounds, monotone,
+                          node.gain);
+  }
+
+  /** @brief The loss change to beat at a node, as a bar for bounds of the gain. */
+  __device__ float Bar(Bucket bucket) const {
+    return bound.Bar(CandidateKey::LossChange(__ldcg(best + bucket)), nodes[bucket].gain);
+  }
+
+  /** @brief Whether a candidate before a value id may reach the bar in either scan. */
+  __device__ bool MayReach(float bar, FixedSum const& total, FixedSum const& before,
+                           FixedSum const& present) const {
+    FixedSum after = present - before;
+    return bound.MayReach(bar, before, total - before) ||
+           (!(present == total) && bound.MayReach(bar, total - after, after));
+  }
+
+  /**
+   * @brief Best candidate before a value id, over both scans.
+   * @param before  Sum of the node's rows with a lower value of the feature.
+   * @param present Sum of the node's rows with any value of it; the rest is missing.
+   */
+  __device__ std::uint64_t BoundaryKey(NodeState const& node, FeatureIdx f, ValueRange values,
+                                       ValueId value, FixedSum const& before,
+                                       FixedSum const& present) const {
+    FeatureRule rule = rules[f];
+    std::uint64_t best_key{0};
+    if (rule.scan.forward) {
+      float loss = LossChange(node, rule.monotone, before, node.sum - before);
+      best_key = CandidateKey::Make(
+          loss, CandidateKey::Place(values, ScanDirection::kForward, value));
+    }
+    // With nothing missing both scans see the same children, and forward comes first.
+    if (rule.scan.backward && !(rule.scan.forward && present == node.sum)) {
+      FixedSum after = present - before;
+      float loss = LossChange(node, rule.monotone, node.sum - after, after);
+      best_key = max(best_key,
+                     CandidateKey::Make(
+                         loss, CandidateKey::Place(values, ScanDirection::kBackward, value)));
+    }
+    return best_key;
+  }
+
+  /** @brief Best candidate between the rows with any value of the feature and those without. */
+  __device__ std::uint64_t PresentKey(NodeState const& node, FeatureIdx f, ValueRange values,
+                                      FixedSum const& present) const {
+    FeatureRule rule = rules[f];
+    FixedSum missing = node.sum - present;
+    if (missing.hess <= 0) {
+      return 0;
+    }
+    std::uint64_t best_key{0};
+    if (rule.scan.forward) {
+      float loss = LossChange(node, rule.monotone, present, missing);
+      best_key = CandidateKey::Make(
+          loss, CandidateKey::PresentPlace(values, ScanDirection::kForward));
+    }
+    if (rule.scan.backward) {
+      float loss = LossChange(node, rule.monotone, missing, present);
+      best_key = max(best_key, CandidateKey::Make(loss, CandidateKey::PresentPlace(
+                                                            values, ScanDirection::kBackward)));
+    }
+    return best_key;
+  }
+};
+}  // namespace gpu_exact

@@ -1,0 +1,74 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of node_states.cuh.
+ */
+#include "src/device/node_states.cuh"
+
+namespace gpu_exact {
+namespace {
+// one thread a feature
+__global__ void RulesKernel(DefaultDirection direction, float opt_dense_col, ColumnsRef columns,
+                            std::int32_t const* monotone, FeatureRule* rules) {
+  auto f = GlobalIdx();
+  if (f < columns.n_features) {
+    auto n_present = columns.entry_offsets[f + 1] - columns.entry_offsets[f];
+    auto n_distinct = columns.value_offsets[f + 1] - columns.value_offsets[f];
+    std::int32_t m = monotone == nullptr ? 0 : monotone[f];
+    rules[f] = {ScanPlan::Make(direction, opt_dense_col, columns.n_rows, n_present, n_distinct),
+                static_cast<std::int8_t>((m > 0) - (m < 0))};
+  }
+}
+
+/** @brief Weight and gain within the bounds, which stay as they are. */
+__device__ void Complete(GainParam const& param, Quantiser const& quantiser,
+                         WeightBounds const& bounds, NodeState* state) {
+  GradientSum sum = quantiser.Real(state->sum);
+  state->weight = CalcWeight(param, sum, bounds);
+  state->gain = CalcGain(param, sum, state->weight);
+  state->bounds = bounds;
+}
+
+__global__ void CompleteRootKernel(GainParam param, Quantiser quantiser, WeightBounds bounds,
+                                   NodeState* root) {
+  Complete(param, quantiser, bounds, root);
+}
+
+// one thread a parent
+__global__ void CompleteChildrenKernel(GainParam param, Quantiser quantiser,
+                                       FeatureRule const* rules, SplitOrder const* orders,
+                                       NodeState const* parents, Bucket n_parents,
+                                       NodeIdx first_child, NodeState* children) {
+  auto i = GlobalIdx();
+  if (i >= n_parents || orders[i].left == kNoNode) {
+    return;
+  }
+  NodeState* left = children + (orders[i].left - first_child);
+  NodeState* right = left + 1;
+  // As in XGBoost: the children's own weights keep to the parent's bounds, their splits to theirs.
+  Complete(param, quantiser, parents[i].bounds, left);
+  Complete(param, quantiser, parents[i].bounds, right);
+  SplitBounds(parents[i].bounds, rules[orders[i].feature].monotone, left->weight, right->weight,
+              &left->bounds, &right->bounds);
+}
+}  // namespace
+
+void MakeRules(GrowParam const& param, ColumnsRef const& columns, std::int32_t const* monotone,
+               FeatureRule* out_rules) {
+  LaunchN("Rules", RulesKernel, columns.n_features, param.default_direction, param.opt_dense_col,
+          columns, monotone, out_rules);
+}
+
+void CompleteRoot(GainParam const& param, Quantiser const& quantiser, bool has_monotone,
+                  NodeState* root) {
+  Launch("CompleteRoot", CompleteRootKernel, 1, 1, param, quantiser,
+         has_monotone ? WeightBounds::Finite() : WeightBounds::None(), root);
+}
+
+void CompleteChildren(GainParam const& param, Quantiser const& quantiser, FeatureRule const* rules,
+                      SplitOrder const* orders, NodeState const* parents, Bucket n_parents,
+                      NodeIdx first_child, NodeState* children) {
+  LaunchN("CompleteChildren", CompleteChildrenKernel, n_parents, param, quantiser, rules, orders,
+          parents, n_parents, first_child, children);
+}
+}  // namespace gpu_exact

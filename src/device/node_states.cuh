@@ -1,0 +1,28 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Weights, gains and bounds of a level's nodes from their gradient sums.
+ */
+#pragma once
+
+#include "src/device/level_ref.cuh"
+
+namespace gpu_exact {
+/** @brief How every feature is searched. Does not wait. @param monotone By feature, or nullptr. */
+void MakeRules(GrowParam const& param, ColumnsRef const& columns, std::int32_t const* monotone,
+               FeatureRule* out_rules);
+
+/** @brief Complete the root's state, whose sum is written. Does not wait. */
+void CompleteRoot(GainParam const& param, Quantiser const& quantiser, bool has_monotone,
+                  NodeState* root);
+
+/**
+ * @brief Complete the children's states, whose sums are written. Does not wait.
+ * @param orders   Of their level, shape: (n_parents).
+ * @param parents  States of that level.
+ * @param children By bucket; first_child is the id of the first.
+ */
+void CompleteChildren(GainParam const& param, Quantiser const& quantiser, FeatureRule const* rules,
+                      SplitOrder const* orders, NodeState const* parents, Bucket n_parents,
+                      NodeIdx first_child, NodeState* children);
+}  // namespace gpu_exact

@@ -1,0 +1,235 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of row_partition.cuh.
+ */
+#include <algorithm>
+#include <cub/block/block_reduce.cuh>
+
+#include "src/device/row_partition.cuh"
+
+namespace gpu_exact {
+namespace {
+constexpr int kThreads = 256;
+constexpr int kRowsPerThread = 8;
+constexpr Bucket kSharedSums = 512;  // 8 KiB of shared memory
+
+__device__ bool IsTrained(NodeIdx position) { return position >= 0; }
+__device__ NodeIdx Decode(NodeIdx position) { return position < 0 ? ~position : position; }
+__device__ NodeIdx Encode(NodeIdx nidx, bool trained) { return trained ? nidx : ~nidx; }
+
+struct MaxOfSummaries {
+  __device__ RowSummary operator()(RowSummary const& a, RowSummary const& b) const {
+    return {max(a.max_grad_bits, b.max_grad_bits), max(a.max_hess_bits, b.max_hess_bits),
+            a.n_not_finite + b.n_not_finite, a.n_left_out + b.n_left_out};
+  }
+};
+
+// grid: strided over rows; result: positions, keys, and *out_summary, zero before
+__global__ __launch_bounds__(kThreads) void ResetKernel(GradientPair const* gpair,
+                                                        std::uint8_t const* row_included,
+                                                        RowIdx n_rows, NodeIdx* positions,
+                                                        std::uint8_t* row_keys,
+                                                        RowSummary* out_summary) {
+  using BlockReduce = cub::BlockReduce<RowSummary, kThreads>;
+  __shared__ typename BlockReduce::TempStorage temp;
+  RowSummary summary{0, 0, 0, 0};
+  auto stride = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
+  for (auto row = GlobalIdx(); row < n_rows; row += stride) {
+    GradientPair g = gpair[row];
+    bool trained = !(g.hess < 0.0f) && (row_included == nullptr || row_included[row] != 0);
+    positions[row] = Encode(kRoot, trained);
+    row_keys[row] = trained ? 0 : kNoKey;
+    if (trained) {
+      bool finite = isfinite(g.grad) && isfinite(g.hess);
+      RowSummary one{__float_as_uint(fabsf(g.grad)), __float_as_uint(fabsf(g.hess)), 0, 0};
+      summary = MaxOfSummaries{}(summary, finite ? one : RowSummary{0, 0, 1, 0});
+    } else {
+      ++summary.n_left_out;
+    }
+  }
+  summary = BlockReduce{temp}.Reduce(summary, MaxOfSummaries{});
+  if (threadIdx.x == 0) {
+    atomicMax(&out_summary->max_grad_bits, summary.max_grad_bits);
+    atomicMax(&out_summary->max_hess_bits, summary.max_hess_bits);
+    atomicAdd(&out_summary->n_not_finite, summary.n_not_finite);
+    atomicAdd(&out_summary->n_left_out, summary.n_left_out);
+  }
+}
+
+// one thread an entry of the ranges
+template <typename EntryT>
+__global__ void RouteKernel(EntryT const* entries, RouteRange const* ranges, EntryIdx const* ends,
+                            std::uint32_t n_ranges, EntryIdx n_entries, SplitOrder const* orders,
+                            NodeIdx first_node, Bucket n_orders, NodeIdx* positions) {
+  auto i = GlobalIdx();
+  if (i >= n_entries) {
+    return;
+  }
+  auto r = FirstIndex(std::uint32_t{0}, n_ranges, [=](std::uint32_t k) { return ends[k] > i; });
+  EntryT e = entries[ranges[r].entries.end - (ends[r] - i)];
+  NodeIdx position = positions[e.row];
+  auto bucket = static_cast<Bucket>(Decode(position) - first_node);
+  if (bucket >= n_orders) {
+    return;
+  }
+  SplitOrder order = orders[bucket];
+  if (order.left != kNoNode && order.feature == ranges[r].feature) {
+    NodeIdx child = order.left + (e.value < order.first_right ? 0 : 1);
+    positions[e.row] = Encode(child, IsTrained(position));
+  }
+}
+
+// one thread a row
+__global__ void RouteMissingKernel(SplitOrder const* orders, NodeIdx first_node, Bucket n_orders,
+                                   NodeIdx first_child, Bucket n_children, RowIdx n_rows,
+                                   NodeIdx* positions, std::uint8_t* row_keys) {
+  auto row = GlobalIdx();
+  if (row >= n_rows) {
+    return;
+  }
+  NodeIdx position = positions[row];
+  auto bucket = static_cast<Bucket>(Decode(position) - first_node);
+  if (bucket < n_orders && orders[bucket].left != kNoNode) {
+    NodeIdx child = orders[bucket].left + (orders[bucket].default_left ? 0 : 1);
+    position = Encode(child, IsTrained(position));
+    positions[row] = position;
+  }
+  auto child = static_cast<Bucket>(position - first_child);  // out of range where left out
+  std::uint8_t key = n_children <= kMaxKeyedNodes ? child : child & 1;
+  row_keys[row] = child < n_children ? key : kNoKey;
+}
+
+__device__ void AtomicAdd(FixedSum* sum, FixedSum const& value) {
+  using U = unsigned long long;
+  atomicAdd(reinterpret_cast<U*>(&sum->grad), static_cast<U>(value.grad));
+  atomicAdd(reinterpret_cast<U*>(&sum->hess), static_cast<U>(value.hess));
+}
+
+// grid: strided over rows; sums in shared memory first where the nodes fit, in as many copies as
+// there is room for, so that lanes of few nodes do not wait for one another
+__global__ __launch_bounds__(kThreads) void SumNodesKernel(GradientPair const* gpair,
+                                                           NodeIdx const* positions, RowIdx n_rows,
+                                                           Quantiser quantiser, NodeIdx first_node,
+                                                           Bucket n_nodes, NodeState* out_states) {
+  __shared__ FixedSum sums[kSharedSums];
+  bool const in_shared = n_nodes <= kSharedSums;
+  auto const n_copies = in_shared ? min(32u, kSharedSums / n_nodes) : 1;
+  auto const copy = threadIdx.x % n_copies;
+  if (in_shared) {
+    for (auto i = threadIdx.x; i < n_nodes * n_copies; i += kThreads) {
+      sums[i] = {0, 0};
+    }
+    __syncthreads();
+  }
+  auto stride = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
+  for (auto row = GlobalIdx(); row < n_rows; row += stride) {
+    auto bucket = static_cast<Bucket>(positions[row] - first_node);
+    if (bucket < n_nodes) {
+      AtomicAdd(in_shared ? &sums[bucket * n_copies + copy] : &out_states[bucket].sum,
+                quantiser.Fixed(gpair[row]));
+    }
+  }
+  if (in_shared) {
+    __syncthreads();
+    for (Bucket b = threadIdx.x; b < n_nodes; b += kThreads) {
+      FixedSum total{0, 0};
+      for (unsigned c = 0; c < n_copies; ++c) {
+        total = total + sums[b * n_copies + c];
+      }
+      AtomicAdd(&out_states[b].sum, total);
+    }
+  }
+}
+
+// one thread a row
+__global__ void RemapKernel(NodeIdx const* positions, NodeIdx const* remap, RowIdx n_rows,
+                            NodeIdx* out) {
+  auto row = GlobalIdx();
+  if (row < n_rows) {
+    NodeIdx position = positions[row];
+    out[row] = Encode(remap[Decode(position)], IsTrained(position));
+  }
+}
+
+std::uint64_t StridedGrid(RowIdx n_rows) {
+  constexpr std::uint64_t kMaxGrid = 132 * 16;  // enough blocks to fill any current GPU
+  return std::min(CeilDiv(n_rows, kThreads * kRowsPerThread), kMaxGrid);
+}
+}  // namespace
+
+RowPartition::RowPartition(RowIdx n_rows) : n_rows_{n_rows} {
+  positions_.Reserve(n_rows);
+  row_keys_.Reserve(n_rows);
+  summary_.Reserve(1);
+}
+
+RowSummary RowPartition::Reset(GradientPair const* gpair, std::uint8_t const* row_included) {
+  if (row_included != nullptr) {
+    CopyAsync(row_included_.Reserve(n_rows_), row_included, n_rows_);
+  }
+  ZeroAsync(summary_.Data(), 1);
+  Launch("Reset", ResetKernel, StridedGrid(n_rows_), kThreads, gpair,
+         row_included != nullptr ? row_included_.Data() : nullptr, n_rows_, positions_.Data(),
+         row_keys_.Data(), summary_.Data());
+  RowSummary summary{};
+  CopyAsync(&summary, summary_.Data(), 1);
+  Synchronize();
+  return summary;
+}
+
+void RowPartition::SetOrders(std::vector<SplitOrder> const& orders, NodeIdx first_node) {
+  first_node_ = first_node;
+  n_orders_ = static_cast<Bucket>(orders.size());
+  CopyAsync(orders_.Reserve(orders.size()), orders.data(), orders.size());
+}
+
+template <typename EntryT>
+void RowPartition::Route(EntryT const* entries, std::vector<RouteRange> const& ranges) {
+  std::vector<EntryIdx> ends;
+  EntryIdx n{0};
+  for (auto const& r : ranges) {
+    n += r.entries.Size();
+    ends.push_back(n);
+  }
+  CopyAsync(ranges_.Reserve(ranges.size()), ranges.data(), ranges.size());
+  CopyAsync(range_ends_.Reserve(ends.size()), ends.data(), ends.size());
+  LaunchN("Route", RouteKernel<EntryT>, n, entries, ranges_.Data(), range_ends_.Data(),
+          static_cast<std::uint32_t>(ranges.size()), n, orders_.Data(), first_node_, n_orders_,
+          positions_.Data());
+}
+template void RowPartition::Route(Entry const*, std::vector<RouteRange> const&);
+template void RowPartition::Route(ColumnEntry const*, std::vector<RouteRange> const&);
+
+void RowPartition::RouteMissing(NodeIdx first_child, Bucket n_children) {
+  LaunchN("RouteMissing", RouteMissingKernel, n_rows_, orders_.Data(), first_node_, n_orders_,
+          first_child, n_children, n_rows_, positions_.Data(), row_keys_.Data());
+}
+
+void RowPartition::SumNodes(GradientPair const* gpair, Quantiser const& quantiser,
+                            NodeIdx first_node, Bucket n_nodes, NodeState* out_states) {
+  ZeroAsync(out_states, n_nodes);
+  Launch("SumNodes", SumNodesKernel, StridedGrid(n_rows_), kThreads, gpair, positions_.Data(),
+         n_rows_, quantiser, first_node, n_nodes, out_states);
+}
+
+void RowPartition::WritePositions(std::vector<NodeIdx> const& remap, Memory memory,
+                                  NodeIdx* out_positions) {
+  NodeIdx const* from = positions_.Data();
+  if (!remap.empty()) {
+    NodeIdx* to = memory == Memory::kDevice ? out_positions : out_positions_.Reserve(n_rows_);
+    CopyAsync(remap_.Reserve(remap.size()), remap.data(), remap.size());
+    LaunchN("Remap", RemapKernel, n_rows_, positions_.Data(), remap_.Data(), n_rows_, to);
+    from = to;
+  }
+  if (from != out_positions) {
+    CopyAsync(out_positions, from, n_rows_);
+  }
+  Synchronize();  // remap goes; host memory is written
+}
+
+std::uint64_t RowPartition::Bytes() const {
+  return positions_.Bytes() + row_keys_.Bytes() + row_included_.Bytes() + orders_.Bytes() +
+         ranges_.Bytes() + range_ends_.Bytes() + out_positions_.Bytes() + remap_.Bytes();
+}
+}  // namespace gpu_exact

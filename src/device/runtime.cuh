@@ -1,0 +1,183 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief All CUDA plumbing: checked calls and launches, device buffers, CUB's scratch space.
+ */
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "gpu_exact/device.h"
+
+/** @brief Check a CUDA call; a failure throws DeviceError with the call and the driver's words. */
+#define EXACT_CUDA(call) ::gpu_exact::CheckCuda((call), #call, __FILE__, __LINE__)
+
+namespace gpu_exact {
+/** @brief XGBoost's own stream; everything here runs in its order. */
+inline cudaStream_t Stream() { return cudaStreamPerThread; }
+
+void CheckCuda(cudaError_t status, char const* call, char const* file, int line);
+
+/** @brief cudaMalloc; throws OutOfDeviceMemory naming the array and the bytes asked, free, total. */
+void* AllocateDevice(std::size_t bytes, char const* what);
+void FreeDevice(void* p) noexcept;
+
+/** @brief Waits for the stream. */
+void Synchronize();
+
+/** @brief With GPU_EXACT_SYNC=1 in the environment every launch is waited for, to place errors. */
+void CheckLaunch(char const* kernel);
+
+/** @brief Makes a device current for its scope, -1 for the first one. */
+class DeviceGuard {
+ public:
+  explicit DeviceGuard(int ordinal);
+  ~DeviceGuard();
+  DeviceGuard(DeviceGuard const&) = delete;
+  DeviceGuard& operator=(DeviceGuard const&) = delete;
+
+ private:
+  int previous_{0};
+};
+
+/** @brief Uninitialised device array; keeps its size or grows, and loses its content then. */
+template <typename T>
+class DeviceBuffer {
+ public:
+  explicit DeviceBuffer(char const* what) : what_{what} {}
+  ~DeviceBuffer() { FreeDevice(data_); }
+  DeviceBuffer(DeviceBuffer const&) = delete;
+  DeviceBuffer& operator=(DeviceBuffer const&) = delete;
+  DeviceBuffer(DeviceBuffer&& that) noexcept { *this = std::move(that); }
+  DeviceBuffer& operator=(DeviceBuffer&& that) noexcept {
+    std::swap(what_, that.what_);
+    std::swap(data_, that.data_);
+    std::swap(size_, that.size_);
+    return *this;
+  }
+
+  /** @brief Room for n elements. Waits for the device when it grows. */
+  T* Reserve(std::size_t n) {
+    if (n > size_) {
+      this->Release();
+      data_ = static_cast<T*>(AllocateDevice(n * sizeof(T), what_));
+      size_ = n;
+    }
+    return data_;
+  }
+  void Release() {
+    FreeDevice(std::exchange(data_, nullptr));
+    size_ = 0;
+  }
+
+  [[nodiscard]] T* Data() const { return data_; }
+  [[nodiscard]] std::size_t Bytes() const { return size_ * sizeof(T); }
+
+ private:
+  char const* what_;
+  T* data_{nullptr};
+  std::size_t size_{0};
+};
+
+/** @brief Page-locked host array, so that copies do not wait for staging. */
+template <typename T>
+class PinnedBuffer {
+ public:
+  PinnedBuffer() = default;
+  ~PinnedBuffer() { static_cast<void>(cudaFreeHost(data_)); }
+  PinnedBuffer(PinnedBuffer const&) = delete;
+  PinnedBuffer& operator=(PinnedBuffer const&) = delete;
+
+  T* Reserve(std::size_t n) {
+    if (n > size_) {
+      EXACT_CUDA(cudaFreeHost(std::exchange(data_, nullptr)));
+      EXACT_CUDA(cudaMallocHost(&data_, n * sizeof(T)));
+      size_ = n;
+    }
+    return data_;
+  }
+  [[nodiscard]] T* Data() const { return data_; }
+
+ private:
+  T* data_{nullptr};
+  std::size_t size_{0};
+};
+
+/** @brief Copies in the order of the stream. Does not wait where the host side is page-locked. */
+template <typename T>
+void CopyAsync(T* to, T const* from, std::size_t n, cudaMemcpyKind kind = cudaMemcpyDefault) {
+  if (n != 0) {
+    EXACT_CUDA(cudaMemcpyAsync(to, from, n * sizeof(T), kind, Stream()));
+  }
+}
+
+template <typename T>
+void ZeroAsync(T* p, std::size_t n) {
+  if (n != 0) {
+    EXACT_CUDA(cudaMemsetAsync(p, 0, n * sizeof(T), Stream()));
+  }
+}
+
+[[nodiscard]] constexpr std::uint64_t CeilDiv(std::uint64_t a, std::uint64_t b) {
+  return (a + b - 1) / b;
+}
+
+/** @brief Launch on the stream; an empty grid is no launch. Does not wait. */
+template <typename... ParamsT, typename... ArgsT>
+void Launch(char const* name, void (*kernel)(ParamsT...), std::uint64_t grid, unsigned block,
+            ArgsT&&... args) {
+  if (grid == 0) {
+    return;
+  }
+  kernel<<<static_cast<unsigned>(grid), block, 0, Stream()>>>(std::forward<ArgsT>(args)...);
+  CheckLaunch(name);
+}
+
+/** @brief One thread an element. */
+template <typename... ParamsT, typename... ArgsT>
+void LaunchN(char const* name, void (*kernel)(ParamsT...), std::uint64_t n, ArgsT&&... args) {
+  constexpr unsigned kBlock = 256;
+  Launch(name, kernel, CeilDiv(n, kBlock), kBlock, std::forward<ArgsT>(args)...);
+}
+
+/** @brief Index of this thread in a one-dimensional grid. */
+__device__ inline std::uint64_t GlobalIdx() {
+  return static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+/** @brief CUB's temporary storage, kept for the next call. */
+class CubScratch {
+ public:
+  /** @param fn Called twice as fn(void* storage, std::size_t& bytes), as CUB wants it. */
+  template <typename FnT>
+  void Call(FnT&& fn) {
+    std::size_t bytes{0};
+    EXACT_CUDA(fn(nullptr, bytes));
+    void* storage = storage_.Reserve(bytes == 0 ? 1 : bytes);
+    EXACT_CUDA(fn(storage, bytes));
+  }
+  [[nodiscard]] std::size_t Bytes() const { return storage_.Bytes(); }
+
+ private:
+  DeviceBuffer<unsigned char> storage_{"CUB scratch"};
+};
+
+/** @brief First index in [begin, end) for which above(index) holds; above is monotone. */
+template <typename IndexT, typename FnT>
+__host__ __device__ IndexT FirstIndex(IndexT begin, IndexT end, FnT&& above) {
+  while (begin < end) {
+    IndexT mid = begin + (end - begin) / 2;
+    if (above(mid)) {
+      end = mid;
+    } else {
+      begin = mid + 1;
+    }
+  }
+  return begin;
+}
+}  // namespace gpu_exact

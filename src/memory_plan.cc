@@ -1,0 +1,53 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of memory_plan.h.
+ */
+#include "src/memory_plan.h"
+
+#include <algorithm>
+#include <numeric>
+#include <sstream>
+
+namespace gpu_exact {
+namespace {
+std::uint64_t Sum(std::vector<MemoryItem> const& items) {
+  return std::accumulate(items.cbegin(), items.cend(), std::uint64_t{0},
+                         [](std::uint64_t sum, MemoryItem const& i) { return sum + i.bytes; });
+}
+
+void Describe(std::ostream& os, char const* when, std::vector<MemoryItem> const& items) {
+  constexpr double kMiB = 1024.0 * 1024.0;
+  os << when << " " << static_cast<std::uint64_t>(Sum(items) / kMiB) << " MiB (";
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    os << (i == 0 ? "" : ", ") << items[i].what << " "
+       << static_cast<std::uint64_t>(items[i].bytes / kMiB);
+  }
+  os << ")";
+}
+}  // namespace
+
+MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features) {
+  std::uint64_t const rows = n_rows;
+  std::uint64_t const offsets = 16 * (std::uint64_t{n_features} + 1);
+  MemoryPlan plan;
+  plan.sorting = {{"sort keys", 16 * n_entries},
+                  {"row ids", 8 * n_entries},
+                  {"columns", 12 * n_entries + offsets}};
+  plan.growing = {{"columns", 12 * n_entries + offsets + 3 * std::uint64_t{n_features}},
+                  {"entries sorted by node", 32 * n_entries},
+                  {"sort keys", 2 * n_entries},
+                  {"rows", 18 * rows},
+                  {"sums of tiles", n_entries / 4}};
+  return plan;
+}
+
+std::uint64_t MemoryPlan::Peak() const { return std::max(Sum(sorting), Sum(growing)); }
+
+std::string MemoryPlan::Describe() const {
+  std::ostringstream os;
+  gpu_exact::Describe(os, "sorting the table", sorting);
+  gpu_exact::Describe(os, ", growing trees", growing);
+  return os.str();
+}
+}  // namespace gpu_exact

@@ -1,0 +1,35 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Device memory of a builder from the size of its table: one formula for the check before
+ *        anything is allocated, for the error text and for the README.
+ */
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gpu_exact/types.h"
+
+namespace gpu_exact {
+/** @brief One kind of array and what it takes. */
+struct MemoryItem {
+  char const* what;
+  std::uint64_t bytes;
+};
+
+/** @brief What a builder holds while it sorts the table, and while it grows trees. */
+struct MemoryPlan {
+  std::vector<MemoryItem> sorting;
+  std::vector<MemoryItem> growing;
+
+  /** @brief Upper bound: as if all values of a column were distinct. */
+  static MemoryPlan Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features);
+
+  /** @brief The greater of the two sums, bytes. */
+  [[nodiscard]] std::uint64_t Peak() const;
+  /** @brief Both lists in MiB, for people. */
+  [[nodiscard]] std::string Describe() const;
+};
+}  // namespace gpu_exact

@@ -1,0 +1,90 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Gradients as 64-bit fixed point: sums do not depend on the order of addition, so neither
+ *        thread timing nor tile size changes a tree, and differences of sums are exact.
+ */
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "gpu_exact/types.h"
+#include "src/gain.h"
+#include "src/platform.h"
+
+namespace gpu_exact {
+/** @brief Sum of gradient pairs in fixed point. A group under addition: sums can be subtracted. */
+struct FixedSum {
+  std::int64_t grad;
+  std::int64_t hess;
+
+  GPU_EXACT_HD friend FixedSum operator+(FixedSum const& a, FixedSum const& b) {
+    return {a.grad + b.grad, a.hess + b.hess};
+  }
+  GPU_EXACT_HD friend FixedSum operator-(FixedSum const& a, FixedSum const& b) {
+    return {a.grad - b.grad, a.hess - b.hess};
+  }
+  GPU_EXACT_HD friend bool operator==(FixedSum const& a, FixedSum const& b) {
+    return a.grad == b.grad && a.hess == b.hess;
+  }
+};
+
+/** @brief 2^exponent as two factors, each of which is a normal float. */
+struct PowerOfTwo {
+  float first;
+  float second;
+
+  static PowerOfTwo Make(int exponent) {
+    int half = exponent / 2;
+    return {std::ldexp(1.0f, half), std::ldexp(1.0f, exponent - half)};
+  }
+  /** @brief Exact unless the product leaves the normal floats. */
+  [[nodiscard]] GPU_EXACT_HD float Times(float x) const { return x * first * second; }
+};
+
+/**
+ * @brief Powers of two between gradients and fixed point.
+ *
+ * A sum over all rows stays within 2^62. A gradient keeps 62 - ceil(log2(n_rows)) bits below the
+ * largest one: 38 bits at 10 million rows, where a float has 24.
+ */
+struct Quantiser {
+  PowerOfTwo grad_scale;
+  PowerOfTwo hess_scale;
+  double grad_unit;  // 1 / grad_scale
+  double hess_unit;
+
+  /**
+   * @param max_grad Largest absolute gradient, finite.
+   * @param max_hess Largest hessian, finite.
+   */
+  static Quantiser Make(float max_grad, float max_hess, RowIdx n_rows) {
+    int row_bits{0};
+    while ((std::uint64_t{1} << row_bits) < n_rows) {
+      ++row_bits;
+    }
+    auto exponent = [row_bits](float largest) {
+      int e{0};
+      std::frexp(largest, &e);  // largest < 2^e
+      return 62 - row_bits - (largest > 0.0f ? e : 0);
+    };
+    int g = exponent(max_grad);
+    int h = exponent(max_hess);
+    return {PowerOfTwo::Make(g), PowerOfTwo::Make(h), std::ldexp(1.0, -g), std::ldexp(1.0, -h)};
+  }
+
+  /** @brief Nearest fixed point. A positive hessian stays positive: zero means "no weight". */
+  [[nodiscard]] GPU_EXACT_HD FixedSum Fixed(GradientPair const& g) const {
+    FixedSum sum{std::llrint(grad_scale.Times(g.grad)), std::llrint(hess_scale.Times(g.hess))};
+    if (sum.hess == 0 && g.hess > 0.0f) {
+      sum.hess = 1;
+    }
+    return sum;
+  }
+
+  [[nodiscard]] GPU_EXACT_HD GradientSum Real(FixedSum const& sum) const {
+    return {static_cast<double>(sum.grad) * grad_unit, static_cast<double>(sum.hess) * hess_unit};
+  }
+};
+}  // namespace gpu_exact

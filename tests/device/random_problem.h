@@ -1,0 +1,180 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Seeded small problems for the device ring: a table, gradients and parameters.
+ */
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gpu_exact/device.h"
+#include "gpu_exact/tree_builder.h"
+
+namespace gpu_exact {
+/** @brief A test that needs a GPU; skips with the reason where there is none. */
+class DeviceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    static DeviceStatus const status = ProbeDevice(-1);
+    if (!status.usable) {
+      GTEST_SKIP() << status.reason;
+    }
+  }
+};
+
+/** @brief How many random problems to try: GPU_EXACT_SEEDS, fewer under a sanitizer. */
+inline int NumSeeds(int n) {
+  char const* seeds = std::getenv("GPU_EXACT_SEEDS");
+  return seeds == nullptr ? n : std::min(n, std::atoi(seeds));
+}
+
+/** @brief A table in compressed rows that owns its arrays. */
+struct Table {
+  RowIdx n_rows{0};
+  FeatureIdx n_features{0};
+  std::vector<EntryIdx> offsets{0};
+  std::vector<CsrEntry> entries;
+
+  [[nodiscard]] CsrView View() const {
+    return {offsets.data(), entries.data(), entries.size(), n_rows, n_features, Memory::kHost};
+  }
+};
+
+struct Shape {
+  RowIdx n_rows;
+  FeatureIdx n_features;
+  double missing;   // share of values that are not present
+  int n_distinct;   // distinct values a column; 0: continuous
+};
+
+class Random {
+ public:
+  explicit Random(unsigned seed) : engine_{seed} {}
+  int Int(int low, int high) { return std::uniform_int_distribution<int>{low, high}(engine_); }
+  double Real() { return std::uniform_real_distribution<double>{0.0, 1.0}(engine_); }
+  float Normal() { return std::normal_distribution<float>{}(engine_); }
+  bool Chance(double p) { return Real() < p; }
+  template <typename T>
+  T Pick(std::initializer_list<T> of) {
+    return of.begin()[Int(0, static_cast<int>(of.size()) - 1)];
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+inline Table MakeTable(Shape const& shape, Random* random) {
+  Table t;
+  t.n_rows = shape.n_rows;
+  t.n_features = shape.n_features;
+  for (RowIdx r = 0; r < shape.n_rows; ++r) {
+    for (FeatureIdx f = 0; f < shape.n_features; ++f) {
+      if (!random->Chance(shape.missing)) {
+        float value = shape.n_distinct == 0
+                          ? random->Normal()
+                          : static_cast<float>(random->Int(-shape.n_distinct / 2,
+                                                           shape.n_distinct - 1 -
+                                                               shape.n_distinct / 2));
+        t.entries.push_back({f, value});
+      }
+    }
+    t.offsets.push_back(t.entries.size());
+  }
+  return t;
+}
+
+/** @brief Multiples of 1/16, so that sums are exact in any order. */
+inline std::vector<GradientPair> MakeGradients(RowIdx n_rows, double zero_hess, double deleted,
+                                               Random* random) {
+  std::vector<GradientPair> gpair(n_rows);
+  for (auto& g : gpair) {
+    g.grad = static_cast<float>(random->Int(-64, 64)) / 16.0f;
+    g.hess = static_cast<float>(random->Int(1, 32)) / 16.0f;
+    if (random->Chance(zero_hess)) {
+      g.hess = 0.0f;
+    }
+    if (random->Chance(deleted)) {
+      g.hess = -1.0f;
+    }
+  }
+  return gpair;
+}
+
+inline GrowParam MakeParam(FeatureIdx n_features, Random* random) {
+  GrowParam p;
+  p.max_depth = random->Int(1, 8);
+  p.min_child_weight = random->Pick({0.0f, 1.0f, 2.5f});
+  p.reg_lambda = random->Pick({0.0f, 1.0f, 0.37f});
+  p.reg_alpha = random->Pick({0.0f, 0.0f, 0.5f});
+  p.max_delta_step = random->Pick({0.0f, 0.0f, 0.7f});
+  p.opt_dense_col = random->Pick({1.0f, 1.0f, 0.6f});
+  p.default_direction = random->Pick({DefaultDirection::kLearn, DefaultDirection::kLearn,
+                                      DefaultDirection::kLeft, DefaultDirection::kRight});
+  if (random->Chance(0.3)) {
+    p.monotone_constraints.resize(n_features);
+    for (auto& m : p.monotone_constraints) {
+      m = random->Int(-1, 1);
+    }
+  }
+  return p;
+}
+
+/** @brief A mask that bars a share of the features, other ones at each node of a level. */
+class RandomFeatures : public FeaturePolicy {
+ public:
+  RandomFeatures(FeatureIdx n_features, unsigned seed) : n_features_{n_features}, seed_{seed} {}
+  bool Select(std::int32_t depth, std::vector<OpenNode> const& nodes,
+              FeatureMask* out_mask) override {
+    Random random{seed_ + static_cast<unsigned>(depth)};
+    if (random.Chance(0.3)) {
+      return false;
+    }
+    std::size_t n_rows = random.Chance(0.3) ? 1 : nodes.size();
+    out_mask->n_words = (n_features_ + 31) / 32;
+    out_mask->bits.assign(n_rows * out_mask->n_words, 0);
+    for (auto& word : out_mask->bits) {
+      word = static_cast<std::uint32_t>(random.Int(0, 0x7fffffff)) * 2654435761u;
+    }
+    return true;
+  }
+
+ private:
+  FeatureIdx n_features_;
+  unsigned seed_;
+};
+
+/** @brief Every field of two trees, bit for bit. */
+inline void ExpectSameTree(GrownTree const& got, GrownTree const& want, std::string const& what) {
+  ASSERT_EQ(got.size(), want.size()) << what;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    std::string where = what + ", node " + std::to_string(i);
+    ASSERT_EQ(got[i].parent, want[i].parent) << where;
+    ASSERT_EQ(got[i].left, want[i].left) << where;
+    ASSERT_EQ(got[i].right, want[i].right) << where;
+    ASSERT_EQ(got[i].loss_change, want[i].loss_change) << where;
+    ASSERT_EQ(got[i].weight, want[i].weight) << where;
+    ASSERT_EQ(got[i].sum_grad, want[i].sum_grad) << where;
+    ASSERT_EQ(got[i].sum_hess, want[i].sum_hess) << where;
+    if (!want[i].IsLeaf()) {
+      ASSERT_EQ(got[i].feature, want[i].feature) << where;
+      ASSERT_EQ(got[i].threshold, want[i].threshold) << where;
+      ASSERT_EQ(got[i].default_left, want[i].default_left) << where;
+    }
+  }
+}
+
+inline std::vector<NodeIdx> Positions(TreeBuilder* builder, RowIdx n_rows,
+                                      std::vector<NodeIdx> const& remap = {}) {
+  std::vector<NodeIdx> positions(n_rows);
+  builder->WritePositions(remap, Memory::kHost, positions.data());
+  return positions;
+}
+}  // namespace gpu_exact

@@ -1,0 +1,85 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Columns against std::stable_sort on the host.
+ */
+#include "src/device/column_store.cuh"
+#include "tests/device/device_arrays.cuh"
+#include "tests/device/random_problem.h"
+
+namespace gpu_exact {
+namespace {
+struct Present {
+  FeatureIdx feature;
+  float value;
+  RowIdx row;
+};
+
+class ColumnStoreTest : public DeviceTest {
+ protected:
+  void Check(Table const& table, CsrView const& view) {
+    std::vector<Present> want;
+    for (RowIdx r = 0; r < table.n_rows; ++r) {
+      for (auto i = table.offsets[r]; i < table.offsets[r + 1]; ++i) {
+        want.push_back({table.entries[i].feature, table.entries[i].value, r});
+      }
+    }
+    std::stable_sort(want.begin(), want.end(), [](Present const& a, Present const& b) {
+      return a.feature != b.feature ? a.feature < b.feature : a.value < b.value;
+    });
+    ColumnStore store{view};
+    ColumnsRef ref = store.Ref();
+    ASSERT_EQ(ref.n_entries, want.size());
+    auto entries = FromDevice(ref.entries, ref.n_entries);
+    auto values = FromDevice(ref.values, ref.n_values);
+    auto offsets = FromDevice(ref.entry_offsets, table.n_features + 1);
+    auto value_offsets = FromDevice(ref.value_offsets, table.n_features + 1);
+    EXPECT_EQ(store.EntryOffsets(), offsets);
+    EXPECT_EQ(offsets.back(), want.size());
+    EXPECT_EQ(value_offsets.back(), ref.n_values);
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      ASSERT_EQ(entries[i].row, want[i].row) << "entry " << i;
+      ASSERT_EQ(values[entries[i].value], want[i].value) << "entry " << i;
+      ASSERT_GE(i, offsets[want[i].feature]);
+      ASSERT_LT(i, offsets[want[i].feature + 1]);
+      ASSERT_GE(entries[i].value, value_offsets[want[i].feature]);
+      ASSERT_LT(entries[i].value, value_offsets[want[i].feature + 1]);
+      bool is_new = i == 0 || want[i].feature != want[i - 1].feature ||
+                    want[i].value != want[i - 1].value;
+      ASSERT_EQ(entries[i].value, i == 0 ? 0 : entries[i - 1].value + is_new) << "entry " << i;
+    }
+  }
+};
+
+TEST_F(ColumnStoreTest, RandomTables) {
+  for (int seed = 0; seed < NumSeeds(20); ++seed) {
+    Random random{static_cast<unsigned>(seed)};
+    Shape shape{static_cast<RowIdx>(random.Int(1, 3000)), static_cast<FeatureIdx>(random.Int(1, 40)),
+                random.Pick({0.0, 0.5, 0.99}), random.Pick({0, 3})};
+    Table table = MakeTable(shape, &random);
+    ASSERT_NO_FATAL_FAILURE(this->Check(table, table.View())) << "seed " << seed;
+  }
+}
+
+TEST_F(ColumnStoreTest, OddValues) {
+  Table table;
+  table.n_rows = 9;
+  table.n_features = 2;
+  for (float v : {0.0f, -0.0f, 1e-45f, -1e-45f, 3e38f, -3e38f, -1.0f, 1.0f,
+                  -std::numeric_limits<float>::infinity()}) {
+    table.entries.push_back({1, v});
+    table.offsets.push_back(table.entries.size());
+  }
+  this->Check(table, table.View());
+}
+
+TEST_F(ColumnStoreTest, TableOnTheDevice) {
+  Random random{5};
+  Table table = MakeTable({700, 6, 0.4, 0}, &random);
+  auto d_offsets = ToDevice(table.offsets);
+  auto d_entries = ToDevice(table.entries);
+  this->Check(table, {d_offsets.Data(), d_entries.Data(), table.entries.size(), table.n_rows,
+                      table.n_features, Memory::kDevice});
+}
+}  // namespace
+}  // namespace gpu_exact

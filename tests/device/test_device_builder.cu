@@ -1,0 +1,186 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Whole trees of the device builder against the naive host builder.
+ */
+#include "src/device/runtime.cuh"
+#include "tests/device/random_problem.h"
+#include "tests/support/reference_builder.h"
+
+namespace gpu_exact {
+namespace {
+class DeviceBuilder : public DeviceTest {
+ protected:
+  /** @brief Trees over one random table, at every kind of changeover. */
+  void Compare(unsigned seed, Shape const& shape, int n_trees) {
+    Random random{seed};
+    Table table = MakeTable(shape, &random);
+    auto builder = MakeDeviceBuilder(-1, table.View());
+    auto reference = MakeReferenceBuilder(table.View());
+    for (int i = 0; i < n_trees; ++i) {
+      auto gpair = MakeGradients(shape.n_rows, random.Pick({0.0, 0.2, 0.9}),
+                                 random.Pick({0.0, 0.0, 0.2}), &random);
+      GrowParam param = MakeParam(shape.n_features, &random);
+      std::vector<std::uint8_t> included(shape.n_rows, 1);
+      bool sampled = random.Chance(0.3);
+      for (auto& row : included) {
+        row = !sampled || random.Chance(0.6);
+      }
+      RandomFeatures features{shape.n_features, seed};
+      FeaturePolicy* policy = random.Chance(0.3) ? &features : nullptr;
+      auto const* mask = sampled ? included.data() : nullptr;
+      GrownTree want = reference->Build(param, {gpair.data(), Memory::kHost}, mask, policy);
+      auto want_positions = Positions(reference.get(), shape.n_rows);
+      for (std::int32_t levels : {-1, 0, 1, 3, 7}) {
+        std::string what = "seed " + std::to_string(seed) + ", tree " + std::to_string(i) +
+                           ", interleaved levels " + std::to_string(levels);
+        param.interleaved_levels = levels;
+        GrownTree got = builder->Build(param, {gpair.data(), Memory::kHost}, mask, policy);
+        ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, what));
+        ASSERT_EQ(Positions(builder.get(), shape.n_rows), want_positions) << what;
+      }
+    }
+  }
+};
+
+TEST_F(DeviceBuilder, SmallProblems) {
+  for (int seed = 0; seed < NumSeeds(300); ++seed) {
+    Random random{static_cast<unsigned>(seed)};
+    Shape shape{static_cast<RowIdx>(random.Int(1, 90)), static_cast<FeatureIdx>(random.Int(1, 7)),
+                random.Pick({0.0, 0.05, 0.5, 1.0}), random.Pick({0, 0, 6, 1})};
+    ASSERT_NO_FATAL_FAILURE(this->Compare(seed, shape, 3));
+  }
+}
+
+TEST_F(DeviceBuilder, ManyTiles) {
+  for (int seed = 0; seed < NumSeeds(12); ++seed) {
+    Random random{static_cast<unsigned>(seed)};
+    Shape shape{static_cast<RowIdx>(random.Int(3000, 20000)),
+                static_cast<FeatureIdx>(random.Int(1, 5)), random.Pick({0.0, 0.3, 0.9}),
+                random.Pick({0, 50, 2})};
+    ASSERT_NO_FATAL_FAILURE(this->Compare(1000 + seed, shape, 1));
+  }
+}
+
+TEST_F(DeviceBuilder, TileEdges) {
+  for (RowIdx n : {1023, 1024, 1025, 2047, 2048, 2049, 4096}) {
+    ASSERT_NO_FATAL_FAILURE(this->Compare(n, {n, 2, 0.0, 0}, 1)) << n << " rows";
+  }
+}
+
+TEST_F(DeviceBuilder, WideAndSparse) {
+  for (int seed = 0; seed < NumSeeds(6); ++seed) {
+    ASSERT_NO_FATAL_FAILURE(this->Compare(2000 + seed, {200, 3000, 0.98, 0}, 1));
+  }
+}
+
+TEST_F(DeviceBuilder, NoEntries) { this->Compare(1, {50, 3, 1.0, 0}, 1); }
+
+TEST_F(DeviceBuilder, NoRows) { this->Compare(1, {0, 3, 0.0, 0}, 1); }
+
+TEST_F(DeviceBuilder, NeighbouringFloats) {
+  Table table;
+  float next = std::nextafter(1.0f, 2.0f);
+  table.n_rows = 6;
+  table.n_features = 1;
+  // The last two rows miss the value, so that both directions are searched.
+  table.entries = {{0, 1.0f}, {0, next}, {0, 1.0f}, {0, next}};
+  table.offsets = {0, 1, 2, 3, 4, 4, 4};
+  std::vector<GradientPair> gpair{{4, 1}, {-4, 1}, {4, 1}, {-4, 1}, {-2, 1}, {-3, 1}};
+  auto builder = MakeDeviceBuilder(-1, table.View());
+  auto reference = MakeReferenceBuilder(table.View());
+  GrowParam param;
+  param.max_depth = 3;
+  auto want = reference->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+  ASSERT_GT(want.size(), 1u);
+  for (std::int32_t levels : {0, 3}) {
+    param.interleaved_levels = levels;
+    auto got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+    ExpectSameTree(got, want, "neighbouring floats");
+    EXPECT_EQ(Positions(builder.get(), 6), Positions(reference.get(), 6));
+  }
+}
+
+TEST_F(DeviceBuilder, GradientsOnTheDevice) {
+  Random random{7};
+  Table table = MakeTable({500, 4, 0.2, 0}, &random);
+  auto gpair = MakeGradients(500, 0.0, 0.1, &random);
+  DeviceBuffer<GradientPair> d_gpair{"test gradients"};
+  DeviceBuffer<NodeIdx> d_positions{"test positions"};
+  CopyAsync(d_gpair.Reserve(500), gpair.data(), 500);
+  auto builder = MakeDeviceBuilder(-1, table.View());
+  GrowParam param;
+  auto want = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+  auto want_positions = Positions(builder.get(), 500);
+  auto got = builder->Build(param, {d_gpair.Data(), Memory::kDevice}, nullptr, nullptr);
+  ExpectSameTree(got, want, "device gradients");
+  std::vector<NodeIdx> positions(500);
+  builder->WritePositions({}, Memory::kDevice, d_positions.Reserve(500));
+  CopyAsync(positions.data(), d_positions.Data(), 500);
+  Synchronize();
+  EXPECT_EQ(positions, want_positions);
+}
+
+TEST_F(DeviceBuilder, RemapsPositions) {
+  Random random{8};
+  Table table = MakeTable({300, 3, 0.1, 0}, &random);
+  auto gpair = MakeGradients(300, 0.0, 0.2, &random);
+  auto builder = MakeDeviceBuilder(-1, table.View());
+  GrowParam param;
+  param.max_depth = 2;
+  auto tree = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+  std::vector<NodeIdx> to_root(tree.size(), kRoot);
+  auto positions = Positions(builder.get(), 300, to_root);
+  for (RowIdx r = 0; r < 300; ++r) {
+    ASSERT_EQ(positions[r], EncodePosition(kRoot, gpair[r].hess >= 0.0f));
+  }
+}
+
+TEST_F(DeviceBuilder, SameBitsEveryRun) {
+  Random random{9};
+  Table table = MakeTable({20000, 6, 0.3, 0}, &random);
+  std::vector<GradientPair> gpair(20000);
+  for (auto& g : gpair) {
+    g = {random.Normal(), static_cast<float>(random.Real())};  // sums depend on order as floats
+  }
+  auto builder = MakeDeviceBuilder(-1, table.View());
+  GrowParam param;
+  param.max_depth = 8;
+  auto want = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+  for (std::int32_t levels : {-1, 0, 2, 5, 7}) {
+    param.interleaved_levels = levels;
+    for (int run = 0; run < 3; ++run) {
+      auto got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+      ExpectSameTree(got, want, "run " + std::to_string(run));
+    }
+  }
+}
+
+TEST_F(DeviceBuilder, RefusesNonFiniteGradients) {
+  Random random{10};
+  Table table = MakeTable({40, 2, 0.0, 0}, &random);
+  auto builder = MakeDeviceBuilder(-1, table.View());
+  for (float bad : {std::numeric_limits<float>::quiet_NaN(),
+                    std::numeric_limits<float>::infinity()}) {
+    auto gpair = MakeGradients(40, 0.0, 0.0, &random);
+    gpair[17].grad = bad;
+    GrowParam param;
+    EXPECT_THROW(static_cast<void>(
+                     builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr)),
+                 NonFiniteGradient);
+  }
+}
+
+TEST_F(DeviceBuilder, RefusesTooManyInterleavedLevels) {
+  Random random{11};
+  Table table = MakeTable({40, 2, 0.0, 0}, &random);
+  auto gpair = MakeGradients(40, 0.0, 0.0, &random);
+  auto builder = MakeDeviceBuilder(-1, table.View());
+  GrowParam param;
+  param.interleaved_levels = 8;
+  EXPECT_THROW(static_cast<void>(
+                   builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr)),
+               std::invalid_argument);
+}
+}  // namespace
+}  // namespace gpu_exact

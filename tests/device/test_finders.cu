@@ -1,0 +1,165 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Both split finders against every candidate tried on the host, and against each other.
+ */
+#include <map>
+#include <set>
+#include <utility>
+
+#include "src/device/best_split.cuh"
+#include "src/device/entry_sorter.cuh"
+#include "src/device/node_states.cuh"
+#include "tests/device/device_arrays.cuh"
+#include "tests/device/random_problem.h"
+
+namespace gpu_exact {
+namespace {
+/** @brief A naive node: rows by hand, sums in long double, no penalty but lambda = 1. */
+struct NaiveNode {
+  std::vector<RowIdx> rows;
+  long double grad{0}, hess{0};
+};
+
+long double Score(long double grad, long double hess) { return grad * grad / (hess + 1.0L); }
+
+/** @brief Loss change of one split of a node, present values below the threshold going left. */
+long double SplitLoss(NaiveNode const& node, std::map<RowIdx, float> const& column, float threshold,
+                      bool default_left, std::vector<GradientPair> const& gpair) {
+  long double g{0}, h{0};
+  for (RowIdx r : node.rows) {
+    auto at = column.find(r);
+    bool left = at == column.end() ? default_left : at->second < threshold;
+    g += left ? gpair[r].grad : 0.0f;
+    h += left ? gpair[r].hess : 0.0f;
+  }
+  if (h < 1.0L || node.hess - h < 1.0L) {
+    return 0.0L;
+  }
+  return Score(g, h) + Score(node.grad - g, node.hess - h) - Score(node.grad, node.hess);
+}
+
+class FindersTest : public DeviceTest {
+ protected:
+  void Check(Shape const& shape, int n_nodes, unsigned seed) {
+    Random random{seed};
+    Table table = MakeTable(shape, &random);
+    auto gpair = MakeGradients(shape.n_rows, 0.1, 0.0, &random);
+    std::vector<std::uint8_t> keys(shape.n_rows);
+    std::vector<NaiveNode> nodes(n_nodes);
+    for (RowIdx r = 0; r < shape.n_rows; ++r) {
+      int node = random.Int(0, n_nodes);  // the last one is closed
+      keys[r] = node == n_nodes ? kNoKey : static_cast<std::uint8_t>(node);
+      if (node < n_nodes) {
+        nodes[node].rows.push_back(r);
+        nodes[node].grad += gpair[r].grad;
+        nodes[node].hess += gpair[r].hess;
+      }
+    }
+    auto [interleaved, sorted] = this->Find(table, gpair, keys, nodes);
+    std::vector<std::map<RowIdx, float>> columns(shape.n_features);
+    for (RowIdx r = 0; r < shape.n_rows; ++r) {
+      for (auto i = table.offsets[r]; i < table.offsets[r + 1]; ++i) {
+        columns[table.entries[i].feature][r] = table.entries[i].value;
+      }
+    }
+    for (int n = 0; n < n_nodes; ++n) {
+      Split const& split = interleaved[n].split;
+      EXPECT_EQ(split.loss_change, sorted[n].split.loss_change);
+      EXPECT_EQ(split.feature, sorted[n].split.feature);
+      EXPECT_EQ(split.threshold, sorted[n].split.threshold);
+      EXPECT_EQ(split.default_left, sorted[n].split.default_left);
+      EXPECT_EQ(split.first_right, sorted[n].split.first_right);
+      long double best{0};
+      for (auto const& column : columns) {
+        std::set<float> thresholds;
+        for (RowIdx r : nodes[n].rows) {
+          auto at = column.find(r);
+          if (at != column.end()) {  // split below the value, and above it
+            thresholds.insert(at->second);
+            thresholds.insert(
+                std::nextafter(at->second, std::numeric_limits<float>::infinity()));
+          }
+        }
+        for (float threshold : thresholds) {
+          for (bool left : {false, true}) {
+            best = std::max(best, SplitLoss(nodes[n], column, threshold, left, gpair));
+          }
+        }
+      }
+      long double got{0};
+      if (split.loss_change > 0) {
+        got = SplitLoss(nodes[n], columns[split.feature], split.threshold, split.default_left,
+                        gpair);
+      }
+      EXPECT_NEAR(static_cast<double>(got), static_cast<double>(best),
+                  1e-5 * (1.0 + static_cast<double>(best)))
+          << "seed " << seed << ", node " << n;
+      EXPECT_NEAR(split.loss_change, static_cast<double>(best),
+                  1e-4 * (1.0 + static_cast<double>(best)));
+    }
+  }
+
+ private:
+  /** @brief Both finders' results, by node. */
+  std::pair<std::vector<LevelResult>, std::vector<LevelResult>> Find(
+      Table const& table, std::vector<GradientPair> const& gpair,
+      std::vector<std::uint8_t> const& keys, std::vector<NaiveNode> const& nodes) {
+    auto n_nodes = static_cast<Bucket>(nodes.size());
+    ColumnStore store{table.View()};
+    GrowParam param;
+    auto d_gpair = ToDevice(gpair);
+    auto d_keys = ToDevice(keys);
+    LevelRef level{};
+    level.columns = store.Ref();
+    level.gain = GainParam{param};
+    level.quantiser = Quantiser::Make(4.0f, 2.0f, table.n_rows);
+    level.bound = GainBound::Make(level.gain, level.quantiser);
+    level.n_nodes = n_nodes;
+    DeviceBuffer<FeatureRule> rules{"rules"};
+    MakeRules(param, store.Ref(), nullptr, rules.Reserve(table.n_features));
+    level.rules = rules.Data();
+    std::vector<NodeState> states;
+    for (auto const& node : nodes) {
+      FixedSum sum{std::llrint(static_cast<double>(node.grad) / level.quantiser.grad_unit),
+                   std::llrint(static_cast<double>(node.hess) / level.quantiser.hess_unit)};
+      auto gain = static_cast<float>(node.hess > 0 ? Score(node.grad, node.hess) : 0.0L);
+      states.push_back({sum, 0.0f, gain, WeightBounds::None()});
+    }
+    auto d_states = ToDevice(states);
+    level.nodes = d_states.Data();
+    auto d_best = ToDevice(std::vector<std::uint64_t>(n_nodes, 0));
+    level.best = d_best.Data();
+    DeviceBuffer<LevelResult> results{"results"};
+    results.Reserve(n_nodes);
+
+    EntrySorter sorter{store.Ref()};
+    sorter.Reset(store.Ref(), d_gpair.Data());
+    InterleavedFinder interleaved{store.EntryOffsets()};
+    interleaved.Find(level, sorter.Entries(), d_keys.Data());
+    ResolveSplits(level, interleaved.Ref(), results.Data());
+    auto first = FromDevice(results.Data(), n_nodes);
+
+    sorter.SortByNode(d_keys.Data(), n_nodes);
+    ZeroAsync(d_best.Data(), n_nodes);
+    SortedFinder sorted;
+    sorted.Find(level, sorter.Entries(), sorter.Ranges());
+    ResolveSplits(level, sorter.Entries(), sorter.Ranges(), results.Data());
+    return {first, FromDevice(results.Data(), n_nodes)};
+  }
+};
+
+TEST_F(FindersTest, RandomLevels) {
+  for (int seed = 0; seed < NumSeeds(30); ++seed) {
+    Random random{static_cast<unsigned>(seed)};
+    Shape shape{static_cast<RowIdx>(random.Int(20, 400)), static_cast<FeatureIdx>(random.Int(1, 6)),
+                random.Pick({0.0, 0.3, 0.9}), random.Pick({0, 5})};
+    this->Check(shape, random.Int(1, 40), seed);
+  }
+}
+
+TEST_F(FindersTest, AsManyNodesAsCanBeKeyed) { this->Check({4000, 2, 0.2, 0}, 128, 77); }
+
+TEST_F(FindersTest, SegmentsAcrossManyTiles) { this->Check({9000, 1, 0.1, 30}, 2, 78); }
+}  // namespace
+}  // namespace gpu_exact

@@ -1,0 +1,30 @@
+# Copyright 2026, the gpu_exact contributors
+"""What every end-to-end test needs: the plugin, and a reason to skip where nothing can be shown."""
+
+import pytest
+import xgboost as xgb
+import xgboost_gpu_exact as gpu_exact
+from oracle import cuda_context_reason
+
+
+def pytest_report_header() -> str:
+    status = gpu_exact.device_status()
+    wheel = "with CUDA" if xgb.build_info()["USE_CUDA"] else "without CUDA"
+    return f"XGBoost {xgb.__version__} {wheel}; builder: {status.text}"
+
+
+@pytest.fixture
+def builder() -> str:
+    """The name of the device; skips where XGBoost's own builder would be compared with itself."""
+    status = gpu_exact.device_status()
+    if not status.usable:
+        pytest.skip(status.text)
+    return status.text
+
+
+@pytest.fixture
+def cuda_context() -> None:
+    """Skips where `device="cuda"` would not be the GPU."""
+    reason = cuda_context_reason()
+    if reason:
+        pytest.skip(reason)

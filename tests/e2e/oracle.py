@@ -1,0 +1,87 @@
+# Copyright 2026, the gpu_exact contributors
+"""XGBoost's own exact builder as the judge, and how to tell models apart."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import xgboost as xgb
+import xgboost_gpu_exact as gpu_exact
+
+TAKE_OVER = {"tree_method": "exact"}
+BY_NAME = {"updater": "grow_gpu_exact"}
+CUDA = {"updater": "grow_gpu_exact", "device": "cuda"}
+
+
+def cuda_context_reason() -> str:
+    """Why `device="cuda"` cannot be tested here; empty where it can."""
+    status = gpu_exact.device_status()
+    if not xgb.build_info()["USE_CUDA"]:
+        return "this XGBoost is built without CUDA"
+    if not status.usable or status.text.startswith("reference builder"):
+        return f"no GPU builder: {status.text}"
+    return ""
+
+
+@contextmanager
+def stock() -> Iterator[None]:
+    """Boosters configured inside use XGBoost's own exact builder."""
+    gpu_exact.take_over(False)
+    try:
+        yield
+    finally:
+        gpu_exact.take_over(True)
+
+
+def uses_plugin(booster: xgb.Booster) -> bool:
+    """Whether the booster's updater is the plugin's."""
+    updaters = json.loads(booster.save_config())["learner"]["gradient_booster"]["updater"]
+    return any("gpu_exact_train_param" in updater for updater in updaters)
+
+
+def rng_state(booster: xgb.Booster) -> str:
+    return json.loads(booster.save_config())["learner"]["generic_param"]["rng_state"]
+
+
+def trees(booster: xgb.Booster) -> list[dict]:
+    model = json.loads(booster.save_raw("json"))
+    return model["learner"]["gradient_booster"]["model"]["trees"]
+
+
+def assert_same_model(ours: xgb.Booster, theirs: xgb.Booster, context: object = "") -> None:
+    """Byte for byte; a failure names the first array that differs."""
+    if ours.save_raw("json") == theirs.save_raw("json"):
+        return
+    for i, (a, b) in enumerate(zip(trees(ours), trees(theirs), strict=True)):
+        for key in b:
+            assert a[key] == b[key], f"tree {i}, {key}; {context}"
+    raise AssertionError(f"The trees agree, but not what is around them; {context}")
+
+
+def assert_cache_is_right(booster: xgb.Booster, dtrain: xgb.DMatrix, context: object = "") -> None:
+    """The margins that training kept for its DMatrix are those of the trees."""
+    cached = booster.predict(dtrain, output_margin=True)
+    fresh = xgb.DMatrix(dtrain.get_data())
+    np.testing.assert_array_equal(
+        cached, booster.predict(fresh, output_margin=True), err_msg=str(context)
+    )
+
+
+def run_python(code: str, *args: str, **env: str) -> str:
+    """Run code in a process of its own; gives what it printed."""
+    result = subprocess.run(
+        [sys.executable, "-c", code, *args],
+        env=os.environ | env,
+        cwd=Path(__file__).parent,  # code may import what the tests import
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout

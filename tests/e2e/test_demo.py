@@ -1,0 +1,126 @@
+# Copyright 2026, the gpu_exact contributors
+"""The demo as a user's example, and the files that it reads."""
+
+import re
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
+from xgboost_gpu_exact import demo
+from xgboost_gpu_exact.tables import TableError, load, objective_params, split_params, synthetic
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.normal(size=(200, 3)).astype(np.float32), columns=["a", "b", "c"])
+    frame.loc[::7, "b"] = np.nan
+    frame["kind"] = np.where(frame["a"] + frame["c"] > 0.3, "yes", "no")
+    return frame
+
+
+def run_demo(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["demo", *map(str, arguments)])
+    return demo.main()
+
+
+def test_csv_and_parquet_give_the_same_table(frame, tmp_path):
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    for name in ("t.csv", "t.parquet"):
+        table = load(str(tmp_path / name), "kind")
+        np.testing.assert_array_equal(table.X, frame[["a", "b", "c"]].to_numpy())
+        np.testing.assert_array_equal(table.y, frame["kind"] == "yes")
+
+
+def test_npz_with_matrix_and_with_named_columns(frame, tmp_path):
+    X, y = frame[["a", "b", "c"]].to_numpy(), frame["a"].to_numpy()
+    np.savez(tmp_path / "matrix.npz", X=X, y=y)
+    np.savez(tmp_path / "columns.npz", a=X[:, 0], b=X[:, 1], c=X[:, 2], goal=y)
+    for table in (load(str(tmp_path / "matrix.npz")), load(str(tmp_path / "columns.npz"), "goal")):
+        np.testing.assert_array_equal(table.X, X)
+        np.testing.assert_array_equal(table.y, y)
+
+
+def test_libsvm_keeps_absent_apart_from_zero_and_reads_queries(tmp_path):
+    X = sp.csr_matrix(([1.5, 0.0, 2.5], ([0, 1, 2], [2, 0, 1])), shape=(3, 3))
+    dump_svmlight_file(X, [1, 0, 2], str(tmp_path / "t.libsvm"), query_id=[5, 3, 5])
+    table = load(str(tmp_path / "t.libsvm"))
+    assert table.X.nnz == 2 + 1  # the explicit zero stays
+    assert table.y.tolist() == [0, 1, 2]  # the rows of a query together
+    assert table.qid.tolist() == [0, 1, 1]
+    assert objective_params(table, "rank:ndcg") == {"objective": "rank:ndcg"}
+
+
+def test_libsvm_classes_are_zero_and_one(tmp_path):
+    dump_svmlight_file(sp.eye(3).tocsr(), [1, -1, 1], str(tmp_path / "t.libsvm"))
+    assert load(str(tmp_path / "t.libsvm")).y.tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [(None, "it has a, b, c, kind"), ("goal", "no column `goal`; it has a, b, c, kind")],
+)
+def test_missing_label_names_the_columns(frame, tmp_path, label, message):
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(TableError, match=message):
+        load(str(tmp_path / "t.csv"), label)
+
+
+def test_unusable_input_is_one_sentence(frame, tmp_path, monkeypatch, capsys):
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(TableError, match="no numbers: kind"):
+        load(str(tmp_path / "t.csv"), "a")
+    with pytest.raises(TableError, match="no file"):
+        load(str(tmp_path / "nothing.csv"), "a")
+    (tmp_path / "t.xls").write_text("")
+    with pytest.raises(TableError, match="none of .csv"):
+        load(str(tmp_path / "t.xls"), "a")
+    with pytest.raises(TableError, match="NAME=VALUE"):
+        split_params(["eta"])
+    with pytest.raises(TableError, match="needs queries"):
+        objective_params(synthetic(10), "rank:ndcg")
+    arguments = ("--data", tmp_path / "t.csv", "--label", "goal", "--objective", "binary:logistic")
+    assert run_demo(monkeypatch, *arguments) == 2
+    assert capsys.readouterr().err.startswith("error: `t.csv` has no column `goal`")
+
+
+def test_users_file(frame, tmp_path, monkeypatch, capsys):
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    arguments = ["--data", tmp_path / "t.csv", "--label", "kind", "--objective", "multi:softprob"]
+    assert run_demo(monkeypatch, *arguments, "--rounds", 4, "--max-depth", 3) == 0
+    out = capsys.readouterr().out
+    assert "t.csv: 200 x 3" in out and "mlogloss" in out
+    counts = re.search(r"all trees: (\d+) identical, (\d+) near-tie, 0 different", out)
+    assert int(counts[1]) + int(counts[2]) == 8
+
+
+def test_a_different_tree_fails(frame, tmp_path, monkeypatch, capsys):
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    train = demo.train
+
+    def train_worse(params, *args, ours, **kwargs):
+        depth = params["max_depth"] - 1 if ours else params["max_depth"]
+        return train(params | {"max_depth": depth}, *args, ours=ours, **kwargs)
+
+    monkeypatch.setattr(demo, "train", train_worse)
+    arguments = ["--data", tmp_path / "t.csv", "--label", "kind", "--objective", "binary:logistic"]
+    assert run_demo(monkeypatch, *arguments, "--rounds", 4, "--max-depth", 3) == 1
+    out = capsys.readouterr().out
+    assert "different:" in out and "plugin   leaf" in out and "XGBoost  f" in out
+
+
+def test_a_query_is_not_split():
+    table = synthetic(100)._replace(qid=np.arange(100) // 7)
+    for_training, held_out = demo.split(table)
+    assert not set(for_training.qid) & set(held_out.qid)
+    assert len(for_training.qid) + len(held_out.qid) == 100
+
+
+def test_synthetic_follows_the_seed():
+    a, b, c = synthetic(50, 5, seed=1), synthetic(50, 5, seed=1), synthetic(50, 5, seed=2)
+    np.testing.assert_array_equal(a.X, b.X)
+    assert (a.X != c.X).any() and 0 < a.y.mean() < 1

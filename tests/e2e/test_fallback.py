@@ -1,0 +1,138 @@
+# Copyright 2026, the gpu_exact contributors
+"""Where the GPU cannot build trees, XGBoost's own builder does, and says so once."""
+
+import json
+
+import numpy as np
+import pytest
+import xgboost as xgb
+from oracle import BY_NAME, TAKE_OVER, assert_cache_is_right, assert_same_model, run_python, stock
+
+NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
+
+TRAIN_WITHOUT_A_GPU = """
+import json, sys, warnings
+import numpy as np, xgboost as xgb
+import xgboost_gpu_exact as gpu_exact
+params = json.loads(sys.argv[1])
+rng = np.random.default_rng(0)
+X = rng.standard_normal((300, 5)).astype(np.float32)
+X[rng.random(X.shape) < 0.2] = np.nan
+y = X[:, 0] ** 2 + rng.standard_normal(300)
+y = np.nan_to_num(y)
+
+def train(**extra):
+    sampling = {"subsample": 0.6, "colsample_bylevel": 0.6, "gamma": 0.1, "nthread": 1}
+    booster = xgb.train({**sampling, **extra}, xgb.DMatrix(X, y), 5)
+    return booster.save_raw("json").decode("latin1")
+
+error, models = "", []
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    try:
+        models = [train(**params), train(**params)]
+    except xgb.core.XGBoostError as e:
+        error = str(e)
+gpu_exact.take_over(False)
+stock = train(tree_method="exact")
+print(json.dumps({
+    "status": gpu_exact.device_status(),
+    "warnings": [str(w.message) for w in caught if "gpu_exact_fallback" in str(w.message)],
+    "equal": [model == stock for model in models],
+    "error": error,
+}))
+"""
+
+STATUS = """
+import json, xgboost_gpu_exact
+print(json.dumps(xgboost_gpu_exact.device_status()))
+"""
+
+HAND_OVER = """
+import warnings
+from oracle import BY_NAME, TAKE_OVER
+from problems import assert_equals_stock
+warnings.simplefilter("ignore")
+for seed in range(100):
+    for route in (TAKE_OVER, BY_NAME):
+        assert_equals_stock(seed, route)
+"""
+
+FORK = """
+import os, numpy as np, xgboost as xgb
+import xgboost_gpu_exact
+with open("/proc/self/maps") as maps:
+    assert "libcuda.so" not in maps.read(), "a CUDA driver is loaded"
+X = np.arange(60, dtype=np.float32).reshape(20, 3)
+child = os.fork()
+if child == 0:
+    xgb.train({"tree_method": "exact", "nthread": 1}, xgb.DMatrix(X, X[:, 0]), 2)
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+"""
+
+
+def train_without_a_gpu(params: dict) -> dict:
+    result = json.loads(run_python(TRAIN_WITHOUT_A_GPU, json.dumps(params), **NO_GPU))
+    assert result["status"][1]
+    return result
+
+
+@pytest.fixture
+def gpu_module() -> None:
+    """Skips where hiding the GPUs changes nothing."""
+    status = json.loads(run_python(STATUS, **NO_GPU))
+    if status[0]:
+        pytest.skip(f"needs the module with the GPU builder, this one has: {status[1]}")
+
+
+@pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
+def test_warns_once_and_gives_stock_trees(gpu_module: None, route: dict) -> None:
+    result = train_without_a_gpu(route)
+    assert result["error"] == ""
+    assert result["equal"] == [True, True]
+    (warning,) = result["warnings"]
+    assert result["status"][1] in warning
+
+
+@pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
+def test_error_names_the_reason(gpu_module: None, route: dict) -> None:
+    result = train_without_a_gpu(route | {"gpu_exact_fallback": "error"})
+    assert result["status"][1] in result["error"]
+    assert 'gpu_exact_fallback="warn"' in result["error"]
+    assert result["warnings"] == [] and result["equal"] == []
+
+
+def test_hand_over_equals_stock(gpu_module: None) -> None:
+    run_python(HAND_OVER, **NO_GPU)
+
+
+def test_gradients_that_are_not_finite(builder: str, recwarn: pytest.WarningsRecorder) -> None:
+    """The tree is handed over, as if the plugin had never drawn a random number for it."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 5)).astype(np.float32)
+    grad, hess = rng.standard_normal(300).astype(np.float32), np.ones(300, np.float32)
+    grad[7] = np.nan
+    sampling = {"subsample": 0.6, "colsample_bytree": 0.6, "gamma": 0.1, "num_parallel_tree": 3}
+
+    def train(params: dict) -> tuple[xgb.Booster, xgb.DMatrix]:
+        dtrain = xgb.DMatrix(X, np.zeros(300))
+        booster = xgb.Booster({"nthread": 1, "base_score": 0.0} | sampling | params, [dtrain])
+        for i in range(2):
+            booster.boost(dtrain, i, grad=grad, hess=hess)
+        return booster, dtrain
+
+    with stock():
+        theirs, _ = train(TAKE_OVER)
+    for route in (TAKE_OVER, BY_NAME):
+        ours, dtrain = train(route)
+        assert_same_model(ours, theirs)
+        assert_cache_is_right(ours, dtrain)
+        with pytest.raises(xgb.core.XGBoostError, match="(?s)NaN or infinite.*gpu_exact_fallback"):
+            train(route | {"gpu_exact_fallback": "error"})
+    warnings = [w for w in recwarn if "NaN or infinite" in str(w.message)]
+    assert len(warnings) <= 1
+
+
+def test_import_makes_no_cuda_context_and_survives_a_fork() -> None:
+    assert run_python(FORK).strip() == "0"

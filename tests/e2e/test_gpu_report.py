@@ -1,0 +1,137 @@
+# Copyright 2026, the gpu_exact contributors
+"""The GPU report: what counts as proof, and that programs which fail are not counted as passed."""
+
+import argparse
+import copy
+import importlib.util
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+_FILE = Path(__file__).resolve().parents[1] / "gpu_report.py"
+_SPEC = importlib.util.spec_from_file_location("gpu_report", _FILE)
+gpu_report = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(gpu_report)
+
+PASSED = {"passed": 3, "failed": 0, "skipped": 1, "seconds": 0.1, "failures": []}
+GOOD = {
+    "source_hash": "now",
+    "device": "a GPU",
+    "rings": {"host": PASSED, "device": PASSED, "e2e xgboost-cpu 3.4.1": PASSED},
+    "sanitizers": {t: {"errors": 0, "exit": 0, **PASSED} for t in gpu_report.SANITIZERS},
+}
+
+
+@pytest.fixture
+def tree(tmp_path):
+    for path in ("src/a.h", "plugin/b.cc", "include/c.h", "tests/d.cc", "CMakeLists.txt"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(path)
+    return tmp_path
+
+
+def program(folder, text):
+    """A stand-in for a test binary."""
+    file = folder / "tests_binary"
+    file.write_text(f"#!{sys.executable}\n{text}")
+    file.chmod(file.stat().st_mode | stat.S_IXUSR)
+    return str(file)
+
+
+def test_hash_follows_sources_and_nothing_else(tree):
+    first = gpu_report.source_hash(tree)
+    (tree / "tests/gpu_report.json").write_text("{}")
+    (tree / "src/__pycache__").mkdir()
+    (tree / "src/__pycache__/x.pyc").write_text("made")
+    (tree / "benchmarks").mkdir()
+    (tree / "benchmarks/train.py").write_text("not tested")
+    assert gpu_report.source_hash(tree) == first
+    (tree / "src/a.h").rename(tree / "src/renamed.h")
+    renamed = gpu_report.source_hash(tree)
+    (tree / "src/renamed.h").write_text("changed")
+    assert len({first, renamed, gpu_report.source_hash(tree)}) == 3
+
+
+def test_a_complete_report_proves():
+    assert gpu_report.problems(GOOD, "now") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (["source_hash"], "before", "stale"),
+        (["device"], None, "No NVIDIA GPU"),
+        (["rings", "device"], None, "`device` was not run"),
+        (["rings", "device", "passed"], 0, "device: no test passed"),
+        (["rings", "e2e xgboost-cpu 3.4.1", "failed"], 2, "2 failed"),
+        (["sanitizers", "racecheck"], None, "`racecheck` was not run"),
+        (["sanitizers", "memcheck", "errors"], 1, "memcheck: 1 errors"),
+        (["sanitizers", "memcheck", "errors"], None, "memcheck: None errors"),
+        (["sanitizers", "synccheck", "exit"], 86, "exit 86"),
+        (["sanitizers", "initcheck", "passed"], 0, "0 tests passed"),
+    ],
+)
+def test_what_does_not_prove_is_said(path, value, message):
+    report = copy.deepcopy(GOOD)
+    place = report
+    for key in path[:-1]:
+        place = place[key]
+    if value is None and len(path) == 2:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    assert any(message in problem for problem in gpu_report.problems(report, "now"))
+
+
+def test_gtest_results_are_counted(tmp_path):
+    binary = program(
+        tmp_path,
+        """
+import json, sys
+case = {"status": "RUN", "result": "COMPLETED"}
+tests = [case | {"name": "A"}, case | {"name": "B", "result": "SKIPPED"},
+         case | {"name": "C", "failures": [{"failure": "x"}]}]
+out = sys.argv[1].removeprefix("--gtest_output=json:")
+json.dump({"testsuites": [{"name": "S", "testsuite": tests}]}, open(out, "w"))
+sys.exit(1)
+""",
+    )
+    counts, status, _ = gpu_report.run_gtest([binary], {}, 60)
+    assert (counts["passed"], counts["skipped"], counts["failed"], status) == (1, 1, 1, 1)
+    assert counts["failures"] == ["S.C"]
+
+
+@pytest.mark.parametrize("text", ["raise SystemExit(3)", "import os; os.abort()"])
+def test_a_binary_that_ends_early_has_failed(tmp_path, text):
+    counts, _, _ = gpu_report.run_gtest([program(tmp_path, text)], {}, 60)
+    assert (counts["passed"], counts["failed"]) == (0, 1)
+
+
+def test_a_missing_sanitizer_is_no_pass(tmp_path):
+    options = argparse.Namespace(sanitizer=str(tmp_path / "none"), timeout=60)
+    run = gpu_report.run_sanitizer("memcheck", "binary", {}, options)
+    assert run["errors"] is None and run["exit"] != 0
+
+
+def test_pytest_results_are_counted(tmp_path):
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\ndef test_a(): pass\ndef test_b(): pytest.skip('no GPU')\n"
+        "def test_c(): assert False\n"
+    )
+    counts, _ = gpu_report.run_pytest(sys.executable, tmp_path, {}, 120)
+    assert (counts["passed"], counts["skipped"], counts["failed"]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("output", "errors"),
+    [
+        ("========= ERROR SUMMARY: 0 errors", 0),
+        ("========= ERROR SUMMARY: 12 errors\n", 12),
+        ("========= RACECHECK SUMMARY: 2 hazards displayed (1 error, 1 warning)", 2),
+        ("Segmentation fault", None),
+    ],
+)
+def test_sanitizer_summary(output, errors):
+    assert gpu_report.sanitizer_errors(output) == errors

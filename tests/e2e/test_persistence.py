@@ -1,0 +1,75 @@
+# Copyright 2026, the gpu_exact contributors
+"""Models and configurations outlive the process and do not need the plugin."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xgboost as xgb
+from oracle import BY_NAME, TAKE_OVER, run_python, stock, trees, uses_plugin
+from small_tables import make_table
+
+pytestmark = pytest.mark.usefixtures("builder")
+
+PREDICT_WITHOUT_PLUGIN = """
+import pickle, sys
+import numpy as np, xgboost as xgb
+how, model, table, expected = sys.argv[1:]
+if how == "load":
+    booster = xgb.Booster(model_file=model)
+else:
+    booster = pickle.load(open(model, "rb"))
+assert "xgboost_gpu_exact" not in sys.modules
+np.testing.assert_array_equal(booster.predict(xgb.DMatrix(np.load(table))), np.load(expected))
+booster.set_param({"tree_method": "exact"})
+booster.update(xgb.DMatrix(np.load(table), np.load(expected)), 5)
+"""
+
+
+def test_saves_loads_and_predicts_without_the_plugin(tmp_path: Path) -> None:
+    X, y = make_table()
+    np.save(tmp_path / "X.npy", X)
+    for route in (TAKE_OVER, BY_NAME):
+        booster = xgb.train({"nthread": 1} | route, xgb.DMatrix(X, y), 5)
+        for name in ("model.json", "model.ubj"):
+            booster.save_model(tmp_path / name)
+            np.save(tmp_path / "y.npy", booster.predict(xgb.DMatrix(X)))
+            files = [str(tmp_path / f) for f in (name, "X.npy", "y.npy")]
+            run_python(PREDICT_WITHOUT_PLUGIN, "load", *files)
+
+
+@pytest.mark.parametrize("used_before", [False, True])
+def test_pickles_without_the_plugin(tmp_path: Path, used_before: bool) -> None:
+    X, y = make_table()
+    params = {"nthread": 1, "gpu_exact_interleaved_levels": 2} | TAKE_OVER
+    booster = xgb.train(params, xgb.DMatrix(X, y), 5)
+    if used_before:
+        booster.predict(xgb.DMatrix(X))
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(booster))
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", booster.predict(xgb.DMatrix(X)))
+    files = [str(tmp_path / f) for f in ("model.pkl", "X.npy", "y.npy")]
+    run_python(PREDICT_WITHOUT_PLUGIN, "pickle", *files)
+
+
+def test_a_pickle_made_without_the_plugin_goes_on_with_it() -> None:
+    X, y = make_table()
+    with stock():
+        theirs = xgb.train({"nthread": 1} | TAKE_OVER, xgb.DMatrix(X, y), 2)
+        pickled = pickle.dumps(theirs)
+        theirs.update(xgb.DMatrix(X, y), 2)
+    ours = pickle.loads(pickled)
+    ours.update(xgb.DMatrix(X, y), 2)
+    assert uses_plugin(ours) and not uses_plugin(theirs)
+    assert [len(t["parents"]) for t in trees(ours)] == [len(t["parents"]) for t in trees(theirs)]
+
+
+def test_parameters_survive_pickling(tmp_path: Path) -> None:
+    X, y = make_table()
+    params = {"gpu_exact_interleaved_levels": 3, "gpu_exact_fallback": "error"}
+    booster = xgb.train(params | {"opt_dense_col": 0.5} | TAKE_OVER, xgb.DMatrix(X, y), 1)
+    config = pickle.loads(pickle.dumps(booster)).save_config()
+    assert '"gpu_exact_interleaved_levels":"3"' in config
+    assert '"gpu_exact_fallback":"error"' in config
+    assert '"opt_dense_col":"0.5"' in config

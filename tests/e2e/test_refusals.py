@@ -1,0 +1,158 @@
+# Copyright 2026, the gpu_exact contributors
+"""What exact trees cannot do is refused as XGBoost refuses it, and with a remedy."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import xgboost as xgb
+from oracle import BY_NAME, TAKE_OVER, stock
+
+X = np.arange(40, dtype=np.float32).reshape(20, 2)
+Y = np.arange(20) % 3
+
+
+class TwoBatches(xgb.DataIter):
+    """Makes a DMatrix of more than one page."""
+
+    def __init__(self, cache: str) -> None:
+        super().__init__(cache_prefix=cache)
+        self._next = 0
+
+    def next(self, input_data: Callable) -> bool:
+        if self._next == 2:
+            return False
+        input_data(data=X[10 * self._next :][:10], label=Y[10 * self._next :][:10])
+        self._next += 1
+        return True
+
+    def reset(self) -> None:
+        self._next = 0
+
+
+def error_of(params: dict, dtrain: xgb.DMatrix | None = None) -> str:
+    with pytest.raises(xgb.core.XGBoostError) as error:
+        xgb.train(params, xgb.DMatrix(X, Y) if dtrain is None else dtrain, 1)
+    return str(error.value)
+
+
+def check(
+    wording: str, remedy: str, params: dict | None = None, dtrain: xgb.DMatrix | None = None
+) -> None:
+    """Both routes say it in XGBoost's words and add the remedy."""
+    with stock():
+        assert wording in error_of(TAKE_OVER | (params or {}), dtrain)
+    for route in (TAKE_OVER, BY_NAME):
+        message = error_of(route | (params or {}), dtrain)
+        assert wording in message and remedy in message
+
+
+def test_distributed() -> None:
+    from xgboost.collective import CommunicatorContext
+    from xgboost.tracker import RabitTracker
+
+    tracker = RabitTracker(n_workers=1, host_ip="127.0.0.1")
+    tracker.start()
+    with CommunicatorContext(**tracker.worker_args()):
+        check(
+            "Updater `grow_colmaker` or `exact` tree method doesn't support distributed training.",
+            'tree_method="hist"',
+        )
+
+
+def test_external_memory(tmp_path: object) -> None:
+    check(
+        "Updater `grow_colmaker` or `exact` tree method doesn't support external memory training.",
+        "Make one `DMatrix`",
+        dtrain=xgb.DMatrix(TwoBatches(f"{tmp_path}/cache")),
+    )
+
+
+def test_categorical_features() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(["x", "y"] * 10)})
+    check(
+        "Updater `grow_colmaker` or `exact` tree method doesn't support categorical features.",
+        "Encode them as numbers",
+        dtrain=xgb.DMatrix(frame, Y, enable_categorical=True),
+    )
+
+
+def test_quantile_dmatrix() -> None:
+    check(
+        "Only `hist` tree method can use `QuantileDMatrix`.",
+        "Make a `DMatrix`",
+        dtrain=xgb.QuantileDMatrix(X, Y),
+    )
+
+
+def test_vector_leaves() -> None:
+    """XGBoost itself refuses them for `tree_method="exact"`, in other words."""
+    params = {"multi_strategy": "multi_output_tree", "num_class": 3, "objective": "multi:softprob"}
+    message = error_of(BY_NAME | params)
+    assert "exact support for multi-target tree is not yet implemented." in message
+    assert 'multi_strategy="one_output_per_tree"' in message
+
+
+@pytest.mark.parametrize(
+    ("params", "wording", "remedy"),
+    [
+        (
+            {"colsample_bynode": 0.5},
+            "column sample by node is not yet supported by the exact tree method",
+            "colsample_bylevel",
+        ),
+        (
+            {"monotone_constraints": "(1,0,-1)"},
+            "The size of monotone constraint should be less or equal to the number of features.",
+            "3 constraints are given for 2 features",
+        ),
+        (
+            {"subsample": 0.5, "sampling_method": "gradient_based"},
+            "Only uniform sampling is supported, gradient-based sampling is only support by the "
+            "`hist` tree method.",
+            'sampling_method="uniform"',
+        ),
+        ({"max_depth": 0}, "exact tree method doesn't support unlimited depth.", "from 1 to 30"),
+        (
+            {"interaction_constraints": "[[0, 0.5]]"},
+            "Failed to parse feature interaction constraint:",
+            "[[0, 0.5]]",
+        ),
+        ({"opt_dense_col": 2}, "value 2 for Parameter opt_dense_col", "exceed bound [0,1]"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_parameters(params: dict, wording: str, remedy: str) -> None:
+    check(wording, remedy, params)
+
+
+@pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
+@pytest.mark.parametrize(
+    ("params", "wording"),
+    [
+        ({"gpu_exact_interleaved_levels": 9}, "value 9 for Parameter gpu_exact_interleaved_levels"),
+        ({"gpu_exact_interleaved_levels": -2}, "value -2 for Parameter"),
+        (
+            {"gpu_exact_fallback": "maybe"},
+            "Invalid Input: 'maybe', valid values are: {'error', 'warn'}",
+        ),
+    ],
+)
+def test_own_limits(route: dict, params: dict, wording: str) -> None:
+    assert wording in error_of(route | params)
+
+
+@pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
+def test_depth_beyond_the_gpu_builder(builder: str, route: dict) -> None:
+    assert "max_depth can not be greater than 30" in error_of(route | {"max_depth": 31})
+
+
+def test_a_refusal_harms_nothing() -> None:
+    dtrain = xgb.DMatrix(X, Y)
+    booster = xgb.Booster({"colsample_bynode": 0.5} | TAKE_OVER, [dtrain])
+    with pytest.raises(xgb.core.XGBoostError):
+        booster.update(dtrain, 0)
+    booster.set_param({"colsample_bynode": 1})
+    booster.update(dtrain, 0)
+    assert booster.num_boosted_rounds() == 1

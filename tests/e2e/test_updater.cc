@@ -1,0 +1,163 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The module in a C++ program: loaded beside libxgboost, used through XGBoost's C API.
+ */
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <xgboost/c_api.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "gpu_exact/c_api.h"
+
+namespace {
+/** @brief The module that the environment variable GPU_EXACT_MODULE names. */
+class Module {
+ public:
+  static Module const& Get() {
+    static Module const module;
+    return module;
+  }
+
+  decltype(&GpuExactGetLastError) get_last_error;
+  decltype(&GpuExactRegister) register_updater;
+  decltype(&GpuExactTakeOver) take_over;
+  decltype(&GpuExactDeviceStatus) device_status;
+
+ private:
+  Module() {
+    auto const* path = std::getenv("GPU_EXACT_MODULE");
+    // Never closed: XGBoost's registry keeps functions of it.
+    auto* handle = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
+    if (!handle) {
+      throw std::runtime_error{path ? dlerror() : "Set GPU_EXACT_MODULE to the module's path."};
+    }
+    Load(handle, "GpuExactGetLastError", &get_last_error);
+    Load(handle, "GpuExactRegister", &register_updater);
+    Load(handle, "GpuExactTakeOver", &take_over);
+    Load(handle, "GpuExactDeviceStatus", &device_status);
+  }
+
+  template <typename Fn>
+  static void Load(void* handle, char const* name, Fn* out_fn) {
+    *out_fn = reinterpret_cast<Fn>(dlsym(handle, name));
+    if (!*out_fn) {
+      throw std::runtime_error{dlerror()};
+    }
+  }
+};
+
+using Params = std::map<std::string, std::string>;
+
+/** @brief A table with missing values and labels whose gradients have exact sums. */
+class Table {
+ public:
+  Table() {
+    std::mt19937 rng{0};
+    std::vector<float> values(kRows * kColumns);
+    for (auto& value : values) {
+      value = rng() % 5 == 0 ? std::numeric_limits<float>::quiet_NaN()
+                             : static_cast<float>(rng() % 100);
+    }
+    std::vector<float> labels(kRows);
+    for (auto& label : labels) {
+      label = static_cast<float>(rng() % 65) / 16.0f;
+    }
+    EXPECT_EQ(XGDMatrixCreateFromMat(values.data(), kRows, kColumns,
+                                     std::numeric_limits<float>::quiet_NaN(), &handle_),
+              0);
+    EXPECT_EQ(XGDMatrixSetFloatInfo(handle_, "label", labels.data(), labels.size()), 0);
+  }
+  ~Table() { XGDMatrixFree(handle_); }
+  Table(Table const&) = delete;
+  Table& operator=(Table const&) = delete;
+
+  [[nodiscard]] DMatrixHandle Handle() const { return handle_; }
+
+ private:
+  static constexpr bst_ulong kRows = 500;
+  static constexpr bst_ulong kColumns = 7;
+  DMatrixHandle handle_{nullptr};
+};
+
+struct Result {
+  int status;
+  std::string error;
+  std::string model;  // JSON
+};
+
+/** @brief One round, so that all gradients are multiples of 1/16. */
+Result Train(Table const& table, Params params) {
+  params.insert({{"nthread", "1"}, {"base_score", "0.5"}, {"max_depth", "5"}});
+  auto dtrain = table.Handle();
+  BoosterHandle booster;
+  EXPECT_EQ(XGBoosterCreate(&dtrain, 1, &booster), 0);
+  for (auto const& [name, value] : params) {
+    EXPECT_EQ(XGBoosterSetParam(booster, name.c_str(), value.c_str()), 0);
+  }
+  Result result{XGBoosterUpdateOneIter(booster, 0, dtrain), XGBGetLastError(), ""};
+  if (result.status == 0) {
+    char const* model;
+    bst_ulong size;
+    EXPECT_EQ(XGBoosterSaveModelToBuffer(booster, R"({"format": "json"})", &size, &model), 0);
+    result.model.assign(model, size);
+  }
+  EXPECT_EQ(XGBoosterFree(booster), 0);
+  return result;
+}
+
+class Updater : public ::testing::Test {
+ protected:
+  void TearDown() override { ASSERT_EQ(Module::Get().take_over(0), 0); }
+  Table table_;
+};
+}  // namespace
+
+TEST_F(Updater, DeviceStatusHasAText) {
+  int usable{-1};
+  char const* text{nullptr};
+  ASSERT_EQ(Module::Get().device_status(-1, &usable, &text), 0);
+  ASSERT_TRUE(usable == 0 || usable == 1);
+  ASSERT_GT(std::strlen(text), 0u);
+}
+
+TEST_F(Updater, TakesOverAndGivesBack) {
+  auto const stock = Train(table_, {{"tree_method", "exact"}});
+  ASSERT_EQ(stock.status, 0) << stock.error;
+  ASSERT_EQ(Module::Get().take_over(1), 0) << Module::Get().get_last_error();
+  auto const ours = Train(table_, {{"tree_method", "exact"}});
+  ASSERT_EQ(ours.status, 0) << ours.error;
+  ASSERT_EQ(ours.model, stock.model);
+
+  // The parameter is ours alone: whoever looks at its value has taken over.
+  Params const wrong{{"tree_method", "exact"}, {"gpu_exact_fallback", "maybe"}};
+  ASSERT_EQ(Train(table_, wrong).status, -1);
+  ASSERT_EQ(Module::Get().take_over(0), 0);
+  ASSERT_EQ(Train(table_, wrong).status, 0);
+}
+
+TEST_F(Updater, AnswersToItsName) {
+  auto const stock = Train(table_, {{"tree_method", "exact"}, {"gamma", "2"}});
+  ASSERT_EQ(Module::Get().register_updater(), 0) << Module::Get().get_last_error();
+  ASSERT_EQ(Module::Get().register_updater(), 0) << "a second time";
+  auto const ours = Train(table_, {{"updater", "grow_gpu_exact"}, {"gamma", "2"}});
+  ASSERT_EQ(ours.status, 0) << ours.error;
+  ASSERT_EQ(ours.model, stock.model);
+}
+
+TEST_F(Updater, ErrorsArriveAsXGBoostsOwn) {
+  ASSERT_EQ(Module::Get().take_over(1), 0) << Module::Get().get_last_error();
+  auto const refused = Train(table_, {{"tree_method", "exact"}, {"colsample_bynode", "0.5"}});
+  ASSERT_EQ(refused.status, -1);
+  ASSERT_NE(refused.error.find("column sample by node is not yet supported"), std::string::npos);
+  ASSERT_EQ(Train(table_, {{"tree_method", "exact"}}).status, 0) << "the process goes on";
+}

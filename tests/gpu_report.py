@@ -1,0 +1,344 @@
+#!/usr/bin/env python3
+# Copyright 2026, the gpu_exact contributors
+"""Run every test ring and four sanitizers on a GPU machine and write down what came out.
+
+    python tests/gpu_report.py --build build       # on the machine with the GPU
+    python tests/gpu_report.py --check             # anywhere: is it fresh and without a failure
+
+The binaries are run themselves, not through ctest: a build tree copied to another machine keeps
+absolute paths in its ctest files. The report is written after every step, so a run that is cut
+short leaves a report that `--check` calls incomplete. Only the standard library is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+RINGS = ("host", "device", "e2e")
+SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
+SANITIZER_SEEDS = "2"  # random problems a test, under tools that slow a kernel down 10 to 100 times
+HASHED = ("plugin", "src", "include", "tests", "CMakeLists.txt")
+REPORT = "tests/gpu_report.json"
+
+
+def source_hash(root: Path) -> str:
+    """SHA-256 over paths and contents of what the tests depend on."""
+    files = [file for name in HASHED for file in ([root / name] + sorted((root / name).rglob("*")))]
+    digest = hashlib.sha256()
+    for file in sorted(files, key=lambda f: f.relative_to(root).as_posix()):
+        path = file.relative_to(root)
+        made = path.as_posix() == REPORT or path.suffix in (".pyc", ".so")
+        made |= any(
+            p.startswith((".", "__pycache__", "_skbuild")) or p.endswith(".egg-info")
+            for p in path.parts
+        )
+        if file.is_file() and not made:
+            content = file.read_bytes()
+            digest.update(f"{path.as_posix()}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()
+
+
+def problems(report: dict, current_hash: str) -> list[str]:
+    """Why the report proves nothing, a sentence each; empty where it proves that all passed."""
+    found = []
+    if report.get("source_hash") != current_hash:
+        found.append("The report is stale: the sources have changed since it was made.")
+    if not report.get("device"):
+        found.append("No NVIDIA GPU took part.")
+    rings = report.get("rings", {})
+    for ring in RINGS:
+        runs = {name: run for name, run in rings.items() if name.split()[0] == ring}
+        if not runs:
+            found.append(f"The ring `{ring}` was not run.")
+        for name, run in runs.items():
+            if run["failed"]:
+                found.append(f"{name}: {run['failed']} failed: {', '.join(run['failures'][:10])}.")
+            if run["passed"] == 0:
+                found.append(f"{name}: no test passed ({run['skipped']} skipped).")
+    for tool in SANITIZERS:
+        run = report.get("sanitizers", {}).get(tool)
+        if run is None:
+            found.append(f"The sanitizer `{tool}` was not run.")
+        elif run["exit"] != 0 or run["errors"] != 0 or run["passed"] == 0:
+            found.append(
+                f"{tool}: {run['errors']} errors, exit {run['exit']}, {run['passed']} tests passed."
+            )
+    return found
+
+
+def run_gtest(command: list[str], env: dict, timeout: float) -> tuple[dict, int, str]:
+    """Run a GoogleTest binary; gives its counts, exit status and output."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "result.json"
+        status, output, seconds = run(command + [f"--gtest_output=json:{out}"], env, timeout)
+        counts = empty_counts(seconds)
+        if out.is_file():
+            for suite in json.loads(out.read_text())["testsuites"]:
+                for test in suite["testsuite"]:
+                    result = "skipped" if test["result"] == "SKIPPED" else "passed"
+                    if test["status"] == "NOTRUN":
+                        result = "skipped"
+                    add(
+                        counts,
+                        "failed" if test.get("failures") else result,
+                        f"{suite['name']}.{test['name']}",
+                    )
+    if status != 0 and not counts["failed"]:
+        add(counts, "failed", f"{Path(command[-1]).name} ended with {status}")
+    return counts, status, output
+
+
+def run_pytest(python: str, folder: Path, env: dict, timeout: float) -> tuple[dict, str]:
+    """Run the Python tests of a folder; gives their counts and output."""
+    with tempfile.TemporaryDirectory() as temporary:
+        out = Path(temporary) / "result.xml"
+        command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={out}"]
+        status, output, seconds = run(command + [str(folder)], env, timeout)
+        counts = empty_counts(seconds)
+        cases = ElementTree.parse(out).iter("testcase") if out.is_file() else []
+        for case in cases:
+            kinds = {child.tag for child in case}
+            result = "failed" if kinds & {"failure", "error"} else "passed"
+            result = "skipped" if "skipped" in kinds else result
+            add(counts, result, f"{case.get('classname')}.{case.get('name')}")
+    if status != 0 and not counts["failed"]:
+        add(counts, "failed", f"pytest ended with {status}")
+    return counts, output
+
+
+def run_sanitizer(tool: str, binary: str, env: dict, options: argparse.Namespace) -> dict:
+    """Run the device ring under one tool; `errors` is None where the tool gave no summary."""
+    program = options.sanitizer or shutil.which("compute-sanitizer")
+    program = program or "/usr/local/cuda/bin/compute-sanitizer"
+    command = [program, "--tool", tool, "--error-exitcode", "86", binary]
+    env = env | {"GPU_EXACT_SEEDS": SANITIZER_SEEDS, "GPU_EXACT_SANITIZER": tool}
+    counts, status, output = run_gtest(command, env, options.timeout)
+    if status != 0:
+        print(output[-4000:])
+    return {"errors": sanitizer_errors(output), "exit": status, **counts}
+
+
+def sanitizer_errors(output: str) -> int | None:
+    summary = re.findall(r"(?:ERROR SUMMARY: |RACECHECK SUMMARY: )(\d+) (?:error|hazard)", output)
+    return sum(map(int, summary)) if summary else None
+
+
+def run(command: list[str], env: dict, timeout: float) -> tuple[int, str, float]:
+    print("$", " ".join(command), flush=True)
+    begin = time.monotonic()
+    try:
+        done = subprocess.run(
+            command,
+            env=env,
+            timeout=timeout,
+            check=False,
+            text=True,
+            errors="replace",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        status, output = done.returncode, done.stdout
+    except subprocess.TimeoutExpired:
+        status, output = 124, f"not done after {timeout} s"
+    except OSError as error:
+        status, output = 127, str(error)
+    return status, output, round(time.monotonic() - begin, 1)
+
+
+def empty_counts(seconds: float) -> dict:
+    return {"passed": 0, "failed": 0, "skipped": 0, "seconds": seconds, "failures": []}
+
+
+def add(counts: dict, result: str, name: str) -> None:
+    counts[result] += 1
+    if result == "failed":
+        counts["failures"].append(name)
+
+
+def device_facts(build: Path | None) -> dict:
+    """Device and versions; None for what the machine does not tell."""
+    query = ["nvidia-smi", "--query-gpu=name,driver_version,compute_cap", "--format=csv,noheader"]
+    status, text, _ = run(query, dict(os.environ), 60)
+    first = text.strip().splitlines()[0].split(", ") if status == 0 and text.strip() else []
+    name, driver, capability = first if len(first) == 3 else (None, None, None)
+    _, header, _ = run(["nvidia-smi"], dict(os.environ), 60)
+    supported = re.search(r"CUDA Version: ([\d.]+)", header)
+    toolkit = None
+    for file in build.rglob("CMakeCUDACompiler.cmake") if build else ():
+        found = re.search(r'CMAKE_CUDA_COMPILER_VERSION "([\d.]+)"', file.read_text())
+        toolkit = found and found[1]
+    cuda = {"driver_supports": supported and supported[1], "built_with": toolkit}
+    return {"device": name, "compute_capability": capability, "driver": driver, "cuda": cuda}
+
+
+def xgboost_facts(python: str, env: dict) -> tuple[str, Path]:
+    """Which wheel an interpreter has, and its libxgboost."""
+    code = (
+        "import importlib.metadata as m, xgboost.libpath as p\n"
+        "names = {d.metadata['Name'].replace('_', '-') for d in m.distributions()}\n"
+        "name = next((n for n in ('xgboost-cpu', 'xgboost') if n in names), 'unpackaged xgboost')\n"
+        "import xgboost; print(name, xgboost.__version__, p.find_lib_path()[0], sep=';')"
+    )
+    status, text, _ = run([python, "-c", code], env, 300)
+    if status != 0:
+        sys.exit(f"{python} has no usable XGBoost: {text.strip()[-300:]}")
+    name, version, library = text.strip().splitlines()[-1].split(";")
+    return f"{name} {version}", Path(library)
+
+
+def link_libxgboost(library: Path, folder: Path) -> Path:
+    """Links by which a C++ test finds the wheel's library by SONAME, its OpenMP beside it."""
+    (folder / "xgboost/lib").mkdir(parents=True)
+    for name in ("libxgboost.so", "libxgboost.so.3"):
+        (folder / "xgboost/lib" / name).symlink_to(library)
+    for bundled in library.parents[2].glob("xgboost*.libs"):
+        (folder / bundled.name).symlink_to(bundled)
+    return folder / "xgboost/lib"
+
+
+def run_e2e(options: argparse.Namespace, python: str, env: dict) -> tuple[str, dict]:
+    """The end-to-end ring with the XGBoost of one interpreter."""
+    wheel, library = xgboost_facts(python, env)
+    with tempfile.TemporaryDirectory() as folder:
+        libraries = link_libxgboost(library, Path(folder))
+        counts, _, output = run_gtest(
+            [options.e2e_tests], env | {"LD_LIBRARY_PATH": str(libraries)}, options.timeout
+        )
+    from_python, more = run_pytest(python, options.source / "tests/e2e", env, options.timeout)
+    if counts["failed"] or from_python["failed"]:
+        print((output + more)[-8000:])
+    return f"e2e {wheel}", {key: counts[key] + from_python[key] for key in counts}
+
+
+def make_report(options: argparse.Namespace) -> dict:
+    env = os.environ | {
+        "PYTHONPATH": str(options.source / "plugin/python"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    if options.module:
+        env["GPU_EXACT_MODULE"] = options.module
+    report = {
+        "source_hash": source_hash(options.source),
+        "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        **device_facts(options.build),
+        "rings": {},
+        "sanitizers": {},
+    }
+
+    def save() -> None:
+        options.out.write_text(json.dumps(report, indent=2) + "\n")
+
+    save()
+    for ring in ("host", "device"):
+        if ring in options.rings:
+            binary = options.host_tests if ring == "host" else options.device_tests
+            report["rings"][ring], _, output = run_gtest([binary], env, options.timeout)
+            if report["rings"][ring]["failed"]:
+                print(output[-8000:])
+            save()
+    for python in options.python if "e2e" in options.rings else ():
+        name, counts = run_e2e(options, python, env)
+        report["rings"][name] = counts
+        save()
+    if not options.skip_sanitizers:
+        with ThreadPoolExecutor(len(SANITIZERS)) as pool:  # each keeps one core busy, not the GPU
+            runs = pool.map(
+                lambda t: run_sanitizer(t, options.device_tests, env, options), SANITIZERS
+            )
+            report["sanitizers"] = dict(zip(SANITIZERS, runs, strict=True))
+        save()
+    return report
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="judge the report at --out; ends with 1 and says why if it proves nothing",
+    )
+    parser.add_argument("--build", type=Path, help="build folder; the options below override it")
+    parser.add_argument("--host-tests", metavar="BINARY")
+    parser.add_argument("--device-tests", metavar="BINARY")
+    parser.add_argument("--e2e-tests", metavar="BINARY")
+    parser.add_argument("--module", help="libxgboost_gpu_exact.so")
+    parser.add_argument(
+        "--python",
+        action="append",
+        help="interpreter with a stock XGBoost; again for another wheel",
+    )
+    parser.add_argument("--source", type=Path, default=Path(__file__).resolve().parents[1])
+    parser.add_argument("--out", type=Path, help=f"the report (default {REPORT} of --source)")
+    parser.add_argument("--rings", type=lambda text: text.split(","), default=list(RINGS))
+    parser.add_argument("--skip-sanitizers", action="store_true")
+    parser.add_argument("--sanitizer", help="compute-sanitizer, where it is not in PATH")
+    parser.add_argument("--timeout", type=float, default=3600, help="seconds a step")
+    options = parser.parse_args()
+    options.out = options.out or options.source / REPORT
+    if not options.check:
+        fill_from_build(options, parser)
+    return options
+
+
+def fill_from_build(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """What was not named is looked for in the build folder; what is needed and missing is named."""
+    wanted = {
+        "host_tests": "gpu_exact_host_tests",
+        "device_tests": "gpu_exact_device_tests",
+        "e2e_tests": "gpu_exact_e2e_tests",
+        "module": "libxgboost_gpu_exact.so",
+    }
+    for option, name in wanted.items():
+        if getattr(options, option) is None and options.build:
+            found = sorted(f for f in options.build.rglob(name) if f.is_file())
+            setattr(options, option, str(found[0].resolve()) if found else None)
+    venv = options.build / "venv/bin/python" if options.build else None
+    if not options.python:
+        options.python = [str(venv.absolute())] if venv and venv.exists() else [sys.executable]
+    needed = {f"{ring}_tests" for ring in options.rings}
+    needed |= {"device_tests"} if not options.skip_sanitizers else set()
+    needed |= {"module"} if "e2e" in options.rings else set()
+    for option in sorted(needed):
+        if getattr(options, option, None) is None:
+            parser.error(
+                f"found no {wanted[option]}: build the tests and give --build, or name it "
+                f"with --{option.replace('_', '-')}"
+            )
+
+
+def main() -> int:
+    options = parse()
+    if options.check:
+        if not options.out.is_file():
+            print(f"There is no report {options.out.name}; make one on a machine with a GPU.")
+            return 1
+        report = json.loads(options.out.read_text())
+    else:
+        report = make_report(options)
+    found = problems(report, source_hash(options.source))
+    for ring, counts in report.get("rings", {}).items():
+        print(
+            f"{ring}: {counts['passed']} passed, {counts['failed']} failed, "
+            f"{counts['skipped']} skipped"
+        )
+    for tool, counts in report.get("sanitizers", {}).items():
+        print(f"{tool}: {counts['errors']} errors")
+    print("\n".join(found) if found else f"All passed on {report['device']}.")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

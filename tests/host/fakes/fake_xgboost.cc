@@ -1,0 +1,26 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief A libxgboost without XGBoost: a version, and perhaps functions that return their number.
+ *
+ * FAKE_PATCH: its version is 3.4.FAKE_PATCH. FAKE_SCOPE: ".globl" exports the functions, ".local" leaves
+ * them to the symbol table; not defined: there are none.
+ */
+extern "C" __attribute__((visibility("default"))) void XGBoostVersion(int* major, int* minor,
+                                                                      int* patch) {
+  *major = 3;
+  *minor = 4;
+  *patch = FAKE_PATCH;
+}
+
+#if defined(FAKE_SCOPE)
+#if defined(__x86_64__)
+#define RETURN(index) "mov $" #index ", %eax\n ret\n"
+#else
+#define RETURN(index) "mov w0, #" #index "\n ret\n"
+#endif
+#define IMPORT(index, symbol)                                                                    \
+  asm(".pushsection .text\n " FAKE_SCOPE " " #symbol "\n .type " #symbol ", %function\n" #symbol \
+      ":\n" RETURN(index) ".popsection");
+#include "imports.inc"
+#endif

@@ -1,0 +1,133 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Binding to libraries that only claim to be XGBoost; fakes/fake_xgboost.cc makes them.
+ */
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "plugin/binding.h"
+#include "plugin/elf_symbols.h"
+
+namespace gpu_exact {
+namespace {
+struct CloseLibrary {
+  void operator()(void* handle) const { dlclose(handle); }
+};
+using Library = std::unique_ptr<void, CloseLibrary>;
+
+std::string FakePath(std::string const& kind) {
+  auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  return (here / "fakes" / ("libfake_xgboost_" + kind + ".so")).string();
+}
+
+Library LoadFake(std::string const& kind) {
+  Library library{dlopen(FakePath(kind).c_str(), RTLD_LAZY | RTLD_LOCAL)};
+  EXPECT_NE(library, nullptr) << dlerror();
+  return library;
+}
+
+std::string BindError() {
+  try {
+    BindXGBoost();
+  } catch (std::runtime_error const& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+/** @brief Bind, in a process that ends with it, and call every function of the fake. */
+[[noreturn]] void BindAndCall() {
+  BindXGBoost();
+  BindXGBoost();
+  ImportTable imports = Imports();
+  for (std::size_t i = 0; i < imports.n; ++i) {
+    if (reinterpret_cast<std::size_t (*)()>(imports.targets[i])() != i) {
+      std::exit(1);
+    }
+  }
+  std::exit(imports.n > 20 ? 0 : 2);
+}
+}  // namespace
+
+TEST(Binding, NoLibrary) {
+  EXPECT_EQ(BindError(),
+            "No XGBoost library is loaded in this process: load XGBoost 3.4.1 first "
+            "(in Python: import xgboost).");
+}
+
+TEST(Binding, OtherVersion) {
+  auto fake = LoadFake("other_version");
+  EXPECT_EQ(BindError(),
+            FakePath("other_version") +
+                " is XGBoost 3.4.0, but this build of gpu_exact works with 3.4.1 only. "
+                "Install a stock build: pip install xgboost==3.4.1 or "
+                "xgboost-cpu==3.4.1.");
+}
+
+TEST(Binding, Stripped) {
+  auto fake = LoadFake("stripped");
+  EXPECT_EQ(BindError(), "XGBoost's C++ functions are out of reach: " + FakePath("stripped") +
+                             " has no symbol table, it was stripped. Install a stock build: pip "
+                             "install xgboost==3.4.1 or xgboost-cpu==3.4.1.");
+}
+
+TEST(Binding, MissingFunction) {
+  auto fake = LoadFake("empty");
+  EXPECT_NE(
+      BindError().find("_empty.so lacks dmlc::Registry<xgboost::TreeUpdaterReg>::Get(), which "
+                       "gpu_exact calls: it is not a stock build. Install"),
+      std::string::npos)
+      << BindError();
+}
+
+TEST(Binding, TwoLibraries) {
+  auto first = LoadFake("empty");
+  auto second = LoadFake("other_version");
+  EXPECT_EQ(BindError(), "Two XGBoost libraries are loaded, " + FakePath("empty") + " and " +
+                             FakePath("other_version") + ": load only one.");
+}
+
+TEST(Binding, NothingIsBoundByAnError) {
+  auto fake = LoadFake("other_version");
+  BindError();
+  EXPECT_THROW(Imports().targets[0](), std::logic_error);
+}
+
+TEST(BindingDeathTest, ExportedFunctions) {
+  auto fake = LoadFake("exported");
+  EXPECT_EXIT(BindAndCall(), testing::ExitedWithCode(0), "");
+}
+
+TEST(BindingDeathTest, HiddenFunctions) {
+  auto fake = LoadFake("hidden");
+  ASSERT_EQ(dlsym(fake.get(), Imports().names[0]), nullptr);
+  EXPECT_EXIT(BindAndCall(), testing::ExitedWithCode(0), "");
+}
+
+TEST(ElfSymbols, RefusesWhatIsNoElfFile) {
+  std::string path = testing::TempDir() + "not_elf";
+  for (std::string text : {std::string{}, std::string{"\177ELF"}, std::string(4096, 'x')}) {
+    std::ofstream{path} << text;
+    EXPECT_THROW((void)ReadFunctionAddresses(path, {"main"}), std::runtime_error) << text;
+  }
+  EXPECT_THROW((void)ReadFunctionAddresses(path + "_absent", {"main"}), std::runtime_error);
+}
+
+TEST(ElfSymbols, RefusesATruncatedFile) {
+  std::ifstream in{FakePath("hidden"), std::ios::binary};
+  std::string whole{std::istreambuf_iterator<char>{in}, {}};
+  std::string path = testing::TempDir() + "truncated";
+  for (std::size_t size = 64; size < whole.size(); size += whole.size() / 16) {
+    std::ofstream{path, std::ios::binary} << whole.substr(0, size);
+    EXPECT_THROW((void)ReadFunctionAddresses(path, {"main"}), std::runtime_error) << size;
+  }
+}
+}  // namespace gpu_exact

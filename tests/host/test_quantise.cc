@@ -1,0 +1,70 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Fixed point: exact for dyadic gradients, within range for any.
+ */
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "src/quantise.h"
+
+namespace gpu_exact {
+namespace {
+TEST(Quantiser, DyadicGradientsComeBackUnchanged) {
+  auto q = Quantiser::Make(4.0f, 2.0f, 1000);
+  FixedSum sum{0, 0};
+  double grad{0}, hess{0};
+  for (int i = -64; i <= 64; ++i) {
+    GradientPair g{static_cast<float>(i) / 16.0f, static_cast<float>(i + 65) / 65536.0f};
+    sum = sum + q.Fixed(g);
+    grad += g.grad;
+    hess += g.hess;
+  }
+  EXPECT_EQ(q.Real(sum).grad, grad);
+  EXPECT_EQ(q.Real(sum).hess, hess);
+}
+
+TEST(Quantiser, SumsOfTheLargestStayInRange) {
+  for (RowIdx n : {1u, 2u, 3u, 1000u, 4294967295u}) {
+    for (float largest : {1e-38f, 0.3f, 1.0f, 3e38f}) {
+      auto q = Quantiser::Make(largest, largest, n);
+      auto one = q.Fixed({largest, largest});
+      EXPECT_LE(static_cast<double>(one.grad) * n, std::ldexp(1.0, 62)) << n << " x " << largest;
+      EXPECT_GE(one.grad, std::int64_t{1} << 29) << n << " x " << largest;
+      EXPECT_EQ(one.grad, one.hess);
+    }
+  }
+}
+
+TEST(Quantiser, PositiveHessiansStayPositive) {
+  auto q = Quantiser::Make(1.0f, 1.0f, 10000000);
+  EXPECT_EQ(q.Fixed({0.0f, 1e-16f}).hess, 1);
+  EXPECT_EQ(q.Fixed({0.0f, 0.0f}).hess, 0);
+}
+
+TEST(Quantiser, OrderDoesNotMatter) {
+  std::mt19937 rng{3};
+  std::normal_distribution<float> normal;
+  auto q = Quantiser::Make(8.0f, 8.0f, 1000);
+  std::vector<GradientPair> g(1000);
+  for (auto& x : g) {
+    x = {normal(rng), std::fabs(normal(rng))};
+  }
+  FixedSum up{0, 0}, down{0, 0};
+  for (std::size_t i = 0; i < g.size(); ++i) {
+    up = up + q.Fixed(g[i]);
+    down = down + q.Fixed(g[g.size() - 1 - i]);
+  }
+  EXPECT_EQ(up, down);
+}
+
+TEST(Quantiser, NoGradientsAtAll) {
+  auto q = Quantiser::Make(0.0f, 0.0f, 5);
+  EXPECT_EQ(q.Fixed({0.0f, 0.0f}), (FixedSum{0, 0}));
+  EXPECT_EQ(q.Real({0, 0}).hess, 0.0);
+}
+}  // namespace
+}  // namespace gpu_exact

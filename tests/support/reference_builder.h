@@ -1,0 +1,16 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Exact greedy trees by the plainest code that gives them: the judge of the kernels, and their
+ *        stand-in on machines without a GPU. Shares nothing with src/.
+ */
+#pragma once
+
+#include <memory>
+
+#include "gpu_exact/tree_builder.h"
+
+namespace gpu_exact {
+/** @brief A builder on the host, one thread. Host memory only, else std::invalid_argument. */
+[[nodiscard]] std::unique_ptr<TreeBuilder> MakeReferenceBuilder(CsrView const& table);
+}  // namespace gpu_exact
