@@ -6,7 +6,7 @@ function(gpu_exact_add_command_target name)
   cmake_parse_arguments(arg "" "" "NEEDS;COMMAND" ${ARGN})
   if(CMAKE_GENERATOR MATCHES "Makefiles")
     add_custom_target(${name}
-      COMMAND "${CMAKE_COMMAND}" -E env --unset=MAKEFLAGS --unset=MFLAGS
+      COMMAND "${CMAKE_COMMAND}" -E env --unset=MAKEFLAGS --unset=MFLAGS --unset=MAKELEVEL
               "${CMAKE_COMMAND}" --build "${CMAKE_BINARY_DIR}" --parallel ${_jobs} --target ${arg_NEEDS}
       COMMAND ${arg_COMMAND}
       WORKING_DIRECTORY "${CMAKE_BINARY_DIR}" USES_TERMINAL VERBATIM)
