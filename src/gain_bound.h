@@ -25,10 +25,10 @@ namespace gpu_exact {
 struct GainBound {
   static constexpr float kMargin = 1.0f / (1 << 18);
 
-  float lambda;    // in units of the hessian
-  float alpha;     // in units of the gradient, rounded down
-  float unit;      // multiplies a gain to have it in units
-  bool enabled;    // the units are such that no float overflows
+  float lambda;  // in units of the hessian
+  float alpha;   // in units of the gradient, rounded down
+  float unit;    // multiplies a gain to have it in units
+  bool enabled;  // the units are such that no float overflows
 
   static GainBound Make(GainParam const& p, Quantiser const& q) {
     double lambda = p.reg_lambda / q.hess_unit;

@@ -121,8 +121,7 @@ struct ScanPlan {
   GPU_EXACT_HD static ScanPlan Make(DefaultDirection direction, float opt_dense_col,
                                     std::uint64_t n_rows, std::uint64_t n_present,
                                     std::uint64_t n_distinct) {
-    float density =
-        1.0f - static_cast<float>(n_rows - n_present) / static_cast<float>(n_rows);
+    float density = 1.0f - static_cast<float>(n_rows - n_present) / static_cast<float>(n_rows);
     return {direction == DefaultDirection::kRight || (direction == DefaultDirection::kLearn &&
                                                       density < opt_dense_col && n_distinct != 1),
             direction != DefaultDirection::kRight};

@@ -84,8 +84,8 @@ template <typename LookupT>
 __global__ void ResolveKernel(LevelRef level, LookupT lookup, LevelResult* out) {
   Bucket bucket = blockIdx.x;
   std::uint64_t key = level.best[bucket];
-  LevelResult result{level.nodes[bucket], {0.0f, 0, 0.0f, 0, 0}, lookup.NodeEntries(bucket),
-                     {0, 0}};
+  LevelResult result{
+      level.nodes[bucket], {0.0f, 0, 0.0f, 0, 0}, lookup.NodeEntries(bucket), {0, 0}};
   if (key != 0) {
     ColumnsRef const& columns = level.columns;
     std::uint64_t place = CandidateKey::PlaceOf(key);
@@ -103,11 +103,9 @@ __global__ void ResolveKernel(LevelRef level, LookupT lookup, LevelResult* out) 
       threshold = MidThreshold(c.direction, columns.values[below], columns.values[c.value]);
     }
     auto v = columns.values;
-    auto first_right = FirstIndex(values.first, values.last, [=](std::uint64_t id) {
-      return !(v[id] < threshold);
-    });
-    result.split = {CandidateKey::LossChange(key), f, threshold, forward ? 0u : 1u,
-                    first_right};
+    auto first_right = FirstIndex(values.first, values.last,
+                                  [=](std::uint64_t id) { return !(v[id] < threshold); });
+    result.split = {CandidateKey::LossChange(key), f, threshold, forward ? 0u : 1u, first_right};
     result.winner = lookup.FeatureEntries(bucket, values);
   }
   if (threadIdx.x == 0) {

@@ -146,8 +146,14 @@ ColumnStore::ColumnStore(CsrView const& table)
 }
 
 ColumnsRef ColumnStore::Ref() const {
-  return {entries_.Data(),       values_.Data(), entry_offsets_.Data(), value_offsets_.Data(),
-          n_entries_,            n_values_,      n_rows_,               n_features_};
+  return {entries_.Data(),
+          values_.Data(),
+          entry_offsets_.Data(),
+          value_offsets_.Data(),
+          n_entries_,
+          n_values_,
+          n_rows_,
+          n_features_};
 }
 
 std::uint64_t ColumnStore::Bytes() const {

@@ -20,10 +20,10 @@ struct alignas(8) ColumnEntry {
 
 /** @brief Columns, borrowed by kernels. */
 struct ColumnsRef {
-  ColumnEntry const* entries;           // shape: (n_entries), by feature, value, row
-  float const* values;                  // shape: (n_values), by value id
-  EntryIdx const* entry_offsets;        // shape: (n_features + 1)
-  std::uint64_t const* value_offsets;   // shape: (n_features + 1)
+  ColumnEntry const* entries;          // shape: (n_entries), by feature, value, row
+  float const* values;                 // shape: (n_values), by value id
+  EntryIdx const* entry_offsets;       // shape: (n_features + 1)
+  std::uint64_t const* value_offsets;  // shape: (n_features + 1)
   EntryIdx n_entries;
   std::uint64_t n_values;
   RowIdx n_rows;

@@ -32,9 +32,9 @@ void CheckMemory(CsrView const& table) {
   EXACT_CUDA(cudaMemGetInfo(&free, &total));
   if (plan.Peak() > free) {
     std::ostringstream msg;
-    msg << "The table does not fit on the GPU: " << table.n_rows << " rows with "
-        << table.n_entries << " present values take up to " << plan.Peak() << " bytes, " << free
-        << " of " << total << " are free: " << plan.Describe()
+    msg << "The table does not fit on the GPU: " << table.n_rows << " rows with " << table.n_entries
+        << " present values take up to " << plan.Peak() << " bytes, " << free << " of " << total
+        << " are free: " << plan.Describe()
         << ". Free memory on the GPU, or train with fewer rows or columns.";
     throw OutOfDeviceMemory{msg.str()};
   }
@@ -166,8 +166,7 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
                                 ", or to -1 for the default."};
   }
   bool has_left_out = summary.n_left_out != 0;
-  Tree tree{param,  gpair, features, quantiser, TreeGrower{param, quantiser},
-            levels, has_left_out};
+  Tree tree{param, gpair, features, quantiser, TreeGrower{param, quantiser}, levels, has_left_out};
 
   auto monotone = param.monotone_constraints;
   bool has_monotone = std::any_of(monotone.cbegin(), monotone.cend(), [](int m) { return m != 0; });

@@ -129,9 +129,8 @@ void EntrySorter::OnePass(EntryIdx base, FnT&& sort) {
   cub::DoubleBuffer<std::uint8_t> keys{keys_.Data() + base, sorted_keys_.Data() + base};
   cub::DoubleBuffer<Entry> entries{halves_[current_].Data() + base,
                                    halves_[1 - current_].Data() + base};
-  scratch_.Call([&](void* storage, std::size_t& bytes) {
-    return sort(storage, bytes, &keys, &entries);
-  });
+  scratch_.Call(
+      [&](void* storage, std::size_t& bytes) { return sort(storage, bytes, &keys, &entries); });
   if (keys.selector != 1 || entries.selector != 1) {
     throw std::logic_error{"CUB sorted entries in other than one pass."};
   }
@@ -139,8 +138,8 @@ void EntrySorter::OnePass(EntryIdx base, FnT&& sort) {
 
 void EntrySorter::SortRange(EntryRange const& range, int n_bits) {
   this->OnePass(range.begin, [&](void* storage, std::size_t& bytes, auto* keys, auto* entries) {
-    return cub::DeviceRadixSort::SortPairs(storage, bytes, *keys, *entries, range.Size(), 0,
-                                           n_bits, Stream());
+    return cub::DeviceRadixSort::SortPairs(storage, bytes, *keys, *entries, range.Size(), 0, n_bits,
+                                           Stream());
   });
 }
 

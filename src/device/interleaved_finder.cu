@@ -39,7 +39,8 @@ class InterleavedLoader {
   __device__ static int Load(TempStorage* temp, InterleavedRef const& in, EntryIdx begin, int n,
                              Tile* out_tile, int* out_begin) {
     // The match-based rank wants keys striped by warp.
-    int first = static_cast<int>(threadIdx.x / 32) * 32 * kItems + static_cast<int>(threadIdx.x % 32);
+    int first =
+        static_cast<int>(threadIdx.x / 32) * 32 * kItems + static_cast<int>(threadIdx.x % 32);
     Entry entries[kItems];
     unsigned keys[kItems];
     int ranks[kItems];
@@ -141,8 +142,7 @@ struct TileGroup {
 
 struct TileSumOp {
   __device__ TileSum operator()(TileSum const& a, TileSum const& b) const {
-    return {a.sum + b.sum, a.occupied | b.occupied,
-            b.occupied != 0 ? b.last_value : a.last_value};
+    return {a.sum + b.sum, a.occupied | b.occupied, b.occupied != 0 ? b.last_value : a.last_value};
   }
 };
 
@@ -180,8 +180,8 @@ __global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(LevelRef level
     Bucket bucket = threadIdx.x;
     TileSum all = in.Sum(bucket, last_tile);
     if (all.occupied != 0 && level.Allowed(bucket, f)) {
-      level.Offer(bucket, level.PresentKey(level.nodes[bucket], f, level.columns.Values(f),
-                                           all.sum));
+      level.Offer(bucket,
+                  level.PresentKey(level.nodes[bucket], f, level.columns.Values(f), all.sum));
     }
   }
 }

@@ -29,17 +29,17 @@ struct TileSum {
 
 /** @brief The tiles of the columns; none holds two features. */
 struct ColumnTiles {
-  FeatureIdx const* feature;      // shape: (n_tiles)
+  FeatureIdx const* feature;        // shape: (n_tiles)
   std::uint32_t const* of_feature;  // first tile of a feature, shape: (n_features + 1)
   std::uint32_t n_tiles;
 };
 
 /** @brief Entries in column order, for kernels of interleaved levels. */
 struct InterleavedRef {
-  Entry const* entries;            // shape: (n_entries)
-  std::uint8_t const* row_keys;    // bucket of each row, or kNoKey
+  Entry const* entries;          // shape: (n_entries)
+  std::uint8_t const* row_keys;  // bucket of each row, or kNoKey
   ColumnTiles tiles;
-  TileSum const* sums;             // shape: (n_nodes, n_tiles), inclusive within a feature
+  TileSum const* sums;  // shape: (n_nodes, n_tiles), inclusive within a feature
 
   static constexpr int kItems = 8;
   static constexpr int kTileSize = 256 * kItems;

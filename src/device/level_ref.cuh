@@ -26,12 +26,12 @@ struct FeatureRule {
 /** @brief One level, borrowed by kernels. */
 struct LevelRef {
   ColumnsRef columns;
-  FeatureRule const* rules;      // shape: (n_features)
-  NodeState const* nodes;        // shape: (n_nodes), by bucket
-  std::uint32_t const* mask;     // shape: (n_nodes or 1, mask_words); nullptr: all are open
-  std::size_t mask_words;        // 32-bit words a node
-  bool mask_per_node;            // else one row serves every node
-  std::uint64_t* best;           // shape: (n_nodes), CandidateKey
+  FeatureRule const* rules;   // shape: (n_features)
+  NodeState const* nodes;     // shape: (n_nodes), by bucket
+  std::uint32_t const* mask;  // shape: (n_nodes or 1, mask_words); nullptr: all are open
+  std::size_t mask_words;     // 32-bit words a node
+  bool mask_per_node;         // else one row serves every node
+  std::uint64_t* best;        // shape: (n_nodes), CandidateKey
   GainParam gain;
   GainBound bound;
   Quantiser quantiser;
@@ -84,16 +84,16 @@ struct LevelRef {
     std::uint64_t best_key{0};
     if (rule.scan.forward) {
       float loss = LossChange(node, rule.monotone, before, node.sum - before);
-      best_key = CandidateKey::Make(
-          loss, CandidateKey::Place(values, ScanDirection::kForward, value));
+      best_key =
+          CandidateKey::Make(loss, CandidateKey::Place(values, ScanDirection::kForward, value));
     }
     // With nothing missing both scans see the same children, and forward comes first.
     if (rule.scan.backward && !(rule.scan.forward && present == node.sum)) {
       FixedSum after = present - before;
       float loss = LossChange(node, rule.monotone, node.sum - after, after);
-      best_key = max(best_key,
-                     CandidateKey::Make(
-                         loss, CandidateKey::Place(values, ScanDirection::kBackward, value)));
+      best_key = max(
+          best_key,
+          CandidateKey::Make(loss, CandidateKey::Place(values, ScanDirection::kBackward, value)));
     }
     return best_key;
   }
@@ -109,8 +109,8 @@ struct LevelRef {
     std::uint64_t best_key{0};
     if (rule.scan.forward) {
       float loss = LossChange(node, rule.monotone, present, missing);
-      best_key = CandidateKey::Make(
-          loss, CandidateKey::PresentPlace(values, ScanDirection::kForward));
+      best_key =
+          CandidateKey::Make(loss, CandidateKey::PresentPlace(values, ScanDirection::kForward));
     }
     if (rule.scan.backward) {
       float loss = LossChange(node, rule.monotone, missing, present);

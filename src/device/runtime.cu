@@ -77,8 +77,7 @@ DeviceStatus ProbeDevice(int ordinal) {
   if (status == cudaErrorInsufficientDriver) {
     return Refuse("", "The NVIDIA driver is missing or older than this build's CUDA " +
                           std::to_string(CUDART_VERSION / 1000) + "." +
-                          std::to_string(CUDART_VERSION % 1000 / 10) +
-                          "; install a newer driver.");
+                          std::to_string(CUDART_VERSION % 1000 / 10) + "; install a newer driver.");
   }
   if (status == cudaErrorNoDevice || (status == cudaSuccess && n_devices == 0)) {
     return Refuse("",
@@ -86,8 +85,8 @@ DeviceStatus ProbeDevice(int ordinal) {
                   "CUDA_VISIBLE_DEVICES.");
   }
   if (status != cudaSuccess) {
-    return Refuse("", "The NVIDIA driver does not answer (" + Describe(status) +
-                          "); check nvidia-smi.");
+    return Refuse(
+        "", "The NVIDIA driver does not answer (" + Describe(status) + "); check nvidia-smi.");
   }
   int device = ordinal < 0 ? 0 : ordinal;
   if (device >= n_devices) {

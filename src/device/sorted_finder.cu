@@ -129,8 +129,7 @@ __global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(LevelRef level
     ValueId value{0};
     bool continues =
         in.ValueBefore(level.columns, tile.bucket[Tile::At(0)], tile.value[Tile::At(0)], &value);
-    first = {continues ? before[blockIdx.x].right : FixedSum{0, 0}, {0, 0}, value, continues,
-             true};
+    first = {continues ? before[blockIdx.x].right : FixedSum{0, 0}, {0, 0}, value, continues, true};
   } else if (threadIdx.x == 32) {
     int i = Tile::At(in.n - 1);
     bool goes_on = in.GoesOn(level.columns, tile.bucket[i], tile.value[i]);
@@ -171,8 +170,8 @@ void SortedFinder::Find(LevelRef const& level, Entry const* entries, NodeRangesR
   auto from_right = thrust::make_reverse_iterator(outer_.Data() + n_tiles);
   auto to_left = thrust::make_reverse_iterator(after_.Data() + n_tiles);
   scratch_.Call([&](void* storage, std::size_t& bytes) {
-    return cub::DeviceScan::ExclusiveScan(storage, bytes, from_right, to_left,
-                                          ReverseOuterSumsOp{}, none, n_tiles, Stream());
+    return cub::DeviceScan::ExclusiveScan(storage, bytes, from_right, to_left, ReverseOuterSumsOp{},
+                                          none, n_tiles, Stream());
   });
   Launch("SearchTiles", SearchTilesKernel, n_tiles, kTileThreads, level, entries, ranges,
          before_.Data(), after_.Data());

@@ -17,7 +17,7 @@ struct NodeRangesRef {
   EntryRange const* ranges;   // shape: (n_nodes), by bucket
   EntryIdx const* open_ends;  // open entries up to and including the node, shape: (n_nodes)
   Bucket n_nodes;
-  EntryIdx n_open;            // entries of all open nodes
+  EntryIdx n_open;  // entries of all open nodes
 
   /** @brief The node of the i-th open entry. */
   __device__ Bucket NodeOf(EntryIdx i) const {

@@ -84,7 +84,7 @@ struct SegmentCarry {
  * @tparam kItems       Entries a thread.
  * @tparam kMaxSegments Segments that a tile can hold.
  */
-template <int kItems, int kMaxSegments = kTileThreads * kItems>
+template <int kItems, int kMaxSegments = kTileThreads* kItems>
 class SplitAgent {
   using Tile = TileEntries<kItems>;
   using BlockScan = cub::BlockScan<SegmentSum, kTileThreads>;
@@ -121,7 +121,8 @@ class SplitAgent {
     auto keep = [&](std::uint64_t key) {
       if (key > best) {
         best = key;
-        bar = fmaxf(bar, level_.bound.Bar(CandidateKey::LossChange(key), level_.nodes[bucket].gain));
+        bar =
+            fmaxf(bar, level_.bound.Bar(CandidateKey::LossChange(key), level_.nodes[bucket].gain));
       }
     };
 #pragma unroll
@@ -189,8 +190,8 @@ class SplitAgent {
       bool head{true};
       if (begin_ + k != 0) {
         int before = Tile::At(begin_ + k - 1);
-        head = tile_.bucket[before] != tile_.bucket[at] ||
-               tile_.value[before] < cursor.Range().first;
+        head =
+            tile_.bucket[before] != tile_.bucket[at] || tile_.value[before] < cursor.Range().first;
       }
       heads_ |= static_cast<std::uint32_t>(head) << k;
       FixedSum g = level_.quantiser.Fixed(gpair_[k]);

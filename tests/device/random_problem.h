@@ -51,8 +51,8 @@ struct Table {
 struct Shape {
   RowIdx n_rows;
   FeatureIdx n_features;
-  double missing;   // share of values that are not present
-  int n_distinct;   // distinct values a column; 0: continuous
+  double missing;  // share of values that are not present
+  int n_distinct;  // distinct values a column; 0: continuous
 };
 
 class Random {
@@ -78,11 +78,11 @@ inline Table MakeTable(Shape const& shape, Random* random) {
   for (RowIdx r = 0; r < shape.n_rows; ++r) {
     for (FeatureIdx f = 0; f < shape.n_features; ++f) {
       if (!random->Chance(shape.missing)) {
-        float value = shape.n_distinct == 0
-                          ? random->Normal()
-                          : static_cast<float>(random->Int(-shape.n_distinct / 2,
-                                                           shape.n_distinct - 1 -
-                                                               shape.n_distinct / 2));
+        float value =
+            shape.n_distinct == 0
+                ? random->Normal()
+                : static_cast<float>(random->Int(-shape.n_distinct / 2,
+                                                 shape.n_distinct - 1 - shape.n_distinct / 2));
         t.entries.push_back({f, value});
       }
     }

@@ -44,8 +44,8 @@ class ColumnStoreTest : public DeviceTest {
       ASSERT_LT(i, offsets[want[i].feature + 1]);
       ASSERT_GE(entries[i].value, value_offsets[want[i].feature]);
       ASSERT_LT(entries[i].value, value_offsets[want[i].feature + 1]);
-      bool is_new = i == 0 || want[i].feature != want[i - 1].feature ||
-                    want[i].value != want[i - 1].value;
+      bool is_new =
+          i == 0 || want[i].feature != want[i - 1].feature || want[i].value != want[i - 1].value;
       ASSERT_EQ(entries[i].value, i == 0 ? 0 : entries[i - 1].value + is_new) << "entry " << i;
     }
   }
@@ -54,8 +54,9 @@ class ColumnStoreTest : public DeviceTest {
 TEST_F(ColumnStoreTest, RandomTables) {
   for (int seed = 0; seed < NumSeeds(20); ++seed) {
     Random random{static_cast<unsigned>(seed)};
-    Shape shape{static_cast<RowIdx>(random.Int(1, 3000)), static_cast<FeatureIdx>(random.Int(1, 40)),
-                random.Pick({0.0, 0.5, 0.99}), random.Pick({0, 3})};
+    Shape shape{static_cast<RowIdx>(random.Int(1, 3000)),
+                static_cast<FeatureIdx>(random.Int(1, 40)), random.Pick({0.0, 0.5, 0.99}),
+                random.Pick({0, 3})};
     Table table = MakeTable(shape, &random);
     ASSERT_NO_FATAL_FAILURE(this->Check(table, table.View())) << "seed " << seed;
   }

@@ -160,14 +160,14 @@ TEST_F(DeviceBuilder, RefusesNonFiniteGradients) {
   Random random{10};
   Table table = MakeTable({40, 2, 0.0, 0}, &random);
   auto builder = MakeDeviceBuilder(-1, table.View());
-  for (float bad : {std::numeric_limits<float>::quiet_NaN(),
-                    std::numeric_limits<float>::infinity()}) {
+  for (float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     auto gpair = MakeGradients(40, 0.0, 0.0, &random);
     gpair[17].grad = bad;
     GrowParam param;
-    EXPECT_THROW(static_cast<void>(
-                     builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr)),
-                 NonFiniteGradient);
+    EXPECT_THROW(
+        static_cast<void>(builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr)),
+        NonFiniteGradient);
   }
 }
 
@@ -178,9 +178,9 @@ TEST_F(DeviceBuilder, RefusesTooManyInterleavedLevels) {
   auto builder = MakeDeviceBuilder(-1, table.View());
   GrowParam param;
   param.interleaved_levels = 8;
-  EXPECT_THROW(static_cast<void>(
-                   builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr)),
-               std::invalid_argument);
+  EXPECT_THROW(
+      static_cast<void>(builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr)),
+      std::invalid_argument);
 }
 }  // namespace
 }  // namespace gpu_exact

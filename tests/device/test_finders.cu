@@ -77,8 +77,7 @@ class FindersTest : public DeviceTest {
           auto at = column.find(r);
           if (at != column.end()) {  // split below the value, and above it
             thresholds.insert(at->second);
-            thresholds.insert(
-                std::nextafter(at->second, std::numeric_limits<float>::infinity()));
+            thresholds.insert(std::nextafter(at->second, std::numeric_limits<float>::infinity()));
           }
         }
         for (float threshold : thresholds) {
@@ -89,8 +88,8 @@ class FindersTest : public DeviceTest {
       }
       long double got{0};
       if (split.loss_change > 0) {
-        got = SplitLoss(nodes[n], columns[split.feature], split.threshold, split.default_left,
-                        gpair);
+        got =
+            SplitLoss(nodes[n], columns[split.feature], split.threshold, split.default_left, gpair);
       }
       EXPECT_NEAR(static_cast<double>(got), static_cast<double>(best),
                   1e-5 * (1.0 + static_cast<double>(best)))
