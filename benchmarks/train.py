@@ -1,209 +1,231 @@
 # Copyright 2026, the gpu_exact contributors
 """Time exact trees against their peers: one JSON line a run, each run in a process of its own.
 
-    python benchmarks/train.py --shape higgs --rows 1000000 --system gpu_exact_cuda xgb_hist_gpu_256
+    python benchmarks/train.py --shapes higgs,bosch --systems gpu_exact_cuda,xgb_hist_gpu_256
 
-The metric on the training rows is part of the line. All systems that build exact trees must agree
-on it, to 1e-6 with the first of them that ran; a system that does not is an error, not a line.
+A line is written if the model's metric on the training rows is right: see metrics.py.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import importlib.util
 import json
-import os
-import statistics
+import re
 import subprocess
 import sys
-import threading
+import tempfile
 import time
 from pathlib import Path
+from typing import Any
+
+import cases
+import metrics
+from cases import Case
+from systems import EXACT, JUDGE, SYSTEMS
+
+import device
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "datasets"))
-sys.path.insert(0, str(ROOT / "plugin/python"))  # the module itself is named by GPU_EXACT_MODULE
-
-MIB = 1 << 20
-HIST = {"tree_method": "hist", "device": "cuda"}
-SYSTEMS = {
-    "gpu_exact_cuda": {"updater": "grow_gpu_exact", "device": "cuda"},
-    "gpu_exact_cpu_context": {"tree_method": "exact", "gpu_exact_fallback": "error"},
-    "xgb_exact_cpu": {"tree_method": "exact"},
-    "xgb_hist_gpu_256": HIST | {"max_bin": 256},
-    "xgb_hist_gpu_4096": HIST | {"max_bin": 4096},
-}
-EXACT = ("gpu_exact_cuda", "gpu_exact_cpu_context", "xgb_exact_cpu")
-ON_GPU = tuple(name for name in SYSTEMS if name != "xgb_exact_cpu")
+JUDGE_ENTRIES = 500_000_000  # beyond, XGBoost's own exact takes minutes
 
 
-class MemoryWatch:
-    """The most device memory used above what was used when the watch began, by NVML.
-
-    It sees the whole device: nothing else may run on it.
-    """
-
-    class _Memory(ctypes.Structure):
-        _fields_ = [(name, ctypes.c_ulonglong) for name in ("total", "free", "used")]
-
-    def __init__(self) -> None:
-        self._nvml = ctypes.CDLL("libnvidia-ml.so.1")
-        self._handle = ctypes.c_void_p()
-        _check(self._nvml.nvmlInit_v2())
-        _check(self._nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(self._handle)))
-        _make_context()
-        self._begin = self.peak = self._used()
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-
-    def _used(self) -> int:
-        memory = self._Memory()
-        _check(self._nvml.nvmlDeviceGetMemoryInfo(self._handle, ctypes.byref(memory)))
-        return memory.used
-
-    def _watch(self) -> None:
-        while not self._done.wait(0.005):
-            self.peak = max(self.peak, self._used())
-
-    def stop(self) -> int:
-        """MiB above the context."""
-        self._done.set()
-        self._thread.join()
-        return round((self.peak - self._begin) / MIB)
+def results_file(line: dict[str, Any]) -> Path | None:
+    """Where a line goes unless it is said; a machine without a GPU leaves no results."""
+    name = line["device"].rsplit(",", 1)[0]
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    return None if name == "no GPU" else ROOT / f"benchmarks/results/train-{slug}.jsonl"
 
 
-def _check(status: int) -> None:
-    if status != 0:
-        raise RuntimeError(f"The NVIDIA driver answered {status}; is there a GPU?")
+def table_key(line: dict[str, Any]) -> tuple:
+    """What two runs must have in common to reach the same metric."""
+    return tuple(line[key] for key in ("rows", "columns", "entries", "max_depth", "metric"))
 
 
-def _make_context() -> None:
-    """The primary context of device 0, which XGBoost and the plugin share."""
-    cuda, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
-    _check(cuda.cuInit(0))
-    _check(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
+class Session:
+    """The runs of one command."""
 
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        self._judged: dict[tuple, float] = {}  # metric of the judge, by table_key
+        self._source_hash = source_hash()
+        self.written, self.skipped, self.failed = 0, 0, 0
 
-def measure(options: argparse.Namespace) -> dict:
-    """One run in this process: load, train, and what it cost."""
-    import synthetic
+    def run_all(self, chosen: list[Case]) -> None:
+        previous, folder = None, None
+        for case in chosen:
+            if folder is None or not case.same_table(previous):
+                if folder is not None:
+                    folder.cleanup()
+                folder, entries = self._make_table(case)
+            for system in self._options.systems:
+                self._run(system, case, folder.name, entries)
+            previous = case
+        folder.cleanup()
 
-    if options.measure.startswith("gpu_exact"):
-        import xgboost_gpu_exact  # noqa: F401  before XGBoost builds anything
-    import xgboost as xgb
-
-    shape = synthetic.SHAPES[options.shape]
-    X, y, qid = synthetic.make(options.shape, options.rows, options.seed)
-    watch = MemoryWatch() if options.measure in ON_GPU else None
-    params = SYSTEMS[options.measure] | {
-        "objective": shape.objective,
-        "eval_metric": shape.metric,
-        "max_depth": options.max_depth or shape.max_depth,
-        "nthread": os.cpu_count(),
-    }
-    begin = time.perf_counter()
-    if options.measure in EXACT:
-        dtrain = xgb.DMatrix(X, y, qid=qid, nthread=os.cpu_count())
-    else:
-        dtrain = xgb.QuantileDMatrix(X, y, qid=qid, max_bin=params["max_bin"])
-    load_s = time.perf_counter() - begin
-
-    booster, seconds = xgb.Booster(params, [dtrain]), []
-    for i in range(options.iterations):
+    def _make_table(self, case: Case) -> tuple[tempfile.TemporaryDirectory, int]:
         begin = time.perf_counter()
-        booster.update(dtrain, i)
-        seconds.append(time.perf_counter() - begin)
-    value = float(booster.eval(dtrain).rsplit(":", 1)[1])
-    steady = [1e3 * s for s in seconds[1:]]
-    return {
-        "system": options.measure,
-        "shape": options.shape,
-        "rows": dtrain.num_row(),
-        "columns": dtrain.num_col(),
-        "entries": dtrain.num_nonmissing(),
-        "max_depth": params["max_depth"],
-        "iterations": options.iterations,
-        "ms_per_tree": round(statistics.median(steady), 3),
-        "ms_per_tree_quartiles": [round(q, 3) for q in statistics.quantiles(steady)[::2]],
-        "first_iteration_s": round(seconds[0], 3),
-        "load_s": round(load_s, 3),
-        "metric": shape.metric,
-        "metric_value": value,
-        "peak_device_mib": watch.stop() if watch else None,
-    }
+        table = case.make()
+        n_bytes = cases.table_bytes(table)
+        where = self._options.tables or cases.room_for(n_bytes)
+        folder = tempfile.TemporaryDirectory(prefix="gpu-exact-", dir=where)
+        cases.save(table, Path(folder.name))
+        entries = cases.count_entries(table)
+        seconds = time.perf_counter() - begin
+        say(f"{case.name}: {n_bytes / 1e9:.2f} GB made in {seconds:.1f} s, in {where}")
+        return folder, entries
+
+    def _run(self, system: str, case: Case, folder: str, entries: int) -> None:
+        what = f"{case.name}: {system}"
+        if system == JUDGE and entries > JUDGE_ENTRIES:
+            self.skipped += 1
+            return say(f"{what}: skipped: it would take minutes on {entries} entries")
+        job = {
+            "system": system,
+            "case": case._asdict(),
+            "folder": folder,
+            "entries": entries,
+            "threads": self._options.threads,
+            "iterations": self._options.iterations,
+            "budget_s": self._options.budget,
+            "source_hash": self._source_hash,
+        }
+        begin = time.perf_counter()
+        answer = run_apart(job, self._options.timeout)
+        if "skipped" in answer:
+            self.skipped += 1
+            return say(f"{what}: skipped: {answer['skipped']}")
+        problem = answer.get("failed") or self._objection(answer)
+        if problem:
+            self.failed += 1
+            return say(f"{what}: FAILED: {problem}")
+        self._write(answer["line"])
+        return say(
+            f"{what}: {answer['line']['ms_per_tree']:.2f} ms a tree, "
+            f"{time.perf_counter() - begin:.1f} s in all"
+        )
+
+    def _objection(self, answer: dict[str, Any]) -> str | None:
+        line = answer["line"]
+        exact = self._exact_value(line) if line["system"] in EXACT else None
+        value = line["metric_value"]
+        problem = metrics.objection(line["metric"], value, answer["untrained"], exact)
+        if problem is None and line["system"] == JUDGE:
+            self._judged[table_key(line)] = value
+        if problem is None and line["system"] in EXACT and exact is None:
+            say(f"{line['shape']}: {line['system']}: no {JUDGE} of this table to compare with")
+        return problem
+
+    def _exact_value(self, line: dict[str, Any]) -> float | None:
+        """The judge's metric, of this command or of an earlier one."""
+        out = self._options.out or results_file(line)
+        if table_key(line) not in self._judged and out is not None and out.exists():
+            earlier = (json.loads(text) for text in out.read_text().splitlines())
+            self._judged |= {
+                table_key(e): e["metric_value"] for e in earlier if e["system"] == JUDGE
+            }
+        return self._judged.get(table_key(line))
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self.written += 1
+        text = json.dumps(line)
+        print(text, flush=True)
+        out = self._options.out or results_file(line)
+        if out is not None:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            with out.open("a") as file:
+                file.write(text + "\n")
 
 
-def machine() -> dict:
-    """What every line says of where it was measured."""
-    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+def run_apart(job: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+    """measure.py in a process of its own; `skipped` or `failed` hold a reason instead."""
+    command = [sys.executable, str(ROOT / "benchmarks/measure.py"), json.dumps(job)]
     try:
-        text = subprocess.run(query, capture_output=True, text=True, check=True).stdout
-        device, driver = text.strip().splitlines()[0].split(", ")
-    except (OSError, subprocess.CalledProcessError):
-        device = driver = None
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, text=True, check=False, timeout=timeout_s
+        )
+    except subprocess.TimeoutExpired:
+        return {"failed": f"it took more than {timeout_s:g} s; --timeout allows more"}
+    lines = done.stdout.strip().splitlines()
+    if done.returncode != 0 or not lines:
+        return {"failed": f"exit {done.returncode}"}
+    return json.loads(lines[-1])
+
+
+def source_hash() -> str:
+    """As in the GPU report of the tests."""
     spec = importlib.util.spec_from_file_location("gpu_report", ROOT / "tests/gpu_report.py")
     gpu_report = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(gpu_report)
-    return {
-        "device": device,
-        "driver": driver,
-        "cpu_cores": os.cpu_count(),
-        "source_hash": gpu_report.source_hash(ROOT),
-    }
+    return gpu_report.source_hash(ROOT)
 
 
-def run_all(options: argparse.Namespace) -> int:
-    """Measure system after system; returns how many failed."""
-    where, reference, failed = machine(), None, 0
-    for system in options.system:
-        command = [sys.executable, __file__, "--measure", system, *sys.argv[1:]]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-        if done.returncode != 0:
-            print(f"{system}: failed with exit {done.returncode}", file=sys.stderr)
-            failed += 1
-            continue
-        line = json.loads(done.stdout.strip().splitlines()[-1])
-        value = line["metric_value"]
-        if system in EXACT:
-            reference = value if reference is None else reference
-            if abs(value - reference) > 1e-6 * abs(reference):
-                print(f"{system}: {line['metric']} {value}, not {reference}", file=sys.stderr)
-                failed += 1
-                continue
-        text = json.dumps(line | where)
-        print(text, flush=True)
-        if options.out:
-            with options.out.open("a") as out:
-                out.write(text + "\n")
-    return failed
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
-def parse() -> argparse.Namespace:
-    import synthetic
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    def words(text: str) -> list[str]:
+        return [word for word in text.split(",") if word]
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--shape", choices=synthetic.SHAPES, required=True)
-    parser.add_argument("--system", nargs="+", choices=SYSTEMS, default=list(SYSTEMS))
-    parser.add_argument("--rows", type=int, help="default: the shape's own")
-    parser.add_argument("--max-depth", type=int, help="default: the shape's own")
-    parser.add_argument("--iterations", type=int, default=11, help="the first is counted apart")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, help="JSON lines file to add to")
-    parser.add_argument("--measure", choices=SYSTEMS, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.iterations < 3:
-        parser.error("--iterations must be at least 3: one to set up, two for a median")
+    add = parser.add_argument
+    add(
+        "--shapes",
+        type=words,
+        default=["higgs", "bosch", "yltr", "news20", "small"],
+        help="by comma: a shape, a series (growth-rows, growth-depth, ...) or one case of it",
+    )
+    add("--systems", type=words, default=list(SYSTEMS), help=f"by comma: {', '.join(SYSTEMS)}")
+    add("--rows", type=int, help="instead of each shape's own")
+    add("--max-depth", type=int, help="instead of each shape's own")
+    add("--iterations", type=int, default=21, help="trees at most (default 21)")
+    add(
+        "--budget",
+        type=float,
+        default=10.0,
+        metavar="SECONDS",
+        help="of training a run, after which no further tree begins (default 10)",
+    )
+    add(
+        "--timeout",
+        type=float,
+        default=300.0,
+        metavar="SECONDS",
+        help="a run, loading included (default 300)",
+    )
+    add("--threads", type=int, default=device.cpu_cores(), help="default: all cores")
+    add("--tables", type=Path, metavar="FOLDER", help="for tables (default: memory, else /tmp)")
+    add(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="JSON lines are added to it (default: benchmarks/results/train-<GPU>.jsonl)",
+    )
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.systems if name not in SYSTEMS]
+    if unknown:
+        parser.error(f"there is no system {unknown[0]}; there are {', '.join(SYSTEMS)}")
+    options.systems = [name for name in SYSTEMS if name in options.systems]
+    try:
+        options.cases = [change(case, options) for case in cases.select(options.shapes)]
+    except ValueError as error:
+        parser.error(str(error))
     return options
+
+
+def change(case: Case, options: argparse.Namespace) -> Case:
+    return case._replace(
+        rows=options.rows or case.rows, max_depth=options.max_depth or case.max_depth
+    )
 
 
 def main() -> int:
     options = parse()
-    if options.measure:
-        print(json.dumps(measure(options)))
-        return 0
-    return 1 if run_all(options) else 0
+    session = Session(options)
+    session.run_all(options.cases)
+    say(f"{session.written} measured, {session.skipped} skipped, {session.failed} failed")
+    return 1 if session.failed else 0
 
 
 if __name__ == "__main__":

@@ -73,7 +73,9 @@ TreeFeatures::TreeFeatures(xgboost::Context const* ctx, xgboost::tree::TrainPara
                            xgboost::MetaInfo const& info)
     : ctx_{ctx},
       n_features_{static_cast<FeatureIdx>(info.num_col_)},
-      sampled_{param.colsample_bytree != 1.0f || param.colsample_bylevel != 1.0f},
+      sampled_{param.colsample_bytree != 1.0f || param.colsample_bylevel != 1.0f ||
+               param.colsample_bynode != 1.0f},
+      sampled_by_node_{param.colsample_bynode != 1.0f},
       groups_{param.interaction_constraints} {
   if (sampled_) {
     sampler_.Init(ctx_, n_features_, info.feature_weights, param.colsample_bynode,
@@ -88,13 +90,14 @@ bool TreeFeatures::Select(std::int32_t depth, std::vector<OpenNode> const& nodes
   if (groups_.Enabled()) {
     groups_.Select(nodes, n_features_, out_mask);
   } else {
-    out_mask->bits.assign(n_words, ~std::uint32_t{0});
+    out_mask->bits.assign(sampled_by_node_ ? nodes.size() * n_words : n_words, ~std::uint32_t{0});
   }
-  if (sampled_) {
+  for (std::size_t first = 0; sampled_ && first < out_mask->bits.size();) {
     auto const drawn =
         BitsOf(sampler_.GetFeatureSet(ctx_, depth)->ConstHostVector(), n_features_, n_words);
-    for (std::size_t i = 0; i < out_mask->bits.size(); ++i) {
-      out_mask->bits[i] &= drawn[i % n_words];
+    auto const end = sampled_by_node_ ? first + n_words : out_mask->bits.size();
+    for (; first < end; ++first) {
+      out_mask->bits[first] &= drawn[first % n_words];
     }
   }
   return true;

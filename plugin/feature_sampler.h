@@ -40,7 +40,12 @@ class InteractionGroups {
   std::unordered_map<NodeIdx, Features> paths_;  // of the level selected last
 };
 
-/** @brief The features of one tree, drawn as its levels are searched. */
+/**
+ * @brief The features of one tree, drawn as its levels are searched.
+ *
+ * Sampling by node, which XGBoost's exact builder refuses, draws once for each node searched, in the
+ * order of ids, after the draw of its level: as XGBoost's `hist` does.
+ */
 class TreeFeatures : public FeaturePolicy {
  public:
   /**
@@ -58,6 +63,7 @@ class TreeFeatures : public FeaturePolicy {
   xgboost::Context const* ctx_;
   FeatureIdx n_features_;
   bool sampled_;
+  bool sampled_by_node_;
   xgboost::common::ColumnSampler sampler_;
   InteractionGroups groups_;
 };

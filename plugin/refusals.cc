@@ -14,6 +14,7 @@ namespace {
 using xgboost::tree::TrainParam;
 
 constexpr char const* kExact = "Updater `grow_colmaker` or `exact` tree method";
+constexpr char const* kNoDepth = "exact tree method doesn't support unlimited depth.";
 constexpr char const* kUseHist = " Use `tree_method=\"hist\"` instead.";
 
 void RefuseData(xgboost::DMatrix const& data) {
@@ -41,9 +42,8 @@ void RefuseParam(TrainParam const& param, std::size_t n_features) {
     LOG(FATAL) << "Only uniform sampling is supported, gradient-based sampling is only support by "
                << "the `hist` tree method. Set `sampling_method=\"uniform\"`.";
   }
-  if (param.max_depth <= 0) {
-    LOG(FATAL) << "exact tree method doesn't support unlimited depth."
-               << " Set `max_depth` to a value from 1 to 30.";
+  if (param.max_depth == 0 && param.max_leaves == 0) {
+    LOG(FATAL) << kNoDepth << " Set `max_depth`, or limit the leaves with `max_leaves`.";
   }
 }
 }  // namespace
@@ -51,10 +51,6 @@ void RefuseParam(TrainParam const& param, std::size_t n_features) {
 void RefuseUnsupported(TrainParam const& param, xgboost::GradientContainer const& gradients,
                        xgboost::DMatrix const& data, std::vector<xgboost::RegTree*> const& trees) {
   RefuseData(data);
-  if (param.colsample_bynode != 1.0f) {
-    LOG(FATAL) << "column sample by node is not yet supported by the exact tree method."
-               << " Set `colsample_bynode` to 1, or use `colsample_bylevel`.";
-  }
   if (!data.PageExists<xgboost::SparsePage>()) {
     LOG(FATAL) << "Only `hist` tree method can use `QuantileDMatrix`."
                << " Make a `DMatrix` for exact trees; XGBRegressor and XGBClassifier do so with"
@@ -73,10 +69,15 @@ void RefuseUnsupported(TrainParam const& param, xgboost::GradientContainer const
   RefuseParam(param, data.Info().num_col_);
 }
 
-void RefuseDepth(TrainParam const& param) {
-  if (param.max_depth > 30) {
-    LOG(FATAL) << "max_depth can not be greater than 30 as that might generate 2^31 - 1 nodes, but "
-               << "it is " << param.max_depth << ". Set `max_depth` to a value from 1 to 30.";
+void RefuseOnCpu(TrainParam const& param, std::string const& reason) {
+  if (param.colsample_bynode != 1.0f) {
+    LOG(FATAL) << "column sample by node is not yet supported by the exact tree method. Only the "
+               << "GPU's builder has it, and: " << reason
+               << " Set `colsample_bynode` to 1, or use `colsample_bylevel`.";
+  }
+  if (param.max_depth == 0) {
+    LOG(FATAL) << kNoDepth << " Only the GPU's builder has it, and: " << reason
+               << " Set `max_depth`.";
   }
 }
 }  // namespace gpu_exact

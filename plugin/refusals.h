@@ -9,6 +9,7 @@
 #include <xgboost/gradient.h>
 #include <xgboost/tree_model.h>
 
+#include <string>
 #include <vector>
 
 #include "src/tree/param.h"
@@ -19,6 +20,10 @@ void RefuseUnsupported(xgboost::tree::TrainParam const& param,
                        xgboost::GradientContainer const& gradients, xgboost::DMatrix const& data,
                        std::vector<xgboost::RegTree*> const& trees);
 
-/** @brief Throws dmlc::Error for a depth that only XGBoost's own exact builder takes. */
-void RefuseDepth(xgboost::tree::TrainParam const& param);
+/**
+ * @brief Throws dmlc::Error for what only the GPU can do.
+ *
+ * @param reason Why it is not used: a sentence.
+ */
+void RefuseOnCpu(xgboost::tree::TrainParam const& param, std::string const& reason);
 }  // namespace gpu_exact

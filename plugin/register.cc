@@ -9,6 +9,7 @@
 
 #include <string>
 
+#include "dropped_updater.h"
 #include "updater.h"
 
 namespace gpu_exact {
@@ -39,6 +40,7 @@ void RegisterUpdater() {
   EntryOf(kOwnName)
       .describe("Grow exact greedy trees on a GPU; the same trees as grow_colmaker.")
       .set_body(Make(kOwnName, Pruning::kInside));
+  WatchHist();
 }
 
 void TakeOver(bool enable) {

@@ -6,7 +6,7 @@
 #pragma once
 
 namespace gpu_exact {
-/** @brief Register `grow_gpu_exact`. Once is enough; XGBoost's functions must be bound. */
+/** @brief Register `grow_gpu_exact` and watch over it. To be called once, when XGBoost is bound. */
 void RegisterUpdater();
 
 /**

@@ -3,17 +3,59 @@
  */
 #include "row_sampler.h"
 
-#include <algorithm>
-#include <random>
+#include <cstddef>
+#include <future>
+
+#include "gpu_exact/bernoulli_mt19937.h"
+#include "gpu_exact/tree_builder.h"
 
 namespace gpu_exact {
-std::vector<std::uint8_t> SampleRows(std::vector<xgboost::GradientPair> const& gradients,
-                                     float subsample, xgboost::RandomEngine* rng) {
-  std::bernoulli_distribution keep{subsample};
-  std::vector<std::uint8_t> included(gradients.size());
-  std::transform(gradients.cbegin(), gradients.cend(), included.begin(), [&](auto const& gpair) {
-    return static_cast<std::uint8_t>(!(gpair.GetHess() < 0.0f) && keep(*rng));
-  });
-  return included;
+namespace {
+using Gradients = xgboost::HostDeviceVector<xgboost::GradientPair>;
+
+bool IsDeleted(xgboost::GradientPair const& gpair) { return gpair.GetHess() < 0.0f; }
+
+std::size_t CountDeleted(std::vector<xgboost::GradientPair> const& gradients) {
+  std::size_t n_deleted{0};
+  for (auto const& gpair : gradients) {  // no early exit, no std::count_if: this one is vectorised
+    n_deleted += IsDeleted(gpair) ? 1 : 0;
+  }
+  return n_deleted;
+}
+
+/** @brief Asked while rows are drawn as if there were none: it reads 8 B a row. */
+std::future<std::size_t> CountDeleted(xgboost::Context const* ctx, Gradients const& gradients) {
+  constexpr std::size_t kWorthAThread = 1 << 17;
+  if (ctx->IsCUDA()) {
+    gradients.SetDevice(ctx->Device());
+    auto const* gpair = reinterpret_cast<GradientPair const*>(gradients.ConstDevicePointer());
+    bool const any = AnyDeletedRow(ctx->Ordinal(), gpair, static_cast<RowIdx>(gradients.Size()));
+    return std::async(std::launch::deferred, [&gradients, any] {
+      return any ? CountDeleted(gradients.ConstHostVector()) : 0;
+    });
+  }
+  auto const& values = gradients.ConstHostVector();
+  auto const when = values.size() < kWorthAThread ? std::launch::deferred : std::launch::async;
+  return std::async(when, [&values] { return CountDeleted(values); });
+}
+}  // namespace
+
+std::uint8_t const* RowSampler::Sample(xgboost::Context const* ctx, Gradients const& gradients,
+                                       float subsample, xgboost::RandomEngine* rng) {
+  auto const n_rows = gradients.Size();
+  included_.resize(n_rows);
+  auto count = CountDeleted(ctx, gradients);
+  auto const start = *rng;
+  DrawBernoulli(subsample, n_rows, rng, included_.data());
+  if (auto n_deleted = count.get(); n_deleted != 0) {
+    auto const& values = gradients.ConstHostVector();
+    auto n_drawn = n_rows - n_deleted;
+    *rng = start;
+    DrawBernoulli(subsample, n_drawn, rng, included_.data());
+    for (auto row = n_rows; row-- != 0;) {  // backwards, as draws move to higher rows only
+      included_[row] = IsDeleted(values[row]) ? 0 : included_[--n_drawn];
+    }
+  }
+  return included_.data();
 }
 }  // namespace gpu_exact

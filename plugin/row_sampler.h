@@ -7,20 +7,32 @@
 
 #include <xgboost/base.h>
 #include <xgboost/context.h>
+#include <xgboost/host_device_vector.h>
 
 #include <cstdint>
 #include <vector>
 
 namespace gpu_exact {
 /**
- * @brief Draw the rows of one tree.
+ * @brief Draws the rows of a tree.
  *
  * A draw takes two words of the generator for every row but the deleted ones (negative hessian), in
- * the order of rows; that makes it serial by nature.
- *
- * @return shape: (n_rows), 0 for a row left out.
+ * the order of rows.
  */
-[[nodiscard]] std::vector<std::uint8_t> SampleRows(
-    std::vector<xgboost::GradientPair> const& gradients, float subsample,
-    xgboost::RandomEngine* rng);
+class RowSampler {
+ public:
+  /**
+   * @param ctx       Of the booster: says where the gradients lie.
+   * @param subsample From 0 to less than 1.
+   * @param rng       Ends as XGBoost's own builder leaves it.
+   * @return shape: (n_rows), 0 for a row left out; valid until the next call.
+   */
+  [[nodiscard]] std::uint8_t const* Sample(
+      xgboost::Context const* ctx,
+      xgboost::HostDeviceVector<xgboost::GradientPair> const& gradients, float subsample,
+      xgboost::RandomEngine* rng);
+
+ private:
+  std::vector<std::uint8_t> included_;  // kept: fresh memory takes longer than the draws
+};
 }  // namespace gpu_exact

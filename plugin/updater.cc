@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "device_status.h"
+#include "dropped_updater.h"
 #include "feature_sampler.h"
 #include "param_json.h"
 #include "refusals.h"
-#include "row_sampler.h"
 #include "tree_writer.h"
 
 namespace gpu_exact {
@@ -71,6 +71,12 @@ GpuExactUpdater::GpuExactUpdater(std::string name, Pruning pruning, xgboost::Con
   this->Configure({});
 }
 
+GpuExactUpdater::~GpuExactUpdater() {
+  if (pruning_ == Pruning::kInside) {  // was named, and not the updater of `tree_method="exact"`
+    NoteDropped(ctx_);
+  }
+}
+
 void GpuExactUpdater::Configure(xgboost::Args const& args) {
   param_.UpdateAllowUnknown(args);
   colmaker_param_.UpdateAllowUnknown(args);
@@ -93,9 +99,6 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
   RefuseUnsupported(*param, *gradients, *data, trees);
   auto const ordinal = ctx_->IsCUDA() ? ctx_->Ordinal() : -1;
   auto const& status = StatusOf(ordinal);
-  if (status.usable) {
-    RefuseDepth(*param);
-  }
   try {
     auto const table = status.usable ? this->LoadTable(data, ordinal) : nullptr;
     for (std::size_t i = 0; i < trees.size(); ++i) {
@@ -129,7 +132,8 @@ std::shared_ptr<DeviceTable> GpuExactUpdater::LoadTable(xgboost::DMatrix* data, 
 GrowParam GpuExactUpdater::MakeGrowParam(TrainParam const& param) const {
   GrowParam grow;
   grow.max_depth = param.max_depth;
-  grow.max_leaves = 0;  // not looked at by grow_colmaker either
+  // With a depth grow_colmaker does not look at max_leaves, and without one it grows nothing.
+  grow.max_leaves = param.max_depth == 0 ? param.max_leaves : 0;
   grow.min_child_weight = param.min_child_weight;
   grow.reg_lambda = param.reg_lambda;
   grow.reg_alpha = param.reg_alpha;
@@ -141,17 +145,15 @@ GrowParam GpuExactUpdater::MakeGrowParam(TrainParam const& param) const {
   return grow;
 }
 
-void GpuExactUpdater::GrowOnGpu(Task const& task, TreeBuilder* builder) const {
+void GpuExactUpdater::GrowOnGpu(Task const& task, TreeBuilder* builder) {
   auto const& gpair = *task.gradients->FullGradOnly()->Data();
   // Random numbers are drawn from a copy, so that a tree that fails has drawn none.
   auto const cpu_ctx = ctx_->MakeCPU();
-  std::vector<std::uint8_t> rows;
-  if (task.param.subsample < 1.0f) {
-    rows = SampleRows(gpair.ConstHostVector(), task.param.subsample, &cpu_ctx.Rng());
-  }
+  auto const* rows = task.param.subsample < 1.0f
+                         ? row_sampler_.Sample(ctx_, gpair, task.param.subsample, &cpu_ctx.Rng())
+                         : nullptr;
   TreeFeatures features{&cpu_ctx, task.param, task.data->Info()};
-  auto const grown = builder->Build(this->MakeGrowParam(task.param), ViewOf(gpair, ctx_),
-                                    rows.empty() ? nullptr : rows.data(),
+  auto const grown = builder->Build(this->MakeGrowParam(task.param), ViewOf(gpair, ctx_), rows,
                                     features.Restricted() ? &features : nullptr);
   ctx_->Rng() = cpu_ctx.Rng();
 
@@ -163,6 +165,7 @@ void GpuExactUpdater::GrowOnCpu(Task const& task, std::string const& reason) {
   if (param_.gpu_exact_fallback == kFallbackError) {
     LOG(FATAL) << reason << " To train on the CPU instead, set `gpu_exact_fallback=\"warn\"`.";
   }
+  RefuseOnCpu(task.param, reason);
   WarnOnce(reason);
   if (!cpu_builder_) {
     cpu_builder_ = std::make_unique<CpuBuilder>(colmaker_, ctx_, task_);

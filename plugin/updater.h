@@ -15,6 +15,7 @@
 #include "cpu_builder.h"
 #include "gpu_exact/tree_builder.h"
 #include "param.h"
+#include "row_sampler.h"
 #include "src/tree/param.h"
 #include "table_cache.h"
 
@@ -36,6 +37,7 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
    */
   GpuExactUpdater(std::string name, Pruning pruning, xgboost::Context const* ctx,
                   xgboost::ObjInfo const* task, UpdaterFactory colmaker);
+  ~GpuExactUpdater() override;
 
   void Configure(xgboost::Args const& args) override;
   void LoadConfig(xgboost::Json const& in) override;
@@ -60,7 +62,7 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
   [[nodiscard]] std::shared_ptr<DeviceTable> LoadTable(xgboost::DMatrix* data, int ordinal);
   [[nodiscard]] std::vector<NodeIdx> Prune(Task const& task) const;
   [[nodiscard]] GrowParam MakeGrowParam(xgboost::tree::TrainParam const& param) const;
-  void GrowOnGpu(Task const& task, TreeBuilder* builder) const;
+  void GrowOnGpu(Task const& task, TreeBuilder* builder);
   void GrowOnCpu(Task const& task, std::string const& reason);
 
   std::string name_;
@@ -70,6 +72,7 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
   GpuExactParam param_;
   ColMakerParam colmaker_param_;
   TableCache tables_;
+  RowSampler row_sampler_;
   std::unique_ptr<CpuBuilder> cpu_builder_;
 };
 }  // namespace gpu_exact

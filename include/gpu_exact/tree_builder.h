@@ -123,4 +123,12 @@ class TreeBuilder {
  * @param ordinal The CUDA device, or -1 for the first visible one.
  */
 [[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table);
+
+/**
+ * @brief Whether any row has a negative hessian: such rows take no random number. Waits.
+ *
+ * @param ordinal   The CUDA device, or -1 for the first visible one.
+ * @param gradients Device memory, written on cudaStreamPerThread; shape: (n_rows).
+ */
+[[nodiscard]] bool AnyDeletedRow(int ordinal, GradientPair const* gradients, RowIdx n_rows);
 }  // namespace gpu_exact

@@ -1,8 +1,7 @@
 # nvcc: found, new enough, and for which GPUs it compiles.
 set(GPU_EXACT_CUDA_MINIMUM 12.9)
-set(_cuda_remedy "Install the CUDA toolkit ${GPU_EXACT_CUDA_MINIMUM} or newer, or name its compiler "
-                 "with -DCMAKE_CUDA_COMPILER=<toolkit>/bin/nvcc.")
-string(CONCAT _cuda_remedy ${_cuda_remedy})
+string(CONCAT _cuda_remedy "Install the CUDA toolkit ${GPU_EXACT_CUDA_MINIMUM} or newer, or name "
+                           "its compiler with -DCMAKE_CUDA_COMPILER=<toolkit>/bin/nvcc.")
 
 if(NOT CMAKE_CUDA_COMPILER)
   if(DEFINED ENV{CUDACXX})

@@ -2,9 +2,9 @@
 # target libxgboost: the library that this XGBoost loads, for C++ tests.
 include("${CMAKE_CURRENT_LIST_DIR}/FindPython.cmake")
 set(GPU_EXACT_PYTHON_ENV venv CACHE STRING
-    "Runs tests and demo: venv (made in the build folder), current (GPU_EXACT_PYTHON as it is), none")
+    "Runs tests and demo: venv (in the build folder), current (GPU_EXACT_PYTHON as it is), none")
 set(GPU_EXACT_XGBOOST auto CACHE STRING
-    "Which stock XGBoost goes into venv: cpu (xgboost-cpu), cuda (xgboost), auto (cuda where a GPU is)")
+    "XGBoost in venv: cpu (xgboost-cpu), cuda (xgboost), auto (cuda where a GPU is visible)")
 set_property(CACHE GPU_EXACT_PYTHON_ENV PROPERTY STRINGS venv current none)
 set_property(CACHE GPU_EXACT_XGBOOST PROPERTY STRINGS auto cpu cuda)
 set(_packages numpy scipy scikit-learn pandas pyarrow pytest)
@@ -17,7 +17,7 @@ function(gpu_exact_xgboost_requirement out_requirement)
     set(distribution_auto ${distribution_cuda})
   endif()
   if(NOT DEFINED distribution_${GPU_EXACT_XGBOOST})
-    message(FATAL_ERROR "GPU_EXACT_XGBOOST=${GPU_EXACT_XGBOOST} is none of auto, cpu, cuda.")
+    message(FATAL_ERROR "GPU_EXACT_XGBOOST=${GPU_EXACT_XGBOOST}: say auto, cpu or cuda.")
   endif()
   set(${out_requirement} ${distribution_${GPU_EXACT_XGBOOST}}==${GPU_EXACT_XGBOOST_VERSION}
       PARENT_SCOPE)
@@ -35,7 +35,8 @@ function(gpu_exact_make_venv venv)
   # Made anew: the two XGBoost wheels share one folder, so neither can replace the other cleanly.
   file(REMOVE_RECURSE "${venv}")
   gpu_exact_find_python(base)
-  execute_process(COMMAND "${base}" -m venv "${venv}" RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+  execute_process(COMMAND "${base}" -m venv "${venv}" RESULT_VARIABLE failed
+                  OUTPUT_QUIET ERROR_QUIET)
   if(failed)
     message(FATAL_ERROR
       "`${base} -m venv` failed: install its venv module (Debian, Ubuntu: python3-venv), or name "
@@ -68,22 +69,22 @@ print(xgboost.__version__, libpath.find_lib_path()[0], sep=';')"
     list(JOIN _packages " " words)
     message(FATAL_ERROR
       "${python} lacks a package that tests and demo need. Install xgboost-cpu or xgboost "
-      "${GPU_EXACT_XGBOOST_VERSION}, and ${words}; a venv of the build folder is made anew once it is "
-      "deleted. Python said:\n${error}")
+      "${GPU_EXACT_XGBOOST_VERSION}, and ${words}; a venv of the build folder is made anew once it "
+      "is deleted. Python said:\n${error}")
   endif()
   list(GET answer 0 version)
   list(GET answer 1 path)
   if(NOT version STREQUAL GPU_EXACT_XGBOOST_VERSION)
     message(FATAL_ERROR
-      "${python} has XGBoost ${version}; this plugin is for ${GPU_EXACT_XGBOOST_VERSION}. Install that, "
-      "or let the build make its own environment with -DGPU_EXACT_PYTHON_ENV=venv.")
+      "${python} has XGBoost ${version}; this plugin is for ${GPU_EXACT_XGBOOST_VERSION}. Install "
+      "that, or let the build make its own environment with -DGPU_EXACT_PYTHON_ENV=venv.")
   endif()
   set(${out_version} ${version} PARENT_SCOPE)
   set(${out_path} "${path}" PARENT_SCOPE)
 endfunction()
 
-# A wheel's libxgboost.so calls itself libxgboost.so.3 and looks for its OpenMP runtime beside its own
-# folder: a mirror of links gives a linked program both.
+# A wheel's libxgboost.so calls itself libxgboost.so.3 and looks for its OpenMP runtime beside its
+# own folder: a mirror of links gives a linked program both.
 function(gpu_exact_import_libxgboost path)
   set(mirror "${CMAKE_BINARY_DIR}/libxgboost")
   file(REMOVE_RECURSE "${mirror}")
@@ -115,7 +116,7 @@ elseif(GPU_EXACT_PYTHON_ENV STREQUAL venv)
 elseif(GPU_EXACT_PYTHON_ENV STREQUAL current)
   gpu_exact_find_python(GPU_EXACT_PYTHON_RUN)
 else()
-  message(FATAL_ERROR "GPU_EXACT_PYTHON_ENV=${GPU_EXACT_PYTHON_ENV} is none of venv, current, none.")
+  message(FATAL_ERROR "GPU_EXACT_PYTHON_ENV=${GPU_EXACT_PYTHON_ENV}: say venv, current or none.")
 endif()
 gpu_exact_ask_xgboost("${GPU_EXACT_PYTHON_RUN}" _version _path)
 message(STATUS "XGBoost ${_version} for tests and demo: ${_path}")

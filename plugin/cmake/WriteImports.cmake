@@ -14,14 +14,14 @@ list(REMOVE_DUPLICATES undefined)
 list(REMOVE_ITEM undefined ${defined})
 list(SORT undefined)
 
-# A stub can stand in for a function, not for an object: _ZTV, _ZTI and the like are tables, and a name
-# that demangles to no parameter list is a variable.
-find_program(CXXFILT c++filt)
+# A stub can stand in for a function, not for an object: _ZTV, _ZTI and the like are tables, and a
+# name that demangles to no parameter list is a variable.
+find_program(CXXFILT c++filt REQUIRED)
 set(imports "")
 set(index 0)
 foreach(symbol IN LISTS undefined)
-  execute_process(COMMAND "${CXXFILT}" ${symbol} OUTPUT_VARIABLE text OUTPUT_STRIP_TRAILING_WHITESPACE
-                  COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND "${CXXFILT}" ${symbol} OUTPUT_VARIABLE text
+                  OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   if(symbol MATCHES "^_Z(T[VITS]|G)" OR NOT text MATCHES "\\(")
     string(APPEND data "\n  ${text}")
   endif()
@@ -30,8 +30,8 @@ foreach(symbol IN LISTS undefined)
 endforeach()
 if(data)
   message(FATAL_ERROR
-    "plugin/ uses data of XGBoost, and only functions can be bound at load. A dynamic_cast, throw, catch "
-    "or typeid of an XGBoost class, a class derived from one without virtual functions of its own in a "
-    "header, and a global variable need data. Do the same through functions:${data}")
+    "plugin/ uses data of XGBoost, and only functions can be bound at load. Virtual tables and "
+    "type information (of a class that no header defines whole: constructed, dynamic_cast, typeid, "
+    "catch) and global variables are data. Do the same through functions:${data}")
 endif()
 file(WRITE "${OUTPUT}" "${imports}")

@@ -1,4 +1,4 @@
-# Target xgboost_headers: XGBoost's headers, internal ones included, for the sources in plugin/ only.
+# Target xgboost_headers: XGBoost's headers, internal ones too, for the sources in plugin/ only.
 include("${CMAKE_CURRENT_LIST_DIR}/FindPython.cmake")
 set(XGBOOST_SOURCE_DIR "" CACHE PATH
     "XGBoost ${GPU_EXACT_XGBOOST_VERSION} source tree; empty: downloaded with pip")
@@ -21,14 +21,15 @@ function(gpu_exact_download_xgboost out_dir)
   if(failed OR NOT EXISTS "${archive}")
     message(FATAL_ERROR
       "XGBoost's headers could not be downloaded: `${python} -m pip download` failed. Check the "
-      "network and pip's settings, or name a source tree of XGBoost ${GPU_EXACT_XGBOOST_VERSION} that "
-      "you have with -DXGBOOST_SOURCE_DIR=<path>. pip said:\n${output}")
+      "network and pip's settings, or name a source tree of XGBoost ${GPU_EXACT_XGBOOST_VERSION} "
+      "that you have with -DXGBOOST_SOURCE_DIR=<path>. pip said:\n${output}")
   endif()
   file(SHA256 "${archive}" sha256)
   if(NOT sha256 STREQUAL _sdist_sha256)
     file(REMOVE "${archive}")
-    message(FATAL_ERROR "${name}.tar.gz has SHA-256 ${sha256}, expected ${_sdist_sha256}: the download "
-                        "is not XGBoost's release. Configure again, or give -DXGBOOST_SOURCE_DIR=<path>.")
+    message(FATAL_ERROR
+      "${name}.tar.gz has SHA-256 ${sha256}, expected ${_sdist_sha256}: the download is not "
+      "XGBoost's release. Configure again, or give -DXGBOOST_SOURCE_DIR=<path>.")
   endif()
   file(ARCHIVE_EXTRACT INPUT "${archive}" DESTINATION "${deps}")
   file(TOUCH "${deps}/${name}.unpacked")
@@ -43,20 +44,21 @@ if(EXISTS "${_xgboost}/cpp_src")  # the root of a source distribution; a checkou
   string(APPEND _xgboost "/cpp_src")
 endif()
 
-set(_version "")
 foreach(_header IN ITEMS include/xgboost/version_config.h dmlc-core/include/dmlc/registry.h
                          src/tree/param.h)
   if(NOT EXISTS "${_xgboost}/${_header}")
-    message(FATAL_ERROR "XGBOOST_SOURCE_DIR: ${_xgboost}/${_header} is missing. Name the root of XGBoost's "
-                        "source distribution, or of a checkout with its submodules.")
+    message(FATAL_ERROR
+      "XGBOOST_SOURCE_DIR: ${_xgboost}/${_header} is missing. Name the root of XGBoost's source "
+      "distribution, or of a checkout with its submodules.")
   endif()
 endforeach()
 file(STRINGS "${_xgboost}/include/xgboost/version_config.h" _parts REGEX "define XGBOOST_VER_")
 string(REGEX MATCHALL "[0-9]+" _version "${_parts}")
 list(JOIN _version "." _version)
 if(NOT _version VERSION_EQUAL GPU_EXACT_XGBOOST_VERSION)
-  message(FATAL_ERROR "${_xgboost} is XGBoost ${_version}; this plugin is for "
-                      "${GPU_EXACT_XGBOOST_VERSION}. Check out v${GPU_EXACT_XGBOOST_VERSION} there.")
+  message(FATAL_ERROR
+    "${_xgboost} is XGBoost ${_version}; this plugin is for ${GPU_EXACT_XGBOOST_VERSION}. Check "
+    "out v${GPU_EXACT_XGBOOST_VERSION} there.")
 endif()
 
 set(GPU_EXACT_XGBOOST_SOURCE "${_xgboost}")

@@ -151,10 +151,13 @@ struct TileSumOp {
  */
 __global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(LevelRef level,
                                                                   InterleavedRef in) {
-  using Agent = SplitAgent<kItems, kBuckets>;
+  using Agent = SplitAgent<kItems, kMaxKeyedNodes>;
   __shared__ union {
     InterleavedLoader::TempStorage load;
-    Agent::TempStorage search;
+    struct {
+      Agent::TempStorage agent;
+      SegmentCarry carries[kMaxKeyedNodes];  // by bucket
+    } search;
   } temp;
   __shared__ Tile tile;
   FeatureIdx f = in.tiles.feature[blockIdx.x];
@@ -165,23 +168,28 @@ __global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(LevelRef level
   __syncthreads();  // the loader's storage becomes the agent's
   std::uint32_t first_tile = in.tiles.of_feature[f];
   std::uint32_t last_tile = in.tiles.of_feature[f + 1] - 1;
-  auto carry = [&](std::uint32_t, Bucket bucket, FixedSum const&) {
-    SegmentCarry c{{0, 0}, in.Sum(bucket, last_tile).sum, 0, false, false};
+  if (threadIdx.x < level.n_nodes) {
+    Bucket bucket = threadIdx.x;
+    SegmentCarry c{
+        {0, 0}, in.Sum(bucket, last_tile).sum, level.nodes[bucket].sum, level.Bar(bucket), 0, false,
+        false};
     if (blockIdx.x != first_tile) {
       TileSum before = in.Sum(bucket, blockIdx.x - 1);
       c.before = before.sum;
       c.last_value = before.last_value;
       c.continues = before.occupied != 0;
     }
-    return c;
+    temp.search.carries[bucket] = c;
+  }  // the agent syncs before it asks
+  auto carry = [&](std::uint32_t, Bucket bucket, FixedSum const&) -> SegmentCarry const& {
+    return temp.search.carries[bucket];
   };
-  Agent{&temp.search, level, tile, n}.Search(carry);
+  Agent{&temp.search.agent, level, tile, n}.Search(carry);
   if (blockIdx.x == last_tile && threadIdx.x < level.n_nodes) {
     Bucket bucket = threadIdx.x;
     TileSum all = in.Sum(bucket, last_tile);
     if (all.occupied != 0 && level.Allowed(bucket, f)) {
-      level.Offer(bucket,
-                  level.PresentKey(level.nodes[bucket], f, level.columns.Values(f), all.sum));
+      level.Offer(bucket, level.PresentKey(level.nodes[bucket], f, all.sum));
     }
   }
 }

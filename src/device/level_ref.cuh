@@ -45,6 +45,11 @@ struct LevelRef {
     return (row[f / 32] >> (f % 32) & 1u) != 0;
   }
 
+  /** @brief Whether the node may split on the feature that owns a value. */
+  __device__ bool AllowsValue(Bucket bucket, ValueId value) const {
+    return mask == nullptr || this->Allowed(bucket, columns.FeatureOf(value));
+  }
+
   /** @brief Keep the candidate if it is the node's best so far. The result knows no order. */
   __device__ void Offer(Bucket bucket, std::uint64_t key) const {
     if (key > __ldcg(best + bucket)) {
@@ -66,10 +71,13 @@ struct LevelRef {
 
   /** @brief Whether a candidate before a value id may reach the bar in either scan. */
   __device__ bool MayReach(float bar, FixedSum const& total, FixedSum const& before,
-                           FixedSum const& present) const {
+                           FixedSum const& present, bool missing) const {
+    if (bound.MayReach(bar, before, total - before)) {
+      return true;
+    }
+    // With nothing missing both scans see the same children.
     FixedSum after = present - before;
-    return bound.MayReach(bar, before, total - before) ||
-           (!(present == total) && bound.MayReach(bar, total - after, after));
+    return missing && bound.MayReach(bar, total - after, after);
   }
 
   /**
@@ -77,10 +85,10 @@ struct LevelRef {
    * @param before  Sum of the node's rows with a lower value of the feature.
    * @param present Sum of the node's rows with any value of it; the rest is missing.
    */
-  __device__ std::uint64_t BoundaryKey(NodeState const& node, FeatureIdx f, ValueRange values,
-                                       ValueId value, FixedSum const& before,
-                                       FixedSum const& present) const {
+  __device__ std::uint64_t BoundaryKey(NodeState const& node, FeatureIdx f, ValueId value,
+                                       FixedSum const& before, FixedSum const& present) const {
     FeatureRule rule = rules[f];
+    ValueRange values = columns.Values(f);
     std::uint64_t best_key{0};
     if (rule.scan.forward) {
       float loss = LossChange(node, rule.monotone, before, node.sum - before);
@@ -99,9 +107,10 @@ struct LevelRef {
   }
 
   /** @brief Best candidate between the rows with any value of the feature and those without. */
-  __device__ std::uint64_t PresentKey(NodeState const& node, FeatureIdx f, ValueRange values,
+  __device__ std::uint64_t PresentKey(NodeState const& node, FeatureIdx f,
                                       FixedSum const& present) const {
     FeatureRule rule = rules[f];
+    ValueRange values = columns.Values(f);
     FixedSum missing = node.sum - present;
     if (missing.hess <= 0) {
       return 0;

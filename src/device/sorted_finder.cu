@@ -97,7 +97,7 @@ __global__ __launch_bounds__(kTileThreads) void ReduceTilesKernel(LevelRef level
     cursor.MoveTo(value);
     ValueId before{0};
     bool same = i != 0 ? tile.bucket[Tile::At(i - 1)] == bucket &&
-                             tile.value[Tile::At(i - 1)] >= cursor.Range().first
+                             tile.value[Tile::At(i - 1)] >= cursor.First()
                        : in.ValueBefore(level.columns, bucket, value, &before);
     FixedSum g = level.quantiser.Fixed(tile.gpair[Tile::At(i)]);
     OuterSums item = same ? OuterSums{g, g, 0} : OuterSums{{0, 0}, g, 1};
@@ -108,6 +108,15 @@ __global__ __launch_bounds__(kTileThreads) void ReduceTilesKernel(LevelRef level
     out_outer[blockIdx.x] = total;
   }
 }
+
+/** @brief What a tile's first segment has in earlier tiles, and its last one in later tiles. */
+struct TileOutside {
+  FixedSum before;
+  FixedSum after;
+  ValueId last_value;
+  std::uint32_t continues;
+  std::uint32_t goes_on;
+};
 
 /**
  * @brief grid: tiles; block: one tile; result: candidates offered to their nodes.
@@ -122,30 +131,36 @@ __global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(LevelRef level
   using Agent = SplitAgent<kItems>;
   __shared__ Agent::TempStorage temp;
   __shared__ Tile tile;
-  __shared__ SegmentCarry first, last;  // of the tile's first and last segment
+  __shared__ TileOutside outside;
   SortedTile in{entries, ranges};
   in.Load(&tile);
   if (threadIdx.x == 0) {
     ValueId value{0};
     bool continues =
         in.ValueBefore(level.columns, tile.bucket[Tile::At(0)], tile.value[Tile::At(0)], &value);
-    first = {continues ? before[blockIdx.x].right : FixedSum{0, 0}, {0, 0}, value, continues, true};
+    outside.before = continues ? before[blockIdx.x].right : FixedSum{0, 0};
+    outside.last_value = value;
+    outside.continues = continues;
   } else if (threadIdx.x == 32) {
     int i = Tile::At(in.n - 1);
     bool goes_on = in.GoesOn(level.columns, tile.bucket[i], tile.value[i]);
-    last = {{0, 0}, goes_on ? after[blockIdx.x].left : FixedSum{0, 0}, 0, false, !goes_on};
+    outside.after = goes_on ? after[blockIdx.x].left : FixedSum{0, 0};
+    outside.goes_on = goes_on;
   }
   __syncthreads();
   Agent agent{&temp, level, tile, in.n};
-  auto carry = [&](std::uint32_t segment, Bucket, FixedSum const& in_tile) {
-    SegmentCarry c{{0, 0}, in_tile, 0, false, true};
-    if (segment == 0) {
-      c = {first.before, first.before + in_tile, first.last_value, first.continues, true};
-    }
-    if (segment + 1 == agent.NumSegments()) {
-      c.present = c.present + last.present;
-      c.ends = last.ends;
-    }
+  auto carry = [&](std::uint32_t segment, Bucket bucket, FixedSum const& in_tile) {
+    bool first = segment == 0;
+    bool last = segment + 1 == agent.NumSegments();
+    FixedSum const none{0, 0};
+    SegmentCarry c;
+    c.before = first ? outside.before : none;
+    c.present = c.before + in_tile + (last ? outside.after : none);
+    c.total = level.nodes[bucket].sum;
+    c.bar = level.Bar(bucket);
+    c.last_value = outside.last_value;
+    c.continues = first && outside.continues != 0;
+    c.ends = !(last && outside.goes_on != 0);
     return c;
   };
   agent.Search(carry);

@@ -45,19 +45,23 @@ class FeatureCursor {
  public:
   __device__ explicit FeatureCursor(ColumnsRef const& columns) : columns_{columns} {}
 
-  __device__ void MoveTo(std::uint64_t value) {
-    if (value < range_.first || value >= range_.last) {
+  __device__ void MoveTo(ValueId value) {
+    if (value < first_ || value > last_) {
       feature_ = columns_.FeatureOf(value);
-      range_ = columns_.Values(feature_);
+      ValueRange range = columns_.Values(feature_);
+      first_ = static_cast<ValueId>(range.first);
+      last_ = static_cast<ValueId>(range.last - 1);
     }
   }
   [[nodiscard]] __device__ FeatureIdx Feature() const { return feature_; }
-  [[nodiscard]] __device__ ValueRange Range() const { return range_; }
+  /** @brief The feature's first value id. */
+  [[nodiscard]] __device__ ValueId First() const { return first_; }
 
  private:
   ColumnsRef const& columns_;
   FeatureIdx feature_{0};
-  ValueRange range_{0, 0};
+  ValueId first_{1};  // of an empty range
+  ValueId last_{0};   // inclusive
 };
 
 /** @brief Sum since the last segment head, and how many heads there were. Associative. */
@@ -71,10 +75,12 @@ struct SegmentSumOp {
   }
 };
 
-/** @brief A segment's part outside the tile. */
+/** @brief What the search of a segment needs to know from outside the tile. */
 struct SegmentCarry {
   FixedSum before;     // of its entries in earlier tiles
   FixedSum present;    // of all its entries
+  FixedSum total;      // of its node
+  float bar;           // of its node
   ValueId last_value;  // of its last entry in an earlier tile
   bool continues;      // it has entries in earlier tiles
   bool ends;           // its last entry lies in this tile
@@ -87,7 +93,7 @@ struct SegmentCarry {
 template <int kItems, int kMaxSegments = kTileThreads* kItems>
 class SplitAgent {
   using Tile = TileEntries<kItems>;
-  using BlockScan = cub::BlockScan<SegmentSum, kTileThreads>;
+  using BlockScan = cub::BlockScan<SegmentSum, kTileThreads, cub::BLOCK_SCAN_WARP_SCANS>;
 
  public:
   struct TempStorage {
@@ -97,104 +103,140 @@ class SplitAgent {
   };
 
   __device__ SplitAgent(TempStorage* temp, LevelRef const& level, Tile const& tile, int n)
-      : temp_{*temp}, level_{level}, tile_{tile}, n_{n} {}
+      : temp_{*temp},
+        level_{level},
+        tile_{tile},
+        begin_{static_cast<int>(threadIdx.x) * kItems},
+        end_{min(begin_ + kItems, n)} {}
 
   /**
    * @brief Offer the tile's candidates. All threads of the block; the tile is written and synced.
+   *
+   * First every candidate is held against the bar, in single precision. Then those that may reach
+   * it get their exact gain; a lane goes ahead to its next one, so that lanes divide together.
+   *
    * @param carry carry(segment, bucket, segment_sum) -> SegmentCarry; segments count from 0.
    */
   template <typename CarryFn>
   __device__ void Search(CarryFn&& carry) {
     SegmentSum prefix = this->ScanSegments();
-    __syncthreads();  // segment sums are written
-    std::uint32_t segment = prefix.heads - 1;
-    FixedSum before = prefix.sum;
-    FixedSum total{0, 0};
-    FixedSum present{0, 0};
-    FeatureCursor cursor{level_.columns};
-    Bucket bucket{kNoBucket};
-    ValueId last{0};
-    bool has_last{false};
-    bool allowed{false};
-    float bar{0.0f};
-    std::uint64_t best{0};
-    auto keep = [&](std::uint64_t key) {
-      if (key > best) {
-        best = key;
-        bar =
-            fmaxf(bar, level_.bound.Bar(CandidateKey::LossChange(key), level_.nodes[bucket].gain));
+    __syncthreads();            // segment sums are written
+    std::uint32_t boundary{0};  // bit k: the candidate before item k may reach the bar
+    std::uint32_t present{0};   // bit k: so may the one between present and missing values
+    Walk walk{*this, prefix};
+    for (int k = 0; begin_ + k < end_; ++k) {
+      walk.Enter(k, carry);
+      if (walk.IsBoundary() && level_.MayReach(walk.outside.bar, walk.outside.total, walk.before,
+                                               walk.outside.present, walk.missing)) {
+        boundary |= 1u << k;
       }
-    };
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
-      if (k >= n_mine_) {
-        break;
+      if (walk.head && walk.outside.ends && walk.missing && walk.allowed &&
+          level_.bound.MayReach(walk.outside.bar, walk.outside.present,
+                                walk.outside.total - walk.outside.present)) {
+        present |= 1u << k;
       }
-      int i = begin_ + k;
-      bool head = (heads_ >> k & 1u) != 0;
-      if (head || k == 0) {
-        cursor.MoveTo(value_[k]);
-        if (head) {
-          ++segment;
-          before = {0, 0};
-        }
-        Bucket b = tile_.bucket[Tile::At(i)];
-        if (b != bucket) {
-          this->Flush(bucket, &best);
-          bucket = b;
-          total = level_.nodes[b].sum;
-          bar = level_.Bar(b);
-        }
-        SegmentCarry outside = carry(segment, b, temp_.segment_sum[segment]);
-        before = before + outside.before;
-        present = outside.present;
-        allowed = level_.Allowed(b, cursor.Feature());
-        has_last = !head || outside.continues;
-        last = head ? outside.last_value : tile_.value[Tile::At(i - 1)];
-        if (head && outside.ends && allowed && !(present == total)) {
-          keep(level_.PresentKey(level_.nodes[b], cursor.Feature(), cursor.Range(), present));
-        }
-      }
-      if (has_last && last != value_[k] && allowed &&
-          level_.MayReach(bar, total, before, present)) {
-        keep(level_.BoundaryKey(level_.nodes[bucket], cursor.Feature(), cursor.Range(), value_[k],
-                                before, present));
-      }
-      before = before + level_.quantiser.Fixed(gpair_[k]);
-      last = value_[k];
-      has_last = true;
+      walk.Leave(k);
     }
-    this->Flush(bucket, &best);
+    this->OfferExact(prefix, boundary, present, carry);
   }
 
   /** @brief Number of segments in the tile; for carry functions. */
   [[nodiscard]] __device__ std::uint32_t NumSegments() const { return temp_.n_segments; }
 
  private:
-  /** @brief Reads the thread's items, writes segment sums; the sum and head count before them. */
+  /** @brief A thread's way along its items: sums before each, and what its segment is. */
+  struct Walk {
+    SplitAgent const& agent;
+    std::uint32_t segment;
+    FixedSum before;  // sum of the segment's entries before the item
+    SegmentCarry outside{};
+    Bucket bucket{kNoBucket};
+    ValueId value{0};
+    ValueId last{0};  // value of the segment's entry before the item
+    bool has_last{false};
+    bool head{false};
+    bool allowed{false};
+    bool missing{false};  // some of the node's weight has no value of the feature
+
+    __device__ Walk(SplitAgent const& a, SegmentSum const& prefix)
+        : agent{a}, segment{prefix.heads - 1}, before{prefix.sum} {}
+
+    template <typename CarryFn>
+    __device__ void Enter(int k, CarryFn&& carry) {
+      Tile const& tile = agent.tile_;
+      value = tile.value[Tile::At(agent.begin_ + k)];
+      head = (agent.heads_ >> k & 1u) != 0;
+      if (!head && k != 0) {
+        return;
+      }
+      if (head) {
+        ++segment;
+        before = {0, 0};
+      }
+      bucket = tile.bucket[Tile::At(agent.begin_ + k)];
+      outside = carry(segment, bucket, agent.temp_.segment_sum[segment]);
+      before = before + outside.before;
+      allowed = agent.level_.AllowsValue(bucket, value);
+      missing = !(outside.present == outside.total);
+      has_last = !head || outside.continues;
+      last = head ? outside.last_value : tile.value[Tile::At(agent.begin_ + k - 1)];
+    }
+    [[nodiscard]] __device__ bool IsBoundary() const {
+      return has_last && last != value && allowed;
+    }
+    __device__ void Leave(int k) {
+      before = before + agent.level_.quantiser.Fixed(agent.tile_.gpair[Tile::At(agent.begin_ + k)]);
+      last = value;
+      has_last = true;
+    }
+  };
+
+  template <typename CarryFn>
+  __device__ void OfferExact(SegmentSum const& prefix, std::uint32_t boundary,
+                             std::uint32_t present, CarryFn&& carry) const {
+    std::uint32_t wanted = boundary | present;
+    if (!__any_sync(0xffffffffu, wanted != 0)) {
+      return;
+    }
+    Walk walk{*this, prefix};
+    int k{0};
+    while (true) {
+      while (wanted != 0 && (wanted >> k & 1u) == 0) {
+        walk.Enter(k, carry);
+        walk.Leave(k++);
+      }
+      if (!__any_sync(0xffffffffu, wanted != 0)) {
+        return;
+      }
+      if (wanted != 0) {
+        walk.Enter(k, carry);
+        NodeState const& node = level_.nodes[walk.bucket];
+        FeatureIdx feature = level_.columns.FeatureOf(walk.value);
+        std::uint64_t key{0};
+        if ((boundary >> k & 1u) != 0) {
+          key = level_.BoundaryKey(node, feature, walk.value, walk.before, walk.outside.present);
+        }
+        if ((present >> k & 1u) != 0) {
+          key = max(key, level_.PresentKey(node, feature, walk.outside.present));
+        }
+        level_.Offer(walk.bucket, key);
+        wanted &= ~(1u << k);
+        walk.Leave(k++);
+      }
+    }
+  }
+
+  /** @brief Writes the segment sums; the sum and head count before the thread's first item. */
   __device__ SegmentSum ScanSegments() {
-    begin_ = static_cast<int>(threadIdx.x) * kItems;
-    n_mine_ = min(kItems, n_ - begin_);
-    heads_ = 0;
     SegmentSum local{{0, 0}, 0};
     FeatureCursor cursor{level_.columns};
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
-      if (k >= n_mine_) {
-        break;
-      }
-      int at = Tile::At(begin_ + k);
-      value_[k] = tile_.value[at];
-      gpair_[k] = tile_.gpair[at];
-      cursor.MoveTo(value_[k]);
-      bool head{true};
-      if (begin_ + k != 0) {
-        int before = Tile::At(begin_ + k - 1);
-        head =
-            tile_.bucket[before] != tile_.bucket[at] || tile_.value[before] < cursor.Range().first;
-      }
-      heads_ |= static_cast<std::uint32_t>(head) << k;
-      FixedSum g = level_.quantiser.Fixed(gpair_[k]);
+    for (int i = begin_; i < end_; ++i) {
+      int at = Tile::At(i);
+      cursor.MoveTo(tile_.value[at]);
+      bool head = i == 0 || tile_.bucket[Tile::At(i - 1)] != tile_.bucket[at] ||
+                  tile_.value[Tile::At(i - 1)] < cursor.First();
+      heads_ |= static_cast<std::uint32_t>(head) << (i - begin_);
+      FixedSum g = level_.quantiser.Fixed(tile_.gpair[at]);
       local = {head ? g : local.sum + g, local.heads + head};
     }
     SegmentSum prefix, total;
@@ -214,36 +256,23 @@ class SplitAgent {
 
   /** @brief Writes the sum of every segment that ends before one of the thread's heads. */
   __device__ void WriteClosedSegments(SegmentSum running) {
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
-      if (k < n_mine_) {
-        if ((heads_ >> k & 1u) != 0) {
-          if (running.heads != 0) {
-            temp_.segment_sum[running.heads - 1] = running.sum;
-          }
-          running = {{0, 0}, running.heads + 1};
+    for (int i = begin_; i < end_; ++i) {
+      if ((heads_ >> (i - begin_) & 1u) != 0) {
+        if (running.heads != 0) {
+          temp_.segment_sum[running.heads - 1] = running.sum;
         }
-        running.sum = running.sum + level_.quantiser.Fixed(gpair_[k]);
+        running = {{0, 0}, running.heads + 1};
       }
-    }
-  }
-
-  __device__ void Flush(Bucket bucket, std::uint64_t* key) const {
-    if (*key != 0) {
-      level_.Offer(bucket, *key);
-      *key = 0;
+      running.sum = running.sum + level_.quantiser.Fixed(tile_.gpair[Tile::At(i)]);
     }
   }
 
   TempStorage& temp_;
   LevelRef const& level_;
   Tile const& tile_;
-  int n_;
-  // The thread's items.
+  // The thread's items, and which of them begin a segment within this tile.
   int begin_;
-  int n_mine_;
-  std::uint32_t heads_;  // bit k: item k begins a segment within this tile
-  ValueId value_[kItems];
-  GradientPair gpair_[kItems];
+  int end_;
+  std::uint32_t heads_{0};
 };
 }  // namespace gpu_exact

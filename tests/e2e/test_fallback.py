@@ -103,6 +103,31 @@ def test_error_names_the_reason(gpu_module: None, route: dict) -> None:
     assert result["warnings"] == [] and result["equal"] == []
 
 
+@pytest.mark.parametrize(
+    ("params", "wording", "remedy"),
+    [
+        (
+            {"colsample_bynode": 0.5},
+            "column sample by node is not yet supported by the exact tree method.",
+            "use `colsample_bylevel`",
+        ),
+        (
+            {"max_depth": 0, "max_leaves": 9},
+            "exact tree method doesn't support unlimited depth.",
+            "Set `max_depth`",
+        ),
+    ],
+    ids=["colsample_bynode", "leaf_limit"],
+)
+@pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
+def test_what_only_the_gpu_can_do(
+    gpu_module: None, route: dict, params: dict, wording: str, remedy: str
+) -> None:
+    result = train_without_a_gpu(route | params)
+    for part in (wording, remedy, result["status"][1]):
+        assert part in result["error"]
+
+
 def test_hand_over_equals_stock(gpu_module: None) -> None:
     run_python(HAND_OVER, **NO_GPU)
 

@@ -10,7 +10,7 @@ import pytest
 TRAIN = """
 import numpy as np
 X = np.arange(8, dtype=np.float32).reshape(8, 1)
-params = {"tree_method": "exact", "gpu_exact_interleaved_levels": 99}  # out of range: read by us alone
+params = {"tree_method": "exact", "gpu_exact_interleaved_levels": 99}  # only we know: out of range
 xgb.train(params, xgb.DMatrix(X, X[:, 0]), 1)
 """
 
@@ -18,7 +18,8 @@ xgb.train(params, xgb.DMatrix(X, X[:, 0]), 1)
 def error_of(code: str, **env: str) -> str:
     """Run a script; gives its traceback, empty where there is none."""
     command = [sys.executable, "-W", "ignore", "-c", code]
-    done = subprocess.run(command, env=os.environ | env, text=True, capture_output=True, check=False)
+    env = os.environ | env
+    done = subprocess.run(command, env=env, text=True, capture_output=True, check=False)
     assert (done.returncode != 0) == ("Traceback" in done.stderr), done.stderr
     return done.stderr if done.returncode else ""
 
@@ -27,7 +28,8 @@ def error_of(code: str, **env: str) -> str:
     "order", ["xgboost as xgb, xgboost_gpu_exact", "xgboost_gpu_exact, xgboost as xgb"]
 )
 def test_takes_over_in_either_order(order):
-    assert "value 99 for Parameter gpu_exact_interleaved_levels" in error_of(f"import {order}{TRAIN}")
+    error = error_of(f"import {order}{TRAIN}")
+    assert "value 99 for Parameter gpu_exact_interleaved_levels" in error
 
 
 def test_switches():

@@ -98,11 +98,6 @@ def test_vector_leaves() -> None:
     ("params", "wording", "remedy"),
     [
         (
-            {"colsample_bynode": 0.5},
-            "column sample by node is not yet supported by the exact tree method",
-            "colsample_bylevel",
-        ),
-        (
             {"monotone_constraints": "(1,0,-1)"},
             "The size of monotone constraint should be less or equal to the number of features.",
             "3 constraints are given for 2 features",
@@ -113,7 +108,7 @@ def test_vector_leaves() -> None:
             "`hist` tree method.",
             'sampling_method="uniform"',
         ),
-        ({"max_depth": 0}, "exact tree method doesn't support unlimited depth.", "from 1 to 30"),
+        ({"max_depth": 0}, "exact tree method doesn't support unlimited depth.", "`max_leaves`"),
         (
             {"interaction_constraints": "[[0, 0.5]]"},
             "Failed to parse feature interaction constraint:",
@@ -143,16 +138,11 @@ def test_own_limits(route: dict, params: dict, wording: str) -> None:
     assert wording in error_of(route | params)
 
 
-@pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
-def test_depth_beyond_the_gpu_builder(builder: str, route: dict) -> None:
-    assert "max_depth can not be greater than 30" in error_of(route | {"max_depth": 31})
-
-
 def test_a_refusal_harms_nothing() -> None:
     dtrain = xgb.DMatrix(X, Y)
-    booster = xgb.Booster({"colsample_bynode": 0.5} | TAKE_OVER, [dtrain])
+    booster = xgb.Booster({"max_depth": 0} | TAKE_OVER, [dtrain])
     with pytest.raises(xgb.core.XGBoostError):
         booster.update(dtrain, 0)
-    booster.set_param({"colsample_bynode": 1})
+    booster.set_param({"max_depth": 1})
     booster.update(dtrain, 0)
     assert booster.num_boosted_rounds() == 1

@@ -1,13 +1,15 @@
 # Copyright 2026, the gpu_exact contributors
 """Tables at the edges, and tables that are shared, changed and gone."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import xgboost as xgb
-from oracle import TAKE_OVER, assert_same_model, stock, trees
+from oracle import TAKE_OVER, assert_same_model, stock, trees, uses_plugin
 from small_tables import dyadic, make_table, one_round
 
 pytestmark = pytest.mark.usefixtures("builder")
@@ -60,25 +62,6 @@ def test_one_booster_on_several_dmatrices() -> None:
     assert_same_model(ours, theirs)
 
 
-def test_densities_are_those_of_the_dmatrix_trained_on() -> None:
-    """XGBoost's builder keeps the densities of its first DMatrix; here a second one has its own."""
-    rng = np.random.default_rng(0)
-    sparse = rng.integers(0, 9, (200, 3)).astype(np.float32)
-    sparse[rng.random(sparse.shape) < 0.4] = np.nan
-    grad = (rng.integers(-64, 65, 200) / 16).astype(np.float32)
-    hess = np.ones_like(grad)
-    params = {"nthread": 1, "base_score": 0.0, "num_feature": 3} | TAKE_OVER
-    booster = xgb.Booster(params)
-    booster.boost(xgb.DMatrix(np.nan_to_num(sparse), grad), 0, grad=grad, hess=hess)
-    booster.boost(xgb.DMatrix(sparse, grad), 1, grad=grad, hess=hess)
-    with stock():
-        fresh = xgb.Booster(params)
-        fresh.boost(xgb.DMatrix(sparse, grad), 0, grad=grad, hess=hess)
-    expected = trees(fresh)[0]
-    assert 0 in expected["default_left"][: len(expected["left_children"]) // 2]
-    assert trees(booster)[1] | {"id": 0} == expected | {"id": 0}
-
-
 @pytest.mark.parametrize("missing", [False, True])
 def test_deep_tree(missing: bool) -> None:
     rng = np.random.default_rng(0)
@@ -89,6 +72,95 @@ def test_deep_tree(missing: bool) -> None:
     ours, theirs = one_round(X, y, max_depth=30, min_child_weight=0, reg_lambda=0)
     assert_same_model(ours, theirs)
     assert len(trees(ours)[0]["parents"]) > 1000
+
+
+@pytest.mark.parametrize("max_depth", [31, 38, 64])
+def test_chain(max_depth: int) -> None:
+    """The largest label is always far from the rest: every level splits off one row."""
+    X = np.arange(40, dtype=np.float32).reshape(-1, 1)
+    params = {"max_depth": max_depth, "reg_lambda": 0, "base_score": 0.0}
+    ours, theirs = one_round(X, np.floor(2.5 ** X[:, 0]), **params)
+    assert_same_model(ours, theirs)
+    depth = max(line.count("\t") for line in ours.get_dump()[0].splitlines())
+    assert depth == min(max_depth, 39)
+
+
+ROWS, COLUMNS = 200, 5
+
+
+def dense_table() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    table = rng.integers(1, 9, (ROWS, COLUMNS)).astype(np.float32)
+    table[rng.random(table.shape) < 0.3] = np.nan
+    return table
+
+
+def sparse_table() -> sp.csr_matrix:
+    """What is absent is what the dense table misses."""
+    dense = dense_table()
+    return sp.csr_matrix(np.nan_to_num(dense))
+
+
+class OneBatch(xgb.DataIter):
+    """Makes a DMatrix of one page."""
+
+    def __init__(self, cache: str) -> None:
+        super().__init__(cache_prefix=cache)
+        self._done = False
+
+    def next(self, input_data: Callable) -> bool:
+        if self._done:
+            return False
+        input_data(data=dense_table(), label=dyadic(ROWS))
+        self._done = True
+        return True
+
+    def reset(self) -> None:
+        self._done = False
+
+
+def read_libsvm(folder: Path) -> xgb.DMatrix:
+    datasets = pytest.importorskip("sklearn.datasets")
+    path = folder / "table.libsvm"
+    datasets.dump_svmlight_file(sparse_table(), dyadic(ROWS), str(path))
+    return xgb.DMatrix(f"{path}?format=libsvm")
+
+
+def from_library(library: str, make: Callable) -> Callable:
+    return lambda _: xgb.DMatrix(make(pytest.importorskip(library)), dyadic(ROWS))
+
+
+SOURCES = {
+    "numpy_c": lambda _: xgb.DMatrix(dense_table(), dyadic(ROWS)),
+    "numpy_fortran": lambda _: xgb.DMatrix(np.asfortranarray(dense_table()), dyadic(ROWS)),
+    "numpy_missing": lambda _: xgb.DMatrix(np.nan_to_num(dense_table()), dyadic(ROWS), missing=0),
+    "scipy_csr": lambda _: xgb.DMatrix(sparse_table(), dyadic(ROWS)),
+    "scipy_csc": lambda _: xgb.DMatrix(sparse_table().tocsc(), dyadic(ROWS)),
+    "pandas": from_library("pandas", lambda pd: pd.DataFrame(dense_table())),
+    "arrow": from_library(
+        "pyarrow",
+        lambda pa: pa.table(
+            {str(i): pa.array(c, from_pandas=True) for i, c in enumerate(dense_table().T)}
+        ),
+    ),
+    "polars": from_library("polars", lambda pl: pl.DataFrame(dense_table()).fill_nan(None)),
+    "libsvm": read_libsvm,
+    "one_batch": lambda folder: xgb.DMatrix(OneBatch(f"{folder}/cache")),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_sources(source: str, tmp_path: Path) -> None:
+    """The same trees, whatever the DMatrix is made of."""
+    params = {"nthread": 1, "base_score": 0.5} | TAKE_OVER
+    dtrain = SOURCES[source](tmp_path)
+    assert (dtrain.num_row(), dtrain.num_col()) == (ROWS, COLUMNS)
+    ours = xgb.train(params, dtrain, 1)
+    with stock():
+        theirs = xgb.train(params, xgb.DMatrix(dense_table(), dyadic(ROWS)), 1)
+    assert uses_plugin(ours)
+    (ours,), (theirs,) = trees(ours), trees(theirs)
+    assert ours == theirs and len(ours["parents"]) > 20
 
 
 def test_sparse_table_wider_than_long() -> None:

@@ -1,6 +1,9 @@
 # Copyright 2026, the gpu_exact contributors
 """What users do with a booster works through the plugin as it does without."""
 
+import pickle
+import warnings
+
 import numpy as np
 import pytest
 import xgboost as xgb
@@ -9,45 +12,14 @@ from oracle import (
     TAKE_OVER,
     assert_cache_is_right,
     assert_same_model,
+    rng_state,
     stock,
     trees,
     uses_plugin,
 )
 from small_tables import dyadic, make_table, one_round
-from xgboost_gpu_exact.compare import compare_rounds
-from xgboost_gpu_exact.tree_diff import Verdict
 
 pytestmark = pytest.mark.usefixtures("builder")
-
-
-@pytest.mark.parametrize(
-    "objective",
-    [
-        "reg:squarederror",
-        "reg:absoluteerror",
-        "count:poisson",
-        "binary:logistic",
-        "multi:softprob",
-        "rank:ndcg",
-    ],
-)
-def test_objectives(objective: str) -> None:
-    X, y = make_table()
-    labels = {
-        "reg:": y,
-        "count:": np.floor(np.abs(y) * 2),
-        "binary:": y > 0,
-        "multi:": np.digitize(y, [0, 1]),
-        "rank:": np.digitize(y, [0, 1]),
-    }
-    kind = objective[: objective.index(":") + 1]
-    params = {"objective": objective, "nthread": 1, "max_depth": 4}
-    params |= {"num_class": 3} if kind == "multi:" else {}
-    dtrain = xgb.DMatrix(X, labels[kind], qid=np.arange(len(y)) // 30 if kind == "rank:" else None)
-    reports = [tree for trees in compare_rounds(params, dtrain, 8) for tree in trees]
-    assert len(reports) == 8 * params.get("num_class", 1)
-    assert max(report.verdict for report in reports) < Verdict.DIFFERENT
-    assert sum(report.n_nodes for report in reports) > 8
 
 
 def test_instance_weights_and_base_margin() -> None:
@@ -141,19 +113,27 @@ def test_continuation_is_the_same_as_one_go() -> None:
 
 
 def test_cross_validation_and_sklearn() -> None:
-    model_selection = pytest.importorskip("sklearn.model_selection")
+    sklearn = pytest.importorskip("sklearn")
+    from sklearn.model_selection import GridSearchCV
+
     X, y = make_table()
+    settings = {"tree_method": "exact", "n_estimators": 5, "n_jobs": 1}
+    queries = np.arange(len(y)) // 30
 
     def results() -> tuple:
         folds = xgb.cv({"nthread": 1} | TAKE_OVER, xgb.DMatrix(X, y), 5, nfold=3, seed=1)
-        regressor = xgb.XGBRegressor(tree_method="exact", n_estimators=5, n_jobs=1)
-        classifier = xgb.XGBClassifier(tree_method="exact", n_estimators=5, n_jobs=1)
-        search = model_selection.GridSearchCV(regressor, {"max_depth": [2, 4]}, cv=2).fit(X, y)
+        regressor = sklearn.clone(xgb.XGBRegressor(**settings))
+        classifier = sklearn.clone(xgb.XGBClassifier(**settings))
+        forest = xgb.XGBRFRegressor(**settings | {"n_estimators": 10}, colsample_bynode=1.0)
+        ranker = xgb.XGBRanker(**settings)
+        search = GridSearchCV(regressor, {"max_depth": [2, 4], "gamma": [0, 1]}, cv=2).fit(X, y)
         return (
             folds.to_numpy(),
             search.cv_results_["mean_test_score"],
-            regressor.fit(X, y).predict(X),
+            search.best_estimator_.predict(X),
             classifier.fit(X, y > 0).predict_proba(X),
+            forest.fit(X, y).predict(X),
+            ranker.fit(X, np.digitize(y, [0, 1]), qid=queries).predict(X),
         )
 
     ours = results()
@@ -161,17 +141,6 @@ def test_cross_validation_and_sklearn() -> None:
         theirs = results()
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
-
-
-def test_root_is_open_to_every_feature() -> None:
-    """With interaction constraints XGBoost bars features past the number of rows from the root."""
-    X = np.zeros((4, 10), np.float32)
-    X[:, 9] = [0, 1, 2, 3]
-    y = np.array([-1, -1, 1, 1], np.float32)
-    params = {"max_depth": 1, "interaction_constraints": "[[8, 9]]", "base_score": 0.0}
-    ours, theirs = one_round(X, y, **params)
-    assert trees(theirs)[0]["left_children"] == [-1]
-    assert trees(ours)[0]["split_indices"][0] == 9
 
 
 def test_pruning_is_left_to_the_list_of_updaters() -> None:
@@ -188,3 +157,129 @@ def test_pruning_is_left_to_the_list_of_updaters() -> None:
     by_name, _ = one_round(X, y, gamma=2, updater="grow_gpu_exact")
     assert_same_model(by_name, pruned)
     assert len(unpruned.get_dump()[0]) > len(pruned.get_dump()[0])
+
+
+@pytest.mark.parametrize(
+    "dropout",
+    [
+        {"rate_drop": 0.5, "sample_type": "weighted", "normalize_type": "forest"},
+        {"rate_drop": 0.3, "one_drop": 1, "subsample": 0.7},
+    ],
+    ids=["weighted", "one_drop"],
+)
+def test_dart(dropout: dict) -> None:
+    """Trees are dropped by the generator that the builder draws from."""
+    X, y = make_table()
+    params = {"nthread": 1, "max_depth": 3, "colsample_bylevel": 0.7} | dropout | TAKE_OVER
+
+    def train() -> tuple[np.ndarray, str]:
+        dtrain = xgb.DMatrix(X, y)
+        booster = xgb.Booster(params, [dtrain])
+        for i in range(10):
+            booster.update(dtrain, i)
+        return booster.predict(dtrain), rng_state(booster)
+
+    ours, state = train()
+    with stock():
+        theirs, expected = train()
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+    assert state == expected
+
+
+@pytest.mark.parametrize("updater", ["refresh", "prune", "refresh,prune"])
+def test_update_of_a_model(updater: str) -> None:
+    """XGBoost's updaters go over trees of ours as over its own."""
+    X, _ = make_table()
+    dtrain = xgb.DMatrix(X, dyadic(len(X)))
+    later = xgb.DMatrix(X, dyadic(len(X), 1))
+    params = {"nthread": 1, "base_score": 0.5}
+    again = {"process_type": "update", "updater": updater, "gamma": 4, "refresh_leaf": True}
+
+    def train() -> xgb.Booster:
+        booster = xgb.train(params | TAKE_OVER, dtrain, 1)
+        return xgb.train(params | again, later, 1, xgb_model=booster)
+
+    ours = train()
+    with stock():
+        theirs = train()
+    assert_same_model(ours, theirs)
+
+
+def test_threads_change_no_bit() -> None:
+    X, y = make_table()
+
+    def train(n: int) -> xgb.Booster:
+        params = {"nthread": n, "base_score": 0.5, "subsample": 0.8} | TAKE_OVER
+        return xgb.train(params, xgb.DMatrix(X, y), 5)
+
+    assert_same_model(train(1), train(3))
+
+
+def test_forest() -> None:
+    X, _ = make_table()
+    params = {"num_parallel_tree": 7, "subsample": 0.6, "colsample_bylevel": 0.6, "eta": 1}
+    ours, theirs = one_round(X, dyadic(len(X)), **params)
+    assert_same_model(ours, theirs)
+    assert len({str(tree["split_conditions"]) for tree in trees(ours)}) == 7
+
+
+def test_max_leaves_is_ignored_where_there_is_a_depth() -> None:
+    X, _ = make_table()
+    ours, theirs = one_round(X, dyadic(len(X)), max_leaves=3, grow_policy="lossguide")
+    assert_same_model(ours, theirs)
+    assert len(trees(ours)[0]["parents"]) > 5
+
+
+def make_changes(change: dict | None, params: dict = BY_NAME) -> list[str]:
+    """Train, change parameters, train on; gives the warnings of a dropped updater."""
+    X, y = make_table(60)
+    dtrain = xgb.DMatrix(X, y)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        booster = xgb.Booster(params, [dtrain])
+        booster.update(dtrain, 0)
+        booster = pickle.loads(pickle.dumps(booster)) if change is None else booster
+        booster.set_param(change or {})
+        for i in range(1, 4):
+            booster.update(dtrain, i)
+    return [str(w.message) for w in caught if "has dropped `updater" in str(w.message)]
+
+
+@pytest.mark.parametrize("change", [{"eta": 0.1}, None], ids=["set_param", "pickle"])
+def test_warns_when_xgboost_drops_the_updater(change: dict | None) -> None:
+    (warning,) = make_changes(change)
+    assert "`hist`" in warning and 'tree_method="exact"' in warning
+
+
+@pytest.mark.parametrize(
+    ("change", "params"),
+    [
+        ({"eta": 0.1} | BY_NAME, BY_NAME),
+        ({"tree_method": "hist"}, BY_NAME),
+        ({"updater": "grow_quantile_histmaker"}, BY_NAME),
+        ({"eta": 0.1}, BY_NAME | TAKE_OVER),
+        ({"eta": 0.1}, TAKE_OVER),
+        ({"eta": 0.1}, {"tree_method": "hist"}),
+    ],
+    ids=["named_again", "hist_wanted", "updater_wanted", "exact_follows", "take_over", "hist"],
+)
+def test_is_silent_when_all_is_as_wanted(change: dict, params: dict) -> None:
+    assert make_changes(change, params) == []
+
+
+def test_a_scheduler_of_a_named_updater_is_warned_of() -> None:
+    X, y = make_table(60)
+    scheduler = xgb.callback.LearningRateScheduler([0.5, 0.25])
+    with pytest.warns(UserWarning, match="has dropped `updater"):
+        xgb.train(BY_NAME, xgb.DMatrix(X, y), 2, callbacks=[scheduler])
+
+
+def test_another_booster_is_not_taken_for_one_that_was_dropped() -> None:
+    """The second one often lies where the first one was."""
+    X, y = make_table(20)
+    dtrain = xgb.DMatrix(X, y)
+    for _ in range(20):
+        xgb.Booster(BY_NAME, [dtrain]).update(dtrain, 0)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message=".*has dropped `updater")
+            xgb.Booster({}, [dtrain]).update(dtrain, 0)

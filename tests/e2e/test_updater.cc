@@ -156,8 +156,8 @@ TEST_F(Updater, AnswersToItsName) {
 
 TEST_F(Updater, ErrorsArriveAsXGBoostsOwn) {
   ASSERT_EQ(Module::Get().take_over(1), 0) << Module::Get().get_last_error();
-  auto const refused = Train(table_, {{"tree_method", "exact"}, {"colsample_bynode", "0.5"}});
+  auto const refused = Train(table_, {{"tree_method", "exact"}, {"max_depth", "0"}});
   ASSERT_EQ(refused.status, -1);
-  ASSERT_NE(refused.error.find("column sample by node is not yet supported"), std::string::npos);
+  ASSERT_NE(refused.error.find("doesn't support unlimited depth"), std::string::npos);
   ASSERT_EQ(Train(table_, {{"tree_method", "exact"}}).status, 0) << "the process goes on";
 }

@@ -174,6 +174,12 @@ std::pair<Node, Node> Builder::Divide(GrowParam const& param, Node node, GrownTr
   return {std::move(left), std::move(right)};
 }
 
+/** @brief Whether the tree may have another leaf; one of n nodes has (n + 1) / 2. */
+bool HasRoom(GrowParam const& param, GrownTree const& tree) {
+  return param.max_leaves == 0 ||
+         (tree.size() + 1) / 2 < static_cast<std::size_t>(param.max_leaves);
+}
+
 /** @return The next level. */
 std::vector<Node> Builder::SplitLevel(GrowParam const& param, std::int32_t depth,
                                       FeaturePolicy* features, std::vector<Node>* level,
@@ -194,7 +200,7 @@ std::vector<Node> Builder::SplitLevel(GrowParam const& param, std::int32_t depth
     auto const best = this->FindSplit(param, node, bits);
     auto const nidx = node.nidx;
     (*tree)[nidx].loss_change = best.loss_change;
-    if (!(best.loss_change > kEps)) {
+    if (!(best.loss_change > kEps) || !HasRoom(param, *tree)) {
       continue;
     }
     (*tree)[nidx].feature = best.feature;
@@ -213,9 +219,6 @@ std::vector<Node> Builder::SplitLevel(GrowParam const& param, std::int32_t depth
 
 GrownTree Builder::Build(GrowParam const& param, GradientView gradients,
                          std::uint8_t const* row_included, FeaturePolicy* features) {
-  if (param.max_leaves != 0) {
-    throw std::invalid_argument{"The reference builder knows no max_leaves; set it to 0."};
-  }
   this->ChooseRows(gradients, row_included);
   GrownTree tree(1);
   std::vector<Node> level;
@@ -229,7 +232,7 @@ GrownTree Builder::Build(GrowParam const& param, GradientView gradients,
         leaf_[row] = node.nidx;
       }
     }
-    if (param.max_depth != 0 && depth == param.max_depth) {
+    if ((param.max_depth != 0 && depth == param.max_depth) || !HasRoom(param, tree)) {
       break;
     }
     level = this->SplitLevel(param, depth, features, &level, &tree);

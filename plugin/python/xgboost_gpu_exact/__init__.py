@@ -1,9 +1,9 @@
 # Copyright 2026, the gpu_exact contributors
 """XGBoost's exact tree method on NVIDIA GPUs.
 
-``import xgboost_gpu_exact``, before or after ``import xgboost``, is all a script needs: from then on
-``tree_method="exact"`` builds its trees on the GPU, and ``updater="grow_gpu_exact"`` is known. With
-the environment variable ``XGBOOST_GPU_EXACT_TAKEOVER=0`` only the latter holds.
+``import xgboost_gpu_exact``, before or after ``import xgboost``, is all a script needs: from then
+on ``tree_method="exact"`` builds its trees on the GPU, and ``updater="grow_gpu_exact"`` is known.
+With the environment variable ``XGBOOST_GPU_EXACT_TAKEOVER=0`` only the latter holds.
 """
 
 import ctypes
@@ -26,7 +26,9 @@ class DeviceStatus(NamedTuple):
 
 def _import_xgboost() -> None:
     """Load libxgboost; never install or replace one."""
-    wheels = f"`pip install xgboost-cpu=={_XGBOOST}` or `pip install xgboost=={_XGBOOST}` (with CUDA)"
+    wheels = (
+        f"`pip install xgboost-cpu=={_XGBOOST}` or `pip install xgboost=={_XGBOOST}` (with CUDA)"
+    )
     try:
         import xgboost
     except ModuleNotFoundError as error:
@@ -46,7 +48,8 @@ def _load_module() -> ctypes.CDLL:
     try:
         module = ctypes.CDLL(str(path))
     except OSError as error:
-        raise ImportError(f"{path} cannot be loaded: {error}. Install xgboost_gpu_exact again.") from None
+        remedy = "Install xgboost_gpu_exact again."
+        raise ImportError(f"{path} cannot be loaded: {error}. {remedy}") from None
     module.GpuExactGetLastError.restype = ctypes.c_char_p
     return module
 
@@ -65,7 +68,7 @@ def take_over(enabled: bool = True) -> None:
 
 
 def device_status(ordinal: int = -1) -> DeviceStatus:
-    """Ask whether a GPU can build trees; -1 stands for the first visible one. Makes a CUDA context."""
+    """Ask whether a GPU can build trees, -1: the first visible one. Makes a CUDA context."""
     usable, text = ctypes.c_int(), ctypes.c_char_p()
     _check(_module.GpuExactDeviceStatus(ordinal, ctypes.byref(usable), ctypes.byref(text)))
     return DeviceStatus(bool(usable.value), (text.value or b"").decode())

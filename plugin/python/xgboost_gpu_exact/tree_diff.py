@@ -66,6 +66,7 @@ class TreeReport:
 
     differences: list[Difference] = field(default_factory=list)
     n_nodes: int = 0  # compared and found equal
+    n_splits: int = 0  # of these, the ones that split
     deviation: dict[str, float] = field(default_factory=dict)  # of each statistic, see `_deviation`
 
     @property
@@ -101,6 +102,7 @@ def compare_trees(ours: Tree, stock: Tree, cuts_apart: CutsApart | None = None) 
             todo.append((ours["left_children"][a], stock["left_children"][b]))
             todo.append((ours["right_children"][a], stock["right_children"][b]))
     report.n_nodes = len(same[0])
+    report.n_splits = int(np.count_nonzero(ours["left_children"][same[0]] != -1))
     report.deviation = {s: _deviation(ours[s][same[0]], stock[s][same[1]]) for s in STATISTICS}
     return report
 

@@ -3,8 +3,8 @@
  *
  * @brief A libxgboost without XGBoost: a version, and perhaps functions that return their number.
  *
- * FAKE_PATCH: its version is 3.4.FAKE_PATCH. FAKE_SCOPE: ".globl" exports the functions, ".local" leaves
- * them to the symbol table; not defined: there are none.
+ * FAKE_PATCH: its version is 3.4.FAKE_PATCH. FAKE_SCOPE: ".globl" exports the functions, ".local"
+ * leaves them to the symbol table; not defined: there are none.
  */
 extern "C" __attribute__((visibility("default"))) void XGBoostVersion(int* major, int* minor,
                                                                       int* patch) {

@@ -1,0 +1,272 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Times the builder alone, without XGBoost: by interleaved levels, by depth, by kernel.
+ *
+ * One JSON line a measurement on standard output; --help says how.
+ */
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "benchmarks/device_table.cuh"
+#include "benchmarks/json_line.h"
+#include "benchmarks/kernel_times.h"
+#include "gpu_exact/tree_builder.h"
+
+namespace gpu_exact::bench {
+namespace {
+constexpr char const* kHelp =
+    "bench_builder [higgs|bosch|yltr|news20|small] [options]\n"
+    "  --rows N --columns N --depth N   instead of the shape's own\n"
+    "  --distinct N --missing PART      likewise; 0 distinct values: continuous\n"
+    "  --levels FIRST LAST              interleaved levels to compare (default 0 7)\n"
+    "  --repeats N                      trees that count in each measurement (default 5)\n"
+    "  --only levels|depths|kernels     one kind of measurement\n"
+    "  --bytes KERNEL N                 bytes an entry that a kernel must move in a call: its "
+    "line\n"
+    "                                   then has GB/s and the share of the copy rate\n";
+
+struct Options {
+  Shape shape{FindShape("higgs")};
+  std::int32_t first_levels{0};
+  std::int32_t last_levels{7};
+  std::uint32_t n_repeats{5};
+  std::string only;
+  std::map<std::string, double> kernel_bytes;
+};
+
+Options Parse(std::vector<std::string> const& words) {
+  Options options;
+  std::size_t i{0};
+  auto next = [&] {
+    if (i + 1 >= words.size()) {
+      throw std::invalid_argument{"`" + words[i] + "` wants a value; see --help."};
+    }
+    return words[++i];
+  };
+  for (; i < words.size(); ++i) {
+    std::string const& word = words[i];
+    if (word == "--rows") {
+      options.shape.n_rows = static_cast<RowIdx>(std::stoul(next()));
+    } else if (word == "--columns") {
+      options.shape.n_features = static_cast<FeatureIdx>(std::stoul(next()));
+    } else if (word == "--depth") {
+      options.shape.max_depth = std::stoi(next());
+    } else if (word == "--distinct") {
+      options.shape.distinct = static_cast<std::uint32_t>(std::stoul(next()));
+    } else if (word == "--missing") {
+      options.shape.missing = std::stof(next());
+    } else if (word == "--levels") {
+      options.first_levels = std::stoi(next());
+      options.last_levels = std::stoi(next());
+    } else if (word == "--repeats") {
+      options.n_repeats = static_cast<std::uint32_t>(std::max(1, std::stoi(next())));
+    } else if (word == "--only") {
+      options.only = next();
+    } else if (word == "--bytes") {
+      std::string kernel = next();
+      options.kernel_bytes[kernel] = std::stod(next());
+    } else if (i == 0) {
+      options.shape = FindShape(word);
+    } else {
+      throw std::invalid_argument{"There is no option `" + word + "`; see --help."};
+    }
+  }
+  return options;
+}
+
+/** @brief Milliseconds of a call; the call waits for the device. */
+template <typename FnT>
+double TimeMs(FnT&& fn) {
+  auto begin = std::chrono::steady_clock::now();
+  fn();
+  return std::chrono::duration<double, std::milli>{std::chrono::steady_clock::now() - begin}
+      .count();
+}
+
+/** @brief Bytes read and written a second by a copy on the device, in GB/s. */
+double MeasureCopyRate() {
+  constexpr int kCopies = 9;
+  std::size_t free{0}, total{0};
+  EXACT_CUDA(cudaMemGetInfo(&free, &total));
+  std::size_t const bytes = std::min(free / 4, std::size_t{1} << 30);  // well beyond any L2
+  DeviceBuffer<char> from{"copy source"}, to{"copy target"};
+  from.Reserve(bytes);
+  to.Reserve(bytes);
+  ZeroAsync(from.Data(), bytes);
+  std::vector<double> ms;
+  for (int i = 0; i <= kCopies; ++i) {
+    Synchronize();
+    ms.push_back(TimeMs([&] {
+      CopyAsync(to.Data(), from.Data(), bytes);
+      Synchronize();
+    }));
+  }
+  ms.erase(ms.begin());  // warm-up
+  return 2.0 * static_cast<double>(bytes) / Quartiles{ms}.median * 1e-6;
+}
+
+class Bench {
+ public:
+  explicit Bench(Options const& options) : options_{options} {
+    cudaDeviceProp prop{};
+    EXACT_CUDA(cudaGetDeviceProperties(&prop, 0));
+    device_ = prop.name;
+    copy_gb_s_ = MeasureCopyRate();
+    table_ = std::make_unique<DeviceTable>(options.shape);
+    std::size_t before{0}, after{0}, total{0};
+    EXACT_CUDA(cudaMemGetInfo(&before, &total));
+    setup_ms_ = TimeMs([&] {
+      builder_ = MakeDeviceBuilder(-1, table_->View());
+      Synchronize();
+    });
+    this->Build(-1, options.shape.max_depth);  // allocates what a tree needs
+    EXACT_CUDA(cudaMemGetInfo(&after, &total));
+    device_bytes_ = before - after;
+    table_->ReleaseEntries();
+  }
+
+  void Levels() {
+    for (std::int32_t k = options_.first_levels; k <= options_.last_levels; ++k) {
+      Quartiles ms = this->Time(k, options_.shape.max_depth);
+      JsonLine line = this->Line("levels", options_.shape.max_depth, ms);
+      std::cout << line.Add("interleaved_levels", k).Text() << std::endl;
+    }
+  }
+
+  void Depths() {
+    double shallower{0.0};
+    for (std::int32_t depth = 1; depth <= options_.shape.max_depth; ++depth) {
+      Quartiles ms = this->Time(-1, depth);
+      JsonLine line = this->Line("depths", depth, ms);
+      line.Add("ms_level", ms.median - shallower)
+          .Add("ns_an_entry_level", this->NsAnEntry(ms.median - shallower));
+      std::cout << line.Text() << std::endl;
+      shallower = ms.median;
+    }
+  }
+
+  void Kernels() {
+    std::string problem = StartKernelTimes();
+    if (!problem.empty()) {
+      std::cerr << "No times of kernels: " << problem << "." << std::endl;
+      return;
+    }
+    std::vector<double> ms;
+    for (std::uint32_t i = 0; i < options_.n_repeats; ++i) {
+      ms.push_back(TimeMs([&] { this->Build(-1, options_.shape.max_depth); }));
+    }
+    for (KernelTime const& kernel : StopKernelTimes()) {
+      this->KernelLine(kernel, Quartiles{ms});
+    }
+  }
+
+ private:
+  GrownTree Build(std::int32_t levels, std::int32_t depth) {
+    GrowParam param;
+    param.max_depth = depth;
+    param.interleaved_levels = levels;
+    return builder_->Build(param, table_->Gradients(), nullptr, nullptr);
+  }
+
+  Quartiles Time(std::int32_t levels, std::int32_t depth) {
+    this->Build(levels, depth);
+    std::vector<double> ms;
+    for (std::uint32_t i = 0; i < options_.n_repeats; ++i) {
+      ms.push_back(TimeMs([&] { nodes_ = this->Build(levels, depth).size(); }));
+    }
+    return Quartiles{ms};
+  }
+
+  [[nodiscard]] double NsAnEntry(double ms) const {
+    return ms * 1e6 / static_cast<double>(table_->NumEntries());
+  }
+
+  JsonLine Line(std::string const& kind, std::int32_t depth, Quartiles const& ms) const {
+    Shape const& shape = options_.shape;
+    JsonLine line;
+    line.Add("bench", kind)
+        .Add("shape", shape.name)
+        .Add("rows", shape.n_rows)
+        .Add("columns", shape.n_features)
+        .Add("entries", table_->NumEntries())
+        .Add("max_depth", depth)
+        .Add("nodes", nodes_)
+        .Add("ms_per_tree", ms.median)
+        .Add("ms_per_tree_quartiles", ms)
+        .Add("ns_an_entry", this->NsAnEntry(ms.median))
+        .Add("setup_ms", setup_ms_)
+        .Add("device_bytes_an_entry",
+             static_cast<double>(device_bytes_) / static_cast<double>(table_->NumEntries()))
+        .Add("copy_gb_s", copy_gb_s_)
+        .Add("device", device_);
+    return line;
+  }
+
+  /** @brief A kernel against a copy: which bytes an entry a copy would have moved in its time. */
+  void KernelLine(KernelTime const& kernel, Quartiles const& tree) const {
+    double calls = static_cast<double>(kernel.calls) / options_.n_repeats;
+    double ms = kernel.ms / options_.n_repeats;
+    double entries = static_cast<double>(table_->NumEntries());
+    JsonLine line = this->Line("kernels", options_.shape.max_depth, tree);
+    line.Add("kernel", kernel.name)
+        .Add("calls_a_tree", calls)
+        .Add("kernel_ms_a_tree", ms)
+        .Add("share_of_tree", ms / tree.median)
+        .Add("copy_bytes_an_entry_call", ms / calls * copy_gb_s_ * 1e6 / entries);
+    auto found = options_.kernel_bytes.find(kernel.name);
+    if (found != options_.kernel_bytes.cend()) {
+      double gb_s = found->second * entries * calls / ms * 1e-6;
+      line.Add("bytes_an_entry_call", found->second)
+          .Add("gb_s", gb_s)
+          .Add("share_of_copy_rate", gb_s / copy_gb_s_);
+    }
+    std::cout << line.Text() << std::endl;
+  }
+
+  Options options_;
+  std::string device_;
+  double copy_gb_s_{0.0};
+  double setup_ms_{0.0};
+  std::size_t device_bytes_{0};  // held by the builder after a tree
+  std::size_t nodes_{0};
+  std::unique_ptr<DeviceTable> table_;
+  std::unique_ptr<TreeBuilder> builder_;
+};
+
+void Run(Options const& options) {
+  Bench bench{options};
+  auto wanted = [&](char const* kind) { return options.only.empty() || options.only == kind; };
+  if (wanted("levels")) {
+    bench.Levels();
+  }
+  if (wanted("depths")) {
+    bench.Depths();
+  }
+  if (wanted("kernels")) {
+    bench.Kernels();
+  }
+}
+}  // namespace
+}  // namespace gpu_exact::bench
+
+int main(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && words[0] == "--help") {
+    std::cout << gpu_exact::bench::kHelp;
+    return 0;
+  }
+  try {
+    gpu_exact::bench::Run(gpu_exact::bench::Parse(words));
+  } catch (std::exception const& e) {
+    std::cerr << e.what() << std::endl;
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,151 @@
+# Copyright 2026, the gpu_exact contributors
+"""What is measured: shapes and series of tables, and how one table serves several processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "datasets"))
+
+import synthetic
+from synthetic import Table
+
+
+class Case(NamedTuple):
+    """A table and how it is trained. A series' cases are named `<series>-<value>`."""
+
+    name: str
+    rows: int
+    max_depth: int = 6
+    shape: str = ""  # one of synthetic.SHAPES; else a dense table of the three below
+    columns: int = 28
+    distinct: int | None = None
+    missing: float = 0.0
+
+    @property
+    def objective(self) -> str:
+        return synthetic.SHAPES[self.shape].objective if self.shape else "binary:logistic"
+
+    @property
+    def metric(self) -> str:
+        return synthetic.SHAPES[self.shape].metric if self.shape else "logloss"
+
+    def same_table(self, other: Case | None) -> bool:
+        """Whether both are trained on one table."""
+        return (
+            other is not None and self._replace(name=other.name, max_depth=other.max_depth) == other
+        )
+
+    def make(self) -> Table:
+        if self.shape:
+            return synthetic.make(self.shape, self.rows)
+        return synthetic.dense(
+            self.rows, self.columns, distinct=self.distinct, missing=self.missing
+        )
+
+
+def all_cases() -> list[Case]:
+    """Neighbours share a table where they can: it is made once for them."""
+    cases = [
+        Case(name, s.rows, s.max_depth, name)
+        for name, s in synthetic.SHAPES.items()
+        if name != "small"
+    ]
+    cases += [Case(f"small-{n}", n, shape="small") for n in (1_000, 10_000, 100_000)]
+    cases += [Case(f"growth-rows-{10**p}", 10**p) for p in range(4, 9)]
+    # 10^5 rows: 4,096 columns of 10^6 rows would not fit on one GPU at 32 bytes an entry.
+    cases += [
+        Case(f"growth-features-{m}", 100_000, columns=m) for m in (4, 16, 64, 256, 1024, 4096)
+    ]
+    million = Case("", 1_000_000)
+    cases += [million._replace(name=f"growth-depth-{d}", max_depth=d) for d in range(4, 17, 2)]
+    cases += [
+        million._replace(name=f"growth-distinct-{k or 'all'}", distinct=k)
+        for k in (2, 16, 256, 4096, 65536, None)
+    ]
+    cases += [
+        million._replace(name=f"growth-missing-{p}", missing=p / 100) for p in (0, 50, 80, 95, 99)
+    ]
+    return cases
+
+
+def select(names: list[str]) -> list[Case]:
+    """Cases by name or by the series that they belong to."""
+    cases = all_cases()
+    chosen = []
+    for name in names:
+        found = [c for c in cases if c.name == name or c.name.startswith(name + "-")]
+        if not found:
+            groups = dict.fromkeys(c.name.rsplit("-", 1)[0] for c in cases)
+            raise ValueError(f"There is no shape `{name}`; there are {', '.join(groups)}.")
+        chosen += found
+    return list(dict.fromkeys(chosen))
+
+
+def count_entries(table: Table) -> int:
+    """Present values."""
+    X = table.X
+    if sp.issparse(X):
+        return X.nnz
+    step = max(1, (1 << 22) // X.shape[1])
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        blocks = (X[i : i + step] for i in range(0, X.shape[0], step))
+        return X.size - sum(pool.map(lambda b: int(np.count_nonzero(np.isnan(b))), blocks))
+
+
+def save(table: Table, folder: Path) -> None:
+    """Write a table for load(); uncompressed, so that it can be mapped."""
+    sparse = sp.issparse(table.X)
+    arrays = {"y": table.y}
+    if sparse:
+        arrays |= {"data": table.X.data, "indices": table.X.indices, "indptr": table.X.indptr}
+    else:
+        arrays["X"] = table.X
+    if table.qid is not None:
+        arrays["qid"] = table.qid
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array)
+    (folder / "table.json").write_text(json.dumps({"shape": table.X.shape, "sparse": sparse}))
+
+
+def load(folder: Path) -> Table:
+    """A saved table; its arrays are mapped, not read."""
+    about = json.loads((folder / "table.json").read_text())
+
+    def array(name: str) -> np.ndarray:
+        return np.load(folder / f"{name}.npy", mmap_mode="r")
+
+    if about["sparse"]:
+        parts = (array("data"), array("indices"), array("indptr"))
+        X = sp.csr_matrix(parts, shape=about["shape"], copy=False)
+    else:
+        X = array("X")
+    qid = array("qid") if (folder / "qid.npy").exists() else None
+    return Table(X, array("y"), qid)
+
+
+def room_for(n_bytes: int) -> str:
+    """A folder with room for a table, in memory if there is one."""
+    for folder in ("/dev/shm", tempfile.gettempdir()):
+        if os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > 1.1 * n_bytes:
+            return folder
+    raise OSError(
+        f"Neither /dev/shm nor {tempfile.gettempdir()} has {n_bytes / 1e9:.1f} GB free for the "
+        "table; name a folder that has with --tables, or take fewer rows with --rows."
+    )
+
+
+def table_bytes(table: Table) -> int:
+    X = table.X
+    held = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes
+    return held + 12 * X.shape[0]

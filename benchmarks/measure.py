@@ -1,0 +1,80 @@
+# Copyright 2026, the gpu_exact contributors
+"""One run of train.py in a process of its own: a job in JSON comes in, an answer goes out."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import cases
+import metrics
+from cases import Case
+from systems import JUDGE, METRIC_ROUNDS, NEED_NO_GPU, PEERS, SYSTEMS, Laps, Unavailable
+
+import device
+
+
+def measure(job: dict[str, Any]) -> dict[str, Any]:
+    """One run in this process: what it cost, and what it reached."""
+    name, case = job["system"], Case(**job["case"])
+    try:
+        gpu = device.Gpu()
+    except device.NoGpu as error:
+        gpu = None
+        if name not in NEED_NO_GPU:
+            raise Unavailable(str(error)) from None
+    system = SYSTEMS[name]()
+    table = cases.load(Path(job["folder"]))
+    # On a GPU the second tree still meets buffers that grow and code that is loaded.
+    laps = Laps(job["iterations"], job["budget_s"], warm_up=1 if name == JUDGE else 2)
+    watch = device.MemoryWatch(gpu) if gpu and name != JUDGE else None
+
+    def between_laps() -> None:
+        if watch and len(laps.seconds) >= METRIC_ROUNDS:
+            watch.stop_polling()
+            watch.look()
+
+    begin = time.perf_counter()
+    system.load(table, case, job["threads"])
+    load_s = time.perf_counter() - begin
+    system.train(laps, between_laps)
+
+    value = metrics.evaluate(case.metric, table.y, laps.prediction, table.qid)
+    line = {
+        "system": name,
+        "shape": case.name,
+        "rows": table.X.shape[0],
+        "columns": table.X.shape[1],
+        "entries": job["entries"],
+        "max_depth": case.max_depth,
+        "iterations": len(laps.seconds),
+        "ms_per_tree": round(laps.median_ms(), 4),
+        "ms_per_tree_quartiles": [round(q, 4) for q in laps.quartiles_ms()],
+        "first_iteration_s": round(laps.seconds[0], 4),
+        "load_s": round(load_s, 3),
+        "metric": case.metric,
+        "metric_value": value,
+        "peak_device_mib": watch.peak_mib() if watch else None,
+        "device": f"{gpu.name() if gpu else 'no GPU'}, {job['threads']} CPU cores",
+        "driver": gpu.driver() if gpu else None,
+        "source_hash": job["source_hash"],
+    }
+    return {"line": line, "untrained": metrics.untrained(case.metric, table.y, table.qid)}
+
+
+def answer_of(job: dict[str, Any]) -> dict[str, Any]:
+    """measure(), or why there is nothing: `skipped` or `failed`."""
+    try:
+        return measure(job)
+    except Unavailable as error:
+        return {"skipped": str(error)}
+    except Exception as error:
+        reason = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
+        return {"skipped" if job["system"] in PEERS else "failed": reason}
+
+
+if __name__ == "__main__":
+    print(json.dumps(answer_of(json.loads(sys.argv[1]))))

@@ -1,0 +1,53 @@
+# Copyright 2026, the gpu_exact contributors
+"""The same metric for every system, and whether it lets a time count."""
+
+from __future__ import annotations
+
+import numpy as np
+
+# How far the plugin's trees may be from XGBoost's exact ones. In sums of another order a tie may
+# fall differently, and gradients of a GPU differ in their last bits; NDCG jumps where two swap.
+TOLERANCE = {"logloss": 1e-5, "ndcg": 1e-3}
+
+
+def evaluate(metric: str, y: np.ndarray, prediction: np.ndarray, qid: np.ndarray | None) -> float:
+    """Of probabilities (logloss) or scores (ndcg), over all rows."""
+    if metric == "logloss":
+        p = np.clip(prediction.astype(np.float64), 1e-15, 1 - 1e-15)
+        return float(-np.mean(np.where(y > 0, np.log(p), np.log1p(-p))))
+    return ndcg(y, prediction, qid)
+
+
+def ndcg(y: np.ndarray, score: np.ndarray, qid: np.ndarray) -> float:
+    """Mean over queries, gain 2^y - 1, all ranks; a query without a relevant document counts 1."""
+    starts = np.flatnonzero(np.r_[True, np.diff(qid) != 0])
+    rank = np.arange(len(qid)) - np.repeat(starts, np.diff(np.r_[starts, len(qid)]))
+    discount = 1.0 / np.log2(rank + 2.0)
+
+    def dcg(order: np.ndarray) -> np.ndarray:
+        return np.add.reduceat((2.0 ** y[order].astype(np.float64) - 1.0) * discount, starts)
+
+    ideal = dcg(np.lexsort((-y, qid)))
+    found = dcg(np.lexsort((-score, qid)))
+    return float(np.mean(np.where(ideal > 0, found / np.where(ideal > 0, ideal, 1.0), 1.0)))
+
+
+def untrained(metric: str, y: np.ndarray, qid: np.ndarray | None) -> float:
+    """What a model without trees reaches: the mean label, or the order of the table."""
+    return evaluate(metric, y, np.full(len(y), np.mean(y)), qid)
+
+
+def objection(metric: str, value: float, baseline: float, exact: float | None) -> str | None:
+    """Why a time does not count; None where it does.
+
+    Parameters
+    ----------
+    exact :
+        XGBoost's own exact value of the same table, for a system that must reach it.
+    """
+    better = value < baseline if metric == "logloss" else value > baseline
+    if not better:  # NaN too
+        return f"{metric} {value:.6g} is no better than {baseline:.6g} without a tree"
+    if exact is not None and abs(value - exact) > TOLERANCE[metric] * abs(exact):
+        return f"{metric} {value:.9g} is not the {exact:.9g} of XGBoost's exact"
+    return None

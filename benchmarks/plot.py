@@ -1,0 +1,180 @@
+# Copyright 2026, the gpu_exact contributors
+"""Draw what benchmarks/results holds: peers, growth, interleaved levels; all three or some.
+
+    python benchmarks/plot.py                     # pictures beside the results
+    python benchmarks/plot.py --results FOLDER
+
+Of runs of one system on one table the last line counts. Needs matplotlib.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+SYSTEMS = {  # name: (label, colour)
+    "gpu_exact_cuda": ('plugin, device="cuda"', "#1b7837"),
+    "gpu_exact_cpu_context": ('plugin, tree_method="exact"', "#7fbf7b"),
+    "xgb_hist_gpu_256": ("GPU hist, 256 bins", "#2166ac"),
+    "xgb_hist_gpu_4096": ("GPU hist, 4,096 bins", "#92c5de"),
+    "lightgbm_gpu": ("LightGBM, GPU", "#e08214"),
+    "catboost_gpu": ("CatBoost, GPU", "#fdb863"),
+    "xgb_exact_cpu": ("XGBoost exact, CPU", "#878787"),
+}
+AXES = {
+    "rows": "rows, 28 columns, depth 6",
+    "features": "columns, 100,000 rows, depth 6",
+    "depth": "depth, 1,000,000 rows x 28",
+    "distinct": "distinct values a column, 1,000,000 rows x 28, depth 6",
+    "missing": "% missing, 1,000,000 rows x 28, depth 6",
+}
+# Seconds of the whole training with 0 to 5 interleaved levels, from the paper's table.
+PAPER = [86.0, 85.6, 82.3, 80.0, 76.4, 75.2]
+DPI = 120
+
+Line = dict[str, Any]
+
+
+def read(files: Iterable[Path]) -> list[Line]:
+    return [json.loads(t) for f in sorted(files) for t in f.read_text().splitlines() if t.strip()]
+
+
+def latest(lines: list[Line], *keys: str) -> list[Line]:
+    """The last line of each combination of the keys' values."""
+    return list({tuple(line.get(k) for k in keys): line for line in lines}.values())
+
+
+def save(figure: plt.Figure, file: Path) -> Path:
+    figure.savefig(file, dpi=DPI, bbox_inches="tight", metadata={"Software": None})
+    plt.close(figure)
+    return file
+
+
+def draw_peers(lines: list[Line], device: str, file: Path) -> Path:
+    """Bars of milliseconds a tree: a group each shape, a colour each system."""
+    tables = list(dict.fromkeys((r["shape"], r["rows"], r["max_depth"]) for r in lines))
+    systems = [s for s in SYSTEMS if any(r["system"] == s for r in lines)]
+    figure, axes = plt.subplots(figsize=(max(6.0, 1.8 * len(tables)), 4.5))
+    width = 0.85 / len(systems)
+    for s, system in enumerate(systems):
+        label, colour = SYSTEMS[system]
+        mine = {(r["shape"], r["rows"], r["max_depth"]): r for r in lines if r["system"] == system}
+        at = [
+            t + (s - (len(systems) - 1) / 2) * width for t, key in enumerate(tables) if key in mine
+        ]
+        rows = [mine[key] for key in tables if key in mine]
+        ms = [r["ms_per_tree"] for r in rows]
+        low = [max(0.0, m - r["ms_per_tree_quartiles"][0]) for m, r in zip(ms, rows, strict=True)]
+        high = [max(0.0, r["ms_per_tree_quartiles"][1] - m) for m, r in zip(ms, rows, strict=True)]
+        bars = axes.bar(at, ms, width, label=label, color=colour, yerr=[low, high])
+        texts = [f"{m:,.0f}" if m >= 100 else f"{m:.3g}" for m in ms]
+        axes.bar_label(bars, texts, fontsize=7, padding=2, rotation=90)
+    axes.set_yscale("log")
+    axes.margins(y=0.2)
+    axes.set_ylabel("ms a tree (median, quartiles)")
+    axes.set_xticks(range(len(tables)), [f"{n}\n{r:,} rows\ndepth {d}" for n, r, d in tables])
+    axes.set_title(f"Time of a tree, {device}")
+    axes.legend(fontsize=8, ncols=2, loc="upper left", bbox_to_anchor=(0, -0.2))
+    return save(figure, file)
+
+
+def series_of(line: Line) -> tuple[str, str] | None:
+    """`growth-depth-8` is ("depth", "8")."""
+    parts = line["shape"].split("-")
+    return (parts[1], parts[2]) if parts[0] == "growth" else None
+
+
+def draw_growth(lines: list[Line], device: str, file: Path) -> Path:
+    """A panel each series; its steps lie at equal distances, as they are geometric or few."""
+    names = [name for name in AXES if any(series_of(r)[0] == name for r in lines)]
+    figure, panels = plt.subplots(
+        1, len(names), figsize=(5.0 * len(names), 4.0), squeeze=False, layout="constrained"
+    )
+    for name, axes in zip(names, panels[0], strict=True):
+        mine = [r for r in lines if series_of(r)[0] == name]
+        steps = sorted(
+            {series_of(r)[1] for r in mine}, key=lambda t: float(t.replace("all", "inf"))
+        )
+        for system, (label, colour) in SYSTEMS.items():
+            points = {series_of(r)[1]: r["ms_per_tree"] for r in mine if r["system"] == system}
+            at = [i for i, step in enumerate(steps) if step in points]
+            if at:
+                axes.plot(at, [points[steps[i]] for i in at], "o-", label=label, color=colour)
+        texts = [f"{int(t):,}" if t.isdigit() else t for t in steps]
+        axes.set_xticks(range(len(steps)), texts, rotation=30)
+        axes.set(yscale="log", xlabel=AXES[name], ylabel="ms a tree (median)")
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=7)
+    figure.suptitle(f"Growth, {device}")
+    return save(figure, file)
+
+
+def draw_levels(lines: list[Line], device: str, file: Path) -> Path:
+    """Time against interleaved levels beside the paper's, each as part of its own first value."""
+    figure, axes = plt.subplots(figsize=(6.5, 4.5))
+    head = sorted({r["interleaved_levels"] for r in lines} | set(range(len(PAPER))))
+    table = [["paper, s"] + [f"{PAPER[k]:.1f}" if k < len(PAPER) else "" for k in head]]
+    axes.plot(
+        range(len(PAPER)), [t / PAPER[0] for t in PAPER], "k--", label="paper (whole training)"
+    )
+    for key in dict.fromkeys((r["shape"], r["rows"], r["max_depth"]) for r in lines):
+        mine = {
+            r["interleaved_levels"]: r["ms_per_tree"]
+            for r in lines
+            if (r["shape"], r["rows"], r["max_depth"]) == key
+        }
+        at = sorted(mine)
+        label = f"{key[0]}, {key[1]:,} rows, depth {key[2]}"
+        axes.plot(at, [mine[k] / mine[at[0]] for k in at], "o-", label=label)
+        table.append([f"{key[0]}, ms"] + [f"{mine[k]:.2f}" if k in mine else "" for k in head])
+    axes.set(ylabel="time, first = 1", xticks=head, title=f"Interleaved levels, {device}")
+    axes.set_xlabel("levels before entries are sorted by node")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    cells = axes.table(table, colLabels=["levels", *map(str, head)], bbox=(0, -0.55, 1, 0.35))
+    cells.auto_set_font_size(False)
+    cells.set_fontsize(7)
+    return save(figure, file)
+
+
+def draw_all(results: Path) -> list[Path]:
+    """Every picture for which there are results."""
+    made = []
+    runs = latest(
+        read(results.glob("train-*.jsonl")), "device", "system", "shape", "rows", "max_depth"
+    )
+    builds = [r for r in read(results.glob("builder-*.jsonl")) if r["bench"] == "levels"]
+    builds = latest(builds, "device", "shape", "rows", "max_depth", "interleaved_levels")
+    for draw, lines in (
+        (draw_peers, [r for r in runs if series_of(r) is None]),
+        (draw_growth, [r for r in runs if series_of(r) is not None]),
+        (draw_levels, builds),
+    ):
+        devices = dict.fromkeys(r["device"] for r in lines)
+        for device in devices:
+            name = draw.__name__.removeprefix("draw_")
+            slug = "-" + "".join(c if c.isalnum() else "-" for c in device.lower())
+            file = results / f"{name}{slug if len(devices) > 1 else ''}.png"
+            made.append(draw([r for r in lines if r["device"] == device], device, file))
+    return made
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--results", type=Path, default=Path(__file__).resolve().parent / "results")
+    made = draw_all(parser.parse_args().results)
+    print("\n".join(map(str, made)) if made else "There is nothing to draw.")
+    return 0 if made else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

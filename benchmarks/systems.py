@@ -1,0 +1,208 @@
+# Copyright 2026, the gpu_exact contributors
+"""The systems that are compared. Each loads a table, then trains trees while the laps ask for more.
+
+A system that cannot run here raises Unavailable with the reason.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from cases import Case, Table
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "plugin/python"))
+
+METRIC_ROUNDS = 2  # trees after which every system is judged, however many follow
+
+
+class Unavailable(Exception):
+    """This system cannot run here, and why."""
+
+
+class Laps:
+    """Iterations: how long each took, how many more there shall be."""
+
+    def __init__(self, iterations: int, budget_s: float, warm_up: int) -> None:
+        """
+        Parameters
+        ----------
+        iterations : At most so many.
+        budget_s : No further one after so many seconds, if one was counted.
+        warm_up : The first ones, which do not count.
+        """
+        self.least = max(METRIC_ROUNDS, warm_up + 1)
+        self.most = max(iterations, self.least)
+        self.warm_up = warm_up
+        self.seconds: list[float] = []
+        self._budget_s = budget_s
+        self.prediction: np.ndarray | None = None
+
+    @property
+    def more(self) -> bool:
+        done = len(self.seconds)
+        return done < self.least or (done < self.most and sum(self.seconds) < self._budget_s)
+
+    def affordable(self, seconds: float) -> int:
+        """How many iterations of so many seconds the budget allows."""
+        return max(self.least, min(self.most, int(self._budget_s / seconds)))
+
+    def time(self, step: Callable[[], object]) -> None:
+        begin = time.perf_counter()
+        step()
+        self.seconds.append(time.perf_counter() - begin)
+
+    def median_ms(self) -> float:
+        return 1e3 * statistics.median(self.seconds[self.warm_up :])
+
+    def quartiles_ms(self) -> list[float]:
+        steady = [1e3 * s for s in self.seconds[self.warm_up :]]
+        return [float(q) for q in np.quantile(steady, [0.25, 0.75])]
+
+
+class XGBoost:
+    """XGBoost with some parameters, with the plugin or without."""
+
+    def __init__(
+        self, params: dict[str, Any], plugin: bool = False, needs_cuda: bool = False
+    ) -> None:
+        self._params, self._quantile = params, "max_bin" in params
+        if plugin:
+            self._import_plugin()
+        self._xgb = importlib.import_module("xgboost")
+        if needs_cuda and not self._xgb.build_info()["USE_CUDA"]:
+            raise Unavailable("the wheel xgboost-cpu has no CUDA; use the wheel xgboost")
+
+    @staticmethod
+    def _import_plugin() -> None:
+        plugin = importlib.import_module("xgboost_gpu_exact")
+        status = plugin.device_status()
+        if not status.usable:
+            raise Unavailable(status.text)
+
+    def load(self, table: Table, case: Case, threads: int) -> None:
+        xgb = self._xgb
+        if self._quantile:
+            bins = self._params["max_bin"]
+            self._data = xgb.QuantileDMatrix(
+                table.X, table.y, qid=table.qid, max_bin=bins, nthread=threads
+            )
+        else:
+            self._data = xgb.DMatrix(table.X, table.y, qid=table.qid, nthread=threads)
+        own = {"objective": case.objective, "max_depth": case.max_depth, "nthread": threads}
+        self._booster = xgb.Booster(self._params | own, [self._data])
+
+    def train(self, laps: Laps, between: Callable[[], None]) -> None:
+        while laps.more:
+            i = len(laps.seconds)
+            laps.time(lambda i=i: self._booster.update(self._data, i))
+            if i + 1 == METRIC_ROUNDS:  # from the prediction cache: nothing is traversed
+                laps.prediction = self._booster.predict(self._data)
+            between()
+
+
+class LightGBM:
+    """LightGBM's histograms through OpenCL, which is what its wheel has."""
+
+    def __init__(self, device: str) -> None:
+        self._lgb, self._device = _import("lightgbm"), device
+
+    def load(self, table: Table, case: Case, threads: int) -> None:
+        params = {
+            "device_type": self._device,
+            "objective": "lambdarank" if case.objective == "rank:ndcg" else "binary",
+            "max_depth": case.max_depth,
+            "num_leaves": min(2**case.max_depth, 131072),  # the most that it allows
+            "learning_rate": 0.3,
+            "lambda_l2": 1.0,
+            "min_sum_hessian_in_leaf": 1.0,
+            "min_data_in_leaf": 1,
+            "num_threads": threads,
+            "verbosity": -1,
+        }
+        group = None if table.qid is None else np.unique(table.qid, return_counts=True)[1]
+        self._X = table.X
+        data = self._lgb.Dataset(table.X, table.y, group=group, params=params).construct()
+        self._booster = self._lgb.Booster(params, data)
+
+    def train(self, laps: Laps, between: Callable[[], None]) -> None:
+        while laps.more:
+            laps.time(self._booster.update)
+            between()
+        laps.prediction = self._booster.predict(self._X, num_iteration=METRIC_ROUNDS)
+
+
+class CatBoost:
+    """CatBoost's symmetric trees. It trains in one call; its own log tells the iterations apart."""
+
+    def __init__(self, device: str) -> None:
+        self._catboost, self._device = _import("catboost"), device
+
+    def load(self, table: Table, case: Case, threads: int) -> None:
+        ranking = case.objective == "rank:ndcg"
+        self._logistic = not ranking
+        self._params = {
+            "task_type": self._device,
+            "loss_function": "YetiRank" if ranking else "Logloss",
+            "depth": min(case.max_depth, 16),  # the most that it allows
+            "learning_rate": 0.3,
+            "thread_count": threads,
+        }
+        X = np.asarray(table.X) if not sp.issparse(table.X) else table.X
+        self._pool = self._catboost.Pool(X, np.asarray(table.y), group_id=table.qid)
+
+    def train(self, laps: Laps, between: Callable[[], None]) -> None:
+        _, trial = self._fit(laps.least)
+        model, laps.seconds = self._fit(laps.affordable(trial[-1]))
+        between()
+        kind = "Probability" if self._logistic else "RawFormulaVal"
+        prediction = model.predict(self._pool, prediction_type=kind, ntree_end=METRIC_ROUNDS)
+        laps.prediction = prediction[:, 1] if self._logistic else prediction
+
+    def _fit(self, iterations: int) -> tuple[Any, list[float]]:
+        """A model, and the seconds of each iteration; set-up counts to the first."""
+        begin = time.perf_counter()
+        with tempfile.TemporaryDirectory() as folder:
+            own = {"iterations": iterations, "train_dir": folder, "verbose": False}
+            model = self._catboost.CatBoost(self._params | own).fit(self._pool)
+            log = json.loads(Path(folder, "catboost_training.json").read_text())
+        total = time.perf_counter() - begin
+        seconds = np.diff([i["passed_time"] for i in log["iterations"]]).tolist()
+        return model, [total - sum(seconds), *seconds]
+
+
+def _import(name: str) -> Any:
+    if importlib.util.find_spec(name) is None:
+        raise Unavailable(f"the package {name} is not installed")
+    return importlib.import_module(name)
+
+
+HIST = {"tree_method": "hist", "device": "cuda"}
+OURS = {"gpu_exact_fallback": "error"}  # never the time of XGBoost's own builder
+
+# In the order of running: XGBoost's own exact comes first, as the judge of the plugin.
+SYSTEMS = {
+    "xgb_exact_cpu": lambda: XGBoost({"tree_method": "exact"}),
+    "gpu_exact_cpu_context": lambda: XGBoost({"tree_method": "exact"} | OURS, plugin=True),
+    "gpu_exact_cuda": lambda: XGBoost(
+        {"updater": "grow_gpu_exact", "device": "cuda"} | OURS, plugin=True, needs_cuda=True
+    ),
+    "xgb_hist_gpu_256": lambda: XGBoost(HIST | {"max_bin": 256}, needs_cuda=True),
+    "xgb_hist_gpu_4096": lambda: XGBoost(HIST | {"max_bin": 4096}, needs_cuda=True),
+    "lightgbm_gpu": lambda: LightGBM("gpu"),
+    "catboost_gpu": lambda: CatBoost("GPU"),
+}
+JUDGE = "xgb_exact_cpu"
+EXACT = ("gpu_exact_cpu_context", "gpu_exact_cuda")
+NEED_NO_GPU = (JUDGE, "gpu_exact_cpu_context")  # the latter runs on what the plugin finds
+PEERS = ("lightgbm_gpu", "catboost_gpu")  # where they do not run on this GPU, that is no failure

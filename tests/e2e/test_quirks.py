@@ -1,0 +1,61 @@
+# Copyright 2026, the gpu_exact contributors
+"""Where XGBoost's exact builder does what it should not: equal where trees are, right where not."""
+
+import numpy as np
+import pytest
+import xgboost as xgb
+from oracle import TAKE_OVER, assert_same_model, stock, trees
+from small_tables import one_round
+
+pytestmark = pytest.mark.usefixtures("builder")
+
+
+def test_neighbouring_floats_may_leave_a_child_empty() -> None:
+    """Kept: no float lies between two values, the threshold is the lower one, and its rows, counted
+    on the left, go right. The gain is what it would be had they gone left."""
+    low, high = np.float32(1), np.nextafter(np.float32(1), np.float32(2))
+    X = np.array([[low], [low], [high], [high], [np.nan]], np.float32)
+    y = np.array([-4, -4, 4, 4, 4], np.float32)
+    ours, theirs = one_round(X, y, max_depth=1, base_score=0.0, min_child_weight=0)
+    assert_same_model(ours, theirs)
+    (tree,) = trees(ours)
+    assert tree["sum_hessian"][1:] == [0.0, 5.0] and tree["loss_changes"][0] > 10
+
+
+def test_present_against_missing_splits_beyond_the_last_value() -> None:
+    """Kept: the threshold is twice the value, and not the next float."""
+    X = np.array([[8], [8], [8], [np.nan], [np.nan]], np.float32)
+    y = np.array([4, 4, 4, -4, -4], np.float32)
+    ours, theirs = one_round(X, y, max_depth=1, base_score=0.0, default_direction="right")
+    assert_same_model(ours, theirs)
+    assert trees(ours)[0]["split_conditions"][0] == pytest.approx(16)
+
+
+def test_densities_are_those_of_the_dmatrix_trained_on() -> None:
+    """XGBoost's builder keeps the densities of its first DMatrix; here a second one has its own."""
+    rng = np.random.default_rng(0)
+    sparse = rng.integers(0, 9, (200, 3)).astype(np.float32)
+    sparse[rng.random(sparse.shape) < 0.4] = np.nan
+    grad = (rng.integers(-64, 65, 200) / 16).astype(np.float32)
+    hess = np.ones_like(grad)
+    params = {"nthread": 1, "base_score": 0.0, "num_feature": 3} | TAKE_OVER
+    booster = xgb.Booster(params)
+    booster.boost(xgb.DMatrix(np.nan_to_num(sparse), grad), 0, grad=grad, hess=hess)
+    booster.boost(xgb.DMatrix(sparse, grad), 1, grad=grad, hess=hess)
+    with stock():
+        fresh = xgb.Booster(params)
+        fresh.boost(xgb.DMatrix(sparse, grad), 0, grad=grad, hess=hess)
+    expected = trees(fresh)[0]
+    assert 0 in expected["default_left"][: len(expected["left_children"]) // 2]
+    assert trees(booster)[1] | {"id": 0} == expected | {"id": 0}
+
+
+def test_root_is_open_to_every_feature() -> None:
+    """With interaction constraints XGBoost bars features past the number of rows from the root."""
+    X = np.zeros((4, 10), np.float32)
+    X[:, 9] = [0, 1, 2, 3]
+    y = np.array([-1, -1, 1, 1], np.float32)
+    params = {"max_depth": 1, "interaction_constraints": "[[8, 9]]", "base_score": 0.0}
+    ours, theirs = one_round(X, y, **params)
+    assert trees(theirs)[0]["left_children"] == [-1]
+    assert trees(ours)[0]["split_indices"][0] == 9

@@ -1,0 +1,326 @@
+#!/usr/bin/env python3
+# Copyright 2026, the gpu_exact contributors
+"""How far the plugin's trees are those of XGBoost's own exact builder, at scale.
+
+    python3 tests/parity.py --problems 10000 --tables FOLDER
+
+Run it with an interpreter that finds XGBoost and the plugin: PYTHONPATH=<build>/python
+<build>/venv/bin/python. It writes parity.json and, made of it, parity.md into --out, anew after
+every piece of work, and ends with 1 where anything is different.
+
+Random problems (e2e/problems.py) have gradients whose sums are exact: models must be equal byte for
+byte. Tables have float gradients: XGBoost's own model is trained as ever, and in each round the
+plugin grows the same round's trees from the same margins and the same random state; tree_diff.py
+judges them. A folder of tables has NAME/data.npz each: X, or indptr, indices, data, shape; y; and
+for ranking qid or group.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+import xgboost as xgb
+import xgboost_gpu_exact as gpu_exact
+from xgboost_gpu_exact.compare import training_cuts
+from xgboost_gpu_exact.tree_diff import TreeReport, Verdict, compare_trees, trees_of
+
+ROOT = Path(__file__).parent
+sys.path.insert(0, str(ROOT / "e2e"))
+from oracle import BY_NAME, CUDA, TAKE_OVER, cuda_context_reason, stock, uses_plugin  # noqa: E402
+from problems import assert_equals_stock  # noqa: E402
+
+ROUTES = {"take_over": TAKE_OVER, "by_name": BY_NAME, "cuda": CUDA}
+CHUNK = 50  # problems a piece of work
+LEVELS = (-1, -1, 0, 3, 6)  # of the five runs: another layout of the work, the same bits
+REPEATED_ROUNDS = 10
+
+
+@dataclass(frozen=True)
+class TableTask:
+    """One table, one way to train."""
+
+    path: str
+    depth: int
+    restricted: bool  # sampling of rows and columns, monotone and interaction constraints
+    rounds: int
+    seconds: float  # no new round after so long
+    threads: int  # of XGBoost's builder
+
+
+def run_problems(route: str, first: int, last: int) -> dict:
+    """Seeds first to last - 1; gives the failures by seed."""
+    failures = {}
+    for seed in range(first, last):
+        try:
+            assert_equals_stock(seed, ROUTES[route])
+        except Exception as error:  # a crash of one is a result too
+            failures[seed] = str(error)[:2000] or traceback.format_exc()
+    return {"route": route, "problems": last - first, "failures": failures}
+
+
+def load(path: str) -> tuple[xgb.DMatrix, dict]:
+    """The table and its objective, guessed from the label."""
+    with np.load(path, allow_pickle=False) as arrays:
+        if "X" in arrays:
+            X = arrays["X"]
+        else:
+            parts = (arrays["data"], arrays["indices"], arrays["indptr"])
+            X = sp.csr_matrix(parts, shape=tuple(arrays["shape"]))
+        y, info = arrays["y"], {}
+        if "qid" in arrays or "group" in arrays:
+            qid = arrays["qid"] if "qid" in arrays else np.repeat(*_counted(arrays["group"]))
+            order = np.argsort(qid, kind="stable")
+            X, y, info = X[order], y[order], {"qid": qid[order]}
+    classes = np.unique(y)
+    if info:
+        params = {"objective": "rank:ndcg", "base_score": 0.5}
+    elif len(classes) == 2:
+        y, params = y == classes[1], {"objective": "binary:logistic", "base_score": 0.5}
+    elif len(classes) <= 30 and np.array_equal(classes, np.arange(len(classes))):
+        params = {"objective": "multi:softprob", "num_class": len(classes), "base_score": 0.5}
+    else:
+        params = {"objective": "reg:squarederror", "base_score": float(y.mean())}
+    return xgb.DMatrix(X, y, **info), params
+
+
+def _counted(group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.arange(len(group)), group
+
+
+def restrictions(n_rows: int, n_features: int) -> dict:
+    half = n_features // 2
+    params = {"subsample": 0.7, "colsample_bytree": 0.8, "colsample_bylevel": 0.8}
+    params["monotone_constraints"] = "(1,-1)"
+    if n_rows >= n_features:  # else XGBoost's builder bars features from the root, see the README
+        groups = [list(range(half + 1)), list(range(half, n_features))]
+        params["interaction_constraints"] = json.dumps(groups)
+    return params
+
+
+def run_table(task: TableTask) -> dict:
+    start = time.perf_counter()
+    dtrain, params = load(task.path)
+    params |= {"max_depth": task.depth, "nthread": task.threads} | TAKE_OVER
+    if task.restricted:
+        params |= restrictions(dtrain.num_row(), dtrain.num_col())
+    reports, model = compare_rounds(task, params, dtrain)
+    rounds = model.num_boosted_rounds()
+    ours = train(params, dtrain, rounds)
+    repeated = [
+        hashlib.sha256(
+            train(
+                params | {"gpu_exact_interleaved_levels": n}, dtrain, min(rounds, REPEATED_ROUNDS)
+            ).save_raw()
+        ).hexdigest()
+        for n in LEVELS
+    ]
+    metrics = [float(booster.eval(dtrain).split(":")[-1]) for booster in (ours, model)]
+    return {
+        "table": Path(task.path).parent.name,
+        "rows": dtrain.num_row(),
+        "columns": dtrain.num_col(),
+        "objective": params["objective"],
+        **{k: v for k, v in asdict(task).items() if k in ("depth", "restricted")},
+        "rounds": rounds,
+        "metric_ours": metrics[0],
+        "metric_stock": metrics[1],
+        "five_runs_identical": len(set(repeated)) == 1,
+        **judge(reports),
+        "seconds": round(time.perf_counter() - start, 1),
+    }
+
+
+def train(params: dict, dtrain: xgb.DMatrix, rounds: int) -> xgb.Booster:
+    booster = xgb.Booster(params, [dtrain])
+    for i in range(rounds):
+        booster.set_param("seed", seed_of(i))
+        booster.update(dtrain, i)
+    return booster
+
+
+def seed_of(iteration: int) -> int:
+    """Every round has its own: so both sides draw the same without copies of a model."""
+    return iteration + 1
+
+
+def compare_rounds(
+    task: TableTask, params: dict, dtrain: xgb.DMatrix
+) -> tuple[list[TreeReport], xgb.Booster]:
+    """XGBoost's own model, and how the plugin's trees of each of its rounds compare."""
+    begun = time.perf_counter()
+    cuts_apart = training_cuts(dtrain)
+    same_rows, _ = load(task.path)  # takes the margins
+    with stock():
+        model = xgb.Booster(params, [dtrain])
+        assert not uses_plugin(model)  # configures: its updater is made here
+    reports: list[TreeReport] = []
+    ours = None
+    for i in range(task.rounds):
+        same_rows.set_base_margin(model.predict(dtrain, output_margin=True))
+        model.set_param("seed", seed_of(i))
+        with stock():
+            model.update(dtrain, i)
+        # The previous one keeps the table on the device.
+        previous, ours = ours, xgb.Booster(params | {"seed": seed_of(i)}, [same_rows])
+        ours.update(same_rows, i)
+        del previous
+        pairs = zip(trees_of(ours), trees_of(model[i : i + 1]), strict=True)
+        reports += [compare_trees(a, b, cuts_apart) for a, b in pairs]
+        if time.perf_counter() - begun > task.seconds:
+            break
+    assert uses_plugin(ours) and not uses_plugin(model)
+    return reports, model
+
+
+def judge(reports: list[TreeReport]) -> dict:
+    differences = [d for report in reports for d in report.differences]
+    splits = [
+        d for d in differences if not (d.ours.startswith("leaf") and d.stock.startswith("leaf"))
+    ]
+    n_equal = sum(report.n_splits for report in reports)
+    return {
+        "splits_compared": n_equal + len(splits),
+        "splits_identical": n_equal,
+        "trees": {str(v): sum(r.verdict == v for r in reports) for v in Verdict},
+        "different": [asdict(d) for d in differences if d.verdict == Verdict.DIFFERENT][:20],
+    }
+
+
+def is_different(row: dict) -> bool:
+    return bool(row["trees"]["different"]) or not row["five_runs_identical"]
+
+
+COLUMNS: dict[str, Callable[[dict], str]] = {
+    "table": lambda row: row["table"],
+    "rows x columns": lambda row: f"{row['rows']:,} x {row['columns']:,}",
+    "depth": lambda row: str(row["depth"]),
+    "restricted": lambda row: "yes" if row["restricted"] else "no",
+    "rounds": lambda row: str(row["rounds"]),
+    "metric, plugin": lambda row: f"{row['metric_ours']:.8g}",
+    "metric, XGBoost": lambda row: f"{row['metric_stock']:.8g}",
+    "splits compared": lambda row: f"{row['splits_compared']:,}",
+    "identical": lambda row: f"{row['splits_identical'] / max(row['splits_compared'], 1):.4%}",
+    "trees identical": lambda row: f"{row['trees']['identical']:,}",
+    "near-tie": lambda row: f"{row['trees']['near-tie']:,}",
+    "different": lambda row: f"{row['trees']['different']:,}",
+    "five runs": lambda row: "identical" if row["five_runs_identical"] else "DIFFERENT",
+}
+
+
+def markdown(result: dict) -> str:
+    lines = ["# Parity with XGBoost's own exact builder", ""]
+    lines += [f"{result['device']}; `{result['command']}`", ""]
+    if result["problems"]:
+        lines += ["| random problems | number | equal byte for byte |", "| --- | --- | --- |"]
+    for route, counts in result["problems"].items():
+        n_equal = counts["number"] - len(counts["failures"])
+        lines.append(f"| {route} | {counts['number']:,} | {n_equal:,} |")
+    if result["tables"]:
+        lines += ["", f"| {' | '.join(COLUMNS)} |", "| --- " * len(COLUMNS) + "|"]
+    for row in sorted(result["tables"], key=lambda r: (r["table"], r["depth"], r["restricted"])):
+        lines.append(f"| {' | '.join(cell(row) for cell in COLUMNS.values())} |")
+    lines += [f"\nFailed: {error}" for error in result["errors"]]
+    return "\n".join(lines) + "\n"
+
+
+def table_tasks(args: argparse.Namespace) -> list[TableTask]:
+    """The longest first."""
+    if args.tables is None or not args.tables.is_dir():
+        print(f"SKIPPED: no tables, as there is no folder `{args.tables}`.")
+        return []
+    names = args.only or sorted(p.parent.name for p in args.tables.glob("*/data.npz"))
+    costs = {}
+    for name in names:
+        path = str(args.tables / name / "data.npz")
+        dtrain, params = load(path)
+        cost = dtrain.num_nonmissing() * params.get("num_class", 1)
+        for depth in args.depths:
+            for restricted in (False, True):
+                task = TableTask(path, depth, restricted, args.rounds, args.seconds, args.threads)
+                costs[task] = cost * depth
+    return sorted(costs, key=costs.get, reverse=True)
+
+
+def jobs(args: argparse.Namespace) -> list[tuple[Callable, tuple]]:
+    routes = [r for r in ROUTES if r != "cuda" or not cuda_context_reason()]
+    work: list[tuple[Callable, tuple]] = [(run_table, (task,)) for task in table_tasks(args)]
+    for route in routes:
+        for first in range(args.first, args.first + args.problems, CHUNK):
+            last = min(first + CHUNK, args.first + args.problems)
+            work.append((run_problems, (route, first, last)))
+    return work
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description="Compare the plugin with XGBoost's own exact builder, at scale."
+    )
+    parser.add_argument("--problems", type=int, default=10000, help="random ones, on every route")
+    parser.add_argument("--first", type=int, default=100000, help="the first seed")
+    parser.add_argument("--tables", type=Path, help="folder of NAME/data.npz")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="these tables only")
+    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--depths", type=int, nargs="+", default=[4, 8, 12])
+    parser.add_argument("--seconds", type=float, default=100, help="a table's limit, each way")
+    parser.add_argument("--jobs", type=int, default=8, help="processes")
+    parser.add_argument("--threads", type=int, default=2, help="of XGBoost's builder, a process")
+    parser.add_argument("--out", type=Path, default=ROOT.parent / "benchmarks" / "results")
+    return parser.parse_args()
+
+
+def main() -> int:
+    args = parse()
+    usable, text = gpu_exact.device_status()
+    if not usable:
+        print(f"SKIPPED: both sides would be XGBoost's own builder: {text}")
+        return 0
+    command = " ".join(["python3", "tests/parity.py", *sys.argv[1:]])
+    device = f"{text}, XGBoost {xgb.__version__}"
+    result: dict = {
+        "device": device,
+        "command": command,
+        "problems": {},
+        "tables": [],
+        "errors": [],
+    }
+    args.out.mkdir(parents=True, exist_ok=True)
+    with ProcessPoolExecutor(args.jobs, get_context("spawn")) as pool:
+        futures = {pool.submit(fn, *parameters): parameters for fn, parameters in jobs(args)}
+        for done, future in enumerate(as_completed(futures), 1):
+            record(result, future, futures[future])
+            (args.out / "parity.json").write_text(json.dumps(result, indent=1) + "\n")
+            (args.out / "parity.md").write_text(markdown(result))
+            print(f"\r{done} of {len(futures)} pieces", end="", flush=True)
+    print(f"\n{markdown(result)}")
+    failures = sum(len(counts["failures"]) for counts in result["problems"].values())
+    return int(failures > 0 or bool(result["errors"]) or any(map(is_different, result["tables"])))
+
+
+def record(result: dict, future: object, parameters: tuple) -> None:
+    error = future.exception()
+    if error:
+        result["errors"].append(f"{parameters}: {error}")
+        return
+    row = future.result()
+    if "route" not in row:
+        result["tables"].append(row)
+        return
+    counts = result["problems"].setdefault(row["route"], {"number": 0, "failures": {}})
+    counts["number"] += row["problems"]
+    counts["failures"] |= row["failures"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
