@@ -63,7 +63,8 @@ int GpuExactTakeOver(int enable) {
 
 int GpuExactDeviceStatus(int ordinal, int* out_usable, char const** out_text) {
   return Guarded([&] {
-    auto const& status = gpu_exact::StatusOf(ordinal);
+    thread_local gpu_exact::DeviceStatus status;  // holds the text until the next call
+    status = gpu_exact::StatusOf(ordinal);
     *out_usable = status.usable ? 1 : 0;
     *out_text = (status.usable ? status.name : status.reason).c_str();
   });

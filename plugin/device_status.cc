@@ -7,14 +7,18 @@
 #include <mutex>
 
 namespace gpu_exact {
-DeviceStatus const& StatusOf(int ordinal) {
+DeviceStatus StatusOf(int ordinal) {
   static std::mutex mutex;
   static std::map<int, DeviceStatus> known;
   std::lock_guard<std::mutex> guard{mutex};
   auto found = known.find(ordinal);
-  if (found == known.end()) {
-    found = known.emplace(ordinal, ProbeDevice(ordinal)).first;
+  if (found != known.end()) {
+    return found->second;
   }
-  return found->second;
+  auto status = ProbeDevice(ordinal);
+  if (status.usable || status.name.empty()) {
+    known.emplace(ordinal, status);
+  }  // else a GPU that is busy now may be free at the next tree
+  return status;
 }
 }  // namespace gpu_exact

@@ -9,9 +9,9 @@
 
 namespace gpu_exact {
 /**
- * @brief The status of a device; the first call makes a CUDA context. The reference stays valid.
+ * @brief The status of a device. The first call makes a CUDA context; what lasts is asked once.
  *
  * @param ordinal The CUDA device, or -1 for the first visible one.
  */
-[[nodiscard]] DeviceStatus const& StatusOf(int ordinal);
+[[nodiscard]] DeviceStatus StatusOf(int ordinal);
 }  // namespace gpu_exact

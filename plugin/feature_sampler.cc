@@ -34,7 +34,7 @@ InteractionGroups::InteractionGroups(std::string const& constraints)
   } catch (dmlc::Error const& e) {
     LOG(FATAL) << "Failed to parse feature interaction constraint:\n"
                << constraints << "\nWith error:\n"
-               << e.what();
+               << e.what() << "\nGive lists of features, such as [[0, 1], [2, 3, 4]].";
   }
   for (auto& group : groups_) {
     std::sort(group.begin(), group.end());

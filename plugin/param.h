@@ -20,7 +20,7 @@ struct GpuExactParam : public xgboost::XGBoostParameter<GpuExactParam> {
 
   DMLC_DECLARE_PARAMETER(GpuExactParam) {
     DMLC_DECLARE_FIELD(gpu_exact_interleaved_levels)
-        .set_range(-1, 8)
+        .set_range(-1, 7)
         .set_default(-1)
         .describe(
             "Levels of a tree that are grown before rows are sorted by node; -1 chooses for the "

@@ -36,7 +36,7 @@ void RefuseParam(TrainParam const& param, std::size_t n_features) {
   if (param.monotone_constraints.size() > n_features) {
     LOG(FATAL) << "The size of monotone constraint should be less or equal to the number of "
                << "features. " << param.monotone_constraints.size() << " constraints are given for "
-               << n_features << " features.";
+               << n_features << " features; give at most one for each.";
   }
   if (param.subsample < 1.0f && param.sampling_method != TrainParam::kUniform) {
     LOG(FATAL) << "Only uniform sampling is supported, gradient-based sampling is only support by "
@@ -44,6 +44,10 @@ void RefuseParam(TrainParam const& param, std::size_t n_features) {
   }
   if (param.max_depth == 0 && param.max_leaves == 0) {
     LOG(FATAL) << kNoDepth << " Set `max_depth`, or limit the leaves with `max_leaves`.";
+  }
+  if (param.max_depth == 0 && param.grow_policy == TrainParam::kLossGuide) {
+    LOG(FATAL) << kNoDepth << " With `max_leaves` alone nodes are split level by level: set "
+               << "`grow_policy=\"depthwise\"`, or `max_depth`.";
   }
 }
 }  // namespace
@@ -65,7 +69,8 @@ void RefuseUnsupported(TrainParam const& param, xgboost::GradientContainer const
     LOG(FATAL) << "exact" << xgboost::MTNotImplemented()
                << " Set `multi_strategy=\"one_output_per_tree\"`.";
   }
-  CHECK_EQ(gpair.Shape(0), data.Info().num_row_) << "There must be one gradient a row.";
+  CHECK_EQ(gpair.Shape(0), data.Info().num_row_)
+      << "There must be one gradient for each row of the DMatrix.";
   RefuseParam(param, data.Info().num_col_);
 }
 

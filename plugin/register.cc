@@ -24,7 +24,8 @@ xgboost::TreeUpdaterReg& EntryOf(char const* name) {
 /** @brief XGBoost's own exact builder; the first call must come before any take-over. */
 UpdaterFactory const& ColMaker() {
   static UpdaterFactory const original = EntryOf(kColMakerName).body;
-  CHECK(original) << "This libxgboost has no updater `" << kColMakerName << "`.";
+  CHECK(original) << "This libxgboost has no updater `" << kColMakerName
+                  << "`; install a stock XGBoost 3.4.1.";
   return original;
 }
 

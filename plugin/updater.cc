@@ -97,8 +97,8 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
                              xgboost::common::Span<HostDeviceVector<NodeIdx>> out_position,
                              std::vector<xgboost::RegTree*> const& trees) {
   RefuseUnsupported(*param, *gradients, *data, trees);
-  auto const ordinal = ctx_->IsCUDA() ? ctx_->Ordinal() : -1;
-  auto const& status = StatusOf(ordinal);
+  auto const ordinal = ctx_->IsCUDA() ? ctx_->Ordinal() : 0;
+  auto const status = StatusOf(ordinal);
   try {
     auto const table = status.usable ? this->LoadTable(data, ordinal) : nullptr;
     for (std::size_t i = 0; i < trees.size(); ++i) {

@@ -13,7 +13,11 @@
 #include <sstream>
 
 // The default is for SSE2, which lacks a comparison of 64 bits: twice as slow.
+#if defined(__x86_64__)
 #define GPU_EXACT_VECTORISED __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define GPU_EXACT_VECTORISED
+#endif
 
 namespace gpu_exact {
 namespace {

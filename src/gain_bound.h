@@ -42,8 +42,9 @@ struct GainBound {
 
   /** @brief What a bound must reach for a candidate to have this loss change, in units. */
   [[nodiscard]] GPU_EXACT_HD float Bar(float loss_change, float node_gain) const {
-    float gain = loss_change + node_gain;
-    return enabled ? (gain - std::fabs(gain) * kMargin) * unit
+    // A node's gain may be negative under monotone constraints, and the sum then cancel.
+    float rounding = (std::fabs(loss_change) + std::fabs(node_gain)) * kMargin;
+    return enabled ? (loss_change + node_gain - rounding) * unit
                    : -std::numeric_limits<float>::infinity();
   }
 

@@ -134,6 +134,6 @@ struct Split {
   FeatureIdx feature;
   float threshold;
   std::uint32_t default_left;  // 0 or 1; not a bool, so that the struct has no padding
-  std::uint64_t first_right;   // first value id that goes right; up to 2^32
+  std::uint64_t first_right;   // first value id that goes right; may be past the last one
 };
 }  // namespace gpu_exact

@@ -51,6 +51,6 @@ struct GradientView {
  * @brief A row's leaf, as XGBoost encodes it: the node id, or its bitwise complement for a row that
  *        took no part in training (not sampled, or deleted by a negative hessian).
  */
-inline NodeIdx EncodePosition(NodeIdx nidx, bool trained) { return trained ? nidx : ~nidx; }
-inline NodeIdx DecodePosition(NodeIdx position) { return position < 0 ? ~position : position; }
+constexpr NodeIdx EncodePosition(NodeIdx nidx, bool trained) { return trained ? nidx : ~nidx; }
+constexpr NodeIdx DecodePosition(NodeIdx position) { return position < 0 ? ~position : position; }
 }  // namespace gpu_exact

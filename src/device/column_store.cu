@@ -8,7 +8,11 @@
 
 #include <algorithm>
 #include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
+#include <limits>
+#include <stdexcept>
+#include <string>
 
 #include "src/device/column_store.cuh"
 
@@ -75,6 +79,26 @@ __global__ void FindOffsetsKernel(std::uint64_t const* keys, std::uint32_t const
   entry_offsets[f] = first;
   value_offsets[f] = first == 0 ? 0 : counts[first - 1];
 }
+/** @brief Value ids are 32 bit: refuse a table with more distinct values. Waits. */
+void CheckDistinct(std::uint64_t const* sorted_keys, EntryIdx n, CubScratch* scratch) {
+  DeviceBuffer<std::uint64_t> sum{"number of distinct values"};
+  sum.Reserve(1);
+  auto is_new = thrust::make_transform_iterator(thrust::make_counting_iterator(EntryIdx{0}),
+                                                NewValue{sorted_keys});
+  scratch->Call([&](void* storage, std::size_t& bytes) {
+    return cub::DeviceReduce::Reduce(storage, bytes, is_new, sum.Data(), n, cuda::std::plus<>{},
+                                     std::uint64_t{0}, Stream());
+  });
+  std::uint64_t n_distinct{0};
+  CopyAsync(&n_distinct, sum.Data(), 1);
+  Synchronize();
+  if (n_distinct > std::numeric_limits<ValueId>::max()) {
+    throw std::invalid_argument{"The table has " + std::to_string(n_distinct) +
+                                " distinct values in its columns, and at most " +
+                                std::to_string(std::numeric_limits<ValueId>::max()) +
+                                " fit; round values, or train with fewer columns."};
+  }
+}
 }  // namespace
 
 ColumnStore::ColumnStore(CsrView const& table)
@@ -123,6 +147,9 @@ ColumnStore::ColumnStore(CsrView const& table)
   }
   auto const* sorted = key_buffers.Current();
   auto* counts = row_buffers.Alternate();
+  if (n > std::numeric_limits<ValueId>::max()) {
+    CheckDistinct(sorted, n, &scratch);
+  }
   if (n != 0) {
     auto is_new = thrust::make_transform_iterator(thrust::make_counting_iterator(EntryIdx{0}),
                                                   NewValue{sorted});

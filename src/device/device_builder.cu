@@ -24,7 +24,6 @@ namespace gpu_exact {
 namespace {
 /** @brief The shared memory sort of interleaved levels pays where columns fill many tiles. */
 constexpr EntryIdx kInterleavedColumn = 4 * InterleavedRef::kTileSize;
-constexpr std::int32_t kDefaultInterleavedLevels = 6;
 
 void CheckMemory(CsrView const& table) {
   auto plan = MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features);
@@ -39,6 +38,14 @@ void CheckMemory(CsrView const& table) {
     throw OutOfDeviceMemory{msg.str()};
   }
 }
+
+/** @brief Waits for the stream at the end of its scope, also where an exception ends it. */
+struct WaitAtEnd {
+  WaitAtEnd() = default;
+  ~WaitAtEnd() { static_cast<void>(cudaStreamSynchronize(Stream())); }
+  WaitAtEnd(WaitAtEnd const&) = delete;
+  WaitAtEnd& operator=(WaitAtEnd const&) = delete;
+};
 
 /** @brief Copy to the host. Waits. */
 template <typename T>
@@ -69,7 +76,9 @@ class DeviceBuilder : public TreeBuilder {
   }
   [[nodiscard]] std::uint64_t DeviceBytes() const override {
     return columns_.Bytes() + rows_.Bytes() + sorter_.Bytes() + interleaved_.Bytes() +
-           sorted_.Bytes() + gradients_.Bytes();
+           sorted_.Bytes() + gradients_.Bytes() + monotone_.Bytes() + rules_.Bytes() +
+           states_[0].Bytes() + states_[1].Bytes() + mask_.Bytes() + best_.Bytes() +
+           results_.Bytes();
   }
 
  private:
@@ -114,6 +123,7 @@ class DeviceBuilder : public TreeBuilder {
 GrownTree DeviceBuilder::Build(GrowParam const& param, GradientView gradients,
                                std::uint8_t const* row_included, FeaturePolicy* features) {
   DeviceGuard guard{ordinal_};
+  WaitAtEnd wait;  // another thread's stream may use the builder next
   Tree tree = this->Start(param, gradients, row_included, features);
   while (tree.grower.MaySplit()) {
     NodeIdx first_node = tree.grower.FirstOpen();
@@ -138,6 +148,12 @@ GrownTree DeviceBuilder::Build(GrowParam const& param, GradientView gradients,
 DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gradients,
                                          std::uint8_t const* row_included,
                                          FeaturePolicy* features) {
+  if (param.interleaved_levels > kMaxInterleavedLevels) {
+    throw std::invalid_argument{"gpu_exact_interleaved_levels is " +
+                                std::to_string(param.interleaved_levels) + ", set it to at most " +
+                                std::to_string(kMaxInterleavedLevels) +
+                                ", or to -1 for the default."};
+  }
   ColumnsRef columns = columns_.Ref();
   GradientPair const* gpair = gradients.data;
   if (gradients.memory == Memory::kHost) {
@@ -158,12 +174,9 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
   std::int32_t levels = param.interleaved_levels;
   if (levels < 0) {
     bool long_columns = columns.n_entries >= kInterleavedColumn * columns.n_features;
-    levels = long_columns ? kDefaultInterleavedLevels : 0;
-  }
-  if (levels > kMaxInterleavedLevels) {
-    throw std::invalid_argument{"gpu_exact_interleaved_levels is " + std::to_string(levels) +
-                                ", set it to at most " + std::to_string(kMaxInterleavedLevels) +
-                                ", or to -1 for the default."};
+    // Each level kept interleaved saves time: 10.5M x 28, depth 12, on an H200 took 235 ms a tree at
+    // 0 levels, 222 at 3, 202 at 6, 195 at 7; 10,000 x 28, depth 6, 1.7 ms at 0 and 0.6 ms at 7.
+    levels = long_columns ? kMaxInterleavedLevels : 0;
   }
   bool has_left_out = summary.n_left_out != 0;
   Tree tree{param, gpair, features, quantiser, TreeGrower{param, quantiser}, levels, has_left_out};

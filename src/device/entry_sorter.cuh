@@ -22,6 +22,7 @@ class EntrySorter {
 
   /**
    * @brief Sort all entries by the bucket of their row; those of other rows go. Waits.
+   *        Comes once a tree, after Reset: until then every entry is open.
    * @param row_keys Buckets, kNoKey where the row is in no open node.
    */
   void SortByNode(std::uint8_t const* row_keys, Bucket n_nodes);

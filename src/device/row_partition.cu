@@ -15,8 +15,6 @@ constexpr int kRowsPerThread = 8;
 constexpr Bucket kSharedSums = 512;  // 8 KiB of shared memory
 
 __device__ bool IsTrained(NodeIdx position) { return position >= 0; }
-__device__ NodeIdx Decode(NodeIdx position) { return position < 0 ? ~position : position; }
-__device__ NodeIdx Encode(NodeIdx nidx, bool trained) { return trained ? nidx : ~nidx; }
 
 struct MaxOfSummaries {
   __device__ RowSummary operator()(RowSummary const& a, RowSummary const& b) const {
@@ -38,7 +36,7 @@ __global__ __launch_bounds__(kThreads) void ResetKernel(GradientPair const* gpai
   for (auto row = GlobalIdx(); row < n_rows; row += stride) {
     GradientPair g = gpair[row];
     bool trained = !(g.hess < 0.0f) && (row_included == nullptr || row_included[row] != 0);
-    positions[row] = Encode(kRoot, trained);
+    positions[row] = EncodePosition(kRoot, trained);
     row_keys[row] = trained ? 0 : kNoKey;
     if (trained) {
       bool finite = isfinite(g.grad) && isfinite(g.hess);
@@ -69,14 +67,14 @@ __global__ void RouteKernel(EntryT const* entries, RouteRange const* ranges, Ent
   auto r = FirstIndex(std::uint32_t{0}, n_ranges, [=](std::uint32_t k) { return ends[k] > i; });
   EntryT e = entries[ranges[r].entries.end - (ends[r] - i)];
   NodeIdx position = positions[e.row];
-  auto bucket = static_cast<Bucket>(Decode(position) - first_node);
+  auto bucket = static_cast<Bucket>(DecodePosition(position) - first_node);
   if (bucket >= n_orders) {
     return;
   }
   SplitOrder order = orders[bucket];
   if (order.left != kNoNode && order.feature == ranges[r].feature) {
     NodeIdx child = order.left + (e.value < order.first_right ? 0 : 1);
-    positions[e.row] = Encode(child, IsTrained(position));
+    positions[e.row] = EncodePosition(child, IsTrained(position));
   }
 }
 
@@ -89,10 +87,10 @@ __global__ void RouteMissingKernel(SplitOrder const* orders, NodeIdx first_node,
     return;
   }
   NodeIdx position = positions[row];
-  auto bucket = static_cast<Bucket>(Decode(position) - first_node);
+  auto bucket = static_cast<Bucket>(DecodePosition(position) - first_node);
   if (bucket < n_orders && orders[bucket].left != kNoNode) {
     NodeIdx child = orders[bucket].left + (orders[bucket].default_left ? 0 : 1);
-    position = Encode(child, IsTrained(position));
+    position = EncodePosition(child, IsTrained(position));
     positions[row] = position;
   }
   auto child = static_cast<Bucket>(position - first_child);  // out of range where left out
@@ -148,20 +146,20 @@ __global__ void RemapKernel(NodeIdx const* positions, NodeIdx const* remap, RowI
   auto row = GlobalIdx();
   if (row < n_rows) {
     NodeIdx position = positions[row];
-    out[row] = Encode(remap[Decode(position)], IsTrained(position));
+    out[row] = EncodePosition(remap[DecodePosition(position)], IsTrained(position));
   }
-}
-
-std::uint64_t StridedGrid(RowIdx n_rows) {
-  constexpr std::uint64_t kMaxGrid = 132 * 16;  // enough blocks to fill any current GPU
-  return std::min(CeilDiv(n_rows, kThreads * kRowsPerThread), kMaxGrid);
 }
 }  // namespace
 
-RowPartition::RowPartition(RowIdx n_rows) : n_rows_{n_rows} {
+RowPartition::RowPartition(RowIdx n_rows, std::uint64_t max_blocks)
+    : n_rows_{n_rows}, max_blocks_{max_blocks} {
   positions_.Reserve(n_rows);
   row_keys_.Reserve(n_rows);
   summary_.Reserve(1);
+}
+
+std::uint64_t RowPartition::StridedGrid() const {
+  return std::min(CeilDiv(n_rows_, kThreads * kRowsPerThread), max_blocks_);
 }
 
 RowSummary RowPartition::Reset(GradientPair const* gpair, std::uint8_t const* row_included) {
@@ -169,7 +167,7 @@ RowSummary RowPartition::Reset(GradientPair const* gpair, std::uint8_t const* ro
     CopyAsync(row_included_.Reserve(n_rows_), row_included, n_rows_);
   }
   ZeroAsync(summary_.Data(), 1);
-  Launch("Reset", ResetKernel, StridedGrid(n_rows_), kThreads, gpair,
+  Launch("Reset", ResetKernel, this->StridedGrid(), kThreads, gpair,
          row_included != nullptr ? row_included_.Data() : nullptr, n_rows_, positions_.Data(),
          row_keys_.Data(), summary_.Data());
   RowSummary summary{};
@@ -209,7 +207,7 @@ void RowPartition::RouteMissing(NodeIdx first_child, Bucket n_children) {
 void RowPartition::SumNodes(GradientPair const* gpair, Quantiser const& quantiser,
                             NodeIdx first_node, Bucket n_nodes, NodeState* out_states) {
   ZeroAsync(out_states, n_nodes);
-  Launch("SumNodes", SumNodesKernel, StridedGrid(n_rows_), kThreads, gpair, positions_.Data(),
+  Launch("SumNodes", SumNodesKernel, this->StridedGrid(), kThreads, gpair, positions_.Data(),
          n_rows_, quantiser, first_node, n_nodes, out_states);
 }
 

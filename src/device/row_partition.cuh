@@ -31,7 +31,8 @@ struct RouteRange {
 
 class RowPartition {
  public:
-  explicit RowPartition(RowIdx n_rows);
+  /** @param max_blocks Of the grids that stride over rows, enough for any GPU; changes no result. */
+  explicit RowPartition(RowIdx n_rows, std::uint64_t max_blocks = 132 * 16);
 
   /**
    * @brief Put every row into the root; rows left out are marked as such. Waits for the device.
@@ -52,7 +53,7 @@ class RowPartition {
   /** @brief Move the rest of the split nodes' rows to the default child; then write row keys. */
   void RouteMissing(NodeIdx first_child, Bucket n_children);
 
-  /** @brief Gradient sums of open nodes. @param out_states Only sums are written, by bucket. */
+  /** @brief Gradient sums of open nodes. @param out_states Sums are written, the rest is zero; by bucket. */
   void SumNodes(GradientPair const* gpair, Quantiser const& quantiser, NodeIdx first_node,
                 Bucket n_nodes, NodeState* out_states);
 
@@ -64,7 +65,10 @@ class RowPartition {
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
+  [[nodiscard]] std::uint64_t StridedGrid() const;
+
   RowIdx n_rows_;
+  std::uint64_t max_blocks_;
   NodeIdx first_node_{kRoot};  // of the orders
   Bucket n_orders_{0};
   DeviceBuffer<NodeIdx> positions_{"row positions"};

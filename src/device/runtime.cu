@@ -3,6 +3,7 @@
  *
  * @brief Implementation of runtime.cuh, and the probe for a usable device.
  */
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 
@@ -28,7 +29,15 @@ void CheckCuda(cudaError_t status, char const* call, char const* file, int line)
   }
   static_cast<void>(cudaGetLastError());  // clears an error that does not stick
   std::ostringstream msg;
-  msg << "CUDA error " << Describe(status) << " from " << call << " at " << file << ":" << line;
+  msg << "CUDA error " << Describe(status) << " from " << call;
+  if (file != nullptr) {
+    msg << " at " << file << ":" << line;
+  }
+  if (status == cudaErrorInitializationError) {
+    msg << ". Was the process forked after CUDA was used? Start workers with `spawn`.";
+  } else {
+    msg << ". Restart the process; GPU_EXACT_SYNC=1 in its environment names the kernel.";
+  }
   throw DeviceError{msg.str()};
 }
 
@@ -49,7 +58,11 @@ void* AllocateDevice(std::size_t bytes, char const* what) {
   return p;
 }
 
-void FreeDevice(void* p) noexcept { static_cast<void>(cudaFree(p)); }
+void FreeDevice(void* p) noexcept {
+  if (cudaFree(p) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());  // not the next launch's
+  }
+}
 
 void Synchronize() { EXACT_CUDA(cudaStreamSynchronize(Stream())); }
 
@@ -58,18 +71,26 @@ void CheckLaunch(char const* kernel) {
     char const* value = std::getenv("GPU_EXACT_SYNC");
     return value != nullptr && value[0] == '1';
   }();
-  CheckCuda(cudaGetLastError(), kernel, "launch", 0);
+  CheckCuda(cudaGetLastError(), kernel, nullptr, 0);
   if (sync) {
-    CheckCuda(cudaStreamSynchronize(Stream()), kernel, "execution", 0);
+    CheckCuda(cudaStreamSynchronize(Stream()), kernel, nullptr, 0);
   }
 }
 
 DeviceGuard::DeviceGuard(int ordinal) {
+  ordinal = std::max(ordinal, 0);
   EXACT_CUDA(cudaGetDevice(&previous_));
-  EXACT_CUDA(cudaSetDevice(ordinal < 0 ? 0 : ordinal));
+  if (ordinal != previous_) {
+    EXACT_CUDA(cudaSetDevice(ordinal));
+    moved_ = true;
+  }
 }
 
-DeviceGuard::~DeviceGuard() { static_cast<void>(cudaSetDevice(previous_)); }
+DeviceGuard::~DeviceGuard() {
+  if (moved_ && cudaSetDevice(previous_) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+  }
+}
 
 DeviceStatus ProbeDevice(int ordinal) {
   int n_devices{0};
@@ -88,16 +109,28 @@ DeviceStatus ProbeDevice(int ordinal) {
     return Refuse(
         "", "The NVIDIA driver does not answer (" + Describe(status) + "); check nvidia-smi.");
   }
-  int device = ordinal < 0 ? 0 : ordinal;
+  int device = std::max(ordinal, 0);
   if (device >= n_devices) {
     return Refuse("", "There is no GPU with ordinal " + std::to_string(device) + ", only " +
                           std::to_string(n_devices) + "; set device to a lower one.");
   }
   cudaDeviceProp prop{};
   status = cudaGetDeviceProperties(&prop, device);
-  std::string name = status == cudaSuccess ? prop.name : "";
+  if (status != cudaSuccess) {
+    return Refuse("", "GPU " + std::to_string(device) + " does not answer (" + Describe(status) +
+                          "); check nvidia-smi.");
+  }
+  std::string name = prop.name;
   try {
     DeviceGuard guard{device};
+    cudaFuncAttributes attributes{};
+    status = cudaFuncGetAttributes(&attributes, ProbeKernel);
+    if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction ||
+        status == cudaErrorUnsupportedPtxVersion) {
+      std::string capability = std::to_string(prop.major) + std::to_string(prop.minor);
+      return Refuse(name, "This build has no kernels for " + name + "; build with " +
+                              "-DCMAKE_CUDA_ARCHITECTURES=" + capability + ".");
+    }
     DeviceBuffer<int> buffer{"the probe"};
     int value{0};
     buffer.Reserve(1);
@@ -108,11 +141,7 @@ DeviceStatus ProbeDevice(int ordinal) {
       return Refuse(name, name + " ran a kernel without effect; check nvidia-smi.");
     }
   } catch (DeviceError const& e) {
-    std::ostringstream reason;
-    reason << name << " (compute capability " << prop.major << "." << prop.minor
-           << ") cannot run this build: " << e.what()
-           << ". Build with -DCMAKE_CUDA_ARCHITECTURES=" << prop.major << prop.minor << ".";
-    return Refuse(name, reason.str());
+    return Refuse(name, name + " cannot be used: " + e.what());
   }
   return {true, name, ""};
 }

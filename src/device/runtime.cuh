@@ -43,6 +43,7 @@ class DeviceGuard {
 
  private:
   int previous_{0};
+  bool moved_{false};
 };
 
 /** @brief Uninitialised device array; keeps its size or grows, and loses its content then. */
@@ -84,35 +85,16 @@ class DeviceBuffer {
   std::size_t size_{0};
 };
 
-/** @brief Page-locked host array, so that copies do not wait for staging. */
+/**
+ * @brief Copies in the order of the stream.
+ *
+ * Host memory here is pageable: CUDA has staged it when the call returns ("API synchronization
+ * behavior" of its reference), so that it may go at once. A copy to the host needs a Synchronize().
+ */
 template <typename T>
-class PinnedBuffer {
- public:
-  PinnedBuffer() = default;
-  ~PinnedBuffer() { static_cast<void>(cudaFreeHost(data_)); }
-  PinnedBuffer(PinnedBuffer const&) = delete;
-  PinnedBuffer& operator=(PinnedBuffer const&) = delete;
-
-  T* Reserve(std::size_t n) {
-    if (n > size_) {
-      EXACT_CUDA(cudaFreeHost(std::exchange(data_, nullptr)));
-      EXACT_CUDA(cudaMallocHost(&data_, n * sizeof(T)));
-      size_ = n;
-    }
-    return data_;
-  }
-  [[nodiscard]] T* Data() const { return data_; }
-
- private:
-  T* data_{nullptr};
-  std::size_t size_{0};
-};
-
-/** @brief Copies in the order of the stream. Does not wait where the host side is page-locked. */
-template <typename T>
-void CopyAsync(T* to, T const* from, std::size_t n, cudaMemcpyKind kind = cudaMemcpyDefault) {
+void CopyAsync(T* to, T const* from, std::size_t n) {
   if (n != 0) {
-    EXACT_CUDA(cudaMemcpyAsync(to, from, n * sizeof(T), kind, Stream()));
+    EXACT_CUDA(cudaMemcpyAsync(to, from, n * sizeof(T), cudaMemcpyDefault, Stream()));
   }
 }
 

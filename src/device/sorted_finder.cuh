@@ -5,7 +5,7 @@
  *        plain segmented scan serves each node and feature.
  *
  * Two passes over the entries: sums of the segments that cross tiles, then the search. Work: open
- * entries, whatever the number of nodes and features. Extra memory: 88 B a tile of 1,024 entries.
+ * entries, whatever the number of nodes and features. Extra memory: 120 B a tile of 1,024 entries.
  */
 #pragma once
 

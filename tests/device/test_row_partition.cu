@@ -81,6 +81,28 @@ TEST_F(RowPartitionTest, RoutesAndSums) {
   }
 }
 
+TEST_F(RowPartitionTest, SumsDoNotDependOnTheGrid) {
+  constexpr RowIdx kRows = 50000;
+  Random random{12};
+  std::vector<GradientPair> gpair(kRows);
+  for (auto& g : gpair) {
+    g = {random.Normal(), static_cast<float>(random.Real())};  // as floats, order would matter
+  }
+  auto d_gpair = ToDevice(gpair);
+  auto q = Quantiser::Make(8.0f, 1.0f, kRows);
+  std::vector<FixedSum> sums;
+  for (std::uint64_t max_blocks : {1, 3, 7, 1000}) {
+    RowPartition rows{kRows, max_blocks};
+    static_cast<void>(rows.Reset(d_gpair.Data(), nullptr));
+    DeviceBuffer<NodeState> root{"root"};
+    rows.SumNodes(d_gpair.Data(), q, kRoot, 1, root.Reserve(1));
+    sums.push_back(FromDevice(root.Data(), 1)[0].sum);
+  }
+  for (FixedSum const& sum : sums) {
+    EXPECT_EQ(sum, sums.front());
+  }
+}
+
 /** @brief Sums in shared memory, in several copies and in one, and in global memory. */
 TEST_F(RowPartitionTest, SumsOfManyNodes) {
   constexpr RowIdx kRows = 20000;

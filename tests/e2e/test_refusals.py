@@ -110,6 +110,11 @@ def test_vector_leaves() -> None:
         ),
         ({"max_depth": 0}, "exact tree method doesn't support unlimited depth.", "`max_leaves`"),
         (
+            {"max_depth": 0, "max_leaves": 8, "grow_policy": "lossguide"},
+            "exact tree method doesn't support unlimited depth.",
+            'grow_policy="depthwise"',
+        ),
+        (
             {"interaction_constraints": "[[0, 0.5]]"},
             "Failed to parse feature interaction constraint:",
             "[[0, 0.5]]",

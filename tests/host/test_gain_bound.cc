@@ -51,6 +51,16 @@ TEST(GainBound, IsOffWhereFloatsWouldOverflow) {
   EXPECT_TRUE(bound.MayReach(bound.Bar(1e30f, 0.0f), {1, 1}, {1, 1}));
 }
 
+TEST(GainBound, TiesAreKeptWhereTheSumCancels) {
+  GainParam p{};
+  auto q = Quantiser::Make(1.0f, 1.0f, 1000);
+  auto bound = GainBound::Make(p, q);
+  // Two candidates of gain 1.03 and 0.98 have one loss change as floats.
+  float node_gain = -std::ldexp(1.0f, 20);
+  ASSERT_EQ(1.03f - node_gain, 0.98f - node_gain);
+  EXPECT_LT(bound.Bar(1.03f - node_gain, node_gain), 0.98f * bound.unit);
+}
+
 TEST(GainBound, NegativeGainsLowerTheBar) {
   GainParam p{};
   p.reg_lambda = 1.0f;
