@@ -46,8 +46,9 @@ struct PowerOfTwo {
 /**
  * @brief Powers of two between gradients and fixed point.
  *
- * A sum over all rows stays within 2^62. A gradient keeps 62 - ceil(log2(n_rows)) bits below the
- * largest one: 38 bits at 10 million rows, where a float has 24.
+ * A sum over all rows stays within 2^62. Made from the largest gradient alone, a gradient keeps
+ * 62 - ceil(log2(n_rows)) bits below it: 38 bits at 10 million rows, where a float has 24. Refined
+ * by the sum of all magnitudes, a few large gradients among many small ones cost no bits.
  */
 struct Quantiser {
   PowerOfTwo grad_scale;
@@ -69,9 +70,21 @@ struct Quantiser {
       std::frexp(largest, &e);  // largest < 2^e
       return 62 - row_bits - (largest > 0.0f ? e : 0);
     };
-    int g = exponent(max_grad);
-    int h = exponent(max_hess);
-    return {PowerOfTwo::Make(g), PowerOfTwo::Make(h), std::ldexp(1.0, -g), std::ldexp(1.0, -h)};
+    return OfExponents(exponent(max_grad), exponent(max_hess));
+  }
+
+  /**
+   * @brief As many bits as the sums leave room for.
+   * @param magnitudes Sums of the absolute gradients and of the hessians, by this quantiser.
+   */
+  [[nodiscard]] Quantiser Refined(FixedSum const& magnitudes, RowIdx n_rows) const {
+    auto exponent = [n_rows](std::int64_t sum, double unit) {
+      int e{0};
+      // Rounding takes less than one unit a row from a sum, here and once refined.
+      std::frexp((static_cast<double>(sum) + n_rows) * unit, &e);
+      return 61 - e;
+    };
+    return OfExponents(exponent(magnitudes.grad, grad_unit), exponent(magnitudes.hess, hess_unit));
   }
 
   /** @brief Nearest fixed point. A positive hessian stays positive: zero means "no weight". */
@@ -85,6 +98,10 @@ struct Quantiser {
 
   [[nodiscard]] GPU_EXACT_HD GradientSum Real(FixedSum const& sum) const {
     return {static_cast<double>(sum.grad) * grad_unit, static_cast<double>(sum.hess) * hess_unit};
+  }
+
+  static Quantiser OfExponents(int g, int h) {
+    return {PowerOfTwo::Make(g), PowerOfTwo::Make(h), std::ldexp(1.0, -g), std::ldexp(1.0, -h)};
   }
 };
 }  // namespace gpu_exact

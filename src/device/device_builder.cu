@@ -169,7 +169,8 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
   float max_grad, max_hess;
   std::memcpy(&max_grad, &summary.max_grad_bits, sizeof(max_grad));
   std::memcpy(&max_hess, &summary.max_hess_bits, sizeof(max_hess));
-  auto quantiser = Quantiser::Make(max_grad, max_hess, columns.n_rows);
+  auto by_largest = Quantiser::Make(max_grad, max_hess, columns.n_rows);
+  auto quantiser = by_largest.Refined(rows_.SumMagnitudes(gpair, by_largest), columns.n_rows);
 
   std::int32_t levels = param.interleaved_levels;
   if (levels < 0) {

@@ -140,6 +140,31 @@ __global__ __launch_bounds__(kThreads) void SumNodesKernel(GradientPair const* g
   }
 }
 
+struct SumOfSums {
+  __device__ FixedSum operator()(FixedSum const& a, FixedSum const& b) const { return a + b; }
+};
+
+// grid: strided over rows; result: added to *out
+__global__ __launch_bounds__(kThreads) void SumMagnitudesKernel(GradientPair const* gpair,
+                                                                NodeIdx const* positions,
+                                                                RowIdx n_rows, Quantiser quantiser,
+                                                                FixedSum* out) {
+  using BlockReduce = cub::BlockReduce<FixedSum, kThreads>;
+  __shared__ typename BlockReduce::TempStorage temp;
+  FixedSum sum{0, 0};
+  auto stride = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
+  for (auto row = GlobalIdx(); row < n_rows; row += stride) {
+    if (IsTrained(positions[row])) {
+      GradientPair g = gpair[row];
+      sum = sum + quantiser.Fixed({fabsf(g.grad), g.hess});
+    }
+  }
+  sum = BlockReduce{temp}.Reduce(sum, SumOfSums{});
+  if (threadIdx.x == 0) {
+    AtomicAdd(out, sum);
+  }
+}
+
 // one thread a row
 __global__ void RemapKernel(NodeIdx const* positions, NodeIdx const* remap, RowIdx n_rows,
                             NodeIdx* out) {
@@ -174,6 +199,16 @@ RowSummary RowPartition::Reset(GradientPair const* gpair, std::uint8_t const* ro
   CopyAsync(&summary, summary_.Data(), 1);
   Synchronize();
   return summary;
+}
+
+FixedSum RowPartition::SumMagnitudes(GradientPair const* gpair, Quantiser const& quantiser) {
+  ZeroAsync(magnitudes_.Reserve(1), 1);
+  Launch("SumMagnitudes", SumMagnitudesKernel, this->StridedGrid(), kThreads, gpair,
+         positions_.Data(), n_rows_, quantiser, magnitudes_.Data());
+  FixedSum sum{};
+  CopyAsync(&sum, magnitudes_.Data(), 1);
+  Synchronize();
+  return sum;
 }
 
 void RowPartition::SetOrders(std::vector<SplitOrder> const& orders, NodeIdx first_node) {

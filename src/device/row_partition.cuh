@@ -40,6 +40,9 @@ class RowPartition {
    */
   RowSummary Reset(GradientPair const* gpair, std::uint8_t const* row_included);
 
+  /** @brief Sums of absolute gradients and of hessians over the rows of the root. Waits. */
+  FixedSum SumMagnitudes(GradientPair const* gpair, Quantiser const& quantiser);
+
   /** @brief The orders of a level on the device, for Route and for the children's states. */
   void SetOrders(std::vector<SplitOrder> const& orders, NodeIdx first_node);
   [[nodiscard]] SplitOrder const* Orders() const { return orders_.Data(); }
@@ -75,6 +78,7 @@ class RowPartition {
   DeviceBuffer<std::uint8_t> row_keys_{"row keys"};
   DeviceBuffer<std::uint8_t> row_included_{"sampled rows"};
   DeviceBuffer<RowSummary> summary_{"row summary"};
+  DeviceBuffer<FixedSum> magnitudes_{"sums of magnitudes"};
   DeviceBuffer<SplitOrder> orders_{"split orders"};
   DeviceBuffer<RouteRange> ranges_{"routed entries"};
   DeviceBuffer<EntryIdx> range_ends_{"ends of routed entries"};

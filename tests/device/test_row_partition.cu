@@ -81,6 +81,20 @@ TEST_F(RowPartitionTest, RoutesAndSums) {
   }
 }
 
+TEST_F(RowPartitionTest, SumsMagnitudesOfTrainedRows) {
+  std::vector<GradientPair> gpair;
+  for (int r = 0; r < 4000; ++r) {
+    gpair.push_back({r % 2 == 0 ? 0.5f : -0.25f, r % 4 == 3 ? -1.0f : 2.0f});
+  }
+  auto d_gpair = ToDevice(gpair);
+  RowPartition rows{4000};
+  static_cast<void>(rows.Reset(d_gpair.Data(), nullptr));
+  auto q = Quantiser::Make(0.5f, 2.0f, 4000);
+  auto sum = q.Real(rows.SumMagnitudes(d_gpair.Data(), q));
+  EXPECT_EQ(sum.grad, 2000 * 0.5 + 1000 * 0.25);
+  EXPECT_EQ(sum.hess, 3000 * 2.0);
+}
+
 TEST_F(RowPartitionTest, SumsDoNotDependOnTheGrid) {
   constexpr RowIdx kRows = 50000;
   Random random{12};

@@ -61,6 +61,27 @@ TEST(Quantiser, OrderDoesNotMatter) {
   EXPECT_EQ(up, down);
 }
 
+TEST(Quantiser, RefinedSumsStayInRangeAndKeepMoreBits) {
+  for (RowIdx n : {1u, 1000u, 1000000u}) {
+    auto first = Quantiser::Make(1.0f, 1.0f, n);
+    GradientPair small{1e-6f, 1e-6f};
+    FixedSum sum = first.Fixed({1.0f, 1.0f});  // one large gradient, the others small
+    sum.grad += first.Fixed(small).grad * (n - 1);
+    sum.hess += first.Fixed(small).hess * (n - 1);
+    auto q = first.Refined(sum, n);
+    double total = static_cast<double>(q.Fixed({1.0f, 1.0f}).grad) +
+                   static_cast<double>(q.Fixed(small).grad) * (n - 1);
+    EXPECT_LE(total, std::ldexp(1.0, 62)) << n;
+    EXPECT_GE(total, std::ldexp(1.0, 58)) << n;
+    EXPECT_LE(q.grad_unit, 4 * first.grad_unit) << n;
+  }
+}
+
+TEST(Quantiser, RefinedByNothing) {
+  auto q = Quantiser::Make(0.0f, 0.0f, 7).Refined({0, 0}, 7);
+  EXPECT_EQ(q.Fixed({0.0f, 0.0f}), (FixedSum{0, 0}));
+}
+
 TEST(Quantiser, NoGradientsAtAll) {
   auto q = Quantiser::Make(0.0f, 0.0f, 5);
   EXPECT_EQ(q.Fixed({0.0f, 0.0f}), (FixedSum{0, 0}));
