@@ -35,7 +35,7 @@ constexpr char const* kHelp =
 struct Options {
   Shape shape{FindShape("higgs")};
   std::int32_t first_levels{0};
-  std::int32_t last_levels{7};
+  std::int32_t last_levels{kMaxInterleavedLevels};
   std::uint32_t n_repeats{5};
   std::string only;
   std::map<std::string, double> kernel_bytes;

@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of kernel_times.h. CUPTI is loaded when it is asked for, so that the program
- *        runs where it is not installed.
+ * @brief Implementation of kernel_times.h. CUPTI is loaded when it is asked for, so that the
+ *        program runs where it is not installed.
  */
 #include "benchmarks/kernel_times.h"
 

@@ -43,8 +43,8 @@ class InteractionGroups {
 /**
  * @brief The features of one tree, drawn as its levels are searched.
  *
- * Sampling by node, which XGBoost's exact builder refuses, draws once for each node searched, in the
- * order of ids, after the draw of its level: as XGBoost's `hist` does.
+ * Sampling by node, which XGBoost's exact builder refuses, draws once for each node searched, in
+ * the order of ids, after the draw of its level: as XGBoost's `hist` does.
  */
 class TreeFeatures : public FeaturePolicy {
  public:

@@ -9,6 +9,8 @@
 
 #include <cstdint>
 
+#include "gpu_exact/tree_builder.h"
+
 namespace gpu_exact {
 /** @brief What to do where the GPU cannot build trees. */
 enum Fallback : std::int32_t { kFallbackWarn = 0, kFallbackError = 1 };
@@ -20,7 +22,7 @@ struct GpuExactParam : public xgboost::XGBoostParameter<GpuExactParam> {
 
   DMLC_DECLARE_PARAMETER(GpuExactParam) {
     DMLC_DECLARE_FIELD(gpu_exact_interleaved_levels)
-        .set_range(-1, 7)
+        .set_range(-1, kMaxInterleavedLevels)
         .set_default(-1)
         .describe(
             "Levels of a tree that are grown before rows are sorted by node; -1 chooses for the "

@@ -46,7 +46,7 @@ class TableCache {
   std::vector<Use> uses_;
 };
 
-/** @brief A page as the builder reads it: on the builder's device if it lies there, else on the host. */
+/** @brief A page as the builder reads it: on its device if it lies there, else on the host. */
 [[nodiscard]] CsrView ViewOf(xgboost::SparsePage const& page, xgboost::MetaInfo const& info,
                              int ordinal);
 }  // namespace gpu_exact

@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * The generator is that of Matsumoto and Nishimura, "Mersenne Twister" (ACM Transactions on Modeling
- * and Computer Simulation 8:1, 1998), with the constants of std::mt19937.
+ * The generator is that of Matsumoto and Nishimura, "Mersenne Twister" (ACM Transactions on
+ * Modeling and Computer Simulation 8:1, 1998), with the constants of std::mt19937.
  */
 #include "gpu_exact/bernoulli_mt19937.h"
 

@@ -18,8 +18,8 @@ namespace gpu_exact {
  * @brief Bounds the gain of two children by max(|G| - alpha, 0)^2 / (H + lambda) of each.
  *
  * That is the gain at the best weight; max_delta_step and monotone bounds only take from it. All in
- * fixed point units, so that sums need no scaling. Relative errors: the float conversions of G and H
- * and their sums 2^-24 each, the approximate division 2^-22, and the exact gain, whose weight is
+ * fixed point units, so that sums need no scaling. Relative errors: the float conversions of G and
+ * H and their sums 2^-24 each, the approximate division 2^-22, and the exact gain, whose weight is
  * rounded to a float, exceeds the best one by less than 2^-22. kMargin is above them all.
  */
 struct GainBound {

@@ -30,8 +30,9 @@ void Describe(std::ostream& os, char const* when, std::vector<MemoryItem> const&
 MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features) {
   std::uint64_t const rows = n_rows;
   std::uint64_t const offsets = 16 * (std::uint64_t{n_features} + 1);
-  // Interleaved levels, up to 64 nodes at once, keep 48 B a node for each tile of 2,048 entries, and
-  // are chosen where columns are longer than a few tiles; sorted ones 120 B a tile of 1,024 entries.
+  // Interleaved levels, up to 64 nodes at once, keep 48 B a node for each tile of 2,048 entries,
+  // and are chosen where columns are longer than a few tiles; sorted ones 120 B a tile of 1,024
+  // entries.
   std::uint64_t const sums =
       3072 * (n_entries / 2048 + n_entries / 8192) + 120 * (n_entries / 1024);
   MemoryPlan plan;

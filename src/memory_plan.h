@@ -26,7 +26,8 @@ struct MemoryPlan {
 
   /**
    * @brief Upper bound by the table, as if all values of a column were distinct. Nodes come on top,
-   *        about 300 B for each open one, and interleaved levels that a user forces upon short columns.
+   *        about 300 B for each open one, and interleaved levels that a user forces upon short
+   *        columns.
    */
   static MemoryPlan Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features);
 

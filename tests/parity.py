@@ -273,7 +273,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these tables only")
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--depths", type=int, nargs="+", default=[4, 8, 12])
-    parser.add_argument("--seconds", type=float, default=150, help="no round of a table begins after")
+    parser.add_argument(
+        "--seconds", type=float, default=150, help="no round of a table begins after"
+    )
     parser.add_argument("--jobs", type=int, default=8, help="processes")
     parser.add_argument("--threads", type=int, default=2, help="of XGBoost's builder, a process")
     parser.add_argument("--out", type=Path, default=ROOT.parent / "benchmarks" / "results")

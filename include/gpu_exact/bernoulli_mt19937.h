@@ -14,8 +14,8 @@ namespace gpu_exact {
  * @brief The least v for which libstdc++'s std::bernoulli_distribution{p} says no.
  *
  * It takes two words of the generator, v = w0 + w1 * 2^32, rounds v to a double and says yes where
- * that is less than p * 2^64. Rounding keeps order, so that one integer divides yes from no. This is
- * libstdc++'s formula up to C++23, which the libxgboost of every wheel has compiled in.
+ * that is less than p * 2^64. Rounding keeps order, so that one integer divides yes from no. This
+ * is libstdc++'s formula up to C++23, which the libxgboost of every wheel has compiled in.
  *
  * @param p From 0 to less than 1.
  */

@@ -1,9 +1,9 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief What the module libxgboost_gpu_exact.so offers to a program that loads it: Python's ctypes,
- *        R's dyn.load, dlopen or the linker. Every function returns 0, or -1 with a message in
- *        GpuExactGetLastError(). Nothing here makes a CUDA call but GpuExactDeviceStatus().
+ * @brief What the module libxgboost_gpu_exact.so offers to a program that loads it: Python's
+ *        ctypes, R's dyn.load, dlopen or the linker. Every function returns 0, or -1 with a message
+ *        in GpuExactGetLastError(). Nothing here makes a CUDA call but GpuExactDeviceStatus().
  */
 #pragma once
 

@@ -31,7 +31,7 @@ struct DeviceError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/** @brief The table does not fit: bytes asked, free, total, what each part takes, what to change. */
+/** @brief The table does not fit: bytes asked, free, total, what each part takes, the remedy. */
 struct OutOfDeviceMemory : DeviceError {
   using DeviceError::DeviceError;
 };

@@ -16,6 +16,9 @@ namespace gpu_exact {
 /** @brief Where rows without a value of the split feature may go. */
 enum class DefaultDirection : std::uint8_t { kLearn, kLeft, kRight };
 
+/** @brief Levels that can be interleaved: buckets of the next one, and "none", fit a byte a row. */
+inline constexpr std::int32_t kMaxInterleavedLevels = 7;
+
 /** @brief How trees are grown. Names and meaning are XGBoost's training parameters. */
 struct GrowParam {
   std::int32_t max_depth{6};   // levels of splits; 0: no limit
@@ -95,8 +98,8 @@ class TreeBuilder {
    *
    * @param param        How to grow it.
    * @param gradients    One pair a row; device memory must be written on cudaStreamPerThread.
-   * @param row_included Host memory, shape (n_rows): 0 for a row left out by sampling; nullptr takes
-   *                     all. Rows with a negative hessian are always left out.
+   * @param row_included Host memory, shape (n_rows): 0 for a row left out by sampling; nullptr
+   *                     takes all. Rows with a negative hessian are always left out.
    * @param features     nullptr opens every feature to every node.
    */
   virtual GrownTree Build(GrowParam const& param, GradientView gradients,
@@ -105,7 +108,7 @@ class TreeBuilder {
   /**
    * @brief The leaf of every row in the tree built last, encoded as by EncodePosition.
    *
-   * @param remap         Node id to node id, for leaves that pruning removed; empty changes nothing.
+   * @param remap         Node id to node id, for leaves that pruning removed; empty: no change.
    * @param memory        Where out_positions lies. Host memory is written when the call returns,
    *                      device memory in the order of cudaStreamPerThread.
    * @param out_positions shape: (n_rows).

@@ -16,19 +16,19 @@ using NodeIdx = std::int32_t;      // node id inside one tree, breadth first; ro
 inline constexpr NodeIdx kRoot = 0;
 inline constexpr NodeIdx kNoNode = -1;
 
-/** @brief First and second order gradient of one row; the memory layout of xgboost::GradientPair. */
+/** @brief First and second order gradient of one row; laid out as xgboost::GradientPair. */
 struct GradientPair {
   float grad;
   float hess;  // negative: the row is deleted
 };
 
-/** @brief One present value of a row; the memory layout of xgboost::Entry. */
+/** @brief One present value of a row; laid out as xgboost::Entry. */
 struct CsrEntry {
   FeatureIdx feature;
   float value;
 };
 
-/** @brief Where an array lies. Device memory belongs to the device that the builder was made for. */
+/** @brief Where an array lies. Device memory belongs to the builder's device. */
 enum class Memory : std::uint8_t { kHost, kDevice };
 
 /** @brief A borrowed table in compressed rows; a value that is not present is missing. */

@@ -47,15 +47,6 @@ struct WaitAtEnd {
   WaitAtEnd& operator=(WaitAtEnd const&) = delete;
 };
 
-/** @brief Copy to the host. Waits. */
-template <typename T>
-std::vector<T> ToHost(T const* from, std::size_t n) {
-  std::vector<T> to(n);
-  CopyAsync(to.data(), from, n);
-  Synchronize();
-  return to;
-}
-
 class DeviceBuilder : public TreeBuilder {
  public:
   DeviceBuilder(int ordinal, CsrView const& table)
@@ -175,8 +166,8 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
   std::int32_t levels = param.interleaved_levels;
   if (levels < 0) {
     bool long_columns = columns.n_entries >= kInterleavedColumn * columns.n_features;
-    // Each level kept interleaved saves time: 10.5M x 28, depth 12, on an H200 took 235 ms a tree at
-    // 0 levels, 222 at 3, 202 at 6, 195 at 7; 10,000 x 28, depth 6, 1.7 ms at 0 and 0.6 ms at 7.
+    // Each level kept interleaved saves time: 10.5M x 28, depth 12, on an H200 took 235 ms a tree
+    // at 0 levels, 222 at 3, 202 at 6, 195 at 7; 10,000 x 28, depth 6, 1.7 ms at 0 and 0.6 at 7.
     levels = long_columns ? kMaxInterleavedLevels : 0;
   }
   bool has_left_out = summary.n_left_out != 0;

@@ -18,9 +18,8 @@
 #include "src/device/row_partition.cuh"
 
 namespace gpu_exact {
-/** @brief Levels that can be interleaved: buckets of the next one, and kNoKey, fit one byte a row. */
-inline constexpr std::int32_t kMaxInterleavedLevels = 7;  // plugin/param.h has it as a range
 static_assert((Bucket{1} << kMaxInterleavedLevels) <= kMaxKeyedNodes);
+
 /** @brief What the tiles of one feature up to this one hold of one node. */
 struct TileSum {
   FixedSum sum;

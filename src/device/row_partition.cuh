@@ -12,7 +12,7 @@
 namespace gpu_exact {
 /** @brief Row key of a row that is in no open node. */
 inline constexpr std::uint8_t kNoKey = 255;
-/** @brief Up to so many open nodes a row's key is its bucket; beyond, only the bucket's last bit. */
+/** @brief Up to so many open nodes a row's key is its bucket; beyond, the bucket's last bit. */
 inline constexpr Bucket kMaxKeyedNodes = 128;
 
 /** @brief What one pass over the rows of a new tree finds out. */
@@ -31,7 +31,7 @@ struct RouteRange {
 
 class RowPartition {
  public:
-  /** @param max_blocks Of the grids that stride over rows, enough for any GPU; changes no result. */
+  /** @param max_blocks Of grids that stride over rows, enough for any GPU; changes no result. */
   explicit RowPartition(RowIdx n_rows, std::uint64_t max_blocks = 132 * 16);
 
   /**
@@ -56,7 +56,10 @@ class RowPartition {
   /** @brief Move the rest of the split nodes' rows to the default child; then write row keys. */
   void RouteMissing(NodeIdx first_child, Bucket n_children);
 
-  /** @brief Gradient sums of open nodes. @param out_states Sums are written, the rest is zero; by bucket. */
+  /**
+   * @brief Gradient sums of open nodes.
+   * @param out_states By bucket; sums are written, the rest is zero.
+   */
   void SumNodes(GradientPair const* gpair, Quantiser const& quantiser, NodeIdx first_node,
                 Bucket n_nodes, NodeState* out_states);
 

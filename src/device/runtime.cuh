@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gpu_exact/device.h"
 
@@ -23,7 +24,7 @@ inline cudaStream_t Stream() { return cudaStreamPerThread; }
 
 void CheckCuda(cudaError_t status, char const* call, char const* file, int line);
 
-/** @brief cudaMalloc; throws OutOfDeviceMemory naming the array and the bytes asked, free, total. */
+/** @brief cudaMalloc; throws OutOfDeviceMemory with the array and the bytes asked, free, total. */
 void* AllocateDevice(std::size_t bytes, char const* what);
 void FreeDevice(void* p) noexcept;
 
@@ -96,6 +97,15 @@ void CopyAsync(T* to, T const* from, std::size_t n) {
   if (n != 0) {
     EXACT_CUDA(cudaMemcpyAsync(to, from, n * sizeof(T), cudaMemcpyDefault, Stream()));
   }
+}
+
+/** @brief Copy to the host. Waits. */
+template <typename T>
+std::vector<T> ToHost(T const* from, std::size_t n) {
+  std::vector<T> to(n);
+  CopyAsync(to.data(), from, n);
+  Synchronize();
+  return to;
 }
 
 template <typename T>

@@ -40,26 +40,23 @@ struct TileEntries {
   }
 };
 
-/** @brief The feature of a value id, remembered while ids of one thread go up. */
+/** @brief The value ids of an id's feature, remembered while ids of one thread go up. */
 class FeatureCursor {
  public:
   __device__ explicit FeatureCursor(ColumnsRef const& columns) : columns_{columns} {}
 
   __device__ void MoveTo(ValueId value) {
     if (value < first_ || value > last_) {
-      feature_ = columns_.FeatureOf(value);
-      ValueRange range = columns_.Values(feature_);
+      ValueRange range = columns_.Values(columns_.FeatureOf(value));
       first_ = static_cast<ValueId>(range.first);
       last_ = static_cast<ValueId>(range.last - 1);
     }
   }
-  [[nodiscard]] __device__ FeatureIdx Feature() const { return feature_; }
   /** @brief The feature's first value id. */
   [[nodiscard]] __device__ ValueId First() const { return first_; }
 
  private:
   ColumnsRef const& columns_;
-  FeatureIdx feature_{0};
   ValueId first_{1};  // of an empty range
   ValueId last_{0};   // inclusive
 };

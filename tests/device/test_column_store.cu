@@ -30,10 +30,10 @@ class ColumnStoreTest : public DeviceTest {
     ColumnStore store{view};
     ColumnsRef ref = store.Ref();
     ASSERT_EQ(ref.n_entries, want.size());
-    auto entries = FromDevice(ref.entries, ref.n_entries);
-    auto values = FromDevice(ref.values, ref.n_values);
-    auto offsets = FromDevice(ref.entry_offsets, table.n_features + 1);
-    auto value_offsets = FromDevice(ref.value_offsets, table.n_features + 1);
+    auto entries = ToHost(ref.entries, ref.n_entries);
+    auto values = ToHost(ref.values, ref.n_values);
+    auto offsets = ToHost(ref.entry_offsets, table.n_features + 1);
+    auto value_offsets = ToHost(ref.value_offsets, table.n_features + 1);
     EXPECT_EQ(store.EntryOffsets(), offsets);
     EXPECT_EQ(offsets.back(), want.size());
     EXPECT_EQ(value_offsets.back(), ref.n_values);

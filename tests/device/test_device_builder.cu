@@ -115,11 +115,8 @@ TEST_F(DeviceBuilder, GradientsOnTheDevice) {
   auto want_positions = Positions(builder.get(), 500);
   auto got = builder->Build(param, {d_gpair.Data(), Memory::kDevice}, nullptr, nullptr);
   ExpectSameTree(got, want, "device gradients");
-  std::vector<NodeIdx> positions(500);
   builder->WritePositions({}, Memory::kDevice, d_positions.Reserve(500));
-  CopyAsync(positions.data(), d_positions.Data(), 500);
-  Synchronize();
-  EXPECT_EQ(positions, want_positions);
+  EXPECT_EQ(ToHost(d_positions.Data(), 500), want_positions);
 }
 
 TEST_F(DeviceBuilder, RemapsPositions) {
@@ -195,7 +192,7 @@ TEST_F(DeviceBuilder, RefusesTooManyInterleavedLevels) {
   auto gpair = MakeGradients(40, 0.0, 0.0, &random);
   auto builder = MakeDeviceBuilder(-1, table.View());
   GrowParam param;
-  param.interleaved_levels = 8;
+  param.interleaved_levels = kMaxInterleavedLevels + 1;
   EXPECT_THROW(
       static_cast<void>(builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr)),
       std::invalid_argument);

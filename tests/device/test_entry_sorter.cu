@@ -15,10 +15,10 @@ class EntrySorterTest : public DeviceTest {
   /** @brief Entries of each node must be the columns' entries of its rows, in their order. */
   void CheckNodes(ColumnsRef const& columns, EntrySorter const& sorter,
                   std::vector<int> const& node_of_row, int n_nodes) {
-    auto all = FromDevice(columns.entries, columns.n_entries);
-    auto entries = FromDevice(sorter.Entries(), columns.n_entries);
-    auto ranges = FromDevice(sorter.Ranges().ranges, n_nodes);
-    auto ends = FromDevice(sorter.Ranges().open_ends, n_nodes);
+    auto all = ToHost(columns.entries, columns.n_entries);
+    auto entries = ToHost(sorter.Entries(), columns.n_entries);
+    auto ranges = ToHost(sorter.Ranges().ranges, n_nodes);
+    auto ends = ToHost(sorter.Ranges().open_ends, n_nodes);
     EntryIdx n_open{0};
     for (int node = 0; node < n_nodes; ++node) {
       auto at = ranges[node].begin;
@@ -74,7 +74,7 @@ class EntrySorterTest : public DeviceTest {
           node_of_row[r] = is_split[node] ? 2 * rank[node] + keys[r] : -1;
         }
       }
-      auto nodes = FromDevice(sorter.Ranges().ranges, n_nodes);
+      auto nodes = ToHost(sorter.Ranges().ranges, n_nodes);
       sorter.SortByChild(nodes, is_split, ToDevice(keys).Data());
       n_nodes = 2 * n_split;
       ASSERT_NO_FATAL_FAILURE(this->CheckNodes(columns, sorter, node_of_row, n_nodes));

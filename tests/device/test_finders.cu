@@ -137,14 +137,14 @@ class FindersTest : public DeviceTest {
     InterleavedFinder interleaved{store.EntryOffsets()};
     interleaved.Find(level, sorter.Entries(), d_keys.Data());
     ResolveSplits(level, interleaved.Ref(), results.Data());
-    auto first = FromDevice(results.Data(), n_nodes);
+    auto first = ToHost(results.Data(), n_nodes);
 
     sorter.SortByNode(d_keys.Data(), n_nodes);
     ZeroAsync(d_best.Data(), n_nodes);
     SortedFinder sorted;
     sorted.Find(level, sorter.Entries(), sorter.Ranges());
     ResolveSplits(level, sorter.Entries(), sorter.Ranges(), results.Data());
-    return {first, FromDevice(results.Data(), n_nodes)};
+    return {first, ToHost(results.Data(), n_nodes)};
   }
 };
 

@@ -59,8 +59,8 @@ TEST_F(RowPartitionTest, RoutesAndSums) {
     auto q = Quantiser::Make(7.0f, 1.0f, kRows);
     DeviceBuffer<NodeState> states{"states"};
     rows.SumNodes(d_gpair.Data(), q, 1, 2, states.Reserve(2));
-    auto got = FromDevice(states.Data(), 2);
-    auto keys = FromDevice(rows.RowKeys(), kRows);
+    auto got = ToHost(states.Data(), 2);
+    auto keys = ToHost(rows.RowKeys(), kRows);
     std::vector<NodeIdx> positions(kRows);
     rows.WritePositions({}, Memory::kHost, positions.data());
     GradientSum want[2]{{0, 0}, {0, 0}};
@@ -110,7 +110,7 @@ TEST_F(RowPartitionTest, SumsDoNotDependOnTheGrid) {
     static_cast<void>(rows.Reset(d_gpair.Data(), nullptr));
     DeviceBuffer<NodeState> root{"root"};
     rows.SumNodes(d_gpair.Data(), q, kRoot, 1, root.Reserve(1));
-    sums.push_back(FromDevice(root.Data(), 1)[0].sum);
+    sums.push_back(ToHost(root.Data(), 1)[0].sum);
   }
   for (FixedSum const& sum : sums) {
     EXPECT_EQ(sum, sums.front());
@@ -149,8 +149,8 @@ TEST_F(RowPartitionTest, SumsOfManyNodes) {
     auto q = Quantiser::Make(6.0f, 1.0f, kRows);
     DeviceBuffer<NodeState> states{"states"};
     rows.SumNodes(d_gpair.Data(), q, first, n, states.Reserve(n));
-    auto got = FromDevice(states.Data(), n);
-    auto keys = FromDevice(rows.RowKeys(), kRows);
+    auto got = ToHost(states.Data(), n);
+    auto keys = ToHost(rows.RowKeys(), kRows);
     std::vector<GradientSum> want(n, {0, 0});
     for (RowIdx r = 0; r < kRows; ++r) {
       Bucket bucket{0};

@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * Every open node keeps its rows and, for each feature, its entries in the order of values; to split
- * it is to hand both out to its children. O(entries) work and memory a level.
+ * Every open node keeps its rows and, for each feature, its entries in the order of values; to
+ * split it is to hand both out to its children. O(entries) work and memory a level.
  */
 #include "tests/support/reference_builder.h"
 

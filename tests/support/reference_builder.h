@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Exact greedy trees by the plainest code that gives them: the judge of the kernels, and their
- *        stand-in on machines without a GPU. Shares nothing with src/.
+ * @brief Exact greedy trees by the plainest code that gives them: the judge of the kernels, and
+ *        their stand-in on machines without a GPU. Shares nothing with src/.
  */
 #pragma once
 
