@@ -26,6 +26,7 @@ constexpr char const* kHelp =
     "  --rows N --columns N --depth N   instead of the shape's own\n"
     "  --distinct N --missing PART      likewise; 0 distinct values: continuous\n"
     "  --levels FIRST LAST              interleaved levels to compare (default 0 7)\n"
+    "  --strategy auto|sort|partition   of the builder (default auto)\n"
     "  --repeats N                      trees that count in each measurement (default 5)\n"
     "  --only levels|depths|kernels     one kind of measurement\n"
     "  --bytes KERNEL N                 bytes an entry that a kernel must move in a call: its "
@@ -36,10 +37,22 @@ struct Options {
   Shape shape{FindShape("higgs")};
   std::int32_t first_levels{0};
   std::int32_t last_levels{kMaxInterleavedLevels};
+  std::string strategy_name{"auto"};
+  Strategy strategy{Strategy::kAuto};
   std::uint32_t n_repeats{5};
   std::string only;
   std::map<std::string, double> kernel_bytes;
 };
+
+Strategy FindStrategy(std::string const& name) {
+  static std::map<std::string, Strategy> const strategies{
+      {"auto", Strategy::kAuto}, {"sort", Strategy::kSort}, {"partition", Strategy::kPartition}};
+  auto found = strategies.find(name);
+  if (found == strategies.cend()) {
+    throw std::invalid_argument{"There is no strategy `" + name + "`; see --help."};
+  }
+  return found->second;
+}
 
 Options Parse(std::vector<std::string> const& words) {
   Options options;
@@ -65,6 +78,9 @@ Options Parse(std::vector<std::string> const& words) {
     } else if (word == "--levels") {
       options.first_levels = std::stoi(next());
       options.last_levels = std::stoi(next());
+    } else if (word == "--strategy") {
+      options.strategy_name = next();
+      options.strategy = FindStrategy(options.strategy_name);
     } else if (word == "--repeats") {
       options.n_repeats = static_cast<std::uint32_t>(std::max(1, std::stoi(next())));
     } else if (word == "--only") {
@@ -123,7 +139,7 @@ class Bench {
     std::size_t before{0}, after{0}, total{0};
     EXACT_CUDA(cudaMemGetInfo(&before, &total));
     setup_ms_ = TimeMs([&] {
-      builder_ = MakeDeviceBuilder(-1, table_->View());
+      builder_ = MakeDeviceBuilder(-1, table_->View(), options.strategy);
       Synchronize();
     });
     this->Build(-1, options.shape.max_depth);  // allocates what a tree needs
@@ -192,6 +208,7 @@ class Bench {
     Shape const& shape = options_.shape;
     JsonLine line;
     line.Add("bench", kind)
+        .Add("strategy", options_.strategy_name)
         .Add("shape", shape.name)
         .Add("rows", shape.n_rows)
         .Add("columns", shape.n_features)

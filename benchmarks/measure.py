@@ -12,7 +12,7 @@ from typing import Any
 import cases
 import metrics
 from cases import Case
-from systems import JUDGE, METRIC_ROUNDS, NEED_NO_GPU, PEERS, SYSTEMS, Laps, Unavailable
+from systems import EXACT, JUDGE, METRIC_ROUNDS, NEED_NO_GPU, PEERS, SYSTEMS, Laps, Unavailable
 
 import device
 
@@ -26,7 +26,8 @@ def measure(job: dict[str, Any]) -> dict[str, Any]:
         gpu = None
         if name not in NEED_NO_GPU:
             raise Unavailable(str(error)) from None
-    system = SYSTEMS[name]()
+    strategy = job["strategy"] if name in EXACT else None
+    system = SYSTEMS[name](strategy) if strategy else SYSTEMS[name]()
     table = cases.load(Path(job["folder"]))
     # On a GPU the second tree still meets buffers that grow and code that is loaded.
     laps = Laps(job["iterations"], job["budget_s"], warm_up=1 if name == JUDGE else 2)
@@ -45,6 +46,7 @@ def measure(job: dict[str, Any]) -> dict[str, Any]:
     value = metrics.evaluate(case.metric, table.y, laps.prediction, table.qid)
     line = {
         "system": name,
+        "strategy": strategy,
         "shape": case.name,
         "rows": table.X.shape[0],
         "columns": table.X.shape[1],

@@ -149,10 +149,13 @@ def draw_levels(lines: list[Line], device: str, file: Path) -> Path:
 def draw_all(results: Path) -> list[Path]:
     """Every picture for which there are results."""
     made = []
-    runs = latest(
-        read(results.glob("train-*.jsonl")), "device", "system", "shape", "rows", "max_depth"
-    )
-    builds = [r for r in read(results.glob("builder-*.jsonl")) if r["bench"] == "levels"]
+    runs = [r for r in read(results.glob("train-*.jsonl")) if r.get("strategy") in (None, "auto")]
+    runs = latest(runs, "device", "system", "shape", "rows", "max_depth")
+    builds = [
+        r
+        for r in read(results.glob("builder-*.jsonl"))
+        if r["bench"] == "levels" and r.get("strategy") != "partition"
+    ]
     builds = latest(builds, "device", "shape", "rows", "max_depth", "interleaved_levels")
     for draw, lines in (
         (draw_peers, [r for r in runs if series_of(r) is None]),

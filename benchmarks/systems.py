@@ -188,14 +188,25 @@ def _import(name: str) -> Any:
 
 
 HIST = {"tree_method": "hist", "device": "cuda"}
-OURS = {"gpu_exact_fallback": "error"}  # never the time of XGBoost's own builder
+STRATEGIES = ("auto", "sort", "partition")  # of the plugin
 
-# In the order of running: XGBoost's own exact comes first, as the judge of the plugin.
+
+def _ours(strategy: str) -> dict[str, Any]:
+    """Never the time of XGBoost's own builder."""
+    return {"gpu_exact_fallback": "error", "gpu_exact_strategy": strategy}
+
+
+# In the order of running: XGBoost's own exact comes first, as the judge of the plugin. Those of
+# EXACT are made for a strategy.
 SYSTEMS = {
     "xgb_exact_cpu": lambda: XGBoost({"tree_method": "exact"}),
-    "gpu_exact_cpu_context": lambda: XGBoost({"tree_method": "exact"} | OURS, plugin=True),
-    "gpu_exact_cuda": lambda: XGBoost(
-        {"updater": "grow_gpu_exact", "device": "cuda"} | OURS, plugin=True, needs_cuda=True
+    "gpu_exact_cpu_context": lambda strategy: XGBoost(
+        {"tree_method": "exact"} | _ours(strategy), plugin=True
+    ),
+    "gpu_exact_cuda": lambda strategy: XGBoost(
+        {"updater": "grow_gpu_exact", "device": "cuda"} | _ours(strategy),
+        plugin=True,
+        needs_cuda=True,
     ),
     "xgb_hist_gpu_256": lambda: XGBoost(HIST | {"max_bin": 256}, needs_cuda=True),
     "xgb_hist_gpu_4096": lambda: XGBoost(HIST | {"max_bin": 4096}, needs_cuda=True),

@@ -22,7 +22,7 @@ from typing import Any
 import cases
 import metrics
 from cases import Case
-from systems import EXACT, JUDGE, SYSTEMS
+from systems import EXACT, JUDGE, STRATEGIES, SYSTEMS
 
 import device
 
@@ -82,6 +82,7 @@ class Session:
             return say(f"{what}: skipped: it would take minutes on {entries} entries")
         job = {
             "system": system,
+            "strategy": self._options.strategy,
             "case": case._asdict(),
             "folder": folder,
             "entries": entries,
@@ -177,6 +178,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         help="by comma: a shape, a series (growth-rows, growth-depth, ...) or one case of it",
     )
     add("--systems", type=words, default=list(SYSTEMS), help=f"by comma: {', '.join(SYSTEMS)}")
+    add("--strategy", choices=STRATEGIES, default="auto", help="of the plugin (default auto)")
     add("--rows", type=int, help="instead of each shape's own")
     add("--max-depth", type=int, help="instead of each shape's own")
     add("--iterations", type=int, default=21, help="trees at most (default 21)")

@@ -18,6 +18,7 @@ enum Fallback : std::int32_t { kFallbackWarn = 0, kFallbackError = 1 };
 /** @brief This library's own parameters. */
 struct GpuExactParam : public xgboost::XGBoostParameter<GpuExactParam> {
   std::int32_t gpu_exact_interleaved_levels;
+  std::int32_t gpu_exact_strategy;  // in the order of gpu_exact::Strategy
   std::int32_t gpu_exact_fallback;
 
   DMLC_DECLARE_PARAMETER(GpuExactParam) {
@@ -27,6 +28,14 @@ struct GpuExactParam : public xgboost::XGBoostParameter<GpuExactParam> {
         .describe(
             "Levels of a tree that are grown before rows are sorted by node; -1 chooses for the "
             "data. It changes the speed, not the trees.");
+    DMLC_DECLARE_FIELD(gpu_exact_strategy)
+        .set_default(0)
+        .add_enum("auto", 0)
+        .add_enum("sort", 1)
+        .add_enum("partition", 2)
+        .describe(
+            "How entries get to their nodes: `auto` chooses for the data. It changes speed and "
+            "memory, not the trees.");
     DMLC_DECLARE_FIELD(gpu_exact_fallback)
         .set_default(kFallbackWarn)
         .add_enum("warn", kFallbackWarn)

@@ -58,20 +58,8 @@ class Registry {
   std::mutex mutex_;
   std::vector<Entry> entries_;
 };
-}  // namespace
 
-std::shared_ptr<DeviceTable> TableCache::Get(std::shared_ptr<SparsePage const> const& page,
-                                             xgboost::MetaInfo const& info, int ordinal) {
-  static Registry registry;
-  auto table = registry.Get({page, info.num_row_, info.num_col_, page->data.Size(), ordinal});
-  uses_.erase(
-      std::remove_if(uses_.begin(), uses_.end(),
-                     [&](auto const& use) { return use.page.expired() || use.table == table; }),
-      uses_.end());
-  uses_.push_back({page, table});
-  return table;
-}
-
+/** @brief A page as the builder reads it: on its device if it lies there, else on the host. */
 CsrView ViewOf(SparsePage const& page, xgboost::MetaInfo const& info, int ordinal) {
   auto const& data = page.data;
   bool const on_device =
@@ -90,5 +78,28 @@ CsrView ViewOf(SparsePage const& page, xgboost::MetaInfo const& info, int ordina
   view.n_features = static_cast<FeatureIdx>(info.num_col_);
   view.memory = on_device ? Memory::kDevice : Memory::kHost;
   return view;
+}
+}  // namespace
+
+TreeBuilder* DeviceTable::Builder(SparsePage const& page, xgboost::MetaInfo const& info,
+                                  int ordinal, Strategy strategy) {
+  if (!builder_ || strategy_ != strategy) {
+    builder_.reset();
+    builder_ = MakeDeviceBuilder(ordinal, ViewOf(page, info, ordinal), strategy);
+    strategy_ = strategy;
+  }
+  return builder_.get();
+}
+
+std::shared_ptr<DeviceTable> TableCache::Get(std::shared_ptr<SparsePage const> const& page,
+                                             xgboost::MetaInfo const& info, int ordinal) {
+  static Registry registry;
+  auto table = registry.Get({page, info.num_row_, info.num_col_, page->data.Size(), ordinal});
+  uses_.erase(
+      std::remove_if(uses_.begin(), uses_.end(),
+                     [&](auto const& use) { return use.page.expired() || use.table == table; }),
+      uses_.end());
+  uses_.push_back({page, table});
+  return table;
 }
 }  // namespace gpu_exact

@@ -15,9 +15,21 @@
 
 namespace gpu_exact {
 /** @brief A builder and the lock that its users hold, as it grows one tree at a time. */
-struct DeviceTable {
+class DeviceTable {
+ public:
   std::mutex mutex;
-  std::unique_ptr<TreeBuilder> builder;  // made by the first user, under the lock
+
+  /**
+   * @brief The builder of a strategy, made where there is none; under the lock, as is its use.
+   *
+   * One of another strategy goes first, so that the device holds the table once.
+   */
+  [[nodiscard]] TreeBuilder* Builder(xgboost::SparsePage const& page, xgboost::MetaInfo const& info,
+                                     int ordinal, Strategy strategy);
+
+ private:
+  std::unique_ptr<TreeBuilder> builder_;
+  Strategy strategy_{Strategy::kAuto};  // of the builder
 };
 
 /**
@@ -45,8 +57,4 @@ class TableCache {
   };
   std::vector<Use> uses_;
 };
-
-/** @brief A page as the builder reads it: on its device if it lies there, else on the host. */
-[[nodiscard]] CsrView ViewOf(xgboost::SparsePage const& page, xgboost::MetaInfo const& info,
-                             int ordinal);
 }  // namespace gpu_exact

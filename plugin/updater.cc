@@ -100,7 +100,10 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
   auto const ordinal = ctx_->IsCUDA() ? ctx_->Ordinal() : 0;
   auto const status = StatusOf(ordinal);
   try {
-    auto const table = status.usable ? this->LoadTable(data, ordinal) : nullptr;
+    auto const page =
+        status.usable ? data->GetBatches<xgboost::SparsePage>().begin().Page() : nullptr;
+    auto const table = page ? tables_.Get(page, data->Info(), ordinal) : nullptr;
+    auto const strategy = static_cast<Strategy>(param_.gpu_exact_strategy);
     for (std::size_t i = 0; i < trees.size(); ++i) {
       Task const task{*param, gradients, data, &out_position[i], trees[i]};
       if (!table) {
@@ -109,7 +112,7 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
       }
       try {
         std::lock_guard<std::mutex> guard{table->mutex};
-        this->GrowOnGpu(task, table->builder.get());
+        this->GrowOnGpu(task, table->Builder(*page, data->Info(), ordinal, strategy));
       } catch (NonFiniteGradient const& e) {
         this->GrowOnCpu(task, e.what());
       }
@@ -117,16 +120,6 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
   } catch (DeviceError const& e) {
     throw dmlc::Error{e.what()};
   }
-}
-
-std::shared_ptr<DeviceTable> GpuExactUpdater::LoadTable(xgboost::DMatrix* data, int ordinal) {
-  auto const page = data->GetBatches<xgboost::SparsePage>().begin().Page();
-  auto table = tables_.Get(page, data->Info(), ordinal);
-  std::lock_guard<std::mutex> guard{table->mutex};
-  if (!table->builder) {
-    table->builder = MakeDeviceBuilder(ordinal, ViewOf(*page, data->Info(), ordinal));
-  }
-  return table;
 }
 
 GrowParam GpuExactUpdater::MakeGrowParam(TrainParam const& param) const {

@@ -59,7 +59,6 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
     xgboost::RegTree* tree;
   };
 
-  [[nodiscard]] std::shared_ptr<DeviceTable> LoadTable(xgboost::DMatrix* data, int ordinal);
   [[nodiscard]] std::vector<NodeIdx> Prune(Task const& task) const;
   [[nodiscard]] GrowParam MakeGrowParam(xgboost::tree::TrainParam const& param) const;
   void GrowOnGpu(Task const& task, TreeBuilder* builder);

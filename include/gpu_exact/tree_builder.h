@@ -16,6 +16,13 @@ namespace gpu_exact {
 /** @brief Where rows without a value of the split feature may go. */
 enum class DefaultDirection : std::uint8_t { kLearn, kLeft, kRight };
 
+/** @brief How entries get to their nodes: a matter of speed and memory, the trees are the same. */
+enum class Strategy : std::uint8_t {
+  kAuto,      // chosen for the table
+  kSort,      // interleaved levels, then a segmented sort of the entries on each level
+  kPartition  // the entries of a node are divided between its children
+};
+
 /** @brief Levels that can be interleaved: buckets of the next one, and "none", fit a byte a row. */
 inline constexpr std::int32_t kMaxInterleavedLevels = 7;
 
@@ -123,9 +130,11 @@ class TreeBuilder {
 /**
  * @brief A builder on a GPU. Copies and sorts the table; keeps no reference to it.
  *
- * @param ordinal The CUDA device, or -1 for the first visible one.
+ * @param ordinal  The CUDA device, or -1 for the first visible one.
+ * @param strategy For every tree of this builder.
  */
-[[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table);
+[[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table,
+                                                             Strategy strategy);
 
 /**
  * @brief Whether any row has a negative hessian: such rows take no random number. Waits.

@@ -283,7 +283,8 @@ void DeviceBuilder::SortEntries(Tree const& tree, std::vector<SplitOrder> const&
 }
 }  // namespace
 
-std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table) {
+// Every strategy is kSort so far.
+std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table, Strategy) {
   DeviceGuard guard{ordinal};
   CheckMemory(table);
   return std::make_unique<DeviceBuilder>(ordinal, table);

@@ -16,7 +16,7 @@ class DeviceBuilder : public DeviceTest {
   void Compare(unsigned seed, Shape const& shape, int n_trees) {
     Random random{seed};
     Table table = MakeTable(shape, &random);
-    auto builder = MakeDeviceBuilder(-1, table.View());
+    auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kAuto);
     auto reference = MakeReferenceBuilder(table.View());
     for (int i = 0; i < n_trees; ++i) {
       auto gpair = MakeGradients(shape.n_rows, random.Pick({0.0, 0.2, 0.9}),
@@ -88,7 +88,7 @@ TEST_F(DeviceBuilder, NeighbouringFloats) {
   table.entries = {{0, 1.0f}, {0, next}, {0, 1.0f}, {0, next}};
   table.offsets = {0, 1, 2, 3, 4, 4, 4};
   std::vector<GradientPair> gpair{{4, 1}, {-4, 1}, {4, 1}, {-4, 1}, {-2, 1}, {-3, 1}};
-  auto builder = MakeDeviceBuilder(-1, table.View());
+  auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kAuto);
   auto reference = MakeReferenceBuilder(table.View());
   GrowParam param;
   param.max_depth = 3;
@@ -109,7 +109,7 @@ TEST_F(DeviceBuilder, GradientsOnTheDevice) {
   DeviceBuffer<GradientPair> d_gpair{"test gradients"};
   DeviceBuffer<NodeIdx> d_positions{"test positions"};
   CopyAsync(d_gpair.Reserve(500), gpair.data(), 500);
-  auto builder = MakeDeviceBuilder(-1, table.View());
+  auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kAuto);
   GrowParam param;
   auto want = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
   auto want_positions = Positions(builder.get(), 500);
@@ -123,7 +123,7 @@ TEST_F(DeviceBuilder, RemapsPositions) {
   Random random{8};
   Table table = MakeTable({300, 3, 0.1, 0}, &random);
   auto gpair = MakeGradients(300, 0.0, 0.2, &random);
-  auto builder = MakeDeviceBuilder(-1, table.View());
+  auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kAuto);
   GrowParam param;
   param.max_depth = 2;
   auto tree = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
@@ -141,7 +141,7 @@ TEST_F(DeviceBuilder, SameBitsEveryRun) {
   for (auto& g : gpair) {
     g = {random.Normal(), static_cast<float>(random.Real())};  // sums depend on order as floats
   }
-  auto builder = MakeDeviceBuilder(-1, table.View());
+  auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kAuto);
   GrowParam param;
   param.max_depth = 8;
   auto want = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
@@ -159,7 +159,7 @@ TEST_F(DeviceBuilder, KeepsToTheMemoryPlan) {
   for (Shape shape : {Shape{200000, 3, 0.0, 0}, Shape{9000, 40, 0.0, 0}, Shape{60000, 8, 0.5, 4}}) {
     Table table = MakeTable(shape, &random);
     auto gpair = MakeGradients(shape.n_rows, 0.0, 0.0, &random);
-    auto builder = MakeDeviceBuilder(-1, table.View());
+    auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kAuto);
     GrowParam param;
     param.max_depth = 9;
     param.min_child_weight = 100.0f;
@@ -174,7 +174,7 @@ TEST_F(DeviceBuilder, KeepsToTheMemoryPlan) {
 TEST_F(DeviceBuilder, RefusesNonFiniteGradients) {
   Random random{10};
   Table table = MakeTable({40, 2, 0.0, 0}, &random);
-  auto builder = MakeDeviceBuilder(-1, table.View());
+  auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kAuto);
   for (float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     auto gpair = MakeGradients(40, 0.0, 0.0, &random);
@@ -190,7 +190,7 @@ TEST_F(DeviceBuilder, RefusesTooManyInterleavedLevels) {
   Random random{11};
   Table table = MakeTable({40, 2, 0.0, 0}, &random);
   auto gpair = MakeGradients(40, 0.0, 0.0, &random);
-  auto builder = MakeDeviceBuilder(-1, table.View());
+  auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kAuto);
   GrowParam param;
   param.interleaved_levels = kMaxInterleavedLevels + 1;
   EXPECT_THROW(

@@ -19,6 +19,7 @@ from oracle import (
 )
 
 LEVELS = [-1, 0, 1, 3, 6]
+STRATEGIES = ["auto", "sort", "partition"]
 
 
 @dataclass
@@ -50,11 +51,15 @@ class Problem:
 def assert_equals_stock(seed: int, route: dict) -> None:
     """Model, random state and margins after training are those of XGBoost's own builder."""
     problem = make_problem(seed)
-    levels = int(np.random.default_rng(seed).choice(LEVELS))
+    rng = np.random.default_rng(seed)
+    how = {
+        "gpu_exact_interleaved_levels": int(rng.choice(LEVELS)),
+        "gpu_exact_strategy": str(rng.choice(STRATEGIES)),
+    }
     with stock():
         theirs, _ = problem.train(TAKE_OVER)
-    ours, dtrain = problem.train(route | {"gpu_exact_interleaved_levels": levels})
-    context = f"{problem}, levels {levels}"
+    ours, dtrain = problem.train(route | how)
+    context = f"{problem}, {how}"
     assert uses_plugin(ours) and not uses_plugin(theirs)
     assert_same_model(ours, theirs, context)
     assert rng_state(ours) == rng_state(theirs), context

@@ -25,8 +25,9 @@ import train  # noqa: E402
 import device  # noqa: E402
 
 FIELDS = (
-    "system shape rows columns entries max_depth iterations ms_per_tree ms_per_tree_quartiles "
-    "first_iteration_s load_s metric metric_value peak_device_mib device driver source_hash"
+    "system strategy shape rows columns entries max_depth iterations ms_per_tree "
+    "ms_per_tree_quartiles first_iteration_s load_s metric metric_value peak_device_mib device "
+    "driver source_hash"
 ).split()
 
 
@@ -241,6 +242,7 @@ def test_a_run_of_all_systems(tmp_path):
     out = tmp_path / "out.jsonl"
     command = [sys.executable, ROOT / "benchmarks/train.py", "--shapes", "small-1000"]
     command += ["--iterations", "4", "--max-depth", "3", "--threads", "2", "--out", out]
+    command += ["--strategy", "sort"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     lines = {line["system"]: line for line in map(json.loads, out.read_text().splitlines())}
@@ -250,6 +252,8 @@ def test_a_run_of_all_systems(tmp_path):
     assert all(list(line) == FIELDS for line in lines.values())
     exact = lines["xgb_exact_cpu"]
     assert (exact["rows"], exact["columns"], exact["entries"]) == (1_000, 28, 28_000)
+    assert exact["strategy"] is None
+    assert lines.get("gpu_exact_cpu_context", {"strategy": "sort"})["strategy"] == "sort"
     assert exact["iterations"] == 4 and exact["max_depth"] == 3 and exact["ms_per_tree"] > 0
 
 
@@ -283,13 +287,15 @@ def test_pictures_of_what_there_is(tmp_path):
 
     assert plot.draw_all(tmp_path) == []
     run = dict.fromkeys(FIELDS, 1) | {"device": "a GPU", "ms_per_tree_quartiles": [0.5, 2.0]}
+    run["strategy"] = "auto"
     shapes = ["higgs", "small-1000", "growth-depth-4", "growth-depth-16", "growth-distinct-all"]
     runs = [run | {"system": "gpu_exact_cuda", "shape": shape} for shape in shapes]
+    runs.append(runs[0] | {"device": "another GPU", "strategy": "sort"})  # is in no picture
     (tmp_path / "train-x.jsonl").write_text("\n".join(map(json.dumps, runs)))
     assert [p.name for p in plot.draw_all(tmp_path)] == ["peers.png", "growth.png"]
     levels = run | {"bench": "levels", "shape": "higgs", "interleaved_levels": 3}
-    other = run | {"bench": "depths"}
-    (tmp_path / "builder-x.jsonl").write_text("\n".join(map(json.dumps, [levels, other])))
+    others = [run | {"bench": "depths"}, levels | {"device": "another", "strategy": "partition"}]
+    (tmp_path / "builder-x.jsonl").write_text("\n".join(map(json.dumps, [levels, *others])))
     made = plot.draw_all(tmp_path)
     assert [p.name for p in made] == ["peers.png", "growth.png", "levels.png"]
     assert all(p.read_bytes().startswith(b"\x89PNG") for p in made)

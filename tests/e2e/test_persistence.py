@@ -68,8 +68,10 @@ def test_a_pickle_made_without_the_plugin_goes_on_with_it() -> None:
 def test_parameters_survive_pickling(tmp_path: Path) -> None:
     X, y = make_table()
     params = {"gpu_exact_interleaved_levels": 3, "gpu_exact_fallback": "error"}
-    booster = xgb.train(params | {"opt_dense_col": 0.5} | TAKE_OVER, xgb.DMatrix(X, y), 1)
+    params |= {"gpu_exact_strategy": "sort", "opt_dense_col": 0.5}
+    booster = xgb.train(params | TAKE_OVER, xgb.DMatrix(X, y), 1)
     config = pickle.loads(pickle.dumps(booster)).save_config()
     assert '"gpu_exact_interleaved_levels":"3"' in config
     assert '"gpu_exact_fallback":"error"' in config
+    assert '"gpu_exact_strategy":"sort"' in config
     assert '"opt_dense_col":"0.5"' in config

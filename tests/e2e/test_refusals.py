@@ -137,6 +137,10 @@ def test_parameters(params: dict, wording: str, remedy: str) -> None:
             {"gpu_exact_fallback": "maybe"},
             "Invalid Input: 'maybe', valid values are: {'error', 'warn'}",
         ),
+        (
+            {"gpu_exact_strategy": "quick"},
+            "Invalid Input: 'quick', valid values are: {'auto', 'partition', 'sort'}",
+        ),
     ],
 )
 def test_own_limits(route: dict, params: dict, wording: str) -> None:

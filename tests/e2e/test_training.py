@@ -97,7 +97,8 @@ def test_known_parameters_are_not_reported_as_unused(
 ) -> None:
     X, y = make_table(50)
     params = {"gpu_exact_interleaved_levels": 1, "gpu_exact_fallback": "warn", "no_such": 1}
-    xgb.train(params | {"opt_dense_col": 0.5} | route, xgb.DMatrix(X, y), 1)
+    params |= {"gpu_exact_strategy": "sort", "opt_dense_col": 0.5}
+    xgb.train(params | route, xgb.DMatrix(X, y), 1)
     unused = [str(w.message) for w in recwarn if "are not used" in str(w.message)]
     assert len(unused) == 1 and "no_such" in unused[0]
     assert "gpu_exact" not in unused[0] and "opt_dense_col" not in unused[0]

@@ -11,7 +11,7 @@
 namespace gpu_exact {
 DeviceStatus ProbeDevice(int) { return {true, "reference builder (no GPU)", ""}; }
 
-std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& table) {
+std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& table, Strategy) {
   return MakeReferenceBuilder(table);
 }
 
