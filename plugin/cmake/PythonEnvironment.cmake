@@ -7,7 +7,7 @@ set(GPU_EXACT_XGBOOST auto CACHE STRING
     "XGBoost in venv: cpu (xgboost-cpu), cuda (xgboost), auto (cuda where a GPU is visible)")
 set_property(CACHE GPU_EXACT_PYTHON_ENV PROPERTY STRINGS venv current none)
 set_property(CACHE GPU_EXACT_XGBOOST PROPERTY STRINGS auto cpu cuda)
-set(_packages numpy scipy scikit-learn pandas pyarrow pytest)
+set(_packages numpy scipy scikit-learn pandas pyarrow polars pytest)
 
 function(gpu_exact_xgboost_requirement out_requirement)
   set(distribution_cpu xgboost-cpu)
