@@ -45,7 +45,8 @@ struct LevelResult {
 struct SplitOrder {
   FeatureIdx feature;
   NodeIdx left;  // id of the left child, right is the next; kNoNode: the node stays a leaf
-  std::uint64_t first_right;
+  std::uint64_t first_right;  // value id, where entries have them
+  float threshold;
   bool default_left;
 };
 }  // namespace gpu_exact

@@ -29,7 +29,8 @@ std::vector<SplitOrder> TreeGrower::Expand(std::vector<LevelResult> const& resul
     Split const& split = results[i].split;
     RecordStatistics(nidx, results[i].state);
     tree_[nidx].loss_change = split.loss_change;
-    orders[i] = {split.feature, kNoNode, split.first_right, split.default_left != 0};
+    orders[i] = {split.feature, kNoNode, split.first_right, split.threshold,
+                 split.default_left != 0};
     if (!(split.loss_change > kMinLossChange) || !RoomForSplit()) {
       continue;
     }

@@ -1,29 +1,55 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The level loop: find the best split of every node, move rows, sort entries.
+ * @brief The level loop: find the best split of every node, split, move rows to the children.
  * @see   Mitchell and Frank, "Accelerating the XGBoost algorithm using GPU computing",
  *        PeerJ CS 3:e127
  */
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <sstream>
 #include <stdexcept>
 
 #include "gpu_exact/tree_builder.h"
-#include "src/device/best_split.cuh"
-#include "src/device/entry_sorter.cuh"
-#include "src/device/interleaved_finder.cuh"
 #include "src/device/node_states.cuh"
-#include "src/device/row_partition.cuh"
-#include "src/device/sorted_finder.cuh"
+#include "src/device/split_strategy.cuh"
 #include "src/memory_plan.h"
 #include "src/tree_grower.h"
 
 namespace gpu_exact {
 namespace {
-/** @brief The shared memory sort of interleaved levels pays where columns fill many tiles. */
-constexpr EntryIdx kInterleavedColumn = 4 * InterleavedRef::kTileSize;
+/** @brief Strategy kAuto: long columns are partitioned; of many short ones, entries are sorted. */
+constexpr EntryIdx kLongColumn = 64;
+
+/** @brief Why a table cannot be partitioned; empty where it can. */
+std::string WhyNotPartition(CsrView const& table) {
+  constexpr RowIdx kMaxRows = std::numeric_limits<std::int32_t>::max();
+  constexpr EntryIdx kMaxEntries = std::numeric_limits<std::uint32_t>::max();
+  if (table.n_rows > kMaxRows) {
+    return "at most " + std::to_string(kMaxRows) + " rows, the table has " +
+           std::to_string(table.n_rows);
+  }
+  if (table.n_entries > kMaxEntries) {
+    return "at most " + std::to_string(kMaxEntries) + " present values, the table has " +
+           std::to_string(table.n_entries);
+  }
+  return "";
+}
+
+/** @brief The strategy to use, never kAuto. */
+Strategy Choose(Strategy strategy, CsrView const& table) {
+  std::string why_not = WhyNotPartition(table);
+  if (strategy == Strategy::kPartition && !why_not.empty()) {
+    throw std::invalid_argument{"gpu_exact_strategy=partition takes " + why_not +
+                                "; set it to auto or sort."};
+  }
+  if (strategy == Strategy::kAuto) {
+    bool partition = why_not.empty() && table.n_entries >= kLongColumn * table.n_features;
+    return partition ? Strategy::kPartition : Strategy::kSort;
+  }
+  return strategy;
+}
 
 void CheckMemory(CsrView const& table) {
   auto plan = MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features);
@@ -49,59 +75,45 @@ struct WaitAtEnd {
 
 class DeviceBuilder : public TreeBuilder {
  public:
-  DeviceBuilder(int ordinal, CsrView const& table)
-      : ordinal_{ordinal},
-        columns_{table},
-        rows_{table.n_rows},
-        sorter_{columns_.Ref()},
-        interleaved_{columns_.EntryOffsets()} {}
-
-  ~DeviceBuilder() override = default;
+  DeviceBuilder(int ordinal, RowIdx n_rows, std::unique_ptr<SplitStrategy> strategy)
+      : ordinal_{ordinal}, n_rows_{n_rows}, strategy_{std::move(strategy)} {}
 
   GrownTree Build(GrowParam const& param, GradientView gradients, std::uint8_t const* row_included,
                   FeaturePolicy* features) override;
   void WritePositions(std::vector<NodeIdx> const& remap, Memory memory,
                       NodeIdx* out_positions) override {
     DeviceGuard guard{ordinal_};
-    rows_.WritePositions(remap, memory, out_positions);
+    strategy_->Positions().Write(remap, memory, out_positions);
   }
   [[nodiscard]] std::uint64_t DeviceBytes() const override {
-    return columns_.Bytes() + rows_.Bytes() + sorter_.Bytes() + interleaved_.Bytes() +
-           sorted_.Bytes() + gradients_.Bytes() + monotone_.Bytes() + rules_.Bytes() +
-           states_[0].Bytes() + states_[1].Bytes() + mask_.Bytes() + best_.Bytes() +
-           results_.Bytes();
+    return strategy_->Bytes() + gradients_.Bytes() + row_included_.Bytes() + monotone_.Bytes() +
+           rules_.Bytes() + states_[0].Bytes() + states_[1].Bytes() + mask_.Bytes() +
+           best_.Bytes() + results_.Bytes() + orders_.Bytes();
   }
 
  private:
   /** @brief A tree in progress. */
   struct Tree {
     GrowParam const& param;
-    GradientPair const* gpair;
     FeaturePolicy* features;
     Quantiser quantiser;
     TreeGrower grower;
-    std::int32_t interleaved_levels;
-    bool has_left_out;  // rows that are routed but not trained on
-
-    [[nodiscard]] bool Interleaved() const { return grower.Depth() < interleaved_levels; }
   };
 
   Tree Start(GrowParam const& param, GradientView gradients, std::uint8_t const* row_included,
              FeaturePolicy* features);
+  void Finish(GrownTree const& tree);
   [[nodiscard]] LevelRef MakeLevel(Tree const& tree);
-  void FindSplits(Tree const& tree);
+  std::vector<LevelResult> FindSplits(Tree const& tree);
   void MoveRows(Tree const& tree, NodeIdx first_node, std::vector<SplitOrder> const& orders,
-                std::vector<LevelResult> const& results, bool was_interleaved);
-  void SortEntries(Tree const& tree, std::vector<SplitOrder> const& orders,
-                   std::vector<LevelResult> const& results, bool was_interleaved);
+                std::vector<LevelResult> const& results);
 
   int ordinal_;
-  ColumnStore columns_;
-  RowPartition rows_;
-  EntrySorter sorter_;
-  InterleavedFinder interleaved_;
-  SortedFinder sorted_;
+  RowIdx n_rows_;
+  std::unique_ptr<SplitStrategy> strategy_;
+  RowScan scan_;
   DeviceBuffer<GradientPair> gradients_{"gradients"};
+  DeviceBuffer<std::uint8_t> row_included_{"sampled rows"};
   DeviceBuffer<std::int32_t> monotone_{"monotone constraints"};
   DeviceBuffer<FeatureRule> rules_{"feature rules"};
   DeviceBuffer<NodeState> states_[2]{DeviceBuffer<NodeState>{"node states"},
@@ -109,6 +121,7 @@ class DeviceBuilder : public TreeBuilder {
   DeviceBuffer<std::uint32_t> mask_{"open features"};
   DeviceBuffer<std::uint64_t> best_{"best candidates"};
   DeviceBuffer<LevelResult> results_{"best splits"};
+  DeviceBuffer<SplitOrder> orders_{"split orders"};
 };
 
 GrownTree DeviceBuilder::Build(GrowParam const& param, GradientView gradients,
@@ -118,22 +131,19 @@ GrownTree DeviceBuilder::Build(GrowParam const& param, GradientView gradients,
   Tree tree = this->Start(param, gradients, row_included, features);
   while (tree.grower.MaySplit()) {
     NodeIdx first_node = tree.grower.FirstOpen();
-    bool interleaved = tree.Interleaved();
-    this->FindSplits(tree);
-    std::vector<LevelResult> results = ToHost(results_.Data(), tree.grower.NumOpen());
+    std::vector<LevelResult> results = this->FindSplits(tree);
     std::vector<SplitOrder> orders = tree.grower.Expand(results);
     if (tree.grower.NumOpen() == 0) {
       break;
     }
-    this->MoveRows(tree, first_node, orders, results, interleaved);
-    if (tree.grower.MaySplit()) {
-      this->SortEntries(tree, orders, results, interleaved);
-    }
+    this->MoveRows(tree, first_node, orders, results);
   }
   if (tree.grower.NumOpen() != 0) {
     tree.grower.Close(ToHost(states_[0].Data(), tree.grower.NumOpen()));
   }
-  return tree.grower.Finish();
+  GrownTree grown = tree.grower.Finish();
+  this->Finish(grown);
+  return grown;
 }
 
 DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gradients,
@@ -145,13 +155,16 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
                                 std::to_string(kMaxInterleavedLevels) +
                                 ", or to -1 for the default."};
   }
-  ColumnsRef columns = columns_.Ref();
-  GradientPair const* gpair = gradients.data;
+  TrainingRows rows{gradients.data, nullptr, n_rows_};
   if (gradients.memory == Memory::kHost) {
-    CopyAsync(gradients_.Reserve(columns.n_rows), gradients.data, columns.n_rows);
-    gpair = gradients_.Data();
+    CopyAsync(gradients_.Reserve(n_rows_), gradients.data, n_rows_);
+    rows.gpair = gradients_.Data();
   }
-  RowSummary summary = rows_.Reset(gpair, row_included);
+  if (row_included != nullptr) {
+    CopyAsync(row_included_.Reserve(n_rows_), row_included, n_rows_);
+    rows.included = row_included_.Data();
+  }
+  RowSummary summary = scan_.Summarise(rows);
   if (summary.n_not_finite != 0) {
     throw NonFiniteGradient{std::to_string(summary.n_not_finite) +
                             " rows have a gradient or hessian that is NaN or infinite; check the "
@@ -160,19 +173,11 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
   float max_grad, max_hess;
   std::memcpy(&max_grad, &summary.max_grad_bits, sizeof(max_grad));
   std::memcpy(&max_hess, &summary.max_hess_bits, sizeof(max_hess));
-  auto by_largest = Quantiser::Make(max_grad, max_hess, columns.n_rows);
-  auto quantiser = by_largest.Refined(rows_.SumMagnitudes(gpair, by_largest), columns.n_rows);
+  auto by_largest = Quantiser::Make(max_grad, max_hess, n_rows_);
+  auto quantiser = by_largest.Refined(scan_.SumMagnitudes(rows, by_largest), n_rows_);
+  Tree tree{param, features, quantiser, TreeGrower{param, quantiser}};
 
-  std::int32_t levels = param.interleaved_levels;
-  if (levels < 0) {
-    bool long_columns = columns.n_entries >= kInterleavedColumn * columns.n_features;
-    // Each level kept interleaved saves time: 10.5M x 28, depth 12, on an H200 took 235 ms a tree
-    // at 0 levels, 222 at 3, 202 at 6, 195 at 7; 10,000 x 28, depth 6, 1.7 ms at 0 and 0.6 at 7.
-    levels = long_columns ? kMaxInterleavedLevels : 0;
-  }
-  bool has_left_out = summary.n_left_out != 0;
-  Tree tree{param, gpair, features, quantiser, TreeGrower{param, quantiser}, levels, has_left_out};
-
+  ColumnsRef columns = strategy_->Columns();
   auto monotone = param.monotone_constraints;
   bool has_monotone = std::any_of(monotone.cbegin(), monotone.cend(), [](int m) { return m != 0; });
   if (has_monotone) {
@@ -182,19 +187,17 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
   MakeRules(param, columns, has_monotone ? monotone_.Data() : nullptr,
             rules_.Reserve(columns.n_features));
   NodeState* root = states_[0].Reserve(1);
-  rows_.SumNodes(gpair, quantiser, kRoot, 1, root);
+  ZeroAsync(root, 1);
+  scan_.Sum(rows, quantiser, &root->sum);
   CompleteRoot(GainParam{param}, quantiser, has_monotone, root);
-  sorter_.Reset(columns, gpair);
-  if (levels == 0 && has_left_out) {
-    sorter_.SortByNode(rows_.RowKeys(), 1);
-  }
+  strategy_->Begin({param, rows, summary.n_left_out, quantiser});
   return tree;
 }
 
 LevelRef DeviceBuilder::MakeLevel(Tree const& tree) {
   auto n_nodes = static_cast<Bucket>(tree.grower.NumOpen());
   LevelRef level{};
-  level.columns = columns_.Ref();
+  level.columns = strategy_->Candidates();
   level.rules = rules_.Data();
   level.nodes = states_[0].Data();
   level.best = best_.Reserve(n_nodes);
@@ -214,79 +217,44 @@ LevelRef DeviceBuilder::MakeLevel(Tree const& tree) {
   return level;
 }
 
-void DeviceBuilder::FindSplits(Tree const& tree) {
+std::vector<LevelResult> DeviceBuilder::FindSplits(Tree const& tree) {
   LevelRef level = this->MakeLevel(tree);
   LevelResult* results = results_.Reserve(level.n_nodes);
-  if (tree.Interleaved()) {
-    interleaved_.Find(level, sorter_.Entries(), rows_.RowKeys());
-    ResolveSplits(level, interleaved_.Ref(), results);
-  } else {
-    sorted_.Find(level, sorter_.Entries(), sorter_.Ranges());
-    ResolveSplits(level, sorter_.Entries(), sorter_.Ranges(), results);
-  }
+  bool last_level = tree.grower.Depth() + 1 == tree.param.max_depth;
+  strategy_->FindSplits(level, last_level, results);
+  return ToHost(results, level.n_nodes);
 }
 
 void DeviceBuilder::MoveRows(Tree const& tree, NodeIdx first_node,
                              std::vector<SplitOrder> const& orders,
-                             std::vector<LevelResult> const& results, bool was_interleaved) {
-  rows_.SetOrders(orders, first_node);
-  std::vector<RouteRange> ranges;
-  if (was_interleaved || tree.has_left_out) {
-    // Rows of all nodes, trained on or not, are found in the columns of the split features.
-    std::vector<FeatureIdx> features;
-    for (SplitOrder const& order : orders) {
-      if (order.left != kNoNode) {
-        features.push_back(order.feature);
-      }
-    }
-    std::sort(features.begin(), features.end());
-    features.erase(std::unique(features.begin(), features.end()), features.end());
-    auto const& offsets = columns_.EntryOffsets();
-    for (FeatureIdx f : features) {
-      ranges.push_back({{offsets[f], offsets[f + 1]}, f});
-    }
-    rows_.Route(columns_.Ref().entries, ranges);
-  } else {
-    for (std::size_t i = 0; i < orders.size(); ++i) {
-      if (orders[i].left != kNoNode) {
-        ranges.push_back({results[i].winner, orders[i].feature});
-      }
-    }
-    rows_.Route(sorter_.Entries(), ranges);
-  }
+                             std::vector<LevelResult> const& results) {
+  CopyAsync(orders_.Reserve(orders.size()), orders.data(), orders.size());
   NodeIdx first_child = tree.grower.FirstOpen();
   auto n_children = static_cast<Bucket>(tree.grower.NumOpen());
-  rows_.RouteMissing(first_child, n_children);
   NodeState* children = states_[1].Reserve(n_children);
-  rows_.SumNodes(tree.gpair, tree.quantiser, first_child, n_children, children);
-  CompleteChildren(GainParam{tree.param}, tree.quantiser, rules_.Data(), rows_.Orders(),
+  strategy_->MoveRows({orders, results, orders_.Data(), first_node, first_child, n_children},
+                      children);
+  CompleteChildren(GainParam{tree.param}, tree.quantiser, rules_.Data(), orders_.Data(),
                    states_[0].Data(), static_cast<Bucket>(orders.size()), first_child, children);
   std::swap(states_[0], states_[1]);
 }
 
-void DeviceBuilder::SortEntries(Tree const& tree, std::vector<SplitOrder> const& orders,
-                                std::vector<LevelResult> const& results, bool was_interleaved) {
-  if (tree.Interleaved()) {
-    return;
+void DeviceBuilder::Finish(GrownTree const& tree) {
+  std::vector<SplitOrder> orders;
+  for (TreeNode const& n : tree) {
+    orders.push_back({n.feature, n.left, 0, n.threshold, n.default_left});
   }
-  if (was_interleaved) {
-    sorter_.SortByNode(rows_.RowKeys(), static_cast<Bucket>(tree.grower.NumOpen()));
-    return;
-  }
-  std::vector<EntryRange> nodes;
-  std::vector<bool> is_split;
-  for (std::size_t i = 0; i < orders.size(); ++i) {
-    nodes.push_back(results[i].entries);
-    is_split.push_back(orders[i].left != kNoNode);
-  }
-  sorter_.SortByChild(nodes, is_split, rows_.RowKeys());
+  strategy_->Finish(orders);
 }
 }  // namespace
 
-// Every strategy is kSort so far.
-std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table, Strategy) {
+std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table,
+                                               Strategy strategy) {
+  strategy = Choose(strategy, table);
   DeviceGuard guard{ordinal};
   CheckMemory(table);
-  return std::make_unique<DeviceBuilder>(ordinal, table);
+  return std::make_unique<DeviceBuilder>(
+      ordinal, table.n_rows,
+      strategy == Strategy::kPartition ? MakePartitionStrategy(table) : MakeSortStrategy(table));
 }
 }  // namespace gpu_exact

@@ -16,7 +16,8 @@ class DeviceBuilder : public DeviceTest {
   void Compare(unsigned seed, Shape const& shape, int n_trees) {
     Random random{seed};
     Table table = MakeTable(shape, &random);
-    auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kAuto);
+    auto sort = MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
+    auto partition = MakeDeviceBuilder(-1, table.View(), Strategy::kPartition);
     auto reference = MakeReferenceBuilder(table.View());
     for (int i = 0; i < n_trees; ++i) {
       auto gpair = MakeGradients(shape.n_rows, random.Pick({0.0, 0.2, 0.9}),
@@ -36,9 +37,15 @@ class DeviceBuilder : public DeviceTest {
         std::string what = "seed " + std::to_string(seed) + ", tree " + std::to_string(i) +
                            ", interleaved levels " + std::to_string(levels);
         param.interleaved_levels = levels;
-        GrownTree got = builder->Build(param, {gpair.data(), Memory::kHost}, mask, policy);
+        GrownTree got = sort->Build(param, {gpair.data(), Memory::kHost}, mask, policy);
         ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, what));
-        ASSERT_EQ(Positions(builder.get(), shape.n_rows), want_positions) << what;
+        ASSERT_EQ(Positions(sort.get(), shape.n_rows), want_positions) << what;
+      }
+      std::string what = "seed " + std::to_string(seed) + ", tree " + std::to_string(i) + ", partition";
+      for (int run = 0; run < 2; ++run) {
+        GrownTree got = partition->Build(param, {gpair.data(), Memory::kHost}, mask, policy);
+        ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, what));
+        ASSERT_EQ(Positions(partition.get(), shape.n_rows), want_positions) << what;
       }
     }
   }

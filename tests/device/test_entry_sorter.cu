@@ -3,8 +3,8 @@
  *
  * @brief Sorting by node and by child against std::stable_partition's order.
  */
-#include "src/device/entry_sorter.cuh"
-#include "src/device/row_partition.cuh"
+#include "src/device/sort/entry_sorter.cuh"
+#include "src/device/sort/row_partition.cuh"
 #include "tests/device/device_arrays.cuh"
 #include "tests/device/random_problem.h"
 

@@ -7,8 +7,8 @@
 #include <set>
 #include <utility>
 
-#include "src/device/best_split.cuh"
-#include "src/device/entry_sorter.cuh"
+#include "src/device/sort/best_split.cuh"
+#include "src/device/sort/entry_sorter.cuh"
 #include "src/device/node_states.cuh"
 #include "tests/device/device_arrays.cuh"
 #include "tests/device/random_problem.h"

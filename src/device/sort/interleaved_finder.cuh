@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "src/device/level_ref.cuh"
-#include "src/device/row_partition.cuh"
+#include "src/device/sort/row_partition.cuh"
 
 namespace gpu_exact {
 static_assert((Bucket{1} << kMaxInterleavedLevels) <= kMaxKeyedNodes);

@@ -8,20 +8,14 @@
 #include <vector>
 
 #include "src/device/level_ref.cuh"
+#include "src/device/row_positions.cuh"
+#include "src/device/training_rows.cuh"
 
 namespace gpu_exact {
 /** @brief Row key of a row that is in no open node. */
 inline constexpr std::uint8_t kNoKey = 255;
 /** @brief Up to so many open nodes a row's key is its bucket; beyond, the bucket's last bit. */
 inline constexpr Bucket kMaxKeyedNodes = 128;
-
-/** @brief What one pass over the rows of a new tree finds out. */
-struct RowSummary {
-  std::uint32_t max_grad_bits;  // largest absolute gradient, as the bits of a float
-  std::uint32_t max_hess_bits;
-  std::uint32_t n_not_finite;
-  std::uint32_t n_left_out;  // rows not sampled or deleted
-};
 
 /** @brief Entries of one feature that decide where their rows go. */
 struct RouteRange {
@@ -34,18 +28,11 @@ class RowPartition {
   /** @param max_blocks Of grids that stride over rows, enough for any GPU; changes no result. */
   explicit RowPartition(RowIdx n_rows, std::uint64_t max_blocks = 132 * 16);
 
-  /**
-   * @brief Put every row into the root; rows left out are marked as such. Waits for the device.
-   * @param row_included Host memory, shape (n_rows), or nullptr.
-   */
-  RowSummary Reset(GradientPair const* gpair, std::uint8_t const* row_included);
+  /** @brief Put every row into the root; rows left out are marked as such. Does not wait. */
+  void Reset(TrainingRows const& rows);
 
-  /** @brief Sums of absolute gradients and of hessians over the rows of the root. Waits. */
-  FixedSum SumMagnitudes(GradientPair const* gpair, Quantiser const& quantiser);
-
-  /** @brief The orders of a level on the device, for Route and for the children's states. */
-  void SetOrders(std::vector<SplitOrder> const& orders, NodeIdx first_node);
-  [[nodiscard]] SplitOrder const* Orders() const { return orders_.Data(); }
+  /** @brief Orders of a level, in device memory, for Route and RouteMissing. */
+  void SetOrders(SplitOrder const* orders, Bucket n_orders, NodeIdx first_node);
 
   /**
    * @brief Move the rows whose entries lie in the ranges to their child. Does not wait.
@@ -63,9 +50,7 @@ class RowPartition {
   void SumNodes(GradientPair const* gpair, Quantiser const& quantiser, NodeIdx first_node,
                 Bucket n_nodes, NodeState* out_states);
 
-  /** @brief See TreeBuilder::WritePositions. */
-  void WritePositions(std::vector<NodeIdx> const& remap, Memory memory, NodeIdx* out_positions);
-
+  [[nodiscard]] RowPositions& Positions() { return positions_; }
   /** @brief Bucket (or its last bit) of each row, kNoKey where it is in no open node. */
   [[nodiscard]] std::uint8_t const* RowKeys() const { return row_keys_.Data(); }
   [[nodiscard]] std::uint64_t Bytes() const;
@@ -77,15 +62,10 @@ class RowPartition {
   std::uint64_t max_blocks_;
   NodeIdx first_node_{kRoot};  // of the orders
   Bucket n_orders_{0};
-  DeviceBuffer<NodeIdx> positions_{"row positions"};
+  SplitOrder const* orders_{nullptr};
+  RowPositions positions_;
   DeviceBuffer<std::uint8_t> row_keys_{"row keys"};
-  DeviceBuffer<std::uint8_t> row_included_{"sampled rows"};
-  DeviceBuffer<RowSummary> summary_{"row summary"};
-  DeviceBuffer<FixedSum> magnitudes_{"sums of magnitudes"};
-  DeviceBuffer<SplitOrder> orders_{"split orders"};
   DeviceBuffer<RouteRange> ranges_{"routed entries"};
   DeviceBuffer<EntryIdx> range_ends_{"ends of routed entries"};
-  DeviceBuffer<NodeIdx> remap_{"leaves after pruning"};
-  DeviceBuffer<NodeIdx> out_positions_{"row positions to copy"};
 };
 }  // namespace gpu_exact

@@ -8,8 +8,8 @@
 #include <cub/block/block_reduce.cuh>
 #include <cub/device/device_scan.cuh>
 
-#include "src/device/sorted_finder.cuh"
-#include "src/device/split_agent.cuh"
+#include "src/device/sort/sorted_finder.cuh"
+#include "src/device/sort/split_agent.cuh"
 
 namespace gpu_exact {
 namespace {

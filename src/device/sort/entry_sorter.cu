@@ -11,7 +11,7 @@
 #include <cub/device/device_segmented_radix_sort.cuh>
 #include <stdexcept>
 
-#include "src/device/entry_sorter.cuh"
+#include "src/device/sort/entry_sorter.cuh"
 
 namespace gpu_exact {
 namespace {

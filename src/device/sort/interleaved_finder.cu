@@ -9,8 +9,8 @@
 #include <cub/block/block_radix_rank.cuh>
 #include <cub/device/device_scan.cuh>
 
-#include "src/device/interleaved_finder.cuh"
-#include "src/device/split_agent.cuh"
+#include "src/device/sort/interleaved_finder.cuh"
+#include "src/device/sort/split_agent.cuh"
 
 namespace gpu_exact {
 namespace {

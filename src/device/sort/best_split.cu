@@ -3,7 +3,7 @@
  *
  * @brief Implementation of best_split.cuh.
  */
-#include "src/device/best_split.cuh"
+#include "src/device/sort/best_split.cuh"
 
 namespace gpu_exact {
 namespace {

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "src/device/interleaved_finder.cuh"
-#include "src/device/sorted_finder.cuh"
+#include "src/device/sort/interleaved_finder.cuh"
+#include "src/device/sort/sorted_finder.cuh"
 
 namespace gpu_exact {
 /**

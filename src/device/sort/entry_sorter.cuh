@@ -10,7 +10,7 @@
 
 #include <vector>
 
-#include "src/device/sorted_finder.cuh"
+#include "src/device/sort/sorted_finder.cuh"
 
 namespace gpu_exact {
 class EntrySorter {

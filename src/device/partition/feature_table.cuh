@@ -1,0 +1,69 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The table as the partition strategy keeps it: columns of few distinct values binned, the
+ *        others sorted; both by row as well, to route rows.
+ */
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "src/device/level_ref.cuh"
+#include "src/device/partition/binned_columns.cuh"
+#include "src/device/partition/sorted_columns.cuh"
+
+namespace gpu_exact {
+/** @brief The table, borrowed by kernels. */
+struct FeatureTableRef {
+  static constexpr std::uint32_t kNotSorted = 0xffffffffu;
+
+  BinnedRef binned;
+  RowValuesRef values;                // of sorted columns
+  SortedColumnsRef sorted;
+  std::uint32_t const* sorted_of;     // column of a feature, or kNotSorted; shape: (n_features)
+  float const* bin_values;            // of binned features, ascending
+  std::uint64_t const* bin_offsets;   // into bin_values, shape: (n_features + 1)
+
+  /** @brief Whether a row goes to the left child. */
+  __device__ bool GoesLeft(RowIdx row, SplitOrder const& order) const {
+    std::uint32_t column = sorted_of[order.feature];
+    if (column != kNotSorted) {
+      float value = values.Find(row, column);
+      return isnan(value) ? order.default_left : value < order.threshold;
+    }
+    int bin = binned.BinOf(row, order.feature);
+    return bin < 0 ? order.default_left
+                   : bin_values[bin_offsets[order.feature] + bin] < order.threshold;
+  }
+};
+
+class FeatureTable {
+ public:
+  /** @brief Takes what it needs from the columns. Waits for the device. */
+  explicit FeatureTable(ColumnStore const& columns);
+
+  [[nodiscard]] FeatureTableRef Ref() const;
+  /** @brief Columns without entries; a binned feature's values are its bins, a sorted one's its
+   *         entries: that is how candidates are numbered. */
+  [[nodiscard]] ColumnsRef Places() const { return places_; }
+  /** @brief The same with the table's own numbers of distinct values, for rules. */
+  [[nodiscard]] ColumnsRef Counts() const { return counts_; }
+  /** @brief nullptr where no column is of the kind. */
+  [[nodiscard]] SortedColumns const* Sorted() const { return sorted_.get(); }
+  [[nodiscard]] BinnedColumns const* Binned() const { return binned_.get(); }
+  [[nodiscard]] std::uint64_t Bytes() const;
+
+ private:
+  std::unique_ptr<SortedColumns> sorted_;
+  std::unique_ptr<BinnedColumns> binned_;
+  DeviceBuffer<EntryIdx> entry_offsets_{"column offsets"};
+  DeviceBuffer<std::uint64_t> value_offsets_{"value offsets"};
+  DeviceBuffer<std::uint64_t> place_offsets_{"places of candidates"};
+  DeviceBuffer<std::uint32_t> sorted_of_{"sorted columns by feature"};
+  DeviceBuffer<float> bin_values_{"values of bins"};
+  DeviceBuffer<std::uint64_t> bin_offsets_{"bins by feature"};
+  ColumnsRef places_{};
+  ColumnsRef counts_{};
+};
+}  // namespace gpu_exact

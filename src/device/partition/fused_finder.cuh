@@ -1,0 +1,87 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Columns of many values: one pass over the entries of the split nodes moves each to its
+ *        child, stable, and searches both children for splits on the way.
+ *
+ * An entry is 12 B: the place of its row and its gradients, carried along. Nodes that fill several
+ * tiles are summed first, so that a tile knows what lies before it. Work: entries of split nodes.
+ * Memory: 24 B an entry, two halves; 48 B a tile of 2,048 entries.
+ */
+#pragma once
+
+#include <vector>
+
+#include "src/device/level_ref.cuh"
+#include "src/device/partition/sides.cuh"
+#include "src/device/partition/sorted_columns.cuh"
+#include "src/device/partition/split_tile.cuh"
+
+namespace gpu_exact {
+/** @brief A node whose entries move to its children, buckets 2 i and 2 i + 1 of the level searched. */
+struct SplitParent {
+  RowRange rows;         // its places
+  Bucket bucket;         // of the node, in its level
+  Bucket index;          // i
+  std::uint32_t n_tiles; // up to and including the node
+};
+
+/** @brief One level's move and search, borrowed by kernels. */
+struct FusedRef {
+  LevelRef level;
+  SortedColumnsRef columns;
+  SidesRef sides;
+  RowRange const* children;        // places, by bucket of the level searched
+  RowRange const* parent_segments; // of sparse columns, by (bucket of the parent, sparse column)
+  RowRange* child_segments;        // the same of the level searched
+  EntriesRef from;
+  EntriesRef to;
+  bool root;         // the only child is the left one; what goes right is dropped
+  bool write_gpair;  // entries move again: otherwise only places are needed, to look winners up
+};
+
+class FusedFinder {
+ public:
+  explicit FusedFinder(SortedColumns const& columns);
+
+  /**
+   * @brief Begin a tree: entries of all rows, in one node, are offered to it. Does not wait.
+   * @param sides Bits of trained rows by row; no words: all are.
+   */
+  void FindRoot(LevelRef const& level, GradientPair const* gpair, SidesRef const& sides,
+                RowRange const* root, RowIdx n_rows, bool last_level);
+
+  /**
+   * @brief Move the entries of split nodes to the children and offer all candidates of those.
+   * @param parents    Split nodes, ascending; n_tiles is set here.
+   * @param children   Places of the children, by bucket.
+   * @param last_level No later call will move these entries.
+   */
+  void Find(LevelRef const& level, std::vector<SplitParent> parents, SidesRef const& sides,
+            RowRange const* children, bool last_level);
+
+  /** @brief Places of the entries that the last call searched, to look winners up. */
+  [[nodiscard]] std::uint32_t const* Places() const { return halves_[current_].places.Data(); }
+  [[nodiscard]] RowRange const* Segments() const { return segments_[current_].Data(); }
+  [[nodiscard]] std::uint64_t Bytes() const;
+
+ private:
+  struct Half {
+    DeviceBuffer<std::uint32_t> places{"places of entries"};
+    DeviceBuffer<GradientPair> gpair{"gradients of entries"};
+    [[nodiscard]] EntriesRef Ref() const { return {places.Data(), gpair.Data()}; }
+  };
+  void Sum(FusedRef const& ref, std::uint32_t n_parents, std::uint32_t n_tiles);
+  [[nodiscard]] FusedRef MakeRef(LevelRef const& level, SidesRef const& sides,
+                                 RowRange const* children, bool last_level);
+
+  SortedColumns const& columns_;
+  int current_{0};
+  Half halves_[2];
+  DeviceBuffer<RowRange> segments_[2]{DeviceBuffer<RowRange>{"segments of sparse columns"},
+                                      DeviceBuffer<RowRange>{"segments, next level"}};
+  DeviceBuffer<SplitParent> parents_{"split nodes"};
+  DeviceBuffer<SplitPrefix> prefixes_{"sums before tiles"};
+  DeviceBuffer<SplitPrefix> totals_{"sums of segments"};
+};
+}  // namespace gpu_exact

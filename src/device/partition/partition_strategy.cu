@@ -1,0 +1,91 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Rows are kept in the order of the nodes. Columns of few values are searched by exact
+ *        histograms, the entries of others move with their rows and are searched on the way.
+ */
+#include <optional>
+
+#include "src/device/partition/feature_table.cuh"
+#include "src/device/partition/fused_finder.cuh"
+#include "src/device/partition/row_order.cuh"
+#include "src/device/partition/winner_resolver.cuh"
+#include "src/device/split_strategy.cuh"
+
+namespace gpu_exact {
+namespace {
+class PartitionStrategy : public SplitStrategy {
+ public:
+  explicit PartitionStrategy(CsrView const& table)
+      : table_{ColumnStore{table}}, rows_{table.n_rows} {
+    if (table_.Sorted() != nullptr) {
+      fused_.emplace(*table_.Sorted());
+    }
+  }
+
+  [[nodiscard]] ColumnsRef Columns() const override { return table_.Counts(); }
+  [[nodiscard]] ColumnsRef Candidates() const override { return table_.Places(); }
+
+  void Begin(TreeStart const& start) override {
+    quantiser_ = start.quantiser;
+    rows_.Reset(start.rows, start.n_left_out);
+    row_gpair_ = start.rows.gpair;
+    is_root_ = true;
+  }
+
+  void FindSplits(LevelRef const& level, bool last_level, LevelResult* out) override {
+    if (fused_.has_value()) {
+      if (is_root_) {
+        fused_->FindRoot(level, row_gpair_, rows_.Sides(), rows_.Nodes(), level.columns.n_rows,
+                         last_level);
+      } else {
+        fused_->Find(level, parents_, rows_.Sides(), rows_.Nodes(), last_level);
+      }
+    }
+    SortedEntriesRef entries{};
+    if (fused_.has_value()) {
+      entries = {fused_->Places(), fused_->Segments()};
+    }
+    resolver_.Resolve(level, table_.Ref(), rows_.Rows(), rows_.NumTrained(), entries, out);
+  }
+
+  void MoveRows(LevelSplits const& splits, NodeState* out_children) override {
+    parents_.clear();
+    for (std::size_t b = 0; b < splits.orders.size(); ++b) {
+      if (splits.orders[b].left != kNoNode) {
+        EntryRange places = splits.results[b].entries;
+        parents_.push_back({{static_cast<RowIdx>(places.begin), static_cast<RowIdx>(places.end)},
+                            static_cast<Bucket>(b),
+                            static_cast<Bucket>(parents_.size()),
+                            0});
+      }
+    }
+    rows_.Split(table_.Ref(), quantiser_, splits, out_children);
+    is_root_ = false;
+  }
+
+  void Finish(std::vector<SplitOrder> const& tree) override { rows_.Finish(table_.Ref(), tree); }
+
+  [[nodiscard]] RowPositions& Positions() override { return rows_.Positions(); }
+  [[nodiscard]] std::uint64_t Bytes() const override {
+    return table_.Bytes() + rows_.Bytes() + resolver_.Bytes() +
+           (fused_.has_value() ? fused_->Bytes() : 0);
+  }
+
+ private:
+  FeatureTable table_;
+  RowOrder rows_;
+  std::optional<FusedFinder> fused_;
+  WinnerResolver resolver_;
+  // of the tree in progress
+  Quantiser quantiser_{};
+  GradientPair const* row_gpair_{nullptr};
+  std::vector<SplitParent> parents_;  // nodes that the last level split
+  bool is_root_{true};
+};
+}  // namespace
+
+std::unique_ptr<SplitStrategy> MakePartitionStrategy(CsrView const& table) {
+  return std::make_unique<PartitionStrategy>(table);
+}
+}  // namespace gpu_exact

@@ -1,0 +1,31 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The node of every row, encoded as by EncodePosition.
+ */
+#pragma once
+
+#include <vector>
+
+#include "gpu_exact/types.h"
+#include "src/device/runtime.cuh"
+
+namespace gpu_exact {
+class RowPositions {
+ public:
+  explicit RowPositions(RowIdx n_rows);
+
+  [[nodiscard]] NodeIdx* Data() const { return positions_.Data(); }
+  /** @brief See TreeBuilder::WritePositions. */
+  void Write(std::vector<NodeIdx> const& remap, Memory memory, NodeIdx* out_positions);
+  [[nodiscard]] std::uint64_t Bytes() const {
+    return positions_.Bytes() + remap_.Bytes() + out_positions_.Bytes();
+  }
+
+ private:
+  RowIdx n_rows_;
+  DeviceBuffer<NodeIdx> positions_{"row positions"};
+  DeviceBuffer<NodeIdx> remap_{"leaves after pruning"};
+  DeviceBuffer<NodeIdx> out_positions_{"row positions to copy"};
+};
+}  // namespace gpu_exact

@@ -1,0 +1,66 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief What the level loop asks of a strategy. A strategy decides how the table lies in device
+ *        memory and how it follows the rows; gains, splits and the tree are the same for all.
+ */
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "src/device/level_ref.cuh"
+#include "src/device/row_positions.cuh"
+#include "src/device/training_rows.cuh"
+
+namespace gpu_exact {
+/** @brief A tree about to grow. */
+struct TreeStart {
+  GrowParam const& param;
+  TrainingRows rows;
+  RowIdx n_left_out;
+  Quantiser quantiser;
+};
+
+/** @brief The splits of one level. */
+struct LevelSplits {
+  std::vector<SplitOrder> const& orders;    // of its nodes, by bucket
+  std::vector<LevelResult> const& results;  // the same
+  SplitOrder const* device_orders;
+  NodeIdx first_node;
+  NodeIdx first_child;
+  Bucket n_children;
+};
+
+class SplitStrategy {
+ public:
+  virtual ~SplitStrategy() = default;
+
+  /** @brief Entries and distinct values of the features. */
+  [[nodiscard]] virtual ColumnsRef Columns() const = 0;
+  /** @brief Columns whose value ids number the candidates: LevelRef::columns. */
+  [[nodiscard]] virtual ColumnsRef Candidates() const = 0;
+
+  /** @brief All rows are in the root. */
+  virtual void Begin(TreeStart const& start) = 0;
+  /**
+   * @brief Bring entries to the open nodes, offer every candidate, write the best splits.
+   * @param last_level No later level will be searched.
+   * @param out        shape: (level.n_nodes)
+   */
+  virtual void FindSplits(LevelRef const& level, bool last_level, LevelResult* out) = 0;
+  /** @brief Move rows to the children. @param out_children Sums are written, the rest is zero. */
+  virtual void MoveRows(LevelSplits const& splits, NodeState* out_children) = 0;
+  /** @brief All rows have their position. @param tree A split or a leaf for each node. */
+  virtual void Finish(std::vector<SplitOrder> const& tree) = 0;
+
+  [[nodiscard]] virtual RowPositions& Positions() = 0;
+  /** @brief Device memory held, bytes. */
+  [[nodiscard]] virtual std::uint64_t Bytes() const = 0;
+};
+
+/** @brief The paper's way: interleaved levels, then entries sorted by node. */
+[[nodiscard]] std::unique_ptr<SplitStrategy> MakeSortStrategy(CsrView const& table);
+/** @brief Entries are partitioned, columns of few values binned. */
+[[nodiscard]] std::unique_ptr<SplitStrategy> MakePartitionStrategy(CsrView const& table);
+}  // namespace gpu_exact
