@@ -18,6 +18,9 @@ __device__ inline void AtomicAdd(FixedSum* sum, FixedSum const& value) {
 __device__ inline FixedSum ShuffleUp(FixedSum const& s, int step) {
   return {__shfl_up_sync(0xffffffffu, s.grad, step), __shfl_up_sync(0xffffffffu, s.hess, step)};
 }
+__device__ inline FixedSum Shuffle(FixedSum const& s, int lane) {
+  return {__shfl_sync(0xffffffffu, s.grad, lane), __shfl_sync(0xffffffffu, s.hess, lane)};
+}
 __device__ inline FixedSum ShuffleXor(FixedSum const& s, int step) {
   return {__shfl_xor_sync(0xffffffffu, s.grad, step), __shfl_xor_sync(0xffffffffu, s.hess, step)};
 }

@@ -20,8 +20,7 @@ __global__ void RemapKernel(NodeIdx const* positions, NodeIdx const* remap, RowI
 
 RowPositions::RowPositions(RowIdx n_rows) : n_rows_{n_rows} { positions_.Reserve(n_rows); }
 
-void RowPositions::Write(std::vector<NodeIdx> const& remap, Memory memory,
-                         NodeIdx* out_positions) {
+void RowPositions::Write(std::vector<NodeIdx> const& remap, Memory memory, NodeIdx* out_positions) {
   NodeIdx const* from = positions_.Data();
   if (!remap.empty()) {
     NodeIdx* to = memory == Memory::kDevice ? out_positions : out_positions_.Reserve(n_rows_);

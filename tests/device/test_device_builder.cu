@@ -41,7 +41,8 @@ class DeviceBuilder : public DeviceTest {
         ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, what));
         ASSERT_EQ(Positions(sort.get(), shape.n_rows), want_positions) << what;
       }
-      std::string what = "seed " + std::to_string(seed) + ", tree " + std::to_string(i) + ", partition";
+      std::string what =
+          "seed " + std::to_string(seed) + ", tree " + std::to_string(i) + ", partition";
       for (int run = 0; run < 2; ++run) {
         GrownTree got = partition->Build(param, {gpair.data(), Memory::kHost}, mask, policy);
         ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, what));

@@ -7,9 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "src/device/node_states.cuh"
 #include "src/device/sort/best_split.cuh"
 #include "src/device/sort/entry_sorter.cuh"
-#include "src/device/node_states.cuh"
 #include "tests/device/device_arrays.cuh"
 #include "tests/device/random_problem.h"
 

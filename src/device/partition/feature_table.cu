@@ -68,8 +68,8 @@ FeatureTable::FeatureTable(ColumnStore const& store) {
   Launch("CopyBinValues", CopyBinValuesKernel, std::min<std::uint64_t>(n_features, 1 << 16), 128,
          columns, bin_offsets_.Data(), bin_values_.Data());
   Synchronize();  // the vectors go
-  counts_ = {nullptr,           nullptr,         entry_offsets_.Data(), value_offsets_.Data(),
-             columns.n_entries, values.back(),   columns.n_rows,        n_features};
+  counts_ = {nullptr,           nullptr,       entry_offsets_.Data(), value_offsets_.Data(),
+             columns.n_entries, values.back(), columns.n_rows,        n_features};
   places_ = counts_;
   places_.value_offsets = place_offsets_.Data();
   places_.n_values = places.back();

@@ -19,11 +19,11 @@ struct FeatureTableRef {
   static constexpr std::uint32_t kNotSorted = 0xffffffffu;
 
   BinnedRef binned;
-  RowValuesRef values;                // of sorted columns
+  RowValuesRef values;  // of sorted columns
   SortedColumnsRef sorted;
-  std::uint32_t const* sorted_of;     // column of a feature, or kNotSorted; shape: (n_features)
-  float const* bin_values;            // of binned features, ascending
-  std::uint64_t const* bin_offsets;   // into bin_values, shape: (n_features + 1)
+  std::uint32_t const* sorted_of;    // column of a feature, or kNotSorted; shape: (n_features)
+  float const* bin_values;           // of binned features, ascending
+  std::uint64_t const* bin_offsets;  // into bin_values, shape: (n_features + 1)
 
   /** @brief Whether a row goes to the left child. */
   __device__ bool GoesLeft(RowIdx row, SplitOrder const& order) const {

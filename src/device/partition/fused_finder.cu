@@ -41,16 +41,15 @@ __device__ ChildPlaces FindChildPlaces(FusedRef const& ref, SplitParent const& p
 /** @brief Tile of a block: nodes side by side, then tiles of a node, then its columns. */
 struct TileOfBlock {
   std::uint32_t parent;
-  std::uint32_t tile;    // of the node
+  std::uint32_t tile;  // of the node
   std::uint32_t column;
 
-  __device__ TileOfBlock(SplitParent const* parents, std::uint32_t n_parents,
+  __device__ TileOfBlock(SplitParent const* parents, std::uint32_t const* parent_of,
                          std::uint32_t n_columns) {
     std::uint32_t i = blockIdx.x / n_columns;
     column = blockIdx.x % n_columns;
-    parent = FirstIndex(std::uint32_t{0}, n_parents,
-                        [=](std::uint32_t k) { return parents[k].n_tiles > i; });
-    tile = i - (parent == 0 ? 0 : parents[parent - 1].n_tiles);
+    parent = parent_of[i];
+    tile = i - parents[parent].first_tile;
   }
 };
 
@@ -63,14 +62,15 @@ __device__ int WarpCount(RowRange const& range, RowIdx begin) {
  * @tparam kGather At the root: entries are read from the columns and written with their gradients.
  */
 template <bool kGather>
-__global__ __launch_bounds__(kThreads) void SumTilesKernel(__grid_constant__ FusedRef const ref, SplitParent const* parents,
-                                                           std::uint32_t n_parents,
+__global__ __launch_bounds__(kThreads) void SumTilesKernel(__grid_constant__ FusedRef const ref,
+                                                           SplitParent const* parents,
+                                                           std::uint32_t const* parent_of,
                                                            GradientPair const* gpair,
                                                            SplitPrefix* out) {
   __shared__ SplitPrefix parts[kWarps];
   unsigned const warp = threadIdx.x / 32;
   unsigned const lane = threadIdx.x % 32;
-  TileOfBlock at{parents, n_parents, ref.columns.n_columns};
+  TileOfBlock at{parents, parent_of, ref.columns.n_columns};
   SplitParent const parent = parents[at.parent];
   Segment const s = FindSegment(ref, parent, at.column);
   RowIdx begin = s.range.begin + at.tile * kTile + warp * kWarpEntries;
@@ -84,20 +84,24 @@ __global__ __launch_bounds__(kThreads) void SumTilesKernel(__grid_constant__ Fus
     }
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
-      tile.gpair[j] = tile.Has(j) ? gpair[tile.place[j] & ~PlaceWord::kNewValue]
-                                  : GradientPair{0.0f, 0.0f};
+      tile.gpair[j] =
+          tile.Has(j) ? gpair[tile.place[j] & ~PlaceWord::kNewValue] : GradientPair{0.0f, 0.0f};
     }
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
       if (tile.Has(j)) {
         ref.from.places[first + j * 32 + lane] = tile.place[j];
-        ref.from.gpair[first + j * 32 + lane] = tile.gpair[j];
+        ref.from.gpair[first + j * 32 + lane] = {tile.gpair[j]};
       }
     }
   } else {
     tile.Load(ref.from, first);
   }
-  tile.Move(FindChildPlaces(ref, parent));
+  if (kGather && ref.sides.words == nullptr) {
+    tile.Stay();
+  } else {
+    tile.Move(FindChildPlaces(ref, parent));
+  }
   SplitPrefix part = tile.Count();
 #pragma unroll
   for (int j = 0; j < kSplitItems; ++j) {
@@ -134,8 +138,8 @@ __global__ __launch_bounds__(kScanThreads) void ScanTilesKernel(SplitParent cons
   __shared__ typename BlockScan::TempStorage temp;
   std::uint32_t parent = blockIdx.x / n_columns;
   std::uint32_t column = blockIdx.x % n_columns;
-  std::uint32_t tile = parent == 0 ? 0 : parents[parent - 1].n_tiles;
-  std::uint32_t end = parents[parent].n_tiles;
+  std::uint32_t tile = parents[parent].first_tile;
+  std::uint32_t end = parents[parent + 1].first_tile;
   SplitPrefix running = SplitPrefix::Begin();
   for (; tile < end; tile += kScanThreads) {
     std::uint32_t t = tile + threadIdx.x;
@@ -152,6 +156,24 @@ __global__ __launch_bounds__(kScanThreads) void ScanTilesKernel(SplitParent cons
   if (threadIdx.x == 0) {
     totals[blockIdx.x] = running;
   }
+}
+
+// All lanes of a warp.
+__device__ SplitPrefix ShuffleUp(SplitPrefix const& p, int step) {
+  return {ShuffleUp(p.left, step),
+          ShuffleUp(p.all, step),
+          __shfl_up_sync(kAllLanes, p.n_left, step),
+          __shfl_up_sync(kAllLanes, p.n, step),
+          __shfl_up_sync(kAllLanes, p.flags, step),
+          0};
+}
+__device__ SplitPrefix Shuffle(SplitPrefix const& p, int lane) {
+  return {Shuffle(p.left, lane),
+          Shuffle(p.all, lane),
+          __shfl_sync(kAllLanes, p.n_left, lane),
+          __shfl_sync(kAllLanes, p.n, lane),
+          __shfl_sync(kAllLanes, p.flags, lane),
+          0};
 }
 
 /** @brief What the search of one child of a segment needs. */
@@ -178,20 +200,23 @@ struct ChildSearch {
 /**
  * @brief Move and search. result: entries of the children, candidates offered to them.
  *
- * @tparam kWarpSegments A warp serves a whole segment of a small node; grid: nodes x columns, in
- *                       warps. Otherwise a block serves a tile; grid: tiles.
+ * @tparam kWarpSegments A warp serves the whole segment of a small node. Otherwise a block serves a
+ *                       tile.
+ * @tparam kMoves        Otherwise all entries stay: the root, where no row is left out.
  */
-template <bool kWarpSegments>
+template <bool kWarpSegments, bool kMoves>
 class SplitTileAgent {
+  static constexpr int kSegments = kWarpSegments ? kWarps : 1;
+
  public:
   struct TempStorage {
-    WarpGradients gradients[kWarps];
-    SplitPrefix parts[kWarps];
-    ChildSearch children[kWarpSegments ? kWarps : 1][2];
+    WarpEntries entries[kWarps];
+    SplitPrefix parts[kWarps];  // of the warps; then of what lies before them
+    ChildSearch children[kSegments][2];
   };
 
   __device__ SplitTileAgent(TempStorage* temp, FusedRef const& ref, SplitParent const& parent,
-                          Segment const& segment)
+                            Segment const& segment)
       : temp_{*temp},
         ref_{ref},
         parent_{parent},
@@ -205,216 +230,248 @@ class SplitTileAgent {
    * @param total  Of the segment, or nullptr where the tile is all of it.
    * @param first  Whether the tile is the segment's first.
    */
-  __device__ void Run(RowIdx begin, SplitPrefix before, SplitPrefix const* total, bool first) {
-    tile_.n = WarpCount(segment_.range, begin);
-    tile_.Load(ref_.from, segment_.column_begin + begin);
-    tile_.Move(FindChildPlaces(ref_, parent_));
-    WarpGradients& gradients = temp_.gradients[warp_];
-#pragma unroll
-    for (int j = 0; j < kSplitItems; ++j) {
-      gradients.Put(j * 32 + lane_, tile_.gpair[j]);
-    }
-    __syncwarp();
-    SplitPrefix part = tile_.Count();
-    FixedSum lane_left, lane_all;  // before the lane's items
-    this->ScanLanes(&part, &lane_left, &lane_all);
-    SplitPrefix all = before;
-    if (kWarpSegments) {
-      all = SplitPrefixOp{}(before, part);
+  __device__ void Run(RowIdx begin, SplitPrefix const& before, SplitPrefix const* total,
+                      bool first) {
+    WarpTile tile;
+    tile.n = WarpCount(segment_.range, begin);
+    tile.Load(ref_.from, segment_.column_begin + begin);
+    if (kMoves) {
+      tile.Move(FindChildPlaces(ref_, parent_));
     } else {
-      if (lane_ == 0) {
-        temp_.parts[warp_] = part;
-      }
-      __syncthreads();
-#pragma unroll 1
-      for (unsigned w = 0; w < kWarps; ++w) {
-        if (w == warp_) {
-          before = all;
-        }
-        all = SplitPrefixOp{}(all, temp_.parts[w]);
-      }
+      tile.Stay();
     }
-    if (total != nullptr) {
-      all = *total;
-    }
-    this->PrepareChildren(all, first);
-    std::uint32_t boundaries = this->Write(before, segment_.range.begin + all.n_left);
-    this->Search(before, before.left + lane_left, before.all + lane_all, boundaries);
+    SplitPrefix part = tile.Count();
+    std::uint32_t const n_left = part.n_left;
+    this->PutSums(tile, n_left);
+    __syncwarp();
+    FixedSum lane_sum = this->ScanLanes(n_left, &part);
+    SplitPrefix warp_before = this->Prepare(part, before, total, first);
+    this->Write(tile, n_left, warp_before);
+    __syncwarp();
+    this->Search(n_left, static_cast<std::uint32_t>(tile.n), lane_sum, part.left, warp_before);
   }
 
  private:
   [[nodiscard]] __device__ ChildSearch const& Child(bool left) const {
     return temp_.children[kWarpSegments ? warp_ : 0][left ? 0 : 1];
   }
+  [[nodiscard]] __device__ WarpEntries& Entries() const { return temp_.entries[warp_]; }
 
-  __device__ void ScanLanes(SplitPrefix* part, FixedSum* out_left, FixedSum* out_all) const {
-    std::uint32_t side = LaneBits(tile_.left);
-    FixedSum left{0, 0}, all{0, 0};
-#pragma unroll
-    for (int k = 0; k < kSplitItems; ++k) {
-      FixedSum g = this->Gradient(k);
-      all = all + g;
-      left = (side >> k & 1u) != 0 ? left + g : left;
-    }
-    FixedSum left_to = left, all_to = all;
-    for (int step = 1; step < 32; step *= 2) {
-      FixedSum l = ShuffleUp(left_to, step);
-      FixedSum a = ShuffleUp(all_to, step);
-      if (static_cast<int>(lane_) >= step) {
-        left_to = left_to + l;
-        all_to = all_to + a;
-      }
-    }
-    part->left = {__shfl_sync(kAllLanes, left_to.grad, 31),
-                  __shfl_sync(kAllLanes, left_to.hess, 31)};
-    part->all = {__shfl_sync(kAllLanes, all_to.grad, 31), __shfl_sync(kAllLanes, all_to.hess, 31)};
-    *out_left = left_to - left;
-    *out_all = all_to - all;
-  }
-
-  /** @brief Gradients of the lane's k-th neighbouring item; zero past the end. */
-  [[nodiscard]] __device__ FixedSum Gradient(int k) const {
-    return ref_.level.quantiser.Fixed(
-        temp_.gradients[warp_].Get(static_cast<int>(lane_) * kSplitItems + k));
-  }
-
-  /** @brief Two lanes make ready what the search of the children needs, and do their present keys. */
-  __device__ void PrepareChildren(SplitPrefix const& all, bool first) {
-    unsigned const thread = kWarpSegments ? lane_ : threadIdx.x;
-    FeatureIdx f = ref_.columns.features[segment_.column];
-    if (thread < 2) {
-      bool left = thread == 0;
-      Bucket bucket = 2 * parent_.index + thread;
-      FixedSum present = left ? all.left : all.all - all.left;
-      RowIdx n = left ? all.n_left : all.n - all.n_left;
-      RowIdx begin = segment_.range.begin + (left ? 0 : all.n_left);
-      ChildSearch child = ChildSearch::Make(ref_, bucket, f, present, begin);
-      temp_.children[kWarpSegments ? warp_ : 0][thread] = child;
-      LevelRef const& level = ref_.level;
-      if (first && n != 0 && child.allowed && child.missing &&
-          level.bound.MayReach(child.bar, present, child.total - present)) {
-        level.Offer(bucket, level.PresentKey(level.nodes[bucket], f, present));
-      }
-      std::uint32_t sparse = ref_.columns.sparse[segment_.column];
-      if (first && sparse != SortedColumnsRef::kDense && bucket < level.n_nodes) {
-        ref_.child_segments[std::uint64_t{bucket} * ref_.columns.n_sparse + sparse] = {begin,
-                                                                                      begin + n};
-      }
-    }
-    if (kWarpSegments) {
-      __syncwarp();
-    } else {
-      __syncthreads();
-    }
-  }
-
-  /** @brief Writes entries to the children. @return For each of the lane's items: a candidate? */
-  __device__ std::uint32_t Write(SplitPrefix const& before, RowIdx right_begin) {
-    EntryIdx const left_to = segment_.column_begin + segment_.range.begin;
-    EntryIdx const right_to = segment_.column_begin + right_begin;
-    std::uint32_t n_left = before.n_left;
-    bool new_left = (before.flags & SplitPrefix::kNewLeft) != 0;
-    bool new_right = (before.flags & SplitPrefix::kNewRight) != 0;
-    std::uint32_t candidates[kSplitItems];
+  /** @brief Gradients of the warp's entries, left ones first. */
+  __device__ void PutSums(WarpTile const& tile, std::uint32_t n_left) const {
+    std::uint32_t lefts{0};
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
-      std::uint32_t left = tile_.left[j];
-      std::uint32_t right = tile_.Valid(j) & ~left;
-      bool is_left = (left >> lane_ & 1u) != 0;
-      std::uint32_t rank = n_left + __popc(left & LanesBelow());
-      rank = is_left ? rank : before.n + j * 32 + lane_ - rank;
-      bool begins = WarpTile::UpToLane(is_left ? left : right, tile_.value[j],
-                                       is_left ? new_left : new_right);
-      candidates[j] = __ballot_sync(kAllLanes, tile_.Has(j) && begins && rank != 0);
-      if (tile_.Has(j) && ref_.to.places != nullptr && (is_left || !ref_.root)) {
-        EntryIdx to = rank + (is_left ? left_to : right_to);
-        ref_.to.places[to] =
-            (tile_.place[j] & ~PlaceWord::kNewValue) | (begins ? PlaceWord::kNewValue : 0);
-        if (ref_.write_gpair) {
-          ref_.to.gpair[to] = tile_.gpair[j];
-        }
-      }
-      n_left += __popc(left);
-      new_left = WarpTile::After(left, tile_.value[j], new_left);
-      new_right = WarpTile::After(right, tile_.value[j], new_right);
+      std::uint32_t i = j * 32 + lane_;
+      std::uint32_t rank = lefts + __popc(tile.left[j] & LanesBelow());
+      bool is_left = (tile.left[j] >> lane_ & 1u) != 0;
+      std::uint32_t slot = is_left ? rank : tile.Has(j) ? n_left + i - rank : i;
+      Entries().Put(slot, ref_.level.quantiser.Fixed(tile.gpair[j]));
+      lefts += __popc(tile.left[j]);
     }
-    return LaneBits(candidates);
   }
 
-  __device__ void Search(SplitPrefix const& before, FixedSum left, FixedSum all,
-                         std::uint32_t candidates) const {
-    std::uint32_t side = LaneBits(tile_.left);
-    std::uint32_t wanted{0};
-    FixedSum run_left = left, run_all = all;
+  /** @brief Sums of the part. @return The sum before the lane's slots. */
+  __device__ FixedSum ScanLanes(std::uint32_t n_left, SplitPrefix* part) const {
+    FixedSum sum{0, 0};
 #pragma unroll
     for (int k = 0; k < kSplitItems; ++k) {
-      bool is_left = (side >> k & 1u) != 0;
-      if ((candidates >> k & 1u) != 0) {
-        ChildSearch const& child = this->Child(is_left);
-        FixedSum sum = is_left ? run_left : run_all - run_left;
-        if (child.allowed && ref_.level.MayReach(child.bar, child.total, sum, child.present,
-                                                 child.missing)) {
+      sum = sum + Entries().Get(k);
+    }
+    FixedSum to = sum;
+    for (int step = 1; step < 32; step *= 2) {
+      FixedSum s = ShuffleUp(to, step);
+      if (static_cast<int>(lane_) >= step) {
+        to = to + s;
+      }
+    }
+    FixedSum before = to - sum;
+    part->all = Shuffle(to, 31);
+    FixedSum left = before;  // of the lane whose slots pass from left to right
+    std::uint32_t first = lane_ * kSplitItems;
+    if (first < n_left && n_left < first + kSplitItems) {
+      for (std::uint32_t k = 0; first + k < n_left; ++k) {
+        left = left + Entries().Get(k);
+      }
+    }
+    part->left = n_left == kWarpEntries ? part->all : Shuffle(left, n_left / kSplitItems);
+    return before;
+  }
+
+  /** @brief Makes the children ready. @return What lies before the warp's part. */
+  __device__ SplitPrefix Prepare(SplitPrefix const& part, SplitPrefix const& before,
+                                 SplitPrefix const* total, bool first) {
+    if (kWarpSegments) {
+      this->PrepareChildren(SplitPrefixOp{}(before, part), first);
+      __syncwarp();
+      return before;
+    }
+    if (lane_ == 0) {
+      temp_.parts[warp_] = part;
+    }
+    __syncthreads();
+    if (warp_ == 0) {
+      SplitPrefix own = SplitPrefix::None();
+      if (lane_ < kWarps) {
+        own = temp_.parts[lane_];
+      }
+      for (int step = 1; step < kWarps; step *= 2) {
+        SplitPrefix earlier = ShuffleUp(own, step);
+        if (static_cast<int>(lane_) >= step) {
+          own = SplitPrefixOp{}(earlier, own);
+        }
+      }
+      SplitPrefix all = SplitPrefixOp{}(before, Shuffle(own, kWarps - 1));
+      SplitPrefix earlier = ShuffleUp(own, 1);
+      if (lane_ == 0) {
+        temp_.parts[0] = before;
+      } else if (lane_ < kWarps) {
+        temp_.parts[lane_] = SplitPrefixOp{}(before, earlier);
+      }
+      if (total != nullptr) {
+        all = *total;
+      }
+      this->PrepareChildren(all, first);
+    }
+    __syncthreads();
+    return temp_.parts[warp_];
+  }
+
+  /** @brief Two lanes of a warp make the children ready, and offer their present keys. */
+  __device__ void PrepareChildren(SplitPrefix const& all, bool first) {
+    if (lane_ >= 2) {
+      return;
+    }
+    LevelRef const& level = ref_.level;
+    FeatureIdx f = ref_.columns.features[segment_.column];
+    bool left = lane_ == 0;
+    Bucket bucket = 2 * parent_.index + lane_;
+    FixedSum present = left ? all.left : all.all - all.left;
+    RowIdx n = left ? all.n_left : all.n - all.n_left;
+    RowIdx begin = segment_.range.begin + (left ? 0 : all.n_left);
+    ChildSearch child = ChildSearch::Make(ref_, bucket, f, present, begin);
+    temp_.children[kWarpSegments ? warp_ : 0][lane_] = child;
+    if (!first || bucket >= level.n_nodes) {
+      return;
+    }
+    if (n != 0 && child.allowed && child.missing &&
+        level.bound.MayReach(child.bar, present, child.total - present)) {
+      level.Offer(bucket, level.PresentKey(level.nodes[bucket], f, present));
+    }
+    std::uint32_t sparse = ref_.columns.sparse[segment_.column];
+    if (sparse != SortedColumnsRef::kDense) {
+      ref_.child_segments[std::uint64_t{bucket} * ref_.columns.n_sparse + sparse] = {begin,
+                                                                                     begin + n};
+    }
+  }
+
+  /** @brief Writes entries to the children, and which of them are candidates. */
+  __device__ void Write(WarpTile const& tile, std::uint32_t n_left,
+                        SplitPrefix const& before) const {
+    std::uint32_t* places = ref_.to.places + segment_.column_begin;
+    EntryGradient* gpair = ref_.to.gpair + segment_.column_begin;
+    RowIdx const left_begin = this->Child(true).begin;
+    RowIdx const right_begin = this->Child(false).begin;
+    RowIdx const left_to = left_begin + before.n_left;
+    RowIdx const right_to = right_begin + before.n - before.n_left;
+    bool const drop_right = ref_.root;
+    SideFlags flags = SideFlags::FromBits(before.flags);
+    std::uint32_t lefts{0};
+#pragma unroll
+    for (int j = 0; j < kSplitItems; ++j) {
+      bool is_left = (tile.left[j] >> lane_ & 1u) != 0;
+      std::uint32_t rank = lefts + __popc(tile.left[j] & LanesBelow());
+      rank = is_left ? rank : j * 32 + lane_ - rank;
+      bool begins = (flags.Pass(tile.left[j], tile.Valid(j), tile.value[j]) >> lane_ & 1u) != 0;
+      RowIdx to = rank + (is_left ? left_to : right_to);
+      bool first = to == (is_left ? left_begin : right_begin);
+      if (tile.Has(j)) {
+        Entries().candidates[is_left ? rank : n_left + rank] = begins && !first ? 1 : 0;
+      }
+      if (kMoves && tile.Has(j) && (is_left || !drop_right)) {
+        places[to] = (tile.place[j] & ~PlaceWord::kNewValue) | (begins ? PlaceWord::kNewValue : 0);
+        if (ref_.write_gpair) {
+          gpair[to] = {tile.gpair[j]};
+        }
+      }
+      lefts += __popc(tile.left[j]);
+    }
+  }
+
+  /** @brief A lane on its way along its slots: from left entries to right ones. */
+  struct Walk {
+    FixedSum sum;  // of the child's entries before the slot
+    bool left;
+    ChildSearch const* child;
+  };
+
+  /**
+   * @param lane_sum Sum of the warp's slots before the lane's.
+   * @param left_sum Sum of the warp's left ones.
+   */
+  [[nodiscard]] __device__ Walk Begin(std::uint32_t n_left, FixedSum const& lane_sum,
+                                      FixedSum const& left_sum, SplitPrefix const& before) const {
+    bool left = lane_ * kSplitItems < n_left;
+    FixedSum sum = left ? before.left + lane_sum : before.all - before.left + lane_sum - left_sum;
+    return {sum, left, &this->Child(left)};
+  }
+  __device__ void Enter(std::uint32_t slot, std::uint32_t n_left, SplitPrefix const& before,
+                        Walk* walk) const {
+    if (walk->left && slot == n_left) {
+      *walk = {before.all - before.left, false, &this->Child(false)};
+    }
+  }
+
+  __device__ void Search(std::uint32_t n_left, std::uint32_t n, FixedSum const& lane_sum,
+                         FixedSum const& left_sum, SplitPrefix const& before) const {
+    std::uint32_t const first = lane_ * kSplitItems;
+    std::uint64_t candidates = first < n ? Entries().Candidates() : 0;
+    std::uint32_t wanted{0};
+    Walk walk = this->Begin(n_left, lane_sum, left_sum, before);
+#pragma unroll
+    for (int k = 0; k < kSplitItems; ++k) {
+      this->Enter(first + k, n_left, before, &walk);
+      if (first + k < n && (candidates >> 8 * k & 1u) != 0) {
+        ChildSearch const& child = *walk.child;
+        if (child.allowed &&
+            ref_.level.MayReach(child.bar, child.total, walk.sum, child.present, child.missing)) {
           wanted |= 1u << k;
         }
       }
-      FixedSum g = this->Gradient(k);
-      run_all = run_all + g;
-      run_left = is_left ? run_left + g : run_left;
+      walk.sum = walk.sum + Entries().Get(k);
     }
     if (__any_sync(kAllLanes, wanted != 0)) {
-      this->OfferExact(before, left, all, side, wanted);
+      this->OfferExact(n_left, this->Begin(n_left, lane_sum, left_sum, before), before, wanted);
     }
   }
 
   /** @brief A lane goes ahead to its next candidate, so that lanes divide together. */
-  __device__ void OfferExact(SplitPrefix const& before, FixedSum left, FixedSum all,
-                             std::uint32_t side, std::uint32_t wanted) const {
+  __device__ void OfferExact(std::uint32_t n_left, Walk walk, SplitPrefix const& before,
+                             std::uint32_t wanted) const {
     FeatureIdx f = ref_.columns.features[segment_.column];
     auto first_value = ref_.level.columns.Values(f).first;
-    std::uint32_t n_left = before.n_left + this->LeftBeforeLane();
+    std::uint32_t slot = lane_ * kSplitItems;
     int k{0};
-    auto step = [&] {
-      FixedSum g = this->Gradient(k);
-      bool is_left = (side >> k & 1u) != 0;
-      all = all + g;
-      left = is_left ? left + g : left;
-      n_left += is_left;
-      ++k;
-    };
     while (true) {
       while (wanted != 0 && (wanted >> k & 1u) == 0) {
-        step();
+        this->Enter(slot + k, n_left, before, &walk);
+        walk.sum = walk.sum + Entries().Get(k++);
       }
       if (!__any_sync(kAllLanes, wanted != 0)) {
         return;
       }
       if (wanted != 0) {
-        bool is_left = (side >> k & 1u) != 0;
-        ChildSearch const& child = this->Child(is_left);
-        Bucket bucket = 2 * parent_.index + (is_left ? 0 : 1);
-        std::uint32_t index = before.n + lane_ * kSplitItems + k;
-        auto value = static_cast<ValueId>(first_value + child.begin +
-                                          (is_left ? n_left : index - n_left));
+        this->Enter(slot + k, n_left, before, &walk);
+        Bucket bucket = 2 * parent_.index + (walk.left ? 0 : 1);
+        std::uint32_t rank =
+            walk.left ? before.n_left + slot + k : before.n - before.n_left + slot + k - n_left;
+        auto value = static_cast<ValueId>(first_value + walk.child->begin + rank);
         ref_.level.Offer(bucket, ref_.level.BoundaryKey(ref_.level.nodes[bucket], f, value,
-                                                        is_left ? left : all - left,
-                                                        child.present));
+                                                        walk.sum, walk.child->present));
         wanted &= ~(1u << k);
-        step();
+        walk.sum = walk.sum + Entries().Get(k++);
       }
     }
-  }
-
-  /** @brief Left ones among the warp's entries before the lane's. */
-  [[nodiscard]] __device__ std::uint32_t LeftBeforeLane() const {
-    std::uint32_t n{0};
-#pragma unroll
-    for (unsigned j = 0; j < kSplitItems; ++j) {
-      std::uint32_t mask = j < lane_ / 4    ? kAllLanes
-                           : j == lane_ / 4 ? (1u << lane_ % 4 * 8) - 1
-                                            : 0;
-      n += __popc(tile_.left[j] & mask);
-    }
-    return n;
   }
 
   TempStorage& temp_;
@@ -423,16 +480,17 @@ class SplitTileAgent {
   Segment const& segment_;
   unsigned warp_;
   unsigned lane_;
-  WarpTile tile_;
 };
 
 /** @brief grid: tiles; block: one tile. The first n_summed tiles have their prefixes. */
+template <bool kMoves>
 __global__ __launch_bounds__(kThreads, kBlocks) void SplitTilesKernel(
-    __grid_constant__ FusedRef const ref, SplitParent const* parents, std::uint32_t n_parents, SplitPrefix const* prefixes,
-    std::uint32_t n_summed, SplitPrefix const* totals) {
-  using Agent = SplitTileAgent<false>;
+    __grid_constant__ FusedRef const ref, SplitParent const* parents,
+    std::uint32_t const* parent_of, SplitPrefix const* prefixes, std::uint32_t n_summed,
+    SplitPrefix const* totals) {
+  using Agent = SplitTileAgent<false, kMoves>;
   __shared__ typename Agent::TempStorage temp;
-  TileOfBlock at{parents, n_parents, ref.columns.n_columns};
+  TileOfBlock at{parents, parent_of, ref.columns.n_columns};
   SplitParent const parent = parents[at.parent];
   Segment const s = FindSegment(ref, parent, at.column);
   RowIdx begin = s.range.begin + at.tile * kTile;
@@ -448,10 +506,11 @@ __global__ __launch_bounds__(kThreads, kBlocks) void SplitTilesKernel(
 }
 
 /** @brief grid: small nodes x columns, a warp each. */
-__global__ __launch_bounds__(kThreads, kBlocks) void SplitSmallKernel(__grid_constant__ FusedRef const ref,
-                                                             SplitParent const* parents,
-                                                             std::uint32_t n_parents) {
-  using Agent = SplitTileAgent<true>;
+__global__ __launch_bounds__(kThreads,
+                             kBlocks) void SplitSmallKernel(__grid_constant__ FusedRef const ref,
+                                                            SplitParent const* parents,
+                                                            std::uint32_t n_parents) {
+  using Agent = SplitTileAgent<true, true>;
   __shared__ typename Agent::TempStorage temp;
   std::uint64_t i = std::uint64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
   auto k = static_cast<std::uint32_t>(i / ref.columns.n_columns);
@@ -459,8 +518,7 @@ __global__ __launch_bounds__(kThreads, kBlocks) void SplitSmallKernel(__grid_con
     return;
   }
   SplitParent const parent = parents[k];
-  Segment const s =
-      FindSegment(ref, parent, static_cast<std::uint32_t>(i % ref.columns.n_columns));
+  Segment const s = FindSegment(ref, parent, static_cast<std::uint32_t>(i % ref.columns.n_columns));
   Agent{&temp, ref, parent, s}.Run(s.range.begin, SplitPrefix::Begin(), nullptr, true);
 }
 }  // namespace
@@ -488,13 +546,46 @@ FusedRef FusedFinder::MakeRef(LevelRef const& level, SidesRef const& sides,
           !last_level};
 }
 
-void FusedFinder::Sum(FusedRef const& ref, std::uint32_t n_parents, std::uint32_t n_tiles) {
-  std::uint64_t const n_columns = ref.columns.n_columns;
-  constexpr std::uint32_t kManyTiles = 64;
-  auto scan = n_tiles > kManyTiles * n_parents ? ScanTilesKernel<kThreads> : ScanTilesKernel<32>;
-  unsigned threads = n_tiles > kManyTiles * n_parents ? kThreads : 32;
-  Launch("ScanTiles", scan, n_parents * n_columns, threads, parents_.Data(),
-         ref.columns.n_columns, prefixes_.Data(), totals_.Reserve(n_parents * n_columns));
+void FusedFinder::Scan(std::uint32_t n_parents, std::uint32_t n_tiles) {
+  std::uint32_t const n_columns = columns_.Ref().n_columns;
+  std::uint64_t const n_segments = std::uint64_t{n_parents} * n_columns;
+  bool const many_tiles = n_tiles > 64 * n_parents;
+  Launch("ScanTiles", many_tiles ? ScanTilesKernel<kThreads> : ScanTilesKernel<32>, n_segments,
+         many_tiles ? kThreads : 32, parents_.Data(), n_columns, prefixes_.Data(),
+         totals_.Reserve(n_segments));
+}
+
+FusedFinder::Tiles FusedFinder::MakeTiles(std::vector<SplitParent> parents) {
+  // Nodes of several tiles, then of one, then of a warp.
+  auto size_class = [](SplitParent const& p) {
+    RowIdx n = p.rows.end - p.rows.begin;
+    return n > kTile ? 0 : n > kWarpEntries ? 1 : 2;
+  };
+  std::stable_sort(parents.begin(), parents.end(),
+                   [&](auto const& a, auto const& b) { return size_class(a) < size_class(b); });
+  Tiles tiles{};
+  std::vector<std::uint32_t> parent_of;
+  for (std::size_t i = 0; i < parents.size(); ++i) {
+    SplitParent& p = parents[i];
+    p.first_tile = static_cast<std::uint32_t>(parent_of.size());
+    int k = size_class(p);
+    if (k == 2) {
+      ++tiles.n_small;
+      continue;
+    }
+    parent_of.insert(parent_of.end(), CeilDiv(p.rows.end - p.rows.begin, kTile),
+                     static_cast<std::uint32_t>(i));
+    ++tiles.n_large;
+    if (k == 0) {
+      ++tiles.n_summed;
+      tiles.n_summed_tiles = static_cast<std::uint32_t>(parent_of.size());
+    }
+  }
+  tiles.n_tiles = static_cast<std::uint32_t>(parent_of.size());
+  parents.push_back({{0, 0}, 0, 0, tiles.n_tiles});
+  CopyAsync(parents_.Reserve(parents.size()), parents.data(), parents.size());
+  CopyAsync(parent_of_.Reserve(parent_of.size()), parent_of.data(), parent_of.size());
+  return tiles;
 }
 
 void FusedFinder::FindRoot(LevelRef const& level, GradientPair const* gpair, SidesRef const& sides,
@@ -503,20 +594,19 @@ void FusedFinder::FindRoot(LevelRef const& level, GradientPair const* gpair, Sid
   FusedRef ref = this->MakeRef(level, sides, root, last_level);
   ref.root = true;
   bool in_place = sides.words == nullptr;
-  if (in_place) {  // every entry stays where it is
-    ref.to = {nullptr, nullptr};
-    ref.write_gpair = false;
-  }
   auto n_tiles = static_cast<std::uint32_t>(CeilDiv(n_rows, kTile));
-  SplitParent parent{{0, n_rows}, 0, 0, n_tiles};
-  CopyAsync(parents_.Reserve(1), &parent, 1);
+  std::vector<SplitParent> parents{{{0, n_rows}, 0, 0, 0}, {{0, 0}, 0, 0, n_tiles}};
+  std::vector<std::uint32_t> parent_of(n_tiles, 0);
+  CopyAsync(parents_.Reserve(parents.size()), parents.data(), parents.size());
+  CopyAsync(parent_of_.Reserve(parent_of.size()), parent_of.data(), parent_of.size());
   std::uint64_t n_blocks = std::uint64_t{n_tiles} * ref.columns.n_columns;
   prefixes_.Reserve(n_blocks);
-  Launch("GatherTiles", SumTilesKernel<true>, n_blocks, kThreads, ref, parents_.Data(), 1u, gpair,
-         prefixes_.Data());
-  this->Sum(ref, 1, n_tiles);
-  Launch("SplitTiles", SplitTilesKernel, n_blocks, kThreads, ref, parents_.Data(), 1u,
-         prefixes_.Data(), static_cast<std::uint32_t>(n_blocks), totals_.Data());
+  Launch("GatherTiles", SumTilesKernel<true>, n_blocks, kThreads, ref, parents_.Data(),
+         parent_of_.Data(), gpair, prefixes_.Data());
+  this->Scan(1, n_tiles);
+  Launch("SplitTiles", in_place ? SplitTilesKernel<false> : SplitTilesKernel<true>, n_blocks,
+         kThreads, ref, parents_.Data(), parent_of_.Data(), prefixes_.Data(),
+         static_cast<std::uint32_t>(n_blocks), totals_.Data());
   if (in_place) {
     std::swap(segments_[0], segments_[1]);
   } else {
@@ -524,46 +614,27 @@ void FusedFinder::FindRoot(LevelRef const& level, GradientPair const* gpair, Sid
   }
 }
 
-void FusedFinder::Find(LevelRef const& level, std::vector<SplitParent> parents,
+void FusedFinder::Find(LevelRef const& level, std::vector<SplitParent> const& parents,
                        SidesRef const& sides, RowRange const* children, bool last_level) {
   FusedRef ref = this->MakeRef(level, sides, children, last_level);
   std::uint64_t const n_columns = ref.columns.n_columns;
-  // Nodes of several tiles, then of one, then of a warp.
-  auto size_class = [](SplitParent const& p) {
-    RowIdx n = p.rows.end - p.rows.begin;
-    return n > kTile ? 0 : n > kWarpEntries ? 1 : 2;
-  };
-  std::stable_sort(parents.begin(), parents.end(), [&](auto const& a, auto const& b) {
-    return size_class(a) < size_class(b);
-  });
-  std::uint32_t n_of_class[3] = {0, 0, 0};
-  std::uint32_t n_tiles{0}, n_summed{0};
-  for (SplitParent& p : parents) {
-    int k = size_class(p);
-    ++n_of_class[k];
-    if (k < 2) {
-      n_tiles += static_cast<std::uint32_t>(CeilDiv(p.rows.end - p.rows.begin, kTile));
-      n_summed = k == 0 ? n_tiles : n_summed;
-    }
-    p.n_tiles = n_tiles;
+  Tiles tiles = this->MakeTiles(parents);
+  std::uint64_t const n_summed_blocks = tiles.n_summed_tiles * n_columns;
+  if (tiles.n_summed != 0) {
+    Launch("SumTiles", SumTilesKernel<false>, n_summed_blocks, kThreads, ref, parents_.Data(),
+           parent_of_.Data(), nullptr, prefixes_.Reserve(n_summed_blocks));
+    this->Scan(tiles.n_summed, tiles.n_summed_tiles);
   }
-  CopyAsync(parents_.Reserve(parents.size()), parents.data(), parents.size());
-  std::uint32_t n_large = n_of_class[0] + n_of_class[1];
-  if (n_summed != 0) {
-    Launch("SumTiles", SumTilesKernel<false>, n_summed * n_columns, kThreads, ref, parents_.Data(),
-           n_of_class[0], nullptr, prefixes_.Reserve(n_summed * n_columns));
-    this->Sum(ref, n_of_class[0], n_summed);
-  }
-  Launch("SplitTiles", SplitTilesKernel, n_tiles * n_columns, kThreads, ref, parents_.Data(),
-         n_large, prefixes_.Data(), static_cast<std::uint32_t>(n_summed * n_columns),
-         totals_.Data());
-  Launch("SplitSmall", SplitSmallKernel, CeilDiv(n_of_class[2] * n_columns, kWarps), kThreads, ref,
-         parents_.Data() + n_large, n_of_class[2]);
+  Launch("SplitTiles", SplitTilesKernel<true>, tiles.n_tiles * n_columns, kThreads, ref,
+         parents_.Data(), parent_of_.Data(), prefixes_.Data(),
+         static_cast<std::uint32_t>(n_summed_blocks), totals_.Data());
+  Launch("SplitSmall", SplitSmallKernel, CeilDiv(tiles.n_small * n_columns, kWarps), kThreads, ref,
+         parents_.Data() + tiles.n_large, tiles.n_small);
   current_ = 1 - current_;
 }
 
 std::uint64_t FusedFinder::Bytes() const {
-  std::uint64_t bytes = parents_.Bytes() + prefixes_.Bytes() + totals_.Bytes();
+  std::uint64_t bytes = parents_.Bytes() + prefixes_.Bytes() + totals_.Bytes() + parent_of_.Bytes();
   for (int i = 0; i < 2; ++i) {
     bytes += halves_[i].places.Bytes() + halves_[i].gpair.Bytes() + segments_[i].Bytes();
   }

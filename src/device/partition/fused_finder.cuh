@@ -20,10 +20,10 @@
 namespace gpu_exact {
 /** @brief A node whose entries move to its children, buckets 2 i and 2 i + 1 of the level searched. */
 struct SplitParent {
-  RowRange rows;         // its places
-  Bucket bucket;         // of the node, in its level
-  Bucket index;          // i
-  std::uint32_t n_tiles; // up to and including the node
+  RowRange rows;             // its places
+  Bucket bucket;             // of the node, in its level
+  Bucket index;              // i
+  std::uint32_t first_tile;  // set by the finder
 };
 
 /** @brief One level's move and search, borrowed by kernels. */
@@ -31,13 +31,13 @@ struct FusedRef {
   LevelRef level;
   SortedColumnsRef columns;
   SidesRef sides;
-  RowRange const* children;        // places, by bucket of the level searched
-  RowRange const* parent_segments; // of sparse columns, by (bucket of the parent, sparse column)
-  RowRange* child_segments;        // the same of the level searched
+  RowRange const* children;         // places, by bucket of the level searched
+  RowRange const* parent_segments;  // of sparse columns, by (bucket of the parent, sparse column)
+  RowRange* child_segments;         // the same of the level searched
   EntriesRef from;
   EntriesRef to;
   bool root;         // the only child is the left one; what goes right is dropped
-  bool write_gpair;  // entries move again: otherwise only places are needed, to look winners up
+  bool write_gpair;  // entries move again; otherwise only places are needed, to look winners up
 };
 
 class FusedFinder {
@@ -53,11 +53,11 @@ class FusedFinder {
 
   /**
    * @brief Move the entries of split nodes to the children and offer all candidates of those.
-   * @param parents    Split nodes, ascending; n_tiles is set here.
+   * @param parents    Split nodes, ascending.
    * @param children   Places of the children, by bucket.
    * @param last_level No later call will move these entries.
    */
-  void Find(LevelRef const& level, std::vector<SplitParent> parents, SidesRef const& sides,
+  void Find(LevelRef const& level, std::vector<SplitParent> const& parents, SidesRef const& sides,
             RowRange const* children, bool last_level);
 
   /** @brief Places of the entries that the last call searched, to look winners up. */
@@ -68,10 +68,19 @@ class FusedFinder {
  private:
   struct Half {
     DeviceBuffer<std::uint32_t> places{"places of entries"};
-    DeviceBuffer<GradientPair> gpair{"gradients of entries"};
+    DeviceBuffer<EntryGradient> gpair{"gradients of entries"};
     [[nodiscard]] EntriesRef Ref() const { return {places.Data(), gpair.Data()}; }
   };
-  void Sum(FusedRef const& ref, std::uint32_t n_parents, std::uint32_t n_tiles);
+  /** @brief Split nodes in the order of their size: tiles of large ones, then small ones. */
+  struct Tiles {
+    std::uint32_t n_large;
+    std::uint32_t n_small;
+    std::uint32_t n_summed;  // large ones of several tiles; they come first
+    std::uint32_t n_tiles;
+    std::uint32_t n_summed_tiles;
+  };
+  Tiles MakeTiles(std::vector<SplitParent> parents);
+  void Scan(std::uint32_t n_parents, std::uint32_t n_tiles);
   [[nodiscard]] FusedRef MakeRef(LevelRef const& level, SidesRef const& sides,
                                  RowRange const* children, bool last_level);
 
@@ -81,6 +90,7 @@ class FusedFinder {
   DeviceBuffer<RowRange> segments_[2]{DeviceBuffer<RowRange>{"segments of sparse columns"},
                                       DeviceBuffer<RowRange>{"segments, next level"}};
   DeviceBuffer<SplitParent> parents_{"split nodes"};
+  DeviceBuffer<std::uint32_t> parent_of_{"split nodes of tiles"};
   DeviceBuffer<SplitPrefix> prefixes_{"sums before tiles"};
   DeviceBuffer<SplitPrefix> totals_{"sums of segments"};
 };

@@ -144,7 +144,8 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
     bool goes_left{false};
     if (moves) {
       ChildPlaces at{sides, rows.nodes[b], children[left + 1]};
-      RowIdx to = at.Of(static_cast<RowIdx>(place), &goes_left);
+      auto old = static_cast<RowIdx>(place);
+      RowIdx to = at.Of(at.Word(old), old, &goes_left);
       GradientPair pair = rows.gpair[place];
       to_rows[to] = rows.rows[place];
       to_gpair[to] = pair;

@@ -20,38 +20,34 @@ struct SidesRef {
 
   /** @brief How many of the places before this one go left. */
   __device__ RowIdx LeftBefore(RowIdx place) const {
-    if (words == nullptr) {
-      return place;
-    }
     SideWord w = words[place / 32];
     return w.n_before + __popc(w.left & ((1u << place % 32) - 1));
   }
 };
 
-/** @brief Where the rows of one split node go. */
-struct ChildPlaces {
-  SidesRef sides;
-  std::uint32_t left_shift;   // of a left child's place from its rank among all left ones
-  std::uint32_t right_shift;  // of a right child's from its rank among all right ones
-
-  __device__ ChildPlaces(SidesRef const& s, RowRange const& parent, RowRange const& right)
-      : sides{s} {
+/** @brief Where the rows of one split node go; some do not go left. */
+class ChildPlaces {
+ public:
+  __device__ ChildPlaces(SidesRef const& sides, RowRange const& parent, RowRange const& right)
+      : words_{sides.words} {
     RowIdx before = sides.LeftBefore(parent.begin);
-    left_shift = parent.begin - before;
-    right_shift = right.begin - (parent.begin - before);
+    left_shift_ = parent.begin - before;
+    right_shift_ = right.begin - (parent.begin - before);
   }
 
-  /** @brief The new place of a row of the node. */
-  __device__ RowIdx Of(RowIdx place, bool* out_left) const {
-    if (sides.words == nullptr) {
-      *out_left = true;
-      return place;
-    }
-    SideWord w = sides.words[place / 32];
+  [[nodiscard]] __device__ SideWord Word(RowIdx place) const { return words_[place / 32]; }
+
+  /** @brief The new place of a row of the node. @param word Word(place). */
+  [[nodiscard]] __device__ RowIdx Of(SideWord const& word, RowIdx place, bool* out_left) const {
     std::uint32_t bit = 1u << place % 32;
-    RowIdx rank = w.n_before + __popc(w.left & (bit - 1));
-    *out_left = (w.left & bit) != 0;
-    return *out_left ? rank + left_shift : place - rank + right_shift;
+    RowIdx rank = word.n_before + __popc(word.left & (bit - 1));
+    *out_left = (word.left & bit) != 0;
+    return *out_left ? rank + left_shift_ : place - rank + right_shift_;
   }
+
+ private:
+  SideWord const* words_;
+  std::uint32_t left_shift_;   // of a left child's place from its rank among all left ones
+  std::uint32_t right_shift_;  // of a right child's from its rank among all right ones
 };
 }  // namespace gpu_exact

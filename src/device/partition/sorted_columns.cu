@@ -95,8 +95,7 @@ SortedColumns::SortedColumns(ColumnsRef const& columns, std::vector<EntryIdx> co
   CopyAsync(features_.Reserve(features.size()), features.data(), features.size());
   CopyAsync(sparse_.Reserve(sparse.size()), sparse.data(), sparse.size());
   rows_.Reserve(n_entries_);
-  LaunchN("WriteRows", WriteRowsKernel, n_entries_, columns, this->Ref(), n_entries_,
-          rows_.Data());
+  LaunchN("WriteRows", WriteRowsKernel, n_entries_, columns, this->Ref(), n_entries_, rows_.Data());
   // A row's values lie side by side where most are present, else with their column.
   dense_ = std::uint64_t{n_rows_} * n_columns_ <= 2 * n_entries_;
   if (dense_) {
@@ -126,8 +125,7 @@ void SortedColumns::FillSparse(ColumnsRef const& columns) {
   values.Reserve(n);
   row_values_.Reserve(n);
   row_offsets_.Reserve(std::size_t{n_rows_} + 1);
-  LaunchN("WriteSparse", WriteSparseKernel, n, columns, this->Ref(), n, rows.Data(),
-          values.Data());
+  LaunchN("WriteSparse", WriteSparseKernel, n, columns, this->Ref(), n, rows.Data(), values.Data());
   CubScratch scratch;
   scratch.Call([&](void* storage, std::size_t& bytes) {
     return cub::DeviceRadixSort::SortPairs(storage, bytes, rows.Data(), sorted_rows.Data(),
@@ -139,8 +137,7 @@ void SortedColumns::FillSparse(ColumnsRef const& columns) {
 }
 
 SortedColumnsRef SortedColumns::Ref() const {
-  return {rows_.Data(),   offsets_.Data(), features_.Data(),
-          sparse_.Data(), n_columns_,      n_sparse_};
+  return {rows_.Data(), offsets_.Data(), features_.Data(), sparse_.Data(), n_columns_, n_sparse_};
 }
 
 RowValuesRef SortedColumns::Values() const {

@@ -32,8 +32,12 @@ struct SplitPrefixOp {
   __device__ SplitPrefix operator()(SplitPrefix const& a, SplitPrefix const& b) const {
     std::uint32_t keep = (b.n_left == 0 ? SplitPrefix::kNewLeft : 0) |
                          (b.n == b.n_left ? SplitPrefix::kNewRight : 0);
-    return {a.left + b.left, a.all + b.all, a.n_left + b.n_left,
-            a.n + b.n,       b.flags | (a.flags & keep), 0};
+    return {a.left + b.left,
+            a.all + b.all,
+            a.n_left + b.n_left,
+            a.n + b.n,
+            b.flags | (a.flags & keep),
+            0};
   }
 };
 }  // namespace gpu_exact

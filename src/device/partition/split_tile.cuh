@@ -22,40 +22,77 @@ struct PlaceWord {
   static constexpr std::uint32_t kNewValue = 0x80000000u;
 };
 
+/** @brief A gradient pair that moves in one piece. */
+struct alignas(8) EntryGradient {
+  GradientPair pair;
+};
+
 /** @brief Entries sorted by value, in columns; a structure of arrays. */
 struct EntriesRef {
   std::uint32_t* places;  // PlaceWord
-  GradientPair* gpair;    // carried along
+  EntryGradient* gpair;   // carried along
 };
 
-/** @brief The gradients of a warp's entries, to read eight neighbours a lane. */
-struct WarpGradients {
-  static constexpr int kSize = kWarpEntries + kWarpEntries / 32;
-  float grad[kSize];
-  float hess[kSize];
+/**
+ * @brief A warp's entries, left ones first: their gradients in fixed point, and which are
+ *        candidates. Read eight neighbours a lane.
+ */
+struct WarpEntries {
+  static constexpr int kStride = kSplitItems + 1;  // no two lanes meet in a bank
+  FixedSum sums[32 * kStride];
+  std::uint8_t candidates[kWarpEntries];
 
-  /** @brief Every 32nd word is skipped: no two lanes meet in a bank. */
-  __device__ static int At(int i) { return i + i / 32; }
-  __device__ void Put(int i, GradientPair const& g) {
-    grad[At(i)] = g.grad;
-    hess[At(i)] = g.hess;
+  __device__ void Put(std::uint32_t slot, FixedSum const& sum) {
+    sums[slot + slot / kSplitItems] = sum;
   }
-  [[nodiscard]] __device__ GradientPair Get(int i) const { return {grad[At(i)], hess[At(i)]}; }
+  /** @brief The lane's k-th slot. */
+  [[nodiscard]] __device__ FixedSum Get(int k) const {
+    return sums[threadIdx.x % 32 * kStride + k];
+  }
+  /** @brief One byte for each of the lane's slots, 0 or 1. */
+  [[nodiscard]] __device__ std::uint64_t Candidates() const {
+    return reinterpret_cast<std::uint64_t const*>(candidates)[threadIdx.x % 32];
+  }
 };
-
-/** @brief One bit for each of a lane's eight neighbouring items, from ballots over striped ones. */
-__device__ inline std::uint32_t LaneBits(std::uint32_t const (&ballots)[kSplitItems]) {
-  unsigned const lane = threadIdx.x % 32;
-  std::uint32_t word{0};
-#pragma unroll
-  for (unsigned j = 0; j < kSplitItems; ++j) {
-    // A mask: a choice would be one of addresses, and the ballots then lie in memory.
-    word |= ballots[j] & -static_cast<std::uint32_t>(lane / 4 == j);
-  }
-  return word >> (lane % 4 * 8) & 0xffu;
-}
 
 __device__ inline std::uint32_t LanesBelow() { return (1u << threadIdx.x % 32) - 1; }
+
+/** @brief Whether a value begins after the last left and the last right entry so far. */
+struct SideFlags {
+  std::uint32_t left;  // 0 or 1
+  std::uint32_t right;
+
+  [[nodiscard]] __device__ std::uint32_t Bits() const {
+    static_assert(SplitPrefix::kNewLeft == 1 && SplitPrefix::kNewRight == 2);
+    return left | right << 1;
+  }
+  __device__ static SideFlags FromBits(std::uint32_t bits) { return {bits & 1, bits >> 1 & 1}; }
+
+  /**
+   * @brief Go past 32 neighbours.
+   * @param lefts  Which of them go left, of the valid ones, which come first.
+   * @param values Where a value of the node begins.
+   * @return Which entries begin a value of their child.
+   */
+  __device__ std::uint32_t Pass(std::uint32_t lefts, std::uint32_t valid, std::uint32_t values) {
+    return Begins(lefts, values, &left) | Begins(valid & ~lefts, values, &right);
+  }
+
+ private:
+  /**
+   * @brief Members that begin a value: one begins at them or at others since the member before.
+   *
+   * The others are ones in an addition: a value that begins there is carried up to the next member,
+   * which is a zero, or out of the word.
+   */
+  __device__ static std::uint32_t Begins(std::uint32_t members, std::uint32_t values,
+                                         std::uint32_t* pending) {
+    std::uint32_t others = ~members;
+    std::uint64_t sum = std::uint64_t{others} + (values & others) + *pending;
+    *pending = static_cast<std::uint32_t>(sum >> 32);
+    return (static_cast<std::uint32_t>(sum) | values) & members;
+  }
+};
 
 /** @brief A warp's part of a tile. Item j of a lane is entry 32 j + lane of the part. */
 struct WarpTile {
@@ -68,29 +105,47 @@ struct WarpTile {
   [[nodiscard]] __device__ bool Has(int j) const {
     return j * 32 + static_cast<int>(threadIdx.x % 32) < n;
   }
+  [[nodiscard]] __device__ std::uint32_t Valid(int j) const {
+    return __ballot_sync(kAllLanes, this->Has(j));
+  }
 
   /** @brief Reads entries [begin, begin + n). */
   __device__ void Load(EntriesRef const& entries, EntryIdx begin) {
-    unsigned const lane = threadIdx.x % 32;
+    auto places = entries.places + begin + threadIdx.x % 32;
+    auto gradients = entries.gpair + begin + threadIdx.x % 32;
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
-      place[j] = Has(j) ? entries.places[begin + j * 32 + lane] : 0;
+      place[j] = Has(j) ? places[j * 32] : 0;
     }
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
-      gpair[j] = Has(j) ? entries.gpair[begin + j * 32 + lane] : GradientPair{0.0f, 0.0f};
+      gpair[j] = Has(j) ? gradients[j * 32].pair : GradientPair{0.0f, 0.0f};
+    }
+  }
+
+  /** @brief All entries stay and go left: the root. */
+  __device__ void Stay() {
+#pragma unroll
+    for (int j = 0; j < kSplitItems; ++j) {
+      left[j] = this->Valid(j);
+      value[j] = __ballot_sync(kAllLanes, (place[j] & PlaceWord::kNewValue) != 0);
     }
   }
 
   /** @brief Moves places to the children. */
   __device__ void Move(ChildPlaces const& children) {
+    SideWord words[kSplitItems];  // all are asked for before the first is used
+#pragma unroll
+    for (int j = 0; j < kSplitItems; ++j) {
+      words[j] = children.Word(place[j] & ~PlaceWord::kNewValue);
+    }
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
       std::uint32_t flag = place[j] & PlaceWord::kNewValue;
       bool is_left{false};
-      RowIdx to = Has(j) ? children.Of(place[j] ^ flag, &is_left) : 0;
+      RowIdx to = children.Of(words[j], place[j] ^ flag, &is_left);
       place[j] = to | flag;
-      left[j] = __ballot_sync(kAllLanes, is_left);
+      left[j] = __ballot_sync(kAllLanes, Has(j) && is_left);
       value[j] = __ballot_sync(kAllLanes, flag != 0);
     }
   }
@@ -99,39 +154,14 @@ struct WarpTile {
   [[nodiscard]] __device__ SplitPrefix Count() const {
     SplitPrefix p = SplitPrefix::None();
     p.n = n;
-    bool new_left{false}, new_right{false};
+    SideFlags flags{0, 0};
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
       p.n_left += __popc(left[j]);
-      new_left = After(left[j], value[j], new_left);
-      new_right = After(Valid(j) & ~left[j], value[j], new_right);
+      static_cast<void>(flags.Pass(left[j], this->Valid(j), value[j]));
     }
-    p.flags = (new_left ? SplitPrefix::kNewLeft : 0) | (new_right ? SplitPrefix::kNewRight : 0);
+    p.flags = flags.Bits();
     return p;
-  }
-
-  [[nodiscard]] __device__ std::uint32_t Valid(int j) const {
-    int rest = n - j * 32;
-    return rest >= 32 ? kAllLanes : rest <= 0 ? 0 : (1u << rest) - 1;
-  }
-
-  /** @brief Whether a value begins after the last of a child's entries. */
-  __device__ static bool After(std::uint32_t members, std::uint32_t values, bool before) {
-    if (members == 0) {
-      return before || values != 0;
-    }
-    int last = 31 - __clz(members);
-    return (values >> last >> 1) != 0;
-  }
-  /** @brief Whether a value begins after the child's entry before this lane's, up to the lane's. */
-  __device__ static bool UpToLane(std::uint32_t members, std::uint32_t values, bool before) {
-    std::uint32_t earlier = members & LanesBelow();
-    std::uint32_t up_to = values & (LanesBelow() * 2 + 1);
-    if (earlier == 0) {
-      return before || up_to != 0;
-    }
-    int last = 31 - __clz(earlier);
-    return (up_to >> last >> 1) != 0;
   }
 };
 }  // namespace gpu_exact

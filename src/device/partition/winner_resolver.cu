@@ -116,8 +116,7 @@ __global__ void ResolveWinnersKernel(LevelRef level, SortedValues sorted,
   }
   FeatureTableRef const& table = sorted.table;
   RowRange node = sorted.rows.nodes[b];
-  LevelResult result{
-      level.nodes[b], {0.0f, 0, 0.0f, 0, 0}, {node.begin, node.end}, {0, 0}};
+  LevelResult result{level.nodes[b], {0.0f, 0, 0.0f, 0, 0}, {node.begin, node.end}, {0, 0}};
   std::uint64_t key = level.best[b];
   if (key != 0) {
     Winner w{level.columns, key};

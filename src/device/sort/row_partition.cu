@@ -143,8 +143,8 @@ template void RowPartition::Route(Entry const*, std::vector<RouteRange> const&);
 template void RowPartition::Route(ColumnEntry const*, std::vector<RouteRange> const&);
 
 void RowPartition::RouteMissing(NodeIdx first_child, Bucket n_children) {
-  LaunchN("RouteMissing", RouteMissingKernel, n_rows_, orders_, first_node_, n_orders_,
-          first_child, n_children, n_rows_, positions_.Data(), row_keys_.Data());
+  LaunchN("RouteMissing", RouteMissingKernel, n_rows_, orders_, first_node_, n_orders_, first_child,
+          n_children, n_rows_, positions_.Data(), row_keys_.Data());
 }
 
 void RowPartition::SumNodes(GradientPair const* gpair, Quantiser const& quantiser,

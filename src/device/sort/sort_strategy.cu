@@ -54,7 +54,7 @@ class SortStrategy : public SplitStrategy {
   Quantiser quantiser_{};
   std::int32_t interleaved_levels_{0};
   std::int32_t depth_{0};
-  bool has_left_out_{false};  // rows that are routed but not trained on
+  bool has_left_out_{false};       // rows that are routed but not trained on
   std::vector<EntryRange> nodes_;  // entries of the level that was split last
   std::vector<bool> is_split_;
 };
