@@ -158,24 +158,6 @@ __global__ __launch_bounds__(kScanThreads) void ScanTilesKernel(SplitParent cons
   }
 }
 
-// All lanes of a warp.
-__device__ SplitPrefix ShuffleUp(SplitPrefix const& p, int step) {
-  return {ShuffleUp(p.left, step),
-          ShuffleUp(p.all, step),
-          __shfl_up_sync(kAllLanes, p.n_left, step),
-          __shfl_up_sync(kAllLanes, p.n, step),
-          __shfl_up_sync(kAllLanes, p.flags, step),
-          0};
-}
-__device__ SplitPrefix Shuffle(SplitPrefix const& p, int lane) {
-  return {Shuffle(p.left, lane),
-          Shuffle(p.all, lane),
-          __shfl_sync(kAllLanes, p.n_left, lane),
-          __shfl_sync(kAllLanes, p.n, lane),
-          __shfl_sync(kAllLanes, p.flags, lane),
-          0};
-}
-
 /** @brief What the search of one child of a segment needs. */
 struct ChildSearch {
   FixedSum total;    // of the node
@@ -211,7 +193,8 @@ class SplitTileAgent {
  public:
   struct TempStorage {
     WarpEntries entries[kWarps];
-    SplitPrefix parts[kWarps];  // of the warps; then of what lies before them
+    SplitCounts counts[kWarps];  // of the warps
+    SplitPrefix parts[kWarps];   // of the warps; then the sums before them
     ChildSearch children[kSegments][2];
   };
 
@@ -241,14 +224,30 @@ class SplitTileAgent {
       tile.Stay();
     }
     SplitPrefix part = tile.Count();
-    std::uint32_t const n_left = part.n_left;
-    this->PutSums(tile, n_left);
+    SplitCounts counts{before.n_left, before.n, before.flags};
+    std::uint32_t n_left = total != nullptr ? total->n_left : part.n_left;
+    if (!kWarpSegments) {
+      if (lane_ == 0) {
+        temp_.counts[warp_] = {part.n_left, part.n, part.flags};
+      }
+      __syncthreads();
+      n_left = 0;
+      for (unsigned w = 0; w < kWarps; ++w) {
+        SplitCounts c = temp_.counts[w];
+        n_left += c.n_left;
+        if (w < warp_) {
+          counts = counts.Then(c);
+        }
+      }
+      n_left = total != nullptr ? total->n_left : n_left;
+    }
+    this->Write(tile, part.n_left, counts, segment_.range.begin + n_left);
     __syncwarp();
-    FixedSum lane_sum = this->ScanLanes(n_left, &part);
-    SplitPrefix warp_before = this->Prepare(part, before, total, first);
-    this->Write(tile, n_left, warp_before);
-    __syncwarp();
-    this->Search(n_left, static_cast<std::uint32_t>(tile.n), lane_sum, part.left, warp_before);
+    FixedSum lane_sum = this->ScanLanes(part.n_left, &part);
+    SplitPrefix sums = this->SumBefore(part, before, total, first);
+    sums.n_left = counts.n_left;
+    sums.n = counts.n;
+    this->Search(part.n_left, lane_sum, part.left, sums);
   }
 
  private:
@@ -257,16 +256,39 @@ class SplitTileAgent {
   }
   [[nodiscard]] __device__ WarpEntries& Entries() const { return temp_.entries[warp_]; }
 
-  /** @brief Gradients of the warp's entries, left ones first. */
-  __device__ void PutSums(WarpTile const& tile, std::uint32_t n_left) const {
+  /**
+   * @brief Writes entries to the children, and to shared memory their gradients and which of them
+   *        are candidates.
+   * @param n_left Of the warp's part.
+   * @param before Of the segment before it.
+   */
+  __device__ void Write(WarpTile const& tile, std::uint32_t n_left, SplitCounts const& before,
+                        RowIdx right_begin) const {
+    std::uint32_t* places = ref_.to.places + segment_.column_begin;
+    EntryGradient* gpair = ref_.to.gpair + segment_.column_begin;
+    RowIdx const left_begin = segment_.range.begin;
+    RowIdx const left_to = left_begin + before.n_left;
+    RowIdx const right_to = right_begin + before.n - before.n_left;
+    bool const drop_right = ref_.root;
+    SideFlags flags = SideFlags::FromBits(before.flags);
     std::uint32_t lefts{0};
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
-      std::uint32_t i = j * 32 + lane_;
-      std::uint32_t rank = lefts + __popc(tile.left[j] & LanesBelow());
       bool is_left = (tile.left[j] >> lane_ & 1u) != 0;
-      std::uint32_t slot = is_left ? rank : tile.Has(j) ? n_left + i - rank : i;
-      Entries().Put(slot, ref_.level.quantiser.Fixed(tile.gpair[j]));
+      std::uint32_t rank = lefts + __popc(tile.left[j] & LanesBelow());
+      rank = is_left ? rank : j * 32 + lane_ - rank;
+      bool begins = (flags.Pass(tile.left[j], tile.Valid(j), tile.value[j]) >> lane_ & 1u) != 0;
+      RowIdx to = rank + (is_left ? left_to : right_to);
+      bool first = to == (is_left ? left_begin : right_begin);
+      // Past the end the slots are those of right entries that are not there.
+      Entries().Put(is_left ? rank : n_left + rank, ref_.level.quantiser.Fixed(tile.gpair[j]),
+                    tile.Has(j) && begins && !first);
+      if (kMoves && tile.Has(j) && (is_left || !drop_right)) {
+        places[to] = (tile.place[j] & ~PlaceWord::kNewValue) | (begins ? PlaceWord::kNewValue : 0);
+        if (ref_.write_gpair) {
+          gpair[to] = {tile.gpair[j]};
+        }
+      }
       lefts += __popc(tile.left[j]);
     }
   }
@@ -298,11 +320,11 @@ class SplitTileAgent {
     return before;
   }
 
-  /** @brief Makes the children ready. @return What lies before the warp's part. */
-  __device__ SplitPrefix Prepare(SplitPrefix const& part, SplitPrefix const& before,
-                                 SplitPrefix const* total, bool first) {
+  /** @brief Makes the children ready. @return Sums before the warp's part. */
+  __device__ SplitPrefix SumBefore(SplitPrefix const& part, SplitPrefix const& before,
+                                   SplitPrefix const* total, bool first) {
     if (kWarpSegments) {
-      this->PrepareChildren(SplitPrefixOp{}(before, part), first);
+      this->PrepareChildren(part, first);
       __syncwarp();
       return before;
     }
@@ -315,23 +337,27 @@ class SplitTileAgent {
       if (lane_ < kWarps) {
         own = temp_.parts[lane_];
       }
+      SplitPrefix to = own;
       for (int step = 1; step < kWarps; step *= 2) {
-        SplitPrefix earlier = ShuffleUp(own, step);
+        FixedSum left = ShuffleUp(to.left, step);
+        FixedSum all = ShuffleUp(to.all, step);
         if (static_cast<int>(lane_) >= step) {
-          own = SplitPrefixOp{}(earlier, own);
+          to.left = to.left + left;
+          to.all = to.all + all;
         }
+        to.n_left += __shfl_xor_sync(kAllLanes, to.n_left, step);
+        to.n += __shfl_xor_sync(kAllLanes, to.n, step);
       }
-      SplitPrefix all = SplitPrefixOp{}(before, Shuffle(own, kWarps - 1));
-      SplitPrefix earlier = ShuffleUp(own, 1);
-      if (lane_ == 0) {
-        temp_.parts[0] = before;
-      } else if (lane_ < kWarps) {
-        temp_.parts[lane_] = SplitPrefixOp{}(before, earlier);
+      if (lane_ < kWarps) {
+        temp_.parts[lane_] = {
+            before.left + to.left - own.left, before.all + to.all - own.all, 0, 0, 0, 0};
       }
+      to.left = Shuffle(to.left, kWarps - 1);
+      to.all = Shuffle(to.all, kWarps - 1);
       if (total != nullptr) {
-        all = *total;
+        to = *total;
       }
-      this->PrepareChildren(all, first);
+      this->PrepareChildren(to, first);
     }
     __syncthreads();
     return temp_.parts[warp_];
@@ -365,39 +391,6 @@ class SplitTileAgent {
     }
   }
 
-  /** @brief Writes entries to the children, and which of them are candidates. */
-  __device__ void Write(WarpTile const& tile, std::uint32_t n_left,
-                        SplitPrefix const& before) const {
-    std::uint32_t* places = ref_.to.places + segment_.column_begin;
-    EntryGradient* gpair = ref_.to.gpair + segment_.column_begin;
-    RowIdx const left_begin = this->Child(true).begin;
-    RowIdx const right_begin = this->Child(false).begin;
-    RowIdx const left_to = left_begin + before.n_left;
-    RowIdx const right_to = right_begin + before.n - before.n_left;
-    bool const drop_right = ref_.root;
-    SideFlags flags = SideFlags::FromBits(before.flags);
-    std::uint32_t lefts{0};
-#pragma unroll
-    for (int j = 0; j < kSplitItems; ++j) {
-      bool is_left = (tile.left[j] >> lane_ & 1u) != 0;
-      std::uint32_t rank = lefts + __popc(tile.left[j] & LanesBelow());
-      rank = is_left ? rank : j * 32 + lane_ - rank;
-      bool begins = (flags.Pass(tile.left[j], tile.Valid(j), tile.value[j]) >> lane_ & 1u) != 0;
-      RowIdx to = rank + (is_left ? left_to : right_to);
-      bool first = to == (is_left ? left_begin : right_begin);
-      if (tile.Has(j)) {
-        Entries().candidates[is_left ? rank : n_left + rank] = begins && !first ? 1 : 0;
-      }
-      if (kMoves && tile.Has(j) && (is_left || !drop_right)) {
-        places[to] = (tile.place[j] & ~PlaceWord::kNewValue) | (begins ? PlaceWord::kNewValue : 0);
-        if (ref_.write_gpair) {
-          gpair[to] = {tile.gpair[j]};
-        }
-      }
-      lefts += __popc(tile.left[j]);
-    }
-  }
-
   /** @brief A lane on its way along its slots: from left entries to right ones. */
   struct Walk {
     FixedSum sum;  // of the child's entries before the slot
@@ -422,16 +415,16 @@ class SplitTileAgent {
     }
   }
 
-  __device__ void Search(std::uint32_t n_left, std::uint32_t n, FixedSum const& lane_sum,
-                         FixedSum const& left_sum, SplitPrefix const& before) const {
+  __device__ void Search(std::uint32_t n_left, FixedSum const& lane_sum, FixedSum const& left_sum,
+                         SplitPrefix const& before) const {
     std::uint32_t const first = lane_ * kSplitItems;
-    std::uint64_t candidates = first < n ? Entries().Candidates() : 0;
+    std::uint64_t const candidates = Entries().Candidates();
     std::uint32_t wanted{0};
     Walk walk = this->Begin(n_left, lane_sum, left_sum, before);
 #pragma unroll
     for (int k = 0; k < kSplitItems; ++k) {
       this->Enter(first + k, n_left, before, &walk);
-      if (first + k < n && (candidates >> 8 * k & 1u) != 0) {
+      if ((candidates >> 8 * k & 1u) != 0) {
         ChildSearch const& child = *walk.child;
         if (child.allowed &&
             ref_.level.MayReach(child.bar, child.total, walk.sum, child.present, child.missing)) {

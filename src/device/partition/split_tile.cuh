@@ -42,8 +42,9 @@ struct WarpEntries {
   FixedSum sums[32 * kStride];
   std::uint8_t candidates[kWarpEntries];
 
-  __device__ void Put(std::uint32_t slot, FixedSum const& sum) {
+  __device__ void Put(std::uint32_t slot, FixedSum const& sum, bool candidate) {
     sums[slot + slot / kSplitItems] = sum;
+    candidates[slot] = candidate ? 1 : 0;
   }
   /** @brief The lane's k-th slot. */
   [[nodiscard]] __device__ FixedSum Get(int k) const {
