@@ -12,7 +12,7 @@ namespace gpu_exact {
 namespace {
 constexpr int kWarps = 8;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kBlocks = 3;  // on a multiprocessor
+constexpr int kBlocks = 4;  // on a multiprocessor
 constexpr std::uint32_t kTile = kWarps * kWarpEntries;
 
 /** @brief Entries of one feature and one node: relative to the column, and where the column is. */
@@ -58,8 +58,9 @@ __device__ int WarpCount(RowRange const& range, RowIdx begin) {
 }
 
 /**
- * @brief Sums of tiles by child. grid: tiles of the first nodes; block: one tile.
- * @tparam kGather At the root: entries are read from the columns and written with their gradients.
+ * @brief Sums of tiles by child. grid: tiles of long nodes; block: one tile.
+ * @tparam kGather At the root, all columns: entries are read from the table and written with their
+ *                 gradients. Otherwise sparse columns: of dense ones the children's sums are known.
  */
 template <bool kGather>
 __global__ __launch_bounds__(kThreads) void SumTilesKernel(__grid_constant__ FusedRef const ref,
@@ -70,9 +71,10 @@ __global__ __launch_bounds__(kThreads) void SumTilesKernel(__grid_constant__ Fus
   __shared__ SplitPrefix parts[kWarps];
   unsigned const warp = threadIdx.x / 32;
   unsigned const lane = threadIdx.x % 32;
-  TileOfBlock at{parents, parent_of, ref.columns.n_columns};
+  TileOfBlock at{parents, parent_of, kGather ? ref.columns.n_columns : ref.columns.n_sparse};
   SplitParent const parent = parents[at.parent];
-  Segment const s = FindSegment(ref, parent, at.column);
+  Segment const s =
+      FindSegment(ref, parent, kGather ? at.column : ref.columns.of_sparse[at.column]);
   RowIdx begin = s.range.begin + at.tile * kTile + warp * kWarpEntries;
   WarpTile tile;
   tile.n = WarpCount(s.range, begin);
@@ -158,6 +160,15 @@ __global__ __launch_bounds__(kScanThreads) void ScanTilesKernel(SplitParent cons
   }
 }
 
+/** @brief How a tile learns what lies before it in its segment. */
+struct TileCarry {
+  SplitPrefix const* before;  // nullptr: nothing does, or it is looked for
+  SplitPrefix const* total;   // of the segment; nullptr: the tile is all of it, or the column dense
+  TileStatus* status;         // look back from it; nullptr: no need to
+  std::uint32_t stride;       // between the tiles of a column
+  std::uint32_t n_before;     // tiles before it
+};
+
 /** @brief What the search of one child of a segment needs. */
 struct ChildSearch {
   FixedSum total;    // of the node
@@ -194,6 +205,7 @@ class SplitTileAgent {
   struct TempStorage {
     WarpEntries entries[kWarps];
     SplitCounts counts[kWarps];  // of the warps
+    SplitCounts before;          // of the tile
     SplitPrefix parts[kWarps];   // of the warps; then the sums before them
     ChildSearch children[kSegments][2];
   };
@@ -208,13 +220,10 @@ class SplitTileAgent {
         lane_{threadIdx.x % 32} {}
 
   /**
-   * @param begin  The warp's first entry, relative to the column.
-   * @param before What lies before the tile in its segment.
-   * @param total  Of the segment, or nullptr where the tile is all of it.
-   * @param first  Whether the tile is the segment's first.
+   * @param begin The warp's first entry, relative to the column.
+   * @param first Whether the tile is the segment's first.
    */
-  __device__ void Run(RowIdx begin, SplitPrefix const& before, SplitPrefix const* total,
-                      bool first) {
+  __device__ void Run(RowIdx begin, TileCarry const& carry, bool first) {
     WarpTile tile;
     tile.n = WarpCount(segment_.range, begin);
     tile.Load(ref_.from, segment_.column_begin + begin);
@@ -224,29 +233,14 @@ class SplitTileAgent {
       tile.Stay();
     }
     SplitPrefix part = tile.Count();
-    SplitCounts counts{before.n_left, before.n, before.flags};
-    std::uint32_t n_left = total != nullptr ? total->n_left : part.n_left;
-    if (!kWarpSegments) {
-      if (lane_ == 0) {
-        temp_.counts[warp_] = {part.n_left, part.n, part.flags};
-      }
-      __syncthreads();
-      n_left = 0;
-      for (unsigned w = 0; w < kWarps; ++w) {
-        SplitCounts c = temp_.counts[w];
-        n_left += c.n_left;
-        if (w < warp_) {
-          counts = counts.Then(c);
-        }
-      }
-      n_left = total != nullptr ? total->n_left : n_left;
-    }
-    this->Write(tile, part.n_left, counts, segment_.range.begin + n_left);
+    std::uint32_t n_left = part.n_left;  // of the segment
+    SplitCounts before = this->CountBefore(part, carry, &n_left);
+    this->Write(tile, part.n_left, before, segment_.range.begin + n_left);
     __syncwarp();
     FixedSum lane_sum = this->ScanLanes(part.n_left, &part);
-    SplitPrefix sums = this->SumBefore(part, before, total, first);
-    sums.n_left = counts.n_left;
-    sums.n = counts.n;
+    SplitPrefix sums = this->SumBefore(part, carry, first);
+    sums.n_left = before.n_left;
+    sums.n = before.n;
     this->Search(part.n_left, lane_sum, part.left, sums);
   }
 
@@ -255,6 +249,44 @@ class SplitTileAgent {
     return temp_.children[kWarpSegments ? warp_ : 0][left ? 0 : 1];
   }
   [[nodiscard]] __device__ WarpEntries& Entries() const { return temp_.entries[warp_]; }
+
+  /** @brief Counts before the warp's part. @param n_left Of the part; then of the segment. */
+  __device__ SplitCounts CountBefore(SplitPrefix const& part, TileCarry const& carry,
+                                     std::uint32_t* n_left) {
+    SplitCounts before{0, 0, SplitPrefix::Begin().flags};
+    if (kWarpSegments) {
+      return before;
+    }
+    if (lane_ == 0) {
+      temp_.counts[warp_] = {part.n_left, part.n, part.flags};
+    }
+    __syncthreads();
+    SplitCounts of_tile{0, 0, 0}, of_warps{0, 0, 0};
+    for (unsigned w = 0; w < kWarps; ++w) {
+      if (w == warp_) {
+        of_warps = of_tile;
+      }
+      of_tile = of_tile.Then(temp_.counts[w]);
+    }
+    *n_left = of_tile.n_left;
+    if (carry.status != nullptr) {
+      if (warp_ == 0) {
+        LookBack look{carry.status, carry.stride, carry.n_before};
+        SplitCounts c = look.Counts<kTile>(of_tile);
+        if (lane_ == 0) {
+          temp_.before = c;
+        }
+      }
+      __syncthreads();
+      before = temp_.before;
+      RowRange left = ref_.children[2 * parent_.index];
+      *n_left = left.end - left.begin;
+    } else if (carry.before != nullptr) {
+      before = {carry.before->n_left, carry.before->n, carry.before->flags};
+      *n_left = carry.total->n_left;
+    }
+    return before.Then(of_warps);
+  }
 
   /**
    * @brief Writes entries to the children, and to shared memory their gradients and which of them
@@ -321,46 +353,69 @@ class SplitTileAgent {
   }
 
   /** @brief Makes the children ready. @return Sums before the warp's part. */
-  __device__ SplitPrefix SumBefore(SplitPrefix const& part, SplitPrefix const& before,
-                                   SplitPrefix const* total, bool first) {
+  __device__ SplitPrefix SumBefore(SplitPrefix const& part, TileCarry const& carry, bool first) {
     if (kWarpSegments) {
       this->PrepareChildren(part, first);
       __syncwarp();
-      return before;
+      return SplitPrefix::None();
     }
     if (lane_ == 0) {
       temp_.parts[warp_] = part;
     }
     __syncthreads();
     if (warp_ == 0) {
-      SplitPrefix own = SplitPrefix::None();
-      if (lane_ < kWarps) {
-        own = temp_.parts[lane_];
-      }
-      SplitPrefix to = own;
-      for (int step = 1; step < kWarps; step *= 2) {
-        FixedSum left = ShuffleUp(to.left, step);
-        FixedSum all = ShuffleUp(to.all, step);
-        if (static_cast<int>(lane_) >= step) {
-          to.left = to.left + left;
-          to.all = to.all + all;
-        }
-        to.n_left += __shfl_xor_sync(kAllLanes, to.n_left, step);
-        to.n += __shfl_xor_sync(kAllLanes, to.n, step);
-      }
-      if (lane_ < kWarps) {
-        temp_.parts[lane_] = {
-            before.left + to.left - own.left, before.all + to.all - own.all, 0, 0, 0, 0};
-      }
-      to.left = Shuffle(to.left, kWarps - 1);
-      to.all = Shuffle(to.all, kWarps - 1);
-      if (total != nullptr) {
-        to = *total;
-      }
-      this->PrepareChildren(to, first);
+      this->SumTile(carry, first);
     }
     __syncthreads();
     return temp_.parts[warp_];
+  }
+
+  /** @brief From sums of the warps to sums before them. All lanes of the first warp. */
+  __device__ void SumTile(TileCarry const& carry, bool first) {
+    SplitPrefix own = SplitPrefix::None();
+    if (lane_ < kWarps) {
+      own = temp_.parts[lane_];
+    }
+    SplitPrefix to = own;
+    for (int step = 1; step < kWarps; step *= 2) {
+      FixedSum left = ShuffleUp(to.left, step);
+      FixedSum all = ShuffleUp(to.all, step);
+      if (static_cast<int>(lane_) >= step) {
+        to.left = to.left + left;
+        to.all = to.all + all;
+      }
+      to.n_left += __shfl_xor_sync(kAllLanes, to.n_left, step);
+      to.n += __shfl_xor_sync(kAllLanes, to.n, step);
+    }
+    SplitPrefix tile = to;
+    tile.left = Shuffle(to.left, kWarps - 1);
+    tile.all = Shuffle(to.all, kWarps - 1);
+    SplitPrefix before = SplitPrefix::None();
+    if (carry.status != nullptr) {
+      before = LookBack{carry.status, carry.stride, carry.n_before}.Sums(tile);
+      this->PrepareChildren(this->DenseTotal(), first);
+    } else if (carry.before != nullptr) {
+      before = *carry.before;
+      this->PrepareChildren(*carry.total, first);
+    } else {
+      this->PrepareChildren(tile, first);
+    }
+    if (lane_ < kWarps) {
+      temp_.parts[lane_] = {
+          before.left + to.left - own.left, before.all + to.all - own.all, 0, 0, 0, 0};
+    }
+  }
+
+  /** @brief Of a column without missing values: that of the rows. */
+  [[nodiscard]] __device__ SplitPrefix DenseTotal() const {
+    RowRange left = ref_.children[2 * parent_.index];
+    FixedSum left_sum = ref_.level.nodes[2 * parent_.index].sum;
+    return {left_sum,
+            left_sum + ref_.level.nodes[2 * parent_.index + 1].sum,
+            left.end - left.begin,
+            parent_.rows.end - parent_.rows.begin,
+            0,
+            0};
   }
 
   /** @brief Two lanes of a warp make the children ready, and offer their present keys. */
@@ -475,27 +530,34 @@ class SplitTileAgent {
   unsigned lane_;
 };
 
-/** @brief grid: tiles; block: one tile. The first n_summed tiles have their prefixes. */
+/** @brief grid: tiles; block: one tile. */
 template <bool kMoves>
-__global__ __launch_bounds__(kThreads, kBlocks) void SplitTilesKernel(
-    __grid_constant__ FusedRef const ref, SplitParent const* parents,
-    std::uint32_t const* parent_of, SplitPrefix const* prefixes, std::uint32_t n_summed,
-    SplitPrefix const* totals) {
+__global__ __launch_bounds__(kThreads,
+                             kBlocks) void SplitTilesKernel(__grid_constant__ FusedRef const ref,
+                                                            SplitParent const* parents,
+                                                            std::uint32_t const* parent_of) {
   using Agent = SplitTileAgent<false, kMoves>;
   __shared__ typename Agent::TempStorage temp;
-  TileOfBlock at{parents, parent_of, ref.columns.n_columns};
+  SortedColumnsRef const& columns = ref.columns;
+  TileOfBlock at{parents, parent_of, columns.n_columns};
   SplitParent const parent = parents[at.parent];
   Segment const s = FindSegment(ref, parent, at.column);
   RowIdx begin = s.range.begin + at.tile * kTile;
   if (at.tile != 0 && begin >= s.range.end) {
     return;
   }
-  bool summed = blockIdx.x < n_summed;
-  SplitPrefix before = summed ? prefixes[blockIdx.x] : SplitPrefix::Begin();
-  SplitPrefix const* total =
-      summed ? totals + (std::uint64_t{at.parent} * ref.columns.n_columns + at.column) : nullptr;
-  Agent{&temp, ref, parent, s}.Run(begin + threadIdx.x / 32 * kWarpEntries, before, total,
-                                   at.tile == 0);
+  std::uint64_t const tile = parent.first_tile + at.tile;
+  TileCarry carry{nullptr, nullptr, nullptr, columns.n_columns, at.tile};
+  std::uint32_t const sparse = columns.sparse[at.column];
+  if (ref.root || (tile < ref.n_long_tiles && sparse != SortedColumnsRef::kDense)) {
+    std::uint64_t n_summed = ref.root ? columns.n_columns : columns.n_sparse;
+    std::uint32_t summed = ref.root ? at.column : sparse;
+    carry.before = ref.prefixes + (tile * n_summed + summed);
+    carry.total = ref.totals + (at.parent * n_summed + summed);
+  } else if (tile < ref.n_long_tiles) {
+    carry.status = ref.statuses + (tile * columns.n_columns + at.column);
+  }
+  Agent{&temp, ref, parent, s}.Run(begin + threadIdx.x / 32 * kWarpEntries, carry, at.tile == 0);
 }
 
 /** @brief grid: small nodes x columns, a warp each. */
@@ -512,7 +574,7 @@ __global__ __launch_bounds__(kThreads,
   }
   SplitParent const parent = parents[k];
   Segment const s = FindSegment(ref, parent, static_cast<std::uint32_t>(i % ref.columns.n_columns));
-  Agent{&temp, ref, parent, s}.Run(s.range.begin, SplitPrefix::Begin(), nullptr, true);
+  Agent{&temp, ref, parent, s}.Run(s.range.begin, {}, true);
 }
 }  // namespace
 
@@ -527,25 +589,29 @@ FusedRef FusedFinder::MakeRef(LevelRef const& level, SidesRef const& sides,
                               RowRange const* children, bool last_level) {
   SortedColumnsRef columns = columns_.Ref();
   RowRange* next = segments_[1 - current_].Reserve(std::size_t{level.n_nodes} * columns.n_sparse);
-  return {level,
-          columns,
-          sides,
-          children,
-          segments_[current_].Data(),
-          next,
-          halves_[current_].Ref(),
-          halves_[1 - current_].Ref(),
-          false,
-          !last_level};
+  FusedRef ref{};
+  ref.level = level;
+  ref.columns = columns;
+  ref.sides = sides;
+  ref.children = children;
+  ref.parent_segments = segments_[current_].Data();
+  ref.child_segments = next;
+  ref.from = halves_[current_].Ref();
+  ref.to = halves_[1 - current_].Ref();
+  ref.write_gpair = !last_level;
+  return ref;
 }
 
-void FusedFinder::Scan(std::uint32_t n_parents, std::uint32_t n_tiles) {
-  std::uint32_t const n_columns = columns_.Ref().n_columns;
+void FusedFinder::SumTiles(FusedRef const& ref, std::uint32_t n_parents,
+                           GradientPair const* gpair) {
+  std::uint32_t const n_columns = ref.root ? ref.columns.n_columns : ref.columns.n_sparse;
   std::uint64_t const n_segments = std::uint64_t{n_parents} * n_columns;
-  bool const many_tiles = n_tiles > 64 * n_parents;
+  Launch("SumTiles", ref.root ? SumTilesKernel<true> : SumTilesKernel<false>,
+         std::uint64_t{ref.n_long_tiles} * n_columns, kThreads, ref, parents_.Data(),
+         parent_of_.Data(), gpair, ref.prefixes);
+  bool const many_tiles = ref.n_long_tiles > 64 * n_parents;
   Launch("ScanTiles", many_tiles ? ScanTilesKernel<kThreads> : ScanTilesKernel<32>, n_segments,
-         many_tiles ? kThreads : 32, parents_.Data(), n_columns, prefixes_.Data(),
-         totals_.Reserve(n_segments));
+         many_tiles ? kThreads : 32, parents_.Data(), n_columns, ref.prefixes, ref.totals);
 }
 
 FusedFinder::Tiles FusedFinder::MakeTiles(std::vector<SplitParent> parents) {
@@ -570,8 +636,8 @@ FusedFinder::Tiles FusedFinder::MakeTiles(std::vector<SplitParent> parents) {
                      static_cast<std::uint32_t>(i));
     ++tiles.n_large;
     if (k == 0) {
-      ++tiles.n_summed;
-      tiles.n_summed_tiles = static_cast<std::uint32_t>(parent_of.size());
+      ++tiles.n_long;
+      tiles.n_long_tiles = static_cast<std::uint32_t>(parent_of.size());
     }
   }
   tiles.n_tiles = static_cast<std::uint32_t>(parent_of.size());
@@ -593,13 +659,12 @@ void FusedFinder::FindRoot(LevelRef const& level, GradientPair const* gpair, Sid
   CopyAsync(parents_.Reserve(parents.size()), parents.data(), parents.size());
   CopyAsync(parent_of_.Reserve(parent_of.size()), parent_of.data(), parent_of.size());
   std::uint64_t n_blocks = std::uint64_t{n_tiles} * ref.columns.n_columns;
-  prefixes_.Reserve(n_blocks);
-  Launch("GatherTiles", SumTilesKernel<true>, n_blocks, kThreads, ref, parents_.Data(),
-         parent_of_.Data(), gpair, prefixes_.Data());
-  this->Scan(1, n_tiles);
+  ref.n_long_tiles = n_tiles;
+  ref.prefixes = prefixes_.Reserve(n_blocks);
+  ref.totals = totals_.Reserve(ref.columns.n_columns);
+  this->SumTiles(ref, 1, gpair);
   Launch("SplitTiles", in_place ? SplitTilesKernel<false> : SplitTilesKernel<true>, n_blocks,
-         kThreads, ref, parents_.Data(), parent_of_.Data(), prefixes_.Data(),
-         static_cast<std::uint32_t>(n_blocks), totals_.Data());
+         kThreads, ref, parents_.Data(), parent_of_.Data());
   if (in_place) {
     std::swap(segments_[0], segments_[1]);
   } else {
@@ -612,22 +677,22 @@ void FusedFinder::Find(LevelRef const& level, std::vector<SplitParent> const& pa
   FusedRef ref = this->MakeRef(level, sides, children, last_level);
   std::uint64_t const n_columns = ref.columns.n_columns;
   Tiles tiles = this->MakeTiles(parents);
-  std::uint64_t const n_summed_blocks = tiles.n_summed_tiles * n_columns;
-  if (tiles.n_summed != 0) {
-    Launch("SumTiles", SumTilesKernel<false>, n_summed_blocks, kThreads, ref, parents_.Data(),
-           parent_of_.Data(), nullptr, prefixes_.Reserve(n_summed_blocks));
-    this->Scan(tiles.n_summed, tiles.n_summed_tiles);
-  }
+  ref.n_long_tiles = tiles.n_long_tiles;
+  ref.prefixes = prefixes_.Reserve(std::size_t{tiles.n_long_tiles} * ref.columns.n_sparse);
+  ref.totals = totals_.Reserve(std::size_t{tiles.n_long} * ref.columns.n_sparse);
+  ref.statuses = statuses_.Reserve(tiles.n_long_tiles * n_columns);
+  ZeroAsync(ref.statuses, tiles.n_long_tiles * n_columns);
+  this->SumTiles(ref, tiles.n_long, nullptr);
   Launch("SplitTiles", SplitTilesKernel<true>, tiles.n_tiles * n_columns, kThreads, ref,
-         parents_.Data(), parent_of_.Data(), prefixes_.Data(),
-         static_cast<std::uint32_t>(n_summed_blocks), totals_.Data());
+         parents_.Data(), parent_of_.Data());
   Launch("SplitSmall", SplitSmallKernel, CeilDiv(tiles.n_small * n_columns, kWarps), kThreads, ref,
          parents_.Data() + tiles.n_large, tiles.n_small);
   current_ = 1 - current_;
 }
 
 std::uint64_t FusedFinder::Bytes() const {
-  std::uint64_t bytes = parents_.Bytes() + prefixes_.Bytes() + totals_.Bytes() + parent_of_.Bytes();
+  std::uint64_t bytes = parents_.Bytes() + prefixes_.Bytes() + totals_.Bytes() +
+                        parent_of_.Bytes() + statuses_.Bytes();
   for (int i = 0; i < 2; ++i) {
     bytes += halves_[i].places.Bytes() + halves_[i].gpair.Bytes() + segments_[i].Bytes();
   }

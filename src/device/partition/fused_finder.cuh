@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "src/device/level_ref.cuh"
+#include "src/device/partition/look_back.cuh"
 #include "src/device/partition/sides.cuh"
 #include "src/device/partition/sorted_columns.cuh"
 #include "src/device/partition/split_tile.cuh"
@@ -34,6 +35,10 @@ struct FusedRef {
   RowRange const* children;         // places, by bucket of the level searched
   RowRange const* parent_segments;  // of sparse columns, by (bucket of the parent, sparse column)
   RowRange* child_segments;         // the same of the level searched
+  SplitPrefix* prefixes;  // of tiles, where they are summed: all at the root, sparse columns below
+  SplitPrefix* totals;    // of the segments of those
+  TileStatus* statuses;   // of the other tiles of nodes that fill several
+  std::uint32_t n_long_tiles;  // tiles of such nodes; they come first
   EntriesRef from;
   EntriesRef to;
   bool root;         // the only child is the left one; what goes right is dropped
@@ -75,12 +80,12 @@ class FusedFinder {
   struct Tiles {
     std::uint32_t n_large;
     std::uint32_t n_small;
-    std::uint32_t n_summed;  // large ones of several tiles; they come first
+    std::uint32_t n_long;  // large ones of several tiles; they come first
     std::uint32_t n_tiles;
-    std::uint32_t n_summed_tiles;
+    std::uint32_t n_long_tiles;
   };
   Tiles MakeTiles(std::vector<SplitParent> parents);
-  void Scan(std::uint32_t n_parents, std::uint32_t n_tiles);
+  void SumTiles(FusedRef const& ref, std::uint32_t n_parents, GradientPair const* gpair);
   [[nodiscard]] FusedRef MakeRef(LevelRef const& level, SidesRef const& sides,
                                  RowRange const* children, bool last_level);
 
@@ -92,6 +97,7 @@ class FusedFinder {
   DeviceBuffer<SplitParent> parents_{"split nodes"};
   DeviceBuffer<std::uint32_t> parent_of_{"split nodes of tiles"};
   DeviceBuffer<SplitPrefix> prefixes_{"sums before tiles"};
+  DeviceBuffer<TileStatus> statuses_{"sums of tiles"};
   DeviceBuffer<SplitPrefix> totals_{"sums of segments"};
 };
 }  // namespace gpu_exact

@@ -84,16 +84,21 @@ SortedColumns::SortedColumns(ColumnsRef const& columns, std::vector<EntryIdx> co
                              std::vector<FeatureIdx> const& features)
     : n_rows_{columns.n_rows}, n_columns_{static_cast<std::uint32_t>(features.size())} {
   std::vector<EntryIdx> offsets{0};
-  std::vector<std::uint32_t> sparse;
+  std::vector<std::uint32_t> sparse, of_sparse;
   for (FeatureIdx f : features) {
     EntryIdx n = entry_offsets[f + 1] - entry_offsets[f];
     n_entries_ += n;
     offsets.push_back(n_entries_);
-    sparse.push_back(n == n_rows_ ? SortedColumnsRef::kDense : n_sparse_++);
+    bool const is_dense = n == n_rows_;
+    if (!is_dense) {
+      of_sparse.push_back(static_cast<std::uint32_t>(sparse.size()));
+    }
+    sparse.push_back(is_dense ? SortedColumnsRef::kDense : n_sparse_++);
   }
   CopyAsync(offsets_.Reserve(offsets.size()), offsets.data(), offsets.size());
   CopyAsync(features_.Reserve(features.size()), features.data(), features.size());
   CopyAsync(sparse_.Reserve(sparse.size()), sparse.data(), sparse.size());
+  CopyAsync(of_sparse_.Reserve(of_sparse.size()), of_sparse.data(), of_sparse.size());
   rows_.Reserve(n_entries_);
   LaunchN("WriteRows", WriteRowsKernel, n_entries_, columns, this->Ref(), n_entries_, rows_.Data());
   // A row's values lie side by side where most are present, else with their column.
@@ -137,7 +142,8 @@ void SortedColumns::FillSparse(ColumnsRef const& columns) {
 }
 
 SortedColumnsRef SortedColumns::Ref() const {
-  return {rows_.Data(), offsets_.Data(), features_.Data(), sparse_.Data(), n_columns_, n_sparse_};
+  return {rows_.Data(),      offsets_.Data(), features_.Data(), sparse_.Data(),
+          of_sparse_.Data(), n_columns_,      n_sparse_};
 }
 
 RowValuesRef SortedColumns::Values() const {
@@ -147,6 +153,6 @@ RowValuesRef SortedColumns::Values() const {
 
 std::uint64_t SortedColumns::Bytes() const {
   return rows_.Bytes() + offsets_.Bytes() + features_.Bytes() + sparse_.Bytes() +
-         dense_values_.Bytes() + row_offsets_.Bytes() + row_values_.Bytes();
+         of_sparse_.Bytes() + dense_values_.Bytes() + row_offsets_.Bytes() + row_values_.Bytes();
 }
 }  // namespace gpu_exact

@@ -14,10 +14,11 @@ namespace gpu_exact {
 struct SortedColumnsRef {
   static constexpr std::uint32_t kDense = 0xffffffffu;
 
-  std::uint32_t const* rows;    // top bit: a value begins; shape: (n_entries), by column, value
-  EntryIdx const* offsets;      // shape: (n_columns + 1)
-  FeatureIdx const* features;   // shape: (n_columns)
-  std::uint32_t const* sparse;  // number among the columns with missing values, or kDense
+  std::uint32_t const* rows;       // top bit: a value begins; shape: (n_entries), by column, value
+  EntryIdx const* offsets;         // shape: (n_columns + 1)
+  FeatureIdx const* features;      // shape: (n_columns)
+  std::uint32_t const* sparse;     // number among the columns with missing values, or kDense
+  std::uint32_t const* of_sparse;  // the column of such a number
   std::uint32_t n_columns;
   std::uint32_t n_sparse;
 };
@@ -69,6 +70,7 @@ class SortedColumns {
   DeviceBuffer<EntryIdx> offsets_{"offsets of sorted columns"};
   DeviceBuffer<FeatureIdx> features_{"features of sorted columns"};
   DeviceBuffer<std::uint32_t> sparse_{"columns with missing values"};
+  DeviceBuffer<std::uint32_t> of_sparse_{"columns with missing values"};
   DeviceBuffer<float> dense_values_{"values by row"};
   DeviceBuffer<EntryIdx> row_offsets_{"offsets of rows"};
   DeviceBuffer<RowValuesRef::Value> row_values_{"values by row"};
