@@ -1,0 +1,237 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief A block searches the histograms of a few columns for splits: a segmented scan over their
+ *        bins, then the gain before every bin.
+ */
+#pragma once
+
+#include <cub/block/block_scan.cuh>
+
+#include "src/device/binned_columns.cuh"
+#include "src/device/level_ref.cuh"
+
+namespace gpu_exact {
+inline constexpr std::uint32_t kTileBins = 1024;
+inline constexpr std::uint32_t kTileColumns = 256;
+
+/** @brief Whole columns of one group that a block searches together: few, or one long one. */
+struct BinTile {
+  std::uint32_t group;
+  std::uint32_t first_column;
+  std::uint32_t n_columns;  // up to kTileColumns
+  std::uint32_t first_bin;  // in the group
+  std::uint32_t n_bins;     // up to kTileBins, or those of one column
+};
+
+/** @brief Sum since the last head of a column. */
+struct BinRun {
+  static constexpr std::uint32_t kHead = 1;
+  static constexpr std::uint32_t kMass = 2;  // a bin since the head is not zero
+
+  FixedSum sum;
+  std::uint32_t flags;
+};
+/** @brief Associative. */
+struct BinRunOp {
+  __device__ BinRun operator()(BinRun const& a, BinRun const& b) const {
+    return (b.flags & BinRun::kHead) != 0 ? b : BinRun{a.sum + b.sum, a.flags | b.flags};
+  }
+};
+
+/** @brief One node's way through a tile. */
+struct NodeSearch {
+  Bucket bucket;
+  BinRun before{{0, 0}, 0};  // of the bins so far
+  FixedSum present{0, 0};    // where the tile is one long column
+};
+
+template <int kThreads>
+class BinSearch {
+  static constexpr int kItems = static_cast<int>(kTileBins) / kThreads;
+  using BlockScan = cub::BlockScan<BinRun, kThreads, cub::BLOCK_SCAN_WARP_SCANS>;
+
+ public:
+  struct TempStorage {
+    FixedSum present[kTileColumns];
+    typename BlockScan::TempStorage scan;
+  };
+
+  __device__ BinSearch(TempStorage* temp, LevelRef const& level, BinnedRef const& binned,
+                       BinTile const& tile)
+      : temp_{*temp}, level_{level}, binned_{binned}, tile_{tile} {}
+
+  /**
+   * @brief Offer the candidates of some nodes. All threads of the block; ends with a barrier.
+   *
+   * @param nodes Their buckets are set.
+   * @param load  load(bin, sums): the nodes' sums of a bin of the tile. May be called twice.
+   * @param keep  keep(bin, sums): once for each bin, after the last load of it.
+   */
+  template <int kNodes, typename LoadFn, typename KeepFn>
+  __device__ void Search(NodeSearch (&nodes)[kNodes], LoadFn&& load, KeepFn&& keep) {
+    if (tile_.n_bins > kTileBins) {
+      this->SumPresent(nodes, load);
+    }
+    for (std::uint32_t first = 0; first < tile_.n_bins; first += kTileBins) {
+      Items items{*this, first};
+      FixedSum sums[kItems][kNodes];
+#pragma unroll
+      for (int k = 0; k < kItems; ++k) {
+        if (k < items.n) {
+          load(items.begin + k, sums[k]);
+          keep(items.begin + k, sums[k]);
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < kNodes; ++i) {
+        FixedSum of_node[kItems];
+#pragma unroll
+        for (int k = 0; k < kItems; ++k) {
+          of_node[k] = k < items.n ? sums[k][i] : FixedSum{0, 0};
+        }
+        this->SearchItems(items, of_node, &nodes[i]);
+      }
+    }
+  }
+
+ private:
+  /** @brief The thread's bins, counted in the tile, and the columns that they belong to. */
+  struct Items {
+    std::uint32_t begin;
+    int n;
+    std::uint32_t column[kItems];
+    std::uint32_t heads{0};  // bit k: the first bin of its column
+    std::uint32_t tails{0};  // bit k: the last one
+
+    __device__ Items(BinSearch const& s, std::uint32_t first)
+        : begin{first + threadIdx.x * kItems},
+          n{max(0, min(kItems, static_cast<int>(s.tile_.n_bins) - static_cast<int>(begin)))} {
+      if (n == 0) {
+        return;
+      }
+      auto columns = s.binned_.columns;
+      std::uint32_t bin = s.tile_.first_bin + begin;
+      std::uint32_t last = s.tile_.first_column + s.tile_.n_columns;
+      std::uint32_t c = FirstIndex(s.tile_.first_column + 1, last,
+                                   [=](std::uint32_t i) { return columns[i].first_bin > bin; }) -
+                        1;
+      BinColumn of = columns[c];
+#pragma unroll
+      for (int k = 0; k < kItems; ++k) {
+        if (k < n) {
+          while (bin + k >= of.first_bin + of.n_bins) {
+            of = columns[++c];
+          }
+          column[k] = c;
+          heads |= (bin + k == of.first_bin ? 1u : 0u) << k;
+          tails |= (bin + k + 1 == of.first_bin + of.n_bins ? 1u : 0u) << k;
+        }
+      }
+    }
+    [[nodiscard]] __device__ BinRun Run(int k, FixedSum const& sum) const {
+      bool mass = sum.grad != 0 || sum.hess != 0;
+      return {sum, (heads >> k & 1u) * BinRun::kHead | (mass ? BinRun::kMass : 0u)};
+    }
+  };
+
+  /** @brief Sums over all bins, of a tile that is one column. */
+  template <int kNodes, typename LoadFn>
+  __device__ void SumPresent(NodeSearch (&nodes)[kNodes], LoadFn&& load) {
+    FixedSum total[kNodes]{};
+    for (std::uint32_t bin = threadIdx.x; bin < tile_.n_bins; bin += kThreads) {
+      FixedSum sums[kNodes];
+      load(bin, sums);
+#pragma unroll
+      for (int i = 0; i < kNodes; ++i) {
+        total[i] = total[i] + sums[i];
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kNodes; ++i) {
+      BinRun unused, all;
+      BlockScan{temp_.scan}.ExclusiveScan({total[i], 0}, unused, BinRun{{0, 0}, 0}, BinRunOp{},
+                                          all);
+      nodes[i].present = all.sum;
+      __syncthreads();  // temp is used again
+    }
+  }
+
+  __device__ void SearchItems(Items const& items, FixedSum const (&sums)[kItems],
+                              NodeSearch* node) {
+    BinRun run{{0, 0}, 0};
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      if (k < items.n) {
+        run = BinRunOp{}(run, items.Run(k, sums[k]));
+      }
+    }
+    BinRun before, all;
+    BlockScan{temp_.scan}.ExclusiveScan(run, before, BinRun{{0, 0}, 0}, BinRunOp{}, all);
+    before = BinRunOp{}(node->before, before);
+    node->before = BinRunOp{}(node->before, all);
+    bool one_column = tile_.n_bins > kTileBins;
+    if (!one_column) {
+      run = before;
+#pragma unroll
+      for (int k = 0; k < kItems; ++k) {
+        run = BinRunOp{}(run, items.Run(k, sums[k]));
+        if ((items.tails >> k & 1u) != 0) {
+          temp_.present[items.column[k] - tile_.first_column] = run.sum;
+        }
+      }
+    }
+    __syncthreads();  // present sums are written, and temp is used again
+    this->Offer(items, sums, before, *node, one_column);
+    __syncthreads();  // present sums are read
+  }
+
+  __device__ void Offer(Items const& items, FixedSum const (&sums)[kItems], BinRun run,
+                        NodeSearch const& search, bool one_column) const {
+    if (items.n == 0) {
+      return;
+    }
+    NodeState const& node = level_.nodes[search.bucket];
+    FixedSum const total = node.sum;
+    float bar = level_.Bar(search.bucket);
+    std::uint64_t key{0};
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      if (k >= items.n) {
+        break;
+      }
+      BinRun here = items.Run(k, sums[k]);
+      bool inside = (here.flags & BinRun::kHead) == 0 && (run.flags & BinRun::kMass) != 0;
+      FixedSum before = run.sum;
+      run = BinRunOp{}(run, here);
+      FixedSum present =
+          one_column ? search.present : temp_.present[items.column[k] - tile_.first_column];
+      bool missing = !(present == total);
+      bool boundary = inside && (here.flags & BinRun::kMass) != 0 &&
+                      level_.MayReach(bar, total, before, present, missing);
+      bool last = (items.tails >> k & 1u) != 0 && (run.flags & BinRun::kMass) != 0 && missing &&
+                  level_.bound.MayReach(bar, present, total - present);
+      if (boundary || last) {
+        BinColumn column = binned_.columns[items.column[k]];
+        FeatureIdx f = column.feature;
+        if (level_.Allowed(search.bucket, f)) {
+          std::uint32_t bin = tile_.first_bin + items.begin + k - column.first_bin;
+          auto value = static_cast<ValueId>(level_.columns.value_offsets[f] + bin);
+          if (boundary) {
+            key = max(key, level_.BoundaryKey(node, f, value, before, present));
+          }
+          if (last) {
+            key = max(key, level_.PresentKey(node, f, present));
+          }
+        }
+      }
+    }
+    level_.Offer(search.bucket, key);
+  }
+
+  TempStorage& temp_;
+  LevelRef const& level_;
+  BinnedRef const& binned_;
+  BinTile const& tile_;
+};
+}  // namespace gpu_exact
