@@ -46,6 +46,28 @@ struct NodeSearch {
   FixedSum present{0, 0};    // where the tile is one long column
 };
 
+/**
+ * @brief Best candidate before a bin of a feature, and between present and missing values.
+ *
+ * Not inlined: it is rarely called, and takes many registers.
+ */
+__device__ __noinline__ inline std::uint64_t ExactKey(LevelRef const& level, Bucket bucket,
+                                                      FeatureIdx f, std::uint32_t bin,
+                                                      bool boundary, bool last,
+                                                      FixedSum const& before,
+                                                      FixedSum const& present) {
+  if (!level.Allowed(bucket, f)) {
+    return 0;
+  }
+  NodeState const& node = level.nodes[bucket];
+  std::uint64_t key{0};
+  if (boundary) {
+    auto value = static_cast<ValueId>(level.columns.value_offsets[f] + bin);
+    key = level.BoundaryKey(node, f, value, before, present);
+  }
+  return last ? max(key, level.PresentKey(node, f, present)) : key;
+}
+
 template <int kThreads>
 class BinSearch {
   static constexpr int kItems = static_cast<int>(kTileBins) / kThreads;
@@ -65,7 +87,7 @@ class BinSearch {
    * @brief Offer the candidates of some nodes. All threads of the block; ends with a barrier.
    *
    * @param nodes Their buckets are set.
-   * @param load  load(bin, sums): the nodes' sums of a bin of the tile. May be called twice.
+   * @param load  load(bin, sums): the nodes' sums of a bin of the tile. Called several times.
    * @param keep  keep(bin, sums): once for each bin, after the last load of it.
    */
   template <int kNodes, typename LoadFn, typename KeepFn>
@@ -75,20 +97,23 @@ class BinSearch {
     }
     for (std::uint32_t first = 0; first < tile_.n_bins; first += kTileBins) {
       Items items{*this, first};
-      FixedSum sums[kItems][kNodes];
-#pragma unroll
-      for (int k = 0; k < kItems; ++k) {
-        if (k < items.n) {
-          load(items.begin + k, sums[k]);
-          keep(items.begin + k, sums[k]);
-        }
-      }
-#pragma unroll
+#pragma unroll 1
       for (int i = 0; i < kNodes; ++i) {
-        FixedSum of_node[kItems];
+        FixedSum of_node[kItems]{};
 #pragma unroll
         for (int k = 0; k < kItems; ++k) {
-          of_node[k] = k < items.n ? sums[k][i] : FixedSum{0, 0};
+          if (k < items.n) {
+            FixedSum sums[kNodes];
+            load(items.begin + k, sums);
+            of_node[k] = sums[0];
+#pragma unroll
+            for (int j = 1; j < kNodes; ++j) {
+              of_node[k] = i == j ? sums[j] : of_node[k];
+            }
+            if (i + 1 == kNodes) {
+              keep(items.begin + k, sums);
+            }
+          }
         }
         this->SearchItems(items, of_node, &nodes[i]);
       }
@@ -100,7 +125,7 @@ class BinSearch {
   struct Items {
     std::uint32_t begin;
     int n;
-    std::uint32_t column[kItems];
+    std::uint32_t first_column{0};
     std::uint32_t heads{0};  // bit k: the first bin of its column
     std::uint32_t tails{0};  // bit k: the last one
 
@@ -113,21 +138,24 @@ class BinSearch {
       auto columns = s.binned_.columns;
       std::uint32_t bin = s.tile_.first_bin + begin;
       std::uint32_t last = s.tile_.first_column + s.tile_.n_columns;
-      std::uint32_t c = FirstIndex(s.tile_.first_column + 1, last,
-                                   [=](std::uint32_t i) { return columns[i].first_bin > bin; }) -
-                        1;
-      BinColumn of = columns[c];
-#pragma unroll
-      for (int k = 0; k < kItems; ++k) {
-        if (k < n) {
-          while (bin + k >= of.first_bin + of.n_bins) {
-            of = columns[++c];
-          }
-          column[k] = c;
-          heads |= (bin + k == of.first_bin ? 1u : 0u) << k;
-          tails |= (bin + k + 1 == of.first_bin + of.n_bins ? 1u : 0u) << k;
+      first_column = FirstIndex(s.tile_.first_column + 1, last,
+                                [=](std::uint32_t i) { return columns[i].first_bin > bin; }) -
+                     1;
+      std::uint32_t end{columns[first_column].first_bin};
+      for (std::uint32_t c = first_column; end < bin + n; ++c) {
+        BinColumn column = columns[c];
+        end = column.first_bin + column.n_bins;
+        if (column.first_bin >= bin) {
+          heads |= 1u << (column.first_bin - bin);
+        }
+        if (end <= bin + n) {
+          tails |= 1u << (end - 1 - bin);
         }
       }
+    }
+    /** @brief The column of item k. */
+    [[nodiscard]] __device__ std::uint32_t Column(int k) const {
+      return first_column + __popc(heads & ((2u << k) - 2));
     }
     [[nodiscard]] __device__ BinRun Run(int k, FixedSum const& sum) const {
       bool mass = sum.grad != 0 || sum.hess != 0;
@@ -177,7 +205,7 @@ class BinSearch {
       for (int k = 0; k < kItems; ++k) {
         run = BinRunOp{}(run, items.Run(k, sums[k]));
         if ((items.tails >> k & 1u) != 0) {
-          temp_.present[items.column[k] - tile_.first_column] = run.sum;
+          temp_.present[items.Column(k) - tile_.first_column] = run.sum;
         }
       }
     }
@@ -191,8 +219,7 @@ class BinSearch {
     if (items.n == 0) {
       return;
     }
-    NodeState const& node = level_.nodes[search.bucket];
-    FixedSum const total = node.sum;
+    FixedSum const total = level_.nodes[search.bucket].sum;
     float bar = level_.Bar(search.bucket);
     std::uint64_t key{0};
 #pragma unroll
@@ -205,25 +232,17 @@ class BinSearch {
       FixedSum before = run.sum;
       run = BinRunOp{}(run, here);
       FixedSum present =
-          one_column ? search.present : temp_.present[items.column[k] - tile_.first_column];
+          one_column ? search.present : temp_.present[items.Column(k) - tile_.first_column];
       bool missing = !(present == total);
       bool boundary = inside && (here.flags & BinRun::kMass) != 0 &&
                       level_.MayReach(bar, total, before, present, missing);
       bool last = (items.tails >> k & 1u) != 0 && (run.flags & BinRun::kMass) != 0 && missing &&
                   level_.bound.MayReach(bar, present, total - present);
       if (boundary || last) {
-        BinColumn column = binned_.columns[items.column[k]];
-        FeatureIdx f = column.feature;
-        if (level_.Allowed(search.bucket, f)) {
-          std::uint32_t bin = tile_.first_bin + items.begin + k - column.first_bin;
-          auto value = static_cast<ValueId>(level_.columns.value_offsets[f] + bin);
-          if (boundary) {
-            key = max(key, level_.BoundaryKey(node, f, value, before, present));
-          }
-          if (last) {
-            key = max(key, level_.PresentKey(node, f, present));
-          }
-        }
+        BinColumn column = binned_.columns[items.Column(k)];
+        std::uint32_t bin = tile_.first_bin + items.begin + k - column.first_bin;
+        key = max(key, ExactKey(level_, search.bucket, column.feature, bin, boundary, last, before,
+                                present));
       }
     }
     level_.Offer(search.bucket, key);

@@ -112,15 +112,18 @@ void BinnedColumns::MakeGroups(std::vector<FeatureIdx> const& features,
     auto n_blocks = static_cast<std::uint64_t>(DeviceAttribute(cudaDevAttrMultiProcessorCount));
     limit = std::min(limit, CeilDiv(n_bins, n_blocks));
   }
-  std::uint64_t element{0};
-  std::uint64_t offset{0};
+  std::uint64_t n_elements{0};
+  std::uint64_t n_offsets{0};
   for (FeatureIdx f : features) {
     auto n_values = static_cast<std::uint32_t>(value_offsets[f + 1] - value_offsets[f]);
+    if (n_values == 0) {
+      continue;
+    }
     auto n = static_cast<std::uint32_t>(entry_offsets[f + 1] - entry_offsets[f]);
     if (h_groups_.empty() || h_groups_.back().n_bins + n_values > limit ||
         h_groups_.back().n_elements + std::uint64_t{n} > kMaxElements) {
       h_groups_.push_back(
-          {element, 0, n_bins_, static_cast<std::uint32_t>(h_columns_.size()), 0, 0, 0, 1});
+          {nullptr, nullptr, n_bins_, static_cast<std::uint32_t>(h_columns_.size()), 0, 0, 0});
     }
     auto& group = h_groups_.back();
     h_columns_.push_back(
@@ -128,16 +131,27 @@ void BinnedColumns::MakeGroups(std::vector<FeatureIdx> const& features,
     ++group.n_columns;
     group.n_bins += n_values;
     group.n_elements += n;
-    group.dense &= n == n_rows_ ? 1u : 0u;
-    element += n;
     n_bins_ += n_values;
+    n_elements += n;
   }
+  auto is_dense = [&](BinGroup const& group) {
+    return group.n_elements == std::uint64_t{n_rows_} * group.n_columns;
+  };
+  for (auto const& group : h_groups_) {
+    n_offsets += is_dense(group) ? 0 : std::uint64_t{n_rows_} + 1;
+  }
+  auto const* elements = elements_.Reserve(n_elements + BinGroup::kBeyond);
+  auto const* offsets = row_offsets_.Reserve(n_offsets);
+  ZeroAsync(elements_.Data() + n_elements, BinGroup::kBeyond);
+  ZeroAsync(row_offsets_.Data(), n_offsets);
   for (auto& group : h_groups_) {
-    group.first_offset = offset;
-    offset += group.dense != 0 ? 0 : std::uint64_t{n_rows_} + 1;
+    group.elements = elements;
+    elements += group.n_elements;
+    if (!is_dense(group)) {
+      group.row_offsets = offsets;
+      offsets += std::uint64_t{n_rows_} + 1;
+    }
   }
-  elements_.Reserve(element);
-  row_offsets_.Reserve(offset);
 }
 
 void BinnedColumns::Fill(ColumnsRef const& columns, std::vector<EntryIdx> const& entry_offsets) {
@@ -150,7 +164,7 @@ void BinnedColumns::Fill(ColumnsRef const& columns, std::vector<EntryIdx> const&
       begins.push_back(begin);
       begin += static_cast<std::uint32_t>(entry_offsets[f + 1] - entry_offsets[f]);
     }
-    n_sorted = std::max(n_sorted, group.dense != 0 ? std::size_t{0} : group.n_elements);
+    n_sorted = std::max(n_sorted, group.Dense() ? std::size_t{0} : group.n_elements);
   }
   DeviceBuffer<std::uint32_t> d_begins{"entries of binned columns"};
   DeviceBuffer<RowIdx> rows{"rows to sort"}, sorted_rows{"sorted rows"};
@@ -160,7 +174,6 @@ void BinnedColumns::Fill(ColumnsRef const& columns, std::vector<EntryIdx> const&
   rows.Reserve(n_sorted);
   sorted_rows.Reserve(n_sorted);
   bins.Reserve(n_sorted);
-  ZeroAsync(row_offsets_.Data(), row_offsets_.Bytes() / sizeof(std::uint32_t));
   int row_bits{1};
   while ((std::uint64_t{1} << row_bits) < n_rows_) {
     ++row_bits;
@@ -168,8 +181,8 @@ void BinnedColumns::Fill(ColumnsRef const& columns, std::vector<EntryIdx> const&
   for (auto const& group : h_groups_) {
     GroupEntries in{columns_.Data() + group.first_column, d_begins.Data() + group.first_column,
                     group.n_columns, group.n_elements};
-    auto* out = elements_.Data() + group.first_element;
-    if (group.dense != 0) {
+    auto* out = elements_.Data() + (group.elements - elements_.Data());
+    if (group.Dense()) {
       LaunchN("WriteBins", WriteBinsKernel, in.n, columns, in, nullptr, out);
       continue;
     }
@@ -179,7 +192,7 @@ void BinnedColumns::Fill(ColumnsRef const& columns, std::vector<EntryIdx> const&
                                              bins.Data(), out, static_cast<int>(in.n), 0, row_bits,
                                              Stream());
     });
-    auto* offsets = row_offsets_.Data() + group.first_offset;
+    auto* offsets = row_offsets_.Data() + (group.row_offsets - row_offsets_.Data());
     LaunchN("CountRows", CountRowsKernel, in.n, rows.Data(), in.n, offsets);
     scratch.Call([&](void* storage, std::size_t& bytes) {
       return cub::DeviceScan::ExclusiveSum(storage, bytes, offsets, std::uint64_t{n_rows_} + 1,
@@ -193,8 +206,6 @@ BinnedRef BinnedColumns::Ref() const {
   return {groups_.Data(),
           columns_.Data(),
           column_of_.Data(),
-          elements_.Data(),
-          row_offsets_.Data(),
           n_bins_,
           static_cast<std::uint32_t>(h_groups_.size()),
           static_cast<std::uint32_t>(h_columns_.size())};

@@ -26,41 +26,43 @@ struct BinColumn {
 
 /** @brief Columns that one block adds up together. */
 struct BinGroup {
-  std::uint64_t first_element;
-  std::uint64_t first_offset;  // into row_offsets; of no meaning where dense
-  std::uint64_t first_bin;     // among the bins of all groups
+  static constexpr std::uint32_t kBeyond = 256;  // elements that may be read after the last one
+
+  GroupBin const* elements;          // row after row
+  std::uint32_t const* row_offsets;  // shape: (n_rows + 1); nullptr: every row has every column
+  std::uint64_t first_bin;           // among the bins of all groups
   std::uint32_t first_column;
   std::uint32_t n_columns;
   std::uint32_t n_bins;
   std::uint32_t n_elements;
-  std::uint32_t dense;  // every row has every column: row r begins at r * n_columns
+
+  [[nodiscard]] __host__ __device__ bool Dense() const { return row_offsets == nullptr; }
 };
 
-/** @brief Elements of one row in one group: [begin, begin + n), counted from the group's first. */
+/** @brief Elements of one row in one group. */
 struct RowElements {
   std::uint32_t begin;
-  std::uint32_t n;
+  std::uint32_t end;
+
+  [[nodiscard]] __device__ std::uint32_t Size() const { return end - begin; }
 };
 
 /** @brief Binned columns, borrowed by kernels. */
 struct BinnedRef {
   static constexpr std::uint32_t kNotBinned = 0xffffffffu;
 
-  BinGroup const* groups;            // shape: (n_groups)
-  BinColumn const* columns;          // shape: (n_columns), ascending by feature
-  std::uint32_t const* column_of;    // shape: (n_features), kNotBinned
-  GroupBin const* elements;          // group after group
-  std::uint32_t const* row_offsets;  // shape: (n_rows + 1) for each group that is not dense
-  std::uint64_t n_bins;              // of all groups
+  BinGroup const* groups;          // shape: (n_groups)
+  BinColumn const* columns;        // shape: (n_columns), ascending by feature
+  std::uint32_t const* column_of;  // shape: (n_features), kNotBinned
+  std::uint64_t n_bins;            // of all groups
   std::uint32_t n_groups;
   std::uint32_t n_columns;
 
-  [[nodiscard]] __device__ RowElements Row(BinGroup const& group, RowIdx row) const {
-    if (group.dense != 0) {
-      return {row * group.n_columns, group.n_columns};
+  [[nodiscard]] __device__ static RowElements Row(BinGroup const& group, RowIdx row) {
+    if (group.Dense()) {
+      return {row * group.n_columns, (row + 1) * group.n_columns};
     }
-    auto offsets = row_offsets + group.first_offset + row;
-    return {offsets[0], offsets[1] - offsets[0]};
+    return {group.row_offsets[row], group.row_offsets[row + 1]};
   }
 
   [[nodiscard]] __device__ bool Has(FeatureIdx f) const { return column_of[f] != kNotBinned; }
@@ -70,13 +72,13 @@ struct BinnedRef {
     std::uint32_t c = column_of[f];
     BinColumn column = columns[c];
     BinGroup const& group = groups[column.group];
-    RowElements e = this->Row(group, row);
-    auto first = elements + group.first_element + e.begin;
-    std::uint32_t i = group.dense != 0 ? c - group.first_column
-                                       : FirstIndex(std::uint32_t{0}, e.n, [=](std::uint32_t k) {
-                                           return first[k] >= column.first_bin;
-                                         });
-    if (i == e.n || first[i] >= column.first_bin + column.n_bins) {
+    RowElements e = Row(group, row);
+    auto first = group.elements + e.begin;
+    auto i = group.Dense() ? c - group.first_column
+                           : FirstIndex(std::uint32_t{0}, e.Size(), [=](std::uint32_t k) {
+                               return first[k] >= column.first_bin;
+                             });
+    if (i == e.Size() || first[i] >= column.first_bin + column.n_bins) {
       return -1;
     }
     return static_cast<int>(first[i] - column.first_bin);
@@ -96,7 +98,8 @@ class BinnedColumns {
   /**
    * @brief Waits for the device.
    *
-   * @param features       Ascending; each has at most MaxBins() distinct values.
+   * @param features       Ascending; each has at most MaxBins() distinct values. Those without any are
+   *                       left out.
    * @param max_group_bins Bins that a group of several columns may have; 0: chosen by the size of
    *                       the table.
    */

@@ -12,7 +12,8 @@ namespace gpu_exact {
 namespace {
 constexpr std::uint64_t kMinBudget = std::uint64_t{256} << 20;
 constexpr std::uint64_t kBudgetPerEntry = 4;
-constexpr int kSearchThreads = 256;
+constexpr int kSearchThreads = 128;
+constexpr int kSearchBlocks = 6;  // on a multiprocessor
 
 /** @brief Kept histograms: one of all bins a slot. */
 struct KeptRef {
@@ -49,6 +50,17 @@ __device__ FixedSum* CutTarget(WorkRef const& work, BinnedRef const& binned, Kep
   return kept.Slot(kept.pairs[point.node].right) + binned.groups[point.group].first_bin;
 }
 
+/** @brief In one access of 16 B; histograms are aligned to that. */
+__device__ FixedSum LoadSum(FixedSum const* from) {
+  longlong2 sum = *reinterpret_cast<longlong2 const*>(from);
+  return {sum.x, sum.y};
+}
+
+/** @brief The same for writing. */
+__device__ void StoreSum(FixedSum* to, FixedSum const& sum) {
+  *reinterpret_cast<longlong2*>(to) = {sum.grad, sum.hess};
+}
+
 // grid: one block a slice; result: zeros where several blocks will add
 __global__ void ClearCutsKernel(BinnedRef binned, WorkRef work, KeptRef kept, CutRef cut) {
   if (!work.Cuts(blockIdx.x)) {
@@ -57,7 +69,7 @@ __global__ void ClearCutsKernel(BinnedRef binned, WorkRef work, KeptRef kept, Cu
   FixedSum* out = CutTarget(work, binned, kept, cut, blockIdx.x);
   std::uint32_t n_bins = binned.groups[work.slices[blockIdx.x].group].n_bins;
   for (std::uint32_t i = threadIdx.x; i < n_bins; i += blockDim.x) {
-    out[i] = {0, 0};
+    StoreSum(out + i, {0, 0});
   }
 }
 
@@ -72,7 +84,7 @@ __device__ void WriteBins(SharedHistogram const& histogram, bool whole, FixedSum
   for (std::uint32_t i = threadIdx.x; i < histogram.NumBins(); i += SharedHistogram::kThreads) {
     FixedSum sum = histogram.Get(i);
     if (whole) {
-      out[i] = sum;
+      StoreSum(out + i, sum);
     } else {
       AtomicAdd(&out[i].grad, sum.grad);
       AtomicAdd(&out[i].hess, sum.hess);
@@ -104,8 +116,8 @@ __device__ void SearchShared(LevelRef const& level, BinnedRef const& binned, Til
  */
 template <bool kDirect>
 __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
-    LevelRef level, RowsRef rows, BinnedRef binned, WorkRef work, KeptRef kept, CutRef cut,
-    TilesRef tiles) {
+    __grid_constant__ LevelRef const level, RowsRef rows, BinnedRef binned, WorkRef work,
+    KeptRef kept, CutRef cut, TilesRef tiles) {
   extern __shared__ __align__(16) unsigned char memory[];
   WorkPoint point = work.slices[blockIdx.x];
   WorkPoint const end = work.slices[blockIdx.x + 1];
@@ -119,8 +131,7 @@ __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
     SharedHistogram histogram{memory, group.n_bins};
     histogram.Zero();
     __syncthreads();
-    histogram.AddRows(binned, group, rows, level.quantiser, node.begin + point.row,
-                      node.begin + last);
+    histogram.AddRows(group, rows, level.quantiser, node.begin + point.row, node.begin + last);
     __syncthreads();
     if (!whole) {
       std::uint32_t slice = blockIdx.x + (point.row == 0 ? 1 : 0);
@@ -141,14 +152,13 @@ __device__ void SearchGlobal(BinSearch<kSearchThreads> search, FixedSum const* s
                              Bucket bucket) {
   NodeSearch nodes[1]{{bucket}};
   search.Search(
-      nodes, [&](std::uint32_t bin, FixedSum(&out)[1]) { out[0] = sums[bin]; },
+      nodes, [&](std::uint32_t bin, FixedSum(&out)[1]) { out[0] = LoadSum(sums + bin); },
       [](std::uint32_t, FixedSum const(&)[1]) {});
 }
 
 /** @brief grid: tiles. */
-__global__ __launch_bounds__(kSearchThreads) void SearchRootKernel(LevelRef level, BinnedRef binned,
-                                                                   KeptRef kept,
-                                                                   BinTile const* tiles) {
+__global__ __launch_bounds__(kSearchThreads, kSearchBlocks) void SearchRootKernel(
+    __grid_constant__ LevelRef const level, BinnedRef binned, KeptRef kept, BinTile const* tiles) {
   __shared__ typename BinSearch<kSearchThreads>::TempStorage temp;
   BinTile tile = tiles[blockIdx.x];
   SearchGlobal(
@@ -157,18 +167,16 @@ __global__ __launch_bounds__(kSearchThreads) void SearchRootKernel(LevelRef leve
 }
 
 /**
- * @brief grid: pairs of children, tiles; result: both histograms of each pair too.
+ * @brief grid: tiles, pairs of children; result: both histograms of each pair too.
  *
  * Before, the left slot holds the parent and the right one the smaller child.
  */
-__global__ __launch_bounds__(kSearchThreads) void SearchPairsKernel(LevelRef level,
-                                                                    BinnedRef binned, WorkRef work,
-                                                                    KeptRef kept,
-                                                                    BinTile const* tiles,
-                                                                    std::uint32_t n_tiles) {
+__global__ __launch_bounds__(kSearchThreads, kSearchBlocks) void SearchPairsKernel(
+    __grid_constant__ LevelRef const level, BinnedRef binned, WorkRef work, KeptRef kept,
+    BinTile const* tiles) {
   __shared__ typename BinSearch<kSearchThreads>::TempStorage temp;
-  std::uint32_t pair = blockIdx.x / n_tiles;
-  BinTile tile = tiles[blockIdx.x % n_tiles];
+  std::uint32_t pair = blockIdx.x % work.n_nodes;  // every pair soon has a bar to reach
+  BinTile tile = tiles[blockIdx.x / work.n_nodes];
   std::uint64_t first = binned.groups[tile.group].first_bin + tile.first_bin;
   FixedSum* left = kept.Slot(kept.pairs[pair].left) + first;
   FixedSum* right = kept.Slot(kept.pairs[pair].right) + first;
@@ -177,24 +185,23 @@ __global__ __launch_bounds__(kSearchThreads) void SearchPairsKernel(LevelRef lev
   BinSearch<kSearchThreads>{&temp, level, binned, tile}.Search(
       nodes,
       [&](std::uint32_t bin, FixedSum(&sums)[2]) {
-        FixedSum parent = left[bin];
-        FixedSum small = right[bin];
+        FixedSum parent = LoadSum(left + bin);
+        FixedSum small = LoadSum(right + bin);
         sums[0] = left_is_small ? small : parent - small;
         sums[1] = left_is_small ? parent - small : small;
       },
       [&](std::uint32_t bin, FixedSum const(&sums)[2]) {
-        left[bin] = sums[0];
+        StoreSum(left + bin, sums[0]);
         if (left_is_small) {
-          right[bin] = sums[1];
+          StoreSum(right + bin, sums[1]);
         }
       });
 }
 
 /** @brief grid: slices, tiles of a group; segments that several blocks have built. */
-__global__ __launch_bounds__(kSearchThreads) void SearchCutsKernel(LevelRef level, BinnedRef binned,
-                                                                   WorkRef work, CutRef cut,
-                                                                   TilesRef tiles,
-                                                                   std::uint32_t n_tiles) {
+__global__ __launch_bounds__(kSearchThreads, kSearchBlocks) void SearchCutsKernel(
+    __grid_constant__ LevelRef const level, BinnedRef binned, WorkRef work, CutRef cut,
+    TilesRef tiles, std::uint32_t n_tiles) {
   __shared__ typename BinSearch<kSearchThreads>::TempStorage temp;
   std::uint32_t slice = blockIdx.x / n_tiles;
   if (!work.Cuts(slice) || work.FirstCut(slice) != slice) {
@@ -344,7 +351,7 @@ void HistogramFinder::FindKept(LevelRef const& level, RowsRef const& rows, RowId
            tiles_.Data());
   } else {
     Launch("SearchPairs", SearchPairsKernel, std::uint64_t{level.n_nodes / 2} * n_tiles_,
-           kSearchThreads, level, binned, work, kept, tiles_.Data(), n_tiles_);
+           kSearchThreads, level, binned, work, kept, tiles_.Data());
   }
 }
 

@@ -44,6 +44,9 @@ class BinnedColumnsTest : public DeviceTest {
     DeviceBuffer<int> bins{"bins"};
     bins.Reserve(table.n_rows);
     for (FeatureIdx f : features) {
+      if (values[f].empty()) {
+        continue;
+      }
       LaunchN("ReadBins", ReadBinsKernel, table.n_rows, binned.Ref(), f, table.n_rows, bins.Data());
       auto got = FromDevice(bins.Data(), table.n_rows);
       std::set<float> distinct;
@@ -64,7 +67,8 @@ class BinnedColumnsTest : public DeviceTest {
     LaunchN("Has", HasKernel, table.n_features, binned.Ref(), table.n_features, has.Data());
     auto got = FromDevice(has.Data(), table.n_features);
     for (FeatureIdx f = 0; f < table.n_features; ++f) {
-      EXPECT_EQ(got[f] != 0, std::binary_search(features.begin(), features.end(), f)) << f;
+      bool listed = std::binary_search(features.begin(), features.end(), f);
+      EXPECT_EQ(got[f] != 0, listed && !values[f].empty()) << f;
     }
   }
 };
