@@ -87,21 +87,27 @@ struct LevelRef {
    */
   __device__ std::uint64_t BoundaryKey(NodeState const& node, FeatureIdx f, ValueId value,
                                        FixedSum const& before, FixedSum const& present) const {
+    return this->BoundaryKey(node, f, value, value, before, present);
+  }
+  /** @brief The same where the two scans number their candidates differently. */
+  __device__ std::uint64_t BoundaryKey(NodeState const& node, FeatureIdx f, ValueId forward,
+                                       ValueId backward, FixedSum const& before,
+                                       FixedSum const& present) const {
     FeatureRule rule = rules[f];
     ValueRange values = columns.Values(f);
     std::uint64_t best_key{0};
     if (rule.scan.forward) {
       float loss = LossChange(node, rule.monotone, before, node.sum - before);
       best_key =
-          CandidateKey::Make(loss, CandidateKey::Place(values, ScanDirection::kForward, value));
+          CandidateKey::Make(loss, CandidateKey::Place(values, ScanDirection::kForward, forward));
     }
     // With nothing missing both scans see the same children, and forward comes first.
     if (rule.scan.backward && !(rule.scan.forward && present == node.sum)) {
       FixedSum after = present - before;
       float loss = LossChange(node, rule.monotone, node.sum - after, after);
-      best_key = max(
-          best_key,
-          CandidateKey::Make(loss, CandidateKey::Place(values, ScanDirection::kBackward, value)));
+      best_key =
+          max(best_key, CandidateKey::Make(
+                            loss, CandidateKey::Place(values, ScanDirection::kBackward, backward)));
     }
     return best_key;
   }

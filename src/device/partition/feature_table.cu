@@ -39,8 +39,8 @@ FeatureTable::FeatureTable(ColumnStore const& store) {
   for (FeatureIdx f = 0; f < n_features; ++f) {
     std::uint64_t n_entries = entries[f + 1] - entries[f];
     std::uint64_t n_values = values[f + 1] - values[f];
-    bool few = false && n_values <= max_bins &&
-               (n_values <= kFewValues || n_values * kEntriesPerBin <= n_entries);
+    bool few =
+        n_values <= max_bins && (n_values <= kFewValues || n_values * kEntriesPerBin <= n_entries);
     std::uint64_t n_bins{0}, n_sorted{0};
     if (n_entries != 0 && few) {
       binned.push_back(f);

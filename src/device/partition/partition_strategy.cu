@@ -8,6 +8,7 @@
 
 #include "src/device/partition/feature_table.cuh"
 #include "src/device/partition/fused_finder.cuh"
+#include "src/device/partition/histogram_finder.cuh"
 #include "src/device/partition/row_order.cuh"
 #include "src/device/partition/winner_resolver.cuh"
 #include "src/device/split_strategy.cuh"
@@ -21,6 +22,9 @@ class PartitionStrategy : public SplitStrategy {
     if (table_.Sorted() != nullptr) {
       fused_.emplace(*table_.Sorted());
     }
+    if (table_.Binned() != nullptr) {
+      histograms_.emplace(*table_.Binned());
+    }
   }
 
   [[nodiscard]] ColumnsRef Columns() const override { return table_.Counts(); }
@@ -30,23 +34,26 @@ class PartitionStrategy : public SplitStrategy {
     quantiser_ = start.quantiser;
     rows_.Reset(start.rows, start.n_left_out);
     row_gpair_ = start.rows.gpair;
+    parents_.clear();
     is_root_ = true;
   }
 
   void FindSplits(LevelRef const& level, bool last_level, LevelResult* out) override {
-    if (fused_.has_value()) {
-      if (is_root_) {
-        fused_->FindRoot(level, row_gpair_, rows_.Sides(), rows_.Nodes(), level.columns.n_rows,
-                         last_level);
-      } else {
-        fused_->Find(level, parents_, rows_.Sides(), rows_.Nodes(), last_level);
-      }
-    }
+    RowsRef rows = rows_.Rows();
     SortedEntriesRef entries{};
     if (fused_.has_value()) {
+      if (is_root_) {
+        fused_->FindRoot(level, row_gpair_, rows_.Sides(), rows.nodes, level.columns.n_rows,
+                         last_level);
+      } else {
+        fused_->Find(level, parents_, rows_.Sides(), rows.nodes, last_level);
+      }
       entries = {fused_->Places(), fused_->Segments()};
     }
-    resolver_.Resolve(level, table_.Ref(), rows_.Rows(), rows_.NumTrained(), entries, out);
+    if (histograms_.has_value()) {
+      histograms_->Find(level, rows, rows_.NumTrained(), this->ParentBuckets());
+    }
+    resolver_.Resolve(level, table_.Ref(), rows, rows_.NumTrained(), entries, out);
   }
 
   void MoveRows(LevelSplits const& splits, NodeState* out_children) override {
@@ -69,13 +76,24 @@ class PartitionStrategy : public SplitStrategy {
   [[nodiscard]] RowPositions& Positions() override { return rows_.Positions(); }
   [[nodiscard]] std::uint64_t Bytes() const override {
     return table_.Bytes() + rows_.Bytes() + resolver_.Bytes() +
-           (fused_.has_value() ? fused_->Bytes() : 0);
+           (fused_.has_value() ? fused_->Bytes() : 0) +
+           (histograms_.has_value() ? histograms_->Bytes() : 0);
   }
 
  private:
+  /** @brief Of the nodes that the last level split. */
+  [[nodiscard]] std::vector<Bucket> ParentBuckets() const {
+    std::vector<Bucket> buckets;
+    for (SplitParent const& p : parents_) {
+      buckets.push_back(p.bucket);
+    }
+    return buckets;
+  }
+
   FeatureTable table_;
   RowOrder rows_;
   std::optional<FusedFinder> fused_;
+  std::optional<HistogramFinder> histograms_;
   WinnerResolver resolver_;
   // of the tree in progress
   Quantiser quantiser_{};

@@ -1,0 +1,257 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief A block searches the histograms of a few columns for splits: a segmented scan over their
+ *        bins, then the gain before every bin.
+ */
+#pragma once
+
+#include <cub/block/block_scan.cuh>
+
+#include "src/device/level_ref.cuh"
+#include "src/device/partition/binned_columns.cuh"
+
+namespace gpu_exact {
+inline constexpr std::uint32_t kTileBins = 1024;
+inline constexpr std::uint32_t kTileColumns = 256;
+
+/** @brief Whole columns of one group that a block searches together: few, or one long one. */
+struct BinTile {
+  std::uint32_t group;
+  std::uint32_t first_column;
+  std::uint32_t n_columns;  // up to kTileColumns
+  std::uint32_t first_bin;  // in the group
+  std::uint32_t n_bins;     // up to kTileBins, or those of one column
+};
+
+/** @brief Sum since the last head of a column, and the last bin that is not empty. */
+struct BinRun {
+  FixedSum sum;
+  std::uint32_t head;  // 0 or 1
+  std::uint32_t end;   // one past the last bin of the tile with a sum other than zero; 0: none
+};
+/** @brief Associative. */
+struct BinRunOp {
+  __device__ BinRun operator()(BinRun const& a, BinRun const& b) const {
+    return b.head != 0 ? b : BinRun{a.sum + b.sum, a.head, max(a.end, b.end)};
+  }
+};
+
+/** @brief One node's way through a tile. */
+struct NodeSearch {
+  Bucket bucket;
+  BinRun before{{0, 0}, 0, 0};  // of the bins so far
+  FixedSum present{0, 0};       // where the tile is one long column
+};
+
+/**
+ * @brief Best candidate before a bin of a feature, and between present and missing values.
+ *
+ * Bins of zero sum may be of rows without weight: a forward scan stops at the first of those, so its
+ * candidate lies right after the last bin below; a backward scan's right before the bin.
+ * Not inlined: it is rarely called, and takes many registers.
+ */
+__device__ __noinline__ inline std::uint64_t ExactKey(LevelRef const& level, Bucket bucket,
+                                                      FeatureIdx f, std::uint32_t after_below,
+                                                      std::uint32_t bin, bool boundary, bool last,
+                                                      FixedSum const& before,
+                                                      FixedSum const& present) {
+  if (!level.Allowed(bucket, f)) {
+    return 0;
+  }
+  NodeState const& node = level.nodes[bucket];
+  std::uint64_t key{0};
+  if (boundary) {
+    auto first = static_cast<ValueId>(level.columns.value_offsets[f]);
+    key = level.BoundaryKey(node, f, first + after_below, first + bin, before, present);
+  }
+  return last ? max(key, level.PresentKey(node, f, present)) : key;
+}
+
+template <int kThreads>
+class BinSearch {
+  static constexpr int kItems = static_cast<int>(kTileBins) / kThreads;
+  using BlockScan = cub::BlockScan<BinRun, kThreads, cub::BLOCK_SCAN_WARP_SCANS>;
+
+ public:
+  struct TempStorage {
+    FixedSum present[kTileColumns];
+    typename BlockScan::TempStorage scan;
+  };
+
+  __device__ BinSearch(TempStorage* temp, LevelRef const& level, BinnedRef const& binned,
+                       BinTile const& tile)
+      : temp_{*temp}, level_{level}, binned_{binned}, tile_{tile} {}
+
+  /**
+   * @brief Offer the candidates of some nodes. All threads of the block; ends with a barrier.
+   *
+   * @param nodes Their buckets are set.
+   * @param load  load(bin, sums): the nodes' sums of a bin of the tile. Called several times.
+   * @param keep  keep(bin, sums): once for each bin, after the last load of it.
+   */
+  template <int kNodes, typename LoadFn, typename KeepFn>
+  __device__ void Search(NodeSearch (&nodes)[kNodes], LoadFn&& load, KeepFn&& keep) {
+    if (tile_.n_bins > kTileBins) {
+      this->SumPresent(nodes, load);
+    }
+    for (std::uint32_t first = 0; first < tile_.n_bins; first += kTileBins) {
+      Items items{*this, first};
+#pragma unroll 1
+      for (int i = 0; i < kNodes; ++i) {
+        FixedSum of_node[kItems]{};
+#pragma unroll
+        for (int k = 0; k < kItems; ++k) {
+          if (k < items.n) {
+            FixedSum sums[kNodes];
+            load(items.begin + k, sums);
+            of_node[k] = sums[0];
+#pragma unroll
+            for (int j = 1; j < kNodes; ++j) {
+              of_node[k] = i == j ? sums[j] : of_node[k];
+            }
+            if (i + 1 == kNodes) {
+              keep(items.begin + k, sums);
+            }
+          }
+        }
+        this->SearchItems(items, of_node, &nodes[i]);
+      }
+    }
+  }
+
+ private:
+  /** @brief The thread's bins, counted in the tile, and the columns that they belong to. */
+  struct Items {
+    std::uint32_t begin;
+    int n;
+    std::uint32_t first_column{0};
+    std::uint32_t heads{0};  // bit k: the first bin of its column
+    std::uint32_t tails{0};  // bit k: the last one
+
+    __device__ Items(BinSearch const& s, std::uint32_t first)
+        : begin{first + threadIdx.x * kItems},
+          n{max(0, min(kItems, static_cast<int>(s.tile_.n_bins) - static_cast<int>(begin)))} {
+      if (n == 0) {
+        return;
+      }
+      auto columns = s.binned_.columns;
+      std::uint32_t bin = s.tile_.first_bin + begin;
+      std::uint32_t last = s.tile_.first_column + s.tile_.n_columns;
+      first_column = FirstIndex(s.tile_.first_column + 1, last,
+                                [=](std::uint32_t i) { return columns[i].first_bin > bin; }) -
+                     1;
+      std::uint32_t end{columns[first_column].first_bin};
+      for (std::uint32_t c = first_column; end < bin + n; ++c) {
+        BinColumn column = columns[c];
+        end = column.first_bin + column.n_bins;
+        if (column.first_bin >= bin) {
+          heads |= 1u << (column.first_bin - bin);
+        }
+        if (end <= bin + n) {
+          tails |= 1u << (end - 1 - bin);
+        }
+      }
+    }
+    /** @brief The column of item k. */
+    [[nodiscard]] __device__ std::uint32_t Column(int k) const {
+      return first_column + __popc(heads & ((2u << k) - 2));
+    }
+    [[nodiscard]] __device__ BinRun Run(int k, FixedSum const& sum) const {
+      bool mass = sum.grad != 0 || sum.hess != 0;
+      return {sum, heads >> k & 1u, mass ? begin + k + 1 : 0};
+    }
+  };
+
+  /** @brief Sums over all bins, of a tile that is one column. */
+  template <int kNodes, typename LoadFn>
+  __device__ void SumPresent(NodeSearch (&nodes)[kNodes], LoadFn&& load) {
+    FixedSum total[kNodes]{};
+    for (std::uint32_t bin = threadIdx.x; bin < tile_.n_bins; bin += kThreads) {
+      FixedSum sums[kNodes];
+      load(bin, sums);
+#pragma unroll
+      for (int i = 0; i < kNodes; ++i) {
+        total[i] = total[i] + sums[i];
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kNodes; ++i) {
+      BinRun unused, all;
+      BlockScan{temp_.scan}.ExclusiveScan({total[i], 0, 0}, unused, BinRun{{0, 0}, 0, 0},
+                                          BinRunOp{}, all);
+      nodes[i].present = all.sum;
+      __syncthreads();  // temp is used again
+    }
+  }
+
+  __device__ void SearchItems(Items const& items, FixedSum const (&sums)[kItems],
+                              NodeSearch* node) {
+    BinRun run{{0, 0}, 0, 0};
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      if (k < items.n) {
+        run = BinRunOp{}(run, items.Run(k, sums[k]));
+      }
+    }
+    BinRun before, all;
+    BlockScan{temp_.scan}.ExclusiveScan(run, before, BinRun{{0, 0}, 0, 0}, BinRunOp{}, all);
+    before = BinRunOp{}(node->before, before);
+    node->before = BinRunOp{}(node->before, all);
+    bool one_column = tile_.n_bins > kTileBins;
+    if (!one_column) {
+      run = before;
+#pragma unroll
+      for (int k = 0; k < kItems; ++k) {
+        run = BinRunOp{}(run, items.Run(k, sums[k]));
+        if ((items.tails >> k & 1u) != 0) {
+          temp_.present[items.Column(k) - tile_.first_column] = run.sum;
+        }
+      }
+    }
+    __syncthreads();  // present sums are written, and temp is used again
+    this->Offer(items, sums, before, *node, one_column);
+    __syncthreads();  // present sums are read
+  }
+
+  __device__ void Offer(Items const& items, FixedSum const (&sums)[kItems], BinRun run,
+                        NodeSearch const& search, bool one_column) const {
+    if (items.n == 0) {
+      return;
+    }
+    FixedSum const total = level_.nodes[search.bucket].sum;
+    float bar = level_.Bar(search.bucket);
+    std::uint64_t key{0};
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      if (k >= items.n) {
+        break;
+      }
+      BinRun here = items.Run(k, sums[k]);
+      bool inside = here.head == 0 && run.end != 0;
+      FixedSum before = run.sum;
+      std::uint32_t below = run.end;
+      run = BinRunOp{}(run, here);
+      FixedSum present =
+          one_column ? search.present : temp_.present[items.Column(k) - tile_.first_column];
+      bool missing = !(present == total);
+      bool boundary =
+          inside && here.end != 0 && level_.MayReach(bar, total, before, present, missing);
+      bool last = (items.tails >> k & 1u) != 0 && run.end != 0 && missing &&
+                  level_.bound.MayReach(bar, present, total - present);
+      if (boundary || last) {
+        BinColumn column = binned_.columns[items.Column(k)];
+        std::uint32_t first = column.first_bin - tile_.first_bin;
+        key = max(key, ExactKey(level_, search.bucket, column.feature, below - first,
+                                items.begin + k - first, boundary, last, before, present));
+      }
+    }
+    level_.Offer(search.bucket, key);
+  }
+
+  TempStorage& temp_;
+  LevelRef const& level_;
+  BinnedRef const& binned_;
+  BinTile const& tile_;
+};
+}  // namespace gpu_exact

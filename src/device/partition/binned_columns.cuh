@@ -1,0 +1,131 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Columns of few distinct values, row by row: one bin a value, so that a histogram of them
+ *        is exact.
+ *
+ * Neighbouring columns form groups whose bins fit the shared memory of a block. Within a group the
+ * bins of a row lie side by side, ascending by column, two bytes each.
+ */
+#pragma once
+
+#include <vector>
+
+#include "src/device/column_store.cuh"
+
+namespace gpu_exact {
+using GroupBin = std::uint16_t;  // counts from the first bin of the group
+
+/** @brief A feature and its bins: one for each distinct value, ascending. */
+struct BinColumn {
+  FeatureIdx feature;
+  std::uint32_t group;
+  std::uint32_t first_bin;  // in the group
+  std::uint32_t n_bins;
+};
+
+/** @brief Columns that one block adds up together. */
+struct BinGroup {
+  static constexpr std::uint32_t kBeyond = 256;  // elements that may be read after the last one
+
+  GroupBin const* elements;          // row after row
+  std::uint32_t const* row_offsets;  // shape: (n_rows + 1); nullptr: every row has every column
+  std::uint64_t first_bin;           // among the bins of all groups
+  std::uint32_t first_column;
+  std::uint32_t n_columns;
+  std::uint32_t n_bins;
+  std::uint32_t n_elements;
+
+  [[nodiscard]] __host__ __device__ bool Dense() const { return row_offsets == nullptr; }
+};
+
+/** @brief Elements of one row in one group. */
+struct RowElements {
+  std::uint32_t begin;
+  std::uint32_t end;
+
+  [[nodiscard]] __device__ std::uint32_t Size() const { return end - begin; }
+};
+
+/** @brief Binned columns, borrowed by kernels. */
+struct BinnedRef {
+  static constexpr std::uint32_t kNotBinned = 0xffffffffu;
+
+  BinGroup const* groups;          // shape: (n_groups)
+  BinColumn const* columns;        // shape: (n_columns), ascending by feature
+  std::uint32_t const* column_of;  // shape: (n_features), kNotBinned
+  std::uint64_t n_bins;            // of all groups
+  std::uint32_t n_groups;
+  std::uint32_t n_columns;
+
+  [[nodiscard]] __device__ static RowElements Row(BinGroup const& group, RowIdx row) {
+    if (group.Dense()) {
+      return {row * group.n_columns, (row + 1) * group.n_columns};
+    }
+    return {group.row_offsets[row], group.row_offsets[row + 1]};
+  }
+
+  [[nodiscard]] __device__ bool Has(FeatureIdx f) const { return column_of[f] != kNotBinned; }
+
+  /** @brief The row's bin of a feature that is binned, -1 where its value is missing. */
+  [[nodiscard]] __device__ int BinOf(RowIdx row, FeatureIdx f) const {
+    std::uint32_t c = column_of[f];
+    BinColumn column = columns[c];
+    BinGroup const& group = groups[column.group];
+    RowElements e = Row(group, row);
+    auto first = group.elements + e.begin;
+    auto i = group.Dense() ? c - group.first_column
+                           : FirstIndex(std::uint32_t{0}, e.Size(), [=](std::uint32_t k) {
+                               return first[k] >= column.first_bin;
+                             });
+    if (i == e.Size() || first[i] >= column.first_bin + column.n_bins) {
+      return -1;
+    }
+    return static_cast<int>(first[i] - column.first_bin);
+  }
+};
+
+/**
+ * @brief Owns the binned columns. Work: one radix sort by row over the entries of each group.
+ *
+ * Memory kept: 2 B an entry, 4 B a row and group that has missing values.
+ */
+class BinnedColumns {
+ public:
+  /** @brief The most distinct values that a binned column may have on the current device. */
+  [[nodiscard]] static std::uint32_t MaxBins();
+
+  /**
+   * @brief Waits for the device.
+   *
+   * @param features       Ascending; each has at most MaxBins() distinct values. Those without any are
+   *                       left out.
+   * @param max_group_bins Bins that a group of several columns may have; 0: chosen by the size of
+   *                       the table.
+   */
+  BinnedColumns(ColumnsRef const& columns, std::vector<FeatureIdx> const& features,
+                std::uint32_t max_group_bins = 0);
+
+  [[nodiscard]] BinnedRef Ref() const;
+  [[nodiscard]] std::vector<BinGroup> const& Groups() const { return h_groups_; }
+  [[nodiscard]] std::vector<BinColumn> const& Columns() const { return h_columns_; }
+  [[nodiscard]] RowIdx NumRows() const { return n_rows_; }
+  [[nodiscard]] std::uint64_t Bytes() const;
+
+ private:
+  void MakeGroups(std::vector<FeatureIdx> const& features,
+                  std::vector<EntryIdx> const& entry_offsets,
+                  std::vector<std::uint64_t> const& value_offsets, std::uint32_t max_group_bins);
+  void Fill(ColumnsRef const& columns, std::vector<EntryIdx> const& entry_offsets);
+
+  RowIdx n_rows_;
+  std::uint64_t n_bins_{0};
+  std::vector<BinGroup> h_groups_;
+  std::vector<BinColumn> h_columns_;
+  DeviceBuffer<BinGroup> groups_{"groups of binned columns"};
+  DeviceBuffer<BinColumn> columns_{"binned columns"};
+  DeviceBuffer<std::uint32_t> column_of_{"binned columns by feature"};
+  DeviceBuffer<GroupBin> elements_{"bins of the entries"};
+  DeviceBuffer<std::uint32_t> row_offsets_{"rows of binned columns"};
+};
+}  // namespace gpu_exact
