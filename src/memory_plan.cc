@@ -27,18 +27,34 @@ void Describe(std::ostream& os, char const* when, std::vector<MemoryItem> const&
 }
 }  // namespace
 
-MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features) {
+MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
+                            Strategy strategy) {
   std::uint64_t const rows = n_rows;
   std::uint64_t const offsets = 16 * (std::uint64_t{n_features} + 1);
-  // Interleaved levels, up to 64 nodes at once, keep 48 B a node for each tile of 2,048 entries,
-  // and are chosen where columns are longer than a few tiles; sorted ones 120 B a tile of 1,024
-  // entries.
-  std::uint64_t const sums =
-      3072 * (n_entries / 2048 + n_entries / 8192) + 120 * (n_entries / 1024);
   MemoryPlan plan;
-  plan.sorting = {{"sort keys", 16 * n_entries},
+  plan.sorting = {{"sort keys", 8 * n_entries},
                   {"row ids", 8 * n_entries},
                   {"columns", 12 * n_entries + offsets}};
+  if (strategy == Strategy::kPartition) {
+    // Where most values are present they lie by row without their columns.
+    bool const dense = rows * n_features <= 2 * n_entries;
+    std::uint64_t const values = dense ? 4 * rows * n_features : 8 * n_entries + 8 * rows;
+    std::uint64_t const features = 3 * offsets;
+    plan.converting = {{"columns", 12 * n_entries + offsets},
+                       {"sorted columns", 4 * n_entries + features},
+                       {"values by row", values},
+                       {"values to sort", dense ? 0 : 16 * n_entries}};
+    plan.growing = {{"sorted columns", 4 * n_entries + features},
+                    {"values by row", values},
+                    {"entries by node", 24 * n_entries},
+                    {"rows by node", 46 * rows},
+                    {"sums of tiles", 48 * (n_entries / 1024)}};
+    return plan;
+  }
+  // Interleaved levels, up to 64 nodes at once, keep 48 B a node for each tile of 2,048 entries, and
+  // are chosen where columns are longer than a few tiles; sorted ones 120 B a tile of 1,024 entries.
+  std::uint64_t const sums =
+      3072 * (n_entries / 2048 + n_entries / 8192) + 120 * (n_entries / 1024);
   plan.growing = {{"columns", 12 * n_entries + offsets + 3 * std::uint64_t{n_features}},
                   {"entries sorted by node", 32 * n_entries},
                   {"sort keys", 2 * n_entries},
@@ -47,11 +63,16 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
   return plan;
 }
 
-std::uint64_t MemoryPlan::Peak() const { return std::max(Sum(sorting), Sum(growing)); }
+std::uint64_t MemoryPlan::Peak() const {
+  return std::max({Sum(sorting), Sum(converting), Sum(growing)});
+}
 
 std::string MemoryPlan::Describe() const {
   std::ostringstream os;
   gpu_exact::Describe(os, "sorting the table", sorting);
+  if (!converting.empty()) {
+    gpu_exact::Describe(os, ", converting it", converting);
+  }
   gpu_exact::Describe(os, ", growing trees", growing);
   return os.str();
 }

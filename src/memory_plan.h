@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu_exact/types.h"
+#include "gpu_exact/tree_builder.h"
 
 namespace gpu_exact {
 /** @brief One kind of array and what it takes. */
@@ -19,21 +19,24 @@ struct MemoryItem {
   std::uint64_t bytes;
 };
 
-/** @brief What a builder holds while it sorts the table, and while it grows trees. */
+/** @brief What a builder holds while it sorts the table, converts it, and grows trees. */
 struct MemoryPlan {
   std::vector<MemoryItem> sorting;
+  std::vector<MemoryItem> converting;  // empty where the sorted table is kept as it is
   std::vector<MemoryItem> growing;
 
   /**
    * @brief Upper bound by the table, as if all values of a column were distinct. Nodes come on top,
-   *        about 300 B for each open one, and interleaved levels that a user forces upon short
-   *        columns.
+   *        about 300 B for each open one; histograms of columns of few values, which take less
+   *        otherwise; and interleaved levels that a user forces upon short columns.
+   * @param strategy Not kAuto.
    */
-  static MemoryPlan Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features);
+  static MemoryPlan Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
+                         Strategy strategy);
 
-  /** @brief The greater of the two sums, bytes. */
+  /** @brief The greatest of the sums, bytes. */
   [[nodiscard]] std::uint64_t Peak() const;
-  /** @brief Both lists in MiB, for people. */
+  /** @brief The lists in MiB, for people. */
   [[nodiscard]] std::string Describe() const;
 };
 }  // namespace gpu_exact

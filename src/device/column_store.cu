@@ -146,6 +146,7 @@ ColumnStore::ColumnStore(CsrView const& table)
     });
   }
   auto const* sorted = key_buffers.Current();
+  (sorted == keys.Data() ? keys_alt : keys).Release();
   auto* counts = row_buffers.Alternate();
   if (n > std::numeric_limits<ValueId>::max()) {
     CheckDistinct(sorted, n, &scratch);

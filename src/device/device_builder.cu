@@ -51,8 +51,8 @@ Strategy Choose(Strategy strategy, CsrView const& table) {
   return strategy;
 }
 
-void CheckMemory(CsrView const& table) {
-  auto plan = MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features);
+void CheckMemory(CsrView const& table, Strategy strategy) {
+  auto plan = MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features, strategy);
   std::size_t free{0}, total{0};
   EXACT_CUDA(cudaMemGetInfo(&free, &total));
   if (plan.Peak() > free) {
@@ -252,7 +252,7 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table
                                                Strategy strategy) {
   strategy = Choose(strategy, table);
   DeviceGuard guard{ordinal};
-  CheckMemory(table);
+  CheckMemory(table, strategy);
   return std::make_unique<DeviceBuilder>(
       ordinal, table.n_rows,
       strategy == Strategy::kPartition ? MakePartitionStrategy(table) : MakeSortStrategy(table));

@@ -164,18 +164,21 @@ TEST_F(DeviceBuilder, SameBitsEveryRun) {
 
 TEST_F(DeviceBuilder, KeepsToTheMemoryPlan) {
   Random random{13};
-  for (Shape shape : {Shape{200000, 3, 0.0, 0}, Shape{9000, 40, 0.0, 0}, Shape{60000, 8, 0.5, 4}}) {
-    Table table = MakeTable(shape, &random);
-    auto gpair = MakeGradients(shape.n_rows, 0.0, 0.0, &random);
-    auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kAuto);
-    GrowParam param;
-    param.max_depth = 9;
-    param.min_child_weight = 100.0f;
-    static_cast<void>(builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr));
-    auto plan = MemoryPlan::Make(table.entries.size(), shape.n_rows, shape.n_features);
-    constexpr std::uint64_t kSlack = std::uint64_t{2} << 20;  // nodes, and CUB's scratch
-    EXPECT_LE(builder->DeviceBytes(), plan.Peak() + kSlack) << shape.n_rows << " rows";
-    EXPECT_GT(builder->DeviceBytes(), plan.Peak() / 2) << shape.n_rows << " rows";
+  for (Strategy strategy : {Strategy::kSort, Strategy::kPartition}) {
+    for (Shape shape :
+         {Shape{200000, 3, 0.0, 0}, Shape{9000, 40, 0.0, 0}, Shape{60000, 8, 0.6, 0}}) {
+      Table table = MakeTable(shape, &random);
+      auto gpair = MakeGradients(shape.n_rows, 0.0, 0.0, &random);
+      auto builder = MakeDeviceBuilder(-1, table.View(), strategy);
+      GrowParam param;
+      param.max_depth = 9;
+      param.min_child_weight = 100.0f;
+      static_cast<void>(builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr));
+      auto plan = MemoryPlan::Make(table.entries.size(), shape.n_rows, shape.n_features, strategy);
+      constexpr std::uint64_t kSlack = std::uint64_t{2} << 20;  // nodes, and CUB's scratch
+      EXPECT_LE(builder->DeviceBytes(), plan.Peak() + kSlack) << shape.n_rows << " rows";
+      EXPECT_GT(builder->DeviceBytes(), plan.Peak() / 2) << shape.n_rows << " rows";
+    }
   }
 }
 

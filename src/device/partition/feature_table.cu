@@ -15,7 +15,16 @@ constexpr std::uint64_t kFewValues = 256;
 /** @brief Others are where so many entries share a bin on average: the search visits all bins. */
 constexpr std::uint64_t kEntriesPerBin = 8;
 
-// one thread a feature
+/** @brief Whether a column has so many values that the offsets of its group's rows, 4 B each, are
+ *         8 B an entry at most; as many alike as have kGroupBins values together are a group. */
+bool IsFull(EntryIdx n_entries, std::uint64_t n_values, RowIdx n_rows) {
+  constexpr std::uint64_t kGroupBins = 8192;
+  return 2 * n_entries *
+             std::max<std::uint64_t>(1, kGroupBins / std::max<std::uint64_t>(1, n_values)) >=
+         n_rows;
+}
+
+// one block a feature
 __global__ void CopyBinValuesKernel(ColumnsRef columns, std::uint64_t const* bin_offsets,
                                     float* bin_values) {
   for (FeatureIdx f = blockIdx.x; f < columns.n_features; f += gridDim.x) {
@@ -39,8 +48,9 @@ FeatureTable::FeatureTable(ColumnStore const& store) {
   for (FeatureIdx f = 0; f < n_features; ++f) {
     std::uint64_t n_entries = entries[f + 1] - entries[f];
     std::uint64_t n_values = values[f + 1] - values[f];
-    bool few =
-        n_values <= max_bins && (n_values <= kFewValues || n_values * kEntriesPerBin <= n_entries);
+    bool few = n_values <= max_bins &&
+               (n_values <= kFewValues || n_values * kEntriesPerBin <= n_entries) &&
+               IsFull(n_entries, n_values, columns.n_rows);
     std::uint64_t n_bins{0}, n_sorted{0};
     if (n_entries != 0 && few) {
       binned.push_back(f);

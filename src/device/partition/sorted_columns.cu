@@ -123,22 +123,25 @@ void SortedColumns::FillDense(ColumnsRef const& columns) {
 
 void SortedColumns::FillSparse(ColumnsRef const& columns) {
   auto n = n_entries_;
-  DeviceBuffer<RowIdx> rows{"rows to sort"}, sorted_rows{"sorted rows"};
-  DeviceBuffer<RowValuesRef::Value> values{"values to sort"};
-  rows.Reserve(n);
-  sorted_rows.Reserve(n);
-  values.Reserve(n);
+  DeviceBuffer<RowIdx> rows{"rows to sort"}, rows_alt{"rows to sort, second half"};
+  DeviceBuffer<RowValuesRef::Value> values_alt{"values to sort"};
   row_values_.Reserve(n);
+  values_alt.Reserve(n);
   row_offsets_.Reserve(std::size_t{n_rows_} + 1);
-  LaunchN("WriteSparse", WriteSparseKernel, n, columns, this->Ref(), n, rows.Data(), values.Data());
+  cub::DoubleBuffer<RowIdx> keys{rows.Reserve(n), rows_alt.Reserve(n)};
+  cub::DoubleBuffer<RowValuesRef::Value> values{row_values_.Data(), values_alt.Data()};
+  LaunchN("WriteSparse", WriteSparseKernel, n, columns, this->Ref(), n, keys.Current(),
+          values.Current());
   CubScratch scratch;
   scratch.Call([&](void* storage, std::size_t& bytes) {
-    return cub::DeviceRadixSort::SortPairs(storage, bytes, rows.Data(), sorted_rows.Data(),
-                                           values.Data(), row_values_.Data(), n, 0, 32, Stream());
+    return cub::DeviceRadixSort::SortPairs(storage, bytes, keys, values, n, 0, 32, Stream());
   });
-  LaunchN("FindRows", FindRowsKernel, std::uint64_t{n_rows_} + 1, sorted_rows.Data(), n, n_rows_,
+  LaunchN("FindRows", FindRowsKernel, std::uint64_t{n_rows_} + 1, keys.Current(), n, n_rows_,
           row_offsets_.Data());
   Synchronize();  // the sort's buffers go
+  if (values.Current() != row_values_.Data()) {
+    row_values_ = std::move(values_alt);
+  }
 }
 
 SortedColumnsRef SortedColumns::Ref() const {
