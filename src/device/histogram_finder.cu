@@ -12,8 +12,8 @@ namespace gpu_exact {
 namespace {
 constexpr std::uint64_t kMinBudget = std::uint64_t{256} << 20;
 constexpr std::uint64_t kBudgetPerEntry = 4;
-constexpr int kSearchThreads = 128;
-constexpr int kSearchBlocks = 6;  // on a multiprocessor
+constexpr int kSearchThreads = 256;
+constexpr int kSearchBlocks = 2;  // on a multiprocessor
 
 /** @brief Kept histograms: one of all bins a slot. */
 struct KeptRef {
@@ -121,8 +121,7 @@ __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
   extern __shared__ __align__(16) unsigned char memory[];
   WorkPoint point = work.slices[blockIdx.x];
   WorkPoint const end = work.slices[blockIdx.x + 1];
-  while (point.group < end.group || (point.group == end.group && point.node < end.node) ||
-         (point.SameSegment(end) && point.row < end.row)) {
+  while (point < end) {
     BinGroup const group = binned.groups[point.group];
     BuiltNode const node = work.nodes[point.node];
     bool ends_cut = point.SameSegment(end);
@@ -142,8 +141,7 @@ __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
       WriteBins(histogram, true, kept.Slot(kept.pairs[point.node].right) + group.first_bin);
     }
     __syncthreads();  // the histogram is cleared next
-    point = point.node + 1 < work.n_nodes ? WorkPoint{point.group, point.node + 1, 0}
-                                          : WorkPoint{point.group + 1, 0, 0};
+    point = work.Next(point);
   }
 }
 

@@ -69,94 +69,92 @@ class SharedHistogram {
     RowIdx const lane = threadIdx.x % 32;
     // Few rows are spread over all warps.
     RowIdx n_tile = max(1u, min(32u, static_cast<RowIdx>(CeilDiv(end - begin, kWarps))));
-    RowIdx const stride = kWarps * n_tile;
-    RowTile tile{begin + threadIdx.x / 32 * n_tile + lane, end, lane < n_tile};
-    RowElements e = tile.Elements(group, tile.Row(rows));
-    RowIdx row = tile.Next(stride).Row(rows);
-    Adder adder{*this, group.elements, rows.gpair, quantiser};
-    for (RowIdx first = tile.place - lane; first < end; first += stride) {
-      RowElements next = tile.Next(stride).Elements(group, row);
-      row = tile.Next(2 * stride).Row(rows);
-      if (group.Dense()) {
-        adder.Add(e, tile.place);
-      } else {
-        adder.Enqueue(e, tile.place);
-      }
-      e = next;
-      tile = tile.Next(stride);
+    RowTiles tiles{rows, begin + threadIdx.x / 32 * n_tile + lane, end, kWarps * n_tile,
+                   lane < n_tile};
+    if (group.Dense()) {
+      this->AddDense(group, tiles, quantiser);
+    } else {
+      this->AddSparse(group, tiles, quantiser);
     }
-    adder.Finish();
   }
 
  private:
   static constexpr unsigned kAllLanes = 0xffffffffu;
 
-  /** @brief A lane's row of the tiles that its warp goes along. */
-  struct RowTile {
+  /** @brief The rows that a warp goes along, one a lane and tile. */
+  struct RowTiles {
+    RowsRef const& rows;
     RowIdx place;
     RowIdx end;
+    RowIdx stride;
     bool active;
 
-    [[nodiscard]] __device__ RowTile Next(RowIdx stride) const {
-      return {place + stride, end, active};
+    /** @brief Whether the warp has a tile here; of all lanes, since the first is always active. */
+    [[nodiscard]] __device__ bool Any() const { return place - threadIdx.x % 32 < end; }
+    [[nodiscard]] __device__ bool Valid(RowIdx tile) const {
+      return active && place + tile * stride < end;
     }
-    [[nodiscard]] __device__ bool Valid() const { return active && place < end; }
-    [[nodiscard]] __device__ RowIdx Row(RowsRef const& rows) const {
-      return this->Valid() ? rows.rows[place] : 0;
+    /** @brief The lane's row, so many tiles ahead. */
+    [[nodiscard]] __device__ RowIdx Row(RowIdx tile) const {
+      return this->Valid(tile) ? rows.rows[place + tile * stride] : 0;
     }
-    [[nodiscard]] __device__ RowElements Elements(BinGroup const& group, RowIdx row) const {
-      return this->Valid() ? BinnedRef::Row(group, row) : RowElements{0, 0};
+    [[nodiscard]] __device__ GradientPair Gradients(RowIdx tile) const {
+      return this->Valid(tile) ? rows.gpair[place + tile * stride] : GradientPair{0.0f, 0.0f};
     }
   };
 
-  /** @brief A warp's additions. */
-  struct Adder {
-    SharedHistogram const& histogram;
-    GroupBin const* elements;  // of the group
-    GradientPair const* gpair;
-    Quantiser const& quantiser;
+  __device__ void AddDense(BinGroup const& group, RowTiles tiles,
+                           Quantiser const& quantiser) const {
+    RowIdx row = tiles.Row(0);
+    GradientPair g = tiles.Gradients(0);
+    for (; tiles.Any(); tiles.place += tiles.stride) {
+      RowElements e = tiles.Valid(0) ? BinnedRef::Row(group, row) : RowElements{0, 0};
+      GradientPair present = g;
+      row = tiles.Row(1);
+      g = tiles.Gradients(1);
+      this->AddElements(group.elements, e, [&] { return quantiser.Fixed(present); });
+    }
+  }
+
+  /** @brief Many rows may have no element in the group; the others queue. */
+  __device__ void AddSparse(BinGroup const& group, RowTiles tiles,
+                            Quantiser const& quantiser) const {
+    auto const lane = static_cast<int>(threadIdx.x % 32);
+    auto& queue = reinterpret_cast<Queue*>(staging_)[threadIdx.x / 32];
     int n_queued{0};
-
-    __device__ Adder(SharedHistogram const& h, GroupBin const* elements, GradientPair const* gpair,
-                     Quantiser const& quantiser)
-        : histogram{h}, elements{elements}, gpair{gpair}, quantiser{quantiser} {}
-
-    [[nodiscard]] __device__ Queue& WarpQueue() const {
-      return reinterpret_cast<Queue*>(histogram.staging_)[threadIdx.x / 32];
-    }
-    /** @brief Add a row, if it has elements, together with others. */
-    __device__ void Enqueue(RowElements e, RowIdx place) {
-      unsigned filled = __ballot_sync(kAllLanes, e.Size() != 0);
-      if (n_queued + __popc(filled) > 32) {
-        this->Finish();
-      }
-      if (e.Size() != 0) {
-        int at = n_queued + __popc(filled & ((1u << threadIdx.x % 32) - 1));
-        this->WarpQueue().elements[at] = e;
-        this->WarpQueue().place[at] = place;
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(elements + e.begin));
-      }
-      n_queued += __popc(filled);
-    }
-    /** @brief Add what is queued. */
-    __device__ void Finish() {
-      if (n_queued == 0) {
-        return;
-      }
-      auto lane = static_cast<int>(threadIdx.x % 32);
+    auto add_queued = [&] {
       __syncwarp();
-      RowElements e = lane < n_queued ? this->WarpQueue().elements[lane] : RowElements{0, 0};
-      RowIdx place = lane < n_queued ? this->WarpQueue().place[lane] : 0;
+      bool valid = lane < n_queued;
+      RowElements e = valid ? queue.elements[lane] : RowElements{0, 0};
+      GradientPair g = valid ? tiles.rows.gpair[queue.place[lane]] : GradientPair{0.0f, 0.0f};
       __syncwarp();
-      this->Add(e, place);
+      this->AddElements(group.elements, e, [&] { return quantiser.Fixed(g); });
       n_queued = 0;
+    };
+    auto elements_of = [&](RowIdx tile, RowIdx row) {
+      return tiles.Valid(tile) ? BinnedRef::Row(group, row) : RowElements{0, 0};
+    };
+    RowElements e = elements_of(0, tiles.Row(0));
+    RowIdx row = tiles.Row(1);
+    for (; tiles.Any(); tiles.place += tiles.stride) {
+      RowElements next = elements_of(1, row);
+      row = tiles.Row(2);
+      bool filled = e.Size() != 0;
+      unsigned all_filled = __ballot_sync(kAllLanes, filled);
+      if (n_queued + __popc(all_filled) > 32) {
+        add_queued();
+      }
+      if (filled) {
+        int at = n_queued + __popc(all_filled & ((1u << lane) - 1));
+        queue.elements[at] = e;
+        queue.place[at] = tiles.place;
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(group.elements + e.begin));
+      }
+      n_queued += __popc(all_filled);
+      e = next;
     }
-    /** @brief Add a row of each lane; the lanes whose rows have elements come first. */
-    __device__ void Add(RowElements e, RowIdx place) const {
-      GradientPair g = e.Size() != 0 ? gpair[place] : GradientPair{0.0f, 0.0f};
-      histogram.AddElements(elements, e, [&] { return quantiser.Fixed(g); });
-    }
-  };
+    add_queued();
+  }
 
   [[nodiscard]] __device__ static std::int64_t Join(std::uint32_t low, std::uint32_t high) {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(high) << 32 | low);
@@ -172,6 +170,13 @@ class SharedHistogram {
     }
     return bits;
 #endif
+  }
+
+  /** @brief Load into a full register: half ones are moved around, which waits for the load. */
+  [[nodiscard]] __device__ static std::uint32_t LoadBin(GroupBin const* from) {
+    std::uint32_t bin;
+    asm volatile("ld.global.nc.u16 %0, [%1];" : "=r"(bin) : "l"(from));
+    return bin;
   }
 
   /** @brief Add to a word in shared memory, by its address there. @return What it was. */
@@ -221,6 +226,9 @@ class SharedHistogram {
       ends += lane >= static_cast<unsigned>(i) ? below : 0;
     }
     std::uint32_t const n = __shfl_sync(kAllLanes, ends, 31);
+    if (n == 0) {
+      return;
+    }
     std::uint32_t const start = ends - e.Size();
     std::uint32_t const shift = e.begin - start;  // from counting elements here to where they lie
     std::uint32_t const head =
@@ -233,7 +241,7 @@ class SharedHistogram {
       int source = row + __popc(heads & up_to_lane);
       row += __popc(heads);
       std::uint32_t at = 32 * w + lane + __shfl_sync(kAllLanes, shift, source);
-      return Window{source, __ldg(elements + at)};  // waits for nothing yet
+      return Window{source, LoadBin(elements + at)};  // waits for nothing yet
     };
     Window even[kUnroll];
     Window odd[kUnroll];
