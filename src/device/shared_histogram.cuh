@@ -7,6 +7,7 @@
 
 #include "src/device/binned_columns.cuh"
 #include "src/device/rows_ref.cuh"
+#include "src/device/warp_elements.cuh"
 #include "src/quantise.h"
 
 namespace gpu_exact {
@@ -79,8 +80,6 @@ class SharedHistogram {
   }
 
  private:
-  static constexpr unsigned kAllLanes = 0xffffffffu;
-
   /** @brief The rows that a warp goes along, one a lane and tile. */
   struct RowTiles {
     RowsRef const& rows;
@@ -160,25 +159,6 @@ class SharedHistogram {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(high) << 32 | low);
   }
 
-  /** @brief Or of all lanes' bits. */
-  [[nodiscard]] __device__ static unsigned OrLanes(unsigned bits) {
-#if __CUDA_ARCH__ >= 800
-    return __reduce_or_sync(kAllLanes, bits);
-#else
-    for (int i = 1; i < 32; i *= 2) {
-      bits |= __shfl_xor_sync(kAllLanes, bits, i);
-    }
-    return bits;
-#endif
-  }
-
-  /** @brief Load into a full register: half ones are moved around, which waits for the load. */
-  [[nodiscard]] __device__ static std::uint32_t LoadBin(GroupBin const* from) {
-    std::uint32_t bin;
-    asm volatile("ld.global.nc.u16 %0, [%1];" : "=r"(bin) : "l"(from));
-    return bin;
-  }
-
   /** @brief Add to a word in shared memory, by its address there. @return What it was. */
   __device__ static std::uint32_t AddLow(std::uint32_t address, std::uint32_t x) {
     std::uint32_t before;
@@ -202,91 +182,58 @@ class SharedHistogram {
         : "memory");
   }
 
-  /** @brief Elements of a warp's rows, one after another: 32 at a time, one a lane. */
-  struct Window {
-    int source;         // the lane whose row the element is of
-    std::uint32_t bin;  // of no meaning after the last element
-  };
-
   /**
    * @brief Add up to 32 rows, one a lane; those with elements come first.
-   *
-   * Lanes take one element each, whatever the lengths of the rows.
-   *
    * @param fixed fixed(): the gradients of the lane's row.
    */
   template <typename FixedFn>
   __device__ void AddElements(GroupBin const* elements, RowElements e, FixedFn&& fixed) const {
-    constexpr int kUnroll = 2;
-    static_assert(3 * kUnroll * 32 <= BinGroup::kBeyond);  // windows are loaded ahead
-    std::uint32_t const lane = threadIdx.x % 32;
-    std::uint32_t ends = e.Size();
-    for (int i = 1; i < 32; i *= 2) {
-      std::uint32_t below = __shfl_up_sync(kAllLanes, ends, i);
-      ends += lane >= static_cast<unsigned>(i) ? below : 0;
-    }
-    std::uint32_t const n = __shfl_sync(kAllLanes, ends, 31);
-    if (n == 0) {
+    WarpElements all{elements, e};
+    if (all.Size() == 0) {
       return;
     }
-    std::uint32_t const start = ends - e.Size();
-    std::uint32_t const shift = e.begin - start;  // from counting elements here to where they lie
-    std::uint32_t const head =
-        e.Size() != 0 ? start / 32 : 0xffffffffu;  // window of the first element
-    std::uint32_t const head_bit = 1u << start % 32;
-    std::uint32_t const up_to_lane = 0xffffffffu >> (31 - lane);
-    int row{-1};
-    auto load = [&](std::uint32_t w) {
-      unsigned heads = OrLanes(head == w ? head_bit : 0);
-      int source = row + __popc(heads & up_to_lane);
-      row += __popc(heads);
-      std::uint32_t at = 32 * w + lane + __shfl_sync(kAllLanes, shift, source);
-      return Window{source, LoadBin(elements + at)};  // waits for nothing yet
-    };
-    Window even[kUnroll];
-    Window odd[kUnroll];
-    auto load_all = [&](std::uint32_t w, Window(&out)[kUnroll]) {
-#pragma unroll
-      for (int u = 0; u < kUnroll; ++u) {
-        out[u] = load(w + u);
-      }
-    };
-    load_all(0, even);
+    WarpElements::Windows even;
+    WarpElements::Windows odd;
+    all.LoadNext(&even);
     FixedSum const g = fixed();
-    auto g_low = static_cast<std::uint32_t>(g.grad);
-    auto g_high = static_cast<std::uint32_t>(g.grad >> 32);
-    auto h_low = static_cast<std::uint32_t>(g.hess);
-    auto h_high = static_cast<std::uint32_t>(g.hess >> 32);
     std::uint32_t base;  // kept in a register by the detour
     asm volatile("mov.u32 %0, %1;"
                  : "=r"(base)
                  : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(words_))));
-    auto add_all = [&](std::uint32_t w, Window const(&windows)[kUnroll]) {
+    auto add = [&](std::uint32_t first, WarpElements::Windows const& windows) {
 #pragma unroll
-      for (int u = 0; u < kUnroll; ++u) {
-        int source = windows[u].source;
-        std::uint32_t gl = __shfl_sync(kAllLanes, g_low, source);
-        std::uint32_t gh = __shfl_sync(kAllLanes, g_high, source);
-        std::uint32_t hl = __shfl_sync(kAllLanes, h_low, source);
-        std::uint32_t hh = __shfl_sync(kAllLanes, h_high, source);
-        std::uint32_t bin = 32 * (w + u) + lane < n ? windows[u].bin : n_bins_ + lane;
-        std::uint32_t word = base + 4 * bin;
-        std::uint32_t g_before = AddLow(word, gl);
-        std::uint32_t h_before = AddLow(word + 8 * stride_, hl);
-        AddHigh(word + 4 * stride_, gh, g_before, gl);
-        AddHigh(word + 12 * stride_, hh, h_before, hl);
+      for (int u = 0; u < WarpElements::kWindows; ++u) {
+        std::uint32_t i = first + 32 * u + threadIdx.x % 32;
+        std::uint32_t bin = i < all.Size() ? windows.bin[u] : n_bins_ + threadIdx.x % 32;
+        this->Add(base + 4 * bin, g, windows.source[u]);
       }
     };
     // The next windows are on their way while the present ones are added.
-    for (std::uint32_t w = 0; 32 * w < n; w += 2 * kUnroll) {
-      load_all(w + kUnroll, odd);
-      add_all(w, even);
-      if (32 * (w + kUnroll) >= n) {
+    constexpr std::uint32_t kStep = 32 * WarpElements::kWindows;
+    for (std::uint32_t first = 0; first < all.Size(); first += 2 * kStep) {
+      all.LoadNext(&odd);
+      add(first, even);
+      if (first + kStep >= all.Size()) {
         break;
       }
-      load_all(w + 2 * kUnroll, even);
-      add_all(w + kUnroll, odd);
+      all.LoadNext(&even);
+      add(first + kStep, odd);
     }
+  }
+
+  /** @brief Add the gradients of another lane. @param address Of the bin's first word. */
+  __device__ void Add(std::uint32_t address, FixedSum const& g, int source) const {
+    auto word = [&](std::int64_t x, int shift) {
+      return __shfl_sync(kAllLanes, static_cast<std::uint32_t>(x >> shift), source);
+    };
+    std::uint32_t g_low = word(g.grad, 0);
+    std::uint32_t g_high = word(g.grad, 32);
+    std::uint32_t h_low = word(g.hess, 0);
+    std::uint32_t h_high = word(g.hess, 32);
+    std::uint32_t g_before = AddLow(address, g_low);
+    std::uint32_t h_before = AddLow(address + 8 * stride_, h_low);
+    AddHigh(address + 4 * stride_, g_high, g_before, g_low);
+    AddHigh(address + 12 * stride_, h_high, h_before, h_low);
   }
 
   unsigned char* staging_;
