@@ -67,6 +67,8 @@ class HistogramFinderTest : public DeviceTest {
     BinnedColumns binned{store.Ref(), features, settings.max_group_bins};
     HistogramFinder finder{binned, settings.max_slots * binned.Ref().n_bins * sizeof(FixedSum),
                            settings.max_slices};
+    BinnedColumns few{store.Ref(), {features.begin(), features.begin() + !features.empty()}, 1};
+    HistogramFinder other{few};  // one of less memory is made meanwhile
     GrowParam param = MakeParam(table.n_features, random);
     for (int tree = 0; tree < 2; ++tree) {  // the second one finds the first one's memory
       auto gpair = MakeGradients(table.n_rows, 0.1, 0.0, random);

@@ -87,33 +87,36 @@ class BinSearch {
    * @brief Offer the candidates of some nodes. All threads of the block; ends with a barrier.
    *
    * @param nodes Their buckets are set.
-   * @param load  load(bin, sums): the nodes' sums of a bin of the tile. Called several times.
+   * @param load  load(bin, sums): the nodes' sums of a bin of the tile. May be called twice.
    * @param keep  keep(bin, sums): once for each bin, after the last load of it.
    */
   template <int kNodes, typename LoadFn, typename KeepFn>
   __device__ void Search(NodeSearch (&nodes)[kNodes], LoadFn&& load, KeepFn&& keep) {
+    static_assert(kNodes <= 2);
     if (tile_.n_bins > kTileBins) {
       this->SumPresent(nodes, load);
     }
     for (std::uint32_t first = 0; first < tile_.n_bins; first += kTileBins) {
       Items items{*this, first};
-#pragma unroll 1
+      FixedSum sums[kItems][kNodes]{};
+#pragma unroll
+      for (int k = 0; k < kItems; ++k) {
+        if (k < items.n) {
+          load(items.begin + k, sums[k]);
+        }
+      }
+#pragma unroll
+      for (int k = 0; k < kItems; ++k) {
+        if (k < items.n) {
+          keep(items.begin + k, sums[k]);
+        }
+      }
+#pragma unroll 1  // one copy of the search
       for (int i = 0; i < kNodes; ++i) {
-        FixedSum of_node[kItems]{};
+        FixedSum of_node[kItems];
 #pragma unroll
         for (int k = 0; k < kItems; ++k) {
-          if (k < items.n) {
-            FixedSum sums[kNodes];
-            load(items.begin + k, sums);
-            of_node[k] = sums[0];
-#pragma unroll
-            for (int j = 1; j < kNodes; ++j) {
-              of_node[k] = i == j ? sums[j] : of_node[k];
-            }
-            if (i + 1 == kNodes) {
-              keep(items.begin + k, sums);
-            }
-          }
+          of_node[k] = i == 0 ? sums[k][0] : sums[k][kNodes - 1];
         }
         this->SearchItems(items, of_node, &nodes[i]);
       }

@@ -113,7 +113,7 @@ void BinnedColumns::MakeGroups(std::vector<FeatureIdx> const& features,
     limit = std::min(limit, CeilDiv(n_bins, n_blocks));
   }
   std::uint64_t n_elements{0};
-  std::uint64_t n_offsets{0};
+  std::uint32_t n_sparse{0};
   for (FeatureIdx f : features) {
     auto n_values = static_cast<std::uint32_t>(value_offsets[f + 1] - value_offsets[f]);
     if (n_values == 0) {
@@ -138,9 +138,10 @@ void BinnedColumns::MakeGroups(std::vector<FeatureIdx> const& features,
     return group.n_elements == std::uint64_t{n_rows_} * group.n_columns;
   };
   for (auto const& group : h_groups_) {
-    n_offsets += is_dense(group) ? 0 : std::uint64_t{n_rows_} + 1;
+    n_sparse += is_dense(group) ? 0 : 1;
   }
   auto const* elements = elements_.Reserve(n_elements + BinGroup::kBeyond);
+  auto n_offsets = (std::uint64_t{n_rows_} + 1) * n_sparse;
   auto const* offsets = row_offsets_.Reserve(n_offsets);
   ZeroAsync(elements_.Data() + n_elements, BinGroup::kBeyond);
   ZeroAsync(row_offsets_.Data(), n_offsets);

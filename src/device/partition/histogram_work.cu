@@ -23,35 +23,32 @@ constexpr std::uint64_t kMinSlice = 2048 * kElementCost;
 struct Locator {
   WorkRef work;
 
-  /** @brief Work before a segment. */
-  [[nodiscard]] __device__ std::uint64_t Before(std::uint32_t group, std::uint32_t node) const {
-    std::uint64_t rows = work.nodes[work.n_nodes].before;
-    GroupCost cost = work.costs[group];
-    std::uint64_t units = rows * cost.row + work.n_nodes * cost.node;
-    if (node != 0) {
-      GroupCost next = work.costs[group + 1];
-      units += work.nodes[node].before * (next.row - cost.row) + node * (next.node - cost.node);
+  /** @brief Work before a segment; of a node's groups all may be before it. */
+  [[nodiscard]] __device__ std::uint64_t Before(std::uint32_t node, std::uint32_t group) const {
+    GroupCost all = work.costs[work.n_groups];
+    std::uint64_t units = work.nodes[node].before * all.row + node * all.segment;
+    if (group != 0) {
+      GroupCost before = work.costs[group];
+      units += work.NumRows(node) * before.row + before.segment;
     }
     return units;
   }
 
   [[nodiscard]] __device__ WorkPoint Locate(std::uint64_t unit) const {
-    auto group = FirstIndex(std::uint32_t{0}, work.n_groups,
-                            [&](std::uint32_t g) { return Before(g + 1, 0) > unit; });
-    if (group == work.n_groups) {
-      return {group, 0, 0};
-    }
     auto node = FirstIndex(std::uint32_t{0}, work.n_nodes,
-                           [&](std::uint32_t i) { return Before(group, i + 1) > unit; });
+                           [&](std::uint32_t i) { return Before(i + 1, 0) > unit; });
+    if (node == work.n_nodes) {
+      return {node, 0, 0};
+    }
+    auto group = FirstIndex(std::uint32_t{0}, work.n_groups,
+                            [&](std::uint32_t g) { return Before(node, g + 1) > unit; });
     std::uint64_t row_cost = work.costs[group + 1].row - work.costs[group].row;
-    std::uint64_t row = (unit - Before(group, node)) / row_cost;
-    if (row < work.NumRows(node)) {
-      return {group, node, static_cast<RowIdx>(row)};
+    std::uint64_t row = (unit - Before(node, group)) / row_cost;
+    RowIdx n_rows = work.NumRows(node);
+    if (row < n_rows || n_rows == 0) {
+      return {node, group, static_cast<RowIdx>(n_rows == 0 ? 0 : row)};
     }
-    if (work.NumRows(node) == 0) {
-      return {group, node, 0};
-    }
-    return node + 1 < work.n_nodes ? WorkPoint{group, node + 1, 0} : WorkPoint{group + 1, 0, 0};
+    return work.Next({node, group, 0});
   }
 };
 
@@ -89,7 +86,7 @@ __global__ __launch_bounds__(kPlanThreads) void PlanKernel(RowRange const* nodes
   }
   __syncthreads();
   Locator locator{work};
-  std::uint64_t total = locator.Before(work.n_groups, 0);
+  std::uint64_t total = locator.Before(work.n_nodes, 0);
   for (std::uint32_t s = threadIdx.x; s <= work.n_slices; s += kPlanThreads) {
     // total * s could overflow
     std::uint64_t unit = total / work.n_slices * s + total % work.n_slices * s / work.n_slices;
@@ -104,7 +101,7 @@ HistogramWork::HistogramWork(BinnedColumns const& columns) {
   for (auto const& group : columns.Groups()) {
     auto const& before = h_costs_.back();
     h_costs_.push_back({before.row + kRowCost + kElementCost * group.n_elements / n_rows,
-                        before.node + kBinCost * (group.n_bins + 64)});
+                        before.segment + kBinCost * (group.n_bins + 64)});
   }
   CopyAsync(costs_.Reserve(h_costs_.size()), h_costs_.data(), h_costs_.size());
 }
@@ -113,7 +110,7 @@ WorkRef HistogramWork::Plan(RowRange const* nodes, Bucket n_nodes, BuildMode mod
                             std::uint32_t max_slices) {
   auto n_built = mode == BuildMode::kSmaller ? n_nodes / 2 : n_nodes;
   auto const& all = h_costs_.back();
-  std::uint64_t units = n_rows * all.row + n_built * all.node;
+  std::uint64_t units = n_rows * all.row + n_built * all.segment;
   auto n_slices =
       static_cast<std::uint32_t>(std::clamp<std::uint64_t>(units / kMinSlice, 1, max_slices));
   nodes_.Reserve(std::size_t{n_built} + 1);

@@ -3,8 +3,9 @@
  *
  * @brief The work of a level's histograms, cut into equal slices, one a block.
  *
- * A segment is the rows of one node in one group of columns. Segments are ordered by group, then
- * node; a slice may begin and end within one.
+ * A segment is the rows of one node in one group of columns. Segments are ordered by node, then
+ * group, so that blocks that run together share the rows that they read. A slice may begin and end
+ * within a segment.
  */
 #pragma once
 
@@ -20,18 +21,23 @@ struct BuiltNode {
   Bucket bucket;
 };
 
-/** @brief What the groups before one take: for each row, and for each node. */
+/** @brief What the groups before one take: for each row, and for each segment. */
 struct GroupCost {
   std::uint64_t row;
-  std::uint64_t node;
+  std::uint64_t segment;
 };
 
 /** @brief A place in the order of the work. */
 struct WorkPoint {
-  std::uint32_t group;
   std::uint32_t node;
+  std::uint32_t group;
   RowIdx row;  // of the segment
 
+  [[nodiscard]] __device__ bool operator<(WorkPoint const& that) const {
+    return node != that.node     ? node < that.node
+           : group != that.group ? group < that.group
+                                 : row < that.row;
+  }
   [[nodiscard]] __device__ bool SameSegment(WorkPoint const& that) const {
     return group == that.group && node == that.node;
   }
@@ -47,6 +53,11 @@ struct WorkRef {
 
   [[nodiscard]] __device__ RowIdx NumRows(std::uint32_t node) const {
     return nodes[node + 1].before - nodes[node].before;
+  }
+  /** @brief The beginning of the segment after the point's. */
+  [[nodiscard]] __device__ WorkPoint Next(WorkPoint const& point) const {
+    return point.group + 1 < n_groups ? WorkPoint{point.node, point.group + 1, 0}
+                                      : WorkPoint{point.node + 1, 0, 0};
   }
   /** @brief Whether a slice begins within a segment, which then has several blocks. */
   [[nodiscard]] __device__ bool Cuts(std::uint32_t slice) const {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "src/device/partition/binned_columns.cuh"
+#include "src/device/partition/warp_elements.cuh"
 #include "src/device/rows_ref.cuh"
 #include "src/quantise.h"
 
@@ -69,109 +70,93 @@ class SharedHistogram {
     RowIdx const lane = threadIdx.x % 32;
     // Few rows are spread over all warps.
     RowIdx n_tile = max(1u, min(32u, static_cast<RowIdx>(CeilDiv(end - begin, kWarps))));
-    RowIdx const stride = kWarps * n_tile;
-    RowTile tile{begin + threadIdx.x / 32 * n_tile + lane, end, lane < n_tile};
-    RowElements e = tile.Elements(group, tile.Row(rows));
-    RowIdx row = tile.Next(stride).Row(rows);
-    Adder adder{*this, group.elements, rows.gpair, quantiser};
-    for (RowIdx first = tile.place - lane; first < end; first += stride) {
-      RowElements next = tile.Next(stride).Elements(group, row);
-      row = tile.Next(2 * stride).Row(rows);
-      if (group.Dense()) {
-        adder.Add(e, tile.place);
-      } else {
-        adder.Enqueue(e, tile.place);
-      }
-      e = next;
-      tile = tile.Next(stride);
+    RowTiles tiles{rows, begin + threadIdx.x / 32 * n_tile + lane, end, kWarps * n_tile,
+                   lane < n_tile};
+    if (group.Dense()) {
+      this->AddDense(group, tiles, quantiser);
+    } else {
+      this->AddSparse(group, tiles, quantiser);
     }
-    adder.Finish();
   }
 
  private:
-  static constexpr unsigned kAllLanes = 0xffffffffu;
-
-  /** @brief A lane's row of the tiles that its warp goes along. */
-  struct RowTile {
+  /** @brief The rows that a warp goes along, one a lane and tile. */
+  struct RowTiles {
+    RowsRef const& rows;
     RowIdx place;
     RowIdx end;
+    RowIdx stride;
     bool active;
 
-    [[nodiscard]] __device__ RowTile Next(RowIdx stride) const {
-      return {place + stride, end, active};
+    /** @brief Whether the warp has a tile here; of all lanes, since the first is always active. */
+    [[nodiscard]] __device__ bool Any() const { return place - threadIdx.x % 32 < end; }
+    [[nodiscard]] __device__ bool Valid(RowIdx tile) const {
+      return active && place + tile * stride < end;
     }
-    [[nodiscard]] __device__ bool Valid() const { return active && place < end; }
-    [[nodiscard]] __device__ RowIdx Row(RowsRef const& rows) const {
-      return this->Valid() ? rows.rows[place] : 0;
+    /** @brief The lane's row, so many tiles ahead. */
+    [[nodiscard]] __device__ RowIdx Row(RowIdx tile) const {
+      return this->Valid(tile) ? rows.rows[place + tile * stride] : 0;
     }
-    [[nodiscard]] __device__ RowElements Elements(BinGroup const& group, RowIdx row) const {
-      return this->Valid() ? BinnedRef::Row(group, row) : RowElements{0, 0};
+    [[nodiscard]] __device__ GradientPair Gradients(RowIdx tile) const {
+      return this->Valid(tile) ? rows.gpair[place + tile * stride] : GradientPair{0.0f, 0.0f};
     }
   };
 
-  /** @brief A warp's additions. */
-  struct Adder {
-    SharedHistogram const& histogram;
-    GroupBin const* elements;  // of the group
-    GradientPair const* gpair;
-    Quantiser const& quantiser;
+  __device__ void AddDense(BinGroup const& group, RowTiles tiles,
+                           Quantiser const& quantiser) const {
+    RowIdx row = tiles.Row(0);
+    GradientPair g = tiles.Gradients(0);
+    for (; tiles.Any(); tiles.place += tiles.stride) {
+      RowElements e = tiles.Valid(0) ? BinnedRef::Row(group, row) : RowElements{0, 0};
+      GradientPair present = g;
+      row = tiles.Row(1);
+      g = tiles.Gradients(1);
+      this->AddElements(group.elements, e, [&] { return quantiser.Fixed(present); });
+    }
+  }
+
+  /** @brief Many rows may have no element in the group; the others queue. */
+  __device__ void AddSparse(BinGroup const& group, RowTiles tiles,
+                            Quantiser const& quantiser) const {
+    auto const lane = static_cast<int>(threadIdx.x % 32);
+    auto& queue = reinterpret_cast<Queue*>(staging_)[threadIdx.x / 32];
     int n_queued{0};
-
-    __device__ Adder(SharedHistogram const& h, GroupBin const* elements, GradientPair const* gpair,
-                     Quantiser const& quantiser)
-        : histogram{h}, elements{elements}, gpair{gpair}, quantiser{quantiser} {}
-
-    [[nodiscard]] __device__ Queue& WarpQueue() const {
-      return reinterpret_cast<Queue*>(histogram.staging_)[threadIdx.x / 32];
-    }
-    /** @brief Add a row, if it has elements, together with others. */
-    __device__ void Enqueue(RowElements e, RowIdx place) {
-      unsigned filled = __ballot_sync(kAllLanes, e.Size() != 0);
-      if (n_queued + __popc(filled) > 32) {
-        this->Finish();
-      }
-      if (e.Size() != 0) {
-        int at = n_queued + __popc(filled & ((1u << threadIdx.x % 32) - 1));
-        this->WarpQueue().elements[at] = e;
-        this->WarpQueue().place[at] = place;
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(elements + e.begin));
-      }
-      n_queued += __popc(filled);
-    }
-    /** @brief Add what is queued. */
-    __device__ void Finish() {
-      if (n_queued == 0) {
-        return;
-      }
-      auto lane = static_cast<int>(threadIdx.x % 32);
+    auto add_queued = [&] {
       __syncwarp();
-      RowElements e = lane < n_queued ? this->WarpQueue().elements[lane] : RowElements{0, 0};
-      RowIdx place = lane < n_queued ? this->WarpQueue().place[lane] : 0;
+      bool valid = lane < n_queued;
+      RowElements e = valid ? queue.elements[lane] : RowElements{0, 0};
+      GradientPair g = valid ? tiles.rows.gpair[queue.place[lane]] : GradientPair{0.0f, 0.0f};
       __syncwarp();
-      this->Add(e, place);
+      this->AddElements(group.elements, e, [&] { return quantiser.Fixed(g); });
       n_queued = 0;
+    };
+    auto elements_of = [&](RowIdx tile, RowIdx row) {
+      return tiles.Valid(tile) ? BinnedRef::Row(group, row) : RowElements{0, 0};
+    };
+    RowElements e = elements_of(0, tiles.Row(0));
+    RowIdx row = tiles.Row(1);
+    for (; tiles.Any(); tiles.place += tiles.stride) {
+      RowElements next = elements_of(1, row);
+      row = tiles.Row(2);
+      bool filled = e.Size() != 0;
+      unsigned all_filled = __ballot_sync(kAllLanes, filled);
+      if (n_queued + __popc(all_filled) > 32) {
+        add_queued();
+      }
+      if (filled) {
+        int at = n_queued + __popc(all_filled & ((1u << lane) - 1));
+        queue.elements[at] = e;
+        queue.place[at] = tiles.place;
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(group.elements + e.begin));
+      }
+      n_queued += __popc(all_filled);
+      e = next;
     }
-    /** @brief Add a row of each lane; the lanes whose rows have elements come first. */
-    __device__ void Add(RowElements e, RowIdx place) const {
-      GradientPair g = e.Size() != 0 ? gpair[place] : GradientPair{0.0f, 0.0f};
-      histogram.AddElements(elements, e, [&] { return quantiser.Fixed(g); });
-    }
-  };
+    add_queued();
+  }
 
   [[nodiscard]] __device__ static std::int64_t Join(std::uint32_t low, std::uint32_t high) {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(high) << 32 | low);
-  }
-
-  /** @brief Or of all lanes' bits. */
-  [[nodiscard]] __device__ static unsigned OrLanes(unsigned bits) {
-#if __CUDA_ARCH__ >= 800
-    return __reduce_or_sync(kAllLanes, bits);
-#else
-    for (int i = 1; i < 32; i *= 2) {
-      bits |= __shfl_xor_sync(kAllLanes, bits, i);
-    }
-    return bits;
-#endif
   }
 
   /** @brief Add to a word in shared memory, by its address there. @return What it was. */
@@ -197,88 +182,58 @@ class SharedHistogram {
         : "memory");
   }
 
-  /** @brief Elements of a warp's rows, one after another: 32 at a time, one a lane. */
-  struct Window {
-    int source;         // the lane whose row the element is of
-    std::uint32_t bin;  // of no meaning after the last element
-  };
-
   /**
    * @brief Add up to 32 rows, one a lane; those with elements come first.
-   *
-   * Lanes take one element each, whatever the lengths of the rows.
-   *
    * @param fixed fixed(): the gradients of the lane's row.
    */
   template <typename FixedFn>
   __device__ void AddElements(GroupBin const* elements, RowElements e, FixedFn&& fixed) const {
-    constexpr int kUnroll = 2;
-    static_assert(3 * kUnroll * 32 <= BinGroup::kBeyond);  // windows are loaded ahead
-    std::uint32_t const lane = threadIdx.x % 32;
-    std::uint32_t ends = e.Size();
-    for (int i = 1; i < 32; i *= 2) {
-      std::uint32_t below = __shfl_up_sync(kAllLanes, ends, i);
-      ends += lane >= static_cast<unsigned>(i) ? below : 0;
+    WarpElements all{elements, e};
+    if (all.Size() == 0) {
+      return;
     }
-    std::uint32_t const n = __shfl_sync(kAllLanes, ends, 31);
-    std::uint32_t const start = ends - e.Size();
-    std::uint32_t const shift = e.begin - start;  // from counting elements here to where they lie
-    std::uint32_t const head =
-        e.Size() != 0 ? start / 32 : 0xffffffffu;  // window of the first element
-    std::uint32_t const head_bit = 1u << start % 32;
-    std::uint32_t const up_to_lane = 0xffffffffu >> (31 - lane);
-    int row{-1};
-    auto load = [&](std::uint32_t w) {
-      unsigned heads = OrLanes(head == w ? head_bit : 0);
-      int source = row + __popc(heads & up_to_lane);
-      row += __popc(heads);
-      std::uint32_t at = 32 * w + lane + __shfl_sync(kAllLanes, shift, source);
-      return Window{source, __ldg(elements + at)};  // waits for nothing yet
-    };
-    Window even[kUnroll];
-    Window odd[kUnroll];
-    auto load_all = [&](std::uint32_t w, Window(&out)[kUnroll]) {
-#pragma unroll
-      for (int u = 0; u < kUnroll; ++u) {
-        out[u] = load(w + u);
-      }
-    };
-    load_all(0, even);
+    WarpElements::Windows even;
+    WarpElements::Windows odd;
+    all.LoadNext(&even);
     FixedSum const g = fixed();
-    auto g_low = static_cast<std::uint32_t>(g.grad);
-    auto g_high = static_cast<std::uint32_t>(g.grad >> 32);
-    auto h_low = static_cast<std::uint32_t>(g.hess);
-    auto h_high = static_cast<std::uint32_t>(g.hess >> 32);
     std::uint32_t base;  // kept in a register by the detour
     asm volatile("mov.u32 %0, %1;"
                  : "=r"(base)
                  : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(words_))));
-    auto add_all = [&](std::uint32_t w, Window const(&windows)[kUnroll]) {
+    auto add = [&](std::uint32_t first, WarpElements::Windows const& windows) {
 #pragma unroll
-      for (int u = 0; u < kUnroll; ++u) {
-        int source = windows[u].source;
-        std::uint32_t gl = __shfl_sync(kAllLanes, g_low, source);
-        std::uint32_t gh = __shfl_sync(kAllLanes, g_high, source);
-        std::uint32_t hl = __shfl_sync(kAllLanes, h_low, source);
-        std::uint32_t hh = __shfl_sync(kAllLanes, h_high, source);
-        std::uint32_t bin = 32 * (w + u) + lane < n ? windows[u].bin : n_bins_ + lane;
-        std::uint32_t word = base + 4 * bin;
-        std::uint32_t g_before = AddLow(word, gl);
-        std::uint32_t h_before = AddLow(word + 8 * stride_, hl);
-        AddHigh(word + 4 * stride_, gh, g_before, gl);
-        AddHigh(word + 12 * stride_, hh, h_before, hl);
+      for (int u = 0; u < WarpElements::kWindows; ++u) {
+        std::uint32_t i = first + 32 * u + threadIdx.x % 32;
+        std::uint32_t bin = i < all.Size() ? windows.bin[u] : n_bins_ + threadIdx.x % 32;
+        this->Add(base + 4 * bin, g, windows.source[u]);
       }
     };
     // The next windows are on their way while the present ones are added.
-    for (std::uint32_t w = 0; 32 * w < n; w += 2 * kUnroll) {
-      load_all(w + kUnroll, odd);
-      add_all(w, even);
-      if (32 * (w + kUnroll) >= n) {
+    constexpr std::uint32_t kStep = 32 * WarpElements::kWindows;
+    for (std::uint32_t first = 0; first < all.Size(); first += 2 * kStep) {
+      all.LoadNext(&odd);
+      add(first, even);
+      if (first + kStep >= all.Size()) {
         break;
       }
-      load_all(w + 2 * kUnroll, even);
-      add_all(w + kUnroll, odd);
+      all.LoadNext(&even);
+      add(first + kStep, odd);
     }
+  }
+
+  /** @brief Add the gradients of another lane. @param address Of the bin's first word. */
+  __device__ void Add(std::uint32_t address, FixedSum const& g, int source) const {
+    auto word = [&](std::int64_t x, int shift) {
+      return __shfl_sync(kAllLanes, static_cast<std::uint32_t>(x >> shift), source);
+    };
+    std::uint32_t g_low = word(g.grad, 0);
+    std::uint32_t g_high = word(g.grad, 32);
+    std::uint32_t h_low = word(g.hess, 0);
+    std::uint32_t h_high = word(g.hess, 32);
+    std::uint32_t g_before = AddLow(address, g_low);
+    std::uint32_t h_before = AddLow(address + 8 * stride_, h_low);
+    AddHigh(address + 4 * stride_, g_high, g_before, g_low);
+    AddHigh(address + 12 * stride_, h_high, h_before, h_low);
   }
 
   unsigned char* staging_;
