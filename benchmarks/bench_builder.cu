@@ -16,8 +16,10 @@
 
 #include "benchmarks/device_table.cuh"
 #include "benchmarks/json_line.h"
+#include "benchmarks/kernel_bytes.h"
 #include "benchmarks/kernel_times.h"
 #include "gpu_exact/tree_builder.h"
+#include "src/device/partition/feature_table.cuh"
 
 namespace gpu_exact::bench {
 namespace {
@@ -28,10 +30,7 @@ constexpr char const* kHelp =
     "  --levels FIRST LAST              interleaved levels to compare (default 0 7)\n"
     "  --strategy auto|sort|partition   of the builder (default auto)\n"
     "  --repeats N                      trees that count in each measurement (default 5)\n"
-    "  --only levels|depths|kernels     one kind of measurement\n"
-    "  --bytes KERNEL N                 bytes an entry that a kernel must move in a call: its "
-    "line\n"
-    "                                   then has GB/s and the share of the copy rate\n";
+    "  --only levels|depths|kernels     one kind of measurement\n";
 
 struct Options {
   Shape shape{FindShape("higgs")};
@@ -41,7 +40,6 @@ struct Options {
   Strategy strategy{Strategy::kAuto};
   std::uint32_t n_repeats{5};
   std::string only;
-  std::map<std::string, double> kernel_bytes;
 };
 
 Strategy FindStrategy(std::string const& name) {
@@ -85,9 +83,6 @@ Options Parse(std::vector<std::string> const& words) {
       options.n_repeats = static_cast<std::uint32_t>(std::max(1, std::stoi(next())));
     } else if (word == "--only") {
       options.only = next();
-    } else if (word == "--bytes") {
-      std::string kernel = next();
-      options.kernel_bytes[kernel] = std::stod(next());
     } else if (i == 0) {
       options.shape = FindShape(word);
     } else {
@@ -128,6 +123,32 @@ double MeasureCopyRate() {
   return 2.0 * static_cast<double>(bytes) / Quartiles{ms}.median * 1e-6;
 }
 
+/** @brief How the partition strategy would keep the table. */
+TableSizes MeasureTable(CsrView const& table) {
+  FeatureTable const kept{ColumnStore{table}};
+  TableSizes sizes{};
+  sizes.rows = table.n_rows;
+  sizes.entries = static_cast<double>(table.n_entries);
+  if (kept.Sorted() != nullptr) {
+    SortedColumnsRef ref = kept.Sorted()->Ref();
+    auto offsets = ToHost(ref.offsets, std::size_t{ref.n_columns} + 1);
+    sizes.sorted = static_cast<double>(offsets.back());
+    for (std::uint32_t c = 0; c < ref.n_columns; ++c) {
+      EntryIdx n = offsets[c + 1] - offsets[c];
+      sizes.sparse += n < table.n_rows ? static_cast<double>(n) : 0.0;
+    }
+  }
+  if (kept.Binned() != nullptr) {
+    sizes.bins = static_cast<double>(kept.Binned()->Ref().n_bins);
+    for (BinGroup const& group : kept.Binned()->Groups()) {
+      sizes.elements += group.n_elements;
+      sizes.groups += 1;
+      sizes.sparse_groups += group.Dense() ? 0 : 1;
+    }
+  }
+  return sizes;
+}
+
 class Bench {
  public:
   explicit Bench(Options const& options) : options_{options} {
@@ -145,6 +166,9 @@ class Bench {
     this->Build(-1, options.shape.max_depth);  // allocates what a tree needs
     EXACT_CUDA(cudaMemGetInfo(&after, &total));
     device_bytes_ = before - after;
+    if (options.only.empty() || options.only == "kernels") {
+      sizes_ = MeasureTable(table_->View());
+    }
     table_->ReleaseEntries();
   }
 
@@ -178,8 +202,10 @@ class Bench {
     for (std::uint32_t i = 0; i < options_.n_repeats; ++i) {
       ms.push_back(TimeMs([&] { this->Build(-1, options_.shape.max_depth); }));
     }
-    for (KernelTime const& kernel : StopKernelTimes()) {
-      this->KernelLine(kernel, Quartiles{ms});
+    std::vector<KernelTime> times = StopKernelTimes();
+    Amounts bytes = this->CountBytes(times);
+    for (KernelTime const& kernel : times) {
+      this->KernelLine(kernel, Quartiles{ms}, bytes);
     }
   }
 
@@ -226,21 +252,31 @@ class Bench {
     return line;
   }
 
-  /** @brief A kernel against a copy: which bytes an entry a copy would have moved in its time. */
-  void KernelLine(KernelTime const& kernel, Quartiles const& tree) const {
-    double calls = static_cast<double>(kernel.calls) / options_.n_repeats;
+  /** @brief What the kernels of a tree must move, as far as there are formulas. */
+  Amounts CountBytes(std::vector<KernelTime> const& times) {
+    GrownTree tree = this->Build(-1, options_.shape.max_depth);
+    nodes_ = tree.size();
+    std::vector<NodeIdx> positions(options_.shape.n_rows);
+    builder_->WritePositions({}, Memory::kHost, positions.data());
+    Amounts calls;
+    for (KernelTime const& kernel : times) {
+      calls[kernel.name] = static_cast<double>(kernel.calls) / options_.n_repeats;
+    }
+    return KernelBytes(sizes_, CountRows(tree, positions), options_.shape.max_depth, calls);
+  }
+
+  /** @brief A kernel against a copy. */
+  void KernelLine(KernelTime const& kernel, Quartiles const& tree, Amounts const& bytes) const {
     double ms = kernel.ms / options_.n_repeats;
-    double entries = static_cast<double>(table_->NumEntries());
     JsonLine line = this->Line("kernels", options_.shape.max_depth, tree);
     line.Add("kernel", kernel.name)
-        .Add("calls_a_tree", calls)
+        .Add("calls_a_tree", static_cast<double>(kernel.calls) / options_.n_repeats)
         .Add("kernel_ms_a_tree", ms)
-        .Add("share_of_tree", ms / tree.median)
-        .Add("copy_bytes_an_entry_call", ms / calls * copy_gb_s_ * 1e6 / entries);
-    auto found = options_.kernel_bytes.find(kernel.name);
-    if (found != options_.kernel_bytes.cend()) {
-      double gb_s = found->second * entries * calls / ms * 1e-6;
-      line.Add("bytes_an_entry_call", found->second)
+        .Add("share_of_tree", ms / tree.median);
+    auto found = bytes.find(kernel.name);
+    if (found != bytes.cend()) {
+      double gb_s = found->second / ms * 1e-6;
+      line.Add("gb_a_tree", found->second * 1e-9)
           .Add("gb_s", gb_s)
           .Add("share_of_copy_rate", gb_s / copy_gb_s_);
     }
@@ -253,6 +289,7 @@ class Bench {
   double setup_ms_{0.0};
   std::size_t device_bytes_{0};  // held by the builder after a tree
   std::size_t nodes_{0};
+  TableSizes sizes_{};
   std::unique_ptr<DeviceTable> table_;
   std::unique_ptr<TreeBuilder> builder_;
 };

@@ -49,15 +49,22 @@ struct Cupti {
 Cupti cupti;
 std::map<std::string, KernelTime> times;
 
-/** @brief Mangled names hold the source file in the number of the anonymous namespace. */
+/**
+ * @brief <where>:<kernel>. Kernels in a source file are in its anonymous namespace, whose mangled
+ *        name holds the file.
+ */
 std::string ShortName(std::string const& mangled) {
-  static std::regex const kFile{"_[0-9]+_([a-z0-9_]+)_cu_[0-9a-f]+"};
-  static std::regex const kKernel{"[0-9]([A-Z][A-Za-z]*Kernel)"};
-  std::smatch file, kernel;
-  bool has_file = std::regex_search(mangled, file, kFile);
-  bool has_kernel = std::regex_search(mangled, kernel, kKernel);
-  std::string where = has_file ? file[1].str() : "cub";
-  return where + ":" + (has_kernel ? kernel[1].str() : mangled);
+  static std::regex const kOurs{"^_ZN9gpu_exact([0-9]+_GLOBAL__N__[0-9a-f]+_[0-9]+_(\\w+?)_cu_)?"};
+  static std::regex const kKernel{"[0-9]([A-Z][A-Za-z]*Kernel)(ILb([01])E)?"};
+  std::smatch ours, kernel;
+  std::string where = !std::regex_search(mangled, ours, kOurs) ? "cub"
+                      : ours[2].matched                        ? ours[2].str()
+                                                               : "gpu_exact";
+  if (!std::regex_search(mangled, kernel, kKernel)) {
+    return where + ":" + mangled;
+  }
+  std::string flag = !kernel[3].matched ? "" : kernel[3] == "1" ? "<true>" : "<false>";
+  return where + ":" + kernel[1].str() + flag;
 }
 
 void Add(std::string const& name, std::uint64_t begin_ns, std::uint64_t end_ns) {

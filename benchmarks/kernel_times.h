@@ -12,7 +12,9 @@
 
 namespace gpu_exact::bench {
 struct KernelTime {
-  std::string name;  // <source file>:<kernel>, cub:<kernel>, or copies and fills of memory
+  // <source file>:<kernel>, gpu_exact:<kernel> of a header, cub:<kernel>, with the template's flag
+  // where it has one; or copies and fills of memory
+  std::string name;
   std::uint64_t calls;
   double ms;
 };

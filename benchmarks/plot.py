@@ -2,6 +2,7 @@
 """Draw what benchmarks/results holds: peers, growth, interleaved levels; all three or some.
 
     python benchmarks/plot.py                     # pictures beside the results
+    python benchmarks/plot.py --table             # the table of README.md too
     python benchmarks/plot.py --results FOLDER
 
 Of runs of one system on one table the last line counts. Needs matplotlib.
@@ -59,6 +60,10 @@ def save(figure: plt.Figure, file: Path) -> Path:
     return file
 
 
+def text_of(ms: float) -> str:
+    return f"{ms:,.0f}" if ms >= 100 else f"{ms:.3g}"
+
+
 def draw_peers(lines: list[Line], device: str, file: Path) -> Path:
     """Bars of milliseconds a tree: a group each shape, a colour each system."""
     tables = list(dict.fromkeys((r["shape"], r["rows"], r["max_depth"]) for r in lines))
@@ -76,8 +81,7 @@ def draw_peers(lines: list[Line], device: str, file: Path) -> Path:
         low = [max(0.0, m - r["ms_per_tree_quartiles"][0]) for m, r in zip(ms, rows, strict=True)]
         high = [max(0.0, r["ms_per_tree_quartiles"][1] - m) for m, r in zip(ms, rows, strict=True)]
         bars = axes.bar(at, ms, width, label=label, color=colour, yerr=[low, high])
-        texts = [f"{m:,.0f}" if m >= 100 else f"{m:.3g}" for m in ms]
-        axes.bar_label(bars, texts, fontsize=7, padding=2, rotation=90)
+        axes.bar_label(bars, [text_of(m) for m in ms], fontsize=7, padding=2, rotation=90)
     axes.set_yscale("log")
     axes.margins(y=0.2)
     axes.set_ylabel("ms a tree (median, quartiles)")
@@ -146,16 +150,45 @@ def draw_levels(lines: list[Line], device: str, file: Path) -> Path:
     return save(figure, file)
 
 
+def read_runs(results: Path) -> list[Line]:
+    """Runs of train.py, with the strategy that is chosen where none is asked for."""
+    runs = [r for r in read(results.glob("train-*.jsonl")) if r.get("strategy") in (None, "auto")]
+    return latest(runs, "device", "system", "shape", "rows", "max_depth")
+
+
+def peers_table(runs: list[Line]) -> str:
+    """Milliseconds a tree in Markdown: a row each device and table, a column each system."""
+    runs = [r for r in runs if series_of(r) is None]
+    systems = [s for s in SYSTEMS if any(r["system"] == s for r in runs)]
+    tables: dict[tuple[Any, ...], dict[str, Line]] = {}
+    for r in runs:
+        key = (r["device"], r["shape"], r["rows"], r["columns"], r["max_depth"])
+        tables.setdefault(key, {})[r["system"]] = r
+    devices = {key[0] for key in tables}
+    lines = [
+        "| ms a tree | rows x columns | depth |" + "".join(f" {SYSTEMS[s][0]} |" for s in systems),
+        "| --- | --- | --- |" + " --- |" * len(systems),
+    ]
+    for (device, shape, rows, columns, depth), mine in tables.items():
+        name = shape if len(devices) == 1 else f"{shape}, {device}"
+        times = (text_of(mine[s]["ms_per_tree"]) if s in mine else "" for s in systems)
+        lines.append(
+            f"| {name} | {rows:,} x {columns:,} | {depth} |" + "".join(f" {t} |" for t in times)
+        )
+    return "\n".join(lines)
+
+
 def draw_all(results: Path) -> list[Path]:
     """Every picture for which there are results."""
     made = []
-    runs = [r for r in read(results.glob("train-*.jsonl")) if r.get("strategy") in (None, "auto")]
-    runs = latest(runs, "device", "system", "shape", "rows", "max_depth")
+    runs = read_runs(results)
     builds = [
         r
         for r in read(results.glob("builder-*.jsonl"))
         if r["bench"] == "levels" and r.get("strategy") != "partition"
     ]
+    # A chosen strategy may have no such levels: where sort was asked for, that counts.
+    builds.sort(key=lambda r: r.get("strategy") == "sort")
     builds = latest(builds, "device", "shape", "rows", "max_depth", "interleaved_levels")
     for draw, lines in (
         (draw_peers, [r for r in runs if series_of(r) is None]),
@@ -174,7 +207,11 @@ def draw_all(results: Path) -> list[Path]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--results", type=Path, default=Path(__file__).resolve().parent / "results")
-    made = draw_all(parser.parse_args().results)
+    parser.add_argument("--table", action="store_true", help="print ms a tree as Markdown")
+    options = parser.parse_args()
+    made = draw_all(options.results)
+    if options.table:
+        print(peers_table(read_runs(options.results)), end="\n\n")
     print("\n".join(map(str, made)) if made else "There is nothing to draw.")
     return 0 if made else 1
 

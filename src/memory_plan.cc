@@ -48,7 +48,7 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
                     {"values by row", values},
                     {"entries by node", 24 * n_entries},
                     {"rows by node", 46 * rows},
-                    {"sums of tiles", 48 * (n_entries / 1024)}};
+                    {"sums of tiles", 88 * ((rows + 2047) / 2048) * n_features}};
     return plan;
   }
   // Interleaved levels, up to 64 nodes at once, keep 48 B a node for each tile of 2,048 entries, and

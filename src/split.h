@@ -43,15 +43,13 @@ class CandidateKey {
   static constexpr int kPlaceBits = 33;
   static constexpr std::uint64_t kPlaceMask = (std::uint64_t{1} << kPlaceBits) - 1;
 
-  /** @brief Place of the candidate before value id v, first < v < last. */
+  /**
+   * @brief Place of the candidate before value id v, first < v < last; between present and missing
+   *        values it is v = last forward, v = first backward.
+   */
   GPU_EXACT_HD static std::uint64_t Place(ValueRange r, ScanDirection d, std::uint64_t v) {
     return d == ScanDirection::kForward ? r.first + v - 1 : 2 * r.last - 1 - (v - r.first);
   }
-  /** @brief Place of the candidate between present and missing values: the last of its scan. */
-  GPU_EXACT_HD static std::uint64_t PresentPlace(ValueRange r, ScanDirection d) {
-    return d == ScanDirection::kForward ? r.first + r.last - 1 : 2 * r.last - 1;
-  }
-
   /** @brief The key; 0 unless the loss change is positive and finite. */
   GPU_EXACT_HD static std::uint64_t Make(float loss_change, std::uint64_t place) {
     if (!(loss_change > 0.0f) || !(loss_change <= std::numeric_limits<float>::max())) {

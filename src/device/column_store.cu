@@ -30,18 +30,30 @@ __device__ float FromOrderedBits(std::uint32_t bits) {
   return __uint_as_float((bits & 0x80000000u) != 0 ? bits & 0x7fffffffu : ~bits);
 }
 
-// one thread an entry of the chunk, which holds the table's entries from base on
+// one thread an entry of the chunk, which holds the table's entries from base on, and the one before
 __global__ void MakeKeysKernel(CsrEntry const* chunk, EntryIdx base, EntryIdx n,
                                EntryIdx const* row_offsets, RowIdx n_rows, std::uint64_t* keys,
-                               RowIdx* rows) {
+                               RowIdx* rows, std::uint32_t* out_unsorted) {
   auto i = GlobalIdx();
   if (i >= n) {
     return;
   }
   CsrEntry e = chunk[i];
   keys[base + i] = (static_cast<std::uint64_t>(e.feature) << 32) | OrderedBits(e.value);
-  rows[base + i] =
-      FirstIndex(RowIdx{0}, n_rows, [=](RowIdx r) { return row_offsets[r + 1] > base + i; });
+  auto row = FirstIndex(RowIdx{0}, n_rows, [=](RowIdx r) { return row_offsets[r + 1] > base + i; });
+  rows[base + i] = row;
+  if (base + i != row_offsets[row] && (chunk - 1)[i].feature >= e.feature) {
+    *out_unsorted = 1;  // whoever writes, writes the same
+  }
+}
+
+// one thread an entry of the feature
+__global__ void MarkRowsKernel(RowIdx const* rows, EntryIdx n, FeatureIdx feature,
+                               FeatureIdx* last_feature, std::uint64_t* out_duplicate) {
+  auto i = GlobalIdx();
+  if (i < n && atomicExch(last_feature + rows[i], feature) == feature) {
+    *out_duplicate = (std::uint64_t{rows[i]} << 32) | feature;  // any will do
+  }
 }
 
 /** @brief 1 where a (feature, value) pair is met first in the sorted keys. */
@@ -67,6 +79,28 @@ __global__ void WriteEntriesKernel(std::uint64_t const* keys, RowIdx const* rows
   }
 }
 
+/** @brief Refuse a table with two values of one feature in a row. Waits. @param rows By feature. */
+void CheckDuplicates(RowIdx const* rows, std::vector<EntryIdx> const& offsets, RowIdx n_rows) {
+  constexpr std::uint64_t kNone = ~std::uint64_t{0};
+  DeviceBuffer<FeatureIdx> last_feature{"features of rows"};
+  DeviceBuffer<std::uint64_t> duplicate{"a value given twice"};
+  EXACT_CUDA(
+      cudaMemsetAsync(last_feature.Reserve(n_rows), 0xff, n_rows * sizeof(FeatureIdx), Stream()));
+  CopyAsync(duplicate.Reserve(1), &kNone, 1);
+  for (FeatureIdx f = 0; f + 1 < offsets.size(); ++f) {
+    EntryIdx n = offsets[f + 1] - offsets[f];
+    LaunchN("MarkRows", MarkRowsKernel, n, rows + offsets[f], n, f, last_feature.Data(),
+            duplicate.Data());
+  }
+  std::uint64_t found = ToHost(duplicate.Data(), 1)[0];
+  if (found != kNone) {
+    throw std::invalid_argument{"Row " + std::to_string(found >> 32) +
+                                " has two values of feature " +
+                                std::to_string(found & 0xffffffffu) +
+                                "; give one. SciPy's sum_duplicates() makes one of them."};
+  }
+}
+
 // one thread a feature boundary, n_features + 1 of them
 __global__ void FindOffsetsKernel(std::uint64_t const* keys, std::uint32_t const* counts,
                                   EntryIdx n, FeatureIdx n_features, EntryIdx* entry_offsets,
@@ -79,6 +113,7 @@ __global__ void FindOffsetsKernel(std::uint64_t const* keys, std::uint32_t const
   entry_offsets[f] = first;
   value_offsets[f] = first == 0 ? 0 : counts[first - 1];
 }
+
 /** @brief Value ids are 32 bit: refuse a table with more distinct values. Waits. */
 void CheckDistinct(std::uint64_t const* sorted_keys, EntryIdx n, CubScratch* scratch) {
   DeviceBuffer<std::uint64_t> sum{"number of distinct values"};
@@ -106,7 +141,9 @@ ColumnStore::ColumnStore(CsrView const& table)
   auto const n = n_entries_;
   DeviceBuffer<std::uint64_t> keys{"sort keys"}, keys_alt{"sort keys, second half"};
   DeviceBuffer<RowIdx> rows{"rows to sort"}, rows_alt{"rows to sort, second half"};
+  DeviceBuffer<std::uint32_t> unsorted{"whether rows are unsorted"};
   CubScratch scratch;
+  ZeroAsync(unsorted.Reserve(1), 1);
   keys.Reserve(n);
   rows.Reserve(n);
   {
@@ -117,17 +154,18 @@ ColumnStore::ColumnStore(CsrView const& table)
     if (!on_device) {
       d_offsets = row_offsets.Reserve(std::size_t{n_rows_} + 1);
       CopyAsync(row_offsets.Data(), table.offsets, std::size_t{n_rows_} + 1);
-      chunk.Reserve(std::min(n, kChunk));
+      chunk.Reserve(std::min(n, kChunk) + 1);
     }
     for (EntryIdx base = 0; base < n; base += kChunk) {
       auto size = std::min(kChunk, n - base);
       CsrEntry const* d_entries = table.entries + base;
       if (!on_device) {
-        CopyAsync(chunk.Data(), d_entries, size);
-        d_entries = chunk.Data();
+        EntryIdx const before = base == 0 ? 0 : 1;
+        CopyAsync(chunk.Data(), d_entries - before, size + before);
+        d_entries = chunk.Data() + before;
       }
       LaunchN("MakeKeys", MakeKeysKernel, size, d_entries, base, size, d_offsets, n_rows_,
-              keys.Data(), rows.Data());
+              keys.Data(), rows.Data(), unsorted.Data());
     }
     Synchronize();  // the chunk goes
   }
@@ -166,6 +204,9 @@ ColumnStore::ColumnStore(CsrView const& table)
   CopyAsync(h_entry_offsets_.data(), entry_offsets_.Data(), h_entry_offsets_.size());
   CopyAsync(&n_values_, value_offsets_.Data() + n_features_, 1);
   Synchronize();
+  if (ToHost(unsorted.Data(), 1)[0] != 0) {
+    CheckDuplicates(row_buffers.Current(), h_entry_offsets_, n_rows_);
+  }
   entries_.Reserve(n);
   values_.Reserve(n_values_);
   LaunchN("WriteEntries", WriteEntriesKernel, n, sorted, row_buffers.Current(), counts, n,

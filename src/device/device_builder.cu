@@ -21,6 +21,7 @@ namespace gpu_exact {
 namespace {
 /** @brief Strategy kAuto: long columns are partitioned; of many short ones, entries are sorted. */
 constexpr EntryIdx kLongColumn = 64;
+constexpr std::uint64_t kSmallTable = std::uint64_t{1} << 20;
 
 /** @brief Why a table cannot be partitioned; empty where it can. */
 std::string WhyNotPartition(CsrView const& table) {
@@ -45,7 +46,10 @@ Strategy Choose(Strategy strategy, CsrView const& table) {
                                 "; set it to auto or sort."};
   }
   if (strategy == Strategy::kAuto) {
-    bool partition = why_not.empty() && table.n_entries >= kLongColumn * table.n_features;
+    // Tiles are laid over all rows of a sorted column: 88 B each, 8 B an entry at most.
+    std::uint64_t tiles = CeilDiv(table.n_rows, 2048) * table.n_features;
+    bool partition = why_not.empty() && table.n_entries >= kLongColumn * table.n_features &&
+                     88 * tiles <= 8 * table.n_entries + kSmallTable;
     return partition ? Strategy::kPartition : Strategy::kSort;
   }
   return strategy;
@@ -253,8 +257,10 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table
   strategy = Choose(strategy, table);
   DeviceGuard guard{ordinal};
   CheckMemory(table, strategy);
-  return std::make_unique<DeviceBuilder>(
+  auto builder = std::make_unique<DeviceBuilder>(
       ordinal, table.n_rows,
       strategy == Strategy::kPartition ? MakePartitionStrategy(table) : MakeSortStrategy(table));
+  Synchronize();  // another thread's stream may build the first tree
+  return builder;
 }
 }  // namespace gpu_exact

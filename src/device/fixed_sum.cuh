@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "src/device/runtime.cuh"
 #include "src/quantise.h"
 
 namespace gpu_exact {
@@ -16,12 +17,12 @@ __device__ inline void AtomicAdd(FixedSum* sum, FixedSum const& value) {
 
 // All lanes of a warp.
 __device__ inline FixedSum ShuffleUp(FixedSum const& s, int step) {
-  return {__shfl_up_sync(0xffffffffu, s.grad, step), __shfl_up_sync(0xffffffffu, s.hess, step)};
+  return {__shfl_up_sync(kAllLanes, s.grad, step), __shfl_up_sync(kAllLanes, s.hess, step)};
 }
 __device__ inline FixedSum Shuffle(FixedSum const& s, int lane) {
-  return {__shfl_sync(0xffffffffu, s.grad, lane), __shfl_sync(0xffffffffu, s.hess, lane)};
+  return {__shfl_sync(kAllLanes, s.grad, lane), __shfl_sync(kAllLanes, s.hess, lane)};
 }
 __device__ inline FixedSum ShuffleXor(FixedSum const& s, int step) {
-  return {__shfl_xor_sync(0xffffffffu, s.grad, step), __shfl_xor_sync(0xffffffffu, s.hess, step)};
+  return {__shfl_xor_sync(kAllLanes, s.grad, step), __shfl_xor_sync(kAllLanes, s.hess, step)};
 }
 }  // namespace gpu_exact

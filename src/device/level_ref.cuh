@@ -115,24 +115,26 @@ struct LevelRef {
   /** @brief Best candidate between the rows with any value of the feature and those without. */
   __device__ std::uint64_t PresentKey(NodeState const& node, FeatureIdx f,
                                       FixedSum const& present) const {
-    FeatureRule rule = rules[f];
     ValueRange values = columns.Values(f);
+    return max(this->PresentKey(node, f, ScanDirection::kForward, values.last, present),
+               this->PresentKey(node, f, ScanDirection::kBackward, values.first, present));
+  }
+  /**
+   * @brief The same of one scan; 0 where the feature is not scanned so.
+   * @param value Numbers the candidate: it lies before this value id, in a forward scan past the
+   *              last one at most.
+   */
+  __device__ std::uint64_t PresentKey(NodeState const& node, FeatureIdx f, ScanDirection direction,
+                                      std::uint64_t value, FixedSum const& present) const {
+    FeatureRule rule = rules[f];
+    bool const forward = direction == ScanDirection::kForward;
     FixedSum missing = node.sum - present;
-    if (missing.hess <= 0) {
+    if (missing.hess <= 0 || !(forward ? rule.scan.forward : rule.scan.backward)) {
       return 0;
     }
-    std::uint64_t best_key{0};
-    if (rule.scan.forward) {
-      float loss = LossChange(node, rule.monotone, present, missing);
-      best_key =
-          CandidateKey::Make(loss, CandidateKey::PresentPlace(values, ScanDirection::kForward));
-    }
-    if (rule.scan.backward) {
-      float loss = LossChange(node, rule.monotone, missing, present);
-      best_key = max(best_key, CandidateKey::Make(loss, CandidateKey::PresentPlace(
-                                                            values, ScanDirection::kBackward)));
-    }
-    return best_key;
+    float loss = forward ? LossChange(node, rule.monotone, present, missing)
+                         : LossChange(node, rule.monotone, missing, present);
+    return CandidateKey::Make(loss, CandidateKey::Place(columns.Values(f), direction, value));
   }
 };
 }  // namespace gpu_exact

@@ -77,6 +77,15 @@ void CheckLaunch(char const* kernel) {
   }
 }
 
+void CheckGrid(char const* kernel, std::uint64_t grid) {
+  constexpr std::uint64_t kMaxBlocks = 0x7fffffff;
+  if (grid > kMaxBlocks) {
+    throw DeviceError{std::string{"Kernel "} + kernel + " wants " + std::to_string(grid) +
+                      " blocks, and CUDA takes " + std::to_string(kMaxBlocks) +
+                      "; train with fewer rows or columns."};
+  }
+}
+
 DeviceGuard::DeviceGuard(int ordinal) {
   ordinal = std::max(ordinal, 0);
   EXACT_CUDA(cudaGetDevice(&previous_));

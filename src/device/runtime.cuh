@@ -19,6 +19,8 @@
 #define EXACT_CUDA(call) ::gpu_exact::CheckCuda((call), #call, __FILE__, __LINE__)
 
 namespace gpu_exact {
+inline constexpr unsigned kAllLanes = 0xffffffffu;  // of a warp
+
 /** @brief XGBoost's own stream; everything here runs in its order. */
 inline cudaStream_t Stream() { return cudaStreamPerThread; }
 
@@ -119,6 +121,9 @@ void ZeroAsync(T* p, std::size_t n) {
   return (a + b - 1) / b;
 }
 
+/** @brief Throws DeviceError where a grid has more blocks than CUDA takes, 2^31 - 1. */
+void CheckGrid(char const* kernel, std::uint64_t grid);
+
 /** @brief Launch on the stream; an empty grid is no launch. Does not wait. */
 template <typename... ParamsT, typename... ArgsT>
 void Launch(char const* name, void (*kernel)(ParamsT...), std::uint64_t grid, unsigned block,
@@ -126,6 +131,7 @@ void Launch(char const* name, void (*kernel)(ParamsT...), std::uint64_t grid, un
   if (grid == 0) {
     return;
   }
+  CheckGrid(name, grid);
   kernel<<<static_cast<unsigned>(grid), block, 0, Stream()>>>(std::forward<ArgsT>(args)...);
   CheckLaunch(name);
 }

@@ -74,6 +74,30 @@ TEST_F(ColumnStoreTest, OddValues) {
   this->Check(table, table.View());
 }
 
+TEST_F(ColumnStoreTest, RowsInAnyOrderOfFeatures) {
+  Table table;
+  table.n_rows = 2;
+  table.n_features = 3;
+  table.entries = {{2, 1.0f}, {0, 5.0f}, {1, 3.0f}, {1, 2.0f}, {0, 4.0f}};
+  table.offsets = {0, 3, 5};
+  this->Check(table, table.View());
+}
+
+TEST_F(ColumnStoreTest, RefusesTwoValuesOfAFeature) {
+  Table table;
+  table.n_rows = 2;
+  table.n_features = 3;
+  table.entries = {{0, 1.0f}, {1, 5.0f}, {2, 3.0f}, {1, 2.0f}};
+  table.offsets = {0, 1, 4};
+  try {
+    ColumnStore store{table.View()};
+    FAIL() << "row 1 has feature 1 twice";
+  } catch (std::invalid_argument const& e) {
+    EXPECT_NE(std::string{e.what()}.find("Row 1 has two values of feature 1"), std::string::npos)
+        << e.what();
+  }
+}
+
 TEST_F(ColumnStoreTest, TableOnTheDevice) {
   Random random{5};
   Table table = MakeTable({700, 6, 0.4, 0}, &random);

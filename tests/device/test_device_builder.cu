@@ -3,6 +3,8 @@
  *
  * @brief Whole trees of the device builder against the naive host builder.
  */
+#include <cstdlib>
+
 #include "src/device/runtime.cuh"
 #include "src/memory_plan.h"
 #include "tests/device/random_problem.h"
@@ -71,8 +73,53 @@ TEST_F(DeviceBuilder, ManyTiles) {
   }
 }
 
+/** @brief Values whose rows have no weight bound candidates all the same. */
+TEST_F(DeviceBuilder, RowsWithoutWeight) {
+  for (int seed = 0; seed < NumSeeds(200); ++seed) {
+    Random random{static_cast<unsigned>(3000 + seed)};
+    Shape shape{static_cast<RowIdx>(random.Int(5, 60)), static_cast<FeatureIdx>(random.Int(1, 4)),
+                random.Pick({0.0, 0.3, 0.7}), random.Pick({0, 3, 6})};
+    Table table = MakeTable(shape, &random);
+    auto gpair = MakeGradients(shape.n_rows, 0.0, 0.0, &random);
+    for (auto& g : gpair) {
+      g = random.Chance(0.6) ? GradientPair{0.0f, 0.0f} : g;
+    }
+    GrowParam param = MakeParam(shape.n_features, &random);
+    param.min_child_weight = 0.0f;
+    auto reference = MakeReferenceBuilder(table.View());
+    auto want = reference->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+    for (Strategy strategy : {Strategy::kSort, Strategy::kPartition}) {
+      auto builder = MakeDeviceBuilder(-1, table.View(), strategy);
+      auto got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+      ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, "seed " + std::to_string(seed)));
+      ASSERT_EQ(Positions(builder.get(), shape.n_rows), Positions(reference.get(), shape.n_rows));
+    }
+  }
+}
+
+/** @brief Columns of many more tiles than a tile looks back at in one step, dense and sparse. */
+TEST_F(DeviceBuilder, LongColumns) {
+  bool const slow = std::getenv("GPU_EXACT_SANITIZER") != nullptr;
+  for (double missing : {0.0, 0.4}) {
+    Random random{21};
+    Shape shape{slow ? RowIdx{12000} : RowIdx{400000}, 3, missing, 0};
+    Table table = MakeTable(shape, &random);
+    auto gpair = MakeGradients(shape.n_rows, 0.1, missing == 0.0 ? 0.0 : 0.1, &random);
+    GrowParam param;
+    param.max_depth = 8;
+    auto sort = MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
+    auto partition = MakeDeviceBuilder(-1, table.View(), Strategy::kPartition);
+    auto want = sort->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+    for (int run = 0; run < 5; ++run) {
+      auto got = partition->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+      ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, "long columns"));
+      ASSERT_EQ(Positions(partition.get(), shape.n_rows), Positions(sort.get(), shape.n_rows));
+    }
+  }
+}
+
 TEST_F(DeviceBuilder, TileEdges) {
-  for (RowIdx n : {1023, 1024, 1025, 2047, 2048, 2049, 4096}) {
+  for (RowIdx n : {255, 256, 257, 1023, 1024, 1025, 2047, 2048, 2049, 4096}) {
     ASSERT_NO_FATAL_FAILURE(this->Compare(n, {n, 2, 0.0, 0}, 1)) << n << " rows";
   }
 }
@@ -96,17 +143,19 @@ TEST_F(DeviceBuilder, NeighbouringFloats) {
   table.entries = {{0, 1.0f}, {0, next}, {0, 1.0f}, {0, next}};
   table.offsets = {0, 1, 2, 3, 4, 4, 4};
   std::vector<GradientPair> gpair{{4, 1}, {-4, 1}, {4, 1}, {-4, 1}, {-2, 1}, {-3, 1}};
-  auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kAuto);
   auto reference = MakeReferenceBuilder(table.View());
   GrowParam param;
   param.max_depth = 3;
   auto want = reference->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
   ASSERT_GT(want.size(), 1u);
-  for (std::int32_t levels : {0, 3}) {
-    param.interleaved_levels = levels;
-    auto got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
-    ExpectSameTree(got, want, "neighbouring floats");
-    EXPECT_EQ(Positions(builder.get(), 6), Positions(reference.get(), 6));
+  for (Strategy strategy : {Strategy::kSort, Strategy::kPartition}) {
+    auto builder = MakeDeviceBuilder(-1, table.View(), strategy);
+    for (std::int32_t levels : {0, 3}) {
+      param.interleaved_levels = levels;
+      auto got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+      ExpectSameTree(got, want, "neighbouring floats");
+      EXPECT_EQ(Positions(builder.get(), 6), Positions(reference.get(), 6));
+    }
   }
 }
 
@@ -149,7 +198,8 @@ TEST_F(DeviceBuilder, SameBitsEveryRun) {
   for (auto& g : gpair) {
     g = {random.Normal(), static_cast<float>(random.Real())};  // sums depend on order as floats
   }
-  auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kAuto);
+  auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
+  auto partition = MakeDeviceBuilder(-1, table.View(), Strategy::kPartition);
   GrowParam param;
   param.max_depth = 8;
   auto want = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
@@ -158,6 +208,8 @@ TEST_F(DeviceBuilder, SameBitsEveryRun) {
     for (int run = 0; run < 3; ++run) {
       auto got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
       ExpectSameTree(got, want, "run " + std::to_string(run));
+      got = partition->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+      ExpectSameTree(got, want, "partition, run " + std::to_string(run));
     }
   }
 }

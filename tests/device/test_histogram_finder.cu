@@ -29,26 +29,26 @@ __global__ void TryAllKernel(LevelRef level, FixedSum const* sums, FeatureIdx co
   auto bins = sums + bucket * level.columns.n_values;
   ValueRange range = level.columns.Values(f);
   FixedSum present{0, 0};
-  bool any{false};
   for (auto v = range.first; v < range.last; ++v) {
     present = present + bins[v];
-    any = any || !(bins[v] == FixedSum{0, 0});
   }
+  NodeState const& node = level.nodes[bucket];
   FixedSum before{0, 0};
-  std::uint64_t after_below{0};  // 0: no sum below
+  std::uint64_t after_below{0};
+  bool any{false};
   for (auto v = range.first; v < range.last; ++v) {
-    if (!(bins[v] == FixedSum{0, 0})) {
-      if (after_below != 0) {
-        level.Offer(bucket,
-                    level.BoundaryKey(level.nodes[bucket], f, static_cast<ValueId>(after_below),
-                                      static_cast<ValueId>(v), before, present));
-      }
-      after_below = v + 1;
-      before = before + bins[v];
+    if (bins[v] == FixedSum{0, 0}) {
+      continue;
     }
+    level.Offer(bucket, any ? level.BoundaryKey(node, f, static_cast<ValueId>(after_below),
+                                                static_cast<ValueId>(v), before, present)
+                            : level.PresentKey(node, f, ScanDirection::kBackward, v, present));
+    any = true;
+    after_below = v + 1;
+    before = before + bins[v];
   }
   if (any) {
-    level.Offer(bucket, level.PresentKey(level.nodes[bucket], f, present));
+    level.Offer(bucket, level.PresentKey(node, f, ScanDirection::kForward, after_below, present));
   }
 }
 

@@ -22,11 +22,11 @@ std::vector<std::uint64_t> PlacesInScanOrder(ValueRange r) {
   for (auto v = r.first + 1; v < r.last; ++v) {
     places.push_back(CandidateKey::Place(r, kForward, v));
   }
-  places.push_back(CandidateKey::PresentPlace(r, kForward));
+  places.push_back(CandidateKey::Place(r, kForward, r.last));
   for (auto v = r.last - 1; v > r.first; --v) {
     places.push_back(CandidateKey::Place(r, kBackward, v));
   }
-  places.push_back(CandidateKey::PresentPlace(r, kBackward));
+  places.push_back(CandidateKey::Place(r, kBackward, r.first));
   return places;
 }
 
@@ -50,7 +50,7 @@ TEST(CandidateKey, CandidatesComeBackFromTheirPlaces) {
       EXPECT_FALSE(c.present);
       EXPECT_EQ(c.value, v);
     }
-    auto c = Candidate::FromPlace(r, CandidateKey::PresentPlace(r, d));
+    auto c = Candidate::FromPlace(r, CandidateKey::Place(r, d, d == kForward ? r.last : r.first));
     EXPECT_EQ(c.direction, d);
     EXPECT_TRUE(c.present);
   }

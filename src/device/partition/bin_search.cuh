@@ -44,28 +44,45 @@ struct NodeSearch {
   FixedSum present{0, 0};       // where the tile is one long column
 };
 
+/** @brief What of one bin of a column is worth its exact gain. */
+struct BinOffer {
+  bool boundary;         // the candidate before the bin
+  bool present_forward;  // between present and missing values: past the last bin that is not empty,
+  bool present_backward;  // before the first one
+  std::uint32_t below;    // one past the last bin below it that is not empty
+  std::uint32_t bin;
+  std::uint32_t end;  // one past the last bin up to it that is not empty
+};
+
 /**
- * @brief Best candidate before a bin of a feature, and between present and missing values.
+ * @brief Best of the candidates at a bin.
  *
- * Bins of zero sum may be of rows without weight: a forward scan stops at the first of those, so its
- * candidate lies right after the last bin below; a backward scan's right before the bin.
+ * An empty bin, of zero sum, may be of rows without weight: among candidates of equal sums each scan
+ * takes the one that it meets first. So a forward scan's candidate lies right after the last bin
+ * that is not empty, a backward scan's right before one.
  * Not inlined: it is rarely called, and takes many registers.
  */
 __device__ __noinline__ inline std::uint64_t ExactKey(LevelRef const& level, Bucket bucket,
-                                                      FeatureIdx f, std::uint32_t after_below,
-                                                      std::uint32_t bin, bool boundary, bool last,
+                                                      FeatureIdx f, BinOffer const& offer,
                                                       FixedSum const& before,
                                                       FixedSum const& present) {
   if (!level.Allowed(bucket, f)) {
     return 0;
   }
   NodeState const& node = level.nodes[bucket];
+  auto first = static_cast<ValueId>(level.columns.value_offsets[f]);
   std::uint64_t key{0};
-  if (boundary) {
-    auto first = static_cast<ValueId>(level.columns.value_offsets[f]);
-    key = level.BoundaryKey(node, f, first + after_below, first + bin, before, present);
+  if (offer.boundary) {
+    key = level.BoundaryKey(node, f, first + offer.below, first + offer.bin, before, present);
   }
-  return last ? max(key, level.PresentKey(node, f, present)) : key;
+  if (offer.present_forward) {
+    key = max(key, level.PresentKey(node, f, ScanDirection::kForward,
+                                    std::uint64_t{first} + offer.end, present));
+  }
+  if (offer.present_backward) {
+    key = max(key, level.PresentKey(node, f, ScanDirection::kBackward, first + offer.bin, present));
+  }
+  return key;
 }
 
 template <int kThreads>
@@ -231,22 +248,32 @@ class BinSearch {
         break;
       }
       BinRun here = items.Run(k, sums[k]);
-      bool inside = here.head == 0 && run.end != 0;
+      std::uint32_t below = here.head != 0 ? 0 : run.end;
       FixedSum before = run.sum;
-      std::uint32_t below = run.end;
       run = BinRunOp{}(run, here);
+      bool last = (items.tails >> k & 1u) != 0 && run.end != 0;
+      bool filled = here.end != 0;
+      if (!filled && !last) {
+        continue;
+      }
       FixedSum present =
           one_column ? search.present : temp_.present[items.Column(k) - tile_.first_column];
       bool missing = !(present == total);
-      bool boundary =
-          inside && here.end != 0 && level_.MayReach(bar, total, before, present, missing);
-      bool last = (items.tails >> k & 1u) != 0 && run.end != 0 && missing &&
-                  level_.bound.MayReach(bar, present, total - present);
-      if (boundary || last) {
+      bool may_part =
+          missing && (last || below == 0) && level_.bound.MayReach(bar, present, total - present);
+      BinOffer offer{filled && below != 0 && level_.MayReach(bar, total, before, present, missing),
+                     may_part && last,
+                     may_part && filled && below == 0,
+                     below,
+                     items.begin + k,
+                     run.end};
+      if (offer.boundary || offer.present_forward || offer.present_backward) {
         BinColumn column = binned_.columns[items.Column(k)];
         std::uint32_t first = column.first_bin - tile_.first_bin;
-        key = max(key, ExactKey(level_, search.bucket, column.feature, below - first,
-                                items.begin + k - first, boundary, last, before, present));
+        offer.below -= first;
+        offer.bin -= first;
+        offer.end -= first;
+        key = max(key, ExactKey(level_, search.bucket, column.feature, offer, before, present));
       }
     }
     level_.Offer(search.bucket, key);

@@ -108,7 +108,7 @@ void BinnedColumns::MakeGroups(std::vector<FeatureIdx> const& features,
   std::uint64_t limit = MaxGroupBins();
   if (max_group_bins != 0) {
     limit = std::min<std::uint64_t>(limit, max_group_bins);
-  } else if (n_entries < kManyEntries) {
+  } else if (std::max<EntryIdx>(n_entries, n_rows_) < kManyEntries) {
     auto n_blocks = static_cast<std::uint64_t>(DeviceAttribute(cudaDevAttrMultiProcessorCount));
     limit = std::min(limit, CeilDiv(n_bins, n_blocks));
   }

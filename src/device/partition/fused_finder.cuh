@@ -6,7 +6,8 @@
  *
  * An entry is 12 B: the place of its row and its gradients, carried along. Nodes that fill several
  * tiles are summed first, so that a tile knows what lies before it. Work: entries of split nodes.
- * Memory: 24 B an entry, two halves; 48 B a tile of 2,048 entries.
+ * Memory: 24 B an entry, two halves; 88 B a column and tile of 2,048 rows; 16 B a node and sparse
+ * column.
  */
 #pragma once
 

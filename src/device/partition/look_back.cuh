@@ -11,6 +11,7 @@
 #pragma once
 
 #include "src/device/partition/split_prefix.cuh"
+#include "src/device/runtime.cuh"
 
 namespace gpu_exact {
 /** @brief A value with its state in the two lowest bits. */
@@ -113,8 +114,6 @@ class LookBack {
   }
 
  private:
-  static constexpr std::uint32_t kAllLanes = 0xffffffffu;
-
   __device__ static unsigned Lane() { return threadIdx.x % 32; }
   /** @brief The lane's of 32 earlier tiles, nearest first; the first tile of all past the last. */
   [[nodiscard]] __device__ TileStatus const* Before(std::uint32_t seen) const {

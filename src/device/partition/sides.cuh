@@ -16,7 +16,7 @@ struct alignas(8) SideWord {
 
 /** @brief A level's sides; rows keep their order within a child. */
 struct SidesRef {
-  SideWord const* words;  // shape: (n_places / 32 + 1); nullptr: every place goes left
+  SideWord const* words;  // shape: (n_places / 32 + 1); nullptr: every place goes left, ask nothing
 
   /** @brief How many of the places before this one go left. */
   __device__ RowIdx LeftBefore(RowIdx place) const {

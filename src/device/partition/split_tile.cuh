@@ -15,7 +15,6 @@
 namespace gpu_exact {
 inline constexpr int kSplitItems = 8;
 inline constexpr int kWarpEntries = 32 * kSplitItems;
-inline constexpr std::uint32_t kAllLanes = 0xffffffffu;
 
 /** @brief An entry's row: a place below 2^31; the top bit says that a value begins here. */
 struct PlaceWord {

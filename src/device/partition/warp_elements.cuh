@@ -8,8 +8,6 @@
 #include "src/device/partition/binned_columns.cuh"
 
 namespace gpu_exact {
-inline constexpr unsigned kAllLanes = 0xffffffffu;
-
 /**
  * @brief Walks along the elements of a warp's rows, one after another, 32 at a time: every lane has
  *        an element, whatever the lengths of the rows.

@@ -126,9 +126,9 @@ __global__ void ResolveWinnersKernel(LevelRef level, SortedValues sorted,
     } else {
       auto v = table.bin_values + table.bin_offsets[w.feature];
       NeighbourBins n = neighbours[b];
-      threshold = w.candidate.present
-                      ? PresentThreshold(w.candidate.direction, v[w.Forward() ? n.below : n.above])
-                      : MidThreshold(w.candidate.direction, v[n.below], v[n.above]);
+      bool const ends = w.Forward() ? n.above == kNoBin : n.below < 0;  // of the present bins
+      threshold = ends ? PresentThreshold(w.candidate.direction, v[w.Forward() ? n.below : n.above])
+                       : MidThreshold(w.candidate.direction, v[n.below], v[n.above]);
     }
     result.split = {CandidateKey::LossChange(key), w.feature, threshold, w.Forward() ? 0u : 1u, 0};
   }

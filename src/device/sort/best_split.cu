@@ -8,7 +8,6 @@
 namespace gpu_exact {
 namespace {
 constexpr unsigned kWarp = 32;
-constexpr unsigned kAllLanes = 0xffffffffu;
 
 /** @brief Finds values of a node where entries are sorted by node. All lanes of a warp. */
 struct SortedLookup {

@@ -109,11 +109,11 @@ __global__ __launch_bounds__(kTileThreads) void ReduceTilesKernel(LevelRef level
     run = run + level.quantiser.Fixed(tile.gpair[Tile::At(i)]);
   }
   int one_node{0};
-  __match_all_sync(0xffffffffu, bucket, &one_node);
+  __match_all_sync(kAllLanes, bucket, &one_node);
   if (one_node != 0) {
     for (int step = 16; step > 0; step /= 2) {
-      run.grad += __shfl_down_sync(0xffffffffu, run.grad, step);
-      run.hess += __shfl_down_sync(0xffffffffu, run.hess, step);
+      run.grad += __shfl_down_sync(kAllLanes, run.grad, step);
+      run.hess += __shfl_down_sync(kAllLanes, run.hess, step);
     }
   }
   if (bucket != kNoBucket && (one_node == 0 || threadIdx.x % 32 == 0)) {

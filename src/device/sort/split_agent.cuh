@@ -192,7 +192,7 @@ class SplitAgent {
   __device__ void OfferExact(SegmentSum const& prefix, std::uint32_t boundary,
                              std::uint32_t present, CarryFn&& carry) const {
     std::uint32_t wanted = boundary | present;
-    if (!__any_sync(0xffffffffu, wanted != 0)) {
+    if (!__any_sync(kAllLanes, wanted != 0)) {
       return;
     }
     Walk walk{*this, prefix};
@@ -202,7 +202,7 @@ class SplitAgent {
         walk.Enter(k, carry);
         walk.Leave(k++);
       }
-      if (!__any_sync(0xffffffffu, wanted != 0)) {
+      if (!__any_sync(kAllLanes, wanted != 0)) {
         return;
       }
       if (wanted != 0) {
