@@ -16,7 +16,7 @@
 
 #include "benchmarks/device_table.cuh"
 #include "benchmarks/json_line.h"
-#include "benchmarks/kernel_bytes.h"
+#include "benchmarks/kernel_bytes.cuh"
 #include "benchmarks/kernel_times.h"
 #include "gpu_exact/tree_builder.h"
 #include "src/device/partition/feature_table.cuh"

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "gpu_exact/tree_builder.h"
+#include "src/device/partition/split_tile_agent.cuh"
 
 namespace gpu_exact::bench {
 /** @brief What the formulas need of a table. */
@@ -133,8 +134,6 @@ inline void AddSortBytes(TableSizes const& t, std::vector<LevelRows> const& leve
 /** @brief The partition strategy's sorted columns: an entry is 4 B of place, 8 of gradients. */
 inline void AddFusedBytes(TableSizes const& t, std::vector<LevelRows> const& levels,
                           std::size_t n_searched, std::int32_t max_depth, Amounts* out) {
-  constexpr double kWarpEntries = 256;   // nodes that a warp serves
-  constexpr double kTileEntries = 2048;  // nodes beyond them fill several tiles
   Amounts& b = *out;
   b["fused_finder:SumTilesKernel<true>"] = (4 + 8 + 12) * t.sorted;  // row, gradients; entry
   b["fused_finder:SplitTilesKernel<false>"] = 12 * t.sorted;
