@@ -40,6 +40,11 @@ std::uint64_t NumElements(BinnedColumns const& columns) {
   }
   return n;
 }
+
+/** @brief Slots up to the last one of a level. */
+std::size_t NumSlots(std::vector<std::uint32_t> const& slots) {
+  return std::size_t{*std::max_element(slots.begin(), slots.end())} + 1;
+}
 }  // namespace
 
 HistogramFinder::HistogramFinder(BinnedColumns const& columns, std::uint64_t max_bytes,
@@ -99,11 +104,12 @@ void HistogramFinder::Find(LevelRef const& level, RowsRef const& rows, RowIdx n_
 
 void HistogramFinder::AssignSlots(std::vector<Bucket> const& parents) {
   std::vector<PairSlots> pairs;
+  std::size_t n_before{0};  // slots of the level before, all of them written
   if (parents.empty()) {
     pairs.push_back({0, 0});
     slots_ = {0};
   } else {
-    auto n_before = std::size_t{*std::max_element(slots_.begin(), slots_.end())} + 1;
+    n_before = NumSlots(slots_);
     std::vector<bool> used(std::max(n_before, 2 * parents.size()));
     for (Bucket parent : parents) {
       used[slots_[parent]] = true;
@@ -119,11 +125,11 @@ void HistogramFinder::AssignSlots(std::vector<Bucket> const& parents) {
     }
     slots_ = std::move(slots);
   }
-  this->ReserveSlots(std::size_t{*std::max_element(slots_.begin(), slots_.end())} + 1);
+  this->ReserveSlots(NumSlots(slots_), n_before);
   CopyAsync(pairs_.Reserve(pairs.size()), pairs.data(), pairs.size());
 }
 
-void HistogramFinder::ReserveSlots(std::size_t n) {
+void HistogramFinder::ReserveSlots(std::size_t n, std::size_t n_before) {
   std::size_t slot_bytes = columns_.Ref().n_bins * sizeof(FixedSum);
   std::size_t n_now = histograms_.Bytes() / slot_bytes;
   if (n <= n_now) {
@@ -132,7 +138,7 @@ void HistogramFinder::ReserveSlots(std::size_t n) {
   DeviceBuffer<FixedSum> more{"histograms"};
   std::size_t n_slots = std::min(max_slots_, std::max(n, 2 * n_now));
   more.Reserve(n_slots * columns_.Ref().n_bins);
-  CopyAsync(more.Data(), histograms_.Data(), histograms_.Bytes() / sizeof(FixedSum));
+  CopyAsync(more.Data(), histograms_.Data(), n_before * columns_.Ref().n_bins);
   std::swap(more, histograms_);
 }
 

@@ -26,7 +26,8 @@ class HistogramFinder {
   /**
    * @param columns    Outlive the finder.
    * @param max_bytes  Of the kept histograms, which are one at least; 0: 256 MiB, or 4 B an entry
-   *                   where that is more.
+   *                   where that is more. While they grow, old and new ones take less than twice
+   *                   as much.
    * @param max_slices Blocks that add up rows at a time; 0: as many as run on the device.
    */
   explicit HistogramFinder(BinnedColumns const& columns, std::uint64_t max_bytes = 0,
@@ -49,7 +50,8 @@ class HistogramFinder {
  private:
   void MakeTiles();
   void AssignSlots(std::vector<Bucket> const& parents);
-  void ReserveSlots(std::size_t n);
+  /** @brief Room for n slots, of which the first n_before keep their content. */
+  void ReserveSlots(std::size_t n, std::size_t n_before);
   void FindKept(LevelRef const& level, RowsRef const& rows, RowIdx n_rows, bool is_root);
   void FindDirectly(LevelRef const& level, RowsRef const& rows, RowIdx n_rows);
 
