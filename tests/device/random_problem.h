@@ -13,6 +13,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "gpu_exact/device.h"
@@ -34,6 +35,15 @@ class DeviceTest : public ::testing::Test {
 inline int NumSeeds(int n) {
   char const* seeds = std::getenv("GPU_EXACT_SEEDS");
   return seeds == nullptr ? n : std::min(n, std::atoi(seeds));
+}
+
+/** @brief GPU_EXACT_SANITIZER names a tool that slows kernels down 10 to 100 times. */
+inline bool UnderSanitizer() { return std::getenv("GPU_EXACT_SANITIZER") != nullptr; }
+
+/** @brief A size; a light one, which still takes every path of the kernels, under a sanitizer. */
+template <typename T>
+T Scaled(T const& full, std::common_type_t<T> const& light) {
+  return UnderSanitizer() ? light : full;
 }
 
 /** @brief A table in compressed rows that owns its arrays. */

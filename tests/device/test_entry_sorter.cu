@@ -85,6 +85,7 @@ class EntrySorterTest : public DeviceTest {
 TEST_F(EntrySorterTest, OneNode) { this->Check({1000, 3, 0.2, 0}, 1); }
 TEST_F(EntrySorterTest, ManyNodes) { this->Check({2000, 5, 0.5, 0}, 100); }
 TEST_F(EntrySorterTest, NodesWithoutEntries) { this->Check({20, 3, 0.8, 0}, 50); }
-TEST_F(EntrySorterTest, LongSegments) { this->Check({400000, 2, 0.0, 100}, 1); }
+// The node has half of the entries: more than 2^18 are sorted by all blocks, its children's by one.
+TEST_F(EntrySorterTest, LongSegments) { this->Check({Scaled(400000u, 280000u), 2, 0.0, 100}, 1); }
 }  // namespace
 }  // namespace gpu_exact

@@ -226,21 +226,26 @@ TEST_F(HistogramFinderTest, SegmentsOfManyBlocks) {
   for (std::uint64_t max_slots : {0, 1}) {
     for (double missing : {0.0, 0.6}) {
       Random random{static_cast<unsigned>(max_slots)};
-      Table table = MakeBinnedTable(
-          {{1, missing}, {2, missing}, {8192, missing}, {40, missing}, {2500, missing}}, 30000,
-          &random);
-      ASSERT_LE(8192u, BinnedColumns::MaxBins());
-      this->Check(table, All(table), {0, max_slots, 0}, 4, &random);
+      // Two columns of more bins than a tile has, whose rows make several slices.
+      int const most = Scaled(8192, 1500);
+      Table table = MakeBinnedTable({{1, missing},
+                                     {2, missing},
+                                     {most, missing},
+                                     {40, missing},
+                                     {Scaled(2500, 1100), missing}},
+                                    Scaled(30000u, 6000u), &random);
+      ASSERT_LE(static_cast<std::uint32_t>(most), BinnedColumns::MaxBins());
+      this->Check(table, All(table), {0, max_slots, 0}, Scaled(4, 3), &random);
       EXPECT_GT(n_found_, 0);
     }
   }
 }
 
 TEST_F(HistogramFinderTest, ManyNodes) {
-  for (std::uint64_t max_slots : {0, 60}) {
+  for (std::uint64_t max_slots : {0, Scaled(60, 6)}) {
     Random random{7};
-    Table table = MakeBinnedTable({{2, 0.0}, {30, 0.3}, {7, 0.1}}, 6000, &random);
-    this->Check(table, All(table), {0, max_slots, 0}, 13, &random);
+    Table table = MakeBinnedTable({{2, 0.0}, {30, 0.3}, {7, 0.1}}, Scaled(6000u, 800u), &random);
+    this->Check(table, All(table), {0, max_slots, 0}, Scaled(13, 7), &random);
     EXPECT_GT(n_found_, 0);
   }
 }
@@ -250,10 +255,10 @@ TEST_F(HistogramFinderTest, ManyFeatures) {
     for (double missing : {0.0, 0.9}) {
       Random random{8};
       std::vector<ColumnShape> columns;
-      for (int f = 0; f < 3000; ++f) {
+      for (int f = 0; f < Scaled(3000, 600); ++f) {  // several tiles of columns in a group
         columns.push_back({random.Int(1, 4), missing});
       }
-      Table table = MakeBinnedTable(columns, 200, &random);
+      Table table = MakeBinnedTable(columns, Scaled(200u, 60u), &random);
       this->Check(table, All(table), {20000, max_slots, 0}, 3, &random);
       EXPECT_GT(n_found_, 0);
     }
