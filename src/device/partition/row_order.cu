@@ -62,19 +62,13 @@ struct OddWord {
   __host__ __device__ std::uint64_t operator()(std::uint64_t i) const { return 2 * i + 1; }
 };
 
-/** @brief The open node of a place; n_nodes where it is in none. */
-__device__ Bucket NodeOf(RowRange const* nodes, Bucket n_nodes, RowIdx place) {
-  Bucket b = FirstIndex(Bucket{0}, n_nodes, [=](Bucket k) { return nodes[k].end > place; });
-  return b < n_nodes && nodes[b].begin <= place ? b : n_nodes;
-}
-
 // one thread a place, in whole warps and one place more
 __global__ void RouteKernel(FeatureTableRef table, RowsRef rows, SplitOrder const* orders,
                             NodeIdx first_node, Bucket n_nodes, RowIdx n_places, SideWord* words,
                             NodeIdx* positions) {
   auto place = GlobalIdx();
   bool left{false};
-  Bucket b = place < n_places ? NodeOf(rows.nodes, n_nodes, static_cast<RowIdx>(place)) : n_nodes;
+  Bucket b = place < n_places ? rows.NodeOf(static_cast<RowIdx>(place), n_nodes) : n_nodes;
   if (b < n_nodes) {
     RowIdx row = rows.rows[place];
     SplitOrder order = orders[b];
@@ -136,7 +130,7 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
   WarpSums sums;
   for (int j = 0; j < kRowsPerThread; ++j) {
     std::uint64_t place = first + j * 32;
-    Bucket b = place < n_places ? NodeOf(rows.nodes, n_nodes, static_cast<RowIdx>(place)) : n_nodes;
+    Bucket b = place < n_places ? rows.NodeOf(static_cast<RowIdx>(place), n_nodes) : n_nodes;
     NodeIdx left_id = b < n_nodes ? orders[b].left : kNoNode;
     bool moves = left_id != kNoNode;
     Bucket left = moves ? static_cast<Bucket>(left_id - first_child) : 0;
@@ -175,7 +169,7 @@ __global__ void SettleKernel(RowsRef rows, Bucket n_nodes, NodeIdx first_node, R
                              NodeIdx* positions) {
   auto place = static_cast<RowIdx>(GlobalIdx());
   if (place < n_places) {
-    Bucket b = NodeOf(rows.nodes, n_nodes, place);
+    Bucket b = rows.NodeOf(place, n_nodes);
     if (b < n_nodes) {
       positions[rows.rows[place]] = first_node + static_cast<NodeIdx>(b);
     }

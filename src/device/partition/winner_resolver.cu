@@ -57,9 +57,8 @@ __global__ void FindNeighboursKernel(FeatureTableRef table, RowsRef rows, Bucket
   if (place >= n_places) {
     return;
   }
-  auto nodes = rows.nodes;
-  Bucket b = FirstIndex(Bucket{0}, n_nodes, [=](Bucket k) { return nodes[k].end > place; });
-  if (b == n_nodes || place < nodes[b].begin) {
+  Bucket b = rows.NodeOf(place, n_nodes);
+  if (b == n_nodes) {
     return;
   }
   NeighbourBins* n = neighbours + b;
