@@ -215,11 +215,11 @@ void FusedFinder::SumTiles(FusedRef const& ref, std::uint32_t n_parents,
          many_tiles ? kThreads : 32, parents_.Data(), n_columns, ref.prefixes, ref.totals);
 }
 
-FusedFinder::Tiles FusedFinder::MakeTiles(std::vector<SplitParent> parents) {
-  // Nodes of several tiles, then of one, then of a warp.
-  auto size_class = [](SplitParent const& p) {
+FusedFinder::Tiles FusedFinder::MakeTiles(std::vector<SplitParent> parents, bool root) {
+  // Nodes of several tiles, then of one, then of a warp. The root is summed whatever its size.
+  auto size_class = [root](SplitParent const& p) {
     RowIdx n = p.rows.end - p.rows.begin;
-    return n > kTileEntries ? 0 : n > kWarpEntries ? 1 : 2;
+    return root || n > kTileEntries ? 0 : n > kWarpEntries ? 1 : 2;
   };
   std::stable_sort(parents.begin(), parents.end(),
                    [&](auto const& a, auto const& b) { return size_class(a) < size_class(b); });
@@ -254,13 +254,9 @@ void FusedFinder::FindRoot(LevelRef const& level, GradientPair const* gpair, Sid
   FusedRef ref = this->MakeRef(level, sides, root, last_level);
   ref.root = true;
   bool in_place = sides.words == nullptr;
-  auto n_tiles = static_cast<std::uint32_t>(CeilDiv(n_rows, kTileEntries));
-  std::vector<SplitParent> parents{{{0, n_rows}, 0, 0, 0}, {{0, 0}, 0, 0, n_tiles}};
-  std::vector<std::uint32_t> parent_of(n_tiles, 0);
-  CopyAsync(parents_.Reserve(parents.size()), parents.data(), parents.size());
-  CopyAsync(parent_of_.Reserve(parent_of.size()), parent_of.data(), parent_of.size());
-  std::uint64_t n_blocks = std::uint64_t{n_tiles} * ref.columns.n_columns;
-  ref.n_long_tiles = n_tiles;
+  Tiles tiles = this->MakeTiles({SplitParent{{0, n_rows}, 0, 0, 0}}, true);
+  std::uint64_t n_blocks = std::uint64_t{tiles.n_tiles} * ref.columns.n_columns;
+  ref.n_long_tiles = tiles.n_long_tiles;
   ref.prefixes = prefixes_.Reserve(n_blocks);
   ref.totals = totals_.Reserve(ref.columns.n_columns);
   this->SumTiles(ref, 1, gpair);
@@ -277,7 +273,7 @@ void FusedFinder::Find(LevelRef const& level, std::vector<SplitParent> const& pa
                        SidesRef const& sides, RowRange const* children, bool last_level) {
   FusedRef ref = this->MakeRef(level, sides, children, last_level);
   std::uint64_t const n_columns = ref.columns.n_columns;
-  Tiles tiles = this->MakeTiles(parents);
+  Tiles tiles = this->MakeTiles(parents, false);
   ref.n_long_tiles = tiles.n_long_tiles;
   ref.prefixes = prefixes_.Reserve(std::size_t{tiles.n_long_tiles} * ref.columns.n_sparse);
   ref.totals = totals_.Reserve(std::size_t{tiles.n_long} * ref.columns.n_sparse);

@@ -81,11 +81,11 @@ class FusedFinder {
   struct Tiles {
     std::uint32_t n_large;
     std::uint32_t n_small;
-    std::uint32_t n_long;  // large ones of several tiles; they come first
+    std::uint32_t n_long;  // large ones of several tiles, and the root; they come first
     std::uint32_t n_tiles;
     std::uint32_t n_long_tiles;
   };
-  Tiles MakeTiles(std::vector<SplitParent> parents);
+  Tiles MakeTiles(std::vector<SplitParent> parents, bool root);
   void SumTiles(FusedRef const& ref, std::uint32_t n_parents, GradientPair const* gpair);
   [[nodiscard]] FusedRef MakeRef(LevelRef const& level, SidesRef const& sides,
                                  RowRange const* children, bool last_level);
