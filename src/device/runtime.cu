@@ -86,6 +86,14 @@ void CheckGrid(char const* kernel, std::uint64_t grid) {
   }
 }
 
+int DeviceAttribute(cudaDeviceAttr attribute) {
+  int device{0};
+  int value{0};
+  EXACT_CUDA(cudaGetDevice(&device));
+  EXACT_CUDA(cudaDeviceGetAttribute(&value, attribute, device));
+  return value;
+}
+
 DeviceGuard::DeviceGuard(int ordinal) {
   ordinal = std::max(ordinal, 0);
   EXACT_CUDA(cudaGetDevice(&previous_));

@@ -36,6 +36,9 @@ void Synchronize();
 /** @brief With GPU_EXACT_SYNC=1 in the environment every launch is waited for, to place errors. */
 void CheckLaunch(char const* kernel);
 
+/** @brief Of the current device. */
+[[nodiscard]] int DeviceAttribute(cudaDeviceAttr attribute);
+
 /** @brief Makes a device current for its scope, -1 for the first one. */
 class DeviceGuard {
  public:

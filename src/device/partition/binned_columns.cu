@@ -19,14 +19,6 @@ constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 30;
 constexpr std::uint64_t kManyEntries = std::uint64_t{1} << 22;
 constexpr std::uint32_t kMaxColumnBins = 8192;
 
-int DeviceAttribute(cudaDeviceAttr attribute) {
-  int device{0};
-  int value{0};
-  EXACT_CUDA(cudaGetDevice(&device));
-  EXACT_CUDA(cudaDeviceGetAttribute(&value, attribute, device));
-  return value;
-}
-
 /** @brief Bins that fit the shared memory of a block, and a GroupBin. */
 std::uint32_t MaxGroupBins() {
   auto bytes = static_cast<std::size_t>(DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));

@@ -20,17 +20,16 @@ constexpr std::uint64_t kBudgetPerEntry = 4;
  */
 template <typename KernelT>
 std::uint32_t MaxBlocks(KernelT kernel, std::size_t bytes) {
-  int device{0}, n_processors{0}, max_bytes{0}, n_blocks{0};
-  EXACT_CUDA(cudaGetDevice(&device));
-  EXACT_CUDA(cudaDeviceGetAttribute(&n_processors, cudaDevAttrMultiProcessorCount, device));
-  EXACT_CUDA(cudaDeviceGetAttribute(&max_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  int const max_bytes = DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   cudaFuncAttributes attributes{};
   EXACT_CUDA(cudaFuncGetAttributes(&attributes, kernel));
   EXACT_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   max_bytes - static_cast<int>(attributes.sharedSizeBytes)));
+  int n_blocks{0};  // on a multiprocessor
   EXACT_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n_blocks, kernel,
                                                            SharedHistogram::kThreads, bytes));
-  return static_cast<std::uint32_t>(std::max(1, n_blocks * n_processors));
+  return static_cast<std::uint32_t>(
+      std::max(1, n_blocks * DeviceAttribute(cudaDevAttrMultiProcessorCount)));
 }
 
 std::uint64_t NumElements(BinnedColumns const& columns) {
