@@ -127,15 +127,25 @@ void ZeroAsync(T* p, std::size_t n) {
 /** @brief Throws DeviceError where a grid has more blocks than CUDA takes, 2^31 - 1. */
 void CheckGrid(char const* kernel, std::uint64_t grid);
 
+/** @brief Threads of a block, and bytes of shared memory beside what the kernel declares. */
+struct BlockSize {
+  unsigned n_threads;
+  std::size_t shared_bytes;
+
+  BlockSize(unsigned threads, std::size_t bytes = 0)  // NOLINT: most launches name threads alone
+      : n_threads{threads}, shared_bytes{bytes} {}
+};
+
 /** @brief Launch on the stream; an empty grid is no launch. Does not wait. */
 template <typename... ParamsT, typename... ArgsT>
-void Launch(char const* name, void (*kernel)(ParamsT...), std::uint64_t grid, unsigned block,
+void Launch(char const* name, void (*kernel)(ParamsT...), std::uint64_t grid, BlockSize block,
             ArgsT&&... args) {
   if (grid == 0) {
     return;
   }
   CheckGrid(name, grid);
-  kernel<<<static_cast<unsigned>(grid), block, 0, Stream()>>>(std::forward<ArgsT>(args)...);
+  kernel<<<static_cast<unsigned>(grid), block.n_threads, block.shared_bytes, Stream()>>>(
+      std::forward<ArgsT>(args)...);
   CheckLaunch(name);
 }
 

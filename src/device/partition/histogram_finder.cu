@@ -151,10 +151,9 @@ void HistogramFinder::FindKept(LevelRef const& level, RowsRef const& rows, RowId
   CutRef none{nullptr, 0};
   TilesRef tiles{tiles_.Data(), group_tiles_.Data()};
   Launch("ClearCuts", ClearCutsKernel, work.n_slices, 512, binned, work, kept, none);
-  BuildKernel<false>
-      <<<work.n_slices, SharedHistogram::kThreads, SharedHistogram::Bytes(max_group_bins_),
-         Stream()>>>(level, rows, binned, work, kept, none, tiles);
-  CheckLaunch("Build");
+  Launch("Build", BuildKernel<false>, work.n_slices,
+         {SharedHistogram::kThreads, SharedHistogram::Bytes(max_group_bins_)}, level, rows, binned,
+         work, kept, none, tiles);
   if (is_root) {
     Launch("SearchRoot", SearchRootKernel, n_tiles_, kSearchThreads, level, binned, kept,
            tiles_.Data());
@@ -171,10 +170,9 @@ void HistogramFinder::FindDirectly(LevelRef const& level, RowsRef const& rows, R
   CutRef cut{cut_sums_.Reserve(std::size_t{work.n_slices} * max_group_bins_), max_group_bins_};
   TilesRef tiles{tiles_.Data(), group_tiles_.Data()};
   Launch("ClearCuts", ClearCutsKernel, work.n_slices, 512, binned, work, none, cut);
-  BuildKernel<true>
-      <<<work.n_slices, SharedHistogram::kThreads, SharedHistogram::Bytes(max_group_bins_),
-         Stream()>>>(level, rows, binned, work, none, cut, tiles);
-  CheckLaunch("BuildDirectly");
+  Launch("BuildDirectly", BuildKernel<true>, work.n_slices,
+         {SharedHistogram::kThreads, SharedHistogram::Bytes(max_group_bins_)}, level, rows, binned,
+         work, none, cut, tiles);
   Launch("SearchCuts", SearchCutsKernel, std::uint64_t{work.n_slices} * max_group_tiles_,
          kSearchThreads, level, binned, work, cut, tiles, max_group_tiles_);
 }
