@@ -9,10 +9,15 @@
 #include "src/quantise.h"
 
 namespace gpu_exact {
+/** @brief Zeros take no access. */
 __device__ inline void AtomicAdd(FixedSum* sum, FixedSum const& value) {
-  using U = unsigned long long;
-  atomicAdd(reinterpret_cast<U*>(&sum->grad), static_cast<U>(value.grad));
-  atomicAdd(reinterpret_cast<U*>(&sum->hess), static_cast<U>(value.hess));
+  auto add = [](std::int64_t* to, std::int64_t x) {
+    if (x != 0) {
+      atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(x));
+    }
+  };
+  add(&sum->grad, value.grad);
+  add(&sum->hess, value.hess);
 }
 
 // All lanes of a warp.

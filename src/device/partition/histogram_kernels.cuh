@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "src/device/fixed_sum.cuh"
 #include "src/device/partition/histogram_finder.cuh"
 #include "src/device/partition/shared_histogram.cuh"
 
@@ -70,12 +71,6 @@ __global__ void ClearCutsKernel(BinnedRef binned, WorkRef work, KeptRef kept, Cu
   }
 }
 
-__device__ inline void AtomicAdd(std::int64_t* to, std::int64_t x) {
-  if (x != 0) {
-    atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(x));
-  }
-}
-
 /** @brief Write a segment's bins, or add them where other blocks do so too. */
 __device__ inline void WriteBins(SharedHistogram const& histogram, bool whole, FixedSum* out) {
   for (std::uint32_t i = threadIdx.x; i < histogram.NumBins(); i += SharedHistogram::kThreads) {
@@ -83,8 +78,7 @@ __device__ inline void WriteBins(SharedHistogram const& histogram, bool whole, F
     if (whole) {
       StoreSum(out + i, sum);
     } else {
-      AtomicAdd(&out[i].grad, sum.grad);
-      AtomicAdd(&out[i].hess, sum.hess);
+      AtomicAdd(out + i, sum);
     }
   }
 }
