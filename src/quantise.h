@@ -35,7 +35,7 @@ struct PowerOfTwo {
   float first;
   float second;
 
-  static PowerOfTwo Make(int exponent) {
+  GPU_EXACT_HD static PowerOfTwo Make(int exponent) {
     int half = exponent / 2;
     return {std::ldexp(1.0f, half), std::ldexp(1.0f, exponent - half)};
   }
@@ -60,7 +60,7 @@ struct Quantiser {
    * @param max_grad Largest absolute gradient, finite.
    * @param max_hess Largest hessian, finite.
    */
-  static Quantiser Make(float max_grad, float max_hess, RowIdx n_rows) {
+  GPU_EXACT_HD static Quantiser Make(float max_grad, float max_hess, RowIdx n_rows) {
     int row_bits{0};
     while ((std::uint64_t{1} << row_bits) < n_rows) {
       ++row_bits;
@@ -100,7 +100,7 @@ struct Quantiser {
     return {static_cast<double>(sum.grad) * grad_unit, static_cast<double>(sum.hess) * hess_unit};
   }
 
-  static Quantiser OfExponents(int g, int h) {
+  GPU_EXACT_HD static Quantiser OfExponents(int g, int h) {
     return {PowerOfTwo::Make(g), PowerOfTwo::Make(h), std::ldexp(1.0, -g), std::ldexp(1.0, -h)};
   }
 };

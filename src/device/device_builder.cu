@@ -6,7 +6,6 @@
  *        PeerJ CS 3:e127
  */
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <sstream>
 #include <stdexcept>
@@ -174,11 +173,7 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
                             " rows have a gradient or hessian that is NaN or infinite; check the "
                             "objective and the labels."};
   }
-  float max_grad, max_hess;
-  std::memcpy(&max_grad, &summary.max_grad_bits, sizeof(max_grad));
-  std::memcpy(&max_hess, &summary.max_hess_bits, sizeof(max_hess));
-  auto by_largest = Quantiser::Make(max_grad, max_hess, n_rows_);
-  auto quantiser = by_largest.Refined(scan_.SumMagnitudes(rows, by_largest), n_rows_);
+  Quantiser quantiser = summary.ByLargest(n_rows_).Refined(summary.magnitudes, n_rows_);
   Tree tree{param, features, quantiser, TreeGrower{param, quantiser}};
 
   ColumnsRef columns = strategy_->Columns();
@@ -191,7 +186,6 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
   MakeRules(param, columns, has_monotone ? monotone_.Data() : nullptr,
             rules_.Reserve(columns.n_features));
   NodeState* root = states_[0].Reserve(1);
-  ZeroAsync(root, 1);
   scan_.Sum(rows, quantiser, &root->sum);
   CompleteRoot(GainParam{param}, quantiser, has_monotone, root);
   strategy_->Begin({param, rows, summary.n_left_out, quantiser});

@@ -14,31 +14,35 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kRowsPerThread = 8;
 
-struct MaxOfSummaries {
+/** @brief All but the magnitudes. */
+struct JoinSummaries {
   __device__ RowSummary operator()(RowSummary const& a, RowSummary const& b) const {
-    return {max(a.max_grad_bits, b.max_grad_bits), max(a.max_hess_bits, b.max_hess_bits),
-            a.n_not_finite + b.n_not_finite, a.n_left_out + b.n_left_out};
+    return {max(a.max_grad_bits, b.max_grad_bits),
+            max(a.max_hess_bits, b.max_hess_bits),
+            a.n_not_finite + b.n_not_finite,
+            a.n_left_out + b.n_left_out,
+            {0, 0}};
   }
 };
 
-// grid: strided over rows; result: *out_summary, zero before
+// grid: strided over rows; result: *out_summary but its magnitudes, zero before
 __global__ __launch_bounds__(kThreads) void SummariseKernel(TrainingRows rows,
                                                             RowSummary* out_summary) {
   using BlockReduce = cub::BlockReduce<RowSummary, kThreads>;
   __shared__ typename BlockReduce::TempStorage temp;
-  RowSummary summary{0, 0, 0, 0};
+  RowSummary summary{0, 0, 0, 0, {0, 0}};
   auto stride = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
   for (auto row = GlobalIdx(); row < rows.n_rows; row += stride) {
     if (rows.Has(static_cast<RowIdx>(row))) {
       GradientPair g = rows.gpair[row];
       bool finite = isfinite(g.grad) && isfinite(g.hess);
-      RowSummary one{__float_as_uint(fabsf(g.grad)), __float_as_uint(fabsf(g.hess)), 0, 0};
-      summary = MaxOfSummaries{}(summary, finite ? one : RowSummary{0, 0, 1, 0});
+      RowSummary one{__float_as_uint(fabsf(g.grad)), __float_as_uint(fabsf(g.hess)), 0, 0, {0, 0}};
+      summary = JoinSummaries{}(summary, finite ? one : RowSummary{0, 0, 1, 0, {0, 0}});
     } else {
       ++summary.n_left_out;
     }
   }
-  summary = BlockReduce{temp}.Reduce(summary, MaxOfSummaries{});
+  summary = BlockReduce{temp}.Reduce(summary, JoinSummaries{});
   if (threadIdx.x == 0) {
     atomicMax(&out_summary->max_grad_bits, summary.max_grad_bits);
     atomicMax(&out_summary->max_hess_bits, summary.max_hess_bits);
@@ -51,10 +55,9 @@ struct SumOfSums {
   __device__ FixedSum operator()(FixedSum const& a, FixedSum const& b) const { return a + b; }
 };
 
-// grid: strided over rows; result: added to *out
+/** @brief Adds the trained rows to *out. All threads of a grid strided over rows. */
 template <bool kMagnitudes>
-__global__ __launch_bounds__(kThreads) void SumKernel(TrainingRows rows, Quantiser quantiser,
-                                                      FixedSum* out) {
+__device__ void AddRows(TrainingRows const& rows, Quantiser const& quantiser, FixedSum* out) {
   using BlockReduce = cub::BlockReduce<FixedSum, kThreads>;
   __shared__ typename BlockReduce::TempStorage temp;
   FixedSum sum{0, 0};
@@ -70,12 +73,21 @@ __global__ __launch_bounds__(kThreads) void SumKernel(TrainingRows rows, Quantis
     AtomicAdd(out, sum);
   }
 }
+
+// grid: strided over rows; result: summary->magnitudes, zero before
+__global__ __launch_bounds__(kThreads) void SumMagnitudesKernel(TrainingRows rows,
+                                                                RowSummary* summary) {
+  AddRows<true>(rows, summary->ByLargest(rows.n_rows), &summary->magnitudes);
+}
+
+// grid: strided over rows; result: *out, zero before
+__global__ __launch_bounds__(kThreads) void SumKernel(TrainingRows rows, Quantiser quantiser,
+                                                      FixedSum* out) {
+  AddRows<false>(rows, quantiser, out);
+}
 }  // namespace
 
-RowScan::RowScan(std::uint64_t max_blocks) : max_blocks_{max_blocks} {
-  summary_.Reserve(1);
-  magnitudes_.Reserve(1);
-}
+RowScan::RowScan(std::uint64_t max_blocks) : max_blocks_{max_blocks} { summary_.Reserve(1); }
 
 std::uint64_t RowScan::Grid(RowIdx n_rows) const {
   return std::min(CeilDiv(n_rows, kThreads * kRowsPerThread), max_blocks_);
@@ -84,18 +96,13 @@ std::uint64_t RowScan::Grid(RowIdx n_rows) const {
 RowSummary RowScan::Summarise(TrainingRows const& rows) {
   ZeroAsync(summary_.Data(), 1);
   Launch("Summarise", SummariseKernel, this->Grid(rows.n_rows), kThreads, rows, summary_.Data());
+  Launch("SumMagnitudes", SumMagnitudesKernel, this->Grid(rows.n_rows), kThreads, rows,
+         summary_.Data());
   return ToHost(summary_.Data(), 1)[0];
-}
-
-FixedSum RowScan::SumMagnitudes(TrainingRows const& rows, Quantiser const& quantiser) {
-  ZeroAsync(magnitudes_.Data(), 1);
-  Launch("SumMagnitudes", SumKernel<true>, this->Grid(rows.n_rows), kThreads, rows, quantiser,
-         magnitudes_.Data());
-  return ToHost(magnitudes_.Data(), 1)[0];
 }
 
 void RowScan::Sum(TrainingRows const& rows, Quantiser const& quantiser, FixedSum* out) {
   ZeroAsync(out, 1);
-  Launch("Sum", SumKernel<false>, this->Grid(rows.n_rows), kThreads, rows, quantiser, out);
+  Launch("Sum", SumKernel, this->Grid(rows.n_rows), kThreads, rows, quantiser, out);
 }
 }  // namespace gpu_exact

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <cstring>
+
 #include "src/device/runtime.cuh"
 #include "src/quantise.h"
 
@@ -21,12 +23,20 @@ struct TrainingRows {
   }
 };
 
-/** @brief What one pass over the rows of a new tree finds out. */
+/** @brief What is known of the rows of a new tree. */
 struct RowSummary {
   std::uint32_t max_grad_bits;  // largest absolute gradient, as the bits of a float
   std::uint32_t max_hess_bits;
   std::uint32_t n_not_finite;
   std::uint32_t n_left_out;  // rows not sampled or deleted
+  FixedSum magnitudes;       // absolute gradients and hessians of the others, by ByLargest()
+
+  [[nodiscard]] GPU_EXACT_HD Quantiser ByLargest(RowIdx n_rows) const {
+    float max_grad, max_hess;
+    std::memcpy(&max_grad, &max_grad_bits, sizeof(max_grad));
+    std::memcpy(&max_hess, &max_hess_bits, sizeof(max_hess));
+    return Quantiser::Make(max_grad, max_hess, n_rows);
+  }
 };
 
 /** @brief Passes over all rows. Results do not depend on the grid. */
@@ -35,10 +45,8 @@ class RowScan {
   /** @param max_blocks Of the grids, enough for any GPU. */
   explicit RowScan(std::uint64_t max_blocks = 132 * 16);
 
-  /** @brief Waits for the device. */
+  /** @brief Two passes: magnitudes are summed by the largest. Waits for the device, once. */
   RowSummary Summarise(TrainingRows const& rows);
-  /** @brief Sums of absolute gradients and of hessians of the trained rows. Waits. */
-  FixedSum SumMagnitudes(TrainingRows const& rows, Quantiser const& quantiser);
   /** @brief Gradient sum of the trained rows, written to device memory. Does not wait. */
   void Sum(TrainingRows const& rows, Quantiser const& quantiser, FixedSum* out);
 
@@ -47,6 +55,5 @@ class RowScan {
 
   std::uint64_t max_blocks_;
   DeviceBuffer<RowSummary> summary_{"row summary"};
-  DeviceBuffer<FixedSum> magnitudes_{"sum of magnitudes"};
 };
 }  // namespace gpu_exact

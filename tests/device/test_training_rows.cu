@@ -32,16 +32,27 @@ TEST_F(RowScanTest, SummarisesTrainedRows) {
   EXPECT_EQ(s.n_left_out, 2u);
 }
 
+/** @brief By powers of two of the largest ones, as the host has them; also tiny and huge ones. */
 TEST_F(RowScanTest, SumsMagnitudesOfTrainedRows) {
   std::vector<GradientPair> gpair;
   for (int r = 0; r < 4000; ++r) {
     gpair.push_back({r % 2 == 0 ? 0.5f : -0.25f, r % 4 == 3 ? -1.0f : 2.0f});
   }
-  auto d_gpair = ToDevice(gpair);
-  auto q = Quantiser::Make(0.5f, 2.0f, 4000);
-  auto sum = q.Real(RowScan{}.SumMagnitudes({d_gpair.Data(), nullptr, 4000}, q));
-  EXPECT_EQ(sum.grad, 2000 * 0.5 + 1000 * 0.25);
-  EXPECT_EQ(sum.hess, 3000 * 2.0);
+  for (float scale : {1.0f, 0x1p-140f, 0x1p-60f, 0x1p100f}) {
+    auto scaled = gpair;
+    for (auto& g : scaled) {
+      g = {g.grad * scale, g.hess * scale};
+    }
+    auto d_gpair = ToDevice(scaled);
+    auto sum = RowScan{}.Summarise({d_gpair.Data(), nullptr, 4000}).magnitudes;
+    auto q = Quantiser::Make(0.5f * scale, 2.0f * scale, 4000);
+    FixedSum even = q.Fixed({0.5f * scale, 2.0f * scale});
+    FixedSum odd = q.Fixed({0.25f * scale, 2.0f * scale});
+    EXPECT_EQ(sum.grad, 2000 * even.grad + 1000 * odd.grad) << scale;
+    EXPECT_EQ(sum.hess, 2000 * even.hess + 1000 * odd.hess) << scale;
+    EXPECT_EQ(q.Real(sum).grad, (2000 * 0.5 + 1000 * 0.25) * scale) << scale;
+    EXPECT_EQ(q.Real(sum).hess, 3000 * 2.0 * scale) << scale;
+  }
 }
 
 TEST_F(RowScanTest, SumsDoNotDependOnTheGrid) {
@@ -60,7 +71,7 @@ TEST_F(RowScanTest, SumsDoNotDependOnTheGrid) {
     DeviceBuffer<FixedSum> root{"root"};
     scan.Sum(rows, q, root.Reserve(1));
     sums.push_back(ToHost(root.Data(), 1)[0]);
-    sums.push_back(scan.SumMagnitudes(rows, q));
+    sums.push_back(scan.Summarise(rows).magnitudes);
   }
   for (std::size_t i = 2; i < sums.size(); ++i) {
     EXPECT_EQ(sums[i], sums[i % 2]);
