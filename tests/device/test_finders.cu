@@ -7,10 +7,9 @@
 #include <set>
 #include <utility>
 
-#include "src/device/node_states.cuh"
 #include "src/device/sort/best_split.cuh"
 #include "src/device/sort/entry_sorter.cuh"
-#include "tests/device/device_arrays.cuh"
+#include "tests/device/level_problem.cuh"
 #include "tests/device/random_problem.h"
 
 namespace gpu_exact {
@@ -106,18 +105,10 @@ class FindersTest : public DeviceTest {
       std::vector<std::uint8_t> const& keys, std::vector<NaiveNode> const& nodes) {
     auto n_nodes = static_cast<Bucket>(nodes.size());
     ColumnStore store{table.View()};
-    GrowParam param;
     auto d_gpair = ToDevice(gpair);
     auto d_keys = ToDevice(keys);
-    LevelRef level{};
-    level.columns = store.Ref();
-    level.gain = GainParam{param};
-    level.quantiser = Quantiser::Make(4.0f, 2.0f, table.n_rows);
-    level.bound = GainBound::Make(level.gain, level.quantiser);
-    level.n_nodes = n_nodes;
-    DeviceBuffer<FeatureRule> rules{"rules"};
-    MakeRules(param, store.Ref(), nullptr, rules.Reserve(table.n_features));
-    level.rules = rules.Data();
+    LevelProblem problem{store.Ref(), GrowParam{}, n_nodes};
+    LevelRef& level = problem.level;
     std::vector<NodeState> states;
     for (auto const& node : nodes) {
       FixedSum sum{std::llrint(static_cast<double>(node.grad) / level.quantiser.grad_unit),
@@ -125,8 +116,7 @@ class FindersTest : public DeviceTest {
       auto gain = static_cast<float>(node.hess > 0 ? Score(node.grad, node.hess) : 0.0L);
       states.push_back({sum, 0.0f, gain, WeightBounds::None()});
     }
-    auto d_states = ToDevice(states);
-    level.nodes = d_states.Data();
+    problem.SetNodes(states);
     auto d_best = ToDevice(std::vector<std::uint64_t>(n_nodes, 0));
     level.best = d_best.Data();
     DeviceBuffer<LevelResult> results{"results"};

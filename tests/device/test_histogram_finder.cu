@@ -7,10 +7,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "src/device/node_states.cuh"
 #include "src/device/partition/histogram_finder.cuh"
 #include "tests/device/binned_problem.h"
-#include "tests/device/device_arrays.cuh"
+#include "tests/device/level_problem.cuh"
 
 namespace gpu_exact {
 namespace {
@@ -120,12 +119,8 @@ class HistogramFinderTest : public DeviceTest {
                   std::vector<std::vector<RowIdx>> const& nodes, std::vector<Bucket> const& parents,
                   HistogramFinder* finder, Random* random) {
     auto n_nodes = static_cast<Bucket>(nodes.size());
-    LevelRef level{};
-    level.columns = store.Ref();
-    level.gain = GainParam{param};
-    level.quantiser = Quantiser::Make(4.0f, 2.0f, table.n_rows);
-    level.bound = GainBound::Make(level.gain, level.quantiser);
-    level.n_nodes = n_nodes;
+    LevelProblem problem{store.Ref(), param, n_nodes};
+    LevelRef& level = problem.level;
     std::vector<FixedSum> sums(n_nodes * level.columns.n_values, FixedSum{0, 0});
     auto entries = ToHost(level.columns.entries, level.columns.n_entries);
     std::vector<Bucket> of_row(table.n_rows, n_nodes);
@@ -166,13 +161,7 @@ class HistogramFinderTest : public DeviceTest {
       level.mask_words = mask.n_words;
       level.mask_per_node = mask.bits.size() == n_nodes * mask.n_words;
     }
-    DeviceBuffer<FeatureRule> rules{"rules"};
-    auto d_monotone = ToDevice(param.monotone_constraints);
-    MakeRules(param, store.Ref(), param.monotone_constraints.empty() ? nullptr : d_monotone.Data(),
-              rules.Reserve(table.n_features));
-    level.rules = rules.Data();
-    auto d_states = ToDevice(states);
-    level.nodes = d_states.Data();
+    problem.SetNodes(states);
     auto d_rows = ToDevice(rows);
     auto d_gpair = ToDevice(placed);
     auto d_ranges = ToDevice(ranges);

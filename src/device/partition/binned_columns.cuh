@@ -65,8 +65,6 @@ struct BinnedRef {
     return {group.row_offsets[row], group.row_offsets[row + 1]};
   }
 
-  [[nodiscard]] __device__ bool Has(FeatureIdx f) const { return column_of[f] != kNotBinned; }
-
   /** @brief The row's bin of a feature that is binned, -1 where its value is missing. */
   [[nodiscard]] __device__ int BinOf(RowIdx row, FeatureIdx f) const {
     std::uint32_t c = column_of[f];

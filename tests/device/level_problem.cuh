@@ -1,0 +1,41 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief A level over a table as split finders see it.
+ */
+#pragma once
+
+#include <vector>
+
+#include "src/device/node_states.cuh"
+#include "tests/device/device_arrays.cuh"
+
+namespace gpu_exact {
+/** @brief Owns what it lends to a level; the test adds nodes, best candidates and a mask. */
+struct LevelProblem {
+  LevelRef level{};
+
+  /** @brief For gradients of MakeGradients(). */
+  LevelProblem(ColumnsRef const& columns, GrowParam const& param, Bucket n_nodes)
+      : monotone_{ToDevice(param.monotone_constraints)} {
+    level.columns = columns;
+    level.gain = GainParam{param};
+    level.quantiser = Quantiser::Make(4.0f, 2.0f, columns.n_rows);
+    level.bound = GainBound::Make(level.gain, level.quantiser);
+    level.n_nodes = n_nodes;
+    level.rules = rules_.Reserve(columns.n_features);
+    MakeRules(param, columns, param.monotone_constraints.empty() ? nullptr : monotone_.Data(),
+              rules_.Data());
+  }
+
+  void SetNodes(std::vector<NodeState> const& nodes) {
+    nodes_ = ToDevice(nodes);
+    level.nodes = nodes_.Data();
+  }
+
+ private:
+  DeviceBuffer<std::int32_t> monotone_;
+  DeviceBuffer<FeatureRule> rules_{"rules"};
+  DeviceBuffer<NodeState> nodes_{"nodes"};
+};
+}  // namespace gpu_exact
