@@ -7,7 +7,6 @@
 #include <future>
 
 #include "gpu_exact/bernoulli_mt19937.h"
-#include "gpu_exact/tree_builder.h"
 
 namespace gpu_exact {
 namespace {
@@ -24,12 +23,13 @@ std::size_t CountDeleted(std::vector<xgboost::GradientPair> const& gradients) {
 }
 
 /** @brief Asked while rows are drawn as if there were none: it reads 8 B a row. */
-std::future<std::size_t> CountDeleted(xgboost::Context const* ctx, Gradients const& gradients) {
+std::future<std::size_t> CountDeleted(xgboost::Context const* ctx, TreeBuilder* builder,
+                                      Gradients const& gradients) {
   constexpr std::size_t kWorthAThread = 1 << 17;
   if (ctx->IsCUDA()) {
     gradients.SetDevice(ctx->Device());
     auto const* gpair = reinterpret_cast<GradientPair const*>(gradients.ConstDevicePointer());
-    bool const any = AnyDeletedRow(ctx->Ordinal(), gpair, static_cast<RowIdx>(gradients.Size()));
+    bool const any = builder->AnyDeletedRow(gpair);
     return std::async(std::launch::deferred, [&gradients, any] {
       return any ? CountDeleted(gradients.ConstHostVector()) : 0;
     });
@@ -40,11 +40,12 @@ std::future<std::size_t> CountDeleted(xgboost::Context const* ctx, Gradients con
 }
 }  // namespace
 
-std::uint8_t const* RowSampler::Sample(xgboost::Context const* ctx, Gradients const& gradients,
-                                       float subsample, xgboost::RandomEngine* rng) {
+std::uint8_t const* RowSampler::Sample(xgboost::Context const* ctx, TreeBuilder* builder,
+                                       Gradients const& gradients, float subsample,
+                                       xgboost::RandomEngine* rng) {
   auto const n_rows = gradients.Size();
   included_.resize(n_rows);
-  auto count = CountDeleted(ctx, gradients);
+  auto count = CountDeleted(ctx, builder, gradients);
   auto const start = *rng;
   DrawBernoulli(subsample, n_rows, rng, included_.data());
   if (auto n_deleted = count.get(); n_deleted != 0) {

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "gpu_exact/tree_builder.h"
+
 namespace gpu_exact {
 /**
  * @brief Draws the rows of a tree.
@@ -23,12 +25,13 @@ class RowSampler {
  public:
   /**
    * @param ctx       Of the booster: says where the gradients lie.
+   * @param builder   Looks at them where that is the GPU.
    * @param subsample From 0 to less than 1.
    * @param rng       Ends as XGBoost's own builder leaves it.
    * @return shape: (n_rows), 0 for a row left out; valid until the next call.
    */
   [[nodiscard]] std::uint8_t const* Sample(
-      xgboost::Context const* ctx,
+      xgboost::Context const* ctx, TreeBuilder* builder,
       xgboost::HostDeviceVector<xgboost::GradientPair> const& gradients, float subsample,
       xgboost::RandomEngine* rng);
 

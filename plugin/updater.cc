@@ -142,9 +142,10 @@ void GpuExactUpdater::GrowOnGpu(Task const& task, TreeBuilder* builder) {
   auto const& gpair = *task.gradients->FullGradOnly()->Data();
   // Random numbers are drawn from a copy, so that a tree that fails has drawn none.
   auto const cpu_ctx = ctx_->MakeCPU();
-  auto const* rows = task.param.subsample < 1.0f
-                         ? row_sampler_.Sample(ctx_, gpair, task.param.subsample, &cpu_ctx.Rng())
-                         : nullptr;
+  auto const* rows =
+      task.param.subsample < 1.0f
+          ? row_sampler_.Sample(ctx_, builder, gpair, task.param.subsample, &cpu_ctx.Rng())
+          : nullptr;
   TreeFeatures features{&cpu_ctx, task.param, task.data->Info()};
   auto const grown = builder->Build(this->MakeGrowParam(task.param), ViewOf(gpair, ctx_), rows,
                                     features.Restricted() ? &features : nullptr);

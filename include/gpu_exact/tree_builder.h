@@ -123,6 +123,12 @@ class TreeBuilder {
   virtual void WritePositions(std::vector<NodeIdx> const& remap, Memory memory,
                               NodeIdx* out_positions) = 0;
 
+  /**
+   * @brief Whether any row has a negative hessian: such rows take no random number. Waits.
+   * @param gradients Device memory, written on cudaStreamPerThread; shape: (n_rows).
+   */
+  [[nodiscard]] virtual bool AnyDeletedRow(GradientPair const* gradients) = 0;
+
   /** @brief Device memory held, bytes. */
   [[nodiscard]] virtual std::uint64_t DeviceBytes() const = 0;
 };
@@ -135,12 +141,4 @@ class TreeBuilder {
  */
 [[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table,
                                                              Strategy strategy);
-
-/**
- * @brief Whether any row has a negative hessian: such rows take no random number. Waits.
- *
- * @param ordinal   The CUDA device, or -1 for the first visible one.
- * @param gradients Device memory, written on cudaStreamPerThread; shape: (n_rows).
- */
-[[nodiscard]] bool AnyDeletedRow(int ordinal, GradientPair const* gradients, RowIdx n_rows);
 }  // namespace gpu_exact

@@ -88,6 +88,10 @@ class DeviceBuilder : public TreeBuilder {
     DeviceGuard guard{ordinal_};
     strategy_->Positions().Write(remap, memory, out_positions);
   }
+  [[nodiscard]] bool AnyDeletedRow(GradientPair const* gradients) override {
+    DeviceGuard guard{ordinal_};
+    return scan_.AnyDeleted({gradients, nullptr, n_rows_});
+  }
   [[nodiscard]] std::uint64_t DeviceBytes() const override {
     return strategy_->Bytes() + gradients_.Bytes() + row_included_.Bytes() + monotone_.Bytes() +
            rules_.Bytes() + states_[0].Bytes() + states_[1].Bytes() + mask_.Bytes() +

@@ -51,6 +51,15 @@ __global__ __launch_bounds__(kThreads) void SummariseKernel(TrainingRows rows,
   }
 }
 
+// one thread a row; result: *out_any, zero before
+__global__ void AnyDeletedKernel(TrainingRows rows, std::uint32_t* out_any) {
+  auto row = GlobalIdx();
+  bool deleted = row < rows.n_rows && rows.Deleted(static_cast<RowIdx>(row));
+  if (__syncthreads_or(deleted) && threadIdx.x == 0) {
+    *out_any = 1;  // whoever writes, writes the same
+  }
+}
+
 struct SumOfSums {
   __device__ FixedSum operator()(FixedSum const& a, FixedSum const& b) const { return a + b; }
 };
@@ -87,7 +96,10 @@ __global__ __launch_bounds__(kThreads) void SumKernel(TrainingRows rows, Quantis
 }
 }  // namespace
 
-RowScan::RowScan(std::uint64_t max_blocks) : max_blocks_{max_blocks} { summary_.Reserve(1); }
+RowScan::RowScan(std::uint64_t max_blocks) : max_blocks_{max_blocks} {
+  summary_.Reserve(1);
+  any_deleted_.Reserve(1);
+}
 
 std::uint64_t RowScan::Grid(RowIdx n_rows) const {
   return std::min(CeilDiv(n_rows, kThreads * kRowsPerThread), max_blocks_);
@@ -99,6 +111,12 @@ RowSummary RowScan::Summarise(TrainingRows const& rows) {
   Launch("SumMagnitudes", SumMagnitudesKernel, this->Grid(rows.n_rows), kThreads, rows,
          summary_.Data());
   return ToHost(summary_.Data(), 1)[0];
+}
+
+bool RowScan::AnyDeleted(TrainingRows const& rows) {
+  ZeroAsync(any_deleted_.Data(), 1);
+  LaunchN("AnyDeleted", AnyDeletedKernel, rows.n_rows, rows, any_deleted_.Data());
+  return ToHost(any_deleted_.Data(), 1)[0] != 0;
 }
 
 void RowScan::Sum(TrainingRows const& rows, Quantiser const& quantiser, FixedSum* out) {

@@ -19,8 +19,9 @@ struct TrainingRows {
 
   /** @brief Whether the row is trained on: neither left out nor deleted. */
   __device__ bool Has(RowIdx row) const {
-    return !(gpair[row].hess < 0.0f) && (included == nullptr || included[row] != 0);
+    return !this->Deleted(row) && (included == nullptr || included[row] != 0);
   }
+  __device__ bool Deleted(RowIdx row) const { return gpair[row].hess < 0.0f; }
 };
 
 /** @brief What is known of the rows of a new tree. */
@@ -47,6 +48,8 @@ class RowScan {
 
   /** @brief Two passes: magnitudes are summed by the largest. Waits for the device, once. */
   RowSummary Summarise(TrainingRows const& rows);
+  /** @brief Whether any row is deleted, sampled or not. Waits. */
+  bool AnyDeleted(TrainingRows const& rows);
   /** @brief Gradient sum of the trained rows, written to device memory. Does not wait. */
   void Sum(TrainingRows const& rows, Quantiser const& quantiser, FixedSum* out);
 
@@ -55,5 +58,6 @@ class RowScan {
 
   std::uint64_t max_blocks_;
   DeviceBuffer<RowSummary> summary_{"row summary"};
+  DeviceBuffer<std::uint32_t> any_deleted_{"whether rows are deleted"};
 };
 }  // namespace gpu_exact

@@ -55,6 +55,27 @@ TEST_F(RowScanTest, SumsMagnitudesOfTrainedRows) {
   }
 }
 
+/** @brief One deleted row among many, wherever it is. */
+TEST_F(RowScanTest, FindsADeletedRow) {
+  RowScan scan;
+  auto any = [&](std::vector<GradientPair> const& gpair) {
+    auto d_gpair = ToDevice(gpair);
+    return scan.AnyDeleted({d_gpair.Data(), nullptr, static_cast<RowIdx>(gpair.size())});
+  };
+  for (std::size_t n_rows : {1, 2, 255, 256, 257, 100000}) {
+    std::vector<GradientPair> gpair(n_rows, {-1.0f, 0.0f});
+    EXPECT_FALSE(any(gpair)) << n_rows;
+    for (auto row : {std::size_t{0}, n_rows / 2, n_rows - 1}) {
+      gpair[row].hess = -1e-45f;
+      EXPECT_TRUE(any(gpair)) << row << " of " << n_rows;
+      gpair[row].hess = -0.0f;
+      EXPECT_FALSE(any(gpair)) << row << " of " << n_rows;
+    }
+  }
+  EXPECT_FALSE(any({}));
+  EXPECT_FALSE(any({{1.0f, std::numeric_limits<float>::quiet_NaN()}}));
+}
+
 TEST_F(RowScanTest, SumsDoNotDependOnTheGrid) {
   constexpr RowIdx kRows = 50000;
   Random random{12};

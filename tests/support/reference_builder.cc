@@ -27,6 +27,9 @@ class Builder : public TreeBuilder {
                   FeaturePolicy* features) override;
   void WritePositions(std::vector<NodeIdx> const& remap, Memory memory,
                       NodeIdx* out_positions) override;
+  [[nodiscard]] bool AnyDeletedRow(GradientPair const*) override {
+    throw std::invalid_argument{"The reference builder reads host memory only."};
+  }
   [[nodiscard]] std::uint64_t DeviceBytes() const override { return 0; }
 
  private:

@@ -3,8 +3,6 @@
  *
  * @brief Puts the reference builder in the place of the GPU's.
  */
-#include <stdexcept>
-
 #include "gpu_exact/device.h"
 #include "tests/support/reference_builder.h"
 
@@ -13,9 +11,5 @@ DeviceStatus ProbeDevice(int) { return {true, "reference builder (no GPU)", ""};
 
 std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& table, Strategy) {
   return MakeReferenceBuilder(table);
-}
-
-bool AnyDeletedRow(int, GradientPair const*, RowIdx) {
-  throw std::invalid_argument{"The reference builder reads host memory only."};
 }
 }  // namespace gpu_exact
