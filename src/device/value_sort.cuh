@@ -22,7 +22,7 @@ struct ColumnSubset {
     return column_of == nullptr ? f : column_of[f];
   }
 
-  /** @brief A warp calls fn(column, value, entry of the subset) for a row; the two zeros are one. */
+  /** @brief A warp calls fn(column, value, index in the subset) for a row; the zeros are one. */
   template <typename FnT>
   __device__ void ForRow(CsrView const& table, std::uint64_t row, FnT&& fn) const {
     EntryIdx to = row_offsets[row];
@@ -60,7 +60,7 @@ struct SortedEntries {
 /**
  * @brief One radix sort of (column, value) keys. Waits.
  *
- * Memory: 24 B an entry of the subset while it sorts, 12 B after; before that 12 B beside the table.
+ * Memory: 12 B an entry of the subset beside the table, then 24 B while it sorts, 12 B after.
  *
  * @param table Goes when the keys are made.
  */

@@ -41,8 +41,8 @@ struct ValueSets {
   /**
    * @brief Add a value unless the set is known to have more than its limit.
    *
-   * So the count ends beyond the limit where there are more, and is exact otherwise: a value is left
-   * out only past the limit, or where all slots, twice as many, have others.
+   * So the count ends beyond the limit where there are more, and is exact otherwise: a value is
+   * left out only past the limit, or where all slots, twice as many, have others.
    */
   __device__ void Add(FeatureIdx f, std::uint32_t bits) const {
     constexpr std::uint32_t kProbes = 8;  // before it looks again whether there are too many
