@@ -125,7 +125,7 @@ double MeasureCopyRate() {
 
 /** @brief How the partition strategy would keep the table. */
 TableSizes MeasureTable(CsrView const& table) {
-  FeatureTable const kept{ColumnStore{table}};
+  FeatureTable const kept{table};
   TableSizes sizes{};
   sizes.rows = table.n_rows;
   sizes.entries = static_cast<double>(table.n_entries);

@@ -32,25 +32,32 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
   std::uint64_t const rows = n_rows;
   std::uint64_t const offsets = 16 * (std::uint64_t{n_features} + 1);
   MemoryPlan plan;
-  plan.sorting = {{"sort keys", 8 * n_entries},
-                  {"row ids", 8 * n_entries},
-                  {"columns", 12 * n_entries + offsets}};
+  plan.reading = {{"table by row", 8 * n_entries + 8 * rows},
+                  {"sort keys", 8 * n_entries},
+                  {"row ids", 4 * n_entries}};
   if (strategy == Strategy::kPartition) {
-    // Where most values are present they lie by row without their columns.
+    // Where most values are present they lie by row without their columns, and need no offsets.
     bool const dense = rows * n_features <= 2 * n_entries;
     std::uint64_t const values = dense ? 4 * rows * n_features : 8 * n_entries + 8 * rows;
     std::uint64_t const features = 3 * offsets;
-    plan.converting = {{"columns", 12 * n_entries + offsets},
-                       {"sorted columns", 4 * n_entries + features},
-                       {"values by row", values},
-                       {"values to sort", dense ? 0 : 16 * n_entries}};
+    std::uint64_t const set_up_offsets = features + (dense ? 8 * rows : 0);
+    // Distinct values are listed and bins made before that, and take less.
+    plan.reading.push_back({"values by row", values});
+    plan.reading.push_back({"offsets", set_up_offsets});
+    plan.sorting = {{"sort keys", 16 * n_entries},
+                    {"row ids", 8 * n_entries},
+                    {"values by row", values},
+                    {"offsets", set_up_offsets}};
     plan.growing = {{"sorted columns", 4 * n_entries + features},
                     {"values by row", values},
                     {"entries by node", 24 * n_entries},
                     {"rows by node", 46 * rows},
-                    {"sums of tiles", 88 * ((rows + 2047) / 2048) * n_features}};
+                    {"sums of tiles", SumsOfTiles(n_rows, n_features)}};
     return plan;
   }
+  plan.sorting = {{"sort keys", 8 * n_entries},
+                  {"row ids", 8 * n_entries},
+                  {"columns", 12 * n_entries + offsets}};
   // Interleaved levels, up to 64 nodes at once, keep 48 B a node for each tile of 2,048 entries, and
   // are chosen where columns are longer than a few tiles; sorted ones 120 B a tile of 1,024 entries.
   std::uint64_t const sums =
@@ -63,16 +70,20 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
   return plan;
 }
 
+std::uint64_t MemoryPlan::SumsOfTiles(RowIdx n_rows, FeatureIdx n_features) {
+  constexpr std::uint64_t kTileRows = 2048;
+  constexpr std::uint64_t kTileBytes = 88;
+  return kTileBytes * ((n_rows + kTileRows - 1) / kTileRows) * n_features;
+}
+
 std::uint64_t MemoryPlan::Peak() const {
-  return std::max({Sum(sorting), Sum(converting), Sum(growing)});
+  return std::max({Sum(reading), Sum(sorting), Sum(growing)});
 }
 
 std::string MemoryPlan::Describe() const {
   std::ostringstream os;
-  gpu_exact::Describe(os, "sorting the table", sorting);
-  if (!converting.empty()) {
-    gpu_exact::Describe(os, ", converting it", converting);
-  }
+  gpu_exact::Describe(os, "reading the table", reading);
+  gpu_exact::Describe(os, ", sorting the table", sorting);
   gpu_exact::Describe(os, ", growing trees", growing);
   return os.str();
 }

@@ -45,10 +45,10 @@ Strategy Choose(Strategy strategy, CsrView const& table) {
                                 "; set it to auto or sort."};
   }
   if (strategy == Strategy::kAuto) {
-    // Tiles are laid over all rows of a sorted column: 88 B each, 8 B an entry at most.
-    std::uint64_t tiles = CeilDiv(table.n_rows, 2048) * table.n_features;
+    // Tiles are laid over missing values too; they may take 8 B an entry.
     bool partition = why_not.empty() && table.n_entries >= kLongColumn * table.n_features &&
-                     88 * tiles <= 8 * table.n_entries + kSmallTable;
+                     MemoryPlan::SumsOfTiles(table.n_rows, table.n_features) <=
+                         8 * table.n_entries + kSmallTable;
     return partition ? Strategy::kPartition : Strategy::kSort;
   }
   return strategy;

@@ -60,7 +60,7 @@ class DeviceBuffer {
   ~DeviceBuffer() { FreeDevice(data_); }
   DeviceBuffer(DeviceBuffer const&) = delete;
   DeviceBuffer& operator=(DeviceBuffer const&) = delete;
-  DeviceBuffer(DeviceBuffer&& that) noexcept { *this = std::move(that); }
+  DeviceBuffer(DeviceBuffer&& that) noexcept : what_{that.what_} { *this = std::move(that); }
   DeviceBuffer& operator=(DeviceBuffer&& that) noexcept {
     std::swap(what_, that.what_);
     std::swap(data_, that.data_);
@@ -122,6 +122,15 @@ void ZeroAsync(T* p, std::size_t n) {
 
 [[nodiscard]] constexpr std::uint64_t CeilDiv(std::uint64_t a, std::uint64_t b) {
   return (a + b - 1) / b;
+}
+
+/** @brief Bits that hold every number below n. */
+[[nodiscard]] constexpr int BitsBelow(std::uint64_t n) {
+  int bits{0};
+  while ((std::uint64_t{1} << bits) < n) {
+    ++bits;
+  }
+  return bits;
 }
 
 /** @brief Throws DeviceError where a grid has more blocks than CUDA takes, 2^31 - 1. */

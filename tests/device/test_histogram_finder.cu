@@ -10,6 +10,7 @@
 #include "src/device/partition/histogram_finder.cuh"
 #include "tests/device/binned_problem.h"
 #include "tests/device/level_problem.cuh"
+#include "tests/device/table_arrays.cuh"
 
 namespace gpu_exact {
 namespace {
@@ -63,10 +64,11 @@ class HistogramFinderTest : public DeviceTest {
   void Check(Table const& table, std::vector<FeatureIdx> const& features, Settings const& settings,
              int n_levels, Random* random) {
     ColumnStore store{table.View()};
-    BinnedColumns binned{store.Ref(), features, settings.max_group_bins};
+    BinnedColumns const binned = MakeBinned(table, features, settings.max_group_bins);
     HistogramFinder finder{binned, settings.max_slots * binned.Ref().n_bins * sizeof(FixedSum),
                            settings.max_slices};
-    BinnedColumns few{store.Ref(), {features.begin(), features.begin() + !features.empty()}, 1};
+    BinnedColumns const few =
+        MakeBinned(table, {features.begin(), features.begin() + !features.empty()}, 1);
     HistogramFinder other{few};  // one of less memory is made meanwhile
     GrowParam param = MakeParam(table.n_features, random);
     for (int tree = 0; tree < 2; ++tree) {  // the second one finds the first one's memory

@@ -22,11 +22,29 @@ TEST(MemoryPlan, PartitionedDenseAndSparse) {
   auto dense = MemoryPlan::Make(EntryIdx{64} * kRows, kRows, 64, Strategy::kPartition);
   EXPECT_NEAR(static_cast<double>(dense.Peak()) / kRows, 64 * 32.05 + 46, 1.0);
   auto sparse = MemoryPlan::Make(EntryIdx{8} * kRows, kRows, 64, Strategy::kPartition);
-  EXPECT_NEAR(static_cast<double>(sparse.Peak()) / kRows, 8 * 40 + 8, 40.0);
+  EXPECT_NEAR(static_cast<double>(sparse.Peak()) / kRows, 8 * 36 + 8 + 46 + 2.75, 1.0);
+}
+
+TEST(MemoryPlan, FewEntriesARow) {
+  constexpr RowIdx kRows = 1 << 22;
+  auto plan = MemoryPlan::Make(kRows / 8, kRows, 1, Strategy::kPartition);
+  std::uint64_t reading{0};
+  for (MemoryItem const& item : plan.reading) {
+    reading += item.bytes;
+  }
+  EXPECT_NEAR(static_cast<double>(reading) / kRows, 28.0 / 8 + 16, 0.1);
+}
+
+TEST(MemoryPlan, SumsOfTiles) {
+  EXPECT_EQ(MemoryPlan::SumsOfTiles(0, 5), 0u);
+  EXPECT_EQ(MemoryPlan::SumsOfTiles(2048, 5), 5u * 88);
+  EXPECT_EQ(MemoryPlan::SumsOfTiles(2049, 5), 10u * 88);
+  EXPECT_EQ(MemoryPlan::SumsOfTiles(~RowIdx{0}, 1), 88u << 21);
 }
 
 TEST(MemoryPlan, NamesEveryPart) {
   auto text = MemoryPlan::Make(EntryIdx{1} << 20, 1, 1, Strategy::kSort).Describe();
+  EXPECT_NE(text.find("reading the table 20 MiB"), std::string::npos) << text;
   EXPECT_NE(text.find("sorting the table 28 MiB"), std::string::npos) << text;
   EXPECT_NE(text.find("entries sorted by node 32"), std::string::npos) << text;
   text = MemoryPlan::Make(EntryIdx{1} << 20, 1, 1, Strategy::kPartition).Describe();

@@ -4,16 +4,16 @@
  * @brief Implementation of binned_columns.cuh.
  */
 #include <algorithm>
-#include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 #include <limits>
 
 #include "src/device/partition/binned_columns.cuh"
 #include "src/device/partition/shared_histogram.cuh"
+#include "src/device/row_table.cuh"
 
 namespace gpu_exact {
 namespace {
-/** @brief Element numbers of a group fit 32 bits, and CUB counts in an int. */
+/** @brief Element numbers of a group fit 32 bits. */
 constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 30;
 /** @brief Fewer entries give no block enough to do, so that groups are made to fill the device. */
 constexpr std::uint64_t kManyEntries = std::uint64_t{1} << 22;
@@ -26,92 +26,123 @@ std::uint32_t MaxGroupBins() {
       std::min(SharedHistogram::MaxBins(bytes), std::size_t{std::numeric_limits<GroupBin>::max()}));
 }
 
-/** @brief Where the entries of a group lie. */
-struct GroupEntries {
-  BinColumn const* columns;     // of the group, shape: (n_columns)
-  std::uint32_t const* begins;  // counting the group's entries, shape: (n_columns)
-  std::uint32_t n_columns;
-  std::uint32_t n;
+/** @brief An entry on its way into a group. */
+struct GroupEntry {
+  float value;
+  std::uint32_t column;
+  std::uint32_t group;
+  std::uint32_t rank;   // among the row's entries in the group
+  std::uint32_t lanes;  // whose entries are of the same group
 };
 
-// one thread an entry of the group; out_rows: nullptr where dense, bins then go to their place
-__global__ void WriteBinsKernel(ColumnsRef columns, GroupEntries in, RowIdx* out_rows,
-                                GroupBin* out_bins) {
-  auto i = GlobalIdx();
-  if (i >= in.n) {
-    return;
-  }
-  auto c = FirstIndex(std::uint32_t{1}, in.n_columns,
-                      [=](std::uint32_t k) { return in.begins[k] > i; }) -
-           1;
-  BinColumn column = in.columns[c];
-  ColumnEntry e = columns.entries[columns.entry_offsets[column.feature] + (i - in.begins[c])];
-  auto value = e.value - columns.value_offsets[column.feature];
-  auto bin = static_cast<GroupBin>(column.first_bin + value);
-  if (out_rows == nullptr) {
-    out_bins[std::uint64_t{e.row} * in.n_columns + c] = bin;
-  } else {
-    out_rows[i] = e.row;
-    out_bins[i] = bin;
+/** @brief A warp calls fn(GroupEntry) for the entries of a row that are binned. */
+template <typename FnT>
+__device__ void ForRow(CsrView const& table, BinnedRef const& binned, std::uint64_t row, FnT&& fn) {
+  constexpr std::uint32_t kNoGroup = 0xffffffffu;
+  std::uint32_t last_group{kNoGroup};  // groups ascend along a row: only this one may go on
+  std::uint32_t n_last{0};             // entries of it so far
+  EntryIdx const end = table.offsets[row + 1];
+  for (EntryIdx base = table.offsets[row]; base < end; base += 32) {
+    EntryIdx const i = base + threadIdx.x % 32;
+    GroupEntry e{0.0f, BinnedRef::kNotBinned, kNoGroup, 0, 0};
+    if (i < end) {
+      CsrEntry const entry = table.entries[i];
+      e.value = entry.value;
+      e.column = binned.column_of[entry.feature];
+    }
+    bool const is_binned = e.column != BinnedRef::kNotBinned;
+    if (is_binned) {
+      e.group = binned.columns[e.column].group;
+    }
+    e.lanes = __match_any_sync(kAllLanes, e.group);
+    e.rank = __popc(e.lanes & LowerLanes()) + (e.group == last_group ? n_last : 0);
+    if (is_binned) {
+      fn(e);
+    }
+    unsigned const any = __ballot_sync(kAllLanes, is_binned);
+    if (any != 0) {
+      int const last = 31 - __clz(static_cast<int>(any));
+      last_group = __shfl_sync(kAllLanes, e.group, last);
+      n_last = __shfl_sync(kAllLanes, e.rank, last) + 1;
+    }
   }
 }
 
-// one thread an entry of the group
-__global__ void CountRowsKernel(RowIdx const* rows, std::uint32_t n, std::uint32_t* counts) {
-  auto i = GlobalIdx();
-  if (i < n) {
-    atomicAdd(counts + rows[i], 1u);
+// one warp a row; row_offsets: of all groups that have them, zero
+__global__ void CountElementsKernel(CsrView table, BinnedRef binned, std::uint32_t* row_offsets) {
+  auto row = WarpRow();
+  if (row >= table.n_rows) {
+    return;
   }
+  ForRow(table, binned, row, [&](GroupEntry const& e) {
+    BinGroup const& group = binned.groups[e.group];
+    if (!group.Dense() && (e.lanes & LowerLanes()) == 0) {
+      atomicAdd(row_offsets + (group.row_offsets - row_offsets) + row,
+                static_cast<std::uint32_t>(__popc(e.lanes)));
+    }
+  });
+}
+
+// one warp a row; elements: of all groups
+__global__ void WriteBinsKernel(CsrView table, BinnedRef binned, DistinctRef distinct,
+                                GroupBin* elements) {
+  auto row = WarpRow();
+  if (row >= table.n_rows) {
+    return;
+  }
+  ForRow(table, binned, row, [&](GroupEntry const& e) {
+    BinColumn const column = binned.columns[e.column];
+    BinGroup const& group = binned.groups[e.group];
+    auto const* values = distinct.values + distinct.offsets[column.feature];
+    auto bin = FirstIndex(std::uint32_t{0}, column.n_bins,
+                          [=](std::uint32_t k) { return values[k] >= e.value; });
+    auto at = BinnedRef::Row(group, static_cast<RowIdx>(row)).begin + e.rank;
+    elements[(group.elements - elements) + at] = static_cast<GroupBin>(column.first_bin + bin);
+  });
 }
 }  // namespace
 
 std::uint32_t BinnedColumns::MaxBins() { return std::min(MaxGroupBins(), kMaxColumnBins); }
 
-BinnedColumns::BinnedColumns(ColumnsRef const& columns, std::vector<FeatureIdx> const& features,
-                             std::uint32_t max_group_bins)
-    : n_rows_{columns.n_rows} {
-  std::vector<EntryIdx> entry_offsets(std::size_t{columns.n_features} + 1);
-  std::vector<std::uint64_t> value_offsets(entry_offsets.size());
-  CopyAsync(entry_offsets.data(), columns.entry_offsets, entry_offsets.size());
-  CopyAsync(value_offsets.data(), columns.value_offsets, value_offsets.size());
-  Synchronize();
-  this->MakeGroups(features, entry_offsets, value_offsets, max_group_bins);
+BinnedColumns::BinnedColumns(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
+                             DistinctValues const& values, std::uint32_t max_group_bins)
+    : n_rows_{table.n_rows} {
+  this->MakeGroups(n_entries, values, max_group_bins);
 
-  std::vector<std::uint32_t> column_of(columns.n_features, BinnedRef::kNotBinned);
+  std::vector<std::uint32_t> column_of(table.n_features, BinnedRef::kNotBinned);
   for (std::size_t c = 0; c < h_columns_.size(); ++c) {
     column_of[h_columns_[c].feature] = static_cast<std::uint32_t>(c);
   }
   CopyAsync(column_of_.Reserve(column_of.size()), column_of.data(), column_of.size());
   CopyAsync(columns_.Reserve(h_columns_.size()), h_columns_.data(), h_columns_.size());
   CopyAsync(groups_.Reserve(h_groups_.size()), h_groups_.data(), h_groups_.size());
-  this->Fill(columns, entry_offsets);
+  this->Fill(table, values);
 }
 
-void BinnedColumns::MakeGroups(std::vector<FeatureIdx> const& features,
-                               std::vector<EntryIdx> const& entry_offsets,
-                               std::vector<std::uint64_t> const& value_offsets,
-                               std::uint32_t max_group_bins) {
-  EntryIdx n_entries{0};
+void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
+                               DistinctValues const& values, std::uint32_t max_group_bins) {
+  auto const n_features = static_cast<FeatureIdx>(n_entries.size());
+  EntryIdx n_binned{0};
   std::uint64_t n_bins{0};
-  for (FeatureIdx f : features) {
-    n_entries += entry_offsets[f + 1] - entry_offsets[f];
-    n_bins += value_offsets[f + 1] - value_offsets[f];
+  for (FeatureIdx f = 0; f < n_features; ++f) {
+    n_binned += values.NumValues(f) == 0 ? 0 : n_entries[f];
+    n_bins += values.NumValues(f);
   }
   std::uint64_t limit = MaxGroupBins();
   if (max_group_bins != 0) {
     limit = std::min<std::uint64_t>(limit, max_group_bins);
-  } else if (std::max<EntryIdx>(n_entries, n_rows_) < kManyEntries) {
+  } else if (std::max<EntryIdx>(n_binned, n_rows_) < kManyEntries) {
     auto n_blocks = static_cast<std::uint64_t>(DeviceAttribute(cudaDevAttrMultiProcessorCount));
     limit = std::min(limit, CeilDiv(n_bins, n_blocks));
   }
   std::uint64_t n_elements{0};
   std::uint32_t n_sparse{0};
-  for (FeatureIdx f : features) {
-    auto n_values = static_cast<std::uint32_t>(value_offsets[f + 1] - value_offsets[f]);
+  for (FeatureIdx f = 0; f < n_features; ++f) {
+    std::uint32_t const n_values = values.NumValues(f);
     if (n_values == 0) {
       continue;
     }
-    auto n = static_cast<std::uint32_t>(entry_offsets[f + 1] - entry_offsets[f]);
+    std::uint32_t const n = n_entries[f];
     if (h_groups_.empty() || h_groups_.back().n_bins + n_values > limit ||
         h_groups_.back().n_elements + std::uint64_t{n} > kMaxElements) {
       h_groups_.push_back(
@@ -147,52 +178,27 @@ void BinnedColumns::MakeGroups(std::vector<FeatureIdx> const& features,
   }
 }
 
-void BinnedColumns::Fill(ColumnsRef const& columns, std::vector<EntryIdx> const& entry_offsets) {
-  std::vector<std::uint32_t> begins;
-  std::size_t n_sorted{0};
-  for (auto const& group : h_groups_) {
-    std::uint32_t begin{0};
-    for (std::uint32_t c = group.first_column; c < group.first_column + group.n_columns; ++c) {
-      FeatureIdx f = h_columns_[c].feature;
-      begins.push_back(begin);
-      begin += static_cast<std::uint32_t>(entry_offsets[f + 1] - entry_offsets[f]);
-    }
-    n_sorted = std::max(n_sorted, group.Dense() ? std::size_t{0} : group.n_elements);
+void BinnedColumns::Fill(CsrView const& table, DistinctValues const& values) {
+  if (h_groups_.empty()) {
+    return;
   }
-  DeviceBuffer<std::uint32_t> d_begins{"entries of binned columns"};
-  DeviceBuffer<RowIdx> rows{"rows to sort"}, sorted_rows{"sorted rows"};
-  DeviceBuffer<GroupBin> bins{"bins to sort"};
   CubScratch scratch;
-  CopyAsync(d_begins.Reserve(begins.size()), begins.data(), begins.size());
-  rows.Reserve(n_sorted);
-  sorted_rows.Reserve(n_sorted);
-  bins.Reserve(n_sorted);
-  int row_bits{1};
-  while ((std::uint64_t{1} << row_bits) < n_rows_) {
-    ++row_bits;
-  }
-  for (auto const& group : h_groups_) {
-    GroupEntries in{columns_.Data() + group.first_column, d_begins.Data() + group.first_column,
-                    group.n_columns, group.n_elements};
-    auto* out = elements_.Data() + (group.elements - elements_.Data());
-    if (group.Dense()) {
-      LaunchN("WriteBins", WriteBinsKernel, in.n, columns, in, nullptr, out);
-      continue;
+  if (row_offsets_.Bytes() != 0) {
+    auto* offsets = row_offsets_.Data();
+    LaunchRows("CountElements", CountElementsKernel, n_rows_, table, this->Ref(), offsets);
+    for (BinGroup const& group : h_groups_) {
+      if (!group.Dense()) {
+        scratch.Call([&](void* storage, std::size_t& bytes) {
+          return cub::DeviceScan::ExclusiveSum(storage, bytes, offsets, std::uint64_t{n_rows_} + 1,
+                                               Stream());
+        });
+        offsets += std::uint64_t{n_rows_} + 1;
+      }
     }
-    LaunchN("WriteBins", WriteBinsKernel, in.n, columns, in, rows.Data(), bins.Data());
-    scratch.Call([&](void* storage, std::size_t& bytes) {
-      return cub::DeviceRadixSort::SortPairs(storage, bytes, rows.Data(), sorted_rows.Data(),
-                                             bins.Data(), out, static_cast<int>(in.n), 0, row_bits,
-                                             Stream());
-    });
-    auto* offsets = row_offsets_.Data() + (group.row_offsets - row_offsets_.Data());
-    LaunchN("CountRows", CountRowsKernel, in.n, rows.Data(), in.n, offsets);
-    scratch.Call([&](void* storage, std::size_t& bytes) {
-      return cub::DeviceScan::ExclusiveSum(storage, bytes, offsets, std::uint64_t{n_rows_} + 1,
-                                           Stream());
-    });
   }
-  Synchronize();  // the sort's buffers go
+  LaunchRows("WriteBins", WriteBinsKernel, n_rows_, table, this->Ref(), values.Ref(),
+             elements_.Data());
+  Synchronize();  // the scratch goes
 }
 
 BinnedRef BinnedColumns::Ref() const {

@@ -11,7 +11,7 @@
 
 #include <vector>
 
-#include "src/device/column_store.cuh"
+#include "src/device/partition/distinct_values.cuh"
 
 namespace gpu_exact {
 using GroupBin = std::uint16_t;  // counts from the first bin of the group
@@ -84,9 +84,9 @@ struct BinnedRef {
 };
 
 /**
- * @brief Owns the binned columns. Work: one radix sort by row over the entries of each group.
+ * @brief Owns the binned columns. Work: two passes over the entries.
  *
- * Memory kept: 2 B an entry, 4 B a row and group that has missing values.
+ * Memory kept: 2 B an entry, 4 B a row and group that has missing values. Little else meanwhile.
  */
 class BinnedColumns {
  public:
@@ -96,13 +96,14 @@ class BinnedColumns {
   /**
    * @brief Waits for the device.
    *
-   * @param features       Ascending; each has at most MaxBins() distinct values. Those without any are
-   *                       left out.
+   * @param table          Device memory, features ascending within a row.
+   * @param n_entries      Of each feature.
+   * @param values         Columns whose values are listed are binned; at most MaxBins() each.
    * @param max_group_bins Bins that a group of several columns may have; 0: chosen by the size of
    *                       the table.
    */
-  BinnedColumns(ColumnsRef const& columns, std::vector<FeatureIdx> const& features,
-                std::uint32_t max_group_bins = 0);
+  BinnedColumns(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
+                DistinctValues const& values, std::uint32_t max_group_bins = 0);
 
   [[nodiscard]] BinnedRef Ref() const;
   [[nodiscard]] std::vector<BinGroup> const& Groups() const { return h_groups_; }
@@ -111,10 +112,9 @@ class BinnedColumns {
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
-  void MakeGroups(std::vector<FeatureIdx> const& features,
-                  std::vector<EntryIdx> const& entry_offsets,
-                  std::vector<std::uint64_t> const& value_offsets, std::uint32_t max_group_bins);
-  void Fill(ColumnsRef const& columns, std::vector<EntryIdx> const& entry_offsets);
+  void MakeGroups(std::vector<std::uint32_t> const& n_entries, DistinctValues const& values,
+                  std::uint32_t max_group_bins);
+  void Fill(CsrView const& table, DistinctValues const& values);
 
   RowIdx n_rows_;
   std::uint64_t n_bins_{0};

@@ -16,7 +16,7 @@
 namespace gpu_exact {
 /** @brief The table, borrowed by kernels. */
 struct FeatureTableRef {
-  static constexpr std::uint32_t kNotSorted = 0xffffffffu;
+  static constexpr std::uint32_t kNotSorted = ColumnSubset::kLeftOut;
 
   BinnedRef binned;
   RowValuesRef values;  // of sorted columns
@@ -40,8 +40,8 @@ struct FeatureTableRef {
 
 class FeatureTable {
  public:
-  /** @brief Takes what it needs from the columns. Waits for the device. */
-  explicit FeatureTable(ColumnStore const& columns);
+  /** @brief Copies what it needs of the table. Waits for the device. */
+  explicit FeatureTable(CsrView const& table);
 
   [[nodiscard]] FeatureTableRef Ref() const;
   /** @brief Columns without entries; a binned feature's values are its bins, a sorted one's its
@@ -55,14 +55,16 @@ class FeatureTable {
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
+  void CopyOffsets(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
+                   std::vector<std::uint32_t> const& sorted_of);
+
+  std::unique_ptr<DistinctValues> values_;  // of binned columns
   std::unique_ptr<SortedColumns> sorted_;
   std::unique_ptr<BinnedColumns> binned_;
   DeviceBuffer<EntryIdx> entry_offsets_{"column offsets"};
   DeviceBuffer<std::uint64_t> value_offsets_{"value offsets"};
   DeviceBuffer<std::uint64_t> place_offsets_{"places of candidates"};
   DeviceBuffer<std::uint32_t> sorted_of_{"sorted columns by feature"};
-  DeviceBuffer<float> bin_values_{"values of bins"};
-  DeviceBuffer<std::uint64_t> bin_offsets_{"bins by feature"};
   ColumnsRef places_{};
   ColumnsRef counts_{};
 };

@@ -17,8 +17,7 @@ namespace gpu_exact {
 namespace {
 class PartitionStrategy : public SplitStrategy {
  public:
-  explicit PartitionStrategy(CsrView const& table)
-      : table_{ColumnStore{table}}, rows_{table.n_rows} {
+  explicit PartitionStrategy(CsrView const& table) : table_{table}, rows_{table.n_rows} {
     if (table_.Sorted() != nullptr) {
       fused_.emplace(*table_.Sorted());
     }

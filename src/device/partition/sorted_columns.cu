@@ -3,53 +3,29 @@
  *
  * @brief Implementation of sorted_columns.cuh.
  */
-#include <algorithm>
-#include <cub/device/device_radix_sort.cuh>
+#include <thrust/iterator/transform_iterator.h>
+
+#include <cub/device/device_segmented_reduce.cuh>
+#include <utility>
 
 #include "src/device/partition/sorted_columns.cuh"
 #include "src/device/partition/split_tile.cuh"
 
 namespace gpu_exact {
 namespace {
-/** @brief An entry of a sorted column and where the table's columns have it. */
-struct Place {
-  std::uint32_t column;
-  FeatureIdx feature;
-  EntryIdx source;
+// one thread an entry
+__global__ void MarkValuesKernel(std::uint64_t const* keys, EntryIdx n, std::uint32_t* rows) {
+  auto i = GlobalIdx();
+  if (i < n && (i == 0 || keys[i] != keys[i - 1])) {
+    rows[i] |= PlaceWord::kNewValue;
+  }
+}
+
+struct BeginsValue {
+  __device__ std::uint32_t operator()(std::uint32_t row) const {
+    return (row & PlaceWord::kNewValue) != 0 ? 1 : 0;
+  }
 };
-
-__device__ Place FindPlace(ColumnsRef const& columns, SortedColumnsRef const& sorted, EntryIdx i) {
-  auto offsets = sorted.offsets;
-  auto c = FirstIndex(std::uint32_t{0}, sorted.n_columns,
-                      [=](std::uint32_t k) { return offsets[k + 1] > i; });
-  FeatureIdx f = sorted.features[c];
-  return {c, f, columns.entry_offsets[f] + (i - offsets[c])};
-}
-
-// one thread an entry
-__global__ void WriteRowsKernel(ColumnsRef columns, SortedColumnsRef sorted, EntryIdx n,
-                                std::uint32_t* rows) {
-  auto i = GlobalIdx();
-  if (i >= n) {
-    return;
-  }
-  Place at = FindPlace(columns, sorted, i);
-  ColumnEntry e = columns.entries[at.source];
-  bool is_new = at.source == columns.entry_offsets[at.feature] ||
-                columns.entries[at.source - 1].value != e.value;
-  rows[i] = e.row | (is_new ? PlaceWord::kNewValue : 0);
-}
-
-// one thread an entry
-__global__ void WriteDenseKernel(ColumnsRef columns, SortedColumnsRef sorted, EntryIdx n,
-                                 float* values) {
-  auto i = GlobalIdx();
-  if (i < n) {
-    Place at = FindPlace(columns, sorted, i);
-    ColumnEntry e = columns.entries[at.source];
-    values[std::uint64_t{e.row} * sorted.n_columns + at.column] = columns.values[e.value];
-  }
-}
 
 // one thread a value
 __global__ void FillKernel(float* values, std::uint64_t n, float value) {
@@ -59,37 +35,52 @@ __global__ void FillKernel(float* values, std::uint64_t n, float value) {
   }
 }
 
-// one thread an entry
-__global__ void WriteSparseKernel(ColumnsRef columns, SortedColumnsRef sorted, EntryIdx n,
-                                  RowIdx* rows, RowValuesRef::Value* values) {
-  auto i = GlobalIdx();
-  if (i < n) {
-    Place at = FindPlace(columns, sorted, i);
-    ColumnEntry e = columns.entries[at.source];
-    rows[i] = e.row;
-    values[i] = {at.column, columns.values[e.value]};
+// one warp a row
+__global__ void WriteDenseKernel(CsrView table, ColumnSubset subset, float* values) {
+  auto row = WarpRow();
+  if (row < table.n_rows) {
+    subset.ForRow(table, row, [=](std::uint32_t column, float value, EntryIdx) {
+      values[row * subset.n_columns + column] = value;
+    });
   }
 }
 
-// one thread a row, and one more
-__global__ void FindRowsKernel(RowIdx const* rows, EntryIdx n, RowIdx n_rows, EntryIdx* offsets) {
-  auto row = GlobalIdx();
-  if (row <= n_rows) {
-    offsets[row] = FirstIndex(EntryIdx{0}, n, [=](EntryIdx i) { return rows[i] >= row; });
+// one warp a row
+__global__ void WriteSparseKernel(CsrView table, ColumnSubset subset, RowValuesRef::Value* values) {
+  auto row = WarpRow();
+  if (row < table.n_rows) {
+    subset.ForRow(table, row, [=](std::uint32_t column, float value, EntryIdx to) {
+      values[to] = {column, value};
+    });
   }
 }
 }  // namespace
 
-SortedColumns::SortedColumns(ColumnsRef const& columns, std::vector<EntryIdx> const& entry_offsets,
-                             std::vector<FeatureIdx> const& features)
-    : n_rows_{columns.n_rows}, n_columns_{static_cast<std::uint32_t>(features.size())} {
+SortedColumns::SortedColumns(RowTable table, std::vector<std::uint32_t> const& n_entries,
+                             std::vector<FeatureIdx> const& features,
+                             std::uint32_t const* column_of)
+    : n_rows_{table.View().n_rows}, n_columns_{static_cast<std::uint32_t>(features.size())} {
+  this->MakeColumns(n_entries, features);
+  CubScratch scratch;
+  FindRowOffsets(table.View(), column_of, &scratch, row_offsets_.Reserve(std::size_t{n_rows_} + 1));
+  ColumnSubset const subset{column_of, row_offsets_.Data(), n_columns_, n_entries_};
+  this->WriteValues(table.View(), subset);
+  SortedEntries sorted = SortByValue(std::move(table), subset);
+  rows_ = std::move(sorted.rows);
+  this->MarkValues(sorted.keys.Data());
+  if (dense_) {
+    row_offsets_.Release();
+  }
+}
+
+void SortedColumns::MakeColumns(std::vector<std::uint32_t> const& n_entries,
+                                std::vector<FeatureIdx> const& features) {
   std::vector<EntryIdx> offsets{0};
   std::vector<std::uint32_t> sparse, of_sparse;
   for (FeatureIdx f : features) {
-    EntryIdx n = entry_offsets[f + 1] - entry_offsets[f];
-    n_entries_ += n;
+    n_entries_ += n_entries[f];
     offsets.push_back(n_entries_);
-    bool const is_dense = n == n_rows_;
+    bool const is_dense = n_entries[f] == n_rows_;
     if (!is_dense) {
       of_sparse.push_back(static_cast<std::uint32_t>(sparse.size()));
     }
@@ -99,49 +90,35 @@ SortedColumns::SortedColumns(ColumnsRef const& columns, std::vector<EntryIdx> co
   CopyAsync(features_.Reserve(features.size()), features.data(), features.size());
   CopyAsync(sparse_.Reserve(sparse.size()), sparse.data(), sparse.size());
   CopyAsync(of_sparse_.Reserve(of_sparse.size()), of_sparse.data(), of_sparse.size());
-  rows_.Reserve(n_entries_);
-  LaunchN("WriteRows", WriteRowsKernel, n_entries_, columns, this->Ref(), n_entries_, rows_.Data());
-  // A row's values lie side by side where most are present, else with their column.
-  dense_ = std::uint64_t{n_rows_} * n_columns_ <= 2 * n_entries_;
-  if (dense_) {
-    this->FillDense(columns);
-  } else {
-    this->FillSparse(columns);
-  }
-  Synchronize();  // the vectors go
 }
 
-void SortedColumns::FillDense(ColumnsRef const& columns) {
-  std::uint64_t n = std::uint64_t{n_rows_} * n_columns_;
+void SortedColumns::WriteValues(CsrView const& table, ColumnSubset const& subset) {
+  // A row's values lie side by side where most are present, else with their column.
+  std::uint64_t const n = std::uint64_t{n_rows_} * n_columns_;
+  dense_ = n <= 2 * n_entries_;
+  if (!dense_) {
+    LaunchRows("WriteSparse", WriteSparseKernel, n_rows_, table, subset,
+               row_values_.Reserve(n_entries_));
+    return;
+  }
   dense_values_.Reserve(n);
   if (n_sparse_ != 0) {
     LaunchN("Fill", FillKernel, n, dense_values_.Data(), n, NAN);
   }
-  LaunchN("WriteDense", WriteDenseKernel, n_entries_, columns, this->Ref(), n_entries_,
-          dense_values_.Data());
+  LaunchRows("WriteDense", WriteDenseKernel, n_rows_, table, subset, dense_values_.Data());
 }
 
-void SortedColumns::FillSparse(ColumnsRef const& columns) {
-  auto n = n_entries_;
-  DeviceBuffer<RowIdx> rows{"rows to sort"}, rows_alt{"rows to sort, second half"};
-  DeviceBuffer<RowValuesRef::Value> values_alt{"values to sort"};
-  row_values_.Reserve(n);
-  values_alt.Reserve(n);
-  row_offsets_.Reserve(std::size_t{n_rows_} + 1);
-  cub::DoubleBuffer<RowIdx> keys{rows.Reserve(n), rows_alt.Reserve(n)};
-  cub::DoubleBuffer<RowValuesRef::Value> values{row_values_.Data(), values_alt.Data()};
-  LaunchN("WriteSparse", WriteSparseKernel, n, columns, this->Ref(), n, keys.Current(),
-          values.Current());
+void SortedColumns::MarkValues(std::uint64_t const* keys) {
+  LaunchN("MarkValues", MarkValuesKernel, n_entries_, keys, n_entries_, rows_.Data());
+  DeviceBuffer<std::uint32_t> n_values{"numbers of distinct values"};
   CubScratch scratch;
+  n_values.Reserve(n_columns_);
+  auto begins = thrust::make_transform_iterator(rows_.Data(), BeginsValue{});
   scratch.Call([&](void* storage, std::size_t& bytes) {
-    return cub::DeviceRadixSort::SortPairs(storage, bytes, keys, values, n, 0, 32, Stream());
+    return cub::DeviceSegmentedReduce::Sum(storage, bytes, begins, n_values.Data(), n_columns_,
+                                           offsets_.Data(), offsets_.Data() + 1, Stream());
   });
-  LaunchN("FindRows", FindRowsKernel, std::uint64_t{n_rows_} + 1, keys.Current(), n, n_rows_,
-          row_offsets_.Data());
-  Synchronize();  // the sort's buffers go
-  if (values.Current() != row_values_.Data()) {
-    row_values_ = std::move(values_alt);
-  }
+  n_values_ = ToHost(n_values.Data(), n_columns_);
 }
 
 SortedColumnsRef SortedColumns::Ref() const {

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "src/device/column_store.cuh"
+#include "src/device/value_sort.cuh"
 
 namespace gpu_exact {
 /** @brief The columns, borrowed by kernels. A column is a feature's number among those sorted. */
@@ -46,26 +46,44 @@ struct RowValuesRef {
   }
 };
 
+/**
+ * @brief Owns both. Work: one radix sort of (column, value) keys, and passes over the entries.
+ *
+ * Memory kept: 4 B an entry; values 4 B a row and column, or 8 B an entry and a row. 24 B an entry
+ * beside the values while it sorts.
+ */
 class SortedColumns {
  public:
-  /** @param features Ascending. Waits for the device. */
-  SortedColumns(ColumnsRef const& columns, std::vector<EntryIdx> const& entry_offsets,
-                std::vector<FeatureIdx> const& features);
+  /**
+   * @brief Waits for the device.
+   *
+   * @param table     Goes when it has been read.
+   * @param n_entries Of each feature.
+   * @param features  Ascending; each has entries.
+   * @param column_of Device memory: a feature's index among them, or ColumnSubset::kLeftOut.
+   */
+  SortedColumns(RowTable table, std::vector<std::uint32_t> const& n_entries,
+                std::vector<FeatureIdx> const& features, std::uint32_t const* column_of);
 
   [[nodiscard]] SortedColumnsRef Ref() const;
   [[nodiscard]] RowValuesRef Values() const;
   [[nodiscard]] EntryIdx NumEntries() const { return n_entries_; }
+  /** @brief Distinct values of each column. */
+  [[nodiscard]] std::vector<std::uint32_t> const& NumValues() const { return n_values_; }
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
-  void FillDense(ColumnsRef const& columns);
-  void FillSparse(ColumnsRef const& columns);
+  void MakeColumns(std::vector<std::uint32_t> const& n_entries,
+                   std::vector<FeatureIdx> const& features);
+  void WriteValues(CsrView const& table, ColumnSubset const& subset);
+  void MarkValues(std::uint64_t const* keys);
 
   EntryIdx n_entries_{0};
   RowIdx n_rows_;
   std::uint32_t n_columns_;
   std::uint32_t n_sparse_{0};
   bool dense_{false};
+  std::vector<std::uint32_t> n_values_;
   DeviceBuffer<std::uint32_t> rows_{"sorted rows"};
   DeviceBuffer<EntryIdx> offsets_{"offsets of sorted columns"};
   DeviceBuffer<FeatureIdx> features_{"features of sorted columns"};

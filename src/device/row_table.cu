@@ -1,0 +1,169 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of row_table.cuh.
+ */
+#include <thrust/iterator/transform_iterator.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cub/device/device_segmented_radix_sort.cuh>
+#include <stdexcept>
+#include <string>
+
+#include "src/device/row_table.cuh"
+
+namespace gpu_exact {
+namespace {
+constexpr unsigned kCountThreads = 256;
+/** @brief Features that a block counts by itself: entries of a full column would all meet. */
+constexpr FeatureIdx kBlockFeatures = 8192;
+
+struct RowFaults {
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+
+  std::uint64_t duplicate;  // least row << 32 | feature that is there twice, or kNone
+  std::uint64_t unsorted;   // whether a row is
+};
+
+// one warp a row
+__global__ void CheckRowsKernel(CsrView table, RowFaults* out) {
+  auto row = WarpRow();
+  if (row >= table.n_rows) {
+    return;
+  }
+  EntryIdx const end = table.offsets[row + 1];
+  for (auto i = table.offsets[row] + 1 + threadIdx.x % 32; i < end; i += 32) {
+    FeatureIdx const before = table.entries[i - 1].feature;
+    FeatureIdx const feature = table.entries[i].feature;
+    if (before > feature) {
+      out->unsorted = 1;  // whoever writes, writes the same
+    } else if (before == feature) {
+      atomicMin(reinterpret_cast<unsigned long long*>(&out->duplicate),
+                static_cast<unsigned long long>((row << 32) | feature));
+    }
+  }
+}
+
+/** @brief Finds out whether rows are in order, and refuses a value given twice. Waits. */
+bool AreSorted(CsrView const& table) {
+  DeviceBuffer<RowFaults> faults{"faults of rows"};
+  RowFaults found{RowFaults::kNone, 0};
+  CopyAsync(faults.Reserve(1), &found, 1);
+  LaunchRows("CheckRows", CheckRowsKernel, table.n_rows, table, faults.Data());
+  found = ToHost(faults.Data(), 1)[0];
+  if (found.duplicate != RowFaults::kNone) {
+    throw std::invalid_argument{"Row " + std::to_string(found.duplicate >> 32) +
+                                " has two values of feature " +
+                                std::to_string(found.duplicate & 0xffffffffu) +
+                                "; give one. SciPy's sum_duplicates() makes one of them."};
+  }
+  return found.unsorted == 0;
+}
+
+// one warp a row, in turns; counts: shape (n_features), zero
+__global__ void CountEntriesKernel(CsrView table, std::uint32_t* counts) {
+  __shared__ std::uint32_t of_block[kBlockFeatures];
+  FeatureIdx const n_block = min(kBlockFeatures, table.n_features);
+  for (FeatureIdx f = threadIdx.x; f < n_block; f += kCountThreads) {
+    of_block[f] = 0;
+  }
+  __syncthreads();
+  std::uint64_t const n_warps = std::uint64_t{gridDim.x} * (kCountThreads / 32);
+  for (auto row = WarpRow(); row < table.n_rows; row += n_warps) {
+    EntryIdx const end = table.offsets[row + 1];
+    for (auto i = table.offsets[row] + threadIdx.x % 32; i < end; i += 32) {
+      FeatureIdx const f = table.entries[i].feature;
+      if (f < n_block) {
+        atomicAdd(of_block + f, 1u);
+      } else {
+        atomicAdd(counts + f, 1u);
+      }
+    }
+  }
+  __syncthreads();
+  for (FeatureIdx f = threadIdx.x; f < n_block; f += kCountThreads) {
+    if (of_block[f] != 0) {
+      atomicAdd(counts + f, of_block[f]);
+    }
+  }
+}
+
+/** @brief Row offsets as CUB counts them: from the first row of a part, in an int. */
+struct FromBase {
+  EntryIdx base;
+  __host__ __device__ int operator()(EntryIdx offset) const {
+    return static_cast<int>(offset - base);
+  }
+};
+}  // namespace
+
+RowTable::RowTable(CsrView const& table, EntryIdx sorted_at_once) : view_{table} {
+  bool const on_device = table.memory == Memory::kDevice;
+  std::size_t const n_offsets = std::size_t{table.n_rows} + 1;
+  view_.memory = Memory::kDevice;
+  if (!on_device) {
+    view_.offsets = row_offsets_.Reserve(n_offsets);
+    view_.entries = entries_.Reserve(table.n_entries);
+    CopyAsync(row_offsets_.Data(), table.offsets, n_offsets);
+    CopyAsync(entries_.Data(), table.entries, table.n_entries);
+  }
+  if (AreSorted(view_)) {
+    return;
+  }
+  if (on_device) {
+    view_.entries = entries_.Reserve(table.n_entries);
+    CopyAsync(entries_.Data(), table.entries, table.n_entries);
+    this->SortRows(ToHost(table.offsets, n_offsets).data(), sorted_at_once);
+  } else {
+    this->SortRows(table.offsets, sorted_at_once);
+  }
+  static_cast<void>(AreSorted(view_));  // values given twice are neighbours now
+}
+
+void RowTable::SortRows(EntryIdx const* h_offsets, EntryIdx sorted_at_once) {
+  static_assert(sizeof(CsrEntry) == sizeof(std::uint64_t) && offsetof(CsrEntry, feature) == 0,
+                "the lower half of an entry is its feature");
+  DeviceBuffer<CsrEntry> alternate{"rows to sort"};
+  CubScratch scratch;
+  auto words = [](auto* p) { return reinterpret_cast<std::uint64_t*>(p); };
+  for (RowIdx first = 0; first < view_.n_rows;) {
+    EntryIdx const base = h_offsets[first];
+    auto const* end = h_offsets + std::min<std::uint64_t>(view_.n_rows, first + sorted_at_once);
+    auto const* last = std::upper_bound(h_offsets + first + 1, end + 1, base + sorted_at_once) - 1;
+    last = std::max(last, h_offsets + first + 1);
+    auto const n = static_cast<int>(*last - base);
+    auto const n_rows = static_cast<int>(last - (h_offsets + first));
+    auto offsets = thrust::make_transform_iterator(view_.offsets + first, FromBase{base});
+    first += n_rows;
+    if (n == 0) {
+      continue;
+    }
+    cub::DoubleBuffer<std::uint64_t> rows{words(entries_.Data() + base),
+                                          words(alternate.Reserve(n))};
+    scratch.Call([&](void* storage, std::size_t& bytes) {
+      return cub::DeviceSegmentedRadixSort::SortKeys(storage, bytes, rows, n, n_rows, offsets,
+                                                     offsets + 1, 0, BitsBelow(view_.n_features),
+                                                     Stream());
+    });
+    if (rows.selector != 0) {
+      CopyAsync(entries_.Data() + base, alternate.Data(), n);
+    }
+  }
+  Synchronize();  // the second half goes
+}
+
+std::vector<std::uint32_t> RowTable::CountEntries() const {
+  constexpr std::uint64_t kMaxBlocks = 2048;
+  DeviceBuffer<std::uint32_t> counts{"entries of columns"};
+  ZeroAsync(counts.Reserve(view_.n_features), view_.n_features);
+  auto grid = std::min(kMaxBlocks, CeilDiv(view_.n_rows, kCountThreads / 32));
+  Launch("CountEntries", CountEntriesKernel, grid, kCountThreads, view_, counts.Data());
+  return ToHost(counts.Data(), view_.n_features);
+}
+
+void RowTable::Release() {
+  row_offsets_.Release();
+  entries_.Release();
+}
+}  // namespace gpu_exact

@@ -1,0 +1,56 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The table on the device, row by row, while columns are made of it.
+ */
+#pragma once
+
+#include <vector>
+
+#include "gpu_exact/types.h"
+#include "src/device/runtime.cuh"
+
+namespace gpu_exact {
+/**
+ * @brief Rows whose features ascend. Memory: 8 B an entry, 8 B a row; nothing where the table lies
+ *        on the device already with its rows in order.
+ */
+class RowTable {
+ public:
+  static constexpr EntryIdx kSortedAtOnce = EntryIdx{1} << 27;
+
+  /**
+   * @brief Copies a table of the host, sorts rows where need be. Waits for the device.
+   *
+   * @param sorted_at_once Entries, as far as rows can be divided.
+   * @throw std::invalid_argument where a row has two values of a feature.
+   */
+  explicit RowTable(CsrView const& table, EntryIdx sorted_at_once = kSortedAtOnce);
+
+  /** @brief Device memory. */
+  [[nodiscard]] CsrView const& View() const { return view_; }
+  /** @brief Entries of each feature. Waits. */
+  [[nodiscard]] std::vector<std::uint32_t> CountEntries() const;
+  /** @brief Free the table; nothing may read the view after that. */
+  void Release();
+
+ private:
+  void SortRows(EntryIdx const* h_offsets, EntryIdx sorted_at_once);
+
+  CsrView view_;
+  DeviceBuffer<EntryIdx> row_offsets_{"row offsets"};
+  DeviceBuffer<CsrEntry> entries_{"table by row"};
+};
+
+/** @brief One warp a row, see WarpRow(). */
+template <typename... ParamsT, typename... ArgsT>
+void LaunchRows(char const* name, void (*kernel)(ParamsT...), RowIdx n_rows, ArgsT&&... args) {
+  LaunchN(name, kernel, std::uint64_t{n_rows} * 32, std::forward<ArgsT>(args)...);
+}
+
+/** @brief The row of this warp; may be past the last one. */
+__device__ inline std::uint64_t WarpRow() { return GlobalIdx() / 32; }
+
+/** @brief The lanes below this one. */
+__device__ inline unsigned LowerLanes() { return (1u << (threadIdx.x % 32)) - 1; }
+}  // namespace gpu_exact

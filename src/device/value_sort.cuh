@@ -1,0 +1,68 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Entries sorted by column and value.
+ */
+#pragma once
+
+#include "src/device/row_table.cuh"
+#include "src/device/value_key.cuh"
+
+namespace gpu_exact {
+/** @brief Some features of a table, as columns 0, 1, ...; borrowed. */
+struct ColumnSubset {
+  static constexpr std::uint32_t kLeftOut = 0xffffffffu;
+
+  std::uint32_t const* column_of;  // by feature, ascending, or kLeftOut; nullptr: all as they are
+  EntryIdx const* row_offsets;     // counting its own entries, shape: (n_rows + 1)
+  std::uint32_t n_columns;
+  EntryIdx n_entries;
+
+  [[nodiscard]] __device__ std::uint32_t Column(FeatureIdx f) const {
+    return column_of == nullptr ? f : column_of[f];
+  }
+
+  /** @brief A warp calls fn(column, value, index in the subset) for a row; the zeros are one. */
+  template <typename FnT>
+  __device__ void ForRow(CsrView const& table, std::uint64_t row, FnT&& fn) const {
+    EntryIdx to = row_offsets[row];
+    EntryIdx const end = table.offsets[row + 1];
+    for (EntryIdx base = table.offsets[row]; base < end; base += 32) {
+      EntryIdx const i = base + threadIdx.x % 32;
+      CsrEntry entry{};
+      std::uint32_t column{kLeftOut};
+      if (i < end) {
+        entry = table.entries[i];
+        column = this->Column(entry.feature);
+      }
+      unsigned const kept = __ballot_sync(kAllLanes, column != kLeftOut);
+      if (column != kLeftOut) {
+        fn(column, entry.value == 0.0f ? 0.0f : entry.value, to + __popc(kept & LowerLanes()));
+      }
+      to += __popc(kept);
+    }
+  }
+};
+
+/**
+ * @brief Row offsets of a subset, shape: (n_rows + 1). Does not wait.
+ * @param column_of As in the subset.
+ */
+void FindRowOffsets(CsrView const& table, std::uint32_t const* column_of, CubScratch* scratch,
+                    EntryIdx* out_row_offsets);
+
+/** @brief Entries by column, value, row. */
+struct SortedEntries {
+  DeviceBuffer<std::uint64_t> keys{"sort keys"};  // ValueKey
+  DeviceBuffer<RowIdx> rows{"sorted rows"};
+};
+
+/**
+ * @brief One radix sort of (column, value) keys. Waits.
+ *
+ * Memory: 12 B an entry of the subset beside the table, then 24 B while it sorts, 12 B after.
+ *
+ * @param table Goes when the keys are made.
+ */
+[[nodiscard]] SortedEntries SortByValue(RowTable table, ColumnSubset const& subset);
+}  // namespace gpu_exact
