@@ -34,7 +34,7 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
   MemoryPlan plan;
   plan.sorting = {{"sort keys", 8 * n_entries},
                   {"row ids", 8 * n_entries},
-                  {"columns", 12 * n_entries + offsets}};
+                  {"columns", 8 * n_entries + offsets}};
   if (strategy == Strategy::kPartition) {
     // Where most values are present they lie by row without their columns.
     bool const dense = rows * n_features <= 2 * n_entries;

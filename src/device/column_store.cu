@@ -65,17 +65,20 @@ struct NewValue {
 };
 
 // one thread an entry; counts: distinct values up to and including the entry
-__global__ void WriteEntriesKernel(std::uint64_t const* keys, RowIdx const* rows,
-                                   std::uint32_t const* counts, EntryIdx n, ColumnEntry* entries,
-                                   float* values) {
+__global__ void WriteEntriesKernel(RowIdx const* rows, std::uint32_t const* counts, EntryIdx n,
+                                   ColumnEntry* entries) {
   auto i = GlobalIdx();
-  if (i >= n) {
-    return;
+  if (i < n) {
+    entries[i] = {rows[i], counts[i] - 1};
   }
-  ValueId value = counts[i] - 1;
-  entries[i] = {rows[i], value};
-  if (NewValue{keys}(i) != 0) {
-    values[value] = FromOrderedBits(static_cast<std::uint32_t>(keys[i]));
+}
+
+// one thread an entry
+__global__ void WriteValuesKernel(std::uint64_t const* keys, ColumnEntry const* entries, EntryIdx n,
+                                  float* values) {
+  auto i = GlobalIdx();
+  if (i < n && NewValue{keys}(i) != 0) {
+    values[entries[i].value] = FromOrderedBits(static_cast<std::uint32_t>(keys[i]));
   }
 }
 
@@ -207,10 +210,12 @@ ColumnStore::ColumnStore(CsrView const& table)
   if (ToHost(unsorted.Data(), 1)[0] != 0) {
     CheckDuplicates(row_buffers.Current(), h_entry_offsets_, n_rows_);
   }
-  entries_.Reserve(n);
-  values_.Reserve(n_values_);
-  LaunchN("WriteEntries", WriteEntriesKernel, n, sorted, row_buffers.Current(), counts, n,
-          entries_.Data(), values_.Data());
+  LaunchN("WriteEntries", WriteEntriesKernel, n, row_buffers.Current(), counts, n,
+          entries_.Reserve(n));
+  rows.Release();  // before there is need of room for the values
+  rows_alt.Release();
+  LaunchN("WriteValues", WriteValuesKernel, n, sorted, entries_.Data(), n,
+          values_.Reserve(n_values_));
   Synchronize();  // the sort's buffers go
 }
 

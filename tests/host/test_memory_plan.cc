@@ -27,7 +27,7 @@ TEST(MemoryPlan, PartitionedDenseAndSparse) {
 
 TEST(MemoryPlan, NamesEveryPart) {
   auto text = MemoryPlan::Make(EntryIdx{1} << 20, 1, 1, Strategy::kSort).Describe();
-  EXPECT_NE(text.find("sorting the table 28 MiB"), std::string::npos) << text;
+  EXPECT_NE(text.find("sorting the table 24 MiB"), std::string::npos) << text;
   EXPECT_NE(text.find("entries sorted by node 32"), std::string::npos) << text;
   text = MemoryPlan::Make(EntryIdx{1} << 20, 1, 1, Strategy::kPartition).Describe();
   EXPECT_NE(text.find("entries by node 24"), std::string::npos) << text;
