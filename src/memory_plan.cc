@@ -55,11 +55,14 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
   // are chosen where columns are longer than a few tiles; sorted ones 120 B a tile of 1,024 entries.
   std::uint64_t const sums =
       3072 * (n_entries / 2048 + n_entries / 8192) + 120 * (n_entries / 1024);
-  plan.growing = {{"columns", 12 * n_entries + offsets + 3 * std::uint64_t{n_features}},
-                  {"entries sorted by node", 32 * n_entries},
-                  {"sort keys", 2 * n_entries},
-                  {"rows", 18 * rows},
-                  {"sums of tiles", sums}};
+  // Two halves; the second one of entries without gradients comes with levels of many nodes.
+  std::uint64_t const by_node = (n_rows <= kGatheredRows ? 16 : 32) * n_entries;
+  plan.growing = {
+      {"columns", 12 * n_entries + n_entries / 4 + offsets + 3 * std::uint64_t{n_features}},
+      {"entries sorted by node", by_node},
+      {"sort keys", 2 * n_entries},
+      {"rows", 18 * rows},
+      {"sums of tiles", sums}};
   return plan;
 }
 

@@ -33,9 +33,9 @@ struct TileEntries {
   /** @brief Where item i lies: blocked reads of 4 or 8 items a thread meet no bank conflict. */
   __device__ static int At(int i) { return i + i / 32; }
 
-  __device__ void Put(int i, Entry const& e, Bucket b) {
-    value[At(i)] = e.value;
-    gpair[At(i)] = e.gpair;
+  __device__ void Put(int i, ValueId v, GradientPair const& g, Bucket b) {
+    value[At(i)] = v;
+    gpair[At(i)] = g;
     bucket[At(i)] = b;
   }
 };
