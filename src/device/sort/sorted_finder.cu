@@ -7,6 +7,7 @@
 
 #include <cub/block/block_reduce.cuh>
 #include <cub/device/device_scan.cuh>
+#include <cuda/std/functional>
 
 #include "src/device/sort/sorted_finder.cuh"
 #include "src/device/sort/split_agent.cuh"
@@ -30,34 +31,40 @@ struct SortedTile {
     n = begin < n_open ? static_cast<int>(min(n_open - begin, EntryIdx{Tile::kSize})) : 0;
   }
 
-  /** @brief All threads of the block; ends with a barrier. */
-  __device__ void Load(Tile* out) const {
-    // All of a thread's entries are on their way before the first of their gradients is asked for.
-    EntryT items[kItems];
-    Bucket buckets[kItems];
+  /** @brief The thread's entries, every kTileThreads-th; a bucket is kNoBucket past the last one. */
+  __device__ void Fetch(EntryT (&out_items)[kItems], Bucket (&out_buckets)[kItems]) const {
     Bucket bucket{kNoBucket};
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       int const i = static_cast<int>(threadIdx.x) + k * kTileThreads;
+      out_buckets[k] = kNoBucket;
       if (i < n) {
         if (bucket == kNoBucket || begin + i >= ranges.open_ends[bucket]) {
           bucket = ranges.NodeOf(begin + i);
         }
-        items[k] = entries[ranges.Position(bucket, begin + i)];
-        buckets[k] = bucket;
+        out_items[k] = entries[ranges.Position(bucket, begin + i)];
+        out_buckets[k] = bucket;
       }
     }
+  }
+
+  /** @brief All threads of the block; ends with a barrier. */
+  __device__ void Load(Tile* out) const {
+    EntryT items[kItems];
+    Bucket buckets[kItems];
+    this->Fetch(items, buckets);
+    // All gradients are on their way before the first one is waited for.
     GradientPair gpair[kItems];
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
-      if (static_cast<int>(threadIdx.x) + k * kTileThreads < n) {
+      if (buckets[k] != kNoBucket) {
         gpair[k] = entries.Gradients(items[k]);
       }
     }
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
-      int const i = static_cast<int>(threadIdx.x) + k * kTileThreads;
-      if (i < n) {
+      if (buckets[k] != kNoBucket) {
+        int const i = static_cast<int>(threadIdx.x) + k * kTileThreads;
         out->Put(i, items[k].value, gpair[k], buckets[k]);
       }
     }
@@ -89,45 +96,91 @@ struct ReverseOuterSumsOp {
   }
 };
 
+/** @brief The first and the last segment of a tile: their nodes and where their features end. */
+struct OuterSegments {
+  Bucket first_node;
+  Bucket last_node;
+  ValueId first_end;   // last value id of the first segment's feature
+  ValueId last_begin;  // first value id of the last segment's feature
+  bool continues;      // the first one has entries before the tile
+
+  __device__ bool InFirst(Bucket bucket, ValueId value) const {
+    return bucket == first_node && value <= first_end;
+  }
+  __device__ bool InLast(Bucket bucket, ValueId value) const {
+    return bucket == last_node && value >= last_begin;
+  }
+};
+
+/** @brief What a tile holds of its first and of its last segment. */
+struct EndSums {
+  FixedSum first;
+  FixedSum last;
+
+  __device__ friend EndSums operator+(EndSums const& a, EndSums const& b) {
+    return {a.first + b.first, a.last + b.last};
+  }
+};
+
 /**
  * @brief grid: tiles; block: one tile; result: out_outer[tile].
+ *
+ * Nodes lie one after another and values of a node ascend, so that an entry is of one of the outer
+ * segments by its node and value alone: only two features are looked up in a tile.
  */
 template <typename EntryT>
 __global__ __launch_bounds__(kTileThreads) void ReduceTilesKernel(LevelRef level,
                                                                   EntriesRef<EntryT> entries,
                                                                   NodeRangesRef ranges,
                                                                   OuterSums* out_outer) {
-  using BlockReduce =
-      cub::BlockReduce<OuterSums, kTileThreads, cub::BLOCK_REDUCE_RAKING>;  // not commutative
+  using BlockReduce = cub::BlockReduce<EndSums, kTileThreads>;
   __shared__ typename BlockReduce::TempStorage temp;
-  __shared__ Tile tile;
+  __shared__ OuterSegments outer;
   SortedTile<EntryT> in{entries, ranges};
-  in.Load(&tile);
-  int first = static_cast<int>(threadIdx.x) * kItems;
-  OuterSums sums{{0, 0}, {0, 0}, 0, 0};
-  std::uint32_t continues{0};  // of the first thread
-  FeatureCursor cursor{level.columns};
-  for (int i = first; i < min(first + kItems, in.n); ++i) {
-    ValueId value = tile.value[Tile::At(i)];
-    Bucket bucket = tile.bucket[Tile::At(i)];
-    cursor.MoveTo(value);
-    ValueId before{0};
-    bool same;
-    if (i == 0) {
-      same = in.ValueBefore(bucket, &before) && before >= cursor.First();
-      continues = same;
-    } else {
-      same =
-          tile.bucket[Tile::At(i - 1)] == bucket && tile.value[Tile::At(i - 1)] >= cursor.First();
+  if (in.n == 0) {
+    if (threadIdx.x == 0) {
+      out_outer[blockIdx.x] = {{0, 0}, {0, 0}, 0, 0};
     }
-    FixedSum g = level.quantiser.Fixed(tile.gpair[Tile::At(i)]);
-    OuterSums item = same ? OuterSums{g, g, 0, 0} : OuterSums{{0, 0}, g, 1, 0};
-    sums = OuterSumsOp{}(sums, item);
+    return;
   }
-  OuterSums total = BlockReduce{temp}.Reduce(sums, OuterSumsOp{});
+  EntryT items[kItems];
+  Bucket buckets[kItems];
+  in.Fetch(items, buckets);
   if (threadIdx.x == 0) {
-    total.continues = continues;
-    out_outer[blockIdx.x] = total;
+    FeatureCursor cursor{level.columns};
+    cursor.MoveTo(items[0].value);
+    ValueId before;
+    outer.first_node = buckets[0];
+    outer.first_end = cursor.Last();
+    outer.continues = in.ValueBefore(buckets[0], &before) && before >= cursor.First();
+  }
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    if (static_cast<int>(threadIdx.x) + k * kTileThreads == in.n - 1) {
+      FeatureCursor cursor{level.columns};
+      cursor.MoveTo(items[k].value);
+      outer.last_node = buckets[k];
+      outer.last_begin = cursor.First();
+    }
+  }
+  __syncthreads();
+  EndSums sums{{0, 0}, {0, 0}};
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    bool const is_first = outer.InFirst(buckets[k], items[k].value);
+    bool const is_last = outer.InLast(buckets[k], items[k].value);
+    if (is_first || is_last) {
+      FixedSum g = level.quantiser.Fixed(entries.Gradients(items[k]));
+      FixedSum const none{0, 0};
+      sums = sums + EndSums{is_first ? g : none, is_last ? g : none};
+    }
+  }
+  sums = BlockReduce{temp}.Reduce(sums, cuda::std::plus<>{});
+  if (threadIdx.x == 0) {
+    bool const one_segment = outer.InFirst(outer.last_node, outer.last_begin);
+    FixedSum const none{0, 0};
+    out_outer[blockIdx.x] = {outer.continues ? sums.first : none, sums.last,
+                             !(outer.continues && one_segment), outer.continues};
   }
 }
 

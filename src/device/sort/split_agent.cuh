@@ -54,6 +54,8 @@ class FeatureCursor {
   }
   /** @brief The feature's first value id. */
   [[nodiscard]] __device__ ValueId First() const { return first_; }
+  /** @brief Its last one. */
+  [[nodiscard]] __device__ ValueId Last() const { return last_; }
 
  private:
   ColumnsRef const& columns_;
