@@ -21,6 +21,8 @@ namespace {
 constexpr EntryIdx kLongSegment = EntryIdx{1} << 18;
 // CUB's segment offsets are 32 bit: segments are sorted together while they lie this close.
 constexpr EntryIdx kGroupSpan = EntryIdx{1} << 30;
+constexpr int kKeyThreads = 256;
+constexpr int kKeyItems = 4;
 
 // one thread an entry
 __global__ void GatherKernel(ColumnEntry const* columns, GradientPair const* gpair, EntryIdx n,
@@ -32,13 +34,24 @@ __global__ void GatherKernel(ColumnEntry const* columns, GradientPair const* gpa
   }
 }
 
-// one thread an entry
+// block: kKeyThreads * kKeyItems entries, of which a thread has all rows on their way at once
 template <typename EntryT>
-__global__ void NodeKeysKernel(EntryT const* entries, EntryIdx n, std::uint8_t const* row_keys,
-                               std::uint8_t* keys) {
-  auto i = GlobalIdx();
-  if (i < n) {
-    keys[i] = row_keys[entries[i].row];
+__global__ __launch_bounds__(kKeyThreads) void NodeKeysKernel(EntryT const* entries, EntryIdx n,
+                                                              std::uint8_t const* row_keys,
+                                                              std::uint8_t* keys) {
+  auto const first = EntryIdx{blockIdx.x} * (kKeyThreads * kKeyItems) + threadIdx.x;
+  RowIdx rows[kKeyItems];
+#pragma unroll
+  for (int k = 0; k < kKeyItems; ++k) {
+    if (first + k * kKeyThreads < n) {
+      rows[k] = entries[first + k * kKeyThreads].row;
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < kKeyItems; ++k) {
+    if (first + k * kKeyThreads < n) {
+      keys[first + k * kKeyThreads] = row_keys[rows[k]];
+    }
   }
 }
 
@@ -108,7 +121,8 @@ void EntrySorter<EntryT>::SortByNode(std::uint8_t const* row_keys, Bucket n_node
   sorted_keys_.Reserve(n);
   current_ = 1;  // column order may lie in the first half
   entries_ = halves_[1].Reserve(n);
-  LaunchN("NodeKeys", NodeKeysKernel<EntryT>, n, in_column_order_, n, row_keys, keys_.Data());
+  Launch("NodeKeys", NodeKeysKernel<EntryT>, CeilDiv(n, kKeyThreads * kKeyItems), kKeyThreads,
+         in_column_order_, n, row_keys, keys_.Data());
   if (n != 0) {
     scratch_.Call([&](void* storage, std::size_t& bytes) {
       return cub::DeviceRadixSort::SortPairs(storage, bytes, keys_.Data(), sorted_keys_.Data(),
