@@ -52,7 +52,8 @@ struct ColumnsRef {
 /**
  * @brief Owns the columns. Work: one radix sort of (feature, value) keys over all entries.
  *
- * Memory kept: 8 B an entry, 4 B a distinct value, 16 B a feature; 24 B an entry at most while it sorts.
+ * Memory kept: 8 B an entry, 4 B a distinct value, 16 B a feature; 24 B an entry at most while it
+ * sorts.
  */
 class ColumnStore {
  public:
