@@ -4,8 +4,8 @@
  * @brief The entries of a tree in progress: in column order at first, then sorted by node.
  *
  * While nodes have a key each, all entries are sorted from column order, in one pass for the whole
- * level; later those of each split node are sorted by child. Every sort is stable, so the entries of
- * a node stay ascending by feature and value.
+ * level; later those of each split node are sorted by child. Every sort is stable, so that the
+ * entries of a node stay ascending by feature and value.
  * Memory: the entries once by node, 8 or 16 B each; a second time where entries carry their
  * gradients or were sorted by child; and 2 B keys.
  */

@@ -31,7 +31,7 @@ struct SortedTile {
     n = begin < n_open ? static_cast<int>(min(n_open - begin, EntryIdx{Tile::kSize})) : 0;
   }
 
-  /** @brief The thread's entries, every kTileThreads-th; a bucket is kNoBucket past the last one. */
+  /** @brief The thread's entries, every kTileThreads-th; the bucket is kNoBucket past the last. */
   __device__ void Fetch(EntryT (&out_items)[kItems], Bucket (&out_buckets)[kItems]) const {
     Bucket bucket{kNoBucket};
 #pragma unroll
