@@ -55,15 +55,20 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
                     {"sums of tiles", SumsOfTiles(n_rows, n_features)}};
     return plan;
   }
-  plan.sorting = {{"sort keys", 8 * n_entries},
+  // Columns are made as the sort's second halves are gone, and take less.
+  plan.sorting = {{"sort keys", 16 * n_entries},
                   {"row ids", 8 * n_entries},
-                  {"columns", 12 * n_entries + offsets}};
+                  {"offsets", offsets}};
   // Interleaved levels, up to 64 nodes at once, keep 48 B a node for each tile of 2,048 entries, and
   // are chosen where columns are longer than a few tiles; sorted ones 120 B a tile of 1,024 entries.
   std::uint64_t const sums =
       3072 * (n_entries / 2048 + n_entries / 8192) + 120 * (n_entries / 1024);
-  plan.growing = {{"columns", 12 * n_entries + offsets + 3 * std::uint64_t{n_features}},
-                  {"entries sorted by node", 32 * n_entries},
+  // Two halves; the second one of entries without gradients comes with levels of many nodes.
+  std::uint64_t const by_node = (n_rows <= kGatheredRows ? 16 : 32) * n_entries;
+  // How each feature is searched, 3 B; the feature of every 16th value, 4 B.
+  std::uint64_t const searched = 3 * std::uint64_t{n_features} + n_entries / 4;
+  plan.growing = {{"columns", 12 * n_entries + offsets + searched},
+                  {"entries sorted by node", by_node},
                   {"sort keys", 2 * n_entries},
                   {"rows", 18 * rows},
                   {"sums of tiles", sums}};

@@ -13,6 +13,12 @@
 #include "gpu_exact/tree_builder.h"
 
 namespace gpu_exact {
+/**
+ * @brief Strategy kSort: up to so many rows entries do not carry gradients, whose 8 B a row stay in
+ *        the L2 cache: 16 MiB.
+ */
+inline constexpr RowIdx kGatheredRows = RowIdx{1} << 21;
+
 /** @brief One kind of array and what it takes. */
 struct MemoryItem {
   char const* what;

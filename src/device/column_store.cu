@@ -27,17 +27,20 @@ struct NewValue {
 };
 
 // one thread an entry; counts: distinct values up to and including the entry
-__global__ void WriteEntriesKernel(std::uint64_t const* keys, RowIdx const* rows,
-                                   std::uint32_t const* counts, EntryIdx n, ColumnEntry* entries,
-                                   float* values) {
+__global__ void WriteEntriesKernel(RowIdx const* rows, std::uint32_t const* counts, EntryIdx n,
+                                   ColumnEntry* entries) {
   auto i = GlobalIdx();
-  if (i >= n) {
-    return;
+  if (i < n) {
+    entries[i] = {rows[i], counts[i] - 1};
   }
-  ValueId value = counts[i] - 1;
-  entries[i] = {rows[i], value};
-  if (NewValue{keys}(i) != 0) {
-    values[value] = ValueKey::Value(keys[i]);
+}
+
+// one thread an entry
+__global__ void WriteValuesKernel(std::uint64_t const* keys, std::uint32_t const* counts,
+                                  EntryIdx n, float* values) {
+  auto i = GlobalIdx();
+  if (i < n && NewValue{keys}(i) != 0) {
+    values[counts[i] - 1] = ValueKey::Value(keys[i]);
   }
 }
 
@@ -104,11 +107,13 @@ ColumnStore::ColumnStore(CsrView const& table)
   CopyAsync(h_entry_offsets_.data(), entry_offsets_.Data(), h_entry_offsets_.size());
   CopyAsync(&n_values_, value_offsets_.Data() + n_features_, 1);
   Synchronize();
-  entries_.Reserve(n);
-  values_.Reserve(n_values_);
-  LaunchN("WriteEntries", WriteEntriesKernel, n, sorted.keys.Data(), sorted.rows.Data(),
-          counts.Data(), n, entries_.Data(), values_.Data());
-  Synchronize();  // the sorted entries go
+  LaunchN("WriteValues", WriteValuesKernel, n, sorted.keys.Data(), counts.Data(), n,
+          values_.Reserve(n_values_));
+  Synchronize();
+  sorted.keys.Release();  // before there is need of room for the entries
+  LaunchN("WriteEntries", WriteEntriesKernel, n, sorted.rows.Data(), counts.Data(), n,
+          entries_.Reserve(n));
+  Synchronize();  // the sorted rows go
 }
 
 ColumnsRef ColumnStore::Ref() const {

@@ -28,6 +28,10 @@ struct ColumnsRef {
   std::uint64_t n_values;
   RowIdx n_rows;
   FeatureIdx n_features;
+  // The feature of every kHintValues-th value id, and of the last one; nullptr: not known.
+  FeatureIdx const* feature_hints{nullptr};
+
+  static constexpr int kHintValues = 16;
 
   __device__ ValueRange Values(FeatureIdx f) const {
     return {value_offsets[f], value_offsets[f + 1]};
@@ -35,16 +39,21 @@ struct ColumnsRef {
   /** @brief The feature that owns a value id. */
   __device__ FeatureIdx FeatureOf(std::uint64_t value) const {
     auto offsets = value_offsets;
-    return FirstIndex(FeatureIdx{0}, n_features,
-                      [=](FeatureIdx f) { return offsets[f + 1] > value; });
+    FeatureIdx first{0};
+    FeatureIdx last{n_features};
+    if (feature_hints != nullptr) {
+      first = feature_hints[value / kHintValues];
+      last = feature_hints[value / kHintValues + 1];
+    }
+    return FirstIndex(first, last, [=](FeatureIdx f) { return offsets[f + 1] > value; });
   }
 };
 
 /**
  * @brief Owns the columns. Work: one radix sort of (feature, value) keys over all entries.
  *
- * Memory kept: 8 B an entry, 4 B a distinct value, 16 B a feature; while it sorts, 24 B an entry,
- * and 4 B a distinct value.
+ * Memory kept: 8 B an entry, 4 B a distinct value, 16 B a feature; 24 B an entry at most while it
+ * sorts.
  */
 class ColumnStore {
  public:

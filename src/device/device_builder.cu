@@ -255,9 +255,15 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table
   strategy = Choose(strategy, table);
   DeviceGuard guard{ordinal};
   CheckMemory(table, strategy);
-  auto builder = std::make_unique<DeviceBuilder>(
+  return MakeDeviceBuilder(
       ordinal, table.n_rows,
       strategy == Strategy::kPartition ? MakePartitionStrategy(table) : MakeSortStrategy(table));
+}
+
+std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, RowIdx n_rows,
+                                               std::unique_ptr<SplitStrategy> strategy) {
+  DeviceGuard guard{ordinal};
+  auto builder = std::make_unique<DeviceBuilder>(ordinal, n_rows, std::move(strategy));
   Synchronize();  // another thread's stream may build the first tree
   return builder;
 }

@@ -10,13 +10,6 @@
 #include "src/level.h"
 
 namespace gpu_exact {
-/** @brief An entry with its gradients carried along; what shallow and deep levels scan. */
-struct alignas(16) Entry {
-  RowIdx row;
-  ValueId value;
-  GradientPair gpair;
-};
-
 /** @brief How one feature is searched. */
 struct FeatureRule {
   ScanPlan scan;

@@ -200,4 +200,20 @@ __host__ __device__ IndexT FirstIndex(IndexT begin, IndexT end, FnT&& above) {
   }
   return begin;
 }
+
+/** @brief The same by all lanes of a warp, which get the answer; 32 places are looked at a step. */
+template <typename IndexT, typename FnT>
+__device__ IndexT FirstIndexByWarp(IndexT begin, IndexT end, FnT&& above) {
+  while (begin < end) {
+    IndexT step = (end - begin + 31) / 32;
+    IndexT place = begin + (threadIdx.x % 32 + 1) * step - 1;
+    unsigned hits = __ballot_sync(kAllLanes, place >= end || above(place));
+    if (hits == 0) {
+      return end;
+    }
+    begin += (__ffs(hits) - 1) * step;
+    end = end - begin < step ? end : begin + step - 1;
+  }
+  return begin;
+}
 }  // namespace gpu_exact

@@ -12,6 +12,7 @@
 #include "src/device/level_ref.cuh"
 #include "src/device/row_positions.cuh"
 #include "src/device/training_rows.cuh"
+#include "src/memory_plan.h"
 
 namespace gpu_exact {
 /** @brief A tree about to grow. */
@@ -59,8 +60,16 @@ class SplitStrategy {
   [[nodiscard]] virtual std::uint64_t Bytes() const = 0;
 };
 
-/** @brief The paper's way: interleaved levels, then entries sorted by node. */
-[[nodiscard]] std::unique_ptr<SplitStrategy> MakeSortStrategy(CsrView const& table);
+/**
+ * @brief The paper's way: interleaved levels, then entries sorted by node.
+ * @param gathered_rows Up to so many rows gradients are gathered, beyond entries carry them.
+ */
+[[nodiscard]] std::unique_ptr<SplitStrategy> MakeSortStrategy(CsrView const& table,
+                                                              RowIdx gathered_rows = kGatheredRows);
 /** @brief Entries are partitioned, columns of few values binned. */
 [[nodiscard]] std::unique_ptr<SplitStrategy> MakePartitionStrategy(CsrView const& table);
+
+/** @brief A builder of trees by a strategy, on the device that holds its table. */
+[[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(
+    int ordinal, RowIdx n_rows, std::unique_ptr<SplitStrategy> strategy);
 }  // namespace gpu_exact

@@ -3,13 +3,22 @@
  *
  * @brief Whole trees of the device builder against the naive host builder.
  */
+#include <cstdlib>
+
 #include "src/device/runtime.cuh"
+#include "src/device/sort/row_partition.cuh"
+#include "src/device/split_strategy.cuh"
 #include "src/memory_plan.h"
 #include "tests/device/random_problem.h"
 #include "tests/support/reference_builder.h"
 
 namespace gpu_exact {
 namespace {
+/** @brief Strategy kSort with gradients in the entries, as on tables of many rows. */
+std::unique_ptr<TreeBuilder> MakeCarryingBuilder(Table const& table) {
+  return MakeDeviceBuilder(-1, table.n_rows, MakeSortStrategy(table.View(), 0));
+}
+
 class DeviceBuilder : public DeviceTest {
  protected:
   /** @brief Trees over one random table, at every kind of changeover. */
@@ -17,6 +26,7 @@ class DeviceBuilder : public DeviceTest {
     Random random{seed};
     Table table = MakeTable(shape, &random);
     auto sort = MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
+    auto carrying = MakeCarryingBuilder(table);
     auto partition = MakeDeviceBuilder(-1, table.View(), Strategy::kPartition);
     auto reference = MakeReferenceBuilder(table.View());
     for (int i = 0; i < n_trees; ++i) {
@@ -37,9 +47,11 @@ class DeviceBuilder : public DeviceTest {
         std::string what = "seed " + std::to_string(seed) + ", tree " + std::to_string(i) +
                            ", interleaved levels " + std::to_string(levels);
         param.interleaved_levels = levels;
-        GrownTree got = sort->Build(param, {gpair.data(), Memory::kHost}, mask, policy);
-        ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, what));
-        ASSERT_EQ(Positions(sort.get(), shape.n_rows), want_positions) << what;
+        for (TreeBuilder* builder : {sort.get(), carrying.get()}) {
+          GrownTree got = builder->Build(param, {gpair.data(), Memory::kHost}, mask, policy);
+          ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, what));
+          ASSERT_EQ(Positions(builder, shape.n_rows), want_positions) << what;
+        }
       }
       std::string what =
           "seed " + std::to_string(seed) + ", tree " + std::to_string(i) + ", partition";
@@ -128,6 +140,75 @@ TEST_F(DeviceBuilder, WideAndSparse) {
     ASSERT_NO_FATAL_FAILURE(this->Compare(2000 + seed, {200, Scaled(3000u, 600u), 0.98, 0}, 1));
   }
 }
+
+/** @brief Levels of more nodes than rows have keys for, where entries are sorted by child. */
+TEST_F(DeviceBuilder, MoreNodesThanKeys) {
+  for (int seed = 0; seed < NumSeeds(4); ++seed) {
+    Random random{static_cast<unsigned>(4000 + seed)};
+    Table table = MakeTable({6000, 2, random.Pick({0.0, 0.1}), 0}, &random);
+    auto gpair = MakeGradients(table.n_rows, 0.0, 0.1, &random);
+    std::vector<std::uint8_t> included(table.n_rows);
+    for (RowIdx r = 0; r < table.n_rows; ++r) {
+      if (table.offsets[r] != table.offsets[r + 1]) {  // gradients of values, for many splits
+        gpair[r].grad = std::rint(256.0f * table.entries[table.offsets[r]].value) / 256.0f;
+      }
+      included[r] = random.Chance(0.9);
+    }
+    GrowParam param;
+    param.max_depth = 11;
+    param.min_child_weight = 0.0f;
+    param.reg_lambda = 0.0f;
+    auto reference = MakeReferenceBuilder(table.View());
+    auto want = reference->Build(param, {gpair.data(), Memory::kHost}, included.data(), nullptr);
+    ASSERT_GT(want.size(), 8 * kMaxKeyedNodes);  // 12 levels of at most that many have fewer
+    auto gathering = MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
+    auto carrying = MakeCarryingBuilder(table);
+    for (TreeBuilder* builder : {gathering.get(), carrying.get()}) {
+      for (std::int32_t levels : {0, 3, 7, 0}) {
+        param.interleaved_levels = levels;
+        auto got = builder->Build(param, {gpair.data(), Memory::kHost}, included.data(), nullptr);
+        auto what = "seed " + std::to_string(seed) + ", levels " + std::to_string(levels);
+        ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, what));
+        ASSERT_EQ(Positions(builder, table.n_rows), Positions(reference.get(), table.n_rows));
+      }
+    }
+  }
+}
+
+/** @brief Entries of few rows are trained on: those are sorted by child although nodes are few. */
+TEST_F(DeviceBuilder, FewOpenEntries) {
+  constexpr RowIdx kRows = 4000;
+  Random random{14};
+  Table table = MakeTable({kRows, 80, 0.9, 0}, &random);
+  std::vector<GradientPair> gpair(kRows);
+  for (auto& g : gpair) {
+    g = {random.Chance(0.01) ? 4.0f : 0.0f, 1.0f};
+  }
+  std::vector<std::uint8_t> included(kRows);
+  for (auto& row : included) {
+    row = random.Chance(0.2);
+  }
+  GrowParam param;
+  param.max_depth = 12;
+  param.interleaved_levels = 0;
+  param.min_child_weight = 0.0f;
+  auto reference = MakeReferenceBuilder(table.View());
+  auto gathering = MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
+  auto carrying = MakeCarryingBuilder(table);
+  for (std::uint8_t const* mask : {static_cast<std::uint8_t const*>(included.data()),
+                                   static_cast<std::uint8_t const*>(nullptr)}) {
+    auto want = reference->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
+    ASSERT_GT(want.size(), 3u);
+    for (TreeBuilder* builder : {gathering.get(), carrying.get()}) {
+      auto got = builder->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
+      ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, "few open entries"));
+      ASSERT_EQ(Positions(builder, kRows), Positions(reference.get(), kRows));
+    }
+  }
+}
+
+/** @brief One row, one feature, one entry. */
+TEST_F(DeviceBuilder, OneEntry) { this->Compare(1, {1, 1, 0.0, 0}, 1); }
 
 TEST_F(DeviceBuilder, NoEntries) { this->Compare(1, {50, 3, 1.0, 0}, 1); }
 
@@ -226,7 +307,7 @@ TEST_F(DeviceBuilder, KeepsToTheMemoryPlan) {
       auto builder = MakeDeviceBuilder(-1, table.View(), strategy);
       GrowParam param;
       param.max_depth = 9;
-      param.min_child_weight = 100.0f;
+      param.min_child_weight = 10.0f;
       static_cast<void>(builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr));
       auto plan = MemoryPlan::Make(table.entries.size(), shape.n_rows, shape.n_features, strategy);
       constexpr std::uint64_t kSlack = std::uint64_t{2} << 20;  // nodes, and CUB's scratch

@@ -1,7 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Both split finders against every candidate tried on the host, and against each other.
+ * @brief Both split finders, by both kinds of entries, against every candidate tried on the host,
+ *        and against each other.
  */
 #include <map>
 #include <set>
@@ -9,6 +10,7 @@
 
 #include "src/device/sort/best_split.cuh"
 #include "src/device/sort/entry_sorter.cuh"
+#include "src/device/sort/feature_hints.cuh"
 #include "tests/device/level_problem.cuh"
 #include "tests/device/random_problem.h"
 
@@ -55,7 +57,10 @@ class FindersTest : public DeviceTest {
         nodes[node].hess += gpair[r].hess;
       }
     }
-    auto [interleaved, sorted] = this->Find(table, gpair, keys, nodes);
+    auto found = this->Find<ColumnEntry>(table, gpair, keys, nodes);
+    for (auto& results : this->Find<CarriedEntry>(table, gpair, keys, nodes)) {
+      found.push_back(std::move(results));
+    }
     std::vector<std::map<RowIdx, float>> columns(shape.n_features);
     for (RowIdx r = 0; r < shape.n_rows; ++r) {
       for (auto i = table.offsets[r]; i < table.offsets[r + 1]; ++i) {
@@ -63,12 +68,14 @@ class FindersTest : public DeviceTest {
       }
     }
     for (int n = 0; n < n_nodes; ++n) {
-      Split const& split = interleaved[n].split;
-      EXPECT_EQ(split.loss_change, sorted[n].split.loss_change);
-      EXPECT_EQ(split.feature, sorted[n].split.feature);
-      EXPECT_EQ(split.threshold, sorted[n].split.threshold);
-      EXPECT_EQ(split.default_left, sorted[n].split.default_left);
-      EXPECT_EQ(split.first_right, sorted[n].split.first_right);
+      Split const& split = found[0][n].split;
+      for (auto const& results : found) {
+        EXPECT_EQ(split.loss_change, results[n].split.loss_change);
+        EXPECT_EQ(split.feature, results[n].split.feature);
+        EXPECT_EQ(split.threshold, results[n].split.threshold);
+        EXPECT_EQ(split.default_left, results[n].split.default_left);
+        EXPECT_EQ(split.first_right, results[n].split.first_right);
+      }
       long double best{0};
       for (auto const& column : columns) {
         std::set<float> thresholds;
@@ -99,10 +106,12 @@ class FindersTest : public DeviceTest {
   }
 
  private:
-  /** @brief Both finders' results, by node. */
-  std::pair<std::vector<LevelResult>, std::vector<LevelResult>> Find(
-      Table const& table, std::vector<GradientPair> const& gpair,
-      std::vector<std::uint8_t> const& keys, std::vector<NaiveNode> const& nodes) {
+  /** @brief Results by node: of the interleaved finder, of the sorted one with hints, without. */
+  template <typename EntryT>
+  std::vector<std::vector<LevelResult>> Find(Table const& table,
+                                             std::vector<GradientPair> const& gpair,
+                                             std::vector<std::uint8_t> const& keys,
+                                             std::vector<NaiveNode> const& nodes) {
     auto n_nodes = static_cast<Bucket>(nodes.size());
     ColumnStore store{table.View()};
     auto d_gpair = ToDevice(gpair);
@@ -122,19 +131,28 @@ class FindersTest : public DeviceTest {
     DeviceBuffer<LevelResult> results{"results"};
     results.Reserve(n_nodes);
 
-    EntrySorter sorter{store.Ref()};
-    sorter.Reset(store.Ref(), d_gpair.Data());
-    InterleavedFinder interleaved{store.EntryOffsets()};
+    std::vector<std::vector<LevelResult>> found;
+    EntrySorter<EntryT> sorter{store.Ref()};
+    sorter.Reset(d_gpair.Data());
+    InterleavedFinder<EntryT> interleaved;
+    interleaved.Lay(store.EntryOffsets());
     interleaved.Find(level, sorter.Entries(), d_keys.Data());
     ResolveSplits(level, interleaved.Ref(), results.Data());
-    auto first = ToHost(results.Data(), n_nodes);
+    found.push_back(ToHost(results.Data(), n_nodes));
 
-    sorter.SortByNode(d_keys.Data(), n_nodes);
-    ZeroAsync(d_best.Data(), n_nodes);
+    // The bound counts entries of closed nodes: tiles at the end have none.
+    sorter.SortByNode(d_keys.Data(), n_nodes, table.entries.size());
     SortedFinder sorted;
-    sorted.Find(level, sorter.Entries(), sorter.Ranges());
-    ResolveSplits(level, sorter.Entries(), sorter.Ranges(), results.Data());
-    return {first, ToHost(results.Data(), n_nodes)};
+    FeatureHints hints{store.Ref()};
+    for (FeatureIdx const* feature_hints :
+         {hints.Data(), static_cast<FeatureIdx const*>(nullptr)}) {
+      level.columns.feature_hints = feature_hints;
+      ZeroAsync(d_best.Data(), n_nodes);
+      sorted.Find(level, sorter.Entries(), sorter.Ranges());
+      ResolveSplits(level, sorter.Entries(), sorter.Ranges(), results.Data());
+      found.push_back(ToHost(results.Data(), n_nodes));
+    }
+    return found;
   }
 };
 
@@ -148,6 +166,16 @@ TEST_F(FindersTest, RandomLevels) {
 }
 
 TEST_F(FindersTest, AsManyNodesAsCanBeKeyed) { this->Check({4000, 2, 0.2, 0}, 128, 77); }
+
+TEST_F(FindersTest, OneEntry) { this->Check({1, 1, 0.0, 0}, 1, 79); }
+
+/** @brief Short columns, empty ones among them, and segments of one entry. */
+TEST_F(FindersTest, ManyFeatures) {
+  for (unsigned seed : {80, 81}) {
+    this->Check({60, 700, 0.97, 0}, 5, seed);
+    this->Check({200, 150, 0.7, 3}, 9, seed);
+  }
+}
 
 TEST_F(FindersTest, SegmentsAcrossManyTiles) { this->Check({9000, 1, 0.1, 30}, 2, 78); }
 }  // namespace

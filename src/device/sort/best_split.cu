@@ -10,14 +10,15 @@ namespace {
 constexpr unsigned kWarp = 32;
 
 /** @brief Finds values of a node where entries are sorted by node. All lanes of a warp. */
+template <typename EntryT>
 struct SortedLookup {
-  Entry const* entries;
+  EntryT const* entries;
   NodeRangesRef ranges;
 
   __device__ EntryIdx Position(Bucket bucket, std::uint64_t value) const {
     auto e = entries;
-    return FirstIndex(ranges.ranges[bucket].begin, ranges.ranges[bucket].end,
-                      [=](EntryIdx i) { return e[i].value >= value; });
+    return FirstIndexByWarp(ranges.ranges[bucket].begin, ranges.ranges[bucket].end,
+                            [=](EntryIdx i) { return e[i].value >= value; });
   }
   /** @brief The node's greatest value id below one; it exists. */
   __device__ ValueId Below(LevelRef const&, Bucket bucket, FeatureIdx, std::uint64_t value) const {
@@ -34,20 +35,21 @@ struct SortedLookup {
 };
 
 /** @brief The same where nodes are mixed in the columns. All lanes of a warp. */
+template <typename EntryT>
 struct InterleavedLookup {
-  InterleavedRef in;
+  InterleavedRef<EntryT> in;
 
   __device__ bool InNode(EntryIdx i, Bucket bucket) const {
     return in.row_keys[in.entries[i].row] == bucket;
   }
   __device__ ValueId Below(LevelRef const& level, Bucket bucket, FeatureIdx f,
                            std::uint64_t value) const {
-    auto e = in.entries;
+    auto e = in.entries.entries;
     EntryIdx begin = level.columns.entry_offsets[f];
-    EntryIdx end = FirstIndex(begin, level.columns.entry_offsets[f + 1],
-                              [=](EntryIdx i) { return e[i].value >= value; });
-    auto tile = in.tiles.of_feature[f] +
-                static_cast<std::uint32_t>((end - 1 - begin) / InterleavedRef::kTileSize);
+    EntryIdx end = FirstIndexByWarp(begin, level.columns.entry_offsets[f + 1],
+                                    [=](EntryIdx i) { return e[i].value >= value; });
+    auto tile =
+        in.tiles.of_feature[f] + static_cast<std::uint32_t>((end - 1 - begin) / kInterleavedTile);
     begin = in.TileBegin(level.columns, tile);
     while (end > begin) {
       EntryIdx i = end - 1 - threadIdx.x;  // wraps around past entry 0
@@ -62,8 +64,9 @@ struct InterleavedLookup {
   }
   __device__ ValueId Least(LevelRef const& level, Bucket bucket, FeatureIdx f, ValueRange) const {
     auto const& self = *this;
-    auto tile = FirstIndex(in.tiles.of_feature[f], in.tiles.of_feature[f + 1],
-                           [&](std::uint32_t t) { return self.in.Sum(bucket, t).occupied != 0; });
+    auto tile =
+        FirstIndexByWarp(in.tiles.of_feature[f], in.tiles.of_feature[f + 1],
+                         [&](std::uint32_t t) { return self.in.Sum(bucket, t).occupied != 0; });
     EntryIdx end = level.columns.entry_offsets[f + 1];
     for (EntryIdx i = in.TileBegin(level.columns, tile); i < end; i += kWarp) {
       bool hit = i + threadIdx.x < end && this->InNode(i + threadIdx.x, bucket);
@@ -102,8 +105,8 @@ __global__ void ResolveKernel(LevelRef level, LookupT lookup, LevelResult* out) 
       threshold = MidThreshold(c.direction, columns.values[below], columns.values[c.value]);
     }
     auto v = columns.values;
-    auto first_right = FirstIndex(values.first, values.last,
-                                  [=](std::uint64_t id) { return !(v[id] < threshold); });
+    auto first_right = FirstIndexByWarp(values.first, values.last,
+                                        [=](std::uint64_t id) { return !(v[id] < threshold); });
     result.split = {CandidateKey::LossChange(key), f, threshold, forward ? 0u : 1u, first_right};
     result.winner = lookup.FeatureEntries(bucket, values);
   }
@@ -113,14 +116,22 @@ __global__ void ResolveKernel(LevelRef level, LookupT lookup, LevelResult* out) 
 }
 }  // namespace
 
-void ResolveSplits(LevelRef const& level, InterleavedRef const& in, LevelResult* out) {
-  Launch("Resolve", ResolveKernel<InterleavedLookup>, level.n_nodes, kWarp, level,
-         InterleavedLookup{in}, out);
+template <typename EntryT>
+void ResolveSplits(LevelRef const& level, InterleavedRef<EntryT> const& in, LevelResult* out) {
+  Launch("Resolve", ResolveKernel<InterleavedLookup<EntryT>>, level.n_nodes, kWarp, level,
+         InterleavedLookup<EntryT>{in}, out);
 }
+template void ResolveSplits(LevelRef const&, InterleavedRef<CarriedEntry> const&, LevelResult*);
+template void ResolveSplits(LevelRef const&, InterleavedRef<ColumnEntry> const&, LevelResult*);
 
-void ResolveSplits(LevelRef const& level, Entry const* entries, NodeRangesRef const& ranges,
-                   LevelResult* out) {
-  Launch("Resolve", ResolveKernel<SortedLookup>, level.n_nodes, kWarp, level,
-         SortedLookup{entries, ranges}, out);
+template <typename EntryT>
+void ResolveSplits(LevelRef const& level, EntriesRef<EntryT> const& entries,
+                   NodeRangesRef const& ranges, LevelResult* out) {
+  Launch("Resolve", ResolveKernel<SortedLookup<EntryT>>, level.n_nodes, kWarp, level,
+         SortedLookup<EntryT>{entries.entries, ranges}, out);
 }
+template void ResolveSplits(LevelRef const&, EntriesRef<CarriedEntry> const&, NodeRangesRef const&,
+                            LevelResult*);
+template void ResolveSplits(LevelRef const&, EntriesRef<ColumnEntry> const&, NodeRangesRef const&,
+                            LevelResult*);
 }  // namespace gpu_exact

@@ -6,10 +6,12 @@
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
+#include <algorithm>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_segmented_radix_sort.cuh>
 #include <stdexcept>
+#include <type_traits>
 
 #include "src/device/sort/entry_sorter.cuh"
 
@@ -19,10 +21,12 @@ namespace {
 constexpr EntryIdx kLongSegment = EntryIdx{1} << 18;
 // CUB's segment offsets are 32 bit: segments are sorted together while they lie this close.
 constexpr EntryIdx kGroupSpan = EntryIdx{1} << 30;
+constexpr int kKeyThreads = 256;
+constexpr int kKeyItems = 4;
 
 // one thread an entry
 __global__ void GatherKernel(ColumnEntry const* columns, GradientPair const* gpair, EntryIdx n,
-                             Entry* out) {
+                             CarriedEntry* out) {
   auto i = GlobalIdx();
   if (i < n) {
     ColumnEntry e = columns[i];
@@ -30,23 +34,47 @@ __global__ void GatherKernel(ColumnEntry const* columns, GradientPair const* gpa
   }
 }
 
-// one thread an open entry
-__global__ void WriteKeysKernel(Entry const* entries, NodeRangesRef ranges,
+// block: kKeyThreads * kKeyItems entries, of which a thread has all rows on their way at once
+template <typename EntryT>
+__global__ __launch_bounds__(kKeyThreads) void NodeKeysKernel(EntryT const* entries, EntryIdx n,
+                                                              std::uint8_t const* row_keys,
+                                                              std::uint8_t* keys) {
+  auto const first = EntryIdx{blockIdx.x} * (kKeyThreads * kKeyItems) + threadIdx.x;
+  RowIdx rows[kKeyItems];
+#pragma unroll
+  for (int k = 0; k < kKeyItems; ++k) {
+    if (first + k * kKeyThreads < n) {
+      rows[k] = entries[first + k * kKeyThreads].row;
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < kKeyItems; ++k) {
+    if (first + k * kKeyThreads < n) {
+      keys[first + k * kKeyThreads] = row_keys[rows[k]];
+    }
+  }
+}
+
+// one thread an open entry; the keys of closed nodes' entries are not looked at
+template <typename EntryT>
+__global__ void ChildKeysKernel(EntryT const* entries, NodeRangesRef ranges,
                                 std::uint8_t const* row_keys, std::uint8_t* keys) {
   auto i = GlobalIdx();
-  if (i < ranges.n_open) {
+  if (i < ranges.NumOpen()) {
     auto at = ranges.Position(ranges.NodeOf(i), i);
     keys[at] = row_keys[entries[at].row];
   }
 }
 
-// one thread a bucket
-__global__ void FindBucketsKernel(std::uint8_t const* keys, EntryIdx n, Bucket n_nodes,
-                                  EntryRange* ranges) {
-  auto bucket = GlobalIdx();
-  if (bucket < n_nodes) {
-    ranges[bucket] = {FirstIndex(EntryIdx{0}, n, [=](EntryIdx i) { return keys[i] >= bucket; }),
-                      FirstIndex(EntryIdx{0}, n, [=](EntryIdx i) { return keys[i] > bucket; })};
+// grid: one warp a node; nodes lie side by side, from the first entry on
+__global__ void FindNodesKernel(std::uint8_t const* keys, EntryIdx n, EntryRange* ranges,
+                                EntryIdx* open_ends) {
+  Bucket bucket = blockIdx.x;
+  auto begin = FirstIndexByWarp(EntryIdx{0}, n, [=](EntryIdx i) { return keys[i] >= bucket; });
+  auto end = FirstIndexByWarp(begin, n, [=](EntryIdx i) { return keys[i] > bucket; });
+  if (threadIdx.x == 0) {
+    ranges[bucket] = {begin, end};
+    open_ends[bucket] = end;
   }
 }
 
@@ -68,67 +96,90 @@ struct SizeOfRange {
 };
 }  // namespace
 
-EntrySorter::EntrySorter(ColumnsRef const& columns) : n_entries_{columns.n_entries} {
-  halves_[0].Reserve(n_entries_);
-  halves_[1].Reserve(n_entries_);
-  keys_.Reserve(n_entries_);
-  sorted_keys_.Reserve(n_entries_);
-}
-
-void EntrySorter::Reset(ColumnsRef const& columns, GradientPair const* gpair) {
-  current_ = 0;
-  LaunchN("Gather", GatherKernel, n_entries_, columns.entries, gpair, n_entries_,
-          halves_[0].Data());
-  EntryRange all{0, n_entries_};
-  CopyAsync(ranges_.Reserve(1), &all, 1);
-  ref_.n_open = n_entries_;
-  this->UseRanges(1);
-}
-
-void EntrySorter::SortByNode(std::uint8_t const* row_keys, Bucket n_nodes) {
-  this->WriteKeys(row_keys);
-  if (n_entries_ != 0) {
-    this->SortRange({0, n_entries_}, 8);
+template <typename EntryT>
+void EntrySorter<EntryT>::Reset(GradientPair const* gpair) {
+  gpair_ = gpair;
+  if constexpr (std::is_same_v<EntryT, CarriedEntry>) {
+    LaunchN("Gather", GatherKernel, columns_.n_entries, columns_.entries, gpair, columns_.n_entries,
+            halves_[0].Reserve(columns_.n_entries));
+    in_column_order_ = halves_[0].Data();
+  } else {
+    in_column_order_ = columns_.entries;
   }
-  current_ = 1 - current_;
-  LaunchN("FindBuckets", FindBucketsKernel, n_nodes, sorted_keys_.Data(), n_entries_, n_nodes,
-          ranges_.Reserve(n_nodes));
-  this->UseRanges(n_nodes);
-  CopyAsync(&ref_.n_open, ref_.open_ends + n_nodes - 1, 1);
-  Synchronize();
+  entries_ = in_column_order_;
+  EntryRange all{0, columns_.n_entries};
+  CopyAsync(ranges_.Reserve(1), &all, 1);
+  CopyAsync(open_ends_.Reserve(1), &all.end, 1);
+  ref_ = {ranges_.Data(), open_ends_.Data(), 1, columns_.n_entries};
 }
 
-void EntrySorter::SortByChild(std::vector<EntryRange> const& nodes,
-                              std::vector<bool> const& is_split, std::uint8_t const* row_keys) {
-  this->WriteKeys(row_keys);
+template <typename EntryT>
+void EntrySorter<EntryT>::SortByNode(std::uint8_t const* row_keys, Bucket n_nodes,
+                                     EntryIdx max_open) {
+  EntryIdx const n = columns_.n_entries;
+  keys_.Reserve(n);
+  sorted_keys_.Reserve(n);
+  current_ = 1;  // column order may lie in the first half
+  entries_ = halves_[1].Reserve(n);
+  Launch("NodeKeys", NodeKeysKernel<EntryT>, CeilDiv(n, kKeyThreads * kKeyItems), kKeyThreads,
+         in_column_order_, n, row_keys, keys_.Data());
+  if (n != 0) {
+    scratch_.Call([&](void* storage, std::size_t& bytes) {
+      return cub::DeviceRadixSort::SortPairs(storage, bytes, keys_.Data(), sorted_keys_.Data(),
+                                             in_column_order_, halves_[1].Data(), n, 0, 8,
+                                             Stream());
+    });
+  }
+  constexpr unsigned kWarp = 32;
+  Launch("FindNodes", FindNodesKernel, n_nodes, kWarp, sorted_keys_.Data(), n,
+         ranges_.Reserve(n_nodes), open_ends_.Reserve(n_nodes));
+  ref_ = {ranges_.Data(), open_ends_.Data(), n_nodes, max_open};
+}
+
+template <typename EntryT>
+void EntrySorter<EntryT>::SortByChild(std::vector<EntryRange> const& nodes,
+                                      std::vector<bool> const& is_split,
+                                      std::uint8_t const* row_keys) {
   std::vector<EntryRange> segments;
-  ref_.n_open = 0;
+  EntryIdx n_open{0};
+  EntryIdx end{0};
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (is_split[i]) {
       segments.push_back(nodes[i]);
-      ref_.n_open += nodes[i].Size();
+      n_open += nodes[i].Size();
+      end = std::max(end, nodes[i].end);
     }
   }
+  halves_[1 - current_].Reserve(end);
+  LaunchN("ChildKeys", ChildKeysKernel<EntryT>, ref_.max_open, entries_, ref_, row_keys,
+          keys_.Data());
   this->SortSegments(segments);
   current_ = 1 - current_;
+  entries_ = halves_[current_].Data();
   auto n_split = static_cast<Bucket>(segments.size());
+  Bucket const n_nodes = 2 * n_split;
   CopyAsync(split_ranges_.Reserve(n_split), segments.data(), n_split);
   LaunchN("FindChildren", FindChildrenKernel, n_split, sorted_keys_.Data(), split_ranges_.Data(),
-          n_split, ranges_.Reserve(2 * n_split));
-  this->UseRanges(2 * n_split);
+          n_split, ranges_.Reserve(n_nodes));
+  auto sizes = thrust::make_transform_iterator(thrust::make_counting_iterator(Bucket{0}),
+                                               SizeOfRange{ranges_.Data()});
+  open_ends_.Reserve(n_nodes);
+  if (n_nodes != 0) {
+    scratch_.Call([&](void* storage, std::size_t& bytes) {
+      return cub::DeviceScan::InclusiveSum(storage, bytes, sizes, open_ends_.Data(), n_nodes,
+                                           Stream());
+    });
+  }
+  ref_ = {ranges_.Data(), open_ends_.Data(), n_nodes, n_open};
 }
 
-void EntrySorter::WriteKeys(std::uint8_t const* row_keys) {
-  LaunchN("WriteKeys", WriteKeysKernel, ref_.n_open, halves_[current_].Data(), ref_, row_keys,
-          keys_.Data());
-}
-
+template <typename EntryT>
 template <typename FnT>
-void EntrySorter::OnePass(EntryIdx base, FnT&& sort) {
+void EntrySorter<EntryT>::OnePass(EntryIdx base, FnT&& sort) {
   // With both halves at hand CUB needs no other memory; one pass ends in the second one.
   cub::DoubleBuffer<std::uint8_t> keys{keys_.Data() + base, sorted_keys_.Data() + base};
-  cub::DoubleBuffer<Entry> entries{halves_[current_].Data() + base,
-                                   halves_[1 - current_].Data() + base};
+  cub::DoubleBuffer<EntryT> entries{halves_[current_].Data() + base,
+                                    halves_[1 - current_].Data() + base};
   scratch_.Call(
       [&](void* storage, std::size_t& bytes) { return sort(storage, bytes, &keys, &entries); });
   if (keys.selector != 1 || entries.selector != 1) {
@@ -136,14 +187,16 @@ void EntrySorter::OnePass(EntryIdx base, FnT&& sort) {
   }
 }
 
-void EntrySorter::SortRange(EntryRange const& range, int n_bits) {
+template <typename EntryT>
+void EntrySorter<EntryT>::SortRange(EntryRange const& range) {
   this->OnePass(range.begin, [&](void* storage, std::size_t& bytes, auto* keys, auto* entries) {
-    return cub::DeviceRadixSort::SortPairs(storage, bytes, *keys, *entries, range.Size(), 0, n_bits,
+    return cub::DeviceRadixSort::SortPairs(storage, bytes, *keys, *entries, range.Size(), 0, 1,
                                            Stream());
   });
 }
 
-void EntrySorter::SortSegments(std::vector<EntryRange> const& segments) {
+template <typename EntryT>
+void EntrySorter<EntryT>::SortSegments(std::vector<EntryRange> const& segments) {
   std::vector<int> begins, ends;
   EntryIdx base{0};
   auto sort_group = [&] {
@@ -163,7 +216,7 @@ void EntrySorter::SortSegments(std::vector<EntryRange> const& segments) {
   };
   for (auto const& s : segments) {
     if (s.Size() >= kLongSegment) {
-      this->SortRange(s, 1);
+      this->SortRange(s);
     } else if (s.Size() != 0) {
       if (begins.empty() || s.end - base > kGroupSpan) {
         sort_group();
@@ -176,23 +229,13 @@ void EntrySorter::SortSegments(std::vector<EntryRange> const& segments) {
   sort_group();
 }
 
-void EntrySorter::UseRanges(Bucket n_nodes) {
-  ref_.ranges = ranges_.Data();
-  ref_.open_ends = open_ends_.Reserve(n_nodes);
-  ref_.n_nodes = n_nodes;
-  auto sizes = thrust::make_transform_iterator(thrust::make_counting_iterator(Bucket{0}),
-                                               SizeOfRange{ranges_.Data()});
-  if (n_nodes != 0) {
-    scratch_.Call([&](void* storage, std::size_t& bytes) {
-      return cub::DeviceScan::InclusiveSum(storage, bytes, sizes, open_ends_.Data(), n_nodes,
-                                           Stream());
-    });
-  }
-}
-
-std::uint64_t EntrySorter::Bytes() const {
+template <typename EntryT>
+std::uint64_t EntrySorter<EntryT>::Bytes() const {
   return halves_[0].Bytes() + halves_[1].Bytes() + keys_.Bytes() + sorted_keys_.Bytes() +
          ranges_.Bytes() + split_ranges_.Bytes() + open_ends_.Bytes() + segment_begins_.Bytes() +
          segment_ends_.Bytes() + scratch_.Bytes();
 }
+
+template class EntrySorter<CarriedEntry>;
+template class EntrySorter<ColumnEntry>;
 }  // namespace gpu_exact

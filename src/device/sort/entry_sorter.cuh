@@ -3,32 +3,41 @@
  *
  * @brief The entries of a tree in progress: in column order at first, then sorted by node.
  *
- * Every sort is stable, so the entries of a node stay ascending by feature and value.
- * Memory: 34 B an entry, two halves of 16 B entries and 1 B keys.
+ * While nodes have a key each, all entries are sorted from column order, in one pass for the whole
+ * level; later those of each split node are sorted by child. Every sort is stable, so that the
+ * entries of a node stay ascending by feature and value.
+ * Memory: the entries once by node, 8 or 16 B each; a second time where entries carry their
+ * gradients or were sorted by child; and 2 B keys.
  */
 #pragma once
 
 #include <vector>
 
+#include "src/device/sort/entries.cuh"
 #include "src/device/sort/sorted_finder.cuh"
 
 namespace gpu_exact {
+/** @tparam EntryT CarriedEntry or ColumnEntry. */
+template <typename EntryT>
 class EntrySorter {
  public:
-  explicit EntrySorter(ColumnsRef const& columns);
+  /** @param columns They stay as they are and outlive the sorter. */
+  explicit EntrySorter(ColumnsRef const& columns) : columns_{columns} {}
 
   /** @brief Begin a tree: column order, every entry in one node. Does not wait. */
-  void Reset(ColumnsRef const& columns, GradientPair const* gpair);
+  void Reset(GradientPair const* gpair);
 
   /**
-   * @brief Sort all entries by the bucket of their row; those of other rows go. Waits.
-   *        Comes once a tree, after Reset: until then every entry is open.
+   * @brief Sort all entries, from column order, by the bucket of their row; those of other rows go.
+   *        Does not wait. Comes before the tree's first SortByChild only.
    * @param row_keys Buckets, kNoKey where the row is in no open node.
+   * @param max_open At most so many entries are of open nodes.
    */
-  void SortByNode(std::uint8_t const* row_keys, Bucket n_nodes);
+  void SortByNode(std::uint8_t const* row_keys, Bucket n_nodes, EntryIdx max_open);
 
   /**
    * @brief Sort the entries of each split node by child; those of other nodes go. Does not wait.
+   *        Comes after SortByNode only.
    * @param nodes    Where the entries of the level's nodes lie, by bucket.
    * @param is_split By bucket.
    * @param row_keys The last bit is the child: 0 left, 1 right.
@@ -36,23 +45,27 @@ class EntrySorter {
   void SortByChild(std::vector<EntryRange> const& nodes, std::vector<bool> const& is_split,
                    std::uint8_t const* row_keys);
 
-  [[nodiscard]] Entry const* Entries() const { return halves_[current_].Data(); }
+  [[nodiscard]] EntriesRef<EntryT> Entries() const { return {entries_, gpair_}; }
   [[nodiscard]] NodeRangesRef const& Ranges() const { return ref_; }
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
-  void WriteKeys(std::uint8_t const* row_keys);
-  /** @brief Calls a sort of CUB's from the current half into the other one. */
+  void SortRange(EntryRange const& range);
+  void SortSegments(std::vector<EntryRange> const& segments);
+  /** @brief Calls a sort of CUB's by one bit, from the current half into the other one. */
   template <typename FnT>
   void OnePass(EntryIdx base, FnT&& sort);
-  void SortRange(EntryRange const& range, int n_bits);
-  void SortSegments(std::vector<EntryRange> const& segments);
-  void UseRanges(Bucket n_nodes);
 
-  EntryIdx n_entries_;
-  int current_{0};
-  DeviceBuffer<Entry> halves_[2]{DeviceBuffer<Entry>{"entries"},
-                                 DeviceBuffer<Entry>{"entries, second half"}};
+  ColumnsRef columns_;
+  // of the tree in progress
+  GradientPair const* gpair_{nullptr};
+  EntryT const* in_column_order_{nullptr};
+  EntryT const* entries_{nullptr};
+  int current_{0};  // half that the entries lie in, once they are sorted
+  NodeRangesRef ref_{};
+
+  DeviceBuffer<EntryT> halves_[2]{DeviceBuffer<EntryT>{"entries"},
+                                  DeviceBuffer<EntryT>{"entries, second half"}};
   DeviceBuffer<std::uint8_t> keys_{"sort keys"};
   DeviceBuffer<std::uint8_t> sorted_keys_{"sorted keys"};
   DeviceBuffer<EntryRange> ranges_{"entry ranges of nodes"};
@@ -61,6 +74,5 @@ class EntrySorter {
   DeviceBuffer<int> segment_begins_{"segment begins"};
   DeviceBuffer<int> segment_ends_{"segment ends"};
   CubScratch scratch_;
-  NodeRangesRef ref_{};
 };
 }  // namespace gpu_exact

@@ -14,13 +14,14 @@
 
 namespace gpu_exact {
 namespace {
-constexpr int kItems = InterleavedRef::kItems;
+constexpr int kItems = kInterleavedItems;
 constexpr int kKeyBits = 8;
 constexpr int kBuckets = 1 << kKeyBits;
 using Tile = TileEntries<kItems>;
-static_assert(Tile::kSize == InterleavedRef::kTileSize);
+static_assert(Tile::kSize == kInterleavedTile);
 
 /** @brief Loads one tile of a feature and sorts it by node, stable. */
+template <typename EntryT>
 class InterleavedLoader {
   using Rank = cub::BlockRadixRankMatch<kTileThreads, kKeyBits, false>;
   static_assert(kTileThreads == kBuckets, "one thread a bucket");
@@ -36,12 +37,13 @@ class InterleavedLoader {
    * @param out_begin Thread b: where bucket b begins in the tile.
    * @return Entries of open nodes; they come first.
    */
-  __device__ static int Load(TempStorage* temp, InterleavedRef const& in, EntryIdx begin, int n,
-                             Tile* out_tile, int* out_begin) {
+  __device__ static int Load(TempStorage* temp, InterleavedRef<EntryT> const& in, EntryIdx begin,
+                             int n, Tile* out_tile, int* out_begin) {
     // The match-based rank wants keys striped by warp.
     int first =
         static_cast<int>(threadIdx.x / 32) * 32 * kItems + static_cast<int>(threadIdx.x % 32);
-    Entry entries[kItems];
+    EntryT entries[kItems];
+    GradientPair gpair[kItems];
     unsigned keys[kItems];
     int ranks[kItems];
     for (int i = 0; i < kItems; ++i) {
@@ -51,14 +53,18 @@ class InterleavedLoader {
       }
     }
     for (int i = 0; i < kItems; ++i) {
-      keys[i] = first + i * 32 < n ? in.row_keys[entries[i].row] : kNoKey;
+      keys[i] = kNoKey;
+      if (first + i * 32 < n) {
+        keys[i] = in.row_keys[entries[i].row];
+        gpair[i] = in.entries.Gradients(entries[i]);
+      }
     }
     int bucket_begin[1];
     Rank{temp->rank}.RankKeys(keys, ranks, cub::BFEDigitExtractor<unsigned>(0, kKeyBits),
                               bucket_begin);
     for (int i = 0; i < kItems; ++i) {
       if (first + i * 32 < n) {
-        out_tile->Put(ranks[i], entries[i], keys[i]);
+        out_tile->Put(ranks[i], entries[i].value, gpair[i], keys[i]);
       }
     }
     if (threadIdx.x == kNoKey) {
@@ -70,8 +76,7 @@ class InterleavedLoader {
   }
 };
 
-__device__ int TileCount(LevelRef const& level, InterleavedRef const& in, FeatureIdx f,
-                         EntryIdx begin) {
+__device__ int TileCount(LevelRef const& level, FeatureIdx f, EntryIdx begin) {
   auto rest = level.columns.entry_offsets[f + 1] - begin;
   return static_cast<int>(min(rest, EntryIdx{Tile::kSize}));
 }
@@ -79,17 +84,19 @@ __device__ int TileCount(LevelRef const& level, InterleavedRef const& in, Featur
 /**
  * @brief Multireduce. grid: tiles; block: one tile; result: out_partial[bucket, tile].
  */
-__global__ __launch_bounds__(kTileThreads) void ReduceTilesKernel(LevelRef level, InterleavedRef in,
+template <typename EntryT>
+__global__ __launch_bounds__(kTileThreads) void ReduceTilesKernel(LevelRef level,
+                                                                  InterleavedRef<EntryT> in,
                                                                   TileSum* out_partial) {
-  __shared__ InterleavedLoader::TempStorage temp;
+  using Loader = InterleavedLoader<EntryT>;
+  __shared__ typename Loader::TempStorage temp;
   __shared__ Tile tile;
   __shared__ FixedSum sums[kBuckets];
   FeatureIdx f = in.tiles.feature[blockIdx.x];
   EntryIdx begin = in.TileBegin(level.columns, blockIdx.x);
   sums[threadIdx.x] = {0, 0};
   int bucket_begin;
-  int n = InterleavedLoader::Load(&temp, in, begin, TileCount(level, in, f, begin), &tile,
-                                  &bucket_begin);
+  int n = Loader::Load(&temp, in, begin, TileCount(level, f, begin), &tile, &bucket_begin);
   auto add = [](Bucket bucket, FixedSum const& sum) {
     using U = unsigned long long;
     atomicAdd(reinterpret_cast<U*>(&sums[bucket].grad), static_cast<U>(sum.grad));
@@ -149,11 +156,13 @@ struct TileSumOp {
 /**
  * @brief Multiscan. grid: tiles; block: one tile; result: candidates offered to their nodes.
  */
+template <typename EntryT>
 __global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(LevelRef level,
-                                                                  InterleavedRef in) {
+                                                                  InterleavedRef<EntryT> in) {
+  using Loader = InterleavedLoader<EntryT>;
   using Agent = SplitAgent<kItems, kMaxKeyedNodes>;
   __shared__ union {
-    InterleavedLoader::TempStorage load;
+    typename Loader::TempStorage load;
     struct {
       Agent::TempStorage agent;
       SegmentCarry carries[kMaxKeyedNodes];  // by bucket
@@ -163,8 +172,7 @@ __global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(LevelRef level
   FeatureIdx f = in.tiles.feature[blockIdx.x];
   EntryIdx begin = in.TileBegin(level.columns, blockIdx.x);
   int bucket_begin;
-  int n = InterleavedLoader::Load(&temp.load, in, begin, TileCount(level, in, f, begin), &tile,
-                                  &bucket_begin);
+  int n = Loader::Load(&temp.load, in, begin, TileCount(level, f, begin), &tile, &bucket_begin);
   __syncthreads();  // the loader's storage becomes the agent's
   std::uint32_t first_tile = in.tiles.of_feature[f];
   std::uint32_t last_tile = in.tiles.of_feature[f + 1] - 1;
@@ -195,7 +203,8 @@ __global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(LevelRef level
 }
 }  // namespace
 
-InterleavedFinder::InterleavedFinder(std::vector<EntryIdx> const& entry_offsets) {
+template <typename EntryT>
+void InterleavedFinder<EntryT>::Lay(std::vector<EntryIdx> const& entry_offsets) {
   auto n_features = entry_offsets.size() - 1;
   std::vector<std::uint32_t> first(n_features + 1, 0);
   std::vector<FeatureIdx> feature;
@@ -211,8 +220,9 @@ InterleavedFinder::InterleavedFinder(std::vector<EntryIdx> const& entry_offsets)
                 static_cast<std::uint32_t>(feature.size())};
 }
 
-void InterleavedFinder::Find(LevelRef const& level, Entry const* entries,
-                             std::uint8_t const* row_keys) {
+template <typename EntryT>
+void InterleavedFinder<EntryT>::Find(LevelRef const& level, EntriesRef<EntryT> const& entries,
+                                     std::uint8_t const* row_keys) {
   auto n_tiles = ref_.tiles.n_tiles;
   auto n_sums = std::uint64_t{level.n_nodes} * n_tiles;
   partial_.Reserve(n_sums);
@@ -222,7 +232,8 @@ void InterleavedFinder::Find(LevelRef const& level, Entry const* entries,
   if (n_sums == 0) {
     return;
   }
-  Launch("ReduceTiles", ReduceTilesKernel, n_tiles, kTileThreads, level, ref_, partial_.Data());
+  Launch("ReduceTiles", ReduceTilesKernel<EntryT>, n_tiles, kTileThreads, level, ref_,
+         partial_.Data());
   auto groups = thrust::make_transform_iterator(
       thrust::make_counting_iterator(std::uint64_t{0}),
       TileGroup{ref_.tiles.feature, n_tiles, level.columns.n_features});
@@ -231,11 +242,15 @@ void InterleavedFinder::Find(LevelRef const& level, Entry const* entries,
                                                sums_.Data(), TileSumOp{}, n_sums,
                                                cuda::std::equal_to<>{}, Stream());
   });
-  Launch("SearchTiles", SearchTilesKernel, n_tiles, kTileThreads, level, ref_);
+  Launch("SearchTiles", SearchTilesKernel<EntryT>, n_tiles, kTileThreads, level, ref_);
 }
 
-std::uint64_t InterleavedFinder::Bytes() const {
+template <typename EntryT>
+std::uint64_t InterleavedFinder<EntryT>::Bytes() const {
   return tile_feature_.Bytes() + feature_tile_.Bytes() + partial_.Bytes() + sums_.Bytes() +
          scratch_.Bytes();
 }
+
+template class InterleavedFinder<CarriedEntry>;
+template class InterleavedFinder<ColumnEntry>;
 }  // namespace gpu_exact

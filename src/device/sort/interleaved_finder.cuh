@@ -15,10 +15,14 @@
 #include <vector>
 
 #include "src/device/level_ref.cuh"
+#include "src/device/sort/entries.cuh"
 #include "src/device/sort/row_partition.cuh"
 
 namespace gpu_exact {
 static_assert((Bucket{1} << kMaxInterleavedLevels) <= kMaxKeyedNodes);
+
+inline constexpr int kInterleavedItems = 8;  // entries a thread
+inline constexpr int kInterleavedTile = 256 * kInterleavedItems;
 
 /** @brief What the tiles of one feature up to this one hold of one node. */
 struct TileSum {
@@ -35,34 +39,37 @@ struct ColumnTiles {
 };
 
 /** @brief Entries in column order, for kernels of interleaved levels. */
+template <typename EntryT>
 struct InterleavedRef {
-  Entry const* entries;          // shape: (n_entries)
+  EntriesRef<EntryT> entries;    // shape: (n_entries)
   std::uint8_t const* row_keys;  // bucket of each row, or kNoKey
   ColumnTiles tiles;
   TileSum const* sums;  // shape: (n_nodes, n_tiles), inclusive within a feature
 
-  static constexpr int kItems = 8;
-  static constexpr int kTileSize = 256 * kItems;
-
   __device__ EntryIdx TileBegin(ColumnsRef const& c, std::uint32_t tile) const {
     FeatureIdx f = tiles.feature[tile];
-    return c.entry_offsets[f] + EntryIdx{tile - tiles.of_feature[f]} * kTileSize;
+    return c.entry_offsets[f] + EntryIdx{tile - tiles.of_feature[f]} * kInterleavedTile;
   }
   __device__ TileSum const& Sum(Bucket bucket, std::uint32_t tile) const {
     return sums[std::uint64_t{bucket} * tiles.n_tiles + tile];
   }
 };
 
+/** @tparam EntryT CarriedEntry or ColumnEntry. */
+template <typename EntryT>
 class InterleavedFinder {
  public:
-  /** @param entry_offsets Of the features, shape: (n_features + 1). */
-  explicit InterleavedFinder(std::vector<EntryIdx> const& entry_offsets);
+  /**
+   * @brief Divide the columns into tiles, once for a table. Waits.
+   * @param entry_offsets Of the features, shape: (n_features + 1).
+   */
+  void Lay(std::vector<EntryIdx> const& entry_offsets);
 
-  /** @brief Offer every candidate of the level. Does not wait. */
-  void Find(LevelRef const& level, Entry const* entries, std::uint8_t const* row_keys);
+  /** @brief Offer every candidate of the level. Comes after Lay. Does not wait. */
+  void Find(LevelRef const& level, EntriesRef<EntryT> const& entries, std::uint8_t const* row_keys);
 
   /** @brief What the last Find left, to look winners up. */
-  [[nodiscard]] InterleavedRef const& Ref() const { return ref_; }
+  [[nodiscard]] InterleavedRef<EntryT> const& Ref() const { return ref_; }
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
@@ -71,6 +78,6 @@ class InterleavedFinder {
   DeviceBuffer<TileSum> partial_{"sums of tiles by node"};
   DeviceBuffer<TileSum> sums_{"scanned sums of tiles by node"};
   CubScratch scratch_;
-  InterleavedRef ref_{};
+  InterleavedRef<EntryT> ref_{};
 };
 }  // namespace gpu_exact

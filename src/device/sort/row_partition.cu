@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "src/device/fixed_sum.cuh"
+#include "src/device/sort/entries.cuh"
 #include "src/device/sort/row_partition.cuh"
 
 namespace gpu_exact {
@@ -139,7 +140,7 @@ void RowPartition::Route(EntryT const* entries, std::vector<RouteRange> const& r
           static_cast<std::uint32_t>(ranges.size()), n, orders_, first_node_, n_orders_,
           positions_.Data());
 }
-template void RowPartition::Route(Entry const*, std::vector<RouteRange> const&);
+template void RowPartition::Route(CarriedEntry const*, std::vector<RouteRange> const&);
 template void RowPartition::Route(ColumnEntry const*, std::vector<RouteRange> const&);
 
 void RowPartition::RouteMissing(NodeIdx first_child, Bucket n_children) {

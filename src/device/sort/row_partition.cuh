@@ -36,7 +36,7 @@ class RowPartition {
 
   /**
    * @brief Move the rows whose entries lie in the ranges to their child. Does not wait.
-   * @tparam EntryT Entry or ColumnEntry.
+   * @tparam EntryT CarriedEntry or ColumnEntry.
    */
   template <typename EntryT>
   void Route(EntryT const* entries, std::vector<RouteRange> const& ranges);

@@ -9,6 +9,7 @@
 
 #include "src/device/sort/best_split.cuh"
 #include "src/device/sort/entry_sorter.cuh"
+#include "src/device/sort/feature_hints.cuh"
 #include "src/device/sort/interleaved_finder.cuh"
 #include "src/device/sort/row_partition.cuh"
 #include "src/device/sort/sorted_finder.cuh"
@@ -17,26 +18,31 @@
 namespace gpu_exact {
 namespace {
 /** @brief The shared memory sort of interleaved levels pays where columns fill many tiles. */
-constexpr EntryIdx kInterleavedColumn = 4 * InterleavedRef::kTileSize;
+constexpr EntryIdx kInterleavedColumn = 4 * kInterleavedTile;
+/** @brief All entries are sorted while at least one in so many is open. */
+constexpr EntryIdx kOpenShare = 4;
 
+/** @tparam EntryT CarriedEntry or ColumnEntry. */
+template <typename EntryT>
 class SortStrategy : public SplitStrategy {
  public:
   explicit SortStrategy(CsrView const& table)
-      : columns_{table},
-        rows_{table.n_rows},
-        sorter_{columns_.Ref()},
-        interleaved_{columns_.EntryOffsets()} {}
+      : columns_{table}, hints_{columns_.Ref()}, rows_{table.n_rows}, sorter_{columns_.Ref()} {}
 
   [[nodiscard]] ColumnsRef Columns() const override { return columns_.Ref(); }
-  [[nodiscard]] ColumnsRef Candidates() const override { return columns_.Ref(); }
+  [[nodiscard]] ColumnsRef Candidates() const override {
+    ColumnsRef columns = columns_.Ref();
+    columns.feature_hints = hints_.Data();
+    return columns;
+  }
   void Begin(TreeStart const& start) override;
   void FindSplits(LevelRef const& level, bool last_level, LevelResult* out) override;
   void MoveRows(LevelSplits const& splits, NodeState* out_children) override;
   void Finish(std::vector<SplitOrder> const&) override {}
   [[nodiscard]] RowPositions& Positions() override { return rows_.Positions(); }
   [[nodiscard]] std::uint64_t Bytes() const override {
-    return columns_.Bytes() + rows_.Bytes() + sorter_.Bytes() + interleaved_.Bytes() +
-           sorted_.Bytes();
+    return columns_.Bytes() + hints_.Bytes() + rows_.Bytes() + sorter_.Bytes() +
+           interleaved_.Bytes() + sorted_.Bytes();
   }
 
  private:
@@ -45,26 +51,31 @@ class SortStrategy : public SplitStrategy {
   void SortEntries(Bucket n_nodes);
 
   ColumnStore columns_;
+  FeatureHints hints_;
   RowPartition rows_;
-  EntrySorter sorter_;
-  InterleavedFinder interleaved_;
+  EntrySorter<EntryT> sorter_;
+  InterleavedFinder<EntryT> interleaved_;
+  bool has_tiles_{false};  // for interleaved levels
   SortedFinder sorted_;
   // of the tree in progress
   GradientPair const* gpair_{nullptr};
   Quantiser quantiser_{};
   std::int32_t interleaved_levels_{0};
   std::int32_t depth_{0};
+  bool by_child_{false};           // entries are sorted by child from now on
   bool has_left_out_{false};       // rows that are routed but not trained on
   std::vector<EntryRange> nodes_;  // entries of the level that was split last
   std::vector<bool> is_split_;
 };
 
-void SortStrategy::Begin(TreeStart const& start) {
+template <typename EntryT>
+void SortStrategy<EntryT>::Begin(TreeStart const& start) {
   ColumnsRef columns = columns_.Ref();
   gpair_ = start.rows.gpair;
   quantiser_ = start.quantiser;
   has_left_out_ = start.n_left_out != 0;
   depth_ = 0;
+  by_child_ = false;
   interleaved_levels_ = start.param.interleaved_levels;
   if (interleaved_levels_ < 0) {
     bool long_columns = columns.n_entries >= kInterleavedColumn * columns.n_features;
@@ -72,14 +83,19 @@ void SortStrategy::Begin(TreeStart const& start) {
     // at 0 levels, 222 at 3, 202 at 6, 195 at 7; 10,000 x 28, depth 6, 1.7 ms at 0 and 0.6 ms at 7.
     interleaved_levels_ = long_columns ? kMaxInterleavedLevels : 0;
   }
+  if (interleaved_levels_ != 0 && !has_tiles_) {
+    interleaved_.Lay(columns_.EntryOffsets());
+    has_tiles_ = true;
+  }
   rows_.Reset(start.rows);
-  sorter_.Reset(columns, gpair_);
+  sorter_.Reset(gpair_);
   if (interleaved_levels_ == 0 && has_left_out_) {
-    sorter_.SortByNode(rows_.RowKeys(), 1);
+    sorter_.SortByNode(rows_.RowKeys(), 1, columns.n_entries);
   }
 }
 
-void SortStrategy::FindSplits(LevelRef const& level, bool, LevelResult* out) {
+template <typename EntryT>
+void SortStrategy<EntryT>::FindSplits(LevelRef const& level, bool, LevelResult* out) {
   if (depth_ != 0) {
     this->SortEntries(level.n_nodes);
   }
@@ -93,7 +109,9 @@ void SortStrategy::FindSplits(LevelRef const& level, bool, LevelResult* out) {
 }
 
 /** @brief All entries of the features that nodes are split on. */
-std::vector<RouteRange> SortStrategy::ColumnsOf(std::vector<SplitOrder> const& orders) const {
+template <typename EntryT>
+std::vector<RouteRange> SortStrategy<EntryT>::ColumnsOf(
+    std::vector<SplitOrder> const& orders) const {
   std::vector<FeatureIdx> features;
   for (SplitOrder const& order : orders) {
     if (order.left != kNoNode) {
@@ -110,7 +128,8 @@ std::vector<RouteRange> SortStrategy::ColumnsOf(std::vector<SplitOrder> const& o
   return ranges;
 }
 
-void SortStrategy::MoveRows(LevelSplits const& splits, NodeState* out_children) {
+template <typename EntryT>
+void SortStrategy<EntryT>::MoveRows(LevelSplits const& splits, NodeState* out_children) {
   nodes_.clear();
   is_split_.clear();
   std::vector<RouteRange> winners;
@@ -127,26 +146,39 @@ void SortStrategy::MoveRows(LevelSplits const& splits, NodeState* out_children) 
     // Rows of all nodes, trained on or not, are found in the columns of the split features.
     rows_.Route(columns_.Ref().entries, this->ColumnsOf(splits.orders));
   } else {
-    rows_.Route(sorter_.Entries(), winners);
+    rows_.Route(sorter_.Entries().entries, winners);
   }
   rows_.RouteMissing(splits.first_child, splits.n_children);
   rows_.SumNodes(gpair_, quantiser_, splits.first_child, splits.n_children, out_children);
   ++depth_;
 }
 
-void SortStrategy::SortEntries(Bucket n_nodes) {
+template <typename EntryT>
+void SortStrategy<EntryT>::SortEntries(Bucket n_nodes) {
   if (this->Interleaved(depth_)) {
     return;
   }
-  if (this->Interleaved(depth_ - 1)) {
-    sorter_.SortByNode(rows_.RowKeys(), n_nodes);
-  } else {
+  EntryIdx const n_entries = columns_.Ref().n_entries;
+  EntryIdx n_open{n_entries};
+  if (!this->Interleaved(depth_ - 1)) {  // else nodes have no ranges yet
+    n_open = 0;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      n_open += is_split_[i] ? nodes_[i].Size() : 0;
+    }
+  }
+  by_child_ = by_child_ || n_nodes > kMaxKeyedNodes || n_open < n_entries / kOpenShare;
+  if (by_child_) {
     sorter_.SortByChild(nodes_, is_split_, rows_.RowKeys());
+  } else {
+    sorter_.SortByNode(rows_.RowKeys(), n_nodes, n_open);
   }
 }
 }  // namespace
 
-std::unique_ptr<SplitStrategy> MakeSortStrategy(CsrView const& table) {
-  return std::make_unique<SortStrategy>(table);
+std::unique_ptr<SplitStrategy> MakeSortStrategy(CsrView const& table, RowIdx gathered_rows) {
+  if (table.n_rows <= gathered_rows) {
+    return std::make_unique<SortStrategy<ColumnEntry>>(table);
+  }
+  return std::make_unique<SortStrategy<CarriedEntry>>(table);
 }
 }  // namespace gpu_exact

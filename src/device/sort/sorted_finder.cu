@@ -7,6 +7,7 @@
 
 #include <cub/block/block_reduce.cuh>
 #include <cub/device/device_scan.cuh>
+#include <cuda/std/functional>
 
 #include "src/device/sort/sorted_finder.cuh"
 #include "src/device/sort/split_agent.cuh"
@@ -17,47 +18,67 @@ constexpr int kItems = 4;
 using Tile = TileEntries<kItems>;
 
 /** @brief The open entries of one tile, and what their outer neighbours are. */
+template <typename EntryT>
 struct SortedTile {
   NodeRangesRef ranges;
-  Entry const* entries;
+  EntriesRef<EntryT> entries;
   EntryIdx begin;  // counting open entries
-  int n;
+  int n;           // 0: the grid was made for more open entries than there are
 
-  __device__ SortedTile(Entry const* e, NodeRangesRef const& r)
+  __device__ SortedTile(EntriesRef<EntryT> const& e, NodeRangesRef const& r)
       : ranges{r}, entries{e}, begin{EntryIdx{blockIdx.x} * Tile::kSize} {
-    n = static_cast<int>(min(ranges.n_open - begin, EntryIdx{Tile::kSize}));
+    EntryIdx const n_open = ranges.NumOpen();
+    n = begin < n_open ? static_cast<int>(min(n_open - begin, EntryIdx{Tile::kSize})) : 0;
+  }
+
+  /** @brief The thread's entries, every kTileThreads-th; the bucket is kNoBucket past the last. */
+  __device__ void Fetch(EntryT (&out_items)[kItems], Bucket (&out_buckets)[kItems]) const {
+    Bucket bucket{kNoBucket};
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      int const i = static_cast<int>(threadIdx.x) + k * kTileThreads;
+      out_buckets[k] = kNoBucket;
+      if (i < n) {
+        if (bucket == kNoBucket || begin + i >= ranges.open_ends[bucket]) {
+          bucket = ranges.NodeOf(begin + i);
+        }
+        out_items[k] = entries[ranges.Position(bucket, begin + i)];
+        out_buckets[k] = bucket;
+      }
+    }
   }
 
   /** @brief All threads of the block; ends with a barrier. */
   __device__ void Load(Tile* out) const {
-    Bucket bucket{0};
-    bool found{false};
-    for (int i = static_cast<int>(threadIdx.x); i < n; i += kTileThreads) {
-      if (!found || begin + i >= ranges.open_ends[bucket]) {
-        bucket = ranges.NodeOf(begin + i);
-        found = true;
+    EntryT items[kItems];
+    Bucket buckets[kItems];
+    this->Fetch(items, buckets);
+    // All gradients are on their way before the first one is waited for.
+    GradientPair gpair[kItems];
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      if (buckets[k] != kNoBucket) {
+        gpair[k] = entries.Gradients(items[k]);
       }
-      out->Put(i, entries[ranges.Position(bucket, begin + i)], bucket);
+    }
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      if (buckets[k] != kNoBucket) {
+        int const i = static_cast<int>(threadIdx.x) + k * kTileThreads;
+        out->Put(i, items[k].value, gpair[k], buckets[k]);
+      }
     }
     __syncthreads();
   }
 
-  /** @brief Value of the open entry before the tile; whether it is of the same segment. */
-  __device__ bool ValueBefore(ColumnsRef const& c, Bucket bucket, ValueId first,
-                              ValueId* out_value) const {
-    if (begin == 0 || ranges.NodeOf(begin - 1) != bucket) {
+  /** @brief Value of the entry before the tile; whether it is of the tile's first node. */
+  __device__ bool ValueBefore(Bucket bucket, ValueId* out_value) const {
+    EntryIdx const at = ranges.Position(bucket, begin);
+    if (at == ranges.ranges[bucket].begin) {
       return false;
     }
-    *out_value = entries[ranges.Position(bucket, begin - 1)].value;
-    return c.FeatureOf(*out_value) == c.FeatureOf(first);
-  }
-  /** @brief Whether the segment of the tile's last entry goes on in the next tile. */
-  __device__ bool GoesOn(ColumnsRef const& c, Bucket bucket, ValueId last) const {
-    EntryIdx next = begin + n;
-    if (next == ranges.n_open || ranges.NodeOf(next) != bucket) {
-      return false;
-    }
-    return c.FeatureOf(entries[ranges.Position(bucket, next)].value) == c.FeatureOf(last);
+    *out_value = entries[at - 1].value;
+    return true;
   }
 };
 
@@ -65,7 +86,7 @@ struct SortedTile {
 struct OuterSumsOp {
   __device__ OuterSums operator()(OuterSums const& a, OuterSums const& b) const {
     return {a.has_head != 0 ? a.left : a.left + b.left,
-            b.has_head != 0 ? b.right : a.right + b.right, a.has_head | b.has_head};
+            b.has_head != 0 ? b.right : a.right + b.right, a.has_head | b.has_head, a.continues};
   }
 };
 /** @brief The same from right to left. */
@@ -75,37 +96,91 @@ struct ReverseOuterSumsOp {
   }
 };
 
+/** @brief The first and the last segment of a tile: their nodes and where their features end. */
+struct OuterSegments {
+  Bucket first_node;
+  Bucket last_node;
+  ValueId first_end;   // last value id of the first segment's feature
+  ValueId last_begin;  // first value id of the last segment's feature
+  bool continues;      // the first one has entries before the tile
+
+  __device__ bool InFirst(Bucket bucket, ValueId value) const {
+    return bucket == first_node && value <= first_end;
+  }
+  __device__ bool InLast(Bucket bucket, ValueId value) const {
+    return bucket == last_node && value >= last_begin;
+  }
+};
+
+/** @brief What a tile holds of its first and of its last segment. */
+struct EndSums {
+  FixedSum first;
+  FixedSum last;
+
+  __device__ friend EndSums operator+(EndSums const& a, EndSums const& b) {
+    return {a.first + b.first, a.last + b.last};
+  }
+};
+
 /**
  * @brief grid: tiles; block: one tile; result: out_outer[tile].
+ *
+ * Nodes lie one after another and values of a node ascend, so that an entry is of one of the outer
+ * segments by its node and value alone: only two features are looked up in a tile.
  */
+template <typename EntryT>
 __global__ __launch_bounds__(kTileThreads) void ReduceTilesKernel(LevelRef level,
-                                                                  Entry const* entries,
+                                                                  EntriesRef<EntryT> entries,
                                                                   NodeRangesRef ranges,
                                                                   OuterSums* out_outer) {
-  using BlockReduce =
-      cub::BlockReduce<OuterSums, kTileThreads, cub::BLOCK_REDUCE_RAKING>;  // not commutative
+  using BlockReduce = cub::BlockReduce<EndSums, kTileThreads>;
   __shared__ typename BlockReduce::TempStorage temp;
-  __shared__ Tile tile;
-  SortedTile in{entries, ranges};
-  in.Load(&tile);
-  int first = static_cast<int>(threadIdx.x) * kItems;
-  OuterSums sums{{0, 0}, {0, 0}, 0};
-  FeatureCursor cursor{level.columns};
-  for (int i = first; i < min(first + kItems, in.n); ++i) {
-    ValueId value = tile.value[Tile::At(i)];
-    Bucket bucket = tile.bucket[Tile::At(i)];
-    cursor.MoveTo(value);
-    ValueId before{0};
-    bool same = i != 0 ? tile.bucket[Tile::At(i - 1)] == bucket &&
-                             tile.value[Tile::At(i - 1)] >= cursor.First()
-                       : in.ValueBefore(level.columns, bucket, value, &before);
-    FixedSum g = level.quantiser.Fixed(tile.gpair[Tile::At(i)]);
-    OuterSums item = same ? OuterSums{g, g, 0} : OuterSums{{0, 0}, g, 1};
-    sums = OuterSumsOp{}(sums, item);
+  __shared__ OuterSegments outer;
+  SortedTile<EntryT> in{entries, ranges};
+  if (in.n == 0) {
+    if (threadIdx.x == 0) {
+      out_outer[blockIdx.x] = {{0, 0}, {0, 0}, 0, 0};
+    }
+    return;
   }
-  OuterSums total = BlockReduce{temp}.Reduce(sums, OuterSumsOp{});
+  EntryT items[kItems];
+  Bucket buckets[kItems];
+  in.Fetch(items, buckets);
   if (threadIdx.x == 0) {
-    out_outer[blockIdx.x] = total;
+    FeatureCursor cursor{level.columns};
+    cursor.MoveTo(items[0].value);
+    ValueId before;
+    outer.first_node = buckets[0];
+    outer.first_end = cursor.Last();
+    outer.continues = in.ValueBefore(buckets[0], &before) && before >= cursor.First();
+  }
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    if (static_cast<int>(threadIdx.x) + k * kTileThreads == in.n - 1) {
+      FeatureCursor cursor{level.columns};
+      cursor.MoveTo(items[k].value);
+      outer.last_node = buckets[k];
+      outer.last_begin = cursor.First();
+    }
+  }
+  __syncthreads();
+  EndSums sums{{0, 0}, {0, 0}};
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    bool const is_first = outer.InFirst(buckets[k], items[k].value);
+    bool const is_last = outer.InLast(buckets[k], items[k].value);
+    if (is_first || is_last) {
+      FixedSum g = level.quantiser.Fixed(entries.Gradients(items[k]));
+      FixedSum const none{0, 0};
+      sums = sums + EndSums{is_first ? g : none, is_last ? g : none};
+    }
+  }
+  sums = BlockReduce{temp}.Reduce(sums, cuda::std::plus<>{});
+  if (threadIdx.x == 0) {
+    bool const one_segment = outer.InFirst(outer.last_node, outer.last_begin);
+    FixedSum const none{0, 0};
+    out_outer[blockIdx.x] = {outer.continues ? sums.first : none, sums.last,
+                             !(outer.continues && one_segment), outer.continues};
   }
 }
 
@@ -120,44 +195,59 @@ struct TileOutside {
 
 /**
  * @brief grid: tiles; block: one tile; result: candidates offered to their nodes.
+ * @param outer  Of each tile.
  * @param before Sums of the tiles before each; .right is what its first segment has there.
  * @param after  Sums of the tiles after each; .left is what its last segment has there.
  */
-__global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(LevelRef level,
-                                                                  Entry const* entries,
-                                                                  NodeRangesRef ranges,
-                                                                  OuterSums const* before,
-                                                                  OuterSums const* after) {
+template <typename EntryT>
+__global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(
+    LevelRef level, EntriesRef<EntryT> entries, NodeRangesRef ranges, OuterSums const* outer,
+    OuterSums const* before, OuterSums const* after) {
   using Agent = SplitAgent<kItems>;
   __shared__ Agent::TempStorage temp;
   __shared__ Tile tile;
   __shared__ TileOutside outside;
-  SortedTile in{entries, ranges};
+  SortedTile<EntryT> in{entries, ranges};
+  if (in.n == 0) {
+    return;
+  }
   in.Load(&tile);
   if (threadIdx.x == 0) {
-    ValueId value{0};
-    bool continues =
-        in.ValueBefore(level.columns, tile.bucket[Tile::At(0)], tile.value[Tile::At(0)], &value);
-    outside.before = continues ? before[blockIdx.x].right : FixedSum{0, 0};
-    outside.last_value = value;
-    outside.continues = continues;
+    outside.continues = outer[blockIdx.x].continues;
+    outside.before = {0, 0};
+    outside.last_value = 0;
+    if (outside.continues != 0) {
+      outside.before = before[blockIdx.x].right;
+      in.ValueBefore(tile.bucket[Tile::At(0)], &outside.last_value);
+    }
   } else if (threadIdx.x == 32) {
-    int i = Tile::At(in.n - 1);
-    bool goes_on = in.GoesOn(level.columns, tile.bucket[i], tile.value[i]);
-    outside.after = goes_on ? after[blockIdx.x].left : FixedSum{0, 0};
-    outside.goes_on = goes_on;
+    // A tile without entries follows no segment.
+    outside.goes_on = blockIdx.x + 1 < gridDim.x ? outer[blockIdx.x + 1].continues : 0;
+    outside.after = {0, 0};
+    if (outside.goes_on != 0) {
+      outside.after = after[blockIdx.x].left;
+    }
   }
   __syncthreads();
   Agent agent{&temp, level, tile, in.n};
+  // Of the node that was asked for last: most of a thread's segments are of one node.
+  Bucket node{kNoBucket};
+  FixedSum total{0, 0};
+  float bar{0};
   auto carry = [&](std::uint32_t segment, Bucket bucket, FixedSum const& in_tile) {
+    if (bucket != node) {
+      node = bucket;
+      total = level.nodes[bucket].sum;
+      bar = level.Bar(bucket);
+    }
     bool first = segment == 0;
     bool last = segment + 1 == agent.NumSegments();
     FixedSum const none{0, 0};
     SegmentCarry c;
     c.before = first ? outside.before : none;
     c.present = c.before + in_tile + (last ? outside.after : none);
-    c.total = level.nodes[bucket].sum;
-    c.bar = level.Bar(bucket);
+    c.total = total;
+    c.bar = bar;
     c.last_value = outside.last_value;
     c.continues = first && outside.continues != 0;
     c.ends = !(last && outside.goes_on != 0);
@@ -167,17 +257,19 @@ __global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(LevelRef level
 }
 }  // namespace
 
-void SortedFinder::Find(LevelRef const& level, Entry const* entries, NodeRangesRef const& ranges) {
-  auto n_tiles = CeilDiv(ranges.n_open, Tile::kSize);
+template <typename EntryT>
+void SortedFinder::Find(LevelRef const& level, EntriesRef<EntryT> const& entries,
+                        NodeRangesRef const& ranges) {
+  auto n_tiles = CeilDiv(ranges.max_open, Tile::kSize);
   if (n_tiles == 0) {
     return;
   }
   outer_.Reserve(n_tiles);
   before_.Reserve(n_tiles);
   after_.Reserve(n_tiles);
-  Launch("ReduceTiles", ReduceTilesKernel, n_tiles, kTileThreads, level, entries, ranges,
+  Launch("ReduceTiles", ReduceTilesKernel<EntryT>, n_tiles, kTileThreads, level, entries, ranges,
          outer_.Data());
-  OuterSums const none{{0, 0}, {0, 0}, 0};
+  OuterSums const none{{0, 0}, {0, 0}, 0, 0};
   scratch_.Call([&](void* storage, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveScan(storage, bytes, outer_.Data(), before_.Data(),
                                           OuterSumsOp{}, none, n_tiles, Stream());
@@ -188,9 +280,13 @@ void SortedFinder::Find(LevelRef const& level, Entry const* entries, NodeRangesR
     return cub::DeviceScan::ExclusiveScan(storage, bytes, from_right, to_left, ReverseOuterSumsOp{},
                                           none, n_tiles, Stream());
   });
-  Launch("SearchTiles", SearchTilesKernel, n_tiles, kTileThreads, level, entries, ranges,
-         before_.Data(), after_.Data());
+  Launch("SearchTiles", SearchTilesKernel<EntryT>, n_tiles, kTileThreads, level, entries, ranges,
+         outer_.Data(), before_.Data(), after_.Data());
 }
+template void SortedFinder::Find(LevelRef const&, EntriesRef<CarriedEntry> const&,
+                                 NodeRangesRef const&);
+template void SortedFinder::Find(LevelRef const&, EntriesRef<ColumnEntry> const&,
+                                 NodeRangesRef const&);
 
 std::uint64_t SortedFinder::Bytes() const {
   return outer_.Bytes() + before_.Bytes() + after_.Bytes() + scratch_.Bytes();

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "src/device/level_ref.cuh"
+#include "src/device/sort/entries.cuh"
 
 namespace gpu_exact {
 /** @brief Where the entries of each open node lie; closed nodes leave holes between them. */
@@ -17,8 +18,10 @@ struct NodeRangesRef {
   EntryRange const* ranges;   // shape: (n_nodes), by bucket
   EntryIdx const* open_ends;  // open entries up to and including the node, shape: (n_nodes)
   Bucket n_nodes;
-  EntryIdx n_open;  // entries of all open nodes
+  EntryIdx max_open;  // at least NumOpen(), for grids: the host may not know that yet
 
+  /** @brief Entries of all open nodes. */
+  __device__ EntryIdx NumOpen() const { return n_nodes == 0 ? 0 : open_ends[n_nodes - 1]; }
   /** @brief The node of the i-th open entry. */
   __device__ Bucket NodeOf(EntryIdx i) const {
     auto ends = open_ends;
@@ -34,13 +37,18 @@ struct NodeRangesRef {
 struct OuterSums {
   FixedSum left;
   FixedSum right;
-  std::uint32_t has_head;  // 0: one segment crosses the tile, left and right are the whole
+  std::uint32_t has_head;   // 0: one segment crosses the tile, left and right are the whole
+  std::uint32_t continues;  // the first entry is of the same segment as the one before the tile
 };
 
 class SortedFinder {
  public:
-  /** @brief Offer every candidate of the level. Does not wait. */
-  void Find(LevelRef const& level, Entry const* entries, NodeRangesRef const& ranges);
+  /**
+   * @brief Offer every candidate of the level. Does not wait.
+   * @tparam EntryT CarriedEntry or ColumnEntry.
+   */
+  template <typename EntryT>
+  void Find(LevelRef const& level, EntriesRef<EntryT> const& entries, NodeRangesRef const& ranges);
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:

@@ -33,9 +33,9 @@ struct TileEntries {
   /** @brief Where item i lies: blocked reads of 4 or 8 items a thread meet no bank conflict. */
   __device__ static int At(int i) { return i + i / 32; }
 
-  __device__ void Put(int i, Entry const& e, Bucket b) {
-    value[At(i)] = e.value;
-    gpair[At(i)] = e.gpair;
+  __device__ void Put(int i, ValueId v, GradientPair const& g, Bucket b) {
+    value[At(i)] = v;
+    gpair[At(i)] = g;
     bucket[At(i)] = b;
   }
 };
@@ -54,6 +54,8 @@ class FeatureCursor {
   }
   /** @brief The feature's first value id. */
   [[nodiscard]] __device__ ValueId First() const { return first_; }
+  /** @brief Its last one. */
+  [[nodiscard]] __device__ ValueId Last() const { return last_; }
 
  private:
   ColumnsRef const& columns_;
@@ -205,21 +207,42 @@ class SplitAgent {
       if (!__any_sync(kAllLanes, wanted != 0)) {
         return;
       }
+      std::uint64_t key{0};
       if (wanted != 0) {
         walk.Enter(k, carry);
         NodeState const& node = level_.nodes[walk.bucket];
         FeatureIdx feature = level_.columns.FeatureOf(walk.value);
-        std::uint64_t key{0};
         if ((boundary >> k & 1u) != 0) {
           key = level_.BoundaryKey(node, feature, walk.value, walk.before, walk.outside.present);
         }
         if ((present >> k & 1u) != 0) {
           key = max(key, level_.PresentKey(node, feature, walk.outside.present));
         }
-        level_.Offer(walk.bucket, key);
         wanted &= ~(1u << k);
         walk.Leave(k++);
       }
+      this->OfferByWarp(walk.bucket, key);
+    }
+  }
+
+  /** @brief All lanes of a warp. Those of one node, as nearly always, offer their best as one. */
+  __device__ void OfferByWarp(Bucket bucket, std::uint64_t key) const {
+    unsigned const offers = __ballot_sync(kAllLanes, key != 0);
+    if (offers == 0) {
+      return;
+    }
+    Bucket const node = __shfl_sync(kAllLanes, bucket, __ffs(offers) - 1);
+    if (__any_sync(kAllLanes, key != 0 && bucket != node)) {
+      if (key != 0) {  // else the lane may be at no node
+        level_.Offer(bucket, key);
+      }
+      return;
+    }
+    for (int step = 16; step > 0; step /= 2) {
+      key = max(key, __shfl_xor_sync(kAllLanes, key, step));
+    }
+    if (threadIdx.x % 32 == 0) {
+      level_.Offer(node, key);
     }
   }
 

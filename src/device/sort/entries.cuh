@@ -1,0 +1,32 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The two kinds of entries that the kernels of this strategy read, behind one name.
+ *
+ * Where the gradients of all rows stay in the L2 cache, entries are those of the columns, 8 B, and
+ * gradients are gathered by row. Else they are carried along, 16 B an entry, as a gather would read
+ * 32 B of memory for each.
+ */
+#pragma once
+
+#include "src/device/column_store.cuh"
+
+namespace gpu_exact {
+/** @brief An entry with the gradients of its row. */
+struct alignas(16) CarriedEntry {
+  RowIdx row;
+  ValueId value;
+  GradientPair gpair;
+};
+
+/** @brief Entries, borrowed by kernels. @tparam EntryT CarriedEntry or ColumnEntry. */
+template <typename EntryT>
+struct EntriesRef {
+  EntryT const* entries;
+  GradientPair const* gpair;  // by row
+
+  __device__ EntryT operator[](EntryIdx i) const { return entries[i]; }
+  __device__ GradientPair Gradients(CarriedEntry const& e) const { return e.gpair; }
+  __device__ GradientPair Gradients(ColumnEntry const& e) const { return gpair[e.row]; }
+};
+}  // namespace gpu_exact

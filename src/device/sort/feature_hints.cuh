@@ -1,0 +1,25 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Shortens ColumnsRef::FeatureOf on tables of many features, where it bisects long.
+ *
+ * Memory: a quarter of a byte a distinct value.
+ */
+#pragma once
+
+#include "src/device/column_store.cuh"
+
+namespace gpu_exact {
+class FeatureHints {
+ public:
+  /** @brief Nothing for a table of few features. Does not wait. */
+  explicit FeatureHints(ColumnsRef const& columns);
+
+  /** @brief ColumnsRef::feature_hints. */
+  [[nodiscard]] FeatureIdx const* Data() const { return hints_.Data(); }
+  [[nodiscard]] std::uint64_t Bytes() const { return hints_.Bytes(); }
+
+ private:
+  DeviceBuffer<FeatureIdx> hints_{"feature hints"};
+};
+}  // namespace gpu_exact
