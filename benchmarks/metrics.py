@@ -14,7 +14,7 @@ def evaluate(metric: str, y: np.ndarray, prediction: np.ndarray, qid: np.ndarray
     """Of probabilities (logloss) or scores (ndcg), over all rows."""
     if metric == "logloss":
         p = np.clip(prediction.astype(np.float64), 1e-15, 1 - 1e-15)
-        return float(-np.mean(np.where(y > 0, np.log(p), np.log1p(-p))))
+        return float(-np.mean(np.log(np.where(y > 0, p, 1.0 - p))))
     return ndcg(y, prediction, qid)
 
 
