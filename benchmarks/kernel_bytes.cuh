@@ -97,8 +97,8 @@ inline void AddRowBytes(TableSizes const& t, std::vector<LevelRows> const& level
   Amounts& b = *out;
   double const value = t.elements > 0 ? 2 : 4;  // of the feature that a node is split on: the bin
   b["training_rows:SummariseKernel"] = 8 * t.rows;        // gradients
-  b["training_rows:SumKernel<true>"] = 8 * t.rows;        // gradients
-  b["training_rows:SumKernel<false>"] = 8 * t.rows;       // gradients
+  b["training_rows:SumMagnitudesKernel"] = 8 * t.rows;    // gradients
+  b["training_rows:SumKernel"] = 8 * t.rows;              // gradients
   b["row_partition:ResetKernel"] = (8 + 4 + 1) * t.rows;  // gradients; position and key written
   b["row_order:CompactKernel"] = 4 * t.rows;              // row written
   for (std::size_t d = 0; d + 1 < levels.size(); ++d) {
@@ -115,41 +115,49 @@ inline void AddRowBytes(TableSizes const& t, std::vector<LevelRows> const& level
   b["row_order:SettleKernel"] = (4 + 4) * levels.back().open;  // row; position written
 }
 
-/** @brief The sort strategy: an entry is 16 B, its own key 1. Keys of rows lie in the cache. */
+/**
+ * @brief The sort strategy: an entry's own key is 1 B, the entry 16, or 8 where gradients by row lie
+ *        in the cache, as keys by row do.
+ */
 inline void AddSortBytes(TableSizes const& t, std::vector<LevelRows> const& levels,
                          std::size_t n_searched, Amounts const& calls, Amounts* out) {
   constexpr double kLongSegment = 1 << 18;  // a segment that is sorted alone
   Amounts& b = *out;
   double const n_a_row = t.entries / t.rows;
+  double const entry = CallsOf(calls, "entry_sorter:GatherKernel") != 0 ? 16 : 8;
   auto n_interleaved =
       static_cast<std::size_t>(CallsOf(calls, "interleaved_finder:SearchTilesKernel"));
+  auto end_by_node = std::max<std::size_t>(1, n_interleaved) +
+                     static_cast<std::size_t>(CallsOf(calls, "entry_sorter:NodeKeysKernel"));
   // row and value; gradients; entry written
   b["entry_sorter:GatherKernel"] = (8 + t.GatheredGradients() + 16) * t.entries;
   for (std::size_t d = 0; d < n_searched; ++d) {
-    if (d < n_interleaved) {  // all entries lie between those of open nodes
-      b["interleaved_finder:ReduceTilesKernel"] += 16 * t.entries;
-      b["interleaved_finder:SearchTilesKernel"] += 16 * t.entries;
+    if (d < n_interleaved) {  // all entries: those of open nodes lie among the others
+      b["interleaved_finder:ReduceTilesKernel"] += entry * t.entries;
+      b["interleaved_finder:SearchTilesKernel"] += entry * t.entries;
       continue;
     }
     double open = levels[d].open * n_a_row;
-    b["sorted_finder:ReduceTilesKernel"] += 16 * open;  // entries of open nodes
-    b["sorted_finder:SearchTilesKernel"] += 16 * open;  // again
+    b["sorted_finder:ReduceTilesKernel"] += entry * open;  // entries of open nodes
+    b["sorted_finder:SearchTilesKernel"] += entry * open;  // again
     if (d == 0) {
       continue;
     }
-    bool by_node = d == n_interleaved;  // all entries; later by child
-    double sorted_alone = by_node ? t.entries : 0;
-    double together{0};
-    // a row in every 16 B, so all of them; key written
-    b["entry_sorter:WriteKeysKernel"] +=
-        (16 + 1) * (by_node ? t.entries : levels[d - 1].open * n_a_row);
-    for (SplitRows const& s : levels[d - 1].split) {
-      double n = by_node ? 0 : s.Both() * n_a_row;
-      (n >= kLongSegment ? sorted_alone : together) += n;
+    double sorted_alone{0}, together{0};
+    if (d < end_by_node) {
+      sorted_alone = t.entries;
+      b["entry_sorter:NodeKeysKernel"] += (entry + 1) * t.entries;  // all of it; key written
+    } else {
+      b["entry_sorter:ChildKeysKernel"] += (entry + 1) * levels[d - 1].open * n_a_row;  // likewise
+      for (SplitRows const& s : levels[d - 1].split) {
+        double n = s.Both() * n_a_row;
+        (n >= kLongSegment ? sorted_alone : together) += n;
+      }
     }
-    b["cub:DeviceRadixSortHistogramKernel"] += sorted_alone;                // key
-    b["cub:DeviceRadixSortOnesweepKernel"] += 2 * (16 + 1) * sorted_alone;  // both: read, written
-    b["cub:DeviceSegmentedRadixSortKernel"] += 2 * (16 + 1) * together;     // the same
+    b["cub:DeviceRadixSortHistogramKernel"] += sorted_alone;  // key
+    // entry and key: read, written
+    b["cub:DeviceRadixSortOnesweepKernel"] += 2 * (entry + 1) * sorted_alone;
+    b["cub:DeviceSegmentedRadixSortKernel"] += 2 * (entry + 1) * together;
   }
 }
 
@@ -161,8 +169,7 @@ inline void AddFusedBytes(TableSizes const& t, std::vector<LevelRows> const& lev
   b["fused_finder:SumTilesKernel<true>"] = (4 + t.GatheredGradients() + 12) * t.sorted;
   b["fused_finder:SplitTilesKernel<false>"] = 12 * t.sorted;  // entry; at the root it stays
   for (std::size_t d = 1; d < n_searched; ++d) {
-    bool last =
-        d + 1 == static_cast<std::size_t>(max_depth);  // only thresholds are looked up there
+    bool last = d + 1 == static_cast<std::size_t>(max_depth);  // needs no gradients afterwards
     for (SplitRows const& s : levels[d - 1].split) {
       double part = s.Both() / t.rows;
       double moved = (12 + (last ? 4 : 12)) * part * t.sorted;  // entry; entry or place written
