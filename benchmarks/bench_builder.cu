@@ -142,7 +142,6 @@ TableSizes MeasureTable(CsrView const& table) {
     sizes.bins = static_cast<double>(kept.Binned()->Ref().n_bins);
     for (BinGroup const& group : kept.Binned()->Groups()) {
       sizes.elements += group.n_elements;
-      sizes.groups += 1;
       sizes.sparse_groups += group.Dense() ? 0 : 1;
     }
   }
@@ -168,6 +167,7 @@ class Bench {
     device_bytes_ = before - after;
     if (options.only.empty() || options.only == "kernels") {
       sizes_ = MeasureTable(table_->View());
+      sizes_.cache = prop.l2CacheSize;
     }
     table_->ReleaseEntries();
   }

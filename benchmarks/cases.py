@@ -62,19 +62,20 @@ def all_cases() -> list[Case]:
         if name != "small"
     ]
     cases += [Case(f"small-{n}", n, shape="small") for n in (1_000, 10_000, 100_000)]
-    cases += [Case(f"growth-rows-{10**p}", 10**p) for p in range(4, 9)]
-    # 10^5 rows: 4,096 columns of 10^6 rows would not fit on one GPU at 32 bytes an entry.
+    # 10^8 rows x 8 and 10^5 rows x 4,096 fit on one GPU, at 36 bytes an entry and 46 a row, and are
+    # made, loaded and trained on in less than a minute.
+    cases += [Case(f"growth-rows-{10**p}", 10**p, columns=8) for p in range(4, 9)]
     cases += [
         Case(f"growth-features-{m}", 100_000, columns=m) for m in (4, 16, 64, 256, 1024, 4096)
     ]
     million = Case("", 1_000_000)
-    cases += [million._replace(name=f"growth-depth-{d}", max_depth=d) for d in range(4, 17, 2)]
+    cases += [million._replace(name=f"growth-depth-{d}", max_depth=d) for d in (4, 8, 12, 16)]
     cases += [
         million._replace(name=f"growth-distinct-{k or 'all'}", distinct=k)
-        for k in (2, 16, 256, 4096, 65536, None)
+        for k in (2, 16, 256, 4096, None)
     ]
     cases += [
-        million._replace(name=f"growth-missing-{p}", missing=p / 100) for p in (0, 50, 80, 95, 99)
+        million._replace(name=f"growth-missing-{p}", missing=p / 100) for p in (0, 50, 90, 99)
     ]
     return cases
 

@@ -1,11 +1,14 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The bytes that a tree's kernels must read and write, to hold their times against a copy.
+ * @brief The bytes that a tree's kernels must move to or from memory, to hold their times against a
+ *        copy: a lower bound, so that no kernel is faster.
  *
- * What is counted is what is asked for of arrays as long as the entries, rows or bins: not what
- * lies in caches (sides of rows, sums of tiles), not the rest of a sector around a gathered value.
- * Entries are taken to spread evenly over rows. A kernel without a formula has no share.
+ * Of an array as long as the entries, rows or bins what a kernel asks for is counted once, however
+ * often it asks. Not counted is what the cache may keep from one kernel to the next: its size for
+ * each level on which a kernel runs. Nor are arrays that are small beside those (sides of rows, sums
+ * of tiles), nor the rest of a sector around a gathered value. Entries are taken to spread evenly
+ * over rows. A kernel without a formula has no share.
  */
 #pragma once
 
@@ -19,17 +22,23 @@
 #include "src/device/partition/split_tile_agent.cuh"
 
 namespace gpu_exact::bench {
-/** @brief What the formulas need of a table. */
+/** @brief What the formulas need of a table and the device. */
 struct TableSizes {
   double rows{0};
   double entries{0};
+  double cache{0};  // bytes of the device's L2
   // as the partition strategy keeps them
   double sorted{0};         // entries of sorted columns
   double sparse{0};         // those of columns with missing values
   double elements{0};       // entries of binned columns
-  double groups{0};         // of binned columns
-  double sparse_groups{0};  // with missing values
+  double sparse_groups{0};  // groups of binned columns with missing values
   double bins{0};
+
+  /** @brief Of a gradient pair that is gathered by row, at random: the chance that its sector of
+   *         32 B is not in the cache decides; 8 B are asked for. */
+  [[nodiscard]] double GatheredGradients() const {
+    return std::clamp(32 * (1 - cache / (8 * rows)), 0.0, 8.0);
+  }
 };
 
 /** @brief A node that is split and its children's rows. */
@@ -78,56 +87,77 @@ inline std::vector<LevelRows> CountRows(GrownTree const& tree,
 /** @brief By kernel. */
 using Amounts = std::map<std::string, double>;
 
-/** @brief Kernels of all trees: gradients are 8 B a row, a position 4. */
-inline void AddRowBytes(TableSizes const& t, std::vector<LevelRows> const& levels, Amounts* out) {
-  Amounts& b = *out;
-  b["training_rows:SummariseKernel"] = 8 * t.rows;
-  b["training_rows:SumKernel<true>"] = 8 * t.rows;
-  b["training_rows:SumKernel<false>"] = 8 * t.rows;
-  b["row_partition:ResetKernel"] = (8 + 4 + 1) * t.rows;
-  b["row_order:CompactKernel"] = 4 * t.rows;
-  for (std::size_t d = 0; d + 1 < levels.size(); ++d) {
-    b["row_partition:RouteMissingKernel"] += (4 + 1) * t.rows;     // position; row key
-    b["row_partition:SumNodesKernel"] += (4 + 8) * t.rows;         // position, gradients
-    b["row_order:RouteKernel"] += (4 + 4) * levels[d].open;        // row, value
-    b["row_order:MoveKernel"] += 2 * (4 + 8) * levels[d].Split();  // row, gradients
-  }
-  b["row_order:SettleKernel"] = (4 + 4) * levels.back().open;  // row; position
+inline double CallsOf(Amounts const& calls, std::string const& kernel) {
+  auto found = calls.find(kernel);
+  return found == calls.cend() ? 0.0 : found->second;
 }
 
-/** @brief The sort strategy: an entry is 16 B, its row's or its own key 1. */
+/** @brief Kernels over rows: gradients are 8 B a row; a row id or a position 4. */
+inline void AddRowBytes(TableSizes const& t, std::vector<LevelRows> const& levels, Amounts* out) {
+  Amounts& b = *out;
+  double const value = t.elements > 0 ? 2 : 4;  // of the feature that a node is split on: the bin
+  b["training_rows:SummariseKernel"] = 8 * t.rows;        // gradients
+  b["training_rows:SumMagnitudesKernel"] = 8 * t.rows;    // gradients
+  b["training_rows:SumKernel"] = 8 * t.rows;              // gradients
+  b["row_partition:ResetKernel"] = (8 + 4 + 1) * t.rows;  // gradients; position and key written
+  b["row_order:CompactKernel"] = 4 * t.rows;              // row written
+  for (std::size_t d = 0; d + 1 < levels.size(); ++d) {
+    b["row_partition:RouteMissingKernel"] += (4 + 1) * t.rows;  // position; key written
+    b["row_partition:SumNodesKernel"] += (4 + 8) * t.rows;      // position, gradients
+    // row, and the value or, in a leaf, the position written
+    b["row_order:RouteKernel"] +=
+        4 * levels[d].open + value * levels[d].Split() + 4 * (levels[d].open - levels[d].Split());
+    b["row_order:MoveKernel"] += 2 * (4 + 8) * levels[d].Split();  // row, gradients: read, written
+    if (t.sorted == 0) {  // else some winners are sorted columns, whose rows are not looked at
+      b["winner_resolver:FindNeighboursKernel"] += (4 + 2) * levels[d].Split();  // row, bin
+    }
+  }
+  b["row_order:SettleKernel"] = (4 + 4) * levels.back().open;  // row; position written
+}
+
+/**
+ * @brief The sort strategy: an entry's own key is 1 B, the entry 16, or 8 where gradients by row lie
+ *        in the cache, as keys by row do.
+ */
 inline void AddSortBytes(TableSizes const& t, std::vector<LevelRows> const& levels,
                          std::size_t n_searched, Amounts const& calls, Amounts* out) {
   constexpr double kLongSegment = 1 << 18;  // a segment that is sorted alone
   Amounts& b = *out;
   double const n_a_row = t.entries / t.rows;
-  auto found = calls.find("interleaved_finder:SearchTilesKernel");
-  auto n_interleaved = static_cast<std::size_t>(found == calls.cend() ? 0.0 : found->second);
-  b["entry_sorter:GatherKernel"] = (8 + 8 + 16) * t.entries;
+  double const entry = CallsOf(calls, "entry_sorter:GatherKernel") != 0 ? 16 : 8;
+  auto n_interleaved =
+      static_cast<std::size_t>(CallsOf(calls, "interleaved_finder:SearchTilesKernel"));
+  auto end_by_node = std::max<std::size_t>(1, n_interleaved) +
+                     static_cast<std::size_t>(CallsOf(calls, "entry_sorter:NodeKeysKernel"));
+  // row and value; gradients; entry written
+  b["entry_sorter:GatherKernel"] = (8 + t.GatheredGradients() + 16) * t.entries;
   for (std::size_t d = 0; d < n_searched; ++d) {
-    if (d < n_interleaved) {
-      b["interleaved_finder:ReduceTilesKernel"] += (16 + 1) * t.entries;
-      b["interleaved_finder:SearchTilesKernel"] += (16 + 1) * t.entries;
+    if (d < n_interleaved) {  // all entries: those of open nodes lie among the others
+      b["interleaved_finder:ReduceTilesKernel"] += entry * t.entries;
+      b["interleaved_finder:SearchTilesKernel"] += entry * t.entries;
       continue;
     }
     double open = levels[d].open * n_a_row;
-    b["sorted_finder:ReduceTilesKernel"] += 16 * open;
-    b["sorted_finder:SearchTilesKernel"] += 16 * open;
+    b["sorted_finder:ReduceTilesKernel"] += entry * open;  // entries of open nodes
+    b["sorted_finder:SearchTilesKernel"] += entry * open;  // again
     if (d == 0) {
       continue;
     }
-    bool by_node = d == n_interleaved;  // all entries; later by child
-    double sorted_alone = by_node ? t.entries : 0;
-    double together{0};
-    b["entry_sorter:WriteKeysKernel"] +=
-        (16 + 1 + 1) * (by_node ? t.entries : levels[d - 1].open * n_a_row);
-    for (SplitRows const& s : levels[d - 1].split) {
-      double n = by_node ? 0 : s.Both() * n_a_row;
-      (n >= kLongSegment ? sorted_alone : together) += n;
+    double sorted_alone{0}, together{0};
+    if (d < end_by_node) {
+      sorted_alone = t.entries;
+      b["entry_sorter:NodeKeysKernel"] += (entry + 1) * t.entries;  // all of it; key written
+    } else {
+      b["entry_sorter:ChildKeysKernel"] += (entry + 1) * levels[d - 1].open * n_a_row;  // likewise
+      for (SplitRows const& s : levels[d - 1].split) {
+        double n = s.Both() * n_a_row;
+        (n >= kLongSegment ? sorted_alone : together) += n;
+      }
     }
-    b["cub:DeviceRadixSortHistogramKernel"] += sorted_alone;
-    b["cub:DeviceRadixSortOnesweepKernel"] += 2 * (16 + 1) * sorted_alone;
-    b["cub:DeviceSegmentedRadixSortKernel"] += (1 + 2 * (16 + 1)) * together;
+    b["cub:DeviceRadixSortHistogramKernel"] += sorted_alone;  // key
+    // entry and key: read, written
+    b["cub:DeviceRadixSortOnesweepKernel"] += 2 * (entry + 1) * sorted_alone;
+    b["cub:DeviceSegmentedRadixSortKernel"] += 2 * (entry + 1) * together;
   }
 }
 
@@ -135,36 +165,34 @@ inline void AddSortBytes(TableSizes const& t, std::vector<LevelRows> const& leve
 inline void AddFusedBytes(TableSizes const& t, std::vector<LevelRows> const& levels,
                           std::size_t n_searched, std::int32_t max_depth, Amounts* out) {
   Amounts& b = *out;
-  b["fused_finder:SumTilesKernel<true>"] = (4 + 8 + 12) * t.sorted;  // row, gradients; entry
-  b["fused_finder:SplitTilesKernel<false>"] = 12 * t.sorted;
+  // row, gradients; entry written
+  b["fused_finder:SumTilesKernel<true>"] = (4 + t.GatheredGradients() + 12) * t.sorted;
+  b["fused_finder:SplitTilesKernel<false>"] = 12 * t.sorted;  // entry; at the root it stays
   for (std::size_t d = 1; d < n_searched; ++d) {
-    bool last = d + 1 == static_cast<std::size_t>(max_depth);
+    bool last = d + 1 == static_cast<std::size_t>(max_depth);  // needs no gradients afterwards
     for (SplitRows const& s : levels[d - 1].split) {
       double part = s.Both() / t.rows;
-      double moved = (12 + (last ? 4 : 12)) * part * t.sorted;
+      double moved = (12 + (last ? 4 : 12)) * part * t.sorted;  // entry; entry or place written
       if (s.Both() <= kWarpEntries) {
         b["fused_finder:SplitSmallKernel"] += moved;
         continue;
       }
       b["fused_finder:SplitTilesKernel<true>"] += moved;
       if (s.Both() > kTileEntries) {
-        b["fused_finder:SumTilesKernel<false>"] += 12 * part * t.sparse;
+        b["fused_finder:SumTilesKernel<false>"] += 12 * part * t.sparse;  // entry
       }
     }
   }
 }
 
-/**
- * @brief Its binned columns: an element is 2 B; a row 4 and its gradients 8 in each group, and 8 of
- *        offsets where the group has missing values; a bin 16.
- */
+/** @brief Its binned columns: an element is 2 B, a bin 16. */
 inline void AddHistogramBytes(TableSizes const& t, std::vector<LevelRows> const& levels,
                               std::size_t n_searched, Amounts const& calls, Amounts* out) {
   Amounts& b = *out;
-  auto found = calls.find("gpu_exact:BuildKernel<false>");
-  auto n_kept = static_cast<std::size_t>(found == calls.cend() ? 0.0 : found->second);
-  double const a_row = 2 * t.elements / t.rows + (4 + 8) * t.groups + 8 * t.sparse_groups;
-  b["gpu_exact:SearchRootKernel"] = 16 * t.bins;
+  auto n_kept = static_cast<std::size_t>(CallsOf(calls, "gpu_exact:BuildKernel<false>"));
+  // elements; row and gradients, which the groups share; the offset in each group with missing values
+  double const a_row = 2 * t.elements / t.rows + (4 + 8) + 4 * t.sparse_groups;
+  b["gpu_exact:SearchRootKernel"] = 16 * t.bins;  // the histogram
   for (std::size_t d = 0; d < n_searched; ++d) {
     if (d >= n_kept) {  // every node, searched in shared memory
       b["gpu_exact:BuildKernel<true>"] += a_row * levels[d].open;
@@ -172,11 +200,12 @@ inline void AddHistogramBytes(TableSizes const& t, std::vector<LevelRows> const&
     }
     double& build = b["gpu_exact:BuildKernel<false>"];
     if (d == 0) {
-      build += a_row * t.rows + 16 * t.bins;
+      build += a_row * t.rows + 16 * t.bins;  // all rows; histogram written
       continue;
     }
-    for (SplitRows const& s : levels[d - 1].split) {  // reads parent and smaller child
-      build += a_row * std::min(s.left, s.right) + 16 * t.bins;
+    for (SplitRows const& s : levels[d - 1].split) {
+      build += a_row * std::min(s.left, s.right) + 16 * t.bins;  // the smaller child's
+      // parent and smaller child; written are the left one, and a right one that is greater
       b["gpu_exact:SearchPairsKernel"] += 16 * t.bins * (s.left < s.right ? 4 : 3);
     }
   }
@@ -191,11 +220,19 @@ inline Amounts KernelBytes(TableSizes const& table, std::vector<LevelRows> const
                            std::int32_t max_depth, Amounts const& calls) {
   // Leaves of the deepest level have been searched too, unless no depth was left.
   auto n_searched = std::min(levels.size(), static_cast<std::size_t>(max_depth));
-  Amounts bytes;
-  AddRowBytes(table, levels, &bytes);
-  AddSortBytes(table, levels, n_searched, calls, &bytes);
-  AddFusedBytes(table, levels, n_searched, max_depth, &bytes);
-  AddHistogramBytes(table, levels, n_searched, calls, &bytes);
-  return bytes;
+  Amounts asked;
+  AddRowBytes(table, levels, &asked);
+  AddSortBytes(table, levels, n_searched, calls, &asked);
+  AddFusedBytes(table, levels, n_searched, max_depth, &asked);
+  AddHistogramBytes(table, levels, n_searched, calls, &asked);
+  Amounts moved;
+  for (auto const& [kernel, bytes] : asked) {
+    // Calls of one level have parts of the arrays.
+    double n_levels = std::min(CallsOf(calls, kernel), static_cast<double>(levels.size()));
+    if (bytes > n_levels * table.cache) {
+      moved[kernel] = bytes - n_levels * table.cache;
+    }
+  }
+  return moved;
 }
 }  // namespace gpu_exact::bench

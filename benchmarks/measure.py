@@ -12,7 +12,7 @@ from typing import Any
 import cases
 import metrics
 from cases import Case
-from systems import EXACT, JUDGE, METRIC_ROUNDS, NEED_NO_GPU, PEERS, SYSTEMS, Laps, Unavailable
+from systems import EXACT, JUDGE, METRIC_ROUNDS, NEED_NO_GPU, SYSTEMS, Laps, Unavailable
 
 import device
 
@@ -74,8 +74,8 @@ def answer_of(job: dict[str, Any]) -> dict[str, Any]:
     except Unavailable as error:
         return {"skipped": str(error)}
     except Exception as error:
-        reason = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
-        return {"skipped" if job["system"] in PEERS else "failed": reason}
+        reason = (str(error).strip() or "no message").splitlines()[0]
+        return {"failed": f"{type(error).__name__}: {reason}"}
 
 
 if __name__ == "__main__":

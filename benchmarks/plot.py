@@ -2,7 +2,7 @@
 """Draw what benchmarks/results holds: peers, growth, interleaved levels; all three or some.
 
     python benchmarks/plot.py                     # pictures beside the results
-    python benchmarks/plot.py --table             # the table of README.md too
+    python benchmarks/plot.py --table             # the tables of README.md too
     python benchmarks/plot.py --results FOLDER
 
 Of runs of one system on one table the last line counts. Needs matplotlib.
@@ -13,14 +13,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.ticker import NullFormatter
 
 SYSTEMS = {  # name: (label, colour)
     "gpu_exact_cuda": ('plugin, device="cuda"', "#1b7837"),
@@ -31,12 +32,27 @@ SYSTEMS = {  # name: (label, colour)
     "catboost_gpu": ("CatBoost, GPU", "#fdb863"),
     "xgb_exact_cpu": ("XGBoost exact, CPU", "#878787"),
 }
+
+
+class Axis(NamedTuple):
+    """Of a growth series."""
+
+    label: str
+    size: Callable[[str], float] = float  # of a step, by its name
+
+
 AXES = {
-    "rows": "rows, 28 columns, depth 6",
-    "features": "columns, 100,000 rows, depth 6",
-    "depth": "depth, 1,000,000 rows x 28",
-    "distinct": "distinct values a column, 1,000,000 rows x 28, depth 6",
-    "missing": "% missing, 1,000,000 rows x 28, depth 6",
+    "rows": Axis("rows, 8 columns, depth 6"),
+    "features": Axis("columns, 100,000 rows, depth 6"),
+    "depth": Axis("depth, 1,000,000 rows x 28"),
+    "distinct": Axis(
+        "distinct values a column, 1,000,000 rows x 28, depth 6",
+        lambda step: 1e6 if step == "all" else float(step),
+    ),
+    "missing": Axis(
+        "% missing, by what is present, 1,000,000 rows x 28, depth 6",
+        lambda step: 100.0 - float(step),
+    ),
 }
 # Seconds of the whole training with 0 to 5 interleaved levels, from the paper's table.
 PAPER = [86.0, 85.6, 82.3, 80.0, 76.4, 75.2]
@@ -98,24 +114,30 @@ def series_of(line: Line) -> tuple[str, str] | None:
 
 
 def draw_growth(lines: list[Line], device: str, file: Path) -> Path:
-    """A panel each series; its steps lie at equal distances, as they are geometric or few."""
+    """Time against size, a panel each series and a line each system; both axes logarithmic."""
     names = [name for name in AXES if any(series_of(r)[0] == name for r in lines)]
+    n_wide = min(3, len(names))
+    n_high = -(-len(names) // n_wide)
     figure, panels = plt.subplots(
-        1, len(names), figsize=(5.0 * len(names), 4.0), squeeze=False, layout="constrained"
+        n_high, n_wide, figsize=(5.0 * n_wide, 4.0 * n_high), squeeze=False, layout="constrained"
     )
-    for name, axes in zip(names, panels[0], strict=True):
+    for axes in panels.flat[len(names) :]:
+        axes.remove()
+    for name, axes in zip(names, panels.flat, strict=False):
         mine = [r for r in lines if series_of(r)[0] == name]
-        steps = sorted(
-            {series_of(r)[1] for r in mine}, key=lambda t: float(t.replace("all", "inf"))
-        )
+        size = AXES[name].size
         for system, (label, colour) in SYSTEMS.items():
-            points = {series_of(r)[1]: r["ms_per_tree"] for r in mine if r["system"] == system}
-            at = [i for i, step in enumerate(steps) if step in points]
-            if at:
-                axes.plot(at, [points[steps[i]] for i in at], "o-", label=label, color=colour)
+            points = {
+                size(series_of(r)[1]): r["ms_per_tree"] for r in mine if r["system"] == system
+            }
+            if points:
+                at = sorted(points)
+                axes.plot(at, [points[x] for x in at], "o-", label=label, color=colour)
+        axes.set(xscale="log", yscale="log", xlabel=AXES[name].label, ylabel="ms a tree (median)")
+        steps = sorted({series_of(r)[1] for r in mine}, key=size)
         texts = [f"{int(t):,}" if t.isdigit() else t for t in steps]
-        axes.set_xticks(range(len(steps)), texts, rotation=30)
-        axes.set(yscale="log", xlabel=AXES[name], ylabel="ms a tree (median)")
+        axes.set_xticks([size(t) for t in steps], texts)
+        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.grid(alpha=0.3)
         axes.legend(fontsize=7)
     figure.suptitle(f"Growth, {device}")
@@ -178,6 +200,30 @@ def peers_table(runs: list[Line]) -> str:
     return "\n".join(lines)
 
 
+def growth_table(runs: list[Line]) -> str:
+    """What ten times the rows make of the time, in Markdown: a row each device and system."""
+    times: dict[tuple[str, str], dict[int, float]] = {}
+    for r in runs:
+        if (series_of(r) or [""])[0] == "rows":
+            times.setdefault((r["device"], r["system"]), {})[r["rows"]] = r["ms_per_tree"]
+    devices = {device for device, _ in times}
+    ends = sorted({n for mine in times.values() for n in mine if n // 10 in mine})
+    if not ends:
+        return ""
+    lines = [
+        "| ten times the rows |" + "".join(f" {n // 10:,} to {n:,} |" for n in ends),
+        "| --- |" + " --- |" * len(ends),
+    ]
+    for (device, system), mine in sorted(times.items(), key=lambda t: list(SYSTEMS).index(t[0][1])):
+        name = SYSTEMS[system][0] + (f", {device}" if len(devices) > 1 else "")
+        factors = (
+            f"x {mine[n] / mine[n // 10]:.1f}" if n in mine and n // 10 in mine else ""
+            for n in ends
+        )
+        lines.append(f"| {name} |" + "".join(f" {factor} |" for factor in factors))
+    return "\n".join(lines)
+
+
 def draw_all(results: Path) -> list[Path]:
     """Every picture for which there are results."""
     made = []
@@ -207,11 +253,12 @@ def draw_all(results: Path) -> list[Path]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--results", type=Path, default=Path(__file__).resolve().parent / "results")
-    parser.add_argument("--table", action="store_true", help="print ms a tree as Markdown")
+    parser.add_argument("--table", action="store_true", help="print README's tables too")
     options = parser.parse_args()
     made = draw_all(options.results)
     if options.table:
-        print(peers_table(read_runs(options.results)), end="\n\n")
+        runs = read_runs(options.results)
+        print(peers_table(runs), growth_table(runs), sep="\n\n", end="\n\n")
     print("\n".join(map(str, made)) if made else "There is nothing to draw.")
     return 0 if made else 1
 

@@ -216,4 +216,4 @@ SYSTEMS = {
 JUDGE = "xgb_exact_cpu"
 EXACT = ("gpu_exact_cpu_context", "gpu_exact_cuda")
 NEED_NO_GPU = (JUDGE, "gpu_exact_cpu_context")  # the latter runs on what the plugin finds
-PEERS = ("lightgbm_gpu", "catboost_gpu")  # where they do not run on this GPU, that is no failure
+PEERS = ("lightgbm_gpu", "catboost_gpu")  # where they do not run, that is no failure

@@ -22,7 +22,7 @@ from typing import Any
 import cases
 import metrics
 from cases import Case
-from systems import EXACT, JUDGE, STRATEGIES, SYSTEMS
+from systems import EXACT, JUDGE, PEERS, STRATEGIES, SYSTEMS
 
 import device
 
@@ -49,6 +49,7 @@ class Session:
         self._options = options
         self._judged: dict[tuple, float] = {}  # metric of the judge, by table_key
         self._source_hash = source_hash()
+        self._begin = time.perf_counter()
         self.written, self.skipped, self.failed = 0, 0, 0
 
     def run_all(self, chosen: list[Case]) -> None:
@@ -76,7 +77,7 @@ class Session:
         return folder, entries
 
     def _run(self, system: str, case: Case, folder: str, entries: int) -> None:
-        what = f"{case.name}: {system}"
+        what = f"{self._progress()} {case.name}: {system}"
         if system == JUDGE and entries > JUDGE_ENTRIES:
             self.skipped += 1
             return say(f"{what}: skipped: it would take minutes on {entries} entries")
@@ -93,6 +94,8 @@ class Session:
         }
         begin = time.perf_counter()
         answer = run_apart(job, self._options.timeout)
+        if system in PEERS and "failed" in answer:
+            answer = {"skipped": answer["failed"]}
         if "skipped" in answer:
             self.skipped += 1
             return say(f"{what}: skipped: {answer['skipped']}")
@@ -105,6 +108,11 @@ class Session:
             f"{what}: {answer['line']['ms_per_tree']:.2f} ms a tree, "
             f"{time.perf_counter() - begin:.1f} s in all"
         )
+
+    def _progress(self) -> str:
+        n_runs = len(self._options.cases) * len(self._options.systems)
+        n_begun = self.written + self.skipped + self.failed + 1
+        return f"[{n_begun}/{n_runs}, {time.perf_counter() - self._begin:.0f} s]"
 
     def _objection(self, answer: dict[str, Any]) -> str | None:
         line = answer["line"]
@@ -175,7 +183,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         "--shapes",
         type=words,
         default=["higgs", "bosch", "yltr", "news20", "small"],
-        help="by comma: a shape, a series (growth-rows, growth-depth, ...) or one case of it",
+        help="by comma: a shape, a series (growth-rows, growth-depth, ...; growth: all) or one case of it",
     )
     add("--systems", type=words, default=list(SYSTEMS), help=f"by comma: {', '.join(SYSTEMS)}")
     add("--strategy", choices=STRATEGIES, default="auto", help="of the plugin (default auto)")

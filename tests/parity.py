@@ -6,7 +6,12 @@
 
 Run it with an interpreter that finds XGBoost and the plugin: PYTHONPATH=<build>/python
 <build>/venv/bin/python. It writes parity.json and, made of it, parity.md into --out, anew after
-every piece of work, and ends with 1 where anything is different.
+every piece of work, and ends with 1 where anything is different. Long work may be done in several
+runs: where sources, GPU and XGBoost are the same, a run replaces of earlier results in --out those of
+the tables, depths and restrictions that it has itself. The table that takes longest, on 16 cores:
+
+    python3 tests/parity.py --problems 0 --tables FOLDER --only kdd99_10pct \
+        --seconds 450 --jobs 6 --threads 3
 
 Random problems (e2e/problems.py) have gradients whose sums are exact: models must be equal byte for
 byte. Tables have float gradients: XGBoost's own model is trained as ever, and in each round the
@@ -33,6 +38,7 @@ import numpy as np
 import scipy.sparse as sp
 import xgboost as xgb
 import xgboost_gpu_exact as gpu_exact
+from gpu_report import source_hash
 from xgboost_gpu_exact.compare import training_cuts
 from xgboost_gpu_exact.tree_diff import TreeReport, Verdict, compare_trees, trees_of
 
@@ -219,7 +225,8 @@ COLUMNS: dict[str, Callable[[dict], str]] = {
 
 def markdown(result: dict) -> str:
     lines = ["# Parity with XGBoost's own exact builder", ""]
-    lines += [f"{result['device']}; `{result['command']}`", ""]
+    lines += [f"{result['device']}, sources {result['source_hash'][:12]}", ""]
+    lines += [f"    {command}" for command in result["commands"]] + [""]
     if result["problems"]:
         lines += ["| random problems | number | equal byte for byte |", "| --- | --- | --- |"]
     for route, counts in result["problems"].items():
@@ -229,7 +236,7 @@ def markdown(result: dict) -> str:
         lines += ["", f"| {' | '.join(COLUMNS)} |", "| --- " * len(COLUMNS) + "|"]
     for row in sorted(result["tables"], key=lambda r: (r["table"], r["depth"], r["restricted"])):
         lines.append(f"| {' | '.join(cell(row) for cell in COLUMNS.values())} |")
-    lines += [f"\nFailed: {error}" for error in result["errors"]]
+    lines += [f"\nFailed: {piece}: {error}" for piece, error in result["errors"].items()]
     return "\n".join(lines) + "\n"
 
 
@@ -263,7 +270,9 @@ def jobs(args: argparse.Namespace) -> list[tuple[Callable, tuple]]:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description="Compare the plugin with XGBoost's own exact builder, at scale."
+        description="Compare the plugin with XGBoost's own exact builder, at scale. If sources, "
+        "GPU and XGBoost are those of the results in --out, new results of a table take the place "
+        "of its earlier ones and the rest stays; else all are replaced."
     )
     parser.add_argument("--problems", type=int, default=10000, help="random ones, on every route")
     parser.add_argument("--first", type=int, default=100000, help="the first seed")
@@ -288,14 +297,10 @@ def main() -> int:
         return 0
     command = " ".join(["python3", "tests/parity.py", *sys.argv[1:]])
     device = f"{text}, XGBoost {xgb.__version__}"
-    result: dict = {
-        "device": device,
-        "command": command,
-        "problems": {},
-        "tables": [],
-        "errors": [],
-    }
     args.out.mkdir(parents=True, exist_ok=True)
+    result = begin(args.out / "parity.json", device, command)
+    if args.problems:
+        result["problems"] = {}  # counted anew
     with ProcessPoolExecutor(args.jobs, get_context("spawn")) as pool:
         futures = {pool.submit(fn, *parameters): parameters for fn, parameters in jobs(args)}
         for done, future in enumerate(as_completed(futures), 1):
@@ -308,18 +313,45 @@ def main() -> int:
     return int(failures > 0 or bool(result["errors"]) or any(map(is_different, result["tables"])))
 
 
+def begin(file: Path, device: str, command: str) -> dict:
+    """The results so far, if they are of this device and these sources."""
+    result = {"device": device, "source_hash": source_hash(ROOT.parent), "commands": []}
+    result |= {"problems": {}, "tables": [], "errors": {}}
+    if file.exists():
+        earlier = json.loads(file.read_text())
+        if all(earlier.get(key) == result[key] for key in ("device", "source_hash")):
+            result = earlier
+    result["commands"].append(command)
+    return result
+
+
 def record(result: dict, future: object, parameters: tuple) -> None:
+    """Add the result of a piece of work, or put it in the place of an earlier one."""
+    piece = name_of(parameters)
     error = future.exception()
     if error:
-        result["errors"].append(f"{parameters}: {error}")
+        result["errors"][piece] = str(error)
         return
+    result["errors"].pop(piece, None)
     row = future.result()
     if "route" not in row:
-        result["tables"].append(row)
+        same = ("table", "depth", "restricted")
+        others = [r for r in result["tables"] if any(r[key] != row[key] for key in same)]
+        result["tables"] = [*others, row]
         return
     counts = result["problems"].setdefault(row["route"], {"number": 0, "failures": {}})
     counts["number"] += row["problems"]
     counts["failures"] |= row["failures"]
+
+
+def name_of(parameters: tuple) -> str:
+    """A piece of work in words."""
+    if isinstance(parameters[0], TableTask):
+        task = parameters[0]
+        name = f"{Path(task.path).parent.name}, depth {task.depth}"
+        return name + (", restricted" if task.restricted else "")
+    route, first, last = parameters
+    return f"{route}, problems {first} to {last - 1}"
 
 
 if __name__ == "__main__":

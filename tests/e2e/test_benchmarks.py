@@ -46,7 +46,7 @@ def test_shapes_are_those_that_were_promised():
     assert sizes["news20"] == (19_996, 6, "binary:logistic")
     assert [c.rows for c in cases.select(["small"])] == [1_000, 10_000, 100_000]
     assert [c.rows for c in cases.select(["growth-rows"])] == [10**p for p in range(4, 9)]
-    assert [c.max_depth for c in cases.select(["growth-depth"])] == list(range(4, 17, 2))
+    assert [c.max_depth for c in cases.select(["growth-depth"])] == [4, 8, 12, 16]
     assert {c.columns for c in cases.select(["growth-features"])} >= {4, 4096}
     assert {c.distinct for c in cases.select(["growth-distinct"])} >= {2, None}
     assert {c.missing for c in cases.select(["growth-missing"])} >= {0.0, 0.99}
@@ -221,10 +221,11 @@ def test_a_wrong_model_leaves_no_line(tmp_path, monkeypatch):
         "gpu_exact_cpu_context": answer("gpu_exact_cpu_context", 0.5),
         "xgb_hist_gpu_256": answer("xgb_hist_gpu_256", 0.52),  # other trees, by right
         "xgb_hist_gpu_4096": {"failed": "exit 1"},
+        "lightgbm_gpu": {"failed": "No OpenCL device found"},  # that is no failure of ours
         "catboost_gpu": {"skipped": "not installed"},
     }
     session = small_run(tmp_path, monkeypatch, answers)
-    assert (session.written, session.skipped, session.failed) == (3, 1, 2)
+    assert (session.written, session.skipped, session.failed) == (3, 2, 2)
     written = [json.loads(t)["system"] for t in (tmp_path / "out").read_text().splitlines()]
     assert written == ["xgb_exact_cpu", "gpu_exact_cpu_context", "xgb_hist_gpu_256"]
 
