@@ -30,7 +30,7 @@ void Describe(std::ostream& os, char const* when, std::vector<MemoryItem> const&
 MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                             Strategy strategy) {
   std::uint64_t const rows = n_rows;
-  std::uint64_t const offsets = 16 * (std::uint64_t{n_features} + 1);
+  std::uint64_t const n_offsets = std::uint64_t{n_features} + 1;
   MemoryPlan plan;
   plan.reading = {{"table by row", 8 * n_entries + 8 * rows},
                   {"sort keys", 8 * n_entries},
@@ -39,7 +39,8 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
     // Where most values are present they lie by row without their columns, and need no offsets.
     bool const dense = rows * n_features <= 2 * n_entries;
     std::uint64_t const values = dense ? 4 * rows * n_features : 8 * n_entries + 8 * rows;
-    std::uint64_t const features = 3 * offsets;
+    // Offsets, columns of the feature and back, and how it is searched.
+    std::uint64_t const features = 55 * n_offsets;
     std::uint64_t const set_up_offsets = features + (dense ? 8 * rows : 0);
     // Distinct values are listed and bins made before that, and take less.
     plan.reading.push_back({"values by row", values});
@@ -55,10 +56,9 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
                     {"sums of tiles", SumsOfTiles(n_rows, n_features)}};
     return plan;
   }
+  std::uint64_t const offsets = 12 * n_offsets;
   // Columns are made as the sort's second halves are gone, and take less.
-  plan.sorting = {{"sort keys", 16 * n_entries},
-                  {"row ids", 8 * n_entries},
-                  {"offsets", offsets}};
+  plan.sorting = {{"sort keys", 16 * n_entries}, {"row ids", 8 * n_entries}, {"offsets", offsets}};
   // Interleaved levels, up to 64 nodes at once, keep 48 B a node for each tile of 2,048 entries, and
   // are chosen where columns are longer than a few tiles; sorted ones 120 B a tile of 1,024 entries.
   std::uint64_t const sums =

@@ -47,7 +47,7 @@ __global__ void WriteValuesKernel(std::uint64_t const* keys, std::uint32_t const
 // one thread a feature boundary, n_features + 1 of them
 __global__ void FindOffsetsKernel(std::uint64_t const* keys, std::uint32_t const* counts,
                                   EntryIdx n, FeatureIdx n_features, EntryIdx* entry_offsets,
-                                  std::uint64_t* value_offsets) {
+                                  ValueId* value_offsets) {
   auto f = GlobalIdx();
   if (f > n_features) {
     return;

@@ -20,10 +20,10 @@ struct alignas(8) ColumnEntry {
 
 /** @brief Columns, borrowed by kernels. */
 struct ColumnsRef {
-  ColumnEntry const* entries;          // shape: (n_entries), by feature, value, row
-  float const* values;                 // shape: (n_values), by value id
-  EntryIdx const* entry_offsets;       // shape: (n_features + 1)
-  std::uint64_t const* value_offsets;  // shape: (n_features + 1)
+  ColumnEntry const* entries;     // shape: (n_entries), by feature, value, row
+  float const* values;            // shape: (n_values), by value id
+  EntryIdx const* entry_offsets;  // shape: (n_features + 1)
+  ValueId const* value_offsets;   // shape: (n_features + 1)
   EntryIdx n_entries;
   std::uint64_t n_values;
   RowIdx n_rows;
@@ -52,7 +52,7 @@ struct ColumnsRef {
 /**
  * @brief Owns the columns. Work: one radix sort of (feature, value) keys over all entries.
  *
- * Memory kept: 8 B an entry, 4 B a distinct value, 16 B a feature; 24 B an entry at most while it
+ * Memory kept: 8 B an entry, 4 B a distinct value, 12 B a feature; 24 B an entry at most while it
  * sorts.
  */
 class ColumnStore {
@@ -69,10 +69,10 @@ class ColumnStore {
   DeviceBuffer<ColumnEntry> entries_{"column entries"};
   DeviceBuffer<float> values_{"distinct values"};
   DeviceBuffer<EntryIdx> entry_offsets_{"column offsets"};
-  DeviceBuffer<std::uint64_t> value_offsets_{"value offsets"};
+  DeviceBuffer<ValueId> value_offsets_{"value offsets"};
   std::vector<EntryIdx> h_entry_offsets_;
   EntryIdx n_entries_;
-  std::uint64_t n_values_{0};
+  ValueId n_values_{0};
   RowIdx n_rows_;
   FeatureIdx n_features_;
 };

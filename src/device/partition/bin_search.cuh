@@ -70,7 +70,7 @@ __device__ __noinline__ inline std::uint64_t ExactKey(LevelRef const& level, Buc
     return 0;
   }
   NodeState const& node = level.nodes[bucket];
-  auto first = static_cast<ValueId>(level.columns.value_offsets[f]);
+  ValueId const first = level.columns.value_offsets[f];
   std::uint64_t key{0};
   if (offer.boundary) {
     key = level.BoundaryKey(node, f, first + offer.below, first + offer.bin, before, present);

@@ -66,7 +66,7 @@ FeatureTable::FeatureTable(CsrView const& table) {
 void FeatureTable::CopyOffsets(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
                                std::vector<std::uint32_t> const& sorted_of) {
   std::vector<EntryIdx> entries{0};
-  std::vector<std::uint64_t> values{0}, places{0};
+  std::vector<ValueId> values{0}, places{0};
   for (FeatureIdx f = 0; f < table.n_features; ++f) {
     std::uint32_t n_values = values_->NumValues(f);
     std::uint32_t n_places = n_values;

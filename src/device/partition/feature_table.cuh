@@ -62,8 +62,8 @@ class FeatureTable {
   std::unique_ptr<SortedColumns> sorted_;
   std::unique_ptr<BinnedColumns> binned_;
   DeviceBuffer<EntryIdx> entry_offsets_{"column offsets"};
-  DeviceBuffer<std::uint64_t> value_offsets_{"value offsets"};
-  DeviceBuffer<std::uint64_t> place_offsets_{"places of candidates"};
+  DeviceBuffer<ValueId> value_offsets_{"value offsets"};
+  DeviceBuffer<ValueId> place_offsets_{"places of candidates"};
   DeviceBuffer<std::uint32_t> sorted_of_{"sorted columns by feature"};
   ColumnsRef places_{};
   ColumnsRef counts_{};
