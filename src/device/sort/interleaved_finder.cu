@@ -9,6 +9,7 @@
 #include <cub/block/block_radix_rank.cuh>
 #include <cub/device/device_scan.cuh>
 
+#include "src/device/fixed_sum.cuh"
 #include "src/device/sort/interleaved_finder.cuh"
 #include "src/device/sort/split_agent.cuh"
 
@@ -97,11 +98,6 @@ __global__ __launch_bounds__(kTileThreads) void ReduceTilesKernel(LevelRef level
   sums[threadIdx.x] = {0, 0};
   int bucket_begin;
   int n = Loader::Load(&temp, in, begin, TileCount(level, f, begin), &tile, &bucket_begin);
-  auto add = [](Bucket bucket, FixedSum const& sum) {
-    using U = unsigned long long;
-    atomicAdd(reinterpret_cast<U*>(&sums[bucket].grad), static_cast<U>(sum.grad));
-    atomicAdd(reinterpret_cast<U*>(&sums[bucket].hess), static_cast<U>(sum.hess));
-  };
   // Neighbours are of one node mostly: a thread adds once a run, a warp of one node once.
   int first = static_cast<int>(threadIdx.x) * kItems;
   int last = min(first + kItems, n);
@@ -109,7 +105,7 @@ __global__ __launch_bounds__(kTileThreads) void ReduceTilesKernel(LevelRef level
   FixedSum run{0, 0};
   for (int i = first; i < last; ++i) {
     if (tile.bucket[Tile::At(i)] != bucket) {
-      add(bucket, run);
+      AtomicAdd(&sums[bucket], run);
       bucket = tile.bucket[Tile::At(i)];
       run = {0, 0};
     }
@@ -124,7 +120,7 @@ __global__ __launch_bounds__(kTileThreads) void ReduceTilesKernel(LevelRef level
     }
   }
   if (bucket != kNoBucket && (one_node == 0 || threadIdx.x % 32 == 0)) {
-    add(bucket, run);
+    AtomicAdd(&sums[bucket], run);
   }
   __shared__ int bucket_begins[kBuckets];
   bucket_begins[threadIdx.x] = bucket_begin;
