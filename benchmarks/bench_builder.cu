@@ -20,6 +20,7 @@
 #include "benchmarks/kernel_times.h"
 #include "gpu_exact/tree_builder.h"
 #include "src/device/partition/feature_table.cuh"
+#include "src/device/split_strategy.cuh"
 
 namespace gpu_exact::bench {
 namespace {
@@ -123,12 +124,15 @@ double MeasureCopyRate() {
   return 2.0 * static_cast<double>(bytes) / Quartiles{ms}.median * 1e-6;
 }
 
-/** @brief How the partition strategy would keep the table. */
-TableSizes MeasureTable(CsrView const& table) {
-  FeatureTable const kept{table};
+/** @brief How a strategy keeps the table. */
+TableSizes MeasureTable(CsrView const& table, Strategy strategy) {
   TableSizes sizes{};
   sizes.rows = table.n_rows;
   sizes.entries = static_cast<double>(table.n_entries);
+  if (ChooseStrategy(strategy, table) == Strategy::kSort) {
+    return sizes;
+  }
+  FeatureTable const kept{table};
   if (kept.Sorted() != nullptr) {
     SortedColumnsRef ref = kept.Sorted()->Ref();
     auto offsets = ToHost(ref.offsets, std::size_t{ref.n_columns} + 1);
@@ -166,7 +170,7 @@ class Bench {
     EXACT_CUDA(cudaMemGetInfo(&after, &total));
     device_bytes_ = before - after;
     if (options.only.empty() || options.only == "kernels") {
-      sizes_ = MeasureTable(table_->View());
+      sizes_ = MeasureTable(table_->View(), options.strategy);
       sizes_.cache = prop.l2CacheSize;
     }
     table_->ReleaseEntries();

@@ -37,23 +37,6 @@ std::string WhyNotPartition(CsrView const& table) {
   return "";
 }
 
-/** @brief The strategy to use, never kAuto. */
-Strategy Choose(Strategy strategy, CsrView const& table) {
-  std::string why_not = WhyNotPartition(table);
-  if (strategy == Strategy::kPartition && !why_not.empty()) {
-    throw std::invalid_argument{"gpu_exact_strategy=partition takes " + why_not +
-                                "; set it to auto or sort."};
-  }
-  if (strategy == Strategy::kAuto) {
-    // Tiles are laid over missing values too; they may take 8 B an entry.
-    bool partition = why_not.empty() && table.n_entries >= kLongColumn * table.n_features &&
-                     MemoryPlan::SumsOfTiles(table.n_rows, table.n_features) <=
-                         8 * table.n_entries + kSmallTable;
-    return partition ? Strategy::kPartition : Strategy::kSort;
-  }
-  return strategy;
-}
-
 void CheckMemory(CsrView const& table, Strategy strategy) {
   auto plan = MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features, strategy);
   std::size_t free{0}, total{0};
@@ -250,9 +233,25 @@ void DeviceBuilder::Finish(GrownTree const& tree) {
 }
 }  // namespace
 
+Strategy ChooseStrategy(Strategy strategy, CsrView const& table) {
+  std::string why_not = WhyNotPartition(table);
+  if (strategy == Strategy::kPartition && !why_not.empty()) {
+    throw std::invalid_argument{"gpu_exact_strategy=partition takes " + why_not +
+                                "; set it to auto or sort."};
+  }
+  if (strategy == Strategy::kAuto) {
+    // Tiles are laid over missing values too; they may take 8 B an entry.
+    bool partition = why_not.empty() && table.n_entries >= kLongColumn * table.n_features &&
+                     MemoryPlan::SumsOfTiles(table.n_rows, table.n_features) <=
+                         8 * table.n_entries + kSmallTable;
+    return partition ? Strategy::kPartition : Strategy::kSort;
+  }
+  return strategy;
+}
+
 std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table,
                                                Strategy strategy) {
-  strategy = Choose(strategy, table);
+  strategy = ChooseStrategy(strategy, table);
   DeviceGuard guard{ordinal};
   CheckMemory(table, strategy);
   return MakeDeviceBuilder(

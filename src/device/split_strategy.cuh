@@ -61,6 +61,12 @@ class SplitStrategy {
 };
 
 /**
+ * @brief The strategy to use, never kAuto.
+ * @throw std::invalid_argument where the table is too large for the one that was asked for.
+ */
+[[nodiscard]] Strategy ChooseStrategy(Strategy strategy, CsrView const& table);
+
+/**
  * @brief The paper's way: interleaved levels, then entries sorted by node.
  * @param gathered_rows Up to so many rows gradients are gathered, beyond entries carry them.
  */
