@@ -145,7 +145,7 @@ TEST_F(DeviceBuilder, WideAndSparse) {
 TEST_F(DeviceBuilder, MoreNodesThanKeys) {
   for (int seed = 0; seed < NumSeeds(4); ++seed) {
     Random random{static_cast<unsigned>(4000 + seed)};
-    Table table = MakeTable({6000, 2, random.Pick({0.0, 0.1}), 0}, &random);
+    Table table = MakeTable({Scaled(6000u, 3000u), 2, random.Pick({0.0, 0.1}), 0}, &random);
     auto gpair = MakeGradients(table.n_rows, 0.0, 0.1, &random);
     std::vector<std::uint8_t> included(table.n_rows);
     for (RowIdx r = 0; r < table.n_rows; ++r) {
@@ -155,16 +155,17 @@ TEST_F(DeviceBuilder, MoreNodesThanKeys) {
       included[r] = random.Chance(0.9);
     }
     GrowParam param;
-    param.max_depth = 11;
+    param.max_depth = Scaled(11, 10);
     param.min_child_weight = 0.0f;
     param.reg_lambda = 0.0f;
     auto reference = MakeReferenceBuilder(table.View());
     auto want = reference->Build(param, {gpair.data(), Memory::kHost}, included.data(), nullptr);
-    ASSERT_GT(want.size(), 8 * kMaxKeyedNodes);  // 12 levels of at most that many have fewer
+    // Were all levels that are searched of nodes with keys, it would have fewer.
+    ASSERT_GT(want.size(), (param.max_depth - 4) * kMaxKeyedNodes);
     auto gathering = MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
     auto carrying = MakeCarryingBuilder(table);
     for (TreeBuilder* builder : {gathering.get(), carrying.get()}) {
-      for (std::int32_t levels : {0, 3, 7, 0}) {
+      for (std::int32_t levels : Scaled<std::vector<std::int32_t>>({0, 3, 7, 0}, {0, 7})) {
         param.interleaved_levels = levels;
         auto got = builder->Build(param, {gpair.data(), Memory::kHost}, included.data(), nullptr);
         auto what = "seed " + std::to_string(seed) + ", levels " + std::to_string(levels);
@@ -189,7 +190,7 @@ TEST_F(DeviceBuilder, FewOpenEntries) {
     row = random.Chance(0.2);
   }
   GrowParam param;
-  param.max_depth = 12;
+  param.max_depth = Scaled(12, 7);
   param.interleaved_levels = 0;
   param.min_child_weight = 0.0f;
   auto reference = MakeReferenceBuilder(table.View());

@@ -94,7 +94,7 @@ TEST_F(DistinctValuesTest, ManyFeatures) {
 }
 
 TEST_F(DistinctValuesTest, ManyRowsOfFewColumns) {
-  RowIdx const n_rows = NumSeeds(20) < 20 ? 5000 : 200000;
+  RowIdx const n_rows = Scaled(200000u, 5000u);
   Random random{3};
   // All threads meet in few slots; and sets are full at once.
   Check(MakeBinnedTable({{2, 0.0}, {40000, 0.0}, {1, 0.5}}, n_rows, &random), 2);

@@ -15,6 +15,8 @@ namespace gpu_exact {
 namespace {
 class EntrySorterTest : public DeviceTest {
  protected:
+  static constexpr EntryIdx kLongSegment = EntrySorter<ColumnEntry>::kLongSegment;
+
   /** @brief Entries of each node must be the columns' entries of its rows, in their order. */
   template <typename EntryT>
   void CheckNodes(ColumnsRef const& columns, EntrySorter<EntryT> const& sorter,
@@ -49,15 +51,15 @@ class EntrySorterTest : public DeviceTest {
   }
 
   /** @brief Both kinds of entries. */
-  void Check(Shape const& shape, int n_nodes) {
-    this->Check<ColumnEntry>(shape, n_nodes);
-    this->Check<CarriedEntry>(shape, n_nodes);
+  void Check(Shape const& shape, int n_nodes, EntryIdx long_segment = kLongSegment) {
+    this->Check<ColumnEntry>(shape, n_nodes, long_segment);
+    this->Check<CarriedEntry>(shape, n_nodes, long_segment);
   }
 
  private:
   /** @brief Two trees; each is sorted by node twice, then by child twice. */
   template <typename EntryT>
-  void Check(Shape const& shape, int n_nodes) {
+  void Check(Shape const& shape, int n_nodes, EntryIdx long_segment) {
     Random random{shape.n_rows};
     Table table = MakeTable(shape, &random);
     ColumnStore store{table.View()};
@@ -66,7 +68,7 @@ class EntrySorterTest : public DeviceTest {
       gpair.push_back({static_cast<float>(r), 1.0f});
     }
     auto d_gpair = ToDevice(gpair);
-    EntrySorter<EntryT> sorter{store.Ref()};
+    EntrySorter<EntryT> sorter{store.Ref(), long_segment};
     for (int tree = 0; tree < 2; ++tree) {
       sorter.Reset(d_gpair.Data());
       ASSERT_NO_FATAL_FAILURE(
@@ -128,7 +130,9 @@ TEST_F(EntrySorterTest, NoEntries) { this->Check({10, 2, 1.0, 0}, 3); }
 TEST_F(EntrySorterTest, ManyNodes) { this->Check({2000, 5, 0.5, 0}, 100); }
 TEST_F(EntrySorterTest, AsManyNodesAsCanBeKeyed) { this->Check({3000, 4, 0.3, 0}, 128); }
 TEST_F(EntrySorterTest, NodesWithoutEntries) { this->Check({20, 3, 0.8, 0}, 50); }
-// The node has half of the entries: more than 2^18 are sorted by all blocks, its children's by one.
-TEST_F(EntrySorterTest, LongSegments) { this->Check({Scaled(400000u, 280000u), 2, 0.0, 100}, 1); }
+// The node has half of the entries, which are sorted by all blocks; a child's are by one.
+TEST_F(EntrySorterTest, LongSegments) {
+  this->Check({Scaled(400000u, 20000u), 2, 0.0, 100}, 1, Scaled(kLongSegment, EntryIdx{1} << 14));
+}
 }  // namespace
 }  // namespace gpu_exact

@@ -198,8 +198,8 @@ class HistogramFinderTest : public DeviceTest {
 TEST_F(HistogramFinderTest, RandomTrees) {
   for (int seed = 0; seed < NumSeeds(40); ++seed) {
     Random random{static_cast<unsigned>(seed)};
-    Table table = MakeBinnedTable(static_cast<RowIdx>(random.Int(1, 600)),
-                                  static_cast<FeatureIdx>(random.Int(1, 30)), &random);
+    Table table = MakeBinnedTable(static_cast<RowIdx>(random.Int(1, Scaled(600, 200))),
+                                  static_cast<FeatureIdx>(random.Int(1, Scaled(30, 12))), &random);
     auto features = All(table);
     features.erase(std::remove_if(features.begin(), features.end(),
                                   [&](FeatureIdx) { return random.Chance(0.1); }),
@@ -224,19 +224,19 @@ TEST_F(HistogramFinderTest, SegmentsOfManyBlocks) {
                                      {most, missing},
                                      {40, missing},
                                      {Scaled(2500, 1100), missing}},
-                                    Scaled(30000u, 6000u), &random);
+                                    Scaled(30000u, 3000u), &random);
       ASSERT_LE(static_cast<std::uint32_t>(most), BinnedColumns::MaxBins());
-      this->Check(table, All(table), {0, max_slots, 0}, Scaled(4, 3), &random);
+      this->Check(table, All(table), {0, max_slots, 0}, Scaled(4, 2), &random);
       EXPECT_GT(n_found_, 0);
     }
   }
 }
 
 TEST_F(HistogramFinderTest, ManyNodes) {
-  for (std::uint64_t max_slots : {0, Scaled(60, 6)}) {
+  for (std::uint64_t max_slots : {0, Scaled(60, 3)}) {
     Random random{7};
-    Table table = MakeBinnedTable({{2, 0.0}, {30, 0.3}, {7, 0.1}}, Scaled(6000u, 800u), &random);
-    this->Check(table, All(table), {0, max_slots, 0}, Scaled(13, 7), &random);
+    Table table = MakeBinnedTable({{2, 0.0}, {30, 0.3}, {7, 0.1}}, Scaled(6000u, 300u), &random);
+    this->Check(table, All(table), {0, max_slots, 0}, Scaled(13, 5), &random);
     EXPECT_GT(n_found_, 0);
   }
 }

@@ -17,8 +17,6 @@
 
 namespace gpu_exact {
 namespace {
-// CUB gives a segment to one block, so a long one is sorted alone, by all of them.
-constexpr EntryIdx kLongSegment = EntryIdx{1} << 18;
 // CUB's segment offsets are 32 bit: segments are sorted together while they lie this close.
 constexpr EntryIdx kGroupSpan = EntryIdx{1} << 30;
 constexpr int kKeyThreads = 256;
@@ -215,7 +213,7 @@ void EntrySorter<EntryT>::SortSegments(std::vector<EntryRange> const& segments) 
     ends.clear();
   };
   for (auto const& s : segments) {
-    if (s.Size() >= kLongSegment) {
+    if (s.Size() >= long_segment_) {
       this->SortRange(s);
     } else if (s.Size() != 0) {
       if (begins.empty() || s.end - base > kGroupSpan) {

@@ -21,8 +21,15 @@ namespace gpu_exact {
 template <typename EntryT>
 class EntrySorter {
  public:
-  /** @param columns They stay as they are and outlive the sorter. */
-  explicit EntrySorter(ColumnsRef const& columns) : columns_{columns} {}
+  static constexpr EntryIdx kLongSegment = EntryIdx{1} << 18;
+
+  /**
+   * @param columns      They stay as they are and outlive the sorter.
+   * @param long_segment A child sort's segment of so many entries is sorted alone, by all blocks:
+   *                     CUB gives shorter ones a block each. Changes no result.
+   */
+  explicit EntrySorter(ColumnsRef const& columns, EntryIdx long_segment = kLongSegment)
+      : columns_{columns}, long_segment_{long_segment} {}
 
   /** @brief Begin a tree: column order, every entry in one node. Does not wait. */
   void Reset(GradientPair const* gpair);
@@ -57,6 +64,7 @@ class EntrySorter {
   void OnePass(EntryIdx base, FnT&& sort);
 
   ColumnsRef columns_;
+  EntryIdx long_segment_;
   // of the tree in progress
   GradientPair const* gpair_{nullptr};
   EntryT const* in_column_order_{nullptr};
