@@ -50,7 +50,4 @@ void LaunchRows(char const* name, void (*kernel)(ParamsT...), RowIdx n_rows, Arg
 
 /** @brief The row of this warp; may be past the last one. */
 __device__ inline std::uint64_t WarpRow() { return GlobalIdx() / 32; }
-
-/** @brief The lanes below this one. */
-__device__ inline unsigned LowerLanes() { return (1u << (threadIdx.x % 32)) - 1; }
 }  // namespace gpu_exact

@@ -7,6 +7,7 @@
 
 #include "src/device/row_table.cuh"
 #include "src/device/value_key.cuh"
+#include "src/device/warp.cuh"
 
 namespace gpu_exact {
 /** @brief Some features of a table, as columns 0, 1, ...; borrowed. */
@@ -37,7 +38,7 @@ struct ColumnSubset {
       }
       unsigned const kept = __ballot_sync(kAllLanes, column != kLeftOut);
       if (column != kLeftOut) {
-        fn(column, entry.value == 0.0f ? 0.0f : entry.value, to + __popc(kept & LowerLanes()));
+        fn(column, entry.value == 0.0f ? 0.0f : entry.value, to + __popc(kept & LanesBelow()));
       }
       to += __popc(kept);
     }

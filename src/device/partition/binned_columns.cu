@@ -10,6 +10,7 @@
 #include "src/device/partition/binned_columns.cuh"
 #include "src/device/partition/shared_histogram.cuh"
 #include "src/device/row_table.cuh"
+#include "src/device/warp.cuh"
 
 namespace gpu_exact {
 namespace {
@@ -55,7 +56,7 @@ __device__ void ForRow(CsrView const& table, BinnedRef const& binned, std::uint6
       e.group = binned.columns[e.column].group;
     }
     e.lanes = __match_any_sync(kAllLanes, e.group);
-    e.rank = __popc(e.lanes & LowerLanes()) + (e.group == last_group ? n_last : 0);
+    e.rank = __popc(e.lanes & LanesBelow()) + (e.group == last_group ? n_last : 0);
     if (is_binned) {
       fn(e);
     }
@@ -76,7 +77,7 @@ __global__ void CountElementsKernel(CsrView table, BinnedRef binned, std::uint32
   }
   ForRow(table, binned, row, [&](GroupEntry const& e) {
     BinGroup const& group = binned.groups[e.group];
-    if (!group.Dense() && (e.lanes & LowerLanes()) == 0) {
+    if (!group.Dense() && (e.lanes & LanesBelow()) == 0) {
       atomicAdd(row_offsets + (group.row_offsets - row_offsets) + row,
                 static_cast<std::uint32_t>(__popc(e.lanes)));
     }

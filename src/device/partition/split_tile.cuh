@@ -10,7 +10,7 @@
 #include "src/device/fixed_sum.cuh"
 #include "src/device/partition/sides.cuh"
 #include "src/device/partition/split_prefix.cuh"
-#include "src/device/runtime.cuh"
+#include "src/device/warp.cuh"
 
 namespace gpu_exact {
 inline constexpr int kSplitItems = 8;
@@ -54,8 +54,6 @@ struct WarpEntries {
     return reinterpret_cast<std::uint64_t const*>(candidates)[threadIdx.x % 32];
   }
 };
-
-__device__ inline std::uint32_t LanesBelow() { return (1u << threadIdx.x % 32) - 1; }
 
 /** @brief Whether a value begins after the last left and the last right entry so far. */
 struct SideFlags {

@@ -1,0 +1,42 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief What the lanes of a warp tell each other. All 32 take part.
+ */
+#pragma once
+
+#include <cstdint>
+
+#include "src/device/runtime.cuh"
+
+namespace gpu_exact {
+/** @brief One bit for each lane before this one. */
+__device__ inline std::uint32_t LanesBelow() { return (1u << threadIdx.x % 32) - 1; }
+
+template <typename T>
+__device__ T SumLanes(T value) {
+  for (int step = 16; step > 0; step /= 2) {
+    value += __shfl_xor_sync(kAllLanes, value, step);
+  }
+  return value;
+}
+__device__ inline std::uint32_t SumLanes(std::uint32_t value) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_add_sync(kAllLanes, value);
+#else
+  return SumLanes<std::uint32_t>(value);
+#endif
+}
+
+/** @brief Or of all lanes' bits. */
+__device__ inline std::uint32_t OrLanes(std::uint32_t bits) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_or_sync(kAllLanes, bits);
+#else
+  for (int step = 16; step > 0; step /= 2) {
+    bits |= __shfl_xor_sync(kAllLanes, bits, step);
+  }
+  return bits;
+#endif
+}
+}  // namespace gpu_exact
