@@ -88,7 +88,8 @@ TEST_F(DistinctValuesTest, EmptyTables) {
 
 TEST_F(DistinctValuesTest, ManyFeatures) {
   Random random{2};
-  Table table = MakeTable({20, 70000, 0.9, 3}, &random);  // more than blocks that list values
+  // More than blocks that list values.
+  Table table = MakeTable({20, Scaled(70000u, 5000u), 0.9, 3}, &random);
   Check(table, 3);
   Check(table, 2);
 }
