@@ -55,6 +55,8 @@ struct Quantiser {
   PowerOfTwo hess_scale;
   double grad_unit;  // 1 / grad_scale
   double hess_unit;
+  float max_grad;  // largest absolute gradient
+  float max_hess;
 
   /**
    * @param max_grad Largest absolute gradient, finite.
@@ -70,7 +72,7 @@ struct Quantiser {
       std::frexp(largest, &e);  // largest < 2^e
       return 62 - row_bits - (largest > 0.0f ? e : 0);
     };
-    return OfExponents(exponent(max_grad), exponent(max_hess));
+    return OfExponents(exponent(max_grad), exponent(max_hess), max_grad, max_hess);
   }
 
   /**
@@ -84,7 +86,8 @@ struct Quantiser {
       std::frexp((static_cast<double>(sum) + n_rows) * unit, &e);
       return 61 - e;
     };
-    return OfExponents(exponent(magnitudes.grad, grad_unit), exponent(magnitudes.hess, hess_unit));
+    return OfExponents(exponent(magnitudes.grad, grad_unit), exponent(magnitudes.hess, hess_unit),
+                       max_grad, max_hess);
   }
 
   /** @brief Nearest fixed point. A positive hessian stays positive: zero means "no weight". */
@@ -96,12 +99,26 @@ struct Quantiser {
     return sum;
   }
 
+  /** @brief Fixed(g) as floats: exact, as a float of 24 bits is rounded to its own bits or fewer. */
+  [[nodiscard]] GPU_EXACT_HD GradientPair Units(GradientPair const& g) const {
+    FixedSum sum = this->Fixed(g);
+    return {static_cast<float>(sum.grad), static_cast<float>(sum.hess)};
+  }
+  [[nodiscard]] GPU_EXACT_HD static FixedSum FromUnits(GradientPair const& units) {
+    return {static_cast<std::int64_t>(units.grad), static_cast<std::int64_t>(units.hess)};
+  }
+
   [[nodiscard]] GPU_EXACT_HD GradientSum Real(FixedSum const& sum) const {
     return {static_cast<double>(sum.grad) * grad_unit, static_cast<double>(sum.hess) * hess_unit};
   }
 
-  GPU_EXACT_HD static Quantiser OfExponents(int g, int h) {
-    return {PowerOfTwo::Make(g), PowerOfTwo::Make(h), std::ldexp(1.0, -g), std::ldexp(1.0, -h)};
+  GPU_EXACT_HD static Quantiser OfExponents(int g, int h, float max_grad, float max_hess) {
+    return {PowerOfTwo::Make(g),
+            PowerOfTwo::Make(h),
+            std::ldexp(1.0, -g),
+            std::ldexp(1.0, -h),
+            max_grad,
+            max_hess};
   }
 };
 }  // namespace gpu_exact

@@ -77,6 +77,20 @@ TEST(Quantiser, RefinedSumsStayInRangeAndKeepMoreBits) {
   }
 }
 
+TEST(Quantiser, UnitsAreExact) {
+  std::mt19937 rng{4};
+  std::normal_distribution<float> normal;
+  for (int exponent = -140; exponent <= 120; exponent += 20) {
+    float scale = std::ldexp(1.0f, exponent);
+    auto q = Quantiser::Make(8.0f * scale, 8.0f * scale, 1000);
+    for (int i = 0; i < 1000; ++i) {
+      float shrink = std::ldexp(1.0f, -(i % 60));
+      GradientPair g{normal(rng) * scale * shrink, std::fabs(normal(rng)) * scale * shrink};
+      EXPECT_EQ(Quantiser::FromUnits(q.Units(g)), q.Fixed(g)) << g.grad << " " << g.hess;
+    }
+  }
+}
+
 TEST(Quantiser, RefinedByNothing) {
   auto q = Quantiser::Make(0.0f, 0.0f, 7).Refined({0, 0}, 7);
   EXPECT_EQ(q.Fixed({0.0f, 0.0f}), (FixedSum{0, 0}));

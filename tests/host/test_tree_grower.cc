@@ -17,7 +17,7 @@ LevelResult Result(float loss_change, FeatureIdx feature = 0, float weight = 0.0
   return r;
 }
 
-Quantiser Ones() { return {PowerOfTwo::Make(0), PowerOfTwo::Make(0), 1.0, 1.0}; }
+Quantiser Ones() { return Quantiser::OfExponents(0, 0, 1.0f, 1.0f); }
 
 TEST(TreeGrower, SplitsWhatIsWorthIt) {
   GrowParam param;

@@ -57,14 +57,17 @@ __global__ __launch_bounds__(kThreads) void SumTilesKernel(__grid_constant__ Fus
     }
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
-      tile.gpair[j] =
-          tile.Has(j) ? gpair[tile.place[j] & ~PlaceWord::kNewValue] : GradientPair{0.0f, 0.0f};
+      GradientPair g{0.0f, 0.0f};
+      if (tile.Has(j)) {
+        g = gpair[tile.place[j] & ~PlaceWord::kNewValue];
+      }
+      tile.gpair[j] = {ref.level.quantiser.Units(g)};
     }
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
       if (tile.Has(j)) {
         ref.from.places[first + j * 32 + lane] = tile.place[j];
-        ref.from.gpair[first + j * 32 + lane] = {tile.gpair[j]};
+        ref.from.gpair[first + j * 32 + lane] = tile.gpair[j];
       }
     }
   } else {
@@ -78,7 +81,7 @@ __global__ __launch_bounds__(kThreads) void SumTilesKernel(__grid_constant__ Fus
   SplitPrefix part = tile.Count();
 #pragma unroll
   for (int j = 0; j < kSplitItems; ++j) {
-    FixedSum g = ref.level.quantiser.Fixed(tile.gpair[j]);
+    FixedSum g = Quantiser::FromUnits(tile.gpair[j].units);
     part.all = part.all + g;
     part.left = (tile.left[j] >> lane & 1u) != 0 ? part.left + g : part.left;
   }

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "src/device/partition/split_prefix.cuh"
-#include "src/device/runtime.cuh"
+#include "src/device/warp.cuh"
 
 namespace gpu_exact {
 /** @brief A value with its state in the two lowest bits. */
@@ -66,7 +66,7 @@ class LookBack {
       std::uint32_t ends = __ballot_sync(kAllLanes, is_end);
       std::uint32_t used = UpToFirst(ends);
       auto n_left = static_cast<std::uint32_t>(w.Value() >> 2);
-      before.n_left += Sum((used >> Lane() & 1u) != 0 ? n_left : 0);
+      before.n_left += SumLanes((used >> Lane() & 1u) != 0 ? n_left : 0);
       before.flags |= Flag((w.Value() & 1) != 0, is_end || n_left != 0, used, &open_left);
       before.flags |= Flag((w.Value() & 2) != 0, is_end || n_left != kTile, used, &open_right) << 1;
       if (ends != 0) {
@@ -77,12 +77,12 @@ class LookBack {
     return before;
   }
 
-  /** @brief Sums before the tile; own are the tile's. Counts are left out. */
-  __device__ SplitPrefix Sums(SplitPrefix const& own) const {
+  /** @brief Sums before the tile; own are the tile's. */
+  __device__ SplitSums Sums(SplitSums const& own) const {
     if (n_before_ != 0) {
       this->PublishSums(own, TileWord::kTile);
     }
-    SplitPrefix before = SplitPrefix::None();
+    SplitSums before{{0, 0}, {0, 0}};
     for (std::uint32_t seen = 0; seen < n_before_; seen += 32) {
       TileStatus const* tile = this->Before(seen);
       TileWord w[4];
@@ -98,18 +98,15 @@ class LookBack {
       } while (__any_sync(kAllLanes, state == TileWord::kNone));
       std::uint32_t ends = __ballot_sync(kAllLanes, state == TileWord::kAll);
       bool const used = (UpToFirst(ends) >> Lane() & 1u) != 0;
-      before.left.grad += Sum(used ? w[0].Value() : 0);
-      before.left.hess += Sum(used ? w[1].Value() : 0);
-      before.all.grad += Sum(used ? w[2].Value() : 0);
-      before.all.hess += Sum(used ? w[3].Value() : 0);
+      before.left.grad += SumLanes(used ? w[0].Value() : 0);
+      before.left.hess += SumLanes(used ? w[1].Value() : 0);
+      before.all.grad += SumLanes(used ? w[2].Value() : 0);
+      before.all.hess += SumLanes(used ? w[3].Value() : 0);
       if (ends != 0) {
         break;
       }
     }
-    SplitPrefix to = before;
-    to.left = to.left + own.left;
-    to.all = to.all + own.all;
-    this->PublishSums(to, TileWord::kAll);
+    this->PublishSums(before + own, TileWord::kAll);
     return before;
   }
 
@@ -122,13 +119,6 @@ class LookBack {
   /** @brief Lanes up to the first of a mask. The first tile knows all, so that it is the last. */
   __device__ static std::uint32_t UpToFirst(std::uint32_t mask) {
     return mask == 0 ? kAllLanes : (mask & -mask) * 2 - 1;
-  }
-  template <typename T>
-  __device__ static T Sum(T value) {
-    for (int step = 16; step > 0; step /= 2) {
-      value += __shfl_xor_sync(kAllLanes, value, step);
-    }
-    return value;
   }
   /** @brief Whether any lane has the flag, up to the first that has an entry of the child. */
   __device__ static std::uint32_t Flag(bool flag, bool has_entry, std::uint32_t used, bool* open) {
@@ -143,7 +133,7 @@ class LookBack {
       tile_->counts.Publish(c.n_left * std::int64_t{4} + c.flags, state);
     }
   }
-  __device__ void PublishSums(SplitPrefix const& p, unsigned state) const {
+  __device__ void PublishSums(SplitSums const& p, unsigned state) const {
     if (Lane() == 0) {
       tile_->sums[0].Publish(p.left.grad, state);
       tile_->sums[1].Publish(p.left.hess, state);

@@ -28,6 +28,16 @@ struct SplitPrefix {
   __host__ __device__ static SplitPrefix None() { return {{0, 0}, {0, 0}, 0, 0, 0, 0}; }
 };
 
+/** @brief The sums of a prefix. */
+struct SplitSums {
+  FixedSum left;
+  FixedSum all;
+
+  __device__ friend SplitSums operator+(SplitSums const& a, SplitSums const& b) {
+    return {a.left + b.left, a.all + b.all};
+  }
+};
+
 /** @brief The counts and flags of a prefix. */
 struct SplitCounts {
   std::uint32_t n_left;

@@ -11,6 +11,7 @@
 #include "src/device/partition/sides.cuh"
 #include "src/device/partition/split_prefix.cuh"
 #include "src/device/warp.cuh"
+#include "src/quantise.h"
 
 namespace gpu_exact {
 inline constexpr int kSplitItems = 8;
@@ -21,9 +22,9 @@ struct PlaceWord {
   static constexpr std::uint32_t kNewValue = 0x80000000u;
 };
 
-/** @brief A gradient pair that moves in one piece. */
+/** @brief A gradient pair in units of the quantiser, whole numbers. Moves in one piece. */
 struct alignas(8) EntryGradient {
-  GradientPair pair;
+  GradientPair units;
 };
 
 /** @brief Entries sorted by value, in columns; a structure of arrays. */
@@ -32,26 +33,35 @@ struct EntriesRef {
   EntryGradient* gpair;   // carried along
 };
 
-/**
- * @brief A warp's entries, left ones first: their gradients in fixed point, and which are
- *        candidates. Read eight neighbours a lane.
- */
+/** @brief A warp's entries, left ones first. Read eight neighbours a lane. */
 struct WarpEntries {
-  static constexpr int kStride = kSplitItems + 1;  // no two lanes meet in a bank
-  FixedSum sums[32 * kStride];
-  std::uint8_t candidates[kWarpEntries];
+  static constexpr int kStride = kSplitItems + 2;  // no two lanes that read at once meet in a bank
+  EntryGradient gpair[32 * kStride];
+  std::uint8_t candidates[kWarpEntries];  // 0 or 1
 
-  __device__ void Put(std::uint32_t slot, FixedSum const& sum, bool candidate) {
-    sums[slot + slot / kSplitItems] = sum;
+  __device__ void Put(std::uint32_t slot, EntryGradient const& g, bool candidate) {
+    gpair[slot + slot / kSplitItems * (kStride - kSplitItems)] = g;
     candidates[slot] = candidate ? 1 : 0;
   }
   /** @brief The lane's k-th slot. */
   [[nodiscard]] __device__ FixedSum Get(int k) const {
-    return sums[threadIdx.x % 32 * kStride + k];
+    return Quantiser::FromUnits(gpair[threadIdx.x % 32 * kStride + k].units);
   }
-  /** @brief One byte for each of the lane's slots, 0 or 1. */
-  [[nodiscard]] __device__ std::uint64_t Candidates() const {
-    return reinterpret_cast<std::uint64_t const*>(candidates)[threadIdx.x % 32];
+  /** @brief The lane's slots, in units. */
+  __device__ void Load(GradientPair (&out)[kSplitItems]) const {
+    auto pairs = reinterpret_cast<float4 const*>(gpair + threadIdx.x % 32 * kStride);
+#pragma unroll
+    for (int k = 0; k < kSplitItems; k += 2) {
+      float4 two = pairs[k / 2];
+      out[k] = {two.x, two.y};
+      out[k + 1] = {two.z, two.w};
+    }
+  }
+  /** @brief One bit for each of the lane's slots. */
+  [[nodiscard]] __device__ std::uint32_t Candidates() const {
+    // The product has the lowest bits of the eight bytes side by side at its top.
+    std::uint64_t bytes = reinterpret_cast<std::uint64_t const*>(candidates)[threadIdx.x % 32];
+    return static_cast<std::uint32_t>(bytes * 0x0102040810204080u >> 56);
   }
 };
 
@@ -64,16 +74,15 @@ struct SideFlags {
     static_assert(SplitPrefix::kNewLeft == 1 && SplitPrefix::kNewRight == 2);
     return left | right << 1;
   }
-  __device__ static SideFlags FromBits(std::uint32_t bits) { return {bits & 1, bits >> 1 & 1}; }
 
   /**
    * @brief Go past 32 neighbours.
-   * @param lefts  Which of them go left, of the valid ones, which come first.
+   * @param lefts  Which of them go left; the others go right.
    * @param values Where a value of the node begins.
    * @return Which entries begin a value of their child.
    */
-  __device__ std::uint32_t Pass(std::uint32_t lefts, std::uint32_t valid, std::uint32_t values) {
-    return Begins(lefts, values, &left) | Begins(valid & ~lefts, values, &right);
+  __device__ std::uint32_t Pass(std::uint32_t lefts, std::uint32_t values) {
+    return Begins(lefts, values, &left) | Begins(~lefts, values, &right);
   }
 
  private:
@@ -92,19 +101,19 @@ struct SideFlags {
   }
 };
 
-/** @brief A warp's part of a tile. Item j of a lane is entry 32 j + lane of the part. */
+/**
+ * @brief A warp's part of a tile. Item j of a lane is entry 32 j + lane of the part. Past the end
+ *        there are right entries without weight, which nobody comes after.
+ */
 struct WarpTile {
   int n;                             // entries of the part, 0 to 256
   std::uint32_t place[kSplitItems];  // PlaceWord; new places once they are moved
-  GradientPair gpair[kSplitItems];
-  std::uint32_t left[kSplitItems];   // ballots
-  std::uint32_t value[kSplitItems];  // a value begins
+  EntryGradient gpair[kSplitItems];
+  std::uint32_t left[kSplitItems];    // ballots
+  std::uint32_t begins[kSplitItems];  // a value of the node begins; once counted: of the child
 
   [[nodiscard]] __device__ bool Has(int j) const {
     return j * 32 + static_cast<int>(threadIdx.x % 32) < n;
-  }
-  [[nodiscard]] __device__ std::uint32_t Valid(int j) const {
-    return __ballot_sync(kAllLanes, this->Has(j));
   }
 
   /** @brief Reads entries [begin, begin + n). */
@@ -117,7 +126,7 @@ struct WarpTile {
     }
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
-      gpair[j] = Has(j) ? gradients[j * 32].pair : GradientPair{0.0f, 0.0f};
+      gpair[j] = Has(j) ? gradients[j * 32] : EntryGradient{{0.0f, 0.0f}};
     }
   }
 
@@ -125,8 +134,8 @@ struct WarpTile {
   __device__ void Stay() {
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
-      left[j] = this->Valid(j);
-      value[j] = __ballot_sync(kAllLanes, (place[j] & PlaceWord::kNewValue) != 0);
+      left[j] = __ballot_sync(kAllLanes, this->Has(j));
+      begins[j] = __ballot_sync(kAllLanes, (place[j] & PlaceWord::kNewValue) != 0);
     }
   }
 
@@ -141,22 +150,22 @@ struct WarpTile {
     for (int j = 0; j < kSplitItems; ++j) {
       std::uint32_t flag = place[j] & PlaceWord::kNewValue;
       bool is_left{false};
-      RowIdx to = children.Of(words[j], place[j] ^ flag, &is_left);
-      place[j] = to | flag;
+      place[j] = children.Of(words[j], place[j] ^ flag, &is_left);
       left[j] = __ballot_sync(kAllLanes, Has(j) && is_left);
-      value[j] = __ballot_sync(kAllLanes, flag != 0);
+      begins[j] = __ballot_sync(kAllLanes, flag != 0);
     }
   }
 
-  /** @brief Counts and flags of the part; sums are left to the caller. */
-  [[nodiscard]] __device__ SplitPrefix Count() const {
+  /** @brief Counts and flags of the part, whose first entries have nothing before them; sums are
+   *         left to the caller. */
+  [[nodiscard]] __device__ SplitPrefix Count() {
     SplitPrefix p = SplitPrefix::None();
     p.n = n;
     SideFlags flags{0, 0};
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
       p.n_left += __popc(left[j]);
-      static_cast<void>(flags.Pass(left[j], this->Valid(j), value[j]));
+      begins[j] = flags.Pass(left[j], begins[j]);
     }
     p.flags = flags.Bits();
     return p;

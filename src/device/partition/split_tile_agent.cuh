@@ -62,25 +62,63 @@ struct TileCarry {
   std::uint32_t n_before;     // tiles before it
 };
 
+/** @brief A child of the node, as it is known before its entries are. */
+struct ChildNode {
+  FixedSum total;
+  float bar;  // NaN: it may not be split on the feature, or there is no such child
+
+  __device__ static ChildNode Load(LevelRef const& level, Bucket bucket, FeatureIdx f) {
+    if (bucket >= level.n_nodes) {
+      return {{0, 0}, NAN};
+    }
+    return {level.nodes[bucket].sum, level.Allowed(bucket, f) ? level.Bar(bucket) : NAN};
+  }
+};
+
 /** @brief What the search of one child of a segment needs. */
 struct ChildSearch {
-  FixedSum total;    // of the node
+  NodeBound bound;
   FixedSum present;  // of its entries of the feature
-  float bar;
-  std::uint32_t allowed;
-  std::uint32_t missing;
-  RowIdx begin;  // of the child's segment
+  RowIdx begin;      // of the child's segment
+};
 
-  __device__ static ChildSearch Make(FusedRef const& ref, Bucket bucket, FeatureIdx f,
-                                     FixedSum const& present, RowIdx begin) {
-    LevelRef const& level = ref.level;
-    if (bucket >= level.n_nodes) {  // dropped
-      return {{0, 0}, {0, 0}, 0.0f, 0, 0, begin};
-    }
-    FixedSum total = level.nodes[bucket].sum;
-    return {total, present, level.Bar(bucket), level.Allowed(bucket, f), !(present == total),
-            begin};
+/** @brief Counts of the parts of a tile, one a lane. All lanes of a warp. */
+class PartCounts {
+ public:
+  /** @brief Left entries and flags of a part as one word. */
+  __device__ static std::uint32_t Pack(SplitPrefix const& part) {
+    return part.n_left << 2 | part.flags;
   }
+
+  /** @param word Of the lane's part; 0 past the last one. */
+  __device__ PartCounts(std::uint32_t word, int n_parts)
+      : n_left_{word >> 2},
+        members_{__ballot_sync(kAllLanes, n_left_ != 0),
+                 __ballot_sync(kAllLanes, Lane() < n_parts && n_left_ != kWarpEntries)},
+        news_{__ballot_sync(kAllLanes, (word & SplitPrefix::kNewLeft) != 0),
+              __ballot_sync(kAllLanes, (word & SplitPrefix::kNewRight) != 0)} {}
+
+  /** @brief Of the first n parts, all of them full. @param flags Before them. */
+  [[nodiscard]] __device__ SplitCounts First(unsigned n, std::uint32_t flags) const {
+    std::uint32_t mask = (1u << n) - 1;
+    bool left = Pending(members_[0] & mask, news_[0] & mask, (flags & SplitPrefix::kNewLeft) != 0);
+    bool right =
+        Pending(members_[1] & mask, news_[1] & mask, (flags & SplitPrefix::kNewRight) != 0);
+    return {SumLanes(Lane() < static_cast<int>(n) ? n_left_ : 0), n * kWarpEntries,
+            (left ? SplitPrefix::kNewLeft : 0) | (right ? SplitPrefix::kNewRight : 0)};
+  }
+
+ private:
+  __device__ static int Lane() { return static_cast<int>(threadIdx.x % 32); }
+  /** @brief Whether a value begins after the last entry of a child: the part that has it knows of
+   *         itself, and those after it add theirs. */
+  __device__ static bool Pending(std::uint32_t members, std::uint32_t news, bool before) {
+    return members == 0 ? before || news != 0 : news >> (31 - __clz(members)) != 0;
+  }
+
+  std::uint32_t n_left_;
+  std::uint32_t members_[2];  // parts that have left entries, or right ones
+  std::uint32_t news_[2];     // parts with the flag
 };
 
 /**
@@ -93,13 +131,15 @@ struct ChildSearch {
 template <bool kWarpSegments, bool kMoves>
 class SplitTileAgent {
   static constexpr int kSegments = kWarpSegments ? kTileWarps : 1;
+  static_assert(kSplitItems <= GainBound::kMaxWalk);
 
  public:
   struct TempStorage {
     WarpEntries entries[kTileWarps];
-    SplitCounts counts[kTileWarps];  // of the warps
-    SplitCounts before;              // of the tile
-    SplitPrefix parts[kTileWarps];   // of the warps; then the sums before them
+    std::uint32_t counts[kTileWarps];  // of the warps' parts
+    SplitCounts before;                // of the tile
+    SplitSums sums[kTileWarps];        // of the warps' parts; then the sums before them
+    ChildNode nodes[kSegments][2];
     ChildSearch children[kSegments][2];
   };
 
@@ -120,6 +160,7 @@ class SplitTileAgent {
     WarpTile tile;
     tile.n = WarpCount(segment_.range, begin);
     tile.Load(ref_.from, segment_.column_begin + begin);
+    this->LoadNodes();
     if (kMoves) {
       tile.Move(FindChildPlaces(ref_, parent_));
     } else {
@@ -130,18 +171,34 @@ class SplitTileAgent {
     SplitCounts before = this->CountBefore(part, carry, &n_left);
     this->Write(tile, part.n_left, before, segment_.range.begin + n_left);
     __syncwarp();
-    FixedSum lane_sum = this->ScanLanes(part.n_left, &part);
-    SplitPrefix sums = this->SumBefore(part, carry, first);
-    sums.n_left = before.n_left;
-    sums.n = before.n;
-    this->Search(part.n_left, lane_sum, part.left, sums);
+    FixedSum lane_before{0, 0};  // of the part, before the lane's slots
+    SplitSums of_part = this->ScanLanes(part.n_left, &lane_before);
+    SplitSums sums_before = this->SumBefore(of_part, carry, n_left, first);
+    this->Search({part.n_left, of_part.left, before, sums_before}, lane_before);
   }
 
  private:
+  /** @brief The warp's part, left entries first, and what lies before it in the segment. */
+  struct Part {
+    std::uint32_t n_left;
+    FixedSum left;
+    SplitCounts counts_before;
+    SplitSums sums_before;
+  };
+
+  [[nodiscard]] __device__ unsigned SegmentInBlock() const { return kWarpSegments ? warp_ : 0; }
   [[nodiscard]] __device__ ChildSearch const& Child(bool left) const {
-    return temp_.children[kWarpSegments ? warp_ : 0][left ? 0 : 1];
+    return temp_.children[SegmentInBlock()][left ? 0 : 1];
   }
   [[nodiscard]] __device__ WarpEntries& Entries() const { return temp_.entries[warp_]; }
+
+  /** @brief Early, by a warp that the block does not wait for. */
+  __device__ void LoadNodes() {
+    if ((kWarpSegments || warp_ == kTileWarps - 1) && lane_ < 2) {
+      temp_.nodes[SegmentInBlock()][lane_] = ChildNode::Load(
+          ref_.level, 2 * parent_.index + lane_, ref_.columns.features[segment_.column]);
+    }
+  }
 
   /** @brief Counts before the warp's part. @param n_left Of the part; then of the segment. */
   __device__ SplitCounts CountBefore(SplitPrefix const& part, TileCarry const& carry,
@@ -151,21 +208,14 @@ class SplitTileAgent {
       return before;
     }
     if (lane_ == 0) {
-      temp_.counts[warp_] = {part.n_left, part.n, part.flags};
+      temp_.counts[warp_] = PartCounts::Pack(part);
     }
     __syncthreads();
-    SplitCounts of_tile{0, 0, 0}, of_warps{0, 0, 0};
-    for (unsigned w = 0; w < kTileWarps; ++w) {
-      if (w == warp_) {
-        of_warps = of_tile;
-      }
-      of_tile = of_tile.Then(temp_.counts[w]);
-    }
-    *n_left = of_tile.n_left;
+    PartCounts parts{lane_ < kTileWarps ? temp_.counts[lane_] : 0, kTileWarps};
     if (carry.status != nullptr) {
       if (warp_ == 0) {
         LookBack look{carry.status, carry.stride, carry.n_before};
-        SplitCounts c = look.Counts<kTileEntries>(of_tile);
+        SplitCounts c = look.Counts<kTileEntries>(parts.First(kTileWarps, 0));
         if (lane_ == 0) {
           temp_.before = c;
         }
@@ -177,8 +227,11 @@ class SplitTileAgent {
     } else if (carry.before != nullptr) {
       before = {carry.before->n_left, carry.before->n, carry.before->flags};
       *n_left = carry.total->n_left;
+    } else {
+      *n_left = parts.First(kTileWarps, 0).n_left;
     }
-    return before.Then(of_warps);
+    SplitCounts own = parts.First(warp_, before.flags);
+    return {before.n_left + own.n_left, before.n + own.n, own.flags};
   }
 
   /**
@@ -189,41 +242,57 @@ class SplitTileAgent {
    */
   __device__ void Write(WarpTile const& tile, std::uint32_t n_left, SplitCounts const& before,
                         RowIdx right_begin) const {
+    // Beside the flag of a value: the entry is the child's first, and no candidate.
+    constexpr std::uint32_t kFirst = PlaceWord::kNewValue >> 1;
+    std::uint32_t const n_right = before.n - before.n_left;
+    std::uint32_t const first_left =
+        ((before.flags & SplitPrefix::kNewLeft) != 0 ? PlaceWord::kNewValue : 0) |
+        (before.n_left == 0 ? kFirst : 0);
+    std::uint32_t const first_right =
+        ((before.flags & SplitPrefix::kNewRight) != 0 ? PlaceWord::kNewValue : 0) |
+        (n_right == 0 ? kFirst : 0);
     std::uint32_t* places = ref_.to.places + segment_.column_begin;
     EntryGradient* gpair = ref_.to.gpair + segment_.column_begin;
-    RowIdx const left_begin = segment_.range.begin;
-    RowIdx const left_to = left_begin + before.n_left;
-    RowIdx const right_to = right_begin + before.n - before.n_left;
+    RowIdx const left_to = segment_.range.begin + before.n_left;
+    RowIdx const right_to = right_begin + n_right;
     bool const drop_right = ref_.root;
-    SideFlags flags = SideFlags::FromBits(before.flags);
     std::uint32_t lefts{0};
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
       bool is_left = (tile.left[j] >> lane_ & 1u) != 0;
       std::uint32_t rank = lefts + __popc(tile.left[j] & LanesBelow());
       rank = is_left ? rank : j * 32 + lane_ - rank;
-      bool begins = (flags.Pass(tile.left[j], tile.Valid(j), tile.value[j]) >> lane_ & 1u) != 0;
-      RowIdx to = rank + (is_left ? left_to : right_to);
-      bool first = to == (is_left ? left_begin : right_begin);
+      std::uint32_t flags = tile.begins[j] << (31 - lane_) & PlaceWord::kNewValue;
+      if (rank == 0) {
+        flags |= is_left ? first_left : first_right;
+      }
       // Past the end the slots are those of right entries that are not there.
-      Entries().Put(is_left ? rank : n_left + rank, ref_.level.quantiser.Fixed(tile.gpair[j]),
-                    tile.Has(j) && begins && !first);
+      Entries().Put(
+          rank + (is_left ? 0 : n_left), tile.gpair[j],
+          tile.Has(j) && (flags & (PlaceWord::kNewValue | kFirst)) == PlaceWord::kNewValue);
       if (kMoves && tile.Has(j) && (is_left || !drop_right)) {
-        places[to] = (tile.place[j] & ~PlaceWord::kNewValue) | (begins ? PlaceWord::kNewValue : 0);
+        RowIdx to = rank + (is_left ? left_to : right_to);
+        places[to] = tile.place[j] | (flags & PlaceWord::kNewValue);
         if (ref_.write_gpair) {
-          gpair[to] = {tile.gpair[j]};
+          gpair[to] = tile.gpair[j];
         }
       }
       lefts += __popc(tile.left[j]);
     }
   }
 
-  /** @brief Sums of the part. @return The sum before the lane's slots. */
-  __device__ FixedSum ScanLanes(std::uint32_t n_left, SplitPrefix* part) const {
-    FixedSum sum{0, 0};
+  /** @brief Sums of the part, and of what lies before the lane's slots in it. */
+  __device__ SplitSums ScanLanes(std::uint32_t n_left, FixedSum* before) const {
+    GradientPair slots[kSplitItems];
+    Entries().Load(slots);
+    int const n_left_slots = static_cast<int>(n_left) - static_cast<int>(lane_ * kSplitItems);
+    FixedSum sum{0, 0}, left{0, 0};
 #pragma unroll
     for (int k = 0; k < kSplitItems; ++k) {
-      sum = sum + Entries().Get(k);
+      if (k == n_left_slots) {
+        left = sum;
+      }
+      sum = sum + Quantiser::FromUnits(slots[k]);
     }
     FixedSum to = sum;
     for (int step = 1; step < 32; step *= 2) {
@@ -232,105 +301,90 @@ class SplitTileAgent {
         to = to + s;
       }
     }
-    FixedSum before = to - sum;
-    part->all = Shuffle(to, 31);
-    FixedSum left = before;  // of the lane whose slots pass from left to right
-    std::uint32_t first = lane_ * kSplitItems;
-    if (first < n_left && n_left < first + kSplitItems) {
-      for (std::uint32_t k = 0; first + k < n_left; ++k) {
-        left = left + Entries().Get(k);
-      }
-    }
-    part->left = n_left == kWarpEntries ? part->all : Shuffle(left, n_left / kSplitItems);
-    return before;
+    *before = to - sum;
+    SplitSums part{{0, 0}, Shuffle(to, 31)};
+    part.left = n_left == kWarpEntries
+                    ? part.all
+                    : Shuffle(*before + left, static_cast<int>(n_left / kSplitItems));
+    return part;
   }
 
-  /** @brief Makes the children ready. @return Sums before the warp's part. */
-  __device__ SplitPrefix SumBefore(SplitPrefix const& part, TileCarry const& carry, bool first) {
+  /**
+   * @brief Makes the children ready. @return Sums before the warp's part.
+   * @param n_left Of the segment.
+   */
+  __device__ SplitSums SumBefore(SplitSums const& part, TileCarry const& carry,
+                                 std::uint32_t n_left, bool first) {
     if (kWarpSegments) {
-      this->PrepareChildren(part, first);
+      this->PrepareChildren(part, n_left, first);
       __syncwarp();
-      return SplitPrefix::None();
+      return {{0, 0}, {0, 0}};
     }
     if (lane_ == 0) {
-      temp_.parts[warp_] = part;
+      temp_.sums[warp_] = part;
     }
     __syncthreads();
     if (warp_ == 0) {
-      this->SumTile(carry, first);
+      this->SumTile(carry, n_left, first);
     }
     __syncthreads();
-    return temp_.parts[warp_];
+    return temp_.sums[warp_];
   }
 
   /** @brief From sums of the warps to sums before them. All lanes of the first warp. */
-  __device__ void SumTile(TileCarry const& carry, bool first) {
-    SplitPrefix own = SplitPrefix::None();
+  __device__ void SumTile(TileCarry const& carry, std::uint32_t n_left, bool first) {
+    SplitSums own{{0, 0}, {0, 0}};
     if (lane_ < kTileWarps) {
-      own = temp_.parts[lane_];
+      own = temp_.sums[lane_];
     }
-    SplitPrefix to = own;
+    SplitSums to = own;
     for (int step = 1; step < kTileWarps; step *= 2) {
-      FixedSum left = ShuffleUp(to.left, step);
-      FixedSum all = ShuffleUp(to.all, step);
+      SplitSums s{ShuffleUp(to.left, step), ShuffleUp(to.all, step)};
       if (static_cast<int>(lane_) >= step) {
-        to.left = to.left + left;
-        to.all = to.all + all;
+        to = to + s;
       }
-      to.n_left += __shfl_xor_sync(kAllLanes, to.n_left, step);
-      to.n += __shfl_xor_sync(kAllLanes, to.n, step);
     }
-    SplitPrefix tile = to;
-    tile.left = Shuffle(to.left, kTileWarps - 1);
-    tile.all = Shuffle(to.all, kTileWarps - 1);
-    SplitPrefix before = SplitPrefix::None();
+    SplitSums tile{Shuffle(to.left, kTileWarps - 1), Shuffle(to.all, kTileWarps - 1)};
+    SplitSums before{{0, 0}, {0, 0}};
     if (carry.status != nullptr) {
       before = LookBack{carry.status, carry.stride, carry.n_before}.Sums(tile);
-      this->PrepareChildren(this->DenseTotal(), first);
+      // Of a column without missing values: those of the nodes.
+      FixedSum left = temp_.nodes[0][0].total;
+      this->PrepareChildren({left, left + temp_.nodes[0][1].total}, n_left, first);
     } else if (carry.before != nullptr) {
-      before = *carry.before;
-      this->PrepareChildren(*carry.total, first);
+      before = {carry.before->left, carry.before->all};
+      this->PrepareChildren({carry.total->left, carry.total->all}, n_left, first);
     } else {
-      this->PrepareChildren(tile, first);
+      this->PrepareChildren(tile, n_left, first);
     }
     if (lane_ < kTileWarps) {
-      temp_.parts[lane_] = {
-          before.left + to.left - own.left, before.all + to.all - own.all, 0, 0, 0, 0};
+      temp_.sums[lane_] = {before.left + to.left - own.left, before.all + to.all - own.all};
     }
   }
 
-  /** @brief Of a column without missing values: that of the rows. */
-  [[nodiscard]] __device__ SplitPrefix DenseTotal() const {
-    RowRange left = ref_.children[2 * parent_.index];
-    FixedSum left_sum = ref_.level.nodes[2 * parent_.index].sum;
-    return {left_sum,
-            left_sum + ref_.level.nodes[2 * parent_.index + 1].sum,
-            left.end - left.begin,
-            parent_.rows.end - parent_.rows.begin,
-            0,
-            0};
-  }
-
-  /** @brief Two lanes of a warp make the children ready, and offer their present keys. */
-  __device__ void PrepareChildren(SplitPrefix const& all, bool first) {
+  /**
+   * @brief Two lanes of a warp make the children ready, and offer their present keys.
+   * @param sums, n_left Of the segment.
+   */
+  __device__ void PrepareChildren(SplitSums const& sums, std::uint32_t n_left, bool first) {
     if (lane_ >= 2) {
       return;
     }
     LevelRef const& level = ref_.level;
-    FeatureIdx f = ref_.columns.features[segment_.column];
     bool left = lane_ == 0;
     Bucket bucket = 2 * parent_.index + lane_;
-    FixedSum present = left ? all.left : all.all - all.left;
-    RowIdx n = left ? all.n_left : all.n - all.n_left;
-    RowIdx begin = segment_.range.begin + (left ? 0 : all.n_left);
-    ChildSearch child = ChildSearch::Make(ref_, bucket, f, present, begin);
-    temp_.children[kWarpSegments ? warp_ : 0][lane_] = child;
+    FixedSum present = left ? sums.left : sums.all - sums.left;
+    RowIdx n = left ? n_left : segment_.range.end - segment_.range.begin - n_left;
+    RowIdx begin = segment_.range.begin + (left ? 0 : n_left);
+    ChildNode const& node = temp_.nodes[SegmentInBlock()][lane_];
+    NodeBound bound = NodeBound::Make(node.total, present, node.bar);
+    temp_.children[SegmentInBlock()][lane_] = {bound, present, begin};
     if (!first || bucket >= level.n_nodes) {
       return;
     }
-    if (n != 0 && child.allowed && child.missing &&
-        level.bound.MayReach(child.bar, present, child.total - present)) {
-      OfferPresent(level, bucket, f, present);
+    if (n != 0 && bound.has_missing != 0.0f && !isnan(node.bar) &&
+        level.bound.MayReach(node.bar, present, node.total - present)) {
+      OfferPresent(level, bucket, ref_.columns.features[segment_.column], present);
     }
     std::uint32_t sparse = ref_.columns.sparse[segment_.column];
     if (sparse != SortedColumnsRef::kDense) {
@@ -339,77 +393,61 @@ class SplitTileAgent {
     }
   }
 
-  /** @brief A lane on its way along its slots: from left entries to right ones. */
-  struct Walk {
-    FixedSum sum;  // of the child's entries before the slot
-    bool left;
-    ChildSearch const* child;
-  };
-
-  /**
-   * @param lane_sum Sum of the warp's slots before the lane's.
-   * @param left_sum Sum of the warp's left ones.
-   */
-  [[nodiscard]] __device__ Walk Begin(std::uint32_t n_left, FixedSum const& lane_sum,
-                                      FixedSum const& left_sum, SplitPrefix const& before) const {
-    bool left = lane_ * kSplitItems < n_left;
-    FixedSum sum = left ? before.left + lane_sum : before.all - before.left + lane_sum - left_sum;
-    return {sum, left, &this->Child(left)};
-  }
-  __device__ void Enter(std::uint32_t slot, std::uint32_t n_left, SplitPrefix const& before,
-                        Walk* walk) const {
-    if (walk->left && slot == n_left) {
-      *walk = {before.all - before.left, false, &this->Child(false)};
-    }
+  /** @brief Sum of the right child's entries before the warp's part. */
+  [[nodiscard]] __device__ static FixedSum RightBefore(Part const& part) {
+    return part.sums_before.all - part.sums_before.left;
   }
 
-  __device__ void Search(std::uint32_t n_left, FixedSum const& lane_sum, FixedSum const& left_sum,
-                         SplitPrefix const& before) const {
+  /** @param lane_before Sum of the part before the lane's slots. */
+  __device__ void Search(Part const& part, FixedSum const& lane_before) const {
     std::uint32_t const first = lane_ * kSplitItems;
-    std::uint64_t const candidates = Entries().Candidates();
+    FixedSum const before =
+        lane_before + (first < part.n_left ? part.sums_before.left : RightBefore(part) - part.left);
+    GradientPair slots[kSplitItems];  // read again: registers are few
+    Entries().Load(slots);
+    // The lane in which left entries end goes on to the right ones.
+    int const enters = first < part.n_left ? static_cast<int>(part.n_left - first) : 0;
     std::uint32_t wanted{0};
-    Walk walk = this->Begin(n_left, lane_sum, left_sum, before);
+    WalkBound walk{ref_.level.bound, this->Child(enters != 0).bound, before};
 #pragma unroll
     for (int k = 0; k < kSplitItems; ++k) {
-      this->Enter(first + k, n_left, before, &walk);
-      if ((candidates >> 8 * k & 1u) != 0) {
-        ChildSearch const& child = *walk.child;
-        if (child.allowed &&
-            ref_.level.MayReach(child.bar, child.total, walk.sum, child.present, child.missing)) {
-          wanted |= 1u << k;
-        }
+      if (k != 0 && k == enters) {
+        walk = WalkBound{ref_.level.bound, this->Child(false).bound, RightBefore(part)};
       }
-      walk.sum = walk.sum + Entries().Get(k);
+      wanted |= walk.MayReach() ? 1u << k : 0;
+      walk.Pass(slots[k]);
     }
+    wanted &= Entries().Candidates();
     if (__any_sync(kAllLanes, wanted != 0)) {
-      this->OfferExact(n_left, this->Begin(n_left, lane_sum, left_sum, before), before, wanted);
+      this->OfferExact(part, before, wanted);
     }
   }
 
   /** @brief A lane goes ahead to its next candidate, so that lanes divide together. */
-  __device__ void OfferExact(std::uint32_t n_left, Walk walk, SplitPrefix const& before,
-                             std::uint32_t wanted) const {
+  __device__ void OfferExact(Part const& part, FixedSum sum, std::uint32_t wanted) const {
     FeatureIdx f = ref_.columns.features[segment_.column];
     auto first_value = ref_.level.columns.Values(f).first;
     std::uint32_t slot = lane_ * kSplitItems;
-    int k{0};
-    while (true) {
-      while (wanted != 0 && (wanted >> k & 1u) == 0) {
-        this->Enter(slot + k, n_left, before, &walk);
-        walk.sum = walk.sum + Entries().Get(k++);
-      }
-      if (!__any_sync(kAllLanes, wanted != 0)) {
-        return;
+    bool left = slot < part.n_left;
+    for (int k = 0; __any_sync(kAllLanes, wanted != 0);) {
+      for (; wanted != 0; ++k, ++slot) {
+        if (left && slot == part.n_left) {
+          sum = RightBefore(part);
+          left = false;
+        }
+        if ((wanted >> k & 1u) != 0) {
+          break;
+        }
+        sum = sum + Entries().Get(k);
       }
       if (wanted != 0) {
-        this->Enter(slot + k, n_left, before, &walk);
-        Bucket bucket = 2 * parent_.index + (walk.left ? 0 : 1);
         std::uint32_t rank =
-            walk.left ? before.n_left + slot + k : before.n - before.n_left + slot + k - n_left;
-        auto value = static_cast<ValueId>(first_value + walk.child->begin + rank);
-        OfferBoundary(ref_.level, bucket, f, value, walk.sum, walk.child->present);
+            left ? part.counts_before.n_left + slot
+                 : part.counts_before.n - part.counts_before.n_left + slot - part.n_left;
+        ChildSearch const& child = this->Child(left);
+        auto value = static_cast<ValueId>(first_value + child.begin + rank);
+        OfferBoundary(ref_.level, 2 * parent_.index + (left ? 0 : 1), f, value, sum, child.present);
         wanted &= ~(1u << k);
-        walk.sum = walk.sum + Entries().Get(k++);
       }
     }
   }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "src/device/partition/binned_columns.cuh"
+#include "src/device/warp.cuh"
 
 namespace gpu_exact {
 /**
@@ -55,18 +56,6 @@ class WarpElements {
 
  private:
   [[nodiscard]] __device__ static std::uint32_t Lane() { return threadIdx.x % 32; }
-
-  /** @brief Or of all lanes' bits. */
-  [[nodiscard]] __device__ static unsigned OrLanes(unsigned bits) {
-#if __CUDA_ARCH__ >= 800
-    return __reduce_or_sync(kAllLanes, bits);
-#else
-    for (int i = 1; i < 32; i *= 2) {
-      bits |= __shfl_xor_sync(kAllLanes, bits, i);
-    }
-    return bits;
-#endif
-  }
 
   /** @brief Load into a full register: half ones are moved around, which waits for the load. */
   [[nodiscard]] __device__ static std::uint32_t LoadBin(GroupBin const* from) {
