@@ -11,6 +11,7 @@
 namespace gpu_exact {
 namespace {
 constexpr int kThreads = 32 * kTileWarps;
+constexpr int kTileThreads = kThreads + 32;
 constexpr int kBlocks = 4;  // on a multiprocessor
 
 /** @brief Tile of a block: nodes side by side, then tiles of a node, then its columns. */
@@ -50,28 +51,25 @@ __global__ __launch_bounds__(kThreads) void SumTilesKernel(__grid_constant__ Fus
   WarpTile tile;
   tile.n = WarpCount(s.range, begin);
   EntryIdx first = s.column_begin + begin;
-  if (kGather) {
+  EntryGradient own[kSplitItems];
+  tile.LoadPlaces((kGather ? ref.columns.rows : ref.from.places) + first);
 #pragma unroll
-    for (int j = 0; j < kSplitItems; ++j) {
-      tile.place[j] = tile.Has(j) ? ref.columns.rows[first + j * 32 + lane] : 0;
+  for (int j = 0; j < kSplitItems; ++j) {
+    own[j] = {{0.0f, 0.0f}};
+    if (tile.Has(j)) {
+      own[j] = kGather ? EntryGradient{gpair[tile.place[j] & ~PlaceWord::kNewValue]}
+                       : ref.from.gpair[first + j * 32 + lane];
     }
+  }
+  if (kGather) {  // once all are asked for
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
-      GradientPair g{0.0f, 0.0f};
-      if (tile.Has(j)) {
-        g = gpair[tile.place[j] & ~PlaceWord::kNewValue];
-      }
-      tile.gpair[j] = {ref.level.quantiser.Units(g)};
-    }
-#pragma unroll
-    for (int j = 0; j < kSplitItems; ++j) {
+      own[j] = {ref.level.quantiser.Units(own[j].units)};
       if (tile.Has(j)) {
         ref.from.places[first + j * 32 + lane] = tile.place[j];
-        ref.from.gpair[first + j * 32 + lane] = tile.gpair[j];
+        ref.from.gpair[first + j * 32 + lane] = own[j];
       }
     }
-  } else {
-    tile.Load(ref.from, first);
   }
   if (kGather && ref.sides.words == nullptr) {
     tile.Stay();
@@ -81,7 +79,7 @@ __global__ __launch_bounds__(kThreads) void SumTilesKernel(__grid_constant__ Fus
   SplitPrefix part = tile.Count();
 #pragma unroll
   for (int j = 0; j < kSplitItems; ++j) {
-    FixedSum g = Quantiser::FromUnits(tile.gpair[j].units);
+    FixedSum g = Quantiser::FromUnits(own[j].units);
     part.all = part.all + g;
     part.left = (tile.left[j] >> lane & 1u) != 0 ? part.left + g : part.left;
   }
@@ -136,7 +134,7 @@ __global__ __launch_bounds__(kScanThreads) void ScanTilesKernel(SplitParent cons
 
 /** @brief grid: tiles; block: one tile. */
 template <bool kMoves>
-__global__ __launch_bounds__(kThreads,
+__global__ __launch_bounds__(kTileThreads,
                              kBlocks) void SplitTilesKernel(__grid_constant__ FusedRef const ref,
                                                             SplitParent const* parents,
                                                             std::uint32_t const* parent_of) {
@@ -161,7 +159,7 @@ __global__ __launch_bounds__(kThreads,
   } else if (tile < ref.n_long_tiles) {
     carry.status = ref.statuses + (tile * columns.n_columns + at.column);
   }
-  Agent{&temp, ref, parent, s}.Run(begin + threadIdx.x / 32 * kWarpEntries, carry, at.tile == 0);
+  Agent{&temp, ref, parent, s}.RunTile(begin, carry, at.tile == 0);
 }
 
 /** @brief grid: small nodes x columns, a warp each. */
@@ -178,7 +176,7 @@ __global__ __launch_bounds__(kThreads,
   }
   SplitParent const parent = parents[k];
   Segment const s = FindSegment(ref, parent, static_cast<std::uint32_t>(i % ref.columns.n_columns));
-  Agent{&temp, ref, parent, s}.Run(s.range.begin, {}, true);
+  Agent{&temp, ref, parent, s}.RunSegment();
 }
 }  // namespace
 
@@ -264,7 +262,7 @@ void FusedFinder::FindRoot(LevelRef const& level, GradientPair const* gpair, Sid
   ref.totals = totals_.Reserve(ref.columns.n_columns);
   this->SumTiles(ref, 1, gpair);
   Launch("SplitTiles", in_place ? SplitTilesKernel<false> : SplitTilesKernel<true>, n_blocks,
-         kThreads, ref, parents_.Data(), parent_of_.Data());
+         kTileThreads, ref, parents_.Data(), parent_of_.Data());
   if (in_place) {
     std::swap(segments_[0], segments_[1]);
   } else {
@@ -285,7 +283,7 @@ void FusedFinder::Find(LevelRef const& level, std::vector<SplitParent> const& pa
     ZeroAsync(ref.statuses, tiles.n_long_tiles * n_columns);
   }
   this->SumTiles(ref, tiles.n_long, nullptr);
-  Launch("SplitTiles", SplitTilesKernel<true>, tiles.n_tiles * n_columns, kThreads, ref,
+  Launch("SplitTiles", SplitTilesKernel<true>, tiles.n_tiles * n_columns, kTileThreads, ref,
          parents_.Data(), parent_of_.Data());
   Launch("SplitSmall", SplitSmallKernel, CeilDiv(tiles.n_small * n_columns, kTileWarps), kThreads,
          ref, parents_.Data() + tiles.n_large, tiles.n_small);

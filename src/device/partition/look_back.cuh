@@ -42,72 +42,70 @@ struct TileStatus {
 /** @brief The tiles of one segment, looked at by one warp. */
 class LookBack {
  public:
-  /** @param tile The tile's status; those before it lie stride apart. */
-  __device__ LookBack(TileStatus* tile, std::uint32_t stride, std::uint32_t n_before)
-      : tile_{tile}, stride_{stride}, n_before_{n_before} {}
+  /**
+   * @param tile     The tile's status; those before it lie stride apart.
+   * @param n_before Tiles before it, all of n_entries.
+   */
+  __device__ LookBack(TileStatus* tile, std::uint32_t stride, std::uint32_t n_before,
+                      std::uint32_t n_entries)
+      : tile_{tile}, stride_{stride}, n_before_{n_before}, n_entries_{n_entries} {}
 
-  /** @brief Counts before the tile; own are the tile's. Tiles before it have kTile entries. */
-  template <std::uint32_t kTile>
-  __device__ SplitCounts Counts(SplitCounts const& own) const {
-    SplitCounts before{0, n_before_ * kTile, 0};
-    if (n_before_ == 0) {
-      before.flags = SplitPrefix::Begin().flags;
-    } else {
-      this->PublishCounts(own, TileWord::kTile);
+  /** @brief Let later tiles know. @param prefix Of the tile alone, or up to its end. */
+  __device__ void Publish(SplitPrefix const& prefix, unsigned state) const {
+    if (Lane() == 0) {
+      tile_->counts.Publish(prefix.n_left * std::int64_t{4} + prefix.flags, state);
+      tile_->sums[0].Publish(prefix.left.grad, state);
+      tile_->sums[1].Publish(prefix.left.hess, state);
+      tile_->sums[2].Publish(prefix.all.grad, state);
+      tile_->sums[3].Publish(prefix.all.hess, state);
     }
+  }
+
+  /**
+   * @brief Look for what lies before the tile.
+   * @param wait Otherwise a tile that has published nothing ends the search.
+   * @return Whether it is known.
+   */
+  __device__ bool Find(bool wait, SplitPrefix* out_before) const {
+    SplitPrefix before = n_before_ == 0 ? SplitPrefix::Begin() : SplitPrefix::None();
+    before.n = n_before_ * n_entries_;
     bool open_left{true}, open_right{true};  // no entry of the child seen yet
     for (std::uint32_t seen = 0; seen < n_before_; seen += 32) {
       TileStatus const* tile = this->Before(seen);
-      TileWord w;
-      do {
-        w = TileWord::Load(tile->counts);
-      } while (__any_sync(kAllLanes, w.State() == TileWord::kNone));
-      bool const is_end = w.State() == TileWord::kAll;
-      std::uint32_t ends = __ballot_sync(kAllLanes, is_end);
-      std::uint32_t used = UpToFirst(ends);
-      auto n_left = static_cast<std::uint32_t>(w.Value() >> 2);
-      before.n_left += SumLanes((used >> Lane() & 1u) != 0 ? n_left : 0);
-      before.flags |= Flag((w.Value() & 1) != 0, is_end || n_left != 0, used, &open_left);
-      before.flags |= Flag((w.Value() & 2) != 0, is_end || n_left != kTile, used, &open_right) << 1;
-      if (ends != 0) {
-        break;
-      }
-    }
-    this->PublishCounts(before.Then(own), TileWord::kAll);
-    return before;
-  }
-
-  /** @brief Sums before the tile; own are the tile's. */
-  __device__ SplitSums Sums(SplitSums const& own) const {
-    if (n_before_ != 0) {
-      this->PublishSums(own, TileWord::kTile);
-    }
-    SplitSums before{{0, 0}, {0, 0}};
-    for (std::uint32_t seen = 0; seen < n_before_; seen += 32) {
-      TileStatus const* tile = this->Before(seen);
-      TileWord w[4];
+      TileWord counts, sums[4];
       unsigned state;
       do {
-        unsigned any{0}, all{3};
+        counts = TileWord::Load(tile->counts);
+        unsigned any = counts.State(), all = counts.State();
         for (int i = 0; i < 4; ++i) {
-          w[i] = TileWord::Load(tile->sums[i]);
-          any |= w[i].State();
-          all &= w[i].State();
+          sums[i] = TileWord::Load(tile->sums[i]);
+          any |= sums[i].State();
+          all &= sums[i].State();
         }
         state = any == all ? any : TileWord::kNone;  // between two of them: not yet
+        if (!wait && __any_sync(kAllLanes, state == TileWord::kNone)) {
+          return false;
+        }
       } while (__any_sync(kAllLanes, state == TileWord::kNone));
-      std::uint32_t ends = __ballot_sync(kAllLanes, state == TileWord::kAll);
-      bool const used = (UpToFirst(ends) >> Lane() & 1u) != 0;
-      before.left.grad += SumLanes(used ? w[0].Value() : 0);
-      before.left.hess += SumLanes(used ? w[1].Value() : 0);
-      before.all.grad += SumLanes(used ? w[2].Value() : 0);
-      before.all.hess += SumLanes(used ? w[3].Value() : 0);
+      bool const is_end = state == TileWord::kAll;
+      std::uint32_t ends = __ballot_sync(kAllLanes, is_end);
+      std::uint32_t used = UpToFirst(ends);
+      bool const is_used = (used >> Lane() & 1u) != 0;
+      auto n_left = static_cast<std::uint32_t>(counts.Value() >> 2);
+      before.n_left += SumLanes(is_used ? n_left : 0);
+      before.flags |= Flag((counts.Value() & 1) != 0, is_end || n_left != 0, used, &open_left);
+      before.flags |=
+          Flag((counts.Value() & 2) != 0, is_end || n_left != n_entries_, used, &open_right) << 1;
+      before.left.grad += SumLanes(is_used ? sums[0].Value() : 0);
+      before.left.hess += SumLanes(is_used ? sums[1].Value() : 0);
+      before.all.grad += SumLanes(is_used ? sums[2].Value() : 0);
+      before.all.hess += SumLanes(is_used ? sums[3].Value() : 0);
       if (ends != 0) {
         break;
       }
     }
-    this->PublishSums(before + own, TileWord::kAll);
-    return before;
+    *out_before = before;
+    return true;
   }
 
  private:
@@ -128,22 +126,10 @@ class LookBack {
     *open = *open && stops == 0;
     return result ? 1 : 0;
   }
-  __device__ void PublishCounts(SplitCounts const& c, unsigned state) const {
-    if (Lane() == 0) {
-      tile_->counts.Publish(c.n_left * std::int64_t{4} + c.flags, state);
-    }
-  }
-  __device__ void PublishSums(SplitSums const& p, unsigned state) const {
-    if (Lane() == 0) {
-      tile_->sums[0].Publish(p.left.grad, state);
-      tile_->sums[1].Publish(p.left.hess, state);
-      tile_->sums[2].Publish(p.all.grad, state);
-      tile_->sums[3].Publish(p.all.hess, state);
-    }
-  }
 
   TileStatus* tile_;
   std::uint32_t stride_;
   std::uint32_t n_before_;
+  std::uint32_t n_entries_;
 };
 }  // namespace gpu_exact

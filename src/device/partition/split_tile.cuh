@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <cuda_pipeline.h>
+
 #include "src/device/fixed_sum.cuh"
 #include "src/device/partition/sides.cuh"
 #include "src/device/partition/split_prefix.cuh"
@@ -31,38 +33,6 @@ struct alignas(8) EntryGradient {
 struct EntriesRef {
   std::uint32_t* places;  // PlaceWord
   EntryGradient* gpair;   // carried along
-};
-
-/** @brief A warp's entries, left ones first. Read eight neighbours a lane. */
-struct WarpEntries {
-  static constexpr int kStride = kSplitItems + 2;  // no two lanes that read at once meet in a bank
-  EntryGradient gpair[32 * kStride];
-  std::uint8_t candidates[kWarpEntries];  // 0 or 1
-
-  __device__ void Put(std::uint32_t slot, EntryGradient const& g, bool candidate) {
-    gpair[slot + slot / kSplitItems * (kStride - kSplitItems)] = g;
-    candidates[slot] = candidate ? 1 : 0;
-  }
-  /** @brief The lane's k-th slot. */
-  [[nodiscard]] __device__ FixedSum Get(int k) const {
-    return Quantiser::FromUnits(gpair[threadIdx.x % 32 * kStride + k].units);
-  }
-  /** @brief The lane's slots, in units. */
-  __device__ void Load(GradientPair (&out)[kSplitItems]) const {
-    auto pairs = reinterpret_cast<float4 const*>(gpair + threadIdx.x % 32 * kStride);
-#pragma unroll
-    for (int k = 0; k < kSplitItems; k += 2) {
-      float4 two = pairs[k / 2];
-      out[k] = {two.x, two.y};
-      out[k + 1] = {two.z, two.w};
-    }
-  }
-  /** @brief One bit for each of the lane's slots. */
-  [[nodiscard]] __device__ std::uint32_t Candidates() const {
-    // The product has the lowest bits of the eight bytes side by side at its top.
-    std::uint64_t bytes = reinterpret_cast<std::uint64_t const*>(candidates)[threadIdx.x % 32];
-    return static_cast<std::uint32_t>(bytes * 0x0102040810204080u >> 56);
-  }
 };
 
 /** @brief Whether a value begins after the last left and the last right entry so far. */
@@ -106,9 +76,8 @@ struct SideFlags {
  *        there are right entries without weight, which nobody comes after.
  */
 struct WarpTile {
-  int n;                             // entries of the part, 0 to 256
-  std::uint32_t place[kSplitItems];  // PlaceWord; new places once they are moved
-  EntryGradient gpair[kSplitItems];
+  int n;                              // entries of the part, 0 to 256
+  std::uint32_t place[kSplitItems];   // PlaceWord; new places once they are moved
   std::uint32_t left[kSplitItems];    // ballots
   std::uint32_t begins[kSplitItems];  // a value of the node begins; once counted: of the child
 
@@ -116,17 +85,11 @@ struct WarpTile {
     return j * 32 + static_cast<int>(threadIdx.x % 32) < n;
   }
 
-  /** @brief Reads entries [begin, begin + n). */
-  __device__ void Load(EntriesRef const& entries, EntryIdx begin) {
-    auto places = entries.places + begin + threadIdx.x % 32;
-    auto gradients = entries.gpair + begin + threadIdx.x % 32;
+  /** @param places Of the part. */
+  __device__ void LoadPlaces(std::uint32_t const* places) {
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
-      place[j] = Has(j) ? places[j * 32] : 0;
-    }
-#pragma unroll
-    for (int j = 0; j < kSplitItems; ++j) {
-      gpair[j] = Has(j) ? gradients[j * 32] : EntryGradient{{0.0f, 0.0f}};
+      place[j] = Has(j) ? places[j * 32 + threadIdx.x % 32] : 0;
     }
   }
 
@@ -169,6 +132,72 @@ struct WarpTile {
     }
     p.flags = flags.Bits();
     return p;
+  }
+};
+
+/** @brief A warp's entries in shared memory, left ones first. Read eight neighbours a lane. */
+struct WarpEntries {
+  static constexpr int kStride = kSplitItems + 2;  // no two lanes that read at once meet in a bank
+  EntryGradient gpair[32 * kStride];
+  std::uint32_t places[kWarpEntries];  // PlaceWord
+  FixedSum before[32];                 // of the lanes' slots
+
+  [[nodiscard]] __device__ EntryGradient& At(std::uint32_t slot) {
+    return gpair[slot + slot / kSplitItems * (kStride - kSplitItems)];
+  }
+  /** @brief The lane's k-th slot. */
+  [[nodiscard]] __device__ FixedSum Get(int k) const {
+    return Quantiser::FromUnits(gpair[threadIdx.x % 32 * kStride + k].units);
+  }
+  /** @brief The lane's slots, in units. */
+  __device__ void Load(GradientPair (&out)[kSplitItems]) const {
+    auto pairs = reinterpret_cast<float4 const*>(gpair + threadIdx.x % 32 * kStride);
+#pragma unroll
+    for (int k = 0; k < kSplitItems; k += 2) {
+      float4 two = pairs[k / 2];
+      out[k] = {two.x, two.y};
+      out[k + 1] = {two.z, two.w};
+    }
+  }
+
+  /** @brief Begin to read gradients, in the order of the entries; those past the n-th are zero. */
+  __device__ void LoadAsync(EntryGradient const* from, int n) {
+    int const lane = threadIdx.x % 32;
+    if (n == kWarpEntries) {
+#pragma unroll
+      for (int j = 0; j < kSplitItems; ++j) {
+        __pipeline_memcpy_async(gpair + j * 32 + lane, from + j * 32 + lane, sizeof(EntryGradient));
+      }
+    } else {
+      for (int i = lane; i < kWarpEntries; i += 32) {
+        std::size_t zeros = i < n ? 0 : sizeof(EntryGradient);
+        __pipeline_memcpy_async(gpair + i, from + (i < n ? i : 0), sizeof(EntryGradient), zeros);
+      }
+    }
+    __pipeline_commit();
+  }
+
+  /** @brief Puts entries in order, once their gradients are there. @param tile Counted. */
+  __device__ void Arrange(WarpTile const& tile, std::uint32_t n_left) {
+    std::uint32_t const lane = threadIdx.x % 32;
+    EntryGradient own[kSplitItems];
+    __pipeline_wait_prior(0);  // each lane reads what it asked for
+#pragma unroll
+    for (int j = 0; j < kSplitItems; ++j) {
+      own[j] = gpair[j * 32 + lane];
+    }
+    __syncwarp();
+    std::uint32_t lefts{0};
+#pragma unroll
+    for (int j = 0; j < kSplitItems; ++j) {
+      std::uint32_t rank = lefts + __popc(tile.left[j] & LanesBelow());
+      bool is_left = (tile.left[j] >> lane & 1u) != 0;
+      std::uint32_t slot = is_left ? rank : n_left + j * 32 + lane - rank;
+      At(slot) = own[j];
+      places[slot] = tile.place[j] | (tile.begins[j] << (31 - lane) & PlaceWord::kNewValue);
+      lefts += __popc(tile.left[j]);
+    }
+    __syncwarp();
   }
 };
 }  // namespace gpu_exact

@@ -85,31 +85,25 @@ struct ChildSearch {
 /** @brief Counts of the parts of a tile, one a lane. All lanes of a warp. */
 class PartCounts {
  public:
-  /** @brief Left entries and flags of a part as one word. */
-  __device__ static std::uint32_t Pack(SplitPrefix const& part) {
-    return part.n_left << 2 | part.flags;
-  }
+  /** @param n_left, flags Of the lane's part; 0 past the last one. */
+  __device__ PartCounts(std::uint32_t n_left, std::uint32_t flags, unsigned n_parts)
+      : n_left_{n_left},
+        members_{__ballot_sync(kAllLanes, n_left != 0),
+                 __ballot_sync(kAllLanes, Lane() < n_parts && n_left != kWarpEntries)},
+        news_{__ballot_sync(kAllLanes, (flags & SplitPrefix::kNewLeft) != 0),
+              __ballot_sync(kAllLanes, (flags & SplitPrefix::kNewRight) != 0)} {}
 
-  /** @param word Of the lane's part; 0 past the last one. */
-  __device__ PartCounts(std::uint32_t word, int n_parts)
-      : n_left_{word >> 2},
-        members_{__ballot_sync(kAllLanes, n_left_ != 0),
-                 __ballot_sync(kAllLanes, Lane() < n_parts && n_left_ != kWarpEntries)},
-        news_{__ballot_sync(kAllLanes, (word & SplitPrefix::kNewLeft) != 0),
-              __ballot_sync(kAllLanes, (word & SplitPrefix::kNewRight) != 0)} {}
-
-  /** @brief Of the first n parts, all of them full. @param flags Before them. */
-  [[nodiscard]] __device__ SplitCounts First(unsigned n, std::uint32_t flags) const {
+  /** @brief Flags after the first n parts, all of them full. @param before Flags before them. */
+  [[nodiscard]] __device__ std::uint32_t Flags(unsigned n, std::uint32_t before) const {
     std::uint32_t mask = (1u << n) - 1;
-    bool left = Pending(members_[0] & mask, news_[0] & mask, (flags & SplitPrefix::kNewLeft) != 0);
+    bool left = Pending(members_[0] & mask, news_[0] & mask, (before & SplitPrefix::kNewLeft) != 0);
     bool right =
-        Pending(members_[1] & mask, news_[1] & mask, (flags & SplitPrefix::kNewRight) != 0);
-    return {SumLanes(Lane() < static_cast<int>(n) ? n_left_ : 0), n * kWarpEntries,
-            (left ? SplitPrefix::kNewLeft : 0) | (right ? SplitPrefix::kNewRight : 0)};
+        Pending(members_[1] & mask, news_[1] & mask, (before & SplitPrefix::kNewRight) != 0);
+    return (left ? SplitPrefix::kNewLeft : 0) | (right ? SplitPrefix::kNewRight : 0);
   }
 
  private:
-  __device__ static int Lane() { return static_cast<int>(threadIdx.x % 32); }
+  __device__ static unsigned Lane() { return threadIdx.x % 32; }
   /** @brief Whether a value begins after the last entry of a child: the part that has it knows of
    *         itself, and those after it add theirs. */
   __device__ static bool Pending(std::uint32_t members, std::uint32_t news, bool before) {
@@ -124,6 +118,9 @@ class PartCounts {
 /**
  * @brief Move and search. result: entries of the children, candidates offered to them.
  *
+ * The entries of a warp are put in order in shared memory, left ones first. Of a tile's block one
+ * more warp finds out what lies before the tile while the others read their entries.
+ *
  * @tparam kWarpSegments A warp serves the whole segment of a small node. Otherwise a block serves a
  *                       tile.
  * @tparam kMoves        Otherwise all entries stay: the root, where no row is left out.
@@ -136,9 +133,7 @@ class SplitTileAgent {
  public:
   struct TempStorage {
     WarpEntries entries[kTileWarps];
-    std::uint32_t counts[kTileWarps];  // of the warps' parts
-    SplitCounts before;                // of the tile
-    SplitSums sums[kTileWarps];        // of the warps' parts; then the sums before them
+    SplitPrefix parts[kTileWarps];  // of the warps; then what lies before them
     ChildNode nodes[kSegments][2];
     ChildSearch children[kSegments][2];
   };
@@ -149,140 +144,67 @@ class SplitTileAgent {
         ref_{ref},
         parent_{parent},
         segment_{segment},
-        warp_{threadIdx.x / 32},
+        warp_{
+            __shfl_sync(kAllLanes, threadIdx.x / 32, 0)},  // the compiler sees that all lanes agree
         lane_{threadIdx.x % 32} {}
 
   /**
-   * @param begin The warp's first entry, relative to the column.
-   * @param first Whether the tile is the segment's first.
+   * @brief One tile. All kTileWarps + 1 warps of the block.
+   * @param begin Its first entry, relative to the column.
+   * @param first Whether it is the segment's first.
    */
-  __device__ void Run(RowIdx begin, TileCarry const& carry, bool first) {
-    WarpTile tile;
-    tile.n = WarpCount(segment_.range, begin);
-    tile.Load(ref_.from, segment_.column_begin + begin);
-    this->LoadNodes();
-    if (kMoves) {
-      tile.Move(FindChildPlaces(ref_, parent_));
-    } else {
-      tile.Stay();
+  __device__ void RunTile(RowIdx begin, TileCarry const& carry, bool first) {
+    if (warp_ == kTileWarps) {
+      this->JoinParts(carry, first);
+      return;
     }
-    SplitPrefix part = tile.Count();
-    std::uint32_t n_left = part.n_left;  // of the segment
-    SplitCounts before = this->CountBefore(part, carry, &n_left);
-    this->Write(tile, part.n_left, before, segment_.range.begin + n_left);
+    SplitPrefix part = this->Take(begin + warp_ * kWarpEntries);
+    if (lane_ == 0) {
+      temp_.parts[warp_] = part;
+    }
+    __syncthreads();  // for JoinParts
+    __syncthreads();  // by JoinParts
+    this->Finish(part, temp_.parts[warp_]);
+  }
+
+  /** @brief A whole segment, of kWarpEntries at most. One warp. */
+  __device__ void RunSegment() {
+    SplitPrefix part = this->Take(segment_.range.begin);
+    this->LoadNodes();
+    this->PrepareChildren({part.left, part.all}, part.n_left, true);
     __syncwarp();
-    FixedSum lane_before{0, 0};  // of the part, before the lane's slots
-    SplitSums of_part = this->ScanLanes(part.n_left, &lane_before);
-    SplitSums sums_before = this->SumBefore(of_part, carry, n_left, first);
-    this->Search({part.n_left, of_part.left, before, sums_before}, lane_before);
+    this->Finish(part, SplitPrefix::Begin());
   }
 
  private:
-  /** @brief The warp's part, left entries first, and what lies before it in the segment. */
-  struct Part {
-    std::uint32_t n_left;
-    FixedSum left;
-    SplitCounts counts_before;
-    SplitSums sums_before;
-  };
-
   [[nodiscard]] __device__ unsigned SegmentInBlock() const { return kWarpSegments ? warp_ : 0; }
   [[nodiscard]] __device__ ChildSearch const& Child(bool left) const {
     return temp_.children[SegmentInBlock()][left ? 0 : 1];
   }
   [[nodiscard]] __device__ WarpEntries& Entries() const { return temp_.entries[warp_]; }
 
-  /** @brief Early, by a warp that the block does not wait for. */
-  __device__ void LoadNodes() {
-    if ((kWarpSegments || warp_ == kTileWarps - 1) && lane_ < 2) {
-      temp_.nodes[SegmentInBlock()][lane_] = ChildNode::Load(
-          ref_.level, 2 * parent_.index + lane_, ref_.columns.features[segment_.column]);
-    }
-  }
-
-  /** @brief Counts before the warp's part. @param n_left Of the part; then of the segment. */
-  __device__ SplitCounts CountBefore(SplitPrefix const& part, TileCarry const& carry,
-                                     std::uint32_t* n_left) {
-    SplitCounts before{0, 0, SplitPrefix::Begin().flags};
-    if (kWarpSegments) {
-      return before;
-    }
-    if (lane_ == 0) {
-      temp_.counts[warp_] = PartCounts::Pack(part);
-    }
-    __syncthreads();
-    PartCounts parts{lane_ < kTileWarps ? temp_.counts[lane_] : 0, kTileWarps};
-    if (carry.status != nullptr) {
-      if (warp_ == 0) {
-        LookBack look{carry.status, carry.stride, carry.n_before};
-        SplitCounts c = look.Counts<kTileEntries>(parts.First(kTileWarps, 0));
-        if (lane_ == 0) {
-          temp_.before = c;
-        }
-      }
-      __syncthreads();
-      before = temp_.before;
-      RowRange left = ref_.children[2 * parent_.index];
-      *n_left = left.end - left.begin;
-    } else if (carry.before != nullptr) {
-      before = {carry.before->n_left, carry.before->n, carry.before->flags};
-      *n_left = carry.total->n_left;
+  /** @brief Reads the warp's entries and puts them in order. @return Of these alone. */
+  __device__ SplitPrefix Take(RowIdx begin) const {
+    WarpTile tile;
+    tile.n = WarpCount(segment_.range, begin);
+    EntryIdx const first = segment_.column_begin + begin;
+    tile.LoadPlaces(ref_.from.places + first);
+    Entries().LoadAsync(ref_.from.gpair + first, tile.n);
+    if (kMoves) {
+      tile.Move(FindChildPlaces(ref_, parent_));
     } else {
-      *n_left = parts.First(kTileWarps, 0).n_left;
+      tile.Stay();
     }
-    SplitCounts own = parts.First(warp_, before.flags);
-    return {before.n_left + own.n_left, before.n + own.n, own.flags};
+    SplitPrefix part = tile.Count();
+    Entries().Arrange(tile, part.n_left);
+    SplitSums sums = this->ScanLanes(part.n_left);
+    part.left = sums.left;
+    part.all = sums.all;
+    return part;
   }
 
-  /**
-   * @brief Writes entries to the children, and to shared memory their gradients and which of them
-   *        are candidates.
-   * @param n_left Of the warp's part.
-   * @param before Of the segment before it.
-   */
-  __device__ void Write(WarpTile const& tile, std::uint32_t n_left, SplitCounts const& before,
-                        RowIdx right_begin) const {
-    // Beside the flag of a value: the entry is the child's first, and no candidate.
-    constexpr std::uint32_t kFirst = PlaceWord::kNewValue >> 1;
-    std::uint32_t const n_right = before.n - before.n_left;
-    std::uint32_t const first_left =
-        ((before.flags & SplitPrefix::kNewLeft) != 0 ? PlaceWord::kNewValue : 0) |
-        (before.n_left == 0 ? kFirst : 0);
-    std::uint32_t const first_right =
-        ((before.flags & SplitPrefix::kNewRight) != 0 ? PlaceWord::kNewValue : 0) |
-        (n_right == 0 ? kFirst : 0);
-    std::uint32_t* places = ref_.to.places + segment_.column_begin;
-    EntryGradient* gpair = ref_.to.gpair + segment_.column_begin;
-    RowIdx const left_to = segment_.range.begin + before.n_left;
-    RowIdx const right_to = right_begin + n_right;
-    bool const drop_right = ref_.root;
-    std::uint32_t lefts{0};
-#pragma unroll
-    for (int j = 0; j < kSplitItems; ++j) {
-      bool is_left = (tile.left[j] >> lane_ & 1u) != 0;
-      std::uint32_t rank = lefts + __popc(tile.left[j] & LanesBelow());
-      rank = is_left ? rank : j * 32 + lane_ - rank;
-      std::uint32_t flags = tile.begins[j] << (31 - lane_) & PlaceWord::kNewValue;
-      if (rank == 0) {
-        flags |= is_left ? first_left : first_right;
-      }
-      // Past the end the slots are those of right entries that are not there.
-      Entries().Put(
-          rank + (is_left ? 0 : n_left), tile.gpair[j],
-          tile.Has(j) && (flags & (PlaceWord::kNewValue | kFirst)) == PlaceWord::kNewValue);
-      if (kMoves && tile.Has(j) && (is_left || !drop_right)) {
-        RowIdx to = rank + (is_left ? left_to : right_to);
-        places[to] = tile.place[j] | (flags & PlaceWord::kNewValue);
-        if (ref_.write_gpair) {
-          gpair[to] = tile.gpair[j];
-        }
-      }
-      lefts += __popc(tile.left[j]);
-    }
-  }
-
-  /** @brief Sums of the part, and of what lies before the lane's slots in it. */
-  __device__ SplitSums ScanLanes(std::uint32_t n_left, FixedSum* before) const {
+  /** @brief Sums of the warp's entries; the lanes keep what lies before their slots. */
+  __device__ SplitSums ScanLanes(std::uint32_t n_left) const {
     GradientPair slots[kSplitItems];
     Entries().Load(slots);
     int const n_left_slots = static_cast<int>(n_left) - static_cast<int>(lane_ * kSplitItems);
@@ -301,64 +223,77 @@ class SplitTileAgent {
         to = to + s;
       }
     }
-    *before = to - sum;
+    FixedSum before = to - sum;
+    Entries().before[lane_] = before;
     SplitSums part{{0, 0}, Shuffle(to, 31)};
     part.left = n_left == kWarpEntries
                     ? part.all
-                    : Shuffle(*before + left, static_cast<int>(n_left / kSplitItems));
+                    : Shuffle(before + left, static_cast<int>(n_left / kSplitItems));
     return part;
   }
 
-  /**
-   * @brief Makes the children ready. @return Sums before the warp's part.
-   * @param n_left Of the segment.
-   */
-  __device__ SplitSums SumBefore(SplitSums const& part, TileCarry const& carry,
-                                 std::uint32_t n_left, bool first) {
-    if (kWarpSegments) {
-      this->PrepareChildren(part, n_left, first);
-      __syncwarp();
-      return {{0, 0}, {0, 0}};
-    }
-    if (lane_ == 0) {
-      temp_.sums[warp_] = part;
-    }
-    __syncthreads();
-    if (warp_ == 0) {
-      this->SumTile(carry, n_left, first);
-    }
-    __syncthreads();
-    return temp_.sums[warp_];
-  }
-
-  /** @brief From sums of the warps to sums before them. All lanes of the first warp. */
-  __device__ void SumTile(TileCarry const& carry, std::uint32_t n_left, bool first) {
-    SplitSums own{{0, 0}, {0, 0}};
-    if (lane_ < kTileWarps) {
-      own = temp_.sums[lane_];
-    }
-    SplitSums to = own;
-    for (int step = 1; step < kTileWarps; step *= 2) {
-      SplitSums s{ShuffleUp(to.left, step), ShuffleUp(to.all, step)};
-      if (static_cast<int>(lane_) >= step) {
-        to = to + s;
-      }
-    }
-    SplitSums tile{Shuffle(to.left, kTileWarps - 1), Shuffle(to.all, kTileWarps - 1)};
-    SplitSums before{{0, 0}, {0, 0}};
+  /** @brief The extra warp's: what lies before the tile, and before each part of it. */
+  __device__ void JoinParts(TileCarry const& carry, bool first) {
+    this->LoadNodes();
+    __syncwarp();
+    LookBack const look{carry.status, carry.stride, carry.n_before, kTileEntries};
+    SplitPrefix before = SplitPrefix::Begin();
+    bool known{true};
     if (carry.status != nullptr) {
-      before = LookBack{carry.status, carry.stride, carry.n_before}.Sums(tile);
       // Of a column without missing values: those of the nodes.
       FixedSum left = temp_.nodes[0][0].total;
-      this->PrepareChildren({left, left + temp_.nodes[0][1].total}, n_left, first);
+      RowRange left_rows = ref_.children[2 * parent_.index];
+      this->PrepareChildren({left, left + temp_.nodes[0][1].total}, left_rows.end - left_rows.begin,
+                            first);
+      known = look.Find(false, &before);
     } else if (carry.before != nullptr) {
-      before = {carry.before->left, carry.before->all};
-      this->PrepareChildren({carry.total->left, carry.total->all}, n_left, first);
-    } else {
-      this->PrepareChildren(tile, n_left, first);
+      this->PrepareChildren({carry.total->left, carry.total->all}, carry.total->n_left, first);
+      before = *carry.before;
+    }
+    __syncthreads();
+    SplitPrefix own = SplitPrefix::None();
+    if (lane_ < kTileWarps) {
+      own = temp_.parts[lane_];
+    }
+    PartCounts const counts{own.n_left, own.flags, kTileWarps};
+    SplitPrefix to = own;  // up to the end of the lane's part
+    for (int step = 1; step < kTileWarps; step *= 2) {
+      FixedSum left = ShuffleUp(to.left, step);
+      FixedSum all = ShuffleUp(to.all, step);
+      std::uint32_t n_left = __shfl_up_sync(kAllLanes, to.n_left, step);
+      if (static_cast<int>(lane_) >= step) {
+        to.left = to.left + left;
+        to.all = to.all + all;
+        to.n_left += n_left;
+      }
+    }
+    SplitPrefix tile = SplitPrefix::None();
+    tile.left = Shuffle(to.left, kTileWarps - 1);
+    tile.all = Shuffle(to.all, kTileWarps - 1);
+    tile.n_left = __shfl_sync(kAllLanes, to.n_left, kTileWarps - 1);
+    tile.n = kTileEntries;
+    if (carry.status != nullptr) {
+      tile.flags = counts.Flags(kTileWarps, 0);
+      if (!known) {
+        look.Publish(tile, TileWord::kTile);
+        look.Find(true, &before);
+      }
+      look.Publish(SplitPrefixOp{}(before, tile), TileWord::kAll);
+    } else if (carry.before == nullptr) {
+      this->PrepareChildren({tile.left, tile.all}, tile.n_left, first);
     }
     if (lane_ < kTileWarps) {
-      temp_.sums[lane_] = {before.left + to.left - own.left, before.all + to.all - own.all};
+      temp_.parts[lane_] = {before.left + to.left - own.left,       before.all + to.all - own.all,
+                            before.n_left + to.n_left - own.n_left, before.n + lane_ * kWarpEntries,
+                            counts.Flags(lane_, before.flags),      0};
+    }
+    __syncthreads();
+  }
+
+  __device__ void LoadNodes() {
+    if (lane_ < 2) {
+      temp_.nodes[SegmentInBlock()][lane_] = ChildNode::Load(
+          ref_.level, 2 * parent_.index + lane_, ref_.columns.features[segment_.column]);
     }
   }
 
@@ -393,38 +328,87 @@ class SplitTileAgent {
     }
   }
 
-  /** @brief Sum of the right child's entries before the warp's part. */
-  [[nodiscard]] __device__ static FixedSum RightBefore(Part const& part) {
-    return part.sums_before.all - part.sums_before.left;
+  __device__ void Finish(SplitPrefix const& part, SplitPrefix const& before) const {
+    this->Search(part, before, this->Write(part, before));
   }
 
-  /** @param lane_before Sum of the part before the lane's slots. */
-  __device__ void Search(Part const& part, FixedSum const& lane_before) const {
+  /** @brief Writes the warp's entries to the children. @return The lane's candidates, a bit a slot.
+   */
+  __device__ std::uint32_t Write(SplitPrefix const& part, SplitPrefix const& before) const {
+    std::uint32_t* places = ref_.to.places + segment_.column_begin;
+    EntryGradient* gpair = ref_.to.gpair + segment_.column_begin;
+    std::uint32_t const n_right = before.n - before.n_left;
+    RowIdx const left_to = segment_.range.begin + before.n_left;
+    RowIdx const right_to = this->Child(false).begin + n_right - part.n_left;
+    std::uint32_t const n = ref_.root ? part.n_left : part.n;  // the root drops right ones
+    // The first entries of the children: what begins before them is known now, and they are no
+    // candidates where the child's segment begins with them.
+    std::uint32_t const new_left =
+        (before.flags & SplitPrefix::kNewLeft) != 0 ? PlaceWord::kNewValue : 0;
+    std::uint32_t const new_right =
+        (before.flags & SplitPrefix::kNewRight) != 0 ? PlaceWord::kNewValue : 0;
+    std::uint32_t const skip_right = n_right == 0 ? part.n_left : kWarpEntries;
+    bool const skip_left = lane_ == 0 && part.n_left != 0 && before.n_left == 0;
+    std::uint32_t candidates{0};  // of the window of the lane's slots
+#pragma unroll
+    for (int j = 0; j < kSplitItems; ++j) {
+      std::uint32_t slot = j * 32 + lane_;
+      std::uint32_t word = Entries().places[slot];
+      if (j == 0 && lane_ == 0 && part.n_left != 0) {
+        word |= new_left;
+      }
+      if (slot == part.n_left) {
+        word |= new_right;
+      }
+      bool candidate = (word & PlaceWord::kNewValue) != 0 && slot < n && slot != skip_right;
+      std::uint32_t window = __ballot_sync(kAllLanes, candidate && !(j == 0 && skip_left));
+      candidates = lane_ / 4 == j ? window : candidates;
+      if (kMoves && slot < n) {
+        RowIdx to = slot + (slot < part.n_left ? left_to : right_to);
+        places[to] = word;
+        if (ref_.write_gpair) {
+          gpair[to] = Entries().At(slot);
+        }
+      }
+    }
+    static_assert(kSplitItems == 8);
+    return candidates >> lane_ % 4 * 8 & 0xffu;
+  }
+
+  /** @brief Sum of the right child's entries before the warp's. */
+  [[nodiscard]] __device__ static FixedSum RightBefore(SplitPrefix const& before) {
+    return before.all - before.left;
+  }
+
+  /** @param candidates A bit for each of the lane's slots. */
+  __device__ void Search(SplitPrefix const& part, SplitPrefix const& before,
+                         std::uint32_t candidates) const {
     std::uint32_t const first = lane_ * kSplitItems;
-    FixedSum const before =
-        lane_before + (first < part.n_left ? part.sums_before.left : RightBefore(part) - part.left);
-    GradientPair slots[kSplitItems];  // read again: registers are few
+    FixedSum const sum = Entries().before[lane_] +
+                         (first < part.n_left ? before.left : RightBefore(before) - part.left);
+    GradientPair slots[kSplitItems];
     Entries().Load(slots);
     // The lane in which left entries end goes on to the right ones.
     int const enters = first < part.n_left ? static_cast<int>(part.n_left - first) : 0;
     std::uint32_t wanted{0};
-    WalkBound walk{ref_.level.bound, this->Child(enters != 0).bound, before};
+    WalkBound walk{ref_.level.bound, this->Child(enters != 0).bound, sum};
 #pragma unroll
     for (int k = 0; k < kSplitItems; ++k) {
       if (k != 0 && k == enters) {
-        walk = WalkBound{ref_.level.bound, this->Child(false).bound, RightBefore(part)};
+        walk = WalkBound{ref_.level.bound, this->Child(false).bound, RightBefore(before)};
       }
       wanted |= walk.MayReach() ? 1u << k : 0;
       walk.Pass(slots[k]);
     }
-    wanted &= Entries().Candidates();
+    wanted &= candidates;
     if (__any_sync(kAllLanes, wanted != 0)) {
-      this->OfferExact(part, before, wanted);
+      this->OfferExact(part, before, sum, wanted);
     }
   }
 
   /** @brief A lane goes ahead to its next candidate, so that lanes divide together. */
-  __device__ void OfferExact(Part const& part, FixedSum sum, std::uint32_t wanted) const {
+  __device__ void OfferExact(SplitPrefix const& part, SplitPrefix const& before, FixedSum sum,
+                             std::uint32_t wanted) const {
     FeatureIdx f = ref_.columns.features[segment_.column];
     auto first_value = ref_.level.columns.Values(f).first;
     std::uint32_t slot = lane_ * kSplitItems;
@@ -432,7 +416,7 @@ class SplitTileAgent {
     for (int k = 0; __any_sync(kAllLanes, wanted != 0);) {
       for (; wanted != 0; ++k, ++slot) {
         if (left && slot == part.n_left) {
-          sum = RightBefore(part);
+          sum = RightBefore(before);
           left = false;
         }
         if ((wanted >> k & 1u) != 0) {
@@ -442,8 +426,7 @@ class SplitTileAgent {
       }
       if (wanted != 0) {
         std::uint32_t rank =
-            left ? part.counts_before.n_left + slot
-                 : part.counts_before.n - part.counts_before.n_left + slot - part.n_left;
+            left ? before.n_left + slot : before.n - before.n_left + slot - part.n_left;
         ChildSearch const& child = this->Child(left);
         auto value = static_cast<ValueId>(first_value + child.begin + rank);
         OfferBoundary(ref_.level, 2 * parent_.index + (left ? 0 : 1), f, value, sum, child.present);
