@@ -12,20 +12,20 @@ namespace gpu_exact {
 namespace {
 constexpr int kThreads = 32 * kTileWarps;
 constexpr int kTileThreads = kThreads + 32;
-constexpr int kBlocks = 4;  // on a multiprocessor
+constexpr int kBlocks = 4;                         // on a multiprocessor
+constexpr std::uint64_t kBlocksSideBySide = 2048;  // more than run at a time
 
-/** @brief Tile of a block: nodes side by side, then tiles of a node, then its columns. */
+/** @brief Tile of a block: in the order of the list, then its columns. */
 struct TileOfBlock {
   std::uint32_t parent;
   std::uint32_t tile;  // of the node
   std::uint32_t column;
 
-  __device__ TileOfBlock(SplitParent const* parents, std::uint32_t const* parent_of,
-                         std::uint32_t n_columns) {
-    std::uint32_t i = blockIdx.x / n_columns;
+  __device__ TileOfBlock(TileRef const* tiles, std::uint32_t n_columns) {
+    TileRef ref = tiles[blockIdx.x / n_columns];
+    parent = ref.parent;
+    tile = ref.tile;
     column = blockIdx.x % n_columns;
-    parent = parent_of[i];
-    tile = i - parents[parent].first_tile;
   }
 };
 
@@ -37,13 +37,14 @@ struct TileOfBlock {
 template <bool kGather>
 __global__ __launch_bounds__(kThreads) void SumTilesKernel(__grid_constant__ FusedRef const ref,
                                                            SplitParent const* parents,
-                                                           std::uint32_t const* parent_of,
+                                                           TileRef const* tiles,
                                                            GradientPair const* gpair,
                                                            SplitPrefix* out) {
   __shared__ SplitPrefix parts[kTileWarps];
   unsigned const warp = threadIdx.x / 32;
   unsigned const lane = threadIdx.x % 32;
-  TileOfBlock at{parents, parent_of, kGather ? ref.columns.n_columns : ref.columns.n_sparse};
+  std::uint32_t const n_columns = kGather ? ref.columns.n_columns : ref.columns.n_sparse;
+  TileOfBlock at{tiles, n_columns};
   SplitParent const parent = parents[at.parent];
   Segment const s =
       FindSegment(ref, parent, kGather ? at.column : ref.columns.of_sparse[at.column]);
@@ -95,7 +96,7 @@ __global__ __launch_bounds__(kThreads) void SumTilesKernel(__grid_constant__ Fus
     for (int w = 1; w < kTileWarps; ++w) {
       part = SplitPrefixOp{}(part, parts[w]);
     }
-    out[blockIdx.x] = part;
+    out[std::uint64_t{parent.first_tile + at.tile} * n_columns + at.column] = part;
   }
 }
 
@@ -137,11 +138,11 @@ template <bool kMoves>
 __global__ __launch_bounds__(kTileThreads,
                              kBlocks) void SplitTilesKernel(__grid_constant__ FusedRef const ref,
                                                             SplitParent const* parents,
-                                                            std::uint32_t const* parent_of) {
+                                                            TileRef const* tiles) {
   using Agent = SplitTileAgent<false, kMoves>;
   __shared__ typename Agent::TempStorage temp;
   SortedColumnsRef const& columns = ref.columns;
-  TileOfBlock at{parents, parent_of, columns.n_columns};
+  TileOfBlock at{tiles, columns.n_columns};
   SplitParent const parent = parents[at.parent];
   Segment const s = FindSegment(ref, parent, at.column);
   RowIdx begin = s.range.begin + at.tile * kTileEntries;
@@ -209,44 +210,54 @@ void FusedFinder::SumTiles(FusedRef const& ref, std::uint32_t n_parents,
   std::uint32_t const n_columns = ref.root ? ref.columns.n_columns : ref.columns.n_sparse;
   std::uint64_t const n_segments = std::uint64_t{n_parents} * n_columns;
   Launch("SumTiles", ref.root ? SumTilesKernel<true> : SumTilesKernel<false>,
-         std::uint64_t{ref.n_long_tiles} * n_columns, kThreads, ref, parents_.Data(),
-         parent_of_.Data(), gpair, ref.prefixes);
+         std::uint64_t{ref.n_long_tiles} * n_columns, kThreads, ref, parents_.Data(), tiles_.Data(),
+         gpair, ref.prefixes);
   bool const many_tiles = ref.n_long_tiles > 64 * n_parents;
   Launch("ScanTiles", many_tiles ? ScanTilesKernel<kThreads> : ScanTilesKernel<32>, n_segments,
          many_tiles ? kThreads : 32, parents_.Data(), n_columns, ref.prefixes, ref.totals);
 }
 
 FusedFinder::Tiles FusedFinder::MakeTiles(std::vector<SplitParent> parents, bool root) {
-  // Nodes of several tiles, then of one, then of a warp. The root is summed whatever its size.
-  auto size_class = [root](SplitParent const& p) {
-    RowIdx n = p.rows.end - p.rows.begin;
-    return root || n > kTileEntries ? 0 : n > kWarpEntries ? 1 : 2;
-  };
+  auto n_rows = [](SplitParent const& p) { return p.rows.end - p.rows.begin; };
+  auto n_tiles = [&](SplitParent const& p) { return CeilDiv(n_rows(p), kTileEntries); };
+  // Nodes of several tiles, the largest first; then of one, then of a warp. The root is summed
+  // whatever its size.
+  auto is_long = [&](SplitParent const& p) { return root || n_rows(p) > kTileEntries; };
+  auto is_small = [&](SplitParent const& p) { return !root && n_rows(p) <= kWarpEntries; };
   std::stable_sort(parents.begin(), parents.end(),
-                   [&](auto const& a, auto const& b) { return size_class(a) < size_class(b); });
-  Tiles tiles{};
-  std::vector<std::uint32_t> parent_of;
-  for (std::size_t i = 0; i < parents.size(); ++i) {
-    SplitParent& p = parents[i];
-    p.first_tile = static_cast<std::uint32_t>(parent_of.size());
-    int k = size_class(p);
-    if (k == 2) {
-      ++tiles.n_small;
+                   [&](auto const& a, auto const& b) { return n_rows(a) > n_rows(b); });
+  Tiles count{};
+  for (SplitParent& p : parents) {
+    p.first_tile = count.n_tiles;
+    if (is_small(p)) {
+      ++count.n_small;
       continue;
     }
-    parent_of.insert(parent_of.end(), CeilDiv(p.rows.end - p.rows.begin, kTileEntries),
-                     static_cast<std::uint32_t>(i));
-    ++tiles.n_large;
-    if (k == 0) {
-      ++tiles.n_long;
-      tiles.n_long_tiles = static_cast<std::uint32_t>(parent_of.size());
+    ++count.n_large;
+    count.n_tiles += static_cast<std::uint32_t>(n_tiles(p));
+    if (is_long(p)) {
+      ++count.n_long;
+      count.n_long_tiles = count.n_tiles;
     }
   }
-  tiles.n_tiles = static_cast<std::uint32_t>(parent_of.size());
-  parents.push_back({{0, 0}, 0, 0, tiles.n_tiles});
+  // So many nodes take turns that a tile seldom runs beside the one before it, which it needs, and
+  // that the first tiles of a node have found good candidates when the others come.
+  std::uint64_t const n_turns = CeilDiv(kBlocksSideBySide, columns_.Ref().n_columns);
+  std::vector<TileRef> tiles;
+  for (std::uint32_t first = 0, last = 0; first < count.n_large; first = last) {
+    // Those of long nodes come first.
+    std::uint32_t end = first < count.n_long ? count.n_long : count.n_large;
+    last = static_cast<std::uint32_t>(std::min<std::uint64_t>(first + n_turns, end));
+    for (std::uint32_t tile = 0; tile < n_tiles(parents[first]); ++tile) {
+      for (std::uint32_t i = first; i < last && tile < n_tiles(parents[i]); ++i) {
+        tiles.push_back({i, tile});
+      }
+    }
+  }
+  parents.push_back({{0, 0}, 0, 0, count.n_tiles});
   CopyAsync(parents_.Reserve(parents.size()), parents.data(), parents.size());
-  CopyAsync(parent_of_.Reserve(parent_of.size()), parent_of.data(), parent_of.size());
-  return tiles;
+  CopyAsync(tiles_.Reserve(tiles.size()), tiles.data(), tiles.size());
+  return count;
 }
 
 void FusedFinder::FindRoot(LevelRef const& level, GradientPair const* gpair, SidesRef const& sides,
@@ -262,7 +273,7 @@ void FusedFinder::FindRoot(LevelRef const& level, GradientPair const* gpair, Sid
   ref.totals = totals_.Reserve(ref.columns.n_columns);
   this->SumTiles(ref, 1, gpair);
   Launch("SplitTiles", in_place ? SplitTilesKernel<false> : SplitTilesKernel<true>, n_blocks,
-         kTileThreads, ref, parents_.Data(), parent_of_.Data());
+         kTileThreads, ref, parents_.Data(), tiles_.Data());
   if (in_place) {
     std::swap(segments_[0], segments_[1]);
   } else {
@@ -284,15 +295,15 @@ void FusedFinder::Find(LevelRef const& level, std::vector<SplitParent> const& pa
   }
   this->SumTiles(ref, tiles.n_long, nullptr);
   Launch("SplitTiles", SplitTilesKernel<true>, tiles.n_tiles * n_columns, kTileThreads, ref,
-         parents_.Data(), parent_of_.Data());
+         parents_.Data(), tiles_.Data());
   Launch("SplitSmall", SplitSmallKernel, CeilDiv(tiles.n_small * n_columns, kTileWarps), kThreads,
          ref, parents_.Data() + tiles.n_large, tiles.n_small);
   current_ = 1 - current_;
 }
 
 std::uint64_t FusedFinder::Bytes() const {
-  std::uint64_t bytes = parents_.Bytes() + prefixes_.Bytes() + totals_.Bytes() +
-                        parent_of_.Bytes() + statuses_.Bytes();
+  std::uint64_t bytes =
+      parents_.Bytes() + prefixes_.Bytes() + totals_.Bytes() + tiles_.Bytes() + statuses_.Bytes();
   for (int i = 0; i < 2; ++i) {
     bytes += halves_[i].places.Bytes() + halves_[i].gpair.Bytes() + segments_[i].Bytes();
   }

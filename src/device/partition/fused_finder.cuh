@@ -28,6 +28,12 @@ struct SplitParent {
   std::uint32_t first_tile;  // set by the finder
 };
 
+/** @brief A tile of a split node. */
+struct TileRef {
+  std::uint32_t parent;
+  std::uint32_t tile;
+};
+
 /** @brief One level's move and search, borrowed by kernels. */
 struct FusedRef {
   LevelRef level;
@@ -96,7 +102,7 @@ class FusedFinder {
   DeviceBuffer<RowRange> segments_[2]{DeviceBuffer<RowRange>{"segments of sparse columns"},
                                       DeviceBuffer<RowRange>{"segments, next level"}};
   DeviceBuffer<SplitParent> parents_{"split nodes"};
-  DeviceBuffer<std::uint32_t> parent_of_{"split nodes of tiles"};
+  DeviceBuffer<TileRef> tiles_{"tiles of split nodes"};
   DeviceBuffer<SplitPrefix> prefixes_{"sums before tiles"};
   DeviceBuffer<TileStatus> statuses_{"sums of tiles"};
   DeviceBuffer<SplitPrefix> totals_{"sums of segments"};
