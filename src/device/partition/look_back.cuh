@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "src/device/fixed_sum.cuh"
 #include "src/device/partition/split_prefix.cuh"
 #include "src/device/warp.cuh"
 
@@ -96,10 +97,13 @@ class LookBack {
       before.flags |= Flag((counts.Value() & 1) != 0, is_end || n_left != 0, used, &open_left);
       before.flags |=
           Flag((counts.Value() & 2) != 0, is_end || n_left != n_entries_, used, &open_right) << 1;
-      before.left.grad += SumLanes(is_used ? sums[0].Value() : 0);
-      before.left.hess += SumLanes(is_used ? sums[1].Value() : 0);
-      before.all.grad += SumLanes(is_used ? sums[2].Value() : 0);
-      before.all.hess += SumLanes(is_used ? sums[3].Value() : 0);
+      SplitSums s{{0, 0}, {0, 0}};
+      if (is_used) {
+        s = {{sums[0].Value(), sums[1].Value()}, {sums[2].Value(), sums[3].Value()}};
+      }
+      s = SumFirstLanes(s, __popc(used));
+      before.left = before.left + s.left;
+      before.all = before.all + s.all;
       if (ends != 0) {
         break;
       }
@@ -117,6 +121,13 @@ class LookBack {
   /** @brief Lanes up to the first of a mask. The first tile knows all, so that it is the last. */
   __device__ static std::uint32_t UpToFirst(std::uint32_t mask) {
     return mask == 0 ? kAllLanes : (mask & -mask) * 2 - 1;
+  }
+  /** @brief Sum of the first n lanes, seldom more than a few; the others hold zeros. */
+  __device__ static SplitSums SumFirstLanes(SplitSums s, int n) {
+    for (int step = 1; step < n; step *= 2) {
+      s = s + SplitSums{ShuffleXor(s.left, step), ShuffleXor(s.all, step)};
+    }
+    return {Shuffle(s.left, 0), Shuffle(s.all, 0)};
   }
   /** @brief Whether any lane has the flag, up to the first that has an entry of the child. */
   __device__ static std::uint32_t Flag(bool flag, bool has_entry, std::uint32_t used, bool* open) {
