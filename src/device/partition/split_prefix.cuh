@@ -38,23 +38,17 @@ struct SplitSums {
   }
 };
 
-/** @brief The counts and flags of a prefix. */
-struct SplitCounts {
-  std::uint32_t n_left;
-  std::uint32_t n;
-  std::uint32_t flags;
-
-  [[nodiscard]] __device__ SplitCounts Then(SplitCounts const& b) const {
-    std::uint32_t keep = (b.n_left == 0 ? SplitPrefix::kNewLeft : 0) |
-                         (b.n == b.n_left ? SplitPrefix::kNewRight : 0);
-    return {n_left + b.n_left, n + b.n, b.flags | (flags & keep)};
-  }
-};
-
 struct SplitPrefixOp {
   __device__ SplitPrefix operator()(SplitPrefix const& a, SplitPrefix const& b) const {
-    SplitCounts c = SplitCounts{a.n_left, a.n, a.flags}.Then({b.n_left, b.n, b.flags});
-    return {a.left + b.left, a.all + b.all, c.n_left, c.n, c.flags, 0};
+    // A value that begins in a counts until b has an entry of the child.
+    std::uint32_t keep = (b.n_left == 0 ? SplitPrefix::kNewLeft : 0) |
+                         (b.n == b.n_left ? SplitPrefix::kNewRight : 0);
+    return {a.left + b.left,
+            a.all + b.all,
+            a.n_left + b.n_left,
+            a.n + b.n,
+            b.flags | (a.flags & keep),
+            0};
   }
 };
 }  // namespace gpu_exact

@@ -4,7 +4,8 @@
  * @brief One block moves one tile of entries to the children of their node, and searches it for
  *        splits of the children; or each of its warps the whole segment of a small node.
  *
- * First the entries are counted, then written; their sums by child follow, and the gains last.
+ * First the entries are counted, put in order in shared memory and summed by child; once it is known
+ * what lies before them, they are written and searched.
  */
 #pragma once
 
@@ -82,19 +83,18 @@ struct ChildSearch {
   RowIdx begin;      // of the child's segment
 };
 
-/** @brief Counts of the parts of a tile, one a lane. All lanes of a warp. */
-class PartCounts {
+/** @brief Where values begin in the parts of a tile, one a lane. All lanes of a warp. */
+class PartFlags {
  public:
-  /** @param n_left, flags Of the lane's part; 0 past the last one. */
-  __device__ PartCounts(std::uint32_t n_left, std::uint32_t flags, unsigned n_parts)
-      : n_left_{n_left},
-        members_{__ballot_sync(kAllLanes, n_left != 0),
+  /** @param n_left, flags Of the lane's part, one of n_parts; 0 past the last one. */
+  __device__ PartFlags(std::uint32_t n_left, std::uint32_t flags, unsigned n_parts)
+      : members_{__ballot_sync(kAllLanes, n_left != 0),
                  __ballot_sync(kAllLanes, Lane() < n_parts && n_left != kWarpEntries)},
         news_{__ballot_sync(kAllLanes, (flags & SplitPrefix::kNewLeft) != 0),
               __ballot_sync(kAllLanes, (flags & SplitPrefix::kNewRight) != 0)} {}
 
   /** @brief Flags after the first n parts, all of them full. @param before Flags before them. */
-  [[nodiscard]] __device__ std::uint32_t Flags(unsigned n, std::uint32_t before) const {
+  [[nodiscard]] __device__ std::uint32_t After(unsigned n, std::uint32_t before) const {
     std::uint32_t mask = (1u << n) - 1;
     bool left = Pending(members_[0] & mask, news_[0] & mask, (before & SplitPrefix::kNewLeft) != 0);
     bool right =
@@ -110,7 +110,6 @@ class PartCounts {
     return members == 0 ? before || news != 0 : news >> (31 - __clz(members)) != 0;
   }
 
-  std::uint32_t n_left_;
   std::uint32_t members_[2];  // parts that have left entries, or right ones
   std::uint32_t news_[2];     // parts with the flag
 };
@@ -255,7 +254,7 @@ class SplitTileAgent {
     if (lane_ < kTileWarps) {
       own = temp_.parts[lane_];
     }
-    PartCounts const counts{own.n_left, own.flags, kTileWarps};
+    PartFlags const flags{own.n_left, own.flags, kTileWarps};
     SplitPrefix to = own;  // up to the end of the lane's part
     for (int step = 1; step < kTileWarps; step *= 2) {
       FixedSum left = ShuffleUp(to.left, step);
@@ -273,7 +272,7 @@ class SplitTileAgent {
     tile.n_left = __shfl_sync(kAllLanes, to.n_left, kTileWarps - 1);
     tile.n = kTileEntries;
     if (carry.status != nullptr) {
-      tile.flags = counts.Flags(kTileWarps, 0);
+      tile.flags = flags.After(kTileWarps, 0);
       if (!known) {
         look.Publish(tile, TileWord::kTile);
         look.Find(true, &before);
@@ -285,7 +284,7 @@ class SplitTileAgent {
     if (lane_ < kTileWarps) {
       temp_.parts[lane_] = {before.left + to.left - own.left,       before.all + to.all - own.all,
                             before.n_left + to.n_left - own.n_left, before.n + lane_ * kWarpEntries,
-                            counts.Flags(lane_, before.flags),      0};
+                            flags.After(lane_, before.flags),       0};
     }
     __syncthreads();
   }
