@@ -46,8 +46,8 @@ struct FusedRef {
   SplitPrefix* totals;    // of the segments of those
   TileStatus* statuses;   // of the other tiles of nodes that fill several
   std::uint32_t n_long_tiles;  // tiles of such nodes; they come first
-  EntriesRef from;
-  EntriesRef to;
+  SplitEntriesRef from;
+  SplitEntriesRef to;
   bool root;         // the only child is the left one; what goes right is dropped
   bool write_gpair;  // entries move again; otherwise only places are needed, to look winners up
 };
@@ -81,7 +81,7 @@ class FusedFinder {
   struct Half {
     DeviceBuffer<std::uint32_t> places{"places of entries"};
     DeviceBuffer<EntryGradient> gpair{"gradients of entries"};
-    [[nodiscard]] EntriesRef Ref() const { return {places.Data(), gpair.Data()}; }
+    [[nodiscard]] SplitEntriesRef Ref() const { return {places.Data(), gpair.Data()}; }
   };
   /** @brief Split nodes in the order of their size: tiles of large ones, then small ones. */
   struct Tiles {

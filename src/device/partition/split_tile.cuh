@@ -30,7 +30,7 @@ struct alignas(8) EntryGradient {
 };
 
 /** @brief Entries sorted by value, in columns; a structure of arrays. */
-struct EntriesRef {
+struct SplitEntriesRef {
   std::uint32_t* places;  // PlaceWord
   EntryGradient* gpair;   // carried along
 };
