@@ -235,8 +235,8 @@ TEST_F(HistogramFinderTest, SegmentsOfManyBlocks) {
 TEST_F(HistogramFinderTest, ManyNodes) {
   for (std::uint64_t max_slots : {0, Scaled(60, 3)}) {
     Random random{7};
-    Table table = MakeBinnedTable({{2, 0.0}, {30, 0.3}, {7, 0.1}}, Scaled(6000u, 300u), &random);
-    this->Check(table, All(table), {0, max_slots, 0}, Scaled(13, 5), &random);
+    Table table = MakeBinnedTable({{2, 0.0}, {30, 0.3}, {7, 0.1}}, Scaled(6000u, 200u), &random);
+    this->Check(table, All(table), {0, max_slots, 0}, Scaled(13, 4), &random);
     EXPECT_GT(n_found_, 0);
   }
 }

@@ -153,17 +153,25 @@ class SplitTileAgent {
    * @param first Whether it is the segment's first.
    */
   __device__ void RunTile(RowIdx begin, TileCarry const& carry, bool first) {
-    if (warp_ == kTileWarps) {
-      this->JoinParts(carry, first);
-      return;
+    bool const joins = warp_ == kTileWarps;
+    bool known{true};
+    SplitPrefix prefix{};  // of the warp's part; the extra warp's: before the tile
+    if (joins) {
+      prefix = this->FindBefore(carry, first, &known);
+    } else {
+      prefix = this->Take(begin + warp_ * kWarpEntries);
+      if (lane_ == 0) {
+        temp_.parts[warp_] = prefix;
+      }
     }
-    SplitPrefix part = this->Take(begin + warp_ * kWarpEntries);
-    if (lane_ == 0) {
-      temp_.parts[warp_] = part;
+    __syncthreads();
+    if (joins) {
+      this->JoinParts(carry, first, known, prefix);
     }
-    __syncthreads();  // for JoinParts
-    __syncthreads();  // by JoinParts
-    this->Finish(part, temp_.parts[warp_]);
+    __syncthreads();
+    if (!joins) {
+      this->Finish(prefix, temp_.parts[warp_]);
+    }
   }
 
   /** @brief A whole segment, of kWarpEntries at most. One warp. */
@@ -231,25 +239,32 @@ class SplitTileAgent {
     return part;
   }
 
-  /** @brief The extra warp's: what lies before the tile, and before each part of it. */
-  __device__ void JoinParts(TileCarry const& carry, bool first) {
+  __device__ LookBack Look(TileCarry const& carry) const {
+    return {carry.status, carry.stride, carry.n_before, kTileEntries};
+  }
+
+  /** @brief What lies before the tile, if it is known yet; the children, where the tile is not all
+   *         there is of them. */
+  __device__ SplitPrefix FindBefore(TileCarry const& carry, bool first, bool* out_known) {
     this->LoadNodes();
     __syncwarp();
-    LookBack const look{carry.status, carry.stride, carry.n_before, kTileEntries};
     SplitPrefix before = SplitPrefix::Begin();
-    bool known{true};
     if (carry.status != nullptr) {
       // Of a column without missing values: those of the nodes.
       FixedSum left = temp_.nodes[0][0].total;
       RowRange left_rows = ref_.children[2 * parent_.index];
       this->PrepareChildren({left, left + temp_.nodes[0][1].total}, left_rows.end - left_rows.begin,
                             first);
-      known = look.Find(false, &before);
+      *out_known = this->Look(carry).Find(false, &before);
     } else if (carry.before != nullptr) {
       this->PrepareChildren({carry.total->left, carry.total->all}, carry.total->n_left, first);
       before = *carry.before;
     }
-    __syncthreads();
+    return before;
+  }
+
+  /** @brief From what lies in each part to what lies before it. @param before The tile. */
+  __device__ void JoinParts(TileCarry const& carry, bool first, bool known, SplitPrefix before) {
     SplitPrefix own = SplitPrefix::None();
     if (lane_ < kTileWarps) {
       own = temp_.parts[lane_];
@@ -273,6 +288,7 @@ class SplitTileAgent {
     tile.n = kTileEntries;
     if (carry.status != nullptr) {
       tile.flags = flags.After(kTileWarps, 0);
+      LookBack const look = this->Look(carry);
       if (!known) {
         look.Publish(tile, TileWord::kTile);
         look.Find(true, &before);
@@ -286,7 +302,6 @@ class SplitTileAgent {
                             before.n_left + to.n_left - own.n_left, before.n + lane_ * kWarpEntries,
                             flags.After(lane_, before.flags),       0};
     }
-    __syncthreads();
   }
 
   __device__ void LoadNodes() {
