@@ -140,10 +140,14 @@ class WalkBound {
     hess_ += gpair.hess;
   }
 
-  /** @brief Whether the candidate here may reach the node's bar in either scan. */
+  /**
+   * @brief Whether the candidate here may reach the node's bar in either scan.
+   * @tparam kMissing Otherwise no row misses the feature, and both scans see the same children.
+   */
+  template <bool kMissing>
   [[nodiscard]] GPU_EXACT_HD bool MayReach() const {
     bool reaches = this->Reaches(grad_, hess_, low_);
-    if (node_.has_missing != 0.0f) {
+    if (kMissing) {
       reaches |= this->Reaches(grad_ + node_.missing_grad, hess_ + node_.missing_hess, high_);
     }
     return reaches;

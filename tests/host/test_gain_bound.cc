@@ -91,7 +91,7 @@ struct WalkProblem {
     for (int i = 0; i < k; ++i) {
       walk.Pass(units[i]);
     }
-    return walk.MayReach();
+    return total == present ? walk.MayReach<false>() : walk.MayReach<true>();
   }
 };
 
@@ -123,8 +123,8 @@ TEST(WalkBound, BarsAllWhereNoneIsWanted) {
   auto q = Quantiser::Make(1.0f, 1.0f, 1000);
   auto bound = GainBound::Make(p, q);
   FixedSum left{1 << 20, 0}, total{1 << 21, 1};  // a hessian of zero: no bound is known
-  EXPECT_TRUE((WalkBound{bound, NodeBound::Make(total, total, 1e9f), left}.MayReach()));
-  EXPECT_FALSE((WalkBound{bound, NodeBound::Make(total, total, NAN), left}.MayReach()));
+  EXPECT_TRUE((WalkBound{bound, NodeBound::Make(total, total, 1e9f), left}.MayReach<false>()));
+  EXPECT_FALSE((WalkBound{bound, NodeBound::Make(total, total, NAN), left}.MayReach<false>()));
 }
 
 TEST(WalkBound, IsOffWhereFloatsWouldOverflow) {
@@ -133,7 +133,7 @@ TEST(WalkBound, IsOffWhereFloatsWouldOverflow) {
   auto q = Quantiser::Make(1e-38f, 1e-38f, 10);
   auto bound = GainBound::Make(p, q);
   float bar = bound.Bar(1e30f, 0.0f);
-  EXPECT_TRUE((WalkBound{bound, NodeBound::Make({2, 2}, {2, 2}, bar), {1, 1}}.MayReach()));
+  EXPECT_TRUE((WalkBound{bound, NodeBound::Make({2, 2}, {2, 2}, bar), {1, 1}}.MayReach<false>()));
 }
 
 TEST(GainBound, IsOffWhereFloatsWouldOverflow) {

@@ -394,12 +394,14 @@ class SplitTileAgent {
     return before.all - before.left;
   }
 
-  /** @param candidates A bit for each of the lane's slots. */
-  __device__ void Search(SplitPrefix const& part, SplitPrefix const& before,
-                         std::uint32_t candidates) const {
+  /**
+   * @brief The lane's slots before which a candidate may reach the bar, a bit each.
+   * @param sum Of the child's entries before the lane's first slot.
+   */
+  template <bool kMissing>
+  __device__ std::uint32_t Walk(SplitPrefix const& part, SplitPrefix const& before,
+                                FixedSum const& sum) const {
     std::uint32_t const first = lane_ * kSplitItems;
-    FixedSum const sum = Entries().before[lane_] +
-                         (first < part.n_left ? before.left : RightBefore(before) - part.left);
     GradientPair slots[kSplitItems];
     Entries().Load(slots);
     // The lane in which left entries end goes on to the right ones.
@@ -411,9 +413,22 @@ class SplitTileAgent {
       if (k != 0 && k == enters) {
         walk = WalkBound{ref_.level.bound, this->Child(false).bound, RightBefore(before)};
       }
-      wanted |= walk.MayReach() ? 1u << k : 0;
+      wanted |= walk.MayReach<kMissing>() ? 1u << k : 0;
       walk.Pass(slots[k]);
     }
+    return wanted;
+  }
+
+  /** @param candidates A bit for each of the lane's slots. */
+  __device__ void Search(SplitPrefix const& part, SplitPrefix const& before,
+                         std::uint32_t candidates) const {
+    std::uint32_t const first = lane_ * kSplitItems;
+    FixedSum const sum = Entries().before[lane_] +
+                         (first < part.n_left ? before.left : RightBefore(before) - part.left);
+    bool const missing =
+        this->Child(true).bound.has_missing + this->Child(false).bound.has_missing != 0.0f;
+    std::uint32_t wanted =
+        missing ? this->Walk<true>(part, before, sum) : this->Walk<false>(part, before, sum);
     wanted &= candidates;
     if (__any_sync(kAllLanes, wanted != 0)) {
       this->OfferExact(part, before, sum, wanted);
