@@ -133,6 +133,7 @@ class SplitTileAgent {
   struct TempStorage {
     WarpEntries entries[kTileWarps];
     SplitPrefix parts[kTileWarps];  // of the warps; then what lies before them
+    SplitPrefix before;             // the tile
     ChildNode nodes[kSegments][2];
     ChildSearch children[kSegments][2];
   };
@@ -153,24 +154,19 @@ class SplitTileAgent {
    * @param first Whether it is the segment's first.
    */
   __device__ void RunTile(RowIdx begin, TileCarry const& carry, bool first) {
-    bool const joins = warp_ == kTileWarps;
-    bool known{true};
-    SplitPrefix prefix{};  // of the warp's part; the extra warp's: before the tile
-    if (joins) {
-      prefix = this->FindBefore(carry, first, &known);
+    if (warp_ == kTileWarps) {
+      bool known = this->FindBefore(carry, first);
+      Meet();
+      this->JoinParts(carry, first, known);
+      Meet();
     } else {
-      prefix = this->Take(begin + warp_ * kWarpEntries);
+      SplitPrefix part = this->Take(begin + warp_ * kWarpEntries);
       if (lane_ == 0) {
-        temp_.parts[warp_] = prefix;
+        temp_.parts[warp_] = part;
       }
-    }
-    __syncthreads();
-    if (joins) {
-      this->JoinParts(carry, first, known, prefix);
-    }
-    __syncthreads();
-    if (!joins) {
-      this->Finish(prefix, temp_.parts[warp_]);
+      Meet();  // now they can be joined
+      Meet();  // and they are
+      this->Finish(part, temp_.parts[warp_]);
     }
   }
 
@@ -189,6 +185,11 @@ class SplitTileAgent {
     return temp_.children[SegmentInBlock()][left ? 0 : 1];
   }
   [[nodiscard]] __device__ WarpEntries& Entries() const { return temp_.entries[warp_]; }
+
+  /** @brief __syncthreads() for warps that come from different places in the code. */
+  __device__ static void Meet() {
+    asm volatile("barrier.sync 1, %0;" ::"n"(32 * (kTileWarps + 1)) : "memory");
+  }
 
   /** @brief Reads the warp's entries and puts them in order. @return Of these alone. */
   __device__ SplitPrefix Take(RowIdx begin) const {
@@ -243,11 +244,14 @@ class SplitTileAgent {
     return {carry.status, carry.stride, carry.n_before, kTileEntries};
   }
 
-  /** @brief What lies before the tile, if it is known yet; the children, where the tile is not all
-   *         there is of them. */
-  __device__ SplitPrefix FindBefore(TileCarry const& carry, bool first, bool* out_known) {
+  /**
+   * @brief Looks for what lies before the tile, and makes the children ready where the tile is not
+   *        all there is of them. @return Whether it is known yet.
+   */
+  __device__ bool FindBefore(TileCarry const& carry, bool first) {
     this->LoadNodes();
     __syncwarp();
+    bool known{true};
     SplitPrefix before = SplitPrefix::Begin();
     if (carry.status != nullptr) {
       // Of a column without missing values: those of the nodes.
@@ -255,22 +259,24 @@ class SplitTileAgent {
       RowRange left_rows = ref_.children[2 * parent_.index];
       this->PrepareChildren({left, left + temp_.nodes[0][1].total}, left_rows.end - left_rows.begin,
                             first);
-      *out_known = this->Look(carry).Find(false, &before);
+      known = this->Look(carry).Find(false, &before);
     } else if (carry.before != nullptr) {
       this->PrepareChildren({carry.total->left, carry.total->all}, carry.total->n_left, first);
       before = *carry.before;
     }
-    return before;
+    if (lane_ == 0) {
+      temp_.before = before;  // registers are few
+    }
+    return known;
   }
 
-  /** @brief From what lies in each part to what lies before it. @param before The tile. */
-  __device__ void JoinParts(TileCarry const& carry, bool first, bool known, SplitPrefix before) {
-    SplitPrefix own = SplitPrefix::None();
+  /** @brief From what lies in each part to what lies before it. @param known Before the tile. */
+  __device__ void JoinParts(TileCarry const& carry, bool first, bool known) {
+    SplitPrefix to = SplitPrefix::None();  // up to the end of the lane's part
     if (lane_ < kTileWarps) {
-      own = temp_.parts[lane_];
+      to = temp_.parts[lane_];
     }
-    PartFlags const flags{own.n_left, own.flags, kTileWarps};
-    SplitPrefix to = own;  // up to the end of the lane's part
+    PartFlags const flags{to.n_left, to.flags, kTileWarps};
     for (int step = 1; step < kTileWarps; step *= 2) {
       FixedSum left = ShuffleUp(to.left, step);
       FixedSum all = ShuffleUp(to.all, step);
@@ -281,23 +287,27 @@ class SplitTileAgent {
         to.n_left += n_left;
       }
     }
-    SplitPrefix tile = SplitPrefix::None();
-    tile.left = Shuffle(to.left, kTileWarps - 1);
-    tile.all = Shuffle(to.all, kTileWarps - 1);
-    tile.n_left = __shfl_sync(kAllLanes, to.n_left, kTileWarps - 1);
-    tile.n = kTileEntries;
-    if (carry.status != nullptr) {
+    SplitPrefix before = temp_.before;
+    if (carry.status != nullptr || carry.before == nullptr) {
+      SplitPrefix tile = SplitPrefix::None();
+      tile.left = Shuffle(to.left, kTileWarps - 1);
+      tile.all = Shuffle(to.all, kTileWarps - 1);
+      tile.n_left = __shfl_sync(kAllLanes, to.n_left, kTileWarps - 1);
+      tile.n = kTileEntries;
       tile.flags = flags.After(kTileWarps, 0);
-      LookBack const look = this->Look(carry);
-      if (!known) {
-        look.Publish(tile, TileWord::kTile);
-        look.Find(true, &before);
+      if (carry.status == nullptr) {
+        this->PrepareChildren({tile.left, tile.all}, tile.n_left, first);
+      } else {
+        LookBack const look = this->Look(carry);
+        if (!known) {
+          look.Publish(tile, TileWord::kTile);
+          look.Find(true, &before);
+        }
+        look.Publish(SplitPrefixOp{}(before, tile), TileWord::kAll);
       }
-      look.Publish(SplitPrefixOp{}(before, tile), TileWord::kAll);
-    } else if (carry.before == nullptr) {
-      this->PrepareChildren({tile.left, tile.all}, tile.n_left, first);
     }
     if (lane_ < kTileWarps) {
+      SplitPrefix const own = temp_.parts[lane_];
       temp_.parts[lane_] = {before.left + to.left - own.left,       before.all + to.all - own.all,
                             before.n_left + to.n_left - own.n_left, before.n + lane_ * kWarpEntries,
                             flags.After(lane_, before.flags),       0};
