@@ -40,7 +40,7 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
     bool const dense = rows * n_features <= 2 * n_entries;
     std::uint64_t const values = dense ? 4 * rows * n_features : 8 * n_entries + 8 * rows;
     // Offsets, columns of the feature and back, and how it is searched.
-    std::uint64_t const features = 55 * n_offsets;
+    std::uint64_t const features = 51 * n_offsets;
     std::uint64_t const set_up_offsets = features + (dense ? 8 * rows : 0);
     // Distinct values are listed and bins made before that, and take less.
     plan.reading.push_back({"values by row", values});
@@ -56,9 +56,13 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
                     {"sums of tiles", SumsOfTiles(n_rows, n_features)}};
     return plan;
   }
-  std::uint64_t const offsets = 12 * n_offsets;
-  // Columns are made as the sort's second halves are gone, and take less.
-  plan.sorting = {{"sort keys", 16 * n_entries}, {"row ids", 8 * n_entries}, {"offsets", offsets}};
+  plan.reading.push_back({"offsets", 8 * rows});
+  // Second halves are as long as the part that is sorted, one column at least. Columns are made
+  // when they are gone, and take less than trees do.
+  EntryIdx const longest = std::min(n_entries, std::max(SortedAtOnce(n_entries), EntryIdx{rows}));
+  plan.sorting = {{"sort keys", 8 * n_entries + 8 * longest},
+                  {"row ids", 4 * n_entries + 4 * longest}};
+  std::uint64_t const columns = (n_entries <= kHostValues ? 8 : 12) * n_entries + 8 * n_offsets;
   // Interleaved levels, up to 64 nodes at once, keep 48 B a node for each tile of 2,048 entries, and
   // are chosen where columns are longer than a few tiles; sorted ones 120 B a tile of 1,024 entries.
   std::uint64_t const sums =
@@ -67,12 +71,17 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
   std::uint64_t const by_node = (n_rows <= kGatheredRows ? 16 : 32) * n_entries;
   // How each feature is searched, 3 B; the feature of every 16th value, 4 B.
   std::uint64_t const searched = 3 * std::uint64_t{n_features} + n_entries / 4;
-  plan.growing = {{"columns", 12 * n_entries + offsets + searched},
+  plan.growing = {{"columns", columns + searched},
                   {"entries sorted by node", by_node},
                   {"sort keys", 2 * n_entries},
                   {"rows", 18 * rows},
                   {"sums of tiles", sums}};
   return plan;
+}
+
+EntryIdx MemoryPlan::SortedAtOnce(EntryIdx n_entries) {
+  constexpr EntryIdx kSmallTable = EntryIdx{1} << 20;
+  return std::max(kSmallTable, n_entries / 2 + n_entries % 2);
 }
 
 std::uint64_t MemoryPlan::SumsOfTiles(RowIdx n_rows, FeatureIdx n_features) {

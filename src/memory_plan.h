@@ -18,6 +18,12 @@ namespace gpu_exact {
  *        the L2 cache: 16 MiB.
  */
 inline constexpr RowIdx kGatheredRows = RowIdx{1} << 21;
+/**
+ * @brief Strategy kSort: up to so many distinct values stay in page-locked host memory, 64 MiB, as
+ *        a level reads few of them for each node. More go to the device, as locking the pages
+ *        takes time: about 0.3 ms a MiB, once for a table.
+ */
+inline constexpr std::uint64_t kHostValues = std::uint64_t{1} << 24;
 
 /** @brief One kind of array and what it takes. */
 struct MemoryItem {
@@ -40,6 +46,12 @@ struct MemoryPlan {
    */
   static MemoryPlan Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                          Strategy strategy);
+
+  /**
+   * @brief Strategy kSort: so many entries of whole columns are sorted by value at once. Half of
+   *        the table, so that sorting takes no more than reading; a small one as a whole.
+   */
+  static EntryIdx SortedAtOnce(EntryIdx n_entries);
 
   /** @brief Sums of the tiles that are laid over all rows of every sorted column, bytes. */
   static std::uint64_t SumsOfTiles(RowIdx n_rows, FeatureIdx n_features);

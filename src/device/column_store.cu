@@ -8,7 +8,9 @@
 
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -45,16 +47,14 @@ __global__ void WriteValuesKernel(std::uint64_t const* keys, std::uint32_t const
 }
 
 // one thread a feature boundary, n_features + 1 of them
-__global__ void FindOffsetsKernel(std::uint64_t const* keys, std::uint32_t const* counts,
-                                  EntryIdx n, FeatureIdx n_features, EntryIdx* entry_offsets,
-                                  ValueId* value_offsets) {
+__global__ void FindValueOffsetsKernel(std::uint64_t const* keys, std::uint32_t const* counts,
+                                       EntryIdx n, FeatureIdx n_features, ValueId* value_offsets) {
   auto f = GlobalIdx();
   if (f > n_features) {
     return;
   }
   auto first =
       FirstIndex(EntryIdx{0}, n, [=](EntryIdx i) { return ValueKey::Column(keys[i]) >= f; });
-  entry_offsets[f] = first;
   value_offsets[f] = first == 0 ? 0 : counts[first - 1];
 }
 
@@ -80,12 +80,15 @@ void CheckDistinct(std::uint64_t const* sorted_keys, EntryIdx n, CubScratch* scr
 }
 }  // namespace
 
-ColumnStore::ColumnStore(CsrView const& table)
+ColumnStore::ColumnStore(CsrView const& table, EntryIdx sorted_at_once, std::uint64_t host_values)
     : n_entries_{table.n_entries}, n_rows_{table.n_rows}, n_features_{table.n_features} {
   auto const n = n_entries_;
   RowTable rows{table};
-  ColumnSubset const all{nullptr, rows.View().offsets, n_features_, n};
-  SortedEntries sorted = SortByValue(std::move(rows), all);
+  std::vector<std::uint32_t> const n_present = rows.CountEntries();
+  h_entry_offsets_.resize(std::size_t{n_features_} + 1, 0);
+  std::inclusive_scan(n_present.cbegin(), n_present.cend(), h_entry_offsets_.begin() + 1,
+                      std::plus<>{}, EntryIdx{0});
+  SortedEntries sorted = SortByValue(std::move(rows), h_entry_offsets_, sorted_at_once);
   DeviceBuffer<std::uint32_t> counts{"numbers of distinct values"};
   CubScratch scratch;
   counts.Reserve(n);
@@ -99,16 +102,15 @@ ColumnStore::ColumnStore(CsrView const& table)
       return cub::DeviceScan::InclusiveSum(storage, bytes, is_new, counts.Data(), n, Stream());
     });
   }
-  entry_offsets_.Reserve(std::size_t{n_features_} + 1);
+  CopyAsync(n_present_.Reserve(n_features_), n_present.data(), n_features_);
   value_offsets_.Reserve(std::size_t{n_features_} + 1);
-  LaunchN("FindOffsets", FindOffsetsKernel, std::uint64_t{n_features_} + 1, sorted.keys.Data(),
-          counts.Data(), n, n_features_, entry_offsets_.Data(), value_offsets_.Data());
-  h_entry_offsets_.resize(std::size_t{n_features_} + 1);
-  CopyAsync(h_entry_offsets_.data(), entry_offsets_.Data(), h_entry_offsets_.size());
+  LaunchN("FindValueOffsets", FindValueOffsetsKernel, std::uint64_t{n_features_} + 1,
+          sorted.keys.Data(), counts.Data(), n, n_features_, value_offsets_.Data());
   CopyAsync(&n_values_, value_offsets_.Data() + n_features_, 1);
   Synchronize();
-  LaunchN("WriteValues", WriteValuesKernel, n, sorted.keys.Data(), counts.Data(), n,
-          values_.Reserve(n_values_));
+  values_at_ =
+      n_values_ <= host_values ? host_values_.Reserve(n_values_) : values_.Reserve(n_values_);
+  LaunchN("WriteValues", WriteValuesKernel, n, sorted.keys.Data(), counts.Data(), n, values_at_);
   Synchronize();
   sorted.keys.Release();  // before there is need of room for the entries
   LaunchN("WriteEntries", WriteEntriesKernel, n, sorted.rows.Data(), counts.Data(), n,
@@ -117,17 +119,11 @@ ColumnStore::ColumnStore(CsrView const& table)
 }
 
 ColumnsRef ColumnStore::Ref() const {
-  return {entries_.Data(),
-          values_.Data(),
-          entry_offsets_.Data(),
-          value_offsets_.Data(),
-          n_entries_,
-          n_values_,
-          n_rows_,
-          n_features_};
+  return {entries_.Data(), values_at_, n_present_.Data(), value_offsets_.Data(),
+          n_entries_,      n_values_,  n_rows_,           n_features_};
 }
 
 std::uint64_t ColumnStore::Bytes() const {
-  return entries_.Bytes() + values_.Bytes() + entry_offsets_.Bytes() + value_offsets_.Bytes();
+  return entries_.Bytes() + values_.Bytes() + n_present_.Bytes() + value_offsets_.Bytes();
 }
 }  // namespace gpu_exact

@@ -9,6 +9,7 @@
 
 #include "gpu_exact/types.h"
 #include "src/device/runtime.cuh"
+#include "src/memory_plan.h"
 #include "src/split.h"
 
 namespace gpu_exact {
@@ -20,10 +21,10 @@ struct alignas(8) ColumnEntry {
 
 /** @brief Columns, borrowed by kernels. */
 struct ColumnsRef {
-  ColumnEntry const* entries;     // shape: (n_entries), by feature, value, row
-  float const* values;            // shape: (n_values), by value id
-  EntryIdx const* entry_offsets;  // shape: (n_features + 1)
-  ValueId const* value_offsets;   // shape: (n_features + 1)
+  ColumnEntry const* entries;      // shape: (n_entries), by feature, value, row
+  float const* values;             // shape: (n_values), by value id; perhaps of the host
+  std::uint32_t const* n_present;  // entries of each feature, shape: (n_features)
+  ValueId const* value_offsets;    // shape: (n_features + 1)
   EntryIdx n_entries;
   std::uint64_t n_values;
   RowIdx n_rows;
@@ -50,25 +51,33 @@ struct ColumnsRef {
 };
 
 /**
- * @brief Owns the columns. Work: one radix sort of (feature, value) keys over all entries.
+ * @brief Owns the columns. Work: a radix sort of (feature, value) keys over all entries.
  *
- * Memory kept: 8 B an entry, 4 B a distinct value, 12 B a feature; 24 B an entry at most while it
- * sorts.
+ * Memory kept: 8 B an entry, 8 B a feature, 4 B a distinct value; up to kHostValues of these are
+ * host memory. While it sorts: 20 B an entry, up to 24 B where one column has most of them.
  */
 class ColumnStore {
  public:
   /** @brief Copies and sorts the table. Waits for the device. */
-  explicit ColumnStore(CsrView const& table);
+  explicit ColumnStore(CsrView const& table)
+      : ColumnStore{table, MemoryPlan::SortedAtOnce(table.n_entries), kHostValues} {}
+  /**
+   * @param sorted_at_once Entries, as far as columns can be divided.
+   * @param host_values    Up to so many distinct values stay in host memory.
+   */
+  ColumnStore(CsrView const& table, EntryIdx sorted_at_once, std::uint64_t host_values);
 
   [[nodiscard]] ColumnsRef Ref() const;
-  /** @brief Host copy of entry_offsets, shape: (n_features + 1). */
+  /** @brief Where the entries of each feature begin, shape: (n_features + 1). */
   [[nodiscard]] std::vector<EntryIdx> const& EntryOffsets() const { return h_entry_offsets_; }
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
   DeviceBuffer<ColumnEntry> entries_{"column entries"};
   DeviceBuffer<float> values_{"distinct values"};
-  DeviceBuffer<EntryIdx> entry_offsets_{"column offsets"};
+  PinnedBuffer<float> host_values_{"distinct values"};  // these or those
+  float* values_at_{nullptr};
+  DeviceBuffer<std::uint32_t> n_present_{"entries of columns"};
   DeviceBuffer<ValueId> value_offsets_{"value offsets"};
   std::vector<EntryIdx> h_entry_offsets_;
   EntryIdx n_entries_;

@@ -12,7 +12,7 @@ __global__ void RulesKernel(DefaultDirection direction, float opt_dense_col, Col
                             std::int32_t const* monotone, FeatureRule* rules) {
   auto f = GlobalIdx();
   if (f < columns.n_features) {
-    auto n_present = columns.entry_offsets[f + 1] - columns.entry_offsets[f];
+    auto n_present = columns.n_present[f];
     auto n_distinct = columns.value_offsets[f + 1] - columns.value_offsets[f];
     std::int32_t m = monotone == nullptr ? 0 : monotone[f];
     rules[f] = {ScanPlan::Make(direction, opt_dense_col, columns.n_rows, n_present, n_distinct),

@@ -64,6 +64,24 @@ void FreeDevice(void* p) noexcept {
   }
 }
 
+void* AllocatePinned(std::size_t bytes, char const* what) {
+  void* p{nullptr};
+  cudaError_t status = cudaHostAlloc(&p, bytes, cudaHostAllocDefault);
+  if (status == cudaErrorMemoryAllocation) {
+    static_cast<void>(cudaGetLastError());
+    throw DeviceError{"Out of page-locked host memory: " + std::to_string(bytes) +
+                      " bytes asked for " + what + ". Free memory of the host."};
+  }
+  EXACT_CUDA(status);
+  return p;
+}
+
+void FreePinned(void* p) noexcept {
+  if (cudaFreeHost(p) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());  // not the next launch's
+  }
+}
+
 void Synchronize() { EXACT_CUDA(cudaStreamSynchronize(Stream())); }
 
 void CheckLaunch(char const* kernel) {

@@ -30,6 +30,10 @@ void CheckCuda(cudaError_t status, char const* call, char const* file, int line)
 void* AllocateDevice(std::size_t bytes, char const* what);
 void FreeDevice(void* p) noexcept;
 
+/** @brief Page-locked host memory, which kernels read and write too; throws DeviceError. */
+void* AllocatePinned(std::size_t bytes, char const* what);
+void FreePinned(void* p) noexcept;
+
 /** @brief Waits for the stream. */
 void Synchronize();
 
@@ -52,16 +56,16 @@ class DeviceGuard {
   bool moved_{false};
 };
 
-/** @brief Uninitialised device array; keeps its size or grows, and loses its content then. */
-template <typename T>
-class DeviceBuffer {
+/** @brief Uninitialised array; keeps its size or grows, and loses its content then. */
+template <typename T, void* (*kAllocate)(std::size_t, char const*), void (*kFree)(void*) noexcept>
+class Buffer {
  public:
-  explicit DeviceBuffer(char const* what) : what_{what} {}
-  ~DeviceBuffer() { FreeDevice(data_); }
-  DeviceBuffer(DeviceBuffer const&) = delete;
-  DeviceBuffer& operator=(DeviceBuffer const&) = delete;
-  DeviceBuffer(DeviceBuffer&& that) noexcept : what_{that.what_} { *this = std::move(that); }
-  DeviceBuffer& operator=(DeviceBuffer&& that) noexcept {
+  explicit Buffer(char const* what) : what_{what} {}
+  ~Buffer() { kFree(data_); }
+  Buffer(Buffer const&) = delete;
+  Buffer& operator=(Buffer const&) = delete;
+  Buffer(Buffer&& that) noexcept : what_{that.what_} { *this = std::move(that); }
+  Buffer& operator=(Buffer&& that) noexcept {
     std::swap(what_, that.what_);
     std::swap(data_, that.data_);
     std::swap(size_, that.size_);
@@ -72,13 +76,13 @@ class DeviceBuffer {
   T* Reserve(std::size_t n) {
     if (n > size_) {
       this->Release();
-      data_ = static_cast<T*>(AllocateDevice(n * sizeof(T), what_));
+      data_ = static_cast<T*>(kAllocate(n * sizeof(T), what_));
       size_ = n;
     }
     return data_;
   }
   void Release() {
-    FreeDevice(std::exchange(data_, nullptr));
+    kFree(std::exchange(data_, nullptr));
     size_ = 0;
   }
 
@@ -90,12 +94,17 @@ class DeviceBuffer {
   T* data_{nullptr};
   std::size_t size_{0};
 };
+template <typename T>
+using DeviceBuffer = Buffer<T, AllocateDevice, FreeDevice>;
+template <typename T>
+using PinnedBuffer = Buffer<T, AllocatePinned, FreePinned>;
 
 /**
  * @brief Copies in the order of the stream.
  *
- * Host memory here is pageable: CUDA has staged it when the call returns ("API synchronization
- * behavior" of its reference), so that it may go at once. A copy to the host needs a Synchronize().
+ * Host memory that is copied from is pageable: CUDA has staged it when the call returns ("API
+ * synchronization behavior" of its reference), so that it may go at once. A copy to the host needs
+ * a Synchronize().
  */
 template <typename T>
 void CopyAsync(T* to, T const* from, std::size_t n) {

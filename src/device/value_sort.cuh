@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <vector>
+
 #include "src/device/row_table.cuh"
 #include "src/device/value_key.cuh"
 #include "src/device/warp.cuh"
@@ -18,9 +20,11 @@ struct ColumnSubset {
   EntryIdx const* row_offsets;     // counting its own entries, shape: (n_rows + 1)
   std::uint32_t n_columns;
   EntryIdx n_entries;
+  std::uint32_t first{0};  // column; the others follow it
 
   [[nodiscard]] __device__ std::uint32_t Column(FeatureIdx f) const {
-    return column_of == nullptr ? f : column_of[f];
+    std::uint32_t const column = column_of == nullptr ? f : column_of[f];
+    return column - first < n_columns ? column : kLeftOut;
   }
 
   /** @brief A warp calls fn(column, value, index in the subset) for a row; the zeros are one. */
@@ -45,11 +49,8 @@ struct ColumnSubset {
   }
 };
 
-/**
- * @brief Row offsets of a subset, shape: (n_rows + 1). Does not wait.
- * @param column_of As in the subset.
- */
-void FindRowOffsets(CsrView const& table, std::uint32_t const* column_of, CubScratch* scratch,
+/** @brief Row offsets of a subset, shape: (n_rows + 1); its own are not read. Does not wait. */
+void FindRowOffsets(CsrView const& table, ColumnSubset const& subset, CubScratch* scratch,
                     EntryIdx* out_row_offsets);
 
 /** @brief Entries by column, value, row. */
@@ -66,4 +67,16 @@ struct SortedEntries {
  * @param table Goes when the keys are made.
  */
 [[nodiscard]] SortedEntries SortByValue(RowTable table, ColumnSubset const& subset);
+
+/**
+ * @brief The same of all columns, which are divided into parts and sorted part by part. Waits.
+ *
+ * Memory: 12 B an entry and 8 B a row beside the table, then 12 B, and another 12 B for each entry
+ * of the largest part.
+ *
+ * @param entry_offsets  Of the features, shape: (n_features + 1).
+ * @param sorted_at_once Entries of a part, unless one column has more.
+ */
+[[nodiscard]] SortedEntries SortByValue(RowTable table, std::vector<EntryIdx> const& entry_offsets,
+                                        EntryIdx sorted_at_once);
 }  // namespace gpu_exact

@@ -24,6 +24,38 @@ TEST(MemoryPlan, EntriesOfManyRowsCarryGradients) {
   EXPECT_EQ(carried.Peak() - gathered.Peak(), 16 * kEntries + 18);
 }
 
+std::uint64_t Sum(std::vector<MemoryItem> const& items) {
+  std::uint64_t sum{0};
+  for (MemoryItem const& item : items) {
+    sum += item.bytes;
+  }
+  return sum;
+}
+
+TEST(MemoryPlan, FewDistinctValuesStayOnTheHost) {
+  auto few = MemoryPlan::Make(kHostValues, 0, 1, Strategy::kSort);
+  EXPECT_NEAR(static_cast<double>(few.Peak()) / kHostValues, 28.24, 0.01);
+  auto many = MemoryPlan::Make(kHostValues + 1, 0, 1, Strategy::kSort);
+  EXPECT_NEAR(static_cast<double>(many.Peak()) / kHostValues, 32.24, 0.01);
+}
+
+TEST(MemoryPlan, ColumnsAreSortedInHalves) {
+  constexpr EntryIdx kEntries = EntryIdx{1} << 24;
+  auto short_columns = MemoryPlan::Make(kEntries, kEntries / 8, 100, Strategy::kSort);
+  EXPECT_EQ(Sum(short_columns.sorting), 18 * kEntries);
+  auto long_column = MemoryPlan::Make(kEntries, kEntries, 100, Strategy::kSort);
+  EXPECT_EQ(Sum(long_column.sorting), 24 * kEntries);
+  EXPECT_EQ(MemoryPlan::SortedAtOnce(kEntries + 1), kEntries / 2 + 1);
+  EXPECT_EQ(MemoryPlan::SortedAtOnce(5), EntryIdx{1} << 20);
+}
+
+/** @brief 20,000 rows of about 455 words, of 1.4 million. */
+TEST(MemoryPlan, WideSparseText) {
+  auto plan = MemoryPlan::Make(9062668, 19996, 1355191, Strategy::kSort);
+  EXPECT_LT(Sum(plan.reading), std::uint64_t{174} << 20);
+  EXPECT_LT(Sum(plan.sorting), std::uint64_t{156} << 20);
+}
+
 TEST(MemoryPlan, PartitionedDenseAndSparse) {
   constexpr RowIdx kRows = 1 << 22;
   auto dense = MemoryPlan::Make(EntryIdx{64} * kRows, kRows, 64, Strategy::kPartition);
@@ -35,11 +67,7 @@ TEST(MemoryPlan, PartitionedDenseAndSparse) {
 TEST(MemoryPlan, FewEntriesARow) {
   constexpr RowIdx kRows = 1 << 22;
   auto plan = MemoryPlan::Make(kRows / 8, kRows, 1, Strategy::kPartition);
-  std::uint64_t reading{0};
-  for (MemoryItem const& item : plan.reading) {
-    reading += item.bytes;
-  }
-  EXPECT_NEAR(static_cast<double>(reading) / kRows, 28.0 / 8 + 16, 0.1);
+  EXPECT_NEAR(static_cast<double>(Sum(plan.reading)) / kRows, 28.0 / 8 + 16, 0.1);
 }
 
 TEST(MemoryPlan, SumsOfTiles) {

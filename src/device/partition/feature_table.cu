@@ -65,7 +65,6 @@ FeatureTable::FeatureTable(CsrView const& table) {
 
 void FeatureTable::CopyOffsets(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
                                std::vector<std::uint32_t> const& sorted_of) {
-  std::vector<EntryIdx> entries{0};
   std::vector<ValueId> values{0}, places{0};
   for (FeatureIdx f = 0; f < table.n_features; ++f) {
     std::uint32_t n_values = values_->NumValues(f);
@@ -74,16 +73,15 @@ void FeatureTable::CopyOffsets(CsrView const& table, std::vector<std::uint32_t> 
       n_values = sorted_->NumValues()[sorted_of[f]];
       n_places = n_entries[f];
     }
-    entries.push_back(entries.back() + n_entries[f]);
     values.push_back(values.back() + n_values);
     places.push_back(places.back() + n_places);
   }
-  CopyAsync(entry_offsets_.Reserve(entries.size()), entries.data(), entries.size());
+  CopyAsync(n_present_.Reserve(n_entries.size()), n_entries.data(), n_entries.size());
   CopyAsync(value_offsets_.Reserve(values.size()), values.data(), values.size());
   CopyAsync(place_offsets_.Reserve(places.size()), places.data(), places.size());
   Synchronize();  // the vectors go
-  counts_ = {nullptr,         nullptr,       entry_offsets_.Data(), value_offsets_.Data(),
-             table.n_entries, values.back(), table.n_rows,          table.n_features};
+  counts_ = {nullptr,         nullptr,       n_present_.Data(), value_offsets_.Data(),
+             table.n_entries, values.back(), table.n_rows,      table.n_features};
   places_ = counts_;
   places_.value_offsets = place_offsets_.Data();
   places_.n_values = places.back();
@@ -106,7 +104,7 @@ FeatureTableRef FeatureTable::Ref() const {
 
 std::uint64_t FeatureTable::Bytes() const {
   return (sorted_ != nullptr ? sorted_->Bytes() : 0) + (binned_ != nullptr ? binned_->Bytes() : 0) +
-         entry_offsets_.Bytes() + value_offsets_.Bytes() + place_offsets_.Bytes() +
-         sorted_of_.Bytes() + values_->Bytes();
+         n_present_.Bytes() + value_offsets_.Bytes() + place_offsets_.Bytes() + sorted_of_.Bytes() +
+         values_->Bytes();
 }
 }  // namespace gpu_exact

@@ -61,7 +61,7 @@ class FeatureTable {
   std::unique_ptr<DistinctValues> values_;  // of binned columns
   std::unique_ptr<SortedColumns> sorted_;
   std::unique_ptr<BinnedColumns> binned_;
-  DeviceBuffer<EntryIdx> entry_offsets_{"column offsets"};
+  DeviceBuffer<std::uint32_t> n_present_{"entries of columns"};
   DeviceBuffer<ValueId> value_offsets_{"value offsets"};
   DeviceBuffer<ValueId> place_offsets_{"places of candidates"};
   DeviceBuffer<std::uint32_t> sorted_of_{"sorted columns by feature"};

@@ -62,8 +62,9 @@ SortedColumns::SortedColumns(RowTable table, std::vector<std::uint32_t> const& n
     : n_rows_{table.View().n_rows}, n_columns_{static_cast<std::uint32_t>(features.size())} {
   this->MakeColumns(n_entries, features);
   CubScratch scratch;
-  FindRowOffsets(table.View(), column_of, &scratch, row_offsets_.Reserve(std::size_t{n_rows_} + 1));
+  row_offsets_.Reserve(std::size_t{n_rows_} + 1);
   ColumnSubset const subset{column_of, row_offsets_.Data(), n_columns_, n_entries_};
+  FindRowOffsets(table.View(), subset, &scratch, row_offsets_.Data());
   this->WriteValues(table.View(), subset);
   SortedEntries sorted = SortByValue(std::move(table), subset);
   rows_ = std::move(sorted.rows);

@@ -21,11 +21,11 @@ struct SortedLookup {
                             [=](EntryIdx i) { return e[i].value >= value; });
   }
   /** @brief The node's greatest value id below one; it exists. */
-  __device__ ValueId Below(LevelRef const&, Bucket bucket, FeatureIdx, std::uint64_t value) const {
+  __device__ ValueId Below(Bucket bucket, FeatureIdx, std::uint64_t value) const {
     return entries[this->Position(bucket, value) - 1].value;
   }
   /** @brief The node's least value id of a feature; it exists. */
-  __device__ ValueId Least(LevelRef const&, Bucket bucket, FeatureIdx, ValueRange values) const {
+  __device__ ValueId Least(Bucket bucket, FeatureIdx, ValueRange values) const {
     return entries[this->Position(bucket, values.first)].value;
   }
   __device__ EntryRange NodeEntries(Bucket bucket) const { return ranges.ranges[bucket]; }
@@ -42,15 +42,14 @@ struct InterleavedLookup {
   __device__ bool InNode(EntryIdx i, Bucket bucket) const {
     return in.row_keys[in.entries[i].row] == bucket;
   }
-  __device__ ValueId Below(LevelRef const& level, Bucket bucket, FeatureIdx f,
-                           std::uint64_t value) const {
+  __device__ ValueId Below(Bucket bucket, FeatureIdx f, std::uint64_t value) const {
     auto e = in.entries.entries;
-    EntryIdx begin = level.columns.entry_offsets[f];
-    EntryIdx end = FirstIndexByWarp(begin, level.columns.entry_offsets[f + 1],
-                                    [=](EntryIdx i) { return e[i].value >= value; });
+    auto [begin, column_end] = in.OfFeature(f);
+    EntryIdx end =
+        FirstIndexByWarp(begin, column_end, [=](EntryIdx i) { return e[i].value >= value; });
     auto tile =
         in.tiles.of_feature[f] + static_cast<std::uint32_t>((end - 1 - begin) / kInterleavedTile);
-    begin = in.TileBegin(level.columns, tile);
+    begin = in.OfTile(tile).begin;
     while (end > begin) {
       EntryIdx i = end - 1 - threadIdx.x;  // wraps around past entry 0
       bool hit = threadIdx.x < end - begin && this->InNode(i, bucket);
@@ -62,13 +61,13 @@ struct InterleavedLookup {
     }
     return in.Sum(bucket, tile - 1).last_value;
   }
-  __device__ ValueId Least(LevelRef const& level, Bucket bucket, FeatureIdx f, ValueRange) const {
+  __device__ ValueId Least(Bucket bucket, FeatureIdx f, ValueRange) const {
     auto const& self = *this;
     auto tile =
         FirstIndexByWarp(in.tiles.of_feature[f], in.tiles.of_feature[f + 1],
                          [&](std::uint32_t t) { return self.in.Sum(bucket, t).occupied != 0; });
-    EntryIdx end = level.columns.entry_offsets[f + 1];
-    for (EntryIdx i = in.TileBegin(level.columns, tile); i < end; i += kWarp) {
+    EntryIdx end = in.OfFeature(f).end;
+    for (EntryIdx i = in.OfTile(tile).begin; i < end; i += kWarp) {
       bool hit = i + threadIdx.x < end && this->InNode(i + threadIdx.x, bucket);
       unsigned hits = __ballot_sync(kAllLanes, hit);
       if (hits != 0) {
@@ -97,11 +96,11 @@ __global__ void ResolveKernel(LevelRef level, LookupT lookup, LevelResult* out) 
     bool forward = c.direction == ScanDirection::kForward;
     float threshold;
     if (c.present) {
-      ValueId last = forward ? lookup.Below(level, bucket, f, values.last)
-                             : lookup.Least(level, bucket, f, values);
+      ValueId last =
+          forward ? lookup.Below(bucket, f, values.last) : lookup.Least(bucket, f, values);
       threshold = PresentThreshold(c.direction, columns.values[last]);
     } else {
-      ValueId below = lookup.Below(level, bucket, f, c.value);
+      ValueId below = lookup.Below(bucket, f, c.value);
       threshold = MidThreshold(c.direction, columns.values[below], columns.values[c.value]);
     }
     auto v = columns.values;

@@ -115,21 +115,20 @@ template <typename EntryT>
 void EntrySorter<EntryT>::SortByNode(std::uint8_t const* row_keys, Bucket n_nodes,
                                      EntryIdx max_open) {
   EntryIdx const n = columns_.n_entries;
-  keys_.Reserve(n);
-  sorted_keys_.Reserve(n);
+  keys_.Reserve(2 * n);
   current_ = 1;  // column order may lie in the first half
   entries_ = halves_[1].Reserve(n);
   Launch("NodeKeys", NodeKeysKernel<EntryT>, CeilDiv(n, kKeyThreads * kKeyItems), kKeyThreads,
          in_column_order_, n, row_keys, keys_.Data());
   if (n != 0) {
     scratch_.Call([&](void* storage, std::size_t& bytes) {
-      return cub::DeviceRadixSort::SortPairs(storage, bytes, keys_.Data(), sorted_keys_.Data(),
+      return cub::DeviceRadixSort::SortPairs(storage, bytes, keys_.Data(), this->SortedKeys(),
                                              in_column_order_, halves_[1].Data(), n, 0, 8,
                                              Stream());
     });
   }
   constexpr unsigned kWarp = 32;
-  Launch("FindNodes", FindNodesKernel, n_nodes, kWarp, sorted_keys_.Data(), n,
+  Launch("FindNodes", FindNodesKernel, n_nodes, kWarp, this->SortedKeys(), n,
          ranges_.Reserve(n_nodes), open_ends_.Reserve(n_nodes));
   ref_ = {ranges_.Data(), open_ends_.Data(), n_nodes, max_open};
 }
@@ -157,7 +156,7 @@ void EntrySorter<EntryT>::SortByChild(std::vector<EntryRange> const& nodes,
   auto n_split = static_cast<Bucket>(segments.size());
   Bucket const n_nodes = 2 * n_split;
   CopyAsync(split_ranges_.Reserve(n_split), segments.data(), n_split);
-  LaunchN("FindChildren", FindChildrenKernel, n_split, sorted_keys_.Data(), split_ranges_.Data(),
+  LaunchN("FindChildren", FindChildrenKernel, n_split, this->SortedKeys(), split_ranges_.Data(),
           n_split, ranges_.Reserve(n_nodes));
   auto sizes = thrust::make_transform_iterator(thrust::make_counting_iterator(Bucket{0}),
                                                SizeOfRange{ranges_.Data()});
@@ -175,7 +174,7 @@ template <typename EntryT>
 template <typename FnT>
 void EntrySorter<EntryT>::OnePass(EntryIdx base, FnT&& sort) {
   // With both halves at hand CUB needs no other memory; one pass ends in the second one.
-  cub::DoubleBuffer<std::uint8_t> keys{keys_.Data() + base, sorted_keys_.Data() + base};
+  cub::DoubleBuffer<std::uint8_t> keys{keys_.Data() + base, this->SortedKeys() + base};
   cub::DoubleBuffer<EntryT> entries{halves_[current_].Data() + base,
                                     halves_[1 - current_].Data() + base};
   scratch_.Call(
@@ -229,8 +228,8 @@ void EntrySorter<EntryT>::SortSegments(std::vector<EntryRange> const& segments) 
 
 template <typename EntryT>
 std::uint64_t EntrySorter<EntryT>::Bytes() const {
-  return halves_[0].Bytes() + halves_[1].Bytes() + keys_.Bytes() + sorted_keys_.Bytes() +
-         ranges_.Bytes() + split_ranges_.Bytes() + open_ends_.Bytes() + segment_begins_.Bytes() +
+  return halves_[0].Bytes() + halves_[1].Bytes() + keys_.Bytes() + ranges_.Bytes() +
+         split_ranges_.Bytes() + open_ends_.Bytes() + segment_begins_.Bytes() +
          segment_ends_.Bytes() + scratch_.Bytes();
 }
 

@@ -57,6 +57,7 @@ class EntrySorter {
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
+  [[nodiscard]] std::uint8_t* SortedKeys() const { return keys_.Data() + columns_.n_entries; }
   void SortRange(EntryRange const& range);
   void SortSegments(std::vector<EntryRange> const& segments);
   /** @brief Calls a sort of CUB's by one bit, from the current half into the other one. */
@@ -74,8 +75,7 @@ class EntrySorter {
 
   DeviceBuffer<EntryT> halves_[2]{DeviceBuffer<EntryT>{"entries"},
                                   DeviceBuffer<EntryT>{"entries, second half"}};
-  DeviceBuffer<std::uint8_t> keys_{"sort keys"};
-  DeviceBuffer<std::uint8_t> sorted_keys_{"sorted keys"};
+  DeviceBuffer<std::uint8_t> keys_{"sort keys"};  // by entry; then those of sorted entries
   DeviceBuffer<EntryRange> ranges_{"entry ranges of nodes"};
   DeviceBuffer<EntryRange> split_ranges_{"entry ranges of split nodes"};
   DeviceBuffer<EntryIdx> open_ends_{"ends of open entries"};

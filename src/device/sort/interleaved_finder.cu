@@ -34,12 +34,15 @@ class InterleavedLoader {
   };
 
   /**
-   * @brief All threads of the block; ends with a barrier.
+   * @brief The tile of this block. All threads of the block; ends with a barrier.
    * @param out_begin Thread b: where bucket b begins in the tile.
    * @return Entries of open nodes; they come first.
    */
-  __device__ static int Load(TempStorage* temp, InterleavedRef<EntryT> const& in, EntryIdx begin,
-                             int n, Tile* out_tile, int* out_begin) {
+  __device__ static int Load(TempStorage* temp, InterleavedRef<EntryT> const& in, Tile* out_tile,
+                             int* out_begin) {
+    EntryRange const range = in.OfTile(blockIdx.x);
+    EntryIdx const begin = range.begin;
+    int const n = static_cast<int>(range.Size());
     // The match-based rank wants keys striped by warp.
     int first =
         static_cast<int>(threadIdx.x / 32) * 32 * kItems + static_cast<int>(threadIdx.x % 32);
@@ -77,11 +80,6 @@ class InterleavedLoader {
   }
 };
 
-__device__ int TileCount(LevelRef const& level, FeatureIdx f, EntryIdx begin) {
-  auto rest = level.columns.entry_offsets[f + 1] - begin;
-  return static_cast<int>(min(rest, EntryIdx{Tile::kSize}));
-}
-
 /**
  * @brief Multireduce. grid: tiles; block: one tile; result: out_partial[bucket, tile].
  */
@@ -93,11 +91,9 @@ __global__ __launch_bounds__(kTileThreads) void ReduceTilesKernel(LevelRef level
   __shared__ typename Loader::TempStorage temp;
   __shared__ Tile tile;
   __shared__ FixedSum sums[kBuckets];
-  FeatureIdx f = in.tiles.feature[blockIdx.x];
-  EntryIdx begin = in.TileBegin(level.columns, blockIdx.x);
   sums[threadIdx.x] = {0, 0};
   int bucket_begin;
-  int n = Loader::Load(&temp, in, begin, TileCount(level, f, begin), &tile, &bucket_begin);
+  int n = Loader::Load(&temp, in, &tile, &bucket_begin);
   // Neighbours are of one node mostly: a thread adds once a run, a warp of one node once.
   int first = static_cast<int>(threadIdx.x) * kItems;
   int last = min(first + kItems, n);
@@ -166,9 +162,8 @@ __global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(LevelRef level
   } temp;
   __shared__ Tile tile;
   FeatureIdx f = in.tiles.feature[blockIdx.x];
-  EntryIdx begin = in.TileBegin(level.columns, blockIdx.x);
   int bucket_begin;
-  int n = Loader::Load(&temp.load, in, begin, TileCount(level, f, begin), &tile, &bucket_begin);
+  int n = Loader::Load(&temp.load, in, &tile, &bucket_begin);
   __syncthreads();  // the loader's storage becomes the agent's
   std::uint32_t first_tile = in.tiles.of_feature[f];
   std::uint32_t last_tile = in.tiles.of_feature[f + 1] - 1;
@@ -204,15 +199,20 @@ void InterleavedFinder<EntryT>::Lay(std::vector<EntryIdx> const& entry_offsets) 
   auto n_features = entry_offsets.size() - 1;
   std::vector<std::uint32_t> first(n_features + 1, 0);
   std::vector<FeatureIdx> feature;
+  std::vector<EntryIdx> begins;
   for (std::size_t f = 0; f < n_features; ++f) {
-    auto n = CeilDiv(entry_offsets[f + 1] - entry_offsets[f], Tile::kSize);
-    feature.insert(feature.end(), n, static_cast<FeatureIdx>(f));
+    for (EntryIdx i = entry_offsets[f]; i < entry_offsets[f + 1]; i += Tile::kSize) {
+      feature.push_back(static_cast<FeatureIdx>(f));
+      begins.push_back(i);
+    }
     first[f + 1] = static_cast<std::uint32_t>(feature.size());
   }
+  begins.push_back(entry_offsets.back());
   CopyAsync(feature_tile_.Reserve(first.size()), first.data(), first.size());
   CopyAsync(tile_feature_.Reserve(feature.size()), feature.data(), feature.size());
+  CopyAsync(tile_begin_.Reserve(begins.size()), begins.data(), begins.size());
   Synchronize();  // the vectors go
-  ref_.tiles = {tile_feature_.Data(), feature_tile_.Data(),
+  ref_.tiles = {tile_feature_.Data(), feature_tile_.Data(), tile_begin_.Data(),
                 static_cast<std::uint32_t>(feature.size())};
 }
 
@@ -243,8 +243,8 @@ void InterleavedFinder<EntryT>::Find(LevelRef const& level, EntriesRef<EntryT> c
 
 template <typename EntryT>
 std::uint64_t InterleavedFinder<EntryT>::Bytes() const {
-  return tile_feature_.Bytes() + feature_tile_.Bytes() + partial_.Bytes() + sums_.Bytes() +
-         scratch_.Bytes();
+  return tile_feature_.Bytes() + feature_tile_.Bytes() + tile_begin_.Bytes() + partial_.Bytes() +
+         sums_.Bytes() + scratch_.Bytes();
 }
 
 template class InterleavedFinder<CarriedEntry>;

@@ -35,6 +35,7 @@ struct TileSum {
 struct ColumnTiles {
   FeatureIdx const* feature;        // shape: (n_tiles)
   std::uint32_t const* of_feature;  // first tile of a feature, shape: (n_features + 1)
+  EntryIdx const* begins;           // first entry of a tile, shape: (n_tiles + 1)
   std::uint32_t n_tiles;
 };
 
@@ -46,9 +47,11 @@ struct InterleavedRef {
   ColumnTiles tiles;
   TileSum const* sums;  // shape: (n_nodes, n_tiles), inclusive within a feature
 
-  __device__ EntryIdx TileBegin(ColumnsRef const& c, std::uint32_t tile) const {
-    FeatureIdx f = tiles.feature[tile];
-    return c.entry_offsets[f] + EntryIdx{tile - tiles.of_feature[f]} * kInterleavedTile;
+  __device__ EntryRange OfTile(std::uint32_t tile) const {
+    return {tiles.begins[tile], tiles.begins[tile + 1]};
+  }
+  __device__ EntryRange OfFeature(FeatureIdx f) const {
+    return {tiles.begins[tiles.of_feature[f]], tiles.begins[tiles.of_feature[f + 1]]};
   }
   __device__ TileSum const& Sum(Bucket bucket, std::uint32_t tile) const {
     return sums[std::uint64_t{bucket} * tiles.n_tiles + tile];
@@ -75,6 +78,7 @@ class InterleavedFinder {
  private:
   DeviceBuffer<FeatureIdx> tile_feature_{"tiles"};
   DeviceBuffer<std::uint32_t> feature_tile_{"first tiles"};
+  DeviceBuffer<EntryIdx> tile_begin_{"first entries of tiles"};
   DeviceBuffer<TileSum> partial_{"sums of tiles by node"};
   DeviceBuffer<TileSum> sums_{"scanned sums of tiles by node"};
   CubScratch scratch_;
