@@ -20,6 +20,7 @@
 
 #include "gpu_exact/tree_builder.h"
 #include "src/device/partition/split_tile_agent.cuh"
+#include "src/device/sort/entry_sorter.cuh"
 
 namespace gpu_exact::bench {
 /** @brief What the formulas need of a table and the device. */
@@ -121,7 +122,7 @@ inline void AddRowBytes(TableSizes const& t, std::vector<LevelRows> const& level
  */
 inline void AddSortBytes(TableSizes const& t, std::vector<LevelRows> const& levels,
                          std::size_t n_searched, Amounts const& calls, Amounts* out) {
-  constexpr double kLongSegment = 1 << 18;  // a segment that is sorted alone
+  constexpr auto kLongSegment = static_cast<double>(EntrySorter<ColumnEntry>::kLongSegment);
   Amounts& b = *out;
   double const n_a_row = t.entries / t.rows;
   double const entry = CallsOf(calls, "entry_sorter:GatherKernel") != 0 ? 16 : 8;

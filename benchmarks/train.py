@@ -183,7 +183,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         "--shapes",
         type=words,
         default=["higgs", "bosch", "yltr", "news20", "small"],
-        help="by comma: a shape, a series (growth-rows, growth-depth, ...; growth: all) or one case of it",
+        help="by comma: a shape, a series (growth-rows, ...; growth: all) or one case of it",
     )
     add("--systems", type=words, default=list(SYSTEMS), help=f"by comma: {', '.join(SYSTEMS)}")
     add("--strategy", choices=STRATEGIES, default="auto", help="of the plugin (default auto)")

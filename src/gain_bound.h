@@ -31,7 +31,8 @@ GPU_EXACT_HD inline float ApproxInverse(float x) {
  * That is the gain at the best weight; max_delta_step and monotone bounds only take from it. All in
  * fixed point units, so that sums need no scaling. Relative errors: the float conversions of G and
  * H and their sums 2^-24 each, the approximate division 2^-22, and the exact gain, whose weight is
- * rounded to a float, exceeds the best one by less than 2^-22. kMargin is above them all.
+ * rounded to a float, exceeds the best one by less than 2^-22. kMargin is above them all; alpha is
+ * less by it, as |G| - alpha may cancel.
  */
 struct GainBound {
   static constexpr float kMargin = 1.0f / (1 << 18);
@@ -51,6 +52,8 @@ struct GainBound {
     double unit = q.hess_unit / (q.grad_unit * q.grad_unit);
     constexpr double kHuge = 1e30;
     bool enabled = lambda < kHuge && unit < kHuge && unit > 1.0 / kHuge;
+    // Weights so small that their squares are no normal floats would be taken for larger gains.
+    enabled = enabled && p.reg_lambda + std::ldexp(q.hess_unit, 62) < 1e26;
     GainBound b{static_cast<float>(lambda),
                 static_cast<float>(alpha * (1.0 - kMargin)),
                 static_cast<float>(unit),

@@ -42,7 +42,7 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
     // Offsets, columns of the feature and back, and how it is searched.
     std::uint64_t const features = 51 * n_offsets;
     std::uint64_t const set_up_offsets = features + (dense ? 8 * rows : 0);
-    // Distinct values are listed and bins made before that, and take less.
+    // Distinct values are listed and bins made before the columns are sorted, and take less.
     plan.reading.push_back({"values by row", values});
     plan.reading.push_back({"offsets", set_up_offsets});
     plan.sorting = {{"sort keys", 16 * n_entries},
@@ -86,7 +86,9 @@ EntryIdx MemoryPlan::SortedAtOnce(EntryIdx n_entries) {
 
 std::uint64_t MemoryPlan::SumsOfTiles(RowIdx n_rows, FeatureIdx n_features) {
   constexpr std::uint64_t kTileRows = 2048;
-  constexpr std::uint64_t kTileBytes = 88;
+  // A prefix of 48 B and a status of 40 B, twice: nodes of little more than a tile have two; and the
+  // sums of their segments, 48 B.
+  constexpr std::uint64_t kTileBytes = 224;
   return kTileBytes * ((n_rows + kTileRows - 1) / kTileRows) * n_features;
 }
 

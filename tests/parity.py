@@ -7,8 +7,8 @@
 Run it with an interpreter that finds XGBoost and the plugin: PYTHONPATH=<build>/python
 <build>/venv/bin/python. It writes parity.json and, made of it, parity.md into --out, anew after
 every piece of work, and ends with 1 where anything is different. Long work may be done in several
-runs: where sources, GPU and XGBoost are the same, a run replaces of earlier results in --out those of
-the tables, depths and restrictions that it has itself. The table that takes longest, on 16 cores:
+runs: where sources, GPU and XGBoost are the same, a run replaces of earlier results in --out those
+of the tables, depths and restrictions that it has itself. The table that takes longest, on 16 cores:
 
     python3 tests/parity.py --problems 0 --tables FOLDER --only kdd99_10pct \
         --seconds 450 --jobs 6 --threads 3
@@ -301,11 +301,14 @@ def main() -> int:
     result = begin(args.out / "parity.json", device, command)
     if args.problems:
         result["problems"] = {}  # counted anew
+        result["errors"] = {k: v for k, v in result["errors"].items() if ", problems " not in k}
     with ProcessPoolExecutor(args.jobs, get_context("spawn")) as pool:
         futures = {pool.submit(fn, *parameters): parameters for fn, parameters in jobs(args)}
         for done, future in enumerate(as_completed(futures), 1):
             record(result, future, futures[future])
-            (args.out / "parity.json").write_text(json.dumps(result, indent=1) + "\n")
+            unfinished = args.out / "parity.json.tmp"
+            unfinished.write_text(json.dumps(result, indent=1) + "\n")
+            unfinished.replace(args.out / "parity.json")
             (args.out / "parity.md").write_text(markdown(result))
             print(f"\r{done} of {len(futures)} pieces", end="", flush=True)
     print(f"\n{markdown(result)}")

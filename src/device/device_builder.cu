@@ -19,7 +19,7 @@
 namespace gpu_exact {
 namespace {
 /** @brief Strategy kAuto: long columns are partitioned; of many short ones, entries are sorted. */
-constexpr EntryIdx kLongColumn = 64;
+constexpr EntryIdx kLongColumn = 256;
 constexpr std::uint64_t kSmallTable = std::uint64_t{1} << 20;
 
 /** @brief Why a table cannot be partitioned; empty where it can. */
@@ -240,10 +240,10 @@ Strategy ChooseStrategy(Strategy strategy, CsrView const& table) {
                                 "; set it to auto or sort."};
   }
   if (strategy == Strategy::kAuto) {
-    // Tiles are laid over missing values too; they may take 8 B an entry.
+    // Tiles are laid over missing values too; their sums may take 20 B an entry, at worst.
     bool partition = why_not.empty() && table.n_entries >= kLongColumn * table.n_features &&
                      MemoryPlan::SumsOfTiles(table.n_rows, table.n_features) <=
-                         8 * table.n_entries + kSmallTable;
+                         20 * table.n_entries + kSmallTable;
     return partition ? Strategy::kPartition : Strategy::kSort;
   }
   return strategy;

@@ -78,8 +78,52 @@ TEST_F(DeviceBuilder, ManyTiles) {
     Random random{static_cast<unsigned>(seed)};
     Shape shape{static_cast<RowIdx>(random.Int(3000, Scaled(20000, 6000))),
                 static_cast<FeatureIdx>(random.Int(1, Scaled(5, 2))), random.Pick({0.0, 0.3, 0.9}),
-                random.Pick({0, 50, 2})};
+                random.Pick({0, 50, 2, 2600})};  // so many that short runs are not binned
     ASSERT_NO_FATAL_FAILURE(this->Compare(1000 + seed, shape, 1));
+  }
+}
+
+/** @brief Small nodes of columns that are not binned, with every parameter. */
+TEST_F(DeviceBuilder, SmallSortedColumns) {
+  for (int seed = 0; seed < NumSeeds(60); ++seed) {
+    Random random{static_cast<unsigned>(seed)};
+    Shape shape{static_cast<RowIdx>(random.Int(300, 700)),
+                static_cast<FeatureIdx>(random.Int(1, 3)), random.Pick({0.0, 0.05}), 0};
+    ASSERT_NO_FATAL_FAILURE(this->Compare(5000 + seed, shape, 1));
+  }
+}
+
+/** @brief One value fills most of each column, and goes on through warps, tiles and many tiles. */
+TEST_F(DeviceBuilder, LongRuns) {
+  for (int seed = 0; seed < NumSeeds(8); ++seed) {
+    Random random{static_cast<unsigned>(6000 + seed)};
+    double const share = random.Pick({0.6, 0.85});
+    Shape shape{Scaled(300000u, 6000u), 2, random.Pick({0.0, 0.3}), 0};
+    if (seed % 2 == 0) {
+      shape.n_rows = 5000;
+    }
+    Table table = MakeTable(shape, &random);
+    float const common = random.Pick({-1.0f, 0.0f, 1.5f});
+    for (CsrEntry& e : table.entries) {
+      e.value = random.Chance(share) ? common : e.value;
+    }
+    auto gpair = MakeGradients(shape.n_rows, 0.1, 0.1, &random);
+    std::vector<std::uint8_t> included(shape.n_rows);
+    for (auto& row : included) {
+      row = random.Chance(0.8);
+    }
+    auto const* mask = seed % 3 == 0 ? included.data() : nullptr;
+    GrowParam param = MakeParam(shape.n_features, &random);
+    // The reference is for short columns.
+    auto judge = shape.n_rows <= 6000 ? MakeReferenceBuilder(table.View())
+                                      : MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
+    auto partition = MakeDeviceBuilder(-1, table.View(), Strategy::kPartition);
+    auto want = judge->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
+    for (int run = 0; run < Scaled(3, 1); ++run) {
+      auto got = partition->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
+      ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, "seed " + std::to_string(seed)));
+      ASSERT_EQ(Positions(partition.get(), shape.n_rows), Positions(judge.get(), shape.n_rows));
+    }
   }
 }
 

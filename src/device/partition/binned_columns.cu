@@ -134,6 +134,9 @@ void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
     limit = std::min<std::uint64_t>(limit, max_group_bins);
   } else if (std::max<EntryIdx>(n_binned, n_rows_) < kManyEntries) {
     auto n_blocks = static_cast<std::uint64_t>(DeviceAttribute(cudaDevAttrMultiProcessorCount));
+    // Row offsets of a group of columns with missing values are 8 B an entry at most.
+    std::uint64_t by_entries = CeilDiv(2 * n_binned, std::max<RowIdx>(n_rows_, 1));
+    n_blocks = std::min(n_blocks, std::max<std::uint64_t>(by_entries, 1));
     limit = std::min(limit, CeilDiv(n_bins, n_blocks));
   }
   std::uint64_t n_elements{0};

@@ -153,13 +153,14 @@ DistinctValues::DistinctValues(CsrView const& table, std::vector<std::uint32_t> 
            keys.Reserve(n));
     Synchronize();
     slots.Release();
-    DeviceBuffer<std::uint64_t> sorted{"distinct values, sorted"};
+    DeviceBuffer<std::uint64_t> keys_alt{"distinct values, second half"};
+    cub::DoubleBuffer<std::uint64_t> sorted{keys.Data(), keys_alt.Reserve(n)};
     CubScratch scratch;
     scratch.Call([&](void* storage, std::size_t& bytes) {
-      return cub::DeviceRadixSort::SortKeys(storage, bytes, keys.Data(), sorted.Reserve(n), n, 0,
+      return cub::DeviceRadixSort::SortKeys(storage, bytes, sorted, n, 0,
                                             ValueKey::NumBits(n_features), Stream());
     });
-    LaunchN("WriteValues", WriteValuesKernel, n, sorted.Data(), n, values_.Reserve(n));
+    LaunchN("WriteValues", WriteValuesKernel, n, sorted.Current(), n, values_.Reserve(n));
   }
   Synchronize();  // the keys go
 }

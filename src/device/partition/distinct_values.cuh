@@ -23,7 +23,7 @@ struct DistinctRef {
  * Work: one pass over the entries, each of which looks its value up in the column's hash set. A
  * column leaves the pass once it has too many.
  *
- * Memory kept: 4 B a listed value, 8 B a feature; at most 16 B for each value of the limits before.
+ * Memory kept: 4 B a listed value, 8 B a feature; at most 20 B for each value of the limits before.
  */
 class DistinctValues {
  public:

@@ -4,10 +4,10 @@
  * @brief Columns of many values: one pass over the entries of the split nodes moves each to its
  *        child, stable, and searches both children for splits on the way.
  *
- * An entry is 12 B: the place of its row and its gradients, carried along. Nodes that fill several
- * tiles are summed first, so that a tile knows what lies before it. Work: entries of split nodes.
- * Memory: 24 B an entry, two halves; 88 B a column and tile of 2,048 rows; 16 B a node and sparse
- * column.
+ * An entry is 12 B: the place of its row and its gradients, carried along. A tile of a node that
+ * fills several looks back at those before it; at the root, and of columns with missing values, tiles
+ * are summed first. Work: entries of split nodes. Memory: 24 B an entry, two halves; up to 224 B a
+ * column and tile of 2,048 rows; 16 B a node and sparse column.
  */
 #pragma once
 

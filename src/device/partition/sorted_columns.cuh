@@ -87,10 +87,10 @@ class SortedColumns {
   DeviceBuffer<std::uint32_t> rows_{"sorted rows"};
   DeviceBuffer<EntryIdx> offsets_{"offsets of sorted columns"};
   DeviceBuffer<FeatureIdx> features_{"features of sorted columns"};
-  DeviceBuffer<std::uint32_t> sparse_{"columns with missing values"};
+  DeviceBuffer<std::uint32_t> sparse_{"numbers of columns with missing values"};
   DeviceBuffer<std::uint32_t> of_sparse_{"columns with missing values"};
   DeviceBuffer<float> dense_values_{"values by row"};
   DeviceBuffer<EntryIdx> row_offsets_{"offsets of rows"};
-  DeviceBuffer<RowValuesRef::Value> row_values_{"values by row"};
+  DeviceBuffer<RowValuesRef::Value> row_values_{"values and columns by row"};
 };
 }  // namespace gpu_exact

@@ -138,9 +138,9 @@ struct WarpTile {
 /** @brief A warp's entries in shared memory, left ones first. Read eight neighbours a lane. */
 struct WarpEntries {
   static constexpr int kStride = kSplitItems + 2;  // no two lanes that read at once meet in a bank
-  EntryGradient gpair[32 * kStride];
-  std::uint32_t places[kWarpEntries];  // PlaceWord
-  FixedSum before[32];                 // of the lanes' slots
+  alignas(16) EntryGradient gpair[32 * kStride];   // read two at a time
+  std::uint32_t places[kWarpEntries];              // PlaceWord
+  FixedSum before[32];                             // of the lanes' slots
 
   [[nodiscard]] __device__ EntryGradient& At(std::uint32_t slot) {
     return gpair[slot + slot / kSplitItems * (kStride - kSplitItems)];

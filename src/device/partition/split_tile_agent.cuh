@@ -246,7 +246,8 @@ class SplitTileAgent {
 
   /**
    * @brief Looks for what lies before the tile, and makes the children ready where the tile is not
-   *        all there is of them. @return Whether it is known yet.
+   *        all there is of them. Waits for no tile: its own comes first.
+   * @return Whether it is known yet.
    */
   __device__ bool FindBefore(TileCarry const& carry, bool first) {
     this->LoadNodes();
@@ -332,13 +333,14 @@ class SplitTileAgent {
     LevelRef const& level = ref_.level;
     bool left = lane_ == 0;
     Bucket bucket = 2 * parent_.index + lane_;
-    FixedSum present = left ? sums.left : sums.all - sums.left;
+    bool const is_child = bucket < level.n_nodes;  // the root has one
+    FixedSum present = left ? sums.left : is_child ? sums.all - sums.left : FixedSum{0, 0};
     RowIdx n = left ? n_left : segment_.range.end - segment_.range.begin - n_left;
     RowIdx begin = segment_.range.begin + (left ? 0 : n_left);
     ChildNode const& node = temp_.nodes[SegmentInBlock()][lane_];
     NodeBound bound = NodeBound::Make(node.total, present, node.bar);
     temp_.children[SegmentInBlock()][lane_] = {bound, present, begin};
-    if (!first || bucket >= level.n_nodes) {
+    if (!first || !is_child) {
       return;
     }
     if (n != 0 && bound.has_missing != 0.0f && !isnan(node.bar) &&

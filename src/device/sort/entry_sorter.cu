@@ -120,10 +120,12 @@ void EntrySorter<EntryT>::SortByNode(std::uint8_t const* row_keys, Bucket n_node
   entries_ = halves_[1].Reserve(n);
   Launch("NodeKeys", NodeKeysKernel<EntryT>, CeilDiv(n, kKeyThreads * kKeyItems), kKeyThreads,
          in_column_order_, n, row_keys, keys_.Data());
+  // The last bits of kNoKey are ones: above every bucket.
+  int const n_bits = BitsBelow(std::uint64_t{n_nodes} + 1);
   if (n != 0) {
     scratch_.Call([&](void* storage, std::size_t& bytes) {
       return cub::DeviceRadixSort::SortPairs(storage, bytes, keys_.Data(), this->SortedKeys(),
-                                             in_column_order_, halves_[1].Data(), n, 0, 8,
+                                             in_column_order_, halves_[1].Data(), n, 0, n_bits,
                                              Stream());
     });
   }

@@ -7,7 +7,7 @@
 
 namespace gpu_exact {
 namespace {
-constexpr FeatureIdx kFewFeatures = 64;  // are bisected in as many steps as the hints leave
+constexpr FeatureIdx kFewFeatures = 64;  // are bisected in few steps anyway
 
 // one thread a hint
 __global__ void HintsKernel(ColumnsRef columns, std::uint64_t n_hints, FeatureIdx* hints) {

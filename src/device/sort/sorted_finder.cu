@@ -167,6 +167,9 @@ __global__ __launch_bounds__(kTileThreads) void ReduceTilesKernel(LevelRef level
   EndSums sums{{0, 0}, {0, 0}};
 #pragma unroll
   for (int k = 0; k < kItems; ++k) {
+    if (buckets[k] == kNoBucket) {
+      continue;
+    }
     bool const is_first = outer.InFirst(buckets[k], items[k].value);
     bool const is_last = outer.InLast(buckets[k], items[k].value);
     if (is_first || is_last) {
