@@ -136,7 +136,7 @@ def draw_growth(lines: list[Line], device: str, file: Path) -> Path:
         axes.set(xscale="log", yscale="log", xlabel=AXES[name].label, ylabel="ms a tree (median)")
         steps = sorted({series_of(r)[1] for r in mine}, key=size)
         texts = [f"{int(t):,}" if t.isdigit() else t for t in steps]
-        axes.set_xticks([size(t) for t in steps], texts)
+        axes.set_xticks([size(t) for t in steps], texts, fontsize=8)
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.grid(alpha=0.3)
         axes.legend(fontsize=7)
@@ -211,7 +211,7 @@ def growth_table(runs: list[Line]) -> str:
     if not ends:
         return ""
     lines = [
-        "| ten times the rows |" + "".join(f" {n // 10:,} to {n:,} |" for n in ends),
+        "| ten times the rows, x 8, depth 6 |" + "".join(f" {n // 10:,} to {n:,} |" for n in ends),
         "| --- |" + " --- |" * len(ends),
     ]
     for (device, system), mine in sorted(times.items(), key=lambda t: list(SYSTEMS).index(t[0][1])):
