@@ -261,27 +261,61 @@ TEST_F(DeviceBuilder, NoEntries) { this->Compare(1, {50, 3, 1.0, 0}, 1); }
 
 TEST_F(DeviceBuilder, NoRows) { this->Compare(1, {0, 3, 0.0, 0}, 1); }
 
-TEST_F(DeviceBuilder, NeighbouringFloats) {
+/** @brief So many neighbouring floats in one column, the highest rows without a value, so that both
+ *         directions are searched. */
+Table NeighbouringFloats(RowIdx n_values, std::vector<RowIdx> const& value_of_row, RowIdx n_rows) {
+  std::vector<float> values{1.0f};
+  while (values.size() < n_values) {
+    values.push_back(std::nextafter(values.back(), 2.0f));
+  }
   Table table;
-  float next = std::nextafter(1.0f, 2.0f);
-  table.n_rows = 6;
+  table.n_rows = n_rows;
   table.n_features = 1;
-  // The last two rows miss the value, so that both directions are searched.
-  table.entries = {{0, 1.0f}, {0, next}, {0, 1.0f}, {0, next}};
-  table.offsets = {0, 1, 2, 3, 4, 4, 4};
-  std::vector<GradientPair> gpair{{4, 1}, {-4, 1}, {4, 1}, {-4, 1}, {-2, 1}, {-3, 1}};
-  auto reference = MakeReferenceBuilder(table.View());
-  GrowParam param;
-  param.max_depth = 3;
-  auto want = reference->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
-  ASSERT_GT(want.size(), 1u);
-  for (Strategy strategy : {Strategy::kSort, Strategy::kPartition}) {
-    auto builder = MakeDeviceBuilder(-1, table.View(), strategy);
-    for (std::int32_t levels : {0, 3}) {
-      param.interleaved_levels = levels;
-      auto got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
-      ExpectSameTree(got, want, "neighbouring floats");
-      EXPECT_EQ(Positions(builder.get(), 6), Positions(reference.get(), 6));
+  for (RowIdx r = 0; r < n_rows; ++r) {
+    if (r < value_of_row.size()) {
+      table.entries.push_back({0, values[value_of_row[r]]});
+    }
+    table.offsets.push_back(table.entries.size());
+  }
+  return table;
+}
+
+/** @brief The threshold between two of them is one of them: rows may go the other way than their
+ *         gradients were counted. */
+TEST_F(DeviceBuilder, NeighbouringFloats) {
+  auto compare = [](Table const& table, std::vector<GradientPair> const& gpair) {
+    auto reference = MakeReferenceBuilder(table.View());
+    GrowParam param;
+    param.max_depth = 3;
+    auto want = reference->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+    ASSERT_GT(want.size(), 1u);
+    for (Strategy strategy : {Strategy::kSort, Strategy::kPartition}) {
+      auto builder = MakeDeviceBuilder(-1, table.View(), strategy);
+      for (std::int32_t levels : {0, 3}) {
+        param.interleaved_levels = levels;
+        auto got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+        ExpectSameTree(got, want, "neighbouring floats");
+        EXPECT_EQ(Positions(builder.get(), table.n_rows), Positions(reference.get(), table.n_rows));
+      }
+    }
+  };
+  compare(NeighbouringFloats(2, {0, 1, 0, 1}, 6),
+          {{4, 1}, {-4, 1}, {4, 1}, {-4, 1}, {-2, 1}, {-3, 1}});
+  // As many as make a sorted column; gradients change sign here and there, for splits to be there.
+  Random random{3};
+  std::vector<RowIdx> value_of_row;
+  for (RowIdx r = 0; r < 700; ++r) {
+    value_of_row.push_back(r * 9 % 700);
+  }
+  for (RowIdx n_rows : {700, 750}) {
+    for (int i = 0; i < 10; ++i) {
+      std::vector<GradientPair> gpair(n_rows);
+      int const step = random.Int(1, 300);
+      for (RowIdx r = 0; r < n_rows; ++r) {
+        bool odd = r < 700 && value_of_row[r] / step % 2 != 0;
+        gpair[r] = {static_cast<float>(random.Int(-2, 2) + (odd ? 3 : -3)), 1.0f};
+      }
+      compare(NeighbouringFloats(700, value_of_row, n_rows), gpair);
     }
   }
 }

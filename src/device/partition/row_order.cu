@@ -62,7 +62,8 @@ struct OddWord {
   __host__ __device__ std::uint64_t operator()(std::uint64_t i) const { return 2 * i + 1; }
 };
 
-// one thread a place, in whole warps and one place more
+// one thread a place, in whole warps and one place more; result: sides, for a sorted winner those of
+// missing values
 __global__ void RouteKernel(FeatureTableRef table, RowsRef rows, SplitOrder const* orders,
                             NodeIdx first_node, Bucket n_nodes, RowIdx n_places, SideWord* words,
                             NodeIdx* positions) {
@@ -70,16 +71,34 @@ __global__ void RouteKernel(FeatureTableRef table, RowsRef rows, SplitOrder cons
   bool left{false};
   Bucket b = place < n_places ? rows.NodeOf(static_cast<RowIdx>(place), n_nodes) : n_nodes;
   if (b < n_nodes) {
-    RowIdx row = rows.rows[place];
     SplitOrder order = orders[b];
-    if (order.left != kNoNode) {
-      left = table.GoesLeft(row, order);
+    if (order.left == kNoNode) {
+      positions[rows.rows[place]] = first_node + static_cast<NodeIdx>(b);
+    } else if (table.sorted_of[order.feature] != FeatureTableRef::kNotSorted) {
+      left = order.default_left;
     } else {
-      positions[row] = first_node + static_cast<NodeIdx>(b);
+      left = table.GoesLeft(rows.rows[place], order);
     }
   }
   if (place / 32 <= n_places / 32) {
     WriteSide(words, place, left);
+  }
+}
+
+// one thread a place: the k-th one of a node takes the k-th entry of its winner, which are as many as
+// its rows at most; result: sides of those that do not go as missing values do
+__global__ void RoutePresentKernel(SortedWinnersRef winners, RowsRef rows, SplitOrder const* orders,
+                                   Bucket n_nodes, RowIdx n_places, SideWord* words) {
+  auto at = static_cast<RowIdx>(GlobalIdx());
+  Bucket b = at < n_places ? rows.NodeOf(at, n_nodes) : n_nodes;
+  if (b == n_nodes || orders[b].left == kNoNode) {
+    return;
+  }
+  WinnerSegment winner = winners.segments[b];
+  EntryIdx i = winner.begin + (at - rows.nodes[b].begin);
+  if (i < winner.end && (i < winner.first_right) != orders[b].default_left) {
+    RowIdx place = winners.places[i] & ~PlaceWord::kNewValue;
+    atomicXor(&words[place / 32].left, 1u << place % 32);
   }
 }
 
@@ -105,11 +124,9 @@ struct WarpSums {
   __device__ void Flush(NodeState* children) {
     if (any) {
       for (int c = 0; c < 2; ++c) {
-        for (int step = 16; step > 0; step /= 2) {
-          sums[c] = sums[c] + ShuffleXor(sums[c], step);
-        }
+        FixedSum const sum = SumLanes(sums[c]);
         if (threadIdx.x % 32 == 0) {
-          AtomicAdd(&children[left + c].sum, sums[c]);
+          AtomicAdd(&children[left + c].sum, sum);
         }
         sums[c] = {0, 0};
       }
@@ -127,7 +144,16 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
                                                        GradientPair* to_gpair, NodeState* states) {
   std::uint64_t first = std::uint64_t{blockIdx.x} * kThreads * kRowsPerThread +
                         threadIdx.x / 32 * 32 * kRowsPerThread + threadIdx.x % 32;
+  RowIdx row[kRowsPerThread];  // all are asked for before the first is used
+  GradientPair pairs[kRowsPerThread];
+#pragma unroll
+  for (int j = 0; j < kRowsPerThread; ++j) {
+    std::uint64_t place = first + j * 32;
+    row[j] = place < n_places ? rows.rows[place] : 0;
+    pairs[j] = place < n_places ? rows.gpair[place] : GradientPair{0.0f, 0.0f};
+  }
   WarpSums sums;
+#pragma unroll
   for (int j = 0; j < kRowsPerThread; ++j) {
     std::uint64_t place = first + j * 32;
     Bucket b = place < n_places ? rows.NodeOf(static_cast<RowIdx>(place), n_nodes) : n_nodes;
@@ -140,10 +166,9 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
       ChildPlaces at{sides, rows.nodes[b], children[left + 1]};
       auto old = static_cast<RowIdx>(place);
       RowIdx to = at.Of(at.Word(old), old, &goes_left);
-      GradientPair pair = rows.gpair[place];
-      to_rows[to] = rows.rows[place];
-      to_gpair[to] = pair;
-      g = quantiser.Fixed(pair);
+      to_rows[to] = row[j];
+      to_gpair[to] = pairs[j];
+      g = quantiser.Fixed(pairs[j]);
     }
     int uniform{0};
     __match_all_sync(kAllLanes, moves ? left : ~Bucket{0}, &uniform);
@@ -229,14 +254,19 @@ void RowOrder::CountSides(RowIdx n_places) {
   sides_ = {words_.Data()};
 }
 
-void RowOrder::Split(FeatureTableRef const& table, Quantiser const& quantiser,
-                     LevelSplits const& splits, NodeState* out_children) {
+void RowOrder::Split(FeatureTableRef const& table, SortedWinnersRef const& winners,
+                     Quantiser const& quantiser, LevelSplits const& splits,
+                     NodeState* out_children) {
   RowsRef rows = this->Rows();
   int const next = 1 - current_;
   RowRange* children = nodes_[next].Reserve(splits.n_children);
   SplitOrder const* orders = splits.device_orders;
   LaunchN("Route", RouteKernel, std::uint64_t{n_trained_} + 32, table, rows, orders, first_node_,
           n_nodes_, n_trained_, words_.Data(), positions_.Data());
+  if (winners.places != nullptr) {
+    LaunchN("RoutePresent", RoutePresentKernel, n_trained_, winners, rows, orders, n_nodes_,
+            n_trained_, words_.Data());
+  }
   this->CountSides(n_trained_);
   LaunchN("Children", ChildrenKernel, n_nodes_, rows.nodes, n_nodes_, orders, splits.first_child,
           sides_, children);

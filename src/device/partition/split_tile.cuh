@@ -85,6 +85,9 @@ struct WarpTile {
     return j * 32 + static_cast<int>(threadIdx.x % 32) < n;
   }
 
+  /** @brief Item j, where places are rows and have not moved; some row past the end. */
+  [[nodiscard]] __device__ RowIdx Row(int j) const { return place[j] & ~PlaceWord::kNewValue; }
+
   /** @param places Of the part. */
   __device__ void LoadPlaces(std::uint32_t const* places) {
 #pragma unroll
@@ -93,7 +96,7 @@ struct WarpTile {
     }
   }
 
-  /** @brief All entries stay and go left: the root. */
+  /** @brief All entries stay and go left: the root, where no row is left out. */
   __device__ void Stay() {
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
@@ -176,15 +179,31 @@ struct WarpEntries {
     }
     __pipeline_commit();
   }
+  /** @brief The same from gradients by row, as they are. @param tile Rows are its places. */
+  __device__ void GatherAsync(GradientPair const* by_row, WarpTile const& tile) {
+    int const lane = threadIdx.x % 32;
+#pragma unroll
+    for (int j = 0; j < kSplitItems; ++j) {
+      std::size_t zeros = tile.Has(j) ? 0 : sizeof(EntryGradient);
+      __pipeline_memcpy_async(gpair + j * 32 + lane, by_row + tile.Row(j), sizeof(EntryGradient),
+                              zeros);
+    }
+    __pipeline_commit();
+  }
 
-  /** @brief Puts entries in order, once their gradients are there. @param tile Counted. */
-  __device__ void Arrange(WarpTile const& tile, std::uint32_t n_left) {
+  /**
+   * @brief Puts entries in order, once their gradients are there.
+   * @param tile     Counted.
+   * @param in_units in_units(g): of gradients as they were read.
+   */
+  template <typename UnitsFn>
+  __device__ void Arrange(WarpTile const& tile, std::uint32_t n_left, UnitsFn&& in_units) {
     std::uint32_t const lane = threadIdx.x % 32;
     EntryGradient own[kSplitItems];
     __pipeline_wait_prior(0);  // each lane reads what it asked for
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
-      own[j] = gpair[j * 32 + lane];
+      own[j] = {in_units(gpair[j * 32 + lane].units)};
     }
     __syncwarp();
     std::uint32_t lefts{0};
