@@ -143,9 +143,9 @@ TableSizes MeasureTable(CsrView const& table, Strategy strategy) {
     }
   }
   if (kept.Binned() != nullptr) {
+    sizes.elements = static_cast<double>(kept.Binned()->NumElements());
     sizes.bins = static_cast<double>(kept.Binned()->Ref().n_bins);
     for (BinGroup const& group : kept.Binned()->Groups()) {
-      sizes.elements += group.n_elements;
       sizes.sparse_groups += group.Dense() ? 0 : 1;
     }
   }
