@@ -196,6 +196,9 @@ __global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(LevelRef level
 
 template <typename EntryT>
 void InterleavedFinder<EntryT>::Lay(std::vector<EntryIdx> const& entry_offsets) {
+  if (ref_.tiles.begins != nullptr) {
+    return;
+  }
   auto n_features = entry_offsets.size() - 1;
   std::vector<std::uint32_t> first(n_features + 1, 0);
   std::vector<FeatureIdx> feature;
