@@ -214,7 +214,6 @@ void InterleavedFinder<EntryT>::Lay(std::vector<EntryIdx> const& entry_offsets) 
   CopyAsync(feature_tile_.Reserve(first.size()), first.data(), first.size());
   CopyAsync(tile_feature_.Reserve(feature.size()), feature.data(), feature.size());
   CopyAsync(tile_begin_.Reserve(begins.size()), begins.data(), begins.size());
-  Synchronize();  // the vectors go
   ref_.tiles = {tile_feature_.Data(), feature_tile_.Data(), tile_begin_.Data(),
                 static_cast<std::uint32_t>(feature.size())};
 }

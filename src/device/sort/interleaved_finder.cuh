@@ -64,7 +64,7 @@ class InterleavedFinder {
  public:
   /**
    * @brief Divide the columns into tiles; nothing where that is done, as a finder has one table.
-   *        Waits.
+   *        Does not wait.
    * @param entry_offsets Of the features, shape: (n_features + 1).
    */
   void Lay(std::vector<EntryIdx> const& entry_offsets);
