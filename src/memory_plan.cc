@@ -85,11 +85,10 @@ EntryIdx MemoryPlan::SortedAtOnce(EntryIdx n_entries) {
 }
 
 std::uint64_t MemoryPlan::SumsOfTiles(RowIdx n_rows, FeatureIdx n_features) {
-  constexpr std::uint64_t kTileRows = 2048;
   // A prefix of 48 B and a status of 40 B, twice: nodes of little more than a tile have two; and the
   // sums of their segments, 48 B.
   constexpr std::uint64_t kTileBytes = 224;
-  return kTileBytes * ((n_rows + kTileRows - 1) / kTileRows) * n_features;
+  return kTileBytes * ((n_rows + kTileEntries - 1) / kTileEntries) * n_features;
 }
 
 std::uint64_t MemoryPlan::Peak() const {
