@@ -4,6 +4,7 @@
 
     python tests/gpu_report.py --build build       # on the machine with the GPU
     python tests/gpu_report.py --check             # anywhere: is it fresh and without a failure
+    python tests/gpu_report.py --hash              # of these sources, as the report has it
 
 The binaries are run themselves, not through ctest: a build tree copied to another machine keeps
 absolute paths in its ctest files. The report is written after every step, so a run that is cut
@@ -270,6 +271,7 @@ def parse() -> argparse.Namespace:
         action="store_true",
         help="judge the report at --out; ends with 1 and says why if it proves nothing",
     )
+    parser.add_argument("--hash", action="store_true", help="print the hash of the sources")
     parser.add_argument("--build", type=Path, help="build folder; the options below override it")
     parser.add_argument("--host-tests", metavar="BINARY")
     parser.add_argument("--device-tests", metavar="BINARY")
@@ -288,7 +290,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--timeout", type=float, default=3600, help="seconds a step")
     options = parser.parse_args()
     options.out = options.out or options.source / REPORT
-    if not options.check:
+    if not (options.check or options.hash):
         fill_from_build(options, parser)
     return options
 
@@ -321,6 +323,9 @@ def fill_from_build(options: argparse.Namespace, parser: argparse.ArgumentParser
 
 def main() -> int:
     options = parse()
+    if options.hash:
+        print(source_hash(options.source))
+        return 0
     if options.check:
         if not options.out.is_file():
             print(f"There is no report {options.out.name}; make one on a machine with a GPU.")

@@ -54,6 +54,12 @@ def test_hash_follows_sources_and_nothing_else(tree):
     assert len({first, renamed, gpu_report.source_hash(tree)}) == 3
 
 
+def test_hash_is_printed(tree, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["gpu_report.py", "--hash", "--source", str(tree)])
+    assert gpu_report.main() == 0
+    assert capsys.readouterr().out == gpu_report.source_hash(tree) + "\n"
+
+
 def test_a_complete_report_proves():
     assert gpu_report.problems(GOOD, "now") == []
 

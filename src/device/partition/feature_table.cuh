@@ -40,7 +40,7 @@ struct FeatureTableRef {
 
 class FeatureTable {
  public:
-  /** @brief Copies what it needs of the table. Waits for the device. */
+  /** @brief Copies what it needs of the table. Waits for the device until it is read. */
   explicit FeatureTable(CsrView const& table);
 
   [[nodiscard]] FeatureTableRef Ref() const;

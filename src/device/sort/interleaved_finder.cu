@@ -196,6 +196,9 @@ __global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(LevelRef level
 
 template <typename EntryT>
 void InterleavedFinder<EntryT>::Lay(std::vector<EntryIdx> const& entry_offsets) {
+  if (ref_.tiles.begins != nullptr) {
+    return;
+  }
   auto n_features = entry_offsets.size() - 1;
   std::vector<std::uint32_t> first(n_features + 1, 0);
   std::vector<FeatureIdx> feature;
@@ -211,7 +214,6 @@ void InterleavedFinder<EntryT>::Lay(std::vector<EntryIdx> const& entry_offsets) 
   CopyAsync(feature_tile_.Reserve(first.size()), first.data(), first.size());
   CopyAsync(tile_feature_.Reserve(feature.size()), feature.data(), feature.size());
   CopyAsync(tile_begin_.Reserve(begins.size()), begins.data(), begins.size());
-  Synchronize();  // the vectors go
   ref_.tiles = {tile_feature_.Data(), feature_tile_.Data(), tile_begin_.Data(),
                 static_cast<std::uint32_t>(feature.size())};
 }
