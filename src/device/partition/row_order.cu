@@ -115,23 +115,29 @@ __global__ void ChildrenKernel(RowRange const* nodes, Bucket n_nodes, SplitOrder
   }
 }
 
-/** @brief Sums of the two children of one node that the lanes of a warp share. */
-struct WarpSums {
+/** @brief Sums of the two children of one node. */
+struct ChildSums {
   Bucket left{0};
   FixedSum sums[2]{};
   bool any{false};
 
-  __device__ void Flush(NodeState* children) {
-    if (any) {
-      for (int c = 0; c < 2; ++c) {
-        FixedSum const sum = SumLanes(sums[c]);
-        if (threadIdx.x % 32 == 0) {
-          AtomicAdd(&children[left + c].sum, sum);
-        }
-        sums[c] = {0, 0};
-      }
-      any = false;
+  /** @brief Of another node the present sums are added to the children first. */
+  __device__ void Join(ChildSums const& that, NodeState* children) {
+    if (any && left != that.left) {
+      this->AddTo(children);
+      *this = {};
     }
+    *this = {that.left, {sums[0] + that.sums[0], sums[1] + that.sums[1]}, true};
+  }
+  __device__ void AddTo(NodeState* children) const {
+    if (any) {
+      AtomicAdd(&children[left].sum, sums[0]);
+      AtomicAdd(&children[left + 1].sum, sums[1]);
+    }
+  }
+  /** @brief Of all lanes, which have the same node. */
+  [[nodiscard]] __device__ ChildSums OfWarp() const {
+    return {left, {SumLanes(sums[0]), SumLanes(sums[1])}, any};
   }
 };
 
@@ -142,17 +148,19 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
                                                        RowRange const* children,
                                                        Quantiser quantiser, RowIdx* to_rows,
                                                        GradientPair* to_gpair, NodeState* states) {
+  __shared__ ChildSums of_warps[kThreads / 32];
+  unsigned const lane = threadIdx.x % 32;
   std::uint64_t first = std::uint64_t{blockIdx.x} * kThreads * kRowsPerThread +
-                        threadIdx.x / 32 * 32 * kRowsPerThread + threadIdx.x % 32;
+                        threadIdx.x / 32 * 32 * kRowsPerThread + lane;
   RowIdx row[kRowsPerThread];  // all are asked for before the first is used
-  GradientPair pairs[kRowsPerThread];
+  GradientPair gpair[kRowsPerThread];
 #pragma unroll
   for (int j = 0; j < kRowsPerThread; ++j) {
     std::uint64_t place = first + j * 32;
     row[j] = place < n_places ? rows.rows[place] : 0;
-    pairs[j] = place < n_places ? rows.gpair[place] : GradientPair{0.0f, 0.0f};
+    gpair[j] = place < n_places ? rows.gpair[place] : GradientPair{0.0f, 0.0f};
   }
-  WarpSums sums;
+  ChildSums sums;  // of the lane; all lanes are at the same node
 #pragma unroll
   for (int j = 0; j < kRowsPerThread; ++j) {
     std::uint64_t place = first + j * 32;
@@ -160,33 +168,48 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
     NodeIdx left_id = b < n_nodes ? orders[b].left : kNoNode;
     bool moves = left_id != kNoNode;
     Bucket left = moves ? static_cast<Bucket>(left_id - first_child) : 0;
-    FixedSum g{0, 0};
-    bool goes_left{false};
+    ChildSums own;
     if (moves) {
       ChildPlaces at{sides, rows.nodes[b], children[left + 1]};
       auto old = static_cast<RowIdx>(place);
+      bool goes_left{false};
       RowIdx to = at.Of(at.Word(old), old, &goes_left);
       to_rows[to] = row[j];
-      to_gpair[to] = pairs[j];
-      g = quantiser.Fixed(pairs[j]);
+      to_gpair[to] = gpair[j];
+      FixedSum g = quantiser.Fixed(gpair[j]);
+      FixedSum none{0, 0};
+      own = {left, {goes_left ? g : none, goes_left ? none : g}, true};
     }
     int uniform{0};
     __match_all_sync(kAllLanes, moves ? left : ~Bucket{0}, &uniform);
     if (uniform == 0) {
-      if (moves) {
-        AtomicAdd(&states[left + (goes_left ? 0 : 1)].sum, g);
-      }
+      own.AddTo(states);
     } else if (moves) {
       if (sums.any && sums.left != left) {
-        sums.Flush(states);
+        sums = sums.OfWarp();
+        if (lane == 0) {
+          sums.AddTo(states);
+        }
+        sums = {};
       }
-      sums.left = left;
-      sums.any = true;
-      sums.sums[0] = goes_left ? sums.sums[0] + g : sums.sums[0];
-      sums.sums[1] = goes_left ? sums.sums[1] : sums.sums[1] + g;
+      sums.Join(own, states);
     }
   }
-  sums.Flush(states);
+  // Large nodes have many warps: few additions meet there.
+  sums = sums.OfWarp();
+  if (lane == 0) {
+    of_warps[threadIdx.x / 32] = sums;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    ChildSums all;
+    for (ChildSums const& s : of_warps) {
+      if (s.any) {
+        all.Join(s, states);
+      }
+    }
+    all.AddTo(states);
+  }
 }
 
 // one thread a place

@@ -17,6 +17,7 @@
 namespace gpu_exact {
 inline constexpr int kTileWarps = 8;
 inline constexpr std::uint32_t kTileEntries = kTileWarps * kWarpEntries;
+static_assert(kTileEntries == MemoryPlan::kTileEntries);
 
 /** @brief Entries of one feature and one node: relative to the column, and where the column is. */
 struct Segment {
