@@ -62,11 +62,20 @@ struct OddWord {
   __host__ __device__ std::uint64_t operator()(std::uint64_t i) const { return 2 * i + 1; }
 };
 
-// one thread a place, in whole warps and one place more; result: sides, for a sorted winner those of
-// missing values
-__global__ void RouteKernel(FeatureTableRef table, RowsRef rows, SplitOrder const* orders,
-                            NodeIdx first_node, Bucket n_nodes, RowIdx n_places, SideWord* words,
-                            NodeIdx* positions) {
+/** @brief The side on which the rows of a node with a sorted winner begin: that of missing values,
+ *         and if there are none that of more rows. */
+__device__ bool BeginsLeft(WinnerSegment const& winner, RowRange const& node,
+                           SplitOrder const& order) {
+  bool any_missing = winner.end - winner.begin != node.end - node.begin;
+  return any_missing ? order.default_left
+                     : winner.first_right - winner.begin > winner.end - winner.first_right;
+}
+
+// one thread a place, in whole warps and one place more; result: sides, of a sorted winner where
+// the rows begin
+__global__ void RouteKernel(FeatureTableRef table, SortedWinnersRef winners, RowsRef rows,
+                            SplitOrder const* orders, NodeIdx first_node, Bucket n_nodes,
+                            RowIdx n_places, SideWord* words, NodeIdx* positions) {
   auto place = GlobalIdx();
   bool left{false};
   Bucket b = place < n_places ? rows.NodeOf(static_cast<RowIdx>(place), n_nodes) : n_nodes;
@@ -75,7 +84,7 @@ __global__ void RouteKernel(FeatureTableRef table, RowsRef rows, SplitOrder cons
     if (order.left == kNoNode) {
       positions[rows.rows[place]] = first_node + static_cast<NodeIdx>(b);
     } else if (table.sorted_of[order.feature] != FeatureTableRef::kNotSorted) {
-      left = order.default_left;
+      left = BeginsLeft(winners.segments[b], rows.nodes[b], order);
     } else {
       left = table.GoesLeft(rows.rows[place], order);
     }
@@ -86,7 +95,7 @@ __global__ void RouteKernel(FeatureTableRef table, RowsRef rows, SplitOrder cons
 }
 
 // one thread a place: the k-th one of a node takes the k-th entry of its winner, which are as many as
-// its rows at most; result: sides of those that do not go as missing values do
+// its rows at most; result: sides of those that do not stay where they begin
 __global__ void RoutePresentKernel(SortedWinnersRef winners, RowsRef rows, SplitOrder const* orders,
                                    Bucket n_nodes, RowIdx n_places, SideWord* words) {
   auto at = static_cast<RowIdx>(GlobalIdx());
@@ -95,8 +104,9 @@ __global__ void RoutePresentKernel(SortedWinnersRef winners, RowsRef rows, Split
     return;
   }
   WinnerSegment winner = winners.segments[b];
-  EntryIdx i = winner.begin + (at - rows.nodes[b].begin);
-  if (i < winner.end && (i < winner.first_right) != orders[b].default_left) {
+  RowRange node = rows.nodes[b];
+  EntryIdx i = winner.begin + (at - node.begin);
+  if (i < winner.end && (i < winner.first_right) != BeginsLeft(winner, node, orders[b])) {
     RowIdx place = winners.places[i] & ~PlaceWord::kNewValue;
     atomicXor(&words[place / 32].left, 1u << place % 32);
   }
@@ -161,19 +171,19 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
     gpair[j] = place < n_places ? rows.gpair[place] : GradientPair{0.0f, 0.0f};
   }
   ChildSums sums;  // of the lane; all lanes are at the same node
+  Bucket b{0};
 #pragma unroll
   for (int j = 0; j < kRowsPerThread; ++j) {
-    std::uint64_t place = first + j * 32;
-    Bucket b = place < n_places ? rows.NodeOf(static_cast<RowIdx>(place), n_nodes) : n_nodes;
-    NodeIdx left_id = b < n_nodes ? orders[b].left : kNoNode;
+    auto place = static_cast<RowIdx>(min(first + j * 32, std::uint64_t{n_places}));
+    b = rows.FirstNode(place, n_nodes, b);
+    NodeIdx left_id = place < n_places && rows.Has(b, place, n_nodes) ? orders[b].left : kNoNode;
     bool moves = left_id != kNoNode;
     Bucket left = moves ? static_cast<Bucket>(left_id - first_child) : 0;
     ChildSums own;
     if (moves) {
       ChildPlaces at{sides, rows.nodes[b], children[left + 1]};
-      auto old = static_cast<RowIdx>(place);
       bool goes_left{false};
-      RowIdx to = at.Of(at.Word(old), old, &goes_left);
+      RowIdx to = at.Of(at.Word(place), place, &goes_left);
       to_rows[to] = row[j];
       to_gpair[to] = gpair[j];
       FixedSum g = quantiser.Fixed(gpair[j]);
@@ -284,8 +294,8 @@ void RowOrder::Split(FeatureTableRef const& table, SortedWinnersRef const& winne
   int const next = 1 - current_;
   RowRange* children = nodes_[next].Reserve(splits.n_children);
   SplitOrder const* orders = splits.device_orders;
-  LaunchN("Route", RouteKernel, std::uint64_t{n_trained_} + 32, table, rows, orders, first_node_,
-          n_nodes_, n_trained_, words_.Data(), positions_.Data());
+  LaunchN("Route", RouteKernel, std::uint64_t{n_trained_} + 32, table, winners, rows, orders,
+          first_node_, n_nodes_, n_trained_, words_.Data(), positions_.Data());
   if (winners.places != nullptr) {
     LaunchN("RoutePresent", RoutePresentKernel, n_trained_, winners, rows, orders, n_nodes_,
             n_trained_, words_.Data());

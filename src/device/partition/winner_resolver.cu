@@ -7,6 +7,7 @@
 
 #include "src/device/partition/split_tile.cuh"
 #include "src/device/partition/winner_resolver.cuh"
+#include "src/device/warp.cuh"
 
 namespace gpu_exact {
 namespace {
@@ -50,31 +51,34 @@ __global__ void ReadWinnersKernel(LevelRef level, FeatureTableRef table, Neighbo
   out[b] = n;
 }
 
-// one thread a place
+// one thread a place, in whole warps
 __global__ void FindNeighboursKernel(FeatureTableRef table, RowsRef rows, Bucket n_nodes,
                                      RowIdx n_places, NeighbourBins* neighbours) {
-  auto place = static_cast<RowIdx>(GlobalIdx());
-  if (place >= n_places) {
-    return;
-  }
-  Bucket b = rows.NodeOf(place, n_nodes);
-  if (b == n_nodes) {
-    return;
-  }
+  auto place = GlobalIdx();
+  Bucket b = place < n_places ? rows.NodeOf(static_cast<RowIdx>(place), n_nodes) : n_nodes;
   NeighbourBins* n = neighbours + b;
-  if (n->feature == kNoFeature) {
-    return;
+  int below{-1};
+  int above{kNoBin};
+  if (b != n_nodes && n->feature != kNoFeature) {
+    int bin = table.binned.BinOf(rows.rows[place], n->feature);
+    bool is_below = bin < static_cast<int>(n->bin);
+    below = is_below ? bin : -1;
+    above = is_below ? kNoBin : bin;
   }
-  int bin = table.binned.BinOf(rows.rows[place], n->feature);
-  if (bin < 0) {
-    return;
-  }
-  if (bin < static_cast<int>(n->bin)) {
-    if (bin > __ldcg(&n->below)) {
-      atomicMax(&n->below, bin);
+  int uniform{0};
+  __match_all_sync(kAllLanes, b, &uniform);
+  if (uniform != 0) {           // one of the warp for all
+    below = -MinLanes(-below);  // the greatest
+    above = MinLanes(above);
+    if (threadIdx.x % 32 != 0) {
+      return;
     }
-  } else if (bin < __ldcg(&n->above)) {
-    atomicMin(&n->above, bin);
+  }
+  if (below >= 0 && below > __ldcg(&n->below)) {
+    atomicMax(&n->below, below);
+  }
+  if (above != kNoBin && above < __ldcg(&n->above)) {
+    atomicMin(&n->above, above);
   }
 }
 
