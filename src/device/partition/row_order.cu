@@ -62,54 +62,71 @@ struct OddWord {
   __host__ __device__ std::uint64_t operator()(std::uint64_t i) const { return 2 * i + 1; }
 };
 
-/** @brief The side on which the rows of a node with a sorted winner begin: that of missing values,
- *         and if there are none that of more rows. */
-__device__ bool BeginsLeft(WinnerSegment const& winner, RowRange const& node,
-                           SplitOrder const& order) {
-  bool any_missing = winner.end - winner.begin != node.end - node.begin;
-  return any_missing ? order.default_left
-                     : winner.first_right - winner.begin > winner.end - winner.first_right;
-}
+constexpr std::uint64_t kBlockPlaces = std::uint64_t{kThreads} * kRowsPerThread;
 
-// one thread a place, in whole warps and one place more; result: sides, of a sorted winner where
-// the rows begin
-__global__ void RouteKernel(FeatureTableRef table, SortedWinnersRef winners, RowsRef rows,
-                            SplitOrder const* orders, NodeIdx first_node, Bucket n_nodes,
-                            RowIdx n_places, SideWord* words, NodeIdx* positions) {
-  auto place = GlobalIdx();
-  bool left{false};
-  Bucket b = place < n_places ? rows.NodeOf(static_cast<RowIdx>(place), n_nodes) : n_nodes;
-  if (b < n_nodes) {
-    SplitOrder order = orders[b];
-    if (order.left == kNoNode) {
-      positions[rows.rows[place]] = first_node + static_cast<NodeIdx>(b);
-    } else if (table.sorted_of[order.feature] != FeatureTableRef::kNotSorted) {
-      left = BeginsLeft(winners.segments[b], rows.nodes[b], order);
-    } else {
-      left = table.GoesLeft(rows.rows[place], order);
+/**
+ * @brief A block calls fn(place, node) for kBlockPlaces places, 32 neighbours a warp and step;
+ *        of places that no open node has the node is n_nodes. All lanes of a warp call together.
+ */
+template <typename FnT>
+__device__ void ForEachPlace(RowsRef const& rows, Bucket n_nodes, RowIdx n_places, FnT&& fn) {
+  std::uint64_t const first =
+      blockIdx.x * kBlockPlaces + threadIdx.x / 32 * 32 * kRowsPerThread + threadIdx.x % 32;
+  Bucket node{0};
+#pragma unroll
+  for (int j = 0; j < kRowsPerThread; ++j) {
+    auto place = static_cast<RowIdx>(first + j * 32);
+    bool is_open{false};
+    if (first + j * 32 < n_places) {
+      node = rows.FirstNode(place, n_nodes, node);
+      is_open = rows.Has(node, place, n_nodes);
     }
-  }
-  if (place / 32 <= n_places / 32) {
-    WriteSide(words, place, left);
+    fn(first + j * 32, is_open ? node : n_nodes);
   }
 }
 
-// one thread a place: the k-th one of a node takes the k-th entry of its winner, which are as many as
-// its rows at most; result: sides of those that do not stay where they begin
-__global__ void RoutePresentKernel(SortedWinnersRef winners, RowsRef rows, SplitOrder const* orders,
-                                   Bucket n_nodes, RowIdx n_places, SideWord* words) {
-  auto at = static_cast<RowIdx>(GlobalIdx());
-  Bucket b = at < n_places ? rows.NodeOf(at, n_nodes) : n_nodes;
-  if (b == n_nodes || orders[b].left == kNoNode) {
-    return;
-  }
-  WinnerSegment winner = winners.segments[b];
-  RowRange node = rows.nodes[b];
-  EntryIdx i = winner.begin + (at - node.begin);
-  if (i < winner.end && (i < winner.first_right) != BeginsLeft(winner, node, orders[b])) {
-    RowIdx place = winners.places[i] & ~PlaceWord::kNewValue;
-    atomicXor(&words[place / 32].left, 1u << place % 32);
-  }
+// grid: places and one more; result: sides, for a sorted winner those of missing values
+__global__ __launch_bounds__(kThreads) void RouteKernel(FeatureTableRef table, RowsRef rows,
+                                                        SplitOrder const* orders,
+                                                        NodeIdx first_node, Bucket n_nodes,
+                                                        RowIdx n_places, SideWord* words,
+                                                        NodeIdx* positions) {
+  ForEachPlace(rows, n_nodes, n_places, [&](std::uint64_t place, Bucket b) {
+    bool left{false};
+    if (b < n_nodes) {
+      SplitOrder order = orders[b];
+      if (order.left == kNoNode) {
+        positions[rows.rows[place]] = first_node + static_cast<NodeIdx>(b);
+      } else if (table.sorted_of[order.feature] != FeatureTableRef::kNotSorted) {
+        left = order.default_left;
+      } else {
+        left = table.GoesLeft(rows.rows[place], order);
+      }
+    }
+    if (place / 32 <= n_places / 32) {
+      WriteSide(words, place, left);
+    }
+  });
+}
+
+// grid: places; the k-th one of a node takes the k-th entry of its winner, which are as many as its
+// rows at most; result: sides of entries that do not go as missing values do
+__global__ __launch_bounds__(kThreads) void RoutePresentKernel(SortedWinnersRef winners,
+                                                               RowsRef rows,
+                                                               SplitOrder const* orders,
+                                                               Bucket n_nodes, RowIdx n_places,
+                                                               SideWord* words) {
+  ForEachPlace(rows, n_nodes, n_places, [&](std::uint64_t at, Bucket b) {
+    if (b == n_nodes || orders[b].left == kNoNode) {
+      return;
+    }
+    WinnerSegment winner = winners.segments[b];
+    EntryIdx i = winner.begin + (at - rows.nodes[b].begin);
+    if (i < winner.end && (i < winner.first_right) != orders[b].default_left) {
+      RowIdx place = winners.places[i] & ~PlaceWord::kNewValue;
+      atomicXor(&words[place / 32].left, 1u << place % 32);
+    }
+  });
 }
 
 // one thread a node
@@ -160,33 +177,21 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
                                                        GradientPair* to_gpair, NodeState* states) {
   __shared__ ChildSums of_warps[kThreads / 32];
   unsigned const lane = threadIdx.x % 32;
-  std::uint64_t first = std::uint64_t{blockIdx.x} * kThreads * kRowsPerThread +
-                        threadIdx.x / 32 * 32 * kRowsPerThread + lane;
-  RowIdx row[kRowsPerThread];  // all are asked for before the first is used
-  GradientPair gpair[kRowsPerThread];
-#pragma unroll
-  for (int j = 0; j < kRowsPerThread; ++j) {
-    std::uint64_t place = first + j * 32;
-    row[j] = place < n_places ? rows.rows[place] : 0;
-    gpair[j] = place < n_places ? rows.gpair[place] : GradientPair{0.0f, 0.0f};
-  }
   ChildSums sums;  // of the lane; all lanes are at the same node
-  Bucket b{0};
-#pragma unroll
-  for (int j = 0; j < kRowsPerThread; ++j) {
-    auto place = static_cast<RowIdx>(min(first + j * 32, std::uint64_t{n_places}));
-    b = rows.FirstNode(place, n_nodes, b);
-    NodeIdx left_id = place < n_places && rows.Has(b, place, n_nodes) ? orders[b].left : kNoNode;
+  ForEachPlace(rows, n_nodes, n_places, [&](std::uint64_t place, Bucket b) {
+    NodeIdx left_id = b < n_nodes ? orders[b].left : kNoNode;
     bool moves = left_id != kNoNode;
     Bucket left = moves ? static_cast<Bucket>(left_id - first_child) : 0;
     ChildSums own;
     if (moves) {
       ChildPlaces at{sides, rows.nodes[b], children[left + 1]};
       bool goes_left{false};
-      RowIdx to = at.Of(at.Word(place), place, &goes_left);
-      to_rows[to] = row[j];
-      to_gpair[to] = gpair[j];
-      FixedSum g = quantiser.Fixed(gpair[j]);
+      auto old = static_cast<RowIdx>(place);
+      RowIdx to = at.Of(at.Word(old), old, &goes_left);
+      GradientPair gpair = rows.gpair[place];
+      to_rows[to] = rows.rows[place];
+      to_gpair[to] = gpair;
+      FixedSum g = quantiser.Fixed(gpair);
       FixedSum none{0, 0};
       own = {left, {goes_left ? g : none, goes_left ? none : g}, true};
     }
@@ -204,7 +209,7 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
       }
       sums.Join(own, states);
     }
-  }
+  });
   // Large nodes have many warps: few additions meet there.
   sums = sums.OfWarp();
   if (lane == 0) {
@@ -294,19 +299,20 @@ void RowOrder::Split(FeatureTableRef const& table, SortedWinnersRef const& winne
   int const next = 1 - current_;
   RowRange* children = nodes_[next].Reserve(splits.n_children);
   SplitOrder const* orders = splits.device_orders;
-  LaunchN("Route", RouteKernel, std::uint64_t{n_trained_} + 32, table, winners, rows, orders,
-          first_node_, n_nodes_, n_trained_, words_.Data(), positions_.Data());
+  std::uint64_t const n_blocks = CeilDiv(std::uint64_t{n_trained_} + 1, kBlockPlaces);
+  Launch("Route", RouteKernel, n_blocks, kThreads, table, rows, orders, first_node_, n_nodes_,
+         n_trained_, words_.Data(), positions_.Data());
   if (winners.places != nullptr) {
-    LaunchN("RoutePresent", RoutePresentKernel, n_trained_, winners, rows, orders, n_nodes_,
-            n_trained_, words_.Data());
+    Launch("RoutePresent", RoutePresentKernel, n_blocks, kThreads, winners, rows, orders, n_nodes_,
+           n_trained_, words_.Data());
   }
   this->CountSides(n_trained_);
   LaunchN("Children", ChildrenKernel, n_nodes_, rows.nodes, n_nodes_, orders, splits.first_child,
           sides_, children);
   ZeroAsync(out_children, splits.n_children);
-  Launch("Move", MoveKernel, CeilDiv(n_trained_, kThreads * kRowsPerThread), kThreads, rows, orders,
-         splits.first_child, n_nodes_, n_trained_, sides_, children, quantiser, rows_[next].Data(),
-         gpairs_[next].Data(), out_children);
+  Launch("Move", MoveKernel, n_blocks, kThreads, rows, orders, splits.first_child, n_nodes_,
+         n_trained_, sides_, children, quantiser, rows_[next].Data(), gpairs_[next].Data(),
+         out_children);
   current_ = next;
   gpair_ = gpairs_[next].Data();
   first_node_ = splits.first_child;
