@@ -8,7 +8,8 @@
 
 The binaries are run themselves, not through ctest: a build tree copied to another machine keeps
 absolute paths in its ctest files. The report is written after every step, so a run that is cut
-short leaves a report that `--check` calls incomplete. Only the standard library is needed.
+short leaves a report that `--check` calls incomplete. Where there is a second GPU of the same kind
+the sanitizers have it to themselves meanwhile. Only the standard library is needed.
 """
 
 from __future__ import annotations
@@ -132,6 +133,13 @@ def run_sanitizer(tool: str, binary: str, env: dict, options: argparse.Namespace
     return {"errors": sanitizer_errors(output), "exit": status, **counts}
 
 
+def run_sanitizers(env: dict, options: argparse.Namespace) -> dict:
+    """All tools at once: each keeps one core busy, not the GPU."""
+    with ThreadPoolExecutor(len(SANITIZERS)) as pool:
+        runs = pool.map(lambda t: run_sanitizer(t, options.device_tests, env, options), SANITIZERS)
+        return dict(zip(SANITIZERS, runs, strict=True))
+
+
 def sanitizer_errors(output: str) -> int | None:
     summary = re.findall(r"(?:ERROR SUMMARY: |RACECHECK SUMMARY: )(\d+) (?:error|hazard)", output)
     return sum(map(int, summary)) if summary else None
@@ -169,11 +177,16 @@ def add(counts: dict, result: str, name: str) -> None:
         counts["failures"].append(name)
 
 
-def device_facts(build: Path | None) -> dict:
-    """Device and versions; None for what the machine does not tell."""
+def gpus() -> list[str]:
+    """Name, driver and compute capability of each."""
     query = ["nvidia-smi", "--query-gpu=name,driver_version,compute_cap", "--format=csv,noheader"]
     status, text, _ = run(query, dict(os.environ), 60)
-    first = text.strip().splitlines()[0].split(", ") if status == 0 and text.strip() else []
+    return text.strip().splitlines() if status == 0 else []
+
+
+def device_facts(build: Path | None) -> dict:
+    """Device and versions; None for what the machine does not tell."""
+    first = (gpus() or [""])[0].split(", ")
     name, driver, capability = first if len(first) == 3 else (None, None, None)
     _, header, _ = run(["nvidia-smi"], dict(os.environ), 60)
     supported = re.search(r"CUDA Version: ([\d.]+)", header)
@@ -243,24 +256,27 @@ def make_report(options: argparse.Namespace) -> dict:
         options.out.write_text(json.dumps(report, indent=2) + "\n")
 
     save()
-    for ring in ("host", "device"):
-        if ring in options.rings:
-            binary = options.host_tests if ring == "host" else options.device_tests
-            report["rings"][ring], _, output = run_gtest([binary], env, options.timeout)
-            if report["rings"][ring]["failed"]:
-                print(output[-8000:])
+    found = gpus()
+    with ThreadPoolExecutor(1) as beside:
+        sanitizing = None
+        if not options.skip_sanitizers and len(found) > 1 and found[0] == found[1]:
+            second = env | {"CUDA_VISIBLE_DEVICES": "1"}
+            sanitizing = beside.submit(run_sanitizers, second, options)
+        for ring in ("host", "device"):
+            if ring in options.rings:
+                binary = options.host_tests if ring == "host" else options.device_tests
+                report["rings"][ring], _, output = run_gtest([binary], env, options.timeout)
+                if report["rings"][ring]["failed"]:
+                    print(output[-8000:])
+                save()
+        for python in options.python if "e2e" in options.rings else ():
+            name, counts = run_e2e(options, python, env)
+            report["rings"][name] = counts
             save()
-    for python in options.python if "e2e" in options.rings else ():
-        name, counts = run_e2e(options, python, env)
-        report["rings"][name] = counts
-        save()
-    if not options.skip_sanitizers:
-        with ThreadPoolExecutor(len(SANITIZERS)) as pool:  # each keeps one core busy, not the GPU
-            runs = pool.map(
-                lambda t: run_sanitizer(t, options.device_tests, env, options), SANITIZERS
-            )
-            report["sanitizers"] = dict(zip(SANITIZERS, runs, strict=True))
-        save()
+        if not options.skip_sanitizers:
+            runs = sanitizing.result() if sanitizing else run_sanitizers(env, options)
+            report["sanitizers"] = runs
+            save()
     return report
 
 

@@ -15,9 +15,12 @@
 namespace gpu_exact {
 namespace {
 constexpr int kThreads = 256;
-constexpr int kRowsPerThread = 8;
+// Places of a thread: the more, the fewer nodes are looked up and the fewer sums meet; but what they
+// ask for comes one after another.
+constexpr int kRoutedPlaces = 4;
+constexpr int kMovedPlaces = 8;
 
-/** @brief Writes a warp's bits as a word. All threads up to a multiple of 32 past n take part. */
+/** @brief Writes a warp's bits as a word. All lanes of a warp. */
 __device__ void WriteSide(SideWord* words, std::uint64_t place, bool left) {
   std::uint32_t bits = __ballot_sync(kAllLanes, left);
   if (threadIdx.x % 32 == 0) {
@@ -62,26 +65,27 @@ struct OddWord {
   __host__ __device__ std::uint64_t operator()(std::uint64_t i) const { return 2 * i + 1; }
 };
 
-constexpr std::uint64_t kBlockPlaces = std::uint64_t{kThreads} * kRowsPerThread;
+/** @brief The j-th place of a thread: those of a warp are neighbours. */
+template <int kPlaces>
+__device__ std::uint64_t PlaceOf(int j) {
+  std::uint64_t const warp = std::uint64_t{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32;
+  return (warp * kPlaces + j) * 32 + threadIdx.x % 32;
+}
 
-/**
- * @brief A block calls fn(place, node) for kBlockPlaces places, 32 neighbours a warp and step;
- *        of places that no open node has the node is n_nodes. All lanes of a warp call together.
- */
-template <typename FnT>
+/** @brief Calls fn(j, place, node) for each place of the thread, all lanes of a warp together; where
+ *         no open node has the place, the node is n_nodes. */
+template <int kPlaces, typename FnT>
 __device__ void ForEachPlace(RowsRef const& rows, Bucket n_nodes, RowIdx n_places, FnT&& fn) {
-  std::uint64_t const first =
-      blockIdx.x * kBlockPlaces + threadIdx.x / 32 * 32 * kRowsPerThread + threadIdx.x % 32;
   Bucket node{0};
 #pragma unroll
-  for (int j = 0; j < kRowsPerThread; ++j) {
-    auto place = static_cast<RowIdx>(first + j * 32);
+  for (int j = 0; j < kPlaces; ++j) {
+    std::uint64_t const place = PlaceOf<kPlaces>(j);
     bool is_open{false};
-    if (first + j * 32 < n_places) {
-      node = rows.FirstNode(place, n_nodes, node);
-      is_open = rows.Has(node, place, n_nodes);
+    if (place < n_places) {
+      node = rows.FirstNode(static_cast<RowIdx>(place), n_nodes, node);
+      is_open = rows.Has(node, static_cast<RowIdx>(place), n_nodes);
     }
-    fn(first + j * 32, is_open ? node : n_nodes);
+    fn(j, place, is_open ? node : n_nodes);
   }
 }
 
@@ -91,7 +95,7 @@ __global__ __launch_bounds__(kThreads) void RouteKernel(FeatureTableRef table, R
                                                         NodeIdx first_node, Bucket n_nodes,
                                                         RowIdx n_places, SideWord* words,
                                                         NodeIdx* positions) {
-  ForEachPlace(rows, n_nodes, n_places, [&](std::uint64_t place, Bucket b) {
+  ForEachPlace<kRoutedPlaces>(rows, n_nodes, n_places, [&](int, std::uint64_t place, Bucket b) {
     bool left{false};
     if (b < n_nodes) {
       SplitOrder order = orders[b];
@@ -116,7 +120,7 @@ __global__ __launch_bounds__(kThreads) void RoutePresentKernel(SortedWinnersRef 
                                                                SplitOrder const* orders,
                                                                Bucket n_nodes, RowIdx n_places,
                                                                SideWord* words) {
-  ForEachPlace(rows, n_nodes, n_places, [&](std::uint64_t at, Bucket b) {
+  ForEachPlace<kRoutedPlaces>(rows, n_nodes, n_places, [&](int, std::uint64_t at, Bucket b) {
     if (b == n_nodes || orders[b].left == kNoNode) {
       return;
     }
@@ -177,8 +181,16 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
                                                        GradientPair* to_gpair, NodeState* states) {
   __shared__ ChildSums of_warps[kThreads / 32];
   unsigned const lane = threadIdx.x % 32;
+  RowIdx row[kMovedPlaces];  // all are asked for before the first is used
+  GradientPair gpair[kMovedPlaces];
+#pragma unroll
+  for (int j = 0; j < kMovedPlaces; ++j) {
+    std::uint64_t const place = PlaceOf<kMovedPlaces>(j);
+    row[j] = place < n_places ? rows.rows[place] : 0;
+    gpair[j] = place < n_places ? rows.gpair[place] : GradientPair{0.0f, 0.0f};
+  }
   ChildSums sums;  // of the lane; all lanes are at the same node
-  ForEachPlace(rows, n_nodes, n_places, [&](std::uint64_t place, Bucket b) {
+  ForEachPlace<kMovedPlaces>(rows, n_nodes, n_places, [&](int j, std::uint64_t place, Bucket b) {
     NodeIdx left_id = b < n_nodes ? orders[b].left : kNoNode;
     bool moves = left_id != kNoNode;
     Bucket left = moves ? static_cast<Bucket>(left_id - first_child) : 0;
@@ -188,10 +200,9 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
       bool goes_left{false};
       auto old = static_cast<RowIdx>(place);
       RowIdx to = at.Of(at.Word(old), old, &goes_left);
-      GradientPair gpair = rows.gpair[place];
-      to_rows[to] = rows.rows[place];
-      to_gpair[to] = gpair;
-      FixedSum g = quantiser.Fixed(gpair);
+      to_rows[to] = row[j];
+      to_gpair[to] = gpair[j];
+      FixedSum g = quantiser.Fixed(gpair[j]);
       FixedSum none{0, 0};
       own = {left, {goes_left ? g : none, goes_left ? none : g}, true};
     }
@@ -299,7 +310,8 @@ void RowOrder::Split(FeatureTableRef const& table, SortedWinnersRef const& winne
   int const next = 1 - current_;
   RowRange* children = nodes_[next].Reserve(splits.n_children);
   SplitOrder const* orders = splits.device_orders;
-  std::uint64_t const n_blocks = CeilDiv(std::uint64_t{n_trained_} + 1, kBlockPlaces);
+  std::uint64_t const n_blocks =
+      CeilDiv(std::uint64_t{n_trained_} + 1, std::uint64_t{kThreads} * kRoutedPlaces);
   Launch("Route", RouteKernel, n_blocks, kThreads, table, rows, orders, first_node_, n_nodes_,
          n_trained_, words_.Data(), positions_.Data());
   if (winners.places != nullptr) {
@@ -310,9 +322,9 @@ void RowOrder::Split(FeatureTableRef const& table, SortedWinnersRef const& winne
   LaunchN("Children", ChildrenKernel, n_nodes_, rows.nodes, n_nodes_, orders, splits.first_child,
           sides_, children);
   ZeroAsync(out_children, splits.n_children);
-  Launch("Move", MoveKernel, n_blocks, kThreads, rows, orders, splits.first_child, n_nodes_,
-         n_trained_, sides_, children, quantiser, rows_[next].Data(), gpairs_[next].Data(),
-         out_children);
+  Launch("Move", MoveKernel, CeilDiv(n_trained_, std::uint64_t{kThreads} * kMovedPlaces), kThreads,
+         rows, orders, splits.first_child, n_nodes_, n_trained_, sides_, children, quantiser,
+         rows_[next].Data(), gpairs_[next].Data(), out_children);
   current_ = next;
   gpair_ = gpairs_[next].Data();
   first_node_ = splits.first_child;
