@@ -170,9 +170,10 @@ inline void AddSortBytes(TableSizes const& t, std::vector<LevelRows> const& leve
 inline void AddFusedBytes(TableSizes const& t, std::vector<LevelRows> const& levels,
                           std::size_t n_searched, std::int32_t max_depth, Amounts* out) {
   Amounts& b = *out;
-  // the root: row, gradients; those written
+  // the root: row, gradients; those written, if a level follows
+  double const written = max_depth == 1 ? 0 : 8;
   b["fused_finder:SumTilesKernel<true>"] = (4 + t.GatheredGradients()) * t.sparse;
-  b["fused_finder:SplitTilesKernel<true>"] = (4 + t.GatheredGradients() + 8) * t.sorted;
+  b["fused_finder:SplitTilesKernel<true>"] = (4 + t.GatheredGradients() + written) * t.sorted;
   for (std::size_t d = 1; d < n_searched; ++d) {
     bool last = d + 1 == static_cast<std::size_t>(max_depth);  // needs no gradients afterwards
     for (SplitRows const& s : levels[d - 1].split) {

@@ -9,7 +9,7 @@
 The binaries are run themselves, not through ctest: a build tree copied to another machine keeps
 absolute paths in its ctest files. The report is written after every step, so a run that is cut
 short leaves a report that `--check` calls incomplete. Where there is a second GPU of the same kind
-the sanitizers have it to themselves meanwhile. Only the standard library is needed.
+the sanitizers run there meanwhile. Only the standard library is needed.
 """
 
 from __future__ import annotations
@@ -257,9 +257,10 @@ def make_report(options: argparse.Namespace) -> dict:
 
     save()
     found = gpus()
+    chosen = "CUDA_VISIBLE_DEVICES" in env
     with ThreadPoolExecutor(1) as beside:
         sanitizing = None
-        if not options.skip_sanitizers and len(found) > 1 and found[0] == found[1]:
+        if not options.skip_sanitizers and len(found) > 1 and found[0] == found[1] and not chosen:
             second = env | {"CUDA_VISIBLE_DEVICES": "1"}
             sanitizing = beside.submit(run_sanitizers, second, options)
         for ring in ("host", "device"):

@@ -289,7 +289,7 @@ def parse() -> argparse.Namespace:
         "--restricted",
         choices=RESTRICTED,
         default="both",
-        help="train tables with sampling and constraints, without, or both",
+        help="tables with sampling and constraints: all, none, or each table both ways",
     )
     parser.add_argument(
         "--seconds", type=float, default=150, help="no round of a table begins after"
@@ -322,9 +322,9 @@ def main() -> int:
             (args.out / "parity.md").write_text(markdown(result))
             print(f"\r{done} of {len(futures)} pieces", end="", flush=True)
     print(f"\n{markdown(result)}")
-    failed = any(counts["failures"] for counts in result["problems"].values())
-    failed |= any(result["errors"].values()) or any(map(is_different, result["tables"]))
-    return int(failed)
+    failures = any(counts["failures"] for counts in result["problems"].values())
+    different = any(map(is_different, result["tables"]))
+    return int(failures or any(result["errors"].values()) or different)
 
 
 def begin(file: Path, device: str, command: str) -> dict:

@@ -43,7 +43,7 @@ struct CsrView {
 
 /** @brief Borrowed gradients, one pair a row. */
 struct GradientView {
-  GradientPair const* data{nullptr};  // shape: (n_rows)
+  GradientPair const* data{nullptr};  // shape: (n_rows); on the device aligned to 8 B
   Memory memory{Memory::kHost};
 };
 

@@ -30,7 +30,7 @@ struct TileOfBlock {
 };
 
 /**
- * @brief Sums of the tiles of sparse columns, by child: of dense ones the children's sums are known.
+ * @brief Sums of the tiles of sparse columns, by child: of dense ones the children's are known.
  *        grid: tiles of long nodes x sparse columns; block: one tile.
  */
 template <bool kRoot>
@@ -53,7 +53,8 @@ __global__ __launch_bounds__(kThreads) void SumTilesKernel(__grid_constant__ Fus
   for (int j = 0; j < kSplitItems; ++j) {
     own[j] = {0.0f, 0.0f};
     if (tile.Has(j)) {
-      own[j] = kRoot ? ref.row_gpair[tile.Row(j)] : ref.from_gpair[first + j * 32 + lane].units;
+      own[j] = kRoot ? ref.row_gpair[PlaceWord::Place(tile.place[j])]
+                     : ref.from_gpair[first + j * 32 + lane].units;
     }
   }
   MoveTile<kRoot>(ref, parent, &tile);
@@ -80,24 +81,24 @@ __global__ __launch_bounds__(kThreads) void SumTilesKernel(__grid_constant__ Fus
 }
 
 /**
- * @brief What lies before each tile of a segment. grid: (node, column); block: one segment.
+ * @brief What lies before each tile of a segment. grid: (node, sparse column); block: one segment.
  * result: prefixes, exclusive, in place; totals of segments.
  */
 template <int kScanThreads>
 __global__ __launch_bounds__(kScanThreads) void ScanTilesKernel(SplitParent const* parents,
-                                                                std::uint32_t n_columns,
+                                                                std::uint32_t n_sparse,
                                                                 SplitPrefix* prefixes,
                                                                 SplitPrefix* totals) {
   using BlockScan = cub::BlockScan<SplitPrefix, kScanThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename BlockScan::TempStorage temp;
-  std::uint32_t parent = blockIdx.x / n_columns;
-  std::uint32_t column = blockIdx.x % n_columns;
+  std::uint32_t parent = blockIdx.x / n_sparse;
+  std::uint32_t column = blockIdx.x % n_sparse;
   std::uint32_t tile = parents[parent].first_tile;
   std::uint32_t end = parents[parent + 1].first_tile;
   SplitPrefix running = SplitPrefix::Begin();
   for (; tile < end; tile += kScanThreads) {
     std::uint32_t t = tile + threadIdx.x;
-    SplitPrefix* p = prefixes + std::uint64_t{t} * n_columns + column;
+    SplitPrefix* p = prefixes + std::uint64_t{t} * n_sparse + column;
     SplitPrefix own = t < end ? *p : SplitPrefix::None();
     SplitPrefix before, aggregate;
     BlockScan{temp}.ExclusiveScan(own, before, SplitPrefix::None(), SplitPrefixOp{}, aggregate);

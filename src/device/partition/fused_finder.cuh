@@ -51,7 +51,7 @@ struct FusedRef {
   GradientPair const* row_gpair;    // by row, at the root
   SplitEntriesRef to;
   bool moves;        // otherwise entries stay in place: the root, where no row is left out
-  bool write_gpair;  // entries move again; otherwise only places are needed, to look winners up
+  bool write_gpair;  // entries move again; otherwise only places are needed, of winners
 };
 
 class FusedFinder {
@@ -74,7 +74,7 @@ class FusedFinder {
   void Find(LevelRef const& level, std::vector<SplitParent> const& parents, SidesRef const& sides,
             RowRange const* children, bool last_level);
 
-  /** @brief Places of the entries that the last call searched, to look winners up. */
+  /** @brief Places of the entries that the last call searched, to look winners up and route rows. */
   [[nodiscard]] std::uint32_t const* Places() const { return places_; }
   [[nodiscard]] RowRange const* Segments() const { return segments_[0].Data(); }
   [[nodiscard]] std::uint64_t Bytes() const;
@@ -89,7 +89,7 @@ class FusedFinder {
   struct Tiles {
     std::uint32_t n_large;
     std::uint32_t n_small;
-    std::uint32_t n_long;  // large ones of several tiles, and the root; they come first
+    std::uint32_t n_long;  // large ones of several tiles; they come first
     std::uint32_t n_tiles;
     std::uint32_t n_long_tiles;
   };
@@ -101,8 +101,9 @@ class FusedFinder {
   void Run(FusedRef ref, Tiles const& tiles);
 
   SortedColumns const& columns_;
-  Half halves_[2];                        // the first one holds the gradients
-  std::uint32_t const* places_{nullptr};  // of it too, or those of the columns
+  Half halves_[2];  // entries of the last level searched, and those to be written
+  // Of the last level's entries: the first half's, or where the root's stayed the columns'.
+  std::uint32_t const* places_{nullptr};
   DeviceBuffer<RowRange> segments_[2]{DeviceBuffer<RowRange>{"segments of sparse columns"},
                                       DeviceBuffer<RowRange>{"segments, next level"}};
   DeviceBuffer<SplitParent> parents_{"split nodes"};

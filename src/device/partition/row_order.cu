@@ -15,8 +15,8 @@
 namespace gpu_exact {
 namespace {
 constexpr int kThreads = 256;
-// Places of a thread: the more, the fewer nodes are looked up and the fewer sums meet; but what they
-// ask for comes one after another.
+// Places of a thread. More of them look up fewer nodes and make fewer additions to sums, but wait
+// for each other's loads.
 constexpr int kRoutedPlaces = 4;
 constexpr int kMovedPlaces = 8;
 
@@ -72,8 +72,8 @@ __device__ std::uint64_t PlaceOf(int j) {
   return (warp * kPlaces + j) * 32 + threadIdx.x % 32;
 }
 
-/** @brief Calls fn(j, place, node) for each place of the thread, all lanes of a warp together; where
- *         no open node has the place, the node is n_nodes. */
+/** @brief Calls fn(j, place, node) for each place of the thread, all lanes of a warp together;
+ *         where no open node has the place, the node is n_nodes. */
 template <int kPlaces, typename FnT>
 __device__ void ForEachPlace(RowsRef const& rows, Bucket n_nodes, RowIdx n_places, FnT&& fn) {
   Bucket node{0};
@@ -89,7 +89,8 @@ __device__ void ForEachPlace(RowsRef const& rows, Bucket n_nodes, RowIdx n_place
   }
 }
 
-// grid: places and one more; result: sides, for a sorted winner those of missing values
+// grid: places and one more, as sides are asked for at the end of a node; result: sides, for a
+// sorted winner those of missing values
 __global__ __launch_bounds__(kThreads) void RouteKernel(FeatureTableRef table, RowsRef rows,
                                                         SplitOrder const* orders,
                                                         NodeIdx first_node, Bucket n_nodes,
@@ -127,7 +128,7 @@ __global__ __launch_bounds__(kThreads) void RoutePresentKernel(SortedWinnersRef 
     WinnerSegment winner = winners.segments[b];
     EntryIdx i = winner.begin + (at - rows.nodes[b].begin);
     if (i < winner.end && (i < winner.first_right) != orders[b].default_left) {
-      RowIdx place = winners.places[i] & ~PlaceWord::kNewValue;
+      RowIdx place = PlaceWord::Place(winners.places[i]);
       atomicXor(&words[place / 32].left, 1u << place % 32);
     }
   });
@@ -152,12 +153,8 @@ struct ChildSums {
   FixedSum sums[2]{};
   bool any{false};
 
-  /** @brief Of another node the present sums are added to the children first. */
-  __device__ void Join(ChildSums const& that, NodeState* children) {
-    if (any && left != that.left) {
-      this->AddTo(children);
-      *this = {};
-    }
+  /** @brief Adds sums of the same node. */
+  __device__ void Join(ChildSums const& that) {
     *this = {that.left, {sums[0] + that.sums[0], sums[1] + that.sums[1]}, true};
   }
   __device__ void AddTo(NodeState* children) const {
@@ -218,10 +215,10 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
         }
         sums = {};
       }
-      sums.Join(own, states);
+      sums.Join(own);
     }
   });
-  // Large nodes have many warps: few additions meet there.
+  // The warps of a block join first: all blocks of a large node add to the same two sums.
   sums = sums.OfWarp();
   if (lane == 0) {
     of_warps[threadIdx.x / 32] = sums;
@@ -230,8 +227,12 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
   if (threadIdx.x == 0) {
     ChildSums all;
     for (ChildSums const& s : of_warps) {
+      if (all.any && s.any && all.left != s.left) {
+        all.AddTo(states);
+        all = {};
+      }
       if (s.any) {
-        all.Join(s, states);
+        all.Join(s);
       }
     }
     all.AddTo(states);
@@ -270,6 +271,7 @@ RowOrder::RowOrder(RowIdx n_rows) : n_rows_{n_rows}, positions_{n_rows} {
     gpairs_[i].Reserve(n_rows);
   }
   words_.Reserve(n_rows / 32 + 1);
+  ZeroAsync(gpairs_[0].Data(), n_rows);  // MoveKernel asks for gradients of closed nodes too
 }
 
 void RowOrder::Reset(TrainingRows const& rows, RowIdx n_left_out) {

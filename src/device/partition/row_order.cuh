@@ -27,7 +27,10 @@ class RowOrder {
   [[nodiscard]] RowRange const* Nodes() const { return nodes_[current_].Data(); }
   [[nodiscard]] RowIdx NumTrained() const { return n_trained_; }
 
-  /** @brief Move rows to the children; those of leaves have their position. See SplitStrategy. */
+  /**
+   * @brief Move rows to the children; those of leaves have their position. See SplitStrategy.
+   * @param winners Of the level's sorted columns; their entries have not moved yet.
+   */
   void Split(FeatureTableRef const& table, SortedWinnersRef const& winners,
              Quantiser const& quantiser, LevelSplits const& splits, NodeState* out_children);
 

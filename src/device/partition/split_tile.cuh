@@ -22,6 +22,9 @@ inline constexpr int kWarpEntries = 32 * kSplitItems;
 /** @brief An entry's row: a place below 2^31; the top bit says that a value begins here. */
 struct PlaceWord {
   static constexpr std::uint32_t kNewValue = 0x80000000u;
+
+  /** @brief Without the flag. */
+  __device__ static RowIdx Place(std::uint32_t word) { return word & ~kNewValue; }
 };
 
 /** @brief A gradient pair in units of the quantiser, whole numbers. Moves in one piece. */
@@ -85,9 +88,6 @@ struct WarpTile {
     return j * 32 + static_cast<int>(threadIdx.x % 32) < n;
   }
 
-  /** @brief Item j, where places are rows and have not moved; some row past the end. */
-  [[nodiscard]] __device__ RowIdx Row(int j) const { return place[j] & ~PlaceWord::kNewValue; }
-
   /** @param places Of the part. */
   __device__ void LoadPlaces(std::uint32_t const* places) {
 #pragma unroll
@@ -110,7 +110,7 @@ struct WarpTile {
     SideWord words[kSplitItems];  // all are asked for before the first is used
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
-      words[j] = children.Word(place[j] & ~PlaceWord::kNewValue);
+      words[j] = children.Word(PlaceWord::Place(place[j]));
     }
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
@@ -179,14 +179,18 @@ struct WarpEntries {
     }
     __pipeline_commit();
   }
-  /** @brief The same from gradients by row, as they are. @param tile Rows are its places. */
+  /**
+   * @brief The same from gradients by row, as they are.
+   * @param by_row Aligned to 8 B, as arrays on the device are.
+   * @param tile   Its places are rows, some row past the end.
+   */
   __device__ void GatherAsync(GradientPair const* by_row, WarpTile const& tile) {
     int const lane = threadIdx.x % 32;
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
       std::size_t zeros = tile.Has(j) ? 0 : sizeof(EntryGradient);
-      __pipeline_memcpy_async(gpair + j * 32 + lane, by_row + tile.Row(j), sizeof(EntryGradient),
-                              zeros);
+      __pipeline_memcpy_async(gpair + j * 32 + lane, by_row + PlaceWord::Place(tile.place[j]),
+                              sizeof(EntryGradient), zeros);
     }
     __pipeline_commit();
   }

@@ -2,9 +2,10 @@
  * Copyright 2026, the gpu_exact contributors
  *
  * @brief One block moves one tile of entries to the children of their node, and searches it for
- *        splits of the children; or each of its warps the whole segment of a small node. The root is
- *        a node that moves to its only child, the left one: entries of rows left out go right, and
- *        are dropped.
+ *        splits of the children; or each of its warps the whole segment of a small node.
+ *
+ * The root is a node that moves to its only child, the left one: entries of rows left out go right,
+ * and are dropped.
  *
  * First the entries are counted, put in order in shared memory and summed by child; once it is known
  * what lies before them, they are written and searched.
@@ -404,7 +405,7 @@ class SplitTileAgent {
       candidates = lane_ / 4 == j ? window : candidates;
       if (slot < n) {
         RowIdx to = slot + (slot < part.n_left ? left_to : right_to);
-        if (!kRoot || ref_.moves) {
+        if (!kRoot || ref_.moves) {  // else the columns' own are as good
           places[to] = word;
         }
         if (ref_.write_gpair) {

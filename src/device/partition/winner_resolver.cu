@@ -60,15 +60,15 @@ __global__ void FindNeighboursKernel(FeatureTableRef table, RowsRef rows, Bucket
   int below{-1};
   int above{kNoBin};
   if (b != n_nodes && n->feature != kNoFeature) {
-    int bin = table.binned.BinOf(rows.rows[place], n->feature);
+    int bin = table.binned.BinOf(rows.rows[place], n->feature);  // -1: missing, as is no below
     bool is_below = bin < static_cast<int>(n->bin);
     below = is_below ? bin : -1;
     above = is_below ? kNoBin : bin;
   }
   int uniform{0};
   __match_all_sync(kAllLanes, b, &uniform);
-  if (uniform != 0) {           // one of the warp for all
-    below = -MinLanes(-below);  // the greatest
+  if (uniform != 0) {  // all are of one node: one lane offers for the warp
+    below = -MinLanes(-below);
     above = MinLanes(above);
     if (threadIdx.x % 32 != 0) {
       return;
@@ -96,7 +96,7 @@ struct SortedValues {
   /** @brief Value of the entry at an index of its column. */
   __device__ float At(std::uint32_t column, EntryIdx i) const {
     std::uint32_t word = entries.places[table.sorted.offsets[column] + i];
-    return table.values.Find(rows.rows[word & ~PlaceWord::kNewValue], column);
+    return table.values.Find(rows.rows[PlaceWord::Place(word)], column);
   }
   __device__ RowRange Segment(Bucket b, std::uint32_t column) const {
     std::uint32_t sparse = table.sorted.sparse[column];

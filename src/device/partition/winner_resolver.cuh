@@ -1,7 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief From the best candidate of each node to its split: the values beside it and the threshold.
+ * @brief From the best candidate of each node to its split: the values beside it, the threshold,
+ *        and of a sorted column which entries go right.
  */
 #pragma once
 

@@ -110,10 +110,7 @@ __global__ __launch_bounds__(kTileThreads) void ReduceTilesKernel(LevelRef level
   int one_node{0};
   __match_all_sync(kAllLanes, bucket, &one_node);
   if (one_node != 0) {
-    for (int step = 16; step > 0; step /= 2) {
-      run.grad += __shfl_down_sync(kAllLanes, run.grad, step);
-      run.hess += __shfl_down_sync(kAllLanes, run.hess, step);
-    }
+    run = SumLanes(run);
   }
   if (bucket != kNoBucket && (one_node == 0 || threadIdx.x % 32 == 0)) {
     AtomicAdd(&sums[bucket], run);
