@@ -8,8 +8,9 @@
 
 The binaries are run themselves, not through ctest: a build tree copied to another machine keeps
 absolute paths in its ctest files. The report is written after every step, so a run that is cut
-short leaves a report that `--check` calls incomplete. Where there is a second GPU of the same kind
-the sanitizers run there meanwhile. Only the standard library is needed.
+short leaves a report that `--check` calls incomplete. The rest may be done in another run
+(`--rings`, `--skip-sanitizers`): at the same sources and on the same kind of machine it adds to the
+report that lies at --out. Only the standard library is needed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 RINGS = ("host", "device", "e2e")
@@ -133,13 +134,6 @@ def run_sanitizer(tool: str, binary: str, env: dict, options: argparse.Namespace
     return {"errors": sanitizer_errors(output), "exit": status, **counts}
 
 
-def run_sanitizers(env: dict, options: argparse.Namespace) -> dict:
-    """All tools at once: each keeps one core busy, not the GPU."""
-    with ThreadPoolExecutor(len(SANITIZERS)) as pool:
-        runs = pool.map(lambda t: run_sanitizer(t, options.device_tests, env, options), SANITIZERS)
-        return dict(zip(SANITIZERS, runs, strict=True))
-
-
 def sanitizer_errors(output: str) -> int | None:
     summary = re.findall(r"(?:ERROR SUMMARY: |RACECHECK SUMMARY: )(\d+) (?:error|hazard)", output)
     return sum(map(int, summary)) if summary else None
@@ -177,16 +171,11 @@ def add(counts: dict, result: str, name: str) -> None:
         counts["failures"].append(name)
 
 
-def gpus() -> list[str]:
-    """Name, driver and compute capability of each."""
-    query = ["nvidia-smi", "--query-gpu=name,driver_version,compute_cap", "--format=csv,noheader"]
-    status, text, _ = run(query, dict(os.environ), 60)
-    return text.strip().splitlines() if status == 0 else []
-
-
 def device_facts(build: Path | None) -> dict:
     """Device and versions; None for what the machine does not tell."""
-    first = (gpus() or [""])[0].split(", ")
+    query = ["nvidia-smi", "--query-gpu=name,driver_version,compute_cap", "--format=csv,noheader"]
+    status, text, _ = run(query, dict(os.environ), 60)
+    first = text.strip().splitlines()[0].split(", ") if status == 0 and text.strip() else []
     name, driver, capability = first if len(first) == 3 else (None, None, None)
     _, header, _ = run(["nvidia-smi"], dict(os.environ), 60)
     supported = re.search(r"CUDA Version: ([\d.]+)", header)
@@ -237,6 +226,17 @@ def run_e2e(options: argparse.Namespace, python: str, env: dict) -> tuple[str, d
     return f"e2e {wheel}", {key: counts[key] + from_python[key] for key in counts}
 
 
+def begin(out: Path, facts: dict) -> dict:
+    """A report with what earlier runs found, if of the same sources, device and versions."""
+    report = {"rings": {}, "sanitizers": {}}
+    if out.is_file():
+        earlier = json.loads(out.read_text())
+        if all(earlier.get(key) == value for key, value in facts.items()):
+            report = {key: earlier.get(key, {}) for key in report}
+    made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return {**facts, "made": made, **report}
+
+
 def make_report(options: argparse.Namespace) -> dict:
     env = os.environ | {
         "PYTHONPATH": str(options.source / "plugin/python"),
@@ -244,40 +244,33 @@ def make_report(options: argparse.Namespace) -> dict:
     }
     if options.module:
         env["GPU_EXACT_MODULE"] = options.module
-    report = {
-        "source_hash": source_hash(options.source),
-        "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        **device_facts(options.build),
-        "rings": {},
-        "sanitizers": {},
-    }
+    facts = {"source_hash": source_hash(options.source), **device_facts(options.build)}
+    report = begin(options.out, facts)
 
     def save() -> None:
         options.out.write_text(json.dumps(report, indent=2) + "\n")
 
     save()
-    found = gpus()
-    chosen = "CUDA_VISIBLE_DEVICES" in env
-    with ThreadPoolExecutor(1) as beside:
-        sanitizing = None
-        if not options.skip_sanitizers and len(found) > 1 and found[0] == found[1] and not chosen:
-            second = env | {"CUDA_VISIBLE_DEVICES": "1"}
-            sanitizing = beside.submit(run_sanitizers, second, options)
-        for ring in ("host", "device"):
-            if ring in options.rings:
-                binary = options.host_tests if ring == "host" else options.device_tests
-                report["rings"][ring], _, output = run_gtest([binary], env, options.timeout)
-                if report["rings"][ring]["failed"]:
-                    print(output[-8000:])
+    for ring in ("host", "device"):
+        if ring in options.rings:
+            binary = options.host_tests if ring == "host" else options.device_tests
+            report["rings"][ring], _, output = run_gtest([binary], env, options.timeout)
+            if report["rings"][ring]["failed"]:
+                print(output[-8000:])
+            save()
+    for python in options.python if "e2e" in options.rings else ():
+        name, counts = run_e2e(options, python, env)
+        report["rings"][name] = counts
+        save()
+    if not options.skip_sanitizers:
+        with ThreadPoolExecutor(len(SANITIZERS)) as pool:  # each keeps one core busy, not the GPU
+            runs = {
+                pool.submit(run_sanitizer, t, options.device_tests, env, options): t
+                for t in SANITIZERS
+            }
+            for run in as_completed(runs):
+                report["sanitizers"][runs[run]] = run.result()
                 save()
-        for python in options.python if "e2e" in options.rings else ():
-            name, counts = run_e2e(options, python, env)
-            report["rings"][name] = counts
-            save()
-        if not options.skip_sanitizers:
-            runs = sanitizing.result() if sanitizing else run_sanitizers(env, options)
-            report["sanitizers"] = runs
-            save()
     return report
 
 
@@ -301,7 +294,12 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--source", type=Path, default=Path(__file__).resolve().parents[1])
     parser.add_argument("--out", type=Path, help=f"the report (default {REPORT} of --source)")
-    parser.add_argument("--rings", type=lambda text: text.split(","), default=list(RINGS))
+    parser.add_argument(
+        "--rings",
+        type=lambda text: text.split(",") if text else [],
+        default=list(RINGS),
+        help=f"some of {','.join(RINGS)}; --rings= for none",
+    )
     parser.add_argument("--skip-sanitizers", action="store_true")
     parser.add_argument("--sanitizer", help="compute-sanitizer, where it is not in PATH")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds a step")

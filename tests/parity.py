@@ -28,6 +28,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import sys
 import time
 import traceback
@@ -306,6 +307,8 @@ def main() -> int:
     if not usable:
         print(f"SKIPPED: both sides would be XGBoost's own builder: {text}")
         return 0
+    # Processes share the cores, in making tables and predicting too.
+    os.environ.setdefault("OMP_NUM_THREADS", str(args.threads))
     command = " ".join(["python3", "tests/parity.py", *sys.argv[1:]])
     device = f"{text}, XGBoost {xgb.__version__}"
     args.out.mkdir(parents=True, exist_ok=True)
