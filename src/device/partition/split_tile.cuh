@@ -27,8 +27,8 @@ struct PlaceWord {
   __device__ static RowIdx Place(std::uint32_t word) { return word & ~kNewValue; }
 };
 
-/** @brief A gradient pair in units of the quantiser, whole numbers. Moves in one piece. */
-struct alignas(8) EntryGradient {
+/** @brief A gradient pair in units of the quantiser, whole numbers. */
+struct EntryGradient {
   GradientPair units;
 };
 
@@ -140,27 +140,30 @@ struct WarpTile {
 
 /** @brief A warp's entries in shared memory, left ones first. Read eight neighbours a lane. */
 struct WarpEntries {
-  static constexpr int kStride = kSplitItems + 2;  // no two lanes that read at once meet in a bank
-  alignas(16) EntryGradient gpair[32 * kStride];   // read two at a time
-  std::uint32_t places[kWarpEntries];              // PlaceWord
-  FixedSum before[32];                             // of the lanes' slots
+  alignas(16) EntryGradient gpair[kWarpEntries];  // read two at a time; see Swizzled()
+  std::uint32_t places[kWarpEntries];             // PlaceWord
+  FixedSum before[32];                            // of the lanes' slots
 
-  [[nodiscard]] __device__ EntryGradient& At(std::uint32_t slot) {
-    return gpair[slot + slot / kSplitItems * (kStride - kSplitItems)];
-  }
+  [[nodiscard]] __device__ EntryGradient& At(std::uint32_t slot) { return gpair[Swizzled(slot)]; }
   /** @brief The lane's k-th slot. */
   [[nodiscard]] __device__ FixedSum Get(int k) const {
-    return Quantiser::FromUnits(gpair[threadIdx.x % 32 * kStride + k].units);
+    return Quantiser::FromUnits(gpair[Swizzled(threadIdx.x % 32 * kSplitItems + k)].units);
   }
   /** @brief The lane's slots, in units. */
   __device__ void Load(GradientPair (&out)[kSplitItems]) const {
-    auto pairs = reinterpret_cast<float4 const*>(gpair + threadIdx.x % 32 * kStride);
 #pragma unroll
     for (int k = 0; k < kSplitItems; k += 2) {
-      float4 two = pairs[k / 2];
+      std::uint32_t const slot = threadIdx.x % 32 * kSplitItems + k;
+      float4 two = *reinterpret_cast<float4 const*>(gpair + Swizzled(slot));
       out[k] = {two.x, two.y};
       out[k + 1] = {two.z, two.w};
     }
+  }
+  /** @brief Where a slot lies: pairs of slots are permuted among eight, so that lanes meet in no
+   *         bank, whether they read neighbours or eight slots each. */
+  [[nodiscard]] __device__ static std::uint32_t Swizzled(std::uint32_t slot) {
+    static_assert(kSplitItems == 8);
+    return slot ^ (slot >> 4 & 7) << 1;
   }
 
   /** @brief Begin to read gradients, in the order of the entries; those past the n-th are zero. */
@@ -179,11 +182,8 @@ struct WarpEntries {
     }
     __pipeline_commit();
   }
-  /**
-   * @brief The same from gradients by row, as they are.
-   * @param by_row Aligned to 8 B, as arrays on the device are.
-   * @param tile   Its places are rows, some row past the end.
-   */
+  /** @brief The same from gradients by row, as they are. @param tile Its places are rows, some row
+   *         past the end. */
   __device__ void GatherAsync(GradientPair const* by_row, WarpTile const& tile) {
     int const lane = threadIdx.x % 32;
 #pragma unroll
