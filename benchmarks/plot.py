@@ -178,6 +178,11 @@ def read_runs(results: Path) -> list[Line]:
     return latest(runs, "device", "system", "shape", "rows", "max_depth")
 
 
+def markdown(head: list[str], rows: Iterable[list[str]]) -> str:
+    """A table; every row has as many cells as the head."""
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
+
+
 def peers_table(runs: list[Line]) -> str:
     """Milliseconds a tree in Markdown: a row each device and table, a column each system."""
     runs = [r for r in runs if series_of(r) is None]
@@ -187,17 +192,13 @@ def peers_table(runs: list[Line]) -> str:
         key = (r["device"], r["shape"], r["rows"], r["columns"], r["max_depth"])
         tables.setdefault(key, {})[r["system"]] = r
     devices = {key[0] for key in tables}
-    lines = [
-        "| ms a tree | rows x columns | depth |" + "".join(f" {SYSTEMS[s][0]} |" for s in systems),
-        "| --- | --- | --- |" + " --- |" * len(systems),
-    ]
+    lines = []
     for (device, shape, rows, columns, depth), mine in tables.items():
         name = shape if len(devices) == 1 else f"{shape}, {device}"
-        times = (text_of(mine[s]["ms_per_tree"]) if s in mine else "" for s in systems)
-        lines.append(
-            f"| {name} | {rows:,} x {columns:,} | {depth} |" + "".join(f" {t} |" for t in times)
-        )
-    return "\n".join(lines)
+        times = [text_of(mine[s]["ms_per_tree"]) if s in mine else "" for s in systems]
+        lines.append([name, f"{rows:,} x {columns:,}", str(depth), *times])
+    head = ["ms a tree", "rows x columns", "depth", *(SYSTEMS[s][0] for s in systems)]
+    return markdown(head, lines)
 
 
 def growth_table(runs: list[Line]) -> str:
@@ -210,18 +211,16 @@ def growth_table(runs: list[Line]) -> str:
     ends = sorted({n for mine in times.values() for n in mine if n // 10 in mine})
     if not ends:
         return ""
-    lines = [
-        "| ten times the rows, x 8, depth 6 |" + "".join(f" {n // 10:,} to {n:,} |" for n in ends),
-        "| --- |" + " --- |" * len(ends),
-    ]
+    lines = []
     for (device, system), mine in sorted(times.items(), key=lambda t: list(SYSTEMS).index(t[0][1])):
         name = SYSTEMS[system][0] + (f", {device}" if len(devices) > 1 else "")
-        factors = (
+        factors = [
             f"x {mine[n] / mine[n // 10]:.1f}" if n in mine and n // 10 in mine else ""
             for n in ends
-        )
-        lines.append(f"| {name} |" + "".join(f" {factor} |" for factor in factors))
-    return "\n".join(lines)
+        ]
+        lines.append([name, *factors])
+    head = ["ten times the rows, x 8, depth 6", *(f"{n // 10:,} to {n:,}" for n in ends)]
+    return markdown(head, lines)
 
 
 def draw_all(results: Path) -> list[Path]:
