@@ -31,7 +31,8 @@ constexpr char const* kHelp =
     "  --levels FIRST LAST              interleaved levels to compare (default 0 7)\n"
     "  --strategy auto|sort|partition   of the builder (default auto)\n"
     "  --repeats N                      trees that count in each measurement (default 5)\n"
-    "  --only levels|depths|kernels     one kind of measurement\n";
+    "  --only levels|depths|kernels     one kind of measurement\n"
+    "  --source-hash HASH               of what is timed, to be in every line\n";
 
 struct Options {
   Shape shape{FindShape("higgs")};
@@ -41,6 +42,7 @@ struct Options {
   Strategy strategy{Strategy::kAuto};
   std::uint32_t n_repeats{5};
   std::string only;
+  std::string source_hash{"unknown"};
 };
 
 Strategy FindStrategy(std::string const& name) {
@@ -84,6 +86,8 @@ Options Parse(std::vector<std::string> const& words) {
       options.n_repeats = static_cast<std::uint32_t>(std::max(1, std::stoi(next())));
     } else if (word == "--only") {
       options.only = next();
+    } else if (word == "--source-hash") {
+      options.source_hash = next();
     } else if (i == 0) {
       options.shape = FindShape(word);
     } else {
@@ -143,9 +147,9 @@ TableSizes MeasureTable(CsrView const& table, Strategy strategy) {
     }
   }
   if (kept.Binned() != nullptr) {
+    sizes.elements = static_cast<double>(kept.Binned()->NumElements());
     sizes.bins = static_cast<double>(kept.Binned()->Ref().n_bins);
     for (BinGroup const& group : kept.Binned()->Groups()) {
-      sizes.elements += group.n_elements;
       sizes.sparse_groups += group.Dense() ? 0 : 1;
     }
   }
@@ -252,7 +256,8 @@ class Bench {
         .Add("device_bytes_an_entry",
              static_cast<double>(device_bytes_) / static_cast<double>(table_->NumEntries()))
         .Add("copy_gb_s", copy_gb_s_)
-        .Add("device", device_);
+        .Add("device", device_)
+        .Add("source_hash", options_.source_hash);
     return line;
   }
 

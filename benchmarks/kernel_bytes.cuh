@@ -96,7 +96,6 @@ inline double CallsOf(Amounts const& calls, std::string const& kernel) {
 /** @brief Kernels over rows: gradients are 8 B a row; a row id or a position 4. */
 inline void AddRowBytes(TableSizes const& t, std::vector<LevelRows> const& levels, Amounts* out) {
   Amounts& b = *out;
-  double const value = t.elements > 0 ? 2 : 4;  // of the feature that a node is split on: the bin
   b["training_rows:SummariseKernel"] = 8 * t.rows;        // gradients
   b["training_rows:SumMagnitudesKernel"] = 8 * t.rows;    // gradients
   b["training_rows:SumKernel"] = 8 * t.rows;              // gradients
@@ -105,9 +104,14 @@ inline void AddRowBytes(TableSizes const& t, std::vector<LevelRows> const& level
   for (std::size_t d = 0; d + 1 < levels.size(); ++d) {
     b["row_partition:RouteMissingKernel"] += (4 + 1) * t.rows;  // position; key written
     b["row_partition:SumNodesKernel"] += (4 + 8) * t.rows;      // position, gradients
-    // row, and the value or, in a leaf, the position written
-    b["row_order:RouteKernel"] +=
-        4 * levels[d].open + value * levels[d].Split() + 4 * (levels[d].open - levels[d].Split());
+    b["row_order:RouteKernel"] += (4 + 4) * (levels[d].open - levels[d].Split());  // row; position
+    if (t.sorted == 0) {
+      b["row_order:RouteKernel"] += (4 + 2) * levels[d].Split();  // row, bin
+    } else if (t.elements == 0 && t.sparse == 0) {
+      for (SplitRows const& s : levels[d].split) {
+        b["row_order:RoutePresentKernel"] += 4 * std::min(s.left, s.right);  // place
+      }
+    }
     b["row_order:MoveKernel"] += 2 * (4 + 8) * levels[d].Split();  // row, gradients: read, written
     if (t.sorted == 0) {  // else some winners are sorted columns, whose rows are not looked at
       b["winner_resolver:FindNeighboursKernel"] += (4 + 2) * levels[d].Split();  // row, bin
@@ -166,9 +170,10 @@ inline void AddSortBytes(TableSizes const& t, std::vector<LevelRows> const& leve
 inline void AddFusedBytes(TableSizes const& t, std::vector<LevelRows> const& levels,
                           std::size_t n_searched, std::int32_t max_depth, Amounts* out) {
   Amounts& b = *out;
-  // row, gradients; entry written
-  b["fused_finder:SumTilesKernel<true>"] = (4 + t.GatheredGradients() + 12) * t.sorted;
-  b["fused_finder:SplitTilesKernel<false>"] = 12 * t.sorted;  // entry; at the root it stays
+  // the root: row, gradients; those written, if a level follows
+  double const written = max_depth == 1 ? 0 : 8;
+  b["fused_finder:SumTilesKernel<true>"] = (4 + t.GatheredGradients()) * t.sparse;
+  b["fused_finder:SplitTilesKernel<true>"] = (4 + t.GatheredGradients() + written) * t.sorted;
   for (std::size_t d = 1; d < n_searched; ++d) {
     bool last = d + 1 == static_cast<std::size_t>(max_depth);  // needs no gradients afterwards
     for (SplitRows const& s : levels[d - 1].split) {
@@ -178,7 +183,7 @@ inline void AddFusedBytes(TableSizes const& t, std::vector<LevelRows> const& lev
         b["fused_finder:SplitSmallKernel"] += moved;
         continue;
       }
-      b["fused_finder:SplitTilesKernel<true>"] += moved;
+      b["fused_finder:SplitTilesKernel<false>"] += moved;
       if (s.Both() > kTileEntries) {
         b["fused_finder:SumTilesKernel<false>"] += 12 * part * t.sparse;  // entry
       }

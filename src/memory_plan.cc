@@ -40,7 +40,7 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
     bool const dense = rows * n_features <= 2 * n_entries;
     std::uint64_t const values = dense ? 4 * rows * n_features : 8 * n_entries + 8 * rows;
     // Offsets, columns of the feature and back, and how it is searched.
-    std::uint64_t const features = 51 * n_offsets;
+    std::uint64_t const features = 49 * n_offsets;
     std::uint64_t const set_up_offsets = features + (dense ? 8 * rows : 0);
     // Distinct values are listed and bins made before the columns are sorted, and take less.
     plan.reading.push_back({"values by row", values});
@@ -69,8 +69,8 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
       3072 * (n_entries / 2048 + n_entries / 8192) + 120 * (n_entries / 1024);
   // Two halves; the second one of entries without gradients comes with levels of many nodes.
   std::uint64_t const by_node = (n_rows <= kGatheredRows ? 16 : 32) * n_entries;
-  // How each feature is searched, 3 B; the feature of every 16th value, 4 B.
-  std::uint64_t const searched = 3 * std::uint64_t{n_features} + n_entries / 4;
+  // How each feature is searched, 1 B; the feature of every kHintValues-th value and of the last.
+  std::uint64_t const searched = n_features + 4 * (n_entries / kHintValues + 2);
   plan.growing = {{"columns", columns + searched},
                   {"entries sorted by node", by_node},
                   {"sort keys", 2 * n_entries},
@@ -85,11 +85,10 @@ EntryIdx MemoryPlan::SortedAtOnce(EntryIdx n_entries) {
 }
 
 std::uint64_t MemoryPlan::SumsOfTiles(RowIdx n_rows, FeatureIdx n_features) {
-  constexpr std::uint64_t kTileRows = 2048;
   // A prefix of 48 B and a status of 40 B, twice: nodes of little more than a tile have two; and the
   // sums of their segments, 48 B.
   constexpr std::uint64_t kTileBytes = 224;
-  return kTileBytes * ((n_rows + kTileRows - 1) / kTileRows) * n_features;
+  return kTileBytes * ((n_rows + kTileEntries - 1) / kTileEntries) * n_features;
 }
 
 std::uint64_t MemoryPlan::Peak() const {

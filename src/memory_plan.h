@@ -24,6 +24,8 @@ inline constexpr RowIdx kGatheredRows = RowIdx{1} << 21;
  *        takes time: about 0.3 ms a MiB, once for a table.
  */
 inline constexpr std::uint64_t kHostValues = std::uint64_t{1} << 24;
+/** @brief Strategy kSort: the feature of every so many values is kept, to bisect between two. */
+inline constexpr std::uint64_t kHintValues = 32;
 
 /** @brief One kind of array and what it takes. */
 struct MemoryItem {
@@ -33,6 +35,9 @@ struct MemoryItem {
 
 /** @brief What a builder holds while it reads the table, sorts it, and grows trees. */
 struct MemoryPlan {
+  /** @brief Strategy kPartition: entries of one column and node that a block works on. */
+  static constexpr std::uint64_t kTileEntries = 2048;
+
   std::vector<MemoryItem> reading;
   std::vector<MemoryItem> sorting;
   std::vector<MemoryItem> growing;

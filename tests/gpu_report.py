@@ -4,10 +4,13 @@
 
     python tests/gpu_report.py --build build       # on the machine with the GPU
     python tests/gpu_report.py --check             # anywhere: is it fresh and without a failure
+    python tests/gpu_report.py --hash              # of these sources, as the report has it
 
 The binaries are run themselves, not through ctest: a build tree copied to another machine keeps
 absolute paths in its ctest files. The report is written after every step, so a run that is cut
-short leaves a report that `--check` calls incomplete. Only the standard library is needed.
+short leaves a report that `--check` calls incomplete. The rest may be done in another run
+(`--rings`, `--skip-sanitizers`): at the same sources and on the same kind of machine it adds to the
+report that lies at --out. Only the standard library is needed.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 RINGS = ("host", "device", "e2e")
@@ -223,6 +226,17 @@ def run_e2e(options: argparse.Namespace, python: str, env: dict) -> tuple[str, d
     return f"e2e {wheel}", {key: counts[key] + from_python[key] for key in counts}
 
 
+def begin(out: Path, facts: dict) -> dict:
+    """A report with what earlier runs found, if of the same sources, device and versions."""
+    report = {"rings": {}, "sanitizers": {}}
+    if out.is_file():
+        earlier = json.loads(out.read_text())
+        if all(earlier.get(key) == value for key, value in facts.items()):
+            report = {key: earlier.get(key, {}) for key in report}
+    made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return {**facts, "made": made, **report}
+
+
 def make_report(options: argparse.Namespace) -> dict:
     env = os.environ | {
         "PYTHONPATH": str(options.source / "plugin/python"),
@@ -230,13 +244,8 @@ def make_report(options: argparse.Namespace) -> dict:
     }
     if options.module:
         env["GPU_EXACT_MODULE"] = options.module
-    report = {
-        "source_hash": source_hash(options.source),
-        "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        **device_facts(options.build),
-        "rings": {},
-        "sanitizers": {},
-    }
+    facts = {"source_hash": source_hash(options.source), **device_facts(options.build)}
+    report = begin(options.out, facts)
 
     def save() -> None:
         options.out.write_text(json.dumps(report, indent=2) + "\n")
@@ -255,11 +264,13 @@ def make_report(options: argparse.Namespace) -> dict:
         save()
     if not options.skip_sanitizers:
         with ThreadPoolExecutor(len(SANITIZERS)) as pool:  # each keeps one core busy, not the GPU
-            runs = pool.map(
-                lambda t: run_sanitizer(t, options.device_tests, env, options), SANITIZERS
-            )
-            report["sanitizers"] = dict(zip(SANITIZERS, runs, strict=True))
-        save()
+            runs = {
+                pool.submit(run_sanitizer, t, options.device_tests, env, options): t
+                for t in SANITIZERS
+            }
+            for run in as_completed(runs):
+                report["sanitizers"][runs[run]] = run.result()
+                save()
     return report
 
 
@@ -270,6 +281,7 @@ def parse() -> argparse.Namespace:
         action="store_true",
         help="judge the report at --out; ends with 1 and says why if it proves nothing",
     )
+    parser.add_argument("--hash", action="store_true", help="print the hash of the sources")
     parser.add_argument("--build", type=Path, help="build folder; the options below override it")
     parser.add_argument("--host-tests", metavar="BINARY")
     parser.add_argument("--device-tests", metavar="BINARY")
@@ -282,13 +294,18 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--source", type=Path, default=Path(__file__).resolve().parents[1])
     parser.add_argument("--out", type=Path, help=f"the report (default {REPORT} of --source)")
-    parser.add_argument("--rings", type=lambda text: text.split(","), default=list(RINGS))
+    parser.add_argument(
+        "--rings",
+        type=lambda text: text.split(",") if text else [],
+        default=list(RINGS),
+        help=f"some of {','.join(RINGS)}; --rings= for none",
+    )
     parser.add_argument("--skip-sanitizers", action="store_true")
     parser.add_argument("--sanitizer", help="compute-sanitizer, where it is not in PATH")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds a step")
     options = parser.parse_args()
     options.out = options.out or options.source / REPORT
-    if not options.check:
+    if not (options.check or options.hash):
         fill_from_build(options, parser)
     return options
 
@@ -321,6 +338,9 @@ def fill_from_build(options: argparse.Namespace, parser: argparse.ArgumentParser
 
 def main() -> int:
     options = parse()
+    if options.hash:
+        print(source_hash(options.source))
+        return 0
     if options.check:
         if not options.out.is_file():
             print(f"There is no report {options.out.name}; make one on a machine with a GPU.")

@@ -20,11 +20,11 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief 1 where a (feature, value) pair is met first in the sorted keys. */
+/** @brief 1 where a (feature, value) pair is met first in the sorted keys, to be counted. */
 struct NewValue {
   std::uint64_t const* keys;
   __device__ std::uint32_t operator()(EntryIdx i) const {
-    return i == 0 || keys[i] != keys[i - 1] ? 1 : 0;
+    return ValueKey::IsFirst(keys, i) ? 1 : 0;
   }
 };
 
@@ -41,7 +41,7 @@ __global__ void WriteEntriesKernel(RowIdx const* rows, std::uint32_t const* coun
 __global__ void WriteValuesKernel(std::uint64_t const* keys, std::uint32_t const* counts,
                                   EntryIdx n, float* values) {
   auto i = GlobalIdx();
-  if (i < n && NewValue{keys}(i) != 0) {
+  if (i < n && ValueKey::IsFirst(keys, i)) {
     values[counts[i] - 1] = ValueKey::Value(keys[i]);
   }
 }

@@ -32,8 +32,6 @@ struct ColumnsRef {
   // The feature of every kHintValues-th value id, and of the last one; nullptr: not known.
   FeatureIdx const* feature_hints{nullptr};
 
-  static constexpr int kHintValues = 16;
-
   __device__ ValueRange Values(FeatureIdx f) const {
     return {value_offsets[f], value_offsets[f + 1]};
   }

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "src/device/runtime.cuh"
+#include "src/device/warp.cuh"
 #include "src/quantise.h"
 
 namespace gpu_exact {
@@ -29,5 +29,8 @@ __device__ inline FixedSum Shuffle(FixedSum const& s, int lane) {
 }
 __device__ inline FixedSum ShuffleXor(FixedSum const& s, int step) {
   return {__shfl_xor_sync(kAllLanes, s.grad, step), __shfl_xor_sync(kAllLanes, s.hess, step)};
+}
+__device__ inline FixedSum SumLanes(FixedSum const& s) {
+  return {SumLanes(s.grad), SumLanes(s.hess)};
 }
 }  // namespace gpu_exact

@@ -10,11 +10,22 @@
 #include "src/level.h"
 
 namespace gpu_exact {
-/** @brief How one feature is searched. */
+/** @brief How one feature is searched. One byte: a table may have millions of features. */
 struct FeatureRule {
-  ScanPlan scan;
-  std::int8_t monotone;
+  bool forward : 1;  // as in ScanPlan
+  bool backward : 1;
+  std::int8_t monotone : 2;  // -1, 0 or 1
+
+  /** @param constraint Its sign counts. */
+  __device__ static FeatureRule Make(ScanPlan const& scan, std::int32_t constraint) {
+    FeatureRule rule{};
+    rule.forward = scan.forward;
+    rule.backward = scan.backward;
+    rule.monotone = (constraint > 0) - (constraint < 0);
+    return rule;
+  }
 };
+static_assert(sizeof(FeatureRule) == 1);
 
 /** @brief One level, borrowed by kernels. */
 struct LevelRef {
@@ -89,13 +100,13 @@ struct LevelRef {
     FeatureRule rule = rules[f];
     ValueRange values = columns.Values(f);
     std::uint64_t best_key{0};
-    if (rule.scan.forward) {
+    if (rule.forward) {
       float loss = LossChange(node, rule.monotone, before, node.sum - before);
       best_key =
           CandidateKey::Make(loss, CandidateKey::Place(values, ScanDirection::kForward, forward));
     }
     // With nothing missing both scans see the same children, and forward comes first.
-    if (rule.scan.backward && !(rule.scan.forward && present == node.sum)) {
+    if (rule.backward && !(rule.forward && present == node.sum)) {
       FixedSum after = present - before;
       float loss = LossChange(node, rule.monotone, node.sum - after, after);
       best_key =
@@ -122,7 +133,7 @@ struct LevelRef {
     FeatureRule rule = rules[f];
     bool const forward = direction == ScanDirection::kForward;
     FixedSum missing = node.sum - present;
-    if (missing.hess <= 0 || !(forward ? rule.scan.forward : rule.scan.backward)) {
+    if (missing.hess <= 0 || !(forward ? rule.forward : rule.backward)) {
       return 0;
     }
     float loss = forward ? LossChange(node, rule.monotone, present, missing)

@@ -14,9 +14,9 @@ __global__ void RulesKernel(DefaultDirection direction, float opt_dense_col, Col
   if (f < columns.n_features) {
     auto n_present = columns.n_present[f];
     auto n_distinct = columns.value_offsets[f + 1] - columns.value_offsets[f];
-    std::int32_t m = monotone == nullptr ? 0 : monotone[f];
-    rules[f] = {ScanPlan::Make(direction, opt_dense_col, columns.n_rows, n_present, n_distinct),
-                static_cast<std::int8_t>((m > 0) - (m < 0))};
+    rules[f] = FeatureRule::Make(
+        ScanPlan::Make(direction, opt_dense_col, columns.n_rows, n_present, n_distinct),
+        monotone == nullptr ? 0 : monotone[f]);
   }
 }
 

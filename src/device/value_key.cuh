@@ -30,6 +30,10 @@ struct ValueKey {
   __device__ static float Value(std::uint64_t key) {
     return FromOrderedBits(static_cast<std::uint32_t>(key));
   }
+  /** @brief Whether a pair is met first, among sorted keys. */
+  __device__ static bool IsFirst(std::uint64_t const* keys, std::uint64_t i) {
+    return i == 0 || keys[i] != keys[i - 1];
+  }
   /** @brief Bits that differ among keys of so many columns. */
   static int NumBits(std::uint32_t n_columns) { return 32 + BitsBelow(n_columns); }
 };

@@ -28,6 +28,17 @@ __device__ inline std::uint32_t SumLanes(std::uint32_t value) {
 #endif
 }
 
+__device__ inline std::int32_t MinLanes(std::int32_t value) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_min_sync(kAllLanes, value);
+#else
+  for (int step = 16; step > 0; step /= 2) {
+    value = min(value, __shfl_xor_sync(kAllLanes, value, step));
+  }
+  return value;
+#endif
+}
+
 /** @brief Or of all lanes' bits. */
 __device__ inline std::uint32_t OrLanes(std::uint32_t bits) {
 #if __CUDA_ARCH__ >= 800

@@ -64,7 +64,9 @@ class BinnedColumnsTest : public DeviceTest {
 
   /** @brief A row's elements in a group are bins of its values, one each, ascending by column. */
   void CheckElements(Table const& table, BinnedColumns const& binned) {
+    std::uint64_t n_elements{0};
     for (BinGroup const& group : binned.Groups()) {
+      n_elements += group.n_elements;
       auto elements = ToHost(group.elements, group.n_elements);
       std::vector<std::uint32_t> offsets;
       for (RowIdx r = 0; r <= table.n_rows; ++r) {
@@ -96,6 +98,7 @@ class BinnedColumnsTest : public DeviceTest {
         ASSERT_EQ(columns, want) << "row " << r;
       }
     }
+    EXPECT_EQ(binned.NumElements(), n_elements);
   }
 };
 

@@ -261,27 +261,107 @@ TEST_F(DeviceBuilder, NoEntries) { this->Compare(1, {50, 3, 1.0, 0}, 1); }
 
 TEST_F(DeviceBuilder, NoRows) { this->Compare(1, {0, 3, 0.0, 0}, 1); }
 
-TEST_F(DeviceBuilder, NeighbouringFloats) {
+/** @brief One column of some values; the last rows have none, so that both directions are searched. */
+Table MakeColumn(std::vector<float> const& values, std::vector<RowIdx> const& value_of_row,
+                 RowIdx n_rows) {
   Table table;
-  float next = std::nextafter(1.0f, 2.0f);
-  table.n_rows = 6;
+  table.n_rows = n_rows;
   table.n_features = 1;
-  // The last two rows miss the value, so that both directions are searched.
-  table.entries = {{0, 1.0f}, {0, next}, {0, 1.0f}, {0, next}};
-  table.offsets = {0, 1, 2, 3, 4, 4, 4};
-  std::vector<GradientPair> gpair{{4, 1}, {-4, 1}, {4, 1}, {-4, 1}, {-2, 1}, {-3, 1}};
-  auto reference = MakeReferenceBuilder(table.View());
-  GrowParam param;
-  param.max_depth = 3;
-  auto want = reference->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
-  ASSERT_GT(want.size(), 1u);
-  for (Strategy strategy : {Strategy::kSort, Strategy::kPartition}) {
-    auto builder = MakeDeviceBuilder(-1, table.View(), strategy);
-    for (std::int32_t levels : {0, 3}) {
-      param.interleaved_levels = levels;
-      auto got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
-      ExpectSameTree(got, want, "neighbouring floats");
-      EXPECT_EQ(Positions(builder.get(), 6), Positions(reference.get(), 6));
+  for (RowIdx r = 0; r < n_rows; ++r) {
+    if (r < value_of_row.size()) {
+      table.entries.push_back({0, values[value_of_row[r]]});
+    }
+    table.offsets.push_back(table.entries.size());
+  }
+  return table;
+}
+
+/** @brief The threshold between two neighbouring floats is one of them, and between two huge ones
+ *         infinite: rows may go the other way than their gradients were counted. */
+TEST_F(DeviceBuilder, NeighbouringFloats) {
+  auto compare = [](Table const& table, std::vector<GradientPair> const& gpair) {
+    auto reference = MakeReferenceBuilder(table.View());
+    for (auto direction : {DefaultDirection::kLearn, DefaultDirection::kRight}) {
+      GrowParam param;
+      param.max_depth = 3;
+      param.default_direction = direction;
+      auto want = reference->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+      ASSERT_TRUE(want.size() > 1 || direction != DefaultDirection::kLearn);
+      for (Strategy strategy : {Strategy::kSort, Strategy::kPartition}) {
+        auto builder = MakeDeviceBuilder(-1, table.View(), strategy);
+        for (std::int32_t levels : {0, 3}) {
+          param.interleaved_levels = levels;
+          auto got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+          ExpectSameTree(got, want, "neighbouring floats");
+          EXPECT_EQ(Positions(builder.get(), table.n_rows),
+                    Positions(reference.get(), table.n_rows));
+        }
+      }
+    }
+  };
+  compare(MakeColumn({1.0f, std::nextafter(1.0f, 2.0f)}, {0, 1, 0, 1}, 6),
+          {{4, 1}, {-4, 1}, {4, 1}, {-4, 1}, {-2, 1}, {-3, 1}});
+  // Enough values for a sorted column; gradients change sign every few values, so that it splits.
+  constexpr RowIdx kValues = 700;
+  Random random{3};
+  std::vector<RowIdx> value_of_row;
+  std::vector<float> neighbours{1.0f}, huge;
+  for (RowIdx r = 0; r < kValues; ++r) {
+    value_of_row.push_back(r * 9 % kValues);
+    neighbours.push_back(std::nextafter(neighbours.back(), 2.0f));
+    huge.push_back(3.0e38f + static_cast<float>(r) * 4.0e34f);
+  }
+  for (RowIdx n_rows : {kValues, kValues + 50}) {
+    for (int i = 0; i < Scaled(10, 2); ++i) {
+      std::vector<GradientPair> gpair(n_rows);
+      int const step = random.Int(1, 300);
+      for (RowIdx r = 0; r < n_rows; ++r) {
+        bool odd = r < kValues && value_of_row[r] / step % 2 != 0;
+        gpair[r] = {static_cast<float>(random.Int(-2, 2) + (odd ? 3 : -3)), 1.0f};
+      }
+      compare(MakeColumn(i % 3 == 0 ? huge : neighbours, value_of_row, n_rows), gpair);
+    }
+  }
+}
+
+/** @brief Trees of one builder, with all rows and with some, over columns of each kind, in which
+ *         nodes that could be split stay leaves. Rows left out may have any gradient. */
+TEST_F(DeviceBuilder, MixedColumnsInTurn) {
+  for (double missing : {0.0, 0.3}) {
+    Random random{static_cast<unsigned>(90 + 10 * missing)};
+    Table all = MakeTable({Scaled(5000u, 2500u), 3, 0.0, 0}, &random);
+    Table table;  // few values; many; many, some of which are missing
+    table.n_rows = all.n_rows;
+    table.n_features = 3;
+    for (CsrEntry e : all.entries) {
+      if (e.feature == 0) {
+        e.value = std::rint(e.value);
+      }
+      if (e.feature != 2 || !random.Chance(missing)) {
+        table.entries.push_back(e);
+      }
+      if (e.feature == 2) {
+        table.offsets.push_back(table.entries.size());
+      }
+    }
+    auto reference = MakeReferenceBuilder(table.View());
+    auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kPartition);
+    for (int i = 0; i < Scaled(16, 4); ++i) {
+      auto gpair = MakeGradients(table.n_rows, 0.1, 0.0, &random);
+      std::vector<std::uint8_t> included(table.n_rows);
+      for (RowIdx r = 0; r < table.n_rows; ++r) {
+        included[r] = i % 2 == 0 || random.Chance(0.7);
+        if (included[r] == 0 && random.Chance(0.1)) {
+          gpair[r].grad = 1e30f;
+        }
+      }
+      GrowParam param = MakeParam(table.n_features, &random);
+      param.max_leaves = random.Pick({0, 3, 6});
+      auto const* mask = i % 2 == 0 ? nullptr : included.data();
+      auto want = reference->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
+      auto got = builder->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
+      ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, "tree " + std::to_string(i)));
+      ASSERT_EQ(Positions(builder.get(), table.n_rows), Positions(reference.get(), table.n_rows));
     }
   }
 }

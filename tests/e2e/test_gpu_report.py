@@ -4,6 +4,7 @@
 import argparse
 import copy
 import importlib.util
+import json
 import stat
 import sys
 from pathlib import Path
@@ -52,6 +53,23 @@ def test_hash_follows_sources_and_nothing_else(tree):
     renamed = gpu_report.source_hash(tree)
     (tree / "src/renamed.h").write_text("changed")
     assert len({first, renamed, gpu_report.source_hash(tree)}) == 3
+
+
+def test_hash_is_printed(tree, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["gpu_report.py", "--hash", "--source", str(tree)])
+    assert gpu_report.main() == 0
+    assert capsys.readouterr().out == gpu_report.source_hash(tree) + "\n"
+
+
+def test_runs_at_the_same_sources_add_up(tmp_path):
+    file, facts = tmp_path / "report.json", {"source_hash": "now", "device": "a GPU"}
+    assert gpu_report.begin(file, facts)["rings"] == {}
+    file.write_text(json.dumps(GOOD))
+    report = gpu_report.begin(file, facts)
+    assert (report["rings"], report["sanitizers"]) == (GOOD["rings"], GOOD["sanitizers"])
+    for changed in ({"source_hash": "later"}, {"device": "another GPU"}):
+        report = gpu_report.begin(file, facts | changed)
+        assert (report["rings"], report["sanitizers"]) == ({}, {})
 
 
 def test_a_complete_report_proves():

@@ -41,7 +41,7 @@ struct BinRunOp {
 struct NodeSearch {
   Bucket bucket;
   BinRun before{{0, 0}, 0, 0};  // of the bins so far
-  FixedSum present{0, 0};       // where the tile is one long column
+  FixedSum present{0, 0};       // of all columns of the tile, unless they have their own
 };
 
 /** @brief What of one bin of a column is worth its exact gain. */
@@ -98,7 +98,11 @@ class BinSearch {
 
   __device__ BinSearch(TempStorage* temp, LevelRef const& level, BinnedRef const& binned,
                        BinTile const& tile)
-      : temp_{*temp}, level_{level}, binned_{binned}, tile_{tile} {}
+      : temp_{*temp},
+        level_{level},
+        binned_{binned},
+        tile_{tile},
+        dense_{binned.groups[tile.group].Dense()} {}
 
   /**
    * @brief Offer the candidates of some nodes. All threads of the block; ends with a barrier.
@@ -110,7 +114,12 @@ class BinSearch {
   template <int kNodes, typename LoadFn, typename KeepFn>
   __device__ void Search(NodeSearch (&nodes)[kNodes], LoadFn&& load, KeepFn&& keep) {
     static_assert(kNodes <= 2);
-    if (tile_.n_bins > kTileBins) {
+    if (dense_) {
+#pragma unroll
+      for (NodeSearch& node : nodes) {
+        node.present = level_.nodes[node.bucket].sum;
+      }
+    } else if (tile_.n_bins > kTileBins) {
       this->SumPresent(nodes, load);
     }
     for (std::uint32_t first = 0; first < tile_.n_bins; first += kTileBins) {
@@ -141,6 +150,9 @@ class BinSearch {
   }
 
  private:
+  /** @brief Whether each column has a present sum of its own. */
+  [[nodiscard]] __device__ bool OwnPresent() const { return !dense_ && tile_.n_bins <= kTileBins; }
+
   /** @brief The thread's bins, counted in the tile, and the columns that they belong to. */
   struct Items {
     std::uint32_t begin;
@@ -218,8 +230,7 @@ class BinSearch {
     BlockScan{temp_.scan}.ExclusiveScan(run, before, BinRun{{0, 0}, 0, 0}, BinRunOp{}, all);
     before = BinRunOp{}(node->before, before);
     node->before = BinRunOp{}(node->before, all);
-    bool one_column = tile_.n_bins > kTileBins;
-    if (!one_column) {
+    if (this->OwnPresent()) {
       run = before;
 #pragma unroll
       for (int k = 0; k < kItems; ++k) {
@@ -230,12 +241,12 @@ class BinSearch {
       }
     }
     __syncthreads();  // present sums are written, and temp is used again
-    this->Offer(items, sums, before, *node, one_column);
+    this->Offer(items, sums, before, *node);
     __syncthreads();  // present sums are read
   }
 
   __device__ void Offer(Items const& items, FixedSum const (&sums)[kItems], BinRun run,
-                        NodeSearch const& search, bool one_column) const {
+                        NodeSearch const& search) const {
     if (items.n == 0) {
       return;
     }
@@ -256,8 +267,10 @@ class BinSearch {
       if (!filled && !last) {
         continue;
       }
-      FixedSum present =
-          one_column ? search.present : temp_.present[items.Column(k) - tile_.first_column];
+      FixedSum present = search.present;
+      if (this->OwnPresent()) {
+        present = temp_.present[items.Column(k) - tile_.first_column];
+      }
       bool missing = !(present == total);
       bool may_part =
           missing && (last || below == 0) && level_.bound.MayReach(bar, present, total - present);
@@ -283,5 +296,6 @@ class BinSearch {
   LevelRef const& level_;
   BinnedRef const& binned_;
   BinTile const& tile_;
+  bool dense_;  // no row misses a value: what is present is the node
 };
 }  // namespace gpu_exact

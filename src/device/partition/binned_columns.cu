@@ -139,8 +139,6 @@ void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
     n_blocks = std::min(n_blocks, std::max<std::uint64_t>(by_entries, 1));
     limit = std::min(limit, CeilDiv(n_bins, n_blocks));
   }
-  std::uint64_t n_elements{0};
-  std::uint32_t n_sparse{0};
   for (FeatureIdx f = 0; f < n_features; ++f) {
     std::uint32_t const n_values = values.NumValues(f);
     if (n_values == 0) {
@@ -159,26 +157,24 @@ void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
     group.n_bins += n_values;
     group.n_elements += n;
     n_bins_ += n_values;
-    n_elements += n;
+    n_elements_ += n;
   }
-  auto is_dense = [&](BinGroup const& group) {
-    return group.n_elements == std::uint64_t{n_rows_} * group.n_columns;
-  };
-  for (auto const& group : h_groups_) {
-    n_sparse += is_dense(group) ? 0 : 1;
-  }
-  auto const* elements = elements_.Reserve(n_elements + BinGroup::kBeyond);
-  auto n_offsets = (std::uint64_t{n_rows_} + 1) * n_sparse;
-  auto const* offsets = row_offsets_.Reserve(n_offsets);
-  ZeroAsync(elements_.Data() + n_elements, BinGroup::kBeyond);
-  ZeroAsync(row_offsets_.Data(), n_offsets);
+  auto const* elements = elements_.Reserve(n_elements_ + BinGroup::kBeyond);
+  ZeroAsync(elements_.Data() + n_elements_, BinGroup::kBeyond);
+  std::vector<BinGroup*> sparse;
   for (auto& group : h_groups_) {
     group.elements = elements;
     elements += group.n_elements;
-    if (!is_dense(group)) {
-      group.row_offsets = offsets;
-      offsets += std::uint64_t{n_rows_} + 1;
+    if (group.n_elements != std::uint64_t{n_rows_} * group.n_columns) {
+      sparse.push_back(&group);
     }
+  }
+  std::uint64_t const n_offsets = std::uint64_t{n_rows_} + 1;  // of a group
+  auto const* offsets = row_offsets_.Reserve(n_offsets * sparse.size());
+  ZeroAsync(row_offsets_.Data(), n_offsets * sparse.size());
+  for (BinGroup* group : sparse) {
+    group->row_offsets = offsets;
+    offsets += n_offsets;
   }
 }
 

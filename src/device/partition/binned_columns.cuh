@@ -109,6 +109,8 @@ class BinnedColumns {
   [[nodiscard]] std::vector<BinGroup> const& Groups() const { return h_groups_; }
   [[nodiscard]] std::vector<BinColumn> const& Columns() const { return h_columns_; }
   [[nodiscard]] RowIdx NumRows() const { return n_rows_; }
+  /** @brief Entries of all groups. */
+  [[nodiscard]] std::uint64_t NumElements() const { return n_elements_; }
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
@@ -118,6 +120,7 @@ class BinnedColumns {
 
   RowIdx n_rows_;
   std::uint64_t n_bins_{0};
+  std::uint64_t n_elements_{0};
   std::vector<BinGroup> h_groups_;
   std::vector<BinColumn> h_columns_;
   DeviceBuffer<BinGroup> groups_{"groups of binned columns"};

@@ -79,7 +79,6 @@ void FeatureTable::CopyOffsets(CsrView const& table, std::vector<std::uint32_t> 
   CopyAsync(n_present_.Reserve(n_entries.size()), n_entries.data(), n_entries.size());
   CopyAsync(value_offsets_.Reserve(values.size()), values.data(), values.size());
   CopyAsync(place_offsets_.Reserve(places.size()), places.data(), places.size());
-  Synchronize();  // the vectors go
   counts_ = {nullptr,         nullptr,       n_present_.Data(), value_offsets_.Data(),
              table.n_entries, values.back(), table.n_rows,      table.n_features};
   places_ = counts_;

@@ -2,7 +2,7 @@
  * Copyright 2026, the gpu_exact contributors
  *
  * @brief The table as the partition strategy keeps it: columns of few distinct values binned, the
- *        others sorted; both by row as well, to route rows.
+ *        others sorted; values of both by row as well, to look up.
  */
 #pragma once
 
@@ -40,7 +40,7 @@ struct FeatureTableRef {
 
 class FeatureTable {
  public:
-  /** @brief Copies what it needs of the table. Waits for the device. */
+  /** @brief Copies what it needs of the table; waits until that has been read. */
   explicit FeatureTable(CsrView const& table);
 
   [[nodiscard]] FeatureTableRef Ref() const;

@@ -30,64 +30,43 @@ struct TileOfBlock {
 };
 
 /**
- * @brief Sums of tiles by child. grid: tiles of long nodes; block: one tile.
- * @tparam kGather At the root, all columns: entries are read from the table and written with their
- *                 gradients. Otherwise sparse columns: of dense ones the children's sums are known.
+ * @brief Sums of the tiles of sparse columns, by child: of dense ones the children's are known.
+ *        grid: tiles of long nodes x sparse columns; block: one tile.
  */
-template <bool kGather>
+template <bool kRoot>
 __global__ __launch_bounds__(kThreads) void SumTilesKernel(__grid_constant__ FusedRef const ref,
                                                            SplitParent const* parents,
-                                                           TileRef const* tiles,
-                                                           GradientPair const* gpair,
-                                                           SplitPrefix* out) {
+                                                           TileRef const* tiles) {
   __shared__ SplitPrefix parts[kTileWarps];
   unsigned const warp = threadIdx.x / 32;
   unsigned const lane = threadIdx.x % 32;
-  std::uint32_t const n_columns = kGather ? ref.columns.n_columns : ref.columns.n_sparse;
-  TileOfBlock at{tiles, n_columns};
+  TileOfBlock at{tiles, ref.columns.n_sparse};
   SplitParent const parent = parents[at.parent];
-  Segment const s =
-      FindSegment(ref, parent, kGather ? at.column : ref.columns.of_sparse[at.column]);
+  Segment const s = FindSegment<kRoot>(ref, parent, ref.columns.of_sparse[at.column]);
   RowIdx begin = s.range.begin + at.tile * kTileEntries + warp * kWarpEntries;
   WarpTile tile;
   tile.n = WarpCount(s.range, begin);
   EntryIdx first = s.column_begin + begin;
-  EntryGradient own[kSplitItems];
-  tile.LoadPlaces((kGather ? ref.columns.rows : ref.from.places) + first);
+  GradientPair own[kSplitItems];
+  tile.LoadPlaces(ref.from + first);
 #pragma unroll
   for (int j = 0; j < kSplitItems; ++j) {
-    own[j] = {{0.0f, 0.0f}};
+    own[j] = {0.0f, 0.0f};
     if (tile.Has(j)) {
-      own[j] = kGather ? EntryGradient{gpair[tile.place[j] & ~PlaceWord::kNewValue]}
-                       : ref.from.gpair[first + j * 32 + lane];
+      own[j] = kRoot ? ref.row_gpair[PlaceWord::Place(tile.place[j])]
+                     : ref.from_gpair[first + j * 32 + lane].units;
     }
   }
-  if (kGather) {  // once all are asked for
-#pragma unroll
-    for (int j = 0; j < kSplitItems; ++j) {
-      own[j] = {ref.level.quantiser.Units(own[j].units)};
-      if (tile.Has(j)) {
-        ref.from.places[first + j * 32 + lane] = tile.place[j];
-        ref.from.gpair[first + j * 32 + lane] = own[j];
-      }
-    }
-  }
-  if (kGather && ref.sides.words == nullptr) {
-    tile.Stay();
-  } else {
-    tile.Move(FindChildPlaces(ref, parent));
-  }
+  MoveTile<kRoot>(ref, parent, &tile);
   SplitPrefix part = tile.Count();
 #pragma unroll
   for (int j = 0; j < kSplitItems; ++j) {
-    FixedSum g = Quantiser::FromUnits(own[j].units);
+    FixedSum g = kRoot ? ref.level.quantiser.Fixed(own[j]) : Quantiser::FromUnits(own[j]);
     part.all = part.all + g;
     part.left = (tile.left[j] >> lane & 1u) != 0 ? part.left + g : part.left;
   }
-  for (int step = 16; step > 0; step /= 2) {
-    part.all = part.all + ShuffleXor(part.all, step);
-    part.left = part.left + ShuffleXor(part.left, step);
-  }
+  part.all = SumLanes(part.all);
+  part.left = SumLanes(part.left);
   if (lane == 0) {
     parts[warp] = part;
   }
@@ -96,29 +75,30 @@ __global__ __launch_bounds__(kThreads) void SumTilesKernel(__grid_constant__ Fus
     for (int w = 1; w < kTileWarps; ++w) {
       part = SplitPrefixOp{}(part, parts[w]);
     }
-    out[std::uint64_t{parent.first_tile + at.tile} * n_columns + at.column] = part;
+    ref.prefixes[std::uint64_t{parent.first_tile + at.tile} * ref.columns.n_sparse + at.column] =
+        part;
   }
 }
 
 /**
- * @brief What lies before each tile of a segment. grid: (node, column); block: one segment.
+ * @brief What lies before each tile of a segment. grid: (node, sparse column); block: one segment.
  * result: prefixes, exclusive, in place; totals of segments.
  */
 template <int kScanThreads>
 __global__ __launch_bounds__(kScanThreads) void ScanTilesKernel(SplitParent const* parents,
-                                                                std::uint32_t n_columns,
+                                                                std::uint32_t n_sparse,
                                                                 SplitPrefix* prefixes,
                                                                 SplitPrefix* totals) {
   using BlockScan = cub::BlockScan<SplitPrefix, kScanThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename BlockScan::TempStorage temp;
-  std::uint32_t parent = blockIdx.x / n_columns;
-  std::uint32_t column = blockIdx.x % n_columns;
+  std::uint32_t parent = blockIdx.x / n_sparse;
+  std::uint32_t column = blockIdx.x % n_sparse;
   std::uint32_t tile = parents[parent].first_tile;
   std::uint32_t end = parents[parent + 1].first_tile;
   SplitPrefix running = SplitPrefix::Begin();
   for (; tile < end; tile += kScanThreads) {
     std::uint32_t t = tile + threadIdx.x;
-    SplitPrefix* p = prefixes + std::uint64_t{t} * n_columns + column;
+    SplitPrefix* p = prefixes + std::uint64_t{t} * n_sparse + column;
     SplitPrefix own = t < end ? *p : SplitPrefix::None();
     SplitPrefix before, aggregate;
     BlockScan{temp}.ExclusiveScan(own, before, SplitPrefix::None(), SplitPrefixOp{}, aggregate);
@@ -133,18 +113,18 @@ __global__ __launch_bounds__(kScanThreads) void ScanTilesKernel(SplitParent cons
   }
 }
 
-/** @brief grid: tiles; block: one tile. */
-template <bool kMoves>
+/** @brief grid: tiles x columns; block: one tile. */
+template <bool kRoot>
 __global__ __launch_bounds__(kTileThreads,
                              kBlocks) void SplitTilesKernel(__grid_constant__ FusedRef const ref,
                                                             SplitParent const* parents,
                                                             TileRef const* tiles) {
-  using Agent = SplitTileAgent<false, kMoves>;
+  using Agent = SplitTileAgent<false, kRoot>;
   __shared__ typename Agent::TempStorage temp;
   SortedColumnsRef const& columns = ref.columns;
   TileOfBlock at{tiles, columns.n_columns};
   SplitParent const parent = parents[at.parent];
-  Segment const s = FindSegment(ref, parent, at.column);
+  Segment const s = FindSegment<kRoot>(ref, parent, at.column);
   RowIdx begin = s.range.begin + at.tile * kTileEntries;
   if (at.tile != 0 && begin >= s.range.end) {
     return;
@@ -152,11 +132,9 @@ __global__ __launch_bounds__(kTileThreads,
   std::uint64_t const tile = parent.first_tile + at.tile;
   TileCarry carry{nullptr, nullptr, nullptr, columns.n_columns, at.tile};
   std::uint32_t const sparse = columns.sparse[at.column];
-  if (ref.root || (tile < ref.n_long_tiles && sparse != SortedColumnsRef::kDense)) {
-    std::uint64_t n_summed = ref.root ? columns.n_columns : columns.n_sparse;
-    std::uint32_t summed = ref.root ? at.column : sparse;
-    carry.before = ref.prefixes + (tile * n_summed + summed);
-    carry.total = ref.totals + (at.parent * n_summed + summed);
+  if (tile < ref.n_long_tiles && sparse != SortedColumnsRef::kDense) {
+    carry.before = ref.prefixes + (tile * columns.n_sparse + sparse);
+    carry.total = ref.totals + (std::uint64_t{at.parent} * columns.n_sparse + sparse);
   } else if (tile < ref.n_long_tiles) {
     carry.status = ref.statuses + (tile * columns.n_columns + at.column);
   }
@@ -168,7 +146,7 @@ __global__ __launch_bounds__(kThreads,
                              kBlocks) void SplitSmallKernel(__grid_constant__ FusedRef const ref,
                                                             SplitParent const* parents,
                                                             std::uint32_t n_parents) {
-  using Agent = SplitTileAgent<true, true>;
+  using Agent = SplitTileAgent<true, false>;
   __shared__ typename Agent::TempStorage temp;
   std::uint64_t i = std::uint64_t{blockIdx.x} * kTileWarps + threadIdx.x / 32;
   auto k = static_cast<std::uint32_t>(i / ref.columns.n_columns);
@@ -176,7 +154,8 @@ __global__ __launch_bounds__(kThreads,
     return;
   }
   SplitParent const parent = parents[k];
-  Segment const s = FindSegment(ref, parent, static_cast<std::uint32_t>(i % ref.columns.n_columns));
+  Segment const s =
+      FindSegment<false>(ref, parent, static_cast<std::uint32_t>(i % ref.columns.n_columns));
   Agent{&temp, ref, parent, s}.RunSegment();
 }
 }  // namespace
@@ -191,39 +170,46 @@ FusedFinder::FusedFinder(SortedColumns const& columns) : columns_{columns} {
 FusedRef FusedFinder::MakeRef(LevelRef const& level, SidesRef const& sides,
                               RowRange const* children, bool last_level) {
   SortedColumnsRef columns = columns_.Ref();
-  RowRange* next = segments_[1 - current_].Reserve(std::size_t{level.n_nodes} * columns.n_sparse);
+  RowRange* next = segments_[1].Reserve(std::size_t{level.n_nodes} * columns.n_sparse);
   FusedRef ref{};
   ref.level = level;
   ref.columns = columns;
   ref.sides = sides;
   ref.children = children;
-  ref.parent_segments = segments_[current_].Data();
+  ref.parent_segments = segments_[0].Data();
   ref.child_segments = next;
-  ref.from = halves_[current_].Ref();
-  ref.to = halves_[1 - current_].Ref();
+  ref.moves = true;
   ref.write_gpair = !last_level;
   return ref;
 }
 
-void FusedFinder::SumTiles(FusedRef const& ref, std::uint32_t n_parents,
-                           GradientPair const* gpair) {
-  std::uint32_t const n_columns = ref.root ? ref.columns.n_columns : ref.columns.n_sparse;
-  std::uint64_t const n_segments = std::uint64_t{n_parents} * n_columns;
-  Launch("SumTiles", ref.root ? SumTilesKernel<true> : SumTilesKernel<false>,
-         std::uint64_t{ref.n_long_tiles} * n_columns, kThreads, ref, parents_.Data(), tiles_.Data(),
-         gpair, ref.prefixes);
-  bool const many_tiles = ref.n_long_tiles > 64 * n_parents;
-  Launch("ScanTiles", many_tiles ? ScanTilesKernel<kThreads> : ScanTilesKernel<32>, n_segments,
-         many_tiles ? kThreads : 32, parents_.Data(), n_columns, ref.prefixes, ref.totals);
+template <bool kRoot>
+void FusedFinder::Run(FusedRef ref, Tiles const& tiles) {
+  std::uint64_t const n_columns = ref.columns.n_columns;
+  std::uint64_t const n_sparse = ref.columns.n_sparse;
+  ref.n_long_tiles = tiles.n_long_tiles;
+  ref.prefixes = prefixes_.Reserve(tiles.n_long_tiles * n_sparse);
+  ref.totals = totals_.Reserve(tiles.n_long * n_sparse);
+  if (n_sparse != n_columns) {
+    ref.statuses = statuses_.Reserve(tiles.n_long_tiles * n_columns);
+    ZeroAsync(ref.statuses, tiles.n_long_tiles * n_columns);
+  }
+  Launch("SumTiles", SumTilesKernel<kRoot>, tiles.n_long_tiles * n_sparse, kThreads, ref,
+         parents_.Data(), tiles_.Data());
+  bool const many_tiles = tiles.n_long_tiles > 64 * tiles.n_long;
+  Launch("ScanTiles", many_tiles ? ScanTilesKernel<kThreads> : ScanTilesKernel<32>,
+         tiles.n_long * n_sparse, many_tiles ? kThreads : 32, parents_.Data(), ref.columns.n_sparse,
+         ref.prefixes, ref.totals);
+  Launch("SplitTiles", SplitTilesKernel<kRoot>, tiles.n_tiles * n_columns, kTileThreads, ref,
+         parents_.Data(), tiles_.Data());
 }
 
-FusedFinder::Tiles FusedFinder::MakeTiles(std::vector<SplitParent> parents, bool root) {
+FusedFinder::Tiles FusedFinder::MakeTiles(std::vector<SplitParent> parents, RowIdx small_rows) {
   auto n_rows = [](SplitParent const& p) { return p.rows.end - p.rows.begin; };
   auto n_tiles = [&](SplitParent const& p) { return CeilDiv(n_rows(p), kTileEntries); };
-  // Nodes of several tiles, the largest first; then of one, then of a warp. The root is summed
-  // whatever its size.
-  auto is_long = [&](SplitParent const& p) { return root || n_rows(p) > kTileEntries; };
-  auto is_small = [&](SplitParent const& p) { return !root && n_rows(p) <= kWarpEntries; };
+  // Nodes of several tiles, the largest first; then of one, then of a warp.
+  auto is_long = [&](SplitParent const& p) { return n_rows(p) > kTileEntries; };
+  auto is_small = [&](SplitParent const& p) { return n_rows(p) <= small_rows; };
   std::stable_sort(parents.begin(), parents.end(),
                    [&](auto const& a, auto const& b) { return n_rows(a) > n_rows(b); });
   Tiles count{};
@@ -262,43 +248,30 @@ FusedFinder::Tiles FusedFinder::MakeTiles(std::vector<SplitParent> parents, bool
 
 void FusedFinder::FindRoot(LevelRef const& level, GradientPair const* gpair, SidesRef const& sides,
                            RowRange const* root, RowIdx n_rows, bool last_level) {
-  current_ = 0;
   FusedRef ref = this->MakeRef(level, sides, root, last_level);
-  ref.root = true;
-  bool in_place = sides.words == nullptr;
-  Tiles tiles = this->MakeTiles({SplitParent{{0, n_rows}, 0, 0, 0}}, true);
-  std::uint64_t n_blocks = std::uint64_t{tiles.n_tiles} * ref.columns.n_columns;
-  ref.n_long_tiles = tiles.n_long_tiles;
-  ref.prefixes = prefixes_.Reserve(n_blocks);
-  ref.totals = totals_.Reserve(ref.columns.n_columns);
-  this->SumTiles(ref, 1, gpair);
-  Launch("SplitTiles", in_place ? SplitTilesKernel<false> : SplitTilesKernel<true>, n_blocks,
-         kTileThreads, ref, parents_.Data(), tiles_.Data());
-  if (in_place) {
-    std::swap(segments_[0], segments_[1]);
-  } else {
-    current_ = 1;
-  }
+  ref.from = ref.columns.rows;
+  ref.row_gpair = gpair;
+  ref.to = halves_[0].Ref();
+  ref.moves = sides.words != nullptr;
+  Tiles const tiles = this->MakeTiles({SplitParent{{0, n_rows}, 0, 0, 0}}, 0);
+  this->Run<true>(ref, tiles);
+  std::swap(segments_[0], segments_[1]);
+  places_ = ref.moves ? ref.to.places : ref.from;
 }
 
 void FusedFinder::Find(LevelRef const& level, std::vector<SplitParent> const& parents,
                        SidesRef const& sides, RowRange const* children, bool last_level) {
   FusedRef ref = this->MakeRef(level, sides, children, last_level);
-  std::uint64_t const n_columns = ref.columns.n_columns;
-  Tiles tiles = this->MakeTiles(parents, false);
-  ref.n_long_tiles = tiles.n_long_tiles;
-  ref.prefixes = prefixes_.Reserve(std::size_t{tiles.n_long_tiles} * ref.columns.n_sparse);
-  ref.totals = totals_.Reserve(std::size_t{tiles.n_long} * ref.columns.n_sparse);
-  if (ref.columns.n_sparse != n_columns) {
-    ref.statuses = statuses_.Reserve(tiles.n_long_tiles * n_columns);
-    ZeroAsync(ref.statuses, tiles.n_long_tiles * n_columns);
-  }
-  this->SumTiles(ref, tiles.n_long, nullptr);
-  Launch("SplitTiles", SplitTilesKernel<true>, tiles.n_tiles * n_columns, kTileThreads, ref,
-         parents_.Data(), tiles_.Data());
-  Launch("SplitSmall", SplitSmallKernel, CeilDiv(tiles.n_small * n_columns, kTileWarps), kThreads,
-         ref, parents_.Data() + tiles.n_large, tiles.n_small);
-  current_ = 1 - current_;
+  ref.from = places_;
+  ref.from_gpair = halves_[0].gpair.Data();
+  ref.to = halves_[1].Ref();
+  Tiles const tiles = this->MakeTiles(parents, kWarpEntries);
+  this->Run<false>(ref, tiles);
+  Launch("SplitSmall", SplitSmallKernel, CeilDiv(tiles.n_small * ref.columns.n_columns, kTileWarps),
+         kThreads, ref, parents_.Data() + tiles.n_large, tiles.n_small);
+  std::swap(segments_[0], segments_[1]);
+  std::swap(halves_[0], halves_[1]);
+  places_ = ref.to.places;
 }
 
 std::uint64_t FusedFinder::Bytes() const {

@@ -4,10 +4,10 @@
  * @brief Columns of many values: one pass over the entries of the split nodes moves each to its
  *        child, stable, and searches both children for splits on the way.
  *
- * An entry is 12 B: the place of its row and its gradients, carried along. A tile of a node that
- * fills several looks back at those before it; at the root, and of columns with missing values, tiles
- * are summed first. Work: entries of split nodes. Memory: 24 B an entry, two halves; up to 224 B a
- * column and tile of 2,048 rows; 16 B a node and sparse column.
+ * An entry is 12 B: the place of its row and its gradients, gathered at the root and carried along
+ * from there. A tile of a node that fills several looks back at those before it; of columns with
+ * missing values tiles are summed first. Work: entries of split nodes. Memory: 24 B an entry, two
+ * halves; up to 224 B a column and tile of 2,048 rows; 16 B a node and sparse column.
  */
 #pragma once
 
@@ -42,14 +42,16 @@ struct FusedRef {
   RowRange const* children;         // places, by bucket of the level searched
   RowRange const* parent_segments;  // of sparse columns, by (bucket of the parent, sparse column)
   RowRange* child_segments;         // the same of the level searched
-  SplitPrefix* prefixes;  // of tiles, where they are summed: all at the root, sparse columns below
-  SplitPrefix* totals;    // of the segments of those
-  TileStatus* statuses;   // of the other tiles of nodes that fill several
-  std::uint32_t n_long_tiles;  // tiles of such nodes; they come first
-  SplitEntriesRef from;
+  SplitPrefix* prefixes;            // of sparse columns' tiles, of nodes that fill several
+  SplitPrefix* totals;              // of the segments of those
+  TileStatus* statuses;             // of dense columns' tiles of such nodes
+  std::uint32_t n_long_tiles;       // tiles of such nodes; they come first
+  std::uint32_t const* from;        // PlaceWord
+  EntryGradient const* from_gpair;  // nullptr at the root
+  GradientPair const* row_gpair;    // by row, at the root
   SplitEntriesRef to;
-  bool root;         // the only child is the left one; what goes right is dropped
-  bool write_gpair;  // entries move again; otherwise only places are needed, to look winners up
+  bool moves;        // otherwise entries stay in place: the root, where no row is left out
+  bool write_gpair;  // entries move again; otherwise only places are needed, of winners
 };
 
 class FusedFinder {
@@ -72,9 +74,9 @@ class FusedFinder {
   void Find(LevelRef const& level, std::vector<SplitParent> const& parents, SidesRef const& sides,
             RowRange const* children, bool last_level);
 
-  /** @brief Places of the entries that the last call searched, to look winners up. */
-  [[nodiscard]] std::uint32_t const* Places() const { return halves_[current_].places.Data(); }
-  [[nodiscard]] RowRange const* Segments() const { return segments_[current_].Data(); }
+  /** @brief Places of the entries that the last call searched, to look winners up and route rows. */
+  [[nodiscard]] std::uint32_t const* Places() const { return places_; }
+  [[nodiscard]] RowRange const* Segments() const { return segments_[0].Data(); }
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
@@ -87,18 +89,21 @@ class FusedFinder {
   struct Tiles {
     std::uint32_t n_large;
     std::uint32_t n_small;
-    std::uint32_t n_long;  // large ones of several tiles, and the root; they come first
+    std::uint32_t n_long;  // large ones of several tiles; they come first
     std::uint32_t n_tiles;
     std::uint32_t n_long_tiles;
   };
-  Tiles MakeTiles(std::vector<SplitParent> parents, bool root);
-  void SumTiles(FusedRef const& ref, std::uint32_t n_parents, GradientPair const* gpair);
+  /** @param small_rows Nodes of up to so many rows are small. */
+  Tiles MakeTiles(std::vector<SplitParent> parents, RowIdx small_rows);
   [[nodiscard]] FusedRef MakeRef(LevelRef const& level, SidesRef const& sides,
                                  RowRange const* children, bool last_level);
+  template <bool kRoot>
+  void Run(FusedRef ref, Tiles const& tiles);
 
   SortedColumns const& columns_;
-  int current_{0};
-  Half halves_[2];
+  Half halves_[2];  // entries of the last level searched, and those to be written
+  // Of the last level's entries: the first half's, or where the root's stayed the columns'.
+  std::uint32_t const* places_{nullptr};
   DeviceBuffer<RowRange> segments_[2]{DeviceBuffer<RowRange>{"segments of sparse columns"},
                                       DeviceBuffer<RowRange>{"segments, next level"}};
   DeviceBuffer<SplitParent> parents_{"split nodes"};

@@ -32,14 +32,6 @@ std::uint32_t MaxBlocks(KernelT kernel, std::size_t bytes) {
       std::max(1, n_blocks * DeviceAttribute(cudaDevAttrMultiProcessorCount)));
 }
 
-std::uint64_t NumElements(BinnedColumns const& columns) {
-  std::uint64_t n{0};
-  for (auto const& group : columns.Groups()) {
-    n += group.n_elements;
-  }
-  return n;
-}
-
 /** @brief Slots up to the last one of a level. */
 std::size_t NumSlots(std::vector<std::uint32_t> const& slots) {
   return std::size_t{*std::max_element(slots.begin(), slots.end())} + 1;
@@ -50,7 +42,7 @@ HistogramFinder::HistogramFinder(BinnedColumns const& columns, std::uint64_t max
                                  std::uint32_t max_slices)
     : columns_{columns}, work_{columns} {
   if (max_bytes == 0) {
-    max_bytes = std::max(kMinBudget, kBudgetPerEntry * NumElements(columns));
+    max_bytes = std::max(kMinBudget, kBudgetPerEntry * columns.NumElements());
   }
   std::uint64_t slot_bytes = std::max<std::uint64_t>(1, columns.Ref().n_bins) * sizeof(FixedSum);
   max_slots_ = std::max<std::size_t>(1, max_bytes / slot_bytes);

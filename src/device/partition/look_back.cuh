@@ -24,7 +24,7 @@ struct TileWord {
   std::int64_t word;
 
   [[nodiscard]] __device__ unsigned State() const { return static_cast<unsigned>(word) & 3u; }
-  /** @brief Within 2^61. */
+  /** @brief Within 2^61; sums of rows that the root leaves out may wrap, and are not used. */
   [[nodiscard]] __device__ std::int64_t Value() const { return word >> 2; }
   __device__ void Publish(std::int64_t value, unsigned state) {
     *const_cast<std::int64_t volatile*>(&word) = value * 4 + state;

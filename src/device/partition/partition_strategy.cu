@@ -34,14 +34,13 @@ class PartitionStrategy : public SplitStrategy {
     rows_.Reset(start.rows, start.n_left_out);
     row_gpair_ = start.rows.gpair;
     parents_.clear();
-    is_root_ = true;
   }
 
   void FindSplits(LevelRef const& level, bool last_level, LevelResult* out) override {
     RowsRef rows = rows_.Rows();
     SortedEntriesRef entries{};
     if (fused_.has_value()) {
-      if (is_root_) {
+      if (parents_.empty()) {
         fused_->FindRoot(level, row_gpair_, rows_.Sides(), rows.nodes, level.columns.n_rows,
                          last_level);
       } else {
@@ -66,8 +65,7 @@ class PartitionStrategy : public SplitStrategy {
                             0});
       }
     }
-    rows_.Split(table_.Ref(), quantiser_, splits, out_children);
-    is_root_ = false;
+    rows_.Split(table_.Ref(), resolver_.SortedWinners(), quantiser_, splits, out_children);
   }
 
   void Finish(std::vector<SplitOrder> const& tree) override { rows_.Finish(table_.Ref(), tree); }
@@ -97,8 +95,7 @@ class PartitionStrategy : public SplitStrategy {
   // of the tree in progress
   Quantiser quantiser_{};
   GradientPair const* row_gpair_{nullptr};
-  std::vector<SplitParent> parents_;  // nodes that the last level split
-  bool is_root_{true};
+  std::vector<SplitParent> parents_;  // nodes that the last level split; none: the root is searched
 };
 }  // namespace
 

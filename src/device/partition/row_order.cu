@@ -15,9 +15,12 @@
 namespace gpu_exact {
 namespace {
 constexpr int kThreads = 256;
-constexpr int kRowsPerThread = 8;
+// Places of a thread. More of them look up fewer nodes and make fewer additions to sums, but wait
+// for each other's loads.
+constexpr int kRoutedPlaces = 4;
+constexpr int kMovedPlaces = 8;
 
-/** @brief Writes a warp's bits as a word. All threads up to a multiple of 32 past n take part. */
+/** @brief Writes a warp's bits as a word. All lanes of a warp. */
 __device__ void WriteSide(SideWord* words, std::uint64_t place, bool left) {
   std::uint32_t bits = __ballot_sync(kAllLanes, left);
   if (threadIdx.x % 32 == 0) {
@@ -62,25 +65,73 @@ struct OddWord {
   __host__ __device__ std::uint64_t operator()(std::uint64_t i) const { return 2 * i + 1; }
 };
 
-// one thread a place, in whole warps and one place more
-__global__ void RouteKernel(FeatureTableRef table, RowsRef rows, SplitOrder const* orders,
-                            NodeIdx first_node, Bucket n_nodes, RowIdx n_places, SideWord* words,
-                            NodeIdx* positions) {
-  auto place = GlobalIdx();
-  bool left{false};
-  Bucket b = place < n_places ? rows.NodeOf(static_cast<RowIdx>(place), n_nodes) : n_nodes;
-  if (b < n_nodes) {
-    RowIdx row = rows.rows[place];
-    SplitOrder order = orders[b];
-    if (order.left != kNoNode) {
-      left = table.GoesLeft(row, order);
-    } else {
-      positions[row] = first_node + static_cast<NodeIdx>(b);
+/** @brief The j-th place of a thread: those of a warp are neighbours. */
+template <int kPlaces>
+__device__ std::uint64_t PlaceOf(int j) {
+  std::uint64_t const warp = std::uint64_t{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32;
+  return (warp * kPlaces + j) * 32 + threadIdx.x % 32;
+}
+
+/** @brief Calls fn(j, place, node) for each place of the thread, all lanes of a warp together;
+ *         where no open node has the place, the node is n_nodes. */
+template <int kPlaces, typename FnT>
+__device__ void ForEachPlace(RowsRef const& rows, Bucket n_nodes, RowIdx n_places, FnT&& fn) {
+  Bucket node{0};
+#pragma unroll
+  for (int j = 0; j < kPlaces; ++j) {
+    std::uint64_t const place = PlaceOf<kPlaces>(j);
+    bool is_open{false};
+    if (place < n_places) {
+      node = rows.FirstNode(static_cast<RowIdx>(place), n_nodes, node);
+      is_open = rows.Has(node, static_cast<RowIdx>(place), n_nodes);
     }
+    fn(j, place, is_open ? node : n_nodes);
   }
-  if (place / 32 <= n_places / 32) {
-    WriteSide(words, place, left);
-  }
+}
+
+// grid: places and one more, as sides are asked for at the end of a node; result: sides, for a
+// sorted winner those of missing values
+__global__ __launch_bounds__(kThreads) void RouteKernel(FeatureTableRef table, RowsRef rows,
+                                                        SplitOrder const* orders,
+                                                        NodeIdx first_node, Bucket n_nodes,
+                                                        RowIdx n_places, SideWord* words,
+                                                        NodeIdx* positions) {
+  ForEachPlace<kRoutedPlaces>(rows, n_nodes, n_places, [&](int, std::uint64_t place, Bucket b) {
+    bool left{false};
+    if (b < n_nodes) {
+      SplitOrder order = orders[b];
+      if (order.left == kNoNode) {
+        positions[rows.rows[place]] = first_node + static_cast<NodeIdx>(b);
+      } else if (table.sorted_of[order.feature] != FeatureTableRef::kNotSorted) {
+        left = order.default_left;
+      } else {
+        left = table.GoesLeft(rows.rows[place], order);
+      }
+    }
+    if (place / 32 <= n_places / 32) {
+      WriteSide(words, place, left);
+    }
+  });
+}
+
+// grid: places; the k-th one of a node takes the k-th entry of its winner, which are as many as its
+// rows at most; result: sides of entries that do not go as missing values do
+__global__ __launch_bounds__(kThreads) void RoutePresentKernel(SortedWinnersRef winners,
+                                                               RowsRef rows,
+                                                               SplitOrder const* orders,
+                                                               Bucket n_nodes, RowIdx n_places,
+                                                               SideWord* words) {
+  ForEachPlace<kRoutedPlaces>(rows, n_nodes, n_places, [&](int, std::uint64_t at, Bucket b) {
+    if (b == n_nodes || orders[b].left == kNoNode) {
+      return;
+    }
+    WinnerSegment winner = winners.segments[b];
+    EntryIdx i = winner.begin + (at - rows.nodes[b].begin);
+    if (i < winner.end && (i < winner.first_right) != orders[b].default_left) {
+      RowIdx place = PlaceWord::Place(winners.places[i]);
+      atomicXor(&words[place / 32].left, 1u << place % 32);
+    }
+  });
 }
 
 // one thread a node
@@ -96,25 +147,25 @@ __global__ void ChildrenKernel(RowRange const* nodes, Bucket n_nodes, SplitOrder
   }
 }
 
-/** @brief Sums of the two children of one node that the lanes of a warp share. */
-struct WarpSums {
+/** @brief Sums of the two children of one node. */
+struct ChildSums {
   Bucket left{0};
   FixedSum sums[2]{};
   bool any{false};
 
-  __device__ void Flush(NodeState* children) {
+  /** @brief Adds sums of the same node. */
+  __device__ void Join(ChildSums const& that) {
+    *this = {that.left, {sums[0] + that.sums[0], sums[1] + that.sums[1]}, true};
+  }
+  __device__ void AddTo(NodeState* children) const {
     if (any) {
-      for (int c = 0; c < 2; ++c) {
-        for (int step = 16; step > 0; step /= 2) {
-          sums[c] = sums[c] + ShuffleXor(sums[c], step);
-        }
-        if (threadIdx.x % 32 == 0) {
-          AtomicAdd(&children[left + c].sum, sums[c]);
-        }
-        sums[c] = {0, 0};
-      }
-      any = false;
+      AtomicAdd(&children[left].sum, sums[0]);
+      AtomicAdd(&children[left + 1].sum, sums[1]);
     }
+  }
+  /** @brief Of all lanes, which have the same node. */
+  [[nodiscard]] __device__ ChildSums OfWarp() const {
+    return {left, {SumLanes(sums[0]), SumLanes(sums[1])}, any};
   }
 };
 
@@ -125,43 +176,67 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
                                                        RowRange const* children,
                                                        Quantiser quantiser, RowIdx* to_rows,
                                                        GradientPair* to_gpair, NodeState* states) {
-  std::uint64_t first = std::uint64_t{blockIdx.x} * kThreads * kRowsPerThread +
-                        threadIdx.x / 32 * 32 * kRowsPerThread + threadIdx.x % 32;
-  WarpSums sums;
-  for (int j = 0; j < kRowsPerThread; ++j) {
-    std::uint64_t place = first + j * 32;
-    Bucket b = place < n_places ? rows.NodeOf(static_cast<RowIdx>(place), n_nodes) : n_nodes;
+  __shared__ ChildSums of_warps[kThreads / 32];
+  unsigned const lane = threadIdx.x % 32;
+  RowIdx row[kMovedPlaces];  // all are asked for before the first is used
+  GradientPair gpair[kMovedPlaces];
+#pragma unroll
+  for (int j = 0; j < kMovedPlaces; ++j) {
+    std::uint64_t const place = PlaceOf<kMovedPlaces>(j);
+    row[j] = place < n_places ? rows.rows[place] : 0;
+    gpair[j] = place < n_places ? rows.gpair[place] : GradientPair{0.0f, 0.0f};
+  }
+  ChildSums sums;  // of the lane; all lanes are at the same node
+  ForEachPlace<kMovedPlaces>(rows, n_nodes, n_places, [&](int j, std::uint64_t place, Bucket b) {
     NodeIdx left_id = b < n_nodes ? orders[b].left : kNoNode;
     bool moves = left_id != kNoNode;
     Bucket left = moves ? static_cast<Bucket>(left_id - first_child) : 0;
-    FixedSum g{0, 0};
-    bool goes_left{false};
+    ChildSums own;
     if (moves) {
       ChildPlaces at{sides, rows.nodes[b], children[left + 1]};
+      bool goes_left{false};
       auto old = static_cast<RowIdx>(place);
       RowIdx to = at.Of(at.Word(old), old, &goes_left);
-      GradientPair pair = rows.gpair[place];
-      to_rows[to] = rows.rows[place];
-      to_gpair[to] = pair;
-      g = quantiser.Fixed(pair);
+      to_rows[to] = row[j];
+      to_gpair[to] = gpair[j];
+      FixedSum g = quantiser.Fixed(gpair[j]);
+      FixedSum none{0, 0};
+      own = {left, {goes_left ? g : none, goes_left ? none : g}, true};
     }
     int uniform{0};
     __match_all_sync(kAllLanes, moves ? left : ~Bucket{0}, &uniform);
     if (uniform == 0) {
-      if (moves) {
-        AtomicAdd(&states[left + (goes_left ? 0 : 1)].sum, g);
-      }
+      own.AddTo(states);
     } else if (moves) {
       if (sums.any && sums.left != left) {
-        sums.Flush(states);
+        sums = sums.OfWarp();
+        if (lane == 0) {
+          sums.AddTo(states);
+        }
+        sums = {};
       }
-      sums.left = left;
-      sums.any = true;
-      sums.sums[0] = goes_left ? sums.sums[0] + g : sums.sums[0];
-      sums.sums[1] = goes_left ? sums.sums[1] : sums.sums[1] + g;
+      sums.Join(own);
     }
+  });
+  // The warps of a block join first: all blocks of a large node add to the same two sums.
+  sums = sums.OfWarp();
+  if (lane == 0) {
+    of_warps[threadIdx.x / 32] = sums;
   }
-  sums.Flush(states);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    ChildSums all;
+    for (ChildSums const& s : of_warps) {
+      if (all.any && s.any && all.left != s.left) {
+        all.AddTo(states);
+        all = {};
+      }
+      if (s.any) {
+        all.Join(s);
+      }
+    }
+    all.AddTo(states);
+  }
 }
 
 // one thread a place
@@ -196,6 +271,7 @@ RowOrder::RowOrder(RowIdx n_rows) : n_rows_{n_rows}, positions_{n_rows} {
     gpairs_[i].Reserve(n_rows);
   }
   words_.Reserve(n_rows / 32 + 1);
+  ZeroAsync(gpairs_[0].Data(), n_rows);  // MoveKernel asks for gradients of closed nodes too
 }
 
 void RowOrder::Reset(TrainingRows const& rows, RowIdx n_left_out) {
@@ -229,21 +305,28 @@ void RowOrder::CountSides(RowIdx n_places) {
   sides_ = {words_.Data()};
 }
 
-void RowOrder::Split(FeatureTableRef const& table, Quantiser const& quantiser,
-                     LevelSplits const& splits, NodeState* out_children) {
+void RowOrder::Split(FeatureTableRef const& table, SortedWinnersRef const& winners,
+                     Quantiser const& quantiser, LevelSplits const& splits,
+                     NodeState* out_children) {
   RowsRef rows = this->Rows();
   int const next = 1 - current_;
   RowRange* children = nodes_[next].Reserve(splits.n_children);
   SplitOrder const* orders = splits.device_orders;
-  LaunchN("Route", RouteKernel, std::uint64_t{n_trained_} + 32, table, rows, orders, first_node_,
-          n_nodes_, n_trained_, words_.Data(), positions_.Data());
+  std::uint64_t const n_blocks =
+      CeilDiv(std::uint64_t{n_trained_} + 1, std::uint64_t{kThreads} * kRoutedPlaces);
+  Launch("Route", RouteKernel, n_blocks, kThreads, table, rows, orders, first_node_, n_nodes_,
+         n_trained_, words_.Data(), positions_.Data());
+  if (winners.places != nullptr) {
+    Launch("RoutePresent", RoutePresentKernel, n_blocks, kThreads, winners, rows, orders, n_nodes_,
+           n_trained_, words_.Data());
+  }
   this->CountSides(n_trained_);
   LaunchN("Children", ChildrenKernel, n_nodes_, rows.nodes, n_nodes_, orders, splits.first_child,
           sides_, children);
   ZeroAsync(out_children, splits.n_children);
-  Launch("Move", MoveKernel, CeilDiv(n_trained_, kThreads * kRowsPerThread), kThreads, rows, orders,
-         splits.first_child, n_nodes_, n_trained_, sides_, children, quantiser, rows_[next].Data(),
-         gpairs_[next].Data(), out_children);
+  Launch("Move", MoveKernel, CeilDiv(n_trained_, std::uint64_t{kThreads} * kMovedPlaces), kThreads,
+         rows, orders, splits.first_child, n_nodes_, n_trained_, sides_, children, quantiser,
+         rows_[next].Data(), gpairs_[next].Data(), out_children);
   current_ = next;
   gpair_ = gpairs_[next].Data();
   first_node_ = splits.first_child;

@@ -9,6 +9,7 @@
 
 #include "src/device/partition/feature_table.cuh"
 #include "src/device/partition/sides.cuh"
+#include "src/device/partition/winner_resolver.cuh"
 #include "src/device/split_strategy.cuh"
 
 namespace gpu_exact {
@@ -26,9 +27,12 @@ class RowOrder {
   [[nodiscard]] RowRange const* Nodes() const { return nodes_[current_].Data(); }
   [[nodiscard]] RowIdx NumTrained() const { return n_trained_; }
 
-  /** @brief Move rows to the children; those of leaves have their position. See SplitStrategy. */
-  void Split(FeatureTableRef const& table, Quantiser const& quantiser, LevelSplits const& splits,
-             NodeState* out_children);
+  /**
+   * @brief Move rows to the children; those of leaves have their position. See SplitStrategy.
+   * @param winners Of the level's sorted columns; their entries have not moved yet.
+   */
+  void Split(FeatureTableRef const& table, SortedWinnersRef const& winners,
+             Quantiser const& quantiser, LevelSplits const& splits, NodeState* out_children);
 
   /** @brief End a tree: rows of open nodes have their position, and so have rows left out. */
   void Finish(FeatureTableRef const& table, std::vector<SplitOrder> const& tree);

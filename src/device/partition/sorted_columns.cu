@@ -16,7 +16,7 @@ namespace {
 // one thread an entry
 __global__ void MarkValuesKernel(std::uint64_t const* keys, EntryIdx n, std::uint32_t* rows) {
   auto i = GlobalIdx();
-  if (i < n && (i == 0 || keys[i] != keys[i - 1])) {
+  if (i < n && ValueKey::IsFirst(keys, i)) {
     rows[i] |= PlaceWord::kNewValue;
   }
 }

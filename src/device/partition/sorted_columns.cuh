@@ -23,7 +23,7 @@ struct SortedColumnsRef {
   std::uint32_t n_sparse;
 };
 
-/** @brief Values by row, to route rows and to read thresholds. */
+/** @brief Values by row, to read thresholds and to route rows left out of a tree. */
 struct RowValuesRef {
   struct Value {
     std::uint32_t column;

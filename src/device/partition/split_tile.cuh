@@ -22,10 +22,13 @@ inline constexpr int kWarpEntries = 32 * kSplitItems;
 /** @brief An entry's row: a place below 2^31; the top bit says that a value begins here. */
 struct PlaceWord {
   static constexpr std::uint32_t kNewValue = 0x80000000u;
+
+  /** @brief Without the flag. */
+  __device__ static RowIdx Place(std::uint32_t word) { return word & ~kNewValue; }
 };
 
-/** @brief A gradient pair in units of the quantiser, whole numbers. Moves in one piece. */
-struct alignas(8) EntryGradient {
+/** @brief A gradient pair in units of the quantiser, whole numbers. */
+struct EntryGradient {
   GradientPair units;
 };
 
@@ -93,7 +96,7 @@ struct WarpTile {
     }
   }
 
-  /** @brief All entries stay and go left: the root. */
+  /** @brief All entries stay and go left: the root, where no row is left out. */
   __device__ void Stay() {
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
@@ -107,7 +110,7 @@ struct WarpTile {
     SideWord words[kSplitItems];  // all are asked for before the first is used
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
-      words[j] = children.Word(place[j] & ~PlaceWord::kNewValue);
+      words[j] = children.Word(PlaceWord::Place(place[j]));
     }
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
@@ -137,27 +140,30 @@ struct WarpTile {
 
 /** @brief A warp's entries in shared memory, left ones first. Read eight neighbours a lane. */
 struct WarpEntries {
-  static constexpr int kStride = kSplitItems + 2;  // no two lanes that read at once meet in a bank
-  alignas(16) EntryGradient gpair[32 * kStride];   // read two at a time
-  std::uint32_t places[kWarpEntries];              // PlaceWord
-  FixedSum before[32];                             // of the lanes' slots
+  alignas(16) EntryGradient gpair[kWarpEntries];  // read two at a time; see Swizzled()
+  std::uint32_t places[kWarpEntries];             // PlaceWord
+  FixedSum before[32];                            // of the lanes' slots
 
-  [[nodiscard]] __device__ EntryGradient& At(std::uint32_t slot) {
-    return gpair[slot + slot / kSplitItems * (kStride - kSplitItems)];
-  }
+  [[nodiscard]] __device__ EntryGradient& At(std::uint32_t slot) { return gpair[Swizzled(slot)]; }
   /** @brief The lane's k-th slot. */
   [[nodiscard]] __device__ FixedSum Get(int k) const {
-    return Quantiser::FromUnits(gpair[threadIdx.x % 32 * kStride + k].units);
+    return Quantiser::FromUnits(gpair[Swizzled(threadIdx.x % 32 * kSplitItems + k)].units);
   }
   /** @brief The lane's slots, in units. */
   __device__ void Load(GradientPair (&out)[kSplitItems]) const {
-    auto pairs = reinterpret_cast<float4 const*>(gpair + threadIdx.x % 32 * kStride);
 #pragma unroll
     for (int k = 0; k < kSplitItems; k += 2) {
-      float4 two = pairs[k / 2];
+      std::uint32_t const slot = threadIdx.x % 32 * kSplitItems + k;
+      float4 two = *reinterpret_cast<float4 const*>(gpair + Swizzled(slot));
       out[k] = {two.x, two.y};
       out[k + 1] = {two.z, two.w};
     }
+  }
+  /** @brief Where a slot lies: pairs of slots are permuted among eight, so that lanes meet in no
+   *         bank, whether they read neighbours or eight slots each. */
+  [[nodiscard]] __device__ static std::uint32_t Swizzled(std::uint32_t slot) {
+    static_assert(kSplitItems == 8);
+    return slot ^ (slot >> 4 & 7) << 1;
   }
 
   /** @brief Begin to read gradients, in the order of the entries; those past the n-th are zero. */
@@ -176,15 +182,32 @@ struct WarpEntries {
     }
     __pipeline_commit();
   }
+  /** @brief The same from gradients by row, as they are. @param tile Its places are rows, some row
+   *         past the end. */
+  __device__ void GatherAsync(GradientPair const* by_row, WarpTile const& tile) {
+    int const lane = threadIdx.x % 32;
+#pragma unroll
+    for (int j = 0; j < kSplitItems; ++j) {
+      std::size_t zeros = tile.Has(j) ? 0 : sizeof(EntryGradient);
+      __pipeline_memcpy_async(gpair + j * 32 + lane, by_row + PlaceWord::Place(tile.place[j]),
+                              sizeof(EntryGradient), zeros);
+    }
+    __pipeline_commit();
+  }
 
-  /** @brief Puts entries in order, once their gradients are there. @param tile Counted. */
-  __device__ void Arrange(WarpTile const& tile, std::uint32_t n_left) {
+  /**
+   * @brief Puts entries in order, once their gradients are there.
+   * @param tile     Counted.
+   * @param in_units in_units(g): of gradients as they were read.
+   */
+  template <typename UnitsFn>
+  __device__ void Arrange(WarpTile const& tile, std::uint32_t n_left, UnitsFn&& in_units) {
     std::uint32_t const lane = threadIdx.x % 32;
     EntryGradient own[kSplitItems];
     __pipeline_wait_prior(0);  // each lane reads what it asked for
 #pragma unroll
     for (int j = 0; j < kSplitItems; ++j) {
-      own[j] = gpair[j * 32 + lane];
+      own[j] = {in_units(gpair[j * 32 + lane].units)};
     }
     __syncwarp();
     std::uint32_t lefts{0};

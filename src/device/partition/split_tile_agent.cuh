@@ -4,6 +4,9 @@
  * @brief One block moves one tile of entries to the children of their node, and searches it for
  *        splits of the children; or each of its warps the whole segment of a small node.
  *
+ * The root is a node that moves to its only child, the left one: entries of rows left out go right,
+ * and are dropped.
+ *
  * First the entries are counted, put in order in shared memory and summed by child; once it is known
  * what lies before them, they are written and searched.
  */
@@ -15,6 +18,7 @@
 namespace gpu_exact {
 inline constexpr int kTileWarps = 8;
 inline constexpr std::uint32_t kTileEntries = kTileWarps * kWarpEntries;
+static_assert(kTileEntries == MemoryPlan::kTileEntries);
 
 /** @brief Entries of one feature and one node: relative to the column, and where the column is. */
 struct Segment {
@@ -23,20 +27,28 @@ struct Segment {
   RowRange range;
 };
 
-__device__ inline Segment FindSegment(FusedRef const& ref, SplitParent const& parent,
-                                      std::uint32_t column) {
+template <bool kRoot>
+__device__ Segment FindSegment(FusedRef const& ref, SplitParent const& parent,
+                               std::uint32_t column) {
   SortedColumnsRef const& c = ref.columns;
   Segment s{column, c.offsets[column], parent.rows};
   std::uint32_t sparse = c.sparse[column];
   if (sparse != SortedColumnsRef::kDense) {
-    s.range = ref.root ? RowRange{0, static_cast<RowIdx>(c.offsets[column + 1] - s.column_begin)}
-                       : ref.parent_segments[std::uint64_t{parent.bucket} * c.n_sparse + sparse];
+    s.range = kRoot ? RowRange{0, static_cast<RowIdx>(c.offsets[column + 1] - s.column_begin)}
+                    : ref.parent_segments[std::uint64_t{parent.bucket} * c.n_sparse + sparse];
   }
   return s;
 }
 
-__device__ inline ChildPlaces FindChildPlaces(FusedRef const& ref, SplitParent const& parent) {
-  return {ref.sides, parent.rows, ref.root ? RowRange{0, 0} : ref.children[2 * parent.index + 1]};
+/** @brief Which child each entry of a tile goes to. */
+template <bool kRoot>
+__device__ void MoveTile(FusedRef const& ref, SplitParent const& parent, WarpTile* tile) {
+  if (kRoot && !ref.moves) {
+    tile->Stay();
+  } else {
+    RowRange right = kRoot ? RowRange{0, 0} : ref.children[2 * parent.index + 1];
+    tile->Move({ref.sides, parent.rows, right});
+  }
 }
 
 __device__ inline int WarpCount(RowRange const& range, RowIdx begin) {
@@ -122,9 +134,9 @@ class PartFlags {
  *
  * @tparam kWarpSegments A warp serves the whole segment of a small node. Otherwise a block serves a
  *                       tile.
- * @tparam kMoves        Otherwise all entries stay: the root, where no row is left out.
+ * @tparam kRoot         Gradients are gathered from those by row.
  */
-template <bool kWarpSegments, bool kMoves>
+template <bool kWarpSegments, bool kRoot>
 class SplitTileAgent {
   static constexpr int kSegments = kWarpSegments ? kTileWarps : 1;
   static_assert(kSplitItems <= GainBound::kMaxWalk);
@@ -196,15 +208,17 @@ class SplitTileAgent {
     WarpTile tile;
     tile.n = WarpCount(segment_.range, begin);
     EntryIdx const first = segment_.column_begin + begin;
-    tile.LoadPlaces(ref_.from.places + first);
-    Entries().LoadAsync(ref_.from.gpair + first, tile.n);
-    if (kMoves) {
-      tile.Move(FindChildPlaces(ref_, parent_));
+    tile.LoadPlaces(ref_.from + first);
+    if constexpr (kRoot) {
+      Entries().GatherAsync(ref_.row_gpair, tile);
     } else {
-      tile.Stay();
+      Entries().LoadAsync(ref_.from_gpair + first, tile.n);
     }
+    MoveTile<kRoot>(ref_, parent_, &tile);
     SplitPrefix part = tile.Count();
-    Entries().Arrange(tile, part.n_left);
+    Entries().Arrange(tile, part.n_left, [&](GradientPair const& g) {
+      return kRoot ? ref_.level.quantiser.Units(g) : g;
+    });
     SplitSums sums = this->ScanLanes(part.n_left);
     part.left = sums.left;
     part.all = sums.all;
@@ -366,7 +380,7 @@ class SplitTileAgent {
     std::uint32_t const n_right = before.n - before.n_left;
     RowIdx const left_to = segment_.range.begin + before.n_left;
     RowIdx const right_to = this->Child(false).begin + n_right - part.n_left;
-    std::uint32_t const n = ref_.root ? part.n_left : part.n;  // the root drops right ones
+    std::uint32_t const n = kRoot ? part.n_left : part.n;  // the root drops right ones
     // The first entries of the children: what begins before them is known now, and they are no
     // candidates where the child's segment begins with them.
     std::uint32_t const new_left =
@@ -389,9 +403,11 @@ class SplitTileAgent {
       bool candidate = (word & PlaceWord::kNewValue) != 0 && slot < n && slot != skip_right;
       std::uint32_t window = __ballot_sync(kAllLanes, candidate && !(j == 0 && skip_left));
       candidates = lane_ / 4 == j ? window : candidates;
-      if (kMoves && slot < n) {
+      if (slot < n) {
         RowIdx to = slot + (slot < part.n_left ? left_to : right_to);
-        places[to] = word;
+        if (!kRoot || ref_.moves) {  // else the columns' own are as good
+          places[to] = word;
+        }
         if (ref_.write_gpair) {
           gpair[to] = Entries().At(slot);
         }

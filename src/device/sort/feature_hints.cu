@@ -13,7 +13,7 @@ constexpr FeatureIdx kFewFeatures = 64;  // are bisected in few steps anyway
 __global__ void HintsKernel(ColumnsRef columns, std::uint64_t n_hints, FeatureIdx* hints) {
   auto i = GlobalIdx();
   if (i < n_hints) {
-    hints[i] = columns.FeatureOf(min(i * ColumnsRef::kHintValues, columns.n_values - 1));
+    hints[i] = columns.FeatureOf(min(i * kHintValues, columns.n_values - 1));
   }
 }
 }  // namespace
@@ -22,7 +22,7 @@ FeatureHints::FeatureHints(ColumnsRef const& columns) {
   if (columns.n_features <= kFewFeatures || columns.n_values == 0) {
     return;
   }
-  auto n_hints = CeilDiv(columns.n_values, ColumnsRef::kHintValues) + 1;
+  auto n_hints = CeilDiv(columns.n_values, kHintValues) + 1;
   LaunchN("Hints", HintsKernel, n_hints, columns, n_hints, hints_.Reserve(n_hints));
 }
 }  // namespace gpu_exact

@@ -3,7 +3,7 @@
  *
  * @brief Shortens ColumnsRef::FeatureOf on tables of many features, where it bisects long.
  *
- * Memory: a quarter of a byte a distinct value.
+ * Memory: an eighth of a byte a distinct value.
  */
 #pragma once
 

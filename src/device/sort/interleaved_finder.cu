@@ -110,10 +110,7 @@ __global__ __launch_bounds__(kTileThreads) void ReduceTilesKernel(LevelRef level
   int one_node{0};
   __match_all_sync(kAllLanes, bucket, &one_node);
   if (one_node != 0) {
-    for (int step = 16; step > 0; step /= 2) {
-      run.grad += __shfl_down_sync(kAllLanes, run.grad, step);
-      run.hess += __shfl_down_sync(kAllLanes, run.hess, step);
-    }
+    run = SumLanes(run);
   }
   if (bucket != kNoBucket && (one_node == 0 || threadIdx.x % 32 == 0)) {
     AtomicAdd(&sums[bucket], run);
@@ -196,6 +193,9 @@ __global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(LevelRef level
 
 template <typename EntryT>
 void InterleavedFinder<EntryT>::Lay(std::vector<EntryIdx> const& entry_offsets) {
+  if (ref_.tiles.begins != nullptr) {
+    return;
+  }
   auto n_features = entry_offsets.size() - 1;
   std::vector<std::uint32_t> first(n_features + 1, 0);
   std::vector<FeatureIdx> feature;
@@ -211,7 +211,6 @@ void InterleavedFinder<EntryT>::Lay(std::vector<EntryIdx> const& entry_offsets) 
   CopyAsync(feature_tile_.Reserve(first.size()), first.data(), first.size());
   CopyAsync(tile_feature_.Reserve(feature.size()), feature.data(), feature.size());
   CopyAsync(tile_begin_.Reserve(begins.size()), begins.data(), begins.size());
-  Synchronize();  // the vectors go
   ref_.tiles = {tile_feature_.Data(), feature_tile_.Data(), tile_begin_.Data(),
                 static_cast<std::uint32_t>(feature.size())};
 }

@@ -63,7 +63,7 @@ template <typename EntryT>
 class InterleavedFinder {
  public:
   /**
-   * @brief Divide the columns into tiles, once for a table. Waits.
+   * @brief Divide the columns into tiles, at the first call: a finder has one table. Does not wait.
    * @param entry_offsets Of the features, shape: (n_features + 1).
    */
   void Lay(std::vector<EntryIdx> const& entry_offsets);

@@ -55,7 +55,6 @@ class SortStrategy : public SplitStrategy {
   RowPartition rows_;
   EntrySorter<EntryT> sorter_;
   InterleavedFinder<EntryT> interleaved_;
-  bool has_tiles_{false};  // for interleaved levels
   SortedFinder sorted_;
   // of the tree in progress
   GradientPair const* gpair_{nullptr};
@@ -79,13 +78,12 @@ void SortStrategy<EntryT>::Begin(TreeStart const& start) {
   interleaved_levels_ = start.param.interleaved_levels;
   if (interleaved_levels_ < 0) {
     bool long_columns = columns.n_entries >= kInterleavedColumn * columns.n_features;
-    // Each level kept interleaved saves time: 10.5M x 28, depth 12, on an H200 took 235 ms a tree
-    // at 0 levels, 222 at 3, 202 at 6, 195 at 7; 10,000 x 28, depth 6, 1.7 ms at 0 and 0.6 ms at 7.
+    // Each level kept interleaved saves time: 10.5M x 28, depth 12, on an H200 took 216 ms a tree
+    // at 0 levels, 205 at 3, 192 at 6, 188 at 7; 10,000 x 28, depth 6, 1.7 ms at 0 and 0.6 ms at 7.
     interleaved_levels_ = long_columns ? kMaxInterleavedLevels : 0;
   }
-  if (interleaved_levels_ != 0 && !has_tiles_) {
+  if (interleaved_levels_ != 0) {
     interleaved_.Lay(columns_.EntryOffsets());
-    has_tiles_ = true;
   }
   rows_.Reset(start.rows);
   sorter_.Reset(gpair_);
