@@ -6,9 +6,9 @@
  *
  * Of an array as long as the entries, rows or bins what a kernel asks for is counted once, however
  * often it asks. Not counted is what the cache may keep from one kernel to the next: its size for
- * each level on which a kernel runs. Nor are arrays that are small beside those (sides of rows, sums
- * of tiles), nor the rest of a sector around a gathered value. Entries are taken to spread evenly
- * over rows. A kernel without a formula has no share.
+ * each level on which a kernel runs. Nor are arrays that are small beside those (sides of rows,
+ * sums of tiles), nor the rest of a sector around a gathered value. Entries are taken to spread
+ * evenly over rows. A kernel without a formula has no share.
  */
 #pragma once
 
@@ -121,8 +121,8 @@ inline void AddRowBytes(TableSizes const& t, std::vector<LevelRows> const& level
 }
 
 /**
- * @brief The sort strategy: an entry's own key is 1 B, the entry 16, or 8 where gradients by row lie
- *        in the cache, as keys by row do.
+ * @brief The sort strategy: an entry's own key is 1 B, the entry 16, or 8 where gradients by row
+ *        lie in the cache, as keys by row do.
  */
 inline void AddSortBytes(TableSizes const& t, std::vector<LevelRows> const& levels,
                          std::size_t n_searched, Amounts const& calls, Amounts* out) {
@@ -196,7 +196,7 @@ inline void AddHistogramBytes(TableSizes const& t, std::vector<LevelRows> const&
                               std::size_t n_searched, Amounts const& calls, Amounts* out) {
   Amounts& b = *out;
   auto n_kept = static_cast<std::size_t>(CallsOf(calls, "gpu_exact:BuildKernel<false>"));
-  // elements; row and gradients, which the groups share; the offset in each group with missing values
+  // elements; row and gradients, which the groups share; an offset for each group of missing values
   double const a_row = 2 * t.elements / t.rows + (4 + 8) + 4 * t.sparse_groups;
   b["gpu_exact:SearchRootKernel"] = 16 * t.bins;  // the histogram
   for (std::size_t d = 0; d < n_searched; ++d) {

@@ -117,9 +117,9 @@ struct NodeBound {
  *        precision: a tenth of the work of exact sums and their conversions.
  *
  * At most kMaxWalk entries are passed. Each addition errs by 2^-24 of what it adds up, so that all
- * sums here err by less than kWalkError of the magnitudes in them: 10 * 2^-24 of what was before and
- * was passed, 3 * 2^-24 of the missing ones and the total. Gradients are bounded by that much more,
- * hessians by that much less.
+ * sums here err by less than kWalkError of the magnitudes in them: 10 * 2^-24 of what was before
+ * and was passed, 3 * 2^-24 of the missing ones and the total. Gradients are bounded by that much
+ * more, hessians by that much less.
  */
 class WalkBound {
  public:

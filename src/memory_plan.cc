@@ -63,8 +63,8 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
   plan.sorting = {{"sort keys", 8 * n_entries + 8 * longest},
                   {"row ids", 4 * n_entries + 4 * longest}};
   std::uint64_t const columns = (n_entries <= kHostValues ? 8 : 12) * n_entries + 8 * n_offsets;
-  // Interleaved levels, up to 64 nodes at once, keep 48 B a node for each tile of 2,048 entries, and
-  // are chosen where columns are longer than a few tiles; sorted ones 120 B a tile of 1,024 entries.
+  // Interleaved levels, up to 64 nodes at once, keep 48 B a node for each tile of 2,048 entries,
+  // and are chosen where columns are longer than a few tiles; sorted ones 120 B a tile of 1,024.
   std::uint64_t const sums =
       3072 * (n_entries / 2048 + n_entries / 8192) + 120 * (n_entries / 1024);
   // Two halves; the second one of entries without gradients comes with levels of many nodes.
@@ -85,8 +85,8 @@ EntryIdx MemoryPlan::SortedAtOnce(EntryIdx n_entries) {
 }
 
 std::uint64_t MemoryPlan::SumsOfTiles(RowIdx n_rows, FeatureIdx n_features) {
-  // A prefix of 48 B and a status of 40 B, twice: nodes of little more than a tile have two; and the
-  // sums of their segments, 48 B.
+  // A prefix of 48 B and a status of 40 B, twice: nodes of little more than a tile have two; and
+  // the sums of their segments, 48 B.
   constexpr std::uint64_t kTileBytes = 224;
   return kTileBytes * ((n_rows + kTileEntries - 1) / kTileEntries) * n_features;
 }

@@ -46,9 +46,10 @@ struct PowerOfTwo {
 /**
  * @brief Powers of two between gradients and fixed point.
  *
- * A sum over all rows stays within 2^62, once refined within 2^61: look-back keeps two bits. Made from the largest gradient alone, a gradient keeps
- * 62 - ceil(log2(n_rows)) bits below it: 38 bits at 10 million rows, where a float has 24. Refined
- * by the sum of all magnitudes, a few large gradients among many small ones cost no bits.
+ * A sum over all rows stays within 2^62, once refined within 2^61: look-back keeps two bits. Made
+ * from the largest gradient alone, a gradient keeps 62 - ceil(log2(n_rows)) bits below it: 38 bits
+ * at 10 million rows, where a float has 24. Refined by the sum of all magnitudes, a few large
+ * gradients among many small ones cost no bits.
  */
 struct Quantiser {
   PowerOfTwo grad_scale;
@@ -99,7 +100,7 @@ struct Quantiser {
     return sum;
   }
 
-  /** @brief Fixed(g) as floats: exact, as a float of 24 bits is rounded to its own bits or fewer. */
+  /** @brief Fixed(g) as floats: exact, as a float is rounded to its own 24 bits or fewer. */
   [[nodiscard]] GPU_EXACT_HD GradientPair Units(GradientPair const& g) const {
     FixedSum sum = this->Fixed(g);
     return {static_cast<float>(sum.grad), static_cast<float>(sum.hess)};

@@ -16,8 +16,8 @@ using NodeIdx = std::int32_t;      // node id inside one tree, breadth first; ro
 inline constexpr NodeIdx kRoot = 0;
 inline constexpr NodeIdx kNoNode = -1;
 
-/** @brief First and second order gradient of one row; laid out as xgboost::GradientPair. Aligned, so
- *         that the device moves it in one piece. */
+/** @brief First and second order gradient of one row; laid out as xgboost::GradientPair. Aligned,
+ *         so that the device moves it in one piece. */
 struct alignas(8) GradientPair {
   float grad;
   float hess;  // negative: the row is deleted

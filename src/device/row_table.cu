@@ -32,8 +32,10 @@ __global__ void CheckRowsKernel(CsrView table, RowFaults* out) {
   if (row >= table.n_rows) {
     return;
   }
-  EntryIdx const end = table.offsets[row + 1];
-  for (auto i = table.offsets[row] + 1 + threadIdx.x % 32; i < end; i += 32) {
+  ForEachEntry(table, row, [&](EntryIdx i) {
+    if (i == table.offsets[row]) {
+      return;
+    }
     FeatureIdx const before = table.entries[i - 1].feature;
     FeatureIdx const feature = table.entries[i].feature;
     if (before > feature) {
@@ -42,7 +44,7 @@ __global__ void CheckRowsKernel(CsrView table, RowFaults* out) {
       atomicMin(reinterpret_cast<unsigned long long*>(&out->duplicate),
                 static_cast<unsigned long long>((row << 32) | feature));
     }
-  }
+  });
 }
 
 /** @brief Finds out whether rows are in order, and refuses a value given twice. Waits. */
@@ -71,15 +73,14 @@ __global__ void CountEntriesKernel(CsrView table, std::uint32_t* counts) {
   __syncthreads();
   std::uint64_t const n_warps = std::uint64_t{gridDim.x} * (kCountThreads / 32);
   for (auto row = WarpRow(); row < table.n_rows; row += n_warps) {
-    EntryIdx const end = table.offsets[row + 1];
-    for (auto i = table.offsets[row] + threadIdx.x % 32; i < end; i += 32) {
+    ForEachEntry(table, row, [&](EntryIdx i) {
       FeatureIdx const f = table.entries[i].feature;
       if (f < n_block) {
         atomicAdd(of_block + f, 1u);
       } else {
         atomicAdd(counts + f, 1u);
       }
-    }
+    });
   }
   __syncthreads();
   for (FeatureIdx f = threadIdx.x; f < n_block; f += kCountThreads) {

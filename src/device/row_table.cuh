@@ -50,4 +50,13 @@ void LaunchRows(char const* name, void (*kernel)(ParamsT...), RowIdx n_rows, Arg
 
 /** @brief The row of this warp; may be past the last one. */
 __device__ inline std::uint64_t WarpRow() { return GlobalIdx() / 32; }
+
+/** @brief A warp calls fn(i) for the entries of a row, each lane for its own. */
+template <typename FnT>
+__device__ void ForEachEntry(CsrView const& table, std::uint64_t row, FnT&& fn) {
+  EntryIdx const end = table.offsets[row + 1];
+  for (auto i = table.offsets[row] + threadIdx.x % 32; i < end; i += 32) {
+    fn(i);
+  }
+}
 }  // namespace gpu_exact

@@ -5,6 +5,7 @@
  */
 #include <algorithm>
 #include <cub/block/block_reduce.cuh>
+#include <cuda/std/functional>
 
 #include "src/device/fixed_sum.cuh"
 #include "src/device/training_rows.cuh"
@@ -60,10 +61,6 @@ __global__ void AnyDeletedKernel(TrainingRows rows, std::uint32_t* out_any) {
   }
 }
 
-struct SumOfSums {
-  __device__ FixedSum operator()(FixedSum const& a, FixedSum const& b) const { return a + b; }
-};
-
 /** @brief Adds the trained rows to *out. All threads of a grid strided over rows. */
 template <bool kMagnitudes>
 __device__ void AddRows(TrainingRows const& rows, Quantiser const& quantiser, FixedSum* out) {
@@ -77,7 +74,7 @@ __device__ void AddRows(TrainingRows const& rows, Quantiser const& quantiser, Fi
       sum = sum + quantiser.Fixed({kMagnitudes ? fabsf(g.grad) : g.grad, g.hess});
     }
   }
-  sum = BlockReduce{temp}.Reduce(sum, SumOfSums{});
+  sum = BlockReduce{temp}.Reduce(sum, cuda::std::plus<>{});
   if (threadIdx.x == 0) {
     AtomicAdd(out, sum);
   }

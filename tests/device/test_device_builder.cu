@@ -261,7 +261,7 @@ TEST_F(DeviceBuilder, NoEntries) { this->Compare(1, {50, 3, 1.0, 0}, 1); }
 
 TEST_F(DeviceBuilder, NoRows) { this->Compare(1, {0, 3, 0.0, 0}, 1); }
 
-/** @brief One column of some values; the last rows have none, so that both directions are searched. */
+/** @brief One column of some values; the last rows have none: both directions are searched. */
 Table MakeColumn(std::vector<float> const& values, std::vector<RowIdx> const& value_of_row,
                  RowIdx n_rows) {
   Table table;

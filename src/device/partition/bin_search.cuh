@@ -57,9 +57,9 @@ struct BinOffer {
 /**
  * @brief Best of the candidates at a bin.
  *
- * An empty bin, of zero sum, may be of rows without weight: among candidates of equal sums each scan
- * takes the one that it meets first. So a forward scan's candidate lies right after the last bin
- * that is not empty, a backward scan's right before one.
+ * An empty bin, of zero sum, may be of rows without weight: among candidates of equal sums each
+ * scan takes the one that it meets first. So a forward scan's candidate lies right after the last
+ * bin that is not empty, a backward scan's right before one.
  * Not inlined: it is rarely called, and takes many registers.
  */
 __device__ __noinline__ inline std::uint64_t ExactKey(LevelRef const& level, Bucket bucket,

@@ -80,11 +80,10 @@ __global__ void AddValuesKernel(CsrView table, ValueSets sets) {
   if (row >= table.n_rows) {
     return;
   }
-  EntryIdx const end = table.offsets[row + 1];
-  for (auto i = table.offsets[row] + threadIdx.x % 32; i < end; i += 32) {
+  ForEachEntry(table, row, [&](EntryIdx i) {
     CsrEntry const entry = table.entries[i];
     sets.Add(entry.feature, OrderedBits(entry.value));
-  }
+  });
 }
 
 // one block a feature, in turns; keys: in any order within a feature

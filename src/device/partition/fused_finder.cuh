@@ -20,7 +20,7 @@
 #include "src/device/partition/split_tile.cuh"
 
 namespace gpu_exact {
-/** @brief A node whose entries move to its children, buckets 2 i and 2 i + 1 of the level searched. */
+/** @brief A node whose entries move to its children, buckets 2 i and 2 i + 1 of the next level. */
 struct SplitParent {
   RowRange rows;             // its places
   Bucket bucket;             // of the node, in its level
@@ -74,7 +74,7 @@ class FusedFinder {
   void Find(LevelRef const& level, std::vector<SplitParent> const& parents, SidesRef const& sides,
             RowRange const* children, bool last_level);
 
-  /** @brief Places of the entries that the last call searched, to look winners up and route rows. */
+  /** @brief Places of the entries that the last call searched: winners are looked up there. */
   [[nodiscard]] std::uint32_t const* Places() const { return places_; }
   [[nodiscard]] RowRange const* Segments() const { return segments_[0].Data(); }
   [[nodiscard]] std::uint64_t Bytes() const;

@@ -1,11 +1,11 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Splits on binned columns: exact histograms, of which only the smaller child of each pair is
- *        built from its rows; the other one is what the parent has left.
+ * @brief Splits on binned columns: exact histograms, of which only the smaller child of each pair
+ *        is built from its rows; the other one is what the parent has left.
  *
- * Where the histograms of a level would take too much memory, none is kept: every node is built from
- * its rows and searched in shared memory, to the end of the tree.
+ * Where the histograms of a level would take too much memory, none is kept: every node is built
+ * from its rows and searched in shared memory, to the end of the tree.
  */
 #pragma once
 

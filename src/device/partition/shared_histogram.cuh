@@ -111,7 +111,7 @@ class SharedHistogram {
       GradientPair present = g;
       row = tiles.Row(1);
       g = tiles.Gradients(1);
-      this->AddElements(group.elements, e, [&] { return quantiser.Fixed(present); });
+      this->AddElements(group.elements, e, [&] { return quantiser.Units(present); });
     }
   }
 
@@ -127,7 +127,7 @@ class SharedHistogram {
       RowElements e = valid ? queue.elements[lane] : RowElements{0, 0};
       GradientPair g = valid ? tiles.rows.gpair[queue.place[lane]] : GradientPair{0.0f, 0.0f};
       __syncwarp();
-      this->AddElements(group.elements, e, [&] { return quantiser.Fixed(g); });
+      this->AddElements(group.elements, e, [&] { return quantiser.Units(g); });
       n_queued = 0;
     };
     auto elements_of = [&](RowIdx tile, RowIdx row) {
@@ -184,10 +184,10 @@ class SharedHistogram {
 
   /**
    * @brief Add up to 32 rows, one a lane; those with elements come first.
-   * @param fixed fixed(): the gradients of the lane's row.
+   * @param units units(): the gradients of the lane's row, see Quantiser::Units().
    */
-  template <typename FixedFn>
-  __device__ void AddElements(GroupBin const* elements, RowElements e, FixedFn&& fixed) const {
+  template <typename UnitsFn>
+  __device__ void AddElements(GroupBin const* elements, RowElements e, UnitsFn&& units) const {
     WarpElements all{elements, e};
     if (all.Size() == 0) {
       return;
@@ -195,7 +195,7 @@ class SharedHistogram {
     WarpElements::Windows even;
     WarpElements::Windows odd;
     all.LoadNext(&even);
-    FixedSum const g = fixed();
+    GradientPair const g = units();
     std::uint32_t base;  // kept in a register by the detour
     asm volatile("mov.u32 %0, %1;"
                  : "=r"(base)
@@ -221,19 +221,20 @@ class SharedHistogram {
     }
   }
 
-  /** @brief Add the gradients of another lane. @param address Of the bin's first word. */
-  __device__ void Add(std::uint32_t address, FixedSum const& g, int source) const {
-    auto word = [&](std::int64_t x, int shift) {
-      return __shfl_sync(kAllLanes, static_cast<std::uint32_t>(x >> shift), source);
-    };
-    std::uint32_t g_low = word(g.grad, 0);
-    std::uint32_t g_high = word(g.grad, 32);
-    std::uint32_t h_low = word(g.hess, 0);
-    std::uint32_t h_high = word(g.hess, 32);
-    std::uint32_t g_before = AddLow(address, g_low);
-    std::uint32_t h_before = AddLow(address + 8 * stride_, h_low);
-    AddHigh(address + 4 * stride_, g_high, g_before, g_low);
-    AddHigh(address + 12 * stride_, h_high, h_before, h_low);
+  /**
+   * @brief Add the gradients of another lane.
+   * @param address Of the bin's first word.
+   * @param units   The lane's own: half as wide as fixed point on their way between lanes.
+   */
+  __device__ void Add(std::uint32_t address, GradientPair const& units, int source) const {
+    FixedSum const g = Quantiser::FromUnits(
+        {__shfl_sync(kAllLanes, units.grad, source), __shfl_sync(kAllLanes, units.hess, source)});
+    auto low = [](std::int64_t x) { return static_cast<std::uint32_t>(x); };
+    auto high = [](std::int64_t x) { return static_cast<std::uint32_t>(x >> 32); };
+    std::uint32_t g_before = AddLow(address, low(g.grad));
+    std::uint32_t h_before = AddLow(address + 8 * stride_, low(g.hess));
+    AddHigh(address + 4 * stride_, high(g.grad), g_before, low(g.grad));
+    AddHigh(address + 12 * stride_, high(g.hess), h_before, low(g.hess));
   }
 
   unsigned char* staging_;

@@ -7,8 +7,8 @@
  * The root is a node that moves to its only child, the left one: entries of rows left out go right,
  * and are dropped.
  *
- * First the entries are counted, put in order in shared memory and summed by child; once it is known
- * what lies before them, they are written and searched.
+ * First the entries are counted, put in order in shared memory and summed by child; once it is
+ * known what lies before them, they are written and searched.
  */
 #pragma once
 

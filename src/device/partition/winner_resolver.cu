@@ -30,6 +30,7 @@ struct Winner {
     return candidate.direction == ScanDirection::kForward;
   }
 };
+
 // one thread a node
 __global__ void ReadWinnersKernel(LevelRef level, FeatureTableRef table, NeighbourBins* out) {
   auto b = GlobalIdx();
