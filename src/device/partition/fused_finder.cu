@@ -12,7 +12,11 @@ namespace gpu_exact {
 namespace {
 constexpr int kThreads = 32 * kTileWarps;
 constexpr int kTileThreads = kThreads + 32;
-constexpr int kBlocks = 4;                         // on a multiprocessor
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr int kBlocks = 3;  // on a multiprocessor, which holds 1,024 threads
+#else
+constexpr int kBlocks = 4;
+#endif
 constexpr std::uint64_t kBlocksSideBySide = 2048;  // more than run at a time
 
 /** @brief Tile of a block: in the order of the list, then its columns. */
