@@ -19,7 +19,6 @@
 #include "benchmarks/kernel_bytes.cuh"
 #include "benchmarks/kernel_times.h"
 #include "gpu_exact/tree_builder.h"
-#include "src/device/partition/feature_table.cuh"
 #include "src/device/split_strategy.cuh"
 
 namespace gpu_exact::bench {
@@ -28,8 +27,9 @@ constexpr char const* kHelp =
     "bench_builder [higgs|bosch|yltr|news20|small] [options]\n"
     "  --rows N --columns N --depth N   instead of the shape's own\n"
     "  --distinct N --missing PART      likewise; 0 distinct values: continuous\n"
+    "  --signal S                       of the gradients; 0: at random (default 2)\n"
     "  --levels FIRST LAST              interleaved levels to compare (default 0 7)\n"
-    "  --strategy auto|sort|partition   of the builder (default auto)\n"
+    "  --strategy auto|sort|histogram   of the builder (default auto)\n"
     "  --repeats N                      trees that count in each measurement (default 5)\n"
     "  --only levels|depths|kernels     one kind of measurement\n"
     "  --source-hash HASH               of what is timed, to be in every line\n";
@@ -47,7 +47,7 @@ struct Options {
 
 Strategy FindStrategy(std::string const& name) {
   static std::map<std::string, Strategy> const strategies{
-      {"auto", Strategy::kAuto}, {"sort", Strategy::kSort}, {"partition", Strategy::kPartition}};
+      {"auto", Strategy::kAuto}, {"sort", Strategy::kSort}, {"histogram", Strategy::kHistogram}};
   auto found = strategies.find(name);
   if (found == strategies.cend()) {
     throw std::invalid_argument{"There is no strategy `" + name + "`; see --help."};
@@ -76,6 +76,8 @@ Options Parse(std::vector<std::string> const& words) {
       options.shape.distinct = static_cast<std::uint32_t>(std::stoul(next()));
     } else if (word == "--missing") {
       options.shape.missing = std::stof(next());
+    } else if (word == "--signal") {
+      options.shape.signal = std::stof(next());
     } else if (word == "--levels") {
       options.first_levels = std::stoi(next());
       options.last_levels = std::stoi(next());
@@ -128,31 +130,10 @@ double MeasureCopyRate() {
   return 2.0 * static_cast<double>(bytes) / Quartiles{ms}.median * 1e-6;
 }
 
-/** @brief How a strategy keeps the table. */
-TableSizes MeasureTable(CsrView const& table, Strategy strategy) {
+TableSizes MeasureTable(CsrView const& table) {
   TableSizes sizes{};
   sizes.rows = table.n_rows;
   sizes.entries = static_cast<double>(table.n_entries);
-  if (ChooseStrategy(strategy, table) == Strategy::kSort) {
-    return sizes;
-  }
-  FeatureTable const kept{table};
-  if (kept.Sorted() != nullptr) {
-    SortedColumnsRef ref = kept.Sorted()->Ref();
-    auto offsets = ToHost(ref.offsets, std::size_t{ref.n_columns} + 1);
-    sizes.sorted = static_cast<double>(offsets.back());
-    for (std::uint32_t c = 0; c < ref.n_columns; ++c) {
-      EntryIdx n = offsets[c + 1] - offsets[c];
-      sizes.sparse += n < table.n_rows ? static_cast<double>(n) : 0.0;
-    }
-  }
-  if (kept.Binned() != nullptr) {
-    sizes.elements = static_cast<double>(kept.Binned()->NumElements());
-    sizes.bins = static_cast<double>(kept.Binned()->Ref().n_bins);
-    for (BinGroup const& group : kept.Binned()->Groups()) {
-      sizes.sparse_groups += group.Dense() ? 0 : 1;
-    }
-  }
   return sizes;
 }
 
@@ -174,7 +155,7 @@ class Bench {
     EXACT_CUDA(cudaMemGetInfo(&after, &total));
     device_bytes_ = before - after;
     if (options.only.empty() || options.only == "kernels") {
-      sizes_ = MeasureTable(table_->View(), options.strategy);
+      sizes_ = MeasureTable(table_->View());
       sizes_.cache = prop.l2CacheSize;
     }
     table_->ReleaseEntries();

@@ -40,6 +40,11 @@ class Case(NamedTuple):
     def metric(self) -> str:
         return synthetic.SHAPES[self.shape].metric if self.shape else "logloss"
 
+    @property
+    def classes(self) -> int:
+        """Trees of a round, too."""
+        return synthetic.SHAPES[self.shape].classes if self.shape else 1
+
     def same_table(self, other: Case | None) -> bool:
         """Whether both are trained on one table."""
         return (

@@ -80,8 +80,8 @@ __global__ void FillKernel(Cells cells, EntryIdx const* offsets, CsrEntry* entri
 }
 
 // one thread a row; logistic gradients of a model that knows a part of the labels
-__global__ void GradientsKernel(Cells cells, EntryIdx const* offsets, CsrEntry const* entries,
-                                GradientPair* gradients) {
+__global__ void GradientsKernel(Cells cells, float signal, EntryIdx const* offsets,
+                                CsrEntry const* entries, GradientPair* gradients) {
   constexpr EntryIdx kUsed = 8;
   auto row = GlobalIdx();
   if (row >= cells.n_rows) {
@@ -94,7 +94,7 @@ __global__ void GradientsKernel(Cells cells, EntryIdx const* offsets, CsrEntry c
     before = centred;
   }
   float margin = Uniform(kNoise, row, 0) - 0.5f;
-  float label = Uniform(kNoise, row, 1) < 1.0f / (1.0f + expf(-2.0f * score)) ? 1.0f : 0.0f;
+  float label = Uniform(kNoise, row, 1) < 1.0f / (1.0f + expf(-signal * score)) ? 1.0f : 0.0f;
   float p = 1.0f / (1.0f + expf(-margin));
   gradients[row] = {p - label, p * (1.0f - p)};
 }
@@ -104,7 +104,9 @@ Shape FindShape(std::string const& name) {
   Shape const shapes[] = {
       {"higgs", 10500000, 28, 12, 0, 0.0f, 1, 0},    {"bosch", 1070000, 968, 6, 801, 0.81f, 19, 0},
       {"yltr", 473134, 700, 6, kVaried, 0.0f, 1, 0}, {"news20", 19996, 1355191, 6, 0, 0.0f, 1, 455},
-      {"small", 10000, 28, 6, 0, 0.0f, 1, 0},
+      {"epsilon", 400000, 2000, 6, 0, 0.0f, 1, 0},   {"year", 463715, 90, 8, 0, 0.0f, 1, 0},
+      {"airline", 20000000, 8, 8, 4000, 0.0f, 1, 0}, {"tall", 50000000, 10, 6, 0, 0.0f, 1, 0},
+      {"gisette", 6000, 5000, 6, 800, 0.0f, 1, 0},   {"small", 10000, 28, 6, 0, 0.0f, 1, 0},
   };
   std::string known;
   for (Shape const& shape : shapes) {
@@ -130,8 +132,8 @@ DeviceTable::DeviceTable(Shape const& shape)
   CopyAsync(&n_entries_, offsets + n_rows_, 1);
   Synchronize();
   LaunchN("Fill", FillKernel, n_rows_, cells, offsets, entries_.Reserve(n_entries_));
-  LaunchN("Gradients", GradientsKernel, n_rows_, cells, offsets, entries_.Data(),
-          gradients_.Reserve(n_rows_));
+  LaunchN("Gradients", GradientsKernel, n_rows_, cells, shape.signal, offsets,
+          entries_.Data(), gradients_.Reserve(n_rows_));
   Synchronize();
 }
 

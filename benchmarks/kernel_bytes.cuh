@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "gpu_exact/tree_builder.h"
-#include "src/device/partition/split_tile_agent.cuh"
 #include "src/device/sort/entry_sorter.cuh"
 
 namespace gpu_exact::bench {
@@ -28,13 +27,6 @@ struct TableSizes {
   double rows{0};
   double entries{0};
   double cache{0};  // bytes of the device's L2
-  // as the partition strategy keeps them
-  double sorted{0};         // entries of sorted columns
-  double sparse{0};         // those of columns with missing values
-  double elements{0};       // entries of binned columns
-  double sparse_groups{0};  // groups of binned columns with missing values
-  double bins{0};
-
   /** @brief Of a gradient pair that is gathered by row, at random: the chance that its sector of
    *         32 B is not in the cache decides; 8 B are asked for. */
   [[nodiscard]] double GatheredGradients() const {
@@ -100,24 +92,13 @@ inline void AddRowBytes(TableSizes const& t, std::vector<LevelRows> const& level
   b["training_rows:SumMagnitudesKernel"] = 8 * t.rows;    // gradients
   b["training_rows:SumKernel"] = 8 * t.rows;              // gradients
   b["row_partition:ResetKernel"] = (8 + 4 + 1) * t.rows;  // gradients; position and key written
-  b["row_order:CompactKernel"] = 4 * t.rows;              // row written
+  b["row_partitioner:CompactKernel"] = 4 * t.rows;              // row written
   for (std::size_t d = 0; d + 1 < levels.size(); ++d) {
     b["row_partition:RouteMissingKernel"] += (4 + 1) * t.rows;  // position; key written
     b["row_partition:SumNodesKernel"] += (4 + 8) * t.rows;      // position, gradients
-    b["row_order:RouteKernel"] += (4 + 4) * (levels[d].open - levels[d].Split());  // row; position
-    if (t.sorted == 0) {
-      b["row_order:RouteKernel"] += (4 + 2) * levels[d].Split();  // row, bin
-    } else if (t.elements == 0 && t.sparse == 0) {
-      for (SplitRows const& s : levels[d].split) {
-        b["row_order:RoutePresentKernel"] += 4 * std::min(s.left, s.right);  // place
-      }
-    }
-    b["row_order:MoveKernel"] += 2 * (4 + 8) * levels[d].Split();  // row, gradients: read, written
-    if (t.sorted == 0) {  // else some winners are sorted columns, whose rows are not looked at
-      b["winner_resolver:FindNeighboursKernel"] += (4 + 2) * levels[d].Split();  // row, bin
-    }
+    b["row_partitioner:MoveKernel"] += 2 * (4 + 8) * levels[d].Split();  // row, gradients: read, written
   }
-  b["row_order:SettleKernel"] = (4 + 4) * levels.back().open;  // row; position written
+  b["row_partitioner:WriteLeafPositionsKernel"] = (4 + 4) * levels.back().open;  // row; position written
 }
 
 /**
@@ -166,57 +147,6 @@ inline void AddSortBytes(TableSizes const& t, std::vector<LevelRows> const& leve
   }
 }
 
-/** @brief The partition strategy's sorted columns: an entry is 4 B of place, 8 of gradients. */
-inline void AddFusedBytes(TableSizes const& t, std::vector<LevelRows> const& levels,
-                          std::size_t n_searched, std::int32_t max_depth, Amounts* out) {
-  Amounts& b = *out;
-  // the root: row, gradients; those written, if a level follows
-  double const written = max_depth == 1 ? 0 : 8;
-  b["fused_finder:SumTilesKernel<true>"] = (4 + t.GatheredGradients()) * t.sparse;
-  b["fused_finder:SplitTilesKernel<true>"] = (4 + t.GatheredGradients() + written) * t.sorted;
-  for (std::size_t d = 1; d < n_searched; ++d) {
-    bool last = d + 1 == static_cast<std::size_t>(max_depth);  // needs no gradients afterwards
-    for (SplitRows const& s : levels[d - 1].split) {
-      double part = s.Both() / t.rows;
-      double moved = (12 + (last ? 4 : 12)) * part * t.sorted;  // entry; entry or place written
-      if (s.Both() <= kWarpEntries) {
-        b["fused_finder:SplitSmallKernel"] += moved;
-        continue;
-      }
-      b["fused_finder:SplitTilesKernel<false>"] += moved;
-      if (s.Both() > kTileEntries) {
-        b["fused_finder:SumTilesKernel<false>"] += 12 * part * t.sparse;  // entry
-      }
-    }
-  }
-}
-
-/** @brief Its binned columns: an element is 2 B, a bin 16. */
-inline void AddHistogramBytes(TableSizes const& t, std::vector<LevelRows> const& levels,
-                              std::size_t n_searched, Amounts const& calls, Amounts* out) {
-  Amounts& b = *out;
-  auto n_kept = static_cast<std::size_t>(CallsOf(calls, "gpu_exact:BuildKernel<false>"));
-  // elements; row and gradients, which the groups share; an offset for each group of missing values
-  double const a_row = 2 * t.elements / t.rows + (4 + 8) + 4 * t.sparse_groups;
-  b["gpu_exact:SearchRootKernel"] = 16 * t.bins;  // the histogram
-  for (std::size_t d = 0; d < n_searched; ++d) {
-    if (d >= n_kept) {  // every node, searched in shared memory
-      b["gpu_exact:BuildKernel<true>"] += a_row * levels[d].open;
-      continue;
-    }
-    double& build = b["gpu_exact:BuildKernel<false>"];
-    if (d == 0) {
-      build += a_row * t.rows + 16 * t.bins;  // all rows; histogram written
-      continue;
-    }
-    for (SplitRows const& s : levels[d - 1].split) {
-      build += a_row * std::min(s.left, s.right) + 16 * t.bins;  // the smaller child's
-      // parent and smaller child; written are the left one, and a right one that is greater
-      b["gpu_exact:SearchPairsKernel"] += 16 * t.bins * (s.left < s.right ? 4 : 3);
-    }
-  }
-}
-
 /**
  * @brief Bytes a tree.
  * @param levels Of the tree.
@@ -229,8 +159,6 @@ inline Amounts KernelBytes(TableSizes const& table, std::vector<LevelRows> const
   Amounts asked;
   AddRowBytes(table, levels, &asked);
   AddSortBytes(table, levels, n_searched, calls, &asked);
-  AddFusedBytes(table, levels, n_searched, max_depth, &asked);
-  AddHistogramBytes(table, levels, n_searched, calls, &asked);
   Amounts moved;
   for (auto const& [kernel, bytes] : asked) {
     // Calls of one level have parts of the arrays.

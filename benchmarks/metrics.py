@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,23 +12,31 @@ import numpy as np
 BLOCK_ROWS = 1 << 18
 # How far the plugin's trees may be from XGBoost's exact ones. In sums of another order a tie may
 # fall differently, and gradients of a GPU differ in their last bits; NDCG jumps where two swap.
-TOLERANCE = {"logloss": 1e-5, "ndcg": 1e-3}
+TOLERANCE = {"logloss": 1e-5, "mlogloss": 1e-5, "rmse": 1e-5, "ndcg": 1e-3}
 
 
 def evaluate(metric: str, y: np.ndarray, prediction: np.ndarray, qid: np.ndarray | None) -> float:
-    """Of probabilities (logloss) or scores (ndcg), over all rows."""
-    if metric == "logloss":
-        return logloss(y, prediction)
-    return ndcg(y, prediction, qid)
+    """Of probabilities (mlogloss: of each class), values (rmse) or scores (ndcg), over all rows."""
+    if metric == "ndcg":
+        return ndcg(y, prediction, qid)
+    if metric == "rmse":
+        return math.sqrt(_mean(lambda y, p: (y - p) ** 2, y, prediction))
+    return _mean(_log_losses, y, prediction)
 
 
-def logloss(y: np.ndarray, p: np.ndarray) -> float:
-    """Mean over rows, in blocks, as there may be 10^8."""
+def _log_losses(y: np.ndarray, p: np.ndarray) -> np.ndarray:
+    p = np.where(y > 0, p, 1.0 - p) if p.ndim == 1 else p[np.arange(len(y)), y.astype(int)]
+    return -np.log(np.clip(p, 1e-15, 1 - 1e-15))
+
+
+def _mean(
+    losses: Callable[[np.ndarray, np.ndarray], np.ndarray], y: np.ndarray, prediction: np.ndarray
+) -> float:
+    """Over rows, in blocks, as there may be 10^8."""
 
     def of_block(begin: int) -> float:
         rows = slice(begin, begin + BLOCK_ROWS)
-        clipped = np.clip(p[rows].astype(np.float64), 1e-15, 1 - 1e-15)
-        return -float(np.sum(np.log(np.where(y[rows] > 0, clipped, 1.0 - clipped))))
+        return float(np.sum(losses(y[rows], prediction[rows].astype(np.float64))))
 
     with ThreadPoolExecutor() as pool:
         return math.fsum(pool.map(of_block, range(0, len(y), BLOCK_ROWS))) / len(y)
@@ -48,8 +57,10 @@ def ndcg(y: np.ndarray, score: np.ndarray, qid: np.ndarray) -> float:
 
 
 def untrained(metric: str, y: np.ndarray, qid: np.ndarray | None) -> float:
-    """What a model without trees reaches: the mean label, or the order of the table."""
-    return evaluate(metric, y, np.full(len(y), np.mean(y)), qid)
+    """What a model without trees reaches: mean label, equal classes, or the table's order."""
+    if metric == "mlogloss":
+        return math.log(np.max(y) + 1.0)
+    return evaluate(metric, y, np.full(len(y), np.mean(y, dtype=np.float64)), qid)
 
 
 def objection(metric: str, value: float, baseline: float, exact: float | None) -> str | None:
@@ -60,7 +71,7 @@ def objection(metric: str, value: float, baseline: float, exact: float | None) -
     exact :
         XGBoost's own exact value of the same table, for a system that must reach it.
     """
-    better = value < baseline if metric == "logloss" else value > baseline
+    better = value > baseline if metric == "ndcg" else value < baseline
     if not better:  # NaN too
         return f"{metric} {value:.6g} is no better than {baseline:.6g} without a tree"
     if exact is not None and abs(value - exact) > TOLERANCE[metric] * abs(exact):

@@ -5,7 +5,8 @@
     python benchmarks/plot.py --table             # the tables of README.md too
     python benchmarks/plot.py --results FOLDER
 
-Of runs of one system on one table the last line counts. Needs matplotlib.
+Of runs of one system on one table the last line counts, and of GPU hist's two ways to load a table
+the faster one. Needs matplotlib.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib
+import numpy as np
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -57,6 +59,8 @@ AXES = {
 # Seconds of the whole training with 0 to 5 interleaved levels, from the paper's table.
 PAPER = [86.0, 85.6, 82.3, 80.0, 76.4, 75.2]
 DPI = 120
+PANEL_TABLES = 7  # groups of bars side by side, at most
+OURS, HIST = "gpu_exact_cuda", "xgb_hist_gpu_256"  # whose times are compared
 
 Line = dict[str, Any]
 
@@ -80,30 +84,47 @@ def text_of(ms: float) -> str:
     return f"{ms:,.0f}" if ms >= 100 else f"{ms:.3g}"
 
 
+def cell(run: Line | None) -> str:
+    """Milliseconds a tree; where that is no median of five, of how many rounds it is."""
+    if run is None:
+        return ""
+    few = f" (of {run['iterations']} rounds)" if run["iterations"] < 6 else ""
+    return text_of(run["ms_per_tree"]) + few
+
+
 def draw_peers(lines: list[Line], device: str, file: Path) -> Path:
     """Bars of milliseconds a tree: a group each shape, a colour each system."""
     tables = list(dict.fromkeys((r["shape"], r["rows"], r["max_depth"]) for r in lines))
     systems = [s for s in SYSTEMS if any(r["system"] == s for r in lines)]
-    figure, axes = plt.subplots(figsize=(max(6.0, 1.8 * len(tables)), 4.5))
+    n_high = -(-len(tables) // PANEL_TABLES)
+    n_wide = -(-len(tables) // n_high)
+    figure, panels = plt.subplots(
+        n_high,
+        figsize=(max(6.0, 1.8 * n_wide), 4.0 * n_high),
+        squeeze=False,
+        sharey=True,
+        layout="constrained",
+    )
     width = 0.85 / len(systems)
     for s, system in enumerate(systems):
         label, colour = SYSTEMS[system]
         mine = {(r["shape"], r["rows"], r["max_depth"]): r for r in lines if r["system"] == system}
-        at = [
-            t + (s - (len(systems) - 1) / 2) * width for t, key in enumerate(tables) if key in mine
-        ]
-        rows = [mine[key] for key in tables if key in mine]
-        ms = [r["ms_per_tree"] for r in rows]
-        low = [max(0.0, m - r["ms_per_tree_quartiles"][0]) for m, r in zip(ms, rows, strict=True)]
-        high = [max(0.0, r["ms_per_tree_quartiles"][1] - m) for m, r in zip(ms, rows, strict=True)]
-        bars = axes.bar(at, ms, width, label=label, color=colour, yerr=[low, high])
-        axes.bar_label(bars, [text_of(m) for m in ms], fontsize=7, padding=2, rotation=90)
-    axes.set_yscale("log")
-    axes.margins(y=0.2)
-    axes.set_ylabel("ms a tree (median, quartiles)")
-    axes.set_xticks(range(len(tables)), [f"{n}\n{r:,} rows\ndepth {d}" for n, r, d in tables])
-    axes.set_title(f"Time of a tree, {device}")
-    axes.legend(fontsize=8, ncols=2, loc="upper left", bbox_to_anchor=(0, -0.2))
+        for p, axes in enumerate(panels.flat):
+            shown = tables[p * n_wide : (p + 1) * n_wide]
+            at = [t for t, key in enumerate(shown) if key in mine]
+            rows = [mine[shown[t]] for t in at]
+            ms = [r["ms_per_tree"] for r in rows]
+            quartiles = np.array([r["ms_per_tree_quartiles"] for r in rows]).reshape(-1, 2)
+            reach = np.maximum(0.0, [ms - quartiles[:, 0], quartiles[:, 1] - ms])
+            centres = np.array(at) + (s - (len(systems) - 1) / 2) * width
+            bars = axes.bar(centres, ms, width, label=label, color=colour, yerr=reach)
+            axes.bar_label(bars, [text_of(m) for m in ms], fontsize=7, padding=2, rotation=90)
+            axes.set_xticks(range(len(shown)), [f"{n}\n{r:,} rows\ndepth {d}" for n, r, d in shown])
+            axes.set(yscale="log", ylabel="ms a tree (median, quartiles)")
+            axes.set_xlim(-0.6, n_wide - 0.4)
+            axes.margins(y=0.2)
+    figure.suptitle(f"Time of a tree, {device}")
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), ncols=3, loc="outside lower center")
     return save(figure, file)
 
 
@@ -175,7 +196,15 @@ def draw_levels(lines: list[Line], device: str, file: Path) -> Path:
 def read_runs(results: Path) -> list[Line]:
     """Runs of train.py, with the strategy that is chosen where none is asked for."""
     runs = [r for r in read(results.glob("train-*.jsonl")) if r.get("strategy") in (None, "auto")]
-    return latest(runs, "device", "system", "shape", "rows", "max_depth")
+    return faster_load(latest(runs, "device", "system", "shape", "rows", "max_depth"))
+
+
+def faster_load(runs: list[Line]) -> list[Line]:
+    """Of a system that was run with and without a `DMatrix` the faster run, under one name."""
+    runs = [r | {"system": r["system"].removesuffix("_dmatrix")} for r in runs]
+    slow_first = sorted(runs, key=lambda r: -r["ms_per_tree"])
+    best = latest(slow_first, "device", "system", "shape", "rows", "max_depth")
+    return [r for r in runs if r in best]
 
 
 def markdown(head: list[str], rows: Iterable[list[str]]) -> str:
@@ -183,22 +212,49 @@ def markdown(head: list[str], rows: Iterable[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
 
 
+def by_table(runs: list[Line]) -> dict[str, dict[str, Line]]:
+    """The run of each system, by the first cells of its row: name, size and depth."""
+    runs = [r for r in runs if series_of(r) is None]
+    several = len({r["device"] for r in runs}) > 1
+    tables: dict[str, dict[str, Line]] = {}
+    for r in runs:
+        name = f"{r['shape']}, {r['device']}" if several else r["shape"]
+        key = f"{name} | {r['rows']:,} x {r['columns']:,} | {r['max_depth']}"
+        tables.setdefault(key, {})[r["system"]] = r
+    return tables
+
+
 def peers_table(runs: list[Line]) -> str:
     """Milliseconds a tree in Markdown: a row each device and table, a column each system."""
-    runs = [r for r in runs if series_of(r) is None]
-    systems = [s for s in SYSTEMS if any(r["system"] == s for r in runs)]
-    tables: dict[tuple[Any, ...], dict[str, Line]] = {}
-    for r in runs:
-        key = (r["device"], r["shape"], r["rows"], r["columns"], r["max_depth"])
-        tables.setdefault(key, {})[r["system"]] = r
-    devices = {key[0] for key in tables}
+    tables = by_table(runs)
+    systems = [s for s in SYSTEMS if any(s in mine for mine in tables.values())]
     lines = []
-    for (device, shape, rows, columns, depth), mine in tables.items():
-        name = shape if len(devices) == 1 else f"{shape}, {device}"
-        times = [text_of(mine[s]["ms_per_tree"]) if s in mine else "" for s in systems]
-        lines.append([name, f"{rows:,} x {columns:,}", str(depth), *times])
-    head = ["ms a tree", "rows x columns", "depth", *(SYSTEMS[s][0] for s in systems)]
-    return markdown(head, lines)
+    for name, mine in tables.items():
+        share = ""
+        if OURS in mine and HIST in mine:
+            share = f"{mine[OURS]['ms_per_tree'] / mine[HIST]['ms_per_tree']:.0%}"
+        lines.append([name, share, *(cell(mine.get(s)) for s in systems)])
+    head = ["ms a tree", "rows x columns", "depth", "share of hist's time"]
+    return markdown([*head, *(SYSTEMS[s][0] for s in systems)], lines)
+
+
+def rounds_table(runs: list[Line]) -> str:
+    """Early and late trees, and what comes before the first, in Markdown; "" without such runs."""
+    tables = by_table([r for r in runs if "ms_per_tree_first" in r])
+    head = ["ms a tree, early and late", "rows x columns", "depth"]
+    for system in (OURS, HIST):
+        head += [f"{SYSTEMS[system][0]}: first 20", "last 20", "rounds", "set-up, s"]
+    lines = []
+    for name, mine in tables.items():
+        line = [name]
+        for r in map(mine.get, (OURS, HIST)):
+            if r is None:
+                line += [""] * 4
+            else:
+                line += [text_of(r["ms_per_tree_first"]), text_of(r["ms_per_tree"])]
+                line += [str(r["iterations"]), f"{r['set_up_s']:.2f}"]
+        lines.append(line)
+    return markdown(head, lines) if lines else ""
 
 
 def growth_table(runs: list[Line]) -> str:
@@ -230,7 +286,7 @@ def draw_all(results: Path) -> list[Path]:
     builds = [
         r
         for r in read(results.glob("builder-*.jsonl"))
-        if r["bench"] == "levels" and r.get("strategy") != "partition"
+        if r["bench"] == "levels" and r.get("strategy") in (None, "auto", "sort")
     ]
     # A chosen strategy may have no such levels: where sort was asked for, that counts.
     builds.sort(key=lambda r: r.get("strategy") == "sort")
@@ -257,7 +313,8 @@ def main() -> int:
     made = draw_all(options.results)
     if options.table:
         runs = read_runs(options.results)
-        print(peers_table(runs), growth_table(runs), sep="\n\n", end="\n\n")
+        tables = (peers_table(runs), rounds_table(runs), growth_table(runs))
+        print("\n\n".join(filter(None, tables)), end="\n\n")
     print("\n".join(map(str, made)) if made else "There is nothing to draw.")
     return 0 if made else 1
 

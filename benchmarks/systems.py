@@ -23,7 +23,15 @@ from cases import Case, Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "plugin/python"))
 
-METRIC_ROUNDS = 2  # trees after which every system is judged, however many follow
+METRIC_ROUNDS = 2  # rounds after which every system is judged, however many follow
+LEAST_COUNTED = 5  # iterations, whatever they take
+WINDOW = 20  # iterations of a median, at most
+OBJECTIVES = {  # XGBoost's: (LightGBM's, CatBoost's)
+    "binary:logistic": ("binary", "Logloss"),
+    "multi:softprob": ("multiclass", "MultiClass"),
+    "reg:squarederror": ("regression", "RMSE"),
+    "rank:ndcg": ("lambdarank", "YetiRank"),
+}
 
 
 class Unavailable(Exception):
@@ -31,17 +39,21 @@ class Unavailable(Exception):
 
 
 class Laps:
-    """Iterations: how long each took, how many more there shall be."""
+    """Iterations: how long each took, how many more there shall be.
+
+    The first ones, which warm up, do not count. Late trees are harder to find than early ones:
+    the last that count and the first that count have each their own median.
+    """
 
     def __init__(self, iterations: int, budget_s: float, warm_up: int) -> None:
         """
         Parameters
         ----------
         iterations : At most so many.
-        budget_s : No further one after so many seconds, if one was counted.
+        budget_s : No further one after so many seconds, if LEAST_COUNTED were counted.
         warm_up : The first ones, which do not count.
         """
-        self.least = max(METRIC_ROUNDS, warm_up + 1)
+        self.least = warm_up + LEAST_COUNTED
         self.most = max(iterations, self.least)
         self.warm_up = warm_up
         self.seconds: list[float] = []
@@ -62,21 +74,31 @@ class Laps:
         step()
         self.seconds.append(time.perf_counter() - begin)
 
-    def median_ms(self) -> float:
-        return 1e3 * statistics.median(self.seconds[self.warm_up :])
+    @property
+    def first(self) -> list[float]:
+        return self.seconds[self.warm_up :][:WINDOW]
 
-    def quartiles_ms(self) -> list[float]:
-        steady = [1e3 * s for s in self.seconds[self.warm_up :]]
-        return [float(q) for q in np.quantile(steady, [0.25, 0.75])]
+    @property
+    def last(self) -> list[float]:
+        return self.seconds[self.warm_up :][-WINDOW:]
+
+    @property
+    def set_up_s(self) -> float:
+        """What the first iteration took longer than early ones do."""
+        return self.seconds[0] - statistics.median(self.first)
 
 
 class XGBoost:
     """XGBoost with some parameters, with the plugin or without."""
 
     def __init__(
-        self, params: dict[str, Any], plugin: bool = False, needs_cuda: bool = False
+        self,
+        params: dict[str, Any],
+        plugin: bool = False,
+        needs_cuda: bool = False,
+        quantile: bool = False,
     ) -> None:
-        self._params, self._quantile = params, "max_bin" in params
+        self._params, self._quantile = params, quantile
         if plugin:
             self._import_plugin()
         self._xgb = importlib.import_module("xgboost")
@@ -91,16 +113,14 @@ class XGBoost:
             raise Unavailable(status.text)
 
     def load(self, table: Table, case: Case, threads: int) -> None:
-        xgb = self._xgb
+        make, bins = self._xgb.DMatrix, {}
         if self._quantile:
-            bins = self._params["max_bin"]
-            self._data = xgb.QuantileDMatrix(
-                table.X, table.y, qid=table.qid, max_bin=bins, nthread=threads
-            )
-        else:
-            self._data = xgb.DMatrix(table.X, table.y, qid=table.qid, nthread=threads)
+            make, bins = self._xgb.QuantileDMatrix, {"max_bin": self._params["max_bin"]}
+        self._data = make(table.X, table.y, qid=table.qid, nthread=threads, **bins)
         own = {"objective": case.objective, "max_depth": case.max_depth, "nthread": threads}
-        self._booster = xgb.Booster(self._params | own, [self._data])
+        if case.classes > 1:
+            own["num_class"] = case.classes
+        self._booster = self._xgb.Booster(self._params | own, [self._data])
 
     def train(self, laps: Laps, between: Callable[[], None]) -> None:
         while laps.more:
@@ -120,7 +140,8 @@ class LightGBM:
     def load(self, table: Table, case: Case, threads: int) -> None:
         params = {
             "device_type": self._device,
-            "objective": "lambdarank" if case.objective == "rank:ndcg" else "binary",
+            "objective": OBJECTIVES[case.objective][0],
+            "num_class": case.classes,
             "max_depth": case.max_depth,
             "num_leaves": min(2**case.max_depth, 131072),  # the most that it allows
             "learning_rate": 0.3,
@@ -149,15 +170,16 @@ class CatBoost:
         self._catboost, self._device = _import("catboost"), device
 
     def load(self, table: Table, case: Case, threads: int) -> None:
-        ranking = case.objective == "rank:ndcg"
-        self._logistic = not ranking
+        self._loss = OBJECTIVES[case.objective][1]
         self._params = {
             "task_type": self._device,
-            "loss_function": "YetiRank" if ranking else "Logloss",
+            "loss_function": self._loss,
             "depth": min(case.max_depth, 16),  # the most that it allows
             "learning_rate": 0.3,
             "thread_count": threads,
         }
+        if case.classes > 1:
+            self._params["classes_count"] = case.classes
         X = np.asarray(table.X) if not sp.issparse(table.X) else table.X
         self._pool = self._catboost.Pool(X, np.asarray(table.y), group_id=table.qid)
 
@@ -165,9 +187,9 @@ class CatBoost:
         _, trial = self._fit(laps.least)
         model, laps.seconds = self._fit(laps.affordable(trial[-1]))
         between()
-        kind = "Probability" if self._logistic else "RawFormulaVal"
+        kind = "Probability" if self._loss in ("Logloss", "MultiClass") else "RawFormulaVal"
         prediction = model.predict(self._pool, prediction_type=kind, ntree_end=METRIC_ROUNDS)
-        laps.prediction = prediction[:, 1] if self._logistic else prediction
+        laps.prediction = prediction[:, 1] if self._loss == "Logloss" else prediction
 
     def _fit(self, iterations: int) -> tuple[Any, list[float]]:
         """A model, and the seconds of each iteration; set-up counts to the first."""
@@ -187,13 +209,17 @@ def _import(name: str) -> Any:
     return importlib.import_module(name)
 
 
-HIST = {"tree_method": "hist", "device": "cuda"}
-STRATEGIES = ("auto", "sort", "partition")  # of the plugin
+STRATEGIES = ("auto", "sort", "histogram")  # of the plugin
 
 
 def _ours(strategy: str) -> dict[str, Any]:
     """Never the time of XGBoost's own builder."""
     return {"gpu_exact_fallback": "error", "gpu_exact_strategy": strategy}
+
+
+def _hist(bins: int, quantile: bool) -> Callable[[], XGBoost]:
+    params = {"tree_method": "hist", "device": "cuda", "max_bin": bins}
+    return lambda: XGBoost(params, needs_cuda=True, quantile=quantile)
 
 
 # In the order of running: XGBoost's own exact comes first, as the judge of the plugin. Those of
@@ -208,8 +234,10 @@ SYSTEMS = {
         plugin=True,
         needs_cuda=True,
     ),
-    "xgb_hist_gpu_256": lambda: XGBoost(HIST | {"max_bin": 256}, needs_cuda=True),
-    "xgb_hist_gpu_4096": lambda: XGBoost(HIST | {"max_bin": 4096}, needs_cuda=True),
+    "xgb_hist_gpu_256": _hist(256, quantile=True),
+    "xgb_hist_gpu_256_dmatrix": _hist(256, quantile=False),
+    "xgb_hist_gpu_4096": _hist(4096, quantile=True),
+    "xgb_hist_gpu_4096_dmatrix": _hist(4096, quantile=False),
     "lightgbm_gpu": lambda: LightGBM("gpu"),
     "catboost_gpu": lambda: CatBoost("GPU"),
 }

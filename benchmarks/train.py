@@ -22,12 +22,13 @@ from typing import Any
 import cases
 import metrics
 from cases import Case
+from synthetic import SHAPES
 from systems import EXACT, JUDGE, PEERS, STRATEGIES, SYSTEMS
 
 import device
 
 ROOT = Path(__file__).resolve().parents[1]
-JUDGE_ENTRIES = 500_000_000  # beyond, XGBoost's own exact takes minutes
+JUDGE_ROWS = 50_000_000  # beyond, XGBoost's own exact takes many minutes
 
 
 def results_file(line: dict[str, Any]) -> Path | None:
@@ -39,7 +40,7 @@ def results_file(line: dict[str, Any]) -> Path | None:
 
 def table_key(line: dict[str, Any]) -> tuple:
     """What two runs must have in common to reach the same metric."""
-    return tuple(line[key] for key in ("rows", "columns", "entries", "max_depth", "metric"))
+    return tuple(line[key] for key in ("shape", "rows", "columns", "entries", "max_depth"))
 
 
 class Session:
@@ -78,9 +79,9 @@ class Session:
 
     def _run(self, system: str, case: Case, folder: str, entries: int) -> None:
         what = f"{self._progress()} {case.name}: {system}"
-        if system == JUDGE and entries > JUDGE_ENTRIES:
+        if system == JUDGE and case.rows > JUDGE_ROWS:
             self.skipped += 1
-            return say(f"{what}: skipped: it would take minutes on {entries} entries")
+            return say(f"{what}: skipped: it would take many minutes on {case.rows:,} rows")
         job = {
             "system": system,
             "strategy": self._options.strategy,
@@ -105,7 +106,7 @@ class Session:
             return say(f"{what}: FAILED: {problem}")
         self._write(answer["line"])
         return say(
-            f"{what}: {answer['line']['ms_per_tree']:.2f} ms a tree, "
+            f"{what}: {answer['line']['ms_per_tree']:.2f} ms a tree in the end, "
             f"{time.perf_counter() - begin:.1f} s in all"
         )
 
@@ -182,20 +183,21 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add(
         "--shapes",
         type=words,
-        default=["higgs", "bosch", "yltr", "news20", "small"],
-        help="by comma: a shape, a series (growth-rows, ...; growth: all) or one case of it",
+        default=list(SHAPES),
+        help="by comma: a shape, a series (growth-rows, ...; growth: all) or one case of it "
+        "(default: all but growth)",
     )
     add("--systems", type=words, default=list(SYSTEMS), help=f"by comma: {', '.join(SYSTEMS)}")
     add("--strategy", choices=STRATEGIES, default="auto", help="of the plugin (default auto)")
     add("--rows", type=int, help="instead of each shape's own")
     add("--max-depth", type=int, help="instead of each shape's own")
-    add("--iterations", type=int, default=21, help="trees at most (default 21)")
+    add("--iterations", type=int, default=100, help="rounds at most (default 100)")
     add(
         "--budget",
         type=float,
         default=10.0,
         metavar="SECONDS",
-        help="of training a run, after which no further tree begins (default 10)",
+        help="of training a run, after which no further round begins (default 10)",
     )
     add(
         "--timeout",

@@ -32,9 +32,9 @@ struct GpuExactParam : public xgboost::XGBoostParameter<GpuExactParam> {
         .set_default(0)
         .add_enum("auto", 0)
         .add_enum("sort", 1)
-        .add_enum("partition", 2)
+        .add_enum("histogram", 2)
         .describe(
-            "How entries get to their nodes: `auto` chooses for the data. It changes speed and "
+            "How the best splits are found: `auto` chooses for the data. It changes speed and "
             "memory, not the trees.");
     DMLC_DECLARE_FIELD(gpu_exact_fallback)
         .set_default(kFallbackWarn)

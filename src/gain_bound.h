@@ -1,12 +1,14 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief A cheap upper bound of a split's gain in single precision: only candidates that may beat
- *        the best so far are worth the exact gain, with its divisions in double precision.
+ * @brief Cheap upper bounds of gains in single precision, of a split or of all splits inside a
+ *        range of values: only candidates that may beat the best so far are worth the exact gain,
+ *        with its divisions in double precision.
  */
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "src/gain.h"
@@ -26,13 +28,107 @@ GPU_EXACT_HD inline float ApproxInverse(float x) {
 }
 
 /**
+ * @brief Coarse units of |gradient| in fixed point: 32 bits hold the sum of all rows, each rounded
+ *        up. For fewer than 2^31 rows.
+ *
+ * Their gradients' magnitudes add up to at most 2^62 (Quantiser), which is 2^31 coarse units, and
+ * rounding up takes less than one more from each row: the sum stays below 2^32.
+ */
+struct Magnitude {
+  static constexpr int kShift = 31;
+
+  /** @brief |fixed_grad|, at most 2^62, rounded up: 0 only for 0. */
+  GPU_EXACT_HD static std::uint32_t Of(std::int64_t fixed_grad) {
+    auto grad = static_cast<std::uint64_t>(fixed_grad);
+    std::uint64_t magnitude = fixed_grad < 0 ? 0 - grad : grad;
+    return static_cast<std::uint32_t>((magnitude + ((std::uint64_t{1} << kShift) - 1)) >> kShift);
+  }
+  /** @brief Upper bound of the sum of |gradient|, in fixed point. @param magnitude Below 2^32. */
+  GPU_EXACT_HD static std::int64_t ToFixed(std::uint64_t magnitude) {
+    return static_cast<std::int64_t>(magnitude << kShift);
+  }
+};
+
+/** @brief Where the left child's sums may lie: each of the two between its own ends. */
+struct SumBox {
+  FixedSum low;
+  FixedSum high;
+
+  GPU_EXACT_HD friend SumBox operator+(SumBox const& box, FixedSum const& shift) {
+    return {box.low + shift, box.high + shift};
+  }
+};
+
+/**
+ * @brief Box of the left sums of all candidates inside a range of a column's values, in a node.
+ *
+ * That is where missing values go right; where they go left it is the box + their sum. A candidate
+ * passes some of the range's rows. Of their gradients it has at most all positive ones, P, and at
+ * least all negative ones, -N; of their hessians, none of which is negative, between none and all.
+ * P + N is the magnitude and P - N the sum: P = (magnitude + sum) / 2, N = (magnitude - sum) / 2.
+ * The magnitude is an upper bound, which makes both larger. The true P and N are whole numbers, so
+ * that they are kept where a half is dropped.
+ *
+ * No overflow: with the true magnitude a corner, and what it leaves of the total, are sums over
+ * some of the node's rows, within 2^62. Rounding up adds less than 2^31 to the magnitude for each
+ * of less than 2^31 rows, half of which, 2^61, reaches a corner. Magnitude + sum, twice P, is
+ * positive and below 2^64: hence without a sign.
+ *
+ * @param before    Sum of the node's rows with values below the range.
+ * @param sum       Sum of the node's rows with values in the range.
+ * @param magnitude Sum of Magnitude::Of their gradients.
+ */
+GPU_EXACT_HD inline SumBox BoxInside(FixedSum const& before, FixedSum const& sum,
+                                     std::uint32_t magnitude) {
+  auto both = static_cast<std::uint64_t>(Magnitude::ToFixed(magnitude));
+  auto grad = static_cast<std::uint64_t>(sum.grad);
+  auto positive = static_cast<std::int64_t>((both + grad) >> 1);
+  auto negative = static_cast<std::int64_t>((both - grad) >> 1);
+  return {{before.grad - negative, before.hess}, {before.grad + positive, before.hess + sum.hess}};
+}
+
+/**
  * @brief Bounds the gain of two children by max(|G| - alpha, 0)^2 / (H + lambda) of each.
  *
  * That is the gain at the best weight; max_delta_step and monotone bounds only take from it. All in
- * fixed point units, so that sums need no scaling. Relative errors: the float conversions of G and
- * H and their sums 2^-24 each, the approximate division 2^-22, and the exact gain, whose weight is
- * rounded to a float, exceeds the best one by less than 2^-22. kMargin is above them all; alpha is
- * less by it, as |G| - alpha may cancel.
+ * fixed point units, so that sums need no scaling; the exact gain is of the same sums, so that it
+ * does not matter how gradients were rounded to units.
+ *
+ * Many candidates at once. Largest bounds all splits of a node whose left sums (G, H) lie in a box.
+ * At weights v and w of the two children, whatever they are, the gain is
+ *
+ *     -(2 G v + (H + lambda) v^2 + 2 alpha |v|) - (2 G' w + (H' + lambda) w^2 + 2 alpha |w|)
+ *
+ * where the right child's (G', H') is the total less (G, H). Given v and w that is linear in G and
+ * H, so that at a point of the box it is at most what it is at one of the four corners; and there
+ * the best weights gain no less. So the greatest of the four corners' gains at best weights bounds
+ * the gain of any split in the box, at its own best weights or at any others. (In other words
+ * max(|G| - alpha, 0)^2 / (H + lambda) is convex in G and H together, so is the right child's, an
+ * affine image, and their sum is greatest at a corner.)
+ * - Corners need not be splits of any rows. Both children only need H + lambda > 0 there.
+ * - A split is allowed only if both hessians are positive and at least min_child_weight. The box is
+ *   first cut to those, H >= min_hess and total - H >= min_hess: it still holds all splits that are
+ *   allowed, and has lost corners that bound nothing real, such as an infinite gain without hessian
+ *   where lambda is 0. If nothing is left, no split is allowed. min_hess is at least one unit, so
+ *   that no division is by less.
+ * - Missing values only move the box: each direction has its own.
+ * - A tie reaches: a split of the same loss change as the best one has the same bar, and the bound
+ *   is not below it.
+ *
+ * Relative errors, in units of 2^-24. |G| is converted, 1, and less by alpha, 1; as |G| - alpha may
+ * cancel, alpha is less by kMargin, 64: where |G| < 32 alpha that makes up for what the conversion
+ * lost, elsewhere at most 1/31 of |G| - alpha cancelled. Squared, that is 4.2, and 1 for the
+ * product. H is converted, lambda too, 1, and added, 1; its approximate inverse has 4, the product
+ * with it 1, the sum of the children 1. The exact gain exceeds the one at the best weight by less
+ * than 4: it squares the weight in single precision, 1, and rounds two gains to floats, 1, and
+ * their sum, 1; a weight further off loses more than its square's rounding adds. What double
+ * precision loses where |G| - alpha cancels is below 2^-50 |G|, again made up for by alpha. The bar
+ * has the errors of the loss change, 1, its sum with the node's gain, 1, the subtraction, 1, the
+ * unit, 1, and the product, 1. These are 23 of kMargin's 64.
+ *
+ * Sums of at most 2^62, 2^63 at corners, over at least one unit: no bound is above 2^127, a finite
+ * float, and none is a NaN. Products below the normal floats belong to gains far below XGBoost's
+ * least loss change, or to such as the bar's margin covers.
  */
 struct GainBound {
   static constexpr float kMargin = 1.0f / (1 << 18);
@@ -45,6 +141,7 @@ struct GainBound {
   bool enabled;     // the units are such that no float overflows
   float walk_grad;  // what WalkBound adds to a gradient and a hessian, whatever they are
   float walk_hess;
+  std::int64_t min_hess;  // no child has less, in units; at least 1
 
   static GainBound Make(GainParam const& p, Quantiser const& q) {
     double lambda = p.reg_lambda / q.hess_unit;
@@ -59,7 +156,8 @@ struct GainBound {
                 static_cast<float>(unit),
                 enabled,
                 0.0f,
-                0.0f};
+                0.0f,
+                MinHess(p.min_child_weight / q.hess_unit)};
     // Rounding to units adds less than one to each gradient.
     auto steps = [](float largest, double step) {
       return static_cast<float>(kWalkError * kMaxWalk * (largest / step + 1.0));
@@ -83,11 +181,59 @@ struct GainBound {
     return !(Of(left) + Of(right) < bar);  // a NaN may
   }
 
+  /**
+   * @brief Upper bound, in units as Bar, of the gain of any allowed split of a node whose left
+   *        child's sums lie in the box; -infinity where no split there is allowed. Never NaN.
+   *
+   * @param total The node's sum. What it has beyond the box's ends stays in 64 bits.
+   */
+  [[nodiscard]] GPU_EXACT_HD float Largest(FixedSum const& total, SumBox const& left) const {
+    std::int64_t most = total.hess - min_hess;
+    std::int64_t low = left.low.hess < min_hess ? min_hess : left.low.hess;
+    std::int64_t high = left.high.hess > most ? most : left.high.hess;
+    if (low > high) {
+      return -std::numeric_limits<float>::infinity();
+    }
+    // At either end of the gradients, for the left child and the right one.
+    float left_low = Numerator(left.low.grad);
+    float left_high = Numerator(left.high.grad);
+    float right_low = Numerator(total.grad - left.low.grad);
+    float right_high = Numerator(total.grad - left.high.grad);
+    float l = Inverse(low);
+    float r = Inverse(total.hess - low);
+    float at_low = std::fmax(left_low * l + right_low * r, left_high * l + right_high * r);
+    l = Inverse(high);
+    r = Inverse(total.hess - high);
+    float at_high = std::fmax(left_low * l + right_low * r, left_high * l + right_high * r);
+    return std::fmax(at_low, at_high);
+  }
+
+  /** @brief Whether what Largest bounds must be looked into: it may reach the bar, or tie. */
+  [[nodiscard]] GPU_EXACT_HD static bool Reaches(float largest, float bar) {
+    return !(largest < bar);
+  }
+
  private:
+  /** @brief Least whole number that may, as a double, be at least this. */
+  static std::int64_t MinHess(double min_child_weight) {
+    // Above 2^53 a sum may be rounded up to it. No sum is above 2^62.
+    double least = std::ceil(min_child_weight * (1.0 - std::ldexp(1.0, -52)));
+    constexpr std::int64_t kLargest = std::int64_t{1} << 62;
+    if (!(least > 1.0)) {
+      return 1;
+    }
+    return least < static_cast<double>(kLargest) ? static_cast<std::int64_t>(least) : kLargest;
+  }
+
   [[nodiscard]] GPU_EXACT_HD float Of(FixedSum const& sum) const {
-    float grad = std::fmax(std::fabs(static_cast<float>(sum.grad)) - alpha, 0.0f);
-    float hess = static_cast<float>(sum.hess) + lambda;
-    return grad * grad * ApproxInverse(hess);
+    return Numerator(sum.grad) * Inverse(sum.hess);
+  }
+  [[nodiscard]] GPU_EXACT_HD float Numerator(std::int64_t sum_grad) const {
+    float grad = std::fmax(std::fabs(static_cast<float>(sum_grad)) - alpha, 0.0f);
+    return grad * grad;
+  }
+  [[nodiscard]] GPU_EXACT_HD float Inverse(std::int64_t sum_hess) const {
+    return ApproxInverse(static_cast<float>(sum_hess) + lambda);
   }
 };
 

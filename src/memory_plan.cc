@@ -35,7 +35,7 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
   plan.reading = {{"table by row", 8 * n_entries + 8 * rows},
                   {"sort keys", 8 * n_entries},
                   {"row ids", 4 * n_entries}};
-  if (strategy == Strategy::kPartition) {
+  if (strategy == Strategy::kHistogram) {
     // Where most values are present they lie by row without their columns, and need no offsets.
     bool const dense = rows * n_features <= 2 * n_entries;
     std::uint64_t const values = dense ? 4 * rows * n_features : 8 * n_entries + 8 * rows;

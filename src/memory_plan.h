@@ -35,7 +35,7 @@ struct MemoryItem {
 
 /** @brief What a builder holds while it reads the table, sorts it, and grows trees. */
 struct MemoryPlan {
-  /** @brief Strategy kPartition: entries of one column and node that a block works on. */
+  /** @brief Strategy kHistogram: entries of one column and node that a block works on. */
   static constexpr std::uint64_t kTileEntries = 2048;
 
   std::vector<MemoryItem> reading;

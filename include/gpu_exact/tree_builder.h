@@ -16,11 +16,11 @@ namespace gpu_exact {
 /** @brief Where rows without a value of the split feature may go. */
 enum class DefaultDirection : std::uint8_t { kLearn, kLeft, kRight };
 
-/** @brief How entries get to their nodes: a matter of speed and memory, the trees are the same. */
+/** @brief How the best splits are found: a matter of speed and memory, the trees are the same. */
 enum class Strategy : std::uint8_t {
   kAuto,      // chosen for the table
   kSort,      // interleaved levels, then a segmented sort of the entries on each level
-  kPartition  // the entries of a node are divided between its children
+  kHistogram  // histograms bound the gain, entries are searched where the best split may lie
 };
 
 /** @brief Levels that can be interleaved: buckets of the next one, and "none", fit a byte a row. */

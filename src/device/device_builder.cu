@@ -18,21 +18,15 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief Strategy kAuto: long columns are partitioned; of many short ones, entries are sorted. */
+/** @brief Strategy kAuto: histograms where columns are long; many short ones are sorted. */
 constexpr EntryIdx kLongColumn = 256;
-constexpr std::uint64_t kSmallTable = std::uint64_t{1} << 20;
 
-/** @brief Why a table cannot be partitioned; empty where it can. */
-std::string WhyNotPartition(CsrView const& table) {
+/** @brief Why a table cannot have histograms; empty where it can. */
+std::string WhyNotHistogram(CsrView const& table) {
   constexpr RowIdx kMaxRows = std::numeric_limits<std::int32_t>::max();
-  constexpr EntryIdx kMaxEntries = std::numeric_limits<std::uint32_t>::max();
   if (table.n_rows > kMaxRows) {
     return "at most " + std::to_string(kMaxRows) + " rows, the table has " +
            std::to_string(table.n_rows);
-  }
-  if (table.n_entries > kMaxEntries) {
-    return "at most " + std::to_string(kMaxEntries) + " present values, the table has " +
-           std::to_string(table.n_entries);
   }
   return "";
 }
@@ -234,17 +228,14 @@ void DeviceBuilder::Finish(GrownTree const& tree) {
 }  // namespace
 
 Strategy ChooseStrategy(Strategy strategy, CsrView const& table) {
-  std::string why_not = WhyNotPartition(table);
-  if (strategy == Strategy::kPartition && !why_not.empty()) {
-    throw std::invalid_argument{"gpu_exact_strategy=partition takes " + why_not +
+  std::string why_not = WhyNotHistogram(table);
+  if (strategy == Strategy::kHistogram && !why_not.empty()) {
+    throw std::invalid_argument{"gpu_exact_strategy=histogram takes " + why_not +
                                 "; set it to auto or sort."};
   }
   if (strategy == Strategy::kAuto) {
-    // Tiles are laid over missing values too; their sums may take 20 B an entry, at worst.
-    bool partition = why_not.empty() && table.n_entries >= kLongColumn * table.n_features &&
-                     MemoryPlan::SumsOfTiles(table.n_rows, table.n_features) <=
-                         20 * table.n_entries + kSmallTable;
-    return partition ? Strategy::kPartition : Strategy::kSort;
+    bool const histogram = why_not.empty() && table.n_entries >= kLongColumn * table.n_features;
+    return histogram ? Strategy::kHistogram : Strategy::kSort;
   }
   return strategy;
 }
@@ -256,7 +247,7 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table
   CheckMemory(table, strategy);
   return MakeDeviceBuilder(
       ordinal, table.n_rows,
-      strategy == Strategy::kPartition ? MakePartitionStrategy(table) : MakeSortStrategy(table));
+      strategy == Strategy::kHistogram ? MakeHistogramStrategy(table) : MakeSortStrategy(table));
 }
 
 std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, RowIdx n_rows,

@@ -97,23 +97,22 @@ struct LevelRef {
   __device__ std::uint64_t BoundaryKey(NodeState const& node, FeatureIdx f, ValueId forward,
                                        ValueId backward, FixedSum const& before,
                                        FixedSum const& present) const {
-    FeatureRule rule = rules[f];
-    ValueRange values = columns.Values(f);
-    std::uint64_t best_key{0};
-    if (rule.forward) {
-      float loss = LossChange(node, rule.monotone, before, node.sum - before);
-      best_key =
-          CandidateKey::Make(loss, CandidateKey::Place(values, ScanDirection::kForward, forward));
-    }
+    return max(this->ScanKey(node, f, ScanDirection::kForward, forward, before, present),
+               this->ScanKey(node, f, ScanDirection::kBackward, backward, before, present));
+  }
+  /** @brief The candidate of one scan before a value id; 0 where the other scan has it. */
+  __device__ std::uint64_t ScanKey(NodeState const& node, FeatureIdx f, ScanDirection direction,
+                                   std::uint64_t value, FixedSum const& before,
+                                   FixedSum const& present) const {
+    FeatureRule const rule = rules[f];
+    bool const forward = direction == ScanDirection::kForward;
     // With nothing missing both scans see the same children, and forward comes first.
-    if (rule.backward && !(rule.forward && present == node.sum)) {
-      FixedSum after = present - before;
-      float loss = LossChange(node, rule.monotone, node.sum - after, after);
-      best_key =
-          max(best_key, CandidateKey::Make(
-                            loss, CandidateKey::Place(values, ScanDirection::kBackward, backward)));
+    if (forward ? !rule.forward : !rule.backward || (rule.forward && present == node.sum)) {
+      return 0;
     }
-    return best_key;
+    FixedSum const after = forward ? node.sum - before : present - before;
+    float loss = LossChange(node, rule.monotone, node.sum - after, after);
+    return CandidateKey::Make(loss, CandidateKey::Place(columns.Values(f), direction, value));
   }
 
   /** @brief Best candidate between the rows with any value of the feature and those without. */

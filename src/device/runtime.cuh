@@ -7,6 +7,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -128,6 +129,32 @@ void ZeroAsync(T* p, std::size_t n) {
     EXACT_CUDA(cudaMemsetAsync(p, 0, n * sizeof(T), Stream()));
   }
 }
+
+/**
+ * @brief A small array that the host makes anew for each level.
+ *
+ * Its page-locked copy is written while the device may still read an earlier array, never while it
+ * copies one: a Synchronize() lies between two uploads.
+ */
+template <typename T>
+class UploadBuffer {
+ public:
+  explicit UploadBuffer(char const* what) : host_{what}, device_{what} {}
+
+  /** @brief Does not wait. @return Device memory, in the order of the stream. */
+  T* Upload(std::vector<T> const& values) {
+    T* to = device_.Reserve(values.size());
+    std::copy(values.cbegin(), values.cend(), host_.Reserve(values.size()));
+    CopyAsync(to, host_.Data(), values.size());
+    return to;
+  }
+  [[nodiscard]] T* Data() const { return device_.Data(); }
+  [[nodiscard]] std::size_t Bytes() const { return device_.Bytes(); }
+
+ private:
+  PinnedBuffer<T> host_;
+  DeviceBuffer<T> device_;
+};
 
 [[nodiscard]] constexpr std::uint64_t CeilDiv(std::uint64_t a, std::uint64_t b) {
   return (a + b - 1) / b;

@@ -72,8 +72,12 @@ class SplitStrategy {
  */
 [[nodiscard]] std::unique_ptr<SplitStrategy> MakeSortStrategy(CsrView const& table,
                                                               RowIdx gathered_rows = kGatheredRows);
-/** @brief Entries are partitioned, columns of few values binned. */
-[[nodiscard]] std::unique_ptr<SplitStrategy> MakePartitionStrategy(CsrView const& table);
+/**
+ * @brief Histograms that bound the gain; only ranges of values that may win are searched exactly.
+ * @param max_bins Of a column in each resolution, the finest first; empty: chosen for the table.
+ */
+[[nodiscard]] std::unique_ptr<SplitStrategy> MakeHistogramStrategy(
+    CsrView const& table, std::vector<std::uint32_t> const& max_bins = {});
 
 /** @brief A builder of trees by a strategy, on the device that holds its table. */
 [[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(

@@ -28,7 +28,7 @@ __device__ inline std::uint32_t SumLanes(std::uint32_t value) {
 #endif
 }
 
-__device__ inline std::int32_t MinLanes(std::int32_t value) {
+__device__ inline std::uint32_t MinLanes(std::uint32_t value) {
 #if __CUDA_ARCH__ >= 800
   return __reduce_min_sync(kAllLanes, value);
 #else

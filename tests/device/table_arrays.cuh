@@ -1,14 +1,14 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The short way from a test's table to the device, and to its binned columns.
+ * @brief The short way from a test's table to the device.
  */
 #pragma once
 
 #include <set>
 #include <vector>
 
-#include "src/device/partition/binned_columns.cuh"
+#include "src/device/histogram/binned_columns.cuh"
 #include "src/device/row_table.cuh"
 #include "tests/device/device_arrays.cuh"
 #include "tests/device/random_problem.h"
@@ -36,15 +36,4 @@ inline std::vector<std::set<float>> FindDistinct(Table const& table) {
   return distinct;
 }
 
-/** @brief Bins the given features, whatever they are. */
-inline BinnedColumns MakeBinned(Table const& table, std::vector<FeatureIdx> const& features,
-                                std::uint32_t max_group_bins) {
-  RowTable rows{table.View()};
-  std::vector<std::uint32_t> limits(table.n_features, 0);
-  for (FeatureIdx f : features) {
-    limits[f] = BinnedColumns::MaxBins();
-  }
-  DistinctValues values{rows.View(), limits};
-  return BinnedColumns{rows.View(), rows.CountEntries(), values, max_group_bins};
-}
 }  // namespace gpu_exact

@@ -19,6 +19,12 @@ std::unique_ptr<TreeBuilder> MakeCarryingBuilder(Table const& table) {
   return MakeDeviceBuilder(-1, table.n_rows, MakeSortStrategy(table.View(), 0));
 }
 
+/** @brief Strategy kHistogram with so many bins a column in each resolution. */
+std::unique_ptr<TreeBuilder> MakeHistogramBuilder(Table const& table,
+                                                  std::vector<std::uint32_t> const& max_bins) {
+  return MakeDeviceBuilder(-1, table.n_rows, MakeHistogramStrategy(table.View(), max_bins));
+}
+
 class DeviceBuilder : public DeviceTest {
  protected:
   /** @brief Trees over one random table, at every kind of changeover. */
@@ -27,7 +33,10 @@ class DeviceBuilder : public DeviceTest {
     Table table = MakeTable(shape, &random);
     auto sort = MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
     auto carrying = MakeCarryingBuilder(table);
-    auto partition = MakeDeviceBuilder(-1, table.View(), Strategy::kPartition);
+    std::vector<std::unique_ptr<TreeBuilder>> histograms;
+    histograms.push_back(MakeDeviceBuilder(-1, table.View(), Strategy::kHistogram));
+    histograms.push_back(MakeHistogramBuilder(table, {12}));  // ranges, whatever the size
+    histograms.push_back(MakeHistogramBuilder(table, {24, 5}));
     auto reference = MakeReferenceBuilder(table.View());
     for (int i = 0; i < n_trees; ++i) {
       auto gpair = MakeGradients(shape.n_rows, random.Pick({0.0, 0.2, 0.9}),
@@ -54,11 +63,13 @@ class DeviceBuilder : public DeviceTest {
         }
       }
       std::string what =
-          "seed " + std::to_string(seed) + ", tree " + std::to_string(i) + ", partition";
-      for (int run = 0; run < 2; ++run) {
-        GrownTree got = partition->Build(param, {gpair.data(), Memory::kHost}, mask, policy);
-        ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, what));
-        ASSERT_EQ(Positions(partition.get(), shape.n_rows), want_positions) << what;
+          "seed " + std::to_string(seed) + ", tree " + std::to_string(i) + ", histogram";
+      for (auto const& histogram : histograms) {
+        for (int run = 0; run < 2; ++run) {
+          GrownTree got = histogram->Build(param, {gpair.data(), Memory::kHost}, mask, policy);
+          ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, what));
+          ASSERT_EQ(Positions(histogram.get(), shape.n_rows), want_positions) << what;
+        }
       }
     }
   }
@@ -117,12 +128,12 @@ TEST_F(DeviceBuilder, LongRuns) {
     // The reference is for short columns.
     auto judge = shape.n_rows <= 6000 ? MakeReferenceBuilder(table.View())
                                       : MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
-    auto partition = MakeDeviceBuilder(-1, table.View(), Strategy::kPartition);
+    auto histogram = MakeDeviceBuilder(-1, table.View(), Strategy::kHistogram);
     auto want = judge->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
     for (int run = 0; run < Scaled(3, 1); ++run) {
-      auto got = partition->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
+      auto got = histogram->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
       ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, "seed " + std::to_string(seed)));
-      ASSERT_EQ(Positions(partition.get(), shape.n_rows), Positions(judge.get(), shape.n_rows));
+      ASSERT_EQ(Positions(histogram.get(), shape.n_rows), Positions(judge.get(), shape.n_rows));
     }
   }
 }
@@ -142,7 +153,7 @@ TEST_F(DeviceBuilder, RowsWithoutWeight) {
     param.min_child_weight = 0.0f;
     auto reference = MakeReferenceBuilder(table.View());
     auto want = reference->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
-    for (Strategy strategy : {Strategy::kSort, Strategy::kPartition}) {
+    for (Strategy strategy : {Strategy::kSort, Strategy::kHistogram}) {
       auto builder = MakeDeviceBuilder(-1, table.View(), strategy);
       auto got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
       ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, "seed " + std::to_string(seed)));
@@ -164,12 +175,12 @@ TEST_F(DeviceBuilder, LongColumns) {
     // The reference is for short columns, interleaved levels are slow under a sanitizer.
     auto judge = UnderSanitizer() ? MakeReferenceBuilder(table.View())
                                   : MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
-    auto partition = MakeDeviceBuilder(-1, table.View(), Strategy::kPartition);
+    auto histogram = MakeDeviceBuilder(-1, table.View(), Strategy::kHistogram);
     auto want = judge->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
     for (int run = 0; run < Scaled(5, 1); ++run) {
-      auto got = partition->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+      auto got = histogram->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
       ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, "long columns"));
-      ASSERT_EQ(Positions(partition.get(), shape.n_rows), Positions(judge.get(), shape.n_rows));
+      ASSERT_EQ(Positions(histogram.get(), shape.n_rows), Positions(judge.get(), shape.n_rows));
     }
   }
 }
@@ -287,7 +298,7 @@ TEST_F(DeviceBuilder, NeighbouringFloats) {
       param.default_direction = direction;
       auto want = reference->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
       ASSERT_TRUE(want.size() > 1 || direction != DefaultDirection::kLearn);
-      for (Strategy strategy : {Strategy::kSort, Strategy::kPartition}) {
+      for (Strategy strategy : {Strategy::kSort, Strategy::kHistogram}) {
         auto builder = MakeDeviceBuilder(-1, table.View(), strategy);
         for (std::int32_t levels : {0, 3}) {
           param.interleaved_levels = levels;
@@ -345,7 +356,7 @@ TEST_F(DeviceBuilder, MixedColumnsInTurn) {
       }
     }
     auto reference = MakeReferenceBuilder(table.View());
-    auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kPartition);
+    auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kHistogram);
     for (int i = 0; i < Scaled(16, 4); ++i) {
       auto gpair = MakeGradients(table.n_rows, 0.1, 0.0, &random);
       std::vector<std::uint8_t> included(table.n_rows);
@@ -406,7 +417,7 @@ TEST_F(DeviceBuilder, SameBitsEveryRun) {
     g = {random.Normal(), static_cast<float>(random.Real())};  // sums depend on order as floats
   }
   auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
-  auto partition = MakeDeviceBuilder(-1, table.View(), Strategy::kPartition);
+  auto histogram = MakeDeviceBuilder(-1, table.View(), Strategy::kHistogram);
   GrowParam param;
   param.max_depth = 8;
   auto want = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
@@ -415,8 +426,8 @@ TEST_F(DeviceBuilder, SameBitsEveryRun) {
     for (int run = 0; run < Scaled(3, 1); ++run) {
       auto got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
       ExpectSameTree(got, want, "run " + std::to_string(run));
-      got = partition->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
-      ExpectSameTree(got, want, "partition, run " + std::to_string(run));
+      got = histogram->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+      ExpectSameTree(got, want, "histogram, run " + std::to_string(run));
     }
   }
 }
@@ -426,7 +437,7 @@ TEST_F(DeviceBuilder, KeepsToTheMemoryPlan) {
     GTEST_SKIP() << "Counts bytes of large tables; other tests run the same kernels.";
   }
   Random random{13};
-  for (Strategy strategy : {Strategy::kSort, Strategy::kPartition}) {
+  for (Strategy strategy : {Strategy::kSort, Strategy::kHistogram}) {
     for (Shape shape :
          {Shape{200000, 3, 0.0, 0}, Shape{9000, 40, 0.0, 0}, Shape{60000, 8, 0.6, 0}}) {
       Table table = MakeTable(shape, &random);

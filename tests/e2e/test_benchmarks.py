@@ -25,9 +25,9 @@ import train  # noqa: E402
 import device  # noqa: E402
 
 FIELDS = (
-    "system strategy shape rows columns entries max_depth iterations ms_per_tree "
-    "ms_per_tree_quartiles first_iteration_s load_s metric metric_value peak_device_mib device "
-    "driver source_hash"
+    "system strategy shape rows columns entries max_depth iterations counted ms_per_tree "
+    "ms_per_tree_quartiles ms_per_tree_first set_up_s load_s metric metric_value peak_device_mib "
+    "device driver source_hash"
 ).split()
 
 
@@ -44,6 +44,16 @@ def test_shapes_are_those_that_were_promised():
     assert sizes["bosch"] == (1_070_000, 6, "binary:logistic")
     assert sizes["yltr"] == (473_134, 6, "rank:ndcg")
     assert sizes["news20"] == (19_996, 6, "binary:logistic")
+    assert sizes["bosch1600"] == sizes["bosch"]
+    assert sizes["epsilon"] == (400_000, 6, "binary:logistic")
+    assert sizes["year"] == (463_715, 8, "reg:squarederror")
+    assert sizes["covtype"] == (581_012, 8, "multi:softprob")
+    assert sizes["gisette"] == (6_000, 6, "binary:logistic")
+    assert sizes["airline"] == (20_000_000, 8, "binary:logistic")
+    assert sizes["criteo"] == (10_000_000, 8, "binary:logistic")
+    assert sizes["tall"] == (50_000_000, 6, "reg:squarederror")
+    assert sizes["noise"] == (10_000_000, 8, "binary:logistic")
+    assert {c.name for c in train.parse([]).cases} == {n for n in sizes if "growth" not in n}
     assert [c.rows for c in cases.select(["small"])] == [1_000, 10_000, 100_000]
     assert [c.rows for c in cases.select(["growth-rows"])] == [10**p for p in range(4, 9)]
     assert [c.max_depth for c in cases.select(["growth-depth"])] == [4, 8, 12, 16]
@@ -67,7 +77,7 @@ def test_depths_share_one_table():
     assert not second._replace(distinct=2).same_table(first)
 
 
-@pytest.mark.parametrize("shape", ["higgs", "bosch", "yltr", "news20"])
+@pytest.mark.parametrize("shape", ["higgs", "bosch", "yltr", "news20", "criteo"])
 def test_a_saved_table_comes_back(shape, tmp_path):
     table = synthetic.make(shape, 300)
     cases.save(table, tmp_path)
@@ -96,13 +106,131 @@ def test_tables_have_the_structure_of_their_originals():
     assert 0.45 < np.isnan(few).mean() < 0.55
 
 
-def test_a_table_does_not_depend_on_threads(monkeypatch):
+def distinct_values(X):
+    return np.array([len(np.unique(c[~np.isnan(c)])) for c in X.T])
+
+
+def test_bosch_with_twice_the_values():
+    X = synthetic.bosch1600(40_000).X
+    assert 0.80 < np.isnan(X).mean() < 0.82
+    present = X[~np.isnan(X)]
+    np.testing.assert_array_equal(np.unique(np.round(present * 1000)), np.arange(-800, 801))
+
+
+def test_epsilon():
+    X, y, _ = synthetic.make("epsilon", 5_000)
+    assert X.shape == (5_000, 2_000) and 0.45 < y.mean() < 0.55
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0, rtol=1e-5)
+    assert distinct_values(X).min() > 4_980
+    low, high = X[y == 0], X[y == 1]
+    shift = np.abs(high.mean(axis=0) - low.mean(axis=0)) * np.sqrt(2_000 * 5_000 / 4)
+    assert 20 < np.sum(shift > 4) <= 60  # standard errors
+
+
+@pytest.mark.parametrize(("shape", "columns"), [("year", 90), ("tall", 10)])
+def test_tables_without_equal_values(shape, columns):
+    X, y, _ = synthetic.make(shape, 200_000)
+    assert X.shape == (200_000, columns) and X.dtype == y.dtype == np.float32
+    assert np.all(distinct_values(X) == 200_000)
+    assert X.min() >= 2.0**-8 and X.max() < 2.0**8
+    log = np.log2(X)
+    np.testing.assert_allclose(log.mean(axis=0), 0.057, atol=0.05)  # between powers of two: linear
+    between = np.corrcoef(log, rowvar=False) - np.eye(columns)
+    assert np.abs(between).max() < 0.02
+    assert len(np.unique(y)) > 100_000
+
+
+def test_a_permutation_meets_every_number_once():
+    key = synthetic._keys(np.random.default_rng(0), 1)[0]
+    for bits in (2, 5, 16):
+        numbers = np.arange(1 << bits, dtype=np.uint32)
+        met = synthetic._permute(numbers.copy(), bits, key)
+        assert sorted(met) == list(numbers) and (bits < 5 or np.any(met != numbers))
+
+
+def test_covtype():
+    X, y, _ = synthetic.make("covtype", 200_000)
+    assert X.shape == (200_000, 54)
+    np.testing.assert_array_equal(X, np.round(X))
+    n = distinct_values(X)
+    assert n[[1, 2, 3, 4, 6, 7, 8]].tolist() == [361, 67, 551, 700, 207, 185, 255]
+    assert 1_900 < n[0] <= 1_978 and 5_000 < n[5] <= 5_785 and 5_000 < n[9] <= 5_827
+    assert np.all(n[10:] == 2) and np.all(X[:, 10:14].sum(axis=1) == 1)
+    assert np.all(X[:, 14:].sum(axis=1) == 1)
+    shares = np.bincount(y.astype(int)) / len(y)
+    np.testing.assert_allclose(shares, [0.365, 0.488, 0.062, 0.005, 0.016, 0.030, 0.034], atol=0.02)
+
+
+def test_gisette():
+    X, y, _ = synthetic.make("gisette")
+    assert X.shape == (6_000, 5_000) and not np.isnan(X).any() and 0.4 < y.mean() < 0.6
+    assert 0.12 < np.mean(X != 0) < 0.14
+    assert 760 < distinct_values(X[:, ::100]).mean() < 800
+
+
+def test_airline():
+    X, y, _ = synthetic.make("airline", 200_000)
+    assert distinct_values(X).tolist()[:7] == [12, 31, 7, 1_440, 22, 300, 300]
+    assert 3_900 < distinct_values(X)[7] <= 4_000
+    np.testing.assert_array_equal(X, np.floor(X))
+    assert X.min() == 0 and 0.15 < y.mean() < 0.25
+
+
+def test_criteo():
+    X, y, _ = synthetic.make("criteo", 200_000)
+    count, code = X[:, :13], X[:, 13:]
+    missing = np.isnan(X).mean(axis=0)
+    assert np.all(missing[13:] == 0) and missing[1] == 0
+    assert 0.44 < missing[0] < 0.46 and 0.76 < missing[11] < 0.78
+    assert np.nanmin(count) == 0 and np.nanmax(count) > 100 * np.nanmedian(count)
+    np.testing.assert_array_equal(code, np.floor(code))
+    n = distinct_values(code)
+    assert n[0] <= 4 and n[-1] > 50_000 and 900_000 < code.max() < 2**20
+    commonest = np.unique(code[:, -1], return_counts=True)[1].max()
+    assert commonest > 1_000  # of 200,000 rows; evenly it would be one or two
+    assert 0.2 < y.mean() < 0.35
+
+
+def test_noise_has_nothing_to_find():
+    X, y, _ = synthetic.make("noise", 200_000)
+    z = X - X.mean(axis=0)
+    correlation = np.abs((y - y.mean()) @ z / len(y) / y.std())
+    assert 0.49 < y.mean() < 0.51 and correlation.max() < 0.012
+    products = np.abs((y - y.mean()) @ (z[:, :-1] * z[:, 1:]) / len(y) / y.std())
+    assert products.max() < 0.012
+
+
+# A block and some rows of each shape that is narrow enough to be made twice in a moment.
+NARROW = ["higgs", "year", "covtype", "airline", "criteo", "tall", "noise"]
+
+
+@pytest.mark.parametrize("shape", NARROW)
+def test_a_table_does_not_depend_on_threads(shape, monkeypatch):
     rows = synthetic.BLOCK_ROWS + 10
-    wide = synthetic.dense(rows, 2, seed=3)
+    wide = synthetic.make(shape, rows, seed=3)
     monkeypatch.setattr(synthetic.os, "cpu_count", lambda: 1)
-    narrow = synthetic.dense(rows, 2, seed=3)
+    narrow = synthetic.make(shape, rows, seed=3)
     np.testing.assert_array_equal(wide.X, narrow.X)
     np.testing.assert_array_equal(wide.y, narrow.y)
+
+
+@pytest.mark.parametrize("shape", NARROW)
+def test_fewer_rows_are_the_first_blocks_of_more(shape):
+    some = synthetic.make(shape, synthetic.BLOCK_ROWS)
+    more = synthetic.make(shape, synthetic.BLOCK_ROWS + 10)
+    np.testing.assert_array_equal(more.X[: synthetic.BLOCK_ROWS], some.X)
+    np.testing.assert_array_equal(more.y[: synthetic.BLOCK_ROWS], some.y)
+
+
+@pytest.mark.parametrize("shape", synthetic.SHAPES)
+def test_a_table_follows_its_seed(shape):
+    one, same, other = (synthetic.make(shape, 200, seed) for seed in (1, 1, 2))
+    assert one.X.shape == (200, synthetic.SHAPES[shape].columns) and len(one.y) == 200
+    arrays = [t.X.data if sp.issparse(t.X) else t.X for t in (one, same, other)]
+    np.testing.assert_array_equal(arrays[0], arrays[1])
+    np.testing.assert_array_equal(one.y, same.y)
+    assert not np.array_equal(arrays[0], arrays[2], equal_nan=True)
+    assert arrays[0].dtype == one.y.dtype == np.float32
 
 
 def test_logloss():
@@ -110,6 +238,15 @@ def test_logloss():
     p = np.array([0.2, 0.9, 0.4, 0.5], np.float32)
     assert metrics.evaluate("logloss", y, p, None) == pytest.approx(log_loss(y, p), rel=1e-7)
     assert metrics.untrained("logloss", y, None) == pytest.approx(np.log(2))
+
+
+def test_losses_of_classes_and_of_values():
+    y = np.array([0, 2, 1, 2], np.float32)
+    p = np.array([[0.5, 0.2, 0.3], [0.1, 0.1, 0.8], [0.6, 0.3, 0.1], [0.0, 0.0, 1.0]], np.float32)
+    assert metrics.evaluate("mlogloss", y, p, None) == pytest.approx(log_loss(y, p), rel=1e-6)
+    assert metrics.untrained("mlogloss", y, None) == pytest.approx(np.log(3))
+    assert metrics.evaluate("rmse", y, y + np.float32(0.5), None) == pytest.approx(0.5)
+    assert metrics.untrained("rmse", y, None) == pytest.approx(np.std(y))
 
 
 def test_ndcg_is_that_of_others():
@@ -145,6 +282,9 @@ def test_metrics_are_those_of_xgboost():
         ("logloss", 0.5, 0.501, "not the 0.501 of XGBoost's exact"),
         ("logloss", 0.7, 0.7, "no better than 0.69"),
         ("logloss", float("nan"), None, "no better"),
+        ("mlogloss", 0.5, 0.501, "not the 0.501 of XGBoost's exact"),
+        ("rmse", 0.5, 0.5000001, None),
+        ("rmse", 0.7, None, "no better than 0.69"),
         ("ndcg", 0.8, 0.8004, None),
         ("ndcg", 0.8, 0.79, "not the 0.79"),
         ("ndcg", 0.6, None, "no better than 0.69"),
@@ -159,14 +299,24 @@ def test_laps_keep_to_the_budget():
     laps = systems.Laps(iterations=50, budget_s=10.0, warm_up=1)
     while laps.more:
         laps.seconds.append(6.0)
-    assert laps.seconds == [6.0, 6.0] and laps.median_ms() == 6000.0
-    laps = systems.Laps(iterations=5, budget_s=10.0, warm_up=2)
+    assert laps.seconds == [6.0] * 6  # five count, whatever they take
+    assert laps.first == laps.last == [6.0] * 5
+    laps = systems.Laps(iterations=3, budget_s=10.0, warm_up=2)
+    assert (laps.least, laps.most) == (7, 7)
+    laps = systems.Laps(iterations=50, budget_s=10.0, warm_up=2)
     while laps.more:
-        laps.seconds.append(0.001 * (5 - len(laps.seconds)))
-    assert len(laps.seconds) == 5  # 5, 4, then 3, 2, 1 ms
-    assert laps.median_ms() == pytest.approx(2.0)
-    assert laps.quartiles_ms() == pytest.approx([1.5, 2.5])
-    assert (laps.affordable(1.0), laps.affordable(100.0)) == (5, 3)
+        laps.seconds.append(1.0)
+    assert len(laps.seconds) == 10  # cut off
+    assert (laps.affordable(0.01), laps.affordable(1.0), laps.affordable(100.0)) == (50, 10, 7)
+
+
+def test_early_and_late_trees_are_told_apart():
+    laps = systems.Laps(iterations=100, budget_s=1e9, warm_up=2)
+    while laps.more:
+        laps.seconds.append(float(100 - len(laps.seconds)))
+    assert len(laps.seconds) == 100  # 100, 99, then 98 down to 1
+    assert laps.first == list(range(98, 78, -1)) and laps.last == list(range(20, 0, -1))
+    assert laps.set_up_s == 100 - 88.5
 
 
 class FakeGpu:
@@ -242,7 +392,7 @@ def test_a_run_of_all_systems(tmp_path):
     """Each is measured, or skipped with a reason; what is measured has every field."""
     out = tmp_path / "out.jsonl"
     command = [sys.executable, ROOT / "benchmarks/train.py", "--shapes", "small-1000"]
-    command += ["--iterations", "4", "--max-depth", "3", "--threads", "2", "--out", out]
+    command += ["--iterations", "30", "--max-depth", "3", "--threads", "2", "--out", out]
     command += ["--strategy", "sort"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -255,28 +405,54 @@ def test_a_run_of_all_systems(tmp_path):
     assert (exact["rows"], exact["columns"], exact["entries"]) == (1_000, 28, 28_000)
     assert exact["strategy"] is None
     assert lines.get("gpu_exact_cpu_context", {"strategy": "sort"})["strategy"] == "sort"
-    assert exact["iterations"] == 4 and exact["max_depth"] == 3 and exact["ms_per_tree"] > 0
+    assert exact["iterations"] == 30 and exact["counted"] == 20 and exact["max_depth"] == 3
+    assert exact["ms_per_tree"] > 0 and exact["ms_per_tree_first"] > 0
+    low, high = exact["ms_per_tree_quartiles"]
+    assert low <= exact["ms_per_tree"] <= high
+
+
+@pytest.mark.parametrize("shape", ["year", "covtype", "noise", "criteo"])
+def test_a_run_of_each_objective(shape, tmp_path):
+    out = tmp_path / "out.jsonl"
+    arguments = ["--shapes", shape, "--rows", "2000", "--max-depth", "3", "--threads", "2"]
+    arguments += ["--budget", "0", "--systems", "xgb_exact_cpu", "--out", str(out)]
+    session = train.Session(options := train.parse(arguments))
+    session.run_all(options.cases)
+    assert (session.written, session.failed) == (1, 0)
+    line = json.loads(out.read_text())
+    assert (line["iterations"], line["counted"]) == (6, 5)
+    assert line["metric"] == synthetic.SHAPES[shape].metric
 
 
 def tiny_run(system, shape):
     """One of the peers on the CPU: their programs are the same but for the device."""
     table, case = synthetic.make(shape, 2_000), cases.select([shape])[0]
-    laps = systems.Laps(iterations=4, budget_s=60.0, warm_up=2)
+    laps = systems.Laps(iterations=8, budget_s=60.0, warm_up=2)
     system.load(table, case._replace(max_depth=3), 2)
     system.train(laps, lambda: None)
     value = metrics.evaluate(case.metric, table.y, laps.prediction, table.qid)
-    assert len(laps.seconds) == 4 and all(s >= 0 for s in laps.seconds)
+    assert len(laps.seconds) == 8 and all(s >= 0 for s in laps.seconds)
     baseline = metrics.untrained(case.metric, table.y, table.qid)
     assert metrics.objection(case.metric, value, baseline, None) is None
 
 
-@pytest.mark.parametrize("shape", ["higgs", "yltr"])
+# Each objective.
+PEER_SHAPES = ["higgs", "yltr", "year", "covtype"]
+
+
+@pytest.mark.parametrize("quantile", [False, True])
+@pytest.mark.parametrize("shape", PEER_SHAPES)
+def test_hist(shape, quantile):
+    tiny_run(systems.XGBoost({"tree_method": "hist", "max_bin": 64}, quantile=quantile), shape)
+
+
+@pytest.mark.parametrize("shape", PEER_SHAPES)
 def test_lightgbm(shape):
     pytest.importorskip("lightgbm")
     tiny_run(systems.LightGBM("cpu"), shape)
 
 
-@pytest.mark.parametrize("shape", ["higgs", "yltr"])
+@pytest.mark.parametrize("shape", PEER_SHAPES)
 def test_catboost(shape):
     pytest.importorskip("catboost")
     tiny_run(systems.CatBoost("CPU"), shape)
@@ -308,3 +484,37 @@ def test_the_last_result_counts():
 
     old, new, other = {"k": 1, "v": 1}, {"k": 1, "v": 2}, {"k": 2, "v": 3}
     assert plot.latest([old, other, new], "k") == [new, other]
+
+
+def test_tables_of_results(tmp_path):
+    pytest.importorskip("matplotlib")
+    import plot
+
+    line = dict.fromkeys(FIELDS, 1) | {"shape": "tall", "rows": 5_000, "columns": 10}
+    line |= {"strategy": None, "iterations": 75, "set_up_s": 0.25, "max_depth": 6}
+    runs = [
+        line | {"system": "gpu_exact_cuda", "ms_per_tree": 3.0, "ms_per_tree_first": 2.0},
+        line | {"system": "xgb_hist_gpu_256", "ms_per_tree": 5.0},
+        line | {"system": "xgb_hist_gpu_256_dmatrix", "ms_per_tree": 4.0},
+        line | {"system": "xgb_exact_cpu", "ms_per_tree": 900.0, "iterations": 2},
+    ]
+    (tmp_path / "train-x.jsonl").write_text("\n".join(map(json.dumps, runs)))
+    runs = plot.read_runs(tmp_path)
+    assert plot.peers_table(runs).splitlines()[2] == (
+        "| tall | 5,000 x 10 | 6 | 75% | 3 | 4 | 900 (of 2 rounds) |"
+    )
+    assert plot.rounds_table(runs).splitlines()[2] == (
+        "| tall | 5,000 x 10 | 6 | 2 | 3 | 75 | 0.25 | 1 | 4 | 75 | 0.25 |"
+    )
+    for run in runs:  # of before those fields
+        del run["ms_per_tree_first"], run["set_up_s"], run["counted"]
+    assert plot.rounds_table(runs) == "" and "75%" in plot.peers_table(runs)
+
+
+def test_tables_are_drawn_of_the_results_that_there_are():
+    pytest.importorskip("matplotlib")
+    import plot
+
+    runs = plot.read_runs(ROOT / "benchmarks/results")
+    rows = [plot.peers_table(runs).splitlines(), plot.growth_table(runs).splitlines()]
+    assert all(len({row.count("|") for row in table}) == 1 for table in rows)

@@ -1,0 +1,144 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The bins of all entries, row by row.
+ *
+ * Neighbouring columns form groups whose bins fit the shared memory of a block. Within a group the
+ * bins of a row lie side by side, ascending by column, two bytes each.
+ */
+#pragma once
+
+#include <vector>
+
+#include "src/device/histogram/rank_bins.cuh"
+
+namespace gpu_exact {
+using GroupBin = std::uint16_t;  // counts from the first bin of the group
+
+/** @brief A feature and its bins, ascending by value. */
+struct BinColumn {
+  FeatureIdx feature;
+  std::uint32_t group;
+  std::uint32_t first_bin;  // in the group
+  std::uint32_t n_bins;
+};
+
+/** @brief Columns that one block adds up together. */
+struct BinGroup {
+  static constexpr std::uint32_t kBeyond = 256;  // elements that may be read after the last one
+
+  GroupBin const* elements;          // row after row
+  std::uint32_t const* row_offsets;  // shape: (n_rows + 1); nullptr: every row has every column
+  std::uint64_t first_bin;           // among the bins of all groups
+  std::uint32_t first_column;
+  std::uint32_t n_columns;
+  std::uint32_t n_bins;
+  std::uint32_t n_elements;
+  std::uint32_t has_ranges;  // 0 or 1: whether any bin holds several values
+
+  [[nodiscard]] __host__ __device__ bool Dense() const { return row_offsets == nullptr; }
+};
+
+/** @brief Elements of one row in one group. */
+struct RowElements {
+  std::uint32_t begin;
+  std::uint32_t end;
+
+  [[nodiscard]] __device__ std::uint32_t Size() const { return end - begin; }
+};
+
+/** @brief Binned columns, borrowed by kernels. */
+struct BinnedRef {
+  static constexpr std::uint32_t kNotBinned = 0xffffffffu;
+
+  BinGroup const* groups;          // shape: (n_groups)
+  BinColumn const* columns;        // shape: (n_columns), ascending by feature
+  std::uint32_t const* column_of;  // shape: (n_features), kNotBinned
+  BinsRef bins;                    // by feature, which is the order of the groups
+  std::uint64_t n_bins;            // of all groups
+  std::uint32_t n_groups;
+  std::uint32_t n_columns;
+
+  /** @brief The column that owns a bin of a group. */
+  [[nodiscard]] __device__ std::uint32_t ColumnOf(BinGroup const& group, std::uint32_t bin) const {
+    auto const* c = columns;
+    return FirstIndex(group.first_column + 1, group.first_column + group.n_columns,
+                      [=](std::uint32_t k) { return c[k].first_bin > bin; }) -
+           1;
+  }
+
+  [[nodiscard]] __device__ static RowElements Row(BinGroup const& group, RowIdx row) {
+    if (group.Dense()) {
+      return {row * group.n_columns, (row + 1) * group.n_columns};
+    }
+    return {group.row_offsets[row], group.row_offsets[row + 1]};
+  }
+
+  /** @brief The row's bin of a feature that is binned, -1 where its value is missing. */
+  [[nodiscard]] __device__ int BinOf(RowIdx row, FeatureIdx f) const {
+    std::uint32_t c = column_of[f];
+    BinColumn column = columns[c];
+    BinGroup const& group = groups[column.group];
+    RowElements e = Row(group, row);
+    auto first = group.elements + e.begin;
+    auto i = group.Dense() ? c - group.first_column
+                           : FirstIndex(std::uint32_t{0}, e.Size(), [=](std::uint32_t k) {
+                               return first[k] >= column.first_bin;
+                             });
+    if (i == e.Size() || first[i] >= column.first_bin + column.n_bins) {
+      return -1;
+    }
+    return static_cast<int>(first[i] - column.first_bin);
+  }
+};
+
+/**
+ * @brief Owns the bins of all entries. Work: two passes over the entries.
+ *
+ * Memory kept: 2 B an entry, 4 B a row and group that has missing values. Little else meanwhile.
+ */
+class BinnedColumns {
+ public:
+  /** @brief The most bins of a column: they fit the shared memory of a block, and a GroupBin. */
+  [[nodiscard]] static std::uint32_t MaxBins();
+
+  /**
+   * @brief Waits for the device.
+   *
+   * @param table          Device memory, features ascending within a row.
+   * @param n_entries      Of each feature.
+   * @param bins           Of each feature that has entries, at most MaxBins(); outlives this.
+   * @param max_group_bins Bins that a group of several columns may have; 0: chosen by the size of
+   *                       the table.
+   */
+  BinnedColumns(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
+                RankBins const& bins, std::uint32_t max_group_bins = 0);
+
+  [[nodiscard]] BinnedRef Ref() const;
+  [[nodiscard]] std::vector<BinGroup> const& Groups() const { return h_groups_; }
+  [[nodiscard]] std::vector<BinColumn> const& Columns() const { return h_columns_; }
+  [[nodiscard]] RowIdx NumRows() const { return n_rows_; }
+  /** @brief Entries of all groups. */
+  [[nodiscard]] std::uint64_t NumElements() const { return n_elements_; }
+  /** @brief Whether any bin holds several values. */
+  [[nodiscard]] bool HasRanges() const { return has_ranges_; }
+  [[nodiscard]] std::uint64_t Bytes() const;
+
+ private:
+  void MakeGroups(std::vector<std::uint32_t> const& n_entries, std::uint32_t max_group_bins);
+  void Fill(CsrView const& table);
+
+  RankBins const& bins_;
+  RowIdx n_rows_;
+  std::uint64_t n_bins_{0};
+  std::uint64_t n_elements_{0};
+  bool has_ranges_{false};
+  std::vector<BinGroup> h_groups_;
+  std::vector<BinColumn> h_columns_;
+  DeviceBuffer<BinGroup> groups_{"groups of binned columns"};
+  DeviceBuffer<BinColumn> columns_{"binned columns"};
+  DeviceBuffer<std::uint32_t> column_of_{"binned columns by feature"};
+  DeviceBuffer<GroupBin> elements_{"bins of the entries"};
+  DeviceBuffer<std::uint32_t> row_offsets_{"rows of binned columns"};
+};
+}  // namespace gpu_exact

@@ -1,0 +1,62 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of binned_table.cuh.
+ */
+#include "src/device/histogram/binned_table.cuh"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/histogram_plan.h"
+
+namespace gpu_exact {
+BinnedTable::BinnedTable(CsrView const& table) : BinnedTable{table, {}} {}
+
+BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins) {
+  constexpr EntryIdx kSortedAtOnce = EntryIdx{1} << 22;
+  RowTable rows{table};
+  std::vector<std::uint32_t> const n_entries = rows.CountEntries();
+  CopyAsync(n_present_.Reserve(n_entries.size()), n_entries.data(), n_entries.size());
+  std::vector<std::uint32_t> const resolutions =
+      max_bins.empty() ? ChooseResolutions(table.n_rows, table.n_features, BinnedColumns::MaxBins())
+                       : max_bins;
+  std::vector<std::uint32_t> limits;
+  for (std::uint32_t n : n_entries) {
+    limits.push_back(n == 0 ? 0 : resolutions.front());
+  }
+  this->AddResolution(rows.View(), n_entries,
+                      RankBins{rows.View(), n_entries, limits,
+                               std::max(kSortedAtOnce, table.n_entries / 16)});
+  for (std::size_t i = 1; i < resolutions.size(); ++i) {
+    this->AddResolution(rows.View(), n_entries,
+                        RankBins{resolutions_.front()->bins, n_entries, resolutions[i]});
+  }
+  std::vector<bool> kept;
+  for (FeatureIdx f = 0; f < table.n_features; ++f) {
+    kept.push_back(resolutions_.front()->bins.HasRanges(f));
+  }
+  values_ = std::make_unique<RowValues>(rows.View(), n_entries, kept);
+}
+
+void BinnedTable::AddResolution(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
+                                RankBins&& bins) {
+  resolutions_.push_back(std::make_unique<Resolution>(std::move(bins), table, n_entries));
+  auto* r = resolutions_.back().get();
+  std::vector<ValueId> offsets{0};
+  for (FeatureIdx f = 0; f < table.n_features; ++f) {
+    offsets.push_back(offsets.back() + r->bins.NumBins(f));
+  }
+  CopyAsync(r->offsets.Reserve(offsets.size()), offsets.data(), offsets.size());
+  r->candidates = {nullptr,         nullptr,        n_present_.Data(), r->offsets.Data(),
+                   table.n_entries, offsets.back(), table.n_rows,      table.n_features};
+}
+
+std::uint64_t BinnedTable::Bytes() const {
+  std::uint64_t bytes = values_->Bytes() + n_present_.Bytes();
+  for (auto const& r : resolutions_) {
+    bytes += r->bins.Bytes() + r->columns.Bytes() + r->offsets.Bytes();
+  }
+  return bytes;
+}
+}  // namespace gpu_exact

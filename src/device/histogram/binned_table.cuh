@@ -1,0 +1,74 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The table as the histogram strategy keeps it: the bins of all entries by row, in one or
+ *        several resolutions, and the values that bins do not tell.
+ */
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "src/device/histogram/binned_columns.cuh"
+#include "src/device/histogram/row_values.cuh"
+#include "src/device/level_ref.cuh"
+
+namespace gpu_exact {
+/** @brief The table, borrowed by kernels. */
+struct BinnedTableRef {
+  BinnedRef finest;
+  RowValuesRef values;
+
+  /** @brief A row's value of a feature; NaN where it is missing. */
+  [[nodiscard]] __device__ float ValueOf(RowIdx row, FeatureIdx f) const {
+    std::uint32_t const column = values.column_of[f];
+    if (column != RowValuesRef::kNotKept) {
+      return values.Find(row, column);
+    }
+    int const bin = finest.BinOf(row, f);
+    return bin < 0 ? NAN : finest.bins.lowest[finest.bins.offsets[f] + bin];
+  }
+  /** @brief Whether a row goes to the left child. */
+  [[nodiscard]] __device__ bool GoesLeft(RowIdx row, FeatureIdx f, float threshold,
+                                         bool default_left) const {
+    float const value = this->ValueOf(row, f);
+    return isnan(value) ? default_left : value < threshold;
+  }
+};
+
+/** @brief The same entries in bins, finer or coarser ones. */
+struct Resolution {
+  Resolution(RankBins&& b, CsrView const& table, std::vector<std::uint32_t> const& n_entries)
+      : bins{std::move(b)}, columns{table, n_entries, bins} {}
+
+  RankBins bins;
+  BinnedColumns columns;
+  DeviceBuffer<ValueId> offsets{"candidates of features"};
+  ColumnsRef candidates{};  // columns without entries, whose values are the bins
+};
+
+class BinnedTable {
+ public:
+  /** @brief Copies what it needs of the table; waits until that has been read. */
+  explicit BinnedTable(CsrView const& table);
+  /** @param max_bins Of a column in each resolution, the finest first. */
+  BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins);
+
+  [[nodiscard]] BinnedTableRef Ref() const {
+    return {resolutions_.front()->columns.Ref(), values_->Ref()};
+  }
+  /** @brief The finest first. */
+  [[nodiscard]] std::vector<std::unique_ptr<Resolution>> const& Resolutions() const {
+    return resolutions_;
+  }
+  [[nodiscard]] std::uint64_t Bytes() const;
+
+ private:
+  void AddResolution(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
+                     RankBins&& bins);
+
+  std::vector<std::unique_ptr<Resolution>> resolutions_;
+  std::unique_ptr<RowValues> values_;
+  DeviceBuffer<std::uint32_t> n_present_{"entries of columns"};
+};
+}  // namespace gpu_exact

@@ -1,0 +1,104 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Candidates at the ends of bins, by histograms of one resolution.
+ *
+ * Of two siblings whose parent's histogram is kept only the smaller one is built from its rows: the
+ * other one is what the parent has left, exactly, as sums are integers. Nodes of few rows are built
+ * and searched in shared memory, and leave nothing behind.
+ */
+#pragma once
+
+#include <vector>
+
+#include "src/device/histogram/bin_search.cuh"
+#include "src/device/histogram/bin_sums.cuh"
+#include "src/device/histogram/histogram_work.cuh"
+#include "src/device/histogram/searched_node.cuh"
+
+namespace gpu_exact {
+/** @brief A kept histogram to search, with the sibling that is what the parent has left. */
+struct KeptSearch {
+  static constexpr std::uint32_t kNone = 0xffffffffu;
+
+  std::uint32_t node;    // among the searched nodes
+  std::uint32_t larger;  // the same, or kNone
+};
+
+/** @brief Nodes to search in one resolution. */
+struct NodesToSearch {
+  /** @brief One node, or two siblings. */
+  struct Family {
+    Bucket first;            // bucket of the node, or of the left sibling
+    std::uint32_t n;         // 1 or 2
+    Bucket parent;           // bucket in the level before
+  };
+  std::vector<Family> families;
+  std::vector<RowRange> const& rows;  // of all nodes of the level, by bucket
+  bool is_last_level;                 // histograms serve no later level
+};
+
+class HistogramFinder {
+ public:
+  /**
+   * @param columns    Outlive the finder.
+   * @param max_bytes  Of the kept histograms, which are one at least. While they grow, old and new
+   *                   ones take less than twice as much.
+   * @param max_slices Blocks that add up rows at a time; 0: as many as run on the device.
+   */
+  HistogramFinder(BinnedColumns const& columns, std::uint64_t max_bytes,
+                  std::uint32_t max_slices = 0);
+
+  /** @brief A new tree: no histogram is kept. */
+  void Reset() { slots_.clear(); }
+
+  /**
+   * @brief Offer every candidate between bins, list the ranges that may hold a better one. Does
+   *        not wait, but where memory grows.
+   *
+   * A bin whose sum is zero counts as empty. Every level of a tree is searched, also where no node
+   * is of this resolution.
+   */
+  void Find(LevelRef const& level, RowsRef const& rows, NodesToSearch const& nodes,
+            OpenRangesRef const& open);
+  /** @brief List the open ranges of the same nodes again, by the best candidates there are now. */
+  void FindAgain(LevelRef const& level, RowsRef const& rows, OpenRangesRef const& open);
+
+  /** @brief The nodes of the last call, device memory, shape: (NumNodes()). */
+  [[nodiscard]] SearchedNode const* Nodes() const { return nodes_.Data(); }
+  [[nodiscard]] std::vector<SearchedNode> const& HostNodes() const { return h_nodes_; }
+  [[nodiscard]] std::uint64_t Bytes() const;
+
+ private:
+  void MakeTiles();
+  void AssignSlots(NodesToSearch const& nodes);
+  /** @brief Room for n slots, of which the first n_before keep their content. */
+  void ReserveSlots(std::size_t n, std::size_t n_before);
+  void SearchKept(LevelRef const& level, RowsRef const& rows, OpenRangesRef const& open);
+  void SearchDirectly(LevelRef const& level, RowsRef const& rows, OpenRangesRef const& open);
+
+  BinnedColumns const& columns_;
+  std::size_t max_slots_;
+  std::uint32_t max_slices_;
+  std::uint32_t n_tiles_{0};
+  std::uint32_t max_group_bins_{0};
+  std::uint32_t max_group_tiles_{0};
+  double keep_rows_;  // nodes of so many rows are kept
+  std::size_t n_slots_{0};
+  std::vector<std::uint32_t> slots_;  // of the level's nodes, by bucket
+  std::vector<SearchedNode> h_nodes_;
+  std::vector<KeptSearch> searches_;
+  std::vector<BuiltNode> built_;   // into slots
+  std::vector<BuiltNode> direct_;  // and searched at once
+  HistogramWork kept_work_;
+  HistogramWork direct_work_;
+  DeviceBuffer<BinTile> tiles_{"tiles of bins"};
+  DeviceBuffer<std::uint32_t> group_tiles_{"first tiles of column groups"};
+  DeviceBuffer<FixedSum> histograms_{"histograms"};
+  DeviceBuffer<std::uint32_t> magnitudes_{"magnitudes of histograms"};
+  DeviceBuffer<FixedSum> cut_sums_{"histograms that several blocks build"};
+  DeviceBuffer<std::uint32_t> cut_magnitudes_{"magnitudes that several blocks add up"};
+  UploadBuffer<SearchedNode> nodes_{"nodes to search"};
+  UploadBuffer<KeptSearch> kept_searches_{"histograms to search"};
+};
+}  // namespace gpu_exact

@@ -1,0 +1,41 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The ranges of values in which a node's best split may yet lie.
+ */
+#pragma once
+
+#include "src/device/warp.cuh"
+#include "src/quantise.h"
+
+namespace gpu_exact {
+/** @brief A bin of a node that holds several values and may hold the best split. */
+struct OpenRange {
+  std::uint32_t node;    // among the nodes that are searched together
+  std::uint32_t bin;     // of the resolution
+  std::uint32_t column;  // of the resolution
+  float bound;           // GainBound::Largest of what is inside
+  FixedSum before;       // of the node's rows in the column's lower bins
+  FixedSum present;      // of the node's rows with any value of the column
+};
+
+/** @brief A list of them, borrowed by kernels. */
+struct OpenRangesRef {
+  OpenRange* list;
+  std::uint32_t* count;  // may end beyond the capacity; what is beyond is not written
+  std::uint32_t capacity;
+
+  __device__ void Append(OpenRange const& range) const {
+    unsigned const lanes = __activemask();
+    int const leader = __ffs(static_cast<int>(lanes)) - 1;
+    std::uint32_t first{0};
+    if (static_cast<int>(threadIdx.x % 32) == leader) {
+      first = atomicAdd(count, static_cast<std::uint32_t>(__popc(lanes)));
+    }
+    std::uint32_t const at = __shfl_sync(lanes, first, leader) + __popc(lanes & LanesBelow());
+    if (at < capacity) {
+      list[at] = range;
+    }
+  }
+};
+}  // namespace gpu_exact

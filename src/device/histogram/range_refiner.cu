@@ -1,0 +1,436 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of range_refiner.cuh.
+ */
+#include "src/device/histogram/range_refiner.cuh"
+
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+
+#include <algorithm>
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
+#include <cuda/std/functional>
+
+#include "src/device/fixed_sum.cuh"
+#include "src/device/value_key.cuh"
+
+namespace gpu_exact {
+namespace {
+constexpr int kEmitThreads = 256;
+constexpr std::uint32_t kEmitSlices = 2048;  // more than run at a time: most have little to do
+constexpr unsigned kListBlocks = 512;
+constexpr unsigned kListThreads = 256;
+
+/** @brief The open bins of all nodes, a whole number of words each. */
+struct OpenBinsRef {
+  RankBitsRef bits;
+  std::uint64_t stride;  // bits a node
+
+  [[nodiscard]] __device__ std::uint64_t At(std::uint32_t node, std::uint64_t bin) const {
+    return node * stride + bin;
+  }
+};
+
+/** @brief Entries of open ranges: which range and value, which row. */
+struct OpenEntriesRef {
+  std::uint64_t* keys;  // ValueKey of the open range, in place of a column
+  RowIdx* slots;
+  std::uint64_t capacity;
+};
+
+// grid: strided over the listed ranges; result: bits of those that still may hold the best split
+__global__ void MarkOpenKernel(LevelRef level, SearchedNode const* nodes, OpenRangesRef listed,
+                               OpenBinsRef open) {
+  std::uint32_t const n = min(*listed.count, listed.capacity);
+  for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
+    OpenRange const range = listed.list[i];
+    if (GainBound::Reaches(range.bound, level.Bar(nodes[range.node].bucket))) {
+      std::uint64_t const bit = open.At(range.node, range.bin);
+      atomicOr(&open.bits.words[bit / 32].bits, 1u << bit % 32);
+    }
+  }
+}
+
+// grid: strided over the listed ranges; result: the open ones in the order of nodes and bins
+__global__ void CollectOpenKernel(OpenRangesRef listed, OpenBinsRef open, std::uint64_t n_bits,
+                                  OpenRange* out, RefinerCounts* counts) {
+  std::uint32_t const n = min(*listed.count, listed.capacity);
+  for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
+    OpenRange const range = listed.list[i];
+    std::uint64_t const bit = open.At(range.node, range.bin);
+    if (open.bits.words[bit / 32].Has(bit % 32)) {
+      out[open.bits.Rank(bit)] = range;
+    }
+  }
+  if (GlobalIdx() == 0) {
+    counts->n_open = open.bits.Rank(n_bits);
+  }
+}
+
+/** @brief Entries that a warp has found in open ranges; it emits 32 at a time. */
+struct EmitQueue {
+  std::uint32_t bin[64];  // of the group
+  RowIdx slot[64];
+};
+
+/** @brief Where entries of one segment go. */
+struct Emitter {
+  BinnedTableRef const& table;
+  BinnedRef const& binned;
+  BinGroup const& group;
+  RowsRef const& rows;
+  RankWord const* words;  // of the group's bins
+  std::uint32_t shift;    // of the first bin
+  std::uint32_t first;    // open ranges [first, end) are wanted
+  std::uint32_t end;
+  OpenEntriesRef out;
+  RefinerCounts* counts;
+
+  [[nodiscard]] __device__ bool IsOpen(std::uint32_t bin) const {
+    return words[(shift + bin) / 32].Has(shift + bin);
+  }
+  /** @brief Emit the first n of a queue. All lanes of a warp. */
+  __device__ void Emit(EmitQueue const& queue, std::uint32_t n) const {
+    std::uint32_t const lane = threadIdx.x % 32;
+    bool emits{false};
+    std::uint32_t open{0};
+    std::uint32_t bin{0};
+    if (lane < n) {
+      bin = queue.bin[lane];
+      open = words[(shift + bin) / 32].Rank(shift + bin);
+      emits = open >= first && open < end;
+    }
+    unsigned const all = __ballot_sync(kAllLanes, emits);
+    std::uint64_t base{0};
+    if (lane == 0) {
+      base = atomicAdd(reinterpret_cast<unsigned long long*>(&counts->n_entries),
+                       static_cast<unsigned long long>(__popc(all)));
+    }
+    std::uint64_t const at = __shfl_sync(kAllLanes, base, 0) + __popc(all & LanesBelow());
+    if (emits && at < out.capacity) {
+      RowIdx const slot = queue.slot[lane];
+      FeatureIdx const f = binned.columns[binned.ColumnOf(group, bin)].feature;
+      float const value = table.ValueOf(rows.rows[slot], f);
+      out.keys[at] = ValueKey::Make(open - first, OrderedBits(value));
+      out.slots[at] = slot;
+    }
+  }
+};
+
+// grid: one block a slice; result: the entries of open ranges, in any order
+__global__ __launch_bounds__(kEmitThreads) void EmitKernel(
+    BinnedTableRef table, BinnedRef binned, RowsRef rows, WorkRef work, OpenBinsRef open,
+    std::uint32_t first_open, std::uint32_t end_open, OpenEntriesRef out, RefinerCounts* counts) {
+  constexpr std::uint32_t kMaxWords = (1u << 8 * sizeof(GroupBin)) / 32 + 1;
+  __shared__ RankWord words[kMaxWords];
+  __shared__ EmitQueue queues[kEmitThreads / 32];
+  std::uint32_t const lane = threadIdx.x % 32;
+  EmitQueue& queue = queues[threadIdx.x / 32];
+  WorkPoint const end = work.slices[blockIdx.x + 1];
+  for (WorkPoint point = work.slices[blockIdx.x]; point < end; point = work.Next(point)) {
+    BinGroup const group = binned.groups[point.group];
+    if (group.has_ranges == 0) {
+      continue;
+    }
+    BuiltNode const node = work.nodes[point.node];
+    std::uint64_t const first_bit = open.At(node.node, group.first_bin);
+    auto const shift = static_cast<std::uint32_t>(first_bit % 32);
+    bool any{false};
+    for (std::uint32_t i = threadIdx.x; i < CeilDiv(shift + group.n_bins, 32); i += kEmitThreads) {
+      words[i] = open.bits.words[first_bit / 32 + i];
+      // The first and the last word may have bits of other groups: then there is less to find.
+      any = any || words[i].bits != 0;
+    }
+    if (__syncthreads_or(any) != 0) {
+      Emitter const emitter{table, binned, group,    rows, words, shift, first_open,
+                            end_open, out,  counts};
+      RowIdx const last = point.SameSegment(end) ? end.row : work.NumRows(point.node);
+      std::uint32_t n_queued{0};
+      for (RowIdx tile = point.row + threadIdx.x / 32 * 32; tile < last; tile += kEmitThreads) {
+        RowIdx const slot = node.begin + tile + lane;
+        RowElements const e =
+            tile + lane < last ? BinnedRef::Row(group, rows.rows[slot]) : RowElements{0, 0};
+        for (std::uint32_t i = 0; __any_sync(kAllLanes, i < e.Size()); ++i) {
+          std::uint32_t const bin = i < e.Size() ? group.elements[e.begin + i] : 0;
+          bool const hit = i < e.Size() && emitter.IsOpen(bin);
+          unsigned const hits = __ballot_sync(kAllLanes, hit);
+          if (hits == 0) {
+            continue;
+          }
+          if (hit) {
+            std::uint32_t const at = n_queued + __popc(hits & LanesBelow());
+            queue.bin[at] = bin;
+            queue.slot[at] = slot;
+          }
+          n_queued += __popc(hits);
+          __syncwarp();
+          if (n_queued >= 32) {
+            emitter.Emit(queue, 32);
+            n_queued -= 32;
+            __syncwarp();
+            if (lane < n_queued) {
+              queue.bin[lane] = queue.bin[lane + 32];
+              queue.slot[lane] = queue.slot[lane + 32];
+            }
+            __syncwarp();
+          }
+        }
+      }
+      emitter.Emit(queue, n_queued);
+    }
+    __syncthreads();  // the words are used again
+  }
+}
+
+/** @brief Of a sorted entry, the open range. */
+struct RangeOfKey {
+  std::uint64_t const* keys;
+  __device__ std::uint32_t operator()(std::uint64_t i) const {
+    return static_cast<std::uint32_t>(ValueKey::Column(keys[i]));
+  }
+};
+
+/** @brief Of a sorted entry, the gradients. */
+struct GradientsOfSlot {
+  RowIdx const* slots;
+  GradientPair const* gpair;
+  Quantiser quantiser;
+  __device__ FixedSum operator()(std::uint64_t i) const { return quantiser.Fixed(gpair[slots[i]]); }
+};
+
+/** @brief Sorted entries of open ranges with the sums up to each. */
+struct SortedEntriesRef {
+  std::uint64_t const* keys;
+  FixedSum const* sums;
+  std::uint64_t n;
+  OpenRange const* open;  // the ranges of the keys
+};
+
+/** @brief The candidates beside one entry: after it in a forward scan, before it in a backward. */
+struct EntryCandidates {
+  std::uint32_t node;
+  Bucket bucket;
+  std::uint64_t forward{0};  // CandidateKey
+  std::uint64_t backward{0};
+
+  /** @param only_best Of the bin and direction of the node's best candidate alone. */
+  __device__ EntryCandidates(LevelRef const& level, BinnedRef const& binned,
+                             SearchedNode const* nodes, SortedEntriesRef const& entries,
+                             std::uint64_t i, bool only_best) {
+    std::uint64_t const key = entries.keys[i];
+    OpenRange const range = entries.open[ValueKey::Column(key)];
+    node = range.node;
+    bucket = nodes[node].bucket;
+    bool const begins_value = i == 0 || entries.keys[i - 1] != key;
+    bool const ends_value = i + 1 == entries.n || entries.keys[i + 1] != key;
+    if (!begins_value && !ends_value) {
+      return;
+    }
+    FeatureIdx const f = binned.columns[range.column].feature;
+    std::uint64_t const best = __ldcg(level.best + bucket);
+    auto const wanted = [&](ScanDirection d, std::uint64_t value) {
+      return !only_best || CandidateKey::Place(level.columns.Values(f), d, value) ==
+                               CandidateKey::PlaceOf(best);
+    };
+    NodeState const& state = level.nodes[bucket];
+    float const bar = level.Bar(bucket);
+    bool const missing = !(range.present == state.sum);
+    // Only the bin counts: which value within it is told afterwards, for the best candidate alone.
+    if (ends_value && wanted(ScanDirection::kForward, std::uint64_t{range.bin} + 1)) {
+      FixedSum const before = range.before + entries.sums[i];
+      if (level.MayReach(bar, state.sum, before, range.present, false)) {
+        forward = level.ScanKey(state, f, ScanDirection::kForward, std::uint64_t{range.bin} + 1,
+                                before, range.present);
+      }
+    }
+    if (begins_value && wanted(ScanDirection::kBackward, range.bin)) {
+      bool const begins_range =
+          i == 0 || ValueKey::Column(entries.keys[i - 1]) != ValueKey::Column(key);
+      FixedSum const before =
+          begins_range ? range.before : range.before + entries.sums[i - 1];
+      if (level.MayReach(bar, state.sum, before, range.present, missing)) {
+        backward = level.ScanKey(state, f, ScanDirection::kBackward, range.bin, before,
+                                 range.present);
+      }
+    }
+  }
+};
+
+// one thread a sorted entry
+__global__ void OfferEntriesKernel(__grid_constant__ LevelRef const level, BinnedRef binned,
+                                   SearchedNode const* nodes, SortedEntriesRef entries) {
+  auto i = GlobalIdx();
+  if (i < entries.n) {
+    EntryCandidates const c{level, binned, nodes, entries, i, false};
+    std::uint64_t const key = max(c.forward, c.backward);
+    if (key != 0) {
+      level.Offer(c.bucket, key);
+    }
+  }
+}
+
+// one thread a node; values of candidates that are the best no more are forgotten
+__global__ void ForgetValuesKernel(LevelRef level, SearchedNode const* nodes, std::uint32_t n_nodes,
+                                   RefinedValue* values) {
+  auto i = GlobalIdx();
+  if (i < n_nodes) {
+    std::uint64_t const best = level.best[nodes[i].bucket];
+    if (values[i].key != best) {
+      values[i] = {best, ScanValue::kNone};
+    }
+  }
+}
+
+// one thread a sorted entry; of candidates alike in a bin the scan takes the one that it meets first
+__global__ void FindValuesKernel(__grid_constant__ LevelRef const level, BinnedRef binned,
+                                 SearchedNode const* nodes, SortedEntriesRef entries,
+                                 RefinedValue* values) {
+  auto i = GlobalIdx();
+  if (i >= entries.n) {
+    return;
+  }
+  EntryCandidates const c{level, binned, nodes, entries, i, true};
+  std::uint64_t const best = level.best[c.bucket];
+  if (best == 0 || (c.forward != best && c.backward != best)) {
+    return;
+  }
+  auto const d = c.forward == best ? ScanDirection::kForward : ScanDirection::kBackward;
+  atomicMin(&values[c.node].scan_value, ScanValue::Make(d, ValueKey::Value(entries.keys[i])));
+}
+}  // namespace
+
+/** @brief What all steps of one call read. */
+struct RangeRefiner::Pass {
+  LevelRef const& level;
+  BinnedTableRef const& table;
+  RowsRef const& rows;
+  SearchedNode const* nodes;
+  std::uint32_t n_nodes;
+  WorkRef work;
+  OpenBinsRef open;
+};
+
+RangeRefiner::RangeRefiner(BinnedColumns const& columns, std::uint64_t max_entries)
+    : columns_{columns}, max_entries_{max_entries}, work_{columns} {
+  constexpr std::uint64_t kLeastEntries = std::uint64_t{1} << 20;
+  constexpr std::size_t kFirstRanges = std::size_t{1} << 14;
+  constexpr std::size_t kFirstEntries = std::size_t{1} << 17;
+  if (max_entries_ == 0) {
+    max_entries_ = std::max(kLeastEntries, columns.NumElements() / 32);
+  }
+  counts_.Reserve(1);
+  list_.Reserve(kFirstRanges);
+  open_.Reserve(kFirstRanges);
+  keys_[0].Reserve(std::min<std::uint64_t>(kFirstEntries, max_entries_));
+  slots_[0].Reserve(std::min<std::uint64_t>(kFirstEntries, max_entries_));
+}
+
+OpenRangesRef RangeRefiner::List() {
+  ZeroAsync(counts_.Data(), 1);
+  return {list_.Data(), &counts_.Data()->n_listed,
+          static_cast<std::uint32_t>(list_.Bytes() / sizeof(OpenRange))};
+}
+
+bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
+                          std::vector<SearchedNode> const& nodes, SearchedNode const* d_nodes) {
+  auto const n_nodes = static_cast<std::uint32_t>(nodes.size());
+  std::vector<BuiltNode> looked_through;
+  std::uint64_t before{0};
+  for (std::uint32_t i = 0; i < n_nodes; ++i) {
+    looked_through.push_back({nodes[i].rows.begin, i, before});
+    before += nodes[i].rows.end - nodes[i].rows.begin;
+  }
+  looked_through.push_back({0, 0, before});
+  std::uint64_t const stride = CeilDiv(columns_.Ref().n_bins, 32) * 32;
+  std::uint64_t const n_bits = n_nodes * stride;
+  Pass const pass{level,   table, rows, d_nodes, n_nodes, work_.Plan(looked_through, kEmitSlices),
+                  {is_open_.Reserve(n_bits), stride}};
+  is_open_.ClearAsync(n_bits);
+  ZeroAsync(values_.Reserve(n_nodes), n_nodes);
+  OpenRangesRef const listed{list_.Data(), &counts_.Data()->n_listed,
+                             static_cast<std::uint32_t>(list_.Bytes() / sizeof(OpenRange))};
+  Launch("MarkOpen", MarkOpenKernel, kListBlocks, kListThreads, level, d_nodes, listed, pass.open);
+  is_open_.Count(n_bits, &scratch_);
+  Launch("CollectOpen", CollectOpenKernel, kListBlocks, kListThreads, listed, pass.open, n_bits,
+         open_.Data(), counts_.Data());
+  this->Emit(pass, 0, ~0u);
+  RefinerCounts const counts = ToHost(counts_.Data(), 1)[0];
+  if (counts.n_listed > listed.capacity) {
+    list_.Reserve(counts.n_listed + counts.n_listed / 4);
+    open_.Reserve(counts.n_listed + counts.n_listed / 4);
+    return false;
+  }
+  std::uint64_t const capacity = keys_[0].Bytes() / sizeof(std::uint64_t);
+  if (counts.n_entries <= capacity) {
+    this->Search(pass, counts.n_entries, 0, counts.n_open);
+  } else {
+    this->SearchInParts(pass, 0, counts.n_open, counts.n_entries);
+  }
+  return true;
+}
+
+void RangeRefiner::Emit(Pass const& pass, std::uint32_t first, std::uint32_t end) {
+  ZeroAsync(&counts_.Data()->n_entries, 1);
+  Launch("Emit", EmitKernel, pass.work.n_slices, kEmitThreads, pass.table, columns_.Ref(),
+         pass.rows, pass.work, pass.open, first, end,
+         OpenEntriesRef{keys_[0].Data(), slots_[0].Data(),
+                        keys_[0].Bytes() / sizeof(std::uint64_t)},
+         counts_.Data());
+}
+
+void RangeRefiner::SearchInParts(Pass const& pass, std::uint32_t first, std::uint32_t end,
+                                 std::uint64_t n_entries) {
+  if (n_entries > max_entries_ && end - first > 1) {
+    std::uint32_t const middle = first + (end - first) / 2;
+    for (auto const& [begin, last] : {std::pair{first, middle}, std::pair{middle, end}}) {
+      this->Emit(pass, begin, last);
+      this->SearchInParts(pass, begin, last, ToHost(&counts_.Data()->n_entries, 1)[0]);
+    }
+    return;
+  }
+  if (n_entries > keys_[0].Bytes() / sizeof(std::uint64_t)) {
+    std::uint64_t const room = std::max(n_entries, std::min(max_entries_, 2 * n_entries));
+    keys_[0].Reserve(room);
+    slots_[0].Reserve(room);
+    this->Emit(pass, first, end);
+  }
+  this->Search(pass, n_entries, first, end - first);
+}
+
+void RangeRefiner::Search(Pass const& pass, std::uint64_t n, std::uint32_t first,
+                          std::uint32_t n_open) {
+  if (n == 0) {
+    return;
+  }
+  cub::DoubleBuffer<std::uint64_t> keys{keys_[0].Data(), keys_[1].Reserve(n)};
+  cub::DoubleBuffer<RowIdx> slots{slots_[0].Data(), slots_[1].Reserve(n)};
+  scratch_.Call([&](void* storage, std::size_t& bytes) {
+    return cub::DeviceRadixSort::SortPairs(storage, bytes, keys, slots, n, 0,
+                                           ValueKey::NumBits(n_open), Stream());
+  });
+  auto const indices = thrust::make_counting_iterator(std::uint64_t{0});
+  auto ranges = thrust::make_transform_iterator(indices, RangeOfKey{keys.Current()});
+  auto gradients = thrust::make_transform_iterator(
+      indices, GradientsOfSlot{slots.Current(), pass.rows.gpair, pass.level.quantiser});
+  sums_.Reserve(n);
+  scratch_.Call([&](void* storage, std::size_t& bytes) {
+    return cub::DeviceScan::InclusiveScanByKey(storage, bytes, ranges, gradients, sums_.Data(),
+                                               cuda::std::plus<>{}, n, cuda::std::equal_to<>{},
+                                               Stream());
+  });
+  SortedEntriesRef const entries{keys.Current(), sums_.Data(), n, open_.Data() + first};
+  LaunchN("OfferEntries", OfferEntriesKernel, n, pass.level, columns_.Ref(), pass.nodes, entries);
+  LaunchN("ForgetValues", ForgetValuesKernel, pass.n_nodes, pass.level, pass.nodes, pass.n_nodes,
+          values_.Data());
+  LaunchN("FindValues", FindValuesKernel, n, pass.level, columns_.Ref(), pass.nodes, entries,
+          values_.Data());
+}
+
+std::uint64_t RangeRefiner::Bytes() const {
+  return work_.Bytes() + scratch_.Bytes() + list_.Bytes() + open_.Bytes() + is_open_.Bytes() +
+         counts_.Bytes() + keys_[0].Bytes() + keys_[1].Bytes() + slots_[0].Bytes() +
+         slots_[1].Bytes() + sums_.Bytes() + values_.Bytes();
+}
+}  // namespace gpu_exact

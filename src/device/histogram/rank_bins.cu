@@ -1,0 +1,278 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of rank_bins.cuh.
+ */
+#include <thrust/iterator/counting_iterator.h>
+
+#include <algorithm>
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_select.cuh>
+#include <numeric>
+
+#include "src/device/histogram/rank_bins.cuh"
+#include "src/device/value_sort.cuh"
+
+namespace gpu_exact {
+namespace {
+/** @brief A column whose pieces, single values or finer bins, are gathered to bins. */
+struct PieceColumn {
+  std::uint64_t begin;        // first entry among the keys; of finer bins, 0
+  std::uint64_t first_piece;  // among the pieces
+  std::uint32_t n_entries;
+  std::uint32_t n_slots;      // 0: every piece is a bin
+};
+
+/** @brief Pieces in the order of column and value. */
+struct PiecesRef {
+  PieceColumn const* columns;  // shape: (n_columns), ascending by first_piece
+  std::uint32_t const* ranks;  // entries before each piece, from the column's begin
+  std::uint32_t n_columns;
+  std::uint64_t n;
+
+  [[nodiscard]] __device__ std::uint32_t ColumnOf(std::uint64_t piece) const {
+    auto const* c = columns;
+    return FirstIndex(1u, n_columns, [=](std::uint32_t k) { return c[k].first_piece > piece; }) - 1;
+  }
+  [[nodiscard]] __device__ std::uint64_t End(std::uint32_t column) const {
+    return column + 1 < n_columns ? columns[column + 1].first_piece : n;
+  }
+  /** @brief A number that ascends with the pieces of a column, alike for those of one bin. */
+  [[nodiscard]] __device__ std::uint64_t CodeOf(std::uint32_t column, std::uint64_t piece) const {
+    PieceColumn const c = columns[column];
+    if (c.n_slots == 0) {
+      return piece;
+    }
+    std::uint64_t const rank = ranks[piece] - c.begin;
+    std::uint64_t const end = piece + 1 < this->End(column) ? ranks[piece + 1] - c.begin
+                                                            : c.n_entries;
+    // The last value that begins in a slot may be a long one: it has a bin of its own.
+    bool const is_long = (end - rank) * c.n_slots >= 2 * std::uint64_t{c.n_entries};
+    return 2 * (rank * c.n_slots / c.n_entries) + (is_long ? 1 : 0);
+  }
+  [[nodiscard]] __device__ bool BeginsBin(std::uint64_t piece) const {
+    std::uint32_t const column = this->ColumnOf(piece);
+    return piece == columns[column].first_piece ||
+           this->CodeOf(column, piece) != this->CodeOf(column, piece - 1);
+  }
+};
+
+struct BeginsBin {
+  PiecesRef pieces;
+  __device__ bool operator()(std::uint64_t piece) const { return pieces.BeginsBin(piece); }
+};
+
+/** @brief Whether a (column, value) pair is met first among sorted keys. */
+struct BeginsValue {
+  std::uint64_t const* keys;
+  __device__ bool operator()(std::uint64_t i) const { return ValueKey::IsFirst(keys, i); }
+};
+
+// one warp a row
+__global__ void MakeKeysKernel(CsrView table, ColumnSubset subset, std::uint64_t* keys) {
+  auto row = WarpRow();
+  if (row < table.n_rows) {
+    subset.ForRow(table, row, [=](std::uint32_t column, float value, EntryIdx to) {
+      keys[to] = ValueKey::Make(column, OrderedBits(value));
+    });
+  }
+}
+
+// one thread a column; result: first_piece, the first value of the column
+__global__ void FindFirstPiecesKernel(std::uint32_t const* positions, std::uint64_t n,
+                                      PieceColumn* columns, std::uint32_t n_columns) {
+  auto c = GlobalIdx();
+  if (c < n_columns) {
+    auto const begin = columns[c].begin;
+    columns[c].first_piece =
+        FirstIndex(std::uint64_t{0}, n, [=](std::uint64_t i) { return positions[i] >= begin; });
+  }
+}
+
+// one thread a column boundary; bins: their first pieces
+__global__ void FindBinOffsetsKernel(PiecesRef pieces, std::uint64_t const* bins,
+                                     std::uint64_t n_bins, std::uint64_t* offsets) {
+  auto c = GlobalIdx();
+  if (c <= pieces.n_columns) {
+    auto const first = c < pieces.n_columns ? pieces.columns[c].first_piece : pieces.n;
+    offsets[c] =
+        FirstIndex(std::uint64_t{0}, n_bins, [=](std::uint64_t i) { return bins[i] >= first; });
+  }
+}
+
+/** @brief Where the bins of some columns are written. */
+struct BinsOut {
+  float* lowest;
+  std::uint32_t* first_rank;
+  std::uint8_t* is_range;
+  std::uint32_t* n_ranges;  // by column, zero before
+};
+
+/** @brief The pieces of a bin: [begin, end). */
+struct BinPieces {
+  std::uint64_t begin;
+  std::uint64_t end;
+  std::uint32_t column;
+
+  __device__ BinPieces(PiecesRef const& pieces, std::uint64_t const* bins, std::uint64_t n_bins,
+                       std::uint64_t i)
+      : begin{bins[i]}, column{pieces.ColumnOf(bins[i])} {
+    end = i + 1 < n_bins ? min(bins[i + 1], pieces.End(column)) : pieces.End(column);
+  }
+};
+
+// one thread a bin
+__global__ void WriteBinsKernel(PiecesRef pieces, std::uint64_t const* keys,
+                                std::uint64_t const* bins, std::uint64_t n_bins, BinsOut out) {
+  auto i = GlobalIdx();
+  if (i >= n_bins) {
+    return;
+  }
+  BinPieces const bin{pieces, bins, n_bins, i};
+  bool const is_range = bin.end - bin.begin > 1;
+  out.lowest[i] = ValueKey::Value(keys[pieces.ranks[bin.begin]]);
+  out.first_rank[i] =
+      static_cast<std::uint32_t>(pieces.ranks[bin.begin] - pieces.columns[bin.column].begin);
+  out.is_range[i] = is_range ? 1 : 0;
+  if (is_range) {
+    atomicAdd(out.n_ranges + bin.column, 1u);
+  }
+}
+
+// one thread a coarse bin
+__global__ void MergeBinsKernel(PiecesRef pieces, BinsRef finer, std::uint64_t const* bins,
+                                std::uint64_t n_bins, BinsOut out) {
+  auto i = GlobalIdx();
+  if (i >= n_bins) {
+    return;
+  }
+  BinPieces const bin{pieces, bins, n_bins, i};
+  bool const is_range = bin.end - bin.begin > 1 || finer.is_range[bin.begin] != 0;
+  out.lowest[i] = finer.lowest[bin.begin];
+  out.first_rank[i] = finer.first_rank[bin.begin];
+  out.is_range[i] = is_range ? 1 : 0;
+  if (is_range) {
+    atomicAdd(out.n_ranges + bin.column, 1u);
+  }
+}
+
+/** @brief Indices below n for which is_first holds, ascending. Waits. */
+template <typename IndexT, typename FnT>
+std::uint64_t Select(FnT is_first, std::uint64_t n, DeviceBuffer<IndexT>* out,
+                     CubScratch* scratch) {
+  DeviceBuffer<std::uint64_t> n_selected{"selected"};
+  auto indices = thrust::make_counting_iterator(std::uint64_t{0});
+  scratch->Call([&](void* storage, std::size_t& bytes) {
+    return cub::DeviceSelect::If(storage, bytes, indices, out->Data(), n_selected.Reserve(1),
+                                 static_cast<std::int64_t>(n), is_first, Stream());
+  });
+  return ToHost(n_selected.Data(), 1)[0];
+}
+
+/** @brief Pieces that begin bins, and where the bins of each column begin. Waits. */
+std::vector<std::uint64_t> FindBins(PiecesRef const& pieces, DeviceBuffer<std::uint64_t>* out_bins,
+                                    DeviceBuffer<std::uint64_t>* out_offsets, CubScratch* scratch) {
+  auto const n_bins = Select(BeginsBin{pieces}, pieces.n, out_bins, scratch);
+  auto const n_offsets = std::size_t{pieces.n_columns} + 1;
+  LaunchN("FindBinOffsets", FindBinOffsetsKernel, n_offsets, pieces, out_bins->Data(), n_bins,
+          out_offsets->Reserve(n_offsets));
+  return ToHost(out_offsets->Data(), n_offsets);
+}
+}  // namespace
+
+RankBins::RankBins(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
+                   std::vector<std::uint32_t> const& max_bins, EntryIdx sorted_at_once)
+    : h_offsets_{0}, has_ranges_(n_entries.size(), 0) {
+  auto const n_features = static_cast<FeatureIdx>(n_entries.size());
+  std::uint64_t room{0};
+  for (FeatureIdx f = 0; f < n_features; ++f) {
+    room += std::min(n_entries[f], max_bins[f]);
+  }
+  lowest_.Reserve(room);
+  first_rank_.Reserve(room);
+  is_range_.Reserve(room);
+  DeviceBuffer<EntryIdx> row_offsets{"row offsets of some columns"};
+  DeviceBuffer<std::uint64_t> keys{"sort keys"}, keys_alt{"sort keys, second half"};
+  DeviceBuffer<std::uint32_t> positions{"first entries of values"}, n_ranges{"ranges of columns"};
+  DeviceBuffer<std::uint64_t> bins{"first values of bins"}, offsets{"bins of some columns"};
+  DeviceBuffer<PieceColumn> d_columns{"columns that are sorted"};
+  CubScratch scratch;
+  row_offsets.Reserve(std::size_t{table.n_rows} + 1);
+  for (FeatureIdx first = 0; first < n_features;) {
+    FeatureIdx end = first;
+    EntryIdx n{0};
+    std::vector<PieceColumn> columns;
+    do {
+      columns.push_back({n, 0, n_entries[end], 0});
+      n += n_entries[end++];
+    } while (end < n_features && n + n_entries[end] <= sorted_at_once);
+    auto const n_columns = end - first;
+    ColumnSubset const part{nullptr, row_offsets.Data(), n_columns, n, first};
+    FindRowOffsets(table, part, &scratch, row_offsets.Data());
+    LaunchRows("MakeKeys", MakeKeysKernel, table.n_rows, table, part, keys.Reserve(n));
+    cub::DoubleBuffer<std::uint64_t> halves{keys.Data(), keys_alt.Reserve(n)};
+    if (n != 0) {
+      scratch.Call([&](void* storage, std::size_t& bytes) {
+        return cub::DeviceRadixSort::SortKeys(storage, bytes, halves, n, 0,
+                                              ValueKey::NumBits(end), Stream());
+      });
+    }
+    positions.Reserve(n);
+    CopyAsync(d_columns.Reserve(n_columns), columns.data(), n_columns);
+    PiecesRef pieces{d_columns.Data(), positions.Data(), n_columns, 0};
+    pieces.n = Select(BeginsValue{halves.Current()}, n, &positions, &scratch);
+    LaunchN("FindFirstPieces", FindFirstPiecesKernel, n_columns, positions.Data(), pieces.n,
+            d_columns.Data(), n_columns);
+    columns = ToHost(d_columns.Data(), n_columns);
+    for (std::uint32_t c = 0; c < n_columns; ++c) {
+      auto const next = c + 1 < n_columns ? columns[c + 1].first_piece : pieces.n;
+      bool const few = next - columns[c].first_piece <= max_bins[first + c];
+      columns[c].n_slots = few ? 0 : max_bins[first + c] - 1;
+    }
+    CopyAsync(d_columns.Data(), columns.data(), n_columns);
+    bins.Reserve(pieces.n);
+    auto const of_columns = FindBins(pieces, &bins, &offsets, &scratch);
+    auto const begin = h_offsets_.back();
+    ZeroAsync(n_ranges.Reserve(n_columns), n_columns);
+    LaunchN("WriteBins", WriteBinsKernel, of_columns.back(), pieces, halves.Current(), bins.Data(),
+            of_columns.back(),
+            BinsOut{lowest_.Data() + begin, first_rank_.Data() + begin, is_range_.Data() + begin,
+                    n_ranges.Data()});
+    auto const ranges = ToHost(n_ranges.Data(), n_columns);
+    for (std::uint32_t c = 0; c < n_columns; ++c) {
+      h_offsets_.push_back(begin + of_columns[c + 1]);
+      has_ranges_[first + c] = ranges[c] != 0;
+    }
+    first = end;
+  }
+  CopyAsync(offsets_.Reserve(h_offsets_.size()), h_offsets_.data(), h_offsets_.size());
+}
+
+RankBins::RankBins(RankBins const& finer, std::vector<std::uint32_t> const& n_entries,
+                   std::uint32_t max_bins)
+    : h_offsets_{0}, has_ranges_(n_entries.size(), 0) {
+  auto const n_features = static_cast<FeatureIdx>(n_entries.size());
+  std::vector<PieceColumn> columns;
+  for (FeatureIdx f = 0; f < n_features; ++f) {
+    bool const few = finer.NumBins(f) <= max_bins;
+    columns.push_back({0, finer.h_offsets_[f], n_entries[f], few ? 0 : max_bins - 1});
+  }
+  DeviceBuffer<PieceColumn> d_columns{"columns of bins"};
+  DeviceBuffer<std::uint64_t> bins{"first bins of coarse ones"};
+  DeviceBuffer<std::uint32_t> n_ranges{"ranges of columns"};
+  CubScratch scratch;
+  auto const n = finer.h_offsets_.back();
+  CopyAsync(d_columns.Reserve(n_features), columns.data(), n_features);
+  PiecesRef const pieces{d_columns.Data(), finer.first_rank_.Data(), n_features, n};
+  bins.Reserve(n);
+  h_offsets_ = FindBins(pieces, &bins, &offsets_, &scratch);
+  auto const n_bins = h_offsets_.back();
+  ZeroAsync(n_ranges.Reserve(n_features), n_features);
+  LaunchN("MergeBins", MergeBinsKernel, n_bins, pieces, finer.Ref(), bins.Data(), n_bins,
+          BinsOut{lowest_.Reserve(n_bins), first_rank_.Reserve(n_bins), is_range_.Reserve(n_bins),
+                  n_ranges.Data()});
+  auto const ranges = ToHost(n_ranges.Data(), n_features);
+  std::transform(ranges.cbegin(), ranges.cend(), has_ranges_.begin(),
+                 [](std::uint32_t r) { return r != 0 ? 1 : 0; });
+}
+}  // namespace gpu_exact

@@ -1,0 +1,71 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Rows in the order of the open nodes: each node's rows lie side by side, ascending by row.
+ *
+ * A level's split, with nodes A and B of which A is split and B stays a leaf:
+ *
+ *     slot        0 1 2 3 4 5 6 7 8
+ *     row         1 2 4 5 8|0 3 6 7        rows of A, rows of B
+ *     goes left   1 0 0 1 1|. . . .        one bit a slot, counted by RankBits
+ *     row after   1 5 8|2 4|. . . .        left child, right child; B's rows have their position
+ *
+ * The k-th left row of a node goes to slot begin + k, the k-th right one to begin + n_left + k.
+ */
+#pragma once
+
+#include <vector>
+
+#include "src/device/histogram/binned_table.cuh"
+#include "src/device/histogram/rank_bits.cuh"
+#include "src/device/histogram/rows_ref.cuh"
+#include "src/device/split_strategy.cuh"
+
+namespace gpu_exact {
+class RowPartitioner {
+ public:
+  explicit RowPartitioner(RowIdx n_rows);
+
+  /** @brief Begin a tree: trained rows are in the root. Does not wait. */
+  void Reset(TrainingRows const& rows, RowIdx n_left_out);
+
+  [[nodiscard]] RowsRef Rows() const { return {rows_[current_].Data(), gpair_, nodes_.Data()}; }
+  /** @brief Row slots of the open nodes, by bucket. */
+  [[nodiscard]] std::vector<RowRange> const& Nodes() const { return h_nodes_; }
+  [[nodiscard]] RowIdx NumTrained() const { return n_trained_; }
+
+  [[nodiscard]] RowIdx NumRows() const { return n_rows_; }
+
+  /** @brief One bit a slot and one slot more, to be written: whether the row goes left. */
+  [[nodiscard]] RankBitsRef GoesLeft() const { return goes_left_.Ref(); }
+  /** @brief The bits are written. Does not wait; Move reads counts once the stream was waited for. */
+  void CountLeft();
+
+  /** @brief Move rows to the children; those of leaves have their position. */
+  void Move(Quantiser const& quantiser, LevelSplits const& splits, NodeState* out_children);
+
+  /** @brief End a tree: rows of open nodes have their position, and so have rows left out. */
+  void Finish(BinnedTableRef const& table, std::vector<SplitOrder> const& tree);
+
+  [[nodiscard]] RowPositions& Positions() { return positions_; }
+  [[nodiscard]] std::uint64_t Bytes() const;
+
+ private:
+  RowIdx n_rows_;
+  RowIdx n_trained_{0};
+  int current_{0};
+  NodeIdx first_node_{kRoot};  // of the open ones
+  GradientPair const* gpair_{nullptr};
+  std::vector<RowRange> h_nodes_;
+  RowPositions positions_;
+  DeviceBuffer<RowIdx> rows_[2]{DeviceBuffer<RowIdx>{"rows by node"},
+                                DeviceBuffer<RowIdx>{"rows by node, next level"}};
+  DeviceBuffer<GradientPair> gpairs_[2]{DeviceBuffer<GradientPair>{"gradients by node"},
+                                        DeviceBuffer<GradientPair>{"gradients by node, next"}};
+  UploadBuffer<RowRange> nodes_{"rows of nodes"};
+  RankBits goes_left_{"rows that go left"};
+  PinnedBuffer<RowIdx> n_left_{"left rows of nodes"};
+  DeviceBuffer<SplitOrder> tree_{"the tree, for rows left out"};
+  CubScratch scratch_;
+};
+}  // namespace gpu_exact

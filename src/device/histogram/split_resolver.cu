@@ -1,0 +1,160 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of split_resolver.cuh.
+ */
+#include "src/device/histogram/split_resolver.cuh"
+
+#include <limits>
+
+#include "src/device/warp.cuh"
+
+namespace gpu_exact {
+namespace {
+constexpr FeatureIdx kNoFeature = std::numeric_limits<FeatureIdx>::max();
+constexpr int kThreads = 256;
+constexpr int kSlots = 4;  // of a thread: each looks up its node only where it changes
+
+// one thread a node
+__global__ void ReadCandidatesKernel(LevelRef level, BinsRef bins, SearchedNode const* nodes,
+                                     Bucket n_nodes, RefinedValue const* refined,
+                                     SplitPoint* out) {
+  auto i = GlobalIdx();
+  if (i >= n_nodes) {
+    return;
+  }
+  Bucket const b = nodes[i].bucket;
+  std::uint64_t const key = level.best[b];
+  SplitPoint point{kNoFeature, ScanDirection::kForward, ScanValue::kNone, ScanValue::kNone,
+                   0};
+  if (key != 0) {
+    BestCandidate const best{level.columns, key};
+    point.feature = best.feature;
+    point.direction = best.direction;
+    std::uint64_t const bin = bins.offsets[best.feature] + best.bin;
+    bool const is_refined = bins.is_range[bin] != 0 && refined[i].key == key &&
+                            refined[i].scan_value != ScanValue::kNone;
+    point.scanned = is_refined ? refined[i].scan_value
+                               : ScanValue::Make(best.direction, bins.lowest[bin]);
+  }
+  out[b] = point;
+}
+
+/** @brief Whether a row goes left by the value that the best candidate lies beside. */
+__device__ bool GoesLeft(SplitPoint const& point, float value) {
+  bool const is_scanned =
+      !isnan(value) && ScanValue::Make(point.direction, value) <= point.scanned;
+  return point.direction == ScanDirection::kForward ? is_scanned : !is_scanned;
+}
+
+// grid: slots and one more; result: the nearest value on the other side, which rows go left
+__global__ __launch_bounds__(kThreads) void FindNextValuesKernel(BinnedTableRef table, RowsRef rows,
+                                                                 Bucket n_nodes, RowIdx n_slots,
+                                                                 SplitPoint* points,
+                                                                 RankBitsRef goes_left) {
+  ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, Bucket b) {
+    std::uint32_t next{ScanValue::kNone};
+    bool left{false};
+    if (b != n_nodes && points[b].feature != kNoFeature) {
+      SplitPoint const point = points[b];
+      float const value = table.ValueOf(rows.rows[slot], point.feature);
+      left = GoesLeft(point, value);
+      if (!isnan(value)) {
+        std::uint32_t const scan_value = ScanValue::Make(point.direction, value);
+        next = scan_value > point.scanned ? scan_value : ScanValue::kNone;
+      }
+    }
+    if (slot / 32 <= n_slots / 32) {
+      goes_left.WriteWord(slot, left);
+    }
+    int uniform{0};
+    __match_all_sync(kAllLanes, b, &uniform);
+    if (uniform != 0) {  // all are of one node: one lane offers for the warp
+      next = MinLanes(next);
+      next = threadIdx.x % 32 == 0 ? next : ScanValue::kNone;
+    }
+    if (next != ScanValue::kNone && next < __ldcg(&points[b].next)) {
+      atomicMin(&points[b].next, next);
+    }
+  });
+}
+
+// one thread a node
+__global__ void ResolveKernel(LevelRef level, SplitPoint* points, std::uint32_t* n_rerouted,
+                              LevelResult* out) {
+  auto b = static_cast<Bucket>(GlobalIdx());
+  if (b >= level.n_nodes) {
+    return;
+  }
+  LevelResult result{level.nodes[b], {0.0f, 0, 0.0f, 0, 0}, {0, 0}, {0, 0}};
+  SplitPoint const p = points[b];
+  if (p.feature != kNoFeature) {
+    bool const forward = p.direction == ScanDirection::kForward;
+    float const scanned = ScanValue::Read(p.direction, p.scanned);
+    float threshold;
+    // The threshold decides: between neighbouring floats, or huge ones, it may do so otherwise than
+    // the candidate.
+    bool agrees = true;
+    if (p.next == ScanValue::kNone) {
+      threshold = PresentThreshold(p.direction, scanned);
+    } else {
+      float const next = ScanValue::Read(p.direction, p.next);
+      threshold = forward ? MidThreshold(p.direction, scanned, next)
+                          : MidThreshold(p.direction, next, scanned);
+      agrees = (next < threshold) != forward;
+    }
+    agrees = agrees && (scanned < threshold) == forward;
+    points[b].reroutes = agrees ? 0 : 1;
+    if (!agrees) {
+      atomicAdd(n_rerouted, 1u);
+    }
+    result.split = {CandidateKey::LossChange(level.best[b]), p.feature, threshold,
+                    forward ? 0u : 1u, 0};
+  }
+  out[b] = result;
+}
+// grid: slots; result: which rows go left, of nodes whose threshold says otherwise
+__global__ __launch_bounds__(kThreads) void RerouteKernel(BinnedTableRef table, RowsRef rows,
+                                                          LevelResult const* results,
+                                                          SplitPoint const* points,
+                                                          std::uint32_t const* n_rerouted,
+                                                          Bucket n_nodes, RowIdx n_slots,
+                                                          RankBitsRef goes_left) {
+  if (*n_rerouted == 0) {
+    return;
+  }
+  ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, Bucket b) {
+    if (slot / 32 > n_slots / 32) {
+      return;
+    }
+    bool left = goes_left.words[slot / 32].Has(slot % 32);
+    if (b != n_nodes && points[b].feature != kNoFeature && points[b].reroutes != 0) {
+      Split const s = results[b].split;
+      left = table.GoesLeft(rows.rows[slot], s.feature, s.threshold, s.default_left != 0);
+    }
+    goes_left.WriteWord(slot, left);
+  });
+}
+}  // namespace
+
+void SplitResolver::Begin(Bucket n_nodes) {
+  points_.Reserve(n_nodes);
+  ZeroAsync(n_rerouted_.Reserve(1), 1);
+}
+
+void SplitResolver::Read(LevelRef const& level, BinsRef const& bins, SearchedNode const* nodes,
+                         Bucket n_nodes, RefinedValue const* refined) {
+  LaunchN("ReadCandidates", ReadCandidatesKernel, n_nodes, level, bins, nodes, n_nodes, refined,
+          points_.Data());
+}
+
+void SplitResolver::Resolve(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
+                            RowIdx n_slots, RankBitsRef const& goes_left, LevelResult* out) {
+  std::uint64_t const n_blocks = CeilDiv(std::uint64_t{n_slots} + 1, kThreads * kSlots);
+  Launch("FindNextValues", FindNextValuesKernel, n_blocks, kThreads, table, rows, level.n_nodes,
+         n_slots, points_.Data(), goes_left);
+  LaunchN("Resolve", ResolveKernel, level.n_nodes, level, points_.Data(), n_rerouted_.Data(), out);
+  Launch("Reroute", RerouteKernel, n_blocks, kThreads, table, rows, out, points_.Data(),
+         n_rerouted_.Data(), level.n_nodes, n_slots, goes_left);
+}
+}  // namespace gpu_exact

@@ -1,0 +1,90 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief From the best candidate of each node to its split: the values beside it, the threshold.
+ *
+ * A candidate lies beside a value with weight: right after it in a forward scan, right before it in
+ * a backward scan. That value is the bin's, or, of a bin that is a range, the one that the refiner
+ * has found. The value on the other side is the nearest one that any row of the node has.
+ */
+#pragma once
+
+#include "src/device/histogram/binned_table.cuh"
+#include "src/device/histogram/rank_bits.cuh"
+#include "src/device/histogram/searched_node.cuh"
+#include "src/device/value_key.cuh"
+#include "src/device/level_ref.cuh"
+
+namespace gpu_exact {
+/** @brief Values as whole numbers that order as a scan meets them: less is met first. */
+struct ScanValue {
+  static constexpr std::uint32_t kNone = 0xffffffffu;  // a NaN has these bits, no value does
+
+  [[nodiscard]] __device__ static std::uint32_t Make(ScanDirection d, float value) {
+    std::uint32_t const bits = OrderedBits(value);
+    return d == ScanDirection::kForward ? bits : ~bits;
+  }
+  [[nodiscard]] __device__ static float Read(ScanDirection d, std::uint32_t scan_value) {
+    return FromOrderedBits(d == ScanDirection::kForward ? scan_value : ~scan_value);
+  }
+};
+
+/** @brief The value that a node's best candidate lies beside, where it is inside a range. */
+struct RefinedValue {
+  std::uint64_t key;         // the candidate's; of another one, the value is of no meaning
+  std::uint32_t scan_value;  // ScanValue; kNone: not known
+};
+
+/** @brief The best candidate of a node, read back from its key. */
+struct BestCandidate {
+  FeatureIdx feature;
+  ScanDirection direction;
+  std::uint32_t bin;  // of the column, whose value or range it lies beside
+
+  __device__ BestCandidate(ColumnsRef const& candidates, std::uint64_t key) {
+    std::uint64_t const rank = CandidateKey::PlaceOf(key);
+    feature = candidates.FeatureOf(CandidateKey::AnyValueOf(rank));
+    ValueRange const bins = candidates.Values(feature);
+    Candidate const c = Candidate::FromPlace(bins, rank);
+    direction = c.direction;
+    if (direction == ScanDirection::kForward) {
+      bin = static_cast<std::uint32_t>((c.present ? bins.last : c.value) - bins.first - 1);
+    } else {
+      bin = static_cast<std::uint32_t>(c.present ? 0 : c.value - bins.first);
+    }
+  }
+};
+
+/** @brief Where a node's best split lies. */
+struct SplitPoint {
+  FeatureIdx feature;  // kNoFeature: there is no candidate
+  ScanDirection direction;
+  std::uint32_t scanned;  // ScanValue that the candidate lies beside
+  std::uint32_t next;     // the next one of the node, or kNone
+  std::uint32_t reroutes;  // 0 or 1: rows go by the threshold, which says otherwise
+};
+
+class SplitResolver {
+ public:
+  /** @brief Begin a level; nodes are read in any order, each once. Does not wait. */
+  void Begin(Bucket n_nodes);
+  /**
+   * @brief Read the best candidates of some nodes.
+   * @param level      Its columns are those of the nodes' resolution.
+   * @param refined    By node; nullptr: no bin of the resolution is a range.
+   */
+  void Read(LevelRef const& level, BinsRef const& bins, SearchedNode const* nodes, Bucket n_nodes,
+            RefinedValue const* refined);
+  /**
+   * @brief Write the level's results. Does not wait.
+   * @param out_goes_left Which rows go left, as if every node with a candidate were split.
+   */
+  void Resolve(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
+               RowIdx n_slots, RankBitsRef const& out_goes_left, LevelResult* out);
+  [[nodiscard]] std::uint64_t Bytes() const { return points_.Bytes() + n_rerouted_.Bytes(); }
+
+ private:
+  DeviceBuffer<SplitPoint> points_{"best splits to resolve"};
+  DeviceBuffer<std::uint32_t> n_rerouted_{"splits that reroute"};
+};
+}  // namespace gpu_exact
