@@ -7,6 +7,7 @@
 #include <xgboost/logging.h>
 
 #include <cstddef>
+#include <future>
 #include <mutex>
 #include <utility>
 
@@ -37,17 +38,45 @@ GradientView ViewOf(HostDeviceVector<xgboost::GradientPair> const& gradients,
   return {reinterpret_cast<GradientPair const*>(gradients.ConstHostPointer()), Memory::kHost};
 }
 
-void WritePositions(TreeBuilder* builder, std::vector<NodeIdx> const& remap, std::size_t n_rows,
-                    xgboost::Context const* ctx, HostDeviceVector<NodeIdx>* out_position) {
-  if (ctx->IsCUDA()) {
-    out_position->SetDevice(ctx->Device());
-    out_position->Resize(n_rows);
-    builder->WritePositions(remap, Memory::kDevice, out_position->DevicePointer());
-  } else {
-    out_position->HostVector().resize(n_rows);
-    builder->WritePositions(remap, Memory::kHost, out_position->HostPointer());
+/**
+ * @brief The positions that XGBoost wants of a tree.
+ *
+ * On the host they are new memory for every tree, which the system gives page by page: that takes
+ * longer than the copy, so that it is done while the tree grows.
+ */
+class Positions {
+ public:
+  Positions(xgboost::Context const* ctx, std::size_t n_rows, HostDeviceVector<NodeIdx>* out)
+      : out_{out}, n_rows_{n_rows} {
+    constexpr std::size_t kWorthAThread = 1 << 17;
+    if (ctx->IsCUDA()) {
+      out_->SetDevice(ctx->Device());
+      return;
+    }
+    auto* host = &out_->HostVector();
+    host->reserve(n_rows);  // by this thread, whose heap it comes from
+    auto when = std::launch::deferred;
+    if (n_rows >= kWorthAThread) {
+      when |= std::launch::async;  // or deferred, if there is no thread
+    }
+    resized_ = std::async(when, [host, n_rows] { host->resize(n_rows); });
   }
-}
+
+  void Write(TreeBuilder* builder, std::vector<NodeIdx> const& remap) {
+    if (resized_.valid()) {
+      resized_.get();
+      builder->WritePositions(remap, Memory::kHost, out_->HostPointer());
+    } else {
+      out_->Resize(n_rows_);
+      builder->WritePositions(remap, Memory::kDevice, out_->DevicePointer());
+    }
+  }
+
+ private:
+  HostDeviceVector<NodeIdx>* out_;
+  std::size_t n_rows_;
+  std::future<void> resized_;  // of the host's; waits for its thread when it goes
+};
 
 void WarnOnce(std::string const& reason) {
   static std::once_flag warned;
@@ -135,11 +164,13 @@ GrowParam GpuExactUpdater::MakeGrowParam(TrainParam const& param) const {
   grow.default_direction = static_cast<DefaultDirection>(colmaker_param_.default_direction);
   grow.monotone_constraints = param.monotone_constraints;
   grow.interleaved_levels = param_.gpu_exact_interleaved_levels;
+  grow.n_threads = ctx_->Threads();
   return grow;
 }
 
 void GpuExactUpdater::GrowOnGpu(Task const& task, TreeBuilder* builder) {
   auto const& gpair = *task.gradients->FullGradOnly()->Data();
+  Positions positions{ctx_, gpair.Size(), task.out_position};
   // Random numbers are drawn from a copy, so that a tree that fails has drawn none.
   auto const cpu_ctx = ctx_->MakeCPU();
   auto const* rows =
@@ -152,7 +183,7 @@ void GpuExactUpdater::GrowOnGpu(Task const& task, TreeBuilder* builder) {
   ctx_->Rng() = cpu_ctx.Rng();
 
   WriteTree(grown, task.param.learning_rate, task.tree);
-  WritePositions(builder, this->Prune(task), gpair.Size(), ctx_, task.out_position);
+  positions.Write(builder, this->Prune(task));
 }
 
 void GpuExactUpdater::GrowOnCpu(Task const& task, std::string const& reason) {

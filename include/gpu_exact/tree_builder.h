@@ -38,6 +38,7 @@ struct GrowParam {
   DefaultDirection default_direction{DefaultDirection::kLearn};
   std::vector<std::int32_t> monotone_constraints;  // shape: (up to n_features), rest is 0
   std::int32_t interleaved_levels{-1};             // levels before rows are sorted; -1: chosen here
+  std::int32_t n_threads{0};  // of the host, for copies to and from it; 0: chosen here
 };
 
 /** @brief A node of a grown tree with what XGBoost stores of it. */

@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "gpu_exact/tree_builder.h"
+#include "src/device/host_copy.cuh"
 #include "src/device/node_states.cuh"
 #include "src/device/split_strategy.cuh"
 #include "src/memory_plan.h"
@@ -45,14 +46,6 @@ void CheckMemory(CsrView const& table, Strategy strategy) {
   }
 }
 
-/** @brief Waits for the stream at the end of its scope, also where an exception ends it. */
-struct WaitAtEnd {
-  WaitAtEnd() = default;
-  ~WaitAtEnd() { static_cast<void>(cudaStreamSynchronize(Stream())); }
-  WaitAtEnd(WaitAtEnd const&) = delete;
-  WaitAtEnd& operator=(WaitAtEnd const&) = delete;
-};
-
 class DeviceBuilder : public TreeBuilder {
  public:
   DeviceBuilder(int ordinal, RowIdx n_rows, std::unique_ptr<SplitStrategy> strategy)
@@ -63,7 +56,7 @@ class DeviceBuilder : public TreeBuilder {
   void WritePositions(std::vector<NodeIdx> const& remap, Memory memory,
                       NodeIdx* out_positions) override {
     DeviceGuard guard{ordinal_};
-    strategy_->Positions().Write(remap, memory, out_positions);
+    strategy_->Positions().Write(remap, memory, out_positions, &copier_);
   }
   [[nodiscard]] bool AnyDeletedRow(GradientPair const* gradients) override {
     DeviceGuard guard{ordinal_};
@@ -96,6 +89,7 @@ class DeviceBuilder : public TreeBuilder {
   RowIdx n_rows_;
   std::unique_ptr<SplitStrategy> strategy_;
   RowScan scan_;
+  HostCopier copier_;
   DeviceBuffer<GradientPair> gradients_{"gradients"};
   DeviceBuffer<std::uint8_t> row_included_{"sampled rows"};
   DeviceBuffer<std::int32_t> monotone_{"monotone constraints"};
@@ -139,13 +133,14 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
                                 std::to_string(kMaxInterleavedLevels) +
                                 ", or to -1 for the default."};
   }
+  copier_.SetThreads(static_cast<std::size_t>(std::max(param.n_threads, 0)));
   TrainingRows rows{gradients.data, nullptr, n_rows_};
   if (gradients.memory == Memory::kHost) {
-    CopyAsync(gradients_.Reserve(n_rows_), gradients.data, n_rows_);
+    copier_.CopyToDevice(gradients_.Reserve(n_rows_), gradients.data, n_rows_);
     rows.gpair = gradients_.Data();
   }
   if (row_included != nullptr) {
-    CopyAsync(row_included_.Reserve(n_rows_), row_included, n_rows_);
+    copier_.CopyToDevice(row_included_.Reserve(n_rows_), row_included, n_rows_);
     rows.included = row_included_.Data();
   }
   RowSummary summary = scan_.Summarise(rows);

@@ -20,7 +20,8 @@ __global__ void RemapKernel(NodeIdx const* positions, NodeIdx const* remap, RowI
 
 RowPositions::RowPositions(RowIdx n_rows) : n_rows_{n_rows} { positions_.Reserve(n_rows); }
 
-void RowPositions::Write(std::vector<NodeIdx> const& remap, Memory memory, NodeIdx* out_positions) {
+void RowPositions::Write(std::vector<NodeIdx> const& remap, Memory memory, NodeIdx* out_positions,
+                         HostCopier* copier) {
   NodeIdx const* from = positions_.Data();
   if (!remap.empty()) {
     NodeIdx* to = memory == Memory::kDevice ? out_positions : out_positions_.Reserve(n_rows_);
@@ -28,9 +29,11 @@ void RowPositions::Write(std::vector<NodeIdx> const& remap, Memory memory, NodeI
     LaunchN("Remap", RemapKernel, n_rows_, positions_.Data(), remap_.Data(), n_rows_, to);
     from = to;
   }
-  if (from != out_positions) {
+  if (memory == Memory::kHost) {
+    copier->CopyToHost(out_positions, from, n_rows_);
+  } else if (from != out_positions) {
     CopyAsync(out_positions, from, n_rows_);
   }
-  Synchronize();  // remap goes; host memory is written
+  Synchronize();  // remap goes
 }
 }  // namespace gpu_exact

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gpu_exact/types.h"
+#include "src/device/host_copy.cuh"
 #include "src/device/runtime.cuh"
 
 namespace gpu_exact {
@@ -16,8 +17,12 @@ class RowPositions {
   explicit RowPositions(RowIdx n_rows);
 
   [[nodiscard]] NodeIdx* Data() const { return positions_.Data(); }
-  /** @brief See TreeBuilder::WritePositions. */
-  void Write(std::vector<NodeIdx> const& remap, Memory memory, NodeIdx* out_positions);
+  /**
+   * @brief See TreeBuilder::WritePositions.
+   * @param copier Of this device; copies to host memory.
+   */
+  void Write(std::vector<NodeIdx> const& remap, Memory memory, NodeIdx* out_positions,
+             HostCopier* copier);
   [[nodiscard]] std::uint64_t Bytes() const {
     return positions_.Bytes() + remap_.Bytes() + out_positions_.Bytes();
   }

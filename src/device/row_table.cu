@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "src/device/host_copy.cuh"
 #include "src/device/row_table.cuh"
 
 namespace gpu_exact {
@@ -18,6 +19,14 @@ namespace {
 constexpr unsigned kCountThreads = 256;
 /** @brief Features that a block counts by itself: entries of a full column would all meet. */
 constexpr FeatureIdx kBlockFeatures = 8192;
+/** @brief Bytes of an array that is worth taking page-locked memory for one copy of it. */
+constexpr std::size_t kWorthPinning = std::size_t{1} << 26;
+
+CopyPlan PlanForOnce() {
+  CopyPlan plan;
+  plan.min_bytes = kWorthPinning;
+  return plan;
+}
 
 struct RowFaults {
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};
@@ -106,8 +115,9 @@ RowTable::RowTable(CsrView const& table, EntryIdx sorted_at_once) : view_{table}
   if (!on_device) {
     view_.offsets = row_offsets_.Reserve(n_offsets);
     view_.entries = entries_.Reserve(table.n_entries);
-    CopyAsync(row_offsets_.Data(), table.offsets, n_offsets);
-    CopyAsync(entries_.Data(), table.entries, table.n_entries);
+    HostCopier copier{PlanForOnce()};
+    copier.CopyToDevice(row_offsets_.Data(), table.offsets, n_offsets);
+    copier.CopyToDevice(entries_.Data(), table.entries, table.n_entries);
   }
   if (AreSorted(view_)) {
     return;

@@ -38,6 +38,18 @@ void FreePinned(void* p) noexcept;
 /** @brief Waits for the stream. */
 void Synchronize();
 
+/** @brief Waits for the stream at the end of its scope, also where an exception ends it. */
+struct WaitAtEnd {
+  WaitAtEnd() = default;
+  ~WaitAtEnd() {
+    if (cudaStreamSynchronize(Stream()) != cudaSuccess) {
+      static_cast<void>(cudaGetLastError());  // not the next launch's
+    }
+  }
+  WaitAtEnd(WaitAtEnd const&) = delete;
+  WaitAtEnd& operator=(WaitAtEnd const&) = delete;
+};
+
 /** @brief With GPU_EXACT_SYNC=1 in the environment every launch is waited for, to place errors. */
 void CheckLaunch(char const* kernel);
 

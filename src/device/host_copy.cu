@@ -1,0 +1,112 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of host_copy.cuh.
+ */
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "src/copy_crew.h"
+#include "src/device/host_copy.cuh"
+
+namespace gpu_exact {
+namespace {
+std::size_t NumCores() {
+  static std::size_t const n_cores = std::max(std::thread::hardware_concurrency(), 1u);
+  return n_cores;
+}
+
+/** @brief An array, divided. */
+struct Chunks {
+  std::size_t n_bytes;
+  std::size_t chunk_bytes;
+
+  [[nodiscard]] std::size_t Begin(std::size_t chunk) const { return chunk * chunk_bytes; }
+  [[nodiscard]] std::size_t Size(std::size_t chunk) const {
+    return std::min(chunk_bytes, n_bytes - this->Begin(chunk));
+  }
+};
+}  // namespace
+
+HostCopier::Event::~Event() {
+  if (event_ != nullptr && cudaEventDestroy(event_) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());  // not the next launch's
+  }
+}
+
+std::size_t HostCopier::NumThreads() const {
+  return std::min(plan_.n_threads, n_allowed_threads_ == 0 ? NumCores() : n_allowed_threads_);
+}
+
+bool HostCopier::UseRing(std::size_t n_bytes) {
+  // One thread would do no better than CUDA does.
+  if (has_no_ring_ || n_bytes < plan_.min_bytes || std::min(NumThreads(), NumChunks(n_bytes)) < 2) {
+    return false;
+  }
+  try {
+    ring_.Reserve(plan_.n_slots * plan_.chunk_bytes);
+    if (events_.empty()) {
+      events_ = std::vector<Event>(plan_.n_slots);
+    }
+  } catch (DeviceError const&) {  // if it is not for want of memory, the next call fails as well
+    ring_.Release();
+    has_no_ring_ = true;
+  }
+  return !has_no_ring_;
+}
+
+void HostCopier::Upload(char* to, char const* from, std::size_t n_bytes) {
+  if (!this->UseRing(n_bytes)) {
+    CopyAsync(to, from, n_bytes);
+    return;
+  }
+  std::size_t const n_chunks = this->NumChunks(n_bytes);
+  Chunks const chunks{n_bytes, plan_.chunk_bytes};
+  WaitAtEnd wait;  // nobody reads the ring after that
+  CopyCrew crew{this->NumThreads(), n_chunks, [&](std::size_t i) {
+                  std::memcpy(this->Slot(i), from + chunks.Begin(i), chunks.Size(i));
+                }};
+  crew.Allow(plan_.n_slots);
+  for (std::size_t i = 0; i < n_chunks; ++i) {
+    crew.Await(i + 1);
+    CopyAsync(to + chunks.Begin(i), this->Slot(i), chunks.Size(i));
+    this->EventOf(i).Record();
+    if (i >= this->Lag()) {
+      std::size_t const read = i - this->Lag();
+      this->EventOf(read).Await();
+      crew.Allow(read + 1 + plan_.n_slots);
+    }
+  }
+  this->EventOf(n_chunks - 1).Await();
+}
+
+void HostCopier::Download(char* to, char const* from, std::size_t n_bytes) {
+  if (!this->UseRing(n_bytes)) {
+    CopyAsync(to, from, n_bytes);
+    Synchronize();
+    return;
+  }
+  std::size_t const n_chunks = this->NumChunks(n_bytes);
+  Chunks const chunks{n_bytes, plan_.chunk_bytes};
+  WaitAtEnd wait;  // nobody writes the ring after that
+  CopyCrew crew{this->NumThreads(), n_chunks, [&](std::size_t i) {
+                  std::memcpy(to + chunks.Begin(i), this->Slot(i), chunks.Size(i));
+                }};
+  for (std::size_t i = 0; i < n_chunks + this->Lag(); ++i) {
+    if (i < n_chunks) {
+      if (i >= plan_.n_slots) {
+        crew.Await(i + 1 - plan_.n_slots);
+      }
+      CopyAsync(this->Slot(i), from + chunks.Begin(i), chunks.Size(i));
+      this->EventOf(i).Record();
+    }
+    if (i >= this->Lag() && i - this->Lag() < n_chunks) {
+      std::size_t const written = i - this->Lag();
+      this->EventOf(written).Await();
+      crew.Allow(written + 1);
+    }
+  }
+  crew.Await(n_chunks);
+}
+}  // namespace gpu_exact
