@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 namespace gpu_exact {
 namespace {
@@ -49,15 +51,17 @@ double HistogramCost::BestBins(double n_rows) {
 }
 
 std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_features,
-                                             std::uint32_t max_bins) {
-  constexpr std::uint64_t kSmallTable = 150'000;  // bins of all values: microseconds a node
+                                             std::uint32_t max_bins, RowIdx max_sorted) {
   constexpr std::uint32_t kLeastBins = 32;
-  if (n_rows <= max_bins && std::uint64_t{n_rows} * n_features <= kSmallTable) {
-    return {std::max(n_rows, kLeastBins)};
+  if (n_rows <= max_bins && SortsTable(n_rows, n_features, max_sorted)) {
+    return {std::max(n_rows, kLeastBins)};  // sorting by bins of 14 bits is faster than by values
   }
   // As many columns as a block has room for, two at least, share its reading of rows.
   double const best = std::max(HistogramCost::BestBins(n_rows), double{kLeastBins});
-  auto const n_columns = std::max(2u, static_cast<std::uint32_t>(max_bins / best));
+  std::uint32_t n_columns{2};
+  while (2 * n_columns <= static_cast<std::uint32_t>(max_bins / best)) {
+    n_columns *= 2;  // so that several bins of a row are loaded at once
+  }
   std::uint32_t const finest = max_bins / n_columns;
   std::vector<std::uint32_t> bins{finest};
   for (std::uint32_t coarser : {finest / 4, finest / 32}) {
@@ -68,14 +72,76 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   return bins;
 }
 
-std::size_t ResolutionFor(RowIdx n_rows, RowIdx n_all,
-                          std::vector<ResolutionShape> const& resolutions) {
-  double const density = static_cast<double>(std::max(n_rows, 1u)) / std::max(n_all, 1u);
-  auto cost = [&](ResolutionShape const& r) { return HistogramCost::Node(n_rows, density, r); };
-  auto const best = std::min_element(
-      resolutions.cbegin(), resolutions.cend(),
-      [&](ResolutionShape const& a, ResolutionShape const& b) { return cost(a) < cost(b); });
-  return static_cast<std::size_t>(best - resolutions.cbegin());
+bool SortsTable(RowIdx n_rows, FeatureIdx n_features, RowIdx max_sorted) {
+  return n_rows <= max_sorted &&
+         HistogramCost::kSortedEntry * static_cast<double>(std::uint64_t{n_rows} * n_features) <
+             HistogramCost::kSearchLevel + HistogramCost::kRefineLevel;
+}
+
+std::vector<std::size_t> ChooseWays(std::vector<FamilyRows> const& families,
+                                    SearchWays const& ways) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  constexpr std::size_t kFewFamilies = 512;  // that level costs matter for
+  std::size_t const n_resolutions = ways.resolutions.size();
+  std::size_t const n_ways = n_resolutions + 1;
+  double const n_all = std::max(ways.n_rows, 1u);
+  auto cost = [&](FamilyRows const& family, std::size_t way) {
+    if (way == n_resolutions && std::max(family.first, family.second) > ways.max_sorted) {
+      return kNever;
+    }
+    double sum{0.0};
+    for (RowIdx n : {family.first, family.second}) {
+      double const rows = std::max(n, 1u);
+      sum += way == n_resolutions
+                 ? HistogramCost::kSortedColumn + HistogramCost::kSortedEntry * rows
+                 : HistogramCost::Node(rows, rows / n_all, ways.resolutions[way]);
+    }
+    return sum * ways.n_columns;
+  };
+  std::vector<double> costs;  // shape: (families, ways)
+  for (FamilyRows const& family : families) {
+    for (std::size_t way = 0; way < n_ways; ++way) {
+      costs.push_back(cost(family, way));
+    }
+  }
+  auto best_of = [&](std::size_t family, std::uint32_t allowed) {
+    std::size_t best{0};
+    double least{kNever};
+    for (std::size_t way = 0; way < n_ways; ++way) {
+      if ((allowed >> way & 1u) != 0 && costs[family * n_ways + way] < least) {
+        least = costs[family * n_ways + way];
+        best = way;
+      }
+    }
+    return std::pair{best, least};
+  };
+  // Every set of ways is tried where families are few.
+  std::uint32_t const all = (1u << n_ways) - 1;
+  std::uint32_t chosen{all};
+  double least{kNever};
+  for (std::uint32_t set = 1; families.size() <= kFewFamilies && set <= all; ++set) {
+    double sum{0.0};
+    for (std::size_t way = 0; way < n_ways; ++way) {
+      if ((set >> way & 1u) != 0) {
+        sum += way == n_resolutions ? HistogramCost::kSortLevel
+               : ways.resolutions[way].has_ranges
+                   ? HistogramCost::kSearchLevel + HistogramCost::kRefineLevel
+                   : HistogramCost::kSearchLevel;
+      }
+    }
+    for (std::size_t f = 0; f < families.size() && sum < least; ++f) {
+      sum += best_of(f, set).second;
+    }
+    if (sum < least) {
+      least = sum;
+      chosen = set;
+    }
+  }
+  std::vector<std::size_t> out;
+  for (std::size_t f = 0; f < families.size(); ++f) {
+    out.push_back(best_of(f, chosen).first);
+  }
+  return out;
 }
 
 void WorkSlicer::AddGroup(std::uint64_t n_elements, RowIdx n_rows, std::uint32_t n_bins) {

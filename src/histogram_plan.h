@@ -17,6 +17,7 @@ namespace gpu_exact {
 struct ResolutionShape {
   double n_bins;           // of a column
   double n_group_columns;  // that a block adds up together
+  bool has_ranges;         // whether any bin holds several values
 };
 
 /**
@@ -34,6 +35,13 @@ struct HistogramCost {
   static constexpr double kByte = 0.35;
   static constexpr double kOpenEntry = 100.0;
   static constexpr double kOpenShare = 0.03;  // of n entries in k bins: kOpenShare * n / k^2
+  static constexpr double kSortedEntry = 60.0;
+  static constexpr double kSortedColumn = 1000.0;  // of a node, however few its rows
+  // Of a level, whatever is in it, in picoseconds: the kernels that sort, those of a resolution, and
+  // those that look into ranges.
+  static constexpr double kSortLevel = 2e7;
+  static constexpr double kSearchLevel = 2e7;
+  static constexpr double kRefineLevel = 1.2e8;
 
   /** @brief Of a node of so many rows by a column of so many bins, without reading its entries. */
   [[nodiscard]] static double Search(double n_rows, double n_bins);
@@ -46,17 +54,41 @@ struct HistogramCost {
 /**
  * @brief The most bins of a column in each resolution, the finest first.
  *
- * A small table has one bin for each value, so that nothing is left open. Otherwise the finest
- * resolution serves the root, within what fits a block, and coarser ones the nodes below.
+ * A small table, whose nodes are sorted, has one bin for each value. Otherwise the finest resolution serves the root, within what fits a block, and coarser ones the nodes below.
  *
- * @param max_bins That a block has room for.
+ * @param max_bins   That a block has room for.
+ * @param max_sorted Rows of a node that a block can sort.
  */
 [[nodiscard]] std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_features,
-                                                           std::uint32_t max_bins);
+                                                           std::uint32_t max_bins,
+                                                           RowIdx max_sorted);
 
-/** @brief The index of the resolution that costs least. @param n_all Rows of the table. */
-[[nodiscard]] std::size_t ResolutionFor(RowIdx n_rows, RowIdx n_all,
-                                        std::vector<ResolutionShape> const& resolutions);
+/** @brief Rows of a node, or of two siblings, which are searched in the same way. */
+struct FamilyRows {
+  RowIdx first;
+  RowIdx second;  // 0: there is none
+};
+
+/** @brief A level's table and ways to search it. */
+struct SearchWays {
+  RowIdx n_rows;                             // of the table
+  double n_columns;                          // of the table
+  std::vector<ResolutionShape> resolutions;  // the finest first
+  RowIdx max_sorted;                         // the most rows of a node whose rows are sorted
+};
+
+/**
+ * @brief The way that each family of a level is searched: by histograms of a resolution, or, one
+ *        past the last resolution, by sorting its rows column by column.
+ *
+ * Costs are those of HistogramCost. A sorted entry costs more than one that is added up, but no bins
+ * are cleared and searched. Few families are searched in few ways, as each has kernels of its own.
+ */
+[[nodiscard]] std::vector<std::size_t> ChooseWays(std::vector<FamilyRows> const& families,
+                                                  SearchWays const& ways);
+
+/** @brief Whether all levels of a table are sorted, from the root on. */
+[[nodiscard]] bool SortsTable(RowIdx n_rows, FeatureIdx n_features, RowIdx max_sorted);
 
 /** @brief A node whose rows are added up or looked through. */
 struct BuiltNode {

@@ -168,6 +168,44 @@ class UploadBuffer {
   DeviceBuffer<T> device_;
 };
 
+/** @brief Several small arrays of the host on their way to the device in one copy. */
+class UploadArena {
+ public:
+  explicit UploadArena(char const* what) : bytes_{what} {}
+
+  /** @brief An array of the next upload. @return Its number. */
+  template <typename T>
+  std::size_t Add(std::vector<T> const& values) {
+    std::size_t const at = (staged_.size() + kAligned - 1) / kAligned * kAligned;
+    staged_.resize(at + values.size() * sizeof(T));
+    std::copy_n(reinterpret_cast<unsigned char const*>(values.data()), values.size() * sizeof(T),
+                staged_.data() + at);
+    begins_.push_back(at);
+    return begins_.size() - 1;
+  }
+  /** @brief Upload what was added. Does not wait; see UploadBuffer. */
+  void Upload() {
+    bytes_.Upload(staged_);
+    uploaded_.swap(begins_);
+    begins_.clear();
+    staged_.clear();
+  }
+  /** @brief Device memory of an array of the last upload. */
+  template <typename T>
+  [[nodiscard]] T const* Data(std::size_t number) const {
+    return reinterpret_cast<T const*>(bytes_.Data() + uploaded_[number]);
+  }
+  [[nodiscard]] std::size_t Bytes() const { return bytes_.Bytes(); }
+
+ private:
+  static constexpr std::size_t kAligned = 16;
+
+  std::vector<unsigned char> staged_;
+  std::vector<std::size_t> begins_;
+  std::vector<std::size_t> uploaded_;
+  UploadBuffer<unsigned char> bytes_;
+};
+
 [[nodiscard]] constexpr std::uint64_t CeilDiv(std::uint64_t a, std::uint64_t b) {
   return (a + b - 1) / b;
 }

@@ -74,10 +74,11 @@ class SplitStrategy {
                                                               RowIdx gathered_rows = kGatheredRows);
 /**
  * @brief Histograms that bound the gain; only ranges of values that may win are searched exactly.
- * @param max_bins Of a column in each resolution, the finest first; empty: chosen for the table.
+ * @param max_bins   Of a column in each resolution, the finest first; empty: chosen for the table.
+ * @param max_sorted Nodes of more rows are not sorted; at most, and by default, what a block can.
  */
 [[nodiscard]] std::unique_ptr<SplitStrategy> MakeHistogramStrategy(
-    CsrView const& table, std::vector<std::uint32_t> const& max_bins = {});
+    CsrView const& table, std::vector<std::uint32_t> const& max_bins = {}, RowIdx max_sorted = ~0u);
 
 /** @brief A builder of trees by a strategy, on the device that holds its table. */
 [[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(

@@ -21,8 +21,10 @@ std::unique_ptr<TreeBuilder> MakeCarryingBuilder(Table const& table) {
 
 /** @brief Strategy kHistogram with so many bins a column in each resolution. */
 std::unique_ptr<TreeBuilder> MakeHistogramBuilder(Table const& table,
-                                                  std::vector<std::uint32_t> const& max_bins) {
-  return MakeDeviceBuilder(-1, table.n_rows, MakeHistogramStrategy(table.View(), max_bins));
+                                                  std::vector<std::uint32_t> const& max_bins,
+                                                  RowIdx max_sorted) {
+  return MakeDeviceBuilder(-1, table.n_rows,
+                           MakeHistogramStrategy(table.View(), max_bins, max_sorted));
 }
 
 class DeviceBuilder : public DeviceTest {
@@ -35,8 +37,9 @@ class DeviceBuilder : public DeviceTest {
     auto carrying = MakeCarryingBuilder(table);
     std::vector<std::unique_ptr<TreeBuilder>> histograms;
     histograms.push_back(MakeDeviceBuilder(-1, table.View(), Strategy::kHistogram));
-    histograms.push_back(MakeHistogramBuilder(table, {12}));  // ranges, whatever the size
-    histograms.push_back(MakeHistogramBuilder(table, {24, 5}));
+    histograms.push_back(MakeHistogramBuilder(table, {12}, 0));  // ranges, whatever the size
+    histograms.push_back(MakeHistogramBuilder(table, {24, 5}, 0));
+    histograms.push_back(MakeHistogramBuilder(table, {40, 8}, shape.n_rows / 3));  // both ways
     auto reference = MakeReferenceBuilder(table.View());
     for (int i = 0; i < n_trees; ++i) {
       auto gpair = MakeGradients(shape.n_rows, random.Pick({0.0, 0.2, 0.9}),
@@ -128,7 +131,7 @@ TEST_F(DeviceBuilder, LongRuns) {
     // The reference is for short columns.
     auto judge = shape.n_rows <= 6000 ? MakeReferenceBuilder(table.View())
                                       : MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
-    auto histogram = MakeDeviceBuilder(-1, table.View(), Strategy::kHistogram);
+    auto histogram = MakeHistogramBuilder(table, {200, 30}, 1000);
     auto want = judge->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
     for (int run = 0; run < Scaled(3, 1); ++run) {
       auto got = histogram->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
@@ -175,7 +178,7 @@ TEST_F(DeviceBuilder, LongColumns) {
     // The reference is for short columns, interleaved levels are slow under a sanitizer.
     auto judge = UnderSanitizer() ? MakeReferenceBuilder(table.View())
                                   : MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
-    auto histogram = MakeDeviceBuilder(-1, table.View(), Strategy::kHistogram);
+    auto histogram = MakeHistogramBuilder(table, {200, 30}, 1000);
     auto want = judge->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
     for (int run = 0; run < Scaled(5, 1); ++run) {
       auto got = histogram->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);

@@ -107,7 +107,7 @@ class BinSearch {
         open_{open},
         tile_{tile},
         first_bin_{binned.groups[tile.group].first_bin + tile.first_bin},
-        dense_{binned.groups[tile.group].Dense()},
+        dense_{binned.groups[tile.group].has_missing == 0},
         has_ranges_{binned.groups[tile.group].has_ranges != 0} {}
 
   /**

@@ -5,7 +5,6 @@
  */
 #include <algorithm>
 #include <cub/device/device_scan.cuh>
-#include <limits>
 
 #include "src/device/histogram/binned_columns.cuh"
 #include "src/device/histogram/shared_histogram.cuh"
@@ -14,17 +13,27 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief Element numbers of a group fit 32 bits. */
+/** @brief Element numbers of a group fit 32 bits, also where some more are stored. */
 constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 30;
+constexpr std::uint64_t kAligned = 8;  // elements: a walk loads so many at once
 /** @brief Fewer entries give no block enough to do, so that groups are made to fill the device. */
 constexpr std::uint64_t kManyEntries = std::uint64_t{1} << 22;
-constexpr std::uint32_t kMaxColumnBins = 10240;
 
 /** @brief Bins that fit the shared memory of a block, and a GroupBin. */
 std::uint32_t MaxGroupBins() {
   auto bytes = static_cast<std::size_t>(DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
-  return static_cast<std::uint32_t>(
-      std::min(SharedHistogram::MaxBins(bytes), std::size_t{std::numeric_limits<GroupBin>::max()}));
+  return static_cast<std::uint32_t>(std::min<std::size_t>(SharedHistogram::MaxBins(bytes), BinGroup::kMaxBins));
+}
+
+/** @brief Elements of a row: so many that a walk loads several at once, and few without a column. */
+std::uint32_t Stride(std::uint32_t n_columns) {
+  for (std::uint32_t at_once : {8u, 4u, 2u}) {
+    auto const stride = static_cast<std::uint32_t>(CeilDiv(n_columns, at_once) * at_once);
+    if (8 * (stride - n_columns) <= n_columns) {
+      return stride;
+    }
+  }
+  return n_columns;
 }
 
 /** @brief An entry on its way into a group. */
@@ -77,7 +86,7 @@ __global__ void CountElementsKernel(CsrView table, BinnedRef binned, std::uint32
   }
   ForRow(table, binned, row, [&](GroupEntry const& e) {
     BinGroup const& group = binned.groups[e.group];
-    if (!group.Dense() && (e.lanes & LanesBelow()) == 0) {
+    if (!group.Strided() && (e.lanes & LanesBelow()) == 0) {
       atomicAdd(row_offsets + (group.row_offsets - row_offsets) + row,
                 static_cast<std::uint32_t>(__popc(e.lanes)));
     }
@@ -95,13 +104,14 @@ __global__ void WriteBinsKernel(CsrView table, BinnedRef binned, BinsRef bins,
     BinColumn const column = binned.columns[e.column];
     BinGroup const& group = binned.groups[e.group];
     auto const bin = bins.BinOf(column.feature, e.value);
-    auto at = BinnedRef::Row(group, static_cast<RowIdx>(row)).begin + e.rank;
+    auto at = BinnedRef::Row(group, static_cast<RowIdx>(row)).begin +
+              (group.Strided() ? e.column - group.first_column : e.rank);
     elements[(group.elements - elements) + at] = static_cast<GroupBin>(column.first_bin + bin);
   });
 }
 }  // namespace
 
-std::uint32_t BinnedColumns::MaxBins() { return std::min(MaxGroupBins(), kMaxColumnBins); }
+std::uint32_t BinnedColumns::MaxBins() { return MaxGroupBins(); }
 
 BinnedColumns::BinnedColumns(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
                              RankBins const& bins, std::uint32_t max_group_bins)
@@ -144,9 +154,9 @@ void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
     }
     std::uint32_t const n = n_entries[f];
     if (h_groups_.empty() || h_groups_.back().n_bins + n_of_column > limit ||
-        h_groups_.back().n_elements + std::uint64_t{n} > kMaxElements) {
+        std::uint64_t{n_rows_} * (h_groups_.back().n_columns + 1) > kMaxElements) {
       h_groups_.push_back(
-          {nullptr, nullptr, n_bins_, static_cast<std::uint32_t>(h_columns_.size()), 0, 0, 0, 0});
+          {nullptr, nullptr, n_bins_, static_cast<std::uint32_t>(h_columns_.size()), 0, 0, 0, 0, 0, 0});
     }
     auto& group = h_groups_.back();
     h_columns_.push_back(
@@ -159,15 +169,25 @@ void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
     n_bins_ += n_of_column;
     n_elements_ += n;
   }
-  auto const* elements = elements_.Reserve(n_elements_ + BinGroup::kBeyond);
-  ZeroAsync(elements_.Data() + n_elements_, BinGroup::kBeyond);
+  std::uint64_t n_stored{0};
+  std::vector<std::uint64_t> begins;
   std::vector<BinGroup*> sparse;
   for (auto& group : h_groups_) {
-    group.elements = elements;
-    elements += group.n_elements;
-    if (group.n_elements != std::uint64_t{n_rows_} * group.n_columns) {
+    std::uint64_t const n_places = std::uint64_t{n_rows_} * group.n_columns;
+    group.has_missing = group.n_elements != n_places ? 1 : 0;
+    if (n_places <= 2 * std::uint64_t{group.n_elements}) {
+      group.stride = Stride(group.n_columns);
+      group.n_elements = static_cast<std::uint32_t>(std::uint64_t{n_rows_} * group.stride);
+    } else {
       sparse.push_back(&group);
     }
+    begins.push_back(n_stored);
+    n_stored += CeilDiv(group.n_elements, kAligned) * kAligned;
+  }
+  auto const* elements = elements_.Reserve(n_stored + BinGroup::kBeyond);
+  EXACT_CUDA(cudaMemsetAsync(elements_.Data(), 0xff, elements_.Bytes(), Stream()));
+  for (std::size_t g = 0; g < h_groups_.size(); ++g) {
+    h_groups_[g].elements = elements + begins[g];
   }
   std::uint64_t const n_offsets = std::uint64_t{n_rows_} + 1;  // of a group
   auto const* offsets = row_offsets_.Reserve(n_offsets * sparse.size());
@@ -187,7 +207,7 @@ void BinnedColumns::Fill(CsrView const& table) {
     auto* offsets = row_offsets_.Data();
     LaunchRows("CountElements", CountElementsKernel, n_rows_, table, this->Ref(), offsets);
     for (BinGroup const& group : h_groups_) {
-      if (!group.Dense()) {
+      if (!group.Strided()) {
         scratch.Call([&](void* storage, std::size_t& bytes) {
           return cub::DeviceScan::ExclusiveSum(storage, bytes, offsets, std::uint64_t{n_rows_} + 1,
                                                Stream());

@@ -4,7 +4,8 @@
  * @brief The bins of all entries, row by row.
  *
  * Neighbouring columns form groups whose bins fit the shared memory of a block. Within a group the
- * bins of a row lie side by side, ascending by column, two bytes each.
+ * bins of a row lie side by side, ascending by column, two bytes each: where most values are present
+ * in a place for each column, otherwise as many as there are values.
  */
 #pragma once
 
@@ -26,17 +27,21 @@ struct BinColumn {
 /** @brief Columns that one block adds up together. */
 struct BinGroup {
   static constexpr std::uint32_t kBeyond = 256;  // elements that may be read after the last one
+  static constexpr std::uint32_t kNoBin = 0xffffu;  // in a place without a value
+  static constexpr std::uint32_t kMaxBins = 10240;  // so that 2, 4, 8, ... columns of as many fit
 
   GroupBin const* elements;          // row after row
-  std::uint32_t const* row_offsets;  // shape: (n_rows + 1); nullptr: every row has every column
+  std::uint32_t const* row_offsets;  // shape: (n_rows + 1); nullptr: every row has `stride`
   std::uint64_t first_bin;           // among the bins of all groups
   std::uint32_t first_column;
   std::uint32_t n_columns;
   std::uint32_t n_bins;
   std::uint32_t n_elements;
-  std::uint32_t has_ranges;  // 0 or 1: whether any bin holds several values
+  std::uint32_t stride;       // elements of a row, a place for each column and some more; or 0
+  std::uint32_t has_ranges;   // 0 or 1: whether any bin holds several values
+  std::uint32_t has_missing;  // 0 or 1: whether any row has no value of a column
 
-  [[nodiscard]] __host__ __device__ bool Dense() const { return row_offsets == nullptr; }
+  [[nodiscard]] __host__ __device__ bool Strided() const { return stride != 0; }
 };
 
 /** @brief Elements of one row in one group. */
@@ -68,8 +73,8 @@ struct BinnedRef {
   }
 
   [[nodiscard]] __device__ static RowElements Row(BinGroup const& group, RowIdx row) {
-    if (group.Dense()) {
-      return {row * group.n_columns, (row + 1) * group.n_columns};
+    if (group.Strided()) {
+      return {row * group.stride, row * group.stride + group.n_columns};
     }
     return {group.row_offsets[row], group.row_offsets[row + 1]};
   }
@@ -81,11 +86,11 @@ struct BinnedRef {
     BinGroup const& group = groups[column.group];
     RowElements e = Row(group, row);
     auto first = group.elements + e.begin;
-    auto i = group.Dense() ? c - group.first_column
-                           : FirstIndex(std::uint32_t{0}, e.Size(), [=](std::uint32_t k) {
+    auto i = group.Strided() ? c - group.first_column
+                             : FirstIndex(std::uint32_t{0}, e.Size(), [=](std::uint32_t k) {
                                return first[k] >= column.first_bin;
                              });
-    if (i == e.Size() || first[i] >= column.first_bin + column.n_bins) {
+    if (i == e.Size() || first[i] >= column.first_bin + column.n_bins) {  // kNoBin is one such
       return -1;
     }
     return static_cast<int>(first[i] - column.first_bin);
@@ -95,7 +100,8 @@ struct BinnedRef {
 /**
  * @brief Owns the bins of all entries. Work: two passes over the entries.
  *
- * Memory kept: 2 B an entry, 4 B a row and group that has missing values. Little else meanwhile.
+ * Memory kept: 2 B an entry, 4 B a row and group most of whose values are missing. Little
+ * else meanwhile.
  */
 class BinnedColumns {
  public:

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/device/histogram/sorting_finder.cuh"
 #include "src/histogram_plan.h"
 
 namespace gpu_exact {
@@ -19,7 +20,8 @@ BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const&
   std::vector<std::uint32_t> const n_entries = rows.CountEntries();
   CopyAsync(n_present_.Reserve(n_entries.size()), n_entries.data(), n_entries.size());
   std::vector<std::uint32_t> const resolutions =
-      max_bins.empty() ? ChooseResolutions(table.n_rows, table.n_features, BinnedColumns::MaxBins())
+      max_bins.empty() ? ChooseResolutions(table.n_rows, table.n_features, BinnedColumns::MaxBins(),
+                                           SortingFinder::kMaxRows)
                        : max_bins;
   std::vector<std::uint32_t> limits;
   for (std::uint32_t n : n_entries) {

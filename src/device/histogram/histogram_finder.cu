@@ -32,21 +32,14 @@ std::uint32_t MaxBlocks(KernelT kernel, std::size_t bytes) {
   return static_cast<std::uint32_t>(
       std::max(1, n_blocks * DeviceAttribute(cudaDevAttrMultiProcessorCount)));
 }
-
-/** @brief Adds a node to a list for WorkSlicer, which ends with the sum of all rows. */
-void Add(std::uint32_t node, RowRange const& rows, std::vector<BuiltNode>* list) {
-  if (list->empty()) {
-    list->push_back({0, 0, 0});
-  }
-  auto const before = list->back().before;
-  list->back() = {rows.begin, node, before};
-  list->push_back({0, 0, before + rows.end - rows.begin});
-}
 }  // namespace
 
 HistogramFinder::HistogramFinder(BinnedColumns const& columns, std::uint64_t max_bytes,
                                  std::uint32_t max_slices)
-    : columns_{columns}, kept_work_{columns}, direct_work_{columns} {
+    : columns_{columns} {
+  for (BinGroup const& group : columns.Groups()) {
+    slicer_.AddGroup(group.n_elements, columns.NumRows(), group.n_bins);
+  }
   auto const n_bins = std::max<std::uint64_t>(1, columns.Ref().n_bins);
   auto const bin_bytes = sizeof(FixedSum) + (columns.HasRanges() ? sizeof(std::uint32_t) : 0);
   max_slots_ = std::max<std::size_t>(1, max_bytes / (n_bins * bin_bytes));
@@ -54,7 +47,7 @@ HistogramFinder::HistogramFinder(BinnedColumns const& columns, std::uint64_t max
                static_cast<double>(std::max<std::size_t>(1, columns.Columns().size()));
   this->MakeTiles();
   auto bytes = SharedHistogram::Bytes(max_group_bins_);
-  max_slices_ = std::min(MaxBlocks(BuildKernel<false>, bytes), MaxBlocks(BuildKernel<true>, bytes));
+  max_slices_ = MaxBlocks(BuildKernel, bytes);
   if (max_slices != 0) {
     max_slices_ = max_slices;
   }
@@ -62,7 +55,6 @@ HistogramFinder::HistogramFinder(BinnedColumns const& columns, std::uint64_t max
 
 void HistogramFinder::MakeTiles() {
   std::vector<BinTile> tiles;
-  std::vector<std::uint32_t> group_tiles{0};
   auto const& groups = columns_.Groups();
   for (std::uint32_t g = 0; g < groups.size(); ++g) {
     auto const& group = groups[g];
@@ -75,37 +67,37 @@ void HistogramFinder::MakeTiles() {
       ++tiles.back().n_columns;
       tiles.back().n_bins += column.n_bins;
     }
-    group_tiles.push_back(static_cast<std::uint32_t>(tiles.size()));
     max_group_bins_ = std::max(max_group_bins_, group.n_bins);
-    max_group_tiles_ = std::max(max_group_tiles_, group_tiles.back() - *(group_tiles.end() - 2));
   }
   n_tiles_ = static_cast<std::uint32_t>(tiles.size());
   CopyAsync(tiles_.Reserve(tiles.size()), tiles.data(), tiles.size());
-  CopyAsync(group_tiles_.Reserve(group_tiles.size()), group_tiles.data(), group_tiles.size());
 }
 
 void HistogramFinder::Find(LevelRef const& level, RowsRef const& rows, NodesToSearch const& nodes,
                            OpenRangesRef const& open) {
   this->AssignSlots(nodes);
-  nodes_.Upload(h_nodes_);
-  if (h_nodes_.empty() || columns_.Ref().n_bins == 0) {
+  if (h_nodes_.empty()) {
     return;
   }
-  this->SearchKept(level, rows, open);
-  this->SearchDirectly(level, rows, open);
+  this->PlanWork();
+  this->SearchBatches(level, rows, open);
 }
 
 void HistogramFinder::FindAgain(LevelRef const& level, RowsRef const& rows,
                                 OpenRangesRef const& open) {
-  built_.clear();
-  searches_.clear();
-  for (std::uint32_t i = 0; i < h_nodes_.size(); ++i) {
-    if (h_nodes_[i].slot != SearchedNode::kNoSlot) {
-      searches_.push_back({i, KeptSearch::kNone});
+  // Kept histograms are there; each is searched by itself.
+  Batch& kept = batches_.front();
+  std::vector<HistogramSearch> searches;
+  for (HistogramSearch const& s : kept.searches) {
+    searches.push_back({s.node, HistogramSearch::kNone});
+    if (s.larger != HistogramSearch::kNone) {
+      searches.push_back({s.larger, HistogramSearch::kNone});
     }
   }
-  this->SearchKept(level, rows, open);
-  this->SearchDirectly(level, rows, open);
+  kept.searches = std::move(searches);
+  kept.built = {};
+  this->PlanWork();
+  this->SearchBatches(level, rows, open);
 }
 
 void HistogramFinder::AssignSlots(NodesToSearch const& nodes) {
@@ -113,16 +105,19 @@ void HistogramFinder::AssignSlots(NodesToSearch const& nodes) {
   std::size_t const n_before = n_slots_;
   slots_.assign(nodes.rows.size(), SearchedNode::kNoSlot);
   h_nodes_.clear();
-  searches_.clear();
-  built_.clear();
-  direct_.clear();
+  all_ = {};
+  batches_.assign(1, {});
+  auto n_rows = [&](Bucket b) { return nodes.rows[b].end - nodes.rows[b].begin; };
+  auto larger_of = [&](NodesToSearch::Family const& f) {
+    return f.n == 2 && n_rows(f.first + 1) > n_rows(f.first) ? f.first + 1 : f.first;
+  };
+  auto is_large = [&](NodesToSearch::Family const& f) { return n_rows(larger_of(f)) >= keep_rows_; };
+  auto parent_slot = [&](NodesToSearch::Family const& f) {
+    return f.n == 2 && f.parent < before.size() && is_large(f) ? before[f.parent]
+                                                               : SearchedNode::kNoSlot;
+  };
   // Slots of parents whose children subtract are taken; all others are free.
   std::vector<bool> used(n_before, false);
-  auto parent_slot = [&](NodesToSearch::Family const& family) {
-    return family.n == 2 && family.parent < before.size() ? before[family.parent]
-                                                          : SearchedNode::kNoSlot;
-  };
-  auto n_rows = [&](Bucket b) { return nodes.rows[b].end - nodes.rows[b].begin; };
   std::size_t n_used{0};
   for (auto const& family : nodes.families) {
     if (parent_slot(family) != SearchedNode::kNoSlot) {
@@ -144,34 +139,57 @@ void HistogramFinder::AssignSlots(NodesToSearch const& nodes) {
     if (slot != SearchedNode::kNoSlot) {
       n_slots_ = std::max<std::size_t>(n_slots_, slot + 1);
     }
+    auto const node = static_cast<std::uint32_t>(h_nodes_.size());
     h_nodes_.push_back({nodes.rows[bucket], bucket, slot});
-    return static_cast<std::uint32_t>(h_nodes_.size() - 1);
+    all_.Add(node, nodes.rows[bucket]);
+    return node;
   };
+  std::vector<std::uint32_t> passing;  // nodes whose histograms are not kept
+  Batch& kept = batches_.front();
   for (auto const& family : nodes.families) {
     std::uint32_t const of_parent = parent_slot(family);
-    Bucket larger = family.first;
-    if (family.n == 2 && n_rows(family.first + 1) > n_rows(family.first)) {
-      ++larger;
-    }
-    bool const is_large = n_rows(larger) >= keep_rows_;
-    if (of_parent != SearchedNode::kNoSlot && is_large && n_used < max_slots_) {
+    if (of_parent != SearchedNode::kNoSlot && n_used < max_slots_) {
+      Bucket const larger = larger_of(family);
       Bucket const smaller = 2 * family.first + 1 - larger;
       std::uint32_t const small_node = add(smaller, take());
-      std::uint32_t const large_node = add(larger, of_parent);
-      searches_.push_back({small_node, large_node});
-      Add(small_node, nodes.rows[smaller], &built_);
+      kept.searches.push_back({small_node, add(larger, of_parent)});
+      kept.built.Add(small_node, nodes.rows[smaller]);
       continue;
     }
-    bool const keeps = is_large && !nodes.is_last_level && n_used + family.n <= max_slots_;
+    bool const keeps =
+        is_large(family) && !nodes.is_last_level && n_used + family.n <= max_slots_;
     for (Bucket b = family.first; b < family.first + family.n; ++b) {
       std::uint32_t const node = add(b, keeps ? take() : SearchedNode::kNoSlot);
       if (keeps) {
-        searches_.push_back({node, KeptSearch::kNone});
+        kept.searches.push_back({node, HistogramSearch::kNone});
+        kept.built.Add(node, nodes.rows[b]);
+      } else {
+        passing.push_back(node);
       }
-      Add(node, nodes.rows[b], keeps ? &built_ : &direct_);
     }
   }
-  this->ReserveSlots(n_slots_, n_before);
+  // The others use the room that is left, in turns.
+  std::size_t const n_room = std::max<std::size_t>(1, max_slots_ - std::min(max_slots_, n_slots_));
+  for (std::size_t i = 0; i < passing.size(); ++i) {
+    if (i % n_room == 0) {
+      batches_.emplace_back();
+    }
+    h_nodes_[passing[i]].slot = static_cast<std::uint32_t>(n_slots_ + i % n_room);
+    batches_.back().searches.push_back({passing[i], HistogramSearch::kNone});
+    batches_.back().built.Add(passing[i], h_nodes_[passing[i]].rows);
+  }
+  this->ReserveSlots(n_slots_ + std::min(n_room, passing.size()), n_before);
+}
+
+void HistogramFinder::PlanWork() {
+  constexpr std::uint32_t kLookSlices = 2048;  // more than run at a time: most have little to find
+  d_nodes_ = arena_.Add(h_nodes_);
+  for (Batch& batch : batches_) {
+    batch.built.Slice(slicer_, max_slices_, &arena_);
+    batch.d_searches = arena_.Add(batch.searches);
+  }
+  all_.Slice(slicer_, kLookSlices, &arena_);
+  arena_.Upload();
 }
 
 void HistogramFinder::ReserveSlots(std::size_t n, std::size_t n_before) {
@@ -192,56 +210,28 @@ void HistogramFinder::ReserveSlots(std::size_t n, std::size_t n_before) {
   }
 }
 
-void HistogramFinder::SearchKept(LevelRef const& level, RowsRef const& rows,
-                                 OpenRangesRef const& open) {
-  if (searches_.empty()) {
-    return;
+void HistogramFinder::SearchBatches(LevelRef const& level, RowsRef const& rows,
+                                    OpenRangesRef const& open) {
+  for (Batch const& batch : batches_) {
+    if (batch.searches.empty() || n_tiles_ == 0) {
+      continue;
+    }
+    FinderRef f{columns_.Ref(), this->Nodes(), {}, {histograms_.Data(), magnitudes_.Data()},
+                tiles_.Data(),  open};
+    if (!batch.built.nodes.empty()) {
+      f.work = batch.built.Ref(slicer_, arena_);
+      Launch("ClearCuts", ClearCutsKernel, f.work.n_slices, 512, f);
+      Launch("Build", BuildKernel, f.work.n_slices,
+             {SharedHistogram::kThreads, SharedHistogram::Bytes(max_group_bins_)}, level.quantiser,
+             rows, f);
+    }
+    auto const n = static_cast<std::uint32_t>(batch.searches.size());
+    Launch("Search", SearchKernel, std::uint64_t{n} * n_tiles_, kSearchThreads, level, f,
+           arena_.Data<HistogramSearch>(batch.d_searches), n);
   }
-  FinderRef f{columns_.Ref(),
-              nodes_.Data(),
-              {},
-              {histograms_.Data(), magnitudes_.Data()},
-              {nullptr, nullptr},
-              0,
-              {tiles_.Data(), group_tiles_.Data()},
-              open};
-  if (!built_.empty()) {
-    f.work = kept_work_.Plan(built_, max_slices_);
-    Launch("ClearCuts", ClearCutsKernel<false>, f.work.n_slices, 512, f);
-    Launch("Build", BuildKernel<false>, f.work.n_slices,
-           {SharedHistogram::kThreads, SharedHistogram::Bytes(max_group_bins_)}, level, rows, f);
-  }
-  auto const n = static_cast<std::uint32_t>(searches_.size());
-  Launch("SearchKept", SearchKeptKernel, std::uint64_t{n} * n_tiles_, kSearchThreads, level, f,
-         kept_searches_.Upload(searches_), n);
-}
-
-void HistogramFinder::SearchDirectly(LevelRef const& level, RowsRef const& rows,
-                                     OpenRangesRef const& open) {
-  if (direct_.empty()) {
-    return;
-  }
-  WorkRef const work = direct_work_.Plan(direct_, max_slices_);
-  std::size_t const n_cut = std::size_t{work.n_slices} * max_group_bins_;
-  FinderRef const f{columns_.Ref(),
-                    nodes_.Data(),
-                    work,
-                    {nullptr, nullptr},
-                    {cut_sums_.Reserve(n_cut),
-                     columns_.HasRanges() ? cut_magnitudes_.Reserve(n_cut) : nullptr},
-                    max_group_bins_,
-                    {tiles_.Data(), group_tiles_.Data()},
-                    open};
-  Launch("ClearCuts", ClearCutsKernel<true>, work.n_slices, 512, f);
-  Launch("BuildDirectly", BuildKernel<true>, work.n_slices,
-         {SharedHistogram::kThreads, SharedHistogram::Bytes(max_group_bins_)}, level, rows, f);
-  Launch("SearchCuts", SearchCutsKernel, std::uint64_t{work.n_slices} * max_group_tiles_,
-         kSearchThreads, level, f, max_group_tiles_);
 }
 
 std::uint64_t HistogramFinder::Bytes() const {
-  return kept_work_.Bytes() + direct_work_.Bytes() + tiles_.Bytes() + group_tiles_.Bytes() +
-         histograms_.Bytes() + magnitudes_.Bytes() + cut_sums_.Bytes() + cut_magnitudes_.Bytes() +
-         nodes_.Bytes() + kept_searches_.Bytes();
+  return arena_.Bytes() + tiles_.Bytes() + histograms_.Bytes() + magnitudes_.Bytes();
 }
 }  // namespace gpu_exact

@@ -4,8 +4,8 @@
  * @brief Candidates at the ends of bins, by histograms of one resolution.
  *
  * Of two siblings whose parent's histogram is kept only the smaller one is built from its rows: the
- * other one is what the parent has left, exactly, as sums are integers. Nodes of few rows are built
- * and searched in shared memory, and leave nothing behind.
+ * other one is what the parent has left, exactly, as sums are integers. Histograms of nodes of few
+ * rows are not worth keeping: as many as there is room for are built and searched at a time.
  */
 #pragma once
 
@@ -17,8 +17,8 @@
 #include "src/device/histogram/searched_node.cuh"
 
 namespace gpu_exact {
-/** @brief A kept histogram to search, with the sibling that is what the parent has left. */
-struct KeptSearch {
+/** @brief A histogram to search, with the sibling that is what the parent has left. */
+struct HistogramSearch {
   static constexpr std::uint32_t kNone = 0xffffffffu;
 
   std::uint32_t node;    // among the searched nodes
@@ -42,8 +42,8 @@ class HistogramFinder {
  public:
   /**
    * @param columns    Outlive the finder.
-   * @param max_bytes  Of the kept histograms, which are one at least. While they grow, old and new
-   *                   ones take less than twice as much.
+   * @param max_bytes  Of the histograms, which are one at least. While they grow, old and new ones
+   *                   take less than twice as much.
    * @param max_slices Blocks that add up rows at a time; 0: as many as run on the device.
    */
   HistogramFinder(BinnedColumns const& columns, std::uint64_t max_bytes,
@@ -64,41 +64,46 @@ class HistogramFinder {
   /** @brief List the open ranges of the same nodes again, by the best candidates there are now. */
   void FindAgain(LevelRef const& level, RowsRef const& rows, OpenRangesRef const& open);
 
-  /** @brief The nodes of the last call, device memory, shape: (NumNodes()). */
-  [[nodiscard]] SearchedNode const* Nodes() const { return nodes_.Data(); }
-  [[nodiscard]] std::vector<SearchedNode> const& HostNodes() const { return h_nodes_; }
+  /** @brief How many nodes the last call searched. */
+  [[nodiscard]] std::uint32_t NumNodes() const {
+    return static_cast<std::uint32_t>(h_nodes_.size());
+  }
+  /** @brief Those nodes, device memory, shape: (NumNodes()). */
+  [[nodiscard]] SearchedNode const* Nodes() const { return arena_.Data<SearchedNode>(d_nodes_); }
+  /** @brief Work on all their rows. */
+  [[nodiscard]] WorkRef AllRows() const { return all_.Ref(slicer_, arena_); }
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
   void MakeTiles();
   void AssignSlots(NodesToSearch const& nodes);
+  void PlanWork();
   /** @brief Room for n slots, of which the first n_before keep their content. */
   void ReserveSlots(std::size_t n, std::size_t n_before);
-  void SearchKept(LevelRef const& level, RowsRef const& rows, OpenRangesRef const& open);
-  void SearchDirectly(LevelRef const& level, RowsRef const& rows, OpenRangesRef const& open);
+  void SearchBatches(LevelRef const& level, RowsRef const& rows, OpenRangesRef const& open);
 
   BinnedColumns const& columns_;
   std::size_t max_slots_;
   std::uint32_t max_slices_;
   std::uint32_t n_tiles_{0};
   std::uint32_t max_group_bins_{0};
-  std::uint32_t max_group_tiles_{0};
   double keep_rows_;  // nodes of so many rows are kept
   std::size_t n_slots_{0};
   std::vector<std::uint32_t> slots_;  // of the level's nodes, by bucket
   std::vector<SearchedNode> h_nodes_;
-  std::vector<KeptSearch> searches_;
-  std::vector<BuiltNode> built_;   // into slots
-  std::vector<BuiltNode> direct_;  // and searched at once
-  HistogramWork kept_work_;
-  HistogramWork direct_work_;
+  /** @brief Histograms that are built and searched at a time. */
+  struct Batch {
+    PlannedWork built;
+    std::vector<HistogramSearch> searches;
+    std::size_t d_searches{0};  // their number in the arena
+  };
+  std::vector<Batch> batches_;  // the first one is of the histograms that are kept
+  WorkSlicer slicer_;
+  PlannedWork all_;     // to look through
+  UploadArena arena_{"nodes and slices of histograms"};
+  std::size_t d_nodes_{0};  // their number in the arena
   DeviceBuffer<BinTile> tiles_{"tiles of bins"};
-  DeviceBuffer<std::uint32_t> group_tiles_{"first tiles of column groups"};
   DeviceBuffer<FixedSum> histograms_{"histograms"};
   DeviceBuffer<std::uint32_t> magnitudes_{"magnitudes of histograms"};
-  DeviceBuffer<FixedSum> cut_sums_{"histograms that several blocks build"};
-  DeviceBuffer<std::uint32_t> cut_magnitudes_{"magnitudes that several blocks add up"};
-  UploadBuffer<SearchedNode> nodes_{"nodes to search"};
-  UploadBuffer<KeptSearch> kept_searches_{"histograms to search"};
 };
 }  // namespace gpu_exact

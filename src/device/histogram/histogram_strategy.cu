@@ -9,6 +9,7 @@
 #include "src/device/histogram/histogram_finder.cuh"
 #include "src/device/histogram/range_refiner.cuh"
 #include "src/device/histogram/row_partitioner.cuh"
+#include "src/device/histogram/sorting_finder.cuh"
 #include "src/device/histogram/split_resolver.cuh"
 #include "src/device/split_strategy.cuh"
 
@@ -29,16 +30,21 @@ struct Searcher {
 
 class HistogramStrategy : public SplitStrategy {
  public:
-  explicit HistogramStrategy(std::unique_ptr<BinnedTable> table, RowIdx n_rows)
-      : table_{std::move(table)}, rows_{n_rows} {
+  HistogramStrategy(std::unique_ptr<BinnedTable> table, RowIdx n_rows, RowIdx max_sorted)
+      : table_{std::move(table)}, rows_{n_rows}, sorting_{*table_} {
+    ways_ = {n_rows, static_cast<double>(sorting_.NumColumns()), {},
+             std::min(max_sorted, SortingFinder::kMaxRows)};
     constexpr std::uint64_t kLeastBytes = std::uint64_t{256} << 20;
     constexpr std::uint64_t kBytesPerEntry = 2;
     for (auto const& r : table_->Resolutions()) {
       std::uint64_t const bytes = std::max(kLeastBytes, kBytesPerEntry * r->columns.NumElements());
       searchers_.push_back(std::make_unique<Searcher>(*r, bytes));
-      double const n_columns = std::max<std::size_t>(1, r->columns.Columns().size());
-      shapes_.push_back({static_cast<double>(r->columns.Ref().n_bins) / n_columns,
-                         n_columns / std::max<std::size_t>(1, r->columns.Groups().size())});
+      auto const n_columns =
+          static_cast<double>(std::max<std::size_t>(1, r->columns.Columns().size()));
+      ways_.resolutions.push_back(
+          {static_cast<double>(r->columns.Ref().n_bins) / n_columns,
+           n_columns / static_cast<double>(std::max<std::size_t>(1, r->columns.Groups().size())),
+           r->columns.HasRanges()});
     }
   }
 
@@ -59,9 +65,11 @@ class HistogramStrategy : public SplitStrategy {
   void FindSplits(LevelRef const& level, bool last_level, LevelResult* out) override {
     RowsRef const rows = rows_.Rows();
     resolver_.Begin(level.n_nodes);
-    auto const families = this->ChooseResolutions();
+    LevelNodes const nodes = this->ChooseSearch();
+    this->SearchSorted(nodes.sorted, level, rows);
     for (std::size_t i = 0; i < searchers_.size(); ++i) {
-      this->Search(searchers_[i].get(), level, rows, {families[i], rows_.Nodes(), last_level});
+      this->Search(searchers_[i].get(), level, rows,
+                   {nodes.families[i], rows_.Nodes(), last_level});
     }
     resolver_.Resolve(level, table_->Ref(), rows, rows_.NumTrained(), rows_.GoesLeft(), out);
     rows_.CountLeft();
@@ -81,7 +89,7 @@ class HistogramStrategy : public SplitStrategy {
 
   [[nodiscard]] RowPositions& Positions() override { return rows_.Positions(); }
   [[nodiscard]] std::uint64_t Bytes() const override {
-    std::uint64_t bytes = table_->Bytes() + rows_.Bytes() + resolver_.Bytes();
+    std::uint64_t bytes = table_->Bytes() + rows_.Bytes() + sorting_.Bytes() + resolver_.Bytes();
     for (auto const& s : searchers_) {
       bytes += s->finder.Bytes() + (s->refiner != nullptr ? s->refiner->Bytes() : 0);
     }
@@ -89,19 +97,47 @@ class HistogramStrategy : public SplitStrategy {
   }
 
  private:
-  /** @brief The families that each resolution searches. */
-  [[nodiscard]] std::vector<std::vector<NodesToSearch::Family>> ChooseResolutions() const {
-    std::vector<std::vector<NodesToSearch::Family>> families(searchers_.size());
+  /** @brief How the nodes of a level are searched. */
+  struct LevelNodes {
+    std::vector<SearchedNode> sorted;                           // by sorting their rows
+    std::vector<std::vector<NodesToSearch::Family>> families;  // by histograms of each resolution
+  };
+
+  [[nodiscard]] LevelNodes ChooseSearch() const {
+    LevelNodes chosen{{}, std::vector<std::vector<NodesToSearch::Family>>(searchers_.size())};
     auto const& nodes = rows_.Nodes();
     auto n_rows = [&](Bucket b) { return nodes[b].end - nodes[b].begin; };
+    std::vector<NodesToSearch::Family> families;
+    std::vector<FamilyRows> family_rows;
     if (parents_.empty()) {
-      families.front().push_back({0, 1, 0});
+      families.push_back({0, 1, 0});
+      family_rows.push_back({n_rows(0), 0});
     }
     for (Bucket i = 0; i < parents_.size(); ++i) {
-      RowIdx const larger = std::max(n_rows(2 * i), n_rows(2 * i + 1));
-      families[ResolutionFor(larger, rows_.NumRows(), shapes_)].push_back({2 * i, 2, parents_[i]});
+      families.push_back({2 * i, 2, parents_[i]});
+      family_rows.push_back({n_rows(2 * i), n_rows(2 * i + 1)});
     }
-    return families;
+    std::vector<std::size_t> const ways = ChooseWays(family_rows, ways_);
+    for (std::size_t i = 0; i < families.size(); ++i) {
+      if (ways[i] < searchers_.size()) {
+        chosen.families[ways[i]].push_back(families[i]);
+        continue;
+      }
+      for (Bucket b = families[i].first; b < families[i].first + families[i].n; ++b) {
+        chosen.sorted.push_back({nodes[b], b, SearchedNode::kNoSlot});
+      }
+    }
+    return chosen;
+  }
+
+  void SearchSorted(std::vector<SearchedNode> const& nodes, LevelRef level, RowsRef const& rows) {
+    if (!nodes.empty()) {
+      level.columns = this->Candidates();
+      sorting_.Find(level, rows, nodes);
+      resolver_.Read(level, table_->Ref().finest, sorting_.Nodes(),
+                     static_cast<Bucket>(nodes.size()),
+                     {sorting_.Values(), sorting_.NumColumns()});
+    }
   }
 
   void Search(Searcher* s, LevelRef level, RowsRef const& rows, NodesToSearch const& nodes) {
@@ -111,24 +147,24 @@ class HistogramStrategy : public SplitStrategy {
     } else {
       s->finder.Find(level, rows, nodes, s->refiner->List());
     }
-    auto const& searched = s->finder.HostNodes();
-    if (searched.empty()) {
+    if (s->finder.NumNodes() == 0) {
       return;
     }
     while (s->refiner != nullptr &&
-           !s->refiner->Refine(level, table_->Ref(), rows, searched, s->finder.Nodes())) {
+           !s->refiner->Refine(level, table_->Ref(), rows, s->finder)) {
       s->finder.FindAgain(level, rows, s->refiner->List());
     }
-    resolver_.Read(level, s->resolution.bins.Ref(), s->finder.Nodes(),
-                   static_cast<Bucket>(searched.size()),
-                   s->refiner != nullptr ? s->refiner->Values() : nullptr);
+    resolver_.Read(level, s->resolution.columns.Ref(), s->finder.Nodes(),
+                   static_cast<Bucket>(s->finder.NumNodes()),
+                   {s->refiner != nullptr ? s->refiner->Values() : nullptr, 0});
   }
 
   std::unique_ptr<BinnedTable> table_;
   RowPartitioner rows_;
+  SortingFinder sorting_;
   SplitResolver resolver_;
   std::vector<std::unique_ptr<Searcher>> searchers_;  // by resolution, the finest first
-  std::vector<ResolutionShape> shapes_;               // the same
+  SearchWays ways_;
   // of the tree in progress
   Quantiser quantiser_{};
   std::vector<Bucket> parents_;  // nodes that the last level split; none: the root is searched
@@ -136,8 +172,9 @@ class HistogramStrategy : public SplitStrategy {
 }  // namespace
 
 std::unique_ptr<SplitStrategy> MakeHistogramStrategy(CsrView const& table,
-                                                     std::vector<std::uint32_t> const& max_bins) {
+                                                     std::vector<std::uint32_t> const& max_bins,
+                                                     RowIdx max_sorted) {
   return std::make_unique<HistogramStrategy>(std::make_unique<BinnedTable>(table, max_bins),
-                                             table.n_rows);
+                                             table.n_rows, max_sorted);
 }
 }  // namespace gpu_exact

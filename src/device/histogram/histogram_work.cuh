@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "src/device/histogram/binned_columns.cuh"
+#include "src/device/histogram/searched_node.cuh"
 #include "src/histogram_plan.h"
 
 namespace gpu_exact {
@@ -28,28 +28,34 @@ struct WorkRef {
   [[nodiscard]] __device__ bool Cuts(std::uint32_t slice) const {
     return slice < n_slices && slices[slice].row != 0;
   }
-  /** @brief The first slice that begins within the segment in which this one begins. */
-  [[nodiscard]] __device__ std::uint32_t FirstCut(std::uint32_t slice) const {
-    auto all = slices;
-    WorkPoint point = slices[slice];
-    return FirstIndex(std::uint32_t{0}, slice, [=](std::uint32_t s) {
-      return all[s].row != 0 && all[s].SameSegment(point);
-    });
-  }
 };
 
-/** @brief Owns the slices of one kernel's work. */
-class HistogramWork {
- public:
-  explicit HistogramWork(BinnedColumns const& columns);
+/** @brief Work as the host plans it. */
+struct PlannedWork {
+  std::vector<BuiltNode> nodes;  // as WorkSlicer wants them
+  std::vector<WorkPoint> slices;
+  std::size_t d_nodes;  // their numbers in the arena
+  std::size_t d_slices;
 
-  /** @brief Does not wait. @param nodes As WorkSlicer::Slices wants them. */
-  [[nodiscard]] WorkRef Plan(std::vector<BuiltNode> const& nodes, std::uint32_t max_slices);
-  [[nodiscard]] std::uint64_t Bytes() const { return nodes_.Bytes() + slices_.Bytes(); }
-
- private:
-  WorkSlicer slicer_;
-  UploadBuffer<BuiltNode> nodes_{"nodes to add up"};
-  UploadBuffer<WorkPoint> slices_{"slices of the histograms' work"};
+  /** @brief Adds a node. @param node Its index among the searched ones. */
+  void Add(std::uint32_t node, RowRange const& rows) {
+    if (nodes.empty()) {
+      nodes.push_back({0, 0, 0});
+    }
+    auto const before = nodes.back().before;
+    nodes.back() = {rows.begin, node, before};
+    nodes.push_back({0, 0, before + rows.end - rows.begin});
+  }
+  /** @brief Cuts the work; none has no slices. */
+  void Slice(WorkSlicer const& slicer, std::uint32_t max_slices, UploadArena* arena) {
+    slices = nodes.empty() || slicer.NumGroups() == 0 ? std::vector<WorkPoint>{} : slicer.Slices(nodes, max_slices);
+    d_nodes = arena->Add(nodes);
+    d_slices = arena->Add(slices);
+  }
+  [[nodiscard]] WorkRef Ref(WorkSlicer const& slicer, UploadArena const& arena) const {
+    return {arena.Data<BuiltNode>(d_nodes), arena.Data<WorkPoint>(d_slices),
+            static_cast<std::uint32_t>(nodes.size() - 1), slicer.NumGroups(),
+            static_cast<std::uint32_t>(slices.size() - 1)};
+  }
 };
 }  // namespace gpu_exact

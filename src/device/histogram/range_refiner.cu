@@ -14,12 +14,12 @@
 #include <cuda/std/functional>
 
 #include "src/device/fixed_sum.cuh"
+#include "src/device/histogram/row_bins_walk.cuh"
 #include "src/device/value_key.cuh"
 
 namespace gpu_exact {
 namespace {
 constexpr int kEmitThreads = 256;
-constexpr std::uint32_t kEmitSlices = 2048;  // more than run at a time: most have little to do
 constexpr unsigned kListBlocks = 512;
 constexpr unsigned kListThreads = 256;
 
@@ -69,10 +69,14 @@ __global__ void CollectOpenKernel(OpenRangesRef listed, OpenBinsRef open, std::u
   }
 }
 
-/** @brief Entries that a warp has found in open ranges; it emits 32 at a time. */
+/** @brief Entries that a warp has found in open ranges; it emits many at a time, as all warps count
+ *         in one place. */
 struct EmitQueue {
-  std::uint32_t bin[64];  // of the group
-  RowIdx slot[64];
+  static constexpr std::uint32_t kSteps = 8;
+  static constexpr std::uint32_t kFull = 32 * kSteps;
+
+  std::uint32_t bin[kFull + 32];  // of the group
+  RowIdx slot[kFull + 32];
 };
 
 /** @brief Where entries of one segment go. */
@@ -88,33 +92,45 @@ struct Emitter {
   OpenEntriesRef out;
   RefinerCounts* counts;
 
-  [[nodiscard]] __device__ bool IsOpen(std::uint32_t bin) const {
-    return words[(shift + bin) / 32].Has(shift + bin);
+  [[nodiscard]] __device__ bool IsWanted(std::uint32_t bin) const {
+    RankWord const word = words[(shift + bin) / 32];
+    return word.Has(shift + bin) && word.Rank(shift + bin) - first < end - first;
   }
-  /** @brief Emit the first n of a queue. All lanes of a warp. */
+  /** @brief Emit the first n of a queue, at most EmitQueue::kFull. All lanes of a warp. */
   __device__ void Emit(EmitQueue const& queue, std::uint32_t n) const {
-    std::uint32_t const lane = threadIdx.x % 32;
-    bool emits{false};
-    std::uint32_t open{0};
-    std::uint32_t bin{0};
-    if (lane < n) {
-      bin = queue.bin[lane];
-      open = words[(shift + bin) / 32].Rank(shift + bin);
-      emits = open >= first && open < end;
+    if (n == 0) {
+      return;
     }
-    unsigned const all = __ballot_sync(kAllLanes, emits);
+    std::uint32_t const lane = threadIdx.x % 32;
     std::uint64_t base{0};
     if (lane == 0) {
       base = atomicAdd(reinterpret_cast<unsigned long long*>(&counts->n_entries),
-                       static_cast<unsigned long long>(__popc(all)));
+                       static_cast<unsigned long long>(n));
     }
-    std::uint64_t const at = __shfl_sync(kAllLanes, base, 0) + __popc(all & LanesBelow());
-    if (emits && at < out.capacity) {
-      RowIdx const slot = queue.slot[lane];
-      FeatureIdx const f = binned.columns[binned.ColumnOf(group, bin)].feature;
-      float const value = table.ValueOf(rows.rows[slot], f);
-      out.keys[at] = ValueKey::Make(open - first, OrderedBits(value));
-      out.slots[at] = slot;
+    base = __shfl_sync(kAllLanes, base, 0);
+    RowIdx row[EmitQueue::kSteps];  // all loads are under way before the first is used
+    float value[EmitQueue::kSteps];
+#pragma unroll
+    for (std::uint32_t k = 0; k < EmitQueue::kSteps; ++k) {
+      std::uint32_t const i = 32 * k + lane;
+      row[k] = i < n ? rows.rows[queue.slot[i]] : 0;
+    }
+#pragma unroll
+    for (std::uint32_t k = 0; k < EmitQueue::kSteps; ++k) {
+      std::uint32_t const i = 32 * k + lane;
+      value[k] = i < n ? table.ValueOf(row[k], binned.columns[binned.ColumnOf(group, queue.bin[i])]
+                                                   .feature)
+                       : 0.0f;
+    }
+#pragma unroll
+    for (std::uint32_t k = 0; k < EmitQueue::kSteps; ++k) {
+      std::uint32_t const i = 32 * k + lane;
+      if (i < n && base + i < out.capacity) {
+        std::uint32_t const bin = shift + queue.bin[i];
+        out.keys[base + i] = ValueKey::Make(words[bin / 32].Rank(bin) - first,
+                                            OrderedBits(value[k]));
+        out.slots[base + i] = queue.slot[i];
+      }
     }
   }
 };
@@ -123,11 +139,12 @@ struct Emitter {
 __global__ __launch_bounds__(kEmitThreads) void EmitKernel(
     BinnedTableRef table, BinnedRef binned, RowsRef rows, WorkRef work, OpenBinsRef open,
     std::uint32_t first_open, std::uint32_t end_open, OpenEntriesRef out, RefinerCounts* counts) {
-  constexpr std::uint32_t kMaxWords = (1u << 8 * sizeof(GroupBin)) / 32 + 1;
+  constexpr std::uint32_t kMaxWords = BinGroup::kMaxBins / 32 + 2;
   __shared__ RankWord words[kMaxWords];
   __shared__ EmitQueue queues[kEmitThreads / 32];
-  std::uint32_t const lane = threadIdx.x % 32;
+  __shared__ RowBinsWalk::Queue walk_queues[kEmitThreads / 32];
   EmitQueue& queue = queues[threadIdx.x / 32];
+  std::uint32_t const lane = threadIdx.x % 32;
   WorkPoint const end = work.slices[blockIdx.x + 1];
   for (WorkPoint point = work.slices[blockIdx.x]; point < end; point = work.Next(point)) {
     BinGroup const group = binned.groups[point.group];
@@ -148,36 +165,45 @@ __global__ __launch_bounds__(kEmitThreads) void EmitKernel(
                             end_open, out,  counts};
       RowIdx const last = point.SameSegment(end) ? end.row : work.NumRows(point.node);
       std::uint32_t n_queued{0};
-      for (RowIdx tile = point.row + threadIdx.x / 32 * 32; tile < last; tile += kEmitThreads) {
-        RowIdx const slot = node.begin + tile + lane;
-        RowElements const e =
-            tile + lane < last ? BinnedRef::Row(group, rows.rows[slot]) : RowElements{0, 0};
-        for (std::uint32_t i = 0; __any_sync(kAllLanes, i < e.Size()); ++i) {
-          std::uint32_t const bin = i < e.Size() ? group.elements[e.begin + i] : 0;
-          bool const hit = i < e.Size() && emitter.IsOpen(bin);
-          unsigned const hits = __ballot_sync(kAllLanes, hit);
-          if (hits == 0) {
-            continue;
-          }
-          if (hit) {
-            std::uint32_t const at = n_queued + __popc(hits & LanesBelow());
-            queue.bin[at] = bin;
-            queue.slot[at] = slot;
-          }
-          n_queued += __popc(hits);
-          __syncwarp();
-          if (n_queued >= 32) {
-            emitter.Emit(queue, 32);
-            n_queued -= 32;
-            __syncwarp();
-            if (lane < n_queued) {
-              queue.bin[lane] = queue.bin[lane + 32];
-              queue.slot[lane] = queue.slot[lane + 32];
+      RowBinsWalk{group, rows, walk_queues + threadIdx.x / 32}.Walk<false>(
+          node.begin + point.row, node.begin + last, kEmitThreads / 32,
+          [&](RowIdx slot, GradientPair const&) { return slot; },
+          [&](auto const& chunk, RowIdx slot) {
+            std::uint32_t open_bins{0};
+#pragma unroll
+            for (int i = 0; i < chunk.kSize; ++i) {
+              std::uint32_t const bin = chunk.Bin(i);
+              open_bins |= bin != BinGroup::kNoBin && emitter.IsWanted(bin) ? 1u << i : 0u;
             }
-            __syncwarp();
-          }
-        }
-      }
+            if (__any_sync(kAllLanes, open_bins != 0) == 0) {
+              return;
+            }
+#pragma unroll
+            for (int i = 0; i < chunk.kSize; ++i) {
+              bool const hit = (open_bins >> i & 1u) != 0;
+              unsigned const hits = __ballot_sync(kAllLanes, hit);
+              if (hits == 0) {
+                continue;
+              }
+              if (hit) {
+                std::uint32_t const at = n_queued + __popc(hits & LanesBelow());
+                queue.bin[at] = chunk.Bin(i);
+                queue.slot[at] = slot;
+              }
+              n_queued += __popc(hits);
+              __syncwarp();
+              if (n_queued >= EmitQueue::kFull) {
+                emitter.Emit(queue, EmitQueue::kFull);
+                n_queued -= EmitQueue::kFull;
+                __syncwarp();
+                if (lane < n_queued) {
+                  queue.bin[lane] = queue.bin[lane + EmitQueue::kFull];
+                  queue.slot[lane] = queue.slot[lane + EmitQueue::kFull];
+                }
+                __syncwarp();
+              }
+            }
+          });
       emitter.Emit(queue, n_queued);
     }
     __syncthreads();  // the words are used again
@@ -313,7 +339,7 @@ struct RangeRefiner::Pass {
 };
 
 RangeRefiner::RangeRefiner(BinnedColumns const& columns, std::uint64_t max_entries)
-    : columns_{columns}, max_entries_{max_entries}, work_{columns} {
+    : columns_{columns}, max_entries_{max_entries} {
   constexpr std::uint64_t kLeastEntries = std::uint64_t{1} << 20;
   constexpr std::size_t kFirstRanges = std::size_t{1} << 14;
   constexpr std::size_t kFirstEntries = std::size_t{1} << 17;
@@ -334,24 +360,18 @@ OpenRangesRef RangeRefiner::List() {
 }
 
 bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
-                          std::vector<SearchedNode> const& nodes, SearchedNode const* d_nodes) {
-  auto const n_nodes = static_cast<std::uint32_t>(nodes.size());
-  std::vector<BuiltNode> looked_through;
-  std::uint64_t before{0};
-  for (std::uint32_t i = 0; i < n_nodes; ++i) {
-    looked_through.push_back({nodes[i].rows.begin, i, before});
-    before += nodes[i].rows.end - nodes[i].rows.begin;
-  }
-  looked_through.push_back({0, 0, before});
+                          HistogramFinder const& finder) {
+  auto const n_nodes = finder.NumNodes();
   std::uint64_t const stride = CeilDiv(columns_.Ref().n_bins, 32) * 32;
   std::uint64_t const n_bits = n_nodes * stride;
-  Pass const pass{level,   table, rows, d_nodes, n_nodes, work_.Plan(looked_through, kEmitSlices),
+  Pass const pass{level,          table,   rows,
+                  finder.Nodes(), n_nodes, finder.AllRows(),
                   {is_open_.Reserve(n_bits), stride}};
   is_open_.ClearAsync(n_bits);
   ZeroAsync(values_.Reserve(n_nodes), n_nodes);
   OpenRangesRef const listed{list_.Data(), &counts_.Data()->n_listed,
                              static_cast<std::uint32_t>(list_.Bytes() / sizeof(OpenRange))};
-  Launch("MarkOpen", MarkOpenKernel, kListBlocks, kListThreads, level, d_nodes, listed, pass.open);
+  Launch("MarkOpen", MarkOpenKernel, kListBlocks, kListThreads, level, pass.nodes, listed, pass.open);
   is_open_.Count(n_bits, &scratch_);
   Launch("CollectOpen", CollectOpenKernel, kListBlocks, kListThreads, listed, pass.open, n_bits,
          open_.Data(), counts_.Data());
@@ -372,7 +392,6 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
 }
 
 void RangeRefiner::Emit(Pass const& pass, std::uint32_t first, std::uint32_t end) {
-  ZeroAsync(&counts_.Data()->n_entries, 1);
   Launch("Emit", EmitKernel, pass.work.n_slices, kEmitThreads, pass.table, columns_.Ref(),
          pass.rows, pass.work, pass.open, first, end,
          OpenEntriesRef{keys_[0].Data(), slots_[0].Data(),
@@ -385,6 +404,7 @@ void RangeRefiner::SearchInParts(Pass const& pass, std::uint32_t first, std::uin
   if (n_entries > max_entries_ && end - first > 1) {
     std::uint32_t const middle = first + (end - first) / 2;
     for (auto const& [begin, last] : {std::pair{first, middle}, std::pair{middle, end}}) {
+      ZeroAsync(&counts_.Data()->n_entries, 1);
       this->Emit(pass, begin, last);
       this->SearchInParts(pass, begin, last, ToHost(&counts_.Data()->n_entries, 1)[0]);
     }
@@ -394,6 +414,7 @@ void RangeRefiner::SearchInParts(Pass const& pass, std::uint32_t first, std::uin
     std::uint64_t const room = std::max(n_entries, std::min(max_entries_, 2 * n_entries));
     keys_[0].Reserve(room);
     slots_[0].Reserve(room);
+    ZeroAsync(&counts_.Data()->n_entries, 1);
     this->Emit(pass, first, end);
   }
   this->Search(pass, n_entries, first, end - first);
@@ -429,7 +450,7 @@ void RangeRefiner::Search(Pass const& pass, std::uint64_t n, std::uint32_t first
 }
 
 std::uint64_t RangeRefiner::Bytes() const {
-  return work_.Bytes() + scratch_.Bytes() + list_.Bytes() + open_.Bytes() + is_open_.Bytes() +
+  return scratch_.Bytes() + list_.Bytes() + open_.Bytes() + is_open_.Bytes() +
          counts_.Bytes() + keys_[0].Bytes() + keys_[1].Bytes() + slots_[0].Bytes() +
          slots_[1].Bytes() + sums_.Bytes() + values_.Bytes();
 }

@@ -36,11 +36,11 @@ class RangeRefiner {
    * @brief Offer every candidate inside of the listed ranges that may be the best. Waits.
    *
    * @param level Its columns are the candidates of this resolution.
-   * @param nodes Those of the finder, on the host and on the device.
+   * @param finder Has listed the ranges.
    * @return Whether the list had room for all ranges. It has more room now: list them again.
    */
   [[nodiscard]] bool Refine(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
-                            std::vector<SearchedNode> const& nodes, SearchedNode const* d_nodes);
+                            HistogramFinder const& finder);
 
   /** @brief Of the best candidates inside of ranges, by node of the last call. */
   [[nodiscard]] RefinedValue const* Values() const { return values_.Data(); }
@@ -56,7 +56,6 @@ class RangeRefiner {
 
   BinnedColumns const& columns_;
   std::uint64_t max_entries_;
-  HistogramWork work_;
   CubScratch scratch_;
   DeviceBuffer<OpenRange> list_{"ranges that may be open"};
   DeviceBuffer<OpenRange> open_{"open ranges"};

@@ -103,7 +103,7 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
   GradientPair gpair[kMovedSlots];
 #pragma unroll
   for (int j = 0; j < kMovedSlots; ++j) {
-    std::uint64_t const slot = SlotOf<kThreads, kMovedSlots>(j);
+    std::uint64_t const slot = SlotOf<kThreads, kMovedSlots>(n_nodes, j);
     row[j] = slot < n_slots ? rows.rows[slot] : 0;
     gpair[j] = slot < n_slots ? rows.gpair[slot] : GradientPair{0.0f, 0.0f};
   }
@@ -164,16 +164,16 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
   }
 }
 
-// one thread a slot
-__global__ void WriteLeafPositionsKernel(RowsRef rows, Bucket n_nodes, NodeIdx first_node,
-                                         RowIdx n_slots, NodeIdx* positions) {
-  auto slot = static_cast<RowIdx>(GlobalIdx());
-  if (slot < n_slots) {
-    Bucket b = rows.NodeOf(slot, n_nodes);
+// grid: slots
+__global__ __launch_bounds__(kThreads) void WriteLeafPositionsKernel(RowsRef rows, Bucket n_nodes,
+                                                                     NodeIdx first_node,
+                                                                     RowIdx n_slots,
+                                                                     NodeIdx* positions) {
+  ForEachSlot<kThreads, kMovedSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, Bucket b) {
     if (b < n_nodes) {
       positions[rows.rows[slot]] = first_node + static_cast<NodeIdx>(b);
     }
-  }
+  });
 }
 
 // one thread a row
@@ -230,9 +230,10 @@ void RowPartitioner::Move(Quantiser const& quantiser, LevelSplits const& splits,
                           NodeState* out_children) {
   int const next = 1 - current_;
   ZeroAsync(out_children, splits.n_children);
-  Launch("Move", MoveKernel, CeilDiv(n_trained_, std::uint64_t{kThreads} * kMovedSlots), kThreads,
-         this->Rows(), splits.device_orders, first_node_, splits.first_child,
-         static_cast<Bucket>(h_nodes_.size()), n_trained_, goes_left_.Ref(), quantiser,
+  auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
+  Launch("Move", MoveKernel, SlotTurns::Grid(n_trained_, kThreads * kMovedSlots, n_nodes), kThreads,
+         this->Rows(), splits.device_orders, first_node_, splits.first_child, n_nodes,
+         n_trained_, goes_left_.Ref(), quantiser,
          rows_[next].Data(), gpairs_[next].Data(), positions_.Data(), out_children);
   std::vector<RowRange> children;
   for (std::size_t b = 0; b < splits.orders.size(); ++b) {
@@ -249,8 +250,10 @@ void RowPartitioner::Move(Quantiser const& quantiser, LevelSplits const& splits,
 }
 
 void RowPartitioner::Finish(BinnedTableRef const& table, std::vector<SplitOrder> const& tree) {
-  LaunchN("WriteLeafPositions", WriteLeafPositionsKernel, n_trained_, this->Rows(),
-          static_cast<Bucket>(h_nodes_.size()), first_node_, n_trained_, positions_.Data());
+  auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
+  Launch("WriteLeafPositions", WriteLeafPositionsKernel,
+         SlotTurns::Grid(n_trained_, kThreads * kMovedSlots, n_nodes), kThreads, this->Rows(),
+         n_nodes, first_node_, n_trained_, positions_.Data());
   if (n_trained_ != n_rows_) {
     CopyAsync(tree_.Reserve(tree.size()), tree.data(), tree.size());
     LaunchN("WalkLeftOut", WalkLeftOutKernel, n_rows_, table, tree_.Data(), n_rows_,

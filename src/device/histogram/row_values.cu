@@ -19,7 +19,7 @@ __global__ void WriteDenseKernel(CsrView table, ColumnSubset subset, float* valu
   auto row = WarpRow();
   if (row < table.n_rows) {
     subset.ForRow(table, row, [=](std::uint32_t column, float value, EntryIdx) {
-      values[row * subset.n_columns + column] = value;
+      values[std::uint64_t{column} * table.n_rows + row] = value;
     });
   }
 }
@@ -36,22 +36,24 @@ __global__ void WriteSparseKernel(CsrView table, ColumnSubset subset, RowValuesR
 }  // namespace
 
 RowValues::RowValues(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
-                     std::vector<bool> const& kept) {
+                     std::vector<bool> const& kept)
+    : n_rows_{table.n_rows} {
   EntryIdx n_kept{0};
+  std::uint32_t n_columns{0};
   std::vector<std::uint32_t> column_of(kept.size(), RowValuesRef::kNotKept);
   for (std::size_t f = 0; f < kept.size(); ++f) {
     if (kept[f]) {
-      column_of[f] = n_columns_++;
+      column_of[f] = n_columns++;
       n_kept += n_entries[f];
     }
   }
   CopyAsync(column_of_.Reserve(column_of.size()), column_of.data(), column_of.size());
   CubScratch scratch;
   offsets_.Reserve(std::size_t{table.n_rows} + 1);
-  ColumnSubset const subset{column_of_.Data(), offsets_.Data(), n_columns_, n_kept};
+  ColumnSubset const subset{column_of_.Data(), offsets_.Data(), n_columns, n_kept};
   FindRowOffsets(table, subset, &scratch, offsets_.Data());
-  // A row's values lie side by side where most are present, else with their column.
-  std::uint64_t const n = std::uint64_t{table.n_rows} * n_columns_;
+  // A column's values lie by row where most are present, else a row's with their columns.
+  std::uint64_t const n = std::uint64_t{table.n_rows} * n_columns;
   is_dense_ = n <= 2 * n_kept;
   if (is_dense_) {
     dense_.Reserve(n);

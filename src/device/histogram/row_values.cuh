@@ -19,15 +19,15 @@ struct RowValuesRef {
     float value;
   };
   std::uint32_t const* column_of;  // of a feature, or kNotKept; shape: (n_features)
-  float const* dense;              // shape: (n_rows, n_columns), NaN where missing; or nullptr
+  float const* dense;              // shape: (n_columns, n_rows), NaN where missing; or nullptr
   EntryIdx const* offsets;         // shape: (n_rows + 1)
   Value const* values;             // shape: (n_entries), by row, column
-  std::uint32_t n_columns;
+  RowIdx n_rows;
 
   /** @brief NaN: missing. */
   __device__ float Find(RowIdx row, std::uint32_t column) const {
     if (dense != nullptr) {
-      return dense[std::uint64_t{row} * n_columns + column];
+      return dense[std::uint64_t{column} * n_rows + row];
     }
     auto v = values;
     EntryIdx end = offsets[row + 1];
@@ -50,7 +50,7 @@ class RowValues {
 
   [[nodiscard]] RowValuesRef Ref() const {
     return {column_of_.Data(), is_dense_ ? dense_.Data() : nullptr, offsets_.Data(),
-            values_.Data(), n_columns_};
+            values_.Data(), n_rows_};
   }
   [[nodiscard]] std::uint64_t Bytes() const {
     return column_of_.Bytes() + dense_.Bytes() + offsets_.Bytes() + values_.Bytes();
@@ -58,7 +58,7 @@ class RowValues {
 
  private:
   bool is_dense_;
-  std::uint32_t n_columns_{0};
+  RowIdx n_rows_;
   DeviceBuffer<std::uint32_t> column_of_{"columns with values by row"};
   DeviceBuffer<float> dense_{"values by row"};
   DeviceBuffer<EntryIdx> offsets_{"offsets of rows"};

@@ -42,21 +42,46 @@ struct RowsRef {
   }
 };
 
+/**
+ * @brief Nodes that are worked on side by side.
+ *
+ * A node's rows ascend, so that the k-th parts of nodes alike in size are of the same rows: worked
+ * on at a time, they share what the cache has of those rows' values and positions.
+ */
+struct SlotTurns {
+  static constexpr std::uint32_t kMost = 64;
+
+  [[nodiscard]] __host__ __device__ static std::uint32_t Streams(Bucket n_nodes) {
+    return n_nodes < kMost ? (n_nodes == 0 ? 1 : n_nodes) : kMost;
+  }
+  /** @brief Blocks for so many slots, a multiple of the streams. */
+  [[nodiscard]] static std::uint64_t Grid(std::uint64_t n_slots, std::uint64_t of_block,
+                                          Bucket n_nodes) {
+    std::uint64_t const streams = Streams(n_nodes);
+    return CeilDiv(CeilDiv(n_slots, of_block), streams) * streams;
+  }
+  /** @brief The part of the slots that this block works on. */
+  [[nodiscard]] __device__ static std::uint64_t Part(Bucket n_nodes) {
+    std::uint32_t const streams = Streams(n_nodes);
+    return std::uint64_t{blockIdx.x % streams} * (gridDim.x / streams) + blockIdx.x / streams;
+  }
+};
+
 /** @brief The j-th slot of a thread: those of a warp are neighbours. */
 template <int kThreads, int kSlots>
-__device__ inline std::uint64_t SlotOf(int j) {
-  std::uint64_t const warp = std::uint64_t{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32;
+__device__ inline std::uint64_t SlotOf(Bucket n_nodes, int j) {
+  std::uint64_t const warp = SlotTurns::Part(n_nodes) * (kThreads / 32) + threadIdx.x / 32;
   return (warp * kSlots + j) * 32 + threadIdx.x % 32;
 }
 
 /** @brief Calls fn(j, slot, node) for each slot of the thread, all lanes of a warp together;
- *         where no open node has the slot, the node is n_nodes. */
+ *         where no open node has the slot, the node is n_nodes. Grid: SlotTurns::Grid(). */
 template <int kThreads, int kSlots, typename FnT>
 __device__ void ForEachSlot(RowsRef const& rows, Bucket n_nodes, RowIdx n_slots, FnT&& fn) {
   Bucket node{0};
 #pragma unroll
   for (int j = 0; j < kSlots; ++j) {
-    std::uint64_t const slot = SlotOf<kThreads, kSlots>(j);
+    std::uint64_t const slot = SlotOf<kThreads, kSlots>(n_nodes, j);
     bool is_open{false};
     if (slot < n_slots) {
       node = rows.FirstNode(static_cast<RowIdx>(slot), n_nodes, node);

@@ -16,9 +16,8 @@ constexpr int kThreads = 256;
 constexpr int kSlots = 4;  // of a thread: each looks up its node only where it changes
 
 // one thread a node
-__global__ void ReadCandidatesKernel(LevelRef level, BinsRef bins, SearchedNode const* nodes,
-                                     Bucket n_nodes, RefinedValue const* refined,
-                                     SplitPoint* out) {
+__global__ void ReadCandidatesKernel(LevelRef level, BinnedRef binned, SearchedNode const* nodes,
+                                     Bucket n_nodes, RefinedValues refined, SplitPoint* out) {
   auto i = GlobalIdx();
   if (i >= n_nodes) {
     return;
@@ -31,11 +30,18 @@ __global__ void ReadCandidatesKernel(LevelRef level, BinsRef bins, SearchedNode 
     BestCandidate const best{level.columns, key};
     point.feature = best.feature;
     point.direction = best.direction;
-    std::uint64_t const bin = bins.offsets[best.feature] + best.bin;
-    bool const is_refined = bins.is_range[bin] != 0 && refined[i].key == key &&
-                            refined[i].scan_value != ScanValue::kNone;
-    point.scanned = is_refined ? refined[i].scan_value
-                               : ScanValue::Make(best.direction, bins.lowest[bin]);
+    std::uint64_t const bin = binned.bins.offsets[best.feature] + best.bin;
+    point.scanned = ScanValue::Make(best.direction, binned.bins.lowest[bin]);
+    if (binned.bins.is_range[bin] != 0) {
+      // The bound of a best candidate's range reaches it, so that the range was looked into.
+      RefinedValue const value =
+          refined.n_columns == 0
+              ? refined.values[i]
+              : refined.values[i * refined.n_columns + binned.column_of[best.feature]];
+      if (value.key == key && value.scan_value != ScanValue::kNone) {
+        point.scanned = value.scan_value;
+      }
+    }
   }
   out[b] = point;
 }
@@ -142,15 +148,16 @@ void SplitResolver::Begin(Bucket n_nodes) {
   ZeroAsync(n_rerouted_.Reserve(1), 1);
 }
 
-void SplitResolver::Read(LevelRef const& level, BinsRef const& bins, SearchedNode const* nodes,
-                         Bucket n_nodes, RefinedValue const* refined) {
-  LaunchN("ReadCandidates", ReadCandidatesKernel, n_nodes, level, bins, nodes, n_nodes, refined,
+void SplitResolver::Read(LevelRef const& level, BinnedRef const& binned, SearchedNode const* nodes,
+                         Bucket n_nodes, RefinedValues const& refined) {
+  LaunchN("ReadCandidates", ReadCandidatesKernel, n_nodes, level, binned, nodes, n_nodes, refined,
           points_.Data());
 }
 
 void SplitResolver::Resolve(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
                             RowIdx n_slots, RankBitsRef const& goes_left, LevelResult* out) {
-  std::uint64_t const n_blocks = CeilDiv(std::uint64_t{n_slots} + 1, kThreads * kSlots);
+  std::uint64_t const n_blocks =
+      SlotTurns::Grid(std::uint64_t{n_slots} + 1, kThreads * kSlots, level.n_nodes);
   Launch("FindNextValues", FindNextValuesKernel, n_blocks, kThreads, table, rows, level.n_nodes,
          n_slots, points_.Data(), goes_left);
   LaunchN("Resolve", ResolveKernel, level.n_nodes, level, points_.Data(), n_rerouted_.Data(), out);

@@ -35,6 +35,12 @@ struct RefinedValue {
   std::uint32_t scan_value;  // ScanValue; kNone: not known
 };
 
+/** @brief Refined values of some nodes, borrowed by kernels. */
+struct RefinedValues {
+  RefinedValue const* values;  // shape: (n_nodes, n_columns); nullptr: no bin is a range
+  std::uint32_t n_columns;     // of the resolution; 0: one for all, shape (n_nodes)
+};
+
 /** @brief The best candidate of a node, read back from its key. */
 struct BestCandidate {
   FeatureIdx feature;
@@ -71,10 +77,10 @@ class SplitResolver {
   /**
    * @brief Read the best candidates of some nodes.
    * @param level      Its columns are those of the nodes' resolution.
-   * @param refined    By node; nullptr: no bin of the resolution is a range.
+   * @param refined    Values beside the best candidates inside of ranges.
    */
-  void Read(LevelRef const& level, BinsRef const& bins, SearchedNode const* nodes, Bucket n_nodes,
-            RefinedValue const* refined);
+  void Read(LevelRef const& level, BinnedRef const& binned, SearchedNode const* nodes,
+            Bucket n_nodes, RefinedValues const& refined);
   /**
    * @brief Write the level's results. Does not wait.
    * @param out_goes_left Which rows go left, as if every node with a candidate were split.

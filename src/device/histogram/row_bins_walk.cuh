@@ -1,0 +1,268 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The one walk along the bins of a node's rows: every lane has bins, whatever the lengths of
+ *        the rows, and what comes next is loaded before the present is used.
+ *
+ * Where a row has a place for each column of the group, a lane loads up to eight bins of a row at
+ * once, in one access. Lanes begin with different ones of the eight: neighbouring rows often share
+ * the bin of a column, and additions to one bin wait for each other. Otherwise rows have as many
+ * bins as values, and these are dealt out to the lanes one by one.
+ */
+#pragma once
+
+#include "src/device/histogram/rows_ref.cuh"
+#include "src/device/histogram/warp_bin_reader.cuh"
+
+namespace gpu_exact {
+/** @brief Bins of one row that a lane has loaded at once, two in each word but the only one. */
+template <int kBins>
+struct BinChunk {
+  static constexpr int kSize = kBins;
+  static constexpr int kWords = kBins == 1 ? 1 : kBins / 2;
+
+  std::uint32_t words[kWords];
+
+  [[nodiscard]] __device__ static BinChunk None() {
+    BinChunk chunk;
+    for (std::uint32_t& word : chunk.words) {
+      word = kBins == 1 ? BinGroup::kNoBin : BinGroup::kNoBin << 16 | BinGroup::kNoBin;
+    }
+    return chunk;
+  }
+  /** @param from Aligned to the chunk. */
+  [[nodiscard]] __device__ static BinChunk Load(GroupBin const* from) {
+    if constexpr (kBins == 8) {
+      uint4 const w = __ldg(reinterpret_cast<uint4 const*>(from));
+      return {{w.x, w.y, w.z, w.w}};
+    } else if constexpr (kBins == 4) {
+      uint2 const w = __ldg(reinterpret_cast<uint2 const*>(from));
+      return {{w.x, w.y}};
+    } else if constexpr (kBins == 2) {
+      return {{__ldg(reinterpret_cast<std::uint32_t const*>(from))}};
+    } else {
+      return {{__ldg(from)}};
+    }
+  }
+  [[nodiscard]] __device__ std::uint32_t Bin(int i) const {
+    return kBins == 1 ? words[0] : (words[i / 2] >> i % 2 * 16 & 0xffffu);
+  }
+  /** @brief Moves all bins on by as many places, around the end. */
+  __device__ void Rotate(std::uint32_t n) {
+    if constexpr (kBins >= 2) {
+      std::uint32_t const half = n % 2 * 16;
+      std::uint32_t const first = words[0];
+#pragma unroll
+      for (int i = 0; i < kWords; ++i) {
+        words[i] = __funnelshift_r(words[i], i + 1 < kWords ? words[i + 1 < kWords ? i + 1 : 0] : first,
+                                   half);
+      }
+    }
+    if constexpr (kBins >= 4) {
+#pragma unroll
+      for (int step = 1; step < kWords; step *= 2) {
+        BinChunk const old = *this;
+        bool const moves = (n / 2 & step) != 0;
+#pragma unroll
+        for (int i = 0; i < kWords; ++i) {
+          words[i] = moves ? old.words[(i + step) % kWords] : old.words[i];
+        }
+      }
+    }
+  }
+};
+
+// What a walk's row made of the row that another lane has. All lanes of a warp.
+__device__ inline RowIdx FromLane(RowIdx slot, int lane) {
+  return __shfl_sync(kAllLanes, slot, lane);
+}
+__device__ inline GradientPair FromLane(GradientPair const& units, int lane) {
+  return {__shfl_sync(kAllLanes, units.grad, lane), __shfl_sync(kAllLanes, units.hess, lane)};
+}
+
+class RowBinsWalk {
+ public:
+  /** @brief Rows that have entries in the group, gathered so that all lanes have work. */
+  struct Queue {
+    RowElements elements[32];
+    RowIdx slot[32];
+  };
+
+  /** @param queue The warp's own, in shared memory. */
+  __device__ RowBinsWalk(BinGroup const& group, RowsRef const& rows, Queue* queue)
+      : group_{group}, rows_{rows}, queue_{*queue} {}
+
+  /**
+   * @brief Walk along the rows in slots [begin, end). All threads of a block of n_warps, no barrier.
+   *
+   * @tparam kGradients Load them; otherwise row gets zeros.
+   * @param  row  row(slot, gpair) makes of a lane's row what bins need of it; see FromLane().
+   * @param  bins bins(chunk, of_row): a lane's next bins, BinChunk, and what row made of their row.
+   *              All lanes of a warp together; places without a value hold BinGroup::kNoBin.
+   */
+  template <bool kGradients, typename RowFn, typename BinsFn>
+  __device__ void Walk(RowIdx begin, RowIdx end, RowIdx n_warps, RowFn&& row, BinsFn&& bins) const {
+    RowIdx const lane = threadIdx.x % 32;
+    // Few rows are spread over all warps.
+    RowIdx n_tile = max(1u, min(32u, static_cast<RowIdx>(CeilDiv(end - begin, n_warps))));
+    Tiles tiles{rows_, begin + threadIdx.x / 32 * n_tile + lane, end, n_warps * n_tile, n_tile,
+                lane < n_tile};
+    if (!group_.Strided()) {
+      this->WalkSparse<kGradients>(tiles, row, bins);
+    } else if (group_.stride % 8 == 0) {
+      this->WalkStrided<8, kGradients>(tiles, row, bins);
+    } else if (group_.stride % 4 == 0) {
+      this->WalkStrided<4, kGradients>(tiles, row, bins);
+    } else if (group_.stride % 2 == 0) {
+      this->WalkStrided<2, kGradients>(tiles, row, bins);
+    } else {
+      this->WalkStrided<1, kGradients>(tiles, row, bins);
+    }
+  }
+
+ private:
+  /** @brief The rows that a warp goes along, one a lane and tile. */
+  struct Tiles {
+    RowsRef const& rows;
+    RowIdx slot;
+    RowIdx end;
+    RowIdx stride;
+    RowIdx n_tile;  // rows of a tile
+    bool active;
+
+    /** @brief Whether the warp has a tile here; of all lanes, since the first is always active. */
+    [[nodiscard]] __device__ bool Any() const { return slot - threadIdx.x % 32 < end; }
+    [[nodiscard]] __device__ bool Valid(RowIdx tile) const {
+      return active && slot + tile * stride < end;
+    }
+    /** @brief The lane's row, so many tiles ahead. */
+    [[nodiscard]] __device__ RowIdx Row(RowIdx tile) const {
+      return this->Valid(tile) ? rows.rows[slot + tile * stride] : 0;
+    }
+    template <bool kGradients>
+    [[nodiscard]] __device__ GradientPair Gradients(RowIdx tile) const {
+      return kGradients && this->Valid(tile) ? rows.gpair[slot + tile * stride]
+                                             : GradientPair{0.0f, 0.0f};
+    }
+  };
+
+  /** @brief Each lane takes chunks of rows: chunk 0 of the first row, chunk 1, ... */
+  template <int kBins, bool kGradients, typename RowFn, typename BinsFn>
+  __device__ void WalkStrided(Tiles tiles, RowFn&& fn, BinsFn&& bins) const {
+    using Chunk = BinChunk<kBins>;
+    std::uint32_t const lane = threadIdx.x % 32;
+    std::uint32_t const n_chunks = group_.stride / kBins;  // of a row
+    std::uint32_t const inverse = n_chunks == 1 ? 0 : 0xffffffffu / n_chunks + 1;
+    std::uint32_t const n_tasks = tiles.n_tile * n_chunks;
+    auto row_of = [&](std::uint32_t task) {
+      return n_chunks == 1 ? task : __umulhi(task, inverse);
+    };
+    auto load = [&](RowIdx row, std::uint32_t task, bool any) {
+      std::uint32_t const r = row_of(task) % 32;
+      RowIdx const of_task = __shfl_sync(kAllLanes, row, static_cast<int>(r));
+      // Of rows past the end, row is 0: loaded, and thrown away.
+      return any ? Chunk::Load(group_.elements + std::uint64_t{of_task} * group_.stride +
+                               (task - row_of(task) * n_chunks) * kBins)
+                 : Chunk::None();
+    };
+    RowIdx row = tiles.Row(0);
+    GradientPair g = tiles.Gradients<kGradients>(0);
+    Chunk next = load(row, lane, lane < n_tasks);
+    for (; tiles.Any(); tiles.slot += tiles.stride) {
+      auto const own = fn(tiles.slot, g);
+      unsigned const valid = __ballot_sync(kAllLanes, tiles.Valid(0));
+      RowIdx const next_row = tiles.Row(1);
+      g = tiles.Gradients<kGradients>(1);
+      for (std::uint32_t first = 0; first < n_tasks; first += 32) {
+        std::uint32_t const task = first + lane;
+        std::uint32_t const r = row_of(task) % 32;
+        bool const is_valid = task < n_tasks && (valid >> r & 1u) != 0;
+        Chunk chunk = is_valid ? next : Chunk::None();
+        bool const is_last = first + 32 >= n_tasks;
+        std::uint32_t const next_task = is_last ? lane : task + 32;
+        next = load(is_last ? next_row : row, next_task, next_task < n_tasks);
+        chunk.Rotate(lane);
+        bins(chunk, FromLane(own, static_cast<int>(r)));
+      }
+      row = next_row;
+    }
+  }
+
+  /** @brief Many rows may have no entry in the group; the others queue. */
+  template <bool kGradients, typename RowFn, typename BinsFn>
+  __device__ void WalkSparse(Tiles tiles, RowFn&& fn, BinsFn&& bins) const {
+    auto const lane = static_cast<int>(threadIdx.x % 32);
+    int n_queued{0};
+    auto walk_queued = [&] {
+      __syncwarp();
+      bool valid = lane < n_queued;
+      RowElements e = valid ? queue_.elements[lane] : RowElements{0, 0};
+      RowIdx const slot = valid ? queue_.slot[lane] : 0;
+      GradientPair const g =
+          kGradients && valid ? tiles.rows.gpair[slot] : GradientPair{0.0f, 0.0f};
+      __syncwarp();
+      this->WalkBatch(e, [&] { return fn(slot, g); }, bins);
+      n_queued = 0;
+    };
+    auto elements_of = [&](RowIdx tile, RowIdx row) {
+      return tiles.Valid(tile) ? BinnedRef::Row(group_, row) : RowElements{0, 0};
+    };
+    RowElements e = elements_of(0, tiles.Row(0));
+    RowIdx row = tiles.Row(1);
+    for (; tiles.Any(); tiles.slot += tiles.stride) {
+      RowElements next = elements_of(1, row);
+      row = tiles.Row(2);
+      bool filled = e.Size() != 0;
+      unsigned all_filled = __ballot_sync(kAllLanes, filled);
+      if (n_queued + __popc(all_filled) > 32) {
+        walk_queued();
+      }
+      if (filled) {
+        int at = n_queued + __popc(all_filled & LanesBelow());
+        queue_.elements[at] = e;
+        queue_.slot[at] = tiles.slot;
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(group_.elements + e.begin));
+      }
+      n_queued += __popc(all_filled);
+      e = next;
+    }
+    walk_queued();
+  }
+
+  /** @brief Walk along up to 32 rows, one a lane; those with entries come first. */
+  template <typename RowFn, typename BinsFn>
+  __device__ void WalkBatch(RowElements e, RowFn&& row, BinsFn&& bins) const {
+    WarpBinReader all{group_.elements, e};
+    if (all.Size() == 0) {
+      return;
+    }
+    WarpBinReader::Windows even;
+    WarpBinReader::Windows odd;
+    all.LoadNext(&even);
+    auto const own = row();
+    auto use = [&](std::uint32_t first, WarpBinReader::Windows const& windows) {
+#pragma unroll
+      for (int u = 0; u < WarpBinReader::kWindows; ++u) {
+        bool const is_entry = first + 32 * u + threadIdx.x % 32 < all.Size();
+        bins(BinChunk<1>{{is_entry ? windows.bin[u] : BinGroup::kNoBin}},
+             FromLane(own, windows.source[u]));
+      }
+    };
+    // The next windows are on their way while the present ones are used.
+    constexpr std::uint32_t kStep = 32 * WarpBinReader::kWindows;
+    for (std::uint32_t first = 0; first < all.Size(); first += 2 * kStep) {
+      all.LoadNext(&odd);
+      use(first, even);
+      if (first + kStep >= all.Size()) {
+        break;
+      }
+      all.LoadNext(&even);
+      use(first + kStep, odd);
+    }
+  }
+
+  BinGroup const& group_;
+  RowsRef const& rows_;
+  Queue& queue_;
+};
+}  // namespace gpu_exact
