@@ -8,6 +8,7 @@
 #include <string>
 
 #include "binding.h"
+#include "default_device.h"
 #include "device_status.h"
 #include "register.h"
 
@@ -38,7 +39,7 @@ void RegisterOnce() {
   static bool registered = false;
   if (!registered) {
     gpu_exact::BindXGBoost();
-    gpu_exact::RegisterUpdater();
+    gpu_exact::Register();
     registered = true;
   }
 }
@@ -59,6 +60,10 @@ int GpuExactTakeOver(int enable) {
     RegisterOnce();
     gpu_exact::TakeOver(enable != 0);
   });
+}
+
+int GpuExactSetDefaultDevice(char const* device) {
+  return Guarded([&] { gpu_exact::SetDefaultDevice(device); });
 }
 
 int GpuExactDeviceStatus(int ordinal, int* out_usable, char const** out_text) {

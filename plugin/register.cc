@@ -9,14 +9,13 @@
 
 #include <string>
 
-#include "dropped_updater.h"
+#include "booster.h"
+#include "names.h"
+#include "pruner.h"
 #include "updater.h"
 
 namespace gpu_exact {
 namespace {
-constexpr char const* kOwnName = "grow_gpu_exact";
-constexpr char const* kColMakerName = "grow_colmaker";
-
 xgboost::TreeUpdaterReg& EntryOf(char const* name) {
   return dmlc::Registry<xgboost::TreeUpdaterReg>::Get()->__REGISTER__(name);
 }
@@ -29,23 +28,26 @@ UpdaterFactory const& ColMaker() {
   return original;
 }
 
-UpdaterFactory Make(std::string const& name, Pruning pruning) {
-  return [name, pruning, colmaker = ColMaker()](xgboost::Context const* ctx,
-                                                xgboost::ObjInfo const* task) {
+UpdaterFactory Make(std::string const& name) {
+  return [name, colmaker = ColMaker()](xgboost::Context const* ctx, xgboost::ObjInfo const* task) {
+    bool const inside = name == kOwnName || PruneFollows::Claim();
+    auto const pruning = inside ? Pruning::kInside : Pruning::kFollowing;
     return new GpuExactUpdater{name, pruning, ctx, task, colmaker};
   };
 }
 }  // namespace
 
-void RegisterUpdater() {
+void Register() {
   EntryOf(kOwnName)
       .describe("Grow exact greedy trees on a GPU; the same trees as grow_colmaker.")
-      .set_body(Make(kOwnName, Pruning::kInside));
-  WatchHist();
+      .set_body(Make(kOwnName));
+  RegisterPruner();
+  RegisterBooster();
 }
 
 void TakeOver(bool enable) {
   auto const& colmaker = ColMaker();
-  EntryOf(kColMakerName).set_body(enable ? Make(kColMakerName, Pruning::kFollowing) : colmaker);
+  EntryOf(kColMakerName).set_body(enable ? Make(kColMakerName) : colmaker);
+  AllowExactOnCuda(enable);
 }
 }  // namespace gpu_exact

@@ -1,13 +1,16 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The updater's entries in XGBoost's registry.
+ * @brief The plugin's entries in XGBoost's registries.
  */
 #pragma once
 
 namespace gpu_exact {
-/** @brief Register `grow_gpu_exact` and watch over it. To be called once, when XGBoost is bound. */
-void RegisterUpdater();
+/**
+ * @brief Register `grow_gpu_exact`, and what stands in for XGBoost's `prune` and `gbtree`. To be
+ *        called once, when XGBoost is bound.
+ */
+void Register();
 
 /**
  * @brief Answer for `grow_colmaker`, the updater of `tree_method="exact"`, or let XGBoost's own

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "device_status.h"
-#include "dropped_updater.h"
 #include "feature_sampler.h"
 #include "param_json.h"
 #include "refusals.h"
@@ -98,12 +97,6 @@ GpuExactUpdater::GpuExactUpdater(std::string name, Pruning pruning, xgboost::Con
       task_{task},
       colmaker_{std::move(colmaker)} {
   this->Configure({});
-}
-
-GpuExactUpdater::~GpuExactUpdater() {
-  if (pruning_ == Pruning::kInside) {  // was named, and not the updater of `tree_method="exact"`
-    NoteDropped(ctx_);
-  }
 }
 
 void GpuExactUpdater::Configure(xgboost::Args const& args) {

@@ -20,10 +20,10 @@
 #include "table_cache.h"
 
 namespace gpu_exact {
-/** @brief What follows the updater in XGBoost's list of updaters. */
+/** @brief Who takes back splits that gain less than `gamma`. */
 enum class Pruning : std::uint8_t {
-  kInside,    // nothing: the updater prunes
-  kFollowing  // the updater `prune`, if the user wants any
+  kInside,    // the updater
+  kFollowing  // XGBoost's updater `prune`, if the user has put it into the list of updaters
 };
 
 /** @brief Grows exact greedy trees on a GPU; the same trees as XGBoost's `grow_colmaker`. */
@@ -32,12 +32,10 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
   /**
    * @param name     The name that the updater is registered under; XGBoost makes updaters anew when
    *                 they call themselves something else.
-   * @param pruning  Who takes back splits that gain less than `gamma`.
    * @param colmaker Makes XGBoost's own exact builder, for trees that the GPU cannot grow.
    */
   GpuExactUpdater(std::string name, Pruning pruning, xgboost::Context const* ctx,
                   xgboost::ObjInfo const* task, UpdaterFactory colmaker);
-  ~GpuExactUpdater() override;
 
   void Configure(xgboost::Args const& args) override;
   void LoadConfig(xgboost::Json const& in) override;

@@ -48,10 +48,18 @@ from xgboost_gpu_exact.tree_diff import TreeReport, Verdict, compare_trees, tree
 
 ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT / "e2e"))
-from oracle import BY_NAME, CUDA, TAKE_OVER, cuda_context_reason, stock, uses_plugin  # noqa: E402
+from oracle import (  # noqa: E402
+    BY_NAME,
+    CUDA,
+    CUDA_BY_NAME,
+    TAKE_OVER,
+    cuda_context_reason,
+    stock,
+    uses_plugin,
+)
 from problems import assert_equals_stock  # noqa: E402
 
-ROUTES = {"take_over": TAKE_OVER, "by_name": BY_NAME, "cuda": CUDA}
+ROUTES = {"take_over": TAKE_OVER, "by_name": BY_NAME, "cuda": CUDA, "cuda_by_name": CUDA_BY_NAME}
 CHUNK = 50  # problems a piece of work
 # Strategy and interleaved levels of the five runs: another layout of the work, the same bits.
 LAYOUTS = (("auto", -1), ("auto", -1), ("partition", -1), ("sort", 0), ("sort", 3))
@@ -265,7 +273,8 @@ def table_tasks(args: argparse.Namespace) -> list[TableTask]:
 
 
 def jobs(args: argparse.Namespace) -> list[tuple[Callable, tuple]]:
-    routes = [r for r in ROUTES if r != "cuda" or not cuda_context_reason()]
+    on_cuda = not cuda_context_reason()
+    routes = [name for name, route in ROUTES.items() if on_cuda or "device" not in route]
     work: list[tuple[Callable, tuple]] = [(run_table, (task,)) for task in table_tasks(args)]
     for route in routes:
         for first in range(args.first, args.first + args.problems, CHUNK):

@@ -17,17 +17,28 @@ __attribute__((visibility("default"))) char const* GpuExactGetLastError(void);
 /**
  * @brief Bind to the libxgboost of this process and register the updater `grow_gpu_exact`.
  *
- * libxgboost must be loaded already. May be called again: later calls do nothing.
+ * libxgboost must be loaded already, and boosters of the process be made later. May be called again:
+ * later calls do nothing.
  */
 __attribute__((visibility("default"))) int GpuExactRegister(void);
 
 /**
- * @brief Take over `tree_method="exact"` (the updater `grow_colmaker`), or give it back.
+ * @brief Take over `tree_method="exact"` (the updater `grow_colmaker`), on `device="cuda"` too, or
+ *        give it back.
  *
  * @param enable 1: boosters configured from now on build their exact trees on the GPU;
  *               0: XGBoost's own builder serves them again. Registers first where needed.
  */
 __attribute__((visibility("default"))) int GpuExactTakeOver(int enable);
+
+/**
+ * @brief Choose the device of exact boosters that name none, as if they had named it.
+ *
+ * Holds for boosters that are configured from now on, where XGBoost has CUDA and that GPU is usable.
+ *
+ * @param device "cpu", which is XGBoost's own default, "cuda" or "cuda:<ordinal>".
+ */
+__attribute__((visibility("default"))) int GpuExactSetDefaultDevice(char const* device);
 
 /**
  * @brief Whether a GPU can build trees here. Makes a CUDA context.

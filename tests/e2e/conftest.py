@@ -1,10 +1,12 @@
 # Copyright 2026, the gpu_exact contributors
 """What every end-to-end test needs: the plugin, and a reason to skip where nothing can be shown."""
 
+from collections.abc import Iterator
+
 import pytest
 import xgboost as xgb
 import xgboost_gpu_exact as gpu_exact
-from oracle import cuda_context_reason
+from oracle import CUDA, TAKE_OVER, Pretence, cuda_context_reason
 
 
 def pytest_report_header() -> str:
@@ -28,3 +30,20 @@ def cuda_context() -> None:
     reason = cuda_context_reason()
     if reason:
         pytest.skip(reason)
+
+
+@pytest.fixture
+def exact_on_cuda() -> Iterator[dict]:
+    """The parameters of an exact booster on `device="cuda"`.
+
+    Without a GPU the reference module's boosters pretend to be on one; other modules skip.
+    """
+    reason = cuda_context_reason()
+    if not reason:
+        yield CUDA
+        return
+    if not Pretence.possible:
+        pytest.skip(reason)
+    Pretence.set(True)
+    yield TAKE_OVER
+    Pretence.set(False)

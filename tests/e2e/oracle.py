@@ -15,7 +15,8 @@ import xgboost_gpu_exact as gpu_exact
 
 TAKE_OVER = {"tree_method": "exact"}
 BY_NAME = {"updater": "grow_gpu_exact"}
-CUDA = {"updater": "grow_gpu_exact", "device": "cuda"}
+CUDA = {"tree_method": "exact", "device": "cuda"}
+CUDA_BY_NAME = {"updater": "grow_gpu_exact", "device": "cuda"}
 
 
 def cuda_context_reason() -> str:
@@ -28,14 +29,35 @@ def cuda_context_reason() -> str:
     return ""
 
 
+class Pretence:
+    """Boosters that believe to be on a GPU while they are configured: see support/pretend_cuda.cc.
+
+    The reference module has it. It shows what XGBoost and the plugin make of parameters, and runs on
+    the CPU.
+    """
+
+    possible = hasattr(gpu_exact._module, "GpuExactPretendCuda")
+    on = False
+
+    @classmethod
+    def set(cls, on: bool) -> None:
+        """For boosters made from now on."""
+        if on != cls.on:
+            gpu_exact._module.GpuExactPretendCuda(int(on))
+        cls.on = on
+
+
 @contextmanager
 def stock() -> Iterator[None]:
-    """Boosters configured inside use XGBoost's own exact builder."""
+    """Boosters configured inside use XGBoost's own exact builder, which is one of the CPU."""
+    pretending = Pretence.on
+    Pretence.set(False)
     gpu_exact.take_over(False)
     try:
         yield
     finally:
         gpu_exact.take_over(True)
+        Pretence.set(pretending)
 
 
 def uses_plugin(booster: xgb.Booster) -> bool:

@@ -7,7 +7,7 @@ GPU_EXACT_FUZZ sets how many (1000), GPU_EXACT_FUZZ_SEED where the seeds begin (
 import os
 
 import pytest
-from oracle import BY_NAME, CUDA, TAKE_OVER
+from oracle import BY_NAME, CUDA, CUDA_BY_NAME, TAKE_OVER
 from problems import assert_equals_stock
 
 N_PROBLEMS = int(os.environ.get("GPU_EXACT_FUZZ", "1000"))
@@ -23,6 +23,9 @@ def test_equals_stock(builder: str, route: dict, start: int) -> None:
 
 
 @pytest.mark.parametrize("start", range(FIRST, FIRST + N_PROBLEMS, CHUNK))
-def test_equals_stock_on_a_cuda_context(builder: str, cuda_context: None, start: int) -> None:
+@pytest.mark.parametrize("route", [CUDA, CUDA_BY_NAME], ids=["exact", "by_name"])
+def test_equals_stock_on_a_cuda_context(
+    builder: str, cuda_context: None, route: dict, start: int
+) -> None:
     for seed in range(start, min(start + CHUNK, FIRST + N_PROBLEMS)):
-        assert_equals_stock(seed, CUDA)
+        assert_equals_stock(seed, route)

@@ -40,9 +40,10 @@ def test_saves_loads_and_predicts_without_the_plugin(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("used_before", [False, True])
-def test_pickles_without_the_plugin(tmp_path: Path, used_before: bool) -> None:
+@pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
+def test_pickles_without_the_plugin(tmp_path: Path, route: dict, used_before: bool) -> None:
     X, y = make_table()
-    params = {"nthread": 1, "gpu_exact_interleaved_levels": 2} | TAKE_OVER
+    params = {"nthread": 1, "gpu_exact_interleaved_levels": 2} | route
     booster = xgb.train(params, xgb.DMatrix(X, y), 5)
     if used_before:
         booster.predict(xgb.DMatrix(X))
@@ -65,11 +66,12 @@ def test_a_pickle_made_without_the_plugin_goes_on_with_it() -> None:
     assert [len(t["parents"]) for t in trees(ours)] == [len(t["parents"]) for t in trees(theirs)]
 
 
-def test_parameters_survive_pickling(tmp_path: Path) -> None:
+@pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
+def test_parameters_survive_pickling(route: dict) -> None:
     X, y = make_table()
     params = {"gpu_exact_interleaved_levels": 3, "gpu_exact_fallback": "error"}
     params |= {"gpu_exact_strategy": "sort", "opt_dense_col": 0.5}
-    booster = xgb.train(params | TAKE_OVER, xgb.DMatrix(X, y), 1)
+    booster = xgb.train(params | route, xgb.DMatrix(X, y), 1)
     config = pickle.loads(pickle.dumps(booster)).save_config()
     assert '"gpu_exact_interleaved_levels":"3"' in config
     assert '"gpu_exact_fallback":"error"' in config

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import xgboost as xgb
-from oracle import BY_NAME, CUDA, TAKE_OVER, assert_cache_is_right, assert_same_model
+from oracle import BY_NAME, CUDA, CUDA_BY_NAME, TAKE_OVER, assert_cache_is_right, assert_same_model
 from problems import STRATEGIES
 from small_tables import make_table
 
@@ -46,9 +46,10 @@ def test_same_model(route: dict, missing: bool) -> None:
         assert_same_model(model, models[0])
 
 
-def test_same_model_on_a_cuda_context(cuda_context: None) -> None:
+@pytest.mark.parametrize("route", [CUDA, CUDA_BY_NAME], ids=["exact", "by_name"])
+def test_same_model_on_a_cuda_context(cuda_context: None, route: dict) -> None:
     X, y = make_table(5000)
-    models = [train(strategy, CUDA, xgb.DMatrix(X, y)) for strategy in STRATEGIES]
+    models = [train(strategy, route, xgb.DMatrix(X, y)) for strategy in STRATEGIES]
     for model in models[1:]:
         assert_same_model(model, models[0])
 
@@ -60,7 +61,7 @@ def test_changes_between_iterations(route: dict) -> None:
     booster = xgb.Booster(PARAMS | route, [dtrain])
     for i in range(ROUNDS):
         strategy = STRATEGIES[i % len(STRATEGIES)]
-        booster.set_param(route | {"gpu_exact_strategy": strategy})
+        booster.set_param({"gpu_exact_strategy": strategy})
         booster.update(dtrain, i)
         assert strategy_of(booster) == strategy
         assert_cache_is_right(booster, dtrain)

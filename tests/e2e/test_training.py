@@ -2,7 +2,6 @@
 """What users do with a booster works through the plugin as it does without."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -59,7 +58,7 @@ def test_early_stopping_and_evaluation() -> None:
         np.testing.assert_allclose(history[data]["rmse"], expected[data]["rmse"], rtol=1e-5)
 
 
-@pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME | TAKE_OVER], ids=["take_over", "by_name"])
+@pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
 def test_learning_rate_scheduler(route: dict) -> None:
     X, y = make_table()
     rates = [0.5, 0.25, 0.125]
@@ -160,6 +159,28 @@ def test_pruning_is_left_to_the_list_of_updaters() -> None:
     assert len(unpruned.get_dump()[0]) > len(pruned.get_dump()[0])
 
 
+def test_a_list_without_prune_is_kept_by_a_copy() -> None:
+    """The updaters are made from the configuration, and found to be those that are named."""
+    X, y = make_table()
+    dtrain = xgb.DMatrix(X, dyadic(len(y)))
+    params = {"nthread": 1, "base_score": 0.5, "gamma": 4, "updater": "grow_colmaker"}
+
+    def train() -> xgb.Booster:
+        booster = xgb.Booster(params, [dtrain])
+        booster.update(dtrain, 0)
+        booster = booster.copy()
+        booster.set_param({"updater": "grow_colmaker"})
+        grad = dyadic(len(y), 1)
+        booster.boost(dtrain, 1, grad=grad, hess=np.ones_like(grad))
+        return booster
+
+    ours = train()
+    with stock():
+        theirs = train()
+    assert uses_plugin(ours) and not uses_plugin(theirs)
+    assert_same_model(ours, theirs)
+
+
 @pytest.mark.parametrize(
     "dropout",
     [
@@ -231,56 +252,54 @@ def test_max_leaves_is_ignored_where_there_is_a_depth() -> None:
     assert len(trees(ours)[0]["parents"]) > 5
 
 
-def make_changes(change: dict | None, params: dict = BY_NAME) -> list[str]:
-    """Train, change parameters, train on; gives the warnings of a dropped updater."""
+def make_changes(change: dict | None, params: dict) -> xgb.Booster:
+    """Train, change parameters, or pickle for None, and train on."""
     X, y = make_table(60)
     dtrain = xgb.DMatrix(X, y)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        booster = xgb.Booster(params, [dtrain])
-        booster.update(dtrain, 0)
-        booster = pickle.loads(pickle.dumps(booster)) if change is None else booster
-        booster.set_param(change or {})
-        for i in range(1, 4):
-            booster.update(dtrain, i)
-    return [str(w.message) for w in caught if "has dropped `updater" in str(w.message)]
+    booster = xgb.Booster({"nthread": 1} | params, [dtrain])
+    booster.update(dtrain, 0)
+    booster = pickle.loads(pickle.dumps(booster)) if change is None else booster
+    booster.set_param(change or {})
+    for i in range(1, 4):
+        booster.update(dtrain, i)
+    return booster
 
 
 @pytest.mark.parametrize("change", [{"eta": 0.1}, None], ids=["set_param", "pickle"])
-def test_warns_when_xgboost_drops_the_updater(change: dict | None) -> None:
-    (warning,) = make_changes(change)
-    assert "`hist`" in warning and 'tree_method="exact"' in warning
+@pytest.mark.parametrize("params", [BY_NAME, BY_NAME | TAKE_OVER], ids=["alone", "with_exact"])
+def test_a_named_updater_is_kept(change: dict | None, params: dict) -> None:
+    """XGBoost alone looks for it among the latest parameters only."""
+    booster = make_changes(change, params)
+    assert uses_plugin(booster)
+    assert_same_model(booster, make_changes(change, TAKE_OVER))
 
 
 @pytest.mark.parametrize(
-    ("change", "params"),
+    ("change", "params", "expected"),
     [
-        ({"eta": 0.1} | BY_NAME, BY_NAME),
-        ({"tree_method": "hist"}, BY_NAME),
-        ({"updater": "grow_quantile_histmaker"}, BY_NAME),
-        ({"eta": 0.1}, BY_NAME | TAKE_OVER),
-        ({"eta": 0.1}, TAKE_OVER),
-        ({"eta": 0.1}, {"tree_method": "hist"}),
+        ({"eta": 0.1} | BY_NAME, BY_NAME, True),
+        ({"tree_method": "exact"}, BY_NAME, True),
+        ({"tree_method": "hist"}, BY_NAME, False),
+        ({"tree_method": "hist"}, TAKE_OVER, False),
+        ({"updater": "grow_quantile_histmaker"}, BY_NAME, False),
+        (TAKE_OVER, {"tree_method": "hist"}, True),
+        (BY_NAME, {"tree_method": "hist"}, True),
+        ({"eta": 0.1}, {"tree_method": "hist"}, False),
     ],
-    ids=["named_again", "hist_wanted", "updater_wanted", "exact_follows", "take_over", "hist"],
 )
-def test_is_silent_when_all_is_as_wanted(change: dict, params: dict) -> None:
-    assert make_changes(change, params) == []
+def test_the_latest_choice_holds(change: dict, params: dict, expected: bool) -> None:
+    booster = make_changes(change, params)
+    assert uses_plugin(booster) == expected
+    booster.set_param({"eta": 0.2})
+    assert uses_plugin(booster) == expected
 
 
-def test_a_scheduler_of_a_named_updater_is_warned_of() -> None:
-    X, y = make_table(60)
-    scheduler = xgb.callback.LearningRateScheduler([0.5, 0.25])
-    with pytest.warns(UserWarning, match="has dropped `updater"):
-        xgb.train(BY_NAME, xgb.DMatrix(X, y), 2, callbacks=[scheduler])
-
-
-def test_another_booster_is_not_taken_for_one_that_was_dropped() -> None:
-    """The second one often lies where the first one was."""
-    X, y = make_table(20)
-    dtrain = xgb.DMatrix(X, y)
-    for _ in range(20):
-        xgb.Booster(BY_NAME, [dtrain]).update(dtrain, 0)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("error", message=".*has dropped `updater")
-            xgb.Booster({}, [dtrain]).update(dtrain, 0)
+def test_an_updater_that_does_not_exist_can_be_taken_back() -> None:
+    dtrain = xgb.DMatrix(*make_table(60))
+    booster = xgb.Booster({"updater": "grow_gpu_exact,grow_nothing"}, [dtrain])
+    for _ in range(2):
+        with pytest.raises(xgb.core.XGBoostError, match="Unknown tree updater grow_nothing"):
+            booster.update(dtrain, 0)
+    booster.set_param(BY_NAME)
+    booster.update(dtrain, 0)
+    assert uses_plugin(booster)

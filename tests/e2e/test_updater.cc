@@ -31,6 +31,7 @@ class Module {
   decltype(&GpuExactGetLastError) get_last_error;
   decltype(&GpuExactRegister) register_updater;
   decltype(&GpuExactTakeOver) take_over;
+  decltype(&GpuExactSetDefaultDevice) set_default_device;
   decltype(&GpuExactDeviceStatus) device_status;
 
  private:
@@ -44,6 +45,7 @@ class Module {
     Load(handle, "GpuExactGetLastError", &get_last_error);
     Load(handle, "GpuExactRegister", &register_updater);
     Load(handle, "GpuExactTakeOver", &take_over);
+    Load(handle, "GpuExactSetDefaultDevice", &set_default_device);
     Load(handle, "GpuExactDeviceStatus", &device_status);
   }
 
@@ -115,9 +117,26 @@ Result Train(Table const& table, Params params) {
   return result;
 }
 
+/** @brief Why a booster of ours cannot be on a CUDA device here; empty where it can. */
+std::string WhyNoCuda() {
+  char const* build{nullptr};
+  EXPECT_EQ(XGBuildInfo(&build), 0);
+  if (std::string{build}.find("\"USE_CUDA\":true") == std::string::npos) {
+    return "this XGBoost is built without CUDA";
+  }
+  int usable{0};
+  char const* text{nullptr};
+  EXPECT_EQ(Module::Get().device_status(-1, &usable, &text), 0);
+  bool const gpu = usable == 1 && std::strncmp(text, "reference", 9) != 0;
+  return gpu ? "" : std::string{"no GPU builder: "} + text;
+}
+
 class Updater : public ::testing::Test {
  protected:
-  void TearDown() override { ASSERT_EQ(Module::Get().take_over(0), 0); }
+  void TearDown() override {
+    ASSERT_EQ(Module::Get().take_over(0), 0);
+    ASSERT_EQ(Module::Get().set_default_device("cpu"), 0);
+  }
   Table table_;
 };
 }  // namespace
@@ -143,6 +162,30 @@ TEST_F(Updater, TakesOverAndGivesBack) {
   ASSERT_EQ(Train(table_, wrong).status, -1);
   ASSERT_EQ(Module::Get().take_over(0), 0);
   ASSERT_EQ(Train(table_, wrong).status, 0);
+}
+
+TEST_F(Updater, ExactGoesWithCuda) {
+  if (auto const reason = WhyNoCuda(); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  auto const stock = Train(table_, {{"tree_method", "exact"}});
+  Params const on_cuda{{"tree_method", "exact"}, {"device", "cuda"}};
+  auto const refused = Train(table_, on_cuda);
+  ASSERT_NE(refused.error.find("not supported on GPU"), std::string::npos) << refused.error;
+  ASSERT_EQ(Module::Get().take_over(1), 0) << Module::Get().get_last_error();
+  auto const named = Train(table_, on_cuda);
+  ASSERT_EQ(named.status, 0) << named.error;
+  ASSERT_EQ(named.model, stock.model);
+  ASSERT_EQ(Module::Get().set_default_device("cuda"), 0) << Module::Get().get_last_error();
+  auto const by_default = Train(table_, {{"tree_method", "exact"}});
+  ASSERT_EQ(by_default.status, 0) << by_default.error;
+  ASSERT_EQ(by_default.model, stock.model);
+}
+
+TEST_F(Updater, DefaultDeviceMustBeOne) {
+  ASSERT_EQ(Module::Get().set_default_device("tpu"), -1);
+  ASSERT_NE(std::string{Module::Get().get_last_error()}.find("say `cpu`, `cuda`"),
+            std::string::npos);
 }
 
 TEST_F(Updater, AnswersToItsName) {

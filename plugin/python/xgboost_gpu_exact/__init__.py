@@ -2,8 +2,10 @@
 """XGBoost's exact tree method on NVIDIA GPUs.
 
 ``import xgboost_gpu_exact``, before or after ``import xgboost``, is all a script needs: from then
-on ``tree_method="exact"`` builds its trees on the GPU, and ``updater="grow_gpu_exact"`` is known.
-With the environment variable ``XGBOOST_GPU_EXACT_TAKEOVER=0`` only the latter holds.
+on ``tree_method="exact"`` builds its trees on the GPU, ``device="cuda"`` goes with it, and
+``updater="grow_gpu_exact"`` is known. With the environment variable
+``XGBOOST_GPU_EXACT_TAKEOVER=0`` only the last holds. ``XGBOOST_GPU_EXACT_DEVICE=cuda`` is
+``default_device("cuda")``.
 """
 
 import ctypes
@@ -12,8 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 __version__ = "0.1.0"
-__all__ = ["DeviceStatus", "device_status", "take_over"]
+__all__ = ["DeviceStatus", "default_device", "device_status", "take_over"]
 
+DEVICE_VARIABLE = "XGBOOST_GPU_EXACT_DEVICE"  # of the environment: see default_device
 _XGBOOST = "3.4.1"
 
 
@@ -62,9 +65,25 @@ def _check(status: int) -> None:
 def take_over(enabled: bool = True) -> None:
     """Build the trees of ``tree_method="exact"`` on the GPU, or let XGBoost's own builder do it.
 
-    Holds for boosters that are configured from now on.
+    Holds for boosters that are configured from now on. XGBoost's own builder goes with no GPU:
+    ``device="cuda"`` is refused then, for predictions too.
     """
     _check(_module.GpuExactTakeOver(int(enabled)))
+
+
+def default_device(device: str = "cuda") -> None:
+    """Choose the device of exact boosters that name none: ``cpu``, ``cuda`` or ``cuda:<ordinal>``.
+
+    Holds for boosters that are configured from now on, as if they had named it. XGBoost's own
+    default is ``cpu``, and stays where its wheel has no CUDA or the GPU is not usable.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these.
+    """
+    if _module.GpuExactSetDefaultDevice(device.encode()) != 0:
+        raise ValueError(_module.GpuExactGetLastError().decode())
 
 
 def device_status(ordinal: int = -1) -> DeviceStatus:
@@ -80,5 +99,8 @@ try:
     _check(_module.GpuExactRegister())
     if os.environ.get("XGBOOST_GPU_EXACT_TAKEOVER", "1") != "0":
         take_over()
+    default_device(os.environ.get(DEVICE_VARIABLE) or "cpu")
 except RuntimeError as error:
     raise ImportError(str(error)) from None
+except ValueError as error:
+    raise ImportError(f"{DEVICE_VARIABLE}: {error}") from None

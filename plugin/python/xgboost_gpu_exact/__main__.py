@@ -1,10 +1,85 @@
 # Copyright 2026, the gpu_exact contributors
-"""``python -m xgboost_gpu_exact``: what would build trees here."""
+"""Run a script or module as it is, with its exact trees grown on the GPU.
+
+    python -m xgboost_gpu_exact script.py [argument ...]
+    python -m xgboost_gpu_exact -m module [argument ...]
+
+Exact boosters that name no device get device="cuda", or the one that the environment variable
+XGBOOST_GPU_EXACT_DEVICE names. Without a script: what would build trees here.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import runpy
+import sys
+from pathlib import Path
 
 import xgboost
-import xgboost_gpu_exact as gpu_exact
 from xgboost import libpath
 
-usable, text = gpu_exact.device_status()
-print(f"XGBoost {xgboost.__version__}: {libpath.find_lib_path()[0]}")
-print(f"Exact trees on the GPU: {text}" if usable else f"Exact trees on the CPU: {text}")
+from . import DEVICE_VARIABLE, default_device, device_status
+
+
+def tell_status() -> None:
+    """Print what would build trees here."""
+    usable, text = device_status()
+    print(f"XGBoost {xgboost.__version__}: {libpath.find_lib_path()[0]}")
+    print(f"Exact trees on the GPU: {text}" if usable else f"Exact trees on the CPU: {text}")
+    if usable and not xgboost.build_info()["USE_CUDA"]:
+        print("Gradients and predictions on the CPU: this XGBoost is built without CUDA.")
+
+
+def has_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # of a package that it would be in
+        return False
+
+
+def fail(message: str) -> int:
+    print(f"error: {message}", file=sys.stderr)
+    return 2
+
+
+def run_module(name: str, arguments: list[str]) -> int:
+    """As `python -m name`. Returns 2 where there is no such module."""
+    if not has_module(name):  # the current folder is in the path already
+        return fail(f"There is no module `{name}`.")
+    sys.argv = [name, *arguments]
+    runpy.run_module(name, run_name="__main__", alter_sys=True)
+    return 0
+
+
+def run_script(path: str, arguments: list[str]) -> int:
+    """As `python path`. Returns 2 where there is no such file."""
+    if not Path(path).exists():
+        return fail(f"There is no file `{path}`.")
+    if not sys.flags.safe_path:
+        sys.path[0] = str(Path(path).resolve().parent)  # in the place of the current folder
+    sys.argv = [path, *arguments]
+    runpy.run_path(path, run_name="__main__")
+    return 0
+
+
+def main(arguments: list[str]) -> int:
+    """Returns 0, or 2 where the arguments are not usable; what is run may end with another code."""
+    if not arguments:
+        tell_status()
+        return 0
+    first, *rest = arguments
+    if first in ("-h", "--help"):
+        print(__doc__)
+        return 0
+    if first == "-m" and not rest:
+        return fail("-m needs the name of a module.")
+    if first.startswith("-") and first != "-m":
+        return fail(f"There is no option `{first}`: see `python -m xgboost_gpu_exact --help`.")
+    # In the environment, for processes that the script starts and that import the plugin.
+    default_device(os.environ.setdefault(DEVICE_VARIABLE, "cuda"))
+    return run_module(rest[0], rest[1:]) if first == "-m" else run_script(first, rest)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

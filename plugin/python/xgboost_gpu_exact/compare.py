@@ -45,14 +45,14 @@ def compare_models(
 
 
 def builder_params(device: str, ours: bool) -> dict[str, str]:
-    """The parameters that choose a builder.
+    """The parameters that, with the take-over, choose a builder.
 
-    On the CPU's context it is `tree_method` and the take-over; on the GPU's, where XGBoost refuses
-    that, either updater by its name, so that both get the gradients that the GPU computed.
+    On a GPU XGBoost refuses its own by `tree_method`, but not by the names of its updaters: so both
+    sides get the gradients that the GPU computed.
     """
-    if device == "cpu":
-        return {"tree_method": "exact"}
-    return {"device": device, "updater": "grow_gpu_exact" if ours else "grow_colmaker,prune"}
+    if ours or device == "cpu":
+        return {"tree_method": "exact", "device": device}
+    return {"updater": "grow_colmaker,prune", "device": device}
 
 
 def compare_rounds(

@@ -1,0 +1,181 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ */
+#include "booster.h"
+
+#include <dmlc/registry.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "default_device.h"
+#include "delegating_booster.h"
+#include "json_text.h"
+#include "names.h"
+#include "pruner.h"
+#include "temporary_context.h"
+
+namespace gpu_exact {
+namespace {
+using xgboost::Args;
+using xgboost::Context;
+using xgboost::Json;
+
+constexpr char const* kExact = "exact";
+constexpr char const* kExactUpdaters = "grow_colmaker,prune";  // what XGBoost makes of it
+constexpr char const* kAuto = "auto";
+constexpr char const* kNamed = "named";
+constexpr char const* kKey = "gpu_exact";  // of what a saved configuration says in other words
+
+std::atomic<bool> exact_on_cuda_allowed{false};
+
+/** @brief The value of a parameter, or nullptr. */
+std::string const* Find(Args const& args, char const* name) {
+  auto const found =
+      std::find_if(args.cbegin(), args.cend(), [&](auto const& arg) { return arg.first == name; });
+  return found == args.cend() ? nullptr : &found->second;
+}
+
+/** @brief The names in a list of updaters, separated by commas. */
+std::vector<std::string> Split(std::string const& list) {
+  std::vector<std::string> names(1);
+  for (char c : list) {
+    if (c == ',') {
+      names.emplace_back();
+    } else {
+      names.back().push_back(c);
+    }
+  }
+  return names;
+}
+
+bool NamesOurs(std::string const& list) {
+  auto const names = Split(list);
+  return std::find(names.cbegin(), names.cend(), kOwnName) != names.cend();
+}
+
+/** @brief Ours under the name of XGBoost's, whose parameters it has too. */
+std::vector<std::string> Replaced(std::vector<std::string> names) {
+  std::replace(names.begin(), names.end(), std::string{kOwnName}, std::string{kColMakerName});
+  return names;
+}
+
+/** @brief Write other names for the updaters of a configuration. */
+void NameUpdaters(std::vector<std::string> const& names, Json* config) {
+  std::string list;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    (*config)["updater"][static_cast<int>(i)]["name"] = QuoteJson(names[i]);
+    list += (i == 0 ? "" : ",") + names[i];
+  }
+  for (auto const* key : {"updater", "updater_seq"}) {  // one parameter, saved under both its names
+    (*config)["gbtree_train_param"][key] = QuoteJson(list);
+  }
+}
+
+/**
+ * @brief Hands every call on to XGBoost's tree booster, and comes between in three of them.
+ *
+ * - Configure: while XGBoost looks up the updaters of `exact`, the context is one of the CPU, as
+ *   XGBoost refuses others. Updaters and predictors keep a pointer to the context, which is that of
+ *   the GPU again when they use it. An explicit list of updaters with ours in it is passed again.
+ * - SaveConfig: says what XGBoost alone can load, predict with and train on with. That is no `exact`
+ *   on a GPU, which it would refuse even for predictions, and no updater of ours. What is in truth
+ *   so is kept beside it.
+ * - LoadConfig: the reverse.
+ */
+class ExactBooster final : public DelegatingBooster {
+ public:
+  using DelegatingBooster::DelegatingBooster;
+
+  void Configure(Args const& args) override {
+    auto const* method = Find(args, "tree_method");
+    auto const* updater = Find(args, "updater");
+    if (method) {
+      tree_method_ = *method;
+    }
+    if (method || updater) {  // whoever names a method alone wants no updater named earlier
+      updater_ = updater && NamesOurs(*updater) ? *updater : "";
+    }
+    device_named_ = device_named_ || Find(args, "device");
+
+    auto passed = args;
+    if (!updater && !updater_.empty()) {
+      passed.emplace_back("updater", updater_);
+    }
+    bool const exact = !updater && this->WantsExact() && exact_on_cuda_allowed;
+    if (!device_named_ && (exact || !updater_.empty())) {
+      MoveToDefaultDevice(ctx_);
+    }
+    std::optional<PruneFollows> prune_follows;
+    std::optional<TemporaryContext> on_cpu;
+    if (exact) {
+      prune_follows.emplace();
+      if (ctx_->IsCUDA()) {
+        on_cpu.emplace(ctx_, ctx_->MakeCPU());
+      }
+    }
+    DelegatingBooster::Configure(passed);
+  }
+
+  void SaveConfig(Json* p_out) const override {
+    DelegatingBooster::SaveConfig(p_out);
+    bool const exact_here = this->WantsExact() && (ctx_->IsCUDA() || device_named_);
+    if (updater_.empty() && !exact_here) {
+      return;  // as XGBoost, byte for byte
+    }
+    auto& out = *p_out;
+    auto& param = out["gbtree_train_param"];
+    param["tree_method"] = QuoteJson(ctx_->IsCUDA() ? kAuto : kExact);
+    if (!updater_.empty()) {
+      NameUpdaters(Replaced(Split(updater_)), &out);
+    }
+    out[kKey] = ParseJson(R"({"tree_method": ")" + tree_method_ + R"(", "updater": ")" + updater_ +
+                          R"(", "device": ")" + (device_named_ ? kNamed : "") + R"("})");
+  }
+
+  void LoadConfig(Json const& in) override {
+    auto config = ParseJson(DumpJson(in));  // a copy of it would share what is in there
+    auto& param = config["gbtree_train_param"];
+    device_named_ = false;
+    if (auto& kept = config[kKey]; DumpJson(kept) != "null") {
+      param["tree_method"] = kept["tree_method"];
+      device_named_ = UnquoteJson(kept["device"]) == kNamed;
+      if (auto const list = UnquoteJson(kept["updater"]); !list.empty()) {
+        NameUpdaters(Split(list), &config);
+      }
+    }
+    tree_method_ = UnquoteJson(param["tree_method"]);
+    auto const list = UnquoteJson(param["updater_seq"]);
+    updater_ = NamesOurs(list) ? list : "";
+
+    std::optional<PruneFollows> prune_follows;
+    if (list == kExactUpdaters) {
+      prune_follows.emplace();
+    }
+    DelegatingBooster::LoadConfig(config);
+  }
+
+ private:
+  /** @brief Whether XGBoost makes the updaters of `exact`, unless others are named meanwhile. */
+  [[nodiscard]] bool WantsExact() const { return updater_.empty() && tree_method_ == kExact; }
+
+  // As XGBoost has them: kept here, as it cannot be asked before it is configured.
+  std::string tree_method_{kAuto};
+  std::string updater_;       // the explicit list, where ours is in it
+  bool device_named_{false};  // by the user, now or earlier
+};
+}  // namespace
+
+void RegisterBooster() {
+  auto& entry = dmlc::Registry<xgboost::GradientBoosterReg>::Get()->__REGISTER__("gbtree");
+  entry.set_body([make = entry.body](xgboost::LearnerModelParam const* param, Context const* ctx) {
+    return new ExactBooster{ctx, make(param, ctx)};
+  });
+}
+
+void AllowExactOnCuda(bool allow) { exact_on_cuda_allowed = allow; }
+}  // namespace gpu_exact

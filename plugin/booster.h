@@ -1,0 +1,18 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief XGBoost's tree booster, for which `tree_method="exact"` and `device="cuda"` go together.
+ *
+ * XGBoost refuses the two in `GBTree::Configure`, and forgets an explicit `updater` there when
+ * other parameters are set later. A booster that is made from now on is one of ours, which owns
+ * XGBoost's and hands every call on, see booster.cc. One that was made before stays as it was.
+ */
+#pragma once
+
+namespace gpu_exact {
+/** @brief Answer for `gbtree` in XGBoost's registry of boosters. To be called once. */
+void RegisterBooster();
+
+/** @brief Whether boosters with `tree_method="exact"` may be on a CUDA device: at first not. */
+void AllowExactOnCuda(bool allow);
+}  // namespace gpu_exact

@@ -1,0 +1,204 @@
+# Copyright 2026, the gpu_exact contributors
+"""``python -m xgboost_gpu_exact``, and the device of exact boosters that name none."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import xgboost as xgb
+import xgboost_gpu_exact as gpu_exact
+from oracle import BY_NAME, TAKE_OVER, assert_same_model, stock
+from small_tables import dyadic, make_table
+
+SCRIPT = """
+import json, os, sys
+print(json.dumps([__name__, sys.argv, sys.path[0], "xgboost_gpu_exact" in sys.modules]))
+import helper
+sys.exit(helper.CODE)
+"""
+
+# In any script: says the device of a booster that it trains, given what is set.
+TRAIN = """
+import json, sys
+import numpy as np, xgboost as xgb
+X = np.arange(60, dtype=np.float32).reshape(20, 3)
+params = json.loads(sys.argv[1])
+booster = xgb.train(params, xgb.DMatrix(X, X[:, 0]), 2)
+estimator = xgb.XGBRegressor(**params, n_estimators=2).fit(X, X[:, 0])
+boosters = [booster, booster.copy(), booster[:1], estimator.get_booster()]
+configs = [json.loads(b.save_config())["learner"]["generic_param"] for b in boosters]
+(device,) = {config["device"] for config in configs}
+print(device)
+"""
+
+
+def run(*arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "ignore", "-m", "xgboost_gpu_exact", *arguments]
+    fixed = {"text": True, "capture_output": True, "check": False}
+    return subprocess.run(command, env=os.environ | env, cwd=cwd, **fixed)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Holds a script, and a package that has it as a module."""
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    for where in (tmp_path, package):
+        (where / "script.py").write_text(SCRIPT)
+        (where / "train.py").write_text(TRAIN)
+    (tmp_path / "helper.py").write_text("CODE = 7")
+    return tmp_path
+
+
+def test_status() -> None:
+    done = run()
+    assert done.returncode == 0, done.stderr
+    assert f"XGBoost {xgb.__version__}: " in done.stdout
+    assert gpu_exact.device_status().text in done.stdout
+
+
+def test_a_script_runs_as_by_python(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    script = str(folder / "script.py")
+    done = run(script, "-m", "--flag", "x", cwd=tmp_path_factory.mktemp("elsewhere"))
+    assert done.returncode == 7, done.stderr
+    assert json.loads(done.stdout) == ["__main__", [script, "-m", "--flag", "x"], str(folder), True]
+
+
+def test_a_module_runs_as_by_python(folder: Path) -> None:
+    done = run("-m", "package.script", "--flag", "x", cwd=folder)
+    assert done.returncode == 7, done.stderr
+    name, argv, path, loaded = json.loads(done.stdout)
+    assert (name, argv[1:], path, loaded) == ("__main__", ["--flag", "x"], str(folder), True)
+    assert argv[0] == str(folder / "package" / "script.py")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["absent.py"], "There is no file `absent.py`."),
+        (["-m", "absent"], "There is no module `absent`."),
+        (["-m", "absent.inside"], "There is no module `absent.inside`."),
+        (["-m"], "-m needs the name of a module."),
+        (["--fast"], "There is no option `--fast`: see `python -m xgboost_gpu_exact --help`."),
+    ],
+)
+def test_what_cannot_run_is_one_sentence(arguments: list[str], message: str) -> None:
+    done = run(*arguments)
+    assert (done.returncode, done.stderr) == (2, f"error: {message}\n")
+
+
+def test_help() -> None:
+    done = run("--help")
+    assert done.returncode == 0 and "script.py [argument ...]" in done.stdout
+
+
+def test_a_script_has_the_plugin(folder: Path) -> None:
+    params = {"tree_method": "exact", "gpu_exact_interleaved_levels": 99}  # only we know: too many
+    done = run(str(folder / "train.py"), json.dumps(params))
+    assert "value 99 for Parameter gpu_exact_interleaved_levels" in done.stderr
+
+
+@pytest.mark.parametrize("device", ["tpu", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1.5", "CUDA"])
+def test_what_is_no_device(device: str) -> None:
+    message = f"`{device}` is no device for exact boosters: say `cpu`, `cuda` or `cuda:<ordinal>`."
+    with pytest.raises(ValueError) as error:
+        gpu_exact.default_device(device)
+    assert str(error.value) == message
+    done = run(XGBOOST_GPU_EXACT_DEVICE=device)
+    assert f"ImportError: XGBOOST_GPU_EXACT_DEVICE: {message}" in done.stderr
+
+
+@pytest.fixture
+def default_cuda() -> Iterator[None]:
+    gpu_exact.default_device("cuda")
+    yield
+    gpu_exact.default_device("cpu")
+
+
+def device_of(booster: xgb.Booster) -> str:
+    return json.loads(booster.save_config())["learner"]["generic_param"]["device"]
+
+
+def train(params: dict) -> xgb.Booster:
+    X, _ = make_table()
+    params = {"nthread": 1, "base_score": 0.5} | params
+    return xgb.train(params, xgb.DMatrix(X, dyadic(len(X))), 1)
+
+
+def test_an_xgboost_without_cuda_stays_on_the_cpu(builder: str, default_cuda: None) -> None:
+    if xgb.build_info()["USE_CUDA"]:
+        pytest.skip("this XGBoost is built with CUDA")
+    assert device_of(train(TAKE_OVER)) == "cpu"
+
+
+def test_a_named_device_is_remembered(builder: str) -> None:
+    """So that a booster which is loaded has no other one."""
+    booster = train(TAKE_OVER | {"device": "cpu"})
+    for each in (booster, booster.copy(), pickle.loads(pickle.dumps(booster))):
+        config = json.loads(each.save_config())["learner"]["gradient_booster"]
+        assert config["gpu_exact"]["device"] == "named"
+        assert config["gbtree_train_param"]["tree_method"] == "exact"
+    config = json.loads(train(TAKE_OVER).save_config())["learner"]["gradient_booster"]
+    assert "gpu_exact" not in config
+
+
+@pytest.mark.parametrize(
+    ("params", "device"),
+    [
+        (TAKE_OVER, "cuda:0"),
+        (BY_NAME, "cuda:0"),
+        (TAKE_OVER | {"booster": "dart", "rate_drop": 0.1}, "cuda:0"),
+        (TAKE_OVER | {"device": "cpu"}, "cpu"),
+        (BY_NAME | {"device": "cpu"}, "cpu"),
+        (TAKE_OVER | {"device": "cuda"}, "cuda:0"),
+        ({"tree_method": "hist"}, "cpu"),
+        ({"tree_method": "approx"}, "cpu"),
+    ],
+)
+def test_default_device(cuda_context: None, default_cuda: None, params: dict, device: str) -> None:
+    booster = train(params)
+    assert device_of(booster) == device
+    for each in (booster.copy(), pickle.loads(pickle.dumps(booster)), booster[:1]):
+        assert device_of(each) == device
+    if params.get("tree_method") == "exact" and "booster" not in params:
+        with stock():
+            assert_same_model(booster, train(TAKE_OVER | {"device": "cpu"}))
+
+
+def test_a_device_named_later_holds(cuda_context: None, default_cuda: None) -> None:
+    X, _ = make_table()
+    dtrain = xgb.DMatrix(X, dyadic(len(X)))
+    booster = xgb.Booster(TAKE_OVER, [dtrain])
+    booster.update(dtrain, 0)
+    assert device_of(booster) == "cuda:0"
+    booster.set_param({"device": "cpu"})
+    booster.update(dtrain, 1)
+    booster.set_param({"eta": 0.1})
+    booster.update(dtrain, 2)
+    assert device_of(booster) == "cpu"
+
+
+@pytest.mark.parametrize("params", [TAKE_OVER, TAKE_OVER | {"device": "cpu"}])
+def test_a_script_has_the_device(cuda_context: None, folder: Path, params: dict) -> None:
+    expected = params.get("device", "cuda:0")
+    for arguments in (["train.py"], ["-m", "package.train"]):
+        done = run(*arguments, json.dumps(params), cwd=folder)
+        assert done.stdout.strip() == expected, done.stderr
+    done = run("train.py", json.dumps(params), cwd=folder, XGBOOST_GPU_EXACT_DEVICE="cpu")
+    assert done.stdout.strip() == "cpu", done.stderr
+
+
+def test_the_environment_is_enough_where_the_plugin_is_imported(
+    cuda_context: None, folder: Path
+) -> None:
+    (folder / "train.py").write_text("import xgboost_gpu_exact\n" + TRAIN)
+    command = [sys.executable, "train.py", json.dumps(TAKE_OVER)]
+    env = os.environ | {"XGBOOST_GPU_EXACT_DEVICE": "cuda"}
+    done = subprocess.run(command, env=env, cwd=folder, text=True, capture_output=True, check=False)
+    assert done.stdout.strip() == "cuda:0", done.stderr
