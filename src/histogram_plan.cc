@@ -162,11 +162,13 @@ std::uint64_t WorkSlicer::Before(std::vector<BuiltNode> const& nodes, std::size_
   return units;
 }
 
-WorkPoint WorkSlicer::Locate(std::vector<BuiltNode> const& nodes, std::uint64_t unit) const {
+WorkPoint WorkSlicer::Locate(std::vector<BuiltNode> const& nodes, std::uint64_t unit,
+                             std::uint32_t first) const {
   auto const n_nodes = static_cast<std::uint32_t>(nodes.size() - 1);
-  auto const node = FirstIndexOf(0u, n_nodes, [&](std::uint32_t i) {
-    return this->Before(nodes, i + 1, 0) > unit;
-  });
+  auto node = first;
+  while (node < n_nodes && this->Before(nodes, node + 1, 0) <= unit) {
+    ++node;
+  }
   if (node == n_nodes) {
     return {node, 0, 0};
   }
@@ -190,7 +192,8 @@ std::vector<WorkPoint> WorkSlicer::Slices(std::vector<BuiltNode> const& nodes,
   std::vector<WorkPoint> slices;
   for (std::uint64_t s = 0; s <= n; ++s) {
     // total * s could overflow
-    slices.push_back(this->Locate(nodes, total / n * s + total % n * s / n));
+    slices.push_back(this->Locate(nodes, total / n * s + total % n * s / n,
+                                  slices.empty() ? 0 : slices.back().node));
   }
   return slices;
 }

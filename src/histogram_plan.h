@@ -36,7 +36,7 @@ struct HistogramCost {
   static constexpr double kOpenEntry = 100.0;
   static constexpr double kOpenShare = 0.03;  // of n entries in k bins: kOpenShare * n / k^2
   static constexpr double kSortedEntry = 60.0;
-  static constexpr double kSortedColumn = 1000.0;  // of a node, however few its rows
+  static constexpr double kSortedColumn = 500.0;  // of a node, however few its rows
   // Of a level, whatever is in it, in picoseconds: the kernels that sort, those of a resolution, and
   // those that look into ranges.
   static constexpr double kSortLevel = 2e7;
@@ -149,7 +149,9 @@ class WorkSlicer {
  private:
   [[nodiscard]] std::uint64_t Before(std::vector<BuiltNode> const& nodes, std::size_t node,
                                      std::uint32_t group) const;
-  [[nodiscard]] WorkPoint Locate(std::vector<BuiltNode> const& nodes, std::uint64_t unit) const;
+  /** @param first A node at or before the unit's. */
+  [[nodiscard]] WorkPoint Locate(std::vector<BuiltNode> const& nodes, std::uint64_t unit,
+                                 std::uint32_t first) const;
 
   std::vector<GroupCost> costs_{{0, 0}};
 };

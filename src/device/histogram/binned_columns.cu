@@ -156,7 +156,8 @@ void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
     if (h_groups_.empty() || h_groups_.back().n_bins + n_of_column > limit ||
         std::uint64_t{n_rows_} * (h_groups_.back().n_columns + 1) > kMaxElements) {
       h_groups_.push_back(
-          {nullptr, nullptr, n_bins_, static_cast<std::uint32_t>(h_columns_.size()), 0, 0, 0, 0, 0, 0});
+          {nullptr, nullptr, n_bins_, static_cast<std::uint32_t>(h_columns_.size()), 0, 0, 0, 0, 0,
+           0});
     }
     auto& group = h_groups_.back();
     h_columns_.push_back(

@@ -182,7 +182,7 @@ void HistogramFinder::AssignSlots(NodesToSearch const& nodes) {
 }
 
 void HistogramFinder::PlanWork() {
-  constexpr std::uint32_t kLookSlices = 2048;  // more than run at a time: most have little to find
+  constexpr std::uint32_t kLookSlices = 6144;  // more than run at a time: most have little to find
   d_nodes_ = arena_.Add(h_nodes_);
   for (Batch& batch : batches_) {
     batch.built.Slice(slicer_, max_slices_, &arena_);

@@ -20,6 +20,7 @@
 namespace gpu_exact {
 namespace {
 constexpr int kEmitThreads = 256;
+constexpr int kEmitBlocks = 4;  // on a multiprocessor: it waits for memory
 constexpr unsigned kListBlocks = 512;
 constexpr unsigned kListThreads = 256;
 
@@ -72,12 +73,15 @@ __global__ void CollectOpenKernel(OpenRangesRef listed, OpenBinsRef open, std::u
 /** @brief Entries that a warp has found in open ranges; it emits many at a time, as all warps count
  *         in one place. */
 struct EmitQueue {
-  static constexpr std::uint32_t kSteps = 8;
+  static constexpr std::uint32_t kSteps = 4;
   static constexpr std::uint32_t kFull = 32 * kSteps;
 
   std::uint32_t bin[kFull + 32];  // of the group
   RowIdx slot[kFull + 32];
 };
+
+constexpr std::uint32_t kOpenWords = BinGroup::kMaxBins / 32 + 3;
+constexpr std::uint32_t kNoBit = (kOpenWords - 1) * 32;  // never open
 
 /** @brief Where entries of one segment go. */
 struct Emitter {
@@ -85,16 +89,26 @@ struct Emitter {
   BinnedRef const& binned;
   BinGroup const& group;
   RowsRef const& rows;
-  RankWord const* words;  // of the group's bins
-  std::uint32_t shift;    // of the first bin
+  std::uint32_t const* bits;      // of the group's bins
+  std::uint32_t const* n_before;  // open bins before each word
+  std::uint32_t shift;            // of the first bin
   std::uint32_t first;    // open ranges [first, end) are wanted
   std::uint32_t end;
   OpenEntriesRef out;
   RefinerCounts* counts;
 
+  /** @brief Whether a bin is open; BinGroup::kNoBin is not. */
+  [[nodiscard]] __device__ bool IsOpen(std::uint32_t bin) const {
+    std::uint32_t const bit = min(shift + bin, kNoBit);
+    return (bits[bit / 32] >> bit % 32 & 1u) != 0;
+  }
+  /** @brief The number of an open bin among all. */
+  [[nodiscard]] __device__ std::uint32_t Range(std::uint32_t bin) const {
+    std::uint32_t const bit = shift + bin;
+    return RankWord{bits[bit / 32], n_before[bit / 32]}.Rank(bit);
+  }
   [[nodiscard]] __device__ bool IsWanted(std::uint32_t bin) const {
-    RankWord const word = words[(shift + bin) / 32];
-    return word.Has(shift + bin) && word.Rank(shift + bin) - first < end - first;
+    return this->Range(bin) - first < end - first;
   }
   /** @brief Emit the first n of a queue, at most EmitQueue::kFull. All lanes of a warp. */
   __device__ void Emit(EmitQueue const& queue, std::uint32_t n) const {
@@ -126,9 +140,8 @@ struct Emitter {
     for (std::uint32_t k = 0; k < EmitQueue::kSteps; ++k) {
       std::uint32_t const i = 32 * k + lane;
       if (i < n && base + i < out.capacity) {
-        std::uint32_t const bin = shift + queue.bin[i];
-        out.keys[base + i] = ValueKey::Make(words[bin / 32].Rank(bin) - first,
-                                            OrderedBits(value[k]));
+        out.keys[base + i] =
+            ValueKey::Make(this->Range(queue.bin[i]) - first, OrderedBits(value[k]));
         out.slots[base + i] = queue.slot[i];
       }
     }
@@ -136,11 +149,11 @@ struct Emitter {
 };
 
 // grid: one block a slice; result: the entries of open ranges, in any order
-__global__ __launch_bounds__(kEmitThreads) void EmitKernel(
+__global__ __launch_bounds__(kEmitThreads, kEmitBlocks) void EmitKernel(
     BinnedTableRef table, BinnedRef binned, RowsRef rows, WorkRef work, OpenBinsRef open,
     std::uint32_t first_open, std::uint32_t end_open, OpenEntriesRef out, RefinerCounts* counts) {
-  constexpr std::uint32_t kMaxWords = BinGroup::kMaxBins / 32 + 2;
-  __shared__ RankWord words[kMaxWords];
+  __shared__ std::uint32_t bits[kOpenWords];
+  __shared__ std::uint32_t n_before[kOpenWords];
   __shared__ EmitQueue queues[kEmitThreads / 32];
   __shared__ RowBinsWalk::Queue walk_queues[kEmitThreads / 32];
   EmitQueue& queue = queues[threadIdx.x / 32];
@@ -156,13 +169,18 @@ __global__ __launch_bounds__(kEmitThreads) void EmitKernel(
     auto const shift = static_cast<std::uint32_t>(first_bit % 32);
     bool any{false};
     for (std::uint32_t i = threadIdx.x; i < CeilDiv(shift + group.n_bins, 32); i += kEmitThreads) {
-      words[i] = open.bits.words[first_bit / 32 + i];
+      RankWord const word = open.bits.words[first_bit / 32 + i];
+      bits[i] = word.bits;
+      n_before[i] = word.n_before;
       // The first and the last word may have bits of other groups: then there is less to find.
-      any = any || words[i].bits != 0;
+      any = any || word.bits != 0;
+    }
+    if (threadIdx.x == 0) {
+      bits[kNoBit / 32] = 0;
     }
     if (__syncthreads_or(any) != 0) {
-      Emitter const emitter{table, binned, group,    rows, words, shift, first_open,
-                            end_open, out,  counts};
+      Emitter const emitter{table, binned, group,      rows,     bits, n_before,
+                            shift, first_open, end_open, out,      counts};
       RowIdx const last = point.SameSegment(end) ? end.row : work.NumRows(point.node);
       std::uint32_t n_queued{0};
       RowBinsWalk{group, rows, walk_queues + threadIdx.x / 32}.Walk<false>(
@@ -173,14 +191,14 @@ __global__ __launch_bounds__(kEmitThreads) void EmitKernel(
 #pragma unroll
             for (int i = 0; i < chunk.kSize; ++i) {
               std::uint32_t const bin = chunk.Bin(i);
-              open_bins |= bin != BinGroup::kNoBin && emitter.IsWanted(bin) ? 1u << i : 0u;
+              open_bins |= emitter.IsOpen(bin) ? 1u << i : 0u;
             }
             if (__any_sync(kAllLanes, open_bins != 0) == 0) {
               return;
             }
 #pragma unroll
             for (int i = 0; i < chunk.kSize; ++i) {
-              bool const hit = (open_bins >> i & 1u) != 0;
+              bool const hit = (open_bins >> i & 1u) != 0 && emitter.IsWanted(chunk.Bin(i));
               unsigned const hits = __ballot_sync(kAllLanes, hit);
               if (hits == 0) {
                 continue;

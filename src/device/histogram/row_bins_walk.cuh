@@ -95,7 +95,7 @@ class RowBinsWalk {
   /**
    * @brief Walk along the rows in slots [begin, end). All threads of a block of n_warps, no barrier.
    *
-   * @tparam kGradients Load them; otherwise row gets zeros.
+   * @tparam kGradients Load them, for additions; otherwise row gets zeros.
    * @param  row  row(slot, gpair) makes of a lane's row what bins need of it; see FromLane().
    * @param  bins bins(chunk, of_row): a lane's next bins, BinChunk, and what row made of their row.
    *              All lanes of a warp together; places without a value hold BinGroup::kNoBin.
@@ -159,7 +159,8 @@ class RowBinsWalk {
     };
     auto load = [&](RowIdx row, std::uint32_t task, bool any) {
       std::uint32_t const r = row_of(task) % 32;
-      RowIdx const of_task = __shfl_sync(kAllLanes, row, static_cast<int>(r));
+      RowIdx const of_task =
+          n_chunks == 1 ? row : __shfl_sync(kAllLanes, row, static_cast<int>(r));
       // Of rows past the end, row is 0: loaded, and thrown away.
       return any ? Chunk::Load(group_.elements + std::uint64_t{of_task} * group_.stride +
                                (task - row_of(task) * n_chunks) * kBins)
@@ -181,8 +182,10 @@ class RowBinsWalk {
         bool const is_last = first + 32 >= n_tasks;
         std::uint32_t const next_task = is_last ? lane : task + 32;
         next = load(is_last ? next_row : row, next_task, next_task < n_tasks);
-        chunk.Rotate(lane);
-        bins(chunk, FromLane(own, static_cast<int>(r)));
+        if constexpr (kGradients) {
+          chunk.Rotate(lane);
+        }
+        bins(chunk, n_chunks == 1 ? own : FromLane(own, static_cast<int>(r)));
       }
       row = next_row;
     }

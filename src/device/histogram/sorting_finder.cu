@@ -9,6 +9,7 @@
 #include <cub/block/block_radix_sort.cuh>
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
+#include <cub/warp/warp_merge_sort.cuh>
 
 #include "src/device/fixed_sum.cuh"
 
@@ -22,10 +23,6 @@ struct BetterValue {
     }
     return a.scan_value <= b.scan_value ? a : b;
   }
-};
-
-struct AddSums {
-  __device__ FixedSum operator()(FixedSum const& a, FixedSum const& b) const { return a + b; }
 };
 
 /** @brief How a column's values are sorted: by bin where that tells the value, else as they are. */
@@ -61,13 +58,82 @@ struct SortKey {
   }
 };
 
-// grid: nodes, columns; nodes: indices of those that this size serves
+/** @brief A node, a column, and what all candidates of theirs share. */
+struct SortedColumn {
+  LevelRef const& level;
+  SortKey const& sort_key;
+  SearchedNode const& node;
+  FixedSum present;
+
+  /**
+   * @brief The best candidate beside some neighbours among the node's sorted entries.
+   * @param before Sum of the entries before them.
+   * @param below  Key of the entry before; any other one than the first key: there is none.
+   * @param above  Likewise of the entry after.
+   */
+  template <int kItems>
+  [[nodiscard]] __device__ RefinedValue Best(std::uint32_t const (&keys)[kItems],
+                                             FixedSum const (&sums)[kItems], FixedSum before,
+                                             std::uint32_t below, std::uint32_t above) const {
+    NodeState const& state = level.nodes[node.bucket];
+    RefinedValue best{0, ScanValue::kNone};
+    if (!level.Allowed(node.bucket, sort_key.f)) {
+      return best;
+    }
+    float const bar = level.Bar(node.bucket);
+    bool const has_missing = !(present == state.sum);
+    ValueId const first = level.columns.value_offsets[sort_key.f];
+    auto offer = [&](ScanDirection d, std::uint32_t key) {
+      if (level.MayReach(bar, state.sum, before, present, has_missing)) {
+        std::uint64_t const bin = std::uint64_t{first} + sort_key.Bin(key);
+        std::uint64_t const candidate =
+            level.ScanKey(state, sort_key.f, d, d == ScanDirection::kForward ? bin + 1 : bin,
+                          before, present);
+        if (candidate != 0) {
+          best = BetterValue{}(best, {candidate, ScanValue::Make(d, sort_key.Value(key))});
+        }
+      }
+    };
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      if (keys[k] == sort_key.missing) {
+        break;  // as are all others
+      }
+      if (keys[k] != (k == 0 ? below : keys[k == 0 ? 0 : k - 1])) {
+        offer(ScanDirection::kBackward, keys[k]);
+      }
+      before = before + sums[k];
+      if (keys[k] != (k == kItems - 1 ? above : keys[k == kItems - 1 ? k : k + 1])) {
+        offer(ScanDirection::kForward, keys[k]);
+      }
+    }
+    return best;
+  }
+};
+
+/** @brief Gradients of sorted entries; of missing ones, zero. */
+template <int kItems>
+__device__ void LoadSums(LevelRef const& level, RowsRef const& rows, SearchedNode const& node,
+                         SortKey const& sort_key, std::uint32_t const (&keys)[kItems],
+                         std::uint16_t const (&at)[kItems], FixedSum (&sums)[kItems]) {
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    sums[k] = keys[k] == sort_key.missing
+                  ? FixedSum{0, 0}
+                  : level.quantiser.Fixed(rows.gpair[node.rows.begin + at[k]]);
+  }
+}
+
+struct AddSums {
+  __device__ FixedSum operator()(FixedSum const& a, FixedSum const& b) const { return a + b; }
+};
+
 template <int kThreads, int kItems>
-struct SortSearch {
+struct BlockStorage {
   using Sort = cub::BlockRadixSort<std::uint32_t, kThreads, kItems, std::uint16_t>;
   using Scan = cub::BlockScan<FixedSum, kThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   using Reduce = cub::BlockReduce<RefinedValue, kThreads>;
-  union Storage {
+  union {
     typename Sort::TempStorage sort;
     typename Scan::TempStorage scan;
     typename Reduce::TempStorage reduce;
@@ -75,19 +141,19 @@ struct SortSearch {
   };
 };
 
+// grid: nodes from first_node on, columns; one block for both
 template <int kThreads, int kItems>
-__global__ __launch_bounds__(kThreads) void SortSearchKernel(
+__global__ __launch_bounds__(kThreads) void SortByBlockKernel(
     __grid_constant__ LevelRef const level, __grid_constant__ BinnedTableRef const table,
     RowsRef rows, SearchedNode const* nodes, std::uint32_t first_node, std::uint32_t n_columns,
     RefinedValue* out) {
-  using Search = SortSearch<kThreads, kItems>;
+  using Storage = BlockStorage<kThreads, kItems>;
   extern __shared__ __align__(16) unsigned char memory[];
-  auto& temp = *reinterpret_cast<typename Search::Storage*>(memory);
+  auto& temp = *reinterpret_cast<Storage*>(memory);
   std::uint32_t const i = first_node + blockIdx.x / n_columns;
   std::uint32_t const c = blockIdx.x % n_columns;
   SearchedNode const node = nodes[i];
-  BinColumn const column = table.finest.columns[c];
-  SortKey const sort_key{table, column};
+  SortKey const sort_key{table, table.finest.columns[c]};
   RowIdx const n_rows = node.rows.end - node.rows.begin;
   std::uint32_t keys[kItems];
   std::uint16_t at[kItems];  // rows of the node
@@ -96,74 +162,127 @@ __global__ __launch_bounds__(kThreads) void SortSearchKernel(
     at[k] = static_cast<std::uint16_t>(k * kThreads + threadIdx.x);
     keys[k] = at[k] < n_rows ? sort_key.Of(rows.rows[node.rows.begin + at[k]]) : sort_key.missing;
   }
-  typename Search::Sort{temp.sort}.Sort(keys, at, 0, sort_key.n_bits);
+  typename Storage::Sort{temp.sort}.Sort(keys, at, 0, sort_key.n_bits);
   __syncthreads();
   temp.ends[threadIdx.x][0] = keys[0];
   temp.ends[threadIdx.x][1] = keys[kItems - 1];
   __syncthreads();
-  bool const is_first = threadIdx.x == 0;
-  bool const is_last = threadIdx.x == kThreads - 1;
-  std::uint32_t const below = is_first ? ~keys[0] : temp.ends[threadIdx.x - 1][1];
-  std::uint32_t const above = is_last ? ~keys[kItems - 1] : temp.ends[threadIdx.x + 1][0];
+  std::uint32_t const below = threadIdx.x == 0 ? ~keys[0] : temp.ends[threadIdx.x - 1][1];
+  std::uint32_t const above =
+      threadIdx.x == kThreads - 1 ? ~keys[kItems - 1] : temp.ends[threadIdx.x + 1][0];
   __syncthreads();
+  FixedSum sums[kItems];
+  LoadSums(level, rows, node, sort_key, keys, at, sums);
   FixedSum own{0, 0};
 #pragma unroll
-  for (int k = 0; k < kItems; ++k) {
-    if (keys[k] != sort_key.missing) {
-      own = own + level.quantiser.Fixed(rows.gpair[node.rows.begin + at[k]]);
-    }
+  for (FixedSum const& sum : sums) {
+    own = own + sum;
   }
   FixedSum before, present;
-  typename Search::Scan{temp.scan}.ExclusiveScan(own, before, FixedSum{0, 0}, AddSums{}, present);
+  typename Storage::Scan{temp.scan}.ExclusiveScan(own, before, FixedSum{0, 0}, AddSums{}, present);
   __syncthreads();
-  NodeState const& state = level.nodes[node.bucket];
-  float const bar = level.Bar(node.bucket);
-  bool const has_missing = !(present == state.sum);
-  RefinedValue best{0, ScanValue::kNone};
-  if (level.Allowed(node.bucket, column.feature)) {
-    ValueId const first = level.columns.value_offsets[column.feature];
-    auto offer = [&](ScanDirection d, std::uint32_t key) {
-      if (level.MayReach(bar, state.sum, before, present, has_missing)) {
-        ValueId const bin = first + sort_key.Bin(key);
-        std::uint64_t const value = d == ScanDirection::kForward ? bin + std::uint64_t{1} : bin;
-        std::uint64_t const candidate =
-            level.ScanKey(state, column.feature, d, value, before, present);
-        if (candidate != 0) {
-          best = BetterValue{}(best, {candidate, ScanValue::Make(d, sort_key.Value(key))});
-        }
-      }
-    };
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
-      if (keys[k] != sort_key.missing) {
-        if (keys[k] != (k == 0 ? below : keys[k == 0 ? 0 : k - 1])) {
-          offer(ScanDirection::kBackward, keys[k]);
-        }
-        before = before + level.quantiser.Fixed(rows.gpair[node.rows.begin + at[k]]);
-        if (keys[k] != (k == kItems - 1 ? above : keys[k == kItems - 1 ? k : k + 1])) {
-          offer(ScanDirection::kForward, keys[k]);
-        }
-      }
-    }
-  }
-  best = typename Search::Reduce{temp.reduce}.Reduce(best, BetterValue{});
+  RefinedValue best =
+      SortedColumn{level, sort_key, node, present}.Best(keys, sums, before, below, above);
+  best = typename Storage::Reduce{temp.reduce}.Reduce(best, BetterValue{});
   if (threadIdx.x == 0) {
     out[std::uint64_t{i} * n_columns + c] = best;
     level.Offer(node.bucket, best.key);
   }
 }
 
-template <int kThreads, int kItems>
-void LaunchSearch(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
-                  SearchedNode const* nodes, std::uint32_t first, std::uint32_t end,
-                  std::uint32_t n_columns, RefinedValue* out) {
-  auto* kernel = SortSearchKernel<kThreads, kItems>;
-  constexpr std::size_t kBytes = sizeof(typename SortSearch<kThreads, kItems>::Storage);
-  EXACT_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  static_cast<int>(kBytes)));
-  Launch("SortSearch", kernel, std::uint64_t{end - first} * n_columns, {kThreads, kBytes}, level,
-         table, rows, nodes, first, n_columns, out);
+constexpr int kWarps = 8;  // of a block whose warps work by themselves
+
+// grid: nodes up to end_node, columns; one warp for both
+template <int kItems>
+__global__ __launch_bounds__(32 * kWarps) void SortByWarpKernel(
+    __grid_constant__ LevelRef const level, __grid_constant__ BinnedTableRef const table,
+    RowsRef rows, SearchedNode const* nodes, std::uint32_t end_node, std::uint32_t n_columns,
+    RefinedValue* out) {
+  using Sort = cub::WarpMergeSort<std::uint32_t, kItems, 32, std::uint16_t>;
+  __shared__ typename Sort::TempStorage temp[kWarps];
+  int const lane = static_cast<int>(threadIdx.x % 32);
+  std::uint64_t const pair = std::uint64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
+  auto const i = static_cast<std::uint32_t>(pair / n_columns);
+  auto const c = static_cast<std::uint32_t>(pair % n_columns);
+  if (i >= end_node) {
+    return;
+  }
+  SearchedNode const node = nodes[i];
+  SortKey const sort_key{table, table.finest.columns[c]};
+  RowIdx const n_rows = node.rows.end - node.rows.begin;
+  std::uint32_t keys[kItems];
+  std::uint16_t at[kItems];  // rows of the node
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    at[k] = static_cast<std::uint16_t>(k * 32 + lane);
+    keys[k] = at[k] < n_rows ? sort_key.Of(rows.rows[node.rows.begin + at[k]]) : sort_key.missing;
+  }
+  Sort{temp[threadIdx.x / 32]}.Sort(keys, at, [](std::uint32_t a, std::uint32_t b) { return a < b; });
+  FixedSum sums[kItems];
+  LoadSums(level, rows, node, sort_key, keys, at, sums);
+  FixedSum own{0, 0};
+#pragma unroll
+  for (FixedSum const& sum : sums) {
+    own = own + sum;
+  }
+  FixedSum up_to = own;
+#pragma unroll
+  for (int step = 1; step < 32; step *= 2) {
+    FixedSum const lower = ShuffleUp(up_to, step);
+    up_to = lane >= step ? up_to + lower : up_to;
+  }
+  std::uint32_t const below = __shfl_up_sync(kAllLanes, keys[kItems - 1], 1);
+  std::uint32_t const above = __shfl_down_sync(kAllLanes, keys[0], 1);
+  RefinedValue best = SortedColumn{level, sort_key, node, Shuffle(up_to, 31)}.Best(
+      keys, sums, up_to - own, lane == 0 ? ~keys[0] : below, lane == 31 ? ~keys[kItems - 1] : above);
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) {
+    best = BetterValue{}(best, {__shfl_xor_sync(kAllLanes, best.key, step),
+                                __shfl_xor_sync(kAllLanes, best.scan_value, step)});
+  }
+  if (lane == 0) {
+    out[std::uint64_t{i} * n_columns + c] = best;
+    level.Offer(node.bucket, best.key);
+  }
 }
+
+/** @brief Launches for nodes of ascending numbers of rows. */
+struct Launcher {
+  LevelRef const& level;
+  BinnedTableRef table;
+  RowsRef const& rows;
+  std::vector<SearchedNode> const& nodes;
+  SearchedNode const* d_nodes;
+  std::uint32_t n_columns;
+  RefinedValue* out;
+  std::uint32_t first{0};  // node that is not searched yet
+
+  [[nodiscard]] std::uint32_t EndOf(RowIdx most) const {
+    auto end = std::upper_bound(
+        nodes.cbegin(), nodes.cend(), most,
+        [](RowIdx m, SearchedNode const& n) { return m < n.rows.end - n.rows.begin; });
+    return static_cast<std::uint32_t>(end - nodes.cbegin());
+  }
+  template <int kItems>
+  void ByWarps() {
+    std::uint32_t const end = this->EndOf(32 * kItems);
+    Launch("SortByWarp", SortByWarpKernel<kItems>,
+           CeilDiv(std::uint64_t{end - first} * n_columns, kWarps), 32 * kWarps, level, table, rows,
+           d_nodes + first, end - first, n_columns, out + std::uint64_t{first} * n_columns);
+    first = end;
+  }
+  template <int kThreads, int kItems>
+  void ByBlocks() {
+    std::uint32_t const end = this->EndOf(kThreads * kItems);
+    auto* kernel = SortByBlockKernel<kThreads, kItems>;
+    constexpr std::size_t kBytes = sizeof(BlockStorage<kThreads, kItems>);
+    EXACT_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    static_cast<int>(kBytes)));
+    Launch("SortByBlock", kernel, std::uint64_t{end - first} * n_columns, {kThreads, kBytes}, level,
+           table, rows, d_nodes, first, n_columns, out);
+    first = end;
+  }
+};
 }  // namespace
 
 SortingFinder::SortingFinder(BinnedTable const& table)
@@ -171,30 +290,18 @@ SortingFinder::SortingFinder(BinnedTable const& table)
 
 void SortingFinder::Find(LevelRef const& level, RowsRef const& rows,
                          std::vector<SearchedNode> const& nodes) {
-  if (nodes.empty() || n_columns_ == 0) {
-    nodes_.Upload(nodes);
-    return;
-  }
   auto by_rows = nodes;
-  auto n_rows = [](SearchedNode const& n) { return n.rows.end - n.rows.begin; };
-  std::stable_sort(by_rows.begin(), by_rows.end(), [&](auto const& a, auto const& b) {
-    return n_rows(a) < n_rows(b);
+  std::stable_sort(by_rows.begin(), by_rows.end(), [](auto const& a, auto const& b) {
+    return a.rows.end - a.rows.begin < b.rows.end - b.rows.begin;
   });
-  auto count = [&](RowIdx most) {
-    auto const end = std::find_if(by_rows.cbegin(), by_rows.cend(),
-                                  [&](auto const& n) { return n_rows(n) > most; });
-    return static_cast<std::uint32_t>(end - by_rows.cbegin());
-  };
   SearchedNode const* d_nodes = nodes_.Upload(by_rows);
-  RefinedValue* out = values_.Reserve(nodes.size() * n_columns_);
-  BinnedTableRef const table = table_.Ref();
-  std::uint32_t const few = count(256);
-  std::uint32_t const some = count(2048);
-  std::uint32_t const many = count(8192);
-  auto const all = static_cast<std::uint32_t>(nodes.size());
-  LaunchSearch<128, 2>(level, table, rows, d_nodes, 0, few, n_columns_, out);
-  LaunchSearch<512, 4>(level, table, rows, d_nodes, few, some, n_columns_, out);
-  LaunchSearch<1024, 8>(level, table, rows, d_nodes, some, many, n_columns_, out);
-  LaunchSearch<1024, 24>(level, table, rows, d_nodes, many, all, n_columns_, out);
+  Launcher launcher{level,   table_.Ref(), rows,
+                    by_rows, d_nodes,      n_columns_,
+                    values_.Reserve(nodes.size() * n_columns_)};
+  launcher.ByWarps<1>();
+  launcher.ByWarps<4>();
+  launcher.ByBlocks<256, 4>();
+  launcher.ByBlocks<512, 8>();
+  launcher.ByBlocks<1024, 12>();
 }
 }  // namespace gpu_exact

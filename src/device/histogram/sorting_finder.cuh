@@ -1,7 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Nodes of few rows: a block sorts a node's rows by a column and looks at every candidate.
+ * @brief Nodes of few rows: a block, or a warp, sorts a node's rows by a column and looks at every
+ *        candidate.
  *
  * An entry costs more than in a histogram, but no bins are cleared, written or searched, no range
  * is left open, and a level of a small table is one kernel.
@@ -17,7 +18,7 @@ namespace gpu_exact {
 class SortingFinder {
  public:
   /** @brief The most rows of a node. */
-  static constexpr RowIdx kMaxRows = 1024 * 24;
+  static constexpr RowIdx kMaxRows = 1024 * 12;
 
   /** @param table Outlives the finder. */
   explicit SortingFinder(BinnedTable const& table);
