@@ -58,16 +58,14 @@ class RankBinsTest : public DeviceTest {
  protected:
   /** @brief Bins of a table in some limits, and coarser ones of them. */
   static void Check(Table const& table, std::vector<std::uint32_t> const& max_bins) {
+    std::vector<std::map<float, std::uint64_t>> counts(table.n_features);
+    for (CsrEntry const& e : table.entries) {
+      ++counts[e.feature][e.value];
+    }
     std::vector<std::vector<Piece>> values(table.n_features);
     for (FeatureIdx f = 0; f < table.n_features; ++f) {
-      std::map<float, std::uint64_t> counts;
-      for (CsrEntry const& e : table.entries) {
-        counts[e.value] += e.feature == f ? 1 : 0;
-      }
-      for (auto const& [value, n] : counts) {
-        if (n != 0) {
-          values[f].push_back({value, n, false});
-        }
+      for (auto const& [value, n] : counts[f]) {
+        values[f].push_back({value, n, false});
       }
     }
     CheckOfPieces(table, values, max_bins);
