@@ -14,6 +14,8 @@
 
 #include "src/device/histogram/binned_table.cuh"
 #include "src/device/histogram/histogram_finder.cuh"
+#include "src/device/histogram/range_refiner.cuh"
+#include "src/device/histogram/split_resolver.cuh"
 #include "tests/device/level_problem.cuh"
 #include "tests/device/rank_bins_problem.cuh"
 
@@ -339,4 +341,30 @@ struct AllCandidates {
     return best;
   }
 };
+
+// How the parts are called, here alone.
+
+/** @brief The nodes that a finder has searched, in its order. */
+inline std::vector<SearchedNode> ReadNodes(HistogramFinder const& finder) {
+  return ToHost(finder.Nodes(), finder.HostNodes().size());
+}
+/** @brief Search the ranges that a finder has listed. @return Whether the list had room for all. */
+inline bool RefineOnce(RangeRefiner* refiner, HistogramProblem const& problem,
+                       HistogramLevel const& level, HistogramFinder const& finder) {
+  return refiner->Refine(level.level, problem.Ref(), level.Rows(), finder.HostNodes(),
+                         finder.Nodes());
+}
+/** @brief The values beside the best candidates, by node of the finder. */
+inline std::vector<RefinedValue> ReadValues(RangeRefiner const& refiner, std::size_t n_nodes) {
+  return ToHost(refiner.Values(), n_nodes);
+}
+/** @brief Some nodes of a level have the best candidates of one resolution. */
+inline void ReadCandidates(SplitResolver* resolver, HistogramLevel const& level,
+                           TestResolution const& r, SearchedNode const* nodes, Bucket n_nodes,
+                           RefinedValue const* refined) {
+  LevelRef of_resolution = level.level;
+  of_resolution.columns = r.resolution.candidates;
+  resolver->Read(of_resolution, r.resolution.bins.Ref(), nodes, n_nodes,
+                 r.columns.HasRanges() ? refined : nullptr);
+}
 }  // namespace gpu_exact

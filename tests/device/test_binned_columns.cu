@@ -106,33 +106,42 @@ class BinnedColumnsTest : public DeviceTest {
     ASSERT_EQ(n_columns, binned.Columns().size());
   }
 
+  /** @brief The bins of each row in a group, as they lie side by side. */
+  static std::vector<std::vector<GroupBin>> ReadElements(BinGroup const& group, RowIdx n_rows) {
+    std::vector<std::uint32_t> offsets;
+    for (RowIdx r = 0; r <= n_rows; ++r) {
+      offsets.push_back(r * group.n_columns);
+    }
+    if (!group.Dense()) {
+      offsets = ToHost(group.row_offsets, std::size_t{n_rows} + 1);
+    }
+    EXPECT_EQ(offsets.back(), group.n_elements);
+    auto const elements = ToHost(group.elements, group.n_elements);
+    std::vector<std::vector<GroupBin>> rows;
+    for (RowIdx r = 0; r < n_rows; ++r) {
+      rows.emplace_back(elements.cbegin() + offsets[r], elements.cbegin() + offsets[r + 1]);
+    }
+    return rows;
+  }
+
   /** @brief A row's elements in a group are bins of its values, one each, ascending by column. */
   static void CheckElements(Table const& table, BinnedColumns const& binned) {
     for (BinGroup const& group : binned.Groups()) {
-      auto const elements = ToHost(group.elements, group.n_elements);
-      std::vector<std::uint32_t> offsets;
-      for (RowIdx r = 0; r <= table.n_rows; ++r) {
-        offsets.push_back(r * group.n_columns);
-      }
-      if (!group.Dense()) {
-        offsets = ToHost(group.row_offsets, std::size_t{table.n_rows} + 1);
-      }
-      ASSERT_EQ(offsets.back(), group.n_elements);
+      auto const rows = ReadElements(group, table.n_rows);
       auto const first = binned.Columns().cbegin() + group.first_column;
-      FeatureIdx const first_feature = first->feature;
-      FeatureIdx const last_feature = (first + group.n_columns - 1)->feature;
+      auto const last = first + group.n_columns;
       for (RowIdx r = 0; r < table.n_rows; ++r) {
-        std::vector<std::uint32_t> got;
-        for (auto i = offsets[r]; i < offsets[r + 1]; ++i) {
+        std::vector<FeatureIdx> got;
+        for (GroupBin bin : rows[r]) {
           auto const past = std::upper_bound(
-              first, first + group.n_columns, elements[i],
-              [](GroupBin bin, BinColumn const& column) { return bin < column.first_bin; });
+              first, last, bin,
+              [](GroupBin b, BinColumn const& column) { return b < column.first_bin; });
           got.push_back((past - 1)->feature);
         }
-        std::vector<std::uint32_t> want;
+        std::vector<FeatureIdx> want;
         for (auto i = table.offsets[r]; i < table.offsets[r + 1]; ++i) {
           FeatureIdx const f = table.entries[i].feature;
-          if (f >= first_feature && f <= last_feature) {
+          if (f >= first->feature && f <= (last - 1)->feature) {
             want.push_back(f);
           }
         }

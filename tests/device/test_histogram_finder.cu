@@ -77,9 +77,8 @@ class HistogramFinderTest : public DeviceTest {
     finder->Find(level->level, level->Rows(), to_search, list.Clear());
 
     std::vector<bool> searched(nodes.size(), false);
-    ASSERT_EQ(ToHost(finder->Nodes(), finder->HostNodes().size()).size(),
-              finder->HostNodes().size());
-    for (SearchedNode const& node : finder->HostNodes()) {
+    auto const found = ReadNodes(*finder);
+    for (SearchedNode const& node : found) {
       ASSERT_FALSE(searched[node.bucket]);
       searched[node.bucket] = true;
       ASSERT_EQ(node.rows.begin, level->ranges[node.bucket].begin);
@@ -92,7 +91,7 @@ class HistogramFinderTest : public DeviceTest {
         ++n_searched;
       }
     }
-    ASSERT_EQ(finder->HostNodes().size(), n_searched);
+    ASSERT_EQ(found.size(), n_searched);
 
     auto const best = level->Best();
     for (Bucket b = 0; b < nodes.size(); ++b) {
@@ -101,7 +100,7 @@ class HistogramFinderTest : public DeviceTest {
       n_found_ += best[b] != 0 ? 1 : 0;
     }
     auto const first = this->ExpectRanges(table, r, between, all, *finder, *level, list.Read());
-    if (this->HasFatalFailure() || finder->HostNodes().empty()) {
+    if (this->HasFatalFailure() || found.empty()) {
       return;
     }
     // The same ranges once more, those that the best candidates have closed left out.
@@ -121,7 +120,7 @@ class HistogramFinderTest : public DeviceTest {
                         AllCandidates const& all, HistogramFinder const& finder,
                         HistogramLevel const& level, std::vector<OpenRange> const& listed) {
     RangeMap found;
-    auto const& nodes = finder.HostNodes();
+    auto const nodes = ReadNodes(finder);
     auto const best = level.Best();
     for (OpenRange const& range : listed) {
       std::string const where =

@@ -52,13 +52,11 @@ class RangeRefinerTest : public DeviceTest {
                   NodesToSearch const& to_search, HistogramLevel const& level,
                   HistogramFinder* finder, RangeRefiner* refiner) {
     finder->Find(level.level, level.Rows(), to_search, refiner->List());
-    auto const& searched = finder->HostNodes();
+    auto const searched = ReadNodes(*finder);
     if (searched.empty()) {
       return;
     }
-    for (int lists = 1;
-         !refiner->Refine(level.level, problem.Ref(), level.Rows(), searched, finder->Nodes());
-         ++lists) {
+    for (int lists = 1; !RefineOnce(refiner, problem, level, *finder); ++lists) {
       ++n_short_lists_;
       ASSERT_LT(lists, 3) << "the list has room now";
       finder->FindAgain(level.level, level.Rows(), refiner->List());
@@ -77,7 +75,7 @@ class RangeRefinerTest : public DeviceTest {
                   RangeRefiner const& refiner) {
     AllCandidates const all{table, r.of_values, gpair, nodes, level.level};
     auto const best = level.Best();
-    auto const values = ToHost(refiner.Values(), searched.size());
+    auto const values = ReadValues(refiner, searched.size());
     for (std::uint32_t i = 0; i < searched.size(); ++i) {
       Bucket const b = searched[i].bucket;
       std::string const where = "node " + std::to_string(b) + " of " +

@@ -106,13 +106,10 @@ class SplitResolverTest : public DeviceTest {
     level->SetBest(best);
     resolver->Begin(n_nodes);
     for (std::size_t i = 0; i < searched.size(); ++i) {
-      LevelRef of_resolution = level->level;
-      of_resolution.columns = problem.At(i).resolution.candidates;
       d_searched.push_back(ToDevice(searched[i]));
       d_refined.push_back(ToDevice(refined[i]));
-      resolver->Read(of_resolution, problem.At(i).resolution.bins.Ref(), d_searched[i].Data(),
-                     static_cast<Bucket>(searched[i].size()),
-                     problem.At(i).columns.HasRanges() ? d_refined[i].Data() : nullptr);
+      ReadCandidates(resolver, *level, problem.At(i), d_searched[i].Data(),
+                     static_cast<Bucket>(searched[i].size()), d_refined[i].Data());
     }
     RankBits goes_left{"rows that go left"};
     DeviceBuffer<LevelResult> d_results{"results"};
