@@ -1,0 +1,229 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The bin of every row and feature against the table, in finer and in coarser bins.
+ */
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "src/device/histogram/binned_columns.cuh"
+#include "tests/device/rank_bins_problem.cuh"
+
+namespace gpu_exact {
+namespace {
+// one thread a row
+__global__ void ReadBinsKernel(BinnedRef binned, FeatureIdx f, RowIdx n_rows, int* out) {
+  auto r = GlobalIdx();
+  if (r < n_rows) {
+    out[r] = binned.BinOf(static_cast<RowIdx>(r), f);
+  }
+}
+
+class BinnedColumnsTest : public DeviceTest {
+ protected:
+  /** @brief Two resolutions of a table whose features ascend within rows. */
+  void Check(Table const& table, std::uint32_t max_bins, std::uint32_t max_group_bins) {
+    RankBins const bins = MakeRankBins(table, std::min(max_bins, BinnedColumns::MaxBins()));
+    this->CheckBins(table, bins, max_group_bins);
+    if (max_bins >= 4) {
+      RankBins const coarse{bins, CountEntries(table), max_bins / 2};
+      this->CheckBins(table, coarse, max_group_bins);
+    }
+  }
+
+ private:
+  void CheckBins(Table const& table, RankBins const& bins, std::uint32_t max_group_bins) {
+    TableOnDevice const on_device{table};
+    std::vector<std::uint32_t> const n_entries = CountEntries(table);
+    BinnedColumns const binned{on_device.view, n_entries, bins, max_group_bins};
+    HostBins const host_bins{bins, table.n_features};
+    auto const values = ValuesByRow(table);
+    DeviceBuffer<int> read{"bins"};
+    read.Reserve(table.n_rows);
+    auto const column_of = ToHost(binned.Ref().column_of, table.n_features);
+    bool has_ranges{false};
+    for (FeatureIdx f = 0; f < table.n_features; ++f) {
+      ASSERT_EQ(column_of[f] != BinnedRef::kNotBinned, n_entries[f] != 0) << "feature " << f;
+      if (n_entries[f] == 0) {
+        continue;
+      }
+      has_ranges = has_ranges || bins.HasRanges(f);
+      LaunchN("ReadBins", ReadBinsKernel, table.n_rows, binned.Ref(), f, table.n_rows, read.Data());
+      auto const got = ToHost(read.Data(), table.n_rows);
+      for (RowIdx r = 0; r < table.n_rows; ++r) {
+        auto const at = values[f].find(r);
+        int const want =
+            at == values[f].end() ? -1 : static_cast<int>(host_bins.BinOf(f, at->second));
+        ASSERT_EQ(got[r], want) << "row " << r << ", feature " << f;
+      }
+    }
+    EXPECT_EQ(binned.HasRanges(), has_ranges);
+    EXPECT_EQ(binned.NumRows(), table.n_rows);
+    EXPECT_EQ(binned.NumElements(), table.entries.size());
+    EXPECT_EQ(binned.Ref().n_bins, host_bins.offsets.back());
+    this->CheckGroups(table, binned, bins, max_group_bins);
+    this->CheckElements(table, binned);
+  }
+
+  /** @brief Bins of groups and columns follow each other without a gap, in the order of features. */
+  static void CheckGroups(Table const& table, BinnedColumns const& binned, RankBins const& bins,
+                          std::uint32_t max_group_bins) {
+    std::vector<std::uint32_t> const n_entries = CountEntries(table);
+    std::uint64_t n_bins{0};
+    std::uint32_t n_columns{0};
+    FeatureIdx next{0};
+    for (std::uint32_t g = 0; g < binned.Groups().size(); ++g) {
+      BinGroup const& group = binned.Groups()[g];
+      ASSERT_GT(group.n_columns, 0u);
+      ASSERT_EQ(group.first_bin, n_bins);
+      ASSERT_EQ(group.first_column, n_columns);
+      ASSERT_LE(group.n_bins, std::numeric_limits<GroupBin>::max());
+      ASSERT_TRUE(max_group_bins == 0 || group.n_columns == 1 || group.n_bins <= max_group_bins);
+      std::uint32_t of_group{0};
+      std::uint64_t n_elements{0};
+      bool has_ranges{false};
+      for (std::uint32_t c = n_columns; c < n_columns + group.n_columns; ++c) {
+        BinColumn const& column = binned.Columns()[c];
+        ASSERT_GE(column.feature, next);
+        next = column.feature + 1;
+        ASSERT_EQ(column.group, g);
+        ASSERT_EQ(column.first_bin, of_group);
+        ASSERT_EQ(column.n_bins, bins.NumBins(column.feature));
+        of_group += column.n_bins;
+        n_elements += n_entries[column.feature];
+        has_ranges = has_ranges || bins.HasRanges(column.feature);
+      }
+      ASSERT_EQ(group.n_bins, of_group);
+      ASSERT_EQ(group.n_elements, n_elements);
+      ASSERT_EQ(group.has_ranges, has_ranges ? 1 : 0);
+      ASSERT_EQ(group.Dense(), n_elements == std::uint64_t{table.n_rows} * group.n_columns);
+      n_dense_ += group.Dense() ? 1 : 0;
+      n_sparse_ += group.Dense() ? 0 : 1;
+      n_bins += of_group;
+      n_columns += group.n_columns;
+    }
+    ASSERT_EQ(n_columns, binned.Columns().size());
+  }
+
+  /** @brief The bins of each row in a group, as they lie side by side. */
+  static std::vector<std::vector<GroupBin>> ReadElements(BinGroup const& group, RowIdx n_rows) {
+    std::vector<std::uint32_t> offsets;
+    for (RowIdx r = 0; r <= n_rows; ++r) {
+      offsets.push_back(r * group.n_columns);
+    }
+    if (!group.Dense()) {
+      offsets = ToHost(group.row_offsets, std::size_t{n_rows} + 1);
+    }
+    EXPECT_EQ(offsets.back(), group.n_elements);
+    auto const elements = ToHost(group.elements, group.n_elements);
+    std::vector<std::vector<GroupBin>> rows;
+    for (RowIdx r = 0; r < n_rows; ++r) {
+      rows.emplace_back(elements.cbegin() + offsets[r], elements.cbegin() + offsets[r + 1]);
+    }
+    return rows;
+  }
+
+  /** @brief A row's elements in a group are bins of its values, one each, ascending by column. */
+  static void CheckElements(Table const& table, BinnedColumns const& binned) {
+    for (BinGroup const& group : binned.Groups()) {
+      auto const rows = ReadElements(group, table.n_rows);
+      auto const first = binned.Columns().cbegin() + group.first_column;
+      auto const last = first + group.n_columns;
+      for (RowIdx r = 0; r < table.n_rows; ++r) {
+        std::vector<FeatureIdx> got;
+        for (GroupBin bin : rows[r]) {
+          auto const past = std::upper_bound(
+              first, last, bin,
+              [](GroupBin b, BinColumn const& column) { return b < column.first_bin; });
+          got.push_back((past - 1)->feature);
+        }
+        std::vector<FeatureIdx> want;
+        for (auto i = table.offsets[r]; i < table.offsets[r + 1]; ++i) {
+          FeatureIdx const f = table.entries[i].feature;
+          if (f >= first->feature && f <= (last - 1)->feature) {
+            want.push_back(f);
+          }
+        }
+        ASSERT_EQ(got, want) << "row " << r;
+      }
+    }
+  }
+
+ protected:
+  static inline int n_dense_{0};  // groups that were met
+  static inline int n_sparse_{0};
+};
+
+TEST_F(BinnedColumnsTest, RandomTables) {
+  n_dense_ = n_sparse_ = 0;
+  for (int seed = 0; seed < NumSeeds(20); ++seed) {
+    Random random{static_cast<unsigned>(seed)};
+    Table const table = MakeBinnedTable(static_cast<RowIdx>(random.Int(1, 300)),
+                                        static_cast<FeatureIdx>(random.Int(1, 40)), &random);
+    this->Check(table, static_cast<std::uint32_t>(random.Pick({4, 20, 100, 10240})),
+                static_cast<std::uint32_t>(random.Pick({0, 1, 100, 5000})));
+    ASSERT_FALSE(this->HasFailure()) << "seed " << seed;
+  }
+  EXPECT_GT(n_dense_ + n_sparse_, 0);
+}
+
+TEST_F(BinnedColumnsTest, DenseAndWithMissingValues) {
+  for (double missing : {0.0, 0.4}) {
+    n_dense_ = n_sparse_ = 0;
+    Random random{5};
+    Table const table =
+        MakeBinnedTable({{0, missing}, {3, missing}, {0, missing}, {0, missing, 0.8, 0.25f}},
+                        Scaled(9000u, 1500u), &random);
+    for (std::uint32_t max_group_bins : {0u, 300u}) {
+      this->Check(table, 200, max_group_bins);
+    }
+    EXPECT_EQ(n_dense_ != 0, missing == 0.0);
+    EXPECT_EQ(n_sparse_ != 0, missing != 0.0);
+  }
+}
+
+TEST_F(BinnedColumnsTest, AsManyBinsAsFit) {
+  Random random{1};
+  auto const most = static_cast<int>(BinnedColumns::MaxBins());
+  Table const table = MakeBinnedTable({{most, 0.0}, {2, 0.0}, {most, 0.1}, {0, 0.0}},
+                                      static_cast<RowIdx>(2 * most), &random);
+  this->Check(table, BinnedColumns::MaxBins(), 0);
+}
+
+TEST_F(BinnedColumnsTest, GroupsWithinRowsOfManyWarps) {
+  Random random{3};
+  for (double missing : {0.0, 0.3}) {
+    std::vector<ColumnShape> columns;
+    for (FeatureIdx f = 0; f < 150; ++f) {
+      columns.push_back({random.Int(1, 5), f % 7 == 0 ? 1.0 : missing});
+    }
+    Table const table = MakeBinnedTable(columns, 40, &random);
+    this->Check(table, 10, 150);  // groups of about 50 columns
+    this->Check(table, 10, 20000);
+  }
+}
+
+TEST_F(BinnedColumnsTest, ColumnsWithoutValues) {
+  Random random{2};
+  this->Check(MakeBinnedTable({{3, 1.0}, {3, 0.5}, {3, 1.0}}, 50, &random), 10, 0);
+  this->Check(MakeBinnedTable({{3, 1.0}, {3, 1.0}}, 50, &random), 10, 0);
+  this->Check(MakeBinnedTable({{3, 0.0}, {0, 0.0}}, 0, &random), 10, 0);
+}
+
+TEST_F(BinnedColumnsTest, ZerosOfBothSignsHaveOneBin) {
+  Table table;
+  table.n_rows = 64;
+  table.n_features = 1;
+  for (RowIdx r = 0; r < table.n_rows; ++r) {
+    table.entries.push_back({0, r % 3 == 0   ? -0.0f
+                                : r % 3 == 1 ? 0.0f
+                                : r % 2 == 0 ? 1.0f
+                                             : -1.0f});
+    table.offsets.push_back(table.entries.size());
+  }
+  this->Check(table, 10, 0);
+  EXPECT_EQ(MakeRankBins(table, 10).NumBins(0), 3u);
+}
+}  // namespace
+}  // namespace gpu_exact

@@ -1,0 +1,270 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Bins of columns against values counted on the host.
+ */
+#include <cstring>
+#include <limits>
+#include <map>
+
+#include "tests/device/rank_bins_problem.cuh"
+
+namespace gpu_exact {
+namespace {
+/** @brief What bins are made of: a value, or a finer bin. */
+struct Piece {
+  float lowest;
+  std::uint64_t n_entries;
+  bool is_range;
+};
+
+/** @brief A bin, naively. */
+struct Bin {
+  float lowest;
+  std::uint64_t first_rank;
+  std::uint64_t n_entries;
+  bool is_range;
+};
+
+/** @brief Of one column: from one multiple of n / slots to the next, long pieces by themselves. */
+std::vector<Bin> GatherPieces(std::vector<Piece> const& pieces, std::uint32_t max_bins) {
+  std::uint64_t n{0};
+  for (Piece const& p : pieces) {
+    n += p.n_entries;
+  }
+  std::uint64_t const slots = max_bins - 1;
+  auto is_long = [&](Piece const& p) { return p.n_entries * slots >= 2 * n; };
+  bool const few = pieces.size() <= max_bins;
+  std::vector<Bin> bins;
+  std::uint64_t rank{0};
+  std::uint64_t rank_before{0};
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    Piece const& p = pieces[i];
+    bool const begins = i == 0 || few || rank * slots / n != rank_before * slots / n ||
+                        is_long(p) || is_long(pieces[i - 1]);
+    if (begins) {
+      bins.push_back({p.lowest, rank, 0, p.is_range});
+    } else {
+      bins.back().is_range = true;
+    }
+    bins.back().n_entries += p.n_entries;
+    rank_before = rank;
+    rank += p.n_entries;
+  }
+  return bins;
+}
+
+class RankBinsTest : public DeviceTest {
+ protected:
+  /** @brief Bins of a table in some limits, and coarser ones of them. */
+  static void Check(Table const& table, std::vector<std::uint32_t> const& max_bins) {
+    std::vector<std::map<float, std::uint64_t>> counts(table.n_features);
+    for (CsrEntry const& e : table.entries) {
+      ++counts[e.feature][e.value];
+    }
+    std::vector<std::vector<Piece>> values(table.n_features);
+    for (FeatureIdx f = 0; f < table.n_features; ++f) {
+      for (auto const& [value, n] : counts[f]) {
+        values[f].push_back({value, n, false});
+      }
+    }
+    CheckOfPieces(table, values, max_bins);
+  }
+
+  static void CheckOfPieces(Table const& table, std::vector<std::vector<Piece>> const& values,
+                            std::vector<std::uint32_t> const& max_bins) {
+    for (std::uint32_t limit : max_bins) {
+      RankBins const bins = MakeRankBins(table, limit);
+      std::vector<std::vector<Bin>> const finer = Expect(bins, values, limit);
+      std::string const what = "at most " + std::to_string(limit) + " bins";
+      ASSERT_FALSE(HasFailure()) << what;
+      for (EntryIdx at_once : {EntryIdx{0}, EntryIdx{1}, table.entries.size() / 3 + 1}) {
+        Expect(MakeRankBins(table, limit, at_once), values, limit);
+        ASSERT_FALSE(HasFailure()) << what << ", sorted by parts of " << at_once;
+      }
+      std::vector<std::vector<Piece>> pieces(finer.size());
+      for (std::size_t f = 0; f < finer.size(); ++f) {
+        for (Bin const& b : finer[f]) {
+          pieces[f].push_back({b.lowest, b.n_entries, b.is_range});
+        }
+      }
+      for (std::uint32_t coarser : {limit, limit / 2, limit / 7, 2u}) {
+        if (coarser >= 2) {
+          RankBins const merged{bins, CountEntries(table), coarser};
+          Expect(merged, pieces, coarser);
+          ExpectUnions(HostBins{bins, table.n_features}, HostBins{merged, table.n_features});
+          ASSERT_FALSE(HasFailure()) << what << ", of these at most " << coarser;
+        }
+      }
+    }
+  }
+
+ private:
+  /** @brief The same bins as naively, which keep what the header promises. @return The naive ones. */
+  static std::vector<std::vector<Bin>> Expect(RankBins const& bins,
+                                              std::vector<std::vector<Piece>> const& pieces,
+                                              std::uint32_t max_bins) {
+    auto const n_features = static_cast<FeatureIdx>(pieces.size());
+    HostBins const got{bins, n_features};
+    EXPECT_EQ(got.offsets[0], 0u);
+    std::vector<std::vector<Bin>> all;
+    for (FeatureIdx f = 0; f < n_features; ++f) {
+      std::vector<Bin> const want = GatherPieces(pieces[f], max_bins);
+      all.push_back(want);
+      EXPECT_EQ(bins.NumBins(f), want.size()) << "feature " << f;
+      EXPECT_EQ(got.NumBins(f), want.size()) << "feature " << f;
+      if (got.NumBins(f) != want.size()) {
+        continue;
+      }
+      EXPECT_LE(want.size(), max_bins);
+      std::uint64_t n_entries{0};
+      for (Bin const& b : want) {
+        n_entries += b.n_entries;
+      }
+      bool any_range{false};
+      for (std::size_t k = 0; k < want.size(); ++k) {
+        std::uint64_t const at = got.offsets[f] + k;
+        std::string const where = "feature " + std::to_string(f) + ", bin " + std::to_string(k);
+        float const lowest = want[k].lowest == 0.0f ? 0.0f : want[k].lowest;  // never -0
+        EXPECT_EQ(std::memcmp(&got.lowest[at], &lowest, sizeof(float)), 0) << where;
+        EXPECT_EQ(got.first_rank[at], want[k].first_rank) << where;
+        EXPECT_EQ(got.is_range[at], want[k].is_range ? 1 : 0) << where;
+        bool const gathered = pieces[f].size() > max_bins;
+        if (want[k].is_range && gathered) {
+          EXPECT_LE(want[k].n_entries * (max_bins - 1), 3 * n_entries) << where;
+        }
+        any_range = any_range || want[k].is_range;
+      }
+      EXPECT_EQ(bins.HasRanges(f), any_range) << "feature " << f;
+    }
+    return all;
+  }
+
+  /** @brief Every coarse bin begins where a finer one does. */
+  static void ExpectUnions(HostBins const& finer, HostBins const& coarse) {
+    for (FeatureIdx f = 0; f + 1 < finer.offsets.size(); ++f) {
+      std::map<float, std::uint32_t> begins;  // rank by value
+      for (auto i = finer.offsets[f]; i < finer.offsets[f + 1]; ++i) {
+        begins[finer.lowest[i]] = finer.first_rank[i];
+      }
+      for (auto i = coarse.offsets[f]; i < coarse.offsets[f + 1]; ++i) {
+        auto const at = begins.find(coarse.lowest[i]);
+        ASSERT_NE(at, begins.end()) << "feature " << f;
+        EXPECT_EQ(at->second, coarse.first_rank[i]) << "feature " << f;
+      }
+    }
+  }
+};
+
+TEST_F(RankBinsTest, RandomTables) {
+  for (int seed = 0; seed < NumSeeds(20); ++seed) {
+    Random random{static_cast<unsigned>(seed)};
+    Table const table =
+        MakeBinnedTable(static_cast<RowIdx>(random.Int(1, Scaled(2000, 300))),
+                        static_cast<FeatureIdx>(random.Int(1, Scaled(30, 10))), &random);
+    Check(table, {static_cast<std::uint32_t>(random.Int(2, 40)),
+                  static_cast<std::uint32_t>(random.Pick({64, 200, 1500, 10240}))});
+    ASSERT_FALSE(HasFailure()) << "seed " << seed;
+  }
+}
+
+TEST_F(RankBinsTest, AsManyValuesAsTheLimitAndOneMore) {
+  Random random{1};
+  for (int limit : {2, 3, 31, 256, 3000}) {
+    Table const table = MakeBinnedTable({{limit, 0.0}, {limit + 1, 0.0}, {limit, 0.0}},
+                                        static_cast<RowIdx>(2 * limit + 2), &random);
+    RankBins const bins = MakeRankBins(table, static_cast<std::uint32_t>(limit));
+    EXPECT_FALSE(bins.HasRanges(0));
+    EXPECT_TRUE(bins.HasRanges(1));
+    EXPECT_EQ(bins.NumBins(2), static_cast<std::uint32_t>(limit));
+    Check(table, {static_cast<std::uint32_t>(limit)});
+  }
+}
+
+/** @brief A long value at the begin, in the middle, at the end; several; of just two slots. */
+TEST_F(RankBinsTest, LongValues) {
+  for (std::uint32_t limit : {4u, 11u, 50u}) {
+    for (int at : {0, 1, 500, 998, 999}) {
+      // 10 slots of 100 entries where the limit is 11.
+      for (int n_long : {99, 199, 200, 201, 5000}) {
+        Table table;
+        table.n_features = 1;
+        for (int k = 0; k < 1000; ++k) {
+          for (int i = 0; i < (k == at ? n_long : k % 333 == 2 ? 77 : 1); ++i) {
+            table.entries.push_back({0, static_cast<float>(k - 500)});
+            table.offsets.push_back(table.entries.size());
+          }
+        }
+        table.n_rows = static_cast<RowIdx>(table.entries.size());
+        Check(table, {limit});
+        ASSERT_FALSE(HasFailure()) << n_long << " entries of value " << at;
+      }
+      if (UnderSanitizer()) {
+        break;
+      }
+    }
+  }
+}
+
+TEST_F(RankBinsTest, OddValues) {
+  Table table;
+  table.n_features = 3;  // the first one has no entries
+  for (float v : {0.0f, -0.0f, 1e-45f, -1e-45f, 1.1754942e-38f, 3e38f, -3e38f, -1.0f, 1.0f,
+                  std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                  std::numeric_limits<float>::max(), std::numeric_limits<float>::lowest()}) {
+    table.entries.push_back({1, v});
+    table.offsets.push_back(table.entries.size());
+    table.entries.push_back({2, -0.0f});
+    table.offsets.push_back(table.entries.size());
+  }
+  table.n_rows = static_cast<RowIdx>(table.offsets.size() - 1);
+  Check(table, {2, 3, 5, 12, 100});
+  EXPECT_EQ(MakeRankBins(table, 100).NumBins(1), 12u);  // both zeros in one
+  EXPECT_EQ(MakeRankBins(table, 100).NumBins(2), 1u);
+}
+
+TEST_F(RankBinsTest, EmptyTablesAndColumns) {
+  Table table;
+  Check(table, {10});
+  table.n_rows = 2;
+  table.n_features = 2;
+  table.offsets = {0, 0, 0};
+  Check(table, {10});
+  Random random{2};
+  // Columns without entries first, last and side by side, at the ends of parts too.
+  Check(MakeBinnedTable(
+            {{3, 1.0}, {0, 0.5}, {3, 1.0}, {3, 1.0}, {5, 0.0}, {0, 0.0}, {3, 1.0}, {3, 1.0}}, 50,
+            &random),
+        {2, 4, 20});
+}
+
+TEST_F(RankBinsTest, ManyShortColumns) {
+  Random random{3};
+  Table const table = MakeTable({20, Scaled(20000u, 2000u), 0.9, 3}, &random);
+  std::vector<std::map<float, std::uint64_t>> counts(table.n_features);
+  for (CsrEntry const& e : table.entries) {
+    ++counts[e.feature][e.value];
+  }
+  RankBins const bins = MakeRankBins(table, 32, table.entries.size() / 4);
+  HostBins const got{bins, table.n_features};
+  for (FeatureIdx f = 0; f < table.n_features; ++f) {
+    ASSERT_EQ(got.NumBins(f), counts[f].size()) << "feature " << f;
+    auto at = got.offsets[f];
+    std::uint64_t rank{0};
+    for (auto const& [value, n] : counts[f]) {
+      ASSERT_EQ(got.lowest[at], value);
+      ASSERT_EQ(got.first_rank[at++], rank);
+      rank += n;
+    }
+    ASSERT_FALSE(bins.HasRanges(f));
+  }
+}
+
+TEST_F(RankBinsTest, LongColumns) {
+  Random random{4};
+  RowIdx const n_rows = Scaled(200000u, 5000u);
+  Check(MakeBinnedTable({{2, 0.0}, {0, 0.0}, {0, 0.3, 0.7, 0.1f}, {40000, 0.0}}, n_rows, &random),
+        Scaled<std::vector<std::uint32_t>>({33, 5120}, {33}));
+}
+}  // namespace
+}  // namespace gpu_exact

@@ -1,0 +1,118 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The kept value of every row and feature against the table; NaN where it is missing.
+ */
+#include <cmath>
+#include <cstring>
+
+#include "src/device/histogram/row_values.cuh"
+#include "tests/device/binned_problem.h"
+#include "tests/device/table_arrays.cuh"
+
+namespace gpu_exact {
+namespace {
+// one thread a row
+__global__ void ReadValuesKernel(RowValuesRef values, FeatureIdx f, RowIdx n_rows, float* out) {
+  auto r = GlobalIdx();
+  if (r < n_rows) {
+    out[r] = values.Find(static_cast<RowIdx>(r), values.column_of[f]);
+  }
+}
+
+class RowValuesTest : public DeviceTest {
+ protected:
+  static void Check(Table const& table, std::vector<bool> const& kept) {
+    TableOnDevice const on_device{table};
+    RowValues const values{on_device.view, CountEntries(table), kept};
+    auto const want = ValuesByRow(table);
+    auto const column_of = ToHost(values.Ref().column_of, table.n_features);
+    DeviceBuffer<float> read{"values"};
+    read.Reserve(table.n_rows);
+    for (FeatureIdx f = 0; f < table.n_features; ++f) {
+      ASSERT_EQ(column_of[f] != RowValuesRef::kNotKept, kept[f]) << "feature " << f;
+      if (!kept[f]) {
+        continue;
+      }
+      LaunchN("ReadValues", ReadValuesKernel, table.n_rows, values.Ref(), f, table.n_rows,
+              read.Data());
+      auto const got = ToHost(read.Data(), table.n_rows);
+      for (RowIdx r = 0; r < table.n_rows; ++r) {
+        auto const at = want[f].find(r);
+        if (at == want[f].end()) {
+          ASSERT_TRUE(std::isnan(got[r])) << "row " << r << ", feature " << f;
+        } else {
+          ASSERT_EQ(std::memcmp(&got[r], &at->second, sizeof(float)), 0)
+              << "row " << r << ", feature " << f;
+        }
+      }
+    }
+  }
+
+  static std::vector<bool> Keep(Table const& table, double share, Random* random) {
+    std::vector<bool> kept;
+    for (FeatureIdx f = 0; f < table.n_features; ++f) {
+      kept.push_back(random->Chance(share));
+    }
+    return kept;
+  }
+};
+
+TEST_F(RowValuesTest, RandomTables) {
+  for (int seed = 0; seed < NumSeeds(20); ++seed) {
+    Random random{static_cast<unsigned>(seed)};
+    Table const table =
+        MakeBinnedTable(static_cast<RowIdx>(random.Int(1, Scaled(700, 200))),
+                        static_cast<FeatureIdx>(random.Int(1, Scaled(70, 20))), &random);
+    for (double share : {1.0, 0.5, 0.1}) {
+      Check(table, Keep(table, share, &random));
+      ASSERT_FALSE(HasFailure()) << "seed " << seed;
+    }
+  }
+}
+
+TEST_F(RowValuesTest, DenseAndSparse) {
+  // About half present, where one way of keeping them gives way to the other, and far from it.
+  for (double missing : {0.0, 0.01, 0.45, 0.5, 0.55, 0.99}) {
+    for (RowIdx n_rows : {1u, 31u, 32u, 33u, 1000u}) {
+      Random random{n_rows};
+      Table const table = MakeTable({n_rows, 35, missing, 0}, &random);
+      Check(table, std::vector<bool>(35, true));
+      Check(table, Keep(table, 0.5, &random));
+      ASSERT_FALSE(HasFailure()) << n_rows << " rows, missing " << missing;
+    }
+  }
+}
+
+TEST_F(RowValuesTest, NothingIsKept) {
+  Random random{1};
+  Table const table = MakeTable({100, 4, 0.3, 0}, &random);
+  Check(table, std::vector<bool>(4, false));
+  Check(MakeTable({100, 4, 1.0, 0}, &random), std::vector<bool>(4, false));
+  Check(MakeTable({0, 4, 0.0, 0}, &random), std::vector<bool>(4, true));
+}
+
+/** @brief Features before, between and after the kept ones, in rows of many warps of entries. */
+TEST_F(RowValuesTest, WideRows) {
+  Random random{2};
+  for (double missing : {0.0, 0.9}) {
+    Table const table = MakeTable({60, Scaled(3000u, 500u), missing, 0}, &random);
+    Check(table, Keep(table, 0.02, &random));
+  }
+}
+
+TEST_F(RowValuesTest, OddValues) {
+  Table table;
+  table.n_features = 2;
+  for (float v : {0.0f, -0.0f, 1e-45f, -1e-45f, std::numeric_limits<float>::infinity(),
+                  -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::max()}) {
+    table.entries.push_back({1, v});
+    table.offsets.push_back(table.entries.size());
+    table.offsets.push_back(table.entries.size());  // a row without entries
+  }
+  table.n_rows = static_cast<RowIdx>(table.offsets.size() - 1);
+  Check(table, {false, true});
+  Check(table, {true, true});
+}
+}  // namespace
+}  // namespace gpu_exact

@@ -1,0 +1,299 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The cost model's choices, and slices of work that have every row of every segment once.
+ */
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <random>
+#include <utility>
+
+#include "src/histogram_plan.h"
+
+namespace gpu_exact {
+namespace {
+constexpr std::uint32_t kMaxBins = 10240;
+
+TEST(HistogramCost, BestBinsCostLeast) {
+  for (double n_rows = 1.0; n_rows < 1e10; n_rows *= 3.7) {
+    double const best = HistogramCost::BestBins(n_rows);
+    double const least = HistogramCost::Search(n_rows, best);
+    for (double factor : {1e-3, 0.1, 0.5, 0.9, 0.99, 1.01, 1.1, 2.0, 10.0, 1e3}) {
+      EXPECT_LE(least, HistogramCost::Search(n_rows, best * factor))
+          << n_rows << " rows, " << factor << " times the bins";
+    }
+  }
+}
+
+TEST(HistogramCost, MoreBinsForMoreRows) {
+  double before{0.0};
+  for (double n_rows = 1.0; n_rows < 1e10; n_rows *= 2.0) {
+    double const bins = HistogramCost::BestBins(n_rows);
+    EXPECT_GT(bins, before);
+    EXPECT_LT(bins, n_rows);
+    before = bins;
+  }
+}
+
+TEST(HistogramCost, NoMoreThanAllEntriesAreOpen) {
+  for (double n_rows : {1.0, 1e3, 1e6}) {
+    EXPECT_LE(HistogramCost::Search(n_rows, 1e-3),
+              HistogramCost::kOpenEntry * n_rows + HistogramCost::kBin);
+  }
+}
+
+TEST(HistogramCost, ScatteredRowsCostMoreWhereAGroupIsNarrow) {
+  ResolutionShape const narrow{1000.0, 2.0};
+  ResolutionShape const wide{1000.0, 100.0};
+  EXPECT_GT(HistogramCost::Node(1e5, 0.01, narrow), HistogramCost::Node(1e5, 1.0, narrow));
+  EXPECT_EQ(HistogramCost::Node(1e5, 0.01, wide), HistogramCost::Node(1e5, 1.0, wide));
+}
+
+TEST(ChooseResolutions, WithinBoundsAndDescending) {
+  std::vector<std::uint64_t> rows{0, 1, 2, 31, 32, 33, 100, 1000, 10239, 10240, 10241, 20000};
+  for (std::uint64_t n = 50'000; n <= std::numeric_limits<RowIdx>::max(); n = n * 5 / 3) {
+    rows.push_back(n);
+  }
+  rows.push_back(std::numeric_limits<RowIdx>::max());
+  for (std::uint32_t max_bins : {64u, 1000u, 2624u, kMaxBins, 65535u}) {
+    for (std::uint64_t n : rows) {
+      for (FeatureIdx n_features :
+           {0u, 1u, 2u, 15u, 500u, 2'000'000u, std::numeric_limits<FeatureIdx>::max()}) {
+        auto const bins = ChooseResolutions(static_cast<RowIdx>(n), n_features, max_bins);
+        ASSERT_FALSE(bins.empty());
+        ASSERT_LE(bins.size(), 3u);
+        ASSERT_LE(bins.front(), max_bins);
+        ASSERT_GE(bins.back(), 32u) << n << " rows, " << n_features << " features";
+        for (std::size_t i = 1; i < bins.size(); ++i) {
+          ASSERT_LT(bins[i], bins[i - 1]);
+        }
+      }
+    }
+  }
+}
+
+TEST(ChooseResolutions, SmallTablesAreExact) {
+  for (auto const& [n_rows, n_features] :
+       {std::pair{0u, 0u}, {1u, 1u}, {33u, 4000u}, {1000u, 150u}, {kMaxBins, 14u}}) {
+    auto const bins = ChooseResolutions(n_rows, n_features, kMaxBins);
+    ASSERT_EQ(bins.size(), 1u) << n_rows << " rows";
+    EXPECT_GE(bins[0], n_rows);  // a bin for each value, whatever the values
+  }
+  // One feature, or one row, too many.
+  EXPECT_LT(ChooseResolutions(1000, 151, kMaxBins)[0], 1000u);
+  EXPECT_LT(ChooseResolutions(kMaxBins + 1, 1, kMaxBins)[0], kMaxBins);
+}
+
+TEST(ChooseResolutions, FinestIsAboutTheBestWithinABlock) {
+  for (double n = 20'000.0; n < 4e9; n *= 1.9) {
+    auto const finest = ChooseResolutions(static_cast<RowIdx>(n), 100, kMaxBins)[0];
+    double const best = HistogramCost::BestBins(n);
+    EXPECT_GE(finest, std::min(std::floor(best), kMaxBins / 2.0)) << n << " rows";
+    EXPECT_LE(finest, 1.5 * best + 1.0) << n << " rows";
+  }
+}
+
+/** @brief What columns of a table have on average, were their groups as full as can be. */
+std::vector<ResolutionShape> ShapesOf(std::vector<std::uint32_t> const& resolutions) {
+  std::vector<ResolutionShape> shapes;
+  for (std::uint32_t bins : resolutions) {
+    shapes.push_back({static_cast<double>(bins), static_cast<double>(kMaxBins / bins)});
+  }
+  return shapes;
+}
+
+TEST(ResolutionFor, FinerForLargerNodes) {
+  for (RowIdx n_all : {20'000u, 100'000u, 1'000'000u, 10'000'000u, 100'000'000u}) {
+    auto const shapes = ShapesOf(ChooseResolutions(n_all, 100, kMaxBins));
+    ASSERT_GT(shapes.size(), 1u);
+    EXPECT_EQ(ResolutionFor(0, n_all, shapes), shapes.size() - 1);
+    EXPECT_EQ(ResolutionFor(1, n_all, shapes), shapes.size() - 1);
+    // Of a million rows a second resolution costs the root a little less.
+    EXPECT_LE(ResolutionFor(n_all, n_all, shapes), n_all == 1'000'000u ? 1u : 0u) << n_all;
+    std::size_t before = shapes.size() - 1;
+    for (double n = 1.0; n <= n_all; n *= 1.3) {
+      std::size_t const chosen = ResolutionFor(static_cast<RowIdx>(n), n_all, shapes);
+      EXPECT_LE(chosen, before) << n << " of " << n_all << " rows";
+      before = chosen;
+    }
+  }
+}
+
+TEST(ResolutionFor, CoarserForScatteredNodes) {
+  std::vector<ResolutionShape> const shapes{{5120.0, 2.0}, {1280.0, 8.0}, {160.0, 64.0}};
+  bool any_change{false};
+  for (RowIdx n_rows = 1000; n_rows < 10'000'000; n_rows = n_rows * 3 / 2) {
+    std::size_t before{0};
+    for (std::uint64_t n_all = n_rows; n_all < 4'000'000'000u; n_all = n_all * 3 / 2) {
+      std::size_t const chosen = ResolutionFor(n_rows, static_cast<RowIdx>(n_all), shapes);
+      EXPECT_GE(chosen, before) << n_rows << " of " << n_all << " rows";
+      any_change = any_change || (n_all != n_rows && chosen != before);
+      before = chosen;
+    }
+  }
+  EXPECT_TRUE(any_change);
+}
+
+TEST(ResolutionFor, OneResolutionServesAll) {
+  for (RowIdx n_rows : {0u, 1u, 1000u}) {
+    EXPECT_EQ(ResolutionFor(n_rows, 1000, {{32.0, 320.0}}), 0u);
+    EXPECT_EQ(ResolutionFor(n_rows, 0, {{32.0, 320.0}}), 0u);
+  }
+}
+
+/** @brief A group's elements, and its bins. */
+struct Group {
+  std::uint64_t n_elements;
+  std::uint32_t n_bins;
+};
+
+/** @brief Cuts work on nodes of so many rows, and goes along the slices as blocks do. */
+class Slicing {
+ public:
+  Slicing(std::vector<Group> const& groups, std::vector<RowIdx> const& rows, RowIdx n_rows)
+      : rows_{rows} {
+    for (Group const& g : groups) {
+      slicer_.AddGroup(g.n_elements, n_rows, g.n_bins);
+    }
+    std::uint64_t before{0};
+    for (RowIdx n : rows) {
+      nodes_.push_back({0, static_cast<std::uint32_t>(nodes_.size()), before});
+      before += n;
+    }
+    nodes_.push_back({0, 0, before});
+  }
+
+  void Check(std::uint32_t max_slices) const {
+    auto const slices = slicer_.Slices(nodes_, max_slices);
+    auto const n_slices = slices.size() - 1;
+    auto const n_nodes = static_cast<std::uint32_t>(rows_.size());
+    ASSERT_GE(slices.size(), 2u);
+    ASSERT_LE(n_slices, std::max(max_slices, 1u));
+    std::map<std::pair<std::uint32_t, std::uint32_t>, RowIdx> done;  // rows of each segment
+    std::vector<double> costs;
+    double total{0.0};
+    for (std::size_t s = 0; s < n_slices; ++s) {
+      ASSERT_FALSE(slices[s + 1] < slices[s]);
+      double cost{0.0};
+      WorkPoint point = slices[s];
+      while (point < slices[s + 1]) {
+        ASSERT_LT(point.node, n_nodes);
+        ASSERT_LT(point.group, slicer_.NumGroups());
+        bool const ends_cut = point.SameSegment(slices[s + 1]);
+        RowIdx const n = rows_[point.node];
+        RowIdx const last = ends_cut ? slices[s + 1].row : n;
+        ASSERT_LE(last, n);
+        ASSERT_TRUE(point.row < last || n == 0) << "no row, for which a histogram is written";
+        auto const [segment, is_new] = done.insert({{point.node, point.group}, 0});
+        ASSERT_EQ(is_new, point.row == 0) << "an empty segment twice, or one begun in its middle";
+        ASSERT_EQ(segment->second, point.row) << "rows twice, or left out";
+        segment->second = last;
+        cost += this->Cost(point, last, !ends_cut);
+        point = point.group + 1 < slicer_.NumGroups() ? WorkPoint{point.node, point.group + 1, 0}
+                                                      : WorkPoint{point.node + 1, 0, 0};
+      }
+      costs.push_back(cost);
+      total += cost;
+    }
+    for (auto const& [segment, n_rows] : done) {
+      ASSERT_EQ(n_rows, rows_[segment.first]) << "node " << segment.first;
+    }
+    ASSERT_EQ(done.size(), std::size_t{n_nodes} * slicer_.NumGroups());
+    ASSERT_EQ(slices.back().node, n_nodes);
+    // A row and the bins of a segment are not divided, at the begin and at the end of a slice.
+    double most{0.0};
+    for (std::uint32_t g = 0; g < slicer_.NumGroups(); ++g) {
+      most = std::max(most, this->Cost({0, g, 0}, 1, true));
+    }
+    double const share = total / static_cast<double>(n_slices);
+    EXPECT_LE(*std::max_element(costs.begin(), costs.end()), share + 2.0 * most + 1.0);
+    if (n_slices > 1) {
+      EXPECT_GE(share, static_cast<double>(WorkSlicer::kMinSlice));
+    }
+    if (n_slices < max_slices) {
+      EXPECT_LT(share, 2.0 * static_cast<double>(WorkSlicer::kMinSlice));
+    }
+  }
+
+ private:
+  [[nodiscard]] double Cost(WorkPoint const& point, RowIdx last, bool ends) const {
+    GroupCost const& before = slicer_.Costs()[point.group];
+    GroupCost const& after = slicer_.Costs()[point.group + 1];
+    return static_cast<double>(last - point.row) * static_cast<double>(after.row - before.row) +
+           (ends ? static_cast<double>(after.segment - before.segment) : 0.0);
+  }
+
+  WorkSlicer slicer_;
+  std::vector<RowIdx> rows_;
+  std::vector<BuiltNode> nodes_;
+};
+
+void CheckSlices(std::vector<Group> const& groups, std::vector<RowIdx> const& rows, RowIdx n_rows) {
+  Slicing const slicing{groups, rows, n_rows};
+  for (std::uint32_t max_slices : {0u, 1u, 2u, 3u, 132u, 2048u, 100'000u}) {
+    slicing.Check(max_slices);
+    ASSERT_FALSE(::testing::Test::HasFatalFailure()) << max_slices << " slices";
+  }
+}
+
+TEST(WorkSlicer, NoRowsAndOneRow) {
+  for (RowIdx n : {0u, 1u}) {
+    CheckSlices({{n, 1}}, {n}, n);
+    CheckSlices({{n, 2}, {5 * n, 10'000}, {0, 3}}, {n}, n);
+  }
+  CheckSlices({{1000, 60'000}, {1, 60'000}}, {0, 0, 1, 0, 0, 1, 0}, 1000);
+}
+
+TEST(WorkSlicer, OneLargeNodeBesideThousandsOfSmallOnes) {
+  std::vector<RowIdx> rows(5000, 3);
+  for (std::size_t at : {std::size_t{0}, std::size_t{2500}, rows.size() - 1}) {
+    rows[at] = 3'000'000;
+    CheckSlices({{30'000'000, 500}, {3'000'000, 9000}, {100, 2}}, rows, 3'100'000);
+    rows[at] = 3;
+  }
+}
+
+TEST(WorkSlicer, RowsOfMoreCostThanASlice) {
+  // 4000 elements a row: several slices begin at the same row, and all but one have nothing to do.
+  CheckSlices({{4'000'000, 10'000}, {1000, 10}}, {10, 0, 1, 989}, 1000);
+}
+
+TEST(WorkSlicer, MoreThan32BitsOfRowsTimesGroups) {
+  constexpr RowIdx kRows = std::numeric_limits<std::int32_t>::max();
+  std::vector<Group> const groups(9, Group{std::uint64_t{1} << 30, 10'000});
+  CheckSlices(groups, {kRows}, kRows);
+  CheckSlices(groups, {kRows / 2, 0, 17, kRows / 2 - 100}, kRows);
+}
+
+TEST(WorkSlicer, RandomNodesAndGroups) {
+  std::mt19937 engine{3};
+  auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(engine() % n); };
+  for (int i = 0; i < 300; ++i) {
+    std::vector<RowIdx> rows;
+    std::uint64_t n_rows{1};
+    for (std::uint32_t n = 1 + below(40); n > 0; --n) {
+      rows.push_back(below(4) == 0 ? 0 : below(below(5) == 0 ? 100'000 : 100));
+      n_rows += rows.back();
+    }
+    std::vector<Group> groups;
+    for (std::uint32_t n = 1 + below(6); n > 0; --n) {
+      groups.push_back({n_rows * below(200) / (1 + below(300)), 1 + below(12'000)});
+    }
+    Slicing const slicing{groups, rows, static_cast<RowIdx>(n_rows)};
+    slicing.Check(1 + below(500));
+    ASSERT_FALSE(HasFatalFailure()) << i;
+  }
+}
+
+TEST(WorkSlicer, WithoutGroupsThereIsNoWork) {
+  WorkSlicer const slicer;
+  auto const slices = slicer.Slices({{0, 0, 0}, {0, 0, 100}}, 132);
+  ASSERT_EQ(slices.size(), 2u);
+  EXPECT_FALSE(slices[0] < slices[1]);
+}
+}  // namespace
+}  // namespace gpu_exact
