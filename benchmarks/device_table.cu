@@ -132,8 +132,8 @@ DeviceTable::DeviceTable(Shape const& shape)
   CopyAsync(&n_entries_, offsets + n_rows_, 1);
   Synchronize();
   LaunchN("Fill", FillKernel, n_rows_, cells, offsets, entries_.Reserve(n_entries_));
-  LaunchN("Gradients", GradientsKernel, n_rows_, cells, shape.signal, offsets,
-          entries_.Data(), gradients_.Reserve(n_rows_));
+  LaunchN("Gradients", GradientsKernel, n_rows_, cells, shape.signal, offsets, entries_.Data(),
+          gradients_.Reserve(n_rows_));
   Synchronize();
 }
 

@@ -33,8 +33,8 @@ IndexT FirstIndexOf(IndexT begin, IndexT end, FnT&& above) {
 }  // namespace
 
 double HistogramCost::Search(double n_rows, double n_bins) {
-  double const share = std::min(1.0, kOpenShare * n_rows / (n_bins * n_bins));
-  return kBin * n_bins + kOpenEntry * share * n_rows;
+  // The share may be more than one: then the more bins the better all the same.
+  return kBin * n_bins + kOpenEntry * n_rows * (kOpenShare * n_rows / (n_bins * n_bins));
 }
 
 double HistogramCost::Node(double n_rows, double density, ResolutionShape const& shape) {
@@ -56,11 +56,14 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   if (n_rows <= max_bins && SortsTable(n_rows, n_features, max_sorted)) {
     return {std::max(n_rows, kLeastBins)};  // sorting by bins of 14 bits is faster than by values
   }
-  // As many columns as a block has room for, two at least, share its reading of rows.
-  double const best = std::max(HistogramCost::BestBins(n_rows), double{kLeastBins});
+  // Columns that share a block's reading of rows; a power of two, so that several bins of a row are
+  // loaded at once.
+  auto cost = [&](std::uint32_t n) {
+    return HistogramCost::Node(n_rows, 1.0, {static_cast<double>(max_bins / n), double(n), true});
+  };
   std::uint32_t n_columns{2};
-  while (2 * n_columns <= static_cast<std::uint32_t>(max_bins / best)) {
-    n_columns *= 2;  // so that several bins of a row are loaded at once
+  while (max_bins / (2 * n_columns) >= kLeastBins && cost(2 * n_columns) < cost(n_columns)) {
+    n_columns *= 2;
   }
   std::uint32_t const finest = max_bins / n_columns;
   std::vector<std::uint32_t> bins{finest};
@@ -185,15 +188,15 @@ WorkPoint WorkSlicer::Locate(std::vector<BuiltNode> const& nodes, std::uint64_t 
 }
 
 std::vector<WorkPoint> WorkSlicer::Slices(std::vector<BuiltNode> const& nodes,
-                                          std::uint32_t max_slices) const {
+                                          std::uint32_t max_slices, std::uint64_t min_slice) const {
   std::uint64_t const total = this->Before(nodes, nodes.size() - 1, 0);
-  std::uint64_t const n =
-      std::clamp<std::uint64_t>(total / kMinSlice, 1, std::max(max_slices, 1u));
+  std::uint64_t const n = std::clamp<std::uint64_t>(total / min_slice, 1, std::max(max_slices, 1u));
   std::vector<WorkPoint> slices;
   for (std::uint64_t s = 0; s <= n; ++s) {
     // total * s could overflow
-    slices.push_back(this->Locate(nodes, total / n * s + total % n * s / n,
-                                  slices.empty() ? 0 : slices.back().node));
+    // The point of a unit may be the begin of the node after the unit's.
+    std::uint32_t const first = slices.empty() ? 0 : std::max(slices.back().node, 1u) - 1;
+    slices.push_back(this->Locate(nodes, total / n * s + total % n * s / n, first));
   }
   return slices;
 }

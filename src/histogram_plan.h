@@ -13,6 +13,24 @@
 #include "src/level.h"
 
 namespace gpu_exact {
+/** @brief The most bins of a block's histogram, so that 2, 4, 8, ... columns of as many fit. */
+inline constexpr std::uint32_t kMaxGroupBins = 10240;
+/** @brief The most rows of a node that a block sorts. */
+inline constexpr RowIdx kMaxSortedRows = 1024 * 12;
+
+/** @brief Histograms of one resolution take up to so much, bytes; one fits always. */
+[[nodiscard]] constexpr std::uint64_t HistogramBudget(EntryIdx n_entries) {
+  return n_entries + (std::uint64_t{64} << 20);
+}
+/** @brief Entries of open ranges that are sorted at once, of so many in the table. */
+[[nodiscard]] constexpr std::uint64_t OpenEntriesAtOnce(EntryIdx n_entries) {
+  return n_entries / 32 < (1 << 20) ? std::uint64_t{1} << 20 : n_entries / 32;
+}
+/** @brief Entries of whole columns whose values are sorted at once, to make bins. */
+[[nodiscard]] constexpr EntryIdx BinnedAtOnce(EntryIdx n_entries) {
+  return n_entries / 16 < (1 << 22) ? EntryIdx{1} << 22 : n_entries / 16;
+}
+
 /** @brief A resolution as costs see it: averages over its columns and groups. */
 struct ResolutionShape {
   double n_bins;           // of a column
@@ -92,8 +110,8 @@ struct SearchWays {
 
 /** @brief A node whose rows are added up or looked through. */
 struct BuiltNode {
-  RowIdx begin;        // slot of its first row
-  std::uint32_t node;  // index among the nodes that are searched
+  RowIdx begin;          // slot of its first row
+  std::uint32_t node;    // index among the nodes that are searched
   std::uint64_t before;  // rows of the nodes before it
 };
 
@@ -128,7 +146,7 @@ struct WorkPoint {
  */
 class WorkSlicer {
  public:
-  /** @brief A block is started for at least so much. */
+  /** @brief A block is started for at least so much: 2,048 elements. */
   static constexpr std::uint64_t kMinSlice = 16384;
 
   /** @brief Elements of a group for each of n_rows rows, and its bins. */
@@ -141,10 +159,12 @@ class WorkSlicer {
   /**
    * @param nodes      As many as are worked on, and one more whose `before` is the rows of all.
    * @param max_slices At most so many.
+   * @param min_slice  Of the work, at least.
    * @return Where each slice begins, and the end.
    */
   [[nodiscard]] std::vector<WorkPoint> Slices(std::vector<BuiltNode> const& nodes,
-                                              std::uint32_t max_slices) const;
+                                              std::uint32_t max_slices,
+                                              std::uint64_t min_slice = kMinSlice) const;
 
  private:
   [[nodiscard]] std::uint64_t Before(std::vector<BuiltNode> const& nodes, std::size_t node,

@@ -9,6 +9,8 @@
 #include <numeric>
 #include <sstream>
 
+#include "src/histogram_plan.h"
+
 namespace gpu_exact {
 namespace {
 std::uint64_t Sum(std::vector<MemoryItem> const& items) {
@@ -36,24 +38,27 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
                   {"sort keys", 8 * n_entries},
                   {"row ids", 4 * n_entries}};
   if (strategy == Strategy::kHistogram) {
-    // Where most values are present they lie by row without their columns, and need no offsets.
+    auto const n_resolutions =
+        ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows).size();
+    // Where most values are present they have places by row or column, which are a quarter more.
+    std::uint64_t const places = std::min(rows * n_features, 2 * n_entries);
+    std::uint64_t const bins = n_resolutions * (2 * (places + places / 4) + 13 * n_offsets);
     bool const dense = rows * n_features <= 2 * n_entries;
     std::uint64_t const values = dense ? 4 * rows * n_features : 8 * n_entries + 8 * rows;
-    // Offsets, columns of the feature and back, and how it is searched.
-    std::uint64_t const features = 49 * n_offsets;
-    std::uint64_t const set_up_offsets = features + (dense ? 8 * rows : 0);
-    // Distinct values are listed and bins made before the columns are sorted, and take less.
-    plan.reading.push_back({"values by row", values});
-    plan.reading.push_back({"offsets", set_up_offsets});
-    plan.sorting = {{"sort keys", 16 * n_entries},
-                    {"row ids", 8 * n_entries},
+    std::uint64_t const sorted =
+        std::min(n_entries, std::max(BinnedAtOnce(n_entries), std::uint64_t{rows}));
+    std::uint64_t const open = std::min(n_entries, OpenEntriesAtOnce(n_entries));
+    plan.reading = {
+        {"table by row", 8 * n_entries + 8 * rows}, {"bins", bins}, {"sort keys", 36 * sorted}};
+    plan.sorting = {
+        {"bins", bins},
+        {"values by row", values},
+        {"table by row", dense ? 8 * n_entries / 16 + 8 * rows : 8 * n_entries + 8 * rows}};
+    plan.growing = {{"bins", bins},
                     {"values by row", values},
-                    {"offsets", set_up_offsets}};
-    plan.growing = {{"sorted columns", 4 * n_entries + features},
-                    {"values by row", values},
-                    {"entries by node", 24 * n_entries},
                     {"rows by node", 46 * rows},
-                    {"sums of tiles", SumsOfTiles(n_rows, n_features)}};
+                    {"histograms", n_resolutions * HistogramBudget(n_entries)},
+                    {"open ranges", 40 * open}};
     return plan;
   }
   plan.reading.push_back({"offsets", 8 * rows});
@@ -82,13 +87,6 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
 EntryIdx MemoryPlan::SortedAtOnce(EntryIdx n_entries) {
   constexpr EntryIdx kSmallTable = EntryIdx{1} << 20;
   return std::max(kSmallTable, n_entries / 2 + n_entries % 2);
-}
-
-std::uint64_t MemoryPlan::SumsOfTiles(RowIdx n_rows, FeatureIdx n_features) {
-  // A prefix of 48 B and a status of 40 B, twice: nodes of little more than a tile have two; and
-  // the sums of their segments, 48 B.
-  constexpr std::uint64_t kTileBytes = 224;
-  return kTileBytes * ((n_rows + kTileEntries - 1) / kTileEntries) * n_features;
 }
 
 std::uint64_t MemoryPlan::Peak() const {

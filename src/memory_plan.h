@@ -35,18 +35,14 @@ struct MemoryItem {
 
 /** @brief What a builder holds while it reads the table, sorts it, and grows trees. */
 struct MemoryPlan {
-  /** @brief Strategy kHistogram: entries of one column and node that a block works on. */
-  static constexpr std::uint64_t kTileEntries = 2048;
-
   std::vector<MemoryItem> reading;
   std::vector<MemoryItem> sorting;
   std::vector<MemoryItem> growing;
 
   /**
    * @brief Upper bound by the table, as if all values of a column were distinct. Nodes come on top,
-   *        about 300 B for each open one and 16 B for each sparse column of it; histograms of
-   *        columns of few values, which take less otherwise; and interleaved levels that a user
-   *        forces upon short columns.
+   *        about 300 B for each open one and 16 B for each of its columns; and interleaved levels
+   *        that a user forces upon short columns.
    * @param strategy Not kAuto.
    */
   static MemoryPlan Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
@@ -57,9 +53,6 @@ struct MemoryPlan {
    *        the table, so that sorting takes no more than reading; a small one as a whole.
    */
   static EntryIdx SortedAtOnce(EntryIdx n_entries);
-
-  /** @brief Sums of the tiles that are laid over all rows of every sorted column, bytes. */
-  static std::uint64_t SumsOfTiles(RowIdx n_rows, FeatureIdx n_features);
 
   /** @brief The greatest of the sums, bytes. */
   [[nodiscard]] std::uint64_t Peak() const;

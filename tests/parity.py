@@ -62,7 +62,7 @@ from problems import assert_equals_stock  # noqa: E402
 ROUTES = {"take_over": TAKE_OVER, "by_name": BY_NAME, "cuda": CUDA, "cuda_by_name": CUDA_BY_NAME}
 CHUNK = 50  # problems a piece of work
 # Strategy and interleaved levels of the five runs: another layout of the work, the same bits.
-LAYOUTS = (("auto", -1), ("auto", -1), ("partition", -1), ("sort", 0), ("sort", 3))
+LAYOUTS = (("auto", -1), ("auto", -1), ("histogram", -1), ("sort", 0), ("sort", 3))
 REPEATED_ROUNDS = 10
 RESTRICTED = {"no": (False,), "yes": (True,), "both": (False, True)}
 

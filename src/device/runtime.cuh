@@ -177,9 +177,9 @@ class UploadArena {
   template <typename T>
   std::size_t Add(std::vector<T> const& values) {
     std::size_t const at = (staged_.size() + kAligned - 1) / kAligned * kAligned;
-    staged_.resize(at + values.size() * sizeof(T));
-    std::copy_n(reinterpret_cast<unsigned char const*>(values.data()), values.size() * sizeof(T),
-                staged_.data() + at);
+    staged_.resize(at);
+    auto const* bytes = reinterpret_cast<unsigned char const*>(values.data());
+    staged_.insert(staged_.end(), bytes, bytes + values.size() * sizeof(T));
     begins_.push_back(at);
     return begins_.size() - 1;
   }

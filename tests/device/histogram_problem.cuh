@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief A binned table and the levels of random trees over it, as the parts of the histogram
- *        strategy see them; and every candidate tried one by one.
+ * @brief A binned table and the levels of random trees over it, as the parts of
+ * the histogram strategy see them; and every candidate tried one by one.
  */
 #pragma once
 
@@ -20,7 +20,8 @@
 #include "tests/device/rank_bins_problem.cuh"
 
 namespace gpu_exact {
-/** @brief What candidates lie between: bins, or single values; by feature, ascending. */
+/** @brief What candidates lie between: bins, or single values; by feature,
+ * ascending. */
 struct Pieces {
   std::vector<FeatureIdx> feature;
   std::vector<float> lowest;
@@ -103,6 +104,7 @@ class HistogramProblem {
 
   [[nodiscard]] Table const& Rows() const { return table_; }
   [[nodiscard]] BinnedTableRef Ref() const { return binned_.Ref(); }
+  [[nodiscard]] BinnedTable const& Binned() const { return binned_; }
   [[nodiscard]] TestResolution const& At(std::size_t i) const { return *resolutions_.at(i); }
 
  private:
@@ -133,7 +135,8 @@ inline LevelRows MakeRoot(RowIdx n_rows, double left_out, Random* random) {
   return nodes;
 }
 
-/** @brief Most nodes are split, at random. @param out_parents Buckets of those that are. */
+/** @brief Most nodes are split, at random. @param out_parents Buckets of those
+ * that are. */
 inline LevelRows SplitAtRandom(LevelRows const& nodes, std::vector<Bucket>* out_parents,
                                Random* random) {
   LevelRows children;
@@ -236,7 +239,8 @@ class HistogramLevel {
   RowIdx n_slots{0};
 };
 
-/** @brief The families of a level; those of some parents are of another resolution. */
+/** @brief The families of a level; those of some parents are of another
+ * resolution. */
 inline std::vector<NodesToSearch::Family> MakeFamilies(std::vector<Bucket> const& parents,
                                                        double elsewhere, Random* random) {
   if (parents.empty()) {
@@ -251,7 +255,8 @@ inline std::vector<NodesToSearch::Family> MakeFamilies(std::vector<Bucket> const
   return families;
 }
 
-/** @brief Sums of nodes beside pieces. Shapes: (n_nodes, n_pieces), (n_nodes, n_features). */
+/** @brief Sums of nodes beside pieces. Shapes: (n_nodes, n_pieces), (n_nodes,
+ * n_features). */
 struct PieceSums {
   std::vector<FixedSum> before;
   std::vector<FixedSum> through;
@@ -304,7 +309,8 @@ __global__ void TryAllKernel(LevelRef level, FeatureIdx const* features, std::ui
   backward[i] = allowed ? level.ScanKey(node, f, ScanDirection::kBackward, bin, before[i], all) : 0;
 }
 
-/** @brief Every candidate of a level: after each piece forward, before each backward. */
+/** @brief Every candidate of a level: after each piece forward, before each
+ * backward. */
 struct AllCandidates {
   PieceSums sums;
   std::uint64_t n_pieces;
@@ -346,13 +352,13 @@ struct AllCandidates {
 
 /** @brief The nodes that a finder has searched, in its order. */
 inline std::vector<SearchedNode> ReadNodes(HistogramFinder const& finder) {
-  return ToHost(finder.Nodes(), finder.HostNodes().size());
+  return ToHost(finder.Nodes(), finder.NumNodes());
 }
-/** @brief Search the ranges that a finder has listed. @return Whether the list had room for all. */
+/** @brief Search the ranges that a finder has listed. @return Whether the list
+ * had room for all. */
 inline bool RefineOnce(RangeRefiner* refiner, HistogramProblem const& problem,
                        HistogramLevel const& level, HistogramFinder const& finder) {
-  return refiner->Refine(level.level, problem.Ref(), level.Rows(), finder.HostNodes(),
-                         finder.Nodes());
+  return refiner->Refine(level.level, problem.Ref(), level.Rows(), finder);
 }
 /** @brief The values beside the best candidates, by node of the finder. */
 inline std::vector<RefinedValue> ReadValues(RangeRefiner const& refiner, std::size_t n_nodes) {
@@ -364,7 +370,7 @@ inline void ReadCandidates(SplitResolver* resolver, HistogramLevel const& level,
                            RefinedValue const* refined) {
   LevelRef of_resolution = level.level;
   of_resolution.columns = r.resolution.candidates;
-  resolver->Read(of_resolution, r.resolution.bins.Ref(), nodes, n_nodes,
-                 r.columns.HasRanges() ? refined : nullptr);
+  resolver->Read(of_resolution, r.resolution.columns.Ref(), nodes, n_nodes,
+                 {r.columns.HasRanges() ? refined : nullptr, 0});
 }
 }  // namespace gpu_exact

@@ -1,9 +1,11 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The bin of every row and feature against the table, in finer and in coarser bins.
+ * @brief The bin of every row and feature against the table, in finer and in
+ * coarser bins.
  */
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 
@@ -66,7 +68,8 @@ class BinnedColumnsTest : public DeviceTest {
     this->CheckElements(table, binned);
   }
 
-  /** @brief Bins of groups and columns follow each other without a gap, in the order of features. */
+  /** @brief Bins of groups and columns follow each other without a gap, in the
+   * order of features. */
   static void CheckGroups(Table const& table, BinnedColumns const& binned, RankBins const& bins,
                           std::uint32_t max_group_bins) {
     std::vector<std::uint32_t> const n_entries = CountEntries(table);
@@ -97,9 +100,11 @@ class BinnedColumnsTest : public DeviceTest {
       ASSERT_EQ(group.n_bins, of_group);
       ASSERT_EQ(group.n_elements, n_elements);
       ASSERT_EQ(group.has_ranges, has_ranges ? 1 : 0);
-      ASSERT_EQ(group.Dense(), n_elements == std::uint64_t{table.n_rows} * group.n_columns);
-      n_dense_ += group.Dense() ? 1 : 0;
-      n_sparse_ += group.Dense() ? 0 : 1;
+      std::uint64_t const n_places = std::uint64_t{table.n_rows} * group.n_columns;
+      ASSERT_EQ(group.has_missing, n_elements != n_places ? 1 : 0);
+      ASSERT_EQ(group.Strided(), n_places <= 2 * n_elements);
+      n_strided_ += group.Strided() ? 1 : 0;
+      n_listed_ += group.Strided() ? 0 : 1;
       n_bins += of_group;
       n_columns += group.n_columns;
     }
@@ -108,23 +113,27 @@ class BinnedColumnsTest : public DeviceTest {
 
   /** @brief The bins of each row in a group, as they lie side by side. */
   static std::vector<std::vector<GroupBin>> ReadElements(BinGroup const& group, RowIdx n_rows) {
-    std::vector<std::uint32_t> offsets;
-    for (RowIdx r = 0; r <= n_rows; ++r) {
-      offsets.push_back(r * group.n_columns);
+    std::vector<std::vector<GroupBin>> rows(n_rows);
+    if (group.Strided()) {
+      for (RowIdx r = 0; r < n_rows; ++r) {
+        auto const places =
+            ToHost(group.elements + std::uint64_t{r} * group.stride, group.n_columns);
+        std::copy_if(places.cbegin(), places.cend(), std::back_inserter(rows[r]),
+                     [](GroupBin bin) { return bin != BinGroup::kNoBin; });
+      }
+      return rows;
     }
-    if (!group.Dense()) {
-      offsets = ToHost(group.row_offsets, std::size_t{n_rows} + 1);
-    }
+    auto const offsets = ToHost(group.row_offsets, std::size_t{n_rows} + 1);
     EXPECT_EQ(offsets.back(), group.n_elements);
     auto const elements = ToHost(group.elements, group.n_elements);
-    std::vector<std::vector<GroupBin>> rows;
     for (RowIdx r = 0; r < n_rows; ++r) {
-      rows.emplace_back(elements.cbegin() + offsets[r], elements.cbegin() + offsets[r + 1]);
+      rows[r].assign(elements.cbegin() + offsets[r], elements.cbegin() + offsets[r + 1]);
     }
     return rows;
   }
 
-  /** @brief A row's elements in a group are bins of its values, one each, ascending by column. */
+  /** @brief A row's elements in a group are bins of its values, one each,
+   * ascending by column. */
   static void CheckElements(Table const& table, BinnedColumns const& binned) {
     for (BinGroup const& group : binned.Groups()) {
       auto const rows = ReadElements(group, table.n_rows);
@@ -151,12 +160,12 @@ class BinnedColumnsTest : public DeviceTest {
   }
 
  protected:
-  static inline int n_dense_{0};  // groups that were met
-  static inline int n_sparse_{0};
+  static inline int n_strided_{0};  // groups that were met
+  static inline int n_listed_{0};
 };
 
 TEST_F(BinnedColumnsTest, RandomTables) {
-  n_dense_ = n_sparse_ = 0;
+  n_strided_ = n_listed_ = 0;
   for (int seed = 0; seed < NumSeeds(20); ++seed) {
     Random random{static_cast<unsigned>(seed)};
     Table const table = MakeBinnedTable(static_cast<RowIdx>(random.Int(1, 300)),
@@ -165,12 +174,12 @@ TEST_F(BinnedColumnsTest, RandomTables) {
                 static_cast<std::uint32_t>(random.Pick({0, 1, 100, 5000})));
     ASSERT_FALSE(this->HasFailure()) << "seed " << seed;
   }
-  EXPECT_GT(n_dense_ + n_sparse_, 0);
+  EXPECT_GT(n_strided_ + n_listed_, 0);
 }
 
 TEST_F(BinnedColumnsTest, DenseAndWithMissingValues) {
-  for (double missing : {0.0, 0.4}) {
-    n_dense_ = n_sparse_ = 0;
+  for (double missing : {0.0, 0.2, 0.8}) {
+    n_strided_ = n_listed_ = 0;
     Random random{5};
     Table const table =
         MakeBinnedTable({{0, missing}, {3, missing}, {0, missing}, {0, missing, 0.8, 0.25f}},
@@ -178,8 +187,8 @@ TEST_F(BinnedColumnsTest, DenseAndWithMissingValues) {
     for (std::uint32_t max_group_bins : {0u, 300u}) {
       this->Check(table, 200, max_group_bins);
     }
-    EXPECT_EQ(n_dense_ != 0, missing == 0.0);
-    EXPECT_EQ(n_sparse_ != 0, missing != 0.0);
+    EXPECT_EQ(n_strided_ != 0, missing < 0.5);
+    EXPECT_EQ(n_listed_ != 0, missing > 0.5);
   }
 }
 

@@ -453,7 +453,9 @@ TEST_F(DeviceBuilder, KeepsToTheMemoryPlan) {
       auto plan = MemoryPlan::Make(table.entries.size(), shape.n_rows, shape.n_features, strategy);
       constexpr std::uint64_t kSlack = std::uint64_t{2} << 20;  // nodes, and CUB's scratch
       EXPECT_LE(builder->DeviceBytes(), plan.Peak() + kSlack) << shape.n_rows << " rows";
-      EXPECT_GT(builder->DeviceBytes(), plan.Peak() / 2) << shape.n_rows << " rows";
+      if (strategy == Strategy::kSort) {  // the other has room for histograms of deep trees
+        EXPECT_GT(builder->DeviceBytes(), plan.Peak() / 2) << shape.n_rows << " rows";
+      }
     }
   }
 }

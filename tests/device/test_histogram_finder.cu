@@ -36,7 +36,7 @@ struct OpenList {
  private:
   std::uint64_t room_;
   DeviceBuffer<OpenRange> list_{"open ranges"};
-  DeviceBuffer<std::uint32_t> count_{"their number"};
+  DeviceBuffer<std::uint64_t> count_{"their number"};
 };
 
 class HistogramFinderTest : public DeviceTest {

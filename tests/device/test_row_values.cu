@@ -23,8 +23,13 @@ __global__ void ReadValuesKernel(RowValuesRef values, FeatureIdx f, RowIdx n_row
 class RowValuesTest : public DeviceTest {
  protected:
   static void Check(Table const& table, std::vector<bool> const& kept) {
-    TableOnDevice const on_device{table};
-    RowValues const values{on_device.view, CountEntries(table), kept};
+    for (EntryIdx at_once : {RowValues::kReadAtOnce, EntryIdx{1}, table.entries.size() / 3}) {
+      RowValues const values{RowTable{table.View()}, table.View(), CountEntries(table), kept,
+                             at_once};
+      Check(table, kept, values);
+    }
+  }
+  static void Check(Table const& table, std::vector<bool> const& kept, RowValues const& values) {
     auto const want = ValuesByRow(table);
     auto const column_of = ToHost(values.Ref().column_of, table.n_features);
     DeviceBuffer<float> read{"values"};

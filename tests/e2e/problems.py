@@ -19,7 +19,7 @@ from oracle import (
 )
 
 LEVELS = [-1, 0, 1, 3, 6]
-STRATEGIES = ["auto", "sort", "partition"]
+STRATEGIES = ["auto", "sort", "histogram"]
 
 
 @dataclass

@@ -471,7 +471,7 @@ def test_pictures_of_what_there_is(tmp_path):
     (tmp_path / "train-x.jsonl").write_text("\n".join(map(json.dumps, runs)))
     assert [p.name for p in plot.draw_all(tmp_path)] == ["peers.png", "growth.png"]
     levels = run | {"bench": "levels", "shape": "higgs", "interleaved_levels": 3}
-    others = [run | {"bench": "depths"}, levels | {"device": "another", "strategy": "partition"}]
+    others = [run | {"bench": "depths"}, levels | {"device": "another", "strategy": "histogram"}]
     (tmp_path / "builder-x.jsonl").write_text("\n".join(map(json.dumps, [levels, *others])))
     made = plot.draw_all(tmp_path)
     assert [p.name for p in made] == ["peers.png", "growth.png", "levels.png"]

@@ -139,7 +139,7 @@ def test_parameters(params: dict, wording: str, remedy: str) -> None:
         ),
         (
             {"gpu_exact_strategy": "quick"},
-            "Invalid Input: 'quick', valid values are: {'auto', 'partition', 'sort'}",
+            "Invalid Input: 'quick', valid values are: {'auto', 'histogram', 'sort'}",
         ),
     ],
 )

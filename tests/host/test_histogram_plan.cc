@@ -1,7 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The cost model's choices, and slices of work that have every row of every segment once.
+ * @brief The cost model's choices, and slices of work that have every row of
+ * every segment once.
  */
 #include <gtest/gtest.h>
 
@@ -17,6 +18,7 @@
 namespace gpu_exact {
 namespace {
 constexpr std::uint32_t kMaxBins = 10240;
+constexpr RowIdx kMaxSorted = 12288;
 
 TEST(HistogramCost, BestBinsCostLeast) {
   for (double n_rows = 1.0; n_rows < 1e10; n_rows *= 3.7) {
@@ -47,8 +49,8 @@ TEST(HistogramCost, NoMoreThanAllEntriesAreOpen) {
 }
 
 TEST(HistogramCost, ScatteredRowsCostMoreWhereAGroupIsNarrow) {
-  ResolutionShape const narrow{1000.0, 2.0};
-  ResolutionShape const wide{1000.0, 100.0};
+  ResolutionShape const narrow{1000.0, 2.0, true};
+  ResolutionShape const wide{1000.0, 100.0, true};
   EXPECT_GT(HistogramCost::Node(1e5, 0.01, narrow), HistogramCost::Node(1e5, 1.0, narrow));
   EXPECT_EQ(HistogramCost::Node(1e5, 0.01, wide), HistogramCost::Node(1e5, 1.0, wide));
 }
@@ -63,7 +65,8 @@ TEST(ChooseResolutions, WithinBoundsAndDescending) {
     for (std::uint64_t n : rows) {
       for (FeatureIdx n_features :
            {0u, 1u, 2u, 15u, 500u, 2'000'000u, std::numeric_limits<FeatureIdx>::max()}) {
-        auto const bins = ChooseResolutions(static_cast<RowIdx>(n), n_features, max_bins);
+        auto const bins =
+            ChooseResolutions(static_cast<RowIdx>(n), n_features, max_bins, kMaxSorted);
         ASSERT_FALSE(bins.empty());
         ASSERT_LE(bins.size(), 3u);
         ASSERT_LE(bins.front(), max_bins);
@@ -78,58 +81,70 @@ TEST(ChooseResolutions, WithinBoundsAndDescending) {
 
 TEST(ChooseResolutions, SmallTablesAreExact) {
   for (auto const& [n_rows, n_features] :
-       {std::pair{0u, 0u}, {1u, 1u}, {33u, 4000u}, {1000u, 150u}, {kMaxBins, 14u}}) {
-    auto const bins = ChooseResolutions(n_rows, n_features, kMaxBins);
+       {std::pair{0u, 0u}, {1u, 1u}, {33u, 4000u}, {1000u, 2333u}, {kMaxBins, 14u}}) {
+    auto const bins = ChooseResolutions(n_rows, n_features, kMaxBins, kMaxSorted);
     ASSERT_EQ(bins.size(), 1u) << n_rows << " rows";
     EXPECT_GE(bins[0], n_rows);  // a bin for each value, whatever the values
   }
   // One feature, or one row, too many.
-  EXPECT_LT(ChooseResolutions(1000, 151, kMaxBins)[0], 1000u);
-  EXPECT_LT(ChooseResolutions(kMaxBins + 1, 1, kMaxBins)[0], kMaxBins);
+  EXPECT_LT(ChooseResolutions(1000, 2334, kMaxBins, kMaxSorted)[0], 1000u);
+  EXPECT_LT(ChooseResolutions(kMaxBins + 1, 1, kMaxBins, kMaxSorted)[0], kMaxBins);
 }
 
-TEST(ChooseResolutions, FinestIsAboutTheBestWithinABlock) {
+TEST(ChooseResolutions, FinestCostsLeastAtTheRoot) {
+  auto cost = [](double n_rows, std::uint32_t bins) {
+    return HistogramCost::Node(n_rows, 1.0,
+                               {static_cast<double>(bins), double(kMaxBins / bins), true});
+  };
   for (double n = 20'000.0; n < 4e9; n *= 1.9) {
-    auto const finest = ChooseResolutions(static_cast<RowIdx>(n), 100, kMaxBins)[0];
-    double const best = HistogramCost::BestBins(n);
-    EXPECT_GE(finest, std::min(std::floor(best), kMaxBins / 2.0)) << n << " rows";
-    EXPECT_LE(finest, 1.5 * best + 1.0) << n << " rows";
+    auto const finest = ChooseResolutions(static_cast<RowIdx>(n), 100, kMaxBins, kMaxSorted)[0];
+    for (std::uint32_t n_columns = 2; n_columns <= 128; n_columns *= 2) {
+      EXPECT_LE(cost(n, finest), 1.001 * cost(n, kMaxBins / n_columns))
+          << n << " rows, " << n_columns << " columns";
+    }
   }
 }
 
-/** @brief What columns of a table have on average, were their groups as full as can be. */
+/** @brief What columns of a table have on average, were their groups as full as
+ * can be. */
 std::vector<ResolutionShape> ShapesOf(std::vector<std::uint32_t> const& resolutions) {
   std::vector<ResolutionShape> shapes;
   for (std::uint32_t bins : resolutions) {
-    shapes.push_back({static_cast<double>(bins), static_cast<double>(kMaxBins / bins)});
+    shapes.push_back({static_cast<double>(bins), static_cast<double>(kMaxBins / bins), true});
   }
   return shapes;
 }
 
-TEST(ResolutionFor, FinerForLargerNodes) {
+/** @brief The way to search two siblings of so many rows each. */
+std::size_t WayFor(RowIdx n_rows, RowIdx n_all, std::vector<ResolutionShape> const& shapes,
+                   RowIdx max_sorted = 0) {
+  return ChooseWays({{n_rows, n_rows}}, {n_all, 100.0, shapes, max_sorted}).at(0);
+}
+
+TEST(ChooseWays, FinerForLargerNodes) {
   for (RowIdx n_all : {20'000u, 100'000u, 1'000'000u, 10'000'000u, 100'000'000u}) {
-    auto const shapes = ShapesOf(ChooseResolutions(n_all, 100, kMaxBins));
+    auto const shapes = ShapesOf(ChooseResolutions(n_all, 100, kMaxBins, kMaxSorted));
     ASSERT_GT(shapes.size(), 1u);
-    EXPECT_EQ(ResolutionFor(0, n_all, shapes), shapes.size() - 1);
-    EXPECT_EQ(ResolutionFor(1, n_all, shapes), shapes.size() - 1);
+    EXPECT_EQ(WayFor(1, n_all, shapes), shapes.size() - 1);
     // Of a million rows a second resolution costs the root a little less.
-    EXPECT_LE(ResolutionFor(n_all, n_all, shapes), n_all == 1'000'000u ? 1u : 0u) << n_all;
+    EXPECT_LE(WayFor(n_all, n_all, shapes), n_all == 1'000'000u ? 1u : 0u) << n_all;
     std::size_t before = shapes.size() - 1;
     for (double n = 1.0; n <= n_all; n *= 1.3) {
-      std::size_t const chosen = ResolutionFor(static_cast<RowIdx>(n), n_all, shapes);
+      std::size_t const chosen = WayFor(static_cast<RowIdx>(n), n_all, shapes);
       EXPECT_LE(chosen, before) << n << " of " << n_all << " rows";
       before = chosen;
     }
   }
 }
 
-TEST(ResolutionFor, CoarserForScatteredNodes) {
-  std::vector<ResolutionShape> const shapes{{5120.0, 2.0}, {1280.0, 8.0}, {160.0, 64.0}};
+TEST(ChooseWays, CoarserForScatteredNodes) {
+  std::vector<ResolutionShape> const shapes{
+      {5120.0, 2.0, true}, {1280.0, 8.0, true}, {160.0, 64.0, true}};
   bool any_change{false};
   for (RowIdx n_rows = 1000; n_rows < 10'000'000; n_rows = n_rows * 3 / 2) {
     std::size_t before{0};
     for (std::uint64_t n_all = n_rows; n_all < 4'000'000'000u; n_all = n_all * 3 / 2) {
-      std::size_t const chosen = ResolutionFor(n_rows, static_cast<RowIdx>(n_all), shapes);
+      std::size_t const chosen = WayFor(n_rows, static_cast<RowIdx>(n_all), shapes);
       EXPECT_GE(chosen, before) << n_rows << " of " << n_all << " rows";
       any_change = any_change || (n_all != n_rows && chosen != before);
       before = chosen;
@@ -138,11 +153,46 @@ TEST(ResolutionFor, CoarserForScatteredNodes) {
   EXPECT_TRUE(any_change);
 }
 
-TEST(ResolutionFor, OneResolutionServesAll) {
-  for (RowIdx n_rows : {0u, 1u, 1000u}) {
-    EXPECT_EQ(ResolutionFor(n_rows, 1000, {{32.0, 320.0}}), 0u);
-    EXPECT_EQ(ResolutionFor(n_rows, 0, {{32.0, 320.0}}), 0u);
+TEST(ChooseWays, OneResolutionServesAll) {
+  for (RowIdx n_rows : {1u, 1000u}) {
+    EXPECT_EQ(WayFor(n_rows, 1000, {{32.0, 320.0, true}}), 0u);
+    EXPECT_EQ(WayFor(n_rows, 0, {{32.0, 320.0, false}}), 0u);
   }
+}
+
+TEST(ChooseWays, NoLargerNodesAreSortedThanCanBe) {
+  auto const shapes = ShapesOf(ChooseResolutions(1'000'000, 100, kMaxBins, kMaxSorted));
+  std::vector<FamilyRows> families;
+  for (RowIdx n : {0u, 1u, 10u, 100u, 12'287u, 12'288u, 12'289u, 500'000u}) {
+    families.push_back({n, 0});
+    families.push_back({0, n});
+    families.push_back({n, 100});
+  }
+  for (int copies : {1, 40}) {  // few families, and more than all sets of ways are tried for
+    std::vector<FamilyRows> all;
+    for (int i = 0; i < copies; ++i) {
+      all.insert(all.end(), families.begin(), families.end());
+    }
+    auto const ways = ChooseWays(all, {1'000'000, 100.0, shapes, kMaxSorted});
+    ASSERT_EQ(ways.size(), all.size());
+    bool any_sorted{false};
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      ASSERT_LE(ways[i], shapes.size());
+      any_sorted = any_sorted || ways[i] == shapes.size();
+      if (std::max(all[i].first, all[i].second) > kMaxSorted) {
+        ASSERT_LT(ways[i], shapes.size());
+      }
+    }
+    EXPECT_TRUE(any_sorted || copies == 1);  // of few, kernels of their own cost more
+  }
+  EXPECT_TRUE(ChooseWays({}, {1'000'000, 100.0, shapes, kMaxSorted}).empty());
+}
+
+TEST(ChooseWays, SmallTablesAreSorted) {
+  EXPECT_TRUE(SortsTable(0, 0, kMaxSorted));
+  EXPECT_TRUE(SortsTable(1000, 100, kMaxSorted));
+  EXPECT_FALSE(SortsTable(kMaxSorted + 1, 1, kMaxSorted));
+  EXPECT_FALSE(SortsTable(1000, 100'000, kMaxSorted));
 }
 
 /** @brief A group's elements, and its bins. */
@@ -151,7 +201,8 @@ struct Group {
   std::uint32_t n_bins;
 };
 
-/** @brief Cuts work on nodes of so many rows, and goes along the slices as blocks do. */
+/** @brief Cuts work on nodes of so many rows, and goes along the slices as
+ * blocks do. */
 class Slicing {
  public:
   Slicing(std::vector<Group> const& groups, std::vector<RowIdx> const& rows, RowIdx n_rows)
@@ -204,7 +255,8 @@ class Slicing {
     }
     ASSERT_EQ(done.size(), std::size_t{n_nodes} * slicer_.NumGroups());
     ASSERT_EQ(slices.back().node, n_nodes);
-    // A row and the bins of a segment are not divided, at the begin and at the end of a slice.
+    // A row and the bins of a segment are not divided, at the begin and at the
+    // end of a slice.
     double most{0.0};
     for (std::uint32_t g = 0; g < slicer_.NumGroups(); ++g) {
       most = std::max(most, this->Cost({0, g, 0}, 1, true));
@@ -258,7 +310,8 @@ TEST(WorkSlicer, OneLargeNodeBesideThousandsOfSmallOnes) {
 }
 
 TEST(WorkSlicer, RowsOfMoreCostThanASlice) {
-  // 4000 elements a row: several slices begin at the same row, and all but one have nothing to do.
+  // 4000 elements a row: several slices begin at the same row, and all but one
+  // have nothing to do.
   CheckSlices({{4'000'000, 10'000}, {1000, 10}}, {10, 0, 1, 989}, 1000);
 }
 

@@ -5,6 +5,7 @@
  */
 #include <gtest/gtest.h>
 
+#include "src/histogram_plan.h"
 #include "src/memory_plan.h"
 
 namespace gpu_exact {
@@ -57,25 +58,25 @@ TEST(MemoryPlan, WideSparseText) {
   EXPECT_LT(Sum(plan.growing), std::uint64_t{255} << 20);
 }
 
-TEST(MemoryPlan, PartitionedDenseAndSparse) {
+TEST(MemoryPlan, HistogramsDenseAndSparse) {
   constexpr RowIdx kRows = 1 << 22;
-  auto dense = MemoryPlan::Make(EntryIdx{64} * kRows, kRows, 64, Strategy::kPartition);
-  EXPECT_NEAR(static_cast<double>(dense.Peak()) / kRows, 64 * 32.109 + 46, 1.0);
-  auto sparse = MemoryPlan::Make(EntryIdx{8} * kRows, kRows, 64, Strategy::kPartition);
-  EXPECT_NEAR(static_cast<double>(sparse.Peak()) / kRows, 8 * 36 + 8 + 46 + 7, 1.0);
+  constexpr double kMore = 64 << 20;  // of histograms, whatever the table
+  auto const n_resolutions =
+      static_cast<double>(ChooseResolutions(kRows, 64, kMaxGroupBins, kMaxSortedRows).size());
+  auto dense = MemoryPlan::Make(EntryIdx{64} * kRows, kRows, 64, Strategy::kHistogram);
+  // Bins, histograms, values, open ranges; rows.
+  EXPECT_NEAR(static_cast<double>(Sum(dense.growing)) / kRows,
+              64 * (3.5 * n_resolutions + 4 + 40.0 / 32) + 46 + n_resolutions * kMore / kRows, 1.0);
+  auto sparse = MemoryPlan::Make(EntryIdx{8} * kRows, kRows, 64, Strategy::kHistogram);
+  EXPECT_NEAR(static_cast<double>(Sum(sparse.growing)) / kRows,
+              8 * (6 * n_resolutions + 8 + 40.0 / 32) + 8 + 46 + n_resolutions * kMore / kRows,
+              1.0);
 }
 
-TEST(MemoryPlan, FewEntriesARow) {
-  constexpr RowIdx kRows = 1 << 22;
-  auto plan = MemoryPlan::Make(kRows / 8, kRows, 1, Strategy::kPartition);
-  EXPECT_NEAR(static_cast<double>(Sum(plan.reading)) / kRows, 28.0 / 8 + 16, 0.1);
-}
-
-TEST(MemoryPlan, SumsOfTiles) {
-  EXPECT_EQ(MemoryPlan::SumsOfTiles(0, 5), 0u);
-  EXPECT_EQ(MemoryPlan::SumsOfTiles(2048, 5), 5u * 224);
-  EXPECT_EQ(MemoryPlan::SumsOfTiles(2049, 5), 10u * 224);
-  EXPECT_EQ(MemoryPlan::SumsOfTiles(~RowIdx{0}, 1), std::uint64_t{224} << 21);
+TEST(MemoryPlan, OneLongColumnIsSortedAsAWhole) {
+  constexpr RowIdx kRows = 1 << 26;
+  auto plan = MemoryPlan::Make(kRows, kRows, 1, Strategy::kHistogram);
+  EXPECT_GE(Sum(plan.reading), std::uint64_t{8 + 8 + 36} * kRows);
 }
 
 TEST(MemoryPlan, NamesEveryPart) {
@@ -83,8 +84,8 @@ TEST(MemoryPlan, NamesEveryPart) {
   EXPECT_NE(text.find("reading the table 20 MiB"), std::string::npos) << text;
   EXPECT_NE(text.find("sorting the table 24 MiB"), std::string::npos) << text;
   EXPECT_NE(text.find("entries sorted by node 16"), std::string::npos) << text;
-  text = MemoryPlan::Make(EntryIdx{1} << 20, 1, 1, Strategy::kPartition).Describe();
-  EXPECT_NE(text.find("entries by node 24"), std::string::npos) << text;
+  text = MemoryPlan::Make(EntryIdx{1} << 20, 1, 1, Strategy::kHistogram).Describe();
+  EXPECT_NE(text.find("histograms 65"), std::string::npos) << text;
 }
 }  // namespace
 }  // namespace gpu_exact

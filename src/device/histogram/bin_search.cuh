@@ -42,7 +42,7 @@ struct BinRunOp {
 /** @brief One node's way through a tile. */
 struct NodeSearch {
   Bucket bucket;
-  std::uint32_t node;  // among those that are searched together
+  std::uint32_t node;           // among those that are searched together
   BinRun before{{0, 0}, 0, 0};  // of the bins so far
   FixedSum present{0, 0};       // of all columns of the tile, unless they have their own
 };
@@ -224,8 +224,7 @@ class BinSearch {
     }
   }
 
-  __device__ void SearchItems(Items const& items, BinSum const (&sums)[kItems],
-                              NodeSearch* node) {
+  __device__ void SearchItems(Items const& items, BinSum const (&sums)[kItems], NodeSearch* node) {
     BinRun run{{0, 0}, 0, 0};
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
@@ -344,7 +343,7 @@ class BinSearch {
   OpenRangesRef const& open_;
   BinTile const& tile_;
   std::uint64_t first_bin_;  // of the tile, in the resolution
-  bool dense_;  // no row misses a value: what is present is the node
+  bool dense_;               // no row misses a value: what is present is the node
   bool has_ranges_;
 };
 }  // namespace gpu_exact

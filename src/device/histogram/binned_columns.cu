@@ -22,7 +22,8 @@ constexpr std::uint64_t kManyEntries = std::uint64_t{1} << 22;
 /** @brief Bins that fit the shared memory of a block, and a GroupBin. */
 std::uint32_t MaxGroupBins() {
   auto bytes = static_cast<std::size_t>(DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
-  return static_cast<std::uint32_t>(std::min<std::size_t>(SharedHistogram::MaxBins(bytes), BinGroup::kMaxBins));
+  return static_cast<std::uint32_t>(
+      std::min<std::size_t>(SharedHistogram::MaxBins(bytes), BinGroup::kMaxBins));
 }
 
 /** @brief Elements of a row: so many that a walk loads several at once, and few without a column. */
@@ -94,8 +95,7 @@ __global__ void CountElementsKernel(CsrView table, BinnedRef binned, std::uint32
 }
 
 // one warp a row; elements: of all groups
-__global__ void WriteBinsKernel(CsrView table, BinnedRef binned, BinsRef bins,
-                                GroupBin* elements) {
+__global__ void WriteBinsKernel(CsrView table, BinnedRef binned, BinsRef bins, GroupBin* elements) {
   auto row = WarpRow();
   if (row >= table.n_rows) {
     return;
@@ -155,9 +155,8 @@ void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
     std::uint32_t const n = n_entries[f];
     if (h_groups_.empty() || h_groups_.back().n_bins + n_of_column > limit ||
         std::uint64_t{n_rows_} * (h_groups_.back().n_columns + 1) > kMaxElements) {
-      h_groups_.push_back(
-          {nullptr, nullptr, n_bins_, static_cast<std::uint32_t>(h_columns_.size()), 0, 0, 0, 0, 0,
-           0});
+      h_groups_.push_back({nullptr, nullptr, n_bins_, static_cast<std::uint32_t>(h_columns_.size()),
+                           0, 0, 0, 0, 0, 0});
     }
     auto& group = h_groups_.back();
     h_columns_.push_back(

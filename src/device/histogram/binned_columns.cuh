@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/device/histogram/rank_bins.cuh"
+#include "src/histogram_plan.h"
 
 namespace gpu_exact {
 using GroupBin = std::uint16_t;  // counts from the first bin of the group
@@ -26,9 +27,9 @@ struct BinColumn {
 
 /** @brief Columns that one block adds up together. */
 struct BinGroup {
-  static constexpr std::uint32_t kBeyond = 256;  // elements that may be read after the last one
+  static constexpr std::uint32_t kBeyond = 256;     // elements that may be read after the last one
   static constexpr std::uint32_t kNoBin = 0xffffu;  // in a place without a value
-  static constexpr std::uint32_t kMaxBins = 10240;  // so that 2, 4, 8, ... columns of as many fit
+  static constexpr std::uint32_t kMaxBins = kMaxGroupBins;
 
   GroupBin const* elements;          // row after row
   std::uint32_t const* row_offsets;  // shape: (n_rows + 1); nullptr: every row has `stride`
@@ -88,8 +89,8 @@ struct BinnedRef {
     auto first = group.elements + e.begin;
     auto i = group.Strided() ? c - group.first_column
                              : FirstIndex(std::uint32_t{0}, e.Size(), [=](std::uint32_t k) {
-                               return first[k] >= column.first_bin;
-                             });
+                                 return first[k] >= column.first_bin;
+                               });
     if (i == e.Size() || first[i] >= column.first_bin + column.n_bins) {  // kNoBin is one such
       return -1;
     }

@@ -3,33 +3,29 @@
  *
  * @brief Implementation of binned_table.cuh.
  */
-#include "src/device/histogram/binned_table.cuh"
-
 #include <algorithm>
 #include <utility>
 
-#include "src/device/histogram/sorting_finder.cuh"
+#include "src/device/histogram/binned_table.cuh"
 #include "src/histogram_plan.h"
 
 namespace gpu_exact {
 BinnedTable::BinnedTable(CsrView const& table) : BinnedTable{table, {}} {}
 
 BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins) {
-  constexpr EntryIdx kSortedAtOnce = EntryIdx{1} << 22;
   RowTable rows{table};
   std::vector<std::uint32_t> const n_entries = rows.CountEntries();
   CopyAsync(n_present_.Reserve(n_entries.size()), n_entries.data(), n_entries.size());
   std::vector<std::uint32_t> const resolutions =
       max_bins.empty() ? ChooseResolutions(table.n_rows, table.n_features, BinnedColumns::MaxBins(),
-                                           SortingFinder::kMaxRows)
+                                           kMaxSortedRows)
                        : max_bins;
   std::vector<std::uint32_t> limits;
   for (std::uint32_t n : n_entries) {
     limits.push_back(n == 0 ? 0 : resolutions.front());
   }
   this->AddResolution(rows.View(), n_entries,
-                      RankBins{rows.View(), n_entries, limits,
-                               std::max(kSortedAtOnce, table.n_entries / 16)});
+                      RankBins{rows.View(), n_entries, limits, BinnedAtOnce(table.n_entries)});
   for (std::size_t i = 1; i < resolutions.size(); ++i) {
     this->AddResolution(rows.View(), n_entries,
                         RankBins{resolutions_.front()->bins, n_entries, resolutions[i]});
@@ -38,7 +34,7 @@ BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const&
   for (FeatureIdx f = 0; f < table.n_features; ++f) {
     kept.push_back(resolutions_.front()->bins.HasRanges(f));
   }
-  values_ = std::make_unique<RowValues>(rows.View(), n_entries, kept);
+  values_ = std::make_unique<RowValues>(std::move(rows), table, n_entries, kept);
 }
 
 void BinnedTable::AddResolution(CsrView const& table, std::vector<std::uint32_t> const& n_entries,

@@ -3,10 +3,9 @@
  *
  * @brief Implementation of histogram_finder.cuh.
  */
-#include "src/device/histogram/histogram_finder.cuh"
-
 #include <algorithm>
 
+#include "src/device/histogram/histogram_finder.cuh"
 #include "src/device/histogram/histogram_kernels.cuh"
 
 namespace gpu_exact {
@@ -111,7 +110,9 @@ void HistogramFinder::AssignSlots(NodesToSearch const& nodes) {
   auto larger_of = [&](NodesToSearch::Family const& f) {
     return f.n == 2 && n_rows(f.first + 1) > n_rows(f.first) ? f.first + 1 : f.first;
   };
-  auto is_large = [&](NodesToSearch::Family const& f) { return n_rows(larger_of(f)) >= keep_rows_; };
+  auto is_large = [&](NodesToSearch::Family const& f) {
+    return n_rows(larger_of(f)) >= keep_rows_;
+  };
   auto parent_slot = [&](NodesToSearch::Family const& f) {
     return f.n == 2 && f.parent < before.size() && is_large(f) ? before[f.parent]
                                                                : SearchedNode::kNoSlot;
@@ -156,8 +157,7 @@ void HistogramFinder::AssignSlots(NodesToSearch const& nodes) {
       kept.built.Add(small_node, nodes.rows[smaller]);
       continue;
     }
-    bool const keeps =
-        is_large(family) && !nodes.is_last_level && n_used + family.n <= max_slots_;
+    bool const keeps = is_large(family) && !nodes.is_last_level && n_used + family.n <= max_slots_;
     for (Bucket b = family.first; b < family.first + family.n; ++b) {
       std::uint32_t const node = add(b, keeps ? take() : SearchedNode::kNoSlot);
       if (keeps) {
@@ -185,10 +185,10 @@ void HistogramFinder::PlanWork() {
   constexpr std::uint32_t kLookSlices = 6144;  // more than run at a time: most have little to find
   d_nodes_ = arena_.Add(h_nodes_);
   for (Batch& batch : batches_) {
-    batch.built.Slice(slicer_, max_slices_, &arena_);
+    batch.built.Slice(slicer_, max_slices_, WorkSlicer::kMinSlice, &arena_);
     batch.d_searches = arena_.Add(batch.searches);
   }
-  all_.Slice(slicer_, kLookSlices, &arena_);
+  all_.Slice(slicer_, kLookSlices, 8 * WorkSlicer::kMinSlice, &arena_);
   arena_.Upload();
 }
 

@@ -29,9 +29,9 @@ struct HistogramSearch {
 struct NodesToSearch {
   /** @brief One node, or two siblings. */
   struct Family {
-    Bucket first;            // bucket of the node, or of the left sibling
-    std::uint32_t n;         // 1 or 2
-    Bucket parent;           // bucket in the level before
+    Bucket first;     // bucket of the node, or of the left sibling
+    std::uint32_t n;  // 1 or 2
+    Bucket parent;    // bucket in the level before
   };
   std::vector<Family> families;
   std::vector<RowRange> const& rows;  // of all nodes of the level, by bucket
@@ -99,7 +99,7 @@ class HistogramFinder {
   };
   std::vector<Batch> batches_;  // the first one is of the histograms that are kept
   WorkSlicer slicer_;
-  PlannedWork all_;     // to look through
+  PlannedWork all_;  // to look through
   UploadArena arena_{"nodes and slices of histograms"};
   std::size_t d_nodes_{0};  // their number in the arena
   DeviceBuffer<BinTile> tiles_{"tiles of bins"};

@@ -98,8 +98,7 @@ __global__ __launch_bounds__(kSearchThreads, kSearchBlocks) void SearchKernel(
   std::uint32_t const second = has_sibling ? search.larger : search.node;
   BinSums const own = f.Slot(f.nodes[search.node].slot).At(first);
   BinSums const larger = f.Slot(f.nodes[second].slot).At(first);
-  NodeSearch nodes[2]{{f.nodes[search.node].bucket, search.node},
-                      {f.nodes[second].bucket, second}};
+  NodeSearch nodes[2]{{f.nodes[search.node].bucket, search.node}, {f.nodes[second].bucket, second}};
   BinSearch<kSearchThreads>{&temp, level, f.binned, f.open, tile}.Search(
       nodes, has_sibling ? 2 : 1,
       [&](std::uint32_t bin, BinSum(&sums)[2]) {

@@ -17,7 +17,8 @@ namespace gpu_exact {
 namespace {
 /** @brief What searches in one resolution. */
 struct Searcher {
-  Searcher(Resolution const& r, std::uint64_t max_bytes) : resolution{r}, finder{r.columns, max_bytes} {
+  Searcher(Resolution const& r, std::uint64_t max_bytes)
+      : resolution{r}, finder{r.columns, max_bytes} {
     if (r.columns.HasRanges()) {
       refiner = std::make_unique<RangeRefiner>(r.columns);
     }
@@ -32,13 +33,13 @@ class HistogramStrategy : public SplitStrategy {
  public:
   HistogramStrategy(std::unique_ptr<BinnedTable> table, RowIdx n_rows, RowIdx max_sorted)
       : table_{std::move(table)}, rows_{n_rows}, sorting_{*table_} {
-    ways_ = {n_rows, static_cast<double>(sorting_.NumColumns()), {},
+    ways_ = {n_rows,
+             static_cast<double>(sorting_.NumColumns()),
+             {},
              std::min(max_sorted, SortingFinder::kMaxRows)};
-    constexpr std::uint64_t kLeastBytes = std::uint64_t{256} << 20;
-    constexpr std::uint64_t kBytesPerEntry = 2;
     for (auto const& r : table_->Resolutions()) {
-      std::uint64_t const bytes = std::max(kLeastBytes, kBytesPerEntry * r->columns.NumElements());
-      searchers_.push_back(std::make_unique<Searcher>(*r, bytes));
+      searchers_.push_back(
+          std::make_unique<Searcher>(*r, HistogramBudget(r->columns.NumElements())));
       auto const n_columns =
           static_cast<double>(std::max<std::size_t>(1, r->columns.Columns().size()));
       ways_.resolutions.push_back(
@@ -99,7 +100,7 @@ class HistogramStrategy : public SplitStrategy {
  private:
   /** @brief How the nodes of a level are searched. */
   struct LevelNodes {
-    std::vector<SearchedNode> sorted;                           // by sorting their rows
+    std::vector<SearchedNode> sorted;                          // by sorting their rows
     std::vector<std::vector<NodesToSearch::Family>> families;  // by histograms of each resolution
   };
 
@@ -135,8 +136,7 @@ class HistogramStrategy : public SplitStrategy {
       level.columns = this->Candidates();
       sorting_.Find(level, rows, nodes);
       resolver_.Read(level, table_->Ref().finest, sorting_.Nodes(),
-                     static_cast<Bucket>(nodes.size()),
-                     {sorting_.Values(), sorting_.NumColumns()});
+                     static_cast<Bucket>(nodes.size()), {sorting_.Values(), sorting_.NumColumns()});
     }
   }
 
@@ -150,8 +150,7 @@ class HistogramStrategy : public SplitStrategy {
     if (s->finder.NumNodes() == 0) {
       return;
     }
-    while (s->refiner != nullptr &&
-           !s->refiner->Refine(level, table_->Ref(), rows, s->finder)) {
+    while (s->refiner != nullptr && !s->refiner->Refine(level, table_->Ref(), rows, s->finder)) {
       s->finder.FindAgain(level, rows, s->refiner->List());
     }
     resolver_.Read(level, s->resolution.columns.Ref(), s->finder.Nodes(),

@@ -47,8 +47,10 @@ struct PlannedWork {
     nodes.push_back({0, 0, before + rows.end - rows.begin});
   }
   /** @brief Cuts the work; none has no slices. */
-  void Slice(WorkSlicer const& slicer, std::uint32_t max_slices, UploadArena* arena) {
-    slices = nodes.empty() || slicer.NumGroups() == 0 ? std::vector<WorkPoint>{} : slicer.Slices(nodes, max_slices);
+  void Slice(WorkSlicer const& slicer, std::uint32_t max_slices, std::uint64_t min_slice,
+             UploadArena* arena) {
+    slices = nodes.empty() || slicer.NumGroups() == 0 ? std::vector<WorkPoint>{}
+                                                      : slicer.Slices(nodes, max_slices, min_slice);
     d_nodes = arena->Add(nodes);
     d_slices = arena->Add(slices);
   }

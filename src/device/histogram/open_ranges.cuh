@@ -22,17 +22,19 @@ struct OpenRange {
 /** @brief A list of them, borrowed by kernels. */
 struct OpenRangesRef {
   OpenRange* list;
-  std::uint32_t* count;  // may end beyond the capacity; what is beyond is not written
+  std::uint64_t* count;  // may end beyond the capacity; what is beyond is not written
   std::uint32_t capacity;
 
+  /** @brief By any lanes of a warp: those that come here together count as one. */
   __device__ void Append(OpenRange const& range) const {
     unsigned const lanes = __activemask();
     int const leader = __ffs(static_cast<int>(lanes)) - 1;
-    std::uint32_t first{0};
+    unsigned long long first{0};
     if (static_cast<int>(threadIdx.x % 32) == leader) {
-      first = atomicAdd(count, static_cast<std::uint32_t>(__popc(lanes)));
+      first = atomicAdd(reinterpret_cast<unsigned long long*>(count),
+                        static_cast<unsigned long long>(__popc(lanes)));
     }
-    std::uint32_t const at = __shfl_sync(lanes, first, leader) + __popc(lanes & LanesBelow());
+    std::uint64_t const at = __shfl_sync(lanes, first, leader) + __popc(lanes & LanesBelow());
     if (at < capacity) {
       list[at] = range;
     }

@@ -3,8 +3,6 @@
  *
  * @brief Implementation of range_refiner.cuh.
  */
-#include "src/device/histogram/range_refiner.cuh"
-
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
@@ -14,6 +12,7 @@
 #include <cuda/std/functional>
 
 #include "src/device/fixed_sum.cuh"
+#include "src/device/histogram/range_refiner.cuh"
 #include "src/device/histogram/row_bins_walk.cuh"
 #include "src/device/value_key.cuh"
 
@@ -44,7 +43,7 @@ struct OpenEntriesRef {
 // grid: strided over the listed ranges; result: bits of those that still may hold the best split
 __global__ void MarkOpenKernel(LevelRef level, SearchedNode const* nodes, OpenRangesRef listed,
                                OpenBinsRef open) {
-  std::uint32_t const n = min(*listed.count, listed.capacity);
+  auto const n = static_cast<std::uint32_t>(min(*listed.count, std::uint64_t{listed.capacity}));
   for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
     OpenRange const range = listed.list[i];
     if (GainBound::Reaches(range.bound, level.Bar(nodes[range.node].bucket))) {
@@ -57,7 +56,7 @@ __global__ void MarkOpenKernel(LevelRef level, SearchedNode const* nodes, OpenRa
 // grid: strided over the listed ranges; result: the open ones in the order of nodes and bins
 __global__ void CollectOpenKernel(OpenRangesRef listed, OpenBinsRef open, std::uint64_t n_bits,
                                   OpenRange* out, RefinerCounts* counts) {
-  std::uint32_t const n = min(*listed.count, listed.capacity);
+  auto const n = static_cast<std::uint32_t>(min(*listed.count, std::uint64_t{listed.capacity}));
   for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
     OpenRange const range = listed.list[i];
     std::uint64_t const bit = open.At(range.node, range.bin);
@@ -92,7 +91,7 @@ struct Emitter {
   std::uint32_t const* bits;      // of the group's bins
   std::uint32_t const* n_before;  // open bins before each word
   std::uint32_t shift;            // of the first bin
-  std::uint32_t first;    // open ranges [first, end) are wanted
+  std::uint32_t first;            // open ranges [first, end) are wanted
   std::uint32_t end;
   OpenEntriesRef out;
   RefinerCounts* counts;
@@ -132,8 +131,8 @@ struct Emitter {
 #pragma unroll
     for (std::uint32_t k = 0; k < EmitQueue::kSteps; ++k) {
       std::uint32_t const i = 32 * k + lane;
-      value[k] = i < n ? table.ValueOf(row[k], binned.columns[binned.ColumnOf(group, queue.bin[i])]
-                                                   .feature)
+      value[k] = i < n ? table.ValueOf(row[k],
+                                       binned.columns[binned.ColumnOf(group, queue.bin[i])].feature)
                        : 0.0f;
     }
 #pragma unroll
@@ -179,8 +178,8 @@ __global__ __launch_bounds__(kEmitThreads, kEmitBlocks) void EmitKernel(
       bits[kNoBit / 32] = 0;
     }
     if (__syncthreads_or(any) != 0) {
-      Emitter const emitter{table, binned, group,      rows,     bits, n_before,
-                            shift, first_open, end_open, out,      counts};
+      Emitter const emitter{table, binned,     group,    rows, bits,  n_before,
+                            shift, first_open, end_open, out,  counts};
       RowIdx const last = point.SameSegment(end) ? end.row : work.NumRows(point.node);
       std::uint32_t n_queued{0};
       RowBinsWalk{group, rows, walk_queues + threadIdx.x / 32}.Walk<false>(
@@ -275,8 +274,8 @@ struct EntryCandidates {
     FeatureIdx const f = binned.columns[range.column].feature;
     std::uint64_t const best = __ldcg(level.best + bucket);
     auto const wanted = [&](ScanDirection d, std::uint64_t value) {
-      return !only_best || CandidateKey::Place(level.columns.Values(f), d, value) ==
-                               CandidateKey::PlaceOf(best);
+      return !only_best ||
+             CandidateKey::Place(level.columns.Values(f), d, value) == CandidateKey::PlaceOf(best);
     };
     NodeState const& state = level.nodes[bucket];
     float const bar = level.Bar(bucket);
@@ -292,11 +291,10 @@ struct EntryCandidates {
     if (begins_value && wanted(ScanDirection::kBackward, range.bin)) {
       bool const begins_range =
           i == 0 || ValueKey::Column(entries.keys[i - 1]) != ValueKey::Column(key);
-      FixedSum const before =
-          begins_range ? range.before : range.before + entries.sums[i - 1];
+      FixedSum const before = begins_range ? range.before : range.before + entries.sums[i - 1];
       if (level.MayReach(bar, state.sum, before, range.present, missing)) {
-        backward = level.ScanKey(state, f, ScanDirection::kBackward, range.bin, before,
-                                 range.present);
+        backward =
+            level.ScanKey(state, f, ScanDirection::kBackward, range.bin, before, range.present);
       }
     }
   }
@@ -358,11 +356,10 @@ struct RangeRefiner::Pass {
 
 RangeRefiner::RangeRefiner(BinnedColumns const& columns, std::uint64_t max_entries)
     : columns_{columns}, max_entries_{max_entries} {
-  constexpr std::uint64_t kLeastEntries = std::uint64_t{1} << 20;
   constexpr std::size_t kFirstRanges = std::size_t{1} << 14;
   constexpr std::size_t kFirstEntries = std::size_t{1} << 17;
   if (max_entries_ == 0) {
-    max_entries_ = std::max(kLeastEntries, columns.NumElements() / 32);
+    max_entries_ = OpenEntriesAtOnce(columns.NumElements());
   }
   counts_.Reserve(1);
   list_.Reserve(kFirstRanges);
@@ -382,14 +379,19 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
   auto const n_nodes = finder.NumNodes();
   std::uint64_t const stride = CeilDiv(columns_.Ref().n_bins, 32) * 32;
   std::uint64_t const n_bits = n_nodes * stride;
-  Pass const pass{level,          table,   rows,
-                  finder.Nodes(), n_nodes, finder.AllRows(),
+  Pass const pass{level,
+                  table,
+                  rows,
+                  finder.Nodes(),
+                  n_nodes,
+                  finder.AllRows(),
                   {is_open_.Reserve(n_bits), stride}};
   is_open_.ClearAsync(n_bits);
   ZeroAsync(values_.Reserve(n_nodes), n_nodes);
   OpenRangesRef const listed{list_.Data(), &counts_.Data()->n_listed,
                              static_cast<std::uint32_t>(list_.Bytes() / sizeof(OpenRange))};
-  Launch("MarkOpen", MarkOpenKernel, kListBlocks, kListThreads, level, pass.nodes, listed, pass.open);
+  Launch("MarkOpen", MarkOpenKernel, kListBlocks, kListThreads, level, pass.nodes, listed,
+         pass.open);
   is_open_.Count(n_bits, &scratch_);
   Launch("CollectOpen", CollectOpenKernel, kListBlocks, kListThreads, listed, pass.open, n_bits,
          open_.Data(), counts_.Data());
@@ -410,11 +412,11 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
 }
 
 void RangeRefiner::Emit(Pass const& pass, std::uint32_t first, std::uint32_t end) {
-  Launch("Emit", EmitKernel, pass.work.n_slices, kEmitThreads, pass.table, columns_.Ref(),
-         pass.rows, pass.work, pass.open, first, end,
-         OpenEntriesRef{keys_[0].Data(), slots_[0].Data(),
-                        keys_[0].Bytes() / sizeof(std::uint64_t)},
-         counts_.Data());
+  Launch(
+      "Emit", EmitKernel, pass.work.n_slices, kEmitThreads, pass.table, columns_.Ref(), pass.rows,
+      pass.work, pass.open, first, end,
+      OpenEntriesRef{keys_[0].Data(), slots_[0].Data(), keys_[0].Bytes() / sizeof(std::uint64_t)},
+      counts_.Data());
 }
 
 void RangeRefiner::SearchInParts(Pass const& pass, std::uint32_t first, std::uint32_t end,
@@ -468,8 +470,8 @@ void RangeRefiner::Search(Pass const& pass, std::uint64_t n, std::uint32_t first
 }
 
 std::uint64_t RangeRefiner::Bytes() const {
-  return scratch_.Bytes() + list_.Bytes() + open_.Bytes() + is_open_.Bytes() +
-         counts_.Bytes() + keys_[0].Bytes() + keys_[1].Bytes() + slots_[0].Bytes() +
-         slots_[1].Bytes() + sums_.Bytes() + values_.Bytes();
+  return scratch_.Bytes() + list_.Bytes() + open_.Bytes() + is_open_.Bytes() + counts_.Bytes() +
+         keys_[0].Bytes() + keys_[1].Bytes() + slots_[0].Bytes() + slots_[1].Bytes() +
+         sums_.Bytes() + values_.Bytes();
 }
 }  // namespace gpu_exact

@@ -17,7 +17,7 @@
 namespace gpu_exact {
 /** @brief What the host learns of a level's open ranges. */
 struct RefinerCounts {
-  std::uint32_t n_listed;   // ranges, by the best candidates while they were listed
+  std::uint64_t n_listed;   // ranges, by the best candidates while they were listed
   std::uint32_t n_open;     // of these, by the best ones between bins
   std::uint64_t n_entries;  // of open ranges
 };
@@ -49,8 +49,7 @@ class RangeRefiner {
  private:
   struct Pass;
   void Emit(Pass const& pass, std::uint32_t first, std::uint32_t end);
-  void Search(Pass const& pass, std::uint64_t n_entries, std::uint32_t first,
-              std::uint32_t n_open);
+  void Search(Pass const& pass, std::uint64_t n_entries, std::uint32_t first, std::uint32_t n_open);
   void SearchInParts(Pass const& pass, std::uint32_t first, std::uint32_t end,
                      std::uint64_t n_entries);
 

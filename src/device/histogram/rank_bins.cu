@@ -20,7 +20,7 @@ struct PieceColumn {
   std::uint64_t begin;        // first entry among the keys; of finer bins, 0
   std::uint64_t first_piece;  // among the pieces
   std::uint32_t n_entries;
-  std::uint32_t n_slots;      // 0: every piece is a bin
+  std::uint32_t n_slots;  // 0: every piece is a bin
 };
 
 /** @brief Pieces in the order of column and value. */
@@ -44,8 +44,8 @@ struct PiecesRef {
       return piece;
     }
     std::uint64_t const rank = ranks[piece] - c.begin;
-    std::uint64_t const end = piece + 1 < this->End(column) ? ranks[piece + 1] - c.begin
-                                                            : c.n_entries;
+    std::uint64_t const end =
+        piece + 1 < this->End(column) ? ranks[piece + 1] - c.begin : c.n_entries;
     // The last value that begins in a slot may be a long one: it has a bin of its own.
     bool const is_long = (end - rank) * c.n_slots >= 2 * std::uint64_t{c.n_entries};
     return 2 * (rank * c.n_slots / c.n_entries) + (is_long ? 1 : 0);
@@ -213,8 +213,8 @@ RankBins::RankBins(CsrView const& table, std::vector<std::uint32_t> const& n_ent
     cub::DoubleBuffer<std::uint64_t> halves{keys.Data(), keys_alt.Reserve(n)};
     if (n != 0) {
       scratch.Call([&](void* storage, std::size_t& bytes) {
-        return cub::DeviceRadixSort::SortKeys(storage, bytes, halves, n, 0,
-                                              ValueKey::NumBits(end), Stream());
+        return cub::DeviceRadixSort::SortKeys(storage, bytes, halves, n, 0, ValueKey::NumBits(end),
+                                              Stream());
       });
     }
     positions.Reserve(n);

@@ -13,10 +13,10 @@
 namespace gpu_exact {
 /** @brief Bins of all features, borrowed by kernels. */
 struct BinsRef {
-  std::uint64_t const* offsets;    // first bin of each feature, shape: (n_features + 1)
-  float const* lowest;             // least value of a bin, ascending within a feature
-  std::uint32_t const* first_rank; // entries of the column below a bin
-  std::uint8_t const* is_range;    // whether a bin holds several distinct values
+  std::uint64_t const* offsets;     // first bin of each feature, shape: (n_features + 1)
+  float const* lowest;              // least value of a bin, ascending within a feature
+  std::uint32_t const* first_rank;  // entries of the column below a bin
+  std::uint8_t const* is_range;     // whether a bin holds several distinct values
 
   /** @brief The bin, counted in its column, that holds a value of the column. */
   [[nodiscard]] __device__ std::uint32_t BinOf(FeatureIdx f, float value) const {

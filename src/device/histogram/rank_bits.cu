@@ -3,13 +3,13 @@
  *
  * @brief Implementation of rank_bits.cuh.
  */
-#include "src/device/histogram/rank_bits.cuh"
-
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/permutation_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
 #include <cub/device/device_scan.cuh>
+
+#include "src/device/histogram/rank_bits.cuh"
 
 namespace gpu_exact {
 namespace {

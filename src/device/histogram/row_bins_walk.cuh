@@ -54,8 +54,8 @@ struct BinChunk {
       std::uint32_t const first = words[0];
 #pragma unroll
       for (int i = 0; i < kWords; ++i) {
-        words[i] = __funnelshift_r(words[i], i + 1 < kWords ? words[i + 1 < kWords ? i + 1 : 0] : first,
-                                   half);
+        words[i] = __funnelshift_r(
+            words[i], i + 1 < kWords ? words[i + 1 < kWords ? i + 1 : 0] : first, half);
       }
     }
     if constexpr (kBins >= 4) {
@@ -105,8 +105,9 @@ class RowBinsWalk {
     RowIdx const lane = threadIdx.x % 32;
     // Few rows are spread over all warps.
     RowIdx n_tile = max(1u, min(32u, static_cast<RowIdx>(CeilDiv(end - begin, n_warps))));
-    Tiles tiles{rows_, begin + threadIdx.x / 32 * n_tile + lane, end, n_warps * n_tile, n_tile,
-                lane < n_tile};
+    Tiles tiles{rows_,  begin + threadIdx.x / 32 * n_tile + lane,
+                end,    n_warps * n_tile,
+                n_tile, lane < n_tile};
     if (!group_.Strided()) {
       this->WalkSparse<kGradients>(tiles, row, bins);
     } else if (group_.stride % 8 == 0) {
@@ -159,8 +160,7 @@ class RowBinsWalk {
     };
     auto load = [&](RowIdx row, std::uint32_t task, bool any) {
       std::uint32_t const r = row_of(task) % 32;
-      RowIdx const of_task =
-          n_chunks == 1 ? row : __shfl_sync(kAllLanes, row, static_cast<int>(r));
+      RowIdx const of_task = n_chunks == 1 ? row : __shfl_sync(kAllLanes, row, static_cast<int>(r));
       // Of rows past the end, row is 0: loaded, and thrown away.
       return any ? Chunk::Load(group_.elements + std::uint64_t{of_task} * group_.stride +
                                (task - row_of(task) * n_chunks) * kBins)
@@ -204,7 +204,8 @@ class RowBinsWalk {
       GradientPair const g =
           kGradients && valid ? tiles.rows.gpair[slot] : GradientPair{0.0f, 0.0f};
       __syncwarp();
-      this->WalkBatch(e, [&] { return fn(slot, g); }, bins);
+      this->WalkBatch(
+          e, [&] { return fn(slot, g); }, bins);
       n_queued = 0;
     };
     auto elements_of = [&](RowIdx tile, RowIdx row) {

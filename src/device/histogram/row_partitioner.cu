@@ -3,9 +3,8 @@
  *
  * @brief Implementation of row_partitioner.cuh.
  */
-#include "src/device/histogram/row_partitioner.cuh"
-
 #include "src/device/fixed_sum.cuh"
+#include "src/device/histogram/row_partitioner.cuh"
 
 namespace gpu_exact {
 namespace {
@@ -108,41 +107,42 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
     gpair[j] = slot < n_slots ? rows.gpair[slot] : GradientPair{0.0f, 0.0f};
   }
   ChildSums sums;  // of the lane; all lanes are at the same node
-  ForEachSlot<kThreads, kMovedSlots>(rows, n_nodes, n_slots, [&](int j, std::uint64_t slot, Bucket b) {
-    NodeIdx left_id = b < n_nodes ? orders[b].left : kNoNode;
-    bool moves = left_id != kNoNode;
-    Bucket left = moves ? static_cast<Bucket>(left_id - first_child) : 0;
-    ChildSums own;
-    if (moves) {
-      RowRange const node = rows.nodes[b];
-      RowIdx const left_before = goes_left.Rank(node.begin);
-      RowIdx const n_left = goes_left.Rank(node.end) - left_before;
-      bool goes{false};
-      RowIdx to = ChildSlots{goes_left, node, n_left, left_before}.Of(static_cast<RowIdx>(slot),
-                                                                      &goes);
-      to_rows[to] = row[j];
-      to_gpair[to] = gpair[j];
-      FixedSum g = quantiser.Fixed(gpair[j]);
-      FixedSum none{0, 0};
-      own = {left, {goes ? g : none, goes ? none : g}, true};
-    } else if (b < n_nodes) {
-      positions[row[j]] = first_node + static_cast<NodeIdx>(b);
-    }
-    int uniform{0};
-    __match_all_sync(kAllLanes, moves ? left : ~Bucket{0}, &uniform);
-    if (uniform == 0) {
-      own.AddTo(states);
-    } else if (moves) {
-      if (sums.any && sums.left != left) {
-        sums = sums.OfWarp();
-        if (lane == 0) {
-          sums.AddTo(states);
+  ForEachSlot<kThreads, kMovedSlots>(
+      rows, n_nodes, n_slots, [&](int j, std::uint64_t slot, Bucket b) {
+        NodeIdx left_id = b < n_nodes ? orders[b].left : kNoNode;
+        bool moves = left_id != kNoNode;
+        Bucket left = moves ? static_cast<Bucket>(left_id - first_child) : 0;
+        ChildSums own;
+        if (moves) {
+          RowRange const node = rows.nodes[b];
+          RowIdx const left_before = goes_left.Rank(node.begin);
+          RowIdx const n_left = goes_left.Rank(node.end) - left_before;
+          bool goes{false};
+          RowIdx to =
+              ChildSlots{goes_left, node, n_left, left_before}.Of(static_cast<RowIdx>(slot), &goes);
+          to_rows[to] = row[j];
+          to_gpair[to] = gpair[j];
+          FixedSum g = quantiser.Fixed(gpair[j]);
+          FixedSum none{0, 0};
+          own = {left, {goes ? g : none, goes ? none : g}, true};
+        } else if (b < n_nodes) {
+          positions[row[j]] = first_node + static_cast<NodeIdx>(b);
         }
-        sums = {};
-      }
-      sums.Join(own);
-    }
-  });
+        int uniform{0};
+        __match_all_sync(kAllLanes, moves ? left : ~Bucket{0}, &uniform);
+        if (uniform == 0) {
+          own.AddTo(states);
+        } else if (moves) {
+          if (sums.any && sums.left != left) {
+            sums = sums.OfWarp();
+            if (lane == 0) {
+              sums.AddTo(states);
+            }
+            sums = {};
+          }
+          sums.Join(own);
+        }
+      });
   // The warps of a block join first: all blocks of a large node add to the same two sums.
   sums = sums.OfWarp();
   if (lane == 0) {
@@ -169,11 +169,12 @@ __global__ __launch_bounds__(kThreads) void WriteLeafPositionsKernel(RowsRef row
                                                                      NodeIdx first_node,
                                                                      RowIdx n_slots,
                                                                      NodeIdx* positions) {
-  ForEachSlot<kThreads, kMovedSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, Bucket b) {
-    if (b < n_nodes) {
-      positions[rows.rows[slot]] = first_node + static_cast<NodeIdx>(b);
-    }
-  });
+  ForEachSlot<kThreads, kMovedSlots>(
+      rows, n_nodes, n_slots, [&](int, std::uint64_t slot, Bucket b) {
+        if (b < n_nodes) {
+          positions[rows.rows[slot]] = first_node + static_cast<NodeIdx>(b);
+        }
+      });
 }
 
 // one thread a row
@@ -195,7 +196,7 @@ RowPartitioner::RowPartitioner(RowIdx n_rows) : n_rows_{n_rows}, positions_{n_ro
   for (int i = 0; i < 2; ++i) {
     rows_[i].Reserve(n_rows);
     gpairs_[i].Reserve(n_rows);
-    ZeroAsync(rows_[i].Data(), n_rows);    // MoveKernel asks for slots of closed nodes too
+    ZeroAsync(rows_[i].Data(), n_rows);  // MoveKernel asks for slots of closed nodes too
     ZeroAsync(gpairs_[i].Data(), n_rows);
   }
   goes_left_.Reserve(n_rows);
@@ -232,9 +233,9 @@ void RowPartitioner::Move(Quantiser const& quantiser, LevelSplits const& splits,
   ZeroAsync(out_children, splits.n_children);
   auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
   Launch("Move", MoveKernel, SlotTurns::Grid(n_trained_, kThreads * kMovedSlots, n_nodes), kThreads,
-         this->Rows(), splits.device_orders, first_node_, splits.first_child, n_nodes,
-         n_trained_, goes_left_.Ref(), quantiser,
-         rows_[next].Data(), gpairs_[next].Data(), positions_.Data(), out_children);
+         this->Rows(), splits.device_orders, first_node_, splits.first_child, n_nodes, n_trained_,
+         goes_left_.Ref(), quantiser, rows_[next].Data(), gpairs_[next].Data(), positions_.Data(),
+         out_children);
   std::vector<RowRange> children;
   for (std::size_t b = 0; b < splits.orders.size(); ++b) {
     if (splits.orders[b].left != kNoNode) {
@@ -262,8 +263,8 @@ void RowPartitioner::Finish(BinnedTableRef const& table, std::vector<SplitOrder>
 }
 
 std::uint64_t RowPartitioner::Bytes() const {
-  std::uint64_t bytes = positions_.Bytes() + goes_left_.Bytes() + nodes_.Bytes() + tree_.Bytes() +
-                        scratch_.Bytes();
+  std::uint64_t bytes =
+      positions_.Bytes() + goes_left_.Bytes() + nodes_.Bytes() + tree_.Bytes() + scratch_.Bytes();
   for (int i = 0; i < 2; ++i) {
     bytes += rows_[i].Bytes() + gpairs_[i].Bytes();
   }

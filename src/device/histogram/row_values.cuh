@@ -39,18 +39,22 @@ struct RowValuesRef {
 /** @brief Owns the values. Memory: 4 B a row and column, or 8 B an entry and a row. */
 class RowValues {
  public:
+  static constexpr EntryIdx kReadAtOnce = EntryIdx{1} << 25;  // 256 MiB of a table of the host
+
   /**
    * @brief Waits for the device.
-   * @param table     Device memory, features ascending within a row.
+   * @param rows      The table; released where it can be had again, some rows at a time.
+   * @param source    What it was made of.
    * @param n_entries Of each feature.
    * @param kept      Whether a feature's values are kept, shape: (n_features).
+   * @param at_once   Entries that are read again at once, unless a row has more.
    */
-  RowValues(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
-            std::vector<bool> const& kept);
+  RowValues(RowTable rows, CsrView const& source, std::vector<std::uint32_t> const& n_entries,
+            std::vector<bool> const& kept, EntryIdx at_once = kReadAtOnce);
 
   [[nodiscard]] RowValuesRef Ref() const {
-    return {column_of_.Data(), is_dense_ ? dense_.Data() : nullptr, offsets_.Data(),
-            values_.Data(), n_rows_};
+    return {column_of_.Data(), is_dense_ ? dense_.Data() : nullptr, offsets_.Data(), values_.Data(),
+            n_rows_};
   }
   [[nodiscard]] std::uint64_t Bytes() const {
     return column_of_.Bytes() + dense_.Bytes() + offsets_.Bytes() + values_.Bytes();

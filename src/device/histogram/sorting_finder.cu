@@ -3,15 +3,15 @@
  *
  * @brief Implementation of sorting_finder.cuh.
  */
-#include "src/device/histogram/sorting_finder.cuh"
-
 #include <algorithm>
+#include <array>
 #include <cub/block/block_radix_sort.cuh>
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
 #include <cub/warp/warp_merge_sort.cuh>
 
 #include "src/device/fixed_sum.cuh"
+#include "src/device/histogram/sorting_finder.cuh"
 
 namespace gpu_exact {
 namespace {
@@ -86,9 +86,8 @@ struct SortedColumn {
     auto offer = [&](ScanDirection d, std::uint32_t key) {
       if (level.MayReach(bar, state.sum, before, present, has_missing)) {
         std::uint64_t const bin = std::uint64_t{first} + sort_key.Bin(key);
-        std::uint64_t const candidate =
-            level.ScanKey(state, sort_key.f, d, d == ScanDirection::kForward ? bin + 1 : bin,
-                          before, present);
+        std::uint64_t const candidate = level.ScanKey(
+            state, sort_key.f, d, d == ScanDirection::kForward ? bin + 1 : bin, before, present);
         if (candidate != 0) {
           best = BetterValue{}(best, {candidate, ScanValue::Make(d, sort_key.Value(key))});
         }
@@ -217,7 +216,8 @@ __global__ __launch_bounds__(32 * kWarps) void SortByWarpKernel(
     at[k] = static_cast<std::uint16_t>(k * 32 + lane);
     keys[k] = at[k] < n_rows ? sort_key.Of(rows.rows[node.rows.begin + at[k]]) : sort_key.missing;
   }
-  Sort{temp[threadIdx.x / 32]}.Sort(keys, at, [](std::uint32_t a, std::uint32_t b) { return a < b; });
+  Sort{temp[threadIdx.x / 32]}.Sort(keys, at,
+                                    [](std::uint32_t a, std::uint32_t b) { return a < b; });
   FixedSum sums[kItems];
   LoadSums(level, rows, node, sort_key, keys, at, sums);
   FixedSum own{0, 0};
@@ -234,7 +234,8 @@ __global__ __launch_bounds__(32 * kWarps) void SortByWarpKernel(
   std::uint32_t const below = __shfl_up_sync(kAllLanes, keys[kItems - 1], 1);
   std::uint32_t const above = __shfl_down_sync(kAllLanes, keys[0], 1);
   RefinedValue best = SortedColumn{level, sort_key, node, Shuffle(up_to, 31)}.Best(
-      keys, sums, up_to - own, lane == 0 ? ~keys[0] : below, lane == 31 ? ~keys[kItems - 1] : above);
+      keys, sums, up_to - own, lane == 0 ? ~keys[0] : below,
+      lane == 31 ? ~keys[kItems - 1] : above);
 #pragma unroll
   for (int step = 16; step > 0; step /= 2) {
     best = BetterValue{}(best, {__shfl_xor_sync(kAllLanes, best.key, step),
@@ -246,43 +247,34 @@ __global__ __launch_bounds__(32 * kWarps) void SortByWarpKernel(
   }
 }
 
-/** @brief Launches for nodes of ascending numbers of rows. */
+/** @brief Launches for the nodes of each size. */
 struct Launcher {
   LevelRef const& level;
   BinnedTableRef table;
   RowsRef const& rows;
-  std::vector<SearchedNode> const& nodes;
-  SearchedNode const* d_nodes;
+  SearchedNode const* nodes;  // by size class
   std::uint32_t n_columns;
   RefinedValue* out;
-  std::uint32_t first{0};  // node that is not searched yet
 
-  [[nodiscard]] std::uint32_t EndOf(RowIdx most) const {
-    auto end = std::upper_bound(
-        nodes.cbegin(), nodes.cend(), most,
-        [](RowIdx m, SearchedNode const& n) { return m < n.rows.end - n.rows.begin; });
-    return static_cast<std::uint32_t>(end - nodes.cbegin());
-  }
   template <int kItems>
-  void ByWarps() {
-    std::uint32_t const end = this->EndOf(32 * kItems);
-    Launch("SortByWarp", SortByWarpKernel<kItems>,
-           CeilDiv(std::uint64_t{end - first} * n_columns, kWarps), 32 * kWarps, level, table, rows,
-           d_nodes + first, end - first, n_columns, out + std::uint64_t{first} * n_columns);
-    first = end;
+  void ByWarps(std::uint32_t first, std::uint32_t n) const {
+    Launch("SortByWarp", SortByWarpKernel<kItems>, CeilDiv(std::uint64_t{n} * n_columns, kWarps),
+           32 * kWarps, level, table, rows, nodes + first, n, n_columns,
+           out + std::uint64_t{first} * n_columns);
   }
   template <int kThreads, int kItems>
-  void ByBlocks() {
-    std::uint32_t const end = this->EndOf(kThreads * kItems);
+  void ByBlocks(std::uint32_t first, std::uint32_t n) const {
     auto* kernel = SortByBlockKernel<kThreads, kItems>;
     constexpr std::size_t kBytes = sizeof(BlockStorage<kThreads, kItems>);
     EXACT_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(kBytes)));
-    Launch("SortByBlock", kernel, std::uint64_t{end - first} * n_columns, {kThreads, kBytes}, level,
-           table, rows, d_nodes, first, n_columns, out);
-    first = end;
+    Launch("SortByBlock", kernel, std::uint64_t{n} * n_columns, {kThreads, kBytes}, level, table,
+           rows, nodes, first, n_columns, out);
   }
 };
+
+/** @brief The most rows of each size class. */
+constexpr std::array<RowIdx, 5> kClassRows{32, 128, 1024, 4096, SortingFinder::kMaxRows};
 }  // namespace
 
 SortingFinder::SortingFinder(BinnedTable const& table)
@@ -290,18 +282,26 @@ SortingFinder::SortingFinder(BinnedTable const& table)
 
 void SortingFinder::Find(LevelRef const& level, RowsRef const& rows,
                          std::vector<SearchedNode> const& nodes) {
-  auto by_rows = nodes;
-  std::stable_sort(by_rows.begin(), by_rows.end(), [](auto const& a, auto const& b) {
-    return a.rows.end - a.rows.begin < b.rows.end - b.rows.begin;
-  });
-  SearchedNode const* d_nodes = nodes_.Upload(by_rows);
-  Launcher launcher{level,   table_.Ref(), rows,
-                    by_rows, d_nodes,      n_columns_,
-                    values_.Reserve(nodes.size() * n_columns_)};
-  launcher.ByWarps<1>();
-  launcher.ByWarps<4>();
-  launcher.ByBlocks<256, 4>();
-  launcher.ByBlocks<512, 8>();
-  launcher.ByBlocks<1024, 12>();
+  std::array<std::vector<SearchedNode>, kClassRows.size()> classes;
+  for (SearchedNode const& node : nodes) {
+    RowIdx const n = node.rows.end - node.rows.begin;
+    auto const c = std::lower_bound(kClassRows.cbegin(), kClassRows.cend(), n);
+    classes[c - kClassRows.cbegin()].push_back(node);
+  }
+  std::vector<SearchedNode> by_class;
+  std::array<std::uint32_t, kClassRows.size()> firsts{};
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    firsts[c] = static_cast<std::uint32_t>(by_class.size());
+    by_class.insert(by_class.end(), classes[c].cbegin(), classes[c].cend());
+  }
+  auto n = [&](std::size_t c) { return static_cast<std::uint32_t>(classes[c].size()); };
+  Launcher const launcher{level,      table_.Ref(),
+                          rows,       nodes_.Upload(by_class),
+                          n_columns_, values_.Reserve(nodes.size() * n_columns_)};
+  launcher.ByWarps<1>(firsts[0], n(0));
+  launcher.ByWarps<4>(firsts[1], n(1));
+  launcher.ByBlocks<256, 4>(firsts[2], n(2));
+  launcher.ByBlocks<512, 8>(firsts[3], n(3));
+  launcher.ByBlocks<1024, 12>(firsts[4], n(4));
 }
 }  // namespace gpu_exact

@@ -18,7 +18,7 @@ namespace gpu_exact {
 class SortingFinder {
  public:
   /** @brief The most rows of a node. */
-  static constexpr RowIdx kMaxRows = 1024 * 12;
+  static constexpr RowIdx kMaxRows = kMaxSortedRows;
 
   /** @param table Outlives the finder. */
   explicit SortingFinder(BinnedTable const& table);

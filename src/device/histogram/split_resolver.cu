@@ -3,10 +3,9 @@
  *
  * @brief Implementation of split_resolver.cuh.
  */
-#include "src/device/histogram/split_resolver.cuh"
-
 #include <limits>
 
+#include "src/device/histogram/split_resolver.cuh"
 #include "src/device/warp.cuh"
 
 namespace gpu_exact {
@@ -24,8 +23,7 @@ __global__ void ReadCandidatesKernel(LevelRef level, BinnedRef binned, SearchedN
   }
   Bucket const b = nodes[i].bucket;
   std::uint64_t const key = level.best[b];
-  SplitPoint point{kNoFeature, ScanDirection::kForward, ScanValue::kNone, ScanValue::kNone,
-                   0};
+  SplitPoint point{kNoFeature, ScanDirection::kForward, ScanValue::kNone, ScanValue::kNone, 0};
   if (key != 0) {
     BestCandidate const best{level.columns, key};
     point.feature = best.feature;
@@ -48,8 +46,7 @@ __global__ void ReadCandidatesKernel(LevelRef level, BinnedRef binned, SearchedN
 
 /** @brief Whether a row goes left by the value that the best candidate lies beside. */
 __device__ bool GoesLeft(SplitPoint const& point, float value) {
-  bool const is_scanned =
-      !isnan(value) && ScanValue::Make(point.direction, value) <= point.scanned;
+  bool const is_scanned = !isnan(value) && ScanValue::Make(point.direction, value) <= point.scanned;
   return point.direction == ScanDirection::kForward ? is_scanned : !is_scanned;
 }
 
@@ -120,12 +117,9 @@ __global__ void ResolveKernel(LevelRef level, SplitPoint* points, std::uint32_t*
   out[b] = result;
 }
 // grid: slots; result: which rows go left, of nodes whose threshold says otherwise
-__global__ __launch_bounds__(kThreads) void RerouteKernel(BinnedTableRef table, RowsRef rows,
-                                                          LevelResult const* results,
-                                                          SplitPoint const* points,
-                                                          std::uint32_t const* n_rerouted,
-                                                          Bucket n_nodes, RowIdx n_slots,
-                                                          RankBitsRef goes_left) {
+__global__ __launch_bounds__(kThreads) void RerouteKernel(
+    BinnedTableRef table, RowsRef rows, LevelResult const* results, SplitPoint const* points,
+    std::uint32_t const* n_rerouted, Bucket n_nodes, RowIdx n_slots, RankBitsRef goes_left) {
   if (*n_rerouted == 0) {
     return;
   }

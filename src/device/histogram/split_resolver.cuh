@@ -12,8 +12,8 @@
 #include "src/device/histogram/binned_table.cuh"
 #include "src/device/histogram/rank_bits.cuh"
 #include "src/device/histogram/searched_node.cuh"
-#include "src/device/value_key.cuh"
 #include "src/device/level_ref.cuh"
+#include "src/device/value_key.cuh"
 
 namespace gpu_exact {
 /** @brief Values as whole numbers that order as a scan meets them: less is met first. */
@@ -65,8 +65,8 @@ struct BestCandidate {
 struct SplitPoint {
   FeatureIdx feature;  // kNoFeature: there is no candidate
   ScanDirection direction;
-  std::uint32_t scanned;  // ScanValue that the candidate lies beside
-  std::uint32_t next;     // the next one of the node, or kNone
+  std::uint32_t scanned;   // ScanValue that the candidate lies beside
+  std::uint32_t next;      // the next one of the node, or kNone
   std::uint32_t reroutes;  // 0 or 1: rows go by the threshold, which says otherwise
 };
 
