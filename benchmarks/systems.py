@@ -230,7 +230,7 @@ SYSTEMS = {
         {"tree_method": "exact"} | _ours(strategy), plugin=True
     ),
     "gpu_exact_cuda": lambda strategy: XGBoost(
-        {"updater": "grow_gpu_exact", "device": "cuda"} | _ours(strategy),
+        {"tree_method": "exact", "device": "cuda"} | _ours(strategy),
         plugin=True,
         needs_cuda=True,
     ),

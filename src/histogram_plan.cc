@@ -75,6 +75,11 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   return bins;
 }
 
+std::uint32_t MaxValues(std::uint32_t n_entries, std::uint32_t max_bins, std::uint32_t most) {
+  constexpr std::uint32_t kEntriesPerBin = 64;  // at the root: a bin costs less than its entries
+  return std::max(max_bins, std::min(most, n_entries / kEntriesPerBin));
+}
+
 bool SortsTable(RowIdx n_rows, FeatureIdx n_features, RowIdx max_sorted) {
   return n_rows <= max_sorted &&
          HistogramCost::kSortedEntry * static_cast<double>(std::uint64_t{n_rows} * n_features) <

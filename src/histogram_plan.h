@@ -81,6 +81,14 @@ struct HistogramCost {
                                                            std::uint32_t max_bins,
                                                            RowIdx max_sorted);
 
+/**
+ * @brief The most distinct values of a column that has a bin for each: no range of it is ever open.
+ * @param max_bins In the finest resolution.
+ * @param most     That a block has room for.
+ */
+[[nodiscard]] std::uint32_t MaxValues(std::uint32_t n_entries, std::uint32_t max_bins,
+                                      std::uint32_t most);
+
 /** @brief Rows of a node, or of two siblings, which are searched in the same way. */
 struct FamilyRows {
   RowIdx first;

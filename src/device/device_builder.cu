@@ -99,7 +99,8 @@ class DeviceBuilder : public TreeBuilder {
   DeviceBuffer<std::uint32_t> mask_{"open features"};
   DeviceBuffer<std::uint64_t> best_{"best candidates"};
   DeviceBuffer<LevelResult> results_{"best splits"};
-  DeviceBuffer<SplitOrder> orders_{"split orders"};
+  PinnedBuffer<LevelResult> host_results_{"best splits"};
+  UploadBuffer<SplitOrder> orders_{"split orders"};
 };
 
 GrownTree DeviceBuilder::Build(GrowParam const& param, GradientView gradients,
@@ -196,13 +197,16 @@ std::vector<LevelResult> DeviceBuilder::FindSplits(Tree const& tree) {
   LevelResult* results = results_.Reserve(level.n_nodes);
   bool last_level = tree.grower.Depth() + 1 == tree.param.max_depth;
   strategy_->FindSplits(level, last_level, results);
-  return ToHost(results, level.n_nodes);
+  LevelResult* host = host_results_.Reserve(level.n_nodes);
+  CopyAsync(host, results, level.n_nodes);
+  Synchronize();
+  return {host, host + level.n_nodes};
 }
 
 void DeviceBuilder::MoveRows(Tree const& tree, NodeIdx first_node,
                              std::vector<SplitOrder> const& orders,
                              std::vector<LevelResult> const& results) {
-  CopyAsync(orders_.Reserve(orders.size()), orders.data(), orders.size());
+  orders_.Upload(orders);
   NodeIdx first_child = tree.grower.FirstOpen();
   auto n_children = static_cast<Bucket>(tree.grower.NumOpen());
   NodeState* children = states_[1].Reserve(n_children);

@@ -16,15 +16,17 @@ namespace gpu_exact {
 /** @brief All columns sorted at once. */
 inline constexpr EntryIdx kAllAtOnce = EntryIdx{1} << 40;
 
+/** @param max_values 0: as max_bins. */
 inline RankBins MakeRankBins(Table const& table, std::uint32_t max_bins,
-                             EntryIdx sorted_at_once = kAllAtOnce) {
+                             EntryIdx sorted_at_once = kAllAtOnce, std::uint32_t max_values = 0) {
   TableOnDevice const on_device{table};
   std::vector<std::uint32_t> const n_entries = CountEntries(table);
-  std::vector<std::uint32_t> limits;
+  std::vector<std::uint32_t> limits, values;
   for (std::uint32_t n : n_entries) {
     limits.push_back(n == 0 ? 0 : max_bins);
+    values.push_back(n == 0 || max_values == 0 ? limits.back() : max_values);
   }
-  RankBins bins{on_device.view, n_entries, limits, sorted_at_once};
+  RankBins bins{on_device.view, n_entries, limits, values, sorted_at_once};
   Synchronize();  // the table goes
   return bins;
 }

@@ -98,7 +98,8 @@ class BinnedColumnsTest : public DeviceTest {
         has_ranges = has_ranges || bins.HasRanges(column.feature);
       }
       ASSERT_EQ(group.n_bins, of_group);
-      ASSERT_EQ(group.n_elements, n_elements);
+      ASSERT_EQ(group.n_elements,
+                group.Strided() ? std::uint64_t{table.n_rows} * group.stride : n_elements);
       ASSERT_EQ(group.has_ranges, has_ranges ? 1 : 0);
       std::uint64_t const n_places = std::uint64_t{table.n_rows} * group.n_columns;
       ASSERT_EQ(group.has_missing, n_elements != n_places ? 1 : 0);

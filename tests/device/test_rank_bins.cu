@@ -266,5 +266,14 @@ TEST_F(RankBinsTest, LongColumns) {
   Check(MakeBinnedTable({{2, 0.0}, {0, 0.0}, {0, 0.3, 0.7, 0.1f}, {40000, 0.0}}, n_rows, &random),
         Scaled<std::vector<std::uint32_t>>({33, 5120}, {33}));
 }
+/** @brief More values than bins of ranges: a bin for each of up to max_values. */
+TEST_F(RankBinsTest, ManyValuesMayHaveABinEach) {
+  Random random{17};
+  Table const table = MakeTable({3000, 2, 0.1, 50}, &random);
+  EXPECT_LE(MakeRankBins(table, 10).NumBins(0), 10u);
+  EXPECT_EQ(MakeRankBins(table, 10, kAllAtOnce, 50).NumBins(0), 50u);
+  EXPECT_FALSE(MakeRankBins(table, 10, kAllAtOnce, 50).HasRanges(0));
+  EXPECT_LE(MakeRankBins(table, 10, kAllAtOnce, 49).NumBins(0), 10u);
+}
 }  // namespace
 }  // namespace gpu_exact

@@ -41,13 +41,6 @@ TEST(HistogramCost, MoreBinsForMoreRows) {
   }
 }
 
-TEST(HistogramCost, NoMoreThanAllEntriesAreOpen) {
-  for (double n_rows : {1.0, 1e3, 1e6}) {
-    EXPECT_LE(HistogramCost::Search(n_rows, 1e-3),
-              HistogramCost::kOpenEntry * n_rows + HistogramCost::kBin);
-  }
-}
-
 TEST(HistogramCost, ScatteredRowsCostMoreWhereAGroupIsNarrow) {
   ResolutionShape const narrow{1000.0, 2.0, true};
   ResolutionShape const wide{1000.0, 100.0, true};

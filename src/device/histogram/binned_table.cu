@@ -20,12 +20,15 @@ BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const&
       max_bins.empty() ? ChooseResolutions(table.n_rows, table.n_features, BinnedColumns::MaxBins(),
                                            kMaxSortedRows)
                        : max_bins;
-  std::vector<std::uint32_t> limits;
+  std::vector<std::uint32_t> limits, values;
   for (std::uint32_t n : n_entries) {
     limits.push_back(n == 0 ? 0 : resolutions.front());
+    values.push_back(max_bins.empty() ? MaxValues(n, limits.back(), BinnedColumns::MaxBins())
+                                      : limits.back());
   }
-  this->AddResolution(rows.View(), n_entries,
-                      RankBins{rows.View(), n_entries, limits, BinnedAtOnce(table.n_entries)});
+  this->AddResolution(
+      rows.View(), n_entries,
+      RankBins{rows.View(), n_entries, limits, values, BinnedAtOnce(table.n_entries)});
   for (std::size_t i = 1; i < resolutions.size(); ++i) {
     this->AddResolution(rows.View(), n_entries,
                         RankBins{resolutions_.front()->bins, n_entries, resolutions[i]});

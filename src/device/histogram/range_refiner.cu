@@ -396,7 +396,7 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
   Launch("CollectOpen", CollectOpenKernel, kListBlocks, kListThreads, listed, pass.open, n_bits,
          open_.Data(), counts_.Data());
   this->Emit(pass, 0, ~0u);
-  RefinerCounts const counts = ToHost(counts_.Data(), 1)[0];
+  RefinerCounts const counts = this->ReadCounts();
   if (counts.n_listed > listed.capacity) {
     list_.Reserve(counts.n_listed + counts.n_listed / 4);
     open_.Reserve(counts.n_listed + counts.n_listed / 4);
@@ -409,6 +409,12 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
     this->SearchInParts(pass, 0, counts.n_open, counts.n_entries);
   }
   return true;
+}
+
+RefinerCounts RangeRefiner::ReadCounts() {
+  CopyAsync(host_counts_.Reserve(1), counts_.Data(), 1);
+  Synchronize();
+  return *host_counts_.Data();
 }
 
 void RangeRefiner::Emit(Pass const& pass, std::uint32_t first, std::uint32_t end) {
@@ -426,7 +432,7 @@ void RangeRefiner::SearchInParts(Pass const& pass, std::uint32_t first, std::uin
     for (auto const& [begin, last] : {std::pair{first, middle}, std::pair{middle, end}}) {
       ZeroAsync(&counts_.Data()->n_entries, 1);
       this->Emit(pass, begin, last);
-      this->SearchInParts(pass, begin, last, ToHost(&counts_.Data()->n_entries, 1)[0]);
+      this->SearchInParts(pass, begin, last, this->ReadCounts().n_entries);
     }
     return;
   }

@@ -48,6 +48,7 @@ class RangeRefiner {
 
  private:
   struct Pass;
+  [[nodiscard]] RefinerCounts ReadCounts();
   void Emit(Pass const& pass, std::uint32_t first, std::uint32_t end);
   void Search(Pass const& pass, std::uint64_t n_entries, std::uint32_t first, std::uint32_t n_open);
   void SearchInParts(Pass const& pass, std::uint32_t first, std::uint32_t end,
@@ -60,6 +61,7 @@ class RangeRefiner {
   DeviceBuffer<OpenRange> open_{"open ranges"};
   RankBits is_open_{"open bins"};
   DeviceBuffer<RefinerCounts> counts_{"numbers of open ranges"};
+  PinnedBuffer<RefinerCounts> host_counts_{"numbers of open ranges"};
   DeviceBuffer<std::uint64_t> keys_[2]{DeviceBuffer<std::uint64_t>{"entries of open ranges"},
                                        DeviceBuffer<std::uint64_t>{"sorted entries"}};
   DeviceBuffer<RowIdx> slots_[2]{DeviceBuffer<RowIdx>{"rows of entries of open ranges"},

@@ -181,12 +181,13 @@ std::vector<std::uint64_t> FindBins(PiecesRef const& pieces, DeviceBuffer<std::u
 }  // namespace
 
 RankBins::RankBins(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
-                   std::vector<std::uint32_t> const& max_bins, EntryIdx sorted_at_once)
+                   std::vector<std::uint32_t> const& max_bins,
+                   std::vector<std::uint32_t> const& max_values, EntryIdx sorted_at_once)
     : h_offsets_{0}, has_ranges_(n_entries.size(), 0) {
   auto const n_features = static_cast<FeatureIdx>(n_entries.size());
   std::uint64_t room{0};
   for (FeatureIdx f = 0; f < n_features; ++f) {
-    room += std::min(n_entries[f], max_bins[f]);
+    room += std::min(n_entries[f], std::max(max_bins[f], max_values[f]));
   }
   lowest_.Reserve(room);
   first_rank_.Reserve(room);
@@ -226,7 +227,7 @@ RankBins::RankBins(CsrView const& table, std::vector<std::uint32_t> const& n_ent
     columns = ToHost(d_columns.Data(), n_columns);
     for (std::uint32_t c = 0; c < n_columns; ++c) {
       auto const next = c + 1 < n_columns ? columns[c + 1].first_piece : pieces.n;
-      bool const few = next - columns[c].first_piece <= max_bins[first + c];
+      bool const few = next - columns[c].first_piece <= max_values[first + c];
       columns[c].n_slots = few ? 0 : max_bins[first + c] - 1;
     }
     CopyAsync(d_columns.Data(), columns.data(), n_columns);

@@ -29,7 +29,7 @@ struct BinsRef {
 /**
  * @brief Owns the bins of all features.
  *
- * A column of at most max_bins distinct values has a bin for each of them. Of a longer one, bins
+ * A column of few distinct values has a bin for each of them. Of another one, bins
  * begin where ranks pass a multiple of n_entries / slots, but never inside a value; a value of two
  * slots and more has a bin of its own, so that a range holds at most three slots of entries.
  */
@@ -39,15 +39,17 @@ class RankBins {
    * @brief Bins of a table. Work: one radix sort of (column, value) keys, some columns at a time.
    *        Waits.
    *
-   * Memory: 13 B a bin kept; 36 B an entry of the columns that are sorted at once meanwhile.
+   * Memory: 9 B a bin kept; 36 B an entry of the columns that are sorted at once meanwhile.
    *
    * @param table          Device memory.
    * @param n_entries      Of each feature.
-   * @param max_bins       Of each feature, 2 at least; 0 for a feature without entries.
+   * @param max_bins       Of each feature, 4 at least; 0 for a feature without entries.
+   * @param max_values     Of each feature: with at most so many distinct values it has a bin for each.
    * @param sorted_at_once Entries, unless one column has more.
    */
   RankBins(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
-           std::vector<std::uint32_t> const& max_bins, EntryIdx sorted_at_once);
+           std::vector<std::uint32_t> const& max_bins, std::vector<std::uint32_t> const& max_values,
+           EntryIdx sorted_at_once);
 
   /**
    * @brief Fewer bins, each of which is one or several of the finer ones. Waits.

@@ -7,6 +7,7 @@
 #include <thrust/iterator/permutation_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
+#include <cub/block/block_scan.cuh>
 #include <cub/device/device_scan.cuh>
 
 #include "src/device/histogram/rank_bits.cuh"
@@ -20,9 +21,34 @@ struct CountBits {
 struct OddWord {
   __host__ __device__ std::uint64_t operator()(std::uint64_t i) const { return 2 * i + 1; }
 };
+
+constexpr int kThreads = 1024;
+constexpr std::uint64_t kFewWords = 8 * kThreads;  // that one block counts: one kernel, not two
+
+// grid: one block
+__global__ __launch_bounds__(kThreads) void CountFewKernel(RankWord* words, std::uint32_t n) {
+  using Scan = cub::BlockScan<std::uint32_t, kThreads>;
+  __shared__ typename Scan::TempStorage temp;
+  std::uint32_t n_before{0};
+  for (std::uint32_t first = 0; first < n; first += kThreads) {
+    std::uint32_t const i = first + threadIdx.x;
+    std::uint32_t before, all;
+    Scan{temp}.ExclusiveSum(i < n ? __popc(words[i].bits) : 0u, before, all);
+    if (i < n) {
+      words[i].n_before = n_before + before;
+    }
+    n_before += all;
+    __syncthreads();  // temp is used again
+  }
+}
 }  // namespace
 
 void RankBits::Count(std::uint64_t n, CubScratch* scratch) {
+  if (n / 32 + 1 <= kFewWords) {
+    Launch("CountFew", CountFewKernel, 1, kThreads, words_.Data(),
+           static_cast<std::uint32_t>(n / 32 + 1));
+    return;
+  }
   auto const indices = thrust::make_counting_iterator(std::uint64_t{0});
   auto counts = thrust::make_transform_iterator(indices, CountBits{words_.Data()});
   auto n_before =
