@@ -10,26 +10,14 @@
 #include <limits>
 #include <utility>
 
+#include "src/platform.h"
+
 namespace gpu_exact {
 namespace {
 // Costs of slices count eighths of an element's addition.
 constexpr std::uint64_t kElementCost = 8;
 constexpr std::uint64_t kRowCost = 8;
 constexpr std::uint64_t kBinCost = 4;  // to clear it and to write it
-
-/** @brief First index in [begin, end) for which above(index) holds; above is monotone. */
-template <typename IndexT, typename FnT>
-IndexT FirstIndexOf(IndexT begin, IndexT end, FnT&& above) {
-  while (begin < end) {
-    IndexT mid = begin + (end - begin) / 2;
-    if (above(mid)) {
-      end = mid;
-    } else {
-      begin = mid + 1;
-    }
-  }
-  return begin;
-}
 }  // namespace
 
 double HistogramCost::Search(double n_rows, double n_bins) {
@@ -180,7 +168,7 @@ WorkPoint WorkSlicer::Locate(std::vector<BuiltNode> const& nodes, std::uint64_t 
   if (node == n_nodes) {
     return {node, 0, 0};
   }
-  auto const group = FirstIndexOf(0u, this->NumGroups() - 1, [&](std::uint32_t g) {
+  auto const group = FirstIndex(0u, this->NumGroups() - 1, [&](std::uint32_t g) {
     return this->Before(nodes, node, g + 1) > unit;
   });
   std::uint64_t const row_cost = costs_[group + 1].row - costs_[group].row;

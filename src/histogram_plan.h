@@ -52,7 +52,7 @@ struct HistogramCost {
   static constexpr double kBin = 50.0;
   static constexpr double kByte = 0.35;
   static constexpr double kOpenEntry = 100.0;
-  static constexpr double kOpenShare = 0.03;  // of n entries in k bins: kOpenShare * n / k^2
+  static constexpr double kOpenShare = 0.08;  // of n entries in k bins: kOpenShare * n / k^2
   static constexpr double kSortedEntry = 60.0;
   static constexpr double kSortedColumn = 500.0;  // of a node, however few its rows
   // Of a level, whatever is in it, in picoseconds: the kernels that sort, those of a resolution, and

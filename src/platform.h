@@ -1,7 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Marks pure functions that kernels call too, so that g++ alone compiles and tests them.
+ * @brief Marks pure functions that kernels call too, so that g++ alone compiles and tests them; and
+ *        bisection, which all of them share.
  */
 #pragma once
 
@@ -10,3 +11,22 @@
 #else
 #define GPU_EXACT_HD
 #endif
+
+namespace gpu_exact {
+/** @brief First index in [begin, end) for which above(index) holds; above is monotone. */
+#if defined(__CUDACC__)
+#pragma nv_exec_check_disable
+#endif
+template <typename IndexT, typename FnT>
+GPU_EXACT_HD IndexT FirstIndex(IndexT begin, IndexT end, FnT&& above) {
+  while (begin < end) {
+    IndexT mid = begin + (end - begin) / 2;
+    if (above(mid)) {
+      end = mid;
+    } else {
+      begin = mid + 1;
+    }
+  }
+  return begin;
+}
+}  // namespace gpu_exact

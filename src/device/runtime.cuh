@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "gpu_exact/device.h"
+#include "src/platform.h"
 
 /** @brief Check a CUDA call; a failure throws DeviceError with the call and the driver's words. */
 #define EXACT_CUDA(call) ::gpu_exact::CheckCuda((call), #call, __FILE__, __LINE__)
@@ -273,21 +274,7 @@ class CubScratch {
   DeviceBuffer<unsigned char> storage_{"CUB scratch"};
 };
 
-/** @brief First index in [begin, end) for which above(index) holds; above is monotone. */
-template <typename IndexT, typename FnT>
-__host__ __device__ IndexT FirstIndex(IndexT begin, IndexT end, FnT&& above) {
-  while (begin < end) {
-    IndexT mid = begin + (end - begin) / 2;
-    if (above(mid)) {
-      end = mid;
-    } else {
-      begin = mid + 1;
-    }
-  }
-  return begin;
-}
-
-/** @brief The same by all lanes of a warp, which get the answer; 32 places are looked at a step. */
+/** @brief FirstIndex by all lanes of a warp, which get the answer; 32 places are looked at a step. */
 template <typename IndexT, typename FnT>
 __device__ IndexT FirstIndexByWarp(IndexT begin, IndexT end, FnT&& above) {
   while (begin < end) {

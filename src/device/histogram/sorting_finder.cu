@@ -110,6 +110,19 @@ struct SortedColumn {
   }
 };
 
+/** @brief Keys of every stride-th row of a node from the first on. @param at Those rows. */
+template <int kItems>
+__device__ void LoadKeys(RowsRef const& rows, SearchedNode const& node, SortKey const& sort_key,
+                         std::uint32_t first, std::uint32_t stride, std::uint32_t (&keys)[kItems],
+                         std::uint16_t (&at)[kItems]) {
+  RowIdx const n_rows = node.rows.end - node.rows.begin;
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    at[k] = static_cast<std::uint16_t>(k * stride + first);
+    keys[k] = at[k] < n_rows ? sort_key.Of(rows.rows[node.rows.begin + at[k]]) : sort_key.missing;
+  }
+}
+
 /** @brief Gradients of sorted entries; of missing ones, zero. */
 template <int kItems>
 __device__ void LoadSums(LevelRef const& level, RowsRef const& rows, SearchedNode const& node,
@@ -153,14 +166,9 @@ __global__ __launch_bounds__(kThreads) void SortByBlockKernel(
   std::uint32_t const c = blockIdx.x % n_columns;
   SearchedNode const node = nodes[i];
   SortKey const sort_key{table, table.finest.columns[c]};
-  RowIdx const n_rows = node.rows.end - node.rows.begin;
   std::uint32_t keys[kItems];
   std::uint16_t at[kItems];  // rows of the node
-#pragma unroll
-  for (int k = 0; k < kItems; ++k) {
-    at[k] = static_cast<std::uint16_t>(k * kThreads + threadIdx.x);
-    keys[k] = at[k] < n_rows ? sort_key.Of(rows.rows[node.rows.begin + at[k]]) : sort_key.missing;
-  }
+  LoadKeys(rows, node, sort_key, threadIdx.x, kThreads, keys, at);
   typename Storage::Sort{temp.sort}.Sort(keys, at, 0, sort_key.n_bits);
   __syncthreads();
   temp.ends[threadIdx.x][0] = keys[0];
@@ -208,14 +216,9 @@ __global__ __launch_bounds__(32 * kWarps) void SortByWarpKernel(
   }
   SearchedNode const node = nodes[i];
   SortKey const sort_key{table, table.finest.columns[c]};
-  RowIdx const n_rows = node.rows.end - node.rows.begin;
   std::uint32_t keys[kItems];
   std::uint16_t at[kItems];  // rows of the node
-#pragma unroll
-  for (int k = 0; k < kItems; ++k) {
-    at[k] = static_cast<std::uint16_t>(k * 32 + lane);
-    keys[k] = at[k] < n_rows ? sort_key.Of(rows.rows[node.rows.begin + at[k]]) : sort_key.missing;
-  }
+  LoadKeys(rows, node, sort_key, lane, 32, keys, at);
   Sort{temp[threadIdx.x / 32]}.Sort(keys, at,
                                     [](std::uint32_t a, std::uint32_t b) { return a < b; });
   FixedSum sums[kItems];
