@@ -63,6 +63,21 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   return bins;
 }
 
+std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features) {
+  std::uint64_t const rows = std::max(n_rows, 1u);
+  if (n_features == 0 || rows * n_features <= 2 * n_entries) {
+    return 0;
+  }
+  std::uint64_t bytes{0};
+  for (std::uint64_t bins : ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows)) {
+    bins = std::clamp<std::uint64_t>(n_entries / n_features, 1, bins);
+    std::uint64_t const n_columns =
+        std::max<std::uint64_t>(1, std::min(kMaxGroupBins / bins, kMaxGroupPlaces / rows));
+    bytes += 4 * (rows + 1) * ((n_features + n_columns - 1) / n_columns);
+  }
+  return bytes;
+}
+
 std::uint32_t MaxValues(std::uint32_t n_entries, std::uint32_t max_bins, std::uint32_t most) {
   constexpr std::uint32_t kEntriesPerBin = 64;  // at the root: a bin costs less than its entries
   return std::max(max_bins, std::min(most, n_entries / kEntriesPerBin));

@@ -18,6 +18,9 @@ inline constexpr std::uint32_t kMaxGroupBins = 10240;
 /** @brief The most rows of a node that a block sorts. */
 inline constexpr RowIdx kMaxSortedRows = 1024 * 12;
 
+/** @brief The most places, rows times columns, of a group: its elements are numbered in 32 bits. */
+inline constexpr std::uint64_t kMaxGroupPlaces = std::uint64_t{1} << 30;
+
 /** @brief Histograms of one resolution take up to so much, bytes; one fits always. */
 [[nodiscard]] constexpr std::uint64_t HistogramBudget(EntryIdx n_entries) {
   return n_entries + (std::uint64_t{64} << 20);
@@ -88,6 +91,15 @@ struct HistogramCost {
  */
 [[nodiscard]] std::uint32_t MaxValues(std::uint32_t n_entries, std::uint32_t max_bins,
                                       std::uint32_t most);
+
+/**
+ * @brief Upper bound of the row offsets of groups most of whose values are missing, bytes.
+ *
+ * Each such group has 4 B a row in each resolution. A very sparse table has many groups of few
+ * entries, and is better sorted.
+ */
+[[nodiscard]] std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows,
+                                           FeatureIdx n_features);
 
 /** @brief Rows of a node, or of two siblings, which are searched in the same way. */
 struct FamilyRows {

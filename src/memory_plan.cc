@@ -42,7 +42,8 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
         ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows).size();
     // Where most values are present they have places by row or column, which are a quarter more.
     std::uint64_t const places = std::min(rows * n_features, 2 * n_entries);
-    std::uint64_t const bins = n_resolutions * (2 * (places + places / 4) + 13 * n_offsets);
+    std::uint64_t const bins = n_resolutions * (2 * (places + places / 4) + 13 * n_offsets) +
+                               RowOffsetBytes(n_entries, n_rows, n_features);
     bool const dense = rows * n_features <= 2 * n_entries;
     std::uint64_t const values = dense ? 4 * rows * n_features : 8 * n_entries + 8 * rows;
     std::uint64_t const sorted =

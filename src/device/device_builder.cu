@@ -14,6 +14,7 @@
 #include "src/device/host_copy.cuh"
 #include "src/device/node_states.cuh"
 #include "src/device/split_strategy.cuh"
+#include "src/histogram_plan.h"
 #include "src/memory_plan.h"
 #include "src/tree_grower.h"
 
@@ -21,6 +22,7 @@ namespace gpu_exact {
 namespace {
 /** @brief Strategy kAuto: histograms where columns are long; many short ones are sorted. */
 constexpr EntryIdx kLongColumn = 256;
+constexpr std::uint64_t kSmallTable = std::uint64_t{256} << 20;
 
 /** @brief Why a table cannot have histograms; empty where it can. */
 std::string WhyNotHistogram(CsrView const& table) {
@@ -233,7 +235,10 @@ Strategy ChooseStrategy(Strategy strategy, CsrView const& table) {
                                 "; set it to auto or sort."};
   }
   if (strategy == Strategy::kAuto) {
-    bool const histogram = why_not.empty() && table.n_entries >= kLongColumn * table.n_features;
+    // Offsets of rows may take as much as an entry that is sorted, of a small table some more.
+    bool const histogram = why_not.empty() && table.n_entries >= kLongColumn * table.n_features &&
+                           RowOffsetBytes(table.n_entries, table.n_rows, table.n_features) <=
+                               24 * table.n_entries + kSmallTable;
     return histogram ? Strategy::kHistogram : Strategy::kSort;
   }
   return strategy;

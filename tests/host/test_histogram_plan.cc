@@ -72,6 +72,15 @@ TEST(ChooseResolutions, WithinBoundsAndDescending) {
   }
 }
 
+TEST(RowOffsetBytes, AreManyOfVerySparseTablesOnly) {
+  EXPECT_EQ(RowOffsetBytes(294'000'000, 10'500'000, 28), 0u);
+  EXPECT_EQ(RowOffsetBytes(0, 0, 0), 0u);
+  EXPECT_LE(RowOffsetBytes(197'000'000, 1'070'000, 968), 8 * EntryIdx{197'000'000});
+  // One group of columns at least, in each resolution, and more of them where rows are many.
+  EXPECT_GE(RowOffsetBytes(100'000'000, 10'000'000, 1'000), std::uint64_t{20} << 30);
+  EXPECT_GE(RowOffsetBytes(100'000'000, 10'000'000, 100'000), std::uint64_t{80} << 30);
+}
+
 TEST(ChooseResolutions, SmallTablesAreExact) {
   for (auto const& [n_rows, n_features] :
        {std::pair{0u, 0u}, {1u, 1u}, {33u, 4000u}, {1000u, 2333u}, {kMaxBins, 14u}}) {

@@ -69,7 +69,8 @@ TEST(MemoryPlan, HistogramsDenseAndSparse) {
               64 * (3.5 * n_resolutions + 4 + 40.0 / 32) + 46 + n_resolutions * kMore / kRows, 1.0);
   auto sparse = MemoryPlan::Make(EntryIdx{8} * kRows, kRows, 64, Strategy::kHistogram);
   EXPECT_NEAR(static_cast<double>(Sum(sparse.growing)) / kRows,
-              8 * (6 * n_resolutions + 8 + 40.0 / 32) + 8 + 46 + n_resolutions * kMore / kRows,
+              8 * (6 * n_resolutions + 8 + 40.0 / 32) + 8 + 46 + n_resolutions * kMore / kRows +
+                  static_cast<double>(RowOffsetBytes(EntryIdx{8} * kRows, kRows, 64)) / kRows,
               1.0);
 }
 

@@ -13,8 +13,6 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief Element numbers of a group fit 32 bits, also where some more are stored. */
-constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 30;
 constexpr std::uint64_t kAligned = 8;  // elements: a walk loads so many at once
 /** @brief Fewer entries give no block enough to do, so that groups are made to fill the device. */
 constexpr std::uint64_t kManyEntries = std::uint64_t{1} << 22;
@@ -154,7 +152,7 @@ void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
     }
     std::uint32_t const n = n_entries[f];
     if (h_groups_.empty() || h_groups_.back().n_bins + n_of_column > limit ||
-        std::uint64_t{n_rows_} * (h_groups_.back().n_columns + 1) > kMaxElements) {
+        std::uint64_t{n_rows_} * (h_groups_.back().n_columns + 1) > kMaxGroupPlaces) {
       h_groups_.push_back({nullptr, nullptr, n_bins_, static_cast<std::uint32_t>(h_columns_.size()),
                            0, 0, 0, 0, 0, 0});
     }

@@ -194,7 +194,10 @@ void HistogramFinder::PlanWork() {
 
 void HistogramFinder::ReserveSlots(std::size_t n, std::size_t n_before) {
   std::uint64_t const n_bins = columns_.Ref().n_bins;
-  std::size_t const n_now = n_bins == 0 ? n : histograms_.Bytes() / sizeof(FixedSum) / n_bins;
+  std::size_t n_now = n_bins == 0 ? n : histograms_.Bytes() / sizeof(FixedSum) / n_bins;
+  if (columns_.HasRanges() && n_bins != 0) {  // of both, as memory may have ended between them
+    n_now = std::min<std::size_t>(n_now, magnitudes_.Bytes() / sizeof(std::uint32_t) / n_bins);
+  }
   if (n <= n_now) {
     return;
   }

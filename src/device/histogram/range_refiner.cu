@@ -370,8 +370,7 @@ RangeRefiner::RangeRefiner(BinnedColumns const& columns, std::uint64_t max_entri
 
 OpenRangesRef RangeRefiner::List() {
   ZeroAsync(counts_.Data(), 1);
-  return {list_.Data(), &counts_.Data()->n_listed,
-          static_cast<std::uint32_t>(list_.Bytes() / sizeof(OpenRange))};
+  return {list_.Data(), &counts_.Data()->n_listed, this->ListRoom()};
 }
 
 bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
@@ -388,8 +387,7 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
                   {is_open_.Reserve(n_bits), stride}};
   is_open_.ClearAsync(n_bits);
   ZeroAsync(values_.Reserve(n_nodes), n_nodes);
-  OpenRangesRef const listed{list_.Data(), &counts_.Data()->n_listed,
-                             static_cast<std::uint32_t>(list_.Bytes() / sizeof(OpenRange))};
+  OpenRangesRef const listed{list_.Data(), &counts_.Data()->n_listed, this->ListRoom()};
   Launch("MarkOpen", MarkOpenKernel, kListBlocks, kListThreads, level, pass.nodes, listed,
          pass.open);
   is_open_.Count(n_bits, &scratch_);
@@ -402,13 +400,21 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
     open_.Reserve(counts.n_listed + counts.n_listed / 4);
     return false;
   }
-  std::uint64_t const capacity = keys_[0].Bytes() / sizeof(std::uint64_t);
+  std::uint64_t const capacity = this->EntriesRoom();
   if (counts.n_entries <= capacity) {
     this->Search(pass, counts.n_entries, 0, counts.n_open);
   } else {
     this->SearchInParts(pass, 0, counts.n_open, counts.n_entries);
   }
   return true;
+}
+
+std::uint32_t RangeRefiner::ListRoom() const {
+  return static_cast<std::uint32_t>(std::min(list_.Bytes(), open_.Bytes()) / sizeof(OpenRange));
+}
+
+std::uint64_t RangeRefiner::EntriesRoom() const {
+  return std::min(keys_[0].Bytes() / sizeof(std::uint64_t), slots_[0].Bytes() / sizeof(RowIdx));
 }
 
 RefinerCounts RangeRefiner::ReadCounts() {
@@ -418,11 +424,9 @@ RefinerCounts RangeRefiner::ReadCounts() {
 }
 
 void RangeRefiner::Emit(Pass const& pass, std::uint32_t first, std::uint32_t end) {
-  Launch(
-      "Emit", EmitKernel, pass.work.n_slices, kEmitThreads, pass.table, columns_.Ref(), pass.rows,
-      pass.work, pass.open, first, end,
-      OpenEntriesRef{keys_[0].Data(), slots_[0].Data(), keys_[0].Bytes() / sizeof(std::uint64_t)},
-      counts_.Data());
+  Launch("Emit", EmitKernel, pass.work.n_slices, kEmitThreads, pass.table, columns_.Ref(),
+         pass.rows, pass.work, pass.open, first, end,
+         OpenEntriesRef{keys_[0].Data(), slots_[0].Data(), this->EntriesRoom()}, counts_.Data());
 }
 
 void RangeRefiner::SearchInParts(Pass const& pass, std::uint32_t first, std::uint32_t end,
@@ -436,7 +440,7 @@ void RangeRefiner::SearchInParts(Pass const& pass, std::uint32_t first, std::uin
     }
     return;
   }
-  if (n_entries > keys_[0].Bytes() / sizeof(std::uint64_t)) {
+  if (n_entries > this->EntriesRoom()) {
     std::uint64_t const room = std::max(n_entries, std::min(max_entries_, 2 * n_entries));
     keys_[0].Reserve(room);
     slots_[0].Reserve(room);

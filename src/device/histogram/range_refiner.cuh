@@ -48,6 +48,9 @@ class RangeRefiner {
 
  private:
   struct Pass;
+  // Of two buffers the smaller one counts: memory may have ended between them.
+  [[nodiscard]] std::uint32_t ListRoom() const;
+  [[nodiscard]] std::uint64_t EntriesRoom() const;
   [[nodiscard]] RefinerCounts ReadCounts();
   void Emit(Pass const& pass, std::uint32_t first, std::uint32_t end);
   void Search(Pass const& pass, std::uint64_t n_entries, std::uint32_t first, std::uint32_t n_open);
