@@ -46,7 +46,7 @@ struct PowerOfTwo {
 /**
  * @brief Powers of two between gradients and fixed point.
  *
- * A sum over all rows stays within 2^62, once refined within 2^61: look-back keeps two bits. Made
+ * A sum over all rows stays within 2^62, once refined within 2^61; BoxInside needs bits above. Made
  * from the largest gradient alone, a gradient keeps 62 - ceil(log2(n_rows)) bits below it: 38 bits
  * at 10 million rows, where a float has 24. Refined by the sum of all magnitudes, a few large
  * gradients among many small ones cost no bits.

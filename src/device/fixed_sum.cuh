@@ -27,9 +27,6 @@ __device__ inline FixedSum ShuffleUp(FixedSum const& s, int step) {
 __device__ inline FixedSum Shuffle(FixedSum const& s, int lane) {
   return {__shfl_sync(kAllLanes, s.grad, lane), __shfl_sync(kAllLanes, s.hess, lane)};
 }
-__device__ inline FixedSum ShuffleXor(FixedSum const& s, int step) {
-  return {__shfl_xor_sync(kAllLanes, s.grad, step), __shfl_xor_sync(kAllLanes, s.hess, step)};
-}
 __device__ inline FixedSum SumLanes(FixedSum const& s) {
   return {SumLanes(s.grad), SumLanes(s.hess)};
 }

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "src/device/histogram/rank_bins.cuh"
@@ -127,6 +128,11 @@ class BinnedColumns {
   [[nodiscard]] RowIdx NumRows() const { return n_rows_; }
   /** @brief Entries of all groups. */
   [[nodiscard]] std::uint64_t NumElements() const { return n_elements_; }
+  /** @brief Of a column, at least 1. */
+  [[nodiscard]] double MeanBins() const {
+    return std::max(1.0, static_cast<double>(n_bins_) /
+                             static_cast<double>(std::max<std::size_t>(1, h_columns_.size())));
+  }
   /** @brief Whether any bin holds several values. */
   [[nodiscard]] bool HasRanges() const { return has_ranges_; }
   [[nodiscard]] std::uint64_t Bytes() const;

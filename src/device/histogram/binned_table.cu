@@ -10,8 +10,6 @@
 #include "src/histogram_plan.h"
 
 namespace gpu_exact {
-BinnedTable::BinnedTable(CsrView const& table) : BinnedTable{table, {}} {}
-
 BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins) {
   RowTable rows{table};
   std::vector<std::uint32_t> const n_entries = rows.CountEntries();

@@ -49,9 +49,11 @@ struct Resolution {
 
 class BinnedTable {
  public:
-  /** @brief Copies what it needs of the table; waits until that has been read. */
-  explicit BinnedTable(CsrView const& table);
-  /** @param max_bins Of a column in each resolution, the finest first. */
+  /**
+   * @brief Copies what it needs of the table; waits until that has been read.
+   *
+   * @param max_bins Of a column in each resolution, the finest first; empty: chosen by the table.
+   */
   BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins);
 
   [[nodiscard]] BinnedTableRef Ref() const {

@@ -14,19 +14,18 @@ namespace {
 constexpr double kKeepRows = 4.0;
 
 /**
- * @brief Blocks of the kernel that run at a time with so much dynamic shared memory.
+ * @brief Blocks of BuildKernel that run at a time with so much dynamic shared memory.
  *
  * Allows it all that there is: the setting is one for all finders of the process.
  */
-template <typename KernelT>
-std::uint32_t MaxBlocks(KernelT kernel, std::size_t bytes) {
+std::uint32_t MaxBlocks(std::size_t bytes) {
   int const max_bytes = DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   cudaFuncAttributes attributes{};
-  EXACT_CUDA(cudaFuncGetAttributes(&attributes, kernel));
-  EXACT_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+  EXACT_CUDA(cudaFuncGetAttributes(&attributes, BuildKernel));
+  EXACT_CUDA(cudaFuncSetAttribute(BuildKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   max_bytes - static_cast<int>(attributes.sharedSizeBytes)));
   int n_blocks{0};  // on a multiprocessor
-  EXACT_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n_blocks, kernel,
+  EXACT_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n_blocks, BuildKernel,
                                                            SharedHistogram::kThreads, bytes));
   return static_cast<std::uint32_t>(
       std::max(1, n_blocks * DeviceAttribute(cudaDevAttrMultiProcessorCount)));
@@ -42,11 +41,10 @@ HistogramFinder::HistogramFinder(BinnedColumns const& columns, std::uint64_t max
   auto const n_bins = std::max<std::uint64_t>(1, columns.Ref().n_bins);
   auto const bin_bytes = sizeof(FixedSum) + (columns.HasRanges() ? sizeof(std::uint32_t) : 0);
   max_slots_ = std::max<std::size_t>(1, max_bytes / (n_bins * bin_bytes));
-  keep_rows_ = kKeepRows * static_cast<double>(n_bins) /
-               static_cast<double>(std::max<std::size_t>(1, columns.Columns().size()));
+  keep_rows_ = kKeepRows * columns.MeanBins();
   this->MakeTiles();
   auto bytes = SharedHistogram::Bytes(max_group_bins_);
-  max_slices_ = MaxBlocks(BuildKernel, bytes);
+  max_slices_ = MaxBlocks(bytes);
   if (max_slices != 0) {
     max_slices_ = max_slices;
   }

@@ -50,7 +50,10 @@ class HistogramFinder {
                   std::uint32_t max_slices = 0);
 
   /** @brief A new tree: no histogram is kept. */
-  void Reset() { slots_.clear(); }
+  void Reset() {
+    slots_.clear();
+    n_slots_ = 0;
+  }
 
   /**
    * @brief Offer every candidate between bins, list the ranges that may hold a better one. Does

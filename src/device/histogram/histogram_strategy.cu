@@ -43,7 +43,7 @@ class HistogramStrategy : public SplitStrategy {
       auto const n_columns =
           static_cast<double>(std::max<std::size_t>(1, r->columns.Columns().size()));
       ways_.resolutions.push_back(
-          {static_cast<double>(r->columns.Ref().n_bins) / n_columns,
+          {r->columns.MeanBins(),
            n_columns / static_cast<double>(std::max<std::size_t>(1, r->columns.Groups().size())),
            r->columns.HasRanges()});
     }

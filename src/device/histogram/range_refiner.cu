@@ -370,6 +370,10 @@ RangeRefiner::RangeRefiner(BinnedColumns const& columns, std::uint64_t max_entri
 
 OpenRangesRef RangeRefiner::List() {
   ZeroAsync(counts_.Data(), 1);
+  return this->Listed();
+}
+
+OpenRangesRef RangeRefiner::Listed() {
   return {list_.Data(), &counts_.Data()->n_listed, this->ListRoom()};
 }
 
@@ -387,7 +391,7 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
                   {is_open_.Reserve(n_bits), stride}};
   is_open_.ClearAsync(n_bits);
   ZeroAsync(values_.Reserve(n_nodes), n_nodes);
-  OpenRangesRef const listed{list_.Data(), &counts_.Data()->n_listed, this->ListRoom()};
+  OpenRangesRef const listed = this->Listed();
   Launch("MarkOpen", MarkOpenKernel, kListBlocks, kListThreads, level, pass.nodes, listed,
          pass.open);
   is_open_.Count(n_bits, &scratch_);

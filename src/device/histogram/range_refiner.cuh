@@ -48,6 +48,7 @@ class RangeRefiner {
 
  private:
   struct Pass;
+  [[nodiscard]] OpenRangesRef Listed();
   // Of two buffers the smaller one counts: memory may have ended between them.
   [[nodiscard]] std::uint32_t ListRoom() const;
   [[nodiscard]] std::uint64_t EntriesRoom() const;

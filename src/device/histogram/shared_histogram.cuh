@@ -32,7 +32,7 @@ class SharedHistogram {
     return kStagingBytes + Stride(n_bins) * kBinBytes;
   }
 
-  /** @param memory Of Bytes(n_bins), aligned to 16. Its start is for staging, see Staging(). */
+  /** @param memory Of Bytes(n_bins), aligned to 16. Its start is for staging. */
   __device__ SharedHistogram(unsigned char* memory, BinGroup const& group)
       : staging_{memory},
         words_{reinterpret_cast<std::uint32_t*>(memory + kStagingBytes)},
@@ -40,8 +40,6 @@ class SharedHistogram {
         stride_{static_cast<std::uint32_t>(Stride(group.n_bins))},
         has_ranges_{group.has_ranges != 0} {}
 
-  /** @brief kStagingBytes that are free while no rows are added. */
-  [[nodiscard]] __device__ unsigned char* Staging() const { return staging_; }
   [[nodiscard]] __device__ std::uint32_t NumBins() const { return n_bins_; }
 
   __device__ void Zero() const {

@@ -123,17 +123,23 @@ __device__ void LoadKeys(RowsRef const& rows, SearchedNode const& node, SortKey 
   }
 }
 
-/** @brief Gradients of sorted entries; of missing ones, zero. */
+/** @brief Gradients of sorted entries; of missing ones, zero. Returns the sum of all. */
 template <int kItems>
-__device__ void LoadSums(LevelRef const& level, RowsRef const& rows, SearchedNode const& node,
-                         SortKey const& sort_key, std::uint32_t const (&keys)[kItems],
-                         std::uint16_t const (&at)[kItems], FixedSum (&sums)[kItems]) {
+__device__ FixedSum LoadSums(LevelRef const& level, RowsRef const& rows, SearchedNode const& node,
+                             SortKey const& sort_key, std::uint32_t const (&keys)[kItems],
+                             std::uint16_t const (&at)[kItems], FixedSum (&sums)[kItems]) {
 #pragma unroll
   for (int k = 0; k < kItems; ++k) {
     sums[k] = keys[k] == sort_key.missing
                   ? FixedSum{0, 0}
                   : level.quantiser.Fixed(rows.gpair[node.rows.begin + at[k]]);
   }
+  FixedSum of_all{0, 0};
+#pragma unroll
+  for (FixedSum const& sum : sums) {
+    of_all = of_all + sum;
+  }
+  return of_all;
 }
 
 struct AddSums {
@@ -179,12 +185,7 @@ __global__ __launch_bounds__(kThreads) void SortByBlockKernel(
       threadIdx.x == kThreads - 1 ? ~keys[kItems - 1] : temp.ends[threadIdx.x + 1][0];
   __syncthreads();
   FixedSum sums[kItems];
-  LoadSums(level, rows, node, sort_key, keys, at, sums);
-  FixedSum own{0, 0};
-#pragma unroll
-  for (FixedSum const& sum : sums) {
-    own = own + sum;
-  }
+  FixedSum const own = LoadSums(level, rows, node, sort_key, keys, at, sums);
   FixedSum before, present;
   typename Storage::Scan{temp.scan}.ExclusiveScan(own, before, FixedSum{0, 0}, AddSums{}, present);
   __syncthreads();
@@ -222,12 +223,7 @@ __global__ __launch_bounds__(32 * kWarps) void SortByWarpKernel(
   Sort{temp[threadIdx.x / 32]}.Sort(keys, at,
                                     [](std::uint32_t a, std::uint32_t b) { return a < b; });
   FixedSum sums[kItems];
-  LoadSums(level, rows, node, sort_key, keys, at, sums);
-  FixedSum own{0, 0};
-#pragma unroll
-  for (FixedSum const& sum : sums) {
-    own = own + sum;
-  }
+  FixedSum const own = LoadSums(level, rows, node, sort_key, keys, at, sums);
   FixedSum up_to = own;
 #pragma unroll
   for (int step = 1; step < 32; step *= 2) {
