@@ -18,28 +18,52 @@ namespace {
 constexpr std::uint64_t kElementCost = 8;
 constexpr std::uint64_t kRowCost = 8;
 constexpr std::uint64_t kBinCost = 4;  // to clear it and to write it
+
+/** @brief Of a level that is searched in a resolution. */
+double LevelCost(ResolutionShape const& shape) {
+  return HistogramCost::kSearchLevel + (!shape.has_ranges ? 0.0
+                                        : shape.scans     ? HistogramCost::kScanLevel
+                                                          : HistogramCost::kGatherLevel);
+}
 }  // namespace
 
-double HistogramCost::Search(double n_rows, double n_bins) {
-  // The share may be more than one: then the more bins the better all the same.
-  return kBin * n_bins + kOpenEntry * n_rows * (kOpenShare * n_rows / (n_bins * n_bins));
+double HistogramCost::OpenShare(double n_rows, double n_bins) {
+  return kOpenShare * n_rows / (n_bins * n_bins);
 }
 
-double HistogramCost::Node(double n_rows, double density, ResolutionShape const& shape) {
+double HistogramCost::Read(double n_rows, double density, ResolutionShape const& shape) {
   constexpr double kSector = 32.0;
   constexpr double kBinBytes = 2.0;
   constexpr double kRowBytes = 12.0;  // row and gradients, which the columns of a group share
   double const bytes = kBinBytes * shape.n_group_columns;
   double const read = std::max(bytes, std::min(kSector, bytes / density)) + kRowBytes;
-  return Search(n_rows, shape.n_bins) + kByte * n_rows * read / shape.n_group_columns;
+  return kByte * n_rows * read / shape.n_group_columns;
 }
 
-double HistogramCost::BestBins(double n_rows) {
-  return std::cbrt(2.0 * kOpenShare * kOpenEntry / kBin * n_rows * n_rows);
+double HistogramCost::Node(double n_rows, double density, ResolutionShape const& shape) {
+  // The share may be more than one: then the more bins the better all the same.
+  double const n_open = n_rows * OpenShare(n_rows, shape.n_bins);
+  double const open = shape.scans ? std::min(kOpenEntry, kScannedEntry / density) : kOpenEntry;
+  return kBin * shape.n_bins + open * n_open + Read(n_rows, density, shape);
+}
+
+bool RefineCost::ScansAnyway() const {
+  constexpr double kMore = 4.0;
+  double const share = kMore * HistogramCost::OpenShare(n_rows / n_nodes, shape.n_bins);
+  return HistogramCost::kScannedEntry * n_nodes * n_table_rows * n_columns * std::min(share, 1.0) <=
+         HistogramCost::kGatherLevel;
+}
+
+bool RefineCost::Scans(double n_scanned, double n_gathered) const {
+  double const density = n_rows / (n_nodes * n_table_rows);
+  return HistogramCost::kScannedEntry * n_scanned <=
+         HistogramCost::kGatherLevel + HistogramCost::kOpenEntry * n_gathered +
+             n_columns * HistogramCost::Read(n_rows, density, shape);
 }
 
 std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_features,
-                                             std::uint32_t max_bins, RowIdx max_sorted) {
+                                             std::uint32_t max_bins, RowIdx max_sorted,
+                                             bool scans) {
   constexpr std::uint32_t kLeastBins = 32;
   if (n_rows <= max_bins && SortsTable(n_rows, n_features, max_sorted)) {
     return {std::max(n_rows, kLeastBins)};  // sorting by bins of 14 bits is faster than by values
@@ -47,7 +71,8 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   // Columns that share a block's reading of rows; a power of two, so that several bins of a row are
   // loaded at once.
   auto cost = [&](std::uint32_t n) {
-    return HistogramCost::Node(n_rows, 1.0, {static_cast<double>(max_bins / n), double(n), true});
+    return HistogramCost::Node(n_rows, 1.0,
+                               {static_cast<double>(max_bins / n), double(n), true, scans});
   };
   std::uint32_t n_columns{2};
   while (max_bins / (2 * n_columns) >= kLeastBins && cost(2 * n_columns) < cost(n_columns)) {
@@ -63,13 +88,14 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   return bins;
 }
 
-std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features) {
+std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features, bool scans) {
   std::uint64_t const rows = std::max(n_rows, 1u);
   if (n_features == 0 || rows * n_features <= 2 * n_entries) {
     return 0;
   }
   std::uint64_t bytes{0};
-  for (std::uint64_t bins : ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows)) {
+  for (std::uint64_t bins :
+       ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows, scans)) {
     bins = std::clamp<std::uint64_t>(n_entries / n_features, 1, bins);
     std::uint64_t const n_columns =
         std::max<std::uint64_t>(1, std::min(kMaxGroupBins / bins, kMaxGroupPlaces / rows));
@@ -86,7 +112,7 @@ std::uint32_t MaxValues(std::uint32_t n_entries, std::uint32_t max_bins, std::ui
 bool SortsTable(RowIdx n_rows, FeatureIdx n_features, RowIdx max_sorted) {
   return n_rows <= max_sorted &&
          HistogramCost::kSortedEntry * static_cast<double>(std::uint64_t{n_rows} * n_features) <
-             HistogramCost::kSearchLevel + HistogramCost::kRefineLevel;
+             HistogramCost::kSearchLevel + HistogramCost::kScanLevel;
 }
 
 std::vector<std::size_t> ChooseWays(std::vector<FamilyRows> const& families,
@@ -134,10 +160,7 @@ std::vector<std::size_t> ChooseWays(std::vector<FamilyRows> const& families,
     double sum{0.0};
     for (std::size_t way = 0; way < n_ways; ++way) {
       if ((set >> way & 1u) != 0) {
-        sum += way == n_resolutions ? HistogramCost::kSortLevel
-               : ways.resolutions[way].has_ranges
-                   ? HistogramCost::kSearchLevel + HistogramCost::kRefineLevel
-                   : HistogramCost::kSearchLevel;
+        sum += way == n_resolutions ? HistogramCost::kSortLevel : LevelCost(ways.resolutions[way]);
       }
     }
     for (std::size_t f = 0; f < families.size() && sum < least; ++f) {

@@ -25,6 +25,8 @@ inline constexpr std::uint64_t kMaxGroupPlaces = std::uint64_t{1} << 30;
 [[nodiscard]] constexpr std::uint64_t HistogramBudget(EntryIdx n_entries) {
   return n_entries + (std::uint64_t{64} << 20);
 }
+/** @brief A list with room for so many ranges, all that there are, is scanned without asking. */
+inline constexpr std::uint64_t kCertainRanges = std::uint64_t{1} << 20;
 /** @brief Entries of open ranges that are sorted at once, of so many in the table. */
 [[nodiscard]] constexpr std::uint64_t OpenEntriesAtOnce(EntryIdx n_entries) {
   return n_entries / 32 < (1 << 20) ? std::uint64_t{1} << 20 : n_entries / 32;
@@ -39,6 +41,7 @@ struct ResolutionShape {
   double n_bins;           // of a column
   double n_group_columns;  // that a block adds up together
   bool has_ranges;         // whether any bin holds several values
+  bool scans{false};       // whether the table has sorted rows, in which ranges can be looked up
 };
 
 /**
@@ -46,7 +49,8 @@ struct ResolutionShape {
  *
  * A bin costs time to clear, to write and to search; an entry to be read and added: memory comes in
  * sectors of 32 B, which few columns of scattered rows do not fill. Entries of ranges that may hold
- * the best split cost much more, as they are gathered and sorted by value. Their share falls with
+ * the best split cost much more, as they are gathered and sorted by value; or else all entries that
+ * the table has in those ranges are scanned in sorted columns. The share of such ranges falls with
  * the square of the number of bins: a range of n / k entries leaves the gain open by about n / k
  * gradients, where the best candidate of a node without anything to find gains about sqrt(n) of
  * them (measured on boosted and on random labels, 10^5 to 10^7 rows).
@@ -54,35 +58,56 @@ struct ResolutionShape {
 struct HistogramCost {
   static constexpr double kBin = 50.0;
   static constexpr double kByte = 0.35;
-  static constexpr double kOpenEntry = 100.0;
+  static constexpr double kOpenEntry = 100.0;  // gathered
+  static constexpr double kScannedEntry = 8.0;
   static constexpr double kOpenShare = 0.08;  // of n entries in k bins: kOpenShare * n / k^2
   static constexpr double kSortedEntry = 60.0;
   static constexpr double kSortedColumn = 500.0;  // of a node, however few its rows
   // Of a level, whatever is in it, in picoseconds: the kernels that sort, those of a resolution, and
-  // those that look into ranges.
+  // those that look into ranges, by scanning or by gathering.
   static constexpr double kSortLevel = 2e7;
   static constexpr double kSearchLevel = 2e7;
-  static constexpr double kRefineLevel = 1.2e8;
+  static constexpr double kScanLevel = 3e7;
+  static constexpr double kGatherLevel = 1.2e8;
 
-  /** @brief Of a node of so many rows by a column of so many bins, without reading its entries. */
-  [[nodiscard]] static double Search(double n_rows, double n_bins);
-  /** @brief The same with its entries. @param density Part of the table's rows that it has. */
+  /** @brief Of the entries of a node, those in open ranges. */
+  [[nodiscard]] static double OpenShare(double n_rows, double n_bins);
+  /** @brief To read the bins of a node's rows. @param density Part of the table's rows it has. */
+  [[nodiscard]] static double Read(double n_rows, double density, ResolutionShape const& shape);
+  /** @brief Of a node of so many rows. */
   [[nodiscard]] static double Node(double n_rows, double density, ResolutionShape const& shape);
-  /** @brief The number of bins for which Search() is least. */
-  [[nodiscard]] static double BestBins(double n_rows);
+};
+
+/** @brief Whether open ranges are scanned in sorted columns, or their entries are gathered. */
+struct RefineCost {
+  double n_nodes;  // that are searched
+  double n_rows;   // of these nodes
+  double n_table_rows;
+  double n_columns;
+  ResolutionShape shape;
+
+  /** @brief Scanning costs little even if many more ranges are open than usual: nobody asks. */
+  [[nodiscard]] bool ScansAnyway() const;
+  /**
+   * @param n_scanned  Entries of the table in open ranges.
+   * @param n_gathered Of these, entries of the nodes.
+   */
+  [[nodiscard]] bool Scans(double n_scanned, double n_gathered) const;
 };
 
 /**
  * @brief The most bins of a column in each resolution, the finest first.
  *
- * A small table, whose nodes are sorted, has one bin for each value. Otherwise the finest resolution serves the root, within what fits a block, and coarser ones the nodes below.
+ * A small table, whose nodes are sorted, has one bin for each value. Otherwise the finest
+ * resolution serves the root, within what fits a block, and coarser ones the nodes below.
  *
  * @param max_bins   That a block has room for.
  * @param max_sorted Rows of a node that a block can sort.
+ * @param scans      Whether the table has sorted rows.
  */
 [[nodiscard]] std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_features,
                                                            std::uint32_t max_bins,
-                                                           RowIdx max_sorted);
+                                                           RowIdx max_sorted, bool scans);
 
 /**
  * @brief The most distinct values of a column that has a bin for each: no range of it is ever open.
@@ -98,8 +123,8 @@ struct HistogramCost {
  * Each such group has 4 B a row in each resolution. A very sparse table has many groups of few
  * entries, and is better sorted.
  */
-[[nodiscard]] std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows,
-                                           FeatureIdx n_features);
+[[nodiscard]] std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
+                                           bool scans);
 
 /** @brief Rows of a node, or of two siblings, which are searched in the same way. */
 struct FamilyRows {

@@ -30,7 +30,7 @@ void Describe(std::ostream& os, char const* when, std::vector<MemoryItem> const&
 }  // namespace
 
 MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
-                            Strategy strategy) {
+                            Strategy strategy, bool sorts_rows) {
   std::uint64_t const rows = n_rows;
   std::uint64_t const n_offsets = std::uint64_t{n_features} + 1;
   MemoryPlan plan;
@@ -39,27 +39,32 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
                   {"row ids", 4 * n_entries}};
   if (strategy == Strategy::kHistogram) {
     auto const n_resolutions =
-        ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows).size();
+        ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows, sorts_rows).size();
     // Where most values are present they have places by row or column, which are a quarter more.
     std::uint64_t const places = std::min(rows * n_features, 2 * n_entries);
     std::uint64_t const bins = n_resolutions * (2 * (places + places / 4) + 13 * n_offsets) +
-                               RowOffsetBytes(n_entries, n_rows, n_features);
+                               RowOffsetBytes(n_entries, n_rows, n_features, sorts_rows);
     bool const dense = rows * n_features <= 2 * n_entries;
     std::uint64_t const values = dense ? 4 * rows * n_features : 8 * n_entries + 8 * rows;
     std::uint64_t const sorted =
         std::min(n_entries, std::max(BinnedAtOnce(n_entries), std::uint64_t{rows}));
     std::uint64_t const open = std::min(n_entries, OpenEntriesAtOnce(n_entries));
-    plan.reading = {
-        {"table by row", 8 * n_entries + 8 * rows}, {"bins", bins}, {"sort keys", 36 * sorted}};
+    std::uint64_t const kept = sorts_rows ? 4 * n_entries : 0;
+    plan.reading = {{"table by row", 8 * n_entries + 8 * rows},
+                    {"bins", bins},
+                    {"sorted rows", kept},
+                    {"sort keys", (sorts_rows ? 44 : 36) * sorted}};
     plan.sorting = {
         {"bins", bins},
+        {"sorted rows", kept},
         {"values by row", values},
         {"table by row", dense ? 8 * n_entries / 16 + 8 * rows : 8 * n_entries + 8 * rows}};
     plan.growing = {{"bins", bins},
+                    {"sorted rows", kept},
                     {"values by row", values},
                     {"rows by node", 46 * rows},
                     {"histograms", n_resolutions * HistogramBudget(n_entries)},
-                    {"open ranges", 40 * open}};
+                    {"open ranges", 40 * open + n_resolutions * 64 * kCertainRanges}};
     return plan;
   }
   plan.reading.push_back({"offsets", 8 * rows});

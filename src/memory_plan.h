@@ -43,10 +43,11 @@ struct MemoryPlan {
    * @brief Upper bound by the table, as if all values of a column were distinct. Nodes come on top,
    *        about 300 B for each open one and 16 B for each of its columns; and interleaved levels
    *        that a user forces upon short columns.
-   * @param strategy Not kAuto.
+   * @param strategy   Not kAuto.
+   * @param sorts_rows Of kHistogram: whether sorted columns are kept, which trees grow faster with.
    */
   static MemoryPlan Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
-                         Strategy strategy);
+                         Strategy strategy, bool sorts_rows = false);
 
   /**
    * @brief Strategy kSort: so many entries of whole columns are sorted by value at once. Half of

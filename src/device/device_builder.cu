@@ -34,18 +34,35 @@ std::string WhyNotHistogram(CsrView const& table) {
   return "";
 }
 
-void CheckMemory(CsrView const& table, Strategy strategy) {
-  auto plan = MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features, strategy);
+/**
+ * @brief The first of some plans that fits.
+ * @throw OutOfDeviceMemory where none does; the last one, which takes least, is told.
+ */
+std::size_t ChooseMemory(CsrView const& table, std::vector<MemoryPlan> const& plans) {
   std::size_t free{0}, total{0};
   EXACT_CUDA(cudaMemGetInfo(&free, &total));
-  if (plan.Peak() > free) {
-    std::ostringstream msg;
-    msg << "The table does not fit on the GPU: " << table.n_rows << " rows with " << table.n_entries
-        << " present values take up to " << plan.Peak() << " bytes, " << free << " of " << total
-        << " are free: " << plan.Describe()
-        << ". Free memory on the GPU, or train with fewer rows or columns.";
-    throw OutOfDeviceMemory{msg.str()};
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (plans[i].Peak() <= free) {
+      return i;
+    }
   }
+  std::ostringstream msg;
+  msg << "The table does not fit on the GPU: " << table.n_rows << " rows with " << table.n_entries
+      << " present values take up to " << plans.back().Peak() << " bytes, " << free << " of "
+      << total << " are free: " << plans.back().Describe()
+      << ". Free memory on the GPU, or train with fewer rows or columns.";
+  throw OutOfDeviceMemory{msg.str()};
+}
+
+std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strategy) {
+  auto plan = [&](bool sorts_rows) {
+    return MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features, strategy, sorts_rows);
+  };
+  if (strategy == Strategy::kSort) {
+    ChooseMemory(table, {plan(false)});
+    return MakeSortStrategy(table);
+  }
+  return MakeHistogramStrategy(table, ChooseMemory(table, {plan(true), plan(false)}) == 0);
 }
 
 class DeviceBuilder : public TreeBuilder {
@@ -237,7 +254,7 @@ Strategy ChooseStrategy(Strategy strategy, CsrView const& table) {
   if (strategy == Strategy::kAuto) {
     // Offsets of rows may take as much as an entry that is sorted, of a small table some more.
     bool const histogram = why_not.empty() && table.n_entries >= kLongColumn * table.n_features &&
-                           RowOffsetBytes(table.n_entries, table.n_rows, table.n_features) <=
+                           RowOffsetBytes(table.n_entries, table.n_rows, table.n_features, false) <=
                                24 * table.n_entries + kSmallTable;
     return histogram ? Strategy::kHistogram : Strategy::kSort;
   }
@@ -248,10 +265,7 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table
                                                Strategy strategy) {
   strategy = ChooseStrategy(strategy, table);
   DeviceGuard guard{ordinal};
-  CheckMemory(table, strategy);
-  return MakeDeviceBuilder(
-      ordinal, table.n_rows,
-      strategy == Strategy::kHistogram ? MakeHistogramStrategy(table) : MakeSortStrategy(table));
+  return MakeDeviceBuilder(ordinal, table.n_rows, MakeStrategy(table, strategy));
 }
 
 std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, RowIdx n_rows,

@@ -74,11 +74,13 @@ class SplitStrategy {
                                                               RowIdx gathered_rows = kGatheredRows);
 /**
  * @brief Histograms that bound the gain; only ranges of values that may win are searched exactly.
+ * @param sorts_rows Keep sorted columns too, 4 B an entry, in which open ranges are looked up.
  * @param max_bins   Of a column in each resolution, the finest first; empty: chosen for the table.
  * @param max_sorted Nodes of more rows are not sorted; at most, and by default, what a block can.
  */
 [[nodiscard]] std::unique_ptr<SplitStrategy> MakeHistogramStrategy(
-    CsrView const& table, std::vector<std::uint32_t> const& max_bins = {}, RowIdx max_sorted = ~0u);
+    CsrView const& table, bool sorts_rows, std::vector<std::uint32_t> const& max_bins = {},
+    RowIdx max_sorted = ~0u);
 
 /** @brief A builder of trees by a strategy, on the device that holds its table. */
 [[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(

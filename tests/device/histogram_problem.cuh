@@ -93,8 +93,8 @@ struct TestResolution {
 class HistogramProblem {
  public:
   HistogramProblem(Table const& table, std::vector<std::uint32_t> const& max_bins,
-                   std::uint32_t max_group_bins = 0)
-      : table_{table}, binned_{table.View(), max_bins} {
+                   std::uint32_t max_group_bins = 0, bool sorts_rows = false)
+      : table_{table}, binned_{table.View(), max_bins, sorts_rows} {
     TableOnDevice const on_device{table};
     for (auto const& r : binned_.Resolutions()) {
       resolutions_.push_back(
@@ -201,6 +201,16 @@ class HistogramLevel {
     rows_ = ToDevice(rows);
     gpair_ = ToDevice(placed);
     d_ranges_ = ToDevice(ranges);
+    gpair_of_row_ = ToDevice(gpair);
+    std::vector<NodeIdx> node_of(gpair.size(), EncodePosition(kFirstNode, false));  // left out
+    for (std::size_t b = 0; b < nodes.size(); ++b) {
+      for (RowIdx r : nodes[b]) {
+        if (r < node_of.size()) {
+          node_of[r] = kFirstNode + static_cast<NodeIdx>(b);
+        }
+      }
+    }
+    node_of_ = ToDevice(node_of);
     best_ = ToDevice(std::vector<std::uint64_t>(nodes.size(), 0));
     level.best = best_.Data();
   }
@@ -216,7 +226,10 @@ class HistogramLevel {
       level.mask_per_node = mask.bits.size() == level.n_nodes * mask.n_words;
     }
   }
-  [[nodiscard]] RowsRef Rows() const { return {rows_.Data(), gpair_.Data(), d_ranges_.Data()}; }
+  [[nodiscard]] RowsRef Rows() const {
+    return {rows_.Data(),    gpair_.Data(),        d_ranges_.Data(),
+            node_of_.Data(), gpair_of_row_.Data(), kFirstNode};
+  }
   [[nodiscard]] std::vector<std::uint64_t> Best() const {
     return ToHost(level.best, level.n_nodes);
   }
@@ -226,7 +239,11 @@ class HistogramLevel {
   }
 
  private:
+  static constexpr NodeIdx kFirstNode = 5;
+
   LevelProblem problem_;
+  DeviceBuffer<NodeIdx> node_of_{"nodes of rows"};
+  DeviceBuffer<GradientPair> gpair_of_row_{"gradients by row"};
   DeviceBuffer<RowIdx> rows_{"rows"};
   DeviceBuffer<GradientPair> gpair_{"gradients"};
   DeviceBuffer<RowRange> d_ranges_{"nodes"};
@@ -357,7 +374,7 @@ inline std::vector<SearchedNode> ReadNodes(HistogramFinder const& finder) {
 /** @brief Search the ranges that a finder has listed. @return Whether the list
  * had room for all. */
 inline bool RefineOnce(RangeRefiner* refiner, HistogramProblem const& problem,
-                       HistogramLevel const& level, HistogramFinder const& finder) {
+                       HistogramLevel const& level, HistogramFinder* finder) {
   return refiner->Refine(level.level, problem.Ref(), level.Rows(), finder);
 }
 /** @brief The values beside the best candidates, by node of the finder. */

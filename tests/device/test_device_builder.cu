@@ -20,11 +20,11 @@ std::unique_ptr<TreeBuilder> MakeCarryingBuilder(Table const& table) {
 }
 
 /** @brief Strategy kHistogram with so many bins a column in each resolution. */
-std::unique_ptr<TreeBuilder> MakeHistogramBuilder(Table const& table,
+std::unique_ptr<TreeBuilder> MakeHistogramBuilder(Table const& table, bool sorts_rows,
                                                   std::vector<std::uint32_t> const& max_bins,
                                                   RowIdx max_sorted) {
   return MakeDeviceBuilder(-1, table.n_rows,
-                           MakeHistogramStrategy(table.View(), max_bins, max_sorted));
+                           MakeHistogramStrategy(table.View(), sorts_rows, max_bins, max_sorted));
 }
 
 class DeviceBuilder : public DeviceTest {
@@ -37,9 +37,10 @@ class DeviceBuilder : public DeviceTest {
     auto carrying = MakeCarryingBuilder(table);
     std::vector<std::unique_ptr<TreeBuilder>> histograms;
     histograms.push_back(MakeDeviceBuilder(-1, table.View(), Strategy::kHistogram));
-    histograms.push_back(MakeHistogramBuilder(table, {12}, 0));  // ranges, whatever the size
-    histograms.push_back(MakeHistogramBuilder(table, {24, 5}, 0));
-    histograms.push_back(MakeHistogramBuilder(table, {40, 8}, shape.n_rows / 3));  // both ways
+    // Ranges, whatever the size; scanned, gathered, and beside nodes that are sorted.
+    histograms.push_back(MakeHistogramBuilder(table, true, {12}, 0));
+    histograms.push_back(MakeHistogramBuilder(table, false, {24, 5}, 0));
+    histograms.push_back(MakeHistogramBuilder(table, true, {40, 8}, shape.n_rows / 3));
     auto reference = MakeReferenceBuilder(table.View());
     for (int i = 0; i < n_trees; ++i) {
       auto gpair = MakeGradients(shape.n_rows, random.Pick({0.0, 0.2, 0.9}),
@@ -131,7 +132,7 @@ TEST_F(DeviceBuilder, LongRuns) {
     // The reference is for short columns.
     auto judge = shape.n_rows <= 6000 ? MakeReferenceBuilder(table.View())
                                       : MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
-    auto histogram = MakeHistogramBuilder(table, {200, 30}, 1000);
+    auto histogram = MakeHistogramBuilder(table, seed % 2 == 0, {200, 30}, 1000);
     auto want = judge->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
     for (int run = 0; run < Scaled(3, 1); ++run) {
       auto got = histogram->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
@@ -178,12 +179,14 @@ TEST_F(DeviceBuilder, LongColumns) {
     // The reference is for short columns, interleaved levels are slow under a sanitizer.
     auto judge = UnderSanitizer() ? MakeReferenceBuilder(table.View())
                                   : MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
-    auto histogram = MakeHistogramBuilder(table, {200, 30}, 1000);
     auto want = judge->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
-    for (int run = 0; run < Scaled(5, 1); ++run) {
-      auto got = histogram->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
-      ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, "long columns"));
-      ASSERT_EQ(Positions(histogram.get(), shape.n_rows), Positions(judge.get(), shape.n_rows));
+    for (bool sorts_rows : {true, false}) {
+      auto histogram = MakeHistogramBuilder(table, sorts_rows, {200, 30}, 1000);
+      for (int run = 0; run < Scaled(5, 1); ++run) {
+        auto got = histogram->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+        ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, "long columns"));
+        ASSERT_EQ(Positions(histogram.get(), shape.n_rows), Positions(judge.get(), shape.n_rows));
+      }
     }
   }
 }
@@ -450,7 +453,8 @@ TEST_F(DeviceBuilder, KeepsToTheMemoryPlan) {
       param.max_depth = 9;
       param.min_child_weight = 10.0f;
       static_cast<void>(builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr));
-      auto plan = MemoryPlan::Make(table.entries.size(), shape.n_rows, shape.n_features, strategy);
+      auto plan = MemoryPlan::Make(table.entries.size(), shape.n_rows, shape.n_features, strategy,
+                                   strategy == Strategy::kHistogram);
       constexpr std::uint64_t kSlack = std::uint64_t{2} << 20;  // nodes, and CUB's scratch
       EXPECT_LE(builder->DeviceBytes(), plan.Peak() + kSlack) << shape.n_rows << " rows";
       if (strategy == Strategy::kSort) {  // the other has room for histograms of deep trees

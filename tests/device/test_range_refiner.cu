@@ -11,9 +11,10 @@
 namespace gpu_exact {
 namespace {
 struct Settings {
-  std::uint64_t max_entries{0};  // that are sorted at once
-  bool all_open{false};          // the bound closes no range
-  double without_weight{0.05};   // share of the rows
+  std::uint64_t max_entries{0};               // that are sorted at once
+  bool all_open{false};                       // the bound closes no range
+  double without_weight{0.05};                // share of the rows
+  std::uint64_t max_certain{kCertainRanges};  // ranges of a list that is scanned without asking
 };
 
 class RangeRefinerTest : public DeviceTest {
@@ -25,7 +26,7 @@ class RangeRefinerTest : public DeviceTest {
     ASSERT_TRUE(r.columns.HasRanges());
     RowIdx const n_rows = problem.Rows().n_rows;
     HistogramFinder finder{r.columns, random->Chance(0.5) ? std::uint64_t{1} << 40 : 0};
-    RangeRefiner refiner{r.columns, settings.max_entries};
+    RangeRefiner refiner{r.columns, settings.max_entries, settings.max_certain};
     GrowParam const param = MakeParam(problem.Rows().n_features, random);
     for (int tree = 0; tree < 2; ++tree) {
       finder.Reset();
@@ -51,15 +52,15 @@ class RangeRefinerTest : public DeviceTest {
                   std::vector<GradientPair> const& gpair, LevelRows const& nodes,
                   NodesToSearch const& to_search, HistogramLevel const& level,
                   HistogramFinder* finder, RangeRefiner* refiner) {
-    finder->Find(level.level, level.Rows(), to_search, refiner->List());
+    finder->Find(level.level, level.Rows(), to_search, refiner->List(to_search.NumNodes()));
     auto const searched = ReadNodes(*finder);
     if (searched.empty()) {
       return;
     }
-    for (int lists = 1; !RefineOnce(refiner, problem, level, *finder); ++lists) {
+    for (int lists = 1; !RefineOnce(refiner, problem, level, finder); ++lists) {
       ++n_short_lists_;
       ASSERT_LT(lists, 3) << "the list has room now";
-      finder->FindAgain(level.level, level.Rows(), refiner->List());
+      finder->FindAgain(level.level, level.Rows(), refiner->List(finder->NumNodes()));
     }
     this->ExpectBest(problem.Rows(), r, gpair, nodes, searched, level, *refiner);
   }
@@ -127,9 +128,11 @@ TEST_F(RangeRefinerTest, RandomTrees) {
         MakeBinnedTable(columns, static_cast<RowIdx>(random.Int(200, Scaled(700, 300))), &random);
     HistogramProblem const problem{table,
                                    {static_cast<std::uint32_t>(random.Pick({12, 16})), 5},
-                                   static_cast<std::uint32_t>(random.Pick({0, 1, 300}))};
+                                   static_cast<std::uint32_t>(random.Pick({0, 1, 300})),
+                                   seed % 2 == 0};
     Settings const settings{random.Pick<std::uint64_t>({0, 0, 40}), random.Chance(0.2),
-                            random.Pick({0.0, 0.05, 0.5})};
+                            random.Pick({0.0, 0.05, 0.5}),
+                            random.Pick<std::uint64_t>({0, kCertainRanges})};
     for (std::size_t resolution : {0, 1}) {
       this->Check(problem, resolution, settings, random.Int(1, 5), &random);
       ASSERT_FALSE(this->HasFailure()) << "seed " << seed << ", resolution " << resolution;
@@ -145,7 +148,7 @@ TEST_F(RangeRefinerTest, RowsWithoutWeight) {
     Random random{static_cast<unsigned>(100 + seed)};
     Table const table = MakeBinnedTable({{0, random.Pick({0.0, 0.5})}, {40, 0.0}},
                                         static_cast<RowIdx>(random.Int(50, 150)), &random);
-    HistogramProblem const problem{table, {8}};
+    HistogramProblem const problem{table, {8}, 0, seed % 4 < 2};
     this->Check(problem, 0, {0, seed % 2 == 0, random.Pick({0.6, 0.9})}, 3, &random);
     ASSERT_FALSE(this->HasFailure()) << "seed " << seed;
   }
@@ -159,26 +162,28 @@ TEST_F(RangeRefinerTest, LongList) {
   Random random{1};
   std::vector<ColumnShape> const columns(Scaled(8u, 6u), ColumnShape{60, 0.0});
   Table const table = MakeBinnedTable(columns, kNodes * kRowsOfNode, &random);
-  HistogramProblem const problem{table, {16}};
-  TestResolution const& r = problem.At(0);
-  for (std::uint64_t max_bytes : {std::uint64_t{0}, std::uint64_t{1} << 40}) {
-    HistogramFinder finder{r.columns, max_bytes};
-    RangeRefiner refiner{r.columns};
-    auto const gpair = MakeWeights(table.n_rows, 0.0, &random);
-    LevelRows nodes(kNodes);
-    std::vector<NodesToSearch::Family> families;
-    for (Bucket b = 0; b < kNodes; ++b) {
-      families.push_back({b, 1, 0});
-      for (RowIdx i = 0; i < kRowsOfNode; ++i) {
-        nodes[b].push_back(b * kRowsOfNode + i);
+  for (bool sorts_rows : {false, true}) {
+    HistogramProblem const problem{table, {16}, 0, sorts_rows};
+    TestResolution const& r = problem.At(0);
+    for (std::uint64_t max_bytes : {std::uint64_t{0}, std::uint64_t{1} << 40}) {
+      HistogramFinder finder{r.columns, max_bytes};
+      RangeRefiner refiner{r.columns, 0, 0};
+      auto const gpair = MakeWeights(table.n_rows, 0.0, &random);
+      LevelRows nodes(kNodes);
+      std::vector<NodesToSearch::Family> families;
+      for (Bucket b = 0; b < kNodes; ++b) {
+        families.push_back({b, 1, 0});
+        for (RowIdx i = 0; i < kRowsOfNode; ++i) {
+          nodes[b].push_back(b * kRowsOfNode + i);
+        }
       }
+      HistogramLevel level{r, GrowParam{}, gpair, nodes};
+      level.level.bound.enabled = false;  // every range is open
+      n_short_lists_ = 0;
+      this->CheckLevel(problem, r, gpair, nodes, {families, level.ranges, false}, level, &finder,
+                       &refiner);
+      EXPECT_EQ(n_short_lists_, 1);
     }
-    HistogramLevel level{r, GrowParam{}, gpair, nodes};
-    level.level.bound.enabled = false;  // every range is open
-    n_short_lists_ = 0;
-    this->CheckLevel(problem, r, gpair, nodes, {families, level.ranges, false}, level, &finder,
-                     &refiner);
-    EXPECT_EQ(n_short_lists_, 1);
   }
   EXPECT_TRUE(n_inside_ > 0 || UnderSanitizer());
 }
@@ -203,10 +208,12 @@ TEST_F(RangeRefinerTest, LongColumns) {
     Random random{5};
     Table const table = MakeBinnedTable({{0, missing}, {3000, missing}, {0, missing, 0.6, 0.0f}},
                                         Scaled(60000u, 4000u), &random);
-    HistogramProblem const problem{table, {200, 20}};
-    for (std::size_t resolution : {0, 1}) {
-      this->Check(problem, resolution, {}, Scaled(3, 2), &random);
-      ASSERT_FALSE(this->HasFailure()) << "resolution " << resolution;
+    for (bool sorts_rows : {false, true}) {
+      HistogramProblem const problem{table, {200, 20}, 0, sorts_rows};
+      for (std::size_t resolution : {0, 1}) {
+        this->Check(problem, resolution, {}, Scaled(3, 2), &random);
+        ASSERT_FALSE(this->HasFailure()) << "resolution " << resolution;
+      }
     }
   }
   EXPECT_TRUE(n_inside_ > 0 || UnderSanitizer());
@@ -228,7 +235,7 @@ TEST_F(RangeRefinerTest, ManyTies) {
       }
       tied.offsets.push_back(tied.entries.size());
     }
-    HistogramProblem const problem{tied, {9}};
+    HistogramProblem const problem{tied, {9}, 0, seed % 4 < 2};
     this->Check(problem, 0, {seed % 2 == 0 ? 0u : 60u, false, 0.7}, 3, &random);
     ASSERT_FALSE(this->HasFailure()) << "seed " << seed;
   }

@@ -39,8 +39,9 @@ class RowPartitionerTest : public DeviceTest {
     double const missing = random.Pick({0.0, 0.3});
     table_ = MakeBinnedTable({{0, missing}, {5, missing}, {0, 0.0}, {200, 0.6}}, n_rows, &random);
     values_ = ValuesByRow(table_);
-    BinnedTable const binned{table_.View(), {16}};  // values by row, and such that bins tell
-    RowPartitioner rows{n_rows};
+    BinnedTable const binned{table_.View(), {16}, false};  // values by row, and such that bins tell
+    follows_ = random.Chance(0.5);
+    RowPartitioner rows{n_rows, follows_};
     for (int tree = 0; tree < 2; ++tree) {
       this->Grow(&rows, binned, left_out, shape, &random);
       ASSERT_FALSE(this->HasFailure()) << n_rows << " rows, seed " << seed << ", tree " << tree;
@@ -70,7 +71,8 @@ class RowPartitionerTest : public DeviceTest {
     std::vector<SplitOrder> tree{{0, kNoNode, 0, 0.0f, false}};
     NodeIdx first_node{kRoot};
     for (int depth = 0; depth < shape.n_levels; ++depth) {
-      ASSERT_NO_FATAL_FAILURE(ExpectRows(*rows, nodes, gpair)) << "depth " << depth;
+      ASSERT_NO_FATAL_FAILURE(this->ExpectRows(*rows, nodes, gpair, first_node))
+          << "depth " << depth;
       auto const first_child = static_cast<NodeIdx>(tree.size());
       auto const orders = this->Split(nodes.size(), first_child, shape, random);
       std::copy(orders.cbegin(), orders.cend(), tree.begin() + first_node);
@@ -155,8 +157,11 @@ class RowPartitionerTest : public DeviceTest {
     return at == values_[order.feature].end() ? order.default_left : at->second < order.threshold;
   }
 
-  static void ExpectRows(RowPartitioner const& rows, std::vector<NodeRows> const& nodes,
-                         std::vector<GradientPair> const& gpair) {
+  void ExpectRows(RowPartitioner const& rows, std::vector<NodeRows> const& nodes,
+                  std::vector<GradientPair> const& gpair, NodeIdx first_node) const {
+    auto const node_of = ToHost(rows.Rows().node_of, table_.n_rows);
+    auto const gpair_of_row = ToHost(rows.Rows().gpair_of_row, table_.n_rows);
+    ASSERT_EQ(rows.Rows().first_node, first_node);
     auto const got = ToHost(rows.Rows().rows, rows.NumTrained());
     auto const got_gpair = ToHost(rows.Rows().gpair, rows.NumTrained());
     auto const ranges = ToHost(rows.Rows().nodes, nodes.size());
@@ -174,6 +179,10 @@ class RowPartitionerTest : public DeviceTest {
         ASSERT_EQ(got[range.begin + i], row) << "node " << b << ", its row " << i;
         ASSERT_EQ(std::memcmp(&got_gpair[range.begin + i], &gpair[row], sizeof(GradientPair)), 0)
             << "node " << b << ", its row " << i;
+        ASSERT_EQ(std::memcmp(&gpair_of_row[row], &gpair[row], sizeof(GradientPair)), 0) << row;
+        if (follows_) {
+          ASSERT_EQ(node_of[row], first_node + static_cast<NodeIdx>(b)) << "row " << row;
+        }
       }
     }
     ASSERT_LE(end, rows.NumTrained());
@@ -196,6 +205,7 @@ class RowPartitionerTest : public DeviceTest {
   }
 
   Table table_;
+  bool follows_{false};
   std::vector<std::map<RowIdx, float>> values_;
 };
 

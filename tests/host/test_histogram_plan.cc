@@ -20,25 +20,59 @@ namespace {
 constexpr std::uint32_t kMaxBins = 10240;
 constexpr RowIdx kMaxSorted = 12288;
 
-TEST(HistogramCost, BestBinsCostLeast) {
-  for (double n_rows = 1.0; n_rows < 1e10; n_rows *= 3.7) {
-    double const best = HistogramCost::BestBins(n_rows);
-    double const least = HistogramCost::Search(n_rows, best);
-    for (double factor : {1e-3, 0.1, 0.5, 0.9, 0.99, 1.01, 1.1, 2.0, 10.0, 1e3}) {
-      EXPECT_LE(least, HistogramCost::Search(n_rows, best * factor))
-          << n_rows << " rows, " << factor << " times the bins";
+/** @brief Bins of a column for which a root of so many rows costs least, reading aside. */
+double BestBins(double n_rows, bool scans) {
+  double best{1.0};
+  double least{std::numeric_limits<double>::infinity()};
+  for (double bins = 1.0; bins < 1e9; bins *= 1.05) {
+    ResolutionShape const shape{bins, 100.0, true, scans};
+    double const cost = HistogramCost::Node(n_rows, 1.0, shape);
+    if (cost < least) {
+      least = cost;
+      best = bins;
+    }
+  }
+  return best;
+}
+
+TEST(HistogramCost, MoreBinsForMoreRows) {
+  for (bool scans : {false, true}) {
+    double before{1.0};
+    for (double n_rows = 1000.0; n_rows < 1e10; n_rows *= 2.0) {
+      double const bins = BestBins(n_rows, scans);
+      EXPECT_GT(bins, before);
+      EXPECT_LT(bins, n_rows);
+      before = bins;
     }
   }
 }
 
-TEST(HistogramCost, MoreBinsForMoreRows) {
-  double before{0.0};
-  for (double n_rows = 1.0; n_rows < 1e10; n_rows *= 2.0) {
-    double const bins = HistogramCost::BestBins(n_rows);
-    EXPECT_GT(bins, before);
-    EXPECT_LT(bins, n_rows);
-    before = bins;
+TEST(HistogramCost, FewerBinsWhereRangesCanBeScanned) {
+  for (double n_rows = 1000.0; n_rows < 1e10; n_rows *= 2.0) {
+    EXPECT_LT(BestBins(n_rows, true), BestBins(n_rows, false));
   }
+}
+
+/** @brief 32 nodes of a table of a million rows and 100 columns. */
+RefineCost const kRefine{32.0, 1e6, 1e6, 100.0, {1000.0, 10.0, true, true}};
+
+TEST(RefineCost, FewEntriesAreScannedManyAreGathered) {
+  EXPECT_FALSE(kRefine.ScansAnyway());
+  double const n_gathered = 1e4;
+  bool before{true};
+  for (double n_scanned = n_gathered; n_scanned < 1e12; n_scanned *= 2.0) {
+    bool const scans = kRefine.Scans(n_scanned, n_gathered);
+    EXPECT_TRUE(before || !scans) << n_scanned;
+    before = scans;
+  }
+  EXPECT_FALSE(before);
+  EXPECT_TRUE(kRefine.Scans(n_gathered, n_gathered));
+}
+
+TEST(RefineCost, AsksOnlyWhereItMatters) {
+  RefineCost small{2.0, 1e5, 1e5, 28.0, {1000.0, 10.0, true, true}};
+  EXPECT_TRUE(small.ScansAnyway());
+  EXPECT_TRUE(small.Scans(2.0 * 1e5 * 28.0, 0.0));  // every range of both nodes
 }
 
 TEST(HistogramCost, ScatteredRowsCostMoreWhereAGroupIsNarrow) {
@@ -59,7 +93,7 @@ TEST(ChooseResolutions, WithinBoundsAndDescending) {
       for (FeatureIdx n_features :
            {0u, 1u, 2u, 15u, 500u, 2'000'000u, std::numeric_limits<FeatureIdx>::max()}) {
         auto const bins =
-            ChooseResolutions(static_cast<RowIdx>(n), n_features, max_bins, kMaxSorted);
+            ChooseResolutions(static_cast<RowIdx>(n), n_features, max_bins, kMaxSorted, n % 2 == 0);
         ASSERT_FALSE(bins.empty());
         ASSERT_LE(bins.size(), 3u);
         ASSERT_LE(bins.front(), max_bins);
@@ -73,24 +107,24 @@ TEST(ChooseResolutions, WithinBoundsAndDescending) {
 }
 
 TEST(RowOffsetBytes, AreManyOfVerySparseTablesOnly) {
-  EXPECT_EQ(RowOffsetBytes(294'000'000, 10'500'000, 28), 0u);
-  EXPECT_EQ(RowOffsetBytes(0, 0, 0), 0u);
-  EXPECT_LE(RowOffsetBytes(197'000'000, 1'070'000, 968), 8 * EntryIdx{197'000'000});
+  EXPECT_EQ(RowOffsetBytes(294'000'000, 10'500'000, 28, false), 0u);
+  EXPECT_EQ(RowOffsetBytes(0, 0, 0, false), 0u);
+  EXPECT_LE(RowOffsetBytes(197'000'000, 1'070'000, 968, false), 8 * EntryIdx{197'000'000});
   // One group of columns at least, in each resolution, and more of them where rows are many.
-  EXPECT_GE(RowOffsetBytes(100'000'000, 10'000'000, 1'000), std::uint64_t{20} << 30);
-  EXPECT_GE(RowOffsetBytes(100'000'000, 10'000'000, 100'000), std::uint64_t{80} << 30);
+  EXPECT_GE(RowOffsetBytes(100'000'000, 10'000'000, 1'000, false), std::uint64_t{20} << 30);
+  EXPECT_GE(RowOffsetBytes(100'000'000, 10'000'000, 100'000, false), std::uint64_t{80} << 30);
 }
 
 TEST(ChooseResolutions, SmallTablesAreExact) {
   for (auto const& [n_rows, n_features] :
-       {std::pair{0u, 0u}, {1u, 1u}, {33u, 4000u}, {1000u, 2333u}, {kMaxBins, 14u}}) {
-    auto const bins = ChooseResolutions(n_rows, n_features, kMaxBins, kMaxSorted);
+       {std::pair{0u, 0u}, {1u, 1u}, {33u, 4000u}, {1000u, 833u}, {kMaxBins, 14u}}) {
+    auto const bins = ChooseResolutions(n_rows, n_features, kMaxBins, kMaxSorted, true);
     ASSERT_EQ(bins.size(), 1u) << n_rows << " rows";
     EXPECT_GE(bins[0], n_rows);  // a bin for each value, whatever the values
   }
   // One feature, or one row, too many.
-  EXPECT_LT(ChooseResolutions(1000, 2334, kMaxBins, kMaxSorted)[0], 1000u);
-  EXPECT_LT(ChooseResolutions(kMaxBins + 1, 1, kMaxBins, kMaxSorted)[0], kMaxBins);
+  EXPECT_LT(ChooseResolutions(1000, 834, kMaxBins, kMaxSorted, true)[0], 1000u);
+  EXPECT_LT(ChooseResolutions(kMaxBins + 1, 1, kMaxBins, kMaxSorted, true)[0], kMaxBins);
 }
 
 TEST(ChooseResolutions, FinestCostsLeastAtTheRoot) {
@@ -99,7 +133,8 @@ TEST(ChooseResolutions, FinestCostsLeastAtTheRoot) {
                                {static_cast<double>(bins), double(kMaxBins / bins), true});
   };
   for (double n = 20'000.0; n < 4e9; n *= 1.9) {
-    auto const finest = ChooseResolutions(static_cast<RowIdx>(n), 100, kMaxBins, kMaxSorted)[0];
+    auto const finest =
+        ChooseResolutions(static_cast<RowIdx>(n), 100, kMaxBins, kMaxSorted, false)[0];
     for (std::uint32_t n_columns = 2; n_columns <= 128; n_columns *= 2) {
       EXPECT_LE(cost(n, finest), 1.001 * cost(n, kMaxBins / n_columns))
           << n << " rows, " << n_columns << " columns";
@@ -125,7 +160,7 @@ std::size_t WayFor(RowIdx n_rows, RowIdx n_all, std::vector<ResolutionShape> con
 
 TEST(ChooseWays, FinerForLargerNodes) {
   for (RowIdx n_all : {20'000u, 100'000u, 1'000'000u, 10'000'000u, 100'000'000u}) {
-    auto const shapes = ShapesOf(ChooseResolutions(n_all, 100, kMaxBins, kMaxSorted));
+    auto const shapes = ShapesOf(ChooseResolutions(n_all, 100, kMaxBins, kMaxSorted, false));
     ASSERT_GT(shapes.size(), 1u);
     EXPECT_EQ(WayFor(1, n_all, shapes), shapes.size() - 1);
     // Of a million rows a second resolution costs the root a little less.
@@ -163,7 +198,7 @@ TEST(ChooseWays, OneResolutionServesAll) {
 }
 
 TEST(ChooseWays, NoLargerNodesAreSortedThanCanBe) {
-  auto const shapes = ShapesOf(ChooseResolutions(1'000'000, 100, kMaxBins, kMaxSorted));
+  auto const shapes = ShapesOf(ChooseResolutions(1'000'000, 100, kMaxBins, kMaxSorted, false));
   std::vector<FamilyRows> families;
   for (RowIdx n : {0u, 1u, 10u, 100u, 12'287u, 12'288u, 12'289u, 500'000u}) {
     families.push_back({n, 0});

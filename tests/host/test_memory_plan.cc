@@ -60,18 +60,33 @@ TEST(MemoryPlan, WideSparseText) {
 
 TEST(MemoryPlan, HistogramsDenseAndSparse) {
   constexpr RowIdx kRows = 1 << 22;
-  constexpr double kMore = 64 << 20;  // of histograms, whatever the table
-  auto const n_resolutions =
-      static_cast<double>(ChooseResolutions(kRows, 64, kMaxGroupBins, kMaxSortedRows).size());
+  constexpr double kMore = (64 << 20) + 64 * kCertainRanges;  // of histograms and lists, any table
+  auto const n_resolutions = static_cast<double>(
+      ChooseResolutions(kRows, 64, kMaxGroupBins, kMaxSortedRows, false).size());
   auto dense = MemoryPlan::Make(EntryIdx{64} * kRows, kRows, 64, Strategy::kHistogram);
   // Bins, histograms, values, open ranges; rows.
   EXPECT_NEAR(static_cast<double>(Sum(dense.growing)) / kRows,
               64 * (3.5 * n_resolutions + 4 + 40.0 / 32) + 46 + n_resolutions * kMore / kRows, 1.0);
   auto sparse = MemoryPlan::Make(EntryIdx{8} * kRows, kRows, 64, Strategy::kHistogram);
-  EXPECT_NEAR(static_cast<double>(Sum(sparse.growing)) / kRows,
-              8 * (6 * n_resolutions + 8 + 40.0 / 32) + 8 + 46 + n_resolutions * kMore / kRows +
-                  static_cast<double>(RowOffsetBytes(EntryIdx{8} * kRows, kRows, 64)) / kRows,
-              1.0);
+  EXPECT_NEAR(
+      static_cast<double>(Sum(sparse.growing)) / kRows,
+      8 * (6 * n_resolutions + 8 + 40.0 / 32) + 8 + 46 + n_resolutions * kMore / kRows +
+          static_cast<double>(RowOffsetBytes(EntryIdx{8} * kRows, kRows, 64, false)) / kRows,
+      1.0);
+}
+
+TEST(MemoryPlan, SortedRowsTakeFourBytesMore) {
+  auto rows_of = [](bool sorts_rows) {
+    auto plan =
+        MemoryPlan::Make(EntryIdx{1} << 30, 1 << 20, 1024, Strategy::kHistogram, sorts_rows);
+    std::uint64_t bytes{0};
+    for (MemoryItem const& item : plan.growing) {
+      bytes += std::string{item.what} == "sorted rows" ? item.bytes : 0;
+    }
+    return bytes;
+  };
+  EXPECT_EQ(rows_of(false), 0u);
+  EXPECT_EQ(rows_of(true), std::uint64_t{4} << 30);
 }
 
 TEST(MemoryPlan, OneLongColumnIsSortedAsAWhole) {

@@ -135,6 +135,14 @@ class BinnedColumns {
   }
   /** @brief Whether any bin holds several values. */
   [[nodiscard]] bool HasRanges() const { return has_ranges_; }
+  /** @brief What costs depend on. @param scans Whether the table has sorted rows. */
+  [[nodiscard]] ResolutionShape Shape(bool scans) const {
+    auto const at_least_one = [](std::size_t n) {
+      return static_cast<double>(std::max<std::size_t>(1, n));
+    };
+    return {this->MeanBins(), at_least_one(h_columns_.size()) / at_least_one(h_groups_.size()),
+            has_ranges_, scans};
+  }
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:

@@ -10,23 +10,27 @@
 #include "src/histogram_plan.h"
 
 namespace gpu_exact {
-BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins) {
+BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins,
+                         bool sorts_rows) {
   RowTable rows{table};
   std::vector<std::uint32_t> const n_entries = rows.CountEntries();
   CopyAsync(n_present_.Reserve(n_entries.size()), n_entries.data(), n_entries.size());
   std::vector<std::uint32_t> const resolutions =
       max_bins.empty() ? ChooseResolutions(table.n_rows, table.n_features, BinnedColumns::MaxBins(),
-                                           kMaxSortedRows)
+                                           kMaxSortedRows, sorts_rows)
                        : max_bins;
+  if (sorts_rows) {
+    sorted_rows_ = std::make_unique<SortedRows>(resolutions.back());
+  }
   std::vector<std::uint32_t> limits, values;
   for (std::uint32_t n : n_entries) {
     limits.push_back(n == 0 ? 0 : resolutions.front());
     values.push_back(max_bins.empty() ? MaxValues(n, limits.back(), BinnedColumns::MaxBins())
                                       : limits.back());
   }
-  this->AddResolution(
-      rows.View(), n_entries,
-      RankBins{rows.View(), n_entries, limits, values, BinnedAtOnce(table.n_entries)});
+  this->AddResolution(rows.View(), n_entries,
+                      RankBins{rows.View(), n_entries, limits, values,
+                               BinnedAtOnce(table.n_entries), sorted_rows_.get()});
   for (std::size_t i = 1; i < resolutions.size(); ++i) {
     this->AddResolution(rows.View(), n_entries,
                         RankBins{resolutions_.front()->bins, n_entries, resolutions[i]});
@@ -52,7 +56,8 @@ void BinnedTable::AddResolution(CsrView const& table, std::vector<std::uint32_t>
 }
 
 std::uint64_t BinnedTable::Bytes() const {
-  std::uint64_t bytes = values_->Bytes() + n_present_.Bytes();
+  std::uint64_t bytes =
+      values_->Bytes() + n_present_.Bytes() + (sorted_rows_ != nullptr ? sorted_rows_->Bytes() : 0);
   for (auto const& r : resolutions_) {
     bytes += r->bins.Bytes() + r->columns.Bytes() + r->offsets.Bytes();
   }

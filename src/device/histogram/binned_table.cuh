@@ -2,7 +2,7 @@
  * Copyright 2026, the gpu_exact contributors
  *
  * @brief The table as the histogram strategy keeps it: the bins of all entries by row, in one or
- *        several resolutions, and the values that bins do not tell.
+ *        several resolutions, the values that bins do not tell, and the rows of ranges.
  */
 #pragma once
 
@@ -18,6 +18,7 @@ namespace gpu_exact {
 struct BinnedTableRef {
   BinnedRef finest;
   RowValuesRef values;
+  SortedRowsRef sorted_rows;
 
   /** @brief A row's value of a feature; NaN where it is missing. */
   [[nodiscard]] __device__ float ValueOf(RowIdx row, FeatureIdx f) const {
@@ -52,13 +53,16 @@ class BinnedTable {
   /**
    * @brief Copies what it needs of the table; waits until that has been read.
    *
-   * @param max_bins Of a column in each resolution, the finest first; empty: chosen by the table.
+   * @param max_bins  Of a column in each resolution, the finest first; empty: chosen by the table.
+   * @param sorts_rows Whether rows of ranges are kept in the order of their values.
    */
-  BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins);
+  BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins, bool sorts_rows);
 
   [[nodiscard]] BinnedTableRef Ref() const {
-    return {resolutions_.front()->columns.Ref(), values_->Ref()};
+    return {resolutions_.front()->columns.Ref(), values_->Ref(),
+            sorted_rows_ != nullptr ? sorted_rows_->Ref() : SortedRowsRef{nullptr}};
   }
+  [[nodiscard]] bool SortsRows() const { return sorted_rows_ != nullptr; }
   /** @brief The finest first. */
   [[nodiscard]] std::vector<std::unique_ptr<Resolution>> const& Resolutions() const {
     return resolutions_;
@@ -71,6 +75,7 @@ class BinnedTable {
 
   std::vector<std::unique_ptr<Resolution>> resolutions_;
   std::unique_ptr<RowValues> values_;
+  std::unique_ptr<SortedRows> sorted_rows_;  // nullptr: not kept
   DeviceBuffer<std::uint32_t> n_present_{"entries of columns"};
 };
 }  // namespace gpu_exact

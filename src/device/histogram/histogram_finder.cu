@@ -102,7 +102,7 @@ void HistogramFinder::AssignSlots(NodesToSearch const& nodes) {
   std::size_t const n_before = n_slots_;
   slots_.assign(nodes.rows.size(), SearchedNode::kNoSlot);
   h_nodes_.clear();
-  all_ = {};
+  n_rows_ = 0;
   batches_.assign(1, {});
   auto n_rows = [&](Bucket b) { return nodes.rows[b].end - nodes.rows[b].begin; };
   auto larger_of = [&](NodesToSearch::Family const& f) {
@@ -140,7 +140,7 @@ void HistogramFinder::AssignSlots(NodesToSearch const& nodes) {
     }
     auto const node = static_cast<std::uint32_t>(h_nodes_.size());
     h_nodes_.push_back({nodes.rows[bucket], bucket, slot});
-    all_.Add(node, nodes.rows[bucket]);
+    n_rows_ += n_rows(bucket);
     return node;
   };
   std::vector<std::uint32_t> passing;  // nodes whose histograms are not kept
@@ -180,14 +180,23 @@ void HistogramFinder::AssignSlots(NodesToSearch const& nodes) {
 }
 
 void HistogramFinder::PlanWork() {
-  constexpr std::uint32_t kLookSlices = 6144;  // more than run at a time: most have little to find
   d_nodes_ = arena_.Add(h_nodes_);
   for (Batch& batch : batches_) {
     batch.built.Slice(slicer_, max_slices_, WorkSlicer::kMinSlice, &arena_);
     batch.d_searches = arena_.Add(batch.searches);
   }
-  all_.Slice(slicer_, kLookSlices, 8 * WorkSlicer::kMinSlice, &arena_);
   arena_.Upload();
+}
+
+WorkRef HistogramFinder::AllRows() {
+  constexpr std::uint32_t kSlices = 6144;  // more than run at a time: most have little to find
+  PlannedWork all{};
+  for (std::uint32_t i = 0; i < this->NumNodes(); ++i) {
+    all.Add(i, h_nodes_[i].rows);
+  }
+  all.Slice(slicer_, kSlices, 8 * WorkSlicer::kMinSlice, &all_rows_);
+  all_rows_.Upload();
+  return all.Ref(slicer_, all_rows_);
 }
 
 void HistogramFinder::ReserveSlots(std::size_t n, std::size_t n_before) {
@@ -233,6 +242,7 @@ void HistogramFinder::SearchBatches(LevelRef const& level, RowsRef const& rows,
 }
 
 std::uint64_t HistogramFinder::Bytes() const {
-  return arena_.Bytes() + tiles_.Bytes() + histograms_.Bytes() + magnitudes_.Bytes();
+  return arena_.Bytes() + all_rows_.Bytes() + tiles_.Bytes() + histograms_.Bytes() +
+         magnitudes_.Bytes();
 }
 }  // namespace gpu_exact

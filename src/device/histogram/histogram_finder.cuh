@@ -36,6 +36,14 @@ struct NodesToSearch {
   std::vector<Family> families;
   std::vector<RowRange> const& rows;  // of all nodes of the level, by bucket
   bool is_last_level;                 // histograms serve no later level
+
+  [[nodiscard]] std::size_t NumNodes() const {
+    std::size_t n{0};
+    for (Family const& family : families) {
+      n += family.n;
+    }
+    return n;
+  }
 };
 
 class HistogramFinder {
@@ -71,10 +79,12 @@ class HistogramFinder {
   [[nodiscard]] std::uint32_t NumNodes() const {
     return static_cast<std::uint32_t>(h_nodes_.size());
   }
+  /** @brief Rows of those nodes. */
+  [[nodiscard]] std::uint64_t NumSearchedRows() const { return n_rows_; }
   /** @brief Those nodes, device memory, shape: (NumNodes()). */
   [[nodiscard]] SearchedNode const* Nodes() const { return arena_.Data<SearchedNode>(d_nodes_); }
-  /** @brief Work on all their rows. */
-  [[nodiscard]] WorkRef AllRows() const { return all_.Ref(slicer_, arena_); }
+  /** @brief Work on all their rows. Waits for the device before it is asked for again. */
+  [[nodiscard]] WorkRef AllRows();
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
@@ -90,7 +100,8 @@ class HistogramFinder {
   std::uint32_t max_slices_;
   std::uint32_t n_tiles_{0};
   std::uint32_t max_group_bins_{0};
-  double keep_rows_;  // nodes of so many rows are kept
+  double keep_rows_;         // nodes of so many rows are kept
+  std::uint64_t n_rows_{0};  // of the searched nodes
   std::size_t n_slots_{0};
   std::vector<std::uint32_t> slots_;  // of the level's nodes, by bucket
   std::vector<SearchedNode> h_nodes_;
@@ -102,8 +113,8 @@ class HistogramFinder {
   };
   std::vector<Batch> batches_;  // the first one is of the histograms that are kept
   WorkSlicer slicer_;
-  PlannedWork all_;  // to look through
   UploadArena arena_{"nodes and slices of histograms"};
+  UploadArena all_rows_{"slices of the rows of nodes"};
   std::size_t d_nodes_{0};  // their number in the arena
   DeviceBuffer<BinTile> tiles_{"tiles of bins"};
   DeviceBuffer<FixedSum> histograms_{"histograms"};

@@ -32,7 +32,7 @@ struct Searcher {
 class HistogramStrategy : public SplitStrategy {
  public:
   HistogramStrategy(std::unique_ptr<BinnedTable> table, RowIdx n_rows, RowIdx max_sorted)
-      : table_{std::move(table)}, rows_{n_rows}, sorting_{*table_} {
+      : table_{std::move(table)}, rows_{n_rows, table_->SortsRows()}, sorting_{*table_} {
     ways_ = {n_rows,
              static_cast<double>(sorting_.NumColumns()),
              {},
@@ -40,12 +40,7 @@ class HistogramStrategy : public SplitStrategy {
     for (auto const& r : table_->Resolutions()) {
       searchers_.push_back(
           std::make_unique<Searcher>(*r, HistogramBudget(r->columns.NumElements())));
-      auto const n_columns =
-          static_cast<double>(std::max<std::size_t>(1, r->columns.Columns().size()));
-      ways_.resolutions.push_back(
-          {r->columns.MeanBins(),
-           n_columns / static_cast<double>(std::max<std::size_t>(1, r->columns.Groups().size())),
-           r->columns.HasRanges()});
+      ways_.resolutions.push_back(r->columns.Shape(table_->SortsRows()));
     }
   }
 
@@ -145,13 +140,13 @@ class HistogramStrategy : public SplitStrategy {
     if (s->refiner == nullptr) {
       s->finder.Find(level, rows, nodes, {nullptr, nullptr, 0});
     } else {
-      s->finder.Find(level, rows, nodes, s->refiner->List());
+      s->finder.Find(level, rows, nodes, s->refiner->List(nodes.NumNodes()));
     }
     if (s->finder.NumNodes() == 0) {
       return;
     }
-    while (s->refiner != nullptr && !s->refiner->Refine(level, table_->Ref(), rows, s->finder)) {
-      s->finder.FindAgain(level, rows, s->refiner->List());
+    while (s->refiner != nullptr && !s->refiner->Refine(level, table_->Ref(), rows, &s->finder)) {
+      s->finder.FindAgain(level, rows, s->refiner->List(s->finder.NumNodes()));
     }
     resolver_.Read(level, s->resolution.columns.Ref(), s->finder.Nodes(),
                    static_cast<Bucket>(s->finder.NumNodes()),
@@ -170,10 +165,10 @@ class HistogramStrategy : public SplitStrategy {
 };
 }  // namespace
 
-std::unique_ptr<SplitStrategy> MakeHistogramStrategy(CsrView const& table,
+std::unique_ptr<SplitStrategy> MakeHistogramStrategy(CsrView const& table, bool sorts_rows,
                                                      std::vector<std::uint32_t> const& max_bins,
                                                      RowIdx max_sorted) {
-  return std::make_unique<HistogramStrategy>(std::make_unique<BinnedTable>(table, max_bins),
-                                             table.n_rows, max_sorted);
+  return std::make_unique<HistogramStrategy>(
+      std::make_unique<BinnedTable>(table, max_bins, sorts_rows), table.n_rows, max_sorted);
 }
 }  // namespace gpu_exact

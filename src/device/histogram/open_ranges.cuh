@@ -19,6 +19,16 @@ struct OpenRange {
   FixedSum present;      // of the node's rows with any value of the column
 };
 
+/** @brief What is counted of a list of open ranges; all zero before ranges are listed. */
+struct OpenCounts {
+  std::uint64_t n_listed;         // ranges, by the best candidates while they were listed
+  std::uint64_t n_taken;          // of these, by blocks that scan
+  unsigned long long n_scanned;   // entries of the table in ranges that are open still
+  unsigned long long n_gathered;  // of these, about so many of the ranges' nodes
+  std::uint64_t n_entries;        // gathered of open ranges
+  std::uint32_t n_open;           // ranges whose entries are gathered
+};
+
 /** @brief A list of them, borrowed by kernels. */
 struct OpenRangesRef {
   OpenRange* list;

@@ -55,7 +55,7 @@ __global__ void MarkOpenKernel(LevelRef level, SearchedNode const* nodes, OpenRa
 
 // grid: strided over the listed ranges; result: the open ones in the order of nodes and bins
 __global__ void CollectOpenKernel(OpenRangesRef listed, OpenBinsRef open, std::uint64_t n_bits,
-                                  OpenRange* out, RefinerCounts* counts) {
+                                  OpenRange* out, OpenCounts* counts) {
   auto const n = static_cast<std::uint32_t>(min(*listed.count, std::uint64_t{listed.capacity}));
   for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
     OpenRange const range = listed.list[i];
@@ -94,7 +94,7 @@ struct Emitter {
   std::uint32_t first;            // open ranges [first, end) are wanted
   std::uint32_t end;
   OpenEntriesRef out;
-  RefinerCounts* counts;
+  OpenCounts* counts;
 
   /** @brief Whether a bin is open; BinGroup::kNoBin is not. */
   [[nodiscard]] __device__ bool IsOpen(std::uint32_t bin) const {
@@ -150,7 +150,7 @@ struct Emitter {
 // grid: one block a slice; result: the entries of open ranges, in any order
 __global__ __launch_bounds__(kEmitThreads, kEmitBlocks) void EmitKernel(
     BinnedTableRef table, BinnedRef binned, RowsRef rows, WorkRef work, OpenBinsRef open,
-    std::uint32_t first_open, std::uint32_t end_open, OpenEntriesRef out, RefinerCounts* counts) {
+    std::uint32_t first_open, std::uint32_t end_open, OpenEntriesRef out, OpenCounts* counts) {
   __shared__ std::uint32_t bits[kOpenWords];
   __shared__ std::uint32_t n_before[kOpenWords];
   __shared__ EmitQueue queues[kEmitThreads / 32];
@@ -354,54 +354,84 @@ struct RangeRefiner::Pass {
   OpenBinsRef open;
 };
 
-RangeRefiner::RangeRefiner(BinnedColumns const& columns, std::uint64_t max_entries)
-    : columns_{columns}, max_entries_{max_entries} {
+RangeRefiner::RangeRefiner(BinnedColumns const& columns, std::uint64_t max_entries,
+                           std::uint64_t max_certain)
+    : columns_{columns}, max_entries_{max_entries}, max_certain_{max_certain} {
   constexpr std::size_t kFirstRanges = std::size_t{1} << 14;
-  constexpr std::size_t kFirstEntries = std::size_t{1} << 17;
   if (max_entries_ == 0) {
     max_entries_ = OpenEntriesAtOnce(columns.NumElements());
   }
   counts_.Reserve(1);
   list_.Reserve(kFirstRanges);
-  open_.Reserve(kFirstRanges);
-  keys_[0].Reserve(std::min<std::uint64_t>(kFirstEntries, max_entries_));
-  slots_[0].Reserve(std::min<std::uint64_t>(kFirstEntries, max_entries_));
 }
 
-OpenRangesRef RangeRefiner::List() {
+OpenRangesRef RangeRefiner::List(std::size_t n_nodes) {
+  std::uint64_t const most = n_nodes * columns_.Ref().n_bins;
+  if (most <= max_certain_) {
+    list_.Reserve(most);
+  }
   ZeroAsync(counts_.Data(), 1);
   return this->Listed();
 }
 
 OpenRangesRef RangeRefiner::Listed() {
-  return {list_.Data(), &counts_.Data()->n_listed, this->ListRoom()};
+  return {list_.Data(), &counts_.Data()->n_listed,
+          static_cast<std::uint32_t>(list_.Bytes() / sizeof(OpenRange))};
 }
 
 bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
-                          HistogramFinder const& finder) {
-  auto const n_nodes = finder.NumNodes();
-  std::uint64_t const stride = CeilDiv(columns_.Ref().n_bins, 32) * 32;
-  std::uint64_t const n_bits = n_nodes * stride;
-  Pass const pass{level,
-                  table,
-                  rows,
-                  finder.Nodes(),
-                  n_nodes,
-                  finder.AllRows(),
-                  {is_open_.Reserve(n_bits), stride}};
-  is_open_.ClearAsync(n_bits);
-  ZeroAsync(values_.Reserve(n_nodes), n_nodes);
+                          HistogramFinder* finder) {
+  std::uint32_t const n_nodes = finder->NumNodes();
   OpenRangesRef const listed = this->Listed();
-  Launch("MarkOpen", MarkOpenKernel, kListBlocks, kListThreads, level, pass.nodes, listed,
+  values_.Reserve(n_nodes);
+  bool scans = table.sorted_rows.columns != nullptr;
+  RefineCost const cost{static_cast<double>(n_nodes),
+                        static_cast<double>(finder->NumSearchedRows()),
+                        static_cast<double>(columns_.NumRows()),
+                        static_cast<double>(columns_.Columns().size()), columns_.Shape(scans)};
+  if (scans && (n_nodes * columns_.Ref().n_bins > listed.capacity || !cost.ScansAnyway())) {
+    scanner_.Measure(level, columns_.Ref(), finder->Nodes(), listed, counts_.Data());
+    OpenCounts const counts = this->ReadCounts();
+    if (counts.n_listed > listed.capacity) {
+      list_.Reserve(counts.n_listed + counts.n_listed / 4);
+      return false;
+    }
+    scans =
+        cost.Scans(static_cast<double>(counts.n_scanned), static_cast<double>(counts.n_gathered));
+  }
+  if (scans) {
+    scanner_.Scan(level, columns_.Ref(), table, rows, {finder->Nodes(), n_nodes}, listed,
+                  counts_.Data(), values_.Data());
+    return true;
+  }
+  ZeroAsync(values_.Data(), n_nodes);
+  std::uint64_t const stride = CeilDiv(columns_.Ref().n_bins, 32) * 32;
+  return this->Gather({level,
+                       table,
+                       rows,
+                       finder->Nodes(),
+                       n_nodes,
+                       finder->AllRows(),
+                       {is_open_.Reserve(n_nodes * stride), stride}});
+}
+
+bool RangeRefiner::Gather(Pass const& pass) {
+  constexpr std::size_t kFirstEntries = std::size_t{1} << 17;
+  OpenRangesRef const listed = this->Listed();
+  std::uint64_t const n_bits = pass.n_nodes * pass.open.stride;
+  open_.Reserve(listed.capacity);
+  keys_[0].Reserve(std::min<std::uint64_t>(kFirstEntries, max_entries_));
+  slots_[0].Reserve(std::min<std::uint64_t>(kFirstEntries, max_entries_));
+  is_open_.ClearAsync(n_bits);
+  Launch("MarkOpen", MarkOpenKernel, kListBlocks, kListThreads, pass.level, pass.nodes, listed,
          pass.open);
   is_open_.Count(n_bits, &scratch_);
   Launch("CollectOpen", CollectOpenKernel, kListBlocks, kListThreads, listed, pass.open, n_bits,
          open_.Data(), counts_.Data());
   this->Emit(pass, 0, ~0u);
-  RefinerCounts const counts = this->ReadCounts();
+  OpenCounts const counts = this->ReadCounts();
   if (counts.n_listed > listed.capacity) {
     list_.Reserve(counts.n_listed + counts.n_listed / 4);
-    open_.Reserve(counts.n_listed + counts.n_listed / 4);
     return false;
   }
   std::uint64_t const capacity = this->EntriesRoom();
@@ -413,15 +443,11 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
   return true;
 }
 
-std::uint32_t RangeRefiner::ListRoom() const {
-  return static_cast<std::uint32_t>(std::min(list_.Bytes(), open_.Bytes()) / sizeof(OpenRange));
-}
-
 std::uint64_t RangeRefiner::EntriesRoom() const {
   return std::min(keys_[0].Bytes() / sizeof(std::uint64_t), slots_[0].Bytes() / sizeof(RowIdx));
 }
 
-RefinerCounts RangeRefiner::ReadCounts() {
+OpenCounts RangeRefiner::ReadCounts() {
   CopyAsync(host_counts_.Reserve(1), counts_.Data(), 1);
   Synchronize();
   return *host_counts_.Data();
@@ -484,8 +510,8 @@ void RangeRefiner::Search(Pass const& pass, std::uint64_t n, std::uint32_t first
 }
 
 std::uint64_t RangeRefiner::Bytes() const {
-  return scratch_.Bytes() + list_.Bytes() + open_.Bytes() + is_open_.Bytes() + counts_.Bytes() +
-         keys_[0].Bytes() + keys_[1].Bytes() + slots_[0].Bytes() + slots_[1].Bytes() +
-         sums_.Bytes() + values_.Bytes();
+  return scratch_.Bytes() + scanner_.Bytes() + list_.Bytes() + open_.Bytes() + is_open_.Bytes() +
+         counts_.Bytes() + keys_[0].Bytes() + keys_[1].Bytes() + slots_[0].Bytes() +
+         slots_[1].Bytes() + sums_.Bytes() + values_.Bytes();
 }
 }  // namespace gpu_exact

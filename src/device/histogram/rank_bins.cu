@@ -68,13 +68,27 @@ struct BeginsValue {
   __device__ bool operator()(std::uint64_t i) const { return ValueKey::IsFirst(keys, i); }
 };
 
-// one warp a row
-__global__ void MakeKeysKernel(CsrView table, ColumnSubset subset, std::uint64_t* keys) {
+// one warp a row; rows: nullptr where they are not wanted
+__global__ void MakeKeysKernel(CsrView table, ColumnSubset subset, std::uint64_t* keys,
+                               RowIdx* rows) {
   auto row = WarpRow();
   if (row < table.n_rows) {
     subset.ForRow(table, row, [=](std::uint32_t column, float value, EntryIdx to) {
       keys[to] = ValueKey::Make(column, OrderedBits(value));
+      if (rows != nullptr) {
+        rows[to] = static_cast<RowIdx>(row);
+      }
     });
+  }
+}
+
+// one thread an entry of some whole columns
+__global__ void KeepRowsKernel(std::uint64_t const* keys, RowIdx const* rows, std::uint64_t begin,
+                               std::uint64_t n, RowIdx* out) {
+  auto i = GlobalIdx();
+  if (i < n) {
+    bool const begins = ValueKey::IsFirst(keys, begin + i);
+    out[i] = rows[begin + i] | (begins ? SortedRowsRef::kBeginsValue : 0);
   }
 }
 
@@ -178,11 +192,30 @@ std::vector<std::uint64_t> FindBins(PiecesRef const& pieces, DeviceBuffer<std::u
           out_offsets->Reserve(n_offsets));
   return ToHost(out_offsets->Data(), n_offsets);
 }
+
+/** @brief Keep the rows of some columns. @param keeps Whether each of them is kept. */
+void KeepRows(std::vector<PieceColumn> const& columns, std::vector<bool> const& keeps,
+              std::uint64_t const* keys, RowIdx const* rows, SortedRows* out) {
+  std::uint64_t n{0};
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    n += keeps[c] ? columns[c].n_entries : 0;
+  }
+  RowIdx* room = out->AddRoom(n);
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    out->AddColumn(keeps[c] ? room : nullptr);
+    if (keeps[c]) {
+      LaunchN("KeepRows", KeepRowsKernel, columns[c].n_entries, keys, rows, columns[c].begin,
+              std::uint64_t{columns[c].n_entries}, room);
+      room += columns[c].n_entries;
+    }
+  }
+}
 }  // namespace
 
 RankBins::RankBins(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
                    std::vector<std::uint32_t> const& max_bins,
-                   std::vector<std::uint32_t> const& max_values, EntryIdx sorted_at_once)
+                   std::vector<std::uint32_t> const& max_values, EntryIdx sorted_at_once,
+                   SortedRows* out_rows)
     : h_offsets_{0}, has_ranges_(n_entries.size(), 0) {
   auto const n_features = static_cast<FeatureIdx>(n_entries.size());
   std::uint64_t room{0};
@@ -194,6 +227,7 @@ RankBins::RankBins(CsrView const& table, std::vector<std::uint32_t> const& n_ent
   is_range_.Reserve(room);
   DeviceBuffer<EntryIdx> row_offsets{"row offsets of some columns"};
   DeviceBuffer<std::uint64_t> keys{"sort keys"}, keys_alt{"sort keys, second half"};
+  DeviceBuffer<RowIdx> rows{"rows of keys"}, rows_alt{"rows of keys, second half"};
   DeviceBuffer<std::uint32_t> positions{"first entries of values"}, n_ranges{"ranges of columns"};
   DeviceBuffer<std::uint64_t> bins{"first values of bins"}, offsets{"bins of some columns"};
   DeviceBuffer<PieceColumn> d_columns{"columns that are sorted"};
@@ -210,12 +244,18 @@ RankBins::RankBins(CsrView const& table, std::vector<std::uint32_t> const& n_ent
     auto const n_columns = end - first;
     ColumnSubset const part{nullptr, row_offsets.Data(), n_columns, n, first};
     FindRowOffsets(table, part, &scratch, row_offsets.Data());
-    LaunchRows("MakeKeys", MakeKeysKernel, table.n_rows, table, part, keys.Reserve(n));
+    bool const with_rows = out_rows != nullptr;
+    LaunchRows("MakeKeys", MakeKeysKernel, table.n_rows, table, part, keys.Reserve(n),
+               with_rows ? rows.Reserve(n) : nullptr);
     cub::DoubleBuffer<std::uint64_t> halves{keys.Data(), keys_alt.Reserve(n)};
+    cub::DoubleBuffer<RowIdx> row_halves{rows.Data(), with_rows ? rows_alt.Reserve(n) : nullptr};
     if (n != 0) {
       scratch.Call([&](void* storage, std::size_t& bytes) {
-        return cub::DeviceRadixSort::SortKeys(storage, bytes, halves, n, 0, ValueKey::NumBits(end),
-                                              Stream());
+        int const n_bits = ValueKey::NumBits(end);
+        return with_rows
+                   ? cub::DeviceRadixSort::SortPairs(storage, bytes, halves, row_halves, n, 0,
+                                                     n_bits, Stream())
+                   : cub::DeviceRadixSort::SortKeys(storage, bytes, halves, n, 0, n_bits, Stream());
       });
     }
     positions.Reserve(n);
@@ -240,11 +280,19 @@ RankBins::RankBins(CsrView const& table, std::vector<std::uint32_t> const& n_ent
             BinsOut{lowest_.Data() + begin, first_rank_.Data() + begin, is_range_.Data() + begin,
                     n_ranges.Data()});
     auto const ranges = ToHost(n_ranges.Data(), n_columns);
+    std::vector<bool> keeps;
     for (std::uint32_t c = 0; c < n_columns; ++c) {
       h_offsets_.push_back(begin + of_columns[c + 1]);
       has_ranges_[first + c] = ranges[c] != 0;
+      keeps.push_back(with_rows && out_rows->Keeps(ranges[c] != 0, this->NumBins(first + c)));
+    }
+    if (with_rows) {
+      KeepRows(columns, keeps, halves.Current(), row_halves.Current(), out_rows);
     }
     first = end;
+  }
+  if (out_rows != nullptr) {
+    out_rows->Upload();
   }
   CopyAsync(offsets_.Reserve(h_offsets_.size()), h_offsets_.data(), h_offsets_.size());
 }

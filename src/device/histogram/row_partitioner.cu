@@ -31,6 +31,7 @@ __global__ void CompactKernel(GradientPair const* gpair, RankBitsRef trained, Ro
   }
   if (trained.words == nullptr) {
     rows[row] = row;
+    positions[row] = kRoot;
     return;
   }
   bool const is_trained = trained.words[row / 32].Has(row);
@@ -89,13 +90,11 @@ struct ChildSlots {
 };
 
 // grid: tiles of slots; result: rows and gradients in their new slots, sums of the children, and
-// positions of rows whose node is not split
-__global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder const* orders,
-                                                       NodeIdx first_node, NodeIdx first_child,
-                                                       Bucket n_nodes, RowIdx n_slots,
-                                                       RankBitsRef goes_left, Quantiser quantiser,
-                                                       RowIdx* to_rows, GradientPair* to_gpair,
-                                                       NodeIdx* positions, NodeState* states) {
+// positions: of rows that move where these are followed, else of rows whose node is not split
+__global__ __launch_bounds__(kThreads) void MoveKernel(
+    RowsRef rows, SplitOrder const* orders, NodeIdx first_node, NodeIdx first_child, Bucket n_nodes,
+    RowIdx n_slots, RankBitsRef goes_left, Quantiser quantiser, bool follows, RowIdx* to_rows,
+    GradientPair* to_gpair, NodeIdx* positions, NodeState* states) {
   __shared__ ChildSums of_warps[kThreads / 32];
   unsigned const lane = threadIdx.x % 32;
   RowIdx row[kMovedSlots];  // all are asked for before the first is used
@@ -122,10 +121,13 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
               ChildSlots{goes_left, node, n_left, left_before}.Of(static_cast<RowIdx>(slot), &goes);
           to_rows[to] = row[j];
           to_gpair[to] = gpair[j];
+          if (follows) {
+            positions[row[j]] = left_id + (goes ? 0 : 1);
+          }
           FixedSum g = quantiser.Fixed(gpair[j]);
           FixedSum none{0, 0};
           own = {left, {goes ? g : none, goes ? none : g}, true};
-        } else if (b < n_nodes) {
+        } else if (b < n_nodes && !follows) {
           positions[row[j]] = first_node + static_cast<NodeIdx>(b);
         }
         int uniform{0};
@@ -192,7 +194,8 @@ __global__ void WalkLeftOutKernel(BinnedTableRef table, SplitOrder const* tree, 
 }
 }  // namespace
 
-RowPartitioner::RowPartitioner(RowIdx n_rows) : n_rows_{n_rows}, positions_{n_rows} {
+RowPartitioner::RowPartitioner(RowIdx n_rows, bool follows)
+    : n_rows_{n_rows}, follows_{follows}, positions_{n_rows} {
   for (int i = 0; i < 2; ++i) {
     rows_[i].Reserve(n_rows);
     gpairs_[i].Reserve(n_rows);
@@ -206,6 +209,7 @@ void RowPartitioner::Reset(TrainingRows const& rows, RowIdx n_left_out) {
   current_ = 0;
   n_trained_ = n_rows_ - n_left_out;
   gpair_ = rows.gpair;
+  gpair_of_row_ = rows.gpair;
   RankBitsRef trained{nullptr};
   if (n_left_out != 0) {
     trained = goes_left_.Ref();
@@ -234,8 +238,8 @@ void RowPartitioner::Move(Quantiser const& quantiser, LevelSplits const& splits,
   auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
   Launch("Move", MoveKernel, SlotTurns::Grid(n_trained_, kThreads * kMovedSlots, n_nodes), kThreads,
          this->Rows(), splits.device_orders, first_node_, splits.first_child, n_nodes, n_trained_,
-         goes_left_.Ref(), quantiser, rows_[next].Data(), gpairs_[next].Data(), positions_.Data(),
-         out_children);
+         goes_left_.Ref(), quantiser, follows_, rows_[next].Data(), gpairs_[next].Data(),
+         positions_.Data(), out_children);
   std::vector<RowRange> children;
   for (std::size_t b = 0; b < splits.orders.size(); ++b) {
     if (splits.orders[b].left != kNoNode) {
@@ -252,9 +256,11 @@ void RowPartitioner::Move(Quantiser const& quantiser, LevelSplits const& splits,
 
 void RowPartitioner::Finish(BinnedTableRef const& table, std::vector<SplitOrder> const& tree) {
   auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
-  Launch("WriteLeafPositions", WriteLeafPositionsKernel,
-         SlotTurns::Grid(n_trained_, kThreads * kMovedSlots, n_nodes), kThreads, this->Rows(),
-         n_nodes, first_node_, n_trained_, positions_.Data());
+  if (!follows_) {
+    Launch("WriteLeafPositions", WriteLeafPositionsKernel,
+           SlotTurns::Grid(n_trained_, kThreads * kMovedSlots, n_nodes), kThreads, this->Rows(),
+           n_nodes, first_node_, n_trained_, positions_.Data());
+  }
   if (n_trained_ != n_rows_) {
     CopyAsync(tree_.Reserve(tree.size()), tree.data(), tree.size());
     LaunchN("WalkLeftOut", WalkLeftOutKernel, n_rows_, table, tree_.Data(), n_rows_,

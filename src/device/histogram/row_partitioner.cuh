@@ -24,12 +24,16 @@
 namespace gpu_exact {
 class RowPartitioner {
  public:
-  explicit RowPartitioner(RowIdx n_rows);
+  /** @param follows Whether RowsRef::node_of is true on every level, not only when a tree ends. */
+  RowPartitioner(RowIdx n_rows, bool follows);
 
-  /** @brief Begin a tree: trained rows are in the root. Does not wait. */
+  /** @brief Begin a tree: trained rows are in the root. @param rows Outlive the tree. Does not wait. */
   void Reset(TrainingRows const& rows, RowIdx n_left_out);
 
-  [[nodiscard]] RowsRef Rows() const { return {rows_[current_].Data(), gpair_, nodes_.Data()}; }
+  [[nodiscard]] RowsRef Rows() const {
+    return {rows_[current_].Data(), gpair_,        nodes_.Data(),
+            positions_.Data(),      gpair_of_row_, first_node_};
+  }
   /** @brief Row slots of the open nodes, by bucket. */
   [[nodiscard]] std::vector<RowRange> const& Nodes() const { return h_nodes_; }
   [[nodiscard]] RowIdx NumTrained() const { return n_trained_; }
@@ -52,10 +56,12 @@ class RowPartitioner {
 
  private:
   RowIdx n_rows_;
+  bool follows_;
   RowIdx n_trained_{0};
   int current_{0};
-  NodeIdx first_node_{kRoot};  // of the open ones
-  GradientPair const* gpair_{nullptr};
+  NodeIdx first_node_{kRoot};                  // of the open ones
+  GradientPair const* gpair_{nullptr};         // by slot
+  GradientPair const* gpair_of_row_{nullptr};  // borrowed
   std::vector<RowRange> h_nodes_;
   RowPositions positions_;
   DeviceBuffer<RowIdx> rows_[2]{DeviceBuffer<RowIdx>{"rows by node"},

@@ -21,6 +21,10 @@ struct RowsRef {
   GradientPair const* gpair;  // and its gradients
   RowRange const* nodes;      // slots of each open node, by bucket, shape: (n_nodes); closed nodes
                               // leave holes between them
+  // For those who come from sorted columns, by row of the table, not by slot:
+  NodeIdx const* node_of;  // as by EncodePosition; kept where the table has sorted rows
+  GradientPair const* gpair_of_row;
+  NodeIdx first_node;  // the node of bucket 0
 
   /** @brief The open node of a slot; n_nodes, as many as there are, where it is in none. */
   [[nodiscard]] __device__ Bucket NodeOf(RowIdx slot, Bucket n_nodes) const {

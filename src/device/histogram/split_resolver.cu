@@ -54,7 +54,11 @@ __device__ bool GoesLeft(SplitPoint const& point, float value) {
 __global__ __launch_bounds__(kThreads) void FindNextValuesKernel(BinnedTableRef table, RowsRef rows,
                                                                  Bucket n_nodes, RowIdx n_slots,
                                                                  SplitPoint* points,
+                                                                 std::uint32_t* n_rerouted,
                                                                  RankBitsRef goes_left) {
+  if (GlobalIdx() == 0) {
+    *n_rerouted = 0;  // counted next
+  }
   ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, Bucket b) {
     std::uint32_t next{ScanValue::kNone};
     bool left{false};
@@ -139,7 +143,7 @@ __global__ __launch_bounds__(kThreads) void RerouteKernel(
 
 void SplitResolver::Begin(Bucket n_nodes) {
   points_.Reserve(n_nodes);
-  ZeroAsync(n_rerouted_.Reserve(1), 1);
+  n_rerouted_.Reserve(1);
 }
 
 void SplitResolver::Read(LevelRef const& level, BinnedRef const& binned, SearchedNode const* nodes,
@@ -153,7 +157,7 @@ void SplitResolver::Resolve(LevelRef const& level, BinnedTableRef const& table, 
   std::uint64_t const n_blocks =
       SlotTurns::Grid(std::uint64_t{n_slots} + 1, kThreads * kSlots, level.n_nodes);
   Launch("FindNextValues", FindNextValuesKernel, n_blocks, kThreads, table, rows, level.n_nodes,
-         n_slots, points_.Data(), goes_left);
+         n_slots, points_.Data(), n_rerouted_.Data(), goes_left);
   LaunchN("Resolve", ResolveKernel, level.n_nodes, level, points_.Data(), n_rerouted_.Data(), out);
   Launch("Reroute", RerouteKernel, n_blocks, kThreads, table, rows, out, points_.Data(),
          n_rerouted_.Data(), level.n_nodes, n_slots, goes_left);
