@@ -42,14 +42,42 @@ double HistogramCost::Read(double n_rows, double density, ResolutionShape const&
 
 double HistogramCost::Node(double n_rows, double density, ResolutionShape const& shape) {
   // The share may be more than one: then the more bins the better all the same.
-  double const n_open = n_rows * OpenShare(n_rows, shape.n_bins);
+  double const n_open = n_rows * OpenShare(n_rows, shape.n_bins) * shape.open_factor;
   double const open = shape.scans ? std::min(kOpenEntry, kScannedEntry / density) : kOpenEntry;
   return kBin * shape.n_bins + open * n_open + Read(n_rows, density, shape);
 }
 
+double OpenShares::Factor(std::size_t depth, std::size_t resolution) const {
+  if (factors_.empty()) {
+    return 1.0;
+  }
+  auto const& of_depth = factors_[std::min(depth, factors_.size() - 1)];
+  return resolution < of_depth.size() ? of_depth[resolution] : 1.0;
+}
+
+void OpenShares::See(std::size_t depth, std::size_t resolution, double n_open, double expected) {
+  constexpr double kMost = 1000.0;  // so that it ages within some hundred trees
+  while (factors_.size() <= depth) {
+    factors_.push_back(factors_.empty() ? std::vector<double>{} : factors_.back());
+  }
+  auto& of_depth = factors_[depth];
+  of_depth.resize(std::max(of_depth.size(), resolution + 1), 1.0);
+  of_depth[resolution] = std::clamp(n_open / std::max(expected, 1.0), 1.0, kMost);
+}
+
+void OpenShares::Age() {
+  constexpr double kLess = 0.98;
+  for (auto& of_depth : factors_) {
+    for (double& factor : of_depth) {
+      factor = std::pow(factor, kLess);
+    }
+  }
+}
+
 bool RefineCost::ScansAnyway() const {
   constexpr double kMore = 4.0;
-  double const share = kMore * HistogramCost::OpenShare(n_rows / n_nodes, shape.n_bins);
+  double const share =
+      kMore * shape.open_factor * HistogramCost::OpenShare(n_rows / n_nodes, shape.n_bins);
   return HistogramCost::kScannedEntry * n_nodes * n_table_rows * n_columns * std::min(share, 1.0) <=
          HistogramCost::kGatherLevel;
 }

@@ -29,7 +29,7 @@ inline constexpr std::uint64_t kMaxGroupPlaces = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t kCertainRanges = std::uint64_t{1} << 20;
 /** @brief Entries of open ranges that are sorted at once, of so many in the table. */
 [[nodiscard]] constexpr std::uint64_t OpenEntriesAtOnce(EntryIdx n_entries) {
-  return n_entries / 32 < (1 << 20) ? std::uint64_t{1} << 20 : n_entries / 32;
+  return n_entries / 32 < (1 << 22) ? std::uint64_t{1} << 22 : n_entries / 32;
 }
 /** @brief Entries of whole columns whose values are sorted at once, to make bins. */
 [[nodiscard]] constexpr EntryIdx BinnedAtOnce(EntryIdx n_entries) {
@@ -38,10 +38,11 @@ inline constexpr std::uint64_t kCertainRanges = std::uint64_t{1} << 20;
 
 /** @brief A resolution as costs see it: averages over its columns and groups. */
 struct ResolutionShape {
-  double n_bins;           // of a column
-  double n_group_columns;  // that a block adds up together
-  bool has_ranges;         // whether any bin holds several values
-  bool scans{false};       // whether the table has sorted rows, in which ranges can be looked up
+  double n_bins;            // of a column
+  double n_group_columns;   // that a block adds up together
+  bool has_ranges;          // whether any bin holds several values
+  bool scans{false};        // whether the table has sorted rows, in which ranges can be looked up
+  double open_factor{1.0};  // entries in open ranges, as seen, to those that are expected
 };
 
 /**
@@ -53,7 +54,9 @@ struct ResolutionShape {
  * the table has in those ranges are scanned in sorted columns. The share of such ranges falls with
  * the square of the number of bins: a range of n / k entries leaves the gain open by about n / k
  * gradients, where the best candidate of a node without anything to find gains about sqrt(n) of
- * them (measured on boosted and on random labels, 10^5 to 10^7 rows).
+ * them (measured on boosted and on random labels, 10^5 to 10^7 rows). Nodes deep down may leave
+ * far more open, as those of a strong signal do, whose gradients are all alike: what was seen at a
+ * depth counts there in the next trees (OpenShares).
  */
 struct HistogramCost {
   static constexpr double kBin = 50.0;
@@ -76,6 +79,20 @@ struct HistogramCost {
   [[nodiscard]] static double Read(double n_rows, double density, ResolutionShape const& shape);
   /** @brief Of a node of so many rows. */
   [[nodiscard]] static double Node(double n_rows, double density, ResolutionShape const& shape);
+};
+
+/** @brief How many entries were in open ranges, by depth and resolution, beside what was expected. */
+class OpenShares {
+ public:
+  /** @brief For ResolutionShape::open_factor. Deeper than was seen: of the deepest level seen. */
+  [[nodiscard]] double Factor(std::size_t depth, std::size_t resolution) const;
+  /** @brief What a level had. @param expected By HistogramCost::OpenShare. */
+  void See(std::size_t depth, std::size_t resolution, double n_open, double expected);
+  /** @brief A new tree: what was seen counts a little less, so that it is looked at again. */
+  void Age();
+
+ private:
+  std::vector<std::vector<double>> factors_;  // shape: (depths, resolutions)
 };
 
 /** @brief Whether open ranges are scanned in sorted columns, or their entries are gathered. */

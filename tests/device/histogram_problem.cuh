@@ -202,11 +202,11 @@ class HistogramLevel {
     gpair_ = ToDevice(placed);
     d_ranges_ = ToDevice(ranges);
     gpair_of_row_ = ToDevice(gpair);
-    std::vector<NodeIdx> node_of(gpair.size(), EncodePosition(kFirstNode, false));  // left out
+    std::vector<ShortBucket> node_of(gpair.size(), kNowhere);
     for (std::size_t b = 0; b < nodes.size(); ++b) {
       for (RowIdx r : nodes[b]) {
         if (r < node_of.size()) {
-          node_of[r] = kFirstNode + static_cast<NodeIdx>(b);
+          node_of[r] = static_cast<ShortBucket>(b);
         }
       }
     }
@@ -227,8 +227,7 @@ class HistogramLevel {
     }
   }
   [[nodiscard]] RowsRef Rows() const {
-    return {rows_.Data(),    gpair_.Data(),        d_ranges_.Data(),
-            node_of_.Data(), gpair_of_row_.Data(), kFirstNode};
+    return {rows_.Data(), gpair_.Data(), d_ranges_.Data(), node_of_.Data(), gpair_of_row_.Data()};
   }
   [[nodiscard]] std::vector<std::uint64_t> Best() const {
     return ToHost(level.best, level.n_nodes);
@@ -239,10 +238,8 @@ class HistogramLevel {
   }
 
  private:
-  static constexpr NodeIdx kFirstNode = 5;
-
   LevelProblem problem_;
-  DeviceBuffer<NodeIdx> node_of_{"nodes of rows"};
+  DeviceBuffer<ShortBucket> node_of_{"nodes of rows"};
   DeviceBuffer<GradientPair> gpair_of_row_{"gradients by row"};
   DeviceBuffer<RowIdx> rows_{"rows"};
   DeviceBuffer<GradientPair> gpair_{"gradients"};

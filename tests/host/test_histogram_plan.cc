@@ -142,6 +142,43 @@ TEST(ChooseResolutions, FinestCostsLeastAtTheRoot) {
   }
 }
 
+TEST(OpenShares, SeenAtADepthCountsThereAndBelow) {
+  OpenShares shares;
+  EXPECT_EQ(shares.Factor(3, 1), 1.0);
+  shares.See(2, 1, 500.0, 10.0);
+  EXPECT_EQ(shares.Factor(2, 1), 50.0);
+  EXPECT_EQ(shares.Factor(7, 1), 50.0);  // the deepest level seen
+  EXPECT_EQ(shares.Factor(1, 1), 1.0);
+  EXPECT_EQ(shares.Factor(2, 0), 1.0);
+  EXPECT_EQ(shares.Factor(2, 2), 1.0);
+  shares.See(3, 0, 1.0, 10.0);
+  EXPECT_EQ(shares.Factor(3, 0), 1.0);  // less than expected is as expected
+  EXPECT_EQ(shares.Factor(3, 1), 50.0);
+}
+
+TEST(OpenShares, AgesUntilItIsLookedAtAgain) {
+  OpenShares shares;
+  shares.See(0, 0, 1e9, 1.0);
+  double before = shares.Factor(0, 0);
+  EXPECT_LE(before, 1000.0);
+  for (int tree = 0; tree < 300; ++tree) {
+    shares.Age();
+    EXPECT_LT(shares.Factor(0, 0), before);
+    before = shares.Factor(0, 0);
+  }
+  EXPECT_GE(before, 1.0);
+  EXPECT_LT(before, 1.1);
+}
+
+TEST(ChooseWays, SortsWhereFarMoreIsOpenThanExpected) {
+  ResolutionShape shape{40.0, 28.0, true, true};
+  SearchWays ways{1'000'000, 28.0, {shape}, kMaxSorted};
+  std::vector<FamilyRows> const families(1000, {250, 250});
+  EXPECT_EQ(ChooseWays(families, ways).front(), 0u);
+  ways.resolutions[0].open_factor = 1000.0;
+  EXPECT_EQ(ChooseWays(families, ways).front(), 1u);
+}
+
 /** @brief What columns of a table have on average, were their groups as full as
  * can be. */
 std::vector<ResolutionShape> ShapesOf(std::vector<std::uint32_t> const& resolutions) {

@@ -63,14 +63,19 @@ TEST(MemoryPlan, HistogramsDenseAndSparse) {
   constexpr double kMore = (64 << 20) + 64 * kCertainRanges;  // of histograms and lists, any table
   auto const n_resolutions = static_cast<double>(
       ChooseResolutions(kRows, 64, kMaxGroupBins, kMaxSortedRows, false).size());
+  auto open_share = [](EntryIdx n_columns) {  // of a row
+    return static_cast<double>(OpenEntriesAtOnce(n_columns * kRows)) / kRows;
+  };
   auto dense = MemoryPlan::Make(EntryIdx{64} * kRows, kRows, 64, Strategy::kHistogram);
   // Bins, histograms, values, open ranges; rows.
-  EXPECT_NEAR(static_cast<double>(Sum(dense.growing)) / kRows,
-              64 * (3.5 * n_resolutions + 4 + 40.0 / 32) + 46 + n_resolutions * kMore / kRows, 1.0);
+  EXPECT_NEAR(
+      static_cast<double>(Sum(dense.growing)) / kRows,
+      64 * (3.5 * n_resolutions + 4) + 40.0 * open_share(64) + 46 + n_resolutions * kMore / kRows,
+      1.0);
   auto sparse = MemoryPlan::Make(EntryIdx{8} * kRows, kRows, 64, Strategy::kHistogram);
   EXPECT_NEAR(
       static_cast<double>(Sum(sparse.growing)) / kRows,
-      8 * (6 * n_resolutions + 8 + 40.0 / 32) + 8 + 46 + n_resolutions * kMore / kRows +
+      8 * (6 * n_resolutions + 8) + 40.0 * open_share(8) + 8 + 46 + n_resolutions * kMore / kRows +
           static_cast<double>(RowOffsetBytes(EntryIdx{8} * kRows, kRows, 64, false)) / kRows,
       1.0);
 }

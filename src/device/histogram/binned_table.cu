@@ -31,6 +31,9 @@ BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const&
   this->AddResolution(rows.View(), n_entries,
                       RankBins{rows.View(), n_entries, limits, values,
                                BinnedAtOnce(table.n_entries), sorted_rows_.get()});
+  if (sorts_rows && !sorted_rows_->Any()) {
+    sorted_rows_.reset();
+  }
   for (std::size_t i = 1; i < resolutions.size(); ++i) {
     this->AddResolution(rows.View(), n_entries,
                         RankBins{resolutions_.front()->bins, n_entries, resolutions[i]});

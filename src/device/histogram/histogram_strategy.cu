@@ -53,6 +53,8 @@ class HistogramStrategy : public SplitStrategy {
     quantiser_ = start.quantiser;
     rows_.Reset(start.rows, start.n_left_out);
     parents_.clear();
+    depth_ = 0;
+    shares_.Age();
     for (auto& s : searchers_) {
       s->finder.Reset();
     }
@@ -64,9 +66,9 @@ class HistogramStrategy : public SplitStrategy {
     LevelNodes const nodes = this->ChooseSearch();
     this->SearchSorted(nodes.sorted, level, rows);
     for (std::size_t i = 0; i < searchers_.size(); ++i) {
-      this->Search(searchers_[i].get(), level, rows,
-                   {nodes.families[i], rows_.Nodes(), last_level});
+      this->Search(i, level, rows, {nodes.families[i], rows_.Nodes(), last_level});
     }
+    ++depth_;
     resolver_.Resolve(level, table_->Ref(), rows, rows_.NumTrained(), rows_.GoesLeft(), out);
     rows_.CountLeft();
   }
@@ -99,7 +101,10 @@ class HistogramStrategy : public SplitStrategy {
     std::vector<std::vector<NodesToSearch::Family>> families;  // by histograms of each resolution
   };
 
-  [[nodiscard]] LevelNodes ChooseSearch() const {
+  [[nodiscard]] LevelNodes ChooseSearch() {
+    for (std::size_t i = 0; i < searchers_.size(); ++i) {
+      ways_.resolutions[i].open_factor = shares_.Factor(depth_, i);
+    }
     LevelNodes chosen{{}, std::vector<std::vector<NodesToSearch::Family>>(searchers_.size())};
     auto const& nodes = rows_.Nodes();
     auto n_rows = [&](Bucket b) { return nodes[b].end - nodes[b].begin; };
@@ -135,7 +140,8 @@ class HistogramStrategy : public SplitStrategy {
     }
   }
 
-  void Search(Searcher* s, LevelRef level, RowsRef const& rows, NodesToSearch const& nodes) {
+  void Search(std::size_t i, LevelRef level, RowsRef const& rows, NodesToSearch const& nodes) {
+    Searcher* s = searchers_[i].get();
     level.columns = s->resolution.candidates;
     if (s->refiner == nullptr) {
       s->finder.Find(level, rows, nodes, {nullptr, nullptr, 0});
@@ -145,12 +151,32 @@ class HistogramStrategy : public SplitStrategy {
     if (s->finder.NumNodes() == 0) {
       return;
     }
-    while (s->refiner != nullptr && !s->refiner->Refine(level, table_->Ref(), rows, &s->finder)) {
+    while (s->refiner != nullptr && !s->refiner->Refine(level, table_->Ref(), rows, &s->finder,
+                                                        ways_.resolutions[i].open_factor)) {
       s->finder.FindAgain(level, rows, s->refiner->List(s->finder.NumNodes()));
+    }
+    if (s->refiner != nullptr) {
+      this->SeeOpen(i, nodes);
     }
     resolver_.Read(level, s->resolution.columns.Ref(), s->finder.Nodes(),
                    static_cast<Bucket>(s->finder.NumNodes()),
                    {s->refiner != nullptr ? s->refiner->Values() : nullptr, 0});
+  }
+
+  /** @brief Remember what was open, if that is known. */
+  void SeeOpen(std::size_t i, NodesToSearch const& nodes) {
+    auto const n_open = searchers_[i]->refiner->NumOpenEntries();
+    if (!n_open.has_value()) {
+      return;
+    }
+    double expected{0.0};
+    for (NodesToSearch::Family const& family : nodes.families) {
+      for (Bucket b = family.first; b < family.first + family.n; ++b) {
+        double const n_rows = nodes.rows[b].end - nodes.rows[b].begin;
+        expected += n_rows * HistogramCost::OpenShare(n_rows, ways_.resolutions[i].n_bins);
+      }
+    }
+    shares_.See(depth_, i, static_cast<double>(*n_open), expected * ways_.n_columns);
   }
 
   std::unique_ptr<BinnedTable> table_;
@@ -159,8 +185,10 @@ class HistogramStrategy : public SplitStrategy {
   SplitResolver resolver_;
   std::vector<std::unique_ptr<Searcher>> searchers_;  // by resolution, the finest first
   SearchWays ways_;
+  OpenShares shares_;
   // of the tree in progress
   Quantiser quantiser_{};
+  std::size_t depth_{0};
   std::vector<Bucket> parents_;  // nodes that the last level split; none: the root is searched
 };
 }  // namespace

@@ -380,15 +380,18 @@ OpenRangesRef RangeRefiner::Listed() {
 }
 
 bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
-                          HistogramFinder* finder) {
+                          HistogramFinder* finder, double open_factor) {
   std::uint32_t const n_nodes = finder->NumNodes();
   OpenRangesRef const listed = this->Listed();
   values_.Reserve(n_nodes);
-  bool scans = table.sorted_rows.columns != nullptr;
+  n_open_entries_.reset();
+  bool scans = table.sorted_rows.columns != nullptr && level.n_nodes <= kMostFollowed;
+  ResolutionShape shape = columns_.Shape(scans);
+  shape.open_factor = open_factor;
   RefineCost const cost{static_cast<double>(n_nodes),
                         static_cast<double>(finder->NumSearchedRows()),
                         static_cast<double>(columns_.NumRows()),
-                        static_cast<double>(columns_.Columns().size()), columns_.Shape(scans)};
+                        static_cast<double>(columns_.Columns().size()), shape};
   if (scans && (n_nodes * columns_.Ref().n_bins > listed.capacity || !cost.ScansAnyway())) {
     scanner_.Measure(level, columns_.Ref(), finder->Nodes(), listed, counts_.Data());
     OpenCounts const counts = this->ReadCounts();
@@ -396,6 +399,7 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
       list_.Reserve(counts.n_listed + counts.n_listed / 4);
       return false;
     }
+    n_open_entries_ = counts.n_gathered;
     scans =
         cost.Scans(static_cast<double>(counts.n_scanned), static_cast<double>(counts.n_gathered));
   }
@@ -434,6 +438,7 @@ bool RangeRefiner::Gather(Pass const& pass) {
     list_.Reserve(counts.n_listed + counts.n_listed / 4);
     return false;
   }
+  n_open_entries_ = counts.n_entries;
   std::uint64_t const capacity = this->EntriesRoom();
   if (counts.n_entries <= capacity) {
     this->Search(pass, counts.n_entries, 0, counts.n_open);

@@ -10,6 +10,8 @@
  */
 #pragma once
 
+#include <optional>
+
 #include "src/device/histogram/binned_table.cuh"
 #include "src/device/histogram/histogram_finder.cuh"
 #include "src/device/histogram/range_scanner.cuh"
@@ -33,12 +35,15 @@ class RangeRefiner {
    * @brief Offer every candidate inside of the listed ranges that may be the best. Waits, unless
    *        it is sure to scan them.
    *
-   * @param level Its columns are the candidates of this resolution.
-   * @param finder Has listed the ranges.
+   * @param level       Its columns are the candidates of this resolution.
+   * @param finder      Has listed the ranges.
+   * @param open_factor ResolutionShape::open_factor.
    * @return Whether the list had room for all ranges. It has more room now: list them again.
    */
   [[nodiscard]] bool Refine(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
-                            HistogramFinder* finder);
+                            HistogramFinder* finder, double open_factor = 1.0);
+  /** @brief Entries that the last call found in open ranges, if it asked; else none. */
+  [[nodiscard]] std::optional<std::uint64_t> NumOpenEntries() const { return n_open_entries_; }
 
   /** @brief Of the best candidates inside of ranges, by node of the last call. */
   [[nodiscard]] RefinedValue const* Values() const { return values_.Data(); }
@@ -60,6 +65,7 @@ class RangeRefiner {
   BinnedColumns const& columns_;
   std::uint64_t max_entries_;
   std::uint64_t max_certain_;
+  std::optional<std::uint64_t> n_open_entries_;
   RangeScanner scanner_;
   CubScratch scratch_;
   DeviceBuffer<OpenRange> list_{"ranges that may be open"};

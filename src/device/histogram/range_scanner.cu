@@ -177,7 +177,6 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
       Bucket const bucket = nodes.nodes[range.node].bucket;
       RangeCandidates const candidates{level, range, bucket, entries.feature,
                                        !(range.present == level.nodes[bucket].sum)};
-      NodeIdx const node = rows.first_node + static_cast<NodeIdx>(bucket);
       RowIdx const* of_column = sorted.columns[entries.feature];
       FoundCandidate best{0, 0, 0};
       Passed all{{0, 0}, 0, 0, 0};
@@ -194,7 +193,7 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
 #pragma unroll
         for (int k = 0; k < kItems; ++k) {
           RowIdx const row = entry[k] & ~SortedRowsRef::kBeginsValue;
-          bool const is_in = at + k < entries.end && rows.node_of[row] == node;
+          bool const is_in = at + k < entries.end && rows.node_of[row] == bucket;
           std::uint32_t const begins = entry[k] >> 31;
           item[k] = {{0, 0}, begins, is_in ? begins + 1 : 0, row};
         }

@@ -24,17 +24,20 @@ __global__ void FindTrainedKernel(TrainingRows rows, RankBitsRef trained) {
 
 // one thread a row; trained: nullptr where all are; rows left out are in the root for now
 __global__ void CompactKernel(GradientPair const* gpair, RankBitsRef trained, RowIdx n_rows,
-                              RowIdx* rows, GradientPair* gpairs, NodeIdx* positions) {
+                              RowIdx* rows, GradientPair* gpairs, NodeIdx* positions,
+                              ShortBucket* node_of) {
   auto row = static_cast<RowIdx>(GlobalIdx());
   if (row >= n_rows) {
     return;
   }
+  bool const is_trained = trained.words == nullptr || trained.words[row / 32].Has(row);
+  if (node_of != nullptr) {
+    node_of[row] = is_trained ? 0 : kNowhere;
+  }
   if (trained.words == nullptr) {
     rows[row] = row;
-    positions[row] = kRoot;
     return;
   }
-  bool const is_trained = trained.words[row / 32].Has(row);
   if (is_trained) {
     RowIdx const slot = trained.Rank(row);
     rows[slot] = row;
@@ -90,11 +93,11 @@ struct ChildSlots {
 };
 
 // grid: tiles of slots; result: rows and gradients in their new slots, sums of the children, and
-// positions: of rows that move where these are followed, else of rows whose node is not split
+// positions of rows whose node is not split; node_of: nullptr where rows are not followed
 __global__ __launch_bounds__(kThreads) void MoveKernel(
     RowsRef rows, SplitOrder const* orders, NodeIdx first_node, NodeIdx first_child, Bucket n_nodes,
-    RowIdx n_slots, RankBitsRef goes_left, Quantiser quantiser, bool follows, RowIdx* to_rows,
-    GradientPair* to_gpair, NodeIdx* positions, NodeState* states) {
+    RowIdx n_slots, RankBitsRef goes_left, Quantiser quantiser, RowIdx* to_rows,
+    GradientPair* to_gpair, NodeIdx* positions, ShortBucket* node_of, NodeState* states) {
   __shared__ ChildSums of_warps[kThreads / 32];
   unsigned const lane = threadIdx.x % 32;
   RowIdx row[kMovedSlots];  // all are asked for before the first is used
@@ -121,14 +124,17 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(
               ChildSlots{goes_left, node, n_left, left_before}.Of(static_cast<RowIdx>(slot), &goes);
           to_rows[to] = row[j];
           to_gpair[to] = gpair[j];
-          if (follows) {
-            positions[row[j]] = left_id + (goes ? 0 : 1);
+          if (node_of != nullptr) {
+            node_of[row[j]] = static_cast<ShortBucket>(left + (goes ? 0 : 1));
           }
           FixedSum g = quantiser.Fixed(gpair[j]);
           FixedSum none{0, 0};
           own = {left, {goes ? g : none, goes ? none : g}, true};
-        } else if (b < n_nodes && !follows) {
+        } else if (b < n_nodes) {
           positions[row[j]] = first_node + static_cast<NodeIdx>(b);
+          if (node_of != nullptr) {
+            node_of[row[j]] = kNowhere;
+          }
         }
         int uniform{0};
         __match_all_sync(kAllLanes, moves ? left : ~Bucket{0}, &uniform);
@@ -194,8 +200,10 @@ __global__ void WalkLeftOutKernel(BinnedTableRef table, SplitOrder const* tree, 
 }
 }  // namespace
 
-RowPartitioner::RowPartitioner(RowIdx n_rows, bool follows)
-    : n_rows_{n_rows}, follows_{follows}, positions_{n_rows} {
+RowPartitioner::RowPartitioner(RowIdx n_rows, bool follows) : n_rows_{n_rows}, positions_{n_rows} {
+  if (follows) {
+    node_of_.Reserve(n_rows);
+  }
   for (int i = 0; i < 2; ++i) {
     rows_[i].Reserve(n_rows);
     gpairs_[i].Reserve(n_rows);
@@ -218,7 +226,7 @@ void RowPartitioner::Reset(TrainingRows const& rows, RowIdx n_left_out) {
     gpair_ = gpairs_[0].Data();
   }
   LaunchN("Compact", CompactKernel, n_rows_, rows.gpair, trained, n_rows_, rows_[0].Data(),
-          gpairs_[0].Data(), positions_.Data());
+          gpairs_[0].Data(), positions_.Data(), node_of_.Data());
   h_nodes_ = {{0, n_trained_}};
   nodes_.Upload(h_nodes_);
   first_node_ = kRoot;
@@ -238,8 +246,8 @@ void RowPartitioner::Move(Quantiser const& quantiser, LevelSplits const& splits,
   auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
   Launch("Move", MoveKernel, SlotTurns::Grid(n_trained_, kThreads * kMovedSlots, n_nodes), kThreads,
          this->Rows(), splits.device_orders, first_node_, splits.first_child, n_nodes, n_trained_,
-         goes_left_.Ref(), quantiser, follows_, rows_[next].Data(), gpairs_[next].Data(),
-         positions_.Data(), out_children);
+         goes_left_.Ref(), quantiser, rows_[next].Data(), gpairs_[next].Data(), positions_.Data(),
+         node_of_.Data(), out_children);
   std::vector<RowRange> children;
   for (std::size_t b = 0; b < splits.orders.size(); ++b) {
     if (splits.orders[b].left != kNoNode) {
@@ -256,11 +264,9 @@ void RowPartitioner::Move(Quantiser const& quantiser, LevelSplits const& splits,
 
 void RowPartitioner::Finish(BinnedTableRef const& table, std::vector<SplitOrder> const& tree) {
   auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
-  if (!follows_) {
-    Launch("WriteLeafPositions", WriteLeafPositionsKernel,
-           SlotTurns::Grid(n_trained_, kThreads * kMovedSlots, n_nodes), kThreads, this->Rows(),
-           n_nodes, first_node_, n_trained_, positions_.Data());
-  }
+  Launch("WriteLeafPositions", WriteLeafPositionsKernel,
+         SlotTurns::Grid(n_trained_, kThreads * kMovedSlots, n_nodes), kThreads, this->Rows(),
+         n_nodes, first_node_, n_trained_, positions_.Data());
   if (n_trained_ != n_rows_) {
     CopyAsync(tree_.Reserve(tree.size()), tree.data(), tree.size());
     LaunchN("WalkLeftOut", WalkLeftOutKernel, n_rows_, table, tree_.Data(), n_rows_,
@@ -269,8 +275,8 @@ void RowPartitioner::Finish(BinnedTableRef const& table, std::vector<SplitOrder>
 }
 
 std::uint64_t RowPartitioner::Bytes() const {
-  std::uint64_t bytes =
-      positions_.Bytes() + goes_left_.Bytes() + nodes_.Bytes() + tree_.Bytes() + scratch_.Bytes();
+  std::uint64_t bytes = positions_.Bytes() + node_of_.Bytes() + goes_left_.Bytes() +
+                        nodes_.Bytes() + tree_.Bytes() + scratch_.Bytes();
   for (int i = 0; i < 2; ++i) {
     bytes += rows_[i].Bytes() + gpairs_[i].Bytes();
   }

@@ -24,15 +24,17 @@
 namespace gpu_exact {
 class RowPartitioner {
  public:
-  /** @param follows Whether RowsRef::node_of is true on every level, not only when a tree ends. */
+  /** @param follows Whether RowsRef::node_of is wanted. */
   RowPartitioner(RowIdx n_rows, bool follows);
 
-  /** @brief Begin a tree: trained rows are in the root. @param rows Outlive the tree. Does not wait. */
+  /**
+   * @brief Begin a tree: trained rows are in the root. Does not wait.
+   * @param rows Outlive the tree.
+   */
   void Reset(TrainingRows const& rows, RowIdx n_left_out);
 
   [[nodiscard]] RowsRef Rows() const {
-    return {rows_[current_].Data(), gpair_,        nodes_.Data(),
-            positions_.Data(),      gpair_of_row_, first_node_};
+    return {rows_[current_].Data(), gpair_, nodes_.Data(), node_of_.Data(), gpair_of_row_};
   }
   /** @brief Row slots of the open nodes, by bucket. */
   [[nodiscard]] std::vector<RowRange> const& Nodes() const { return h_nodes_; }
@@ -56,7 +58,6 @@ class RowPartitioner {
 
  private:
   RowIdx n_rows_;
-  bool follows_;
   RowIdx n_trained_{0};
   int current_{0};
   NodeIdx first_node_{kRoot};                  // of the open ones
@@ -64,6 +65,7 @@ class RowPartitioner {
   GradientPair const* gpair_of_row_{nullptr};  // borrowed
   std::vector<RowRange> h_nodes_;
   RowPositions positions_;
+  DeviceBuffer<ShortBucket> node_of_{"nodes of rows"};  // empty: rows are not followed
   DeviceBuffer<RowIdx> rows_[2]{DeviceBuffer<RowIdx>{"rows by node"},
                                 DeviceBuffer<RowIdx>{"rows by node, next level"}};
   DeviceBuffer<GradientPair> gpairs_[2]{DeviceBuffer<GradientPair>{"gradients by node"},

@@ -15,6 +15,12 @@ struct RowRange {
   RowIdx end;
 };
 
+/** @brief A bucket in two bytes, so that those of 20 million rows stay in the cache. */
+using ShortBucket = std::uint16_t;
+inline constexpr ShortBucket kNowhere = 0xffffu;
+/** @brief Rows of levels of more nodes cannot be followed. */
+inline constexpr Bucket kMostFollowed = kNowhere;
+
 /** @brief The trained rows of the open nodes, node by node. Borrowed by kernels. */
 struct RowsRef {
   RowIdx const* rows;         // the row in each slot
@@ -22,9 +28,8 @@ struct RowsRef {
   RowRange const* nodes;      // slots of each open node, by bucket, shape: (n_nodes); closed nodes
                               // leave holes between them
   // For those who come from sorted columns, by row of the table, not by slot:
-  NodeIdx const* node_of;  // as by EncodePosition; kept where the table has sorted rows
+  ShortBucket const* node_of;  // kNowhere: no open node; only where rows are followed
   GradientPair const* gpair_of_row;
-  NodeIdx first_node;  // the node of bucket 0
 
   /** @brief The open node of a slot; n_nodes, as many as there are, where it is in none. */
   [[nodiscard]] __device__ Bucket NodeOf(RowIdx slot, Bucket n_nodes) const {

@@ -41,6 +41,8 @@ class SortedRows {
     Synchronize();
   }
 
+  /** @brief Whether any column is kept. */
+  [[nodiscard]] bool Any() const { return this->Bytes() > columns_.Bytes(); }
   [[nodiscard]] SortedRowsRef Ref() const { return {columns_.Data()}; }
   [[nodiscard]] std::uint64_t Bytes() const {
     std::uint64_t bytes = columns_.Bytes();
