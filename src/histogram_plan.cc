@@ -40,44 +40,36 @@ double HistogramCost::Read(double n_rows, double density, ResolutionShape const&
   return kByte * n_rows * read / shape.n_group_columns;
 }
 
-double HistogramCost::Node(double n_rows, double density, ResolutionShape const& shape) {
-  // The share may be more than one: then the more bins the better all the same.
-  double const n_open = n_rows * OpenShare(n_rows, shape.n_bins) * shape.open_factor;
+double HistogramCost::Node(double n_rows, double density, ResolutionShape const& shape,
+                           double open_factor) {
+  // The expected share may be more than one: then the more bins the better all the same.
+  double const expected = OpenShare(n_rows, shape.n_bins);
+  double const n_open = n_rows * std::max(expected, std::min(1.0, expected * open_factor));
   double const open = shape.scans ? std::min(kOpenEntry, kScannedEntry / density) : kOpenEntry;
   return kBin * shape.n_bins + open * n_open + Read(n_rows, density, shape);
 }
 
-double OpenShares::Factor(std::size_t depth, std::size_t resolution) const {
-  if (factors_.empty()) {
-    return 1.0;
-  }
-  auto const& of_depth = factors_[std::min(depth, factors_.size() - 1)];
-  return resolution < of_depth.size() ? of_depth[resolution] : 1.0;
+double OpenShares::Factor(std::size_t depth) const {
+  return factors_.empty() ? 1.0 : factors_[std::min(depth, factors_.size() - 1)];
 }
 
-void OpenShares::See(std::size_t depth, std::size_t resolution, double n_open, double expected) {
+void OpenShares::See(std::size_t depth, double n_open, double expected) {
   constexpr double kMost = 1000.0;  // so that it ages within some hundred trees
-  while (factors_.size() <= depth) {
-    factors_.push_back(factors_.empty() ? std::vector<double>{} : factors_.back());
-  }
-  auto& of_depth = factors_[depth];
-  of_depth.resize(std::max(of_depth.size(), resolution + 1), 1.0);
-  of_depth[resolution] = std::clamp(n_open / std::max(expected, 1.0), 1.0, kMost);
+  factors_.resize(std::max(factors_.size(), depth + 1), this->Factor(depth));
+  factors_[depth] = std::clamp(n_open / std::max(expected, 1.0), 1.0, kMost);
 }
 
 void OpenShares::Age() {
   constexpr double kLess = 0.98;
-  for (auto& of_depth : factors_) {
-    for (double& factor : of_depth) {
-      factor = std::pow(factor, kLess);
-    }
+  for (double& factor : factors_) {
+    factor = std::pow(factor, kLess);
   }
 }
 
 bool RefineCost::ScansAnyway() const {
   constexpr double kMore = 4.0;
   double const share =
-      kMore * shape.open_factor * HistogramCost::OpenShare(n_rows / n_nodes, shape.n_bins);
+      kMore * open_factor * HistogramCost::OpenShare(n_rows / n_nodes, shape.n_bins);
   return HistogramCost::kScannedEntry * n_nodes * n_table_rows * n_columns * std::min(share, 1.0) <=
          HistogramCost::kGatherLevel;
 }
@@ -159,7 +151,7 @@ std::vector<std::size_t> ChooseWays(std::vector<FamilyRows> const& families,
       double const rows = std::max(n, 1u);
       sum += way == n_resolutions
                  ? HistogramCost::kSortedColumn + HistogramCost::kSortedEntry * rows
-                 : HistogramCost::Node(rows, rows / n_all, ways.resolutions[way]);
+                 : HistogramCost::Node(rows, rows / n_all, ways.resolutions[way], ways.open_factor);
     }
     return sum * ways.n_columns;
   };

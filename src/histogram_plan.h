@@ -38,11 +38,10 @@ inline constexpr std::uint64_t kCertainRanges = std::uint64_t{1} << 20;
 
 /** @brief A resolution as costs see it: averages over its columns and groups. */
 struct ResolutionShape {
-  double n_bins;            // of a column
-  double n_group_columns;   // that a block adds up together
-  bool has_ranges;          // whether any bin holds several values
-  bool scans{false};        // whether the table has sorted rows, in which ranges can be looked up
-  double open_factor{1.0};  // entries in open ranges, as seen, to those that are expected
+  double n_bins;           // of a column
+  double n_group_columns;  // that a block adds up together
+  bool has_ranges;         // whether any bin holds several values
+  bool scans{false};       // whether the table has sorted rows, in which ranges can be looked up
 };
 
 /**
@@ -59,7 +58,7 @@ struct ResolutionShape {
  * depth counts there in the next trees (OpenShares).
  */
 struct HistogramCost {
-  static constexpr double kBin = 50.0;
+  static constexpr double kBin = 75.0;
   static constexpr double kByte = 0.35;
   static constexpr double kOpenEntry = 100.0;  // gathered
   static constexpr double kScannedEntry = 8.0;
@@ -77,22 +76,27 @@ struct HistogramCost {
   [[nodiscard]] static double OpenShare(double n_rows, double n_bins);
   /** @brief To read the bins of a node's rows. @param density Part of the table's rows it has. */
   [[nodiscard]] static double Read(double n_rows, double density, ResolutionShape const& shape);
-  /** @brief Of a node of so many rows. */
-  [[nodiscard]] static double Node(double n_rows, double density, ResolutionShape const& shape);
+  /**
+   * @brief Of a node of so many rows.
+   * @param density     Part of the table's rows that it has.
+   * @param open_factor Entries in open ranges, as seen, to those that are expected.
+   */
+  [[nodiscard]] static double Node(double n_rows, double density, ResolutionShape const& shape,
+                                   double open_factor = 1.0);
 };
 
-/** @brief How many entries were in open ranges, by depth and resolution, beside what was expected. */
+/** @brief How many entries were in open ranges, by depth, beside what was expected. */
 class OpenShares {
  public:
-  /** @brief For ResolutionShape::open_factor. Deeper than was seen: of the deepest level seen. */
-  [[nodiscard]] double Factor(std::size_t depth, std::size_t resolution) const;
+  /** @brief For SearchWays::open_factor. Deeper than was seen: of the deepest level seen. */
+  [[nodiscard]] double Factor(std::size_t depth) const;
   /** @brief What a level had. @param expected By HistogramCost::OpenShare. */
-  void See(std::size_t depth, std::size_t resolution, double n_open, double expected);
+  void See(std::size_t depth, double n_open, double expected);
   /** @brief A new tree: what was seen counts a little less, so that it is looked at again. */
   void Age();
 
  private:
-  std::vector<std::vector<double>> factors_;  // shape: (depths, resolutions)
+  std::vector<double> factors_;  // by depth
 };
 
 /** @brief Whether open ranges are scanned in sorted columns, or their entries are gathered. */
@@ -102,6 +106,7 @@ struct RefineCost {
   double n_table_rows;
   double n_columns;
   ResolutionShape shape;
+  double open_factor;  // entries in open ranges, as seen, to those that are expected
 
   /** @brief Scanning costs little even if many more ranges are open than usual: nobody asks. */
   [[nodiscard]] bool ScansAnyway() const;
@@ -155,6 +160,7 @@ struct SearchWays {
   double n_columns;                          // of the table
   std::vector<ResolutionShape> resolutions;  // the finest first
   RowIdx max_sorted;                         // the most rows of a node whose rows are sorted
+  double open_factor{1.0};  // entries in open ranges, as seen at this depth, to those expected
 };
 
 /**

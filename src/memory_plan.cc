@@ -62,7 +62,7 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
     plan.growing = {{"bins", bins},
                     {"sorted rows", kept},
                     {"values by row", values},
-                    {"rows by node", (sorts_rows ? 48 : 46) * rows},
+                    {"rows by node", 48 * rows},
                     {"histograms", n_resolutions * HistogramBudget(n_entries)},
                     {"open ranges", 40 * open + n_resolutions * 64 * kCertainRanges}};
     return plan;

@@ -54,7 +54,7 @@ TEST(HistogramCost, FewerBinsWhereRangesCanBeScanned) {
 }
 
 /** @brief 32 nodes of a table of a million rows and 100 columns. */
-RefineCost const kRefine{32.0, 1e6, 1e6, 100.0, {1000.0, 10.0, true, true}};
+RefineCost const kRefine{32.0, 1e6, 1e6, 100.0, {1000.0, 10.0, true, true}, 1.0};
 
 TEST(RefineCost, FewEntriesAreScannedManyAreGathered) {
   EXPECT_FALSE(kRefine.ScansAnyway());
@@ -70,9 +70,11 @@ TEST(RefineCost, FewEntriesAreScannedManyAreGathered) {
 }
 
 TEST(RefineCost, AsksOnlyWhereItMatters) {
-  RefineCost small{2.0, 1e5, 1e5, 28.0, {1000.0, 10.0, true, true}};
+  RefineCost small{2.0, 1e5, 1e5, 28.0, {1000.0, 10.0, true, true}, 1.0};
   EXPECT_TRUE(small.ScansAnyway());
   EXPECT_TRUE(small.Scans(2.0 * 1e5 * 28.0, 0.0));  // every range of both nodes
+  small.n_table_rows = small.n_rows = 1e9;
+  EXPECT_FALSE(small.ScansAnyway());
 }
 
 TEST(HistogramCost, ScatteredRowsCostMoreWhereAGroupIsNarrow) {
@@ -144,38 +146,36 @@ TEST(ChooseResolutions, FinestCostsLeastAtTheRoot) {
 
 TEST(OpenShares, SeenAtADepthCountsThereAndBelow) {
   OpenShares shares;
-  EXPECT_EQ(shares.Factor(3, 1), 1.0);
-  shares.See(2, 1, 500.0, 10.0);
-  EXPECT_EQ(shares.Factor(2, 1), 50.0);
-  EXPECT_EQ(shares.Factor(7, 1), 50.0);  // the deepest level seen
-  EXPECT_EQ(shares.Factor(1, 1), 1.0);
-  EXPECT_EQ(shares.Factor(2, 0), 1.0);
-  EXPECT_EQ(shares.Factor(2, 2), 1.0);
-  shares.See(3, 0, 1.0, 10.0);
-  EXPECT_EQ(shares.Factor(3, 0), 1.0);  // less than expected is as expected
-  EXPECT_EQ(shares.Factor(3, 1), 50.0);
+  EXPECT_EQ(shares.Factor(3), 1.0);
+  shares.See(2, 500.0, 10.0);
+  EXPECT_EQ(shares.Factor(2), 50.0);
+  EXPECT_EQ(shares.Factor(7), 50.0);  // of the deepest level seen
+  shares.See(4, 1.0, 10.0);
+  EXPECT_EQ(shares.Factor(4), 1.0);  // less than expected is as expected
+  EXPECT_EQ(shares.Factor(3), 50.0);
+  shares.See(2, 70.0, 10.0);
+  EXPECT_EQ(shares.Factor(2), 7.0);
 }
 
 TEST(OpenShares, AgesUntilItIsLookedAtAgain) {
   OpenShares shares;
-  shares.See(0, 0, 1e9, 1.0);
-  double before = shares.Factor(0, 0);
+  shares.See(0, 1e9, 1.0);
+  double before = shares.Factor(0);
   EXPECT_LE(before, 1000.0);
   for (int tree = 0; tree < 300; ++tree) {
     shares.Age();
-    EXPECT_LT(shares.Factor(0, 0), before);
-    before = shares.Factor(0, 0);
+    EXPECT_LT(shares.Factor(0), before);
+    before = shares.Factor(0);
   }
   EXPECT_GE(before, 1.0);
   EXPECT_LT(before, 1.1);
 }
 
 TEST(ChooseWays, SortsWhereFarMoreIsOpenThanExpected) {
-  ResolutionShape shape{40.0, 28.0, true, true};
-  SearchWays ways{1'000'000, 28.0, {shape}, kMaxSorted};
+  SearchWays ways{1'000'000, 28.0, {{40.0, 28.0, true, true}}, kMaxSorted};
   std::vector<FamilyRows> const families(1000, {250, 250});
   EXPECT_EQ(ChooseWays(families, ways).front(), 0u);
-  ways.resolutions[0].open_factor = 1000.0;
+  ways.open_factor = 1000.0;
   EXPECT_EQ(ChooseWays(families, ways).front(), 1u);
 }
 

@@ -70,12 +70,12 @@ TEST(MemoryPlan, HistogramsDenseAndSparse) {
   // Bins, histograms, values, open ranges; rows.
   EXPECT_NEAR(
       static_cast<double>(Sum(dense.growing)) / kRows,
-      64 * (3.5 * n_resolutions + 4) + 40.0 * open_share(64) + 46 + n_resolutions * kMore / kRows,
+      64 * (3.5 * n_resolutions + 4) + 40.0 * open_share(64) + 48 + n_resolutions * kMore / kRows,
       1.0);
   auto sparse = MemoryPlan::Make(EntryIdx{8} * kRows, kRows, 64, Strategy::kHistogram);
   EXPECT_NEAR(
       static_cast<double>(Sum(sparse.growing)) / kRows,
-      8 * (6 * n_resolutions + 8) + 40.0 * open_share(8) + 8 + 46 + n_resolutions * kMore / kRows +
+      8 * (6 * n_resolutions + 8) + 40.0 * open_share(8) + 8 + 48 + n_resolutions * kMore / kRows +
           static_cast<double>(RowOffsetBytes(EntryIdx{8} * kRows, kRows, 64, false)) / kRows,
       1.0);
 }

@@ -32,7 +32,7 @@ struct Searcher {
 class HistogramStrategy : public SplitStrategy {
  public:
   HistogramStrategy(std::unique_ptr<BinnedTable> table, RowIdx n_rows, RowIdx max_sorted)
-      : table_{std::move(table)}, rows_{n_rows, table_->SortsRows()}, sorting_{*table_} {
+      : table_{std::move(table)}, rows_{n_rows}, sorting_{*table_} {
     ways_ = {n_rows,
              static_cast<double>(sorting_.NumColumns()),
              {},
@@ -63,10 +63,15 @@ class HistogramStrategy : public SplitStrategy {
   void FindSplits(LevelRef const& level, bool last_level, LevelResult* out) override {
     RowsRef const rows = rows_.Rows();
     resolver_.Begin(level.n_nodes);
+    ways_.open_factor = shares_.Factor(depth_);
+    n_open_ = n_expected_ = 0.0;
     LevelNodes const nodes = this->ChooseSearch();
     this->SearchSorted(nodes.sorted, level, rows);
     for (std::size_t i = 0; i < searchers_.size(); ++i) {
       this->Search(i, level, rows, {nodes.families[i], rows_.Nodes(), last_level});
+    }
+    if (n_expected_ != 0.0) {
+      shares_.See(depth_, n_open_, n_expected_);
     }
     ++depth_;
     resolver_.Resolve(level, table_->Ref(), rows, rows_.NumTrained(), rows_.GoesLeft(), out);
@@ -101,10 +106,7 @@ class HistogramStrategy : public SplitStrategy {
     std::vector<std::vector<NodesToSearch::Family>> families;  // by histograms of each resolution
   };
 
-  [[nodiscard]] LevelNodes ChooseSearch() {
-    for (std::size_t i = 0; i < searchers_.size(); ++i) {
-      ways_.resolutions[i].open_factor = shares_.Factor(depth_, i);
-    }
+  [[nodiscard]] LevelNodes ChooseSearch() const {
     LevelNodes chosen{{}, std::vector<std::vector<NodesToSearch::Family>>(searchers_.size())};
     auto const& nodes = rows_.Nodes();
     auto n_rows = [&](Bucket b) { return nodes[b].end - nodes[b].begin; };
@@ -151,8 +153,8 @@ class HistogramStrategy : public SplitStrategy {
     if (s->finder.NumNodes() == 0) {
       return;
     }
-    while (s->refiner != nullptr && !s->refiner->Refine(level, table_->Ref(), rows, &s->finder,
-                                                        ways_.resolutions[i].open_factor)) {
+    while (s->refiner != nullptr &&
+           !s->refiner->Refine(level, table_->Ref(), rows, &s->finder, ways_.open_factor)) {
       s->finder.FindAgain(level, rows, s->refiner->List(s->finder.NumNodes()));
     }
     if (s->refiner != nullptr) {
@@ -163,20 +165,20 @@ class HistogramStrategy : public SplitStrategy {
                    {s->refiner != nullptr ? s->refiner->Values() : nullptr, 0});
   }
 
-  /** @brief Remember what was open, if that is known. */
+  /** @brief Count what a resolution had open, if that is known. */
   void SeeOpen(std::size_t i, NodesToSearch const& nodes) {
     auto const n_open = searchers_[i]->refiner->NumOpenEntries();
     if (!n_open.has_value()) {
       return;
     }
-    double expected{0.0};
     for (NodesToSearch::Family const& family : nodes.families) {
       for (Bucket b = family.first; b < family.first + family.n; ++b) {
         double const n_rows = nodes.rows[b].end - nodes.rows[b].begin;
-        expected += n_rows * HistogramCost::OpenShare(n_rows, ways_.resolutions[i].n_bins);
+        n_expected_ += ways_.n_columns * n_rows *
+                       HistogramCost::OpenShare(n_rows, ways_.resolutions[i].n_bins);
       }
     }
-    shares_.See(depth_, i, static_cast<double>(*n_open), expected * ways_.n_columns);
+    n_open_ += static_cast<double>(*n_open);
   }
 
   std::unique_ptr<BinnedTable> table_;
@@ -189,6 +191,8 @@ class HistogramStrategy : public SplitStrategy {
   // of the tree in progress
   Quantiser quantiser_{};
   std::size_t depth_{0};
+  double n_open_{0.0};  // entries of the level's open ranges, where they were counted
+  double n_expected_{0.0};
   std::vector<Bucket> parents_;  // nodes that the last level split; none: the root is searched
 };
 }  // namespace

@@ -386,12 +386,12 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
   values_.Reserve(n_nodes);
   n_open_entries_.reset();
   bool scans = table.sorted_rows.columns != nullptr && level.n_nodes <= kMostFollowed;
-  ResolutionShape shape = columns_.Shape(scans);
-  shape.open_factor = open_factor;
   RefineCost const cost{static_cast<double>(n_nodes),
                         static_cast<double>(finder->NumSearchedRows()),
                         static_cast<double>(columns_.NumRows()),
-                        static_cast<double>(columns_.Columns().size()), shape};
+                        static_cast<double>(columns_.Columns().size()),
+                        columns_.Shape(scans),
+                        open_factor};
   if (scans && (n_nodes * columns_.Ref().n_bins > listed.capacity || !cost.ScansAnyway())) {
     scanner_.Measure(level, columns_.Ref(), finder->Nodes(), listed, counts_.Data());
     OpenCounts const counts = this->ReadCounts();

@@ -37,7 +37,7 @@ class RangeRefiner {
    *
    * @param level       Its columns are the candidates of this resolution.
    * @param finder      Has listed the ranges.
-   * @param open_factor ResolutionShape::open_factor.
+   * @param open_factor RefineCost::open_factor.
    * @return Whether the list had room for all ranges. It has more room now: list them again.
    */
   [[nodiscard]] bool Refine(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,

@@ -42,7 +42,7 @@ class RangeScanner {
    * @param level      Its columns are the candidates of this resolution.
    * @param binned     Of this resolution.
    * @param table      Has sorted rows.
-   * @param rows       Are followed.
+   * @param rows       Of at most kMostFollowed nodes.
    * @param listed     Has room for all ranges that were listed.
    * @param counts     No range is taken.
    * @param out_values Of nodes whose best candidate is inside of a range, else zero.

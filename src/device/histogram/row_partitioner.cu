@@ -31,9 +31,7 @@ __global__ void CompactKernel(GradientPair const* gpair, RankBitsRef trained, Ro
     return;
   }
   bool const is_trained = trained.words == nullptr || trained.words[row / 32].Has(row);
-  if (node_of != nullptr) {
-    node_of[row] = is_trained ? 0 : kNowhere;
-  }
+  node_of[row] = is_trained ? 0 : kNowhere;
   if (trained.words == nullptr) {
     rows[row] = row;
     return;
@@ -93,7 +91,7 @@ struct ChildSlots {
 };
 
 // grid: tiles of slots; result: rows and gradients in their new slots, sums of the children, and
-// positions of rows whose node is not split; node_of: nullptr where rows are not followed
+// positions of rows whose node is not split
 __global__ __launch_bounds__(kThreads) void MoveKernel(
     RowsRef rows, SplitOrder const* orders, NodeIdx first_node, NodeIdx first_child, Bucket n_nodes,
     RowIdx n_slots, RankBitsRef goes_left, Quantiser quantiser, RowIdx* to_rows,
@@ -124,17 +122,13 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(
               ChildSlots{goes_left, node, n_left, left_before}.Of(static_cast<RowIdx>(slot), &goes);
           to_rows[to] = row[j];
           to_gpair[to] = gpair[j];
-          if (node_of != nullptr) {
-            node_of[row[j]] = static_cast<ShortBucket>(left + (goes ? 0 : 1));
-          }
+          node_of[row[j]] = static_cast<ShortBucket>(left + (goes ? 0 : 1));
           FixedSum g = quantiser.Fixed(gpair[j]);
           FixedSum none{0, 0};
           own = {left, {goes ? g : none, goes ? none : g}, true};
         } else if (b < n_nodes) {
           positions[row[j]] = first_node + static_cast<NodeIdx>(b);
-          if (node_of != nullptr) {
-            node_of[row[j]] = kNowhere;
-          }
+          node_of[row[j]] = kNowhere;
         }
         int uniform{0};
         __match_all_sync(kAllLanes, moves ? left : ~Bucket{0}, &uniform);
@@ -172,11 +166,18 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(
   }
 }
 
-// grid: slots
-__global__ __launch_bounds__(kThreads) void WriteLeafPositionsKernel(RowsRef rows, Bucket n_nodes,
-                                                                     NodeIdx first_node,
-                                                                     RowIdx n_slots,
-                                                                     NodeIdx* positions) {
+// one thread a row; result: positions of rows in open nodes
+__global__ void WriteOpenPositionsKernel(ShortBucket const* node_of, NodeIdx first_node,
+                                         RowIdx n_rows, NodeIdx* positions) {
+  auto row = GlobalIdx();
+  if (row < n_rows && node_of[row] != kNowhere) {
+    positions[row] = first_node + static_cast<NodeIdx>(node_of[row]);
+  }
+}
+
+// grid: slots; the same of any number of nodes
+__global__ __launch_bounds__(kThreads) void WritePositionsOfSlotsKernel(
+    RowsRef rows, Bucket n_nodes, NodeIdx first_node, RowIdx n_slots, NodeIdx* positions) {
   ForEachSlot<kThreads, kMovedSlots>(
       rows, n_nodes, n_slots, [&](int, std::uint64_t slot, Bucket b) {
         if (b < n_nodes) {
@@ -200,10 +201,8 @@ __global__ void WalkLeftOutKernel(BinnedTableRef table, SplitOrder const* tree, 
 }
 }  // namespace
 
-RowPartitioner::RowPartitioner(RowIdx n_rows, bool follows) : n_rows_{n_rows}, positions_{n_rows} {
-  if (follows) {
-    node_of_.Reserve(n_rows);
-  }
+RowPartitioner::RowPartitioner(RowIdx n_rows) : n_rows_{n_rows}, positions_{n_rows} {
+  node_of_.Reserve(n_rows);
   for (int i = 0; i < 2; ++i) {
     rows_[i].Reserve(n_rows);
     gpairs_[i].Reserve(n_rows);
@@ -264,9 +263,14 @@ void RowPartitioner::Move(Quantiser const& quantiser, LevelSplits const& splits,
 
 void RowPartitioner::Finish(BinnedTableRef const& table, std::vector<SplitOrder> const& tree) {
   auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
-  Launch("WriteLeafPositions", WriteLeafPositionsKernel,
-         SlotTurns::Grid(n_trained_, kThreads * kMovedSlots, n_nodes), kThreads, this->Rows(),
-         n_nodes, first_node_, n_trained_, positions_.Data());
+  if (n_nodes <= kMostFollowed) {
+    LaunchN("WriteOpenPositions", WriteOpenPositionsKernel, n_rows_, node_of_.Data(), first_node_,
+            n_rows_, positions_.Data());
+  } else {
+    Launch("WritePositionsOfSlots", WritePositionsOfSlotsKernel,
+           SlotTurns::Grid(n_trained_, kThreads * kMovedSlots, n_nodes), kThreads, this->Rows(),
+           n_nodes, first_node_, n_trained_, positions_.Data());
+  }
   if (n_trained_ != n_rows_) {
     CopyAsync(tree_.Reserve(tree.size()), tree.data(), tree.size());
     LaunchN("WalkLeftOut", WalkLeftOutKernel, n_rows_, table, tree_.Data(), n_rows_,

@@ -24,8 +24,7 @@
 namespace gpu_exact {
 class RowPartitioner {
  public:
-  /** @param follows Whether RowsRef::node_of is wanted. */
-  RowPartitioner(RowIdx n_rows, bool follows);
+  explicit RowPartitioner(RowIdx n_rows);
 
   /**
    * @brief Begin a tree: trained rows are in the root. Does not wait.
@@ -65,7 +64,7 @@ class RowPartitioner {
   GradientPair const* gpair_of_row_{nullptr};  // borrowed
   std::vector<RowRange> h_nodes_;
   RowPositions positions_;
-  DeviceBuffer<ShortBucket> node_of_{"nodes of rows"};  // empty: rows are not followed
+  DeviceBuffer<ShortBucket> node_of_{"nodes of rows"};
   DeviceBuffer<RowIdx> rows_[2]{DeviceBuffer<RowIdx>{"rows by node"},
                                 DeviceBuffer<RowIdx>{"rows by node, next level"}};
   DeviceBuffer<GradientPair> gpairs_[2]{DeviceBuffer<GradientPair>{"gradients by node"},

@@ -28,7 +28,7 @@ struct RowsRef {
   RowRange const* nodes;      // slots of each open node, by bucket, shape: (n_nodes); closed nodes
                               // leave holes between them
   // For those who come from sorted columns, by row of the table, not by slot:
-  ShortBucket const* node_of;  // kNowhere: no open node; only where rows are followed
+  ShortBucket const* node_of;  // kNowhere: no open node; of at most kMostFollowed nodes
   GradientPair const* gpair_of_row;
 
   /** @brief The open node of a slot; n_nodes, as many as there are, where it is in none. */
