@@ -9,7 +9,8 @@
 
 --python is an interpreter with NumPy, scikit-learn and a stock XGBoost; one for each release and
 wheel. --module is the plugin's library; the package is taken from these sources. --rscript has the
-R packages xgboost, xgboostgpuexact and jsonlite. --c-example is a program that is called once for
+R packages xgboost, xgboostgpuexact (with a module of its own) and jsonlite, and sees the temporary
+folder of this process (TMPDIR) under the same name. --c-example is a program that is called once for
 each interpreter, with its libxgboost in LD_LIBRARY_PATH and the plugin in GPU_EXACT_MODULE:
 
     PROGRAM TABLE MODEL ROUNDS NAME=VALUE ...
@@ -21,7 +22,8 @@ A way has passed if its trees are those of XGBoost's own exact on the CPU, which
 the plugin grows, and were grown on a GPU: gpu_exact_fallback="error" is set, the booster's updater
 is the plugin's (a program shows it by refusing what only the plugin refuses), the context is what
 was asked for, and the plugin's builder is a GPU. What cannot be run is written down as not run, with
-the reason. Only the standard library is needed here.
+the reason. At the same sources and on the same kind of machine a run adds its rows to the report that
+lies at --out. Only the standard library is needed here.
 """
 
 from __future__ import annotations
@@ -360,25 +362,43 @@ def last_line(output: str) -> str:
 
 
 def make_report(options: argparse.Namespace) -> dict:
-    made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    report = {"source_hash": source_hash(options.source), **device_facts(None), "made": made}
-    report["rows"], absent = [], []
+    facts = {"source_hash": source_hash(options.source), **device_facts(None)}
+    rows, absent = [], []
     with tempfile.TemporaryDirectory() as folder:
         session = Session(options, Path(folder))
         for python in options.python:
             try:
-                report["rows"].extend(session.rows_of_python(python))
+                rows.extend(session.rows_of_python(python))
             except SystemExit as why:  # no XGBoost there
                 absent.append(str(why))
-        report["rows"].append(session.row_of_r())
-    there = {key(row) for row in report["rows"]}
-    for way, release, wheel, context in expected_rows():
-        if way != R and (way, release, wheel, context) not in there:
-            row = {"way": way, "release": release, "wheel": wheel, "context": context}
-            reason = " ".join(["no interpreter with this release and wheel", *absent])
-            report["rows"].append(row | {"passed": None, "reason": reason})
+        rows.append(session.row_of_r())
+    reason = " ".join(["no interpreter with this release and wheel", *absent])
+    made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    rows = merged(rows, earlier_rows(options.out, facts), reason)
+    report = {**facts, "made": made, "rows": rows}
     options.out.write_text(json.dumps(report, indent=2) + "\n")
     return report
+
+
+def earlier_rows(out: Path, facts: dict) -> list[dict]:
+    """Those of a report of the same sources, device and driver."""
+    report = json.loads(out.read_text()) if out.is_file() else {}
+    return report["rows"] if all(report.get(k) == v for k, v in facts.items()) else []
+
+
+def merged(rows: list[dict], earlier: list[dict], reason: str) -> list[dict]:
+    """New rows in the place of earlier ones, but none that was run by one that was not."""
+    found = {}
+    for row in [*earlier, *rows]:
+        which = key(row) if row["way"] != R else (R, "", R_WHEEL, row["context"])
+        if row["passed"] is not None or found.get(which, row)["passed"] is None:
+            found[which] = row
+    for which in expected_rows():
+        names = ("way", "release", "wheel", "context")
+        absent = dict(zip(names, which, strict=True)) | {"passed": None, "reason": reason}
+        found.setdefault(which, absent)
+    order = {which: i for i, which in enumerate(expected_rows())}
+    return [found[w] for w in sorted(found, key=lambda which: order.get(which, len(order)))]
 
 
 def table(report: dict) -> str:

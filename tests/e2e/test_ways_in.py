@@ -167,6 +167,25 @@ def test_what_does_not_prove_is_said():
             assert text.startswith(where) and text.endswith(word)
 
 
+def test_runs_at_the_same_sources_add_up(tmp_path):
+    rows = good_report()["rows"]
+    first, rest = rows[:1], rows[1:]
+    not_run = [row | {"passed": None, "reason": "no interpreter"} for row in rows]
+    failed = [row | {"passed": False, "reason": "why"} for row in first]
+    assert ways_in.merged(rest, ways_in.merged(first, [], "no interpreter"), "") == rows
+    assert ways_in.merged(not_run, rows, "") == rows  # what was run stays
+    assert ways_in.merged(failed, rows, "") == failed + rest  # what is run again counts
+    assert ways_in.merged(first, [], "no interpreter") == first + [
+        row | {"release": ""} if row["way"] == "R" else row for row in not_run[1:]
+    ]
+    file = tmp_path / "report.json"
+    assert ways_in.earlier_rows(file, {"source_hash": "now"}) == []
+    file.write_text(json.dumps(good_report()))
+    assert ways_in.earlier_rows(file, {"source_hash": "now", "device": "a GPU"}) == rows
+    assert ways_in.earlier_rows(file, {"source_hash": "now", "device": "another GPU"}) == []
+    assert ways_in.earlier_rows(file, {"source_hash": "later", "device": "a GPU"}) == []
+
+
 def test_report_and_table(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(ways_in, "WAYS", {})
     out = tmp_path / "ways_in.json"
