@@ -204,3 +204,11 @@ def test_report_and_table(tmp_path, capsys, monkeypatch):
     assert ways_in.main(["--table", *files]) == 0
     lines = capsys.readouterr().out.strip().splitlines()
     assert len({line.count("|") for line in lines}) == 1 and "cpu not run" in lines[2]
+
+
+def test_readme_shows_the_report():
+    report = TESTS / "ways_in.json"
+    if not report.is_file():
+        pytest.skip("there is no tests/ways_in.json yet")
+    shown = (TESTS.parent / "README.md").read_text()
+    assert ways_in.table(json.loads(report.read_text())) in shown
