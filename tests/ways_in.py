@@ -10,20 +10,18 @@
 --python is an interpreter with NumPy, scikit-learn and a stock XGBoost; one for each release and
 wheel. --module is the plugin's library; the package is taken from these sources. --rscript has the
 R packages xgboost, xgboostgpuexact (with a module of its own) and jsonlite, and sees the temporary
-folder of this process (TMPDIR) under the same name. --c-example is a program that is called once for
-each interpreter, with its libxgboost in LD_LIBRARY_PATH and the plugin in GPU_EXACT_MODULE:
-
-    PROGRAM TABLE MODEL ROUNDS NAME=VALUE ...
-
-It trains so many rounds on TABLE, LIBSVM text, with these parameters, saves the model as MODEL and
-ends with 0; errors go to stderr.
+folder of this process (TMPDIR) under the same name. --c-example is the program of the C API,
+plugin/examples/train.c: `train DEVICE MODEL` trains on numbers of rand(), says what builds the
+trees and saves the model. It is run with the libxgboost of each interpreter and the folder of
+--module in LD_LIBRARY_PATH.
 
 A way has passed if its trees are those of XGBoost's own exact on the CPU, which a process without
 the plugin grows, and were grown on a GPU: gpu_exact_fallback="error" is set, the booster's updater
-is the plugin's (a program shows it by refusing what only the plugin refuses), the context is what
-was asked for, and the plugin's builder is a GPU. What cannot be run is written down as not run, with
-the reason. At the same sources and on the same kind of machine a run adds its rows to the report that
-lies at --out. Only the standard library is needed here.
+is the plugin's, the context is what was asked for, and the plugin's builder is a GPU. The C program
+sets no such parameter; it must not have warned that XGBoost's builder takes its place. What cannot
+be run is written down as not run, with the reason. At the same sources and on the same kind of
+machine a run adds its rows to the report that lies at --out. Only the standard library is needed
+here.
 """
 
 from __future__ import annotations
@@ -33,6 +31,7 @@ import datetime
 import json
 import os
 import random
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -55,7 +54,7 @@ PARAMS = {
     "max_depth": 4,
     "nthread": 1,
 }
-PLUGIN_ONLY = ("gpu_exact_interleaved_levels", 99)  # refused by the plugin, ignored without it
+FALLBACK = "own exact builder grows"  # in the warning that the plugin hands a tree on
 
 # Begins each script: `sys.argv` has the folder, the file of the answer, the device ("" for none).
 PRELUDE = f"""
@@ -127,6 +126,21 @@ writeLines(jsonlite::toJSON(answer, auto_unbox = TRUE, null = "null", digits = N
 """
 
 
+# What the C program trains on, by XGBoost alone; its base score is that of the program's model.
+C_STOCK = """
+import ctypes, json, sys
+import numpy as np
+import xgboost as xgb
+rand = ctypes.CDLL(None).rand
+numbers = [rand() for _ in range(3000)]
+X = np.array(numbers, np.float32).reshape(1000, 3) / np.float32(2**31 - 1)
+base = json.load(open(sys.argv[1]))["learner"]["learner_model_param"]["base_score"]
+params = {"tree_method": "exact", "base_score": float(base.strip("[]"))}
+dtrain = xgb.DMatrix(X, X[:, 0] * X[:, 1] + X[:, 2])
+xgb.train(params, dtrain, 20).save_model(sys.argv[2])
+"""
+
+
 class Way(NamedTuple):
     """A way into the plugin from Python."""
 
@@ -193,7 +207,7 @@ def key(row: dict) -> tuple[str, str, str, str]:
 
 
 def write_table(folder: Path) -> None:
-    """X.csv, y.csv and train.libsvm: values whose text is exact, some missing."""
+    """X.csv and y.csv: values whose text is exact, some missing."""
     rng = random.Random(0)
     X = [[rng.randrange(-320, 320) / 16 for _ in range(6)] for _ in range(300)]
     y = [round(16 * (r[0] * r[1] / 40 + abs(r[2]) + rng.gauss(0, 1))) / 16 for r in X]
@@ -201,9 +215,6 @@ def write_table(folder: Path) -> None:
     text = [",".join("" if v is None else str(v) for v in row) for row in X]
     (folder / "X.csv").write_text("\n".join(text).replace(",,", ",nan,").replace(",,", ",nan,"))
     (folder / "y.csv").write_text("\n".join(map(str, y)))
-    pairs = [" ".join(f"{j}:{v}" for j, v in enumerate(row) if v is not None) for row in X]
-    lines = [f"{label} {row}\n" for label, row in zip(y, pairs, strict=True)]
-    (folder / "train.libsvm").write_text("".join(lines))
 
 
 def judge(ours: dict, stock: dict, context: str) -> str:
@@ -254,7 +265,9 @@ class Session:
             for context in contexts(way, wheel):
                 yield self._row(way, release, wheel, context, self._try_python, python, WAYS[way])
         with tempfile.TemporaryDirectory() as links:
-            libraries = str(link_libxgboost(library, Path(links)))
+            folders = [link_libxgboost(library, Path(links))]
+            folders += [Path(self._options.module).resolve().parent] if self._options.module else []
+            libraries = os.pathsep.join(map(str, folders))
             for context in contexts(C, wheel):
                 more = (self._try_c, python, libraries)
                 yield self._row(C, release, wheel, context, *more)
@@ -305,29 +318,25 @@ class Session:
         row["found_release"] = ".".join(answers[0]["release"].split(".")[:3])
         return judge(*answers, context)
 
-    def _try_c(self, _: dict, context: str, python: str, libraries: str) -> str:
+    def _try_c(self, row: dict, context: str, python: str, libraries: str) -> str:
         if not self._options.c_example:
             raise NotRun("--c-example was not given")
-        env = self._with_plugin | {"LD_LIBRARY_PATH": libraries}
-        model, params = self._file("json"), PARAMS | {"device": context}
-        self._run(self._c_command(model, params), env)
-        status, output, _ = run(
-            self._c_command(model.with_suffix(".none"), params | dict([PLUGIN_ONLY])),
-            env,
-            self._options.timeout,
-        )
-        if status == 0 or PLUGIN_ONLY[0] not in output:
-            return "the program's updater is not the plugin's"
-        ours = json.loads(model.read_text())
-        probe = self._script(python, WAYS["xgb.train"], "cpu")  # the same module and XGBoost
-        if trees(ours) != trees(self._script(python, WAYS["xgb.train"], None)["models"][0]):
+        model, stock = self._file("json"), self._file("json")
+        command = [self._options.c_example, context, str(model)]
+        output = self._run(command, self._with_plugin | {"LD_LIBRARY_PATH": libraries})
+        said = re.search(r"trees on the (GPU|CPU): (.*)", output)
+        if not model.is_file() or not said:
+            raise Failed("it saved no model, or did not say what builds the trees")
+        if FALLBACK in output:
+            return "XGBoost's own builder grew trees"
+        self._run([python, "-c", C_STOCK, str(model), str(stock)], self._plain)
+        ours, own = (json.loads(file.read_text()) for file in (model, stock))
+        release = ".".join(map(str, ours["version"]))
+        if release != row["release"]:
+            return f"it ran with XGBoost {release}"
+        if trees(ours) != trees(own):
             return "the trees are not those of XGBoost's own exact"
-        return no_gpu(probe["builder"])
-
-    def _c_command(self, model: Path, params: dict) -> list[str]:
-        settings = [f"{name}={value}" for name, value in params.items()]
-        table = str(self._folder / "train.libsvm")
-        return [self._options.c_example, table, str(model), str(ROUNDS), *settings]
+        return no_gpu({"usable": said[1] == "GPU", "text": said[2]})
 
     def _file(self, suffix: str) -> Path:
         self._count += 1
@@ -339,12 +348,14 @@ class Session:
             raise Failed("it ended without an answer")
         return json.loads(out.read_text())
 
-    def _run(self, command: list[str], env: dict) -> None:
+    def _run(self, command: list[str], env: dict) -> str:
+        """What it said."""
         status, output, _ = run(command, env, self._options.timeout)
         if status == 127:
             raise NotRun(last_line(output))
         if status != 0:
             raise Failed(f"it ended with {status}: {last_line(output)}")
+        return output
 
 
 class NotRun(Exception):

@@ -18,20 +18,20 @@ sys.path.insert(0, str(TESTS))
 import ways_in  # noqa: E402
 from ways_in import TRAIN, Session, Way  # noqa: E402
 
-# Does what is asked of the C program, in Python.
+# Does in Python what the C program does.
 PROGRAM = """
-import sys
+import ctypes, sys
+import numpy as np
 import xgboost as xgb
-{plugin}
-table, model, rounds, *settings = sys.argv[1:]
-params = dict(setting.split("=", 1) for setting in settings)
-if params.get("device") == "cpu":
-    del params["device"]
-dtrain = xgb.DMatrix(table + "?format=libsvm")
-try:
-    xgb.train(params, dtrain, int(rounds)).save_model(model)
-except Exception as error:
-    sys.exit(str(error))
+import xgboost_gpu_exact as gpu_exact
+rand = ctypes.CDLL(None).rand
+X = np.array([rand() for _ in range(3000)], np.float32).reshape(1000, 3) / np.float32(2**31 - 1)
+usable, text = gpu_exact.device_status()
+print("trees on the", "GPU:" if usable else "CPU:", text)
+params = {{"tree_method": "exact", "max_depth": {depth}}}
+{fault}
+model = xgb.train(params, xgb.DMatrix(X, X[:, 0] * X[:, 1] + X[:, 2]), 20)
+model.save_model(sys.argv[2])
 """
 
 
@@ -41,9 +41,9 @@ def options(**given: object) -> argparse.Namespace:
     return argparse.Namespace(**defaults | fixed | given)
 
 
-def program(folder: Path, plugin: str) -> str:
+def program(folder: Path, fault: str = "", depth: int = 6) -> str:
     file = folder / "program"
-    file.write_text(f"#!{sys.executable}\n{PROGRAM.format(plugin=plugin)}")
+    file.write_text(f"#!{sys.executable}\n{PROGRAM.format(fault=fault, depth=depth)}")
     file.chmod(file.stat().st_mode | stat.S_IXUSR)
     return str(file)
 
@@ -62,7 +62,7 @@ def assert_works(row: dict) -> None:
 
 
 def test_each_way(builder, tmp_path):
-    session = Session(options(c_example=program(tmp_path, "import xgboost_gpu_exact")), tmp_path)
+    session = Session(options(c_example=program(tmp_path)), tmp_path)
     rows = list(session.rows_of_python(sys.executable))
     assert {row["way"] for row in rows} == {*ways_in.WAYS, "C"}
     for row in rows:
@@ -89,11 +89,20 @@ def test_a_way_with_a_fault_has_failed(builder, monkeypatch, tmp_path, way, reas
     assert reason in rows[0]["reason"]
 
 
-def test_a_program_without_the_plugin_has_failed(builder, tmp_path, monkeypatch):
-    monkeypatch.setattr(ways_in, "WAYS", {"xgb.train": Way(TRAIN)})
-    session = Session(options(c_example=program(tmp_path, "")), tmp_path)
-    (row, *_) = [r for r in session.rows_of_python(sys.executable) if r["way"] == "C"]
-    assert row["passed"] is False and row["reason"] == "the program's updater is not the plugin's"
+@pytest.mark.parametrize(
+    ("fault", "depth", "reason"),
+    [
+        ("", 5, "the trees are not those of XGBoost's own exact"),
+        ("print('XGBoost\\'s own exact builder grows the trees')", 6, "XGBoost's own builder grew"),
+        ("sys.argv[2] += '.other'", 6, "it saved no model"),
+        ("sys.exit('broken')", 6, "it ended with 1: broken"),
+    ],
+)
+def test_a_program_with_a_fault_has_failed(builder, tmp_path, monkeypatch, fault, depth, reason):
+    monkeypatch.setattr(ways_in, "WAYS", {})
+    session = Session(options(c_example=program(tmp_path, fault, depth)), tmp_path)
+    row, *_ = session.rows_of_python(sys.executable)
+    assert (row["way"], row["passed"]) == ("C", False) and reason in row["reason"]
 
 
 def test_what_cannot_be_run_is_not_run(tmp_path, monkeypatch):
