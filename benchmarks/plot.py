@@ -1,12 +1,12 @@
 # Copyright 2026, the gpu_exact contributors
-"""Draw what benchmarks/results holds: peers, growth, interleaved levels; all three or some.
+"""Draw what benchmarks/results holds: peers, growth, interleaved levels, accuracy; all or some.
 
     python benchmarks/plot.py                     # pictures beside the results
     python benchmarks/plot.py --table             # the tables of README.md too
     python benchmarks/plot.py --results FOLDER
 
 Of runs of one system on one table the last line counts, and of GPU hist's two ways to load a table
-the faster one. Needs matplotlib.
+the faster one. Needs matplotlib and SciPy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ import numpy as np
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
+from scipy import stats
 
 SYSTEMS = {  # name: (label, colour)
     "gpu_exact_cuda": ('plugin, device="cuda"', "#1b7837"),
@@ -58,6 +59,13 @@ AXES = {
 }
 # Seconds of the whole training with 0 to 5 interleaved levels, from the paper's table.
 PAPER = [86.0, 85.6, 82.3, 80.0, 76.4, 75.2]
+EXACT = "xgb_exact_cpu"
+BINS = {  # systems of accuracy.py: (label, colour)
+    "xgb_hist_cpu_64": ("64 bins", "#b2182b"),
+    "xgb_hist_cpu_256": ("256 bins", "#2166ac"),
+    "xgb_hist_cpu_4096": ("4,096 bins", "#92c5de"),
+}
+CONFIDENCE = 0.95
 DPI = 120
 PANEL_TABLES = 7  # groups of bars side by side, at most
 OURS, HIST = "gpu_exact_cuda", "xgb_hist_gpu_256"  # whose times are compared
@@ -193,6 +201,95 @@ def draw_levels(lines: list[Line], device: str, file: Path) -> Path:
     return save(figure, file)
 
 
+class Difference(NamedTuple):
+    """How much more than exact bins lose on rows held out, in % of what exact loses there."""
+
+    percent: tuple[float, ...]  # of each split
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.percent))
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether splits differ so much that the mean tells nothing: a paired t-test."""
+        spread = np.std(self.percent, ddof=1) / np.sqrt(len(self.percent))
+        return abs(self.mean) <= spread * stats.t.ppf((1 + CONFIDENCE) / 2, len(self.percent) - 1)
+
+    def __str__(self) -> str:
+        if not any(self.percent):
+            return "same"
+        text = f"{self.mean:+.2f}%" if abs(self.mean) < 10 else f"{self.mean:+.0f}%"
+        return f"{text}, noise" if self.is_noise else f"**{text}**"
+
+
+def differences(lines: list[Line]) -> dict[str, dict[str, Difference]]:
+    """By table and system; tables with the most to lose by few bins come first."""
+    losses = {(r["table"], r["system"], r["seed"]): r["loss_test"] for r in lines}
+    found: dict[str, dict[str, Difference]] = {}
+    for table in dict.fromkeys(r["table"] for r in lines):
+        seeds = sorted(seed for name, system, seed in losses if (name, system) == (table, EXACT))
+        exact = np.array([losses[table, EXACT, seed] for seed in seeds])
+        for system in BINS:
+            own = np.array([losses[table, system, seed] for seed in seeds])
+            percent = 100 * (own / exact - 1)
+            found.setdefault(table, {})[system] = Difference(tuple(percent.tolist()))
+    fewest = next(iter(BINS))
+    return dict(sorted(found.items(), key=lambda item: -item[1][fewest].mean))
+
+
+def accuracy_table(lines: list[Line]) -> str:
+    """A row each table in Markdown: what exact loses, and what bins lose more."""
+    facts = {r["table"]: r for r in lines}
+    rows = []
+    for table, by_system in differences(lines).items():
+        r = facts[table]
+        exact = [x["loss_test"] for x in lines if (x["table"], x["system"]) == (table, EXACT)]
+        size = [f"{r['rows']:,} x {r['columns']:,}", f"{r['most_values']:,}", r["metric"]]
+        rows.append([table, *size, f"{np.mean(exact):.4g}", *map(str, by_system.values())])
+    head = ["table", "rows x columns", "most values a column", "loss", "exact"]
+    return markdown([*head, *(label for label, _ in BINS.values())], rows)
+
+
+def accuracy_summary(lines: list[Line]) -> str:
+    """On how many tables bins lose, in Markdown, a row each number of bins."""
+    found = differences(lines)
+    rows = []
+    for system, (label, _) in BINS.items():
+        mine = [by_system[system] for by_system in found.values()]
+        clear = [d.mean for d in mine if not d.is_noise]
+        worse, better = [m for m in clear if m > 0], [m for m in clear if m < 0]
+        worst = f" (up to {max(worse):.2g}% more)" if worse else ""
+        rows.append([label, f"{len(worse)}{worst}", str(len(better)), str(len(mine) - len(clear))])
+    head = [f"of {len(found)} tables", "loses more than exact", "loses less", "noise, or the same"]
+    return markdown(head, rows)
+
+
+def draw_accuracy(lines: list[Line], device: str, file: Path) -> Path:
+    """What bins lose more than exact: a row each table, a colour each number of bins."""
+    found = differences(lines)
+    figure, axes = plt.subplots(figsize=(9, 0.42 * len(found) + 1.6), layout="constrained")
+    for s, (system, (label, colour)) in enumerate(BINS.items()):
+        for t, by_system in enumerate(found.values()):
+            d, at = by_system[system], t + 0.22 * (s - 1)
+            axes.plot([min(d.percent), max(d.percent)], [at, at], color=colour, linewidth=1)
+            face = "white" if d.is_noise else colour
+            axes.plot(d.mean, at, "o", color=colour, markerfacecolor=face, markersize=5)
+        axes.plot([], [], "o-", color=colour, label=label)
+    axes.plot([], [], "o", color="grey", markerfacecolor="white", label="noise")
+    axes.axvline(0, color="black", linewidth=0.8)
+    axes.set_yticks(range(len(found)), found)
+    axes.invert_yaxis()
+    axes.set_xscale("symlog", linthresh=1)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:+g}%" if x else "0%"))
+    r = lines[0]
+    axes.set_xlabel("loss on rows held out, less (left) or more (right) than exact; mean and range")
+    axes.set_title(f"Bins against exact, {device}: {r['rounds']} rounds, depth {r['max_depth']}")
+    axes.grid(alpha=0.3, axis="x")
+    axes.legend(fontsize=8)
+    return save(figure, file)
+
+
 def read_runs(results: Path) -> list[Line]:
     """Runs of train.py, with the strategy that is chosen where none is asked for."""
     runs = [r for r in read(results.glob("train-*.jsonl")) if r.get("strategy") in (None, "auto")]
@@ -295,6 +392,7 @@ def draw_all(results: Path) -> list[Path]:
         (draw_peers, [r for r in runs if series_of(r) is None]),
         (draw_growth, [r for r in runs if series_of(r) is not None]),
         (draw_levels, builds),
+        (draw_accuracy, read(results.glob("accuracy.jsonl"))),
     ):
         devices = dict.fromkeys(r["device"] for r in lines)
         for device in devices:
@@ -313,7 +411,9 @@ def main() -> int:
     made = draw_all(options.results)
     if options.table:
         runs = read_runs(options.results)
-        tables = (peers_table(runs), rounds_table(runs), growth_table(runs))
+        tables = [peers_table(runs), rounds_table(runs), growth_table(runs)]
+        accuracy = read(options.results.glob("accuracy.jsonl"))
+        tables += [accuracy_summary(accuracy), accuracy_table(accuracy)] if accuracy else []
         print("\n\n".join(filter(None, tables)), end="\n\n")
     print("\n".join(map(str, made)) if made else "There is nothing to draw.")
     return 0 if made else 1

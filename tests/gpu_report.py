@@ -35,6 +35,7 @@ SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 SANITIZER_SEEDS = "2"  # random problems a test, under tools that slow a kernel down 10 to 100 times
 HASHED = ("plugin", "src", "include", "tests", "CMakeLists.txt")
 REPORT = "tests/gpu_report.json"
+REPORTS = (REPORT, "tests/ways_in.json", "tests/xgboost_suite.json")  # made of the sources
 
 
 def source_hash(root: Path) -> str:
@@ -43,7 +44,7 @@ def source_hash(root: Path) -> str:
     digest = hashlib.sha256()
     for file in sorted(files, key=lambda f: f.relative_to(root).as_posix()):
         path = file.relative_to(root)
-        made = path.as_posix() == REPORT or path.suffix in (".pyc", ".so")
+        made = path.as_posix() in REPORTS or path.suffix in (".pyc", ".so")
         made |= any(
             p.startswith((".", "__pycache__", "_skbuild")) or p.endswith(".egg-info")
             for p in path.parts

@@ -43,7 +43,8 @@ def program(folder, text):
 
 def test_hash_follows_sources_and_nothing_else(tree):
     first = gpu_report.source_hash(tree)
-    (tree / "tests/gpu_report.json").write_text("{}")
+    for report in gpu_report.REPORTS:
+        (tree / report).write_text("{}")
     (tree / "src/__pycache__").mkdir()
     (tree / "src/__pycache__/x.pyc").write_text("made")
     (tree / "benchmarks").mkdir()

@@ -1,0 +1,96 @@
+# Copyright 2026, the gpu_exact contributors
+"""xgboost_suite.py: what is made of the results of XGBoost's own tests, with faults planted."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+import xgboost_gpu_exact as gpu_exact
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import xgboost_suite  # noqa: E402
+
+FILE = """
+import sys
+from pathlib import Path
+import pytest
+
+def test_good():
+    assert "xgboost_gpu_exact" in sys.modules and Path("demo").is_dir()
+
+def test_bad():
+    assert False
+
+@pytest.mark.parametrize("k", [1])
+def test_other(k):
+    assert {differs}
+
+def test_absent():
+    pytest.skip("no data")
+
+def test_not_chosen():
+    assert False
+"""
+CHOSEN = "good or bad or other or absent"
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A checkout with one file of tests."""
+    monkeypatch.setattr(xgboost_suite, "SUITE", {"test_a.py": CHOSEN})
+    monkeypatch.setattr(xgboost_suite, "DIFFERS", {"test_other": "we do more"})
+    monkeypatch.setattr(xgboost_suite, "OPTIONS", ["-q", "-p", "no:cacheprovider"])
+    for folder in ("tests/python", "demo"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "tests/python/test_a.py").write_text(FILE.format(differs=False))
+    return tmp_path
+
+
+def run(checkout: Path) -> dict:
+    out = checkout / "report.json"
+    module = os.environ.get("GPU_EXACT_MODULE") or gpu_exact._module._name
+    arguments = ["--tests", str(checkout), "--module", module, "--out", str(out)]
+    assert xgboost_suite.main(arguments) == 1
+    return json.loads(out.read_text())
+
+
+def test_each_test_is_accounted_for(checkout):
+    report = run(checkout)
+    assert report["passed"] == ["test_a.py::test_good"]
+    assert report["failed"] == ["test_a.py::test_bad"]
+    assert report["differs"] == {"test_a.py::test_other[1]": "we do more"}
+    assert report["skipped"] == {"test_a.py::test_absent": "no data"}
+    found = xgboost_suite.problems(report | {"device": "a GPU"}, report["source_hash"])
+    assert found == ["test_a.py::test_bad failed."]
+
+
+def test_what_should_differ_must(checkout):
+    (checkout / "tests/python/test_a.py").write_text(FILE.format(differs=True))
+    found = xgboost_suite.problems(run(checkout), "other sources")
+    assert "test_other passed, and should differ." in found
+    assert any("stale" in problem for problem in found)
+
+
+def test_a_file_that_does_not_load_has_failed(checkout):
+    (checkout / "tests/python/test_a.py").write_text("import nothing_of_that_name")
+    report = run(checkout)
+    assert report["failed"] and not report["passed"]
+    assert "No test of test_a.py passed." in xgboost_suite.problems(report, "")
+
+
+def test_trees_of_the_cpu_are_told(checkout):
+    text = "import warnings\ndef test_good():\n    warnings.warn('the own exact builder grows')"
+    (checkout / "tests/python/test_a.py").write_text(text)
+    found = xgboost_suite.problems(run(checkout), "")
+    assert any("own builder grew trees on the CPU" in problem for problem in found)
+
+
+def test_checkout_and_report_must_be_there(checkout, capsys):
+    with pytest.raises(SystemExit):
+        xgboost_suite.main(["--tests", str(checkout / "demo")])
+    assert "has no test_a.py" in capsys.readouterr().err
+    assert xgboost_suite.main(["--check", "--out", str(checkout / "absent.json")]) == 1
+    assert "There is no report absent.json" in capsys.readouterr().out
