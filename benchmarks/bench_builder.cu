@@ -18,6 +18,7 @@
 #include "benchmarks/json_line.h"
 #include "benchmarks/kernel_bytes.cuh"
 #include "benchmarks/kernel_times.h"
+#include "gpu_exact/source_hash.h"
 #include "gpu_exact/tree_builder.h"
 #include "src/device/split_strategy.cuh"
 
@@ -31,8 +32,7 @@ constexpr char const* kHelp =
     "  --levels FIRST LAST              interleaved levels to compare (default 0 7)\n"
     "  --strategy auto|sort|histogram   of the builder (default auto)\n"
     "  --repeats N                      trees that count in each measurement (default 5)\n"
-    "  --only levels|depths|kernels     one kind of measurement\n"
-    "  --source-hash HASH               of what is timed, to be in every line\n";
+    "  --only levels|depths|kernels     one kind of measurement\n";
 
 struct Options {
   Shape shape{FindShape("higgs")};
@@ -42,7 +42,6 @@ struct Options {
   Strategy strategy{Strategy::kAuto};
   std::uint32_t n_repeats{5};
   std::string only;
-  std::string source_hash{"unknown"};
 };
 
 Strategy FindStrategy(std::string const& name) {
@@ -88,8 +87,6 @@ Options Parse(std::vector<std::string> const& words) {
       options.n_repeats = static_cast<std::uint32_t>(std::max(1, std::stoi(next())));
     } else if (word == "--only") {
       options.only = next();
-    } else if (word == "--source-hash") {
-      options.source_hash = next();
     } else if (i == 0) {
       options.shape = FindShape(word);
     } else {
@@ -238,7 +235,7 @@ class Bench {
              static_cast<double>(device_bytes_) / static_cast<double>(table_->NumEntries()))
         .Add("copy_gb_s", copy_gb_s_)
         .Add("device", device_)
-        .Add("source_hash", options_.source_hash);
+        .Add("source_hash", SourceHash());
     return line;
   }
 

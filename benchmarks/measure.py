@@ -29,6 +29,8 @@ def measure(job: dict[str, Any]) -> dict[str, Any]:
             raise Unavailable(str(error)) from None
     strategy = job["strategy"] if name in EXACT else None
     system = SYSTEMS[name](strategy) if strategy else SYSTEMS[name]()
+    if name in EXACT:
+        check_module(job["source_hash"])
     table = cases.load(Path(job["folder"]))
     # On a GPU the second tree still meets buffers that grow and code that is loaded.
     laps = Laps(job["iterations"], job["budget_s"], warm_up=1 if name == JUDGE else 2)
@@ -72,6 +74,13 @@ def measure(job: dict[str, Any]) -> dict[str, Any]:
         "source_hash": job["source_hash"],
     }
     return {"line": line, "untrained": metrics.untrained(case.metric, table.y, table.qid)}
+
+
+def check_module(source_hash: str) -> None:
+    """A time counts as that of these sources only if the plugin was built of them."""
+    built_of = sys.modules["xgboost_gpu_exact"].source_hash()
+    if built_of != source_hash:
+        raise RuntimeError(f"the module is built of other sources, {built_of}: build it again")
 
 
 def answer_of(job: dict[str, Any]) -> dict[str, Any]:

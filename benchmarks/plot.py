@@ -67,6 +67,7 @@ BINS = {  # systems of accuracy.py: (label, colour)
 }
 CONFIDENCE = 0.95
 DPI = 120
+LEAST_COUNTED = 5  # rounds of a median
 PANEL_TABLES = 7  # groups of bars side by side, at most
 OURS, HIST = "gpu_exact_cuda", "xgb_hist_gpu_256"  # whose times are compared
 
@@ -92,12 +93,23 @@ def text_of(ms: float) -> str:
     return f"{ms:,.0f}" if ms >= 100 else f"{ms:.3g}"
 
 
+def counted(run: Line) -> int:
+    """Of how many rounds `ms_per_tree` is the median.
+
+    Older lines say how many there were: the first, on a GPU the first two, did not count.
+    """
+    return run.get("counted") or run["iterations"] - (1 if run["system"] == "xgb_exact_cpu" else 2)
+
+
+def few(run: Line) -> str:
+    """Of how many rounds a time is, where that makes no good median; else nothing."""
+    n = counted(run)
+    return "" if n >= LEAST_COUNTED else f" ({n} round{'s' if n > 1 else ''})"
+
+
 def cell(run: Line | None) -> str:
-    """Milliseconds a tree; where that is no median of five, of how many rounds it is."""
-    if run is None:
-        return ""
-    few = f" (of {run['iterations']} rounds)" if run["iterations"] < 6 else ""
-    return text_of(run["ms_per_tree"]) + few
+    """Milliseconds a tree, and of how many rounds where they are few."""
+    return "" if run is None else text_of(run["ms_per_tree"]) + few(run)
 
 
 def draw_peers(lines: list[Line], device: str, file: Path) -> Path:
@@ -126,11 +138,11 @@ def draw_peers(lines: list[Line], device: str, file: Path) -> Path:
             reach = np.maximum(0.0, [ms - quartiles[:, 0], quartiles[:, 1] - ms])
             centres = np.array(at) + (s - (len(systems) - 1) / 2) * width
             bars = axes.bar(centres, ms, width, label=label, color=colour, yerr=reach)
-            axes.bar_label(bars, [text_of(m) for m in ms], fontsize=7, padding=2, rotation=90)
+            axes.bar_label(bars, [cell(r) for r in rows], fontsize=7, padding=2, rotation=90)
             axes.set_xticks(range(len(shown)), [f"{n}\n{r:,} rows\ndepth {d}" for n, r, d in shown])
             axes.set(yscale="log", ylabel="ms a tree (median, quartiles)")
             axes.set_xlim(-0.6, n_wide - 0.4)
-            axes.margins(y=0.2)
+            axes.margins(y=0.45)  # room for the labels
     figure.suptitle(f"Time of a tree, {device}")
     figure.legend(*panels[0, 0].get_legend_handles_labels(), ncols=3, loc="outside lower center")
     return save(figure, file)
@@ -156,13 +168,15 @@ def draw_growth(lines: list[Line], device: str, file: Path) -> Path:
         mine = [r for r in lines if series_of(r)[0] == name]
         size = AXES[name].size
         for system, (label, colour) in SYSTEMS.items():
-            points = {
-                size(series_of(r)[1]): r["ms_per_tree"] for r in mine if r["system"] == system
-            }
+            points = {size(series_of(r)[1]): r for r in mine if r["system"] == system}
             if points:
                 at = sorted(points)
-                axes.plot(at, [points[x] for x in at], "o-", label=label, color=colour)
-        axes.set(xscale="log", yscale="log", xlabel=AXES[name].label, ylabel="ms a tree (median)")
+                ms = [points[x]["ms_per_tree"] for x in at]
+                axes.plot(at, ms, "o-", label=label, color=colour)
+                hollow = [i for i, x in enumerate(at) if few(points[x])]
+                axes.plot(np.take(at, hollow), np.take(ms, hollow), "o", mfc="white", mec=colour)
+        axes.set(xscale="log", yscale="log", xlabel=AXES[name].label)
+        axes.set_ylabel(f"ms a tree (median; hollow: under {LEAST_COUNTED} rounds)")
         steps = sorted({series_of(r)[1] for r in mine}, key=size)
         texts = [f"{int(t):,}" if t.isdigit() else t for t in steps]
         axes.set_xticks([size(t) for t in steps], texts, fontsize=8)

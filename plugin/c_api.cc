@@ -10,7 +10,10 @@
 #include "binding.h"
 #include "default_device.h"
 #include "device_status.h"
+#include "gpu_exact/memory_estimate.h"
+#include "gpu_exact/source_hash.h"
 #include "register.h"
+#include "run_log.h"
 
 namespace {
 thread_local std::string last_error;  // NOLINT
@@ -74,3 +77,22 @@ int GpuExactDeviceStatus(int ordinal, int* out_usable, char const** out_text) {
     *out_text = (status.usable ? status.name : status.reason).c_str();
   });
 }
+
+int GpuExactLastRun(char const** out_json) {
+  return Guarded([&] {
+    thread_local std::string json;  // until the next call
+    json = gpu_exact::LastRunJson();
+    *out_json = json.c_str();
+  });
+}
+
+int GpuExactMemoryEstimate(uint64_t rows, uint64_t columns, uint64_t entries, int max_depth,
+                           char const** out_json) {
+  return Guarded([&] {
+    thread_local std::string json;  // until the next call
+    json = gpu_exact::MemoryEstimate(rows, columns, entries, max_depth);
+    *out_json = json.c_str();
+  });
+}
+
+char const* GpuExactSourceHash() { return gpu_exact::SourceHash(); }

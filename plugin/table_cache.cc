@@ -4,7 +4,10 @@
 #include "table_cache.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
+
+#include "run_log.h"
 
 namespace gpu_exact {
 namespace {
@@ -17,18 +20,13 @@ static_assert(sizeof(EntryIdx) == sizeof(xgboost::bst_idx_t));
 
 /** @brief What tells one table from another. */
 struct Key {
-  std::weak_ptr<SparsePage const> page;
-  std::uint64_t n_rows;
-  std::uint64_t n_features;
-  std::uint64_t n_entries;
+  DataToken data;
   int ordinal;
 };
 
 bool operator==(Key const& lhs, Key const& rhs) {
-  auto const page = lhs.page.lock();
-  return page && page == rhs.page.lock() && lhs.n_rows == rhs.n_rows &&
-         lhs.n_features == rhs.n_features && lhs.n_entries == rhs.n_entries &&
-         lhs.ordinal == rhs.ordinal;
+  auto const data = lhs.data.lock();
+  return data && data == rhs.data.lock() && lhs.ordinal == rhs.ordinal;
 }
 
 /** @brief The tables of the process. Owns none of them: the updaters do. */
@@ -81,25 +79,29 @@ CsrView ViewOf(SparsePage const& page, xgboost::MetaInfo const& info, int ordina
 }
 }  // namespace
 
-TreeBuilder* DeviceTable::Builder(SparsePage const& page, xgboost::MetaInfo const& info,
-                                  int ordinal, Strategy strategy) {
+TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, int ordinal, Strategy strategy) {
   if (!builder_ || strategy_ != strategy) {
     builder_.reset();
-    builder_ = MakeDeviceBuilder(ordinal, ViewOf(page, info, ordinal), strategy);
+    auto const begin = std::chrono::steady_clock::now();
+    auto const page = data->GetBatches<SparsePage>().begin().Page();
+    auto const view = ViewOf(*page, data->Info(), ordinal);
+    LongSetUp const progress{view};
+    builder_ = MakeDeviceBuilder(ordinal, view, strategy);
     strategy_ = strategy;
+    set_up_ms_ = MillisecondsSince(begin);
   }
   return builder_.get();
 }
 
-std::shared_ptr<DeviceTable> TableCache::Get(std::shared_ptr<SparsePage const> const& page,
-                                             xgboost::MetaInfo const& info, int ordinal) {
+std::shared_ptr<DeviceTable> TableCache::Get(xgboost::MetaInfo const& info, int ordinal) {
   static Registry registry;
-  auto table = registry.Get({page, info.num_row_, info.num_col_, page->data.Size(), ordinal});
+  DataToken const data = info.CatsShared();
+  auto table = registry.Get({data, ordinal});
   uses_.erase(
       std::remove_if(uses_.begin(), uses_.end(),
-                     [&](auto const& use) { return use.page.expired() || use.table == table; }),
+                     [&](auto const& use) { return use.data.expired() || use.table == table; }),
       uses_.end());
-  uses_.push_back({page, table});
+  uses_.push_back({data, table});
   return table;
 }
 }  // namespace gpu_exact

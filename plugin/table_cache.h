@@ -14,6 +14,12 @@
 #include "gpu_exact/tree_builder.h"
 
 namespace gpu_exact {
+/**
+ * @brief Tells one DMatrix from another, and when it is gone: what holds its categories belongs to
+ *        it alone, from its making to its end. Pages do not do: an iterator's are new each time.
+ */
+using DataToken = std::weak_ptr<xgboost::CatContainer const>;
+
 /** @brief A builder and the lock that its users hold, as it grows one tree at a time. */
 class DeviceTable {
  public:
@@ -23,13 +29,19 @@ class DeviceTable {
    * @brief The builder of a strategy, made where there is none; under the lock, as is its use.
    *
    * One of another strategy goes first, so that the device holds the table once.
+   *
+   * @param data Of one page, which is asked for only where a builder is made: one that an iterator
+   *             gave is read from its cache each time.
    */
-  [[nodiscard]] TreeBuilder* Builder(xgboost::SparsePage const& page, xgboost::MetaInfo const& info,
-                                     int ordinal, Strategy strategy);
+  [[nodiscard]] TreeBuilder* Builder(xgboost::DMatrix* data, int ordinal, Strategy strategy);
+
+  /** @brief What it took to make the builder. */
+  [[nodiscard]] double SetUpMs() const { return set_up_ms_; }
 
  private:
   std::unique_ptr<TreeBuilder> builder_;
   Strategy strategy_{Strategy::kAuto};  // of the builder
+  double set_up_ms_{0.0};
 };
 
 /**
@@ -41,18 +53,16 @@ class DeviceTable {
 class TableCache {
  public:
   /**
-   * @brief Find the table of a page, or add one without a builder.
+   * @brief Find the table of a DMatrix, or add one without a builder.
    *
-   * @param page    The only page of a DMatrix.
+   * @param info    Of the DMatrix.
    * @param ordinal The CUDA device, or -1 for the first visible one.
    */
-  [[nodiscard]] std::shared_ptr<DeviceTable> Get(
-      std::shared_ptr<xgboost::SparsePage const> const& page, xgboost::MetaInfo const& info,
-      int ordinal);
+  [[nodiscard]] std::shared_ptr<DeviceTable> Get(xgboost::MetaInfo const& info, int ordinal);
 
  private:
   struct Use {
-    std::weak_ptr<xgboost::SparsePage const> page;
+    DataToken data;
     std::shared_ptr<DeviceTable> table;
   };
   std::vector<Use> uses_;

@@ -6,15 +6,18 @@
 #include <dmlc/registry.h>
 #include <xgboost/logging.h>
 
+#include <chrono>
 #include <cstddef>
 #include <future>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "device_status.h"
 #include "feature_sampler.h"
 #include "param_json.h"
 #include "refusals.h"
+#include "run_log.h"
 #include "tree_writer.h"
 
 namespace gpu_exact {
@@ -77,12 +80,34 @@ class Positions {
   std::future<void> resized_;  // of the host's; waits for its thread when it goes
 };
 
-void WarnOnce(std::string const& reason) {
-  static std::once_flag warned;
-  std::call_once(warned, [&] {
-    LOG(WARNING) << reason << " XGBoost's own exact builder grows the trees on the CPU instead; set"
-                 << " `gpu_exact_fallback=\"error\"` to raise an error.";
-  });
+TreeRecord RecordOf(xgboost::DMatrix const& data, std::string const& device) {
+  TreeRecord record;
+  record.device = device;
+  record.rows = data.Info().num_row_;
+  record.columns = data.Info().num_col_;
+  record.entries = data.Info().num_nonzero_;
+  return record;
+}
+
+/**
+ * @brief Each kind of reason is told once in a process; one that nobody was to see has not been told.
+ * @param kind Of the reason: the text itself, or a word for reasons with other numbers each time.
+ */
+void WarnOnce(std::string const& kind, std::string const& reason) {
+  using Logger = xgboost::ConsoleLogger;
+  static std::mutex mutex;
+  static std::set<std::string> told;
+  if (!Logger::ShouldLog(Logger::LV::kWarning)) {
+    return;
+  }
+  {
+    std::lock_guard<std::mutex> guard{mutex};
+    if (!told.insert(kind).second) {
+      return;
+    }
+  }
+  LOG(WARNING) << reason << " XGBoost's own exact builder grows the trees on the CPU instead; set"
+               << " `gpu_exact_fallback=\"error\"` to raise an error.";
 }
 }  // namespace
 
@@ -122,21 +147,25 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
   auto const ordinal = ctx_->IsCUDA() ? ctx_->Ordinal() : 0;
   auto const status = StatusOf(ordinal);
   try {
-    auto const page =
-        status.usable ? data->GetBatches<xgboost::SparsePage>().begin().Page() : nullptr;
-    auto const table = page ? tables_.Get(page, data->Info(), ordinal) : nullptr;
+    auto const table = status.usable ? tables_.Get(data->Info(), ordinal) : nullptr;
     auto const strategy = static_cast<Strategy>(param_.gpu_exact_strategy);
     for (std::size_t i = 0; i < trees.size(); ++i) {
       Task const task{*param, gradients, data, &out_position[i], trees[i]};
       if (!table) {
-        this->GrowOnCpu(task, status.reason);
+        this->GrowOnCpu(task, status.reason, status.reason);
         continue;
       }
       try {
         std::lock_guard<std::mutex> guard{table->mutex};
-        this->GrowOnGpu(task, table->Builder(*page, data->Info(), ordinal, strategy));
+        auto* builder = table->Builder(data, ordinal, strategy);
+        TreeRecord record = RecordOf(*data, status.name);
+        record.set_up_ms = table->SetUpMs();
+        this->GrowOnGpu(task, builder, &record);
+        RecordTree(std::move(record));
       } catch (NonFiniteGradient const& e) {
-        this->GrowOnCpu(task, e.what());
+        this->GrowOnCpu(task, "not finite", e.what());
+      } catch (GradientRange const& e) {
+        this->GrowOnCpu(task, "range", e.what());
       }
     }
   } catch (DeviceError const& e) {
@@ -161,7 +190,8 @@ GrowParam GpuExactUpdater::MakeGrowParam(TrainParam const& param) const {
   return grow;
 }
 
-void GpuExactUpdater::GrowOnGpu(Task const& task, TreeBuilder* builder) {
+void GpuExactUpdater::GrowOnGpu(Task const& task, TreeBuilder* builder, TreeRecord* record) {
+  auto const begin = std::chrono::steady_clock::now();
   auto const& gpair = *task.gradients->FullGradOnly()->Data();
   Positions positions{ctx_, gpair.Size(), task.out_position};
   // Random numbers are drawn from a copy, so that a tree that fails has drawn none.
@@ -170,26 +200,35 @@ void GpuExactUpdater::GrowOnGpu(Task const& task, TreeBuilder* builder) {
       task.param.subsample < 1.0f
           ? row_sampler_.Sample(ctx_, builder, gpair, task.param.subsample, &cpu_ctx.Rng())
           : nullptr;
+  record->sample_ms = MillisecondsSince(begin);
   TreeFeatures features{&cpu_ctx, task.param, task.data->Info()};
   auto const grown = builder->Build(this->MakeGrowParam(task.param), ViewOf(gpair, ctx_), rows,
                                     features.Restricted() ? &features : nullptr);
   ctx_->Rng() = cpu_ctx.Rng();
+  record->build_ms = MillisecondsSince(begin) - record->sample_ms;
 
   WriteTree(grown, task.param.learning_rate, task.tree);
   positions.Write(builder, this->Prune(task));
+  record->write_ms = MillisecondsSince(begin) - record->sample_ms - record->build_ms;
+  record->stats = builder->Stats();
+  record->device_bytes = builder->DeviceBytes();
 }
 
-void GpuExactUpdater::GrowOnCpu(Task const& task, std::string const& reason) {
+void GpuExactUpdater::GrowOnCpu(Task const& task, std::string const& kind,
+                                std::string const& reason) {
   if (param_.gpu_exact_fallback == kFallbackError) {
     LOG(FATAL) << reason << " To train on the CPU instead, set `gpu_exact_fallback=\"warn\"`.";
   }
   RefuseOnCpu(task.param, reason);
-  WarnOnce(reason);
+  WarnOnce(kind, reason);
   if (!cpu_builder_) {
     cpu_builder_ = std::make_unique<CpuBuilder>(colmaker_, ctx_, task_);
   }
   cpu_builder_->Update(colmaker_param_, &task.param, task.gradients, task.data,
                        {task.out_position, 1}, {task.tree});
+  TreeRecord record = RecordOf(*task.data, "CPU");
+  record.reason = reason;
+  RecordTree(std::move(record));
   auto const remap = this->Prune(task);
   if (remap.empty()) {
     return;

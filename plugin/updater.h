@@ -16,6 +16,7 @@
 #include "gpu_exact/tree_builder.h"
 #include "param.h"
 #include "row_sampler.h"
+#include "run_log.h"
 #include "src/tree/param.h"
 #include "table_cache.h"
 
@@ -59,8 +60,10 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
 
   [[nodiscard]] std::vector<NodeIdx> Prune(Task const& task) const;
   [[nodiscard]] GrowParam MakeGrowParam(xgboost::tree::TrainParam const& param) const;
-  void GrowOnGpu(Task const& task, TreeBuilder* builder);
-  void GrowOnCpu(Task const& task, std::string const& reason);
+  /** @param record Times and sizes are filled in. */
+  void GrowOnGpu(Task const& task, TreeBuilder* builder, TreeRecord* record);
+  /** @param kind Of reason, which is told once: see WarnOnce(). */
+  void GrowOnCpu(Task const& task, std::string const& kind, std::string const& reason);
 
   std::string name_;
   Pruning pruning_;

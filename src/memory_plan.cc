@@ -90,6 +90,23 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
   return plan;
 }
 
+MemoryPlan MemoryPlan::WithNodes(RowIdx n_rows, FeatureIdx n_features, Strategy strategy,
+                                 std::int32_t max_depth) const {
+  constexpr std::uint64_t kNode = 300;
+  constexpr std::uint64_t kSortedColumn = 16;  // of a node whose rows are sorted by every column
+  std::uint64_t nodes = n_rows;
+  if (max_depth > 0 && max_depth < 32) {
+    nodes = std::min(nodes, std::uint64_t{1} << max_depth);
+  }
+  // Nodes of the last level are leaves: only their parents are searched.
+  std::uint64_t const searched = nodes / 2 + nodes % 2;
+  std::uint64_t const columns =
+      strategy == Strategy::kHistogram ? kSortedColumn * n_features * searched : 0;
+  auto plan = *this;
+  plan.growing.push_back({"open nodes", kNode * nodes + columns});
+  return plan;
+}
+
 EntryIdx MemoryPlan::SortedAtOnce(EntryIdx n_entries) {
   constexpr EntryIdx kSmallTable = EntryIdx{1} << 20;
   return std::max(kSmallTable, n_entries / 2 + n_entries % 2);

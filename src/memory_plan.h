@@ -50,6 +50,13 @@ struct MemoryPlan {
                          Strategy strategy, bool sorts_rows = false);
 
   /**
+   * @brief The same plan with what follows the open nodes of a tree, as a further array.
+   * @param max_depth 0: no limit; nodes are at most as many as rows.
+   */
+  [[nodiscard]] MemoryPlan WithNodes(RowIdx n_rows, FeatureIdx n_features, Strategy strategy,
+                                     std::int32_t max_depth) const;
+
+  /**
    * @brief Strategy kSort: so many entries of whole columns are sorted by value at once. Half of
    *        the table, so that sorting takes no more than reading; a small one as a whole.
    */

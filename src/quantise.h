@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -99,6 +100,27 @@ struct Quantiser {
     }
     return sum;
   }
+
+  /**
+   * @brief Whether some rows may keep few bits: their sums are so far above single gradients.
+   *
+   * Below 2^-34, which is sums of magnitudes up to 2^27, what keeps few bits gains next to nothing:
+   * usual objectives on 100 million rows are never asked further.
+   */
+  [[nodiscard]] bool MayCrush() const { return std::max(grad_unit, hess_unit) > kFineUnit; }
+  /** @brief Whether a row's gradient or hessian is not zero and keeps less than 10 bits. */
+  [[nodiscard]] GPU_EXACT_HD bool Crushes(GradientPair const& g) const {
+    float const grad = std::fabs(grad_scale.Times(g.grad));
+    float const hess = hess_scale.Times(g.hess);
+    return (grad_unit > kFineUnit && g.grad != 0.0f && grad < kCrushed) ||
+           (hess_unit > kFineUnit && g.hess > 0.0f && hess < kCrushed);
+  }
+  /** @brief Whether so many crushed rows among those trained on may make other trees. */
+  [[nodiscard]] static bool TooMany(std::uint64_t n_crushed, std::uint64_t n_trained) {
+    return 16 * n_crushed > n_trained;
+  }
+  static constexpr double kFineUnit = 1.0 / (std::uint64_t{1} << 34);
+  static constexpr float kCrushed = 1 << 10;
 
   /** @brief Fixed(g) as floats: exact, as a float is rounded to its own 24 bits or fewer. */
   [[nodiscard]] GPU_EXACT_HD GradientPair Units(GradientPair const& g) const {

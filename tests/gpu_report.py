@@ -36,23 +36,38 @@ SANITIZER_SEEDS = "2"  # random problems a test, under tools that slow a kernel 
 HASHED = ("plugin", "src", "include", "tests", "CMakeLists.txt")
 REPORT = "tests/gpu_report.json"
 REPORTS = (REPORT, "tests/ways_in.json", "tests/xgboost_suite.json")  # made of the sources
+# Part of a ring's tests that may be skipped, by the words that its name begins with.
+MAY_SKIP = {"host": 0.0, "device": 0.0, "e2e xgboost-cpu": 0.4, "e2e": 0.05, "sanitizer": 0.05}
+# Environment variables that change what the tests try; a lower number tries less than by default.
+LEAST = {"GPU_EXACT_SEEDS": 1000, "GPU_EXACT_FUZZ": 1000}
+RECORDED = ("GPU_EXACT_", "XGBOOST_GPU_EXACT_", "CUDA_VISIBLE_DEVICES")
 
 
 def source_hash(root: Path) -> str:
-    """SHA-256 over paths and contents of what the tests depend on."""
+    """SHA-256 of what the tests depend on: of its lines, each a path and the SHA-256 of a file.
+
+    plugin/cmake/WriteSourceHash.cmake computes the same for binaries: keep both alike.
+    """
     files = [file for name in HASHED for file in ([root / name] + sorted((root / name).rglob("*")))]
-    digest = hashlib.sha256()
-    for file in sorted(files, key=lambda f: f.relative_to(root).as_posix()):
-        path = file.relative_to(root)
-        made = path.as_posix() in REPORTS or path.suffix in (".pyc", ".so")
-        made |= any(
+    paths = {file.relative_to(root).as_posix() for file in files if file.is_file()}
+    lines = [
+        f"{path} {hashlib.sha256((root / path).read_bytes()).hexdigest()}\n"
+        for path in sorted(paths)
+        if not made(Path(path))
+    ]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def made(path: Path) -> bool:
+    """Whether a file is no source."""
+    return (
+        path.as_posix() in REPORTS
+        or path.suffix in (".pyc", ".so")
+        or any(
             p.startswith((".", "__pycache__", "_skbuild")) or p.endswith(".egg-info")
             for p in path.parts
         )
-        if file.is_file() and not made:
-            content = file.read_bytes()
-            digest.update(f"{path.as_posix()}\0{len(content)}\0".encode() + content)
-    return digest.hexdigest()
+    )
 
 
 def problems(report: dict, current_hash: str) -> list[str]:
@@ -72,14 +87,37 @@ def problems(report: dict, current_hash: str) -> list[str]:
                 found.append(f"{name}: {run['failed']} failed: {', '.join(run['failures'][:10])}.")
             if run["passed"] == 0:
                 found.append(f"{name}: no test passed ({run['skipped']} skipped).")
+            found += doubts(name, run, current_hash)
     for tool in SANITIZERS:
         run = report.get("sanitizers", {}).get(tool)
         if run is None:
             found.append(f"The sanitizer `{tool}` was not run.")
-        elif run["exit"] != 0 or run["errors"] != 0 or run["passed"] == 0:
+            continue
+        if run["exit"] != 0 or run["errors"] != 0 or run["passed"] == 0:
             found.append(
                 f"{tool}: {run['errors']} errors, exit {run['exit']}, {run['passed']} tests passed."
             )
+        found += doubts(f"sanitizer {tool}", run, current_hash)
+    for name, value in report.get("environment", {}).items():
+        few = name in LEAST and not (value.isdigit() and int(value) >= LEAST[name])
+        if few or name == "GPU_EXACT_SANITIZER":
+            found.append(f"{name}={value} was set: the tests tried less than by default.")
+    return found
+
+
+def doubts(name: str, run: dict, current_hash: str) -> list[str]:
+    """Why a run that passed does not show what it should."""
+    found = []
+    built_of = run.get("built_of", [])
+    if set(built_of) != {current_hash}:
+        others = ", ".join(h[:12] for h in built_of if h != current_hash)
+        found.append(f"{name}: a binary is of other sources ({others or 'unknown'}): build again.")
+    share = next(part for words, part in MAY_SKIP.items() if name.startswith(words))
+    if run["skipped"] > share * (run["passed"] + run["skipped"]):
+        found.append(
+            f"{name}: {run['skipped']} tests skipped, more than {share:.0%}: "
+            f"{', '.join(run.get('skips', [])[:10])}."
+        )
     return found
 
 
@@ -90,7 +128,9 @@ def run_gtest(command: list[str], env: dict, timeout: float) -> tuple[dict, int,
         status, output, seconds = run(command + [f"--gtest_output=json:{out}"], env, timeout)
         counts = empty_counts(seconds)
         if out.is_file():
-            for suite in json.loads(out.read_text())["testsuites"]:
+            result = json.loads(out.read_text())
+            counts["built_of"].append(result.get("source_hash", "unknown"))
+            for suite in result["testsuites"]:
                 for test in suite["testsuite"]:
                     result = "skipped" if test["result"] == "SKIPPED" else "passed"
                     if test["status"] == "NOTRUN":
@@ -117,7 +157,9 @@ def run_pytest(python: str, folder: Path, env: dict, timeout: float) -> tuple[di
             kinds = {child.tag for child in case}
             result = "failed" if kinds & {"failure", "error"} else "passed"
             result = "skipped" if "skipped" in kinds else result
-            add(counts, result, f"{case.get('classname')}.{case.get('name')}")
+            name = f"{case.get('classname')}.{case.get('name')}"
+            skip = case.find("skipped")
+            add(counts, result, name if skip is None else f"{name}: {skip.get('message')}")
     if status != 0 and not counts["failed"]:
         add(counts, "failed", f"pytest ended with {status}")
     return counts, output
@@ -163,13 +205,15 @@ def run(command: list[str], env: dict, timeout: float) -> tuple[int, str, float]
 
 
 def empty_counts(seconds: float) -> dict:
-    return {"passed": 0, "failed": 0, "skipped": 0, "seconds": seconds, "failures": []}
+    """Of no test; `built_of` are the hashes of the sources of what was run."""
+    numbers = {"passed": 0, "failed": 0, "skipped": 0, "seconds": seconds}
+    return numbers | {"failures": [], "skips": [], "built_of": []}
 
 
 def add(counts: dict, result: str, name: str) -> None:
     counts[result] += 1
-    if result == "failed":
-        counts["failures"].append(name)
+    if result != "passed":
+        counts["failures" if result == "failed" else "skips"].append(name)
 
 
 def device_facts(build: Path | None) -> dict:
@@ -203,6 +247,16 @@ def xgboost_facts(python: str, env: dict) -> tuple[str, Path]:
     return f"{name} {version}", Path(library)
 
 
+def module_hash(module: str) -> str:
+    """The sources that a module was built of, as it says itself."""
+    code = (
+        "import ctypes, sys\nfunction = ctypes.CDLL(sys.argv[1]).GpuExactSourceHash\n"
+        "function.restype = ctypes.c_char_p\nprint(function().decode())"
+    )
+    status, text, _ = run([sys.executable, "-c", code, module], dict(os.environ), 60)
+    return text.strip() if status == 0 else "unknown"
+
+
 def link_libxgboost(library: Path, folder: Path) -> Path:
     """Links by which a C++ test finds the wheel's library by SONAME, its OpenMP beside it."""
     (folder / "xgboost/lib").mkdir(parents=True)
@@ -222,6 +276,7 @@ def run_e2e(options: argparse.Namespace, python: str, env: dict) -> tuple[str, d
             [options.e2e_tests], env | {"LD_LIBRARY_PATH": str(libraries)}, options.timeout
         )
     from_python, more = run_pytest(python, options.source / "tests/e2e", env, options.timeout)
+    from_python["built_of"].append(module_hash(options.module))
     if counts["failed"] or from_python["failed"]:
         print((output + more)[-8000:])
     return f"e2e {wheel}", {key: counts[key] + from_python[key] for key in counts}
@@ -246,6 +301,11 @@ def make_report(options: argparse.Namespace) -> dict:
     if options.module:
         env["GPU_EXACT_MODULE"] = options.module
     facts = {"source_hash": source_hash(options.source), **device_facts(options.build)}
+    facts["environment"] = {
+        name: value
+        for name, value in sorted(os.environ.items())
+        if name.startswith(RECORDED) and name != "GPU_EXACT_MODULE"  # whose hash is in `built_of`
+    }
     report = begin(options.out, facts)
 
     def save() -> None:
@@ -355,6 +415,8 @@ def main() -> int:
             f"{ring}: {counts['passed']} passed, {counts['failed']} failed, "
             f"{counts['skipped']} skipped"
         )
+        for name in counts.get("skips", []):
+            print(f"  skipped: {name}")
     for tool, counts in report.get("sanitizers", {}).items():
         print(f"{tool}: {counts['errors']} errors")
     print("\n".join(found) if found else f"All passed on {report['device']}.")

@@ -17,7 +17,8 @@ in two runs of about 250 s, without restrictions and with:
         --restricted yes --seconds 280 --jobs 3 --threads 4
 
 Random problems (e2e/problems.py) have gradients whose sums are exact: models must be equal byte for
-byte. Tables have float gradients: XGBoost's own model is trained as ever, and in each round the
+byte. Most are small; --large ones are searched by histograms. Every tree of the plugin's side must
+be one that the module counts as grown by its builder, and the module one of these sources. Tables have float gradients: XGBoost's own model is trained as ever, and in each round the
 plugin grows the same round's trees from the same margins and the same random state; tree_diff.py
 judges them. A folder of tables has NAME/data.npz each: X, or indptr, indices, data, shape; y; and
 for ranking qid or group.
@@ -32,6 +33,7 @@ import os
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
@@ -53,14 +55,17 @@ from oracle import (  # noqa: E402
     CUDA,
     CUDA_BY_NAME,
     TAKE_OVER,
+    assert_grown,
     cuda_context_reason,
     stock,
+    trees_grown,
     uses_plugin,
 )
 from problems import assert_equals_stock  # noqa: E402
 
 ROUTES = {"take_over": TAKE_OVER, "by_name": BY_NAME, "cuda": CUDA, "cuda_by_name": CUDA_BY_NAME}
-CHUNK = 50  # problems a piece of work
+CHUNK, LARGE_CHUNK = 50, 5  # problems a piece of work
+ON_GPU = {"gpu_exact_fallback": "error"}
 # Strategy and interleaved levels of the five runs: another layout of the work, the same bits.
 LAYOUTS = (("auto", -1), ("auto", -1), ("histogram", -1), ("sort", 0), ("sort", 3))
 REPEATED_ROUNDS = 10
@@ -73,21 +78,26 @@ class TableTask:
 
     path: str
     depth: int
-    restricted: bool  # sampling of rows and columns, monotone and interaction constraints
+    restricted: bool  # sampling, constraints, every kind of regularisation
     rounds: int
     seconds: float  # no new round after so long
     threads: int  # of XGBoost's builder
 
 
-def run_problems(route: str, first: int, last: int) -> dict:
-    """Seeds first to last - 1; gives the failures by seed."""
-    failures = {}
+def run_problems(route: str, first: int, last: int, large: bool) -> dict:
+    """Seeds first to last - 1; gives the failures by seed, and where the trees grew."""
+    failures, grown_by = {}, Counter()
+    before = trees_grown()
     for seed in range(first, last):
         try:
-            assert_equals_stock(seed, ROUTES[route])
+            run = assert_equals_stock(seed, ROUTES[route], large=large)
+            grown_by[" ".join(filter(None, (run.device, run.strategy)))] += 1
         except Exception as error:  # a crash of one is a result too
             failures[seed] = str(error)[:2000] or traceback.format_exc()
-    return {"route": route, "problems": last - first, "failures": failures}
+    n_trees = trees_grown()[0] - before[0]
+    kind = f"{route}, large" if large else route
+    numbers = {"problems": last - first, "trees": n_trees, "grown_by": dict(grown_by)}
+    return {"route": kind, **numbers, "failures": failures}
 
 
 def load(path: str) -> tuple[xgb.DMatrix, dict]:
@@ -119,9 +129,12 @@ def _counted(group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.arange(len(group)), group
 
 
-def restrictions(n_rows: int, n_features: int) -> dict:
+def restrictions(n_rows: int, n_features: int, scale: float) -> dict:
+    """Of a table whose gradients are of so many units."""
     half = n_features // 2
     params = {"subsample": 0.7, "colsample_bytree": 0.8, "colsample_bylevel": 0.8}
+    params |= {"reg_lambda": 0.5, "reg_alpha": 0.25 * scale, "max_delta_step": 0.7 * scale}
+    params |= {"min_child_weight": 2.5}
     params["monotone_constraints"] = "(1,-1)"
     if n_rows >= n_features:  # else XGBoost's builder bars features from the root, see the README
         groups = [list(range(half + 1)), list(range(half, n_features))]
@@ -132,9 +145,12 @@ def restrictions(n_rows: int, n_features: int) -> dict:
 def run_table(task: TableTask) -> dict:
     start = time.perf_counter()
     dtrain, params = load(task.path)
-    params |= {"max_depth": task.depth, "nthread": task.threads} | TAKE_OVER
+    params |= {"max_depth": task.depth, "nthread": task.threads} | TAKE_OVER | ON_GPU
+    before = trees_grown()
     if task.restricted:
-        params |= restrictions(dtrain.num_row(), dtrain.num_col())
+        regression = params["objective"] == "reg:squarederror"
+        scale = float(dtrain.get_label().std()) if regression else 1.0
+        params |= restrictions(dtrain.num_row(), dtrain.num_col(), scale)
     reports, model = compare_rounds(task, params, dtrain)
     rounds = model.num_boosted_rounds()
     ours = train(params, dtrain, rounds)
@@ -143,6 +159,7 @@ def run_table(task: TableTask) -> dict:
         how = {"gpu_exact_strategy": strategy, "gpu_exact_interleaved_levels": levels}
         again = train(params | how, dtrain, min(rounds, REPEATED_ROUNDS))
         repeated.append(hashlib.sha256(again.save_raw()).hexdigest())
+    n_on_gpu = trees_grown()[0] - before[0]
     metrics = [float(booster.eval(dtrain).split(":")[-1]) for booster in (ours, model)]
     return {
         "table": Path(task.path).parent.name,
@@ -151,6 +168,7 @@ def run_table(task: TableTask) -> dict:
         "objective": params["objective"],
         **{k: v for k, v in asdict(task).items() if k in ("depth", "restricted")},
         "rounds": rounds,
+        "trees_on_gpu": n_on_gpu,
         "metric_ours": metrics[0],
         "metric_stock": metrics[1],
         "five_runs_identical": len(set(repeated)) == 1,
@@ -160,10 +178,11 @@ def run_table(task: TableTask) -> dict:
 
 
 def train(params: dict, dtrain: xgb.DMatrix, rounds: int) -> xgb.Booster:
-    booster = xgb.Booster(params, [dtrain])
+    booster, before = xgb.Booster(params, [dtrain]), trees_grown()
     for i in range(rounds):
         booster.set_param("seed", seed_of(i))
         booster.update(dtrain, i)
+    assert_grown(before, gpu=rounds * params.get("num_class", 1))
     return booster
 
 
@@ -187,13 +206,17 @@ def compare_rounds(
     for i in range(task.rounds):
         same_rows.set_base_margin(model.predict(dtrain, output_margin=True))
         model.set_param("seed", seed_of(i))
+        before = trees_grown()
         with stock():
             model.update(dtrain, i)
+        assert_grown(before)
         # The previous one keeps the table on the device.
         previous, ours = ours, xgb.Booster(params | {"seed": seed_of(i)}, [same_rows])
         ours.update(same_rows, i)
         del previous
-        pairs = zip(trees_of(ours), trees_of(model[i : i + 1]), strict=True)
+        our_trees = trees_of(ours)
+        assert_grown(before, gpu=len(our_trees))
+        pairs = zip(our_trees, trees_of(model[i : i + 1]), strict=True)
         reports += [compare_trees(a, b, cuts_apart) for a, b in pairs]
         if time.perf_counter() - begun > task.seconds:
             break
@@ -225,6 +248,7 @@ COLUMNS: dict[str, Callable[[dict], str]] = {
     "depth": lambda row: str(row["depth"]),
     "restricted": lambda row: "yes" if row["restricted"] else "no",
     "rounds": lambda row: str(row["rounds"]),
+    "trees on the GPU": lambda row: f"{row['trees_on_gpu']:,}",
     "metric, plugin": lambda row: f"{row['metric_ours']:.8g}",
     "metric, XGBoost": lambda row: f"{row['metric_stock']:.8g}",
     "splits compared": lambda row: f"{row['splits_compared']:,}",
@@ -241,10 +265,14 @@ def markdown(result: dict) -> str:
     lines += [f"{result['device']}, sources {result['source_hash'][:12]}", ""]
     lines += [f"    {command}" for command in result["commands"]] + [""]
     if result["problems"]:
-        lines += ["| random problems | number | equal byte for byte |", "| --- | --- | --- |"]
+        head = ["random problems", "number", "equal byte for byte", "trees on the GPU", "grown by"]
+        lines += [f"| {' | '.join(head)} |", "| --- " * len(head) + "|"]
     for route, counts in result["problems"].items():
         n_equal = counts["number"] - len(counts["failures"])
-        lines.append(f"| {route} | {counts['number']:,} | {n_equal:,} |")
+        by = ", ".join(f"{n:,} {name}" for name, n in sorted(counts["grown_by"].items()))
+        numbers = f"{counts['number']:,} | {n_equal:,} | {counts['trees']:,}"
+        lines.append(f"| {route} | {numbers} | {by} |")
+    lines += [f"\nNot run: {route}: {why}" for route, why in result["not_run"].items()]
     if result["tables"]:
         lines += ["", f"| {' | '.join(COLUMNS)} |", "| --- " * len(COLUMNS) + "|"]
     for row in sorted(result["tables"], key=lambda r: (r["table"], r["depth"], r["restricted"])):
@@ -273,14 +301,20 @@ def table_tasks(args: argparse.Namespace) -> list[TableTask]:
 
 
 def jobs(args: argparse.Namespace) -> list[tuple[Callable, tuple]]:
-    on_cuda = not cuda_context_reason()
-    routes = [name for name, route in ROUTES.items() if on_cuda or "device" not in route]
     work: list[tuple[Callable, tuple]] = [(run_table, (task,)) for task in table_tasks(args)]
-    for route in routes:
-        for first in range(args.first, args.first + args.problems, CHUNK):
-            last = min(first + CHUNK, args.first + args.problems)
-            work.append((run_problems, (route, first, last)))
+    not_run = routes_not_run()
+    for route in (name for name in ROUTES if name not in not_run):
+        for large, number, chunk in (True, args.large, LARGE_CHUNK), (False, args.problems, CHUNK):
+            end = args.first + number
+            for first in range(args.first, end, chunk):
+                work.append((run_problems, (route, first, min(first + chunk, end), large)))
     return work
+
+
+def routes_not_run() -> dict[str, str]:
+    """Why a route cannot be shown here."""
+    reason = cuda_context_reason()
+    return {name: reason for name, route in ROUTES.items() if reason and "device" in route}
 
 
 def parse() -> argparse.Namespace:
@@ -290,6 +324,7 @@ def parse() -> argparse.Namespace:
         "of its earlier ones and the rest stays; else all are replaced."
     )
     parser.add_argument("--problems", type=int, default=10000, help="random ones, on every route")
+    parser.add_argument("--large", type=int, default=100, help="random ones of many rows, likewise")
     parser.add_argument("--first", type=int, default=100000, help="the first seed")
     parser.add_argument("--tables", type=Path, help="folder of NAME/data.npz")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these tables only")
@@ -313,17 +348,21 @@ def parse() -> argparse.Namespace:
 def main() -> int:
     args = parse()
     usable, text = gpu_exact.device_status()
-    if not usable:
-        print(f"SKIPPED: both sides would be XGBoost's own builder: {text}")
-        return 0
+    problem = "" if usable else f"both sides would be XGBoost's own builder: {text}"
+    if gpu_exact.source_hash() != source_hash(ROOT.parent):
+        problem = f"the module is not built of these sources, but of {gpu_exact.source_hash()}"
+    if problem:
+        print(f"Nothing is compared: {problem}")
+        return 1
     # Processes share the cores, in making tables and predicting too.
     os.environ.setdefault("OMP_NUM_THREADS", str(args.threads))
     command = " ".join(["python3", "tests/parity.py", *sys.argv[1:]])
     device = f"{text}, XGBoost {xgb.__version__}"
     args.out.mkdir(parents=True, exist_ok=True)
     result = begin(args.out / "parity.json", device, command)
-    if args.problems:
+    if args.problems or args.large:
         result["problems"], result["errors"]["problems"] = {}, {}  # counted anew
+        result["not_run"] = routes_not_run()
     with ProcessPoolExecutor(args.jobs, get_context("spawn")) as pool:
         futures = {pool.submit(fn, *parameters): parameters for fn, parameters in jobs(args)}
         for done, future in enumerate(as_completed(futures), 1):
@@ -343,6 +382,7 @@ def begin(file: Path, device: str, command: str) -> dict:
     """The results so far, if they are of this device and these sources."""
     result = {"device": device, "source_hash": source_hash(ROOT.parent), "commands": []}
     result |= {"problems": {}, "tables": [], "errors": {"problems": {}, "tables": {}}}
+    result["not_run"] = {}
     if file.exists():
         earlier = json.loads(file.read_text())
         if all(earlier.get(key) == result[key] for key in ("device", "source_hash")):
@@ -367,8 +407,11 @@ def record(result: dict, future: object, parameters: tuple) -> None:
         others = [r for r in result["tables"] if any(r[key] != row[key] for key in same)]
         result["tables"] = [*others, row]
         return
-    counts = result["problems"].setdefault(row["route"], {"number": 0, "failures": {}})
+    empty = {"number": 0, "trees": 0, "grown_by": {}, "failures": {}}
+    counts = result["problems"].setdefault(row["route"], empty)
     counts["number"] += row["problems"]
+    counts["trees"] += row["trees"]
+    counts["grown_by"] = dict(Counter(counts["grown_by"]) + Counter(row["grown_by"]))
     counts["failures"] |= row["failures"]
 
 
@@ -378,8 +421,8 @@ def name_of(parameters: tuple) -> str:
         task = parameters[0]
         name = f"{Path(task.path).parent.name}, depth {task.depth}"
         return name + (", restricted" if task.restricted else "")
-    route, first, last = parameters
-    return f"{route}, problems {first} to {last - 1}"
+    route, first, last, large = parameters
+    return f"{route}, {'large ' if large else ''}problems {first} to {last - 1}"
 
 
 if __name__ == "__main__":

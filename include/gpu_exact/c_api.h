@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 #if defined(__cplusplus)
 extern "C" {
 #endif
@@ -50,6 +52,36 @@ __attribute__((visibility("default"))) int GpuExactSetDefaultDevice(char const* 
  */
 __attribute__((visibility("default"))) int GpuExactDeviceStatus(int ordinal, int* out_usable,
                                                                 char const** out_text);
+
+/**
+ * @brief What the last tree of this process took, and how many trees grew where.
+ *
+ * Counted are trees whose boosters this module serves: those of XGBoost's own builder only where it
+ * grows them in the module's place.
+ *
+ * @param out_json An object: "gpu_trees" and "cpu_trees", numbers of trees; of the last one "device",
+ *                 "reason" (why the CPU grew it), "strategy", "rows", "columns", "entries",
+ *                 "set_up_ms" of its table, "tree_ms", "phases_ms", "device_bytes" held after it,
+ *                 "planned_bytes" at most, "refined_share" of entries or null. Valid until the
+ *                 thread's next call.
+ */
+__attribute__((visibility("default"))) int GpuExactLastRun(char const** out_json);
+
+/**
+ * @brief Device memory that a table will take, at most, if all its values are distinct.
+ *
+ * @param rows, columns, entries Of the table; entries are its present values.
+ * @param max_depth              Of the trees; 0: no limit.
+ * @param out_json               An object by strategy: "peak", bytes, and "stages": of "reading",
+ *                               "sorting" and "growing" the bytes of each array. Valid until the
+ *                               thread's next call.
+ */
+__attribute__((visibility("default"))) int GpuExactMemoryEstimate(uint64_t rows, uint64_t columns,
+                                                                  uint64_t entries, int max_depth,
+                                                                  char const** out_json);
+
+/** @brief What sources this module was built of: `python tests/gpu_report.py --hash` of them. */
+__attribute__((visibility("default"))) char const* GpuExactSourceHash(void);
 
 #if defined(__cplusplus)
 }  // extern "C"

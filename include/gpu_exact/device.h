@@ -40,4 +40,9 @@ struct OutOfDeviceMemory : DeviceError {
 struct NonFiniteGradient : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+
+/** @brief Gradients that are too far apart to be summed exactly: most would be rounded away. */
+struct GradientRange : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 }  // namespace gpu_exact

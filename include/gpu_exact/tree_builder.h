@@ -60,6 +60,14 @@ struct TreeNode {
 /** @brief A tree before learning rate and pruning; nodes in the order of their ids, root first. */
 using GrownTree = std::vector<TreeNode>;
 
+/** @brief What a builder knows of its last tree, for people. Times are of the host's clock. */
+struct TreeStats {
+  Strategy strategy{Strategy::kAuto};  // that grew it; kAuto: there is but one
+  double start_ms{0.0};                // gradients to the device, their range, the root
+  double levels_ms{0.0};               // best splits, rows to children; waits for the device
+  double refined_share{-1.0};          // see SplitStrategy::RefinedShare(); -1: not counted
+};
+
 /** @brief One bit for each (node of a level, feature): may the node split on the feature. */
 struct FeatureMask {
   std::size_t n_words{0};           // 32-bit words a node: (n_features + 31) / 32
@@ -94,7 +102,7 @@ class FeaturePolicy {
 /**
  * @brief Grows exact greedy trees over one table. Not thread safe; one table, one device.
  *
- * Errors: DeviceError, OutOfDeviceMemory, NonFiniteGradient (gpu_exact/device.h),
+ * Errors: DeviceError, OutOfDeviceMemory, NonFiniteGradient, GradientRange (gpu_exact/device.h),
  * std::invalid_argument for a parameter outside its range.
  */
 class TreeBuilder {
@@ -132,6 +140,9 @@ class TreeBuilder {
 
   /** @brief Device memory held, bytes. */
   [[nodiscard]] virtual std::uint64_t DeviceBytes() const = 0;
+
+  /** @brief Of the tree built last. Makes no CUDA call. */
+  [[nodiscard]] virtual TreeStats Stats() const { return {}; }
 };
 
 /**

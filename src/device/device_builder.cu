@@ -6,6 +6,7 @@
  *        PeerJ CS 3:e127
  */
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <sstream>
 #include <stdexcept>
@@ -65,10 +66,45 @@ std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strat
   return MakeHistogramStrategy(table, ChooseMemory(table, {plan(true), plan(false)}) == 0);
 }
 
+/** @brief Rows trained on of which fixed point keeps too little, added to the count. */
+__global__ void CountCrushedKernel(TrainingRows rows, Quantiser quantiser, std::uint32_t* out) {
+  std::uint64_t row = GlobalIdx();
+  bool crushed = row < rows.n_rows && rows.Has(row) && quantiser.Crushes(rows.gpair[row]);
+  unsigned lanes = __ballot_sync(kAllLanes, crushed);
+  if (threadIdx.x % 32 == 0 && lanes != 0) {
+    atomicAdd(out, static_cast<std::uint32_t>(__popc(lanes)));
+  }
+}
+
+/** @brief Throws GradientRange where many rows would be rounded away. Waits, if it must look. */
+void CheckRange(TrainingRows const& rows, RowSummary const& summary, Quantiser const& quantiser) {
+  if (!quantiser.MayCrush()) {
+    return;
+  }
+  DeviceBuffer<std::uint32_t> count{"rows that keep few bits"};
+  ZeroAsync(count.Reserve(1), 1);
+  LaunchN("CountCrushed", CountCrushedKernel, rows.n_rows, rows, quantiser, count.Data());
+  std::uint32_t const n_crushed = ToHost(count.Data(), 1).front();
+  if (Quantiser::TooMany(n_crushed, rows.n_rows - summary.n_left_out)) {
+    throw GradientRange{
+        "The gradients of " + std::to_string(n_crushed) +
+        " rows are too small beside the largest, " + std::to_string(quantiser.max_grad) +
+        ", to be summed with it on the GPU; check labels and weights for outliers."};
+  }
+}
+
+using Clock = std::chrono::steady_clock;
+
+double MillisecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>{Clock::now() - begin}.count();
+}
+
 class DeviceBuilder : public TreeBuilder {
  public:
-  DeviceBuilder(int ordinal, RowIdx n_rows, std::unique_ptr<SplitStrategy> strategy)
-      : ordinal_{ordinal}, n_rows_{n_rows}, strategy_{std::move(strategy)} {}
+  DeviceBuilder(int ordinal, RowIdx n_rows, std::unique_ptr<SplitStrategy> strategy, Strategy name)
+      : ordinal_{ordinal}, n_rows_{n_rows}, strategy_{std::move(strategy)} {
+    stats_.strategy = name;
+  }
 
   GrownTree Build(GrowParam const& param, GradientView gradients, std::uint8_t const* row_included,
                   FeaturePolicy* features) override;
@@ -86,6 +122,7 @@ class DeviceBuilder : public TreeBuilder {
            rules_.Bytes() + states_[0].Bytes() + states_[1].Bytes() + mask_.Bytes() +
            best_.Bytes() + results_.Bytes() + orders_.Bytes();
   }
+  [[nodiscard]] TreeStats Stats() const override { return stats_; }
 
  private:
   /** @brief A tree in progress. */
@@ -109,6 +146,7 @@ class DeviceBuilder : public TreeBuilder {
   std::unique_ptr<SplitStrategy> strategy_;
   RowScan scan_;
   HostCopier copier_;
+  TreeStats stats_;
   DeviceBuffer<GradientPair> gradients_{"gradients"};
   DeviceBuffer<std::uint8_t> row_included_{"sampled rows"};
   DeviceBuffer<std::int32_t> monotone_{"monotone constraints"};
@@ -126,7 +164,9 @@ GrownTree DeviceBuilder::Build(GrowParam const& param, GradientView gradients,
                                std::uint8_t const* row_included, FeaturePolicy* features) {
   DeviceGuard guard{ordinal_};
   WaitAtEnd wait;  // another thread's stream may use the builder next
+  auto const begin = Clock::now();
   Tree tree = this->Start(param, gradients, row_included, features);
+  stats_.start_ms = MillisecondsSince(begin);
   while (tree.grower.MaySplit()) {
     NodeIdx first_node = tree.grower.FirstOpen();
     std::vector<LevelResult> results = this->FindSplits(tree);
@@ -139,6 +179,8 @@ GrownTree DeviceBuilder::Build(GrowParam const& param, GradientView gradients,
   if (tree.grower.NumOpen() != 0) {
     tree.grower.Close(ToHost(states_[0].Data(), tree.grower.NumOpen()));
   }
+  stats_.levels_ms = MillisecondsSince(begin) - stats_.start_ms;
+  stats_.refined_share = strategy_->RefinedShare();
   GrownTree grown = tree.grower.Finish();
   this->Finish(grown);
   return grown;
@@ -170,6 +212,7 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
                             "objective and the labels."};
   }
   Quantiser quantiser = summary.ByLargest(n_rows_).Refined(summary.magnitudes, n_rows_);
+  CheckRange(rows, summary, quantiser);
   Tree tree{param, features, quantiser, TreeGrower{param, quantiser}};
 
   ColumnsRef columns = strategy_->Columns();
@@ -265,13 +308,14 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table
                                                Strategy strategy) {
   strategy = ChooseStrategy(strategy, table);
   DeviceGuard guard{ordinal};
-  return MakeDeviceBuilder(ordinal, table.n_rows, MakeStrategy(table, strategy));
+  return MakeDeviceBuilder(ordinal, table.n_rows, MakeStrategy(table, strategy), strategy);
 }
 
 std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, RowIdx n_rows,
-                                               std::unique_ptr<SplitStrategy> strategy) {
+                                               std::unique_ptr<SplitStrategy> strategy,
+                                               Strategy name) {
   DeviceGuard guard{ordinal};
-  auto builder = std::make_unique<DeviceBuilder>(ordinal, n_rows, std::move(strategy));
+  auto builder = std::make_unique<DeviceBuilder>(ordinal, n_rows, std::move(strategy), name);
   Synchronize();  // another thread's stream may build the first tree
   return builder;
 }

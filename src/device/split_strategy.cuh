@@ -58,6 +58,12 @@ class SplitStrategy {
   [[nodiscard]] virtual RowPositions& Positions() = 0;
   /** @brief Device memory held, bytes. */
   [[nodiscard]] virtual std::uint64_t Bytes() const = 0;
+
+  /**
+   * @brief Since Begin(): of the entries of nodes that were searched by bins, those that were looked
+   *        at one by one besides. As far as that is known without waiting; -1: it is not.
+   */
+  [[nodiscard]] virtual double RefinedShare() const { return -1.0; }
 };
 
 /**
@@ -82,7 +88,11 @@ class SplitStrategy {
     CsrView const& table, bool sorts_rows, std::vector<std::uint32_t> const& max_bins = {},
     RowIdx max_sorted = ~0u);
 
-/** @brief A builder of trees by a strategy, on the device that holds its table. */
+/**
+ * @brief A builder of trees by a strategy, on the device that holds its table.
+ * @param name Of the strategy, for TreeStats.
+ */
 [[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(
-    int ordinal, RowIdx n_rows, std::unique_ptr<SplitStrategy> strategy);
+    int ordinal, RowIdx n_rows, std::unique_ptr<SplitStrategy> strategy,
+    Strategy name = Strategy::kAuto);
 }  // namespace gpu_exact

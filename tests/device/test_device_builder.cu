@@ -479,6 +479,47 @@ TEST_F(DeviceBuilder, RefusesNonFiniteGradients) {
   }
 }
 
+TEST_F(DeviceBuilder, RefusesGradientsFarApart) {
+  Random random{12};
+  Table table = MakeTable({400, 2, 0.0, 0}, &random);
+  GrowParam param;
+  for (Strategy strategy : {Strategy::kSort, Strategy::kHistogram}) {
+    auto builder = MakeDeviceBuilder(-1, table.View(), strategy);
+    auto gpair = MakeGradients(400, 0.0, 0.0, &random);
+    auto build = [&](std::uint8_t const* included) {
+      return builder->Build(param, {gpair.data(), Memory::kHost}, included, nullptr);
+    };
+    std::vector<std::uint8_t> without_it(400, 1);
+    without_it[17] = 0;
+    gpair[17].grad = 1e18f;
+    EXPECT_THROW(static_cast<void>(build(nullptr)), GradientRange);
+    EXPECT_GT(build(without_it.data()).size(), 1u) << "rows left out do not count";
+    gpair[17].grad = 1e10f;
+    EXPECT_GT(build(nullptr).size(), 1u) << "what fits is grown";
+    for (auto& g : gpair) {
+      g.grad = g.grad < 0.0f ? -1e18f : 1e18f;
+    }
+    EXPECT_GT(build(nullptr).size(), 1u) << "large, but not apart";
+  }
+}
+
+TEST_F(DeviceBuilder, KnowsItsLastTree) {
+  Random random{13};
+  Table table = MakeTable({2000, 3, 0.0, 0}, &random);
+  auto gpair = MakeGradients(2000, 0.0, 0.0, &random);
+  for (Strategy strategy : {Strategy::kSort, Strategy::kHistogram}) {
+    auto builder = MakeDeviceBuilder(-1, table.View(), strategy);
+    EXPECT_EQ(builder->Stats().strategy, strategy);
+    EXPECT_EQ(builder->Stats().levels_ms, 0.0);
+    GrowParam param;
+    static_cast<void>(builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr));
+    TreeStats const stats = builder->Stats();
+    EXPECT_GT(stats.start_ms, 0.0);
+    EXPECT_GT(stats.levels_ms, 0.0);
+    EXPECT_LE(stats.refined_share, 1.0);
+  }
+}
+
 TEST_F(DeviceBuilder, RefusesTooManyInterleavedLevels) {
   Random random{11};
   Table table = MakeTable({40, 2, 0.0, 0}, &random);

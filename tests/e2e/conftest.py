@@ -1,12 +1,13 @@
 # Copyright 2026, the gpu_exact contributors
 """What every end-to-end test needs: the plugin, and a reason to skip where nothing can be shown."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
 import xgboost as xgb
 import xgboost_gpu_exact as gpu_exact
-from oracle import CUDA, TAKE_OVER, Pretence, cuda_context_reason
+from oracle import CUDA, NO_GPU, TAKE_OVER, Pretence, cuda_context_reason, run_python
 
 
 def pytest_report_header() -> str:
@@ -22,6 +23,15 @@ def builder() -> str:
     if not status.usable:
         pytest.skip(status.text)
     return status.text
+
+
+@pytest.fixture
+def gpu_module() -> None:
+    """Skips where hiding the GPUs changes nothing."""
+    code = "import json, xgboost_gpu_exact as g\nprint(json.dumps(g.device_status()))"
+    status = json.loads(run_python(code, **NO_GPU))
+    if status[0]:
+        pytest.skip(f"needs the module with the GPU builder, this one has: {status[1]}")
 
 
 @pytest.fixture

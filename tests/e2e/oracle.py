@@ -16,6 +16,7 @@ import xgboost_gpu_exact as gpu_exact
 TAKE_OVER = {"tree_method": "exact"}
 BY_NAME = {"updater": "grow_gpu_exact"}
 CUDA = {"tree_method": "exact", "device": "cuda"}
+NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}  # the environment of a process without one
 CUDA_BY_NAME = {"updater": "grow_gpu_exact", "device": "cuda"}
 
 
@@ -64,6 +65,22 @@ def uses_plugin(booster: xgb.Booster) -> bool:
     """Whether the booster's updater is the plugin's."""
     updaters = json.loads(booster.save_config())["learner"]["gradient_booster"]["updater"]
     return any("gpu_exact_train_param" in updater for updater in updaters)
+
+
+def trees_grown() -> tuple[int, int]:
+    """Trees of this process that the plugin's builder grew, and XGBoost's own in its place."""
+    run = gpu_exact.last_run()
+    return run.gpu_trees, run.cpu_trees
+
+
+def assert_grown(before: tuple[int, int], gpu: int = 0, cpu: int = 0, context: object = "") -> None:
+    """Where trees grew since: a configuration that names the plugin does not tell."""
+    now = trees_grown()
+    found = (now[0] - before[0], now[1] - before[1])
+    assert found == (gpu, cpu), (
+        f"{found[0]} trees grew on the GPU and {found[1]} on the CPU in its place, not {gpu} and "
+        f"{cpu}; {context}"
+    )
 
 
 def rng_state(booster: xgb.Booster) -> str:

@@ -9,12 +9,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import xgboost as xgb
+import xgboost_gpu_exact as gpu_exact
 from oracle import (
     TAKE_OVER,
     assert_cache_is_right,
+    assert_grown,
     assert_same_model,
     rng_state,
     stock,
+    trees_grown,
     uses_plugin,
 )
 
@@ -48,29 +51,67 @@ class Problem:
         return f"seed {self.seed}, {self.X.shape[0]} x {self.X.shape[1]}, {self.params}"
 
 
-def assert_equals_stock(seed: int, route: dict) -> None:
-    """Model, random state and margins after training are those of XGBoost's own builder."""
-    problem = make_problem(seed)
+def assert_equals_stock(
+    seed: int, route: dict, *, large: bool = False, on_gpu: bool = True
+) -> gpu_exact.LastRun:
+    """Model, random state and margins after training are those of XGBoost's own builder.
+
+    Every tree of the plugin's side must have grown where it should, and none of the other side's.
+    Gives what is known of the plugin's last tree.
+    """
+    problem = make_large_problem(seed) if large else make_problem(seed)
     rng = np.random.default_rng(seed)
     how = {
         "gpu_exact_interleaved_levels": int(rng.choice(LEVELS)),
         "gpu_exact_strategy": str(rng.choice(STRATEGIES)),
+        "gpu_exact_fallback": "error" if on_gpu else "warn",
     }
+    context = f"{problem}, {how}"
+    before = trees_grown()
     with stock():
         theirs, _ = problem.train(TAKE_OVER)
+    assert_grown(before, context=context)
     ours, dtrain = problem.train(route | how)
-    context = f"{problem}, {how}"
+    n_trees = ours.num_boosted_rounds() * problem.params["num_parallel_tree"]
+    assert_grown(before, **{"gpu" if on_gpu else "cpu": n_trees}, context=context)
+    run = gpu_exact.last_run()
+    assert how["gpu_exact_strategy"] in ("auto", run.strategy) or not run.strategy, context
     assert uses_plugin(ours) and not uses_plugin(theirs)
     assert_same_model(ours, theirs, context)
     assert rng_state(ours) == rng_state(theirs), context
     assert_cache_is_right(ours, dtrain, context)
+    return run
 
 
 def make_problem(seed: int) -> Problem:
     rng = np.random.default_rng(seed)
     n_rows, n_features = _shape(rng)
     X = _table(rng, n_rows, n_features)
+    return _problem(seed, rng, X, _params(rng, n_rows, n_features), int(rng.integers(1, 4)))
+
+
+def make_large_problem(seed: int) -> Problem:
+    """Of so many rows that nodes are not sorted outright, and of so many values that bins are ranges.
+
+    Deep, so that later levels are.
+    """
+    rng = np.random.default_rng([1, seed])
+    n_rows, n_features = int(rng.integers(20_000, 300_001)), int(rng.integers(1, 5))
+    X = rng.standard_normal((n_rows, n_features)).astype(np.float32)
+    if rng.random() < 0.3:
+        X[:, rng.integers(n_features)] = np.round(X[:, 0], int(rng.integers(1, 4)))
+    if rng.random() < 0.5:
+        X[rng.random(X.shape) < rng.choice([0.02, 0.3, 0.8])] = np.nan
     params = _params(rng, n_rows, n_features)
+    params |= {"max_depth": int(rng.choice([6, 9, 12])), "num_parallel_tree": 1}
+    return _problem(seed, rng, X, params, 1)
+
+
+def _problem(
+    seed: int, rng: np.random.Generator, X: np.ndarray, params: dict, n_rounds: int
+) -> Problem:
+    """With labels or gradients, and now and then with weights of features."""
+    n_rows, n_features = X.shape
     info: dict = {"label": np.zeros(n_rows, np.float32)}
     if rng.random() < 0.2:
         info["feature_weights"] = rng.integers(1, 5, n_features).astype(np.float32)
@@ -78,7 +119,6 @@ def make_problem(seed: int) -> Problem:
         _objective(rng, n_rows, params, info)
         return Problem(seed, X, params, info)
     params["base_score"] = 0.0
-    n_rounds = int(rng.integers(1, 4))
     return Problem(seed, X, params, info, [_gradients(rng, n_rows) for _ in range(n_rounds)])
 
 

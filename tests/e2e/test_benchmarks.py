@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import xgboost as xgb
+import xgboost_gpu_exact as gpu_exact
 from sklearn.metrics import log_loss, ndcg_score
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -388,6 +389,19 @@ def test_an_earlier_exact_run_judges_too(tmp_path, monkeypatch):
     assert (right.written, right.failed) == (1, 0)
 
 
+def test_a_module_of_other_sources_is_not_timed(builder, tmp_path):
+    """Else its times would be taken for those of the sources that lie here."""
+    case = cases.select(["small-1000"])[0]._replace(max_depth=2)
+    cases.save(case.make(), tmp_path)
+    job = {"system": "gpu_exact_cpu_context", "strategy": "auto", "case": case._asdict()}
+    job |= {"folder": str(tmp_path), "entries": 28_000, "threads": 1, "iterations": 5}
+    job |= {"budget_s": 0.0, "source_hash": gpu_exact.source_hash()}
+    answer = train.run_apart(job, 300)
+    assert answer["line"]["source_hash"] == job["source_hash"], answer
+    answer = train.run_apart(job | {"source_hash": "of today"}, 300)
+    assert "is built of other sources" in answer["failed"]
+
+
 def test_a_run_of_all_systems(tmp_path):
     """Each is measured, or skipped with a reason; what is measured has every field."""
     out = tmp_path / "out.jsonl"
@@ -491,17 +505,18 @@ def test_tables_of_results(tmp_path):
     import plot
 
     line = dict.fromkeys(FIELDS, 1) | {"shape": "tall", "rows": 5_000, "columns": 10}
-    line |= {"strategy": None, "iterations": 75, "set_up_s": 0.25, "max_depth": 6}
+    line |= {"strategy": None, "iterations": 75, "set_up_s": 0.25, "max_depth": 6, "counted": 20}
     runs = [
         line | {"system": "gpu_exact_cuda", "ms_per_tree": 3.0, "ms_per_tree_first": 2.0},
         line | {"system": "xgb_hist_gpu_256", "ms_per_tree": 5.0},
         line | {"system": "xgb_hist_gpu_256_dmatrix", "ms_per_tree": 4.0},
-        line | {"system": "xgb_exact_cpu", "ms_per_tree": 900.0, "iterations": 2},
+        line | {"system": "xgb_exact_cpu", "ms_per_tree": 900.0, "iterations": 2, "counted": 1},
+        line | {"system": "lightgbm_gpu", "ms_per_tree": 8.0, "iterations": 7, "counted": 4},
     ]
     (tmp_path / "train-x.jsonl").write_text("\n".join(map(json.dumps, runs)))
     runs = plot.read_runs(tmp_path)
     assert plot.peers_table(runs).splitlines()[2] == (
-        "| tall | 5,000 x 10 | 6 | 75% | 3 | 4 | 900 (of 2 rounds) |"
+        "| tall | 5,000 x 10 | 6 | 75% | 3 | 4 | 8 (4 rounds) | 900 (1 round) |"
     )
     assert plot.rounds_table(runs).splitlines()[2] == (
         "| tall | 5,000 x 10 | 6 | 2 | 3 | 75 | 0.25 | 1 | 4 | 75 | 0.25 |"
@@ -509,6 +524,7 @@ def test_tables_of_results(tmp_path):
     for run in runs:  # of before those fields
         del run["ms_per_tree_first"], run["set_up_s"], run["counted"]
     assert plot.rounds_table(runs) == "" and "75%" in plot.peers_table(runs)
+    assert [plot.counted(run) for run in runs] == [73, 73, 1, 5]  # what warms up is taken off
 
 
 def test_tables_are_drawn_of_the_results_that_there_are():

@@ -6,9 +6,15 @@ import json
 import numpy as np
 import pytest
 import xgboost as xgb
-from oracle import BY_NAME, TAKE_OVER, assert_cache_is_right, assert_same_model, run_python, stock
-
-NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
+from oracle import (
+    BY_NAME,
+    NO_GPU,
+    TAKE_OVER,
+    assert_cache_is_right,
+    assert_same_model,
+    run_python,
+    stock,
+)
 
 TRAIN_WITHOUT_A_GPU = """
 import json, sys, warnings
@@ -43,11 +49,6 @@ print(json.dumps({
 }))
 """
 
-STATUS = """
-import json, xgboost_gpu_exact
-print(json.dumps(xgboost_gpu_exact.device_status()))
-"""
-
 HAND_OVER = """
 import warnings
 from oracle import BY_NAME, TAKE_OVER
@@ -55,7 +56,38 @@ from problems import assert_equals_stock
 warnings.simplefilter("ignore")
 for seed in range(100):
     for route in (TAKE_OVER, BY_NAME):
-        assert_equals_stock(seed, route)
+        assert_equals_stock(seed, route, on_gpu=False)
+"""
+
+# Which reasons are told, when gradients are first NaN and then too far apart.
+REASONS = """
+import json, warnings
+import numpy as np, xgboost as xgb, xgboost_gpu_exact
+
+def told(value, verbosity):
+    grad, hess = np.ones(200, np.float32), np.ones(200, np.float32)
+    grad[7] = value
+    dtrain = xgb.DMatrix(np.arange(400).reshape(200, 2), np.zeros(200))
+    params = {"tree_method": "exact", "base_score": 0.0, "verbosity": verbosity}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        xgb.Booster(params, [dtrain]).boost(dtrain, 0, grad=grad, hess=hess)
+    return sum("gpu_exact_fallback" in str(w.message) for w in caught)
+
+nan, far = float("nan"), 1e18
+print(json.dumps([told(*p) for p in [(nan, 0), (nan, 1), (nan, 1), (far, 1), (far, 1), (nan, 1)]]))
+"""
+
+NOBODY_LISTENS = """
+import json, warnings
+import numpy as np, xgboost as xgb, xgboost_gpu_exact
+X, told = np.arange(60).reshape(20, 3), []
+for verbosity in (0, 1, 1):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        xgb.train({"tree_method": "exact", "verbosity": verbosity}, xgb.DMatrix(X, X[:, 0]), 2)
+    told.append(sum("gpu_exact_fallback" in str(w.message) for w in caught))
+print(json.dumps(told))
 """
 
 FORK = """
@@ -78,14 +110,6 @@ def train_without_a_gpu(params: dict) -> dict:
     return result
 
 
-@pytest.fixture
-def gpu_module() -> None:
-    """Skips where hiding the GPUs changes nothing."""
-    status = json.loads(run_python(STATUS, **NO_GPU))
-    if status[0]:
-        pytest.skip(f"needs the module with the GPU builder, this one has: {status[1]}")
-
-
 @pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
 def test_warns_once_and_gives_stock_trees(gpu_module: None, route: dict) -> None:
     result = train_without_a_gpu(route)
@@ -93,6 +117,14 @@ def test_warns_once_and_gives_stock_trees(gpu_module: None, route: dict) -> None
     assert result["equal"] == [True, True]
     (warning,) = result["warnings"]
     assert result["status"][1] in warning
+
+
+def test_a_warning_that_nobody_hears_is_told_later(gpu_module: None) -> None:
+    assert json.loads(run_python(NOBODY_LISTENS, **NO_GPU)) == [0, 1, 0]
+
+
+def test_each_reason_is_told_once(builder: str) -> None:
+    assert json.loads(run_python(REASONS)) == [0, 1, 0, 1, 0, 0]
 
 
 @pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])

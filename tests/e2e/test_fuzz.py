@@ -12,6 +12,7 @@ from problems import assert_equals_stock
 
 N_PROBLEMS = int(os.environ.get("GPU_EXACT_FUZZ", "1000"))
 FIRST = int(os.environ.get("GPU_EXACT_FUZZ_SEED", "0"))
+N_LARGE = N_PROBLEMS // 200
 CHUNK = 50
 
 
@@ -20,6 +21,11 @@ CHUNK = 50
 def test_equals_stock(builder: str, route: dict, start: int) -> None:
     for seed in range(start, min(start + CHUNK, FIRST + N_PROBLEMS)):
         assert_equals_stock(seed, route)
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + N_LARGE))
+def test_large_equals_stock(builder: str, seed: int) -> None:
+    assert_equals_stock(seed, TAKE_OVER, large=True)
 
 
 @pytest.mark.parametrize("start", range(FIRST, FIRST + N_PROBLEMS, CHUNK))

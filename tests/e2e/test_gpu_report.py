@@ -5,21 +5,26 @@ import argparse
 import copy
 import importlib.util
 import json
+import shutil
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import xgboost_gpu_exact as gpu_exact
 
 _FILE = Path(__file__).resolve().parents[1] / "gpu_report.py"
 _SPEC = importlib.util.spec_from_file_location("gpu_report", _FILE)
 gpu_report = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(gpu_report)
 
-PASSED = {"passed": 3, "failed": 0, "skipped": 1, "seconds": 0.1, "failures": []}
+PASSED = {"passed": 30, "failed": 0, "skipped": 0, "seconds": 0.1, "failures": []}
+PASSED |= {"skips": [], "built_of": ["now"]}
 GOOD = {
     "source_hash": "now",
     "device": "a GPU",
+    "environment": {"GPU_EXACT_SEEDS": "1000", "CUDA_VISIBLE_DEVICES": "0"},
     "rings": {"host": PASSED, "device": PASSED, "e2e xgboost-cpu 3.4.1": PASSED},
     "sanitizers": {t: {"errors": 0, "exit": 0, **PASSED} for t in gpu_report.SANITIZERS},
 }
@@ -56,6 +61,30 @@ def test_hash_follows_sources_and_nothing_else(tree):
     assert len({first, renamed, gpu_report.source_hash(tree)}) == 3
 
 
+def test_binaries_get_the_same_hash(tree):
+    """What CMake writes for them, of all kinds of files."""
+    for path in ("tests/gpu_report.json", "src/.hidden", "src/__pycache__/x.pyc", "src/B.h"):
+        (tree / path).parent.mkdir(exist_ok=True)
+        (tree / path).write_bytes(path.encode() + b"\0\xff;[]\n")
+    if not shutil.which("cmake"):
+        pytest.skip("there is no cmake")
+    script = _FILE.parents[1] / "plugin/cmake/WriteSourceHash.cmake"
+    out = tree / "benchmarks.inc"
+    subprocess.run(["cmake", f"-DROOT={tree}", f"-DOUTPUT={out}", "-P", script], check=True)
+    assert out.read_text() == f'"{gpu_report.source_hash(tree)}"\n'
+    before = out.stat().st_mtime_ns
+    subprocess.run(["cmake", f"-DROOT={tree}", f"-DOUTPUT={out}", "-P", script], check=True)
+    assert out.stat().st_mtime_ns == before  # nothing is built again
+
+
+def test_a_module_says_what_it_is_built_of(tmp_path):
+    assert gpu_report.module_hash(gpu_exact._module._name) == gpu_exact.source_hash()
+    assert len(gpu_exact.source_hash()) == 64
+    other = tmp_path / "other.so"
+    other.write_text("no module")
+    assert gpu_report.module_hash(str(other)) == "unknown"
+
+
 def test_hash_is_printed(tree, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["gpu_report.py", "--hash", "--source", str(tree)])
     assert gpu_report.main() == 0
@@ -90,6 +119,16 @@ def test_a_complete_report_proves():
         (["sanitizers", "memcheck", "errors"], None, "memcheck: None errors"),
         (["sanitizers", "synccheck", "exit"], 86, "exit 86"),
         (["sanitizers", "initcheck", "passed"], 0, "0 tests passed"),
+        (["rings", "device", "built_of"], ["then"], "device: a binary is of other sources (then)"),
+        (["rings", "device", "built_of"], ["now", "then"], "other sources (then)"),
+        (["rings", "host", "built_of"], [], "other sources (unknown)"),
+        (["sanitizers", "memcheck", "built_of"], ["then"], "sanitizer memcheck: a binary"),
+        (["rings", "device", "skipped"], 1, "device: 1 tests skipped, more than 0%"),
+        (["rings", "e2e xgboost-cpu 3.4.1", "skipped"], 25, "25 tests skipped, more than 40%"),
+        (["sanitizers", "memcheck", "skipped"], 3, "3 tests skipped, more than 5%"),
+        (["environment", "GPU_EXACT_SEEDS"], "2", "GPU_EXACT_SEEDS=2 was set"),
+        (["environment", "GPU_EXACT_FUZZ"], "10", "GPU_EXACT_FUZZ=10 was set"),
+        (["environment", "GPU_EXACT_SANITIZER"], "1", "GPU_EXACT_SANITIZER=1 was set"),
     ],
 )
 def test_what_does_not_prove_is_said(path, value, message):
@@ -113,13 +152,15 @@ case = {"status": "RUN", "result": "COMPLETED"}
 tests = [case | {"name": "A"}, case | {"name": "B", "result": "SKIPPED"},
          case | {"name": "C", "failures": [{"failure": "x"}]}]
 out = sys.argv[1].removeprefix("--gtest_output=json:")
-json.dump({"testsuites": [{"name": "S", "testsuite": tests}]}, open(out, "w"))
+suites = [{"name": "S", "testsuite": tests}]
+json.dump({"source_hash": "then", "testsuites": suites}, open(out, "w"))
 sys.exit(1)
 """,
     )
     counts, status, _ = gpu_report.run_gtest([binary], {}, 60)
     assert (counts["passed"], counts["skipped"], counts["failed"], status) == (1, 1, 1, 1)
-    assert counts["failures"] == ["S.C"]
+    assert (counts["failures"], counts["skips"]) == (["S.C"], ["S.B"])
+    assert counts["built_of"] == ["then"]
 
 
 @pytest.mark.parametrize("text", ["raise SystemExit(3)", "import os; os.abort()"])
@@ -141,6 +182,7 @@ def test_pytest_results_are_counted(tmp_path):
     )
     counts, _ = gpu_report.run_pytest(sys.executable, tmp_path, {}, 120)
     assert (counts["passed"], counts["skipped"], counts["failed"]) == (1, 1, 1)
+    assert counts["skips"] == ["test_it.test_b: no GPU"]
 
 
 @pytest.mark.parametrize(

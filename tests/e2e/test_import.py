@@ -32,10 +32,31 @@ def test_takes_over_in_either_order(order):
     assert "value 99 for Parameter gpu_exact_interleaved_levels" in error
 
 
+LOAD = "import xgboost as xgb, xgboost_gpu_exact as gpu_exact\n"
+
+
 def test_switches():
-    load = "import xgboost as xgb, xgboost_gpu_exact as gpu_exact\n"
-    assert not error_of(load + TRAIN, XGBOOST_GPU_EXACT_TAKEOVER="0")
-    assert not error_of(load + "gpu_exact.take_over(False)\n" + TRAIN)
+    assert not error_of(LOAD + "gpu_exact.take_over(False)\n" + TRAIN)
+    again = LOAD + "gpu_exact.take_over(False)\ngpu_exact.take_over()\n" + TRAIN
+    assert "value 99 for Parameter gpu_exact_interleaved_levels" in error_of(again)
+
+
+@pytest.mark.parametrize("word", ["0", "false", "Off", " NO "])
+def test_environment_says_no(word):
+    assert not error_of(LOAD + TRAIN, XGBOOST_GPU_EXACT_TAKEOVER=word)
+
+
+@pytest.mark.parametrize("word", ["", "1", "TRUE", "on", "yes"])
+def test_environment_says_yes(word):
+    error = error_of(LOAD + TRAIN, XGBOOST_GPU_EXACT_TAKEOVER=word)
+    assert "value 99 for Parameter gpu_exact_interleaved_levels" in error
+
+
+def test_environment_says_neither():
+    error = error_of(LOAD + TRAIN, XGBOOST_GPU_EXACT_TAKEOVER="maybe")
+    assert error.endswith(
+        "ImportError: XGBOOST_GPU_EXACT_TAKEOVER: `maybe` is neither yes nor no: set it to 1 or 0.\n"
+    )
 
 
 def test_device_status_says_why():

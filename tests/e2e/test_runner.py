@@ -4,6 +4,7 @@
 import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -61,6 +62,25 @@ def test_status() -> None:
     assert done.returncode == 0, done.stderr
     assert f"XGBoost {xgb.__version__}: " in done.stdout
     assert gpu_exact.device_status().text in done.stdout
+
+
+def test_status_has_what_a_bug_report_needs() -> None:
+    lines = run(XGBOOST_GPU_EXACT_DEVICE="cpu").stdout.split("For a bug report:\n")[1].splitlines()
+    wheel = "xgboost" if xgb.build_info()["USE_CUDA"] else "xgboost-cpu"
+    hidden = wheel == "xgboost"  # the wheel with CUDA exports its C functions only
+    for line in (
+        f"xgboost_gpu_exact {gpu_exact.__version__}, sources {gpu_exact.source_hash()}",
+        f"XGBoost installed: {wheel} {xgb.__version__}",
+        f"XGBoost's functions: {'hidden, found in the symbol table' if hidden else 'exported'}",
+        "XGBOOST_GPU_EXACT_DEVICE=cpu",
+    ):
+        assert f"  {line}" in lines
+    cards = [line for line in lines if line.startswith("  GPU: ")]
+    usable, name = gpu_exact.device_status()
+    if usable and shutil.which("nvidia-smi") and not name.startswith("reference builder"):
+        assert any(name in card and "MiB" in card for card in cards)
+    else:
+        assert cards
 
 
 def test_a_script_runs_as_by_python(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

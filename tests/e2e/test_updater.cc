@@ -33,6 +33,9 @@ class Module {
   decltype(&GpuExactTakeOver) take_over;
   decltype(&GpuExactSetDefaultDevice) set_default_device;
   decltype(&GpuExactDeviceStatus) device_status;
+  decltype(&GpuExactLastRun) last_run;
+  decltype(&GpuExactMemoryEstimate) memory_estimate;
+  decltype(&GpuExactSourceHash) source_hash;
 
  private:
   Module() {
@@ -47,6 +50,9 @@ class Module {
     Load(handle, "GpuExactTakeOver", &take_over);
     Load(handle, "GpuExactSetDefaultDevice", &set_default_device);
     Load(handle, "GpuExactDeviceStatus", &device_status);
+    Load(handle, "GpuExactLastRun", &last_run);
+    Load(handle, "GpuExactMemoryEstimate", &memory_estimate);
+    Load(handle, "GpuExactSourceHash", &source_hash);
   }
 
   template <typename Fn>
@@ -195,6 +201,28 @@ TEST_F(Updater, AnswersToItsName) {
   auto const ours = Train(table_, {{"updater", "grow_gpu_exact"}, {"gamma", "2"}});
   ASSERT_EQ(ours.status, 0) << ours.error;
   ASSERT_EQ(ours.model, stock.model);
+}
+
+TEST_F(Updater, SaysWhatTheLastTreeTook) {
+  ASSERT_EQ(Module::Get().take_over(1), 0) << Module::Get().get_last_error();
+  ASSERT_EQ(Train(table_, {{"tree_method", "exact"}}).status, 0);
+  char const* json{nullptr};
+  ASSERT_EQ(Module::Get().last_run(&json), 0) << Module::Get().get_last_error();
+  std::string const text{json};
+  ASSERT_NE(text.find(R"("rows": 500, "columns": 7, )"), std::string::npos) << text;
+}
+
+TEST_F(Updater, EstimatesMemory) {
+  char const* json{nullptr};
+  ASSERT_EQ(Module::Get().memory_estimate(1000, 10, 10000, 6, &json), 0);
+  ASSERT_EQ(std::string{json}.rfind(R"({"sort": {"peak": )", 0), 0u) << json;
+  ASSERT_EQ(Module::Get().memory_estimate(1000, 10, 10001, 6, &json), -1);
+  ASSERT_NE(std::string{Module::Get().get_last_error()}.find("has no 10001 entries"),
+            std::string::npos);
+}
+
+TEST_F(Updater, SaysWhatItIsBuiltOf) {
+  ASSERT_EQ(std::strlen(Module::Get().source_hash()), 64u);  // hexadecimal digits of SHA-256
 }
 
 TEST_F(Updater, ErrorsArriveAsXGBoostsOwn) {

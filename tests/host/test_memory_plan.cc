@@ -5,6 +5,10 @@
  */
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+#include <string>
+
+#include "gpu_exact/memory_estimate.h"
 #include "src/histogram_plan.h"
 #include "src/memory_plan.h"
 
@@ -98,6 +102,41 @@ TEST(MemoryPlan, OneLongColumnIsSortedAsAWhole) {
   constexpr RowIdx kRows = 1 << 26;
   auto plan = MemoryPlan::Make(kRows, kRows, 1, Strategy::kHistogram);
   EXPECT_GE(Sum(plan.reading), std::uint64_t{8 + 8 + 36} * kRows);
+}
+
+TEST(MemoryPlan, NodesFollowTheDepthAndTheRows) {
+  auto plan = MemoryPlan::Make(1000, 100, 10, Strategy::kSort);
+  auto nodes = [&](Strategy strategy, std::int32_t max_depth) {
+    return plan.WithNodes(100, 10, strategy, max_depth).growing.back().bytes;
+  };
+  EXPECT_EQ(nodes(Strategy::kSort, 3), 8 * 300u);
+  EXPECT_EQ(nodes(Strategy::kSort, 64), 100 * 300u) << "a node has a row";
+  EXPECT_EQ(nodes(Strategy::kSort, 0), 100 * 300u);
+  EXPECT_EQ(nodes(Strategy::kHistogram, 3), 8 * 300 + 4 * 10 * 16u);
+}
+
+TEST(MemoryEstimate, SaysWhatThePlanSays) {
+  auto json = MemoryEstimate(100, 10, 1000, 3);
+  auto peak = [](bool sorts_rows) {
+    return MemoryPlan::Make(1000, 100, 10, Strategy::kHistogram, sorts_rows)
+        .WithNodes(100, 10, Strategy::kHistogram, 3)
+        .Peak();
+  };
+  EXPECT_LT(peak(false), peak(true));
+  EXPECT_NE(json.find("\"histogram\": {\"peak\": " + std::to_string(peak(true)) +
+                      ", \"least\": " + std::to_string(peak(false)) + ", "),
+            std::string::npos)
+      << json;
+  EXPECT_NE(json.find("\"table by row\": 8800"), std::string::npos) << json;
+  EXPECT_EQ(PlannedBytes(1000, 100, 10, Strategy::kSort),
+            MemoryPlan::Make(1000, 100, 10, Strategy::kSort).Peak());
+}
+
+TEST(MemoryEstimate, RefusesWhatIsNoTable) {
+  EXPECT_THROW((void)MemoryEstimate(std::uint64_t{1} << 32, 1, 1, 6), std::invalid_argument);
+  EXPECT_THROW((void)MemoryEstimate(1, std::uint64_t{1} << 32, 1, 6), std::invalid_argument);
+  EXPECT_THROW((void)MemoryEstimate(10, 10, 101, 6), std::invalid_argument);
+  EXPECT_THROW((void)MemoryEstimate(10, 10, 100, -1), std::invalid_argument);
 }
 
 TEST(MemoryPlan, NamesEveryPart) {

@@ -91,6 +91,46 @@ TEST(Quantiser, UnitsAreExact) {
   }
 }
 
+/** @brief By n gradients of which one is `largest` and the others are `small`. */
+Quantiser RefinedBy(float largest, float small, RowIdx n) {
+  auto first = Quantiser::Make(largest, 1.0f, n);
+  FixedSum sum = first.Fixed({largest, 1.0f});
+  sum.grad += first.Fixed({small, 1.0f}).grad * (n - 1);
+  sum.hess += first.Fixed({small, 1.0f}).hess * (n - 1);
+  return first.Refined(sum, n);
+}
+
+TEST(Quantiser, OneHugeGradientCrushesTheOthers) {
+  auto q = RefinedBy(1e18f, 1.0f, 1000);
+  EXPECT_TRUE(q.MayCrush());
+  EXPECT_TRUE(q.Crushes({1.0f, 1.0f}));
+  EXPECT_TRUE(q.Crushes({-1.0f, 1.0f}));
+  EXPECT_FALSE(q.Crushes({1e18f, 1.0f}));
+  EXPECT_FALSE(q.Crushes({0.0f, 1.0f})) << "of nothing nothing is lost";
+  auto with_bits = RefinedBy(1e12f, 1.0f, 1000);
+  EXPECT_TRUE(with_bits.MayCrush());
+  EXPECT_FALSE(with_bits.Crushes({1.0f, 1.0f}));
+  EXPECT_TRUE(with_bits.Crushes({1e-5f, 1.0f}));
+}
+
+TEST(Quantiser, UsualGradientsAreNotLookedAt) {
+  EXPECT_FALSE(RefinedBy(1.0f, 1.0f, 100'000'000).MayCrush());
+  EXPECT_FALSE(RefinedBy(1.0f, 1e-12f, 1000).MayCrush()) << "what is so small gains nothing";
+  EXPECT_FALSE(RefinedBy(1e5f, 1e3f, 1000).MayCrush());
+}
+
+TEST(Quantiser, HugeHessiansCrushToo) {
+  auto q = Quantiser::Make(1.0f, 1e18f, 1000).Refined({1 << 20, std::int64_t{1} << 52}, 1000);
+  EXPECT_TRUE(q.MayCrush());
+  EXPECT_TRUE(q.Crushes({1.0f, 1.0f}));
+  EXPECT_FALSE(q.Crushes({1.0f, 0.0f}));
+}
+
+TEST(Quantiser, ASixteenthIsTooMany) {
+  EXPECT_FALSE(Quantiser::TooMany(10, 160));
+  EXPECT_TRUE(Quantiser::TooMany(11, 160));
+}
+
 TEST(Quantiser, RefinedByNothing) {
   auto q = Quantiser::Make(0.0f, 0.0f, 7).Refined({0, 0}, 7);
   EXPECT_EQ(q.Fixed({0.0f, 0.0f}), (FixedSum{0, 0}));

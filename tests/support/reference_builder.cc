@@ -34,6 +34,7 @@ class Builder : public TreeBuilder {
 
  private:
   void ChooseRows(GradientView gradients, std::uint8_t const* row_included);
+  void CheckRange() const;
   [[nodiscard]] Node MakeRoot() const;
   void Measure(GrowParam const& param, Bounds const& bounds, Node* node, TreeNode* out) const;
   [[nodiscard]] Split FindSplit(GrowParam const& param, Node const& node,
@@ -84,6 +85,23 @@ void Builder::ChooseRows(GradientView gradients, std::uint8_t const* row_include
       throw NonFiniteGradient{
           "A gradient is NaN or infinite; check labels, weights and objective."};
     }
+  }
+  this->CheckRange();
+}
+
+/** @brief Refuses what 61 bits for the sum of magnitudes leave less than 10 bits of. */
+void Builder::CheckRange() const {
+  double sum{0.0};
+  for (RowIdx row = 0; row < n_rows_; ++row) {
+    sum += trained_[row] ? std::fabs(gpair_[row].grad) : 0.0;
+  }
+  RowIdx n_small{0};
+  for (RowIdx row = 0; row < n_rows_; ++row) {
+    double const grad = std::fabs(gpair_[row].grad);
+    n_small += trained_[row] && grad != 0.0 && grad < std::ldexp(sum, -51) ? 1 : 0;
+  }
+  if (sum > std::ldexp(1.0, 27) && n_small > n_rows_ / 16) {
+    throw GradientRange{"Gradients are too far apart; check labels and weights for outliers."};
   }
 }
 

@@ -6,16 +6,30 @@ on ``tree_method="exact"`` builds its trees on the GPU, ``device="cuda"`` goes w
 ``updater="grow_gpu_exact"`` is known. With the environment variable
 ``XGBOOST_GPU_EXACT_TAKEOVER=0`` only the last holds. ``XGBOOST_GPU_EXACT_DEVICE=cuda`` is
 ``default_device("cuda")``.
+
+``memory_estimate`` says what a table takes before, ``last_run`` what a tree took after.
 """
 
 import ctypes
+import json
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __version__ = "0.1.0"
-__all__ = ["DeviceStatus", "default_device", "device_status", "take_over"]
+__all__ = [
+    "DeviceStatus",
+    "LastRun",
+    "MemoryEstimate",
+    "default_device",
+    "device_status",
+    "last_run",
+    "memory_estimate",
+    "source_hash",
+    "take_over",
+]
 
+TAKEOVER_VARIABLE = "XGBOOST_GPU_EXACT_TAKEOVER"  # of the environment: 0 is take_over(False)
 DEVICE_VARIABLE = "XGBOOST_GPU_EXACT_DEVICE"  # of the environment: see default_device
 _XGBOOST = "3.4.1"
 
@@ -25,6 +39,33 @@ class DeviceStatus(NamedTuple):
 
     usable: bool
     text: str  #: the device's name, or the reason why it is not usable
+
+
+class MemoryEstimate(NamedTuple):
+    """Device memory that a table takes at most, in bytes."""
+
+    peak: int  #: the greatest sum of a stage
+    least: int  #: the same without ``sorted rows``, where no more memory is free
+    stages: dict[str, dict[str, int]]  #: by array; ``reading``, ``sorting``, then ``growing`` trees
+
+
+class LastRun(NamedTuple):
+    """The last tree of this process, and how many there were."""
+
+    gpu_trees: int  #: grown on a GPU, by all boosters of the process so far
+    cpu_trees: int  #: grown by XGBoost's own builder in the place of a GPU
+    device: str  #: that grew the last tree; empty where there was none yet
+    reason: str  #: why that was the CPU; empty where it was not
+    strategy: str  #: ``sort`` or ``histogram``; empty on the CPU
+    rows: int
+    columns: int
+    entries: int  #: present values
+    set_up_ms: float  #: once for the table, before its first tree
+    tree_ms: float  #: all phases; without gradients and predictions, which are XGBoost's
+    phases_ms: dict[str, float]  #: ``sampling``, ``start``, ``levels``, ``finish``, ``writing``
+    device_bytes: int  #: held after the tree
+    planned_bytes: int  #: the most that the table may take, set-up included, without open nodes
+    refined_share: float | None  #: of the entries searched, those sorted out of bins; None: unknown
 
 
 def _import_xgboost() -> None:
@@ -54,6 +95,7 @@ def _load_module() -> ctypes.CDLL:
         remedy = "Install xgboost_gpu_exact again."
         raise ImportError(f"{path} cannot be loaded: {error}. {remedy}") from None
     module.GpuExactGetLastError.restype = ctypes.c_char_p
+    module.GpuExactSourceHash.restype = ctypes.c_char_p
     return module
 
 
@@ -93,11 +135,73 @@ def device_status(ordinal: int = -1) -> DeviceStatus:
     return DeviceStatus(bool(usable.value), (text.value or b"").decode())
 
 
+def _read_json(function: str, *arguments: Any) -> Any:
+    text = ctypes.c_char_p()
+    _check(getattr(_module, function)(*arguments, ctypes.byref(text)))
+    return json.loads((text.value or b"").decode())
+
+
+def memory_estimate(
+    rows: int, columns: int, entries: int | None = None, *, max_depth: int = 6
+) -> dict[str, MemoryEstimate]:
+    """Device memory that a table will take at most, by strategy: ``sort`` and ``histogram``.
+
+    Needs no GPU. It is an upper bound, as if all values of a column were distinct.
+
+    Parameters
+    ----------
+    rows, columns : Of the table, each less than 2**32.
+    entries : Its present values; None: no value is missing.
+    max_depth : Of the trees; 0: no limit.
+
+    Raises
+    ------
+    ValueError
+        For sizes that no table has.
+    """
+    sizes = (rows, columns, rows * columns if entries is None else entries)
+    if min(sizes) < 0 or max(sizes) >= 2**64 or not -(2**31) <= max_depth < 2**31:
+        raise ValueError(f"rows, columns, entries {sizes}, max_depth {max_depth}: out of range.")
+    arguments = (*map(ctypes.c_uint64, sizes), ctypes.c_int(max_depth))
+    try:
+        estimate = _read_json("GpuExactMemoryEstimate", *arguments)
+    except RuntimeError as error:
+        raise ValueError(str(error)) from None
+    return {strategy: MemoryEstimate(**parts) for strategy, parts in estimate.items()}
+
+
+def last_run() -> LastRun:
+    """What the last tree of this process took and where it grew, milliseconds and bytes.
+
+    Trees count whose boosters the plugin serves. ``verbosity=2`` logs a line of it for every tree.
+    """
+    return LastRun(**_read_json("GpuExactLastRun"))
+
+
+def source_hash() -> str:
+    """What sources the module was built of, as ``tests/gpu_report.py --hash`` has it."""
+    return (_module.GpuExactSourceHash() or b"").decode()
+
+
+def _wants_take_over() -> bool:
+    """What the environment says; an error for what is neither yes nor no."""
+    word = os.environ.get(TAKEOVER_VARIABLE, "").strip().lower()
+    if word in ("", "1", "true", "on", "yes"):
+        return True
+    if word in ("0", "false", "off", "no"):
+        return False
+    raise ValueError(f"`{word}` is neither yes nor no: set it to 1 or 0.")
+
+
 _import_xgboost()
+try:
+    _takes_over = _wants_take_over()
+except ValueError as error:
+    raise ImportError(f"{TAKEOVER_VARIABLE}: {error}") from None
 _module = _load_module()
 try:
     _check(_module.GpuExactRegister())
-    if os.environ.get("XGBOOST_GPU_EXACT_TAKEOVER", "1") != "0":
+    if _takes_over:
         take_over()
     default_device(os.environ.get(DEVICE_VARIABLE) or "cpu")
 except RuntimeError as error:

@@ -5,30 +5,73 @@
     python -m xgboost_gpu_exact -m module [argument ...]
 
 Exact boosters that name no device get device="cuda", or the one that the environment variable
-XGBOOST_GPU_EXACT_DEVICE names. Without a script: what would build trees here.
+XGBOOST_GPU_EXACT_DEVICE names. Without a script: what would build trees here, and what a bug report
+needs.
 """
 
 from __future__ import annotations
 
+import ctypes
+import importlib.metadata
 import importlib.util
 import os
+import platform
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
 import xgboost
 from xgboost import libpath
 
-from . import DEVICE_VARIABLE, default_device, device_status
+from . import DEVICE_VARIABLE, __version__, default_device, device_status, source_hash
+
+
+def xgboost_releases() -> str:
+    """Which distributions of XGBoost are installed; two of them share one folder."""
+    names = ("xgboost", "xgboost-cpu")
+    found = [d for d in importlib.metadata.distributions() if d.metadata["Name"] in names]
+    releases = sorted({f"{d.metadata['Name']} {d.version}" for d in found})
+    return ", ".join(releases) or "none by pip"
+
+
+def exports_functions(library: str) -> bool:
+    """Whether XGBoost's C++ functions are exported; else its symbol table is read."""
+    symbol = "_ZNK7xgboost7Context7ThreadsEv"  # a function that the module calls
+    return hasattr(ctypes.CDLL(library), symbol)
+
+
+def graphics_cards() -> list[str]:
+    """Name, driver, memory of each GPU as nvidia-smi tells them."""
+    query = "name,driver_version,compute_cap,memory.free,memory.total"
+    command = ["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return [f"nvidia-smi: {error}"]
+    lines = (done.stdout if done.returncode == 0 else done.stdout + done.stderr).strip()
+    return lines.splitlines() or ["nvidia-smi names none"]
 
 
 def tell_status() -> None:
-    """Print what would build trees here."""
+    """Print what would build trees here, and what a bug report needs."""
     usable, text = device_status()
-    print(f"XGBoost {xgboost.__version__}: {libpath.find_lib_path()[0]}")
+    library = libpath.find_lib_path()[0]
+    print(f"XGBoost {xgboost.__version__}: {library}")
     print(f"Exact trees on the GPU: {text}" if usable else f"Exact trees on the CPU: {text}")
     if usable and not xgboost.build_info()["USE_CUDA"]:
         print("Gradients and predictions on the CPU: this XGBoost is built without CUDA.")
+    print("\nFor a bug report:")
+    print(f"  xgboost_gpu_exact {__version__}, sources {source_hash()}")
+    print(f"  Python {platform.python_version()}, {platform.platform()}")
+    print(f"  XGBoost installed: {xgboost_releases()}")
+    where = "exported" if exports_functions(library) else "hidden, found in the symbol table"
+    print(f"  XGBoost's functions: {where}")
+    for card in graphics_cards():
+        print(f"  GPU: {card}")
+    for name in sorted(os.environ):
+        if name.startswith(("XGBOOST_GPU_EXACT_", "GPU_EXACT_", "CUDA_", "NVIDIA_VISIBLE")):
+            print(f"  {name}={os.environ[name]}")
 
 
 def has_module(name: str) -> bool:

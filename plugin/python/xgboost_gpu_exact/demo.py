@@ -115,8 +115,10 @@ def time_both(usable: bool, args: argparse.Namespace) -> list[TreeReport]:
     for name, device, ours in systems:
         progress = Progress("", SPEED_ROUNDS, silent=True)
         extra = plugin_params(args) if ours else {}
-        fixed = {"ours": ours, "device": device, "progress": progress}
-        models.append(train(params | extra, dtrain, SPEED_ROUNDS, **fixed))
+        rounds, all_params = SPEED_ROUNDS, params | extra
+        models.append(
+            train(all_params, dtrain, rounds, ours=ours, device=device, progress=progress)
+        )
         milliseconds.append(1e3 * median(progress))
         ratio = milliseconds[0] / milliseconds[-1]
         print(f"  {name:28} {milliseconds[-1]:9.1f} ms a tree {ratio:8.1f} x")

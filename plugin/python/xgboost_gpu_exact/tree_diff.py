@@ -88,7 +88,7 @@ def compare_trees(ours: Tree, stock: Tree, cuts_apart: CutsApart | None = None) 
     Without `cuts_apart` two thresholds of one feature are taken to separate the rows differently.
     """
     report = TreeReport()
-    same = ([], [])  # ids of the nodes that are equal, on either side
+    same: tuple[list[int], list[int]] = ([], [])  # ids of the nodes that are equal, on either side
     todo = deque([(0, 0)])
     while todo:
         a, b = todo.popleft()

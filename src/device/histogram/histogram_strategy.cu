@@ -54,6 +54,7 @@ class HistogramStrategy : public SplitStrategy {
     rows_.Reset(start.rows, start.n_left_out);
     parents_.clear();
     depth_ = 0;
+    n_seen_ = n_refined_ = 0.0;
     shares_.Age();
     for (auto& s : searchers_) {
       s->finder.Reset();
@@ -90,6 +91,9 @@ class HistogramStrategy : public SplitStrategy {
 
   void Finish(std::vector<SplitOrder> const& tree) override { rows_.Finish(table_->Ref(), tree); }
 
+  [[nodiscard]] double RefinedShare() const override {
+    return n_seen_ == 0.0 ? -1.0 : n_refined_ / n_seen_;
+  }
   [[nodiscard]] RowPositions& Positions() override { return rows_.Positions(); }
   [[nodiscard]] std::uint64_t Bytes() const override {
     std::uint64_t bytes = table_->Bytes() + rows_.Bytes() + sorting_.Bytes() + resolver_.Bytes();
@@ -174,10 +178,12 @@ class HistogramStrategy : public SplitStrategy {
     for (NodesToSearch::Family const& family : nodes.families) {
       for (Bucket b = family.first; b < family.first + family.n; ++b) {
         double const n_rows = nodes.rows[b].end - nodes.rows[b].begin;
+        n_seen_ += ways_.n_columns * n_rows;
         n_expected_ += ways_.n_columns * n_rows *
                        HistogramCost::OpenShare(n_rows, ways_.resolutions[i].n_bins);
       }
     }
+    n_refined_ += static_cast<double>(*n_open);
     n_open_ += static_cast<double>(*n_open);
   }
 
@@ -193,6 +199,8 @@ class HistogramStrategy : public SplitStrategy {
   std::size_t depth_{0};
   double n_open_{0.0};  // entries of the level's open ranges, where they were counted
   double n_expected_{0.0};
+  double n_seen_{0.0};  // entries of the tree's nodes whose open ranges were counted
+  double n_refined_{0.0};
   std::vector<Bucket> parents_;  // nodes that the last level split; none: the root is searched
 };
 }  // namespace

@@ -1,0 +1,36 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Device memory of a builder, known before there is one.
+ */
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "gpu_exact/tree_builder.h"
+
+namespace gpu_exact {
+/** @brief As a user writes it: "sort", "histogram"; "" for kAuto. */
+[[nodiscard]] char const* NameOf(Strategy strategy);
+
+/**
+ * @brief What a builder takes at most, bytes, without what follows the nodes of a tree.
+ * @param strategy Not kAuto.
+ */
+[[nodiscard]] std::uint64_t PlannedBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
+                                         Strategy strategy);
+
+/**
+ * @brief JSON: of each strategy the bytes of every array at every stage, the peak, and
+ *        the least that it can do with, without sorted rows.
+ *
+ * {"sort": {"peak": 1, "least": 1, "stages": {"reading": {"table by row": 1}, "sorting": {}, "growing": {}}},
+ *  "histogram": ...}
+ *
+ * @param max_depth Of the trees; 0: no limit.
+ * @throw std::invalid_argument for sizes that no table has.
+ */
+[[nodiscard]] std::string MemoryEstimate(std::uint64_t n_rows, std::uint64_t n_features,
+                                         std::uint64_t n_entries, std::int32_t max_depth);
+}  // namespace gpu_exact

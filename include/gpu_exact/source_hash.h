@@ -1,0 +1,11 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Which sources a binary was built of, so that no result is taken for that of others.
+ */
+#pragma once
+
+namespace gpu_exact {
+/** @brief SHA-256 as tests/gpu_report.py computes it, 64 hexadecimal digits. */
+[[nodiscard]] char const* SourceHash();
+}  // namespace gpu_exact

@@ -1,0 +1,12 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ */
+#include "gpu_exact/source_hash.h"
+
+namespace gpu_exact {
+char const* SourceHash() {
+  return
+#include "source_hash.inc"  // written by every build: a string
+      ;
+}
+}  // namespace gpu_exact
