@@ -11,6 +11,7 @@
 #include "default_device.h"
 #include "device_status.h"
 #include "register.h"
+#include "versions.h"
 
 namespace {
 thread_local std::string last_error;  // NOLINT
@@ -46,6 +47,8 @@ void RegisterOnce() {
 }  // namespace
 
 char const* GpuExactGetLastError() { return last_error.c_str(); }
+
+char const* GpuExactVersion() { return gpu_exact::kVersion; }
 
 int GpuExactRegister() {
   return Guarded([] {

@@ -2,8 +2,8 @@
  * Copyright 2026, the gpu_exact contributors
  *
  * @brief What the module libxgboost_gpu_exact.so offers to a program that loads it: Python's
- *        ctypes, R's dyn.load, dlopen or the linker. Every function returns 0, or -1 with a message
- *        in GpuExactGetLastError(). Nothing here makes a CUDA call but GpuExactDeviceStatus().
+ *        ctypes, R's dyn.load, dlopen or the linker. Functions of type int return 0, or -1 with a
+ *        message in GpuExactGetLastError(). Nothing here makes a CUDA call but GpuExactDeviceStatus().
  */
 #pragma once
 
@@ -13,6 +13,9 @@ extern "C" {
 
 /** @brief The last error of the calling thread: one sentence with the remedy; never NULL. */
 __attribute__((visibility("default"))) char const* GpuExactGetLastError(void);
+
+/** @brief The version of this plugin, such as "1.2.3". */
+__attribute__((visibility("default"))) char const* GpuExactVersion(void);
 
 /**
  * @brief Bind to the libxgboost of this process and register the updater `grow_gpu_exact`.

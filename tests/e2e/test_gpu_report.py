@@ -20,7 +20,7 @@ PASSED = {"passed": 3, "failed": 0, "skipped": 1, "seconds": 0.1, "failures": []
 GOOD = {
     "source_hash": "now",
     "device": "a GPU",
-    "rings": {"host": PASSED, "device": PASSED, "e2e xgboost-cpu 3.4.1": PASSED},
+    "rings": {"host": PASSED, "device": PASSED, "e2e xgboost-cpu 1.2.3": PASSED},
     "sanitizers": {t: {"errors": 0, "exit": 0, **PASSED} for t in gpu_report.SANITIZERS},
 }
 
@@ -83,7 +83,7 @@ def test_a_complete_report_proves():
         (["device"], None, "No NVIDIA GPU"),
         (["rings", "device"], None, "`device` was not run"),
         (["rings", "device", "passed"], 0, "device: no test passed"),
-        (["rings", "e2e xgboost-cpu 3.4.1", "failed"], 2, "2 failed"),
+        (["rings", "e2e xgboost-cpu 1.2.3", "failed"], 2, "2 failed"),
         (["sanitizers", "racecheck"], None, "`racecheck` was not run"),
         (["sanitizers", "memcheck", "errors"], 1, "memcheck: 1 errors"),
         (["sanitizers", "memcheck", "errors"], None, "memcheck: None errors"),
