@@ -58,13 +58,13 @@ def must(*command: object, **options: object) -> str:
     return done.stdout
 
 
-def download_source(release: str, folder: Path) -> Path:
-    """The source distribution, which is unpacked beside it."""
+def download_source(release: str, folder: Path) -> tuple[Path, str]:
+    """The source distribution, unpacked, and its SHA-256."""
     archive = folder / f"xgboost-{release}.tar.gz"
     if not archive.exists():
         must(*DOWNLOAD, "--no-binary", "xgboost", "-d", folder, f"xgboost=={release}")
     shutil.unpack_archive(archive, folder)
-    return archive
+    return folder / f"xgboost-{release}", hashlib.sha256(archive.read_bytes()).hexdigest()
 
 
 def download_libraries(release: str, folder: Path) -> dict[str, Path]:
@@ -80,11 +80,11 @@ def download_libraries(release: str, folder: Path) -> dict[str, Path]:
     return libraries
 
 
-def copy_sources(copy: Path, release: str, sha256: str) -> None:
+def copy_sources(copy: Path, release: str) -> None:
     """The sources, with `versions.py` naming the release last; what is the same stays untouched."""
     lines = (ROOT / VERSIONS).read_text().splitlines(keepends=True)
     lines = [line for line in lines if not line.startswith(f'    "{release}"')]
-    lines.insert(lines.index("}\n"), f'    "{release}": "{sha256}",\n')
+    lines.insert(lines.index("}\n"), f'    "{release}": "0",\n')  # nothing is downloaded by it
     for name in SOURCES:
         for file in [ROOT / name, *(ROOT / name).rglob("*")]:
             if file.is_file() and "__pycache__" not in file.parts:
@@ -97,9 +97,9 @@ def copy_sources(copy: Path, release: str, sha256: str) -> None:
                     (copy / path).write_bytes(content)
 
 
-def configure(work: Path, release: str, *options: str) -> Path:
+def configure(work: Path, release: str, headers: Path, *options: str) -> Path:
     """Gives the build folder, in which the sources meet the headers of the release."""
-    build, headers = work / release / "build", work / release / f"xgboost-{release}"
+    build = work / release / "build"
     must(
         "cmake",
         "-S",
@@ -226,7 +226,7 @@ def tell(what: str, findings: list[str], good: str) -> bool:
     return not findings
 
 
-def run_fuzz(options: argparse.Namespace) -> list[str]:
+def run_fuzz(options: argparse.Namespace, headers: Path) -> list[str]:
     """The last lines of what failed; empty where all models are equal."""
     environment = ["-DGPU_EXACT_PYTHON_ENV=venv", f"-DGPU_EXACT_PYTHON={sys.executable}"]
     if options.python:
@@ -234,6 +234,7 @@ def run_fuzz(options: argparse.Namespace) -> list[str]:
     build = configure(
         options.work,
         options.release,
+        headers,
         *environment,
         "-DGPU_EXACT_BUILD_TESTS=ON",
         "-DGPU_EXACT_XGBOOST=cpu",
@@ -265,6 +266,11 @@ def parse() -> argparse.Namespace:
         help="folder for downloads and builds, kept",
     )
     parser.add_argument(
+        "--source",
+        type=Path,
+        help="source tree of the release; else pip downloads it, which builds releases before 3.4",
+    )
+    parser.add_argument(
         "--python",
         type=Path,
         help="interpreter that has the release and what tests need; else an environment is made",
@@ -273,6 +279,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     options.work = options.work.resolve()
+    options.source = options.source and options.source.resolve()
     return options
 
 
@@ -281,14 +288,16 @@ def main() -> int:
     served = runpy.run_path(str(ROOT / VERSIONS))["XGBOOST_RELEASES"]
     release, newest = options.release, list(served)[-1]
     print(f"XGBoost {release}, beside {newest}")
-    archive = download_source(newest, options.work / newest)
-    archive = download_source(release, options.work / release)
+    known, _ = download_source(newest, options.work / newest)
+    headers, sha256 = options.source, "SHA-256 of its source distribution"
+    if not headers:
+        headers, sha256 = download_source(release, options.work / release)
     libraries = download_libraries(release, options.work / release)
-    sha256 = hashlib.sha256(archive.read_bytes()).hexdigest()
-    copy_sources(options.work / "sources", release, sha256)
+    copy_sources(options.work / "sources", release)
 
     alone = ("-DGPU_EXACT_PYTHON_ENV=none", "-DGPU_EXACT_BUILD_TESTS=OFF")
-    theirs, ours = (configure(options.work, name, *alone) for name in (release, newest))
+    theirs = configure(options.work, release, headers, *alone)
+    ours = configure(options.work, newest, known, *alone)
     errors = compile_target(theirs, "gpu_exact_imports", options.jobs)
     passed = [tell("compiles", errors, "yes")]
 
@@ -311,7 +320,7 @@ def main() -> int:
         passed.append(tell(name, missing, f"all {len(names)} functions"))
 
     if all(passed):
-        failures = run_fuzz(options)
+        failures = run_fuzz(options, headers)
         passed.append(tell("fuzz", failures, f"{options.fuzz} problems, equal models"))
     else:
         print("  fuzz         not run: it would crash, or compare nothing")
