@@ -8,11 +8,11 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <link.h>
-#include <xgboost/version_config.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "elf_symbols.h"
+#include "versions.h"
 
 namespace gpu_exact {
 namespace {
@@ -35,17 +36,10 @@ struct Library {
   void* version_fn{nullptr};  // its XGBoostVersion
 };
 
-std::string VersionText(int major, int minor, int patch) {
-  return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
-}
-
-std::string BuiltFor() {
-  return VersionText(XGBOOST_VER_MAJOR, XGBOOST_VER_MINOR, XGBOOST_VER_PATCH);
-}
-
 std::string Remedy() {
-  return "Install a stock build: pip install xgboost==" + BuiltFor() +
-         " or xgboost-cpu==" + BuiltFor() + ".";
+  std::string release{kNewestRelease};
+  return "Install a stock build: pip install xgboost==" + release + " or xgboost-cpu==" + release +
+         ".";
 }
 
 std::vector<std::string> LoadedObjects() {
@@ -81,8 +75,9 @@ Library FindLibrary() {
     found = {std::move(handle), path, map->l_addr, version_fn};
   }
   if (!found.version_fn) {
-    throw std::runtime_error{"No XGBoost library is loaded in this process: load XGBoost " +
-                             BuiltFor() + " first (in Python: import xgboost)."};
+    throw std::runtime_error{
+        std::string{"No XGBoost library is loaded in this process: load XGBoost "} + kReleasesText +
+        " first (in Python: import xgboost)."};
   }
   return found;
 }
@@ -90,10 +85,11 @@ Library FindLibrary() {
 void CheckVersion(Library const& library) {
   int major{0}, minor{0}, patch{0};
   reinterpret_cast<void (*)(int*, int*, int*)>(library.version_fn)(&major, &minor, &patch);
-  if (VersionText(major, minor, patch) != BuiltFor()) {
-    throw std::runtime_error{library.path + " is XGBoost " + VersionText(major, minor, patch) +
-                             ", but this build of gpu_exact works with " + BuiltFor() + " only. " +
-                             Remedy()};
+  auto release = std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
+  if (std::find(std::begin(kReleases), std::end(kReleases), release) == std::end(kReleases)) {
+    throw std::runtime_error{library.path + " is XGBoost " + release +
+                             ", but this build of gpu_exact works with " + kReleasesText +
+                             " only. " + Remedy()};
   }
 }
 

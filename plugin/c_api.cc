@@ -14,6 +14,7 @@
 #include "gpu_exact/source_hash.h"
 #include "register.h"
 #include "run_log.h"
+#include "versions.h"
 
 namespace {
 thread_local std::string last_error;  // NOLINT
@@ -49,6 +50,8 @@ void RegisterOnce() {
 }  // namespace
 
 char const* GpuExactGetLastError() { return last_error.c_str(); }
+
+char const* GpuExactVersion() { return gpu_exact::kVersion; }
 
 int GpuExactRegister() {
   return Guarded([] {

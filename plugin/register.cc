@@ -24,7 +24,7 @@ xgboost::TreeUpdaterReg& EntryOf(char const* name) {
 UpdaterFactory const& ColMaker() {
   static UpdaterFactory const original = EntryOf(kColMakerName).body;
   CHECK(original) << "This libxgboost has no updater `" << kColMakerName
-                  << "`; install a stock XGBoost 3.4.1.";
+                  << "`; install a stock XGBoost.";
   return original;
 }
 

@@ -32,6 +32,7 @@ import json
 import os
 import random
 import re
+import runpy
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -41,7 +42,11 @@ from typing import Any, NamedTuple
 from gpu_report import device_facts, link_libxgboost, run, source_hash, xgboost_facts
 
 REPORT = "tests/ways_in.json"
-RELEASES = ("3.4.0", "3.4.1")
+RELEASES = tuple(
+    runpy.run_path(
+        str(Path(__file__).resolve().parents[1] / "plugin/python/xgboost_gpu_exact/versions.py")
+    )["XGBOOST_RELEASES"]
+)
 WHEELS = ("xgboost-cpu", "xgboost")
 R_WHEEL = "R package"
 ROUNDS = 3

@@ -2,8 +2,8 @@
  * Copyright 2026, the gpu_exact contributors
  *
  * @brief What the module libxgboost_gpu_exact.so offers to a program that loads it: Python's
- *        ctypes, R's dyn.load, dlopen or the linker. Every function returns 0, or -1 with a message
- *        in GpuExactGetLastError(). Nothing here makes a CUDA call but GpuExactDeviceStatus().
+ *        ctypes, R's dyn.load, dlopen or the linker. Functions of type int return 0, or -1 with a
+ *        message in GpuExactGetLastError(). Nothing here makes a CUDA call but GpuExactDeviceStatus().
  */
 #pragma once
 
@@ -15,6 +15,9 @@ extern "C" {
 
 /** @brief The last error of the calling thread: one sentence with the remedy; never NULL. */
 __attribute__((visibility("default"))) char const* GpuExactGetLastError(void);
+
+/** @brief The version of this plugin, such as "1.2.3". */
+__attribute__((visibility("default"))) char const* GpuExactVersion(void);
 
 /**
  * @brief Bind to the libxgboost of this process and register the updater `grow_gpu_exact`.
@@ -72,7 +75,8 @@ __attribute__((visibility("default"))) int GpuExactLastRun(char const** out_json
  *
  * @param rows, columns, entries Of the table; entries are its present values.
  * @param max_depth              Of the trees; 0: no limit.
- * @param out_json               An object by strategy: "peak", bytes, and "stages": of "reading",
+ * @param out_json               An object by strategy: bytes "peak" and "least", without sorted
+ *                               rows, and "stages": of "reading",
  *                               "sorting" and "growing" the bytes of each array. Valid until the
  *                               thread's next call.
  */

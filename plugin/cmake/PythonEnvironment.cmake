@@ -5,8 +5,11 @@ set(GPU_EXACT_PYTHON_ENV venv CACHE STRING
     "Runs tests and demo: venv (in the build folder), current (GPU_EXACT_PYTHON as it is), none")
 set(GPU_EXACT_XGBOOST auto CACHE STRING
     "XGBoost in venv: cpu (xgboost-cpu), cuda (xgboost), auto (cuda where a GPU is visible)")
+set(GPU_EXACT_XGBOOST_VERSION ${GPU_EXACT_NEWEST_RELEASE} CACHE STRING
+    "Release of XGBoost in venv: ${GPU_EXACT_RELEASES_TEXT}")
 set_property(CACHE GPU_EXACT_PYTHON_ENV PROPERTY STRINGS venv current none)
 set_property(CACHE GPU_EXACT_XGBOOST PROPERTY STRINGS auto cpu cuda)
+set_property(CACHE GPU_EXACT_XGBOOST_VERSION PROPERTY STRINGS ${GPU_EXACT_RELEASES})
 set(_packages numpy scipy scikit-learn pandas pyarrow polars pytest)
 
 function(gpu_exact_xgboost_requirement out_requirement)
@@ -18,6 +21,10 @@ function(gpu_exact_xgboost_requirement out_requirement)
   endif()
   if(NOT DEFINED distribution_${GPU_EXACT_XGBOOST})
     message(FATAL_ERROR "GPU_EXACT_XGBOOST=${GPU_EXACT_XGBOOST}: say auto, cpu or cuda.")
+  endif()
+  if(NOT GPU_EXACT_XGBOOST_VERSION IN_LIST GPU_EXACT_RELEASES)
+    message(FATAL_ERROR "GPU_EXACT_XGBOOST_VERSION=${GPU_EXACT_XGBOOST_VERSION}: say "
+                        "${GPU_EXACT_RELEASES_TEXT}.")
   endif()
   set(${out_requirement} ${distribution_${GPU_EXACT_XGBOOST}}==${GPU_EXACT_XGBOOST_VERSION}
       PARENT_SCOPE)
@@ -69,14 +76,14 @@ print(xgboost.__version__, libpath.find_lib_path()[0], sep=';')"
     list(JOIN _packages " " words)
     message(FATAL_ERROR
       "${python} lacks a package that tests and demo need. Install xgboost-cpu or xgboost "
-      "${GPU_EXACT_XGBOOST_VERSION}, and ${words}; a venv of the build folder is made anew once it "
+      "${GPU_EXACT_NEWEST_RELEASE}, and ${words}; a venv of the build folder is made anew once it "
       "is deleted. Python said:\n${error}")
   endif()
   list(GET answer 0 version)
   list(GET answer 1 path)
-  if(NOT version STREQUAL GPU_EXACT_XGBOOST_VERSION)
+  if(NOT version IN_LIST GPU_EXACT_RELEASES)
     message(FATAL_ERROR
-      "${python} has XGBoost ${version}; this plugin is for ${GPU_EXACT_XGBOOST_VERSION}. Install "
+      "${python} has XGBoost ${version}; this plugin is for ${GPU_EXACT_RELEASES_TEXT}. Install "
       "that, or let the build make its own environment with -DGPU_EXACT_PYTHON_ENV=venv.")
   endif()
   set(${out_version} ${version} PARENT_SCOPE)

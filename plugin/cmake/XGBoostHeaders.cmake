@@ -1,34 +1,34 @@
 # Target xgboost_headers: XGBoost's headers, internal ones too, for the sources in plugin/ only.
 include("${CMAKE_CURRENT_LIST_DIR}/FindPython.cmake")
 set(XGBOOST_SOURCE_DIR "" CACHE PATH
-    "XGBoost ${GPU_EXACT_XGBOOST_VERSION} source tree; empty: downloaded with pip")
-set(_sdist_sha256 6968a4c71efdfa859df0dfcad0d99211c95c28c4ffd6aecff46efff77d18026a)
+    "XGBoost ${GPU_EXACT_RELEASES_TEXT} source tree; empty: downloaded with pip")
 
 function(gpu_exact_download_xgboost out_dir)
-  set(name xgboost-${GPU_EXACT_XGBOOST_VERSION})
+  set(release ${GPU_EXACT_NEWEST_RELEASE})
+  set(name xgboost-${release})
   set(deps "${CMAKE_BINARY_DIR}/_deps")
   set(${out_dir} "${deps}/${name}" PARENT_SCOPE)
   if(EXISTS "${deps}/${name}.unpacked")
     return()
   endif()
   gpu_exact_find_python(python)
-  message(STATUS "Downloading the source distribution of XGBoost ${GPU_EXACT_XGBOOST_VERSION}")
+  message(STATUS "Downloading the source distribution of XGBoost ${release}")
   execute_process(
     COMMAND "${python}" -m pip download --quiet --no-deps --no-binary xgboost --dest "${deps}"
-            xgboost==${GPU_EXACT_XGBOOST_VERSION}
+            xgboost==${release}
     RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
   set(archive "${deps}/${name}.tar.gz")
   if(failed OR NOT EXISTS "${archive}")
     message(FATAL_ERROR
       "XGBoost's headers could not be downloaded: `${python} -m pip download` failed. Check the "
-      "network and pip's settings, or name a source tree of XGBoost ${GPU_EXACT_XGBOOST_VERSION} "
+      "network and pip's settings, or name a source tree of XGBoost ${release} "
       "that you have with -DXGBOOST_SOURCE_DIR=<path>. pip said:\n${output}")
   endif()
   file(SHA256 "${archive}" sha256)
-  if(NOT sha256 STREQUAL _sdist_sha256)
+  if(NOT sha256 STREQUAL GPU_EXACT_SHA256_${release})
     file(REMOVE "${archive}")
     message(FATAL_ERROR
-      "${name}.tar.gz has SHA-256 ${sha256}, expected ${_sdist_sha256}: the download is not "
+      "${name}.tar.gz has SHA-256 ${sha256}, expected ${GPU_EXACT_SHA256_${release}}: the download is not "
       "XGBoost's release. Configure again, or give -DXGBOOST_SOURCE_DIR=<path>.")
   endif()
   file(ARCHIVE_EXTRACT INPUT "${archive}" DESTINATION "${deps}")
@@ -55,10 +55,10 @@ endforeach()
 file(STRINGS "${_xgboost}/include/xgboost/version_config.h" _parts REGEX "define XGBOOST_VER_")
 string(REGEX MATCHALL "[0-9]+" _version "${_parts}")
 list(JOIN _version "." _version)
-if(NOT _version VERSION_EQUAL GPU_EXACT_XGBOOST_VERSION)
+if(NOT _version IN_LIST GPU_EXACT_RELEASES)
   message(FATAL_ERROR
-    "${_xgboost} is XGBoost ${_version}; this plugin is for ${GPU_EXACT_XGBOOST_VERSION}. Check "
-    "out v${GPU_EXACT_XGBOOST_VERSION} there.")
+    "${_xgboost} is XGBoost ${_version}; this plugin is for ${GPU_EXACT_RELEASES_TEXT}. Check "
+    "out v${GPU_EXACT_NEWEST_RELEASE} there.")
 endif()
 
 set(GPU_EXACT_XGBOOST_SOURCE "${_xgboost}")

@@ -25,7 +25,7 @@ GOOD = {
     "source_hash": "now",
     "device": "a GPU",
     "environment": {"GPU_EXACT_SEEDS": "1000", "CUDA_VISIBLE_DEVICES": "0"},
-    "rings": {"host": PASSED, "device": PASSED, "e2e xgboost-cpu 3.4.1": PASSED},
+    "rings": {"host": PASSED, "device": PASSED, "e2e xgboost-cpu 1.2.3": PASSED},
     "sanitizers": {t: {"errors": 0, "exit": 0, **PASSED} for t in gpu_report.SANITIZERS},
 }
 
@@ -113,7 +113,7 @@ def test_a_complete_report_proves():
         (["device"], None, "No NVIDIA GPU"),
         (["rings", "device"], None, "`device` was not run"),
         (["rings", "device", "passed"], 0, "device: no test passed"),
-        (["rings", "e2e xgboost-cpu 3.4.1", "failed"], 2, "2 failed"),
+        (["rings", "e2e xgboost-cpu 1.2.3", "failed"], 2, "2 failed"),
         (["sanitizers", "racecheck"], None, "`racecheck` was not run"),
         (["sanitizers", "memcheck", "errors"], 1, "memcheck: 1 errors"),
         (["sanitizers", "memcheck", "errors"], None, "memcheck: None errors"),
@@ -124,7 +124,7 @@ def test_a_complete_report_proves():
         (["rings", "host", "built_of"], [], "other sources (unknown)"),
         (["sanitizers", "memcheck", "built_of"], ["then"], "sanitizer memcheck: a binary"),
         (["rings", "device", "skipped"], 1, "device: 1 tests skipped, more than 0%"),
-        (["rings", "e2e xgboost-cpu 3.4.1", "skipped"], 25, "25 tests skipped, more than 40%"),
+        (["rings", "e2e xgboost-cpu 1.2.3", "skipped"], 25, "25 tests skipped, more than 40%"),
         (["sanitizers", "memcheck", "skipped"], 3, "3 tests skipped, more than 5%"),
         (["environment", "GPU_EXACT_SEEDS"], "2", "GPU_EXACT_SEEDS=2 was set"),
         (["environment", "GPU_EXACT_FUZZ"], "10", "GPU_EXACT_FUZZ=10 was set"),

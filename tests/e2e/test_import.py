@@ -6,7 +6,10 @@ import subprocess
 import sys
 
 import pytest
+from xgboost_gpu_exact.versions import XGBOOST_RELEASES
 
+SERVED = " or ".join(XGBOOST_RELEASES)
+NEWEST = list(XGBOOST_RELEASES)[-1]
 TRAIN = """
 import numpy as np
 X = np.arange(8, dtype=np.float32).reshape(8, 1)
@@ -67,8 +70,8 @@ def test_device_status_says_why():
 def test_without_xgboost():
     code = "import sys\nsys.modules['xgboost'] = None\nimport xgboost_gpu_exact"
     assert error_of(code).endswith(
-        "ImportError: xgboost_gpu_exact needs XGBoost 3.4.1: `pip install xgboost-cpu==3.4.1` or "
-        "`pip install xgboost==3.4.1` (with CUDA).\n"
+        f"ImportError: xgboost_gpu_exact needs XGBoost {SERVED}: `pip install "
+        f"xgboost-cpu=={NEWEST}` or `pip install xgboost=={NEWEST}` (with CUDA).\n"
     )
 
 
@@ -76,7 +79,7 @@ def test_other_xgboost(tmp_path):
     (tmp_path / "xgboost.py").write_text("__version__ = '3.2.0'\n")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     assert (
-        "ImportError: xgboost_gpu_exact works with XGBoost 3.4.1 only, and 3.2.0 is installed: "
+        f"ImportError: xgboost_gpu_exact works with XGBoost {SERVED} only, and 3.2.0 is installed: "
         in error_of("import xgboost_gpu_exact", PYTHONPATH=path)
     )
 

@@ -15,6 +15,7 @@
 
 #include "plugin/binding.h"
 #include "plugin/elf_symbols.h"
+#include "versions.h"
 
 namespace gpu_exact {
 namespace {
@@ -43,6 +44,12 @@ std::string BindError() {
   return "none";
 }
 
+std::string Remedy() {
+  std::string release{kNewestRelease};
+  return "Install a stock build: pip install xgboost==" + release + " or xgboost-cpu==" + release +
+         ".";
+}
+
 /** @brief Bind, in a process that ends with it, and call every function of the fake. */
 [[noreturn]] void BindAndCall() {
   BindXGBoost();
@@ -59,24 +66,21 @@ std::string BindError() {
 
 TEST(Binding, NoLibrary) {
   EXPECT_EQ(BindError(),
-            "No XGBoost library is loaded in this process: load XGBoost 3.4.1 first "
-            "(in Python: import xgboost).");
+            std::string{"No XGBoost library is loaded in this process: load XGBoost "} +
+                kReleasesText + " first (in Python: import xgboost).");
 }
 
 TEST(Binding, OtherVersion) {
   auto fake = LoadFake("other_version");
-  EXPECT_EQ(BindError(),
-            FakePath("other_version") +
-                " is XGBoost 3.4.0, but this build of gpu_exact works with 3.4.1 only. "
-                "Install a stock build: pip install xgboost==3.4.1 or "
-                "xgboost-cpu==3.4.1.");
+  EXPECT_EQ(BindError(), FakePath("other_version") +
+                             " is XGBoost 9.9.9, but this build of gpu_exact works with " +
+                             kReleasesText + " only. " + Remedy());
 }
 
 TEST(Binding, Stripped) {
   auto fake = LoadFake("stripped");
   EXPECT_EQ(BindError(), "XGBoost's C++ functions are out of reach: " + FakePath("stripped") +
-                             " has no symbol table, it was stripped. Install a stock build: pip "
-                             "install xgboost==3.4.1 or xgboost-cpu==3.4.1.");
+                             " has no symbol table, it was stripped. " + Remedy());
 }
 
 TEST(Binding, MissingFunction) {
@@ -101,9 +105,11 @@ TEST(Binding, NothingIsBoundByAnError) {
   EXPECT_THROW(Imports().targets[0](), std::logic_error);
 }
 
-TEST(BindingDeathTest, ExportedFunctions) {
-  auto fake = LoadFake("exported");
-  EXPECT_EXIT(BindAndCall(), testing::ExitedWithCode(0), "");
+TEST(BindingDeathTest, ExportedFunctionsOfEachRelease) {
+  for (auto release : kReleases) {
+    auto fake = LoadFake(release);
+    EXPECT_EXIT(BindAndCall(), testing::ExitedWithCode(0), "") << release;
+  }
 }
 
 TEST(BindingDeathTest, HiddenFunctions) {

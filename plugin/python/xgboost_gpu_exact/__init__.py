@@ -16,11 +16,13 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__version__ = "0.1.0"
+from .versions import XGBOOST_RELEASES, __version__
+
 __all__ = [
     "DeviceStatus",
     "LastRun",
     "MemoryEstimate",
+    "__version__",
     "default_device",
     "device_status",
     "last_run",
@@ -31,7 +33,6 @@ __all__ = [
 
 TAKEOVER_VARIABLE = "XGBOOST_GPU_EXACT_TAKEOVER"  # of the environment: 0 is take_over(False)
 DEVICE_VARIABLE = "XGBOOST_GPU_EXACT_DEVICE"  # of the environment: see default_device
-_XGBOOST = "3.4.1"
 
 
 class DeviceStatus(NamedTuple):
@@ -70,18 +71,18 @@ class LastRun(NamedTuple):
 
 def _import_xgboost() -> None:
     """Load libxgboost; never install or replace one."""
-    wheels = (
-        f"`pip install xgboost-cpu=={_XGBOOST}` or `pip install xgboost=={_XGBOOST}` (with CUDA)"
-    )
+    newest = list(XGBOOST_RELEASES)[-1]
+    wheels = f"`pip install xgboost-cpu=={newest}` or `pip install xgboost=={newest}` (with CUDA)"
+    served = " or ".join(XGBOOST_RELEASES)
     try:
         import xgboost
     except ModuleNotFoundError as error:
         if error.name != "xgboost":
             raise
-        raise ImportError(f"xgboost_gpu_exact needs XGBoost {_XGBOOST}: {wheels}.") from None
-    if xgboost.__version__ != _XGBOOST:
+        raise ImportError(f"xgboost_gpu_exact needs XGBoost {served}: {wheels}.") from None
+    if xgboost.__version__ not in XGBOOST_RELEASES:
         raise ImportError(
-            f"xgboost_gpu_exact works with XGBoost {_XGBOOST} only, and {xgboost.__version__} is "
+            f"xgboost_gpu_exact works with XGBoost {served} only, and {xgboost.__version__} is "
             f"installed: {wheels}."
         )
 

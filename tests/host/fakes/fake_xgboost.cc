@@ -3,14 +3,14 @@
  *
  * @brief A libxgboost without XGBoost: a version, and perhaps functions that return their number.
  *
- * FAKE_PATCH: its version is 3.4.FAKE_PATCH. FAKE_SCOPE: ".globl" exports the functions, ".local"
+ * FAKE_VERSION: its version, such as "1.2.3". FAKE_SCOPE: ".globl" exports the functions, ".local"
  * leaves them to the symbol table; not defined: there are none.
  */
+#include <cstdio>
+
 extern "C" __attribute__((visibility("default"))) void XGBoostVersion(int* major, int* minor,
                                                                       int* patch) {
-  *major = 3;
-  *minor = 4;
-  *patch = FAKE_PATCH;
+  std::sscanf(FAKE_VERSION, "%d.%d.%d", major, minor, patch);
 }
 
 #if defined(FAKE_SCOPE)

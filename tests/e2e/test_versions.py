@@ -1,0 +1,49 @@
+# Copyright 2026, the gpu_exact contributors
+"""What has to repeat `versions.py`: the module, the package's extras, R's package, README."""
+
+import ctypes
+import os
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import xgboost
+import xgboost_gpu_exact as gpu_exact
+from xgboost_gpu_exact.versions import XGBOOST_RELEASES
+
+ROOT = Path(__file__).parents[2]
+RELEASES = list(XGBOOST_RELEASES)
+R_PACKAGE = ROOT / "plugin/R/DESCRIPTION"
+
+
+def test_one_version():
+    path = Path(gpu_exact.__file__).parent / "libxgboost_gpu_exact.so"
+    module = ctypes.CDLL(os.environ.get("GPU_EXACT_MODULE", str(path)))
+    module.GpuExactVersion.restype = ctypes.c_char_p
+    assert module.GpuExactVersion().decode() == gpu_exact.__version__
+
+
+def test_this_release_is_served():
+    assert xgboost.__version__ in RELEASES
+
+
+def test_extras_install_what_is_served():
+    project = tomllib.loads((ROOT / "plugin/python/pyproject.toml").read_text())["project"]
+    bounds = f">={RELEASES[0]},<={RELEASES[-1]}"
+    extras = project["optional-dependencies"]
+    assert (extras["cpu"], extras["cuda"]) == ([f"xgboost-cpu{bounds}"], [f"xgboost{bounds}"])
+
+
+def test_readme_names_what_is_served():
+    text = (ROOT / "README.md").read_text()
+    assert f"| XGBoost | {' or '.join(RELEASES)} |" in text
+    named = set(re.findall(r"\b3\.\d+\.\d+\b", text))  # releases of XGBoost 3
+    assert named <= set(RELEASES)
+
+
+@pytest.mark.skipif(not R_PACKAGE.exists(), reason="no R package here")
+def test_r_package():
+    text = R_PACKAGE.read_text()
+    assert f"\nVersion: {gpu_exact.__version__}\n" in text
+    assert f"xgboost (>= {RELEASES[0]})" in text

@@ -1,0 +1,135 @@
+# Copyright 2026, the gpu_exact contributors
+"""The wheel and the source distribution, as a user installs them.
+
+Environment: GPU_EXACT_ARCHITECTURES, the GPUs to compile for; XGBOOST_SOURCE_DIR, as CMake's
+option; GPU_EXACT_WHEEL, a wheel to test in the place of a new one. pip needs a package index, or
+PIP_FIND_LINKS.
+"""
+
+import json
+import os
+import re
+import runpy
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "plugin/python"
+VERSIONS = runpy.run_path(str(PACKAGE / "xgboost_gpu_exact/versions.py"))
+
+# One tree of whole gradients: their sums are exact in any order, so the models are equal.
+TRAIN = """
+import json
+import numpy as np
+import xgboost as xgb
+import xgboost_gpu_exact as gpu_exact
+
+rng = np.random.default_rng(7)
+X = rng.integers(0, 50, (500, 4)).astype(np.float32)
+dtrain = xgb.DMatrix(X, (X[:, 0] > 20) * 8 + X[:, 1] // 4)
+params = {"tree_method": "exact", "base_score": 0, "max_depth": 4}
+usable, text = gpu_exact.device_status()
+ours = params | {"gpu_exact_fallback": "error" if usable else "warn"}
+model = xgb.train(ours, dtrain, 1).save_raw("json")
+gpu_exact.take_over(False)
+print(json.dumps({
+    "version": gpu_exact.__version__,
+    "xgboost": xgb.__version__,
+    "cuda": xgb.build_info()["USE_CUDA"],
+    "usable": usable,
+    "device": text,
+    "same": model == xgb.train(params, dtrain, 1).save_raw("json"),
+}))
+"""
+
+
+def run(*command: object, **options: object) -> subprocess.CompletedProcess:
+    """Run it; a failure shows what it said."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, text=True, capture_output=True, check=False, **options)
+    assert done.returncode == 0, f"{' '.join(words)}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def make_environment(folder: Path, *packages: str) -> Path:
+    """A Python environment that has these packages alone; gives its interpreter."""
+    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    python = folder / "bin/python"
+    install(python, *packages)
+    return python
+
+
+def install(python: Path, *arguments: object) -> None:
+    run(sys.executable, "-m", "pip", "--python", python, "install", "-q", *arguments)
+
+
+def build_wheel(source: Path, folder: Path) -> Path:
+    defines = {
+        "CMAKE_CUDA_ARCHITECTURES": os.environ.get("GPU_EXACT_ARCHITECTURES"),
+        "XGBOOST_SOURCE_DIR": os.environ.get("XGBOOST_SOURCE_DIR"),
+    }
+    settings = [f"-Ccmake.define.{name}={value}" for name, value in defines.items() if value]
+    run(sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", folder, *settings, source)
+    [wheel] = folder.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory) -> Path:
+    given = os.environ.get("GPU_EXACT_WHEEL")
+    return Path(given) if given else build_wheel(PACKAGE, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="session")
+def tools(tmp_path_factory) -> Path:
+    """An interpreter with what packagers use."""
+    return make_environment(tmp_path_factory.mktemp("tools"), "auditwheel", "build", "wheel")
+
+
+def test_wheel_is_for_every_linux(wheel: Path, tools: Path) -> None:
+    version = VERSIONS["__version__"]
+    assert wheel.name == f"xgboost_gpu_exact-{version}-py3-none-manylinux_2_28_x86_64.whl"
+    assert wheel.stat().st_size <= 60e6
+    text = " ".join(run(tools, "-m", "auditwheel", "show", wheel).stdout.split())
+    tag = re.search(r'consistent with the following platform tag: "manylinux_2_(\d+)_x86_64"', text)
+    assert tag and int(tag[1]) <= 28, text
+
+
+@pytest.mark.parametrize("distribution", ["xgboost-cpu", "xgboost"])
+@pytest.mark.parametrize("release", VERSIONS["XGBOOST_RELEASES"])
+def test_trains_beside(release: str, distribution: str, wheel: Path, tmp_path: Path) -> None:
+    python = make_environment(tmp_path / "env", "numpy", "scipy")
+    install(python, "--no-deps", wheel, f"{distribution}=={release}")  # no NCCL for one GPU
+    env = os.environ | {"PATH": str(python.parent)}  # no compiler, no CUDA toolkit
+    for name in ("PYTHONPATH", "GPU_EXACT_MODULE"):
+        env.pop(name, None)
+    done = run(python, "-c", TRAIN, env=env, cwd=tmp_path)
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["version"] == VERSIONS["__version__"]
+    assert (told["xgboost"], told["cuda"]) == (release, distribution == "xgboost")
+    assert told["same"]
+    warned = "XGBoost's own exact builder grows the trees on the CPU instead" in done.stderr
+    assert warned != told["usable"]
+
+
+def test_source_distribution_builds(wheel: Path, tools: Path, tmp_path: Path) -> None:
+    run(tools, "-m", "build", "--sdist", "--outdir", tmp_path, PACKAGE)
+    [archive] = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as tar:
+        names = {name.partition("/")[2] for name in tar.getnames()}
+    for folder in ("include", "src"):
+        files = [file for file in (ROOT / folder).rglob("*") if file.is_file()]
+        assert {f"cpp_src/{file.relative_to(ROOT)}" for file in files} <= names
+    again = build_wheel(archive, tmp_path)
+    assert again.name == wheel.name
+    assert files_of(again) == files_of(wheel)
+
+
+def files_of(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
