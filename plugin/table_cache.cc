@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "device_status.h"
+
 namespace gpu_exact {
 namespace {
 using xgboost::SparsePage;
@@ -80,6 +82,12 @@ CsrView ViewOf(SparsePage const& page, xgboost::MetaInfo const& info, int ordina
   return view;
 }
 }  // namespace
+
+DeviceTable::~DeviceTable() {
+  if (ForkedAfterCuda()) {
+    static_cast<void>(builder_.release());
+  }
+}
 
 TreeBuilder* DeviceTable::Builder(SparsePage const& page, xgboost::MetaInfo const& info,
                                   int ordinal, Strategy strategy) {
