@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -43,7 +44,16 @@ std::string BuiltFor() {
   return VersionText(XGBOOST_VER_MAJOR, XGBOOST_VER_MINOR, XGBOOST_VER_PATCH);
 }
 
-std::string Remedy() {
+/** @brief R's package `xgboost` has its copy of XGBoost in a library of its own name. */
+bool IsOfR(std::string const& path) {
+  return std::filesystem::path{path}.filename() == "xgboost.so";
+}
+
+std::string Remedy(std::string const& path) {
+  if (IsOfR(path)) {
+    return "Install R's package xgboost " + BuiltFor() +
+           " from source, not stripped, or as its release's binary for GPUs.";
+  }
   return "Install a stock build: pip install xgboost==" + BuiltFor() +
          " or xgboost-cpu==" + BuiltFor() + ".";
 }
@@ -82,7 +92,8 @@ Library FindLibrary() {
   }
   if (!found.version_fn) {
     throw std::runtime_error{"No XGBoost library is loaded in this process: load XGBoost " +
-                             BuiltFor() + " first (in Python: import xgboost)."};
+                             BuiltFor() +
+                             " first (in Python: import xgboost; in R: library(xgboost))."};
   }
   return found;
 }
@@ -93,7 +104,7 @@ void CheckVersion(Library const& library) {
   if (VersionText(major, minor, patch) != BuiltFor()) {
     throw std::runtime_error{library.path + " is XGBoost " + VersionText(major, minor, patch) +
                              ", but this build of gpu_exact works with " + BuiltFor() + " only. " +
-                             Remedy()};
+                             Remedy(library.path)};
   }
 }
 
@@ -112,7 +123,7 @@ std::vector<ImportTarget> ResolveHidden(Library const& library, std::vector<std:
     addresses = ReadFunctionAddresses(library.path, names);
   } catch (std::runtime_error const& error) {
     throw std::runtime_error{std::string{"XGBoost's C++ functions are out of reach: "} +
-                             error.what() + " " + Remedy()};
+                             error.what() + " " + Remedy(library.path)};
   }
   if (library.base + addresses.back() != reinterpret_cast<std::uintptr_t>(library.version_fn)) {
     throw std::runtime_error{library.path +
@@ -120,9 +131,9 @@ std::vector<ImportTarget> ResolveHidden(Library const& library, std::vector<std:
   }
   auto missing = std::find(addresses.cbegin(), addresses.cend(), 0);
   if (missing != addresses.cend()) {
-    throw std::runtime_error{library.path + " lacks " +
-                             Demangle(names[missing - addresses.cbegin()]) +
-                             ", which gpu_exact calls: it is not a stock build. " + Remedy()};
+    throw std::runtime_error{
+        library.path + " lacks " + Demangle(names[missing - addresses.cbegin()]) +
+        ", which gpu_exact calls: it is not a stock build. " + Remedy(library.path)};
   }
   std::vector<ImportTarget> targets;
   for (auto address : addresses) {
@@ -149,6 +160,8 @@ std::vector<ImportTarget> Resolve(Library const& library, ImportTable const& imp
   }
   return targets;
 }
+
+bool bound_to_r{false};
 }  // namespace
 
 void BindXGBoost() {
@@ -162,7 +175,10 @@ void BindXGBoost() {
   CheckVersion(library);
   auto targets = Resolve(library, Imports());
   std::copy(targets.cbegin(), targets.cend(), Imports().targets);
+  bound_to_r = IsOfR(library.path);
   library.handle.release();  // the stubs point into it from now on: never unloaded
   bound = true;
 }
+
+bool BoundToR() { return bound_to_r; }
 }  // namespace gpu_exact

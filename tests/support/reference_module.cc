@@ -57,6 +57,10 @@ DeviceStatus ProbeDevice(int) {
 
 std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& table, Strategy) {
   TouchDevice("MakeDeviceBuilder()");
+  auto const* limit = std::getenv("GPU_EXACT_REFERENCE_ENTRIES");  // of a table; set by tests
+  if (limit != nullptr && table.n_entries > std::strtoull(limit, nullptr, 10)) {
+    throw OutOfDeviceMemory{"Out of device memory, as a test wants it."};
+  }
   return std::make_unique<StrictBuilder>(table);
 }
 }  // namespace gpu_exact

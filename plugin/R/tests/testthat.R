@@ -1,0 +1,3 @@
+library(testthat)
+library(xgboostgpuexact)
+test_check("xgboostgpuexact")
