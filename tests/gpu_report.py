@@ -43,7 +43,7 @@ def source_hash(root: Path) -> str:
     digest = hashlib.sha256()
     for file in sorted(files, key=lambda f: f.relative_to(root).as_posix()):
         path = file.relative_to(root)
-        made = path.as_posix() == REPORT or path.suffix in (".pyc", ".so")
+        made = path.as_posix() == REPORT or path.suffix in (".pyc", ".so", ".o")
         made |= any(
             p.startswith((".", "__pycache__", "_skbuild")) or p.endswith(".egg-info")
             for p in path.parts
@@ -63,14 +63,13 @@ def problems(report: dict, current_hash: str) -> list[str]:
         found.append("No NVIDIA GPU took part.")
     rings = report.get("rings", {})
     for ring in RINGS:
-        runs = {name: run for name, run in rings.items() if name.split()[0] == ring}
-        if not runs:
+        if ring not in {name.split()[0] for name in rings}:
             found.append(f"The ring `{ring}` was not run.")
-        for name, run in runs.items():
-            if run["failed"]:
-                found.append(f"{name}: {run['failed']} failed: {', '.join(run['failures'][:10])}.")
-            if run["passed"] == 0:
-                found.append(f"{name}: no test passed ({run['skipped']} skipped).")
+    for name, run in rings.items():
+        if run["failed"]:
+            found.append(f"{name}: {run['failed']} failed: {', '.join(run['failures'][:10])}.")
+        if run["passed"] == 0:
+            found.append(f"{name}: no test passed ({run['skipped']} skipped).")
     for tool in SANITIZERS:
         run = report.get("sanitizers", {}).get(tool)
         if run is None:
@@ -119,6 +118,19 @@ def run_pytest(python: str, folder: Path, env: dict, timeout: float) -> tuple[di
             add(counts, result, f"{case.get('classname')}.{case.get('name')}")
     if status != 0 and not counts["failed"]:
         add(counts, "failed", f"pytest ended with {status}")
+    return counts, output
+
+
+def run_r(command: list[str], env: dict, timeout: float) -> tuple[dict, str]:
+    """Run the tests of R's package; gives the counts, of expectations, that testthat prints."""
+    status, output, seconds = run(command, env, timeout)
+    counts = empty_counts(seconds)
+    printed = re.findall(r"\[ FAIL (\d+) \| WARN \d+ \| SKIP (\d+) \| PASS (\d+) \]", output)
+    if printed:
+        counts["failed"], counts["skipped"], counts["passed"] = map(int, printed[-1])
+        counts["failures"] = re.findall(r"^── (?:Failure|Error) \((.*?)\)", output, re.MULTILINE)
+    if status != 0 and not counts["failed"]:
+        add(counts, "failed", f"{Path(command[0]).name} ended with {status}")
     return counts, output
 
 
@@ -262,6 +274,11 @@ def make_report(options: argparse.Namespace) -> dict:
         name, counts = run_e2e(options, python, env)
         report["rings"][name] = counts
         save()
+    if options.r:
+        report["rings"]["r"], output = run_r(options.r, env, options.timeout)
+        if report["rings"]["r"]["failed"]:
+            print(output[-8000:])
+        save()
     if not options.skip_sanitizers:
         with ThreadPoolExecutor(len(SANITIZERS)) as pool:  # each keeps one core busy, not the GPU
             runs = {
@@ -291,6 +308,12 @@ def parse() -> argparse.Namespace:
         "--python",
         action="append",
         help="interpreter with a stock XGBoost; again for another wheel",
+    )
+    parser.add_argument(
+        "--r",
+        nargs="+",
+        metavar=("COMMAND", "ARGUMENT"),
+        help="runs R's tests too: tests/r/run_tests.sh and a module, or what tests/r/pack_r.sh says",
     )
     parser.add_argument("--source", type=Path, default=Path(__file__).resolve().parents[1])
     parser.add_argument("--out", type=Path, help=f"the report (default {REPORT} of --source)")

@@ -226,3 +226,17 @@ def test_import_makes_no_cuda_context_and_survives_a_fork() -> None:
 def test_forked_after_cuda_was_used(builder: str, parent: str) -> None:
     """The child warns once and gives stock trees, and the parent goes on with the GPU."""
     run_python(FORK_AFTER_CUDA, parent)
+
+
+def test_out_of_device_memory(builder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of XGBoost's kind, after which training goes on; R's, not this one, names gc()."""
+    if not builder.startswith("reference builder"):
+        pytest.skip("needs a GPU that is full")
+    X = np.arange(60, dtype=np.float32).reshape(20, 3)
+    dtrain = xgb.DMatrix(X, X[:, 0])
+    monkeypatch.setenv("GPU_EXACT_REFERENCE_ENTRIES", "59")
+    with pytest.raises(xgb.core.XGBoostError, match="Out of device memory") as caught:
+        xgb.train(TAKE_OVER, dtrain, 1)
+    assert "gc()" not in str(caught.value)
+    monkeypatch.setenv("GPU_EXACT_REFERENCE_ENTRIES", "60")
+    xgb.train(TAKE_OVER, dtrain, 1)

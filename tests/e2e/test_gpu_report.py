@@ -143,6 +143,23 @@ def test_pytest_results_are_counted(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("print('[ FAIL 0 | WARN 1 | SKIP 2 | PASS 30 ]')", (30, 2, 0)),
+        ("print('[ FAIL 1 | WARN 0 | SKIP 0 | PASS 3 ]'); raise SystemExit(1)", (3, 0, 1)),
+        ("print('[ FAIL 0 | WARN 0 | SKIP 0 | PASS 3 ]'); raise SystemExit(1)", (3, 0, 1)),
+        ("raise SystemExit(77)", (0, 0, 1)),
+    ],
+)
+def test_results_of_r_are_counted(tmp_path, text, counts):
+    run, _ = gpu_report.run_r([program(tmp_path, text)], {}, 60)
+    assert (run["passed"], run["skipped"], run["failed"]) == counts
+    report = copy.deepcopy(GOOD)
+    report["rings"]["r"] = run
+    assert bool(gpu_report.problems(report, "now")) == bool(run["failed"])
+
+
+@pytest.mark.parametrize(
     ("output", "errors"),
     [
         ("========= ERROR SUMMARY: 0 errors", 0),

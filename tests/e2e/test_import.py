@@ -2,10 +2,13 @@
 """``import xgboost_gpu_exact`` in processes of its own: the order, the switch, the errors."""
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import xgboost_gpu_exact
 
 TRAIN = """
 import numpy as np
@@ -64,3 +67,12 @@ def test_module_that_cannot_be_loaded(tmp_path):
     missing = str(tmp_path / "absent.so")
     error = error_of("import xgboost_gpu_exact", GPU_EXACT_MODULE=missing)
     assert f"ImportError: {missing} cannot be loaded: " in error
+
+
+def test_r_has_the_same_versions():
+    root = Path(__file__).resolve().parents[2]
+    description = (root / "plugin/R/DESCRIPTION").read_text()
+    (version,) = re.findall(r"^Version: (.*)$", description, re.MULTILINE)
+    (least,) = re.findall(r"^Imports: xgboost \(>= ([\d.]*)\)", description, re.MULTILINE)
+    assert (version, least) == (xgboost_gpu_exact.__version__, xgboost_gpu_exact._XGBOOST)
+    assert f"version={least}\n" in (root / "tests/r/run_tests.sh").read_text()

@@ -64,7 +64,7 @@ test_that("an error instead of the CPU, where no GPU is usable", {
   skip_if(status$usable, "a GPU is usable")
   t <- random_table(6)
   d <- xgb.DMatrix(t$x, label = t$y, nthread = 1)
-  p <- list(tree_method = "exact", nthread = 1, gpu_exact_fallback = "error")
+  p <- c(xgb.params(tree_method = "exact", nthread = 1), gpu_exact_fallback = "error")
   expect_error(xgb.train(p, d, 1, verbose = 0), status$text, fixed = TRUE)
 })
 
