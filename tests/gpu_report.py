@@ -125,10 +125,11 @@ def run_r(command: list[str], env: dict, timeout: float) -> tuple[dict, str]:
     """Run the tests of R's package; gives the counts, of expectations, that testthat prints."""
     status, output, seconds = run(command, env, timeout)
     counts = empty_counts(seconds)
-    printed = re.findall(r"\[ FAIL (\d+) \| WARN \d+ \| SKIP (\d+) \| PASS (\d+) \]", output)
+    line = r"\[ FAIL (\d+) \| WARN \d+ \| SKIP (\d+) \| PASS (\d+) \]"
+    printed = re.findall(line, output)
     if printed:
         counts["failed"], counts["skipped"], counts["passed"] = map(int, printed[-1])
-        counts["failures"] = re.findall(r"^── (?:Failure|Error) \((.*?)\)", output, re.MULTILINE)
+        counts["failures"] = re.findall(r"^\S\S (?:Failure|Error) \((.*?)\)", output, re.MULTILINE)
     if status != 0 and not counts["failed"]:
         add(counts, "failed", f"{Path(command[0]).name} ended with {status}")
     return counts, output
@@ -313,7 +314,7 @@ def parse() -> argparse.Namespace:
         "--r",
         nargs="+",
         metavar=("COMMAND", "ARGUMENT"),
-        help="runs R's tests too: tests/r/run_tests.sh and a module, or what tests/r/pack_r.sh says",
+        help="runs R's tests too: tests/r/run_tests.sh MODULE, or what tests/r/pack_r.sh says",
     )
     parser.add_argument("--source", type=Path, default=Path(__file__).resolve().parents[1])
     parser.add_argument("--out", type=Path, help=f"the report (default {REPORT} of --source)")

@@ -143,17 +143,19 @@ def test_pytest_results_are_counted(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "counts"),
+    ("printed", "status", "counts", "failures"),
     [
-        ("print('[ FAIL 0 | WARN 1 | SKIP 2 | PASS 30 ]')", (30, 2, 0)),
-        ("print('[ FAIL 1 | WARN 0 | SKIP 0 | PASS 3 ]'); raise SystemExit(1)", (3, 0, 1)),
-        ("print('[ FAIL 0 | WARN 0 | SKIP 0 | PASS 3 ]'); raise SystemExit(1)", (3, 0, 1)),
-        ("raise SystemExit(77)", (0, 0, 1)),
+        ("[ FAIL 0 | WARN 1 | SKIP 2 | PASS 30 ]", 0, (30, 2, 0), []),
+        ("-- Failure (a.R:3:1): b\n[ FAIL 1 | WARN 0 | SKIP 0 | PASS 3 ]", 1, (3, 0, 1), ["a.R:3:1"]),
+        ("[ FAIL 0 | WARN 0 | SKIP 0 | PASS 3 ]", 1, (3, 0, 1), ["tests_binary ended with 1"]),
+        ("R is missing", 77, (0, 0, 1), ["tests_binary ended with 77"]),
     ],
 )
-def test_results_of_r_are_counted(tmp_path, text, counts):
+def test_results_of_r_are_counted(tmp_path, printed, status, counts, failures):
+    text = f"import sys\nprint({printed!r})\nsys.exit({status})"
     run, _ = gpu_report.run_r([program(tmp_path, text)], {}, 60)
     assert (run["passed"], run["skipped"], run["failed"]) == counts
+    assert run["failures"] == failures
     report = copy.deepcopy(GOOD)
     report["rings"]["r"] = run
     assert bool(gpu_report.problems(report, "now")) == bool(run["failed"])

@@ -6,10 +6,10 @@
 # R 4.5 with XGBoost's R package in a Debian 13 of its own below the folder ROOT, for run_tests.sh;
 # about 4 minutes and 1 GB. As root, on Debian or a relative.
 #
-# SOURCES  A tar archive, by path or URL, of either XGBoost's R source package (as R installs it), or
-#          XGBoost's repository: of that R-package/ and amalgamation/ are taken.
-# CPP_SRC  The folder cpp_src of XGBoost's source distribution, which CMake puts into build/_deps; only
-#          for the second kind of archive. The source distribution itself leaves R-package/ out.
+# SOURCES  A tar archive, by path or URL, of either XGBoost's R source package (as R installs it)
+#          or XGBoost's repository: of that R-package/ and amalgamation/ are taken.
+# CPP_SRC  The folder cpp_src of XGBoost's source distribution, which CMake puts into build/_deps;
+#          only for the second kind of archive. The source distribution leaves R-package/ out.
 set -euo pipefail
 root=$1 sources=$2 cpp_src=${3:-}
 packages=r-base-core,r-cran-matrix,r-cran-jsonlite,r-cran-data.table,r-cran-testthat,g++,make,cmake
