@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <mutex>
@@ -36,8 +37,17 @@ struct Library {
   void* version_fn{nullptr};  // its XGBoostVersion
 };
 
-std::string Remedy() {
+/** @brief R's package `xgboost` has its copy of XGBoost in a library of its own name. */
+bool IsOfR(std::string const& path) {
+  return std::filesystem::path{path}.filename() == "xgboost.so";
+}
+
+std::string Remedy(std::string const& path) {
   std::string release{kNewestRelease};
+  if (IsOfR(path)) {
+    return "Install R's package xgboost " + release +
+           " from source, not stripped, or as its release's binary for GPUs.";
+  }
   return "Install a stock build: pip install xgboost==" + release + " or xgboost-cpu==" + release +
          ".";
 }
@@ -77,7 +87,7 @@ Library FindLibrary() {
   if (!found.version_fn) {
     throw std::runtime_error{
         std::string{"No XGBoost library is loaded in this process: load XGBoost "} + kReleasesText +
-        " first (in Python: import xgboost)."};
+        " first (in Python: import xgboost; in R: library(xgboost))."};
   }
   return found;
 }
@@ -89,7 +99,7 @@ void CheckVersion(Library const& library) {
   if (std::find(std::begin(kReleases), std::end(kReleases), release) == std::end(kReleases)) {
     throw std::runtime_error{library.path + " is XGBoost " + release +
                              ", but this build of gpu_exact works with " + kReleasesText +
-                             " only. " + Remedy()};
+                             " only. " + Remedy(library.path)};
   }
 }
 
@@ -108,7 +118,7 @@ std::vector<ImportTarget> ResolveHidden(Library const& library, std::vector<std:
     addresses = ReadFunctionAddresses(library.path, names);
   } catch (std::runtime_error const& error) {
     throw std::runtime_error{std::string{"XGBoost's C++ functions are out of reach: "} +
-                             error.what() + " " + Remedy()};
+                             error.what() + " " + Remedy(library.path)};
   }
   if (library.base + addresses.back() != reinterpret_cast<std::uintptr_t>(library.version_fn)) {
     throw std::runtime_error{library.path +
@@ -116,9 +126,9 @@ std::vector<ImportTarget> ResolveHidden(Library const& library, std::vector<std:
   }
   auto missing = std::find(addresses.cbegin(), addresses.cend(), 0);
   if (missing != addresses.cend()) {
-    throw std::runtime_error{library.path + " lacks " +
-                             Demangle(names[missing - addresses.cbegin()]) +
-                             ", which gpu_exact calls: it is not a stock build. " + Remedy()};
+    throw std::runtime_error{
+        library.path + " lacks " + Demangle(names[missing - addresses.cbegin()]) +
+        ", which gpu_exact calls: it is not a stock build. " + Remedy(library.path)};
   }
   std::vector<ImportTarget> targets;
   for (auto address : addresses) {
@@ -145,6 +155,8 @@ std::vector<ImportTarget> Resolve(Library const& library, ImportTable const& imp
   }
   return targets;
 }
+
+bool bound_to_r{false};
 }  // namespace
 
 void BindXGBoost() {
@@ -158,7 +170,10 @@ void BindXGBoost() {
   CheckVersion(library);
   auto targets = Resolve(library, Imports());
   std::copy(targets.cbegin(), targets.cend(), Imports().targets);
+  bound_to_r = IsOfR(library.path);
   library.handle.release();  // the stubs point into it from now on: never unloaded
   bound = true;
 }
+
+bool BoundToR() { return bound_to_r; }
 }  // namespace gpu_exact

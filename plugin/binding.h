@@ -30,4 +30,7 @@ struct ImportTable {
  * then nothing is bound. Thread safe.
  */
 void BindXGBoost();
+
+/** @brief Whether BindXGBoost() has found the copy of XGBoost that is in R's package. */
+[[nodiscard]] bool BoundToR();
 }  // namespace gpu_exact

@@ -1,7 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief ProbeDevice(), asked once in a process for each device.
+ * @brief ProbeDevice(), asked once in a process for each device, and never by a forked process whose
+ *        parent had used the GPU.
  */
 #pragma once
 
@@ -14,4 +15,11 @@ namespace gpu_exact {
  * @param ordinal The CUDA device, or -1 for the first visible one.
  */
 [[nodiscard]] DeviceStatus StatusOf(int ordinal);
+
+/**
+ * @brief Whether this process was forked after its parent had used the GPU through this library.
+ *
+ * What the parent has on the device can neither be used nor freed here: no CUDA call may be made.
+ */
+[[nodiscard]] bool ForkedAfterCuda();
 }  // namespace gpu_exact

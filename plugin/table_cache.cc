@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 
+#include "device_status.h"
 #include "run_log.h"
 
 namespace gpu_exact {
@@ -78,6 +79,12 @@ CsrView ViewOf(SparsePage const& page, xgboost::MetaInfo const& info, int ordina
   return view;
 }
 }  // namespace
+
+DeviceTable::~DeviceTable() {
+  if (ForkedAfterCuda()) {
+    static_cast<void>(builder_.release());
+  }
+}
 
 TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, int ordinal, Strategy strategy) {
   if (!builder_ || strategy_ != strategy) {

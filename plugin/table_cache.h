@@ -23,6 +23,12 @@ using DataToken = std::weak_ptr<xgboost::CatContainer const>;
 /** @brief A builder and the lock that its users hold, as it grows one tree at a time. */
 class DeviceTable {
  public:
+  DeviceTable() = default;
+  /** @brief Frees the table on the device, unless it is that of the process this one forked from. */
+  ~DeviceTable();
+  DeviceTable(DeviceTable const&) = delete;
+  DeviceTable& operator=(DeviceTable const&) = delete;
+
   std::mutex mutex;
 
   /**

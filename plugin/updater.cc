@@ -13,6 +13,7 @@
 #include <set>
 #include <utility>
 
+#include "binding.h"
 #include "device_status.h"
 #include "feature_sampler.h"
 #include "param_json.h"
@@ -168,6 +169,9 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
         this->GrowOnCpu(task, "range", e.what());
       }
     }
+  } catch (OutOfDeviceMemory const& e) {
+    throw dmlc::Error{std::string{e.what()} +
+                      (BoundToR() ? " What a fit that failed holds there is freed by gc()." : "")};
   } catch (DeviceError const& e) {
     throw dmlc::Error{e.what()};
   }

@@ -37,7 +37,14 @@ HASHED = ("plugin", "src", "include", "tests", "CMakeLists.txt")
 REPORT = "tests/gpu_report.json"
 REPORTS = (REPORT, "tests/ways_in.json", "tests/xgboost_suite.json")  # made of the sources
 # Part of a ring's tests that may be skipped, by the words that its name begins with.
-MAY_SKIP = {"host": 0.0, "device": 0.0, "e2e xgboost-cpu": 0.4, "e2e": 0.05, "sanitizer": 0.05}
+MAY_SKIP = {
+    "host": 0.0,
+    "device": 0.0,
+    "e2e xgboost-cpu": 0.4,
+    "e2e": 0.05,
+    "r": 0.05,
+    "sanitizer": 0.05,
+}
 # Environment variables that change what the tests try; a lower number tries less than by default.
 LEAST = {"GPU_EXACT_SEEDS": 1000, "GPU_EXACT_FUZZ": 1000}
 RECORDED = ("GPU_EXACT_", "XGBOOST_GPU_EXACT_", "CUDA_VISIBLE_DEVICES")
@@ -62,7 +69,7 @@ def made(path: Path) -> bool:
     """Whether a file is no source."""
     return (
         path.as_posix() in REPORTS
-        or path.suffix in (".pyc", ".so")
+        or path.suffix in (".pyc", ".so", ".o")
         or any(
             p.startswith((".", "__pycache__", "_skbuild")) or p.endswith(".egg-info")
             for p in path.parts
@@ -79,15 +86,14 @@ def problems(report: dict, current_hash: str) -> list[str]:
         found.append("No NVIDIA GPU took part.")
     rings = report.get("rings", {})
     for ring in RINGS:
-        runs = {name: run for name, run in rings.items() if name.split()[0] == ring}
-        if not runs:
+        if ring not in {name.split()[0] for name in rings}:
             found.append(f"The ring `{ring}` was not run.")
-        for name, run in runs.items():
-            if run["failed"]:
-                found.append(f"{name}: {run['failed']} failed: {', '.join(run['failures'][:10])}.")
-            if run["passed"] == 0:
-                found.append(f"{name}: no test passed ({run['skipped']} skipped).")
-            found += doubts(name, run, current_hash)
+    for name, run in rings.items():
+        if run["failed"]:
+            found.append(f"{name}: {run['failed']} failed: {', '.join(run['failures'][:10])}.")
+        if run["passed"] == 0:
+            found.append(f"{name}: no test passed ({run['skipped']} skipped).")
+        found += doubts(name, run, current_hash)
     for tool in SANITIZERS:
         run = report.get("sanitizers", {}).get(tool)
         if run is None:
@@ -162,6 +168,21 @@ def run_pytest(python: str, folder: Path, env: dict, timeout: float) -> tuple[di
             add(counts, result, name if skip is None else f"{name}: {skip.get('message')}")
     if status != 0 and not counts["failed"]:
         add(counts, "failed", f"pytest ended with {status}")
+    return counts, output
+
+
+def run_r(command: list[str], env: dict, timeout: float) -> tuple[dict, str]:
+    """Run the tests of R's package; gives the counts, of expectations, that testthat prints."""
+    status, output, seconds = run(command, env, timeout)
+    counts = empty_counts(seconds)
+    counts["built_of"] += re.findall(r"^module built of (\w+)", output, re.MULTILINE)
+    line = r"\[ FAIL (\d+) \| WARN \d+ \| SKIP (\d+) \| PASS (\d+) \]"
+    printed = re.findall(line, output)
+    if printed:
+        counts["failed"], counts["skipped"], counts["passed"] = map(int, printed[-1])
+        counts["failures"] = re.findall(r"^\S\S (?:Failure|Error) \((.*?)\)", output, re.MULTILINE)
+    if status != 0 and not counts["failed"]:
+        add(counts, "failed", f"{Path(command[0]).name} ended with {status}")
     return counts, output
 
 
@@ -323,6 +344,11 @@ def make_report(options: argparse.Namespace) -> dict:
         name, counts = run_e2e(options, python, env)
         report["rings"][name] = counts
         save()
+    if options.r:
+        report["rings"]["r"], output = run_r(options.r, env, options.timeout)
+        if report["rings"]["r"]["failed"]:
+            print(output[-8000:])
+        save()
     if not options.skip_sanitizers:
         with ThreadPoolExecutor(len(SANITIZERS)) as pool:  # each keeps one core busy, not the GPU
             runs = {
@@ -352,6 +378,12 @@ def parse() -> argparse.Namespace:
         "--python",
         action="append",
         help="interpreter with a stock XGBoost; again for another wheel",
+    )
+    parser.add_argument(
+        "--r",
+        nargs="+",
+        metavar=("COMMAND", "ARGUMENT"),
+        help="runs R's tests too: tests/r/run_tests.sh MODULE, or what tests/r/pack_r.sh says",
     )
     parser.add_argument("--source", type=Path, default=Path(__file__).resolve().parents[1])
     parser.add_argument("--out", type=Path, help=f"the report (default {REPORT} of --source)")

@@ -103,6 +103,65 @@ if child == 0:
 print(os.waitpid(child, 0)[1])
 """
 
+# The child has the parent's booster, and so its table on the device, and gives it up. Errors of a
+# child, also a CUDA call in one (see support/reference_module.cc), are its exit status.
+FORK_AFTER_CUDA = """
+import gc, os, sys, warnings
+import numpy as np, xgboost as xgb
+import xgboost_gpu_exact as gpu_exact
+X = np.random.default_rng(0).integers(0, 9, (200, 3)).astype(np.float32)
+dtrain = xgb.DMatrix(X, X[:, 0] * X[:, 1], nthread=1)
+
+def train(**extra):
+    params = {"tree_method": "exact", "nthread": 1, "subsample": 0.5, "gamma": 1.0}
+    booster = xgb.Booster(params | extra, [dtrain])  # xgb.train() gives the table up at its end
+    for i in range(3):
+        booster.update(dtrain, i)
+    return booster, booster.save_raw("json")
+
+def in_child():
+    usable, reason = gpu_exact.device_status()
+    assert not usable and "forked after CUDA was used" in reason, reason
+    assert gpu_exact.device_status(1) == (usable, reason)
+    gpu_exact.default_device("cuda")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        models = [train()[1], train()[1]]
+    gpu_exact.default_device("cpu")
+    assert [reason in str(w.message) for w in caught] == [True], caught
+    assert models == [expected, expected]
+    try:
+        train(gpu_exact_fallback="error")
+    except xgb.core.XGBoostError as error:
+        assert reason in str(error)
+    else:
+        raise AssertionError("no error")
+
+gpu_exact.take_over(False)
+expected = train()[1]
+gpu_exact.take_over(True)
+if sys.argv[1] == "asked":
+    gpu_exact.device_status()
+else:
+    booster, model = train()
+    assert model == expected
+child = os.fork()
+if child == 0:
+    try:
+        in_child()
+        booster = None
+        gc.collect()
+    except BaseException as error:
+        print(repr(error), file=sys.stderr, flush=True)
+        os._exit(1)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+with warnings.catch_warnings():
+    warnings.simplefilter("error")
+    assert train()[1] == expected
+    assert gpu_exact.device_status().usable
+"""
+
 
 def train_without_a_gpu(params: dict) -> dict:
     result = json.loads(run_python(TRAIN_WITHOUT_A_GPU, json.dumps(params), **NO_GPU))
@@ -193,3 +252,23 @@ def test_gradients_that_are_not_finite(builder: str, recwarn: pytest.WarningsRec
 
 def test_import_makes_no_cuda_context_and_survives_a_fork() -> None:
     assert run_python(FORK).strip() == "0"
+
+
+@pytest.mark.parametrize("parent", ["asked", "trained"])
+def test_forked_after_cuda_was_used(builder: str, parent: str) -> None:
+    """The child warns once and gives stock trees, and the parent goes on with the GPU."""
+    run_python(FORK_AFTER_CUDA, parent)
+
+
+def test_out_of_device_memory(builder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of XGBoost's kind, after which training goes on; R's, not this one, names gc()."""
+    if not builder.startswith("reference builder"):
+        pytest.skip("needs a GPU that is full")
+    X = np.arange(60, dtype=np.float32).reshape(20, 3)
+    dtrain = xgb.DMatrix(X, X[:, 0])
+    monkeypatch.setenv("GPU_EXACT_REFERENCE_ENTRIES", "59")
+    with pytest.raises(xgb.core.XGBoostError, match="Out of device memory") as caught:
+        xgb.train(TAKE_OVER, dtrain, 1)
+    assert "gc()" not in str(caught.value)
+    monkeypatch.setenv("GPU_EXACT_REFERENCE_ENTRIES", "60")
+    xgb.train(TAKE_OVER, dtrain, 1)

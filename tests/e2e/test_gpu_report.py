@@ -186,6 +186,25 @@ def test_pytest_results_are_counted(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("printed", "status", "counts", "failures"),
+    [
+        ("[ FAIL 0 | WARN 1 | SKIP 1 | PASS 30 ]", 0, (30, 1, 0), []),
+        ("-- Failure (a.R:3:1): b\n[ FAIL 1 | WARN 0 | SKIP 0 | PASS 3 ]", 1, (3, 0, 1), ["a.R:3:1"]),
+        ("[ FAIL 0 | WARN 0 | SKIP 0 | PASS 3 ]", 1, (3, 0, 1), ["tests_binary ended with 1"]),
+        ("R is missing", 77, (0, 0, 1), ["tests_binary ended with 77"]),
+    ],
+)
+def test_results_of_r_are_counted(tmp_path, printed, status, counts, failures):
+    text = f"import sys\nprint('module built of now')\nprint({printed!r})\nsys.exit({status})"
+    run, _ = gpu_report.run_r([program(tmp_path, text)], {}, 60)
+    assert (run["passed"], run["skipped"], run["failed"]) == counts
+    assert run["failures"] == failures
+    report = copy.deepcopy(GOOD)
+    report["rings"]["r"] = run
+    assert bool(gpu_report.problems(report, "now")) == bool(run["failed"])
+
+
+@pytest.mark.parametrize(
     ("output", "errors"),
     [
         ("========= ERROR SUMMARY: 0 errors", 0),

@@ -29,10 +29,21 @@ std::string FakePath(std::string const& kind) {
   return (here / "fakes" / ("libfake_xgboost_" + kind + ".so")).string();
 }
 
-Library LoadFake(std::string const& kind) {
-  Library library{dlopen(FakePath(kind).c_str(), RTLD_LAZY | RTLD_LOCAL)};
+Library Load(std::string const& path) {
+  Library library{dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL)};
   EXPECT_NE(library, nullptr) << dlerror();
   return library;
+}
+
+Library LoadFake(std::string const& kind) { return Load(FakePath(kind)); }
+
+/** @brief The fake under the name of the library in R's package. */
+std::string FakeOfR(std::string const& kind) {
+  auto const path = std::filesystem::path{testing::TempDir()} / kind / "xgboost.so";
+  std::filesystem::create_directories(path.parent_path());
+  std::filesystem::copy_file(FakePath(kind), path,
+                             std::filesystem::copy_options::overwrite_existing);
+  return path.string();
 }
 
 std::string BindError() {
@@ -51,9 +62,12 @@ std::string Remedy() {
 }
 
 /** @brief Bind, in a process that ends with it, and call every function of the fake. */
-[[noreturn]] void BindAndCall() {
+[[noreturn]] void BindAndCall(bool of_r = false) {
   BindXGBoost();
   BindXGBoost();
+  if (BoundToR() != of_r) {
+    std::exit(3);
+  }
   ImportTable imports = Imports();
   for (std::size_t i = 0; i < imports.n; ++i) {
     if (reinterpret_cast<std::size_t (*)()>(imports.targets[i])() != i) {
@@ -67,7 +81,7 @@ std::string Remedy() {
 TEST(Binding, NoLibrary) {
   EXPECT_EQ(BindError(),
             std::string{"No XGBoost library is loaded in this process: load XGBoost "} +
-                kReleasesText + " first (in Python: import xgboost).");
+                kReleasesText + " first (in Python: import xgboost; in R: library(xgboost)).");
 }
 
 TEST(Binding, OtherVersion) {
@@ -81,6 +95,18 @@ TEST(Binding, Stripped) {
   auto fake = LoadFake("stripped");
   EXPECT_EQ(BindError(), "XGBoost's C++ functions are out of reach: " + FakePath("stripped") +
                              " has no symbol table, it was stripped. " + Remedy());
+}
+
+TEST(Binding, RemediesOfR) {
+  std::string const remedy = std::string{"Install R's package xgboost "} + kNewestRelease +
+                             " from source, not stripped, or as its release's binary for GPUs.";
+  for (std::string kind : {"other_version", "stripped", "empty"}) {
+    auto const path = FakeOfR(kind);
+    auto fake = Load(path);
+    auto const error = BindError();
+    EXPECT_NE(error.find(path), std::string::npos) << error;
+    EXPECT_EQ(error.substr(error.rfind(". ") + 2), remedy) << error;
+  }
 }
 
 TEST(Binding, MissingFunction) {
@@ -116,6 +142,11 @@ TEST(BindingDeathTest, HiddenFunctions) {
   auto fake = LoadFake("hidden");
   ASSERT_EQ(dlsym(fake.get(), Imports().names[0]), nullptr);
   EXPECT_EXIT(BindAndCall(), testing::ExitedWithCode(0), "");
+}
+
+TEST(BindingDeathTest, HiddenFunctionsOfR) {
+  auto fake = Load(FakeOfR("hidden"));
+  EXPECT_EXIT(BindAndCall(true), testing::ExitedWithCode(0), "");
 }
 
 TEST(ElfSymbols, RefusesWhatIsNoElfFile) {

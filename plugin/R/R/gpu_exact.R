@@ -1,0 +1,42 @@
+# Copyright 2026, the gpu_exact contributors
+
+take_over <- function(enabled = TRUE) {
+  invisible(.Call(C_take_over, isTRUE(enabled)))
+}
+
+default_device <- function(device = "cuda") {
+  invisible(.Call(C_default_device, as.character(device)))
+}
+
+device_status <- function(ordinal = -1L) {
+  .Call(C_device_status, as.integer(ordinal))
+}
+
+# Of what sources the module was built.
+source_hash <- function() .Call(C_source_hash)
+
+wants_take_over <- function() {
+  word <- tolower(trimws(Sys.getenv("XGBOOST_GPU_EXACT_TAKEOVER")))
+  if (!word %in% c("", "1", "true", "on", "yes", "0", "false", "off", "no")) {
+    stop("XGBOOST_GPU_EXACT_TAKEOVER is ", word, ": set it to 1 or 0.", call. = FALSE)
+  }
+  word %in% c("", "1", "true", "on", "yes")
+}
+
+.onLoad <- function(libname, pkgname) {
+  # The module looks for XGBoost in the process: NAMESPACE imports xgboost, so it is loaded.
+  packaged <- file.path(libname, pkgname, "libxgboost_gpu_exact.so")
+  .Call(C_load, path.expand(Sys.getenv("GPU_EXACT_MODULE", packaged)))
+  if (wants_take_over()) {
+    take_over()
+  }
+  device <- Sys.getenv("XGBOOST_GPU_EXACT_DEVICE")
+  if (nzchar(device)) {
+    default_device(device)
+  }
+}
+
+.onUnload <- function(libpath) {
+  take_over(FALSE)
+  library.dynam.unload("xgboostgpuexact", libpath)  # of the shim; the module stays in the process
+}

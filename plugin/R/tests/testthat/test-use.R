@@ -1,0 +1,79 @@
+# A booster of an R of its own, and whether the plugin grew its trees: TRUE or FALSE.
+ask_plugin <- "
+library(xgboost)
+d <- xgb.DMatrix(matrix(1:20, 10), label = 1:10, nthread = 1)
+b <- xgb.train(list(tree_method = 'exact', nthread = 1), d, 1, verbose = 0)
+cat(grepl('gpu_exact', jsonlite::toJSON(xgb.config(b))), '\\n')"
+
+test_that("loading takes over, unloading gives back", {
+  load <- "library(xgboostgpuexact)"
+  off <- "Sys.setenv(XGBOOST_GPU_EXACT_TAKEOVER = '0')"
+  unload <- "unloadNamespace('xgboostgpuexact')"
+  expect_identical(trimws(run_r(c(load, ask_plugin))), "TRUE")
+  expect_identical(trimws(run_r(c(off, load, ask_plugin))), "FALSE")
+  expect_identical(trimws(run_r(c(load, unload, ask_plugin, load, ask_plugin))), c("FALSE", "TRUE"))
+})
+
+test_that("a module that cannot be loaded is named, with the remedy", {
+  code <- "Sys.setenv(GPU_EXACT_MODULE = '/absent.so')
+           tryCatch(loadNamespace('xgboostgpuexact'), error = function(e) cat(conditionMessage(e)))"
+  expect_match(paste(run_r(code), collapse = " "), "/absent.so.*Install xgboostgpuexact again")
+})
+
+test_that("models load and predict without the plugin", {
+  t <- random_table(3)
+  d <- xgb.DMatrix(t$x, label = t$y, nthread = 1)
+  b <- xgb.train(list(tree_method = "exact", nthread = 1, max_depth = 3), d, 3, verbose = 0)
+  file <- tempfile(fileext = ".rds")
+  saveRDS(b, file)
+  expect_identical(predict(readRDS(file), t$x), predict(b, t$x))
+  answer <- run_r(sprintf("
+    b <- readRDS('%s')
+    p <- xgboost:::predict.xgb.Booster(b, matrix(0, 2, 6))
+    stopifnot(!'xgboostgpuexact' %%in%% loadedNamespaces())
+    cat(format(p, digits = 15))", file))
+  expected <- paste(format(predict(b, matrix(0, 2, 6)), digits = 15), collapse = " ")
+  expect_identical(answer, expected)
+})
+
+test_that("device_status() and default_device()", {
+  status <- device_status()
+  expect_true(is.logical(status$usable) && nzchar(status$text))
+  expect_error(default_device("gpu"), "`gpu` is no device for exact boosters")
+  t <- random_table(10)
+  expect_same_as_stock(function() {
+    default_device("cuda")
+    on.exit(default_device("cpu"))
+    xgb.train(list(tree_method = "exact", nthread = 1, seed = 1, verbosity = 0),
+              xgb.DMatrix(t$x, label = t$y, nthread = 1), 3, verbose = 0)
+  })
+})
+
+test_that("what XGBoost refuses is an R error in its words, and the session goes on", {
+  t <- random_table(5)
+  p <- list(tree_method = "exact", nthread = 1)
+  d <- xgb.DMatrix(data.frame(a = factor(t$label), b = t$y), label = t$y, nthread = 1)
+  expect_error(xgb.train(p, d, 1, verbose = 0), "categorical")
+  d <- xgb.DMatrix(t$x, label = t$y, nthread = 1)
+  expect_error(xgb.train(c(p, max_depth = 0), d, 1, verbose = 0), "max_depth")
+  expect_length(predict(xgb.train(p, d, 1, verbose = 0), t$x), 200)
+})
+
+test_that("an error instead of the CPU, where no GPU is usable", {
+  status <- device_status()
+  skip_if(status$usable, "a GPU is usable")
+  t <- random_table(6)
+  d <- xgb.DMatrix(t$x, label = t$y, nthread = 1)
+  p <- c(xgb.params(tree_method = "exact", nthread = 1), gpu_exact_fallback = "error")
+  expect_error(xgb.train(p, d, 1, verbose = 0), status$text, fixed = TRUE)
+})
+
+test_that("too little device memory: the remedy names gc()", {
+  skip_if_not(startsWith(device_status()$text, "reference builder"), "needs a GPU that is full")
+  t <- random_table(11)
+  d <- xgb.DMatrix(t$x, label = t$y, nthread = 1)
+  Sys.setenv(GPU_EXACT_REFERENCE_ENTRIES = "10")
+  on.exit(Sys.unsetenv("GPU_EXACT_REFERENCE_ENTRIES"))
+  p <- list(tree_method = "exact", nthread = 1)
+  expect_error(xgb.train(p, d, 1, verbose = 0), "Out of device memory.*gc()")
+})

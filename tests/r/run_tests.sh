@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Copyright 2026, the gpu_exact contributors
+#
+#   run_tests.sh MODULE   Install plugin/R with a built module into a library of its own, and run
+#                         its tests. Ends with 77, "skipped", where R cannot run them.
+#   run_tests.sh          Only say whether R can.
+#
+# The R is the one on PATH, or the one below the root folder that GPU_EXACT_R_ROOT names and
+# setup_r.sh made. It needs XGBoost's package, and those that the tests use.
+set -euo pipefail
+root=${GPU_EXACT_R_ROOT:-}
+plugin=$(realpath "$(dirname "$0")/../../plugin")
+served=$(sed -n 's/^    "\([0-9.]*\)": .*/\1/p' "$plugin/python/xgboost_gpu_exact/versions.py" |
+  paste -sd ' ')
+in_r() {
+  if [ -n "$root" ]; then
+    chroot "$root" env -i HOME=/root PATH=/usr/bin:/bin LC_ALL=C.UTF-8 "$@"
+  else
+    env -u GPU_EXACT_MODULE "$@"
+  fi
+}
+
+needed="stopifnot(any(startsWith(format(packageVersion('xgboost')), strsplit('$served', ' ')[[1]])))
+  for (package in c('testthat', 'jsonlite', 'Matrix')) loadNamespace(package)"
+if ! why=$(in_r Rscript -e "$needed" 2>&1); then
+  echo "R's tests are skipped. They need R >= 4.3 with xgboost ${served// / or }, testthat, jsonlite and" \
+    "Matrix, but: $(grep -v '^ *$' <<<"$why" | head -n 1)"
+  exit 77
+fi
+if [ $# -eq 0 ]; then
+  echo "R can run the tests."
+  exit
+fi
+
+work=/tmp/gpu_exact_r.$$ # below the root folder
+trap 'rm -rf "$root$work"' EXIT
+mkdir -p "$root$work/library"
+cp -r "$plugin/R" "$1" "$root$work"
+in_r GPU_EXACT_MODULE="$work/$(basename "$1")" R CMD INSTALL --preclean --no-docs \
+  --library="$work/library" "$work/R" >"$root$work/log" 2>&1 || { cat "$root$work/log"; exit 1; }
+in_r R_LIBS="$work/library:${R_LIBS:-}" sh -c "cd $work/R/tests && Rscript testthat.R"
