@@ -41,6 +41,7 @@ HistogramFinder::HistogramFinder(BinnedColumns const& columns, std::uint64_t max
   auto const n_bins = std::max<std::uint64_t>(1, columns.Ref().n_bins);
   auto const bin_bytes = sizeof(FixedSum) + (columns.HasRanges() ? sizeof(std::uint32_t) : 0);
   max_slots_ = std::max<std::size_t>(1, max_bytes / (n_bins * bin_bytes));
+  max_kept_ = max_slots_ - max_slots_ / 4;
   keep_rows_ = kKeepRows * columns.MeanBins();
   this->MakeTiles();
   auto bytes = SharedHistogram::Bytes(max_group_bins_);
@@ -147,7 +148,7 @@ void HistogramFinder::AssignSlots(NodesToSearch const& nodes) {
   Batch& kept = batches_.front();
   for (auto const& family : nodes.families) {
     std::uint32_t const of_parent = parent_slot(family);
-    if (of_parent != SearchedNode::kNoSlot && n_used < max_slots_) {
+    if (of_parent != SearchedNode::kNoSlot && n_used < max_kept_) {
       Bucket const larger = larger_of(family);
       Bucket const smaller = 2 * family.first + 1 - larger;
       std::uint32_t const small_node = add(smaller, take());
@@ -155,7 +156,7 @@ void HistogramFinder::AssignSlots(NodesToSearch const& nodes) {
       kept.built.Add(small_node, nodes.rows[smaller]);
       continue;
     }
-    bool const keeps = is_large(family) && !nodes.is_last_level && n_used + family.n <= max_slots_;
+    bool const keeps = is_large(family) && !nodes.is_last_level && n_used + family.n <= max_kept_;
     for (Bucket b = family.first; b < family.first + family.n; ++b) {
       std::uint32_t const node = add(b, keeps ? take() : SearchedNode::kNoSlot);
       if (keeps) {

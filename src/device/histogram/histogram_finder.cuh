@@ -97,6 +97,7 @@ class HistogramFinder {
 
   BinnedColumns const& columns_;
   std::size_t max_slots_;
+  std::size_t max_kept_;  // of the slots: the others are for histograms that are not kept
   std::uint32_t max_slices_;
   std::uint32_t n_tiles_{0};
   std::uint32_t max_group_bins_{0};
