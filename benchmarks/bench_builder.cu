@@ -235,7 +235,7 @@ class Bench {
              static_cast<double>(device_bytes_) / static_cast<double>(table_->NumEntries()))
         .Add("copy_gb_s", copy_gb_s_)
         .Add("device", device_)
-        .Add("source_hash", SourceHash());
+        .Add("source_hash", std::string{SourceHash()});
     return line;
   }
 

@@ -132,15 +132,11 @@ GPU_EXACT_HD inline SumBox BoxInside(FixedSum const& before, FixedSum const& sum
  */
 struct GainBound {
   static constexpr float kMargin = 1.0f / (1 << 18);
-  static constexpr int kMaxWalk = 8;                     // entries that a WalkBound passes
-  static constexpr float kWalkError = 1.0f / (1 << 20);  // of its sums
 
-  float lambda;     // in units of the hessian
-  float alpha;      // in units of the gradient, rounded down
-  float unit;       // multiplies a gain to have it in units
-  bool enabled;     // the units are such that no float overflows
-  float walk_grad;  // what WalkBound adds to a gradient and a hessian, whatever they are
-  float walk_hess;
+  float lambda;           // in units of the hessian
+  float alpha;            // in units of the gradient, rounded down
+  float unit;             // multiplies a gain to have it in units
+  bool enabled;           // the units are such that no float overflows
   std::int64_t min_hess;  // no child has less, in units; at least 1
 
   static GainBound Make(GainParam const& p, Quantiser const& q) {
@@ -151,20 +147,8 @@ struct GainBound {
     bool enabled = lambda < kHuge && unit < kHuge && unit > 1.0 / kHuge;
     // Weights so small that their squares are no normal floats would be taken for larger gains.
     enabled = enabled && p.reg_lambda + std::ldexp(q.hess_unit, 62) < 1e26;
-    GainBound b{static_cast<float>(lambda),
-                static_cast<float>(alpha * (1.0 - kMargin)),
-                static_cast<float>(unit),
-                enabled,
-                0.0f,
-                0.0f,
-                MinHess(p.min_child_weight / q.hess_unit)};
-    // Rounding to units adds less than one to each gradient.
-    auto steps = [](float largest, double step) {
-      return static_cast<float>(kWalkError * kMaxWalk * (largest / step + 1.0));
-    };
-    b.walk_grad = steps(q.max_grad, q.grad_unit) - b.alpha;
-    b.walk_hess = b.lambda - steps(q.max_hess, q.hess_unit);
-    return b;
+    return {static_cast<float>(lambda), static_cast<float>(alpha * (1.0 - kMargin)),
+            static_cast<float>(unit), enabled, MinHess(p.min_child_weight / q.hess_unit)};
   }
 
   /** @brief What a bound must reach for a candidate to have this loss change, in units. */
@@ -237,96 +221,4 @@ struct GainBound {
   }
 };
 
-/** @brief What all candidates of a node and a feature share, in single precision. */
-struct NodeBound {
-  float total_grad;
-  float total_hess;
-  float missing_grad;  // of rows without a value of the feature
-  float missing_hess;
-  float bar;          // GainBound::Bar; NaN: no candidate is wanted
-  float has_missing;  // 0 or 1
-
-  /** @param present Of rows with a value of the feature. */
-  GPU_EXACT_HD static NodeBound Make(FixedSum const& total, FixedSum const& present, float bar) {
-    FixedSum missing = total - present;
-    return {static_cast<float>(total.grad),
-            static_cast<float>(total.hess),
-            static_cast<float>(missing.grad),
-            static_cast<float>(missing.hess),
-            bar,
-            present == total ? 0.0f : 1.0f};
-  }
-};
-
-/**
- * @brief GainBound for the candidates between neighbouring entries, whose sums it adds up in single
- *        precision: a tenth of the work of exact sums and their conversions.
- *
- * At most kMaxWalk entries are passed. Each addition errs by 2^-24 of what it adds up, so that all
- * sums here err by less than kWalkError of the magnitudes in them: 10 * 2^-24 of what was before
- * and was passed, 3 * 2^-24 of the missing ones and the total. Gradients are bounded by that much
- * more, hessians by that much less.
- */
-class WalkBound {
- public:
-  /** @param before Sum of the node's entries before the first candidate. */
-  GPU_EXACT_HD WalkBound(GainBound const& bound, NodeBound const& node, FixedSum const& before)
-      : node_{node},
-        grad_{static_cast<float>(before.grad)},
-        hess_{static_cast<float>(before.hess)} {
-    constexpr float kError = GainBound::kWalkError;
-    low_.grad = std::fmaf(kError, std::fabs(grad_), bound.walk_grad);
-    low_.hess = std::fmaf(-kError, std::fabs(hess_), bound.walk_hess);
-    float grad = std::fabs(node.total_grad) + std::fabs(node.missing_grad);
-    float hess = std::fabs(node.total_hess) + std::fabs(node.missing_hess);
-    high_.grad = std::fmaf(kError, grad, low_.grad);
-    high_.hess = std::fmaf(-kError, hess, low_.hess);
-  }
-
-  /** @param gpair In units, whole numbers. */
-  GPU_EXACT_HD void Pass(GradientPair const& gpair) {
-    grad_ += gpair.grad;
-    hess_ += gpair.hess;
-  }
-
-  /**
-   * @brief Whether the candidate here may reach the node's bar in either scan.
-   * @tparam kMissing Otherwise no row misses the feature, and both scans see the same children.
-   */
-  template <bool kMissing>
-  [[nodiscard]] GPU_EXACT_HD bool MayReach() const {
-    bool reaches = this->Reaches(grad_, hess_, low_);
-    if (kMissing) {
-      reaches |= this->Reaches(grad_ + node_.missing_grad, hess_ + node_.missing_hess, high_);
-    }
-    return reaches;
-  }
-
- private:
-  /** @brief Room for errors: added to magnitudes of gradients, less alpha, and to hessians. */
-  struct Room {
-    float grad;
-    float hess;
-  };
-
-  [[nodiscard]] GPU_EXACT_HD bool Reaches(float grad, float hess, Room const& left) const {
-    float l = Numerator(grad, left);
-    float r = Numerator(node_.total_grad - grad, high_);
-    float gain = l * Inverse(hess, left);
-    return std::fmaf(r, Inverse(node_.total_hess - hess, high_), gain) >= node_.bar;
-  }
-  [[nodiscard]] GPU_EXACT_HD static float Numerator(float grad, Room const& room) {
-    float g = std::fmax(std::fabs(grad) + room.grad, 0.0f);
-    return g * g;
-  }
-  [[nodiscard]] GPU_EXACT_HD static float Inverse(float hess, Room const& room) {
-    return ApproxInverse(std::fmax(hess + room.hess, std::numeric_limits<float>::min()));
-  }
-
-  NodeBound node_;
-  float grad_;
-  float hess_;
-  Room low_;   // of sums of what lies before
-  Room high_;  // of sums that the total or the missing ones are in
-};
 }  // namespace gpu_exact

@@ -56,6 +56,7 @@ std::size_t ChooseMemory(CsrView const& table, std::vector<MemoryPlan> const& pl
 }
 
 std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strategy) {
+  ProfilerRange const range{"gpu_exact: set-up"};
   auto plan = [&](bool sorts_rows) {
     return MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features, strategy, sorts_rows);
   };
@@ -162,6 +163,7 @@ class DeviceBuilder : public TreeBuilder {
 
 GrownTree DeviceBuilder::Build(GrowParam const& param, GradientView gradients,
                                std::uint8_t const* row_included, FeaturePolicy* features) {
+  ProfilerRange const range{"gpu_exact: tree"};
   DeviceGuard guard{ordinal_};
   WaitAtEnd wait;  // another thread's stream may use the builder next
   auto const begin = Clock::now();
@@ -255,6 +257,7 @@ LevelRef DeviceBuilder::MakeLevel(Tree const& tree) {
 }
 
 std::vector<LevelResult> DeviceBuilder::FindSplits(Tree const& tree) {
+  ProfilerRange const range{"gpu_exact: find splits"};
   LevelRef level = this->MakeLevel(tree);
   LevelResult* results = results_.Reserve(level.n_nodes);
   bool last_level = tree.grower.Depth() + 1 == tree.param.max_depth;
@@ -268,6 +271,7 @@ std::vector<LevelResult> DeviceBuilder::FindSplits(Tree const& tree) {
 void DeviceBuilder::MoveRows(Tree const& tree, NodeIdx first_node,
                              std::vector<SplitOrder> const& orders,
                              std::vector<LevelResult> const& results) {
+  ProfilerRange const range{"gpu_exact: move rows"};
   orders_.Upload(orders);
   NodeIdx first_child = tree.grower.FirstOpen();
   auto n_children = static_cast<Bucket>(tree.grower.NumOpen());

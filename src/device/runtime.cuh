@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cuda_runtime.h>
+#include <nvtx3/nvToolsExt.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -49,6 +50,14 @@ struct WaitAtEnd {
   }
   WaitAtEnd(WaitAtEnd const&) = delete;
   WaitAtEnd& operator=(WaitAtEnd const&) = delete;
+};
+
+/** @brief A named range of the host's time in a profiler's timeline; nothing without a profiler. */
+struct ProfilerRange {
+  explicit ProfilerRange(char const* name) { nvtxRangePushA(name); }
+  ~ProfilerRange() { nvtxRangePop(); }
+  ProfilerRange(ProfilerRange const&) = delete;
+  ProfilerRange& operator=(ProfilerRange const&) = delete;
 };
 
 /** @brief With GPU_EXACT_SYNC=1 in the environment every launch is waited for, to place errors. */
