@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <mutex>
@@ -38,9 +37,7 @@ struct Library {
 };
 
 /** @brief R's package `xgboost` has its copy of XGBoost in a library of its own name. */
-bool IsOfR(std::string const& path) {
-  return std::filesystem::path{path}.filename() == "xgboost.so";
-}
+bool IsOfR(std::string const& path) { return path.substr(path.rfind('/') + 1) == "xgboost.so"; }
 
 std::string Remedy(std::string const& path) {
   std::string release{kNewestRelease};

@@ -3,9 +3,11 @@
  */
 #include "run_log.h"
 
+#include <unistd.h>
 #include <xgboost/logging.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <sstream>
 #include <system_error>
@@ -21,9 +23,19 @@ constexpr double kMiB = 1024.0 * 1024.0;
 /** @brief What RecordTree() has seen. */
 struct History {
   std::mutex mutex;
+  pid_t process{getpid()};
   TreeRecord last;
   std::uint64_t n_gpu{0};
   std::uint64_t n_cpu{0};
+
+  /** @brief A forked process begins anew. Under the lock. */
+  void OfThisProcess() {
+    if (process != getpid()) {
+      process = getpid();
+      last = {};
+      n_gpu = n_cpu = 0;
+    }
+  }
 };
 
 History& TheHistory() {
@@ -78,6 +90,7 @@ void RecordTree(TreeRecord tree) {
   Say(tree);
   auto& history = TheHistory();
   std::lock_guard<std::mutex> guard{history.mutex};
+  history.OfThisProcess();
   ++(tree.reason.empty() ? history.n_gpu : history.n_cpu);
   history.last = std::move(tree);
 }
@@ -85,6 +98,7 @@ void RecordTree(TreeRecord tree) {
 std::string LastRunJson() {
   auto& history = TheHistory();
   std::lock_guard<std::mutex> guard{history.mutex};
+  history.OfThisProcess();
   auto const& tree = history.last;
   auto const& stats = tree.stats;
   std::uint64_t planned{0};
@@ -118,7 +132,9 @@ LongSetUp::LongSetUp(CsrView const& table) {
   try {
     watch_ = std::thread{[this, n_rows = table.n_rows, n_features = table.n_features] {
       std::unique_lock<std::mutex> lock{mutex_};
-      if (!ended_.wait_for(lock, kLong, [this] { return has_ended_; })) {
+      // By the system's clock: waiting by another one takes glibc 2.34.
+      auto const until = std::chrono::system_clock::now() + kLong;
+      if (!ended_.wait_until(lock, until, [this] { return has_ended_; })) {
         std::fprintf(stderr,
                      "gpu_exact: preparing the table of %llu x %llu for the GPU, once for all its "
                      "trees ...\n",

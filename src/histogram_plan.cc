@@ -60,9 +60,9 @@ void OpenShares::See(std::size_t depth, double n_open, double expected) {
 }
 
 void OpenShares::Age() {
-  constexpr double kLess = 0.98;
+  constexpr double kLess = 0.965;
   for (double& factor : factors_) {
-    factor = std::pow(factor, kLess);
+    factor = 1.0 + kLess * (factor - 1.0);
   }
 }
 
@@ -127,6 +127,15 @@ std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_fea
 std::uint32_t MaxValues(std::uint32_t n_entries, std::uint32_t max_bins, std::uint32_t most) {
   constexpr std::uint32_t kEntriesPerBin = 64;  // at the root: a bin costs less than its entries
   return std::max(max_bins, std::min(most, n_entries / kEntriesPerBin));
+}
+
+std::uint64_t MostBins(EntryIdx n_entries, FeatureIdx n_features, std::uint32_t max_bins,
+                       bool finest) {
+  std::uint64_t const features = std::max(n_features, 1u);
+  std::uint64_t const n = (n_entries + features - 1) / features;  // entries of a column
+  auto const n_values = static_cast<std::uint32_t>(std::min<std::uint64_t>(n, ~0u));
+  std::uint64_t const most = finest ? MaxValues(n_values, max_bins, kMaxGroupBins) : max_bins;
+  return features * std::min(n, most);
 }
 
 bool SortsTable(RowIdx n_rows, FeatureIdx n_features, RowIdx max_sorted) {

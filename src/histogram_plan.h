@@ -148,6 +148,14 @@ struct RefineCost {
 [[nodiscard]] std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                                            bool scans);
 
+/**
+ * @brief The most bins of all columns in a resolution, or little more where columns differ in length.
+ * @param max_bins Of a column in it.
+ * @param finest   Whether it is the finest, in which short columns have a bin for each value.
+ */
+[[nodiscard]] std::uint64_t MostBins(EntryIdx n_entries, FeatureIdx n_features,
+                                     std::uint32_t max_bins, bool finest);
+
 /** @brief Rows of a node, or of two siblings, which are searched in the same way. */
 struct FamilyRows {
   RowIdx first;

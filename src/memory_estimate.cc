@@ -20,6 +20,10 @@ void CheckSizes(std::uint64_t n_rows, std::uint64_t n_features, std::uint64_t n_
     throw std::invalid_argument{"A table of " + size() +
                                 " is too large: give less than 2^32 rows and columns."};
   }
+  if (n_entries >= std::uint64_t{1} << 56) {
+    throw std::invalid_argument{"A table of " + std::to_string(n_entries) +
+                                " entries is too large: give less than 2^56."};
+  }
   if (n_entries > n_rows * n_features) {  // less than 2^64
     throw std::invalid_argument{"A table of " + size() + " has no " + std::to_string(n_entries) +
                                 " entries: give the number of its present values."};

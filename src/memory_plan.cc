@@ -38,12 +38,22 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
                   {"sort keys", 8 * n_entries},
                   {"row ids", 4 * n_entries}};
   if (strategy == Strategy::kHistogram) {
-    auto const n_resolutions =
-        ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows, sorts_rows).size();
+    constexpr std::uint64_t kBinBytes = 9;       // of a bin, beside its sums
+    constexpr std::uint64_t kSumBytes = 20;      // of a bin in a histogram
+    constexpr std::uint64_t kListedBytes = 112;  // of a range that is listed
+    auto const resolutions =
+        ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows, sorts_rows);
+    std::uint64_t const n_resolutions = resolutions.size();
     // Where most values are present they have places by row or column, which are a quarter more.
     std::uint64_t const places = std::min(rows * n_features, 2 * n_entries);
-    std::uint64_t const bins = n_resolutions * (2 * (places + places / 4) + 13 * n_offsets) +
-                               RowOffsetBytes(n_entries, n_rows, n_features, sorts_rows);
+    std::uint64_t bins = n_resolutions * (2 * (places + places / 4) + 13 * n_offsets) +
+                         RowOffsetBytes(n_entries, n_rows, n_features, sorts_rows);
+    std::uint64_t histograms{0};
+    for (std::size_t i = 0; i < resolutions.size(); ++i) {
+      std::uint64_t const n_bins = MostBins(n_entries, n_features, resolutions[i], i == 0);
+      bins += kBinBytes * n_bins;
+      histograms += std::max(HistogramBudget(n_entries), kSumBytes * n_bins);
+    }
     bool const dense = rows * n_features <= 2 * n_entries;
     std::uint64_t const values = dense ? 4 * rows * n_features : 8 * n_entries + 8 * rows;
     std::uint64_t const sorted =
@@ -53,7 +63,7 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
     plan.reading = {{"table by row", 8 * n_entries + 8 * rows},
                     {"bins", bins},
                     {"sorted rows", kept},
-                    {"sort keys", (sorts_rows ? 44 : 36) * sorted}};
+                    {"sort keys", (sorts_rows ? 44 : 36) * sorted + 8 * rows}};
     plan.sorting = {
         {"bins", bins},
         {"sorted rows", kept},
@@ -63,8 +73,8 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
                     {"sorted rows", kept},
                     {"values by row", values},
                     {"rows by node", 48 * rows},
-                    {"histograms", n_resolutions * HistogramBudget(n_entries)},
-                    {"open ranges", 40 * open + n_resolutions * 64 * kCertainRanges}};
+                    {"histograms", histograms},
+                    {"open ranges", n_resolutions * (40 * open + kListedBytes * kCertainRanges)}};
     return plan;
   }
   plan.reading.push_back({"offsets", 8 * rows});
@@ -100,10 +110,14 @@ MemoryPlan MemoryPlan::WithNodes(RowIdx n_rows, FeatureIdx n_features, Strategy 
   }
   // Nodes of the last level are leaves: only their parents are searched.
   std::uint64_t const searched = nodes / 2 + nodes % 2;
-  std::uint64_t const columns =
-      strategy == Strategy::kHistogram ? kSortedColumn * n_features * searched : 0;
+  constexpr double kMost = 1e18;  // more than any device has
+  double const columns =
+      strategy == Strategy::kHistogram
+          ? static_cast<double>(kSortedColumn * n_features) * static_cast<double>(searched)
+          : 0.0;
   auto plan = *this;
-  plan.growing.push_back({"open nodes", kNode * nodes + columns});
+  plan.growing.push_back(
+      {"open nodes", kNode * nodes + static_cast<std::uint64_t>(std::min(columns, kMost))});
   return plan;
 }
 

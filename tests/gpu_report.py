@@ -74,6 +74,7 @@ def made(path: Path) -> bool:
             p.startswith((".", "__pycache__", "_skbuild")) or p.endswith(".egg-info")
             for p in path.parts
         )
+        or "dist" in path.parts[:-1]
     )
 
 

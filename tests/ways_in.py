@@ -5,7 +5,7 @@
     python tests/ways_in.py --python PATH --python PATH ... --module PATH \
         --rscript PATH --c-example PATH        # on the machine with the GPU
     python tests/ways_in.py --check            # anywhere: is it fresh, complete, without a failure
-    python tests/ways_in.py --table            # the table of README.md
+    python tests/ways_in.py --table            # a table of the report
 
 --python is an interpreter with NumPy, scikit-learn and a stock XGBoost; one for each release and
 wheel. --module is the plugin's library; the package is taken from these sources. --rscript has the

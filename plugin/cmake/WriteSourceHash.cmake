@@ -11,7 +11,7 @@ set(paths "")
 foreach(file IN LISTS files)
   cmake_path(RELATIVE_PATH file BASE_DIRECTORY "${ROOT}" OUTPUT_VARIABLE path)
   # What is made and not written: see made() in gpu_report.py.
-  if(NOT path MATCHES "(^|/)(\\.|__pycache__|_skbuild)|\\.egg-info(/|$)|\\.(pyc|so|o)$"
+  if(NOT path MATCHES "(^|/)(\\.|__pycache__|_skbuild|dist/)|\\.egg-info(/|$)|\\.(pyc|so|o)$"
      AND NOT path MATCHES "^tests/(gpu_report|ways_in|xgboost_suite)\\.json$")
     list(APPEND paths "${path}")
   endif()

@@ -60,8 +60,8 @@ class SplitStrategy {
   [[nodiscard]] virtual std::uint64_t Bytes() const = 0;
 
   /**
-   * @brief Since Begin(): of the entries of nodes that were searched by bins, those that were looked
-   *        at one by one besides. As far as that is known without waiting; -1: it is not.
+   * @brief Since Begin(): of the entries of nodes that were searched by bins, about so many lay in
+   *        ranges that were looked into. Of the levels where they were counted; -1: of none.
    */
   [[nodiscard]] virtual double RefinedShare() const { return -1.0; }
 };

@@ -33,7 +33,7 @@ GOOD = {
 @pytest.fixture
 def tree(tmp_path):
     for path in ("src/a.h", "plugin/b.cc", "include/c.h", "tests/d.cc", "CMakeLists.txt"):
-        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / path).write_text(path)
     return tmp_path
 
@@ -63,7 +63,7 @@ def test_hash_follows_sources_and_nothing_else(tree):
 
 def test_binaries_get_the_same_hash(tree):
     """What CMake writes for them, of all kinds of files."""
-    for path in ("tests/gpu_report.json", "src/.hidden", "src/__pycache__/x.pyc", "src/B.h"):
+    for path in ("tests/gpu_report.json", "src/.hidden", "src/__pycache__/x.pyc", "plugin/dist/x", "src/B.h"):
         (tree / path).parent.mkdir(exist_ok=True)
         (tree / path).write_bytes(path.encode() + b"\0\xff;[]\n")
     if not shutil.which("cmake"):

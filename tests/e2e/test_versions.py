@@ -45,6 +45,7 @@ def test_readme_names_what_is_served():
 def test_r_package():
     text = R_PACKAGE.read_text()
     assert f"\nVersion: {gpu_exact.__version__}\n" in text
-    assert f"xgboost (>= {RELEASES[0]})" in text
+    first, middle, last = RELEASES[-1].split(".")
+    assert f"xgboost (>= {RELEASES[0]}), xgboost (< {first}.{middle}.{int(last) + 1})" in text
     manual = (R_PACKAGE.parent / "man/xgboostgpuexact.Rd").read_text()
     assert f"Version {' or '.join(RELEASES)}, not stripped" in manual

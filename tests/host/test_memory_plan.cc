@@ -64,24 +64,48 @@ TEST(MemoryPlan, WideSparseText) {
 
 TEST(MemoryPlan, HistogramsDenseAndSparse) {
   constexpr RowIdx kRows = 1 << 22;
-  constexpr double kMore = (64 << 20) + 64 * kCertainRanges;  // of histograms and lists, any table
-  auto const n_resolutions = static_cast<double>(
-      ChooseResolutions(kRows, 64, kMaxGroupBins, kMaxSortedRows, false).size());
-  auto open_share = [](EntryIdx n_columns) {  // of a row
-    return static_cast<double>(OpenEntriesAtOnce(n_columns * kRows)) / kRows;
+  auto const resolutions = ChooseResolutions(kRows, 64, kMaxGroupBins, kMaxSortedRows, false);
+  auto const n_resolutions = static_cast<double>(resolutions.size());
+  auto open = [](EntryIdx n_columns) {
+    return static_cast<double>(40 * OpenEntriesAtOnce(n_columns * kRows) + 112 * kCertainRanges);
   };
+  auto bins = [&](EntryIdx n_columns) {
+    std::uint64_t n{0};
+    for (std::size_t i = 0; i < resolutions.size(); ++i) {
+      n += MostBins(n_columns * kRows, 64, resolutions[i], i == 0);
+    }
+    return static_cast<double>(9 * n);
+  };
+  auto of_row = [](double bytes) { return bytes / kRows; };
   auto dense = MemoryPlan::Make(EntryIdx{64} * kRows, kRows, 64, Strategy::kHistogram);
-  // Bins, histograms, values, open ranges; rows.
-  EXPECT_NEAR(
-      static_cast<double>(Sum(dense.growing)) / kRows,
-      64 * (3.5 * n_resolutions + 4) + 40.0 * open_share(64) + 48 + n_resolutions * kMore / kRows,
-      1.0);
+  // Bins, histograms, values; rows; what does not follow the entries.
+  EXPECT_NEAR(of_row(static_cast<double>(Sum(dense.growing))),
+              64 * (3.5 * n_resolutions + 4) + 48 +
+                  of_row(n_resolutions * (open(64) + (64 << 20)) + bins(64)),
+              1.0);
   auto sparse = MemoryPlan::Make(EntryIdx{8} * kRows, kRows, 64, Strategy::kHistogram);
+  auto const offsets = RowOffsetBytes(EntryIdx{8} * kRows, kRows, 64, false);
   EXPECT_NEAR(
-      static_cast<double>(Sum(sparse.growing)) / kRows,
-      8 * (6 * n_resolutions + 8) + 40.0 * open_share(8) + 8 + 48 + n_resolutions * kMore / kRows +
-          static_cast<double>(RowOffsetBytes(EntryIdx{8} * kRows, kRows, 64, false)) / kRows,
+      of_row(static_cast<double>(Sum(sparse.growing))),
+      8 * (6 * n_resolutions + 8) + 8 + 48 +
+          of_row(n_resolutions * (open(8) + (64 << 20)) + bins(8) + static_cast<double>(offsets)),
       1.0);
+}
+
+/** @brief One histogram may be more than the budget for all of them. */
+TEST(MemoryPlan, ManyShortColumns) {
+  constexpr FeatureIdx kColumns = 4'000'000;
+  auto plan = MemoryPlan::Make(EntryIdx{256} * kColumns, 10'000, kColumns, Strategy::kHistogram);
+  std::uint32_t const finest =
+      ChooseResolutions(10'000, kColumns, kMaxGroupBins, kMaxSortedRows, false).front();
+  EXPECT_GE(Sum(plan.growing), std::uint64_t{20} * kColumns * std::min(finest, 256u));
+}
+
+TEST(MostBins, NoMoreThanEntriesOrLimits) {
+  EXPECT_EQ(MostBins(1000, 10, 4096, true), 1000u);
+  EXPECT_EQ(MostBins(1'000'000, 10, 64, false), 640u);
+  EXPECT_EQ(MostBins(10'000'000, 10, 64, true), std::uint64_t{10} * kMaxGroupBins);
+  EXPECT_EQ(MostBins(0, 0, 64, true), 0u);
 }
 
 TEST(MemoryPlan, SortedRowsTakeFourBytesMore) {

@@ -18,7 +18,8 @@ source_hash <- function() .Call(C_source_hash)
 wants_take_over <- function() {
   word <- tolower(trimws(Sys.getenv("XGBOOST_GPU_EXACT_TAKEOVER")))
   if (!word %in% c("", "1", "true", "on", "yes", "0", "false", "off", "no")) {
-    stop("XGBOOST_GPU_EXACT_TAKEOVER is ", word, ": set it to 1 or 0.", call. = FALSE)
+    stop("XGBOOST_GPU_EXACT_TAKEOVER: `", word, "` is neither yes nor no: set it to 1 or 0.",
+         call. = FALSE)
   }
   word %in% c("", "1", "true", "on", "yes")
 }
@@ -26,7 +27,8 @@ wants_take_over <- function() {
 .onLoad <- function(libname, pkgname) {
   # The module looks for XGBoost in the process: NAMESPACE imports xgboost, so it is loaded.
   packaged <- file.path(libname, pkgname, "libxgboost_gpu_exact.so")
-  .Call(C_load, path.expand(Sys.getenv("GPU_EXACT_MODULE", packaged)))
+  named <- Sys.getenv("GPU_EXACT_MODULE")
+  .Call(C_load, path.expand(if (nzchar(named)) named else packaged))
   if (wants_take_over()) {
     take_over()
   }

@@ -89,7 +89,7 @@ def _import_xgboost() -> None:
 
 def _load_module() -> ctypes.CDLL:
     path = Path(__file__).parent / "libxgboost_gpu_exact.so"
-    path = Path(os.environ.get("GPU_EXACT_MODULE", path))
+    path = Path(os.environ.get("GPU_EXACT_MODULE") or path)
     try:
         module = ctypes.CDLL(str(path))
     except OSError as error:

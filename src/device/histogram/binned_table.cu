@@ -20,7 +20,7 @@ BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const&
                                            kMaxSortedRows, sorts_rows)
                        : max_bins;
   if (sorts_rows) {
-    sorted_rows_ = std::make_unique<SortedRows>(resolutions.back());
+    sorted_rows_ = std::make_unique<SortedRows>(resolutions.size() > 1 ? resolutions.back() : ~0u);
   }
   std::vector<std::uint32_t> limits, values;
   for (std::uint32_t n : n_entries) {

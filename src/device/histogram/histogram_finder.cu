@@ -41,7 +41,7 @@ HistogramFinder::HistogramFinder(BinnedColumns const& columns, std::uint64_t max
   auto const n_bins = std::max<std::uint64_t>(1, columns.Ref().n_bins);
   auto const bin_bytes = sizeof(FixedSum) + (columns.HasRanges() ? sizeof(std::uint32_t) : 0);
   max_slots_ = std::max<std::size_t>(1, max_bytes / (n_bins * bin_bytes));
-  max_kept_ = max_slots_ - max_slots_ / 4;
+  max_kept_ = max_slots_ == 1 ? 1 : max_slots_ - std::max<std::size_t>(1, max_slots_ / 4);
   keep_rows_ = kKeepRows * columns.MeanBins();
   this->MakeTiles();
   auto bytes = SharedHistogram::Bytes(max_group_bins_);

@@ -22,7 +22,7 @@ struct SortedRowsRef {
 /** @brief Owns the rows. Memory: 4 B an entry of the columns that are kept, 8 B a feature. */
 class SortedRows {
  public:
-  /** @param max_bins Of the coarsest resolution: columns of more bins have ranges there. */
+  /** @param max_bins Of a coarser resolution: columns of more bins have ranges there. */
   explicit SortedRows(std::uint32_t max_bins) : max_bins_{max_bins} {}
 
   [[nodiscard]] bool Keeps(bool has_ranges, std::uint64_t n_bins) const {
