@@ -161,12 +161,14 @@ def run_pytest(python: str, folder: Path, env: dict, timeout: float) -> tuple[di
         counts = empty_counts(seconds)
         cases = ElementTree.parse(out).iter("testcase") if out.is_file() else []
         for case in cases:
-            kinds = {child.tag for child in case}
-            result = "failed" if kinds & {"failure", "error"} else "passed"
-            result = "skipped" if "skipped" in kinds else result
+            results = {"failure": "failed", "error": "failed", "skipped": "skipped"}
             name = f"{case.get('classname')}.{case.get('name')}"
-            skip = case.find("skipped")
-            add(counts, result, name if skip is None else f"{name}: {skip.get('message')}")
+            why = next((child for child in case if child.tag in results), None)
+            if why is None:
+                add(counts, "passed", name)
+            else:
+                message = (why.get("message") or "no message").splitlines()[0]
+                add(counts, results[why.tag], f"{name}: {message[:200]}")
     if status != 0 and not counts["failed"]:
         add(counts, "failed", f"pytest ended with {status}")
     return counts, output

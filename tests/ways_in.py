@@ -259,7 +259,8 @@ class Session:
         write_table(folder)
         self._plain = {k: v for k, v in os.environ.items() if "GPU_EXACT" not in k}
         self._plain["PYTHONDONTWRITEBYTECODE"] = "1"
-        self._with_plugin = self._plain | {"PYTHONPATH": str(options.source / "plugin/python")}
+        path = [str(options.source / "plugin/python"), self._plain.get("PYTHONPATH", "")]
+        self._with_plugin = self._plain | {"PYTHONPATH": os.pathsep.join(filter(None, path))}
         if options.module:
             self._with_plugin["GPU_EXACT_MODULE"] = str(Path(options.module).resolve())
 
