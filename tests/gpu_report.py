@@ -78,13 +78,19 @@ def made(path: Path) -> bool:
     )
 
 
-def problems(report: dict, current_hash: str) -> list[str]:
-    """Why the report proves nothing, a sentence each; empty where it proves that all passed."""
+def of_other_sources(report: dict, current_hash: str) -> list[str]:
+    """Why any report proves nothing of these sources on a GPU."""
     found = []
     if report.get("source_hash") != current_hash:
         found.append("The report is stale: the sources have changed since it was made.")
     if not report.get("device"):
         found.append("No NVIDIA GPU took part.")
+    return found
+
+
+def problems(report: dict, current_hash: str) -> list[str]:
+    """Why the report proves nothing, a sentence each; empty where it proves that all passed."""
+    found = of_other_sources(report, current_hash)
     rings = report.get("rings", {})
     for ring in RINGS:
         if ring not in {name.split()[0] for name in rings}:

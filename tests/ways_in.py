@@ -39,7 +39,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gpu_report import device_facts, link_libxgboost, run, source_hash, xgboost_facts
+from gpu_report import (
+    device_facts,
+    link_libxgboost,
+    of_other_sources,
+    run,
+    source_hash,
+    xgboost_facts,
+)
 
 REPORT = "tests/ways_in.json"
 RELEASES = tuple(
@@ -190,11 +197,7 @@ def contexts(way: str, wheel: str) -> tuple[str, ...]:
 
 def problems(report: dict, current_hash: str) -> list[str]:
     """Why the report proves nothing, a sentence each; empty where it proves that all passed."""
-    found = []
-    if report.get("source_hash") != current_hash:
-        found.append("The report is stale: the sources have changed since it was made.")
-    if not report.get("device"):
-        found.append("No NVIDIA GPU took part.")
+    found = of_other_sources(report, current_hash)
     rows = {key(row): row for row in report.get("rows", [])}
     there = {(way, "" if way == R else release, *rest) for way, release, *rest in rows}
     for row in expected_rows():

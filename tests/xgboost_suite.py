@@ -23,7 +23,7 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from gpu_report import device_facts, run, source_hash, xgboost_facts
+from gpu_report import device_facts, of_other_sources, run, source_hash, xgboost_facts
 
 REPORT = "tests/xgboost_suite.json"
 OPTIONS = ["-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"]  # of pytest
@@ -50,11 +50,7 @@ DIFFERS = {
 
 def problems(report: dict, current_hash: str) -> list[str]:
     """Why the report proves nothing, a sentence each; empty where all is accounted for."""
-    found = []
-    if report.get("source_hash") != current_hash:
-        found.append("The report is stale: the sources have changed since it was made.")
-    if not report.get("device"):
-        found.append("No NVIDIA GPU took part.")
+    found = of_other_sources(report, current_hash)
     if report["on_cpu"]:
         found.append(f"XGBoost's own builder grew trees on the CPU: {report['on_cpu']}")
     for name in sorted(set(SUITE) - {test.split("::")[0] for test in report["passed"]}):
