@@ -158,12 +158,12 @@ def run_gtest(command: list[str], env: dict, timeout: float) -> tuple[dict, int,
     return counts, status, output
 
 
-def run_pytest(python: str, folder: Path, env: dict, timeout: float) -> tuple[dict, str]:
-    """Run the Python tests of a folder; gives their counts and output."""
+def run_pytest(python: str, tests: Path, env: dict, timeout: float) -> tuple[dict, str]:
+    """Run the Python tests of a folder or file; gives their counts and output."""
     with tempfile.TemporaryDirectory() as temporary:
         out = Path(temporary) / "result.xml"
         command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={out}"]
-        status, output, seconds = run(command + [str(folder)], env, timeout)
+        status, output, seconds = run(command + [str(tests)], env, timeout)
         counts = empty_counts(seconds)
         cases = ElementTree.parse(out).iter("testcase") if out.is_file() else []
         for case in cases:
@@ -305,11 +305,18 @@ def run_e2e(options: argparse.Namespace, python: str, env: dict) -> tuple[str, d
         counts, _, output = run_gtest(
             [options.e2e_tests], env | {"LD_LIBRARY_PATH": str(libraries)}, options.timeout
         )
-    from_python, more = run_pytest(python, options.source / "tests/e2e", env, options.timeout)
-    from_python["built_of"].append(module_hash(options.module))
-    if counts["failed"] or from_python["failed"]:
-        print((output + more)[-8000:])
-    return f"e2e {wheel}", {key: counts[key] + from_python[key] for key in counts}
+    if counts["failed"]:
+        print(output[-8000:])
+    counts["built_of"].append(module_hash(options.module))
+    files = sorted((options.source / "tests/e2e").glob("test_*.py"))
+    with ThreadPoolExecutor(options.jobs) as pool:
+        runs = pool.map(lambda file: run_pytest(python, file, env, options.timeout), files)
+        for of_file, more in runs:
+            counts = {key: counts[key] + of_file[key] for key in counts}
+            if of_file["failed"]:
+                print(more[-8000:])
+    counts["seconds"] = round(counts["seconds"], 1)
+    return f"e2e {wheel}", counts
 
 
 def begin(out: Path, facts: dict) -> dict:
@@ -404,6 +411,9 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--skip-sanitizers", action="store_true")
     parser.add_argument("--sanitizer", help="compute-sanitizer, where it is not in PATH")
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="files of Python tests at a time (default 1)"
+    )
     parser.add_argument("--timeout", type=float, default=3600, help="seconds a step")
     options = parser.parse_args()
     options.out = options.out or options.source / REPORT

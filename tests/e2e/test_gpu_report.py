@@ -5,6 +5,7 @@ import argparse
 import copy
 import importlib.util
 import json
+import os
 import shutil
 import stat
 import subprocess
@@ -186,6 +187,23 @@ def test_pytest_results_are_counted(tmp_path):
     (skipped,), (failed,) = counts["skips"], counts["failures"]
     assert skipped.endswith("test_it.test_b: no GPU")
     assert failed.endswith("test_it.test_c: assert False")
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_files_of_a_ring_add_up(tmp_path, monkeypatch, jobs):
+    (tmp_path / "tests/e2e").mkdir(parents=True)
+    for name, text in {"a": "pass", "b": "assert False", "c": "pass"}.items():
+        (tmp_path / f"tests/e2e/test_{name}.py").write_text(f"def test_{name}():\n    {text}\n")
+    passed = gpu_report.empty_counts(1.0) | {"passed": 5}
+    monkeypatch.setattr(gpu_report, "run_gtest", lambda *_: (dict(passed), 0, ""))
+    module = gpu_exact._module._name
+    options = argparse.Namespace(
+        source=tmp_path, e2e_tests="none", module=module, jobs=jobs, timeout=120
+    )
+    name, counts = gpu_report.run_e2e(options, sys.executable, dict(os.environ))
+    assert name.startswith("e2e xgboost")
+    assert (counts["passed"], counts["failed"], len(counts["failures"])) == (7, 1, 1)
+    assert counts["built_of"][-1] == gpu_exact.source_hash()
 
 
 @pytest.mark.parametrize(
