@@ -16,11 +16,6 @@
 #include "gpu_exact/tree_builder.h"
 
 namespace gpu_exact {
-[[nodiscard]] inline double MillisecondsSince(std::chrono::steady_clock::time_point begin) {
-  auto const passed = std::chrono::steady_clock::now() - begin;
-  return std::chrono::duration<double, std::milli>{passed}.count();
-}
-
 /** @brief A tree that was grown. */
 struct TreeRecord {
   std::string device;  // its name; "CPU" where XGBoost's own builder grew the tree

@@ -377,13 +377,29 @@ def make_report(options: argparse.Namespace) -> dict:
     return report
 
 
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def report_parser(text: str, report: str) -> argparse.ArgumentParser:
+    """Of a script that makes or checks a report; the first line of its text says what it does."""
+    parser = argparse.ArgumentParser(description=text.split("\n")[0])
     parser.add_argument(
         "--check",
         action="store_true",
         help="judge the report at --out; ends with 1 and says why if it proves nothing",
     )
+    parser.add_argument("--source", type=Path, default=Path(__file__).resolve().parents[1])
+    parser.add_argument("--out", type=Path, help=f"the report (default {report} of --source)")
+    return parser
+
+
+def read_report(file: Path) -> dict | None:
+    """The report; says so where there is none."""
+    if not file.is_file():
+        print(f"There is no report {file.name}; make one on a machine with a GPU.")
+        return None
+    return json.loads(file.read_text())
+
+
+def parse() -> argparse.Namespace:
+    parser = report_parser(__doc__, REPORT)
     parser.add_argument("--hash", action="store_true", help="print the hash of the sources")
     parser.add_argument("--build", type=Path, help="build folder; the options below override it")
     parser.add_argument("--host-tests", metavar="BINARY")
@@ -401,8 +417,6 @@ def parse() -> argparse.Namespace:
         metavar=("COMMAND", "ARGUMENT"),
         help="runs R's tests too: tests/r/run_tests.sh MODULE, or what tests/r/pack_r.sh says",
     )
-    parser.add_argument("--source", type=Path, default=Path(__file__).resolve().parents[1])
-    parser.add_argument("--out", type=Path, help=f"the report (default {REPORT} of --source)")
     parser.add_argument(
         "--rings",
         type=lambda text: text.split(",") if text else [],
@@ -453,13 +467,9 @@ def main() -> int:
     if options.hash:
         print(source_hash(options.source))
         return 0
-    if options.check:
-        if not options.out.is_file():
-            print(f"There is no report {options.out.name}; make one on a machine with a GPU.")
-            return 1
-        report = json.loads(options.out.read_text())
-    else:
-        report = make_report(options)
+    report = read_report(options.out) if options.check else make_report(options)
+    if report is None:
+        return 1
     found = problems(report, source_hash(options.source))
     for ring, counts in report.get("rings", {}).items():
         print(

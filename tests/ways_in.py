@@ -43,6 +43,8 @@ from gpu_report import (
     device_facts,
     link_libxgboost,
     of_other_sources,
+    read_report,
+    report_parser,
     run,
     source_hash,
     xgboost_facts,
@@ -438,12 +440,7 @@ def table(report: dict) -> str:
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="judge the report at --out; ends with 1 and says why if it proves nothing",
-    )
+    parser = report_parser(__doc__, REPORT)
     parser.add_argument("--table", action="store_true", help="print the report at --out as a table")
     parser.add_argument(
         "--python", action="append", help="interpreter with a stock XGBoost; again for another one"
@@ -451,8 +448,6 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--module", help="libxgboost_gpu_exact.so")
     parser.add_argument("--rscript", help="Rscript with xgboost and xgboostgpuexact")
     parser.add_argument("--c-example", help="program through XGBoost's C API, see above")
-    parser.add_argument("--source", type=Path, default=Path(__file__).resolve().parents[1])
-    parser.add_argument("--out", type=Path, help=f"the report (default {REPORT} of --source)")
     parser.add_argument("--timeout", type=float, default=300, help="seconds a process")
     options = parser.parse_args(arguments)
     options.out = options.out or options.source / REPORT
@@ -463,13 +458,10 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
-    if options.check or options.table:
-        if not options.out.is_file():
-            print(f"There is no report {options.out.name}; make one on a machine with a GPU.")
-            return 1
-        report = json.loads(options.out.read_text())
-    else:
-        report = make_report(options)
+    is_there = options.check or options.table
+    report = read_report(options.out) if is_there else make_report(options)
+    if report is None:
+        return 1
     if options.table:
         print(table(report))
         return 0

@@ -23,7 +23,15 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from gpu_report import device_facts, of_other_sources, run, source_hash, xgboost_facts
+from gpu_report import (
+    device_facts,
+    of_other_sources,
+    read_report,
+    report_parser,
+    run,
+    source_hash,
+    xgboost_facts,
+)
 
 REPORT = "tests/xgboost_suite.json"
 OPTIONS = ["-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"]  # of pytest
@@ -109,17 +117,10 @@ def sort_in(case: ElementTree.Element, file: str, report: dict) -> None:
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="judge the report at --out; ends with 1 and says why if it proves nothing",
-    )
+    parser = report_parser(__doc__, REPORT)
     parser.add_argument("--tests", type=Path, help="a checkout of XGBoost")
     parser.add_argument("--python", default=sys.executable, help="interpreter with a stock XGBoost")
     parser.add_argument("--module", help="libxgboost_gpu_exact.so")
-    parser.add_argument("--source", type=Path, default=Path(__file__).resolve().parents[1])
-    parser.add_argument("--out", type=Path, help=f"the report (default {REPORT} of --source)")
     parser.add_argument("--timeout", type=float, default=600, help="seconds a file of tests")
     options = parser.parse_args(arguments)
     options.out = options.out or options.source / REPORT
@@ -140,10 +141,9 @@ def main(arguments: list[str] | None = None) -> int:
         facts = {"source_hash": current, **device_facts(None), "made": made}
         facts["xgboost"] = xgboost_facts(options.python, dict(os.environ))[0]
         options.out.write_text(json.dumps(facts | run_suite(options), indent=2) + "\n")
-    elif not options.out.is_file():
-        print(f"There is no report {options.out.name}; make one on a machine with a GPU.")
+    report = read_report(options.out)
+    if report is None:
         return 1
-    report = json.loads(options.out.read_text())
     counts = {name: len(report[name]) for name in ("passed", "differs", "failed", "skipped")}
     print(f"{report['xgboost']}: {', '.join(f'{n} {what}' for what, n in counts.items())}")
     for test, reason in report["differs"].items():

@@ -76,9 +76,8 @@ __attribute__((visibility("default"))) int GpuExactLastRun(char const** out_json
  * @param rows, columns, entries Of the table; entries are its present values.
  * @param max_depth              Of the trees; 0: no limit.
  * @param out_json               An object by strategy: bytes "peak" and "least", without sorted
- *                               rows, and "stages": of "reading",
- *                               "sorting" and "growing" the bytes of each array. Valid until the
- *                               thread's next call.
+ *                               rows, and "stages": of "reading", "sorting" and "growing" the bytes
+ *                               of each array. Valid until the thread's next call.
  */
 __attribute__((visibility("default"))) int GpuExactMemoryEstimate(uint64_t rows, uint64_t columns,
                                                                   uint64_t entries, int max_depth,

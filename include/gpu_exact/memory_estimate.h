@@ -22,10 +22,11 @@ namespace gpu_exact {
                                          Strategy strategy);
 
 /**
- * @brief JSON: of each strategy the bytes of every array at every stage, the peak, and
- *        the least that it can do with, without sorted rows.
+ * @brief JSON: of each strategy the bytes of every array at every stage, the peak, and the least
+ *        that it can do with, without sorted rows.
  *
- * {"sort": {"peak": 1, "least": 1, "stages": {"reading": {"table by row": 1}, "sorting": {}, "growing": {}}},
+ * {"sort": {"peak": 1, "least": 1,
+ *           "stages": {"reading": {"table by row": 1}, "sorting": {}, "growing": {}}},
  *  "histogram": ...}
  *
  * @param max_depth Of the trees; 0: no limit.

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -59,6 +60,12 @@ struct TreeNode {
 
 /** @brief A tree before learning rate and pruning; nodes in the order of their ids, root first. */
 using GrownTree = std::vector<TreeNode>;
+
+/** @brief Of the host's clock. */
+[[nodiscard]] inline double MillisecondsSince(std::chrono::steady_clock::time_point begin) {
+  auto const passed = std::chrono::steady_clock::now() - begin;
+  return std::chrono::duration<double, std::milli>{passed}.count();
+}
 
 /** @brief What a builder knows of its last tree, for people. Times are of the host's clock. */
 struct TreeStats {

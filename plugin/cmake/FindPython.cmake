@@ -44,6 +44,7 @@ function(gpu_exact_find_python out_python)
     endif()
   endforeach()
   message(FATAL_ERROR
-    "No Python >= ${GPU_EXACT_PYTHON_MINIMUM}, which XGBoost needs, was found on PATH or under pyenv, conda and uv. Install one, or name it with "
+    "No Python >= ${GPU_EXACT_PYTHON_MINIMUM}, which XGBoost needs, was found on PATH or under "
+    "pyenv, conda and uv. Install one, or name it with "
     "-DGPU_EXACT_PYTHON=<interpreter>.")
 endfunction()

@@ -28,7 +28,8 @@ function(gpu_exact_download_xgboost out_dir)
   if(NOT sha256 STREQUAL GPU_EXACT_SHA256_${release})
     file(REMOVE "${archive}")
     message(FATAL_ERROR
-      "${name}.tar.gz has SHA-256 ${sha256}, expected ${GPU_EXACT_SHA256_${release}}: the download is not "
+      "${name}.tar.gz has SHA-256 ${sha256}, expected ${GPU_EXACT_SHA256_${release}}: the download "
+      "is not "
       "XGBoost's release. Configure again, or give -DXGBOOST_SOURCE_DIR=<path>.")
   endif()
   file(ARCHIVE_EXTRACT INPUT "${archive}" DESTINATION "${deps}")

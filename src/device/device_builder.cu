@@ -94,12 +94,6 @@ void CheckRange(TrainingRows const& rows, RowSummary const& summary, Quantiser c
   }
 }
 
-using Clock = std::chrono::steady_clock;
-
-double MillisecondsSince(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>{Clock::now() - begin}.count();
-}
-
 class DeviceBuilder : public TreeBuilder {
  public:
   DeviceBuilder(int ordinal, RowIdx n_rows, std::unique_ptr<SplitStrategy> strategy, Strategy name)
@@ -166,7 +160,7 @@ GrownTree DeviceBuilder::Build(GrowParam const& param, GradientView gradients,
   ProfilerRange const range{"gpu_exact: tree"};
   DeviceGuard guard{ordinal_};
   WaitAtEnd wait;  // another thread's stream may use the builder next
-  auto const begin = Clock::now();
+  auto const begin = std::chrono::steady_clock::now();
   Tree tree = this->Start(param, gradients, row_included, features);
   stats_.start_ms = MillisecondsSince(begin);
   while (tree.grower.MaySplit()) {

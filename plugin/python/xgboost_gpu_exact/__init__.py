@@ -66,7 +66,7 @@ class LastRun(NamedTuple):
     phases_ms: dict[str, float]  #: ``sampling``, ``start``, ``levels``, ``finish``, ``writing``
     device_bytes: int  #: held after the tree
     planned_bytes: int  #: the most that the table may take, set-up included, without open nodes
-    refined_share: float | None  #: of the entries searched, those sorted out of bins; None: unknown
+    refined_share: float | None  #: of the entries searched, those looked into; None: unknown
 
 
 def _import_xgboost() -> None:

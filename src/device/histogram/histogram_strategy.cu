@@ -73,6 +73,7 @@ class HistogramStrategy : public SplitStrategy {
     }
     if (n_expected_ != 0.0) {
       shares_.See(depth_, n_open_, n_expected_);
+      n_refined_ += n_open_;
     }
     ++depth_;
     resolver_.Resolve(level, table_->Ref(), rows, rows_.NumTrained(), rows_.GoesLeft(), out);
@@ -183,7 +184,6 @@ class HistogramStrategy : public SplitStrategy {
                        HistogramCost::OpenShare(n_rows, ways_.resolutions[i].n_bins);
       }
     }
-    n_refined_ += static_cast<double>(*n_open);
     n_open_ += static_cast<double>(*n_open);
   }
 

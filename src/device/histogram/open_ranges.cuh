@@ -35,6 +35,10 @@ struct OpenRangesRef {
   std::uint64_t* count;  // may end beyond the capacity; what is beyond is not written
   std::uint32_t capacity;
 
+  /** @brief How many were listed, as far as there is room. */
+  [[nodiscard]] __device__ std::uint32_t Size() const {
+    return static_cast<std::uint32_t>(min(*count, std::uint64_t{capacity}));
+  }
   /** @brief By any lanes of a warp: those that come here together count as one. */
   __device__ void Append(OpenRange const& range) const {
     unsigned const lanes = __activemask();

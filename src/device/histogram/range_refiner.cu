@@ -43,7 +43,7 @@ struct OpenEntriesRef {
 // grid: strided over the listed ranges; result: bits of those that still may hold the best split
 __global__ void MarkOpenKernel(LevelRef level, SearchedNode const* nodes, OpenRangesRef listed,
                                OpenBinsRef open) {
-  auto const n = static_cast<std::uint32_t>(min(*listed.count, std::uint64_t{listed.capacity}));
+  std::uint32_t const n = listed.Size();
   for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
     OpenRange const range = listed.list[i];
     if (GainBound::Reaches(range.bound, level.Bar(nodes[range.node].bucket))) {
@@ -56,7 +56,7 @@ __global__ void MarkOpenKernel(LevelRef level, SearchedNode const* nodes, OpenRa
 // grid: strided over the listed ranges; result: the open ones in the order of nodes and bins
 __global__ void CollectOpenKernel(OpenRangesRef listed, OpenBinsRef open, std::uint64_t n_bits,
                                   OpenRange* out, OpenCounts* counts) {
-  auto const n = static_cast<std::uint32_t>(min(*listed.count, std::uint64_t{listed.capacity}));
+  std::uint32_t const n = listed.Size();
   for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
     OpenRange const range = listed.list[i];
     std::uint64_t const bit = open.At(range.node, range.bin);
@@ -395,8 +395,7 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
   if (scans && (n_nodes * columns_.Ref().n_bins > listed.capacity || !cost.ScansAnyway())) {
     scanner_.Measure(level, columns_.Ref(), finder->Nodes(), listed, counts_.Data());
     OpenCounts const counts = this->ReadCounts();
-    if (counts.n_listed > listed.capacity) {
-      list_.Reserve(counts.n_listed + counts.n_listed / 4);
+    if (!this->HadRoom(counts)) {
       return false;
     }
     n_open_entries_ = counts.n_gathered;
@@ -434,8 +433,7 @@ bool RangeRefiner::Gather(Pass const& pass) {
          open_.Data(), counts_.Data());
   this->Emit(pass, 0, ~0u);
   OpenCounts const counts = this->ReadCounts();
-  if (counts.n_listed > listed.capacity) {
-    list_.Reserve(counts.n_listed + counts.n_listed / 4);
+  if (!this->HadRoom(counts)) {
     return false;
   }
   n_open_entries_ = counts.n_entries;
@@ -446,6 +444,14 @@ bool RangeRefiner::Gather(Pass const& pass) {
     this->SearchInParts(pass, 0, counts.n_open, counts.n_entries);
   }
   return true;
+}
+
+bool RangeRefiner::HadRoom(OpenCounts const& counts) {
+  if (counts.n_listed <= this->Listed().capacity) {
+    return true;
+  }
+  list_.Reserve(counts.n_listed + counts.n_listed / 4);
+  return false;
 }
 
 std::uint64_t RangeRefiner::EntriesRoom() const {

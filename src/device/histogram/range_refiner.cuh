@@ -52,6 +52,8 @@ class RangeRefiner {
  private:
   struct Pass;
   [[nodiscard]] OpenRangesRef Listed();
+  /** @brief Whether the list had room for all ranges. If not, it has now. */
+  [[nodiscard]] bool HadRoom(OpenCounts const& counts);
   /** @brief Refine() by gathering. */
   [[nodiscard]] bool Gather(Pass const& pass);
   // Of two buffers the smaller one counts: memory may have ended between them.

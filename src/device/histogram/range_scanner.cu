@@ -17,10 +17,6 @@ constexpr int kItems = 4;       // rows of a thread, all are asked for before th
 constexpr unsigned kListBlocks = 256;
 constexpr unsigned kListThreads = 256;
 
-[[nodiscard]] __device__ std::uint32_t NumListed(OpenRangesRef const& listed) {
-  return static_cast<std::uint32_t>(min(*listed.count, std::uint64_t{listed.capacity}));
-}
-
 /** @brief Entries of the table in a range: [begin, end) of the sorted rows of its feature. */
 struct RangeEntries {
   FeatureIdx feature;
@@ -37,7 +33,7 @@ struct RangeEntries {
 // grid: strided over the listed ranges
 __global__ void MeasureKernel(LevelRef level, BinnedRef binned, SearchedNode const* nodes,
                               OpenRangesRef listed, OpenCounts* counts) {
-  std::uint32_t const n = NumListed(listed);
+  std::uint32_t const n = listed.Size();
   std::int64_t n_scanned{0}, n_gathered{0};
   for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
     OpenRange const range = listed.list[i];
@@ -154,7 +150,7 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
   for (auto i = GlobalIdx(); i < nodes.n; i += gridDim.x * blockDim.x) {
     values[i] = {0, ScanValue::kNone};
   }
-  std::uint32_t const n = NumListed(listed);
+  std::uint32_t const n = listed.Size();
   std::uint32_t const at_once = min(max(n / (4 * gridDim.x), 1u), 32u);
   while (true) {
     if (threadIdx.x < 32) {
@@ -260,7 +256,7 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
 __global__ void KeepValuesKernel(LevelRef level, BinnedRef binned, BinnedTableRef table,
                                  SearchedNode const* nodes, OpenRangesRef listed,
                                  FoundCandidate const* found, RefinedValue* values) {
-  std::uint32_t const n = NumListed(listed);
+  std::uint32_t const n = listed.Size();
   for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
     FoundCandidate const c = found[i];
     if (c.key == 0) {
