@@ -29,6 +29,7 @@ constexpr char const* kHelp =
     "  --rows N --columns N --depth N   instead of the shape's own\n"
     "  --distinct N --missing PART      likewise; 0 distinct values: continuous\n"
     "  --signal S                       of the gradients; 0: at random (default 2)\n"
+    "  --rounds N                       trees boosted before those that are measured (default 0)\n"
     "  --levels FIRST LAST              interleaved levels to compare (default 0 7)\n"
     "  --strategy auto|sort|histogram   of the builder (default auto)\n"
     "  --repeats N                      trees that count in each measurement (default 5)\n"
@@ -40,6 +41,7 @@ struct Options {
   std::int32_t last_levels{kMaxInterleavedLevels};
   std::string strategy_name{"auto"};
   Strategy strategy{Strategy::kAuto};
+  std::uint32_t n_rounds{0};
   std::uint32_t n_repeats{5};
   std::string only;
 };
@@ -77,6 +79,8 @@ Options Parse(std::vector<std::string> const& words) {
       options.shape.missing = std::stof(next());
     } else if (word == "--signal") {
       options.shape.signal = std::stof(next());
+    } else if (word == "--rounds") {
+      options.n_rounds = static_cast<std::uint32_t>(std::stoul(next()));
     } else if (word == "--levels") {
       options.first_levels = std::stoi(next());
       options.last_levels = std::stoi(next());
@@ -156,6 +160,9 @@ class Bench {
       sizes_.cache = prop.l2CacheSize;
     }
     table_->ReleaseEntries();
+    for (std::uint32_t i = 0; i < options.n_rounds; ++i) {
+      table_->Boost(builder_.get(), this->Build(-1, options.shape.max_depth));
+    }
   }
 
   void Levels() {
@@ -226,6 +233,7 @@ class Bench {
         .Add("columns", shape.n_features)
         .Add("entries", table_->NumEntries())
         .Add("max_depth", depth)
+        .Add("rounds", options_.n_rounds)
         .Add("nodes", nodes_)
         .Add("ms_per_tree", ms.median)
         .Add("ms_per_tree_quartiles", ms)

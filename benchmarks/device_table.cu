@@ -5,6 +5,7 @@
  */
 #include <cub/device/device_scan.cuh>
 #include <stdexcept>
+#include <vector>
 
 #include "benchmarks/device_table.cuh"
 
@@ -79,9 +80,21 @@ __global__ void FillKernel(Cells cells, EntryIdx const* offsets, CsrEntry* entri
   }
 }
 
-// one thread a row; logistic gradients of a model that knows a part of the labels
-__global__ void GradientsKernel(Cells cells, float signal, EntryIdx const* offsets,
-                                CsrEntry const* entries, GradientPair* gradients) {
+/** @brief A row of a model for binary labels by their logistic loss. */
+struct Margin {
+  float label;
+  float margin;
+
+  __device__ GradientPair Gradients() const {
+    float const p = 1.0f / (1.0f + expf(-margin));
+    return {p - label, p * (1.0f - p)};
+  }
+};
+
+// one thread a row; a model that knows a part of the labels
+__global__ void MarginsKernel(Cells cells, float signal, EntryIdx const* offsets,
+                              CsrEntry const* entries, float* labels, float* margins,
+                              GradientPair* gradients) {
   constexpr EntryIdx kUsed = 8;
   auto row = GlobalIdx();
   if (row >= cells.n_rows) {
@@ -93,10 +106,19 @@ __global__ void GradientsKernel(Cells cells, float signal, EntryIdx const* offse
     score += 6.0f * centred * before + (entries[i].feature % 2 == 0 ? centred : -centred);
     before = centred;
   }
-  float margin = Uniform(kNoise, row, 0) - 0.5f;
-  float label = Uniform(kNoise, row, 1) < 1.0f / (1.0f + expf(-signal * score)) ? 1.0f : 0.0f;
-  float p = 1.0f / (1.0f + expf(-margin));
-  gradients[row] = {p - label, p * (1.0f - p)};
+  margins[row] = Uniform(kNoise, row, 0) - 0.5f;
+  labels[row] = Uniform(kNoise, row, 1) < 1.0f / (1.0f + expf(-signal * score)) ? 1.0f : 0.0f;
+  gradients[row] = Margin{labels[row], margins[row]}.Gradients();
+}
+
+// one thread a row
+__global__ void BoostKernel(RowIdx n_rows, NodeIdx const* positions, float const* weights,
+                            float const* labels, float* margins, GradientPair* gradients) {
+  auto row = GlobalIdx();
+  if (row < n_rows) {
+    margins[row] += weights[positions[row]];
+    gradients[row] = Margin{labels[row], margins[row]}.Gradients();
+  }
 }
 }  // namespace
 
@@ -132,13 +154,27 @@ DeviceTable::DeviceTable(Shape const& shape)
   CopyAsync(&n_entries_, offsets + n_rows_, 1);
   Synchronize();
   LaunchN("Fill", FillKernel, n_rows_, cells, offsets, entries_.Reserve(n_entries_));
-  LaunchN("Gradients", GradientsKernel, n_rows_, cells, shape.signal, offsets, entries_.Data(),
-          gradients_.Reserve(n_rows_));
+  LaunchN("Margins", MarginsKernel, n_rows_, cells, shape.signal, offsets, entries_.Data(),
+          labels_.Reserve(n_rows_), margins_.Reserve(n_rows_), gradients_.Reserve(n_rows_));
   Synchronize();
 }
 
 CsrView DeviceTable::View() const {
   return {offsets_.Data(), entries_.Data(), n_entries_, n_rows_, n_features_, Memory::kDevice};
+}
+
+void DeviceTable::Boost(TreeBuilder* builder, GrownTree const& tree) {
+  constexpr float kLearningRate = 0.3f;  // XGBoost's default
+  std::vector<float> weights;
+  for (TreeNode const& node : tree) {
+    weights.push_back(kLearningRate * node.weight);
+  }
+  CopyAsync(weights_.Reserve(weights.size()), weights.data(), weights.size());
+  NodeIdx* const positions = positions_.Reserve(n_rows_);
+  builder->WritePositions({}, Memory::kDevice, positions);
+  LaunchN("Boost", BoostKernel, n_rows_, n_rows_, positions, weights_.Data(), labels_.Data(),
+          margins_.Data(), gradients_.Data());
+  Synchronize();
 }
 
 void DeviceTable::ReleaseEntries() {

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "gpu_exact/types.h"
+#include "gpu_exact/tree_builder.h"
 #include "src/device/runtime.cuh"
 
 namespace gpu_exact::bench {
@@ -37,6 +37,8 @@ class DeviceTable {
 
   [[nodiscard]] CsrView View() const;
   [[nodiscard]] GradientView Gradients() const { return {gradients_.Data(), Memory::kDevice}; }
+  /** @brief Add the tree built last to the model that the gradients are of. Waits. */
+  void Boost(TreeBuilder* builder, GrownTree const& tree);
   [[nodiscard]] EntryIdx NumEntries() const { return n_entries_; }
   /** @brief Free the table; the gradients stay. */
   void ReleaseEntries();
@@ -45,6 +47,10 @@ class DeviceTable {
   DeviceBuffer<EntryIdx> offsets_{"row offsets"};
   DeviceBuffer<CsrEntry> entries_{"table"};
   DeviceBuffer<GradientPair> gradients_{"gradients"};
+  DeviceBuffer<float> labels_{"labels"};
+  DeviceBuffer<float> margins_{"margins"};
+  DeviceBuffer<float> weights_{"weights of nodes"};
+  DeviceBuffer<NodeIdx> positions_{"positions"};
   EntryIdx n_entries_{0};
   RowIdx n_rows_;
   FeatureIdx n_features_;

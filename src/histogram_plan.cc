@@ -28,7 +28,7 @@ double LevelCost(ResolutionShape const& shape) {
 }  // namespace
 
 double HistogramCost::OpenShare(double n_rows, double n_bins) {
-  return kOpenShare * n_rows / (n_bins * n_bins);
+  return kOpenShare * std::pow(n_rows / (n_bins * n_bins), kOpenPower);
 }
 
 double HistogramCost::Read(double n_rows, double density, ResolutionShape const& shape) {
@@ -44,9 +44,15 @@ double HistogramCost::Node(double n_rows, double density, ResolutionShape const&
                            double open_factor) {
   // The expected share may be more than one: then the more bins the better all the same.
   double const expected = OpenShare(n_rows, shape.n_bins);
-  double const n_open = n_rows * std::max(expected, std::min(1.0, expected * open_factor));
-  double const open = shape.scans ? std::min(kOpenEntry, kScannedEntry / density) : kOpenEntry;
-  return kBin * shape.n_bins + open * n_open + Read(n_rows, density, shape);
+  double const n_open = n_rows * std::min(expected * open_factor, std::max(expected, 1.0));
+  double const scanned = kScannedEntry / density + FoundEntry(n_rows / density);
+  return kBin * shape.n_bins + (shape.scans ? std::min(kOpenEntry, scanned) : kOpenEntry) * n_open +
+         Read(n_rows, density, shape);
+}
+
+double HistogramCost::FoundEntry(double n_table_rows) {
+  constexpr double kCachedRows = 8e6;  // whose gradients do not fit the cache any more
+  return kFoundEntry * std::min(n_table_rows / kCachedRows, 1.0);
 }
 
 double OpenShares::Factor(std::size_t depth) const {
@@ -54,9 +60,12 @@ double OpenShares::Factor(std::size_t depth) const {
 }
 
 void OpenShares::See(std::size_t depth, double n_open, double expected) {
+  constexpr double kLeast = 0.5;
   constexpr double kMost = 1000.0;  // so that it ages within some hundred trees
+  constexpr double kLess = 0.8;     // at once: less may be due to bins whose number is to stay
   factors_.resize(std::max(factors_.size(), depth + 1), this->Factor(depth));
-  factors_[depth] = std::clamp(n_open / std::max(expected, 1.0), 1.0, kMost);
+  double const seen = std::clamp(n_open / std::max(expected, 1.0), kLeast, kMost);
+  factors_[depth] = std::max(seen, kLess * factors_[depth]);
 }
 
 void OpenShares::Age() {
@@ -69,14 +78,17 @@ void OpenShares::Age() {
 bool RefineCost::ScansAnyway() const {
   constexpr double kMore = 4.0;
   double const share =
-      kMore * open_factor * HistogramCost::OpenShare(n_rows / n_nodes, shape.n_bins);
-  return HistogramCost::kScannedEntry * n_nodes * n_table_rows * n_columns * std::min(share, 1.0) <=
+      kMore * std::max(open_factor, 1.0) * HistogramCost::OpenShare(n_rows / n_nodes, shape.n_bins);
+  double const n_open = n_columns * std::min(share, 1.0);  // of each row
+  return n_open * (HistogramCost::kScannedEntry * n_nodes * n_table_rows +
+                   HistogramCost::FoundEntry(n_table_rows) * n_rows) <=
          HistogramCost::kGatherLevel;
 }
 
 bool RefineCost::Scans(double n_scanned, double n_gathered) const {
   double const density = n_rows / (n_nodes * n_table_rows);
-  return HistogramCost::kScannedEntry * n_scanned <=
+  return HistogramCost::kScannedEntry * n_scanned +
+             HistogramCost::FoundEntry(n_table_rows) * n_gathered <=
          HistogramCost::kGatherLevel + HistogramCost::kOpenEntry * n_gathered +
              n_columns * HistogramCost::Read(n_rows, density, shape);
 }
@@ -89,12 +101,14 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
     return {std::max(n_rows, kLeastBins)};  // sorting by bins of 14 bits is faster than by values
   }
   // Columns that share a block's reading of rows; a power of two, so that several bins of a row are
-  // loaded at once.
+  // loaded at once. Late trees, with less to find, leave about so many times more open; where that
+  // may be scanned, memory for more bins is well spent.
+  double const open_factor = scans ? 4.0 : 1.0;
   auto cost = [&](std::uint32_t n) {
-    return HistogramCost::Node(n_rows, 1.0,
-                               {static_cast<double>(max_bins / n), double(n), true, scans});
+    return HistogramCost::Node(
+        n_rows, 1.0, {static_cast<double>(max_bins / n), double(n), true, scans}, open_factor);
   };
-  std::uint32_t n_columns{2};
+  std::uint32_t n_columns{1};
   while (max_bins / (2 * n_columns) >= kLeastBins && cost(2 * n_columns) < cost(n_columns)) {
     n_columns *= 2;
   }
@@ -155,14 +169,19 @@ std::vector<std::size_t> ChooseWays(std::vector<FamilyRows> const& families,
     if (way == n_resolutions && std::max(family.first, family.second) > ways.max_sorted) {
       return kNever;
     }
-    double sum{0.0};
+    double sum{0.0}, longest_read{0.0};
     for (RowIdx n : {family.first, family.second}) {
       double const rows = std::max(n, 1u);
-      sum += way == n_resolutions
-                 ? HistogramCost::kSortedColumn + HistogramCost::kSortedEntry * rows
-                 : HistogramCost::Node(rows, rows / n_all, ways.resolutions[way], ways.open_factor);
+      if (way == n_resolutions) {
+        sum += HistogramCost::kSortedColumn + HistogramCost::kSortedEntry * rows;
+        continue;
+      }
+      ResolutionShape const& shape = ways.resolutions[way];
+      sum += HistogramCost::Node(rows, rows / n_all, shape, ways.open_factor);
+      longest_read = std::max(longest_read, HistogramCost::Read(rows, rows / n_all, shape));
     }
-    return sum * ways.n_columns;
+    // The larger child's histogram is what the smaller one leaves of the parent's.
+    return (sum - (way == family.parent_way ? longest_read : 0.0)) * ways.n_columns;
   };
   std::vector<double> costs;  // shape: (families, ways)
   for (FamilyRows const& family : families) {

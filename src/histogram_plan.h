@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -50,19 +51,24 @@ struct ResolutionShape {
  * A bin costs time to clear, to write and to search; an entry to be read and added: memory comes in
  * sectors of 32 B, which few columns of scattered rows do not fill. Entries of ranges that may hold
  * the best split cost much more, as they are gathered and sorted by value; or else all entries that
- * the table has in those ranges are scanned in sorted columns. The share of such ranges falls with
- * the square of the number of bins: a range of n / k entries leaves the gain open by about n / k
- * gradients, where the best candidate of a node without anything to find gains about sqrt(n) of
- * them (measured on boosted and on random labels, 10^5 to 10^7 rows). Nodes deep down may leave
- * far more open, as those of a strong signal do, whose gradients are all alike: what was seen at a
- * depth counts there in the next trees (OpenShares).
+ * the table has in those ranges are scanned in sorted columns, and the gradients of the node's are
+ * read.
+ *
+ * The share of such ranges falls with nearly the square of the number of bins: a range of n / k
+ * entries leaves the gain open by about n / k gradients, where the best candidate of a node without
+ * anything to find gains about sqrt(n) of them (measured on boosted and on random labels, 10^5 to
+ * 10^7 rows; of a strong signal the power is less). Late trees find less and leave more open. Nodes
+ * deep down may leave far more open, as those of a strong signal do, whose gradients are all alike:
+ * what was seen at a depth counts there in the next trees (OpenShares).
  */
 struct HistogramCost {
   static constexpr double kBin = 75.0;
   static constexpr double kByte = 0.35;
-  static constexpr double kOpenEntry = 100.0;  // gathered
-  static constexpr double kScannedEntry = 8.0;
-  static constexpr double kOpenShare = 0.08;  // of n entries in k bins: kOpenShare * n / k^2
+  static constexpr double kOpenEntry = 100.0;   // gathered
+  static constexpr double kScannedEntry = 8.0;  // of the table, in the range
+  static constexpr double kFoundEntry = 20.0;   // of these, of the node: FoundEntry() of many rows
+  static constexpr double kOpenShare = 0.08;    // of n entries in k bins: see OpenShare()
+  static constexpr double kOpenPower = 0.85;
   static constexpr double kSortedEntry = 60.0;
   static constexpr double kSortedColumn = 500.0;  // of a node, however few its rows
   // Of a level, whatever is in it, in picoseconds: the kernels that sort, those of a resolution, and
@@ -72,8 +78,10 @@ struct HistogramCost {
   static constexpr double kScanLevel = 3e7;
   static constexpr double kGatherLevel = 1.2e8;
 
-  /** @brief Of the entries of a node, those in open ranges. */
+  /** @brief Of the entries of a node, those in open ranges: kOpenShare (n / k^2)^kOpenPower. */
   [[nodiscard]] static double OpenShare(double n_rows, double n_bins);
+  /** @brief To gather the gradients of a scanned entry; of few rows they are in the cache. */
+  [[nodiscard]] static double FoundEntry(double n_table_rows);
   /** @brief To read the bins of a node's rows. @param density Part of the table's rows it has. */
   [[nodiscard]] static double Read(double n_rows, double density, ResolutionShape const& shape);
   /**
@@ -158,8 +166,11 @@ struct RefineCost {
 
 /** @brief Rows of a node, or of two siblings, which are searched in the same way. */
 struct FamilyRows {
+  static constexpr std::size_t kNone = ~std::size_t{0};
+
   RowIdx first;
-  RowIdx second;  // 0: there is none
+  RowIdx second;                  // 0: there is none
+  std::size_t parent_way{kNone};  // the resolution that has kept their parent's histogram
 };
 
 /** @brief A level's table and ways to search it. */

@@ -150,11 +150,23 @@ TEST(OpenShares, SeenAtADepthCountsThereAndBelow) {
   shares.See(2, 500.0, 10.0);
   EXPECT_EQ(shares.Factor(2), 50.0);
   EXPECT_EQ(shares.Factor(7), 50.0);  // of the deepest level seen
-  shares.See(4, 1.0, 10.0);
-  EXPECT_EQ(shares.Factor(4), 1.0);  // less than expected is as expected
+  shares.See(4, 900.0, 10.0);
+  EXPECT_EQ(shares.Factor(4), 90.0);
   EXPECT_EQ(shares.Factor(3), 50.0);
-  shares.See(2, 70.0, 10.0);
-  EXPECT_EQ(shares.Factor(2), 7.0);
+}
+
+TEST(OpenShares, LessIsBelievedByAndBy) {
+  OpenShares shares;
+  shares.See(2, 500.0, 10.0);
+  double before{50.0};
+  for (int tree = 0; tree < 40; ++tree) {
+    shares.See(2, 1.0, 10.0);
+    EXPECT_LE(shares.Factor(2), before);
+    EXPECT_GE(shares.Factor(2), 0.5 * before);
+    before = shares.Factor(2);
+  }
+  EXPECT_LT(before, 1.0);
+  EXPECT_GT(before, 0.1);
 }
 
 TEST(OpenShares, AgesUntilItIsLookedAtAgain) {
@@ -177,6 +189,23 @@ TEST(ChooseWays, SortsWhereFarMoreIsOpenThanExpected) {
   EXPECT_EQ(ChooseWays(families, ways).front(), 0u);
   ways.open_factor = 1000.0;
   EXPECT_EQ(ChooseWays(families, ways).front(), 1u);
+}
+
+TEST(ChooseWays, AParentsHistogramIsWorthKeepingTo) {
+  std::vector<ResolutionShape> const shapes{
+      {5120.0, 2.0, true}, {1280.0, 8.0, true}, {160.0, 64.0, true}};
+  SearchWays const ways{10'000'000, 28.0, shapes, kMaxSorted};
+  std::size_t n_kept{0};
+  for (RowIdx n = 20'000; n < 5'000'000; n = n * 4 / 3) {
+    std::size_t const free = ChooseWays({{n, 3 * n}}, ways).at(0);
+    for (std::size_t way = 0; way < shapes.size(); ++way) {
+      std::size_t const chosen = ChooseWays({{n, 3 * n, way}}, ways).at(0);
+      EXPECT_TRUE(chosen == free || chosen == way) << n << " rows";
+      n_kept += chosen != free ? 1 : 0;
+    }
+    EXPECT_EQ(ChooseWays({{n, 3 * n, free}}, ways).at(0), free);
+  }
+  EXPECT_GT(n_kept, 0u);
 }
 
 /** @brief What columns of a table have on average, were their groups as full as

@@ -75,6 +75,10 @@ class HistogramFinder {
   /** @brief List the open ranges of the same nodes again, by the best candidates there are now. */
   void FindAgain(LevelRef const& level, RowsRef const& rows, OpenRangesRef const& open);
 
+  /** @brief Whether the last call has kept the histogram of a node. */
+  [[nodiscard]] bool HasKept(Bucket node) const {
+    return node < slots_.size() && slots_[node] != SearchedNode::kNoSlot;
+  }
   /** @brief How many nodes the last call searched. */
   [[nodiscard]] std::uint32_t NumNodes() const {
     return static_cast<std::uint32_t>(h_nodes_.size());

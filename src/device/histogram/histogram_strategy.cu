@@ -5,6 +5,8 @@
  *        a bin of several values only the ones that may still win are looked at. Rows move with
  *        their nodes, entries never do.
  */
+#include <algorithm>
+
 #include "src/device/histogram/binned_table.cuh"
 #include "src/device/histogram/histogram_finder.cuh"
 #include "src/device/histogram/range_refiner.cuh"
@@ -123,7 +125,11 @@ class HistogramStrategy : public SplitStrategy {
     }
     for (Bucket i = 0; i < parents_.size(); ++i) {
       families.push_back({2 * i, 2, parents_[i]});
-      family_rows.push_back({n_rows(2 * i), n_rows(2 * i + 1)});
+      auto const kept = std::find_if(searchers_.cbegin(), searchers_.cend(),
+                                     [&](auto const& s) { return s->finder.HasKept(parents_[i]); });
+      std::size_t const parent_way =
+          kept == searchers_.cend() ? FamilyRows::kNone : kept - searchers_.cbegin();
+      family_rows.push_back({n_rows(2 * i), n_rows(2 * i + 1), parent_way});
     }
     std::vector<std::size_t> const ways = ChooseWays(family_rows, ways_);
     for (std::size_t i = 0; i < families.size(); ++i) {

@@ -403,8 +403,8 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
         cost.Scans(static_cast<double>(counts.n_scanned), static_cast<double>(counts.n_gathered));
   }
   if (scans) {
-    scanner_.Scan(level, columns_.Ref(), table, rows, {finder->Nodes(), n_nodes}, listed,
-                  counts_.Data(), values_.Data());
+    scanner_.Scan(level, columns_, table, rows, {finder->Nodes(), n_nodes}, listed, counts_.Data(),
+                  values_.Data());
     return true;
   }
   ZeroAsync(values_.Data(), n_nodes);

@@ -5,15 +5,19 @@
  */
 #include <algorithm>
 #include <cub/block/block_scan.cuh>
+#include <cub/warp/warp_scan.cuh>
+#include <type_traits>
 
 #include "src/device/fixed_sum.cuh"
 #include "src/device/histogram/range_scanner.cuh"
 
 namespace gpu_exact {
 namespace {
-constexpr int kScanThreads = 128;
-constexpr int kScanBlocks = 8;  // on a multiprocessor: it waits for memory
-constexpr int kItems = 4;       // rows of a thread, all are asked for before the first is used
+constexpr int kScanThreads = 128;  // of a block
+constexpr int kScanBlocks = 8;     // on a multiprocessor: it waits for memory
+constexpr int kItems = 4;          // rows of a thread, all are asked for before the first is used
+/** @brief Ranges of so many entries on average, or less, are each walked by a warp, in one step. */
+constexpr std::uint64_t kWarpsRange = 32 * kItems;
 constexpr unsigned kListBlocks = 256;
 constexpr unsigned kListThreads = 256;
 
@@ -103,7 +107,7 @@ struct RangeCandidates {
   }
 };
 
-/** @brief Blocks take open ranges from a list in turns, some at a time. */
+/** @brief Teams take open ranges from a list in turns, some at a time. */
 struct RangeQueue {
   LevelRef const& level;
   SearchedNode const* nodes;
@@ -112,7 +116,7 @@ struct RangeQueue {
   FoundCandidate* found;
   std::uint32_t at_once;  // up to 32
 
-  /** @brief By the first warp. @return Bits of those that are open; those before are closed. */
+  /** @brief By one warp of a team. @return Bits of those that are open; those before are closed. */
   __device__ std::uint32_t Take(std::uint32_t n, std::uint64_t* out_first) const {
     std::uint32_t const lane = threadIdx.x % 32;
     unsigned open{0};
@@ -136,38 +140,83 @@ struct RangeQueue {
   }
 };
 
+/** @brief Threads that walk a range together: a warp, or a block. */
+template <int kTeam>
+struct ScanTeam {
+  static constexpr int kTeams = kScanThreads / kTeam;  // of a block
+  using Scan = std::conditional_t<kTeam == 32, cub::WarpScan<Passed>,
+                                  cub::BlockScan<Passed, kTeam, cub::BLOCK_SCAN_WARP_SCANS>>;
+
+  typename Scan::TempStorage scan;
+  FoundCandidate of_warps[kTeam / 32];
+  std::uint64_t first;
+  std::uint32_t open;
+
+  __device__ static int Rank() { return static_cast<int>(threadIdx.x) % kTeam; }
+  __device__ static void Sync() {
+    if constexpr (kTeam == 32) {
+      __syncwarp();
+    } else {
+      __syncthreads();
+    }
+  }
+  /** @brief The best of all threads' candidates, to the thread of rank 0. */
+  __device__ FoundCandidate Best(FoundCandidate best) {
+    auto const better = [](FoundCandidate const& a, FoundCandidate const& b) {
+      return a.key != b.key ? a.key > b.key : a.order <= b.order;
+    };
+#pragma unroll
+    for (int lanes = 16; lanes != 0; lanes /= 2) {
+      FoundCandidate const other{__shfl_down_sync(kAllLanes, best.key, lanes),
+                                 __shfl_down_sync(kAllLanes, best.order, lanes),
+                                 __shfl_down_sync(kAllLanes, best.row, lanes)};
+      best = better(best, other) ? best : other;
+    }
+    if constexpr (kTeam > 32) {
+      if (Rank() % 32 == 0) {
+        of_warps[Rank() / 32] = best;
+      }
+      Sync();
+      for (int w = 1; w < kTeam / 32 && Rank() == 0; ++w) {
+        best = better(best, of_warps[w]) ? best : of_warps[w];
+      }
+    }
+    return best;
+  }
+};
+
 // grid: as many blocks as run at a time; result: the best candidate of each listed range; no values
+template <int kTeam>
 __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
     __grid_constant__ LevelRef const level, __grid_constant__ BinnedRef const binned,
     SortedRowsRef sorted, __grid_constant__ RowsRef const rows, SearchedNodes nodes,
     __grid_constant__ OpenRangesRef const listed, OpenCounts* counts, FoundCandidate* found,
     RefinedValue* values) {
-  using BlockScan = cub::BlockScan<Passed, kScanThreads, cub::BLOCK_SCAN_WARP_SCANS>;
-  __shared__ typename BlockScan::TempStorage temp;
-  __shared__ FoundCandidate of_warps[kScanThreads / 32];
-  __shared__ std::uint64_t first;
-  __shared__ std::uint32_t open;
+  using Team = ScanTeam<kTeam>;
+  __shared__ Team teams[Team::kTeams];
+  Team& team = teams[threadIdx.x / kTeam];
   for (auto i = GlobalIdx(); i < nodes.n; i += gridDim.x * blockDim.x) {
     values[i] = {0, ScanValue::kNone};
   }
   std::uint32_t const n = listed.Size();
-  std::uint32_t const at_once = min(max(n / (4 * gridDim.x), 1u), 32u);
+  std::uint32_t const at_once = min(max(n / (4 * gridDim.x * Team::kTeams), 1u), 32u);
   while (true) {
-    if (threadIdx.x < 32) {
+    if (Team::Rank() < 32) {
       RangeQueue const queue{level, nodes.nodes, listed, counts, found, at_once};
       std::uint64_t taken;
       std::uint32_t const still_open = queue.Take(n, &taken);
-      if (threadIdx.x == 0) {
-        first = taken;
-        open = still_open;
+      if (Team::Rank() == 0) {
+        team.first = taken;
+        team.open = still_open;
       }
     }
-    __syncthreads();
+    Team::Sync();
+    std::uint32_t const open = team.open;
     if (open == 0) {
       return;
     }
     for (std::uint32_t left = open; left != 0; left &= left - 1) {
-      std::uint64_t const i = first + __ffs(static_cast<int>(left)) - 1;
+      std::uint64_t const i = team.first + __ffs(static_cast<int>(left)) - 1;
       OpenRange const range = listed.list[i];
       RangeEntries const entries{level, binned, range};
       Bucket const bucket = nodes.nodes[range.node].bucket;
@@ -176,9 +225,8 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
       RowIdx const* of_column = sorted.columns[entries.feature];
       FoundCandidate best{0, 0, 0};
       Passed all{{0, 0}, 0, 0, 0};
-      for (std::uint32_t begin = entries.begin; begin < entries.end;
-           begin += kScanThreads * kItems) {
-        std::uint32_t const at = begin + threadIdx.x * kItems;
+      for (std::uint32_t begin = entries.begin; begin < entries.end; begin += kTeam * kItems) {
+        std::uint32_t const at = begin + Team::Rank() * kItems;
         RowIdx entry[kItems];
         Passed item[kItems];
         float const bar = level.Bar(bucket);
@@ -204,10 +252,11 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
         for (int k = 0; k < kItems; ++k) {
           sum = PassedOp{}(sum, item[k]);
         }
-        Passed before, of_block;
-        BlockScan{temp}.ExclusiveScan(sum, before, Passed{{0, 0}, 0, 0, 0}, PassedOp{}, of_block);
+        Passed before, of_team;
+        typename Team::Scan{team.scan}.ExclusiveScan(sum, before, Passed{{0, 0}, 0, 0, 0},
+                                                     PassedOp{}, of_team);
         before = PassedOp{}(all, before);
-        all = PassedOp{}(all, of_block);
+        all = PassedOp{}(all, of_team);
 #pragma unroll
         for (int k = 0; k < kItems; ++k) {
           Passed const next_passed = PassedOp{}(before, item[k]);
@@ -219,35 +268,17 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
           }
           before = next_passed;
         }
-        __syncthreads();  // temp is used again
+        Team::Sync();  // its memory is used again
       }
-      if (threadIdx.x == 0 && all.last != 0) {
+      if (Team::Rank() == 0 && all.last != 0) {
         candidates.After(all, entries.end, level.Bar(bucket), &best);
       }
-      auto const better = [](FoundCandidate const& a, FoundCandidate const& b) {
-        return a.key != b.key ? a.key > b.key : a.order <= b.order;
-      };
-#pragma unroll
-      for (int lanes = 16; lanes != 0; lanes /= 2) {
-        FoundCandidate const other{__shfl_down_sync(kAllLanes, best.key, lanes),
-                                   __shfl_down_sync(kAllLanes, best.order, lanes),
-                                   __shfl_down_sync(kAllLanes, best.row, lanes)};
-        best = better(best, other) ? best : other;
+      best = team.Best(best);
+      if (Team::Rank() == 0 && best.key != 0) {
+        level.Offer(bucket, best.key);
+        found[i] = best;
       }
-      if (threadIdx.x % 32 == 0) {
-        of_warps[threadIdx.x / 32] = best;
-      }
-      __syncthreads();
-      if (threadIdx.x == 0) {
-        for (FoundCandidate const& other : of_warps) {
-          best = better(best, other) ? best : other;
-        }
-        if (best.key != 0) {
-          level.Offer(bucket, best.key);
-          found[i] = best;
-        }
-      }
-      __syncthreads();  // of_warps is used again
+      Team::Sync();
     }
   }
 }
@@ -279,13 +310,17 @@ void RangeScanner::Measure(LevelRef const& level, BinnedRef const& binned,
          out_counts);
 }
 
-void RangeScanner::Scan(LevelRef const& level, BinnedRef const& binned, BinnedTableRef const& table,
-                        RowsRef const& rows, SearchedNodes const& nodes,
-                        OpenRangesRef const& listed, OpenCounts* counts, RefinedValue* out_values) {
+void RangeScanner::Scan(LevelRef const& level, BinnedColumns const& columns,
+                        BinnedTableRef const& table, RowsRef const& rows,
+                        SearchedNodes const& nodes, OpenRangesRef const& listed, OpenCounts* counts,
+                        RefinedValue* out_values) {
   found_.Reserve(listed.capacity);
   auto const n_blocks = kScanBlocks * DeviceAttribute(cudaDevAttrMultiProcessorCount);
-  Launch("ScanRanges", ScanRangesKernel, static_cast<std::uint64_t>(n_blocks), kScanThreads, level,
-         binned, table.sorted_rows, rows, nodes, listed, counts, found_.Data(), out_values);
+  BinnedRef const binned = columns.Ref();
+  bool const by_warps = columns.NumElements() <= kWarpsRange * binned.n_bins;
+  auto* kernel = by_warps ? ScanRangesKernel<32> : ScanRangesKernel<kScanThreads>;
+  Launch("ScanRanges", kernel, static_cast<std::uint64_t>(n_blocks), kScanThreads, level, binned,
+         table.sorted_rows, rows, nodes, listed, counts, found_.Data(), out_values);
   Launch("KeepValues", KeepValuesKernel, kListBlocks, kListThreads, level, binned, table,
          nodes.nodes, listed, found_.Data(), out_values);
 }

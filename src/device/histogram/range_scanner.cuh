@@ -40,14 +40,14 @@ class RangeScanner {
    * @brief Offer every candidate inside of the listed ranges that may be the best. Does not wait.
    *
    * @param level      Its columns are the candidates of this resolution.
-   * @param binned     Of this resolution.
+   * @param columns    Of this resolution.
    * @param table      Has sorted rows.
    * @param rows       Of at most kMostFollowed nodes.
    * @param listed     Has room for all ranges that were listed.
    * @param counts     No range is taken.
    * @param out_values Of nodes whose best candidate is inside of a range, else zero.
    */
-  void Scan(LevelRef const& level, BinnedRef const& binned, BinnedTableRef const& table,
+  void Scan(LevelRef const& level, BinnedColumns const& columns, BinnedTableRef const& table,
             RowsRef const& rows, SearchedNodes const& nodes, OpenRangesRef const& listed,
             OpenCounts* counts, RefinedValue* out_values);
   [[nodiscard]] std::uint64_t Bytes() const { return found_.Bytes(); }
