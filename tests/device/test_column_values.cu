@@ -15,6 +15,8 @@
 
 namespace gpu_exact {
 namespace {
+constexpr EntryIdx kAtOnce = EntryIdx{1} << 25;
+
 class ColumnValuesTest : public DeviceTest {
  protected:
   /** @brief Some columns of a table, and then fewer of them. */
@@ -25,16 +27,17 @@ class ColumnValuesTest : public DeviceTest {
     TableOnDevice const on_device{table};
     std::uint64_t const n_rows = table.n_rows;
     for (CsrView const& view : {table.View(), on_device.view}) {
-      for (EntryIdx at_once : {ColumnValues::kReadAtOnce, EntryIdx{1}, table.entries.size() / 3}) {
+      for (EntryIdx at_once : {kAtOnce, EntryIdx{1}, table.entries.size() / 3}) {
         for (std::uint64_t part : {ColumnValues::kPart, std::uint64_t{1}, 3 * n_rows}) {
-          ColumnValues values{view, kept, at_once, part};
+          Memory const at = part == 1 ? Memory::kHost : Memory::kDevice;
+          ColumnValues values{view, kept, at, at_once, part};
           Expect(table, kept, values);
-          std::uint64_t const before = values.Bytes();
+          std::uint64_t const before = values.ValueBytes();
           values.Keep(fewer);
           Expect(table, fewer, values);
           auto const n_less = std::count(kept.cbegin(), kept.cend(), true) -
                               std::count(fewer.cbegin(), fewer.cend(), true);
-          ASSERT_EQ(before - values.Bytes(), 4 * n_rows * n_less) << "what goes is freed";
+          ASSERT_EQ(before - values.ValueBytes(), 4 * n_rows * n_less) << "what goes is freed";
           ASSERT_FALSE(HasFailure()) << at_once << " at once, parts of " << part;
         }
       }
@@ -120,9 +123,9 @@ TEST_F(ColumnValuesTest, RefusesTwoValuesOfAFeature) {
   Random random{3};
   Table table = MakeTable({200, 3, 0.0, 0}, &random);
   table.entries[3 * 150 + 1].feature = 2;
-  for (EntryIdx at_once : {ColumnValues::kReadAtOnce, EntryIdx{90}}) {
+  for (EntryIdx at_once : {kAtOnce, EntryIdx{90}}) {
     try {
-      ColumnValues const values{table.View(), {true, true, true}, at_once};
+      ColumnValues const values{table.View(), {true, true, true}, Memory::kDevice, at_once};
       FAIL() << "not refused";
     } catch (std::invalid_argument const& e) {
       EXPECT_NE(std::string{e.what()}.find("Row 150 has two values of feature 2"),

@@ -11,31 +11,34 @@
 
 namespace gpu_exact {
 BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins,
-                         bool sorts_rows) {
-  if (ColumnValues::Pays(table)) {
-    ColumnValues columns{table, std::vector<bool>(table.n_features, true)};
-    auto const kept =
-        this->MakeBins(columns.Source(), columns.CountEntries(), max_bins, sorts_rows);
+                         HistogramMemory const& memory) {
+  if (IsDense(table.n_entries, table.n_rows, table.n_features)) {
+    ColumnValues columns{table, std::vector<bool>(table.n_features, true), memory.values_at,
+                         memory.ReadAtOnce()};
+    auto const kept = this->MakeBins(columns.Source(), columns.CountEntries(), max_bins, memory);
     values_ = std::make_unique<RowValues>(std::move(columns), kept);
     return;
   }
   RowTable rows{table};
   std::vector<std::uint32_t> const n_entries = rows.CountEntries();
-  auto const kept = this->MakeBins(rows.View(), n_entries, max_bins, sorts_rows);
-  values_ = std::make_unique<RowValues>(std::move(rows), table, n_entries, kept);
+  auto const kept = this->MakeBins(rows.View(), n_entries, max_bins, memory);
+  values_ = std::make_unique<RowValues>(std::move(rows), table, n_entries, kept, memory.values_at,
+                                        memory.ReadAtOnce());
 }
 
 std::vector<bool> BinnedTable::MakeBins(TableSource const& table,
                                         std::vector<std::uint32_t> const& n_entries,
                                         std::vector<std::uint32_t> const& max_bins,
-                                        bool sorts_rows) {
+                                        HistogramMemory const& memory) {
   CopyAsync(n_present_.Reserve(n_entries.size()), n_entries.data(), n_entries.size());
   std::vector<std::uint32_t> const resolutions =
-      max_bins.empty() ? ChooseResolutions(table.n_rows, table.n_features, BinnedColumns::MaxBins(),
-                                           kMaxSortedRows, sorts_rows)
-                       : max_bins;
-  if (sorts_rows) {
-    sorted_rows_ = std::make_unique<SortedRows>(resolutions.size() > 1 ? resolutions.back() : ~0u);
+      max_bins.empty()
+          ? ChooseResolutions(table.n_rows, table.n_features, BinnedColumns::MaxBins(),
+                              kMaxSortedRows, memory.sorts_rows, memory.max_resolutions)
+          : max_bins;
+  if (memory.sorts_rows) {
+    sorted_rows_ = std::make_unique<SortedRows>(resolutions.size() > 1 ? resolutions.back() : ~0u,
+                                                memory.rows_at);
   }
   std::vector<std::uint32_t> limits, values;
   for (std::uint32_t n : n_entries) {
@@ -46,8 +49,8 @@ std::vector<bool> BinnedTable::MakeBins(TableSource const& table,
   EntryIdx const total = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
   this->AddResolution(
       table, n_entries,
-      RankBins{table, n_entries, limits, values, BinnedAtOnce(total), sorted_rows_.get()});
-  if (sorts_rows && !sorted_rows_->Any()) {
+      RankBins{table, n_entries, limits, values, memory.BinnedAtOnce(total), sorted_rows_.get()});
+  if (memory.sorts_rows && !sorted_rows_->Any()) {
     sorted_rows_.reset();
   }
   for (std::size_t i = 1; i < resolutions.size(); ++i) {

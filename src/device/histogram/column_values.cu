@@ -4,6 +4,7 @@
  * @brief Implementation of column_values.cuh.
  */
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "src/device/histogram/column_values.cuh"
@@ -76,13 +77,13 @@ __global__ __launch_bounds__(kTileThreads) void WriteColumnsKernel(CsrView table
 }
 }  // namespace
 
-ColumnValues::ColumnValues(CsrView const& table, std::vector<bool> const& kept, EntryIdx at_once,
-                           std::uint64_t part)
-    : n_rows_{table.n_rows}, n_features_{table.n_features} {
+ColumnValues::ColumnValues(CsrView const& table, std::vector<bool> const& kept, Memory at,
+                           EntryIdx at_once, std::uint64_t part)
+    : at_{at}, n_rows_{table.n_rows}, n_features_{table.n_features} {
   of_part_ = std::max<std::uint64_t>(1, part / std::max(n_rows_, 1u));
   auto const n_kept = static_cast<std::uint64_t>(std::count(kept.cbegin(), kept.cend(), true));
   for (std::uint64_t first = 0; first < n_kept; first += of_part_) {
-    parts_.emplace_back("values by column");
+    parts_.emplace_back("values by column", at_);
     parts_.back().Reserve(std::min(of_part_, n_kept - first) * n_rows_);
   }
   this->Place(kept);
@@ -121,7 +122,7 @@ void ColumnValues::Keep(std::vector<bool> const& kept) {
   parts_.erase(parts_.begin() + static_cast<std::ptrdiff_t>(CeilDiv(n, of_part_)), parts_.end());
   std::uint64_t const n_last = parts_.empty() ? 0 : (n - (parts_.size() - 1) * of_part_) * n_rows_;
   if (n_last * sizeof(float) < (parts_.empty() ? 0 : parts_.back().Bytes())) {
-    DeviceBuffer<float> exact{"values by column"};
+    PlacedBuffer<float> exact{"values by column", at_};
     CopyAsync(exact.Reserve(n_last), parts_.back().Data(), n_last);
     Synchronize();
     std::swap(parts_.back(), exact);
@@ -129,11 +130,12 @@ void ColumnValues::Keep(std::vector<bool> const& kept) {
   this->Place(kept);
 }
 
+std::uint64_t ColumnValues::ValueBytes() const {
+  return std::accumulate(parts_.cbegin(), parts_.cend(), std::uint64_t{0},
+                         [](std::uint64_t sum, auto const& part) { return sum + part.Bytes(); });
+}
+
 std::uint64_t ColumnValues::Bytes() const {
-  std::uint64_t bytes = columns_.Bytes();
-  for (auto const& part : parts_) {
-    bytes += part.Bytes();
-  }
-  return bytes;
+  return columns_.Bytes() + (at_ == Memory::kDevice ? this->ValueBytes() : 0);
 }
 }  // namespace gpu_exact

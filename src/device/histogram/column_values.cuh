@@ -10,7 +10,9 @@
 
 #include <vector>
 
+#include "src/device/placed_buffer.cuh"
 #include "src/device/row_table.cuh"
+#include "src/histogram_plan.h"
 
 namespace gpu_exact {
 /** @brief A table on the device while bins are made of it, borrowed: by row, or by column. */
@@ -28,13 +30,7 @@ struct TableSource {
 
 class ColumnValues {
  public:
-  static constexpr EntryIdx kReadAtOnce = EntryIdx{1} << 25;      // 256 MiB of a table of the host
   static constexpr std::uint64_t kPart = std::uint64_t{1} << 26;  // 256 MiB of values
-
-  /** @brief Whether columns take no more than compressed rows: half of the places have a value. */
-  [[nodiscard]] static bool Pays(CsrView const& table) {
-    return std::uint64_t{table.n_rows} * table.n_features <= 2 * table.n_entries;
-  }
 
   /**
    * @brief Reads the table, some rows at a time where it is the host's. Waits for the device.
@@ -42,12 +38,13 @@ class ColumnValues {
    * Memory: 4 B a row and kept column; meanwhile 8 B for each entry that is read at once.
    *
    * @param kept    Which columns, shape: (n_features).
+   * @param at      Of the values.
    * @param at_once Entries, unless a row has more.
    * @param part    Values of one allocation, unless a column has more.
    * @throw std::invalid_argument where a row has two values of a feature.
    */
-  ColumnValues(CsrView const& table, std::vector<bool> const& kept, EntryIdx at_once = kReadAtOnce,
-               std::uint64_t part = kPart);
+  ColumnValues(CsrView const& table, std::vector<bool> const& kept, Memory at = Memory::kDevice,
+               EntryIdx at_once = HistogramMemory{}.ReadAtOnce(), std::uint64_t part = kPart);
 
   /** @brief Entries of each kept column. */
   [[nodiscard]] std::vector<std::uint32_t> const& CountEntries() const { return n_entries_; }
@@ -56,6 +53,9 @@ class ColumnValues {
 
   /** @brief Of all features; nullptr in the place of a column that is not kept. */
   [[nodiscard]] TableSource Source() const { return {columns_.Data(), n_rows_, n_features_}; }
+  /** @brief Of the values, wherever they lie. */
+  [[nodiscard]] std::uint64_t ValueBytes() const;
+  /** @brief Device memory held. */
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
@@ -65,10 +65,11 @@ class ColumnValues {
     return parts_[i / of_part_].Data() + i % of_part_ * n_rows_;
   }
 
+  Memory at_;
   RowIdx n_rows_;
   FeatureIdx n_features_;
   std::uint64_t of_part_;                   // columns that one allocation holds
-  std::vector<DeviceBuffer<float>> parts_;  // so that some can be freed
+  std::vector<PlacedBuffer<float>> parts_;  // so that some can be freed
   std::vector<float*> h_columns_;           // shape: (n_features)
   std::vector<std::uint32_t> n_entries_;    // shape: (n_features)
   DeviceBuffer<float*> columns_{"values by column"};

@@ -40,7 +40,8 @@ RowValues::RowValues(ColumnValues&& columns, std::vector<bool> const& kept)
 
 RowValues::RowValues(RowTable rows, CsrView const& source,
                      std::vector<std::uint32_t> const& n_entries, std::vector<bool> const& kept,
-                     EntryIdx at_once) {
+                     Memory at, EntryIdx at_once)
+    : values_{"values and columns by row", at} {
   EntryIdx n_kept{0};
   std::uint32_t n_columns{0};
   std::vector<std::uint32_t> column_of(kept.size(), RowValuesRef::kNotKept);
@@ -54,9 +55,9 @@ RowValues::RowValues(RowTable rows, CsrView const& source,
   if (std::uint64_t{source.n_rows} * n_columns <= 2 * n_kept) {
     if (source.memory == Memory::kHost && source.n_entries > at_once) {
       rows.Release();
-      columns_ = std::make_unique<ColumnValues>(source, kept, at_once);
+      columns_ = std::make_unique<ColumnValues>(source, kept, at, at_once);
     } else {
-      columns_ = std::make_unique<ColumnValues>(rows.View(), kept, at_once);
+      columns_ = std::make_unique<ColumnValues>(rows.View(), kept, at, at_once);
     }
     this->UploadColumns(Features(kept));
     return;

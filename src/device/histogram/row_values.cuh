@@ -39,7 +39,7 @@ struct RowValuesRef {
   }
 };
 
-/** @brief Owns the values. Memory: 4 B a row and column, or 8 B an entry and a row. */
+/** @brief Owns the values: 4 B a row and column, or 8 B an entry; then also 8 B a row. */
 class RowValues {
  public:
   /** @brief Of a table by column. Waits. @param kept As below. */
@@ -50,10 +50,12 @@ class RowValues {
    * @param source    What it was made of.
    * @param n_entries Of each feature.
    * @param kept      Whether a feature's values are kept, shape: (n_features).
+   * @param at        Of the values.
    * @param at_once   Entries that are read again at once, unless a row has more.
    */
   RowValues(RowTable rows, CsrView const& source, std::vector<std::uint32_t> const& n_entries,
-            std::vector<bool> const& kept, EntryIdx at_once = ColumnValues::kReadAtOnce);
+            std::vector<bool> const& kept, Memory at = Memory::kDevice,
+            EntryIdx at_once = HistogramMemory{}.ReadAtOnce());
 
   [[nodiscard]] RowValuesRef Ref() const {
     return {column_of_.Data(), columns_ != nullptr ? columns_->Source().columns : nullptr,
@@ -61,7 +63,7 @@ class RowValues {
   }
   [[nodiscard]] std::uint64_t Bytes() const {
     return column_of_.Bytes() + (columns_ != nullptr ? columns_->Bytes() : 0) + offsets_.Bytes() +
-           values_.Bytes();
+           values_.DeviceBytes();
   }
 
  private:
@@ -70,6 +72,6 @@ class RowValues {
   std::unique_ptr<ColumnValues> columns_;  // nullptr: values lie by entry
   DeviceBuffer<std::uint32_t> column_of_{"columns with values by row"};
   DeviceBuffer<EntryIdx> offsets_{"offsets of rows"};
-  DeviceBuffer<RowValuesRef::Value> values_{"values and columns by row"};
+  PlacedBuffer<RowValuesRef::Value> values_{"values and columns by row", Memory::kDevice};
 };
 }  // namespace gpu_exact
