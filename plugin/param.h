@@ -20,6 +20,7 @@ struct GpuExactParam : public xgboost::XGBoostParameter<GpuExactParam> {
   std::int32_t gpu_exact_interleaved_levels;
   std::int32_t gpu_exact_strategy;  // in the order of gpu_exact::Strategy
   std::int32_t gpu_exact_fallback;
+  double gpu_exact_memory_limit;
 
   DMLC_DECLARE_PARAMETER(GpuExactParam) {
     DMLC_DECLARE_FIELD(gpu_exact_interleaved_levels)
@@ -43,6 +44,12 @@ struct GpuExactParam : public xgboost::XGBoostParameter<GpuExactParam> {
         .describe(
             "Where the GPU cannot build trees: `warn` once and use XGBoost's own exact builder, or "
             "raise an `error`.");
+    DMLC_DECLARE_FIELD(gpu_exact_memory_limit)
+        .set_lower_bound(0.0)
+        .set_default(0.0)
+        .describe(
+            "Device memory that a table may take: bytes, or up to 1 the share of what is free; 0 "
+            "takes what there is. Less of it makes trees slower, not different.");
   }
 };
 

@@ -101,11 +101,6 @@ std::string LastRunJson() {
   history.OfThisProcess();
   auto const& tree = history.last;
   auto const& stats = tree.stats;
-  std::uint64_t planned{0};
-  if (stats.strategy != Strategy::kAuto) {
-    planned = PlannedBytes(tree.entries, static_cast<RowIdx>(tree.rows),
-                           static_cast<FeatureIdx>(tree.columns), stats.strategy);
-  }
   std::ostringstream os;
   os << R"({"gpu_trees": )" << history.n_gpu << R"(, "cpu_trees": )" << history.n_cpu
      << R"(, "device": )" << Quote(tree.device) << R"(, "reason": )" << Quote(tree.reason)
@@ -115,7 +110,8 @@ std::string LastRunJson() {
      << R"(, "phases_ms": {"sampling": )" << tree.sample_ms << R"(, "start": )" << stats.start_ms
      << R"(, "levels": )" << stats.levels_ms << R"(, "finish": )" << FinishMs(tree)
      << R"(, "writing": )" << tree.write_ms << R"(}, "device_bytes": )" << tree.device_bytes
-     << R"(, "planned_bytes": )" << planned << R"(, "refined_share": )";
+     << R"(, "planned_bytes": )" << stats.planned_bytes << R"(, "planned_host_bytes": )"
+     << stats.planned_host_bytes << R"(, "refined_share": )";
   if (stats.refined_share >= 0.0) {
     os << stats.refined_share;
   } else {

@@ -86,15 +86,16 @@ DeviceTable::~DeviceTable() {
   }
 }
 
-TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, int ordinal, Strategy strategy) {
-  if (!builder_ || strategy_ != strategy) {
+TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, int ordinal,
+                                  TableOptions const& options) {
+  if (!builder_ || !(options_ == options)) {
     builder_.reset();
     auto const begin = std::chrono::steady_clock::now();
     auto const page = data->GetBatches<SparsePage>().begin().Page();
     auto const view = ViewOf(*page, data->Info(), ordinal);
     LongSetUp const progress{view};
-    builder_ = MakeDeviceBuilder(ordinal, view, strategy);
-    strategy_ = strategy;
+    builder_ = MakeDeviceBuilder(ordinal, view, options.strategy, options.memory_limit);
+    options_ = options;
     set_up_ms_ = MillisecondsSince(begin);
   }
   return builder_.get();

@@ -20,6 +20,16 @@ namespace gpu_exact {
  */
 using DataToken = std::weak_ptr<xgboost::CatContainer const>;
 
+/** @brief How a table lies on the device: see MakeDeviceBuilder(). */
+struct TableOptions {
+  Strategy strategy{Strategy::kAuto};
+  double memory_limit{0.0};
+
+  [[nodiscard]] bool operator==(TableOptions const& that) const {
+    return strategy == that.strategy && memory_limit == that.memory_limit;
+  }
+};
+
 /** @brief A builder and the lock that its users hold, as it grows one tree at a time. */
 class DeviceTable {
  public:
@@ -32,21 +42,22 @@ class DeviceTable {
   std::mutex mutex;
 
   /**
-   * @brief The builder of a strategy, made where there is none; under the lock, as is its use.
+   * @brief A builder of such options, made where there is none; under the lock, as is its use.
    *
-   * One of another strategy goes first, so that the device holds the table once.
+   * One of other options goes first, so that the device holds the table once.
    *
    * @param data Of one page, which is asked for only where a builder is made: one that an iterator
    *             gave is read from its cache each time.
    */
-  [[nodiscard]] TreeBuilder* Builder(xgboost::DMatrix* data, int ordinal, Strategy strategy);
+  [[nodiscard]] TreeBuilder* Builder(xgboost::DMatrix* data, int ordinal,
+                                     TableOptions const& options);
 
   /** @brief What it took to make the builder. */
   [[nodiscard]] double SetUpMs() const { return set_up_ms_; }
 
  private:
   std::unique_ptr<TreeBuilder> builder_;
-  Strategy strategy_{Strategy::kAuto};  // of the builder
+  TableOptions options_;  // of the builder
   double set_up_ms_{0.0};
 };
 

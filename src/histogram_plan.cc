@@ -27,6 +27,14 @@ double LevelCost(ResolutionShape const& shape) {
 }
 }  // namespace
 
+std::vector<HistogramMemory> HistogramMemory::All() {
+  constexpr auto kHost = Memory::kHost;
+  constexpr auto kDevice = Memory::kDevice;
+  return {{true, kDevice, kDevice, 3, false}, {true, kDevice, kDevice, 3, true},
+          {true, kDevice, kDevice, 2, true},  {true, kHost, kDevice, 2, true},
+          {true, kHost, kHost, 2, true},      {true, kHost, kHost, 1, true}};
+}
+
 double HistogramCost::OpenShare(double n_rows, double n_bins) {
   return kOpenShare * std::pow(n_rows / (n_bins * n_bins), kOpenPower);
 }
@@ -94,8 +102,8 @@ bool RefineCost::Scans(double n_scanned, double n_gathered) const {
 }
 
 std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_features,
-                                             std::uint32_t max_bins, RowIdx max_sorted,
-                                             bool scans) {
+                                             std::uint32_t max_bins, RowIdx max_sorted, bool scans,
+                                             std::uint32_t max_resolutions) {
   constexpr std::uint32_t kLeastBins = 32;
   if (n_rows <= max_bins && SortsTable(n_rows, n_features, max_sorted)) {
     return {std::max(n_rows, kLeastBins)};  // sorting by bins of 14 bits is faster than by values
@@ -119,17 +127,21 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
       bins.push_back(coarser);
     }
   }
+  if (bins.size() > max_resolutions) {
+    bins.erase(bins.begin() + 1, bins.end() - (max_resolutions - 1));
+  }
   return bins;
 }
 
-std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features, bool scans) {
+std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features, bool scans,
+                             std::uint32_t max_resolutions) {
   std::uint64_t const rows = std::max(n_rows, 1u);
-  if (n_features == 0 || rows * n_features <= 2 * n_entries) {
+  if (n_features == 0 || IsDense(n_entries, n_rows, n_features)) {
     return 0;
   }
   std::uint64_t bytes{0};
-  for (std::uint64_t bins :
-       ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows, scans)) {
+  for (std::uint64_t bins : ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows,
+                                              scans, max_resolutions)) {
     bins = std::clamp<std::uint64_t>(n_entries / n_features, 1, bins);
     std::uint64_t const n_columns =
         std::max<std::uint64_t>(1, std::min(kMaxGroupBins / bins, kMaxGroupPlaces / rows));

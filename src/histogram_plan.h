@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -22,19 +23,51 @@ inline constexpr RowIdx kMaxSortedRows = 1024 * 12;
 /** @brief The most places, rows times columns, of a group: its elements are numbered in 32 bits. */
 inline constexpr std::uint64_t kMaxGroupPlaces = std::uint64_t{1} << 30;
 
-/** @brief Histograms of one resolution take up to so much, bytes; one fits always. */
-[[nodiscard]] constexpr std::uint64_t HistogramBudget(EntryIdx n_entries) {
-  return n_entries + (std::uint64_t{64} << 20);
-}
 /** @brief A list with room for so many ranges, all that there are, is scanned without asking. */
 inline constexpr std::uint64_t kCertainRanges = std::uint64_t{1} << 20;
 /** @brief Entries of open ranges that are sorted at once, of so many in the table. */
 [[nodiscard]] constexpr std::uint64_t OpenEntriesAtOnce(EntryIdx n_entries) {
   return n_entries / 32 < (1 << 22) ? std::uint64_t{1} << 22 : n_entries / 32;
 }
-/** @brief Entries of whole columns whose values are sorted at once, to make bins. */
-[[nodiscard]] constexpr EntryIdx BinnedAtOnce(EntryIdx n_entries) {
-  return n_entries / 16 < (1 << 22) ? EntryIdx{1} << 22 : n_entries / 16;
+
+/**
+ * @brief What the histogram strategy keeps, and where: all of it on the device, or less where memory
+ *        is short. The trees are the same.
+ */
+struct HistogramMemory {
+  bool sorts_rows{true};            // whether sorted rows are kept, which trees grow faster with
+  Memory rows_at{Memory::kDevice};  // sorted rows; of the host: page-locked, read from there
+  Memory values_at{Memory::kDevice};
+  std::uint32_t max_resolutions{3};  // of those that ChooseResolutions() has
+  bool is_lean{false};               // little room for what is in work
+
+  /** @brief All that there is to choose from, the fastest first; the last one takes least. */
+  [[nodiscard]] static std::vector<HistogramMemory> All();
+
+  /** @brief Histograms of one resolution take up to so much, bytes; one fits always. */
+  [[nodiscard]] std::uint64_t HistogramBytes(EntryIdx n_entries) const {
+    return is_lean ? n_entries / 16 + (std::uint64_t{8} << 20)
+                   : n_entries + (std::uint64_t{64} << 20);
+  }
+  /** @brief As kCertainRanges. */
+  [[nodiscard]] std::uint64_t CertainRanges() const {
+    return is_lean ? kCertainRanges / 16 : kCertainRanges;
+  }
+  /** @brief As OpenEntriesAtOnce(). */
+  [[nodiscard]] std::uint64_t OpenEntries(EntryIdx n_entries) const {
+    return OpenEntriesAtOnce(n_entries) / (is_lean ? 8 : 1);
+  }
+  /** @brief Entries of whole columns whose values are sorted at once, to make bins. */
+  [[nodiscard]] EntryIdx BinnedAtOnce(EntryIdx n_entries) const {
+    return std::max(EntryIdx{1} << 22, n_entries / 16) / (is_lean ? 8 : 1);
+  }
+  /** @brief Entries of the host's table that are read at once. */
+  [[nodiscard]] EntryIdx ReadAtOnce() const { return EntryIdx{1} << (is_lean ? 22 : 25); }
+};
+
+/** @brief Whether most values are present: columns of a place for each row then take less room. */
+[[nodiscard]] constexpr bool IsDense(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features) {
+  return std::uint64_t{n_rows} * n_features <= 2 * n_entries;
 }
 
 /** @brief A resolution as costs see it: averages over its columns and groups. */
@@ -134,10 +167,12 @@ struct RefineCost {
  * @param max_bins   That a block has room for.
  * @param max_sorted Rows of a node that a block can sort.
  * @param scans      Whether the table has sorted rows.
+ * @param max_resolutions Two are the finest and the coarsest one, one is the finest.
  */
 [[nodiscard]] std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_features,
                                                            std::uint32_t max_bins,
-                                                           RowIdx max_sorted, bool scans);
+                                                           RowIdx max_sorted, bool scans,
+                                                           std::uint32_t max_resolutions = 3);
 
 /**
  * @brief The most distinct values of a column that has a bin for each: no range of it is ever open.
@@ -154,7 +189,7 @@ struct RefineCost {
  * entries, and is better sorted.
  */
 [[nodiscard]] std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
-                                           bool scans);
+                                           bool scans, std::uint32_t max_resolutions = 3);
 
 /**
  * @brief The most bins of all columns in a resolution, or little more where columns differ in length.

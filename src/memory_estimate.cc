@@ -54,11 +54,6 @@ char const* NameOf(Strategy strategy) {
   }
 }
 
-std::uint64_t PlannedBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
-                           Strategy strategy) {
-  return MemoryPlan::Make(n_entries, n_rows, n_features, strategy, true).Peak();
-}
-
 std::string MemoryEstimate(std::uint64_t n_rows, std::uint64_t n_features, std::uint64_t n_entries,
                            std::int32_t max_depth) {
   CheckSizes(n_rows, n_features, n_entries, max_depth);
@@ -66,13 +61,14 @@ std::string MemoryEstimate(std::uint64_t n_rows, std::uint64_t n_features, std::
   auto const features = static_cast<FeatureIdx>(n_features);
   std::ostringstream os;
   for (auto strategy : {Strategy::kSort, Strategy::kHistogram}) {
-    auto make = [&](bool sorts_rows) {
-      return MemoryPlan::Make(n_entries, rows, features, strategy, sorts_rows)
+    auto make = [&](HistogramMemory const& memory) {
+      return MemoryPlan::Make(n_entries, rows, features, strategy, memory)
           .WithNodes(rows, features, strategy, max_depth);
     };
-    auto const plan = make(true);
+    auto const plan = make({});
     os << (strategy == Strategy::kSort ? '{' : ',') << '"' << NameOf(strategy) << R"(": {"peak": )"
-       << plan.Peak() << R"(, "least": )" << make(false).Peak() << R"(, "stages": {)";
+       << plan.Peak() << R"(, "least": )" << make(HistogramMemory::All().back()).Peak()
+       << R"(, "stages": {)";
     Write(os, "reading", plan.reading);
     Write(os << ", ", "sorting", plan.sorting);
     Write(os << ", ", "growing", plan.growing);

@@ -6,9 +6,11 @@
 #include "src/memory_plan.h"
 
 #include <algorithm>
+#include <iomanip>
 #include <numeric>
 #include <sstream>
 
+#include "gpu_exact/device.h"
 #include "src/histogram_plan.h"
 
 namespace gpu_exact {
@@ -27,56 +29,93 @@ void Describe(std::ostream& os, char const* when, std::vector<MemoryItem> const&
   }
   os << ")";
 }
+
+/** @brief As a user writes it: bytes in full. */
+std::string LimitText(double limit) {
+  std::ostringstream os;
+  os << std::setprecision(17) << limit;
+  return limit > 1.0 && limit < 1e18 ? std::to_string(static_cast<std::uint64_t>(limit)) : os.str();
+}
+
+/** @brief MemoryPlan::Make() of the histogram strategy. */
+MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
+                          HistogramMemory const& memory) {
+  constexpr std::uint64_t kBinBytes = 9;       // of a bin, beside its sums
+  constexpr std::uint64_t kSumBytes = 20;      // of a bin in a histogram
+  constexpr std::uint64_t kListedBytes = 112;  // of a range that is listed
+  constexpr std::uint64_t kSortedBytes = 25;   // of an entry that is sorted, CUB's scratch included
+  std::uint64_t const rows = n_rows;
+  std::uint64_t const all_places = rows * n_features;
+  bool const dense = IsDense(n_entries, n_rows, n_features);
+  auto const resolutions = ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows,
+                                             memory.sorts_rows, memory.max_resolutions);
+  std::uint64_t const n_resolutions = resolutions.size();
+  // Where most values are present they have places by row, which are up to an eighth more.
+  std::uint64_t const places = std::min(all_places, 2 * n_entries);
+  std::uint64_t bins =
+      n_resolutions * (2 * (places + places / 8) + 13 * (n_features + 1ull)) +
+      RowOffsetBytes(n_entries, n_rows, n_features, memory.sorts_rows, memory.max_resolutions);
+  std::uint64_t histograms{0};
+  for (std::size_t i = 0; i < resolutions.size(); ++i) {
+    std::uint64_t const n_bins = MostBins(n_entries, n_features, resolutions[i], i == 0);
+    bins += kBinBytes * n_bins;
+    histograms += std::max(memory.HistogramBytes(n_entries), kSumBytes * n_bins);
+  }
+  std::uint64_t const limits =
+      kBinBytes * MostBins(n_entries, n_features, resolutions.front(), true);
+  std::uint64_t const sorted_size = dense ? all_places : n_entries;
+  std::uint64_t const sorted =
+      std::min(sorted_size, std::max(memory.BinnedAtOnce(n_entries), rows));
+  std::uint64_t const open = std::min(n_entries, memory.OpenEntries(n_entries));
+
+  // What may be of the host.
+  MemoryItem values{"values by row", dense ? 4 * all_places : 8 * n_entries};
+  MemoryItem sorted_rows{"sorted rows", memory.sorts_rows ? 4 * n_entries : 0};
+  MemoryPlan plan;
+  auto place = [&](MemoryItem* item, Memory at) {
+    if (at == Memory::kHost) {
+      plan.of_host.push_back(*item);
+      item->bytes = 0;
+    }
+  };
+  place(&values, memory.values_at);
+  place(&sorted_rows, memory.sorts_rows ? memory.rows_at : Memory::kDevice);
+
+  if (dense) {
+    EntryIdx const read = std::min(n_entries, std::max(memory.ReadAtOnce(), EntryIdx{n_features}));
+    plan.reading = {values, {"rows of the table", 8 * read + 8 * std::min(rows, read)}};
+    plan.sorting = {
+        values, sorted_rows, {"limits of bins", limits}, {"sort keys", kSortedBytes * sorted}};
+  } else {
+    MemoryItem const by_row{"table by row", 8 * n_entries + 8 * rows};
+    plan.reading = {by_row,
+                    sorted_rows,
+                    {"limits of bins", limits},
+                    {"sort keys", kSortedBytes * sorted + 8 * rows}};
+    plan.sorting = {by_row, {"bins", bins}, sorted_rows, values, {"offsets of rows", 8 * rows}};
+  }
+  plan.growing = {
+      {"bins", bins},
+      sorted_rows,
+      values,
+      {"rows by node", (dense ? 40 : 48) * rows},
+      {"histograms", histograms},
+      {"open ranges", n_resolutions * (40 * open + kListedBytes * memory.CertainRanges())}};
+  return plan;
+}
 }  // namespace
 
 MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
-                            Strategy strategy, bool sorts_rows) {
+                            Strategy strategy, HistogramMemory const& memory) {
+  if (strategy == Strategy::kHistogram) {
+    return PlanHistograms(n_entries, n_rows, n_features, memory);
+  }
   std::uint64_t const rows = n_rows;
   std::uint64_t const n_offsets = std::uint64_t{n_features} + 1;
   MemoryPlan plan;
   plan.reading = {{"table by row", 8 * n_entries + 8 * rows},
                   {"sort keys", 8 * n_entries},
                   {"row ids", 4 * n_entries}};
-  if (strategy == Strategy::kHistogram) {
-    constexpr std::uint64_t kBinBytes = 9;       // of a bin, beside its sums
-    constexpr std::uint64_t kSumBytes = 20;      // of a bin in a histogram
-    constexpr std::uint64_t kListedBytes = 112;  // of a range that is listed
-    auto const resolutions =
-        ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows, sorts_rows);
-    std::uint64_t const n_resolutions = resolutions.size();
-    // Where most values are present they have places by row or column, which are a quarter more.
-    std::uint64_t const places = std::min(rows * n_features, 2 * n_entries);
-    std::uint64_t bins = n_resolutions * (2 * (places + places / 4) + 13 * n_offsets) +
-                         RowOffsetBytes(n_entries, n_rows, n_features, sorts_rows);
-    std::uint64_t histograms{0};
-    for (std::size_t i = 0; i < resolutions.size(); ++i) {
-      std::uint64_t const n_bins = MostBins(n_entries, n_features, resolutions[i], i == 0);
-      bins += kBinBytes * n_bins;
-      histograms += std::max(HistogramBudget(n_entries), kSumBytes * n_bins);
-    }
-    bool const dense = rows * n_features <= 2 * n_entries;
-    std::uint64_t const values = dense ? 4 * rows * n_features : 8 * n_entries + 8 * rows;
-    std::uint64_t const sorted =
-        std::min(n_entries, std::max(BinnedAtOnce(n_entries), std::uint64_t{rows}));
-    std::uint64_t const open = std::min(n_entries, OpenEntriesAtOnce(n_entries));
-    std::uint64_t const kept = sorts_rows ? 4 * n_entries : 0;
-    plan.reading = {{"table by row", 8 * n_entries + 8 * rows},
-                    {"bins", bins},
-                    {"sorted rows", kept},
-                    {"sort keys", (sorts_rows ? 44 : 36) * sorted + 8 * rows}};
-    plan.sorting = {
-        {"bins", bins},
-        {"sorted rows", kept},
-        {"values by row", values},
-        {"table by row", dense ? 8 * n_entries / 16 + 8 * rows : 8 * n_entries + 8 * rows}};
-    plan.growing = {{"bins", bins},
-                    {"sorted rows", kept},
-                    {"values by row", values},
-                    {"rows by node", 48 * rows},
-                    {"histograms", histograms},
-                    {"open ranges", n_resolutions * (40 * open + kListedBytes * kCertainRanges)}};
-    return plan;
-  }
   plan.reading.push_back({"offsets", 8 * rows});
   // Second halves are as long as the part that is sorted, one column at least. Columns are made
   // when they are gone, and take less than trees do.
@@ -130,11 +169,47 @@ std::uint64_t MemoryPlan::Peak() const {
   return std::max({Sum(reading), Sum(sorting), Sum(growing)});
 }
 
+std::uint64_t MemoryPlan::HostBytes() const { return Sum(of_host); }
+
 std::string MemoryPlan::Describe() const {
   std::ostringstream os;
   gpu_exact::Describe(os, "reading the table", reading);
   gpu_exact::Describe(os, ", sorting the table", sorting);
   gpu_exact::Describe(os, ", growing trees", growing);
+  if (!of_host.empty()) {
+    gpu_exact::Describe(os, ", of the host", of_host);
+  }
   return os.str();
+}
+
+std::uint64_t MemoryRoom::Most() const {
+  constexpr double kTaken = 15.0 / 16.0;  // of what is free: not all is planned, such as nodes
+  double const most = limit == 0.0 ? kTaken : limit;
+  return most <= 1.0 ? static_cast<std::uint64_t>(most * static_cast<double>(free))
+                     : std::min(free, static_cast<std::uint64_t>(std::min(most, 1e18)));
+}
+
+ChosenMemory ChooseMemory(CsrView const& table, Strategy strategy, MemoryRoom const& room) {
+  ChosenMemory chosen;
+  std::vector<HistogramMemory> const choices =
+      strategy == Strategy::kHistogram ? HistogramMemory::All() : std::vector<HistogramMemory>(1);
+  for (HistogramMemory const& memory : choices) {
+    chosen = {memory,
+              MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features, strategy, memory)};
+    if (chosen.plan.Peak() <= room.Most()) {
+      return chosen;
+    }
+  }
+  bool const limited = room.limit != 0.0;
+  std::ostringstream msg;
+  msg << "The table does not fit on the GPU: " << table.n_rows << " rows with " << table.n_entries
+      << " present values take " << (choices.size() > 1 ? "at least " : "up to ")
+      << chosen.plan.Peak() << " bytes, " << room.free << " of " << room.total << " are free, and "
+      << (limited ? "gpu_exact_memory_limit=" + LimitText(room.limit) + " allows "
+                  : std::string{"with a margin "})
+      << room.Most() << ": " << chosen.plan.Describe() << ". "
+      << (limited ? "Raise gpu_exact_memory_limit, free" : "Free")
+      << " memory on the GPU, or train with fewer rows or columns.";
+  throw OutOfDeviceMemory{msg.str()};
 }
 }  // namespace gpu_exact

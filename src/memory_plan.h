@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gpu_exact/tree_builder.h"
+#include "src/histogram_plan.h"
 
 namespace gpu_exact {
 /**
@@ -38,16 +39,17 @@ struct MemoryPlan {
   std::vector<MemoryItem> reading;
   std::vector<MemoryItem> sorting;
   std::vector<MemoryItem> growing;
+  std::vector<MemoryItem> of_host;  // page-locked memory of the host, in place of the device's
 
   /**
    * @brief Upper bound by the table, as if all values of a column were distinct. Nodes come on top,
    *        about 300 B for each open one and 16 B for each of its columns; and interleaved levels
    *        that a user forces upon short columns.
-   * @param strategy   Not kAuto.
-   * @param sorts_rows Of kHistogram: whether sorted columns are kept, which trees grow faster with.
+   * @param strategy Not kAuto.
+   * @param memory   Of kHistogram.
    */
   static MemoryPlan Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
-                         Strategy strategy, bool sorts_rows = false);
+                         Strategy strategy, HistogramMemory const& memory = {});
 
   /**
    * @brief The same plan with what follows the open nodes of a tree, as a further array.
@@ -62,9 +64,35 @@ struct MemoryPlan {
    */
   static EntryIdx SortedAtOnce(EntryIdx n_entries);
 
-  /** @brief The greatest of the sums, bytes. */
+  /** @brief The greatest of the sums of device memory, bytes. */
   [[nodiscard]] std::uint64_t Peak() const;
+  /** @brief Page-locked memory of the host, bytes. */
+  [[nodiscard]] std::uint64_t HostBytes() const;
   /** @brief The lists in MiB, for people. */
   [[nodiscard]] std::string Describe() const;
 };
+
+/** @brief Memory of a device, bytes, and the limit that MakeDeviceBuilder() is given. */
+struct MemoryRoom {
+  std::uint64_t free;
+  std::uint64_t total;
+  double limit{0.0};
+
+  /** @brief What a table may take. */
+  [[nodiscard]] std::uint64_t Most() const;
+};
+
+/** @brief What of a table is kept where, and the plan of it. */
+struct ChosenMemory {
+  HistogramMemory memory;  // of kHistogram
+  MemoryPlan plan;
+};
+
+/**
+ * @brief The fastest choice that fits.
+ * @param strategy Not kAuto.
+ * @throw OutOfDeviceMemory where none does, with the plan of the one that takes least.
+ */
+[[nodiscard]] ChosenMemory ChooseMemory(CsrView const& table, Strategy strategy,
+                                        MemoryRoom const& room);
 }  // namespace gpu_exact

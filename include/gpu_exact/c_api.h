@@ -65,8 +65,8 @@ __attribute__((visibility("default"))) int GpuExactDeviceStatus(int ordinal, int
  * @param out_json An object: "gpu_trees" and "cpu_trees", numbers of trees; of the last one "device",
  *                 "reason" (why the CPU grew it), "strategy", "rows", "columns", "entries",
  *                 "set_up_ms" of its table, "tree_ms", "phases_ms", "device_bytes" held after it,
- *                 "planned_bytes" at most, "refined_share" of entries or null. Valid until the
- *                 thread's next call.
+ *                 "planned_bytes" at most, "planned_host_bytes" of page-locked memory in their
+ *                 place, "refined_share" of entries or null. Valid until the thread's next call.
  */
 __attribute__((visibility("default"))) int GpuExactLastRun(char const** out_json);
 
@@ -75,8 +75,8 @@ __attribute__((visibility("default"))) int GpuExactLastRun(char const** out_json
  *
  * @param rows, columns, entries Of the table; entries are its present values.
  * @param max_depth              Of the trees; 0: no limit.
- * @param out_json               An object by strategy: bytes "peak" and "least", without sorted
- *                               rows, and "stages": of "reading", "sorting" and "growing" the bytes
+ * @param out_json               An object by strategy: bytes "peak" and "least", with as much as can be
+ *                               in the host's memory, and "stages": of "reading", "sorting" and "growing" the bytes
  *                               of each array. Valid until the thread's next call.
  */
 __attribute__((visibility("default"))) int GpuExactMemoryEstimate(uint64_t rows, uint64_t columns,

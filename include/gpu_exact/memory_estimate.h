@@ -15,15 +15,8 @@ namespace gpu_exact {
 [[nodiscard]] char const* NameOf(Strategy strategy);
 
 /**
- * @brief What a builder takes at most, bytes, without what follows the nodes of a tree.
- * @param strategy Not kAuto.
- */
-[[nodiscard]] std::uint64_t PlannedBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
-                                         Strategy strategy);
-
-/**
  * @brief JSON: of each strategy the bytes of every array at every stage, the peak, and the least
- *        that it can do with, without sorted rows.
+ *        that it can do with, as much as can be in the host's memory.
  *
  * {"sort": {"peak": 1, "least": 1,
  *           "stages": {"reading": {"table by row": 1}, "sorting": {}, "growing": {}}},

@@ -69,10 +69,12 @@ using GrownTree = std::vector<TreeNode>;
 
 /** @brief What a builder knows of its last tree, for people. Times are of the host's clock. */
 struct TreeStats {
-  Strategy strategy{Strategy::kAuto};  // that grew it; kAuto: there is but one
-  double start_ms{0.0};                // gradients to the device, their range, the root
-  double levels_ms{0.0};               // best splits, rows to children; waits for the device
-  double refined_share{-1.0};          // see SplitStrategy::RefinedShare(); -1: not counted
+  Strategy strategy{Strategy::kAuto};   // that grew it; kAuto: there is but one
+  std::uint64_t planned_bytes{0};       // device memory at most, without what follows open nodes
+  std::uint64_t planned_host_bytes{0};  // page-locked memory that stands in for the device's
+  double start_ms{0.0};                 // gradients to the device, their range, the root
+  double levels_ms{0.0};                // best splits, rows to children; waits for the device
+  double refined_share{-1.0};           // see SplitStrategy::RefinedShare(); -1: not counted
 };
 
 /** @brief One bit for each (node of a level, feature): may the node split on the feature. */
@@ -155,9 +157,13 @@ class TreeBuilder {
 /**
  * @brief A builder on a GPU. Copies and sorts the table; keeps no reference to it.
  *
- * @param ordinal  The CUDA device, or -1 for the first visible one.
- * @param strategy For every tree of this builder.
+ * @param ordinal      The CUDA device, or -1 for the first visible one.
+ * @param strategy     For every tree of this builder.
+ * @param memory_limit Device memory that the table may take: bytes, or up to 1 the share of what is
+ *                     free; 0: what is free less a margin. Where it is short, trees grow slower.
+ * @throw OutOfDeviceMemory where the least does not fit.
  */
 [[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table,
-                                                             Strategy strategy);
+                                                             Strategy strategy,
+                                                             double memory_limit = 0.0);
 }  // namespace gpu_exact

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
-#include <sstream>
 #include <stdexcept>
 
 #include "gpu_exact/tree_builder.h"
@@ -35,36 +34,16 @@ std::string WhyNotHistogram(CsrView const& table) {
   return "";
 }
 
-/**
- * @brief The first of some plans that fits.
- * @throw OutOfDeviceMemory where none does; the last one, which takes least, is told.
- */
-std::size_t ChooseMemory(CsrView const& table, std::vector<MemoryPlan> const& plans) {
+/** @brief A strategy for a table, as far as memory goes; stats are told what was planned. */
+std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strategy,
+                                            double memory_limit, TreeStats* stats) {
+  ProfilerRange const range{"gpu_exact: set-up"};
   std::size_t free{0}, total{0};
   EXACT_CUDA(cudaMemGetInfo(&free, &total));
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    if (plans[i].Peak() <= free) {
-      return i;
-    }
-  }
-  std::ostringstream msg;
-  msg << "The table does not fit on the GPU: " << table.n_rows << " rows with " << table.n_entries
-      << " present values take up to " << plans.back().Peak() << " bytes, " << free << " of "
-      << total << " are free: " << plans.back().Describe()
-      << ". Free memory on the GPU, or train with fewer rows or columns.";
-  throw OutOfDeviceMemory{msg.str()};
-}
-
-std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strategy) {
-  ProfilerRange const range{"gpu_exact: set-up"};
-  auto plan = [&](bool sorts_rows) {
-    return MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features, strategy, sorts_rows);
-  };
-  if (strategy == Strategy::kSort) {
-    ChooseMemory(table, {plan(false)});
-    return MakeSortStrategy(table);
-  }
-  return MakeHistogramStrategy(table, ChooseMemory(table, {plan(true), plan(false)}) == 0);
+  ChosenMemory const chosen = ChooseMemory(table, strategy, {free, total, memory_limit});
+  *stats = {strategy, chosen.plan.Peak(), chosen.plan.HostBytes()};
+  return strategy == Strategy::kHistogram ? MakeHistogramStrategy(table, chosen.memory)
+                                          : MakeSortStrategy(table);
 }
 
 /** @brief Rows trained on of which fixed point keeps too little, added to the count. */
@@ -96,10 +75,9 @@ void CheckRange(TrainingRows const& rows, RowSummary const& summary, Quantiser c
 
 class DeviceBuilder : public TreeBuilder {
  public:
-  DeviceBuilder(int ordinal, RowIdx n_rows, std::unique_ptr<SplitStrategy> strategy, Strategy name)
-      : ordinal_{ordinal}, n_rows_{n_rows}, strategy_{std::move(strategy)} {
-    stats_.strategy = name;
-  }
+  DeviceBuilder(int ordinal, RowIdx n_rows, std::unique_ptr<SplitStrategy> strategy,
+                TreeStats const& stats)
+      : ordinal_{ordinal}, n_rows_{n_rows}, strategy_{std::move(strategy)}, stats_{stats} {}
 
   GrownTree Build(GrowParam const& param, GradientView gradients, std::uint8_t const* row_included,
                   FeaturePolicy* features) override;
@@ -302,18 +280,20 @@ Strategy ChooseStrategy(Strategy strategy, CsrView const& table) {
   return strategy;
 }
 
-std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table,
-                                               Strategy strategy) {
+std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table, Strategy strategy,
+                                               double memory_limit) {
   strategy = ChooseStrategy(strategy, table);
   DeviceGuard guard{ordinal};
-  return MakeDeviceBuilder(ordinal, table.n_rows, MakeStrategy(table, strategy), strategy);
+  TreeStats stats;
+  auto made = MakeStrategy(table, strategy, memory_limit, &stats);
+  return MakeDeviceBuilder(ordinal, table.n_rows, std::move(made), stats);
 }
 
 std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, RowIdx n_rows,
                                                std::unique_ptr<SplitStrategy> strategy,
-                                               Strategy name) {
+                                               TreeStats const& stats) {
   DeviceGuard guard{ordinal};
-  auto builder = std::make_unique<DeviceBuilder>(ordinal, n_rows, std::move(strategy), name);
+  auto builder = std::make_unique<DeviceBuilder>(ordinal, n_rows, std::move(strategy), stats);
   Synchronize();  // another thread's stream may build the first tree
   return builder;
 }

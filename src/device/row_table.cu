@@ -20,7 +20,7 @@ constexpr unsigned kCountThreads = 256;
 /** @brief Features that a block counts by itself: entries of a full column would all meet. */
 constexpr FeatureIdx kBlockFeatures = 8192;
 /** @brief Bytes of an array that is worth taking page-locked memory for one copy of it. */
-constexpr std::size_t kWorthPinning = std::size_t{1} << 26;
+constexpr std::size_t kWorthPinning = std::size_t{1} << 24;
 
 CopyPlan PlanForOnce() {
   CopyPlan plan;
@@ -56,15 +56,18 @@ __global__ void CheckRowsKernel(CsrView table, RowFaults* out) {
   });
 }
 
-/** @brief Finds out whether rows are in order, and refuses a value given twice. Waits. */
-bool AreSorted(CsrView const& table) {
+/**
+ * @brief Finds out whether rows are in order, and refuses a value given twice. Waits.
+ * @param first_row Number of the first one.
+ */
+bool AreSorted(CsrView const& table, RowIdx first_row) {
   DeviceBuffer<RowFaults> faults{"faults of rows"};
   RowFaults found{RowFaults::kNone, 0};
   CopyAsync(faults.Reserve(1), &found, 1);
   LaunchRows("CheckRows", CheckRowsKernel, table.n_rows, table, faults.Data());
   found = ToHost(faults.Data(), 1)[0];
   if (found.duplicate != RowFaults::kNone) {
-    throw std::invalid_argument{"Row " + std::to_string(found.duplicate >> 32) +
+    throw std::invalid_argument{"Row " + std::to_string(first_row + (found.duplicate >> 32)) +
                                 " has two values of feature " +
                                 std::to_string(found.duplicate & 0xffffffffu) +
                                 "; give one. SciPy's sum_duplicates() makes one of them."};
@@ -108,18 +111,21 @@ struct FromBase {
 };
 }  // namespace
 
-RowTable::RowTable(CsrView const& table, EntryIdx sorted_at_once) : view_{table} {
+void RowTable::Load(CsrView const& table, RowIdx first_row, EntryIdx sorted_at_once) {
   bool const on_device = table.memory == Memory::kDevice;
   std::size_t const n_offsets = std::size_t{table.n_rows} + 1;
+  view_ = table;
   view_.memory = Memory::kDevice;
   if (!on_device) {
     view_.offsets = row_offsets_.Reserve(n_offsets);
     view_.entries = entries_.Reserve(table.n_entries);
-    HostCopier copier{PlanForOnce()};
-    copier.CopyToDevice(row_offsets_.Data(), table.offsets, n_offsets);
-    copier.CopyToDevice(entries_.Data(), table.entries, table.n_entries);
+    if (copier_ == nullptr) {
+      copier_ = std::make_unique<HostCopier>(PlanForOnce());
+    }
+    copier_->CopyToDevice(row_offsets_.Data(), table.offsets, n_offsets);
+    copier_->CopyToDevice(entries_.Data(), table.entries, table.n_entries);
   }
-  if (AreSorted(view_)) {
+  if (AreSorted(view_, first_row)) {
     return;
   }
   if (on_device) {
@@ -129,7 +135,8 @@ RowTable::RowTable(CsrView const& table, EntryIdx sorted_at_once) : view_{table}
   } else {
     this->SortRows(table.offsets, sorted_at_once);
   }
-  static_cast<void>(AreSorted(view_));  // values given twice are neighbours now
+  // Values given twice are neighbours now.
+  static_cast<void>(AreSorted(view_, first_row));
 }
 
 void RowTable::SortRows(EntryIdx const* h_offsets, EntryIdx sorted_at_once) {
@@ -174,7 +181,40 @@ std::vector<std::uint32_t> RowTable::CountEntries() const {
 }
 
 void RowTable::Release() {
+  copier_.reset();
   row_offsets_.Release();
   entries_.Release();
+}
+
+void ForEachPart(CsrView const& table, EntryIdx at_once,
+                 std::function<void(CsrView const&, RowIdx)> const& fn) {
+  constexpr RowIdx kAligned = 32;  // rows of a warp, which write a sector of memory together
+  RowTable rows;
+  if (table.memory == Memory::kDevice || table.n_entries <= at_once) {
+    rows.Load(table);
+    fn(rows.View(), 0);
+    Synchronize();
+    return;
+  }
+  std::vector<EntryIdx> offsets;
+  for (RowIdx first = 0; first < table.n_rows;) {
+    EntryIdx const base = table.offsets[first];
+    auto const* past = std::upper_bound(table.offsets + first + 1, table.offsets + table.n_rows + 1,
+                                        base + at_once);
+    auto n_rows = std::max(static_cast<RowIdx>(past - table.offsets) - 1 - first, RowIdx{1});
+    if (n_rows > kAligned && first + n_rows != table.n_rows) {
+      n_rows = n_rows / kAligned * kAligned;
+    }
+    offsets.assign(table.offsets + first, table.offsets + first + n_rows + 1);
+    for (EntryIdx& offset : offsets) {
+      offset -= base;
+    }
+    rows.Load({offsets.data(), table.entries + base, offsets.back(), n_rows, table.n_features,
+               Memory::kHost},
+              first);
+    fn(rows.View(), first);
+    first += n_rows;
+  }
+  Synchronize();  // the rows go
 }
 }  // namespace gpu_exact

@@ -5,10 +5,12 @@
  */
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "gpu_exact/types.h"
-#include "src/device/runtime.cuh"
+#include "src/device/host_copy.cuh"
 
 namespace gpu_exact {
 /**
@@ -25,7 +27,15 @@ class RowTable {
    * @param sorted_at_once Entries, as far as rows can be divided.
    * @throw std::invalid_argument where a row has two values of a feature.
    */
-  explicit RowTable(CsrView const& table, EntryIdx sorted_at_once = kSortedAtOnce);
+  explicit RowTable(CsrView const& table, EntryIdx sorted_at_once = kSortedAtOnce) {
+    this->Load(table, 0, sorted_at_once);
+  }
+  RowTable() = default;
+  /**
+   * @brief The same, in the place of the table that was there.
+   * @param first_row What messages count the rows from.
+   */
+  void Load(CsrView const& table, RowIdx first_row = 0, EntryIdx sorted_at_once = kSortedAtOnce);
 
   /** @brief Device memory. */
   [[nodiscard]] CsrView const& View() const { return view_; }
@@ -38,9 +48,19 @@ class RowTable {
   void SortRows(EntryIdx const* h_offsets, EntryIdx sorted_at_once);
 
   CsrView view_;
+  std::unique_ptr<HostCopier> copier_;
   DeviceBuffer<EntryIdx> row_offsets_{"row offsets"};
   DeviceBuffer<CsrEntry> entries_{"table by row"};
 };
+
+/**
+ * @brief Calls fn(rows, first_row) for the rows of a table, which lie on the device as RowTable has
+ *        them while it runs: some at a time where the table is the host's, else all. Waits.
+ *
+ * @param at_once Entries, unless a row has more.
+ */
+void ForEachPart(CsrView const& table, EntryIdx at_once,
+                 std::function<void(CsrView const&, RowIdx)> const& fn);
 
 /** @brief One warp a row, see WarpRow(). */
 template <typename... ParamsT, typename... ArgsT>

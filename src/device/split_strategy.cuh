@@ -80,19 +80,19 @@ class SplitStrategy {
                                                               RowIdx gathered_rows = kGatheredRows);
 /**
  * @brief Histograms that bound the gain; only ranges of values that may win are searched exactly.
- * @param sorts_rows Keep sorted columns too, 4 B an entry, in which open ranges are looked up.
+ * @param memory     What is kept, and where.
  * @param max_bins   Of a column in each resolution, the finest first; empty: chosen for the table.
  * @param max_sorted Nodes of more rows are not sorted; at most, and by default, what a block can.
  */
 [[nodiscard]] std::unique_ptr<SplitStrategy> MakeHistogramStrategy(
-    CsrView const& table, bool sorts_rows, std::vector<std::uint32_t> const& max_bins = {},
-    RowIdx max_sorted = ~0u);
+    CsrView const& table, HistogramMemory const& memory,
+    std::vector<std::uint32_t> const& max_bins = {}, RowIdx max_sorted = ~0u);
 
 /**
  * @brief A builder of trees by a strategy, on the device that holds its table.
- * @param name Of the strategy, for TreeStats.
+ * @param stats What is known before the first tree.
  */
 [[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(
     int ordinal, RowIdx n_rows, std::unique_ptr<SplitStrategy> strategy,
-    Strategy name = Strategy::kAuto);
+    TreeStats const& stats = {});
 }  // namespace gpu_exact

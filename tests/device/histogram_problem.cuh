@@ -94,7 +94,7 @@ class HistogramProblem {
  public:
   HistogramProblem(Table const& table, std::vector<std::uint32_t> const& max_bins,
                    std::uint32_t max_group_bins = 0, bool sorts_rows = false)
-      : table_{table}, binned_{table.View(), max_bins, sorts_rows} {
+      : table_{table}, binned_{table.View(), max_bins, HistogramMemory{sorts_rows}} {
     TableOnDevice const on_device{table};
     for (auto const& r : binned_.Resolutions()) {
       resolutions_.push_back(

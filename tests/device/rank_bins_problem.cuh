@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "src/device/histogram/rank_bins.cuh"
@@ -16,17 +17,39 @@ namespace gpu_exact {
 /** @brief All columns sorted at once. */
 inline constexpr EntryIdx kAllAtOnce = EntryIdx{1} << 40;
 
+/** @brief The two ways that a table lies on the device while bins are made of it. */
+enum class Layout : std::uint8_t { kByRow, kByColumn };
+
+/** @brief A table on the device in either way. */
+class SourceOnDevice {
+ public:
+  SourceOnDevice(Table const& table, Layout layout) : rows_{table} {
+    if (layout == Layout::kByColumn) {
+      columns_ =
+          std::make_unique<ColumnValues>(rows_.view, std::vector<bool>(table.n_features, true));
+    }
+  }
+  [[nodiscard]] TableSource Source() const {
+    return columns_ != nullptr ? columns_->Source() : TableSource{rows_.view};
+  }
+
+ private:
+  TableOnDevice rows_;
+  std::unique_ptr<ColumnValues> columns_;
+};
+
 /** @param max_values 0: as max_bins. */
 inline RankBins MakeRankBins(Table const& table, std::uint32_t max_bins,
-                             EntryIdx sorted_at_once = kAllAtOnce, std::uint32_t max_values = 0) {
-  TableOnDevice const on_device{table};
+                             EntryIdx sorted_at_once = kAllAtOnce, std::uint32_t max_values = 0,
+                             Layout layout = Layout::kByRow) {
+  SourceOnDevice const on_device{table, layout};
   std::vector<std::uint32_t> const n_entries = CountEntries(table);
   std::vector<std::uint32_t> limits, values;
   for (std::uint32_t n : n_entries) {
     limits.push_back(n == 0 ? 0 : max_bins);
     values.push_back(n == 0 || max_values == 0 ? limits.back() : max_values);
   }
-  RankBins bins{on_device.view, n_entries, limits, values, sorted_at_once};
+  RankBins bins{on_device.Source(), n_entries, limits, values, sorted_at_once};
   Synchronize();  // the table goes
   return bins;
 }

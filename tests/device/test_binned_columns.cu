@@ -36,9 +36,16 @@ class BinnedColumnsTest : public DeviceTest {
 
  private:
   void CheckBins(Table const& table, RankBins const& bins, std::uint32_t max_group_bins) {
-    TableOnDevice const on_device{table};
+    for (Layout layout : {Layout::kByRow, Layout::kByColumn}) {
+      this->CheckLayout(table, bins, max_group_bins, layout);
+      ASSERT_FALSE(HasFailure()) << (layout == Layout::kByRow ? "by row" : "by column");
+    }
+  }
+  void CheckLayout(Table const& table, RankBins const& bins, std::uint32_t max_group_bins,
+                   Layout layout) {
+    SourceOnDevice const on_device{table, layout};
     std::vector<std::uint32_t> const n_entries = CountEntries(table);
-    BinnedColumns const binned{on_device.view, n_entries, bins, max_group_bins};
+    BinnedColumns const binned{on_device.Source(), n_entries, bins, max_group_bins};
     HostBins const host_bins{bins, table.n_features};
     auto const values = ValuesByRow(table);
     DeviceBuffer<int> read{"bins"};

@@ -20,11 +20,11 @@ std::unique_ptr<TreeBuilder> MakeCarryingBuilder(Table const& table) {
 }
 
 /** @brief Strategy kHistogram with so many bins a column in each resolution. */
-std::unique_ptr<TreeBuilder> MakeHistogramBuilder(Table const& table, bool sorts_rows,
+std::unique_ptr<TreeBuilder> MakeHistogramBuilder(Table const& table, HistogramMemory const& memory,
                                                   std::vector<std::uint32_t> const& max_bins,
                                                   RowIdx max_sorted) {
   return MakeDeviceBuilder(-1, table.n_rows,
-                           MakeHistogramStrategy(table.View(), sorts_rows, max_bins, max_sorted));
+                           MakeHistogramStrategy(table.View(), memory, max_bins, max_sorted));
 }
 
 class DeviceBuilder : public DeviceTest {
@@ -38,9 +38,12 @@ class DeviceBuilder : public DeviceTest {
     std::vector<std::unique_ptr<TreeBuilder>> histograms;
     histograms.push_back(MakeDeviceBuilder(-1, table.View(), Strategy::kHistogram));
     // Ranges, whatever the size; scanned, gathered, and beside nodes that are sorted.
-    histograms.push_back(MakeHistogramBuilder(table, true, {12}, 0));
-    histograms.push_back(MakeHistogramBuilder(table, false, {24, 5}, 0));
-    histograms.push_back(MakeHistogramBuilder(table, true, {40, 8}, shape.n_rows / 3));
+    histograms.push_back(MakeHistogramBuilder(table, {true}, {12}, 0));
+    histograms.push_back(MakeHistogramBuilder(table, {false}, {24, 5}, 0));
+    histograms.push_back(MakeHistogramBuilder(table, {true}, {40, 8}, shape.n_rows / 3));
+    // What is read from the memory of the host.
+    histograms.push_back(MakeHistogramBuilder(table, {true, Memory::kHost, Memory::kHost, 3, true},
+                                              {12}, shape.n_rows / 8));
     auto reference = MakeReferenceBuilder(table.View());
     for (int i = 0; i < n_trees; ++i) {
       auto gpair = MakeGradients(shape.n_rows, random.Pick({0.0, 0.2, 0.9}),
@@ -132,7 +135,7 @@ TEST_F(DeviceBuilder, LongRuns) {
     // The reference is for short columns.
     auto judge = shape.n_rows <= 6000 ? MakeReferenceBuilder(table.View())
                                       : MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
-    auto histogram = MakeHistogramBuilder(table, seed % 2 == 0, {200, 30}, 1000);
+    auto histogram = MakeHistogramBuilder(table, {seed % 2 == 0}, {200, 30}, 1000);
     auto want = judge->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
     for (int run = 0; run < Scaled(3, 1); ++run) {
       auto got = histogram->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
@@ -181,7 +184,7 @@ TEST_F(DeviceBuilder, LongColumns) {
                                   : MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
     auto want = judge->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
     for (bool sorts_rows : {true, false}) {
-      auto histogram = MakeHistogramBuilder(table, sorts_rows, {200, 30}, 1000);
+      auto histogram = MakeHistogramBuilder(table, {sorts_rows}, {200, 30}, 1000);
       for (int run = 0; run < Scaled(5, 1); ++run) {
         auto got = histogram->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
         ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, "long columns"));
@@ -453,8 +456,7 @@ TEST_F(DeviceBuilder, KeepsToTheMemoryPlan) {
       param.max_depth = 9;
       param.min_child_weight = 10.0f;
       static_cast<void>(builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr));
-      auto plan = MemoryPlan::Make(table.entries.size(), shape.n_rows, shape.n_features, strategy,
-                                   strategy == Strategy::kHistogram);
+      auto plan = MemoryPlan::Make(table.entries.size(), shape.n_rows, shape.n_features, strategy);
       constexpr std::uint64_t kSlack = std::uint64_t{2} << 20;  // nodes, and CUB's scratch
       EXPECT_LE(builder->DeviceBytes(), plan.Peak() + kSlack) << shape.n_rows << " rows";
       if (strategy == Strategy::kSort) {  // the other has room for histograms of deep trees

@@ -80,6 +80,7 @@ class RankBinsTest : public DeviceTest {
       ASSERT_FALSE(HasFailure()) << what;
       for (EntryIdx at_once : {EntryIdx{0}, EntryIdx{1}, table.entries.size() / 3 + 1}) {
         Expect(MakeRankBins(table, limit, at_once), values, limit);
+        Expect(MakeRankBins(table, limit, at_once, 0, Layout::kByColumn), values, limit);
         ASSERT_FALSE(HasFailure()) << what << ", sorted by parts of " << at_once;
       }
       std::vector<std::vector<Piece>> pieces(finer.size());

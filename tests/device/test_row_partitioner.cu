@@ -39,7 +39,8 @@ class RowPartitionerTest : public DeviceTest {
     double const missing = random.Pick({0.0, 0.3});
     table_ = MakeBinnedTable({{0, missing}, {5, missing}, {0, 0.0}, {200, 0.6}}, n_rows, &random);
     values_ = ValuesByRow(table_);
-    BinnedTable const binned{table_.View(), {16}, false};  // values by row, and such that bins tell
+    BinnedTable const binned{
+        table_.View(), {16}, {false}};  // values by row, and such that bins tell
     RowPartitioner rows{n_rows};
     for (int tree = 0; tree < 2; ++tree) {
       this->Grow(&rows, binned, left_out, shape, &random);

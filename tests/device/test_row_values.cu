@@ -23,9 +23,10 @@ __global__ void ReadValuesKernel(RowValuesRef values, FeatureIdx f, RowIdx n_row
 class RowValuesTest : public DeviceTest {
  protected:
   static void Check(Table const& table, std::vector<bool> const& kept) {
-    for (EntryIdx at_once : {RowValues::kReadAtOnce, EntryIdx{1}, table.entries.size() / 3}) {
-      RowValues const values{RowTable{table.View()}, table.View(), CountEntries(table), kept,
-                             at_once};
+    for (EntryIdx at_once : {EntryIdx{1} << 25, EntryIdx{1}, table.entries.size() / 3}) {
+      Memory const at = at_once == 1 ? Memory::kHost : Memory::kDevice;
+      RowValues const values{
+          RowTable{table.View()}, table.View(), CountEntries(table), kept, at, at_once};
       Check(table, kept, values);
     }
   }

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "gpu_exact/device.h"
 #include "gpu_exact/memory_estimate.h"
 #include "src/histogram_plan.h"
 #include "src/memory_plan.h"
@@ -62,34 +63,57 @@ TEST(MemoryPlan, WideSparseText) {
   EXPECT_LT(Sum(plan.growing), std::uint64_t{255} << 20);
 }
 
+std::uint64_t Of(std::vector<MemoryItem> const& items, std::string const& what) {
+  std::uint64_t sum{0};
+  for (MemoryItem const& item : items) {
+    sum += item.what == what ? item.bytes : 0;
+  }
+  return sum;
+}
+
 TEST(MemoryPlan, HistogramsDenseAndSparse) {
   constexpr RowIdx kRows = 1 << 22;
-  auto const resolutions = ChooseResolutions(kRows, 64, kMaxGroupBins, kMaxSortedRows, false);
+  auto const resolutions = ChooseResolutions(kRows, 64, kMaxGroupBins, kMaxSortedRows, true);
   auto const n_resolutions = static_cast<double>(resolutions.size());
-  auto open = [](EntryIdx n_columns) {
-    return static_cast<double>(40 * OpenEntriesAtOnce(n_columns * kRows) + 112 * kCertainRanges);
-  };
   auto bins = [&](EntryIdx n_columns) {
     std::uint64_t n{0};
     for (std::size_t i = 0; i < resolutions.size(); ++i) {
       n += MostBins(n_columns * kRows, 64, resolutions[i], i == 0);
     }
-    return static_cast<double>(9 * n);
+    return static_cast<double>(9 * n) / kRows;
   };
-  auto of_row = [](double bytes) { return bytes / kRows; };
+  auto of_row = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kRows; };
   auto dense = MemoryPlan::Make(EntryIdx{64} * kRows, kRows, 64, Strategy::kHistogram);
-  // Bins, histograms, values; rows; what does not follow the entries.
-  EXPECT_NEAR(of_row(static_cast<double>(Sum(dense.growing))),
-              64 * (3.5 * n_resolutions + 4) + 48 +
-                  of_row(n_resolutions * (open(64) + (64 << 20)) + bins(64)),
-              1.0);
+  EXPECT_NEAR(of_row(Of(dense.growing, "bins")), 64 * 2.25 * n_resolutions + bins(64), 1.0);
+  EXPECT_EQ(Of(dense.growing, "values by row"), std::uint64_t{4 * 64} * kRows);
+  EXPECT_EQ(Of(dense.growing, "sorted rows"), std::uint64_t{4 * 64} * kRows);
+  EXPECT_NEAR(of_row(Of(dense.growing, "histograms")),
+              n_resolutions * (64 + of_row(std::uint64_t{64} << 20)), 1.0);
+  EXPECT_EQ(Of(dense.growing, "rows by node"), std::uint64_t{40} * kRows);
   auto sparse = MemoryPlan::Make(EntryIdx{8} * kRows, kRows, 64, Strategy::kHistogram);
-  auto const offsets = RowOffsetBytes(EntryIdx{8} * kRows, kRows, 64, false);
-  EXPECT_NEAR(
-      of_row(static_cast<double>(Sum(sparse.growing))),
-      8 * (6 * n_resolutions + 8) + 8 + 48 +
-          of_row(n_resolutions * (open(8) + (64 << 20)) + bins(8) + static_cast<double>(offsets)),
-      1.0);
+  auto const offsets = RowOffsetBytes(EntryIdx{8} * kRows, kRows, 64, true);
+  EXPECT_NEAR(of_row(Of(sparse.growing, "bins")),
+              8 * 4.5 * n_resolutions + bins(8) + of_row(offsets), 1.0);
+  EXPECT_EQ(Of(sparse.growing, "values by row"), std::uint64_t{8 * 8} * kRows);
+  EXPECT_EQ(Of(sparse.reading, "table by row"), std::uint64_t{8 * 8 + 8} * kRows);
+}
+
+/** @brief While it is read and sorted, the whole of a table that is mostly present takes less than
+ *         its compressed rows and what is made of them: never more than 12 B an entry. */
+TEST(MemoryPlan, DenseTablesAreReadInParts) {
+  struct {
+    RowIdx n_rows;
+    FeatureIdx n_columns;
+    double present;
+  } constexpr kShapes[] = {
+      {400'000, 2000, 1.0}, {473'134, 700, 1.0}, {10'500'000, 28, 1.0}, {10'000'000, 39, 0.77}};
+  for (auto const& shape : kShapes) {
+    auto const n = static_cast<EntryIdx>(shape.present * shape.n_rows * shape.n_columns);
+    auto const plan = MemoryPlan::Make(n, shape.n_rows, shape.n_columns, Strategy::kHistogram);
+    EXPECT_LE(Sum(plan.reading), 12 * n) << shape.n_columns;
+    EXPECT_LE(Sum(plan.sorting), 12 * n) << shape.n_columns;
+    EXPECT_EQ(Of(plan.reading, "table by row"), 0u) << shape.n_columns;
+  }
 }
 
 /** @brief One histogram may be more than the budget for all of them. */
@@ -97,7 +121,7 @@ TEST(MemoryPlan, ManyShortColumns) {
   constexpr FeatureIdx kColumns = 4'000'000;
   auto plan = MemoryPlan::Make(EntryIdx{256} * kColumns, 10'000, kColumns, Strategy::kHistogram);
   std::uint32_t const finest =
-      ChooseResolutions(10'000, kColumns, kMaxGroupBins, kMaxSortedRows, false).front();
+      ChooseResolutions(10'000, kColumns, kMaxGroupBins, kMaxSortedRows, true).front();
   EXPECT_GE(Sum(plan.growing), std::uint64_t{20} * kColumns * std::min(finest, 256u));
 }
 
@@ -108,24 +132,91 @@ TEST(MostBins, NoMoreThanEntriesOrLimits) {
   EXPECT_EQ(MostBins(0, 0, 64, true), 0u);
 }
 
-TEST(MemoryPlan, SortedRowsTakeFourBytesMore) {
-  auto rows_of = [](bool sorts_rows) {
-    auto plan =
-        MemoryPlan::Make(EntryIdx{1} << 30, 1 << 20, 1024, Strategy::kHistogram, sorts_rows);
-    std::uint64_t bytes{0};
-    for (MemoryItem const& item : plan.growing) {
-      bytes += std::string{item.what} == "sorted rows" ? item.bytes : 0;
-    }
-    return bytes;
-  };
-  EXPECT_EQ(rows_of(false), 0u);
-  EXPECT_EQ(rows_of(true), std::uint64_t{4} << 30);
-}
-
 TEST(MemoryPlan, OneLongColumnIsSortedAsAWhole) {
   constexpr RowIdx kRows = 1 << 26;
   auto plan = MemoryPlan::Make(kRows, kRows, 1, Strategy::kHistogram);
-  EXPECT_GE(Sum(plan.reading), std::uint64_t{8 + 8 + 36} * kRows);
+  EXPECT_GE(Sum(plan.sorting), std::uint64_t{4 + 4 + 24} * kRows);
+}
+
+/** @brief Each choice takes less of the device than the one before, the same in all or less. */
+TEST(HistogramMemory, TheFastestFirstTheLeastLast) {
+  constexpr RowIdx kRows = 10'500'000;
+  for (EntryIdx n : {EntryIdx{28} * kRows, EntryIdx{10} * kRows}) {
+    std::uint64_t before = ~std::uint64_t{0};
+    for (HistogramMemory const& memory : HistogramMemory::All()) {
+      auto const plan = MemoryPlan::Make(n, kRows, 28, Strategy::kHistogram, memory);
+      EXPECT_LT(plan.Peak(), before);
+      before = plan.Peak();
+      bool const rows_on_host = memory.rows_at == Memory::kHost;
+      bool const values_on_host = memory.values_at == Memory::kHost;
+      EXPECT_EQ(Of(plan.of_host, "sorted rows"), rows_on_host ? 4 * n : 0);
+      EXPECT_EQ(Of(plan.growing, "sorted rows"), rows_on_host ? 0 : 4 * n);
+      EXPECT_EQ(Of(plan.of_host, "values by row") == 0, !values_on_host);
+      EXPECT_EQ(Of(plan.growing, "values by row") == 0, values_on_host);
+      EXPECT_EQ(plan.HostBytes(), Sum(plan.of_host));
+    }
+  }
+}
+
+TEST(MemoryRoom, BytesSharesAndTheDefault) {
+  constexpr std::uint64_t kFree = 16'000'000'000, kTotal = 32'000'000'000;
+  EXPECT_EQ((MemoryRoom{kFree, kTotal, 0.0}.Most()), 15'000'000'000u);
+  EXPECT_EQ((MemoryRoom{kFree, kTotal, 1.0}.Most()), kFree);
+  EXPECT_EQ((MemoryRoom{kFree, kTotal, 0.25}.Most()), 4'000'000'000u);
+  EXPECT_EQ((MemoryRoom{kFree, kTotal, 5e9}.Most()), 5'000'000'000u);
+  EXPECT_EQ((MemoryRoom{kFree, kTotal, 1e300}.Most()), kFree) << "more than there is";
+}
+
+TEST(ChooseMemory, TheFastestThatFits) {
+  CsrView table;
+  table.n_rows = 10'500'000;
+  table.n_features = 28;
+  table.n_entries = EntryIdx{28} * table.n_rows;
+  auto plan = [&](HistogramMemory const& memory) {
+    return MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features, Strategy::kHistogram,
+                            memory);
+  };
+  for (HistogramMemory const& memory : HistogramMemory::All()) {
+    auto const want = plan(memory);
+    auto const chosen =
+        ChooseMemory(table, Strategy::kHistogram, {want.Peak(), 2 * want.Peak(), 1.0});
+    EXPECT_EQ(chosen.plan.Peak(), want.Peak());
+    EXPECT_EQ(chosen.memory.is_lean, memory.is_lean);
+    EXPECT_EQ(chosen.memory.max_resolutions, memory.max_resolutions);
+    EXPECT_EQ(chosen.memory.rows_at, memory.rows_at);
+    EXPECT_EQ(chosen.memory.values_at, memory.values_at);
+  }
+}
+
+/** @brief The refusal names the limit, what is asked, what is free and the remedy. */
+TEST(ChooseMemory, RefusesWithTheLimit) {
+  CsrView table;
+  table.n_rows = 1'000'000;
+  table.n_features = 100;
+  table.n_entries = 100'000'000;
+  auto refusal = [&](Strategy strategy, double limit) -> std::string {
+    try {
+      static_cast<void>(ChooseMemory(table, strategy, {8'000'000, 9'000'000, limit}));
+    } catch (OutOfDeviceMemory const& e) {
+      return e.what();
+    }
+    return "not refused";
+  };
+  auto const least = MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features,
+                                      Strategy::kHistogram, HistogramMemory::All().back())
+                         .Peak();
+  auto expect = [&](std::string const& text, std::string const& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  auto text = refusal(Strategy::kHistogram, 5'000'000.0);
+  expect(text, "take at least " + std::to_string(least) + " bytes, 8000000 of 9000000 are free");
+  expect(text, "gpu_exact_memory_limit=5000000 allows 5000000");
+  expect(text, "Raise gpu_exact_memory_limit, free memory on the GPU, or train with fewer rows");
+  expect(refusal(Strategy::kHistogram, 0.5), "gpu_exact_memory_limit=0.5 allows 4000000");
+  text = refusal(Strategy::kSort, 0.0);
+  expect(text, "with a margin 7500000");
+  expect(text, ". Free memory on the GPU, or train with fewer rows");
+  EXPECT_EQ(text.find("gpu_exact_memory_limit"), std::string::npos) << text;
 }
 
 TEST(MemoryPlan, NodesFollowTheDepthAndTheRows) {
@@ -141,19 +232,18 @@ TEST(MemoryPlan, NodesFollowTheDepthAndTheRows) {
 
 TEST(MemoryEstimate, SaysWhatThePlanSays) {
   auto json = MemoryEstimate(100, 10, 1000, 3);
-  auto peak = [](bool sorts_rows) {
-    return MemoryPlan::Make(1000, 100, 10, Strategy::kHistogram, sorts_rows)
+  auto peak = [](HistogramMemory const& memory) {
+    return MemoryPlan::Make(1000, 100, 10, Strategy::kHistogram, memory)
         .WithNodes(100, 10, Strategy::kHistogram, 3)
         .Peak();
   };
-  EXPECT_LT(peak(false), peak(true));
-  EXPECT_NE(json.find("\"histogram\": {\"peak\": " + std::to_string(peak(true)) +
-                      ", \"least\": " + std::to_string(peak(false)) + ", "),
+  auto const least = peak(HistogramMemory::All().back());
+  EXPECT_LT(least, peak({}));
+  EXPECT_NE(json.find("\"histogram\": {\"peak\": " + std::to_string(peak({})) +
+                      ", \"least\": " + std::to_string(least) + ", "),
             std::string::npos)
       << json;
   EXPECT_NE(json.find("\"table by row\": 8800"), std::string::npos) << json;
-  EXPECT_EQ(PlannedBytes(1000, 100, 10, Strategy::kSort),
-            MemoryPlan::Make(1000, 100, 10, Strategy::kSort).Peak());
 }
 
 TEST(MemoryEstimate, RefusesWhatIsNoTable) {

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "gpu_exact/device.h"
+#include "src/memory_plan.h"
 #include "tests/support/reference_builder.h"
 
 namespace {
@@ -68,13 +69,16 @@ DeviceStatus ProbeDevice(int) {
   return {true, "reference builder (no GPU)", ""};
 }
 
-std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& table, Strategy) {
+std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& table, Strategy,
+                                               double memory_limit) {
   std::this_thread::sleep_for(std::chrono::milliseconds{set_up_ms});
   TouchDevice("MakeDeviceBuilder()");
   auto const* limit = std::getenv("GPU_EXACT_REFERENCE_ENTRIES");  // of a table; set by tests
   if (limit != nullptr && table.n_entries > std::strtoull(limit, nullptr, 10)) {
     throw OutOfDeviceMemory{"Out of device memory, as a test wants it."};
   }
+  constexpr std::uint64_t kTotal = std::uint64_t{1} << 40;
+  static_cast<void>(ChooseMemory(table, Strategy::kHistogram, {kTotal, kTotal, memory_limit}));
   return std::make_unique<StrictBuilder>(table);
 }
 }  // namespace gpu_exact

@@ -46,7 +46,7 @@ class MemoryEstimate(NamedTuple):
     """Device memory that a table takes at most, in bytes."""
 
     peak: int  #: the greatest sum of a stage
-    least: int  #: the same without ``sorted rows``, where no more memory is free
+    least: int  #: the same where no more may be taken: ``gpu_exact_memory_limit``
     stages: dict[str, dict[str, int]]  #: by array; ``reading``, ``sorting``, then ``growing`` trees
 
 
@@ -66,6 +66,7 @@ class LastRun(NamedTuple):
     phases_ms: dict[str, float]  #: ``sampling``, ``start``, ``levels``, ``finish``, ``writing``
     device_bytes: int  #: held after the tree
     planned_bytes: int  #: the most that the table may take, set-up included, without open nodes
+    planned_host_bytes: int  #: page-locked memory that stands in for the device's
     refined_share: float | None  #: of the entries searched, those looked into; None: unknown
 
 

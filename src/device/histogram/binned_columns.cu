@@ -107,11 +107,102 @@ __global__ void WriteBinsKernel(CsrView table, BinnedRef binned, BinsRef bins, G
     elements[(group.elements - elements) + at] = static_cast<GroupBin>(column.first_bin + bin);
   });
 }
+
+/** @brief Up to eight neighbouring columns of a group. */
+struct ColumnChunk {
+  static constexpr std::uint32_t kColumns = 8;
+
+  std::uint32_t group;
+  std::uint32_t first;  // place in the row
+  std::uint32_t n;
+};
+
+constexpr unsigned kChunkRows = 256;  // of a block
+
+// grid: chunks of the same rows side by side, whose elements are neighbours; one thread a row
+__global__ __launch_bounds__(kChunkRows) void WriteChunksKernel(float const* const* values,
+                                                                BinnedRef binned, BinsRef bins,
+                                                                ColumnChunk const* chunks,
+                                                                std::uint32_t n_chunks,
+                                                                RowIdx n_rows, GroupBin* elements) {
+  ColumnChunk const chunk = chunks[blockIdx.x % n_chunks];
+  std::uint64_t const row = std::uint64_t{blockIdx.x / n_chunks} * kChunkRows + threadIdx.x;
+  if (row >= n_rows) {
+    return;
+  }
+  BinGroup const& group = binned.groups[chunk.group];
+  GroupBin* to = elements + (group.elements - elements) + row * group.stride + chunk.first;
+  BinColumn const* columns = binned.columns + group.first_column + chunk.first;
+  float value[ColumnChunk::kColumns];  // all are asked for before the first is used
+#pragma unroll
+  for (std::uint32_t k = 0; k < ColumnChunk::kColumns; ++k) {
+    value[k] = k < chunk.n ? values[columns[k].feature][row] : NAN;
+  }
+  GroupBin bin[ColumnChunk::kColumns];
+#pragma unroll
+  for (std::uint32_t k = 0; k < ColumnChunk::kColumns; ++k) {
+    bin[k] = BinGroup::kNoBin;
+    if (!isnan(value[k])) {
+      bin[k] =
+          static_cast<GroupBin>(columns[k].first_bin + bins.BinOf(columns[k].feature, value[k]));
+    }
+  }
+  if (group.stride % ColumnChunk::kColumns == 0) {  // places without a column have no bin either
+    auto two = [&](int k) { return std::uint32_t{bin[k]} | std::uint32_t{bin[k + 1]} << 16; };
+    *reinterpret_cast<uint4*>(to) = {two(0), two(2), two(4), two(6)};
+    return;
+  }
+#pragma unroll
+  for (std::uint32_t k = 0; k < ColumnChunk::kColumns; ++k) {
+    if (k < chunk.n) {
+      to[k] = bin[k];
+    }
+  }
+}
+
+// grid: rows of one group after the other, one thread each; row_offsets: of all groups
+__global__ void CountPresentKernel(float const* const* values, BinnedRef binned,
+                                   std::uint32_t const* sparse, std::uint32_t n_sparse,
+                                   RowIdx n_rows, std::uint32_t* row_offsets) {
+  auto const i = GlobalIdx();
+  auto const s = static_cast<std::uint32_t>(i / n_rows);
+  if (s >= n_sparse) {
+    return;
+  }
+  auto const row = i % n_rows;
+  BinGroup const& group = binned.groups[sparse[s]];
+  std::uint32_t n{0};
+  for (std::uint32_t c = 0; c < group.n_columns; ++c) {
+    n += isnan(values[binned.columns[group.first_column + c].feature][row]) ? 0 : 1;
+  }
+  row_offsets[(group.row_offsets - row_offsets) + row] = n;
+}
+
+// the same grid; elements: of all groups
+__global__ void WritePresentKernel(float const* const* values, BinnedRef binned, BinsRef bins,
+                                   std::uint32_t const* sparse, std::uint32_t n_sparse,
+                                   RowIdx n_rows, GroupBin* elements) {
+  auto const i = GlobalIdx();
+  auto const s = static_cast<std::uint32_t>(i / n_rows);
+  if (s >= n_sparse) {
+    return;
+  }
+  auto const row = i % n_rows;
+  BinGroup const& group = binned.groups[sparse[s]];
+  GroupBin* to = elements + (group.elements - elements) + group.row_offsets[row];
+  for (std::uint32_t c = 0; c < group.n_columns; ++c) {
+    BinColumn const column = binned.columns[group.first_column + c];
+    float const value = values[column.feature][row];
+    if (!isnan(value)) {
+      *to++ = static_cast<GroupBin>(column.first_bin + bins.BinOf(column.feature, value));
+    }
+  }
+}
 }  // namespace
 
 std::uint32_t BinnedColumns::MaxBins() { return MaxGroupBins(); }
 
-BinnedColumns::BinnedColumns(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
+BinnedColumns::BinnedColumns(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
                              RankBins const& bins, std::uint32_t max_group_bins)
     : bins_{bins}, n_rows_{table.n_rows} {
   this->MakeGroups(n_entries, max_group_bins);
@@ -123,7 +214,14 @@ BinnedColumns::BinnedColumns(CsrView const& table, std::vector<std::uint32_t> co
   CopyAsync(column_of_.Reserve(column_of.size()), column_of.data(), column_of.size());
   CopyAsync(columns_.Reserve(h_columns_.size()), h_columns_.data(), h_columns_.size());
   CopyAsync(groups_.Reserve(h_groups_.size()), h_groups_.data(), h_groups_.size());
-  this->Fill(table);
+  if (h_groups_.empty()) {
+    return;
+  }
+  if (table.columns != nullptr) {
+    this->FillByColumn(table.columns);
+  } else {
+    this->FillByRow(table.rows);
+  }
 }
 
 void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
@@ -196,26 +294,60 @@ void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
   }
 }
 
-void BinnedColumns::Fill(CsrView const& table) {
-  if (h_groups_.empty()) {
-    return;
+void BinnedColumns::SumRowOffsets(CubScratch* scratch) {
+  std::uint64_t const n = std::uint64_t{n_rows_} + 1;  // of a group
+  auto* offsets = row_offsets_.Data();
+  for (BinGroup const& group : h_groups_) {
+    if (!group.Strided()) {
+      scratch->Call([&](void* storage, std::size_t& bytes) {
+        return cub::DeviceScan::ExclusiveSum(storage, bytes, offsets, n, Stream());
+      });
+      offsets += n;
+    }
   }
+}
+
+void BinnedColumns::FillByRow(CsrView const& table) {
   CubScratch scratch;
   if (row_offsets_.Bytes() != 0) {
-    auto* offsets = row_offsets_.Data();
-    LaunchRows("CountElements", CountElementsKernel, n_rows_, table, this->Ref(), offsets);
-    for (BinGroup const& group : h_groups_) {
-      if (!group.Strided()) {
-        scratch.Call([&](void* storage, std::size_t& bytes) {
-          return cub::DeviceScan::ExclusiveSum(storage, bytes, offsets, std::uint64_t{n_rows_} + 1,
-                                               Stream());
-        });
-        offsets += std::uint64_t{n_rows_} + 1;
-      }
-    }
+    LaunchRows("CountElements", CountElementsKernel, n_rows_, table, this->Ref(),
+               row_offsets_.Data());
+    this->SumRowOffsets(&scratch);
   }
   LaunchRows("WriteBins", WriteBinsKernel, n_rows_, table, this->Ref(), bins_.Ref(),
              elements_.Data());
+  Synchronize();  // the scratch goes
+}
+
+void BinnedColumns::FillByColumn(float const* const* columns) {
+  std::vector<ColumnChunk> chunks;
+  std::vector<std::uint32_t> sparse;
+  for (std::uint32_t g = 0; g < h_groups_.size(); ++g) {
+    std::uint32_t const n = h_groups_[g].n_columns;
+    for (std::uint32_t c = 0; h_groups_[g].Strided() && c < n; c += ColumnChunk::kColumns) {
+      chunks.push_back({g, c, std::min(ColumnChunk::kColumns, n - c)});
+    }
+    if (!h_groups_[g].Strided()) {
+      sparse.push_back(g);
+    }
+  }
+  auto const n_chunks = static_cast<std::uint32_t>(chunks.size());
+  auto const n_sparse = static_cast<std::uint32_t>(sparse.size());
+  DeviceBuffer<ColumnChunk> d_chunks{"columns to be binned"};
+  DeviceBuffer<std::uint32_t> d_sparse{"groups to be binned"};
+  CubScratch scratch;
+  CopyAsync(d_chunks.Reserve(n_chunks), chunks.data(), n_chunks);
+  CopyAsync(d_sparse.Reserve(n_sparse), sparse.data(), n_sparse);
+  Launch("WriteChunks", WriteChunksKernel, n_chunks * CeilDiv(n_rows_, kChunkRows), kChunkRows,
+         columns, this->Ref(), bins_.Ref(), d_chunks.Data(), n_chunks, n_rows_, elements_.Data());
+  if (n_sparse != 0) {
+    std::uint64_t const n = std::uint64_t{n_sparse} * n_rows_;
+    LaunchN("CountPresent", CountPresentKernel, n, columns, this->Ref(), d_sparse.Data(), n_sparse,
+            n_rows_, row_offsets_.Data());
+    this->SumRowOffsets(&scratch);
+    LaunchN("WritePresent", WritePresentKernel, n, columns, this->Ref(), bins_.Ref(),
+            d_sparse.Data(), n_sparse, n_rows_, elements_.Data());
+  }
   Synchronize();  // the scratch goes
 }
 

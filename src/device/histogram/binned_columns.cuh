@@ -100,7 +100,7 @@ struct BinnedRef {
 };
 
 /**
- * @brief Owns the bins of all entries. Work: two passes over the entries.
+ * @brief Owns the bins of all entries. Work: one pass over the table, or two.
  *
  * Memory kept: 2 B an entry, 4 B a row and group most of whose values are missing. Little
  * else meanwhile.
@@ -113,13 +113,13 @@ class BinnedColumns {
   /**
    * @brief Waits for the device.
    *
-   * @param table          Device memory, features ascending within a row.
+   * @param table          Device memory.
    * @param n_entries      Of each feature.
    * @param bins           Of each feature that has entries, at most MaxBins(); outlives this.
    * @param max_group_bins Bins that a group of several columns may have; 0: chosen by the size of
    *                       the table.
    */
-  BinnedColumns(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
+  BinnedColumns(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
                 RankBins const& bins, std::uint32_t max_group_bins = 0);
 
   [[nodiscard]] BinnedRef Ref() const;
@@ -147,7 +147,10 @@ class BinnedColumns {
 
  private:
   void MakeGroups(std::vector<std::uint32_t> const& n_entries, std::uint32_t max_group_bins);
-  void Fill(CsrView const& table);
+  void FillByRow(CsrView const& table);
+  void FillByColumn(float const* const* columns);
+  /** @brief Counts of elements by row become offsets. */
+  void SumRowOffsets(CubScratch* scratch);
 
   RankBins const& bins_;
   RowIdx n_rows_;

@@ -3,7 +3,7 @@
  *
  * @brief Implementation of binned_table.cuh.
  */
-#include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "src/device/histogram/binned_table.cuh"
@@ -11,16 +11,34 @@
 
 namespace gpu_exact {
 BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins,
-                         bool sorts_rows) {
+                         HistogramMemory const& memory) {
+  if (IsDense(table.n_entries, table.n_rows, table.n_features)) {
+    ColumnValues columns{table, std::vector<bool>(table.n_features, true), memory.values_at,
+                         memory.ReadAtOnce()};
+    auto const kept = this->MakeBins(columns.Source(), columns.CountEntries(), max_bins, memory);
+    values_ = std::make_unique<RowValues>(std::move(columns), kept);
+    return;
+  }
   RowTable rows{table};
   std::vector<std::uint32_t> const n_entries = rows.CountEntries();
+  auto const kept = this->MakeBins(rows.View(), n_entries, max_bins, memory);
+  values_ = std::make_unique<RowValues>(std::move(rows), table, n_entries, kept, memory.values_at,
+                                        memory.ReadAtOnce());
+}
+
+std::vector<bool> BinnedTable::MakeBins(TableSource const& table,
+                                        std::vector<std::uint32_t> const& n_entries,
+                                        std::vector<std::uint32_t> const& max_bins,
+                                        HistogramMemory const& memory) {
   CopyAsync(n_present_.Reserve(n_entries.size()), n_entries.data(), n_entries.size());
   std::vector<std::uint32_t> const resolutions =
-      max_bins.empty() ? ChooseResolutions(table.n_rows, table.n_features, BinnedColumns::MaxBins(),
-                                           kMaxSortedRows, sorts_rows)
-                       : max_bins;
-  if (sorts_rows) {
-    sorted_rows_ = std::make_unique<SortedRows>(resolutions.size() > 1 ? resolutions.back() : ~0u);
+      max_bins.empty()
+          ? ChooseResolutions(table.n_rows, table.n_features, BinnedColumns::MaxBins(),
+                              kMaxSortedRows, memory.sorts_rows, memory.max_resolutions)
+          : max_bins;
+  if (memory.sorts_rows) {
+    sorted_rows_ = std::make_unique<SortedRows>(resolutions.size() > 1 ? resolutions.back() : ~0u,
+                                                memory.rows_at);
   }
   std::vector<std::uint32_t> limits, values;
   for (std::uint32_t n : n_entries) {
@@ -28,25 +46,26 @@ BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const&
     values.push_back(max_bins.empty() ? MaxValues(n, limits.back(), BinnedColumns::MaxBins())
                                       : limits.back());
   }
-  this->AddResolution(rows.View(), n_entries,
-                      RankBins{rows.View(), n_entries, limits, values,
-                               BinnedAtOnce(table.n_entries), sorted_rows_.get()});
-  if (sorts_rows && !sorted_rows_->Any()) {
+  EntryIdx const total = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
+  this->AddResolution(
+      table, n_entries,
+      RankBins{table, n_entries, limits, values, memory.BinnedAtOnce(total), sorted_rows_.get()});
+  if (memory.sorts_rows && !sorted_rows_->Any()) {
     sorted_rows_.reset();
   }
   for (std::size_t i = 1; i < resolutions.size(); ++i) {
-    this->AddResolution(rows.View(), n_entries,
+    this->AddResolution(table, n_entries,
                         RankBins{resolutions_.front()->bins, n_entries, resolutions[i]});
   }
-  std::vector<bool> kept;
+  std::vector<bool> has_ranges;
   for (FeatureIdx f = 0; f < table.n_features; ++f) {
-    kept.push_back(resolutions_.front()->bins.HasRanges(f));
+    has_ranges.push_back(resolutions_.front()->bins.HasRanges(f));
   }
-  values_ = std::make_unique<RowValues>(std::move(rows), table, n_entries, kept);
+  return has_ranges;
 }
 
-void BinnedTable::AddResolution(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
-                                RankBins&& bins) {
+void BinnedTable::AddResolution(TableSource const& table,
+                                std::vector<std::uint32_t> const& n_entries, RankBins&& bins) {
   resolutions_.push_back(std::make_unique<Resolution>(std::move(bins), table, n_entries));
   auto* r = resolutions_.back().get();
   std::vector<ValueId> offsets{0};
@@ -54,8 +73,9 @@ void BinnedTable::AddResolution(CsrView const& table, std::vector<std::uint32_t>
     offsets.push_back(offsets.back() + r->bins.NumBins(f));
   }
   CopyAsync(r->offsets.Reserve(offsets.size()), offsets.data(), offsets.size());
-  r->candidates = {nullptr,         nullptr,        n_present_.Data(), r->offsets.Data(),
-                   table.n_entries, offsets.back(), table.n_rows,      table.n_features};
+  EntryIdx const n = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
+  r->candidates = {nullptr, nullptr,        n_present_.Data(), r->offsets.Data(),
+                   n,       offsets.back(), table.n_rows,      table.n_features};
 }
 
 std::uint64_t BinnedTable::Bytes() const {

@@ -39,7 +39,7 @@ struct BinnedTableRef {
 
 /** @brief The same entries in bins, finer or coarser ones. */
 struct Resolution {
-  Resolution(RankBins&& b, CsrView const& table, std::vector<std::uint32_t> const& n_entries)
+  Resolution(RankBins&& b, TableSource const& table, std::vector<std::uint32_t> const& n_entries)
       : bins{std::move(b)}, columns{table, n_entries, bins} {}
 
   RankBins bins;
@@ -53,10 +53,11 @@ class BinnedTable {
   /**
    * @brief Copies what it needs of the table; waits until that has been read.
    *
-   * @param max_bins  Of a column in each resolution, the finest first; empty: chosen by the table.
-   * @param sorts_rows Whether rows of ranges are kept in the order of their values.
+   * @param max_bins Of a column in each resolution, the finest first; empty: chosen by the table.
+   * @param memory   What is kept beside the bins, and where.
    */
-  BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins, bool sorts_rows);
+  BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins,
+              HistogramMemory const& memory);
 
   [[nodiscard]] BinnedTableRef Ref() const {
     return {resolutions_.front()->columns.Ref(), values_->Ref(),
@@ -70,8 +71,13 @@ class BinnedTable {
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
-  void AddResolution(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
+  void AddResolution(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
                      RankBins&& bins);
+  /** @brief All resolutions and sorted rows of a table. @return Which features have ranges. */
+  [[nodiscard]] std::vector<bool> MakeBins(TableSource const& table,
+                                           std::vector<std::uint32_t> const& n_entries,
+                                           std::vector<std::uint32_t> const& max_bins,
+                                           HistogramMemory const& memory);
 
   std::vector<std::unique_ptr<Resolution>> resolutions_;
   std::unique_ptr<RowValues> values_;

@@ -19,10 +19,11 @@ namespace gpu_exact {
 namespace {
 /** @brief What searches in one resolution. */
 struct Searcher {
-  Searcher(Resolution const& r, std::uint64_t max_bytes)
-      : resolution{r}, finder{r.columns, max_bytes} {
+  Searcher(Resolution const& r, HistogramMemory const& memory)
+      : resolution{r}, finder{r.columns, memory.HistogramBytes(r.columns.NumElements())} {
     if (r.columns.HasRanges()) {
-      refiner = std::make_unique<RangeRefiner>(r.columns);
+      refiner = std::make_unique<RangeRefiner>(
+          r.columns, memory.OpenEntries(r.columns.NumElements()), memory.CertainRanges());
     }
   }
 
@@ -33,15 +34,15 @@ struct Searcher {
 
 class HistogramStrategy : public SplitStrategy {
  public:
-  HistogramStrategy(std::unique_ptr<BinnedTable> table, RowIdx n_rows, RowIdx max_sorted)
+  HistogramStrategy(std::unique_ptr<BinnedTable> table, RowIdx n_rows, RowIdx max_sorted,
+                    HistogramMemory const& memory)
       : table_{std::move(table)}, rows_{n_rows}, sorting_{*table_} {
     ways_ = {n_rows,
              static_cast<double>(sorting_.NumColumns()),
              {},
              std::min(max_sorted, SortingFinder::kMaxRows)};
     for (auto const& r : table_->Resolutions()) {
-      searchers_.push_back(
-          std::make_unique<Searcher>(*r, HistogramBudget(r->columns.NumElements())));
+      searchers_.push_back(std::make_unique<Searcher>(*r, memory));
       ways_.resolutions.push_back(r->columns.Shape(table_->SortsRows()));
     }
   }
@@ -211,10 +212,11 @@ class HistogramStrategy : public SplitStrategy {
 };
 }  // namespace
 
-std::unique_ptr<SplitStrategy> MakeHistogramStrategy(CsrView const& table, bool sorts_rows,
+std::unique_ptr<SplitStrategy> MakeHistogramStrategy(CsrView const& table,
+                                                     HistogramMemory const& memory,
                                                      std::vector<std::uint32_t> const& max_bins,
                                                      RowIdx max_sorted) {
-  return std::make_unique<HistogramStrategy>(
-      std::make_unique<BinnedTable>(table, max_bins, sorts_rows), table.n_rows, max_sorted);
+  return std::make_unique<HistogramStrategy>(std::make_unique<BinnedTable>(table, max_bins, memory),
+                                             table.n_rows, max_sorted, memory);
 }
 }  // namespace gpu_exact

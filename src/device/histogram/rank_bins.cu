@@ -82,6 +82,22 @@ __global__ void MakeKeysKernel(CsrView table, ColumnSubset subset, std::uint64_t
   }
 }
 
+// grid: rows of one column after the other, one thread each; missing values come last among all keys
+__global__ void MakeKeysOfColumnsKernel(float const* const* columns, FeatureIdx first,
+                                        std::uint32_t n_columns, RowIdx n_rows, std::uint64_t* keys,
+                                        RowIdx* rows) {
+  auto i = GlobalIdx();
+  auto const column = static_cast<std::uint32_t>(i / n_rows);
+  if (column < n_columns) {
+    auto const row = static_cast<RowIdx>(i % n_rows);
+    float const value = columns[first + column][row];
+    keys[i] = isnan(value) ? ~std::uint64_t{0} : ValueKey::Make(first + column, OrderedBits(value));
+    if (rows != nullptr) {
+      rows[i] = row;
+    }
+  }
+}
+
 // one thread an entry of some whole columns
 __global__ void KeepRowsKernel(std::uint64_t const* keys, RowIdx const* rows, std::uint64_t begin,
                                std::uint64_t n, RowIdx* out) {
@@ -172,23 +188,22 @@ __global__ void MergeBinsKernel(PiecesRef pieces, BinsRef finer, std::uint64_t c
 
 /** @brief Indices below n for which is_first holds, ascending. Waits. */
 template <typename IndexT, typename FnT>
-std::uint64_t Select(FnT is_first, std::uint64_t n, DeviceBuffer<IndexT>* out,
-                     CubScratch* scratch) {
+std::uint64_t Select(FnT is_first, std::uint64_t n, IndexT* out, CubScratch* scratch) {
   DeviceBuffer<std::uint64_t> n_selected{"selected"};
   auto indices = thrust::make_counting_iterator(std::uint64_t{0});
   scratch->Call([&](void* storage, std::size_t& bytes) {
-    return cub::DeviceSelect::If(storage, bytes, indices, out->Data(), n_selected.Reserve(1),
+    return cub::DeviceSelect::If(storage, bytes, indices, out, n_selected.Reserve(1),
                                  static_cast<std::int64_t>(n), is_first, Stream());
   });
   return ToHost(n_selected.Data(), 1)[0];
 }
 
 /** @brief Pieces that begin bins, and where the bins of each column begin. Waits. */
-std::vector<std::uint64_t> FindBins(PiecesRef const& pieces, DeviceBuffer<std::uint64_t>* out_bins,
+std::vector<std::uint64_t> FindBins(PiecesRef const& pieces, std::uint64_t* out_bins,
                                     DeviceBuffer<std::uint64_t>* out_offsets, CubScratch* scratch) {
   auto const n_bins = Select(BeginsBin{pieces}, pieces.n, out_bins, scratch);
   auto const n_offsets = std::size_t{pieces.n_columns} + 1;
-  LaunchN("FindBinOffsets", FindBinOffsetsKernel, n_offsets, pieces, out_bins->Data(), n_bins,
+  LaunchN("FindBinOffsets", FindBinOffsetsKernel, n_offsets, pieces, out_bins, n_bins,
           out_offsets->Reserve(n_offsets));
   return ToHost(out_offsets->Data(), n_offsets);
 }
@@ -210,9 +225,63 @@ void KeepRows(std::vector<PieceColumn> const& columns, std::vector<bool> const& 
     }
   }
 }
+
+/** @brief (column, value) keys of some columns, sorted, and the rows of theirs. */
+class ColumnSorter {
+ public:
+  ColumnSorter(TableSource const& table, bool with_rows) : table_{table}, with_rows_{with_rows} {}
+
+  /**
+   * @brief Sort the next columns. Does not wait.
+   * @param n_entries Of the columns.
+   */
+  void Sort(FeatureIdx first, std::uint32_t n_columns, EntryIdx n_entries) {
+    bool const by_column = table_.columns != nullptr;
+    std::uint64_t const n = by_column ? std::uint64_t{n_columns} * table_.n_rows : n_entries;
+    keys_ = {key_halves_[0].Reserve(n), key_halves_[1].Reserve(n)};
+    rows_ = {with_rows_ ? row_halves_[0].Reserve(n) : nullptr, row_halves_[1].Reserve(n)};
+    if (by_column) {
+      LaunchN("MakeKeysOfColumns", MakeKeysOfColumnsKernel, n, table_.columns, first, n_columns,
+              table_.n_rows, keys_.Current(), rows_.Current());
+    } else {
+      row_offsets_.Reserve(std::size_t{table_.n_rows} + 1);
+      ColumnSubset const part{nullptr, row_offsets_.Data(), n_columns, n, first};
+      FindRowOffsets(table_.rows, part, &scratch_, row_offsets_.Data());
+      LaunchRows("MakeKeys", MakeKeysKernel, table_.n_rows, table_.rows, part, keys_.Current(),
+                 rows_.Current());
+    }
+    if (n != 0) {
+      scratch_.Call([&](void* storage, std::size_t& bytes) {
+        int const n_bits = ValueKey::NumBits(first + n_columns);
+        return with_rows_
+                   ? cub::DeviceRadixSort::SortPairs(storage, bytes, keys_, rows_, n, 0, n_bits,
+                                                     Stream())
+                   : cub::DeviceRadixSort::SortKeys(storage, bytes, keys_, n, 0, n_bits, Stream());
+      });
+    }
+  }
+
+  [[nodiscard]] std::uint64_t const* Keys() { return keys_.Current(); }
+  [[nodiscard]] RowIdx const* Rows() { return rows_.Current(); }
+  // The other halves, as long as the keys, are free until the next ones are sorted.
+  [[nodiscard]] std::uint64_t* FreeKeys() { return keys_.Alternate(); }
+  [[nodiscard]] RowIdx* FreeRows() { return rows_.Alternate(); }
+
+ private:
+  TableSource table_;
+  bool with_rows_;
+  DeviceBuffer<EntryIdx> row_offsets_{"row offsets of some columns"};
+  DeviceBuffer<std::uint64_t> key_halves_[2]{DeviceBuffer<std::uint64_t>{"sort keys"},
+                                             DeviceBuffer<std::uint64_t>{"sort keys, second half"}};
+  DeviceBuffer<RowIdx> row_halves_[2]{DeviceBuffer<RowIdx>{"rows of keys"},
+                                      DeviceBuffer<RowIdx>{"rows of keys, second half"}};
+  cub::DoubleBuffer<std::uint64_t> keys_;
+  cub::DoubleBuffer<RowIdx> rows_;
+  CubScratch scratch_;
+};
 }  // namespace
 
-RankBins::RankBins(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
+RankBins::RankBins(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
                    std::vector<std::uint32_t> const& max_bins,
                    std::vector<std::uint32_t> const& max_values, EntryIdx sorted_at_once,
                    SortedRows* out_rows)
@@ -225,44 +294,35 @@ RankBins::RankBins(CsrView const& table, std::vector<std::uint32_t> const& n_ent
   lowest_.Reserve(room);
   first_rank_.Reserve(room);
   is_range_.Reserve(room);
-  DeviceBuffer<EntryIdx> row_offsets{"row offsets of some columns"};
-  DeviceBuffer<std::uint64_t> keys{"sort keys"}, keys_alt{"sort keys, second half"};
-  DeviceBuffer<RowIdx> rows{"rows of keys"}, rows_alt{"rows of keys, second half"};
-  DeviceBuffer<std::uint32_t> positions{"first entries of values"}, n_ranges{"ranges of columns"};
-  DeviceBuffer<std::uint64_t> bins{"first values of bins"}, offsets{"bins of some columns"};
+  bool const with_rows = out_rows != nullptr;
+  ColumnSorter sorter{table, with_rows};
+  DeviceBuffer<std::uint32_t> n_ranges{"ranges of columns"};
+  DeviceBuffer<std::uint64_t> offsets{"bins of some columns"};
   DeviceBuffer<PieceColumn> d_columns{"columns that are sorted"};
   CubScratch scratch;
-  row_offsets.Reserve(std::size_t{table.n_rows} + 1);
+  // What a column takes while it is sorted.
+  auto size = [&](FeatureIdx f) -> EntryIdx {
+    return table.columns != nullptr ? table.n_rows : n_entries[f];
+  };
   for (FeatureIdx first = 0; first < n_features;) {
     FeatureIdx end = first;
     EntryIdx n{0};
+    EntryIdx n_sorted{0};
     std::vector<PieceColumn> columns;
     do {
       columns.push_back({n, 0, n_entries[end], 0});
+      n_sorted += size(end);
       n += n_entries[end++];
-    } while (end < n_features && n + n_entries[end] <= sorted_at_once);
+    } while (end < n_features && n_sorted + size(end) <= sorted_at_once);
     auto const n_columns = end - first;
-    ColumnSubset const part{nullptr, row_offsets.Data(), n_columns, n, first};
-    FindRowOffsets(table, part, &scratch, row_offsets.Data());
-    bool const with_rows = out_rows != nullptr;
-    LaunchRows("MakeKeys", MakeKeysKernel, table.n_rows, table, part, keys.Reserve(n),
-               with_rows ? rows.Reserve(n) : nullptr);
-    cub::DoubleBuffer<std::uint64_t> halves{keys.Data(), keys_alt.Reserve(n)};
-    cub::DoubleBuffer<RowIdx> row_halves{rows.Data(), with_rows ? rows_alt.Reserve(n) : nullptr};
-    if (n != 0) {
-      scratch.Call([&](void* storage, std::size_t& bytes) {
-        int const n_bits = ValueKey::NumBits(end);
-        return with_rows
-                   ? cub::DeviceRadixSort::SortPairs(storage, bytes, halves, row_halves, n, 0,
-                                                     n_bits, Stream())
-                   : cub::DeviceRadixSort::SortKeys(storage, bytes, halves, n, 0, n_bits, Stream());
-      });
-    }
-    positions.Reserve(n);
+    sorter.Sort(first, n_columns, n);
+    std::uint64_t const* keys = sorter.Keys();
+    std::uint32_t* positions = sorter.FreeRows();  // first entries of values
+    std::uint64_t* bins = sorter.FreeKeys();       // first values of bins
     CopyAsync(d_columns.Reserve(n_columns), columns.data(), n_columns);
-    PiecesRef pieces{d_columns.Data(), positions.Data(), n_columns, 0};
-    pieces.n = Select(BeginsValue{halves.Current()}, n, &positions, &scratch);
-    LaunchN("FindFirstPieces", FindFirstPiecesKernel, n_columns, positions.Data(), pieces.n,
+    PiecesRef pieces{d_columns.Data(), positions, n_columns, 0};
+    pieces.n = Select(BeginsValue{keys}, n, positions, &scratch);
+    LaunchN("FindFirstPieces", FindFirstPiecesKernel, n_columns, positions, pieces.n,
             d_columns.Data(), n_columns);
     columns = ToHost(d_columns.Data(), n_columns);
     for (std::uint32_t c = 0; c < n_columns; ++c) {
@@ -271,12 +331,10 @@ RankBins::RankBins(CsrView const& table, std::vector<std::uint32_t> const& n_ent
       columns[c].n_slots = few ? 0 : max_bins[first + c] - 1;
     }
     CopyAsync(d_columns.Data(), columns.data(), n_columns);
-    bins.Reserve(pieces.n);
-    auto const of_columns = FindBins(pieces, &bins, &offsets, &scratch);
+    auto const of_columns = FindBins(pieces, bins, &offsets, &scratch);
     auto const begin = h_offsets_.back();
     ZeroAsync(n_ranges.Reserve(n_columns), n_columns);
-    LaunchN("WriteBins", WriteBinsKernel, of_columns.back(), pieces, halves.Current(), bins.Data(),
-            of_columns.back(),
+    LaunchN("WriteBins", WriteBinsKernel, of_columns.back(), pieces, keys, bins, of_columns.back(),
             BinsOut{lowest_.Data() + begin, first_rank_.Data() + begin, is_range_.Data() + begin,
                     n_ranges.Data()});
     auto const ranges = ToHost(n_ranges.Data(), n_columns);
@@ -287,7 +345,7 @@ RankBins::RankBins(CsrView const& table, std::vector<std::uint32_t> const& n_ent
       keeps.push_back(with_rows && out_rows->Keeps(ranges[c] != 0, this->NumBins(first + c)));
     }
     if (with_rows) {
-      KeepRows(columns, keeps, halves.Current(), row_halves.Current(), out_rows);
+      KeepRows(columns, keeps, keys, sorter.Rows(), out_rows);
     }
     first = end;
   }
@@ -313,8 +371,7 @@ RankBins::RankBins(RankBins const& finer, std::vector<std::uint32_t> const& n_en
   auto const n = finer.h_offsets_.back();
   CopyAsync(d_columns.Reserve(n_features), columns.data(), n_features);
   PiecesRef const pieces{d_columns.Data(), finer.first_rank_.Data(), n_features, n};
-  bins.Reserve(n);
-  h_offsets_ = FindBins(pieces, &bins, &offsets_, &scratch);
+  h_offsets_ = FindBins(pieces, bins.Reserve(n), &offsets_, &scratch);
   auto const n_bins = h_offsets_.back();
   ZeroAsync(n_ranges.Reserve(n_features), n_features);
   LaunchN("MergeBins", MergeBinsKernel, n_bins, pieces, finer.Ref(), bins.Data(), n_bins,

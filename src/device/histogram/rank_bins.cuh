@@ -8,8 +8,8 @@
 
 #include <vector>
 
+#include "src/device/histogram/column_values.cuh"
 #include "src/device/histogram/sorted_rows.cuh"
-#include "src/device/row_table.cuh"
 
 namespace gpu_exact {
 /** @brief Bins of all features, borrowed by kernels. */
@@ -40,17 +40,17 @@ class RankBins {
    * @brief Bins of a table. Work: one radix sort of (column, value) keys, some columns at a time.
    *        Waits.
    *
-   * Memory: 9 B a bin kept; 36 B an entry of the columns that are sorted at once meanwhile, 44 B
-   * where rows are sorted with them.
+   * Memory: 9 B a bin kept; 24 B an entry of the columns that are sorted at once meanwhile, or a row
+   * of them where the table lies by column; 8 B a row where it does not.
    *
    * @param table          Device memory.
    * @param n_entries      Of each feature.
    * @param max_bins       Of each feature, 4 at least; 0 for a feature without entries.
    * @param max_values     Of each feature: with at most so many distinct values it has a bin for each.
-   * @param sorted_at_once Entries, unless one column has more.
+   * @param sorted_at_once Entries, or places by column, unless one column has more.
    * @param out_rows       Rows of the columns that it keeps; nullptr: they are not wanted.
    */
-  RankBins(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
+  RankBins(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
            std::vector<std::uint32_t> const& max_bins, std::vector<std::uint32_t> const& max_values,
            EntryIdx sorted_at_once, SortedRows* out_rows = nullptr);
 

@@ -6,10 +6,11 @@
  */
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "gpu_exact/types.h"
-#include "src/device/runtime.cuh"
+#include "src/device/placed_buffer.cuh"
 
 namespace gpu_exact {
 /** @brief Borrowed by kernels. */
@@ -19,18 +20,21 @@ struct SortedRowsRef {
   RowIdx const* const* columns;  // by feature, nullptr where a feature has no ranges; or nullptr
 };
 
-/** @brief Owns the rows. Memory: 4 B an entry of the columns that are kept, 8 B a feature. */
+/** @brief Owns the rows. 4 B an entry of the columns that are kept, 8 B a feature. */
 class SortedRows {
  public:
-  /** @param max_bins Of a coarser resolution: columns of more bins have ranges there. */
-  explicit SortedRows(std::uint32_t max_bins) : max_bins_{max_bins} {}
+  /**
+   * @param max_bins Of a coarser resolution: columns of more bins have ranges there.
+   * @param at       Of the rows.
+   */
+  SortedRows(std::uint32_t max_bins, Memory at) : max_bins_{max_bins}, at_{at} {}
 
   [[nodiscard]] bool Keeps(bool has_ranges, std::uint64_t n_bins) const {
     return has_ranges || n_bins > max_bins_;
   }
   /** @brief Room for n rows of the next columns, which come in the order of the features. */
   RowIdx* AddRoom(std::uint64_t n) {
-    parts_.emplace_back("sorted rows of columns");
+    parts_.emplace_back("sorted rows of columns", at_);
     return parts_.back().Reserve(n);
   }
   /** @param rows Of the next feature, within a room; nullptr: none are kept. */
@@ -42,19 +46,24 @@ class SortedRows {
   }
 
   /** @brief Whether any column is kept. */
-  [[nodiscard]] bool Any() const { return this->Bytes() > columns_.Bytes(); }
+  [[nodiscard]] bool Any() const {
+    return std::any_of(parts_.cbegin(), parts_.cend(),
+                       [](auto const& p) { return p.Bytes() != 0; });
+  }
   [[nodiscard]] SortedRowsRef Ref() const { return {columns_.Data()}; }
+  /** @brief Device memory held. */
   [[nodiscard]] std::uint64_t Bytes() const {
     std::uint64_t bytes = columns_.Bytes();
     for (auto const& part : parts_) {
-      bytes += part.Bytes();
+      bytes += part.DeviceBytes();
     }
     return bytes;
   }
 
  private:
   std::uint32_t max_bins_;
-  std::vector<DeviceBuffer<RowIdx>> parts_;
+  Memory at_;
+  std::vector<PlacedBuffer<RowIdx>> parts_;
   std::vector<RowIdx const*> h_columns_;
   DeviceBuffer<RowIdx const*> columns_{"sorted rows by column"};
 };
