@@ -30,7 +30,7 @@ double LevelCost(ResolutionShape const& shape) {
 std::vector<HistogramMemory> HistogramMemory::All() {
   constexpr auto kHost = Memory::kHost;
   constexpr auto kDevice = Memory::kDevice;
-  return {{true, kDevice, kDevice, 3, false}, {true, kDevice, kDevice, 3, true},
+  return {{true, kDevice, kDevice, 4, false}, {true, kDevice, kDevice, 3, true},
           {true, kDevice, kDevice, 2, true},  {true, kHost, kDevice, 2, true},
           {true, kHost, kHost, 2, true},      {true, kHost, kHost, 1, true}};
 }
@@ -122,7 +122,8 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   }
   std::uint32_t const finest = max_bins / n_columns;
   std::vector<std::uint32_t> bins{finest};
-  for (std::uint32_t coarser : {finest / 4, finest / 32}) {
+  // Reading rows for one column alone costs the most: then another resolution stands beside it.
+  for (std::uint32_t coarser : {n_columns == 1 ? finest / 2 : 0, finest / 4, finest / 32}) {
     if (coarser >= kLeastBins) {
       bins.push_back(coarser);
     }
@@ -173,7 +174,7 @@ bool SortsTable(RowIdx n_rows, FeatureIdx n_features, RowIdx max_sorted) {
 std::vector<std::size_t> ChooseWays(std::vector<FamilyRows> const& families,
                                     SearchWays const& ways) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
-  constexpr std::size_t kFewFamilies = 512;  // that level costs matter for
+  constexpr std::size_t kFewFamilies = 256;  // that level costs matter for
   std::size_t const n_resolutions = ways.resolutions.size();
   std::size_t const n_ways = n_resolutions + 1;
   double const n_all = std::max(ways.n_rows, 1u);

@@ -38,7 +38,7 @@ struct HistogramMemory {
   bool sorts_rows{true};            // whether sorted rows are kept, which trees grow faster with
   Memory rows_at{Memory::kDevice};  // sorted rows; of the host: page-locked, read from there
   Memory values_at{Memory::kDevice};
-  std::uint32_t max_resolutions{3};  // of those that ChooseResolutions() has
+  std::uint32_t max_resolutions{4};  // of those that ChooseResolutions() has
   bool is_lean{false};               // little room for what is in work
 
   /** @brief All that there is to choose from, the fastest first; the last one takes least. */
@@ -172,7 +172,7 @@ struct RefineCost {
 [[nodiscard]] std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_features,
                                                            std::uint32_t max_bins,
                                                            RowIdx max_sorted, bool scans,
-                                                           std::uint32_t max_resolutions = 3);
+                                                           std::uint32_t max_resolutions = 4);
 
 /**
  * @brief The most distinct values of a column that has a bin for each: no range of it is ever open.
@@ -189,7 +189,7 @@ struct RefineCost {
  * entries, and is better sorted.
  */
 [[nodiscard]] std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
-                                           bool scans, std::uint32_t max_resolutions = 3);
+                                           bool scans, std::uint32_t max_resolutions = 4);
 
 /**
  * @brief The most bins of all columns in a resolution, or little more where columns differ in length.

@@ -5,7 +5,7 @@
  *        the rows, and what comes next is loaded before the present is used.
  *
  * Where a row has a place for each column of the group, a lane loads up to eight bins of a row at
- * once, in one access. Lanes begin with different ones of the eight: neighbouring rows often share
+ * once, in one access, and of rows with no more than that several at a time. Lanes begin with different ones of the eight: neighbouring rows often share
  * the bin of a column, and additions to one bin wait for each other. Otherwise rows have as many
  * bins as values, and these are dealt out to the lanes one by one.
  */
@@ -147,20 +147,55 @@ class RowBinsWalk {
     }
   };
 
+  /** @brief Each lane takes rows of one chunk: several are loaded before the first is used. */
+  template <int kBins, bool kGradients, typename RowFn, typename BinsFn>
+  __device__ void WalkNarrow(Tiles tiles, RowFn&& fn, BinsFn&& bins) const {
+    using Chunk = BinChunk<kBins>;
+    constexpr int kRows = kBins == 8 ? 2 : 4;
+    RowIdx row[kRows];
+#pragma unroll
+    for (int k = 0; k < kRows; ++k) {
+      row[k] = tiles.Row(k);
+    }
+    for (; tiles.Any(); tiles.slot += kRows * tiles.stride) {
+      Chunk chunk[kRows];
+      GradientPair g[kRows];
+#pragma unroll
+      for (int k = 0; k < kRows; ++k) {
+        chunk[k] = tiles.Valid(k) ? Chunk::Load(group_.elements + std::uint64_t{row[k]} * kBins)
+                                  : Chunk::None();
+        g[k] = tiles.template Gradients<kGradients>(k);
+      }
+#pragma unroll
+      for (int k = 0; k < kRows; ++k) {
+        row[k] = tiles.Row(kRows + k);
+      }
+#pragma unroll
+      for (int k = 0; k < kRows; ++k) {
+        if constexpr (kGradients) {
+          chunk[k].Rotate(threadIdx.x % 32);
+        }
+        bins(chunk[k], fn(tiles.slot + k * tiles.stride, g[k]));
+      }
+    }
+  }
+
   /** @brief Each lane takes chunks of rows: chunk 0 of the first row, chunk 1, ... */
   template <int kBins, bool kGradients, typename RowFn, typename BinsFn>
   __device__ void WalkStrided(Tiles tiles, RowFn&& fn, BinsFn&& bins) const {
+    if (group_.stride == kBins) {
+      this->WalkNarrow<kBins, kGradients>(tiles, fn, bins);
+      return;
+    }
     using Chunk = BinChunk<kBins>;
     std::uint32_t const lane = threadIdx.x % 32;
-    std::uint32_t const n_chunks = group_.stride / kBins;  // of a row
-    std::uint32_t const inverse = n_chunks == 1 ? 0 : 0xffffffffu / n_chunks + 1;
+    std::uint32_t const n_chunks = group_.stride / kBins;  // of a row, more than one
+    std::uint32_t const inverse = 0xffffffffu / n_chunks + 1;
     std::uint32_t const n_tasks = tiles.n_tile * n_chunks;
-    auto row_of = [&](std::uint32_t task) {
-      return n_chunks == 1 ? task : __umulhi(task, inverse);
-    };
+    auto row_of = [&](std::uint32_t task) { return __umulhi(task, inverse); };
     auto load = [&](RowIdx row, std::uint32_t task, bool any) {
       std::uint32_t const r = row_of(task) % 32;
-      RowIdx const of_task = n_chunks == 1 ? row : __shfl_sync(kAllLanes, row, static_cast<int>(r));
+      RowIdx const of_task = __shfl_sync(kAllLanes, row, static_cast<int>(r));
       // Of rows past the end, row is 0: loaded, and thrown away.
       return any ? Chunk::Load(group_.elements + std::uint64_t{of_task} * group_.stride +
                                (task - row_of(task) * n_chunks) * kBins)
@@ -185,7 +220,7 @@ class RowBinsWalk {
         if constexpr (kGradients) {
           chunk.Rotate(lane);
         }
-        bins(chunk, n_chunks == 1 ? own : FromLane(own, static_cast<int>(r)));
+        bins(chunk, FromLane(own, static_cast<int>(r)));
       }
       row = next_row;
     }
