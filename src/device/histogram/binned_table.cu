@@ -49,13 +49,14 @@ std::vector<bool> BinnedTable::MakeBins(TableSource const& table,
   EntryIdx const total = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
   this->AddResolution(
       table, n_entries,
-      RankBins{table, n_entries, limits, values, memory.BinnedAtOnce(total), sorted_rows_.get()});
+      RankBins{table, n_entries, limits, values, memory.BinnedAtOnce(total), sorted_rows_.get()},
+      false);
   if (memory.sorts_rows && !sorted_rows_->Any()) {
     sorted_rows_.reset();
   }
   for (std::size_t i = 1; i < resolutions.size(); ++i) {
     this->AddResolution(table, n_entries,
-                        RankBins{resolutions_.front()->bins, n_entries, resolutions[i]});
+                        RankBins{resolutions_.front()->bins, n_entries, resolutions[i]}, true);
   }
   std::vector<bool> has_ranges;
   for (FeatureIdx f = 0; f < table.n_features; ++f) {
@@ -65,8 +66,9 @@ std::vector<bool> BinnedTable::MakeBins(TableSource const& table,
 }
 
 void BinnedTable::AddResolution(TableSource const& table,
-                                std::vector<std::uint32_t> const& n_entries, RankBins&& bins) {
-  resolutions_.push_back(std::make_unique<Resolution>(std::move(bins), table, n_entries));
+                                std::vector<std::uint32_t> const& n_entries, RankBins&& bins,
+                                bool in_bytes) {
+  resolutions_.push_back(std::make_unique<Resolution>(std::move(bins), table, n_entries, in_bytes));
   auto* r = resolutions_.back().get();
   std::vector<ValueId> offsets{0};
   for (FeatureIdx f = 0; f < table.n_features; ++f) {
