@@ -25,17 +25,6 @@ std::uint32_t MaxGroupBins() {
       std::min<std::size_t>(SharedHistogram::MaxBins(bytes), BinGroup::kMaxBins));
 }
 
-/** @brief Elements of a row: so many that a walk loads several at once, and few without a column. */
-std::uint32_t Stride(std::uint32_t n_columns) {
-  for (std::uint32_t at_once : {8u, 4u, 2u}) {
-    auto const stride = static_cast<std::uint32_t>(CeilDiv(n_columns, at_once) * at_once);
-    if (8 * (stride - n_columns) <= n_columns) {
-      return stride;
-    }
-  }
-  return n_columns;
-}
-
 /** @brief An entry on its way into a group. */
 struct GroupEntry {
   float value;
@@ -293,13 +282,14 @@ void BinnedColumns::PlaceGroups(bool in_bytes) {
     std::uint64_t n_words{group.n_elements};  // of two bytes
     group.has_missing = group.n_elements != n_places ? 1 : 0;
     if (n_places <= 2 * std::uint64_t{group.n_elements}) {
-      group.stride = Stride(group.n_columns);
+      std::uint32_t const n_bytes = in_bytes ? NumBytePlaces(group.n_columns) : 0;
+      auto const first = h_columns_.cbegin() + group.first_column;
+      auto const fits = [](BinColumn const& c) { return c.n_bins <= kMaxByteBins; };
+      bool const is_narrow = n_bytes != 0 && std::all_of(first, first + group.n_columns, fits);
+      group.stride = is_narrow ? n_bytes : NumPlaces(group.n_columns);
       n_words = std::uint64_t{n_rows_} * group.stride;
       group.n_elements = static_cast<std::uint32_t>(n_words);
-      auto const first = h_columns_.cbegin() + group.first_column;
-      auto const fits = [](BinColumn const& c) { return c.n_bins <= BinGroup::kNoColumnBin; };
-      if (in_bytes && group.stride % ColumnChunk::kColumns == 0 &&
-          std::all_of(first, first + group.n_columns, fits)) {
+      if (is_narrow) {
         of_bytes.push_back(&group);
         std::transform(first, first + group.n_columns, std::back_inserter(first_bins),
                        [](BinColumn const& c) { return static_cast<GroupBin>(c.first_bin); });

@@ -32,10 +32,9 @@ std::vector<bool> BinnedTable::MakeBins(TableSource const& table,
                                         HistogramMemory const& memory) {
   CopyAsync(n_present_.Reserve(n_entries.size()), n_entries.data(), n_entries.size());
   std::vector<std::uint32_t> const resolutions =
-      max_bins.empty()
-          ? ChooseResolutions(table.n_rows, table.n_features, BinnedColumns::MaxBins(),
-                              kMaxSortedRows, memory.sorts_rows, memory.max_resolutions)
-          : max_bins;
+      max_bins.empty() ? ChooseResolutions(table.n_rows, table.n_features, BinnedColumns::MaxBins(),
+                                           kMaxSortedRows, memory)
+                       : max_bins;
   if (memory.sorts_rows) {
     sorted_rows_ = std::make_unique<SortedRows>(resolutions.size() > 1 ? resolutions.back() : ~0u,
                                                 memory.rows_at);
