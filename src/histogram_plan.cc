@@ -30,9 +30,10 @@ double LevelCost(ResolutionShape const& shape) {
 std::vector<HistogramMemory> HistogramMemory::All() {
   constexpr auto kHost = Memory::kHost;
   constexpr auto kDevice = Memory::kDevice;
-  return {{true, kDevice, kDevice, 4, false}, {true, kDevice, kDevice, 3, true},
-          {true, kDevice, kDevice, 2, true},  {true, kHost, kDevice, 2, true},
-          {true, kHost, kHost, 2, true},      {true, kHost, kHost, 1, true}};
+  return {{true, kDevice, kDevice, 4, false, false}, {true, kDevice, kDevice, 3, false, false},
+          {true, kDevice, kDevice, 2, false, false}, {true, kDevice, kDevice, 2, true, false},
+          {true, kDevice, kDevice, 2, true, true},   {true, kHost, kDevice, 2, true, true},
+          {true, kHost, kHost, 2, true, true},       {true, kHost, kHost, 1, true, true}};
 }
 
 double HistogramCost::OpenShare(double n_rows, double n_bins) {
@@ -102,8 +103,8 @@ bool RefineCost::Scans(double n_scanned, double n_gathered) const {
 }
 
 std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_features,
-                                             std::uint32_t max_bins, RowIdx max_sorted, bool scans,
-                                             std::uint32_t max_resolutions) {
+                                             std::uint32_t max_bins, RowIdx max_sorted,
+                                             HistogramMemory const& memory) {
   constexpr std::uint32_t kLeastBins = 32;
   if (n_rows <= max_bins && SortsTable(n_rows, n_features, max_sorted)) {
     return {std::max(n_rows, kLeastBins)};  // sorting by bins of 14 bits is faster than by values
@@ -111,10 +112,11 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   // Columns that share a block's reading of rows; a power of two, so that several bins of a row are
   // loaded at once. Late trees, with less to find, leave about so many times more open; where that
   // may be scanned, memory for more bins is well spent.
-  double const open_factor = scans ? 4.0 : 1.0;
+  double const open_factor = memory.sorts_rows ? 4.0 : 1.0;
   auto cost = [&](std::uint32_t n) {
     return HistogramCost::Node(
-        n_rows, 1.0, {static_cast<double>(max_bins / n), double(n), true, scans}, open_factor);
+        n_rows, 1.0, {static_cast<double>(max_bins / n), double(n), true, memory.sorts_rows},
+        open_factor);
   };
   std::uint32_t n_columns{1};
   while (max_bins / (2 * n_columns) >= kLeastBins && cost(2 * n_columns) < cost(n_columns)) {
@@ -123,32 +125,40 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   std::uint32_t const finest = max_bins / n_columns;
   std::vector<std::uint32_t> bins{finest};
   // Reading rows for one column alone costs the most: then another resolution stands beside it.
-  for (std::uint32_t coarser : {n_columns == 1 ? finest / 2 : 0, finest / 4, finest / 32}) {
-    if (coarser >= kLeastBins) {
+  bool const has_second = n_columns == 1 && memory.max_resolutions > 3;
+  for (std::uint32_t coarser : {has_second ? finest / 2 : 0, finest / 4, finest / 32}) {
+    coarser = memory.in_bytes ? std::min(coarser, kMaxByteBins) : coarser;
+    if (coarser >= kLeastBins && bins.size() < memory.max_resolutions) {
       bins.push_back(coarser);
     }
-  }
-  if (bins.size() > max_resolutions) {
-    bins.erase(bins.begin() + 1, bins.end() - (max_resolutions - 1));
   }
   return bins;
 }
 
-std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features, bool scans,
-                             std::uint32_t max_resolutions) {
+std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
+                             HistogramMemory const& memory) {
   std::uint64_t const rows = std::max(n_rows, 1u);
   if (n_features == 0 || IsDense(n_entries, n_rows, n_features)) {
     return 0;
   }
   std::uint64_t bytes{0};
-  for (std::uint64_t bins : ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows,
-                                              scans, max_resolutions)) {
+  for (std::uint64_t bins :
+       ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows, memory)) {
     bins = std::clamp<std::uint64_t>(n_entries / n_features, 1, bins);
     std::uint64_t const n_columns =
         std::max<std::uint64_t>(1, std::min(kMaxGroupBins / bins, kMaxGroupPlaces / rows));
     bytes += 4 * (rows + 1) * ((n_features + n_columns - 1) / n_columns);
   }
   return bytes;
+}
+
+std::uint64_t RowBytes(FeatureIdx n_features, std::uint32_t n_bins, bool in_bytes) {
+  auto bytes = [&](std::uint32_t n_columns) -> std::uint64_t {
+    std::uint32_t const n = in_bytes && n_bins <= kMaxByteBins ? NumBytePlaces(n_columns) : 0;
+    return n != 0 ? n : sizeof(std::uint16_t) * NumPlaces(n_columns);
+  };
+  std::uint32_t const of_group = std::max(1u, kMaxGroupBins / std::max(1u, n_bins));
+  return n_features / of_group * bytes(of_group) + bytes(n_features % of_group);
 }
 
 std::uint32_t MaxValues(std::uint32_t n_entries, std::uint32_t max_bins, std::uint32_t most) {

@@ -38,15 +38,16 @@ struct HistogramMemory {
   bool sorts_rows{true};            // whether sorted rows are kept, which trees grow faster with
   Memory rows_at{Memory::kDevice};  // sorted rows; of the host: page-locked, read from there
   Memory values_at{Memory::kDevice};
-  std::uint32_t max_resolutions{4};  // of those that ChooseResolutions() has
+  std::uint32_t max_resolutions{4};  // of those that ChooseResolutions() has, the finest first
   bool is_lean{false};               // little room for what is in work
+  bool in_bytes{false};              // coarser resolutions have so few bins that a byte holds one
 
   /** @brief All that there is to choose from, the fastest first; the last one takes least. */
   [[nodiscard]] static std::vector<HistogramMemory> All();
 
   /** @brief Histograms of one resolution take up to so much, bytes; one fits always. */
   [[nodiscard]] std::uint64_t HistogramBytes(EntryIdx n_entries) const {
-    return is_lean ? n_entries / 16 + (std::uint64_t{8} << 20)
+    return is_lean ? n_entries / 4 + (std::uint64_t{8} << 20)
                    : n_entries + (std::uint64_t{64} << 20);
   }
   /** @brief As kCertainRanges. */
@@ -55,7 +56,7 @@ struct HistogramMemory {
   }
   /** @brief As OpenEntriesAtOnce(). */
   [[nodiscard]] std::uint64_t OpenEntries(EntryIdx n_entries) const {
-    return OpenEntriesAtOnce(n_entries) / (is_lean ? 8 : 1);
+    return OpenEntriesAtOnce(n_entries) / (is_lean ? 16 : 1);
   }
   /** @brief Entries of whole columns whose values are sorted at once, to make bins. */
   [[nodiscard]] EntryIdx BinnedAtOnce(EntryIdx n_entries) const {
@@ -166,13 +167,12 @@ struct RefineCost {
  *
  * @param max_bins   That a block has room for.
  * @param max_sorted Rows of a node that a block can sort.
- * @param scans      Whether the table has sorted rows.
- * @param max_resolutions Two are the finest and the coarsest one, one is the finest.
+ * @param memory     Whether the table has sorted rows, how many resolutions, how coarse.
  */
 [[nodiscard]] std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_features,
                                                            std::uint32_t max_bins,
-                                                           RowIdx max_sorted, bool scans,
-                                                           std::uint32_t max_resolutions = 4);
+                                                           RowIdx max_sorted,
+                                                           HistogramMemory const& memory = {});
 
 /**
  * @brief The most distinct values of a column that has a bin for each: no range of it is ever open.
@@ -189,7 +189,33 @@ struct RefineCost {
  * entries, and is better sorted.
  */
 [[nodiscard]] std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
-                                           bool scans, std::uint32_t max_resolutions = 4);
+                                           HistogramMemory const& memory = {});
+
+/**
+ * @brief Places of a row in a group of so many columns, most of which have a value: a multiple of
+ *        what a walk loads at once, where few places stay without a column.
+ */
+[[nodiscard]] constexpr std::uint32_t NumPlaces(std::uint32_t n_columns) {
+  for (std::uint32_t at_once : {8u, 4u, 2u}) {
+    std::uint32_t const n = (n_columns + at_once - 1) / at_once * at_once;
+    if (8 * (n - n_columns) <= n_columns) {
+      return n;
+    }
+  }
+  return n_columns;
+}
+/** @brief The same where bins take one byte each; 0: of so few columns they would take no less. */
+[[nodiscard]] constexpr std::uint32_t NumBytePlaces(std::uint32_t n_columns) {
+  std::uint32_t const n = (n_columns + 7) / 8 * 8;
+  return n < 2 * n_columns ? n : 0;
+}
+/** @brief The most bins of a column of which a byte holds one, or that there is none. */
+inline constexpr std::uint32_t kMaxByteBins = 255;
+/**
+ * @brief Bytes of a row's bins, where most values are present and all columns have as many bins.
+ * @param in_bytes Whether bins take one byte each where they fit.
+ */
+[[nodiscard]] std::uint64_t RowBytes(FeatureIdx n_features, std::uint32_t n_bins, bool in_bytes);
 
 /**
  * @brief The most bins of all columns in a resolution, or little more where columns differ in length.

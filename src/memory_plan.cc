@@ -41,24 +41,24 @@ std::string LimitText(double limit) {
 MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                           HistogramMemory const& memory) {
   constexpr std::uint64_t kBinBytes = 9;       // of a bin, beside its sums
+  constexpr std::uint64_t kFeatureBytes = 13;  // of a feature in a resolution
   constexpr std::uint64_t kSumBytes = 20;      // of a bin in a histogram
   constexpr std::uint64_t kListedBytes = 112;  // of a range that is listed
   constexpr std::uint64_t kSortedBytes = 25;   // of an entry that is sorted, CUB's scratch included
   std::uint64_t const rows = n_rows;
   std::uint64_t const all_places = rows * n_features;
   bool const dense = IsDense(n_entries, n_rows, n_features);
-  auto const resolutions = ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows,
-                                             memory.sorts_rows, memory.max_resolutions);
+  auto const resolutions =
+      ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows, memory);
   std::uint64_t const n_resolutions = resolutions.size();
-  // Where most values are present they have places by row, which are up to an eighth more.
-  std::uint64_t const places = std::min(all_places, 2 * n_entries);
-  std::uint64_t bins =
-      n_resolutions * (2 * (places + places / 8) + 13 * (n_features + 1ull)) +
-      RowOffsetBytes(n_entries, n_rows, n_features, memory.sorts_rows, memory.max_resolutions);
+  std::uint64_t bins{RowOffsetBytes(n_entries, n_rows, n_features, memory)};
   std::uint64_t histograms{0};
-  for (std::size_t i = 0; i < resolutions.size(); ++i) {
+  for (std::size_t i = 0; i < n_resolutions; ++i) {
     std::uint64_t const n_bins = MostBins(n_entries, n_features, resolutions[i], i == 0);
-    bins += kBinBytes * n_bins;
+    auto const of_column = static_cast<std::uint32_t>(n_bins / std::max(n_features, 1u));
+    // Where most values are missing, some groups have places all the same.
+    bins += dense ? rows * RowBytes(n_features, of_column, i != 0) : 2 * (9 * n_entries / 4);
+    bins += kBinBytes * n_bins + kFeatureBytes * (std::uint64_t{n_features} + 1);
     histograms += std::max(memory.HistogramBytes(n_entries), kSumBytes * n_bins);
   }
   std::uint64_t const limits =

@@ -273,8 +273,8 @@ Strategy ChooseStrategy(Strategy strategy, CsrView const& table) {
   if (strategy == Strategy::kAuto) {
     // Offsets of rows may take as much as an entry that is sorted, of a small table some more.
     bool const histogram = why_not.empty() && table.n_entries >= kLongColumn * table.n_features &&
-                           RowOffsetBytes(table.n_entries, table.n_rows, table.n_features, false) <=
-                               24 * table.n_entries + kSmallTable;
+                           RowOffsetBytes(table.n_entries, table.n_rows, table.n_features,
+                                          {false}) <= 24 * table.n_entries + kSmallTable;
     return histogram ? Strategy::kHistogram : Strategy::kSort;
   }
   return strategy;

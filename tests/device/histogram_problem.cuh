@@ -70,9 +70,9 @@ struct Pieces {
 /** @brief One resolution of a table. */
 struct TestResolution {
   TestResolution(Table const& table, TableOnDevice const& on_device, Resolution const& r,
-                 std::uint32_t max_group_bins)
+                 std::uint32_t max_group_bins, bool in_bytes)
       : resolution{r},
-        columns{on_device.view, CountEntries(table), r.bins, max_group_bins},
+        columns{on_device.view, CountEntries(table), r.bins, max_group_bins, in_bytes},
         bins{r.bins, table.n_features},
         of_bins{Pieces::OfBins(table, bins)},
         of_values{Pieces::OfValues(table, bins)} {}
@@ -97,8 +97,9 @@ class HistogramProblem {
       : table_{table}, binned_{table.View(), max_bins, HistogramMemory{sorts_rows}} {
     TableOnDevice const on_device{table};
     for (auto const& r : binned_.Resolutions()) {
+      bool const in_bytes = !resolutions_.empty();  // coarse ones, as BinnedTable has them
       resolutions_.push_back(
-          std::make_unique<TestResolution>(table, on_device, *r, max_group_bins));
+          std::make_unique<TestResolution>(table, on_device, *r, max_group_bins, in_bytes));
     }
   }
 

@@ -37,15 +37,18 @@ class BinnedColumnsTest : public DeviceTest {
  private:
   void CheckBins(Table const& table, RankBins const& bins, std::uint32_t max_group_bins) {
     for (Layout layout : {Layout::kByRow, Layout::kByColumn}) {
-      this->CheckLayout(table, bins, max_group_bins, layout);
-      ASSERT_FALSE(HasFailure()) << (layout == Layout::kByRow ? "by row" : "by column");
+      for (bool in_bytes : {false, true}) {
+        this->CheckLayout(table, bins, max_group_bins, layout, in_bytes);
+        ASSERT_FALSE(HasFailure()) << (layout == Layout::kByRow ? "by row" : "by column")
+                                   << (in_bytes ? ", in bytes" : "");
+      }
     }
   }
   void CheckLayout(Table const& table, RankBins const& bins, std::uint32_t max_group_bins,
-                   Layout layout) {
+                   Layout layout, bool in_bytes) {
     SourceOnDevice const on_device{table, layout};
     std::vector<std::uint32_t> const n_entries = CountEntries(table);
-    BinnedColumns const binned{on_device.Source(), n_entries, bins, max_group_bins};
+    BinnedColumns const binned{on_device.Source(), n_entries, bins, max_group_bins, in_bytes};
     HostBins const host_bins{bins, table.n_features};
     auto const values = ValuesByRow(table);
     DeviceBuffer<int> read{"bins"};
@@ -72,6 +75,7 @@ class BinnedColumnsTest : public DeviceTest {
     EXPECT_EQ(binned.NumElements(), table.entries.size());
     EXPECT_EQ(binned.Ref().n_bins, host_bins.offsets.back());
     this->CheckGroups(table, binned, bins, max_group_bins);
+    this->CheckWidths(binned, in_bytes);
     this->CheckElements(table, binned);
   }
 
@@ -119,9 +123,35 @@ class BinnedColumnsTest : public DeviceTest {
     ASSERT_EQ(n_columns, binned.Columns().size());
   }
 
+  /** @brief Groups of whole chunks of columns with few bins are in bytes, if that is wanted. */
+  static void CheckWidths(BinnedColumns const& binned, bool in_bytes) {
+    for (BinGroup const& group : binned.Groups()) {
+      bool few{true};
+      for (std::uint32_t c = 0; c < group.n_columns; ++c) {
+        few = few && binned.Columns()[group.first_column + c].n_bins <= 255;
+      }
+      ASSERT_EQ(group.first_bins != nullptr,
+                in_bytes && few && group.Strided() && NumBytePlaces(group.n_columns) != 0);
+      n_bytes_ += group.first_bins != nullptr ? 1 : 0;
+    }
+  }
+
   /** @brief The bins of each row in a group, as they lie side by side. */
   static std::vector<std::vector<GroupBin>> ReadElements(BinGroup const& group, RowIdx n_rows) {
     std::vector<std::vector<GroupBin>> rows(n_rows);
+    if (group.first_bins != nullptr) {
+      auto const first_bins = ToHost(group.first_bins, group.stride);
+      auto const* bytes = reinterpret_cast<ColumnBin const*>(group.elements);
+      for (RowIdx r = 0; r < n_rows; ++r) {
+        auto const places = ToHost(bytes + std::uint64_t{r} * group.stride, group.stride);
+        for (std::uint32_t c = 0; c < group.stride; ++c) {
+          if (places[c] != BinGroup::kNoColumnBin) {
+            rows[r].push_back(static_cast<GroupBin>(first_bins[c] + places[c]));
+          }
+        }
+      }
+      return rows;
+    }
     if (group.Strided()) {
       for (RowIdx r = 0; r < n_rows; ++r) {
         auto const places =
@@ -170,6 +200,7 @@ class BinnedColumnsTest : public DeviceTest {
  protected:
   static inline int n_strided_{0};  // groups that were met
   static inline int n_listed_{0};
+  static inline int n_bytes_{0};
 };
 
 TEST_F(BinnedColumnsTest, RandomTables) {
@@ -219,6 +250,23 @@ TEST_F(BinnedColumnsTest, GroupsWithinRowsOfManyWarps) {
     this->Check(table, 10, 150);  // groups of about 50 columns
     this->Check(table, 10, 20000);
   }
+}
+
+/** @brief As many bins as a byte can tell from none, and one more; columns in chunks and beyond. */
+TEST_F(BinnedColumnsTest, BinsOfOneByte) {
+  n_bytes_ = 0;
+  Random random{6};
+  for (std::size_t n_columns : {4u, 5u, 7u, 8u, 9u, 23u, 40u}) {
+    for (double missing : {0.0, 0.3}) {
+      for (int most : {200, 255, 256}) {
+        std::vector<ColumnShape> columns(n_columns, {3, missing});
+        columns[n_columns / 2] = {most, 0.0};
+        this->Check(MakeBinnedTable(columns, 300, &random), 256, 20000);
+        ASSERT_FALSE(this->HasFailure()) << n_columns << " columns, " << most << " bins";
+      }
+    }
+  }
+  EXPECT_GT(n_bytes_, 0);
 }
 
 TEST_F(BinnedColumnsTest, ColumnsWithoutValues) {

@@ -172,7 +172,8 @@ def test_memory_estimate() -> None:
     for plan in estimate.values():
         assert list(plan.stages) == ["reading", "sorting", "growing"]
         assert plan.peak == max(sum(arrays.values()) for arrays in plan.stages.values())
-        assert plan.stages["reading"]["table by row"] == 8 * 28_000_000 + 8 * 1_000_000
+    assert estimate["sort"].stages["reading"]["table by row"] == 8 * 28_000_000 + 8 * 1_000_000
+    assert estimate["histogram"].stages["reading"]["values by row"] == 4 * 28_000_000
     fewer = gpu_exact.memory_estimate(1_000_000, 28, 14_000_000)
     deeper = gpu_exact.memory_estimate(1_000_000, 28, max_depth=16)
     for strategy, plan in estimate.items():

@@ -94,8 +94,8 @@ TEST(ChooseResolutions, WithinBoundsAndDescending) {
     for (std::uint64_t n : rows) {
       for (FeatureIdx n_features :
            {0u, 1u, 2u, 15u, 500u, 2'000'000u, std::numeric_limits<FeatureIdx>::max()}) {
-        auto const bins =
-            ChooseResolutions(static_cast<RowIdx>(n), n_features, max_bins, kMaxSorted, n % 2 == 0);
+        auto const bins = ChooseResolutions(static_cast<RowIdx>(n), n_features, max_bins,
+                                            kMaxSorted, {n % 2 == 0});
         ASSERT_FALSE(bins.empty());
         ASSERT_LE(bins.size(), 4u);
         ASSERT_LE(bins.front(), max_bins);
@@ -109,24 +109,67 @@ TEST(ChooseResolutions, WithinBoundsAndDescending) {
 }
 
 TEST(RowOffsetBytes, AreManyOfVerySparseTablesOnly) {
-  EXPECT_EQ(RowOffsetBytes(294'000'000, 10'500'000, 28, false), 0u);
-  EXPECT_EQ(RowOffsetBytes(0, 0, 0, false), 0u);
-  EXPECT_LE(RowOffsetBytes(197'000'000, 1'070'000, 968, false), 8 * EntryIdx{197'000'000});
+  EXPECT_EQ(RowOffsetBytes(294'000'000, 10'500'000, 28, {false}), 0u);
+  EXPECT_EQ(RowOffsetBytes(0, 0, 0, {false}), 0u);
+  EXPECT_LE(RowOffsetBytes(197'000'000, 1'070'000, 968, {false}), 8 * EntryIdx{197'000'000});
   // One group of columns at least, in each resolution, and more of them where rows are many.
-  EXPECT_GE(RowOffsetBytes(100'000'000, 10'000'000, 1'000, false), std::uint64_t{20} << 30);
-  EXPECT_GE(RowOffsetBytes(100'000'000, 10'000'000, 100'000, false), std::uint64_t{80} << 30);
+  EXPECT_GE(RowOffsetBytes(100'000'000, 10'000'000, 1'000, {false}), std::uint64_t{20} << 30);
+  EXPECT_GE(RowOffsetBytes(100'000'000, 10'000'000, 100'000, {false}), std::uint64_t{80} << 30);
+}
+
+TEST(ChooseResolutions, FewerWhereMemoryIsShort) {
+  auto choose = [](HistogramMemory const& memory) {
+    return ChooseResolutions(10'500'000, 28, kMaxGroupBins, kMaxSortedRows, memory);
+  };
+  ASSERT_EQ(choose({}).size(), 4u);
+  HistogramMemory without_second;
+  without_second.max_resolutions = 3;
+  auto const all = choose(without_second);
+  ASSERT_EQ(all.size(), 3u);
+  for (std::uint32_t n : {1u, 2u}) {
+    HistogramMemory memory;
+    memory.max_resolutions = n;
+    EXPECT_EQ(choose(memory), std::vector<std::uint32_t>(all.begin(), all.begin() + n));
+    memory.in_bytes = true;
+    EXPECT_EQ(choose(memory).front(), all.front());
+    EXPECT_LE(choose(memory).back(), n == 2 ? kMaxByteBins : all.front());
+  }
+}
+
+TEST(NumPlaces, WholeChunksWhereLittleIsLost) {
+  EXPECT_EQ(NumPlaces(8), 8u);
+  EXPECT_EQ(NumPlaces(28), 28u);  // in chunks of four
+  EXPECT_EQ(NumPlaces(31), 32u);
+  EXPECT_EQ(NumPlaces(5), 5u);
+  EXPECT_EQ(NumBytePlaces(4), 0u);  // would take as much as two bytes each
+  EXPECT_EQ(NumBytePlaces(5), 8u);
+  EXPECT_EQ(NumBytePlaces(40), 40u);
+  for (std::uint32_t n = 1; n < 300; ++n) {
+    EXPECT_GE(NumPlaces(n), n);
+    EXPECT_LE(8 * NumPlaces(n), 9 * n);
+    EXPECT_TRUE(NumBytePlaces(n) == 0 || (NumBytePlaces(n) >= n && NumBytePlaces(n) % 8 == 0));
+  }
+}
+
+TEST(RowBytes, GroupsAndTheRest) {
+  EXPECT_EQ(RowBytes(2000, 1280, false), 2 * 2000u);           // 250 groups of 8 columns
+  EXPECT_EQ(RowBytes(2000, 40, false), 2 * (7 * 256 + 208u));  // 7 groups of 256, and the rest
+  EXPECT_EQ(RowBytes(2000, 40, true), 2000u);
+  EXPECT_EQ(RowBytes(2000, 256, true), RowBytes(2000, 256, false));
+  EXPECT_EQ(RowBytes(10, 160, true), 16u);
+  EXPECT_EQ(RowBytes(0, 40, true), 0u);
 }
 
 TEST(ChooseResolutions, SmallTablesAreExact) {
   for (auto const& [n_rows, n_features] :
        {std::pair{0u, 0u}, {1u, 1u}, {33u, 4000u}, {1000u, 833u}, {kMaxBins, 14u}}) {
-    auto const bins = ChooseResolutions(n_rows, n_features, kMaxBins, kMaxSorted, true);
+    auto const bins = ChooseResolutions(n_rows, n_features, kMaxBins, kMaxSorted, {true});
     ASSERT_EQ(bins.size(), 1u) << n_rows << " rows";
     EXPECT_GE(bins[0], n_rows);  // a bin for each value, whatever the values
   }
   // One feature, or one row, too many.
-  EXPECT_LT(ChooseResolutions(1000, 834, kMaxBins, kMaxSorted, true)[0], 1000u);
-  EXPECT_LT(ChooseResolutions(kMaxBins + 1, 1, kMaxBins, kMaxSorted, true)[0], kMaxBins);
+  EXPECT_LT(ChooseResolutions(1000, 834, kMaxBins, kMaxSorted, {true})[0], 1000u);
+  EXPECT_LT(ChooseResolutions(kMaxBins + 1, 1, kMaxBins, kMaxSorted, {true})[0], kMaxBins);
 }
 
 TEST(ChooseResolutions, FinestCostsLeastAtTheRoot) {
@@ -136,7 +179,7 @@ TEST(ChooseResolutions, FinestCostsLeastAtTheRoot) {
   };
   for (double n = 20'000.0; n < 4e9; n *= 1.9) {
     auto const finest =
-        ChooseResolutions(static_cast<RowIdx>(n), 100, kMaxBins, kMaxSorted, false)[0];
+        ChooseResolutions(static_cast<RowIdx>(n), 100, kMaxBins, kMaxSorted, {false})[0];
     for (std::uint32_t n_columns = 2; n_columns <= 128; n_columns *= 2) {
       EXPECT_LE(cost(n, finest), 1.001 * cost(n, kMaxBins / n_columns))
           << n << " rows, " << n_columns << " columns";
@@ -226,7 +269,7 @@ std::size_t WayFor(RowIdx n_rows, RowIdx n_all, std::vector<ResolutionShape> con
 
 TEST(ChooseWays, FinerForLargerNodes) {
   for (RowIdx n_all : {20'000u, 100'000u, 1'000'000u, 10'000'000u, 100'000'000u}) {
-    auto const shapes = ShapesOf(ChooseResolutions(n_all, 100, kMaxBins, kMaxSorted, false));
+    auto const shapes = ShapesOf(ChooseResolutions(n_all, 100, kMaxBins, kMaxSorted, {false}));
     ASSERT_GT(shapes.size(), 1u);
     EXPECT_EQ(WayFor(1, n_all, shapes), shapes.size() - 1);
     // Of a million rows a second resolution costs the root a little less.
@@ -264,7 +307,7 @@ TEST(ChooseWays, OneResolutionServesAll) {
 }
 
 TEST(ChooseWays, NoLargerNodesAreSortedThanCanBe) {
-  auto const shapes = ShapesOf(ChooseResolutions(1'000'000, 100, kMaxBins, kMaxSorted, false));
+  auto const shapes = ShapesOf(ChooseResolutions(1'000'000, 100, kMaxBins, kMaxSorted, {false}));
   std::vector<FamilyRows> families;
   for (RowIdx n : {0u, 1u, 10u, 100u, 12'287u, 12'288u, 12'289u, 500'000u}) {
     families.push_back({n, 0});

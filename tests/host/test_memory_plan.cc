@@ -73,8 +73,9 @@ std::uint64_t Of(std::vector<MemoryItem> const& items, std::string const& what) 
 
 TEST(MemoryPlan, HistogramsDenseAndSparse) {
   constexpr RowIdx kRows = 1 << 22;
-  auto const resolutions = ChooseResolutions(kRows, 64, kMaxGroupBins, kMaxSortedRows, true);
-  auto const n_resolutions = static_cast<double>(resolutions.size());
+  auto const resolutions = ChooseResolutions(kRows, 64, kMaxGroupBins, kMaxSortedRows);
+  ASSERT_EQ(resolutions.size(), 3u);
+  double const n_resolutions{3};
   auto bins = [&](EntryIdx n_columns) {
     std::uint64_t n{0};
     for (std::size_t i = 0; i < resolutions.size(); ++i) {
@@ -84,35 +85,66 @@ TEST(MemoryPlan, HistogramsDenseAndSparse) {
   };
   auto of_row = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kRows; };
   auto dense = MemoryPlan::Make(EntryIdx{64} * kRows, kRows, 64, Strategy::kHistogram);
-  EXPECT_NEAR(of_row(Of(dense.growing, "bins")), 64 * 2.25 * n_resolutions + bins(64), 1.0);
+  EXPECT_NEAR(of_row(Of(dense.growing, "bins")), 64 * (2 + 2 + 1) + bins(64), 1.0);
   EXPECT_EQ(Of(dense.growing, "values by row"), std::uint64_t{4 * 64} * kRows);
   EXPECT_EQ(Of(dense.growing, "sorted rows"), std::uint64_t{4 * 64} * kRows);
   EXPECT_NEAR(of_row(Of(dense.growing, "histograms")),
               n_resolutions * (64 + of_row(std::uint64_t{64} << 20)), 1.0);
   EXPECT_EQ(Of(dense.growing, "rows by node"), std::uint64_t{40} * kRows);
   auto sparse = MemoryPlan::Make(EntryIdx{8} * kRows, kRows, 64, Strategy::kHistogram);
-  auto const offsets = RowOffsetBytes(EntryIdx{8} * kRows, kRows, 64, true);
+  auto const offsets = RowOffsetBytes(EntryIdx{8} * kRows, kRows, 64);
   EXPECT_NEAR(of_row(Of(sparse.growing, "bins")),
               8 * 4.5 * n_resolutions + bins(8) + of_row(offsets), 1.0);
   EXPECT_EQ(Of(sparse.growing, "values by row"), std::uint64_t{8 * 8} * kRows);
   EXPECT_EQ(Of(sparse.reading, "table by row"), std::uint64_t{8 * 8 + 8} * kRows);
 }
 
-/** @brief While it is read and sorted, the whole of a table that is mostly present takes less than
- *         its compressed rows and what is made of them: never more than 12 B an entry. */
+struct DenseShape {
+  RowIdx n_rows;
+  FeatureIdx n_columns;
+  double present;
+
+  [[nodiscard]] CsrView Table() const {
+    CsrView table;
+    table.n_rows = n_rows;
+    table.n_features = n_columns;
+    table.n_entries = static_cast<EntryIdx>(present * n_rows * n_columns);
+    return table;
+  }
+};
+constexpr DenseShape kDenseShapes[] = {{400'000, 2000, 1.0},
+                                       {473'134, 700, 1.0},
+                                       {10'500'000, 28, 1.0},
+                                       {50'000'000, 10, 1.0},
+                                       {10'000'000, 39, 0.9}};
+
+/** @brief A table that is mostly present is never on the device in compressed rows, which would take
+ *         8 B an entry: reading and sorting it take 12 at most, rows included. */
 TEST(MemoryPlan, DenseTablesAreReadInParts) {
-  struct {
-    RowIdx n_rows;
-    FeatureIdx n_columns;
-    double present;
-  } constexpr kShapes[] = {
-      {400'000, 2000, 1.0}, {473'134, 700, 1.0}, {10'500'000, 28, 1.0}, {10'000'000, 39, 0.77}};
-  for (auto const& shape : kShapes) {
-    auto const n = static_cast<EntryIdx>(shape.present * shape.n_rows * shape.n_columns);
-    auto const plan = MemoryPlan::Make(n, shape.n_rows, shape.n_columns, Strategy::kHistogram);
-    EXPECT_LE(Sum(plan.reading), 12 * n) << shape.n_columns;
-    EXPECT_LE(Sum(plan.sorting), 12 * n) << shape.n_columns;
+  for (DenseShape const& shape : kDenseShapes) {
+    auto const table = shape.Table();
+    auto const plan =
+        MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features, Strategy::kHistogram);
+    EXPECT_LE(Sum(plan.reading), 12 * table.n_entries) << shape.n_columns;
+    EXPECT_LE(Sum(plan.sorting), 12 * table.n_entries) << shape.n_columns;
     EXPECT_EQ(Of(plan.reading, "table by row"), 0u) << shape.n_columns;
+  }
+}
+
+/** @brief 12 B an entry and 64 B a row are enough without memory of the host; 4 B an entry with. */
+TEST(ChooseMemory, DenseTablesInTwelveBytesAnEntryAndInFour) {
+  constexpr std::uint64_t kMuch = std::uint64_t{1} << 40;
+  for (DenseShape const& shape : kDenseShapes) {
+    auto const table = shape.Table();
+    auto choose = [&](EntryIdx of_entry) {
+      auto const limit = static_cast<double>(of_entry * table.n_entries + 64ull * table.n_rows);
+      return ChooseMemory(table, Strategy::kHistogram, {kMuch, kMuch, limit});
+    };
+    auto const twelve = choose(12);
+    EXPECT_EQ(twelve.plan.HostBytes(), 0u) << shape.n_columns;
+    EXPECT_EQ(twelve.memory.max_resolutions, 2u) << shape.n_columns;
+    auto const four = choose(4);
+    EXPECT_GE(four.plan.HostBytes(), 8 * table.n_entries) << shape.n_columns;
   }
 }
 
@@ -121,7 +153,7 @@ TEST(MemoryPlan, ManyShortColumns) {
   constexpr FeatureIdx kColumns = 4'000'000;
   auto plan = MemoryPlan::Make(EntryIdx{256} * kColumns, 10'000, kColumns, Strategy::kHistogram);
   std::uint32_t const finest =
-      ChooseResolutions(10'000, kColumns, kMaxGroupBins, kMaxSortedRows, true).front();
+      ChooseResolutions(10'000, kColumns, kMaxGroupBins, kMaxSortedRows).front();
   EXPECT_GE(Sum(plan.growing), std::uint64_t{20} * kColumns * std::min(finest, 256u));
 }
 

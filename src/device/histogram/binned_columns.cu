@@ -5,6 +5,7 @@
  */
 #include <algorithm>
 #include <cub/device/device_scan.cuh>
+#include <iterator>
 
 #include "src/device/histogram/binned_columns.cuh"
 #include "src/device/histogram/shared_histogram.cuh"
@@ -22,17 +23,6 @@ std::uint32_t MaxGroupBins() {
   auto bytes = static_cast<std::size_t>(DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
   return static_cast<std::uint32_t>(
       std::min<std::size_t>(SharedHistogram::MaxBins(bytes), BinGroup::kMaxBins));
-}
-
-/** @brief Elements of a row: so many that a walk loads several at once, and few without a column. */
-std::uint32_t Stride(std::uint32_t n_columns) {
-  for (std::uint32_t at_once : {8u, 4u, 2u}) {
-    auto const stride = static_cast<std::uint32_t>(CeilDiv(n_columns, at_once) * at_once);
-    if (8 * (stride - n_columns) <= n_columns) {
-      return stride;
-    }
-  }
-  return n_columns;
 }
 
 /** @brief An entry on its way into a group. */
@@ -104,6 +94,11 @@ __global__ void WriteBinsKernel(CsrView table, BinnedRef binned, BinsRef bins, G
     auto const bin = bins.BinOf(column.feature, e.value);
     auto at = BinnedRef::Row(group, static_cast<RowIdx>(row)).begin +
               (group.Strided() ? e.column - group.first_column : e.rank);
+    if (group.first_bins != nullptr) {
+      auto* bytes = reinterpret_cast<ColumnBin*>(elements + (group.elements - elements));
+      bytes[at] = static_cast<ColumnBin>(bin);
+      return;
+    }
     elements[(group.elements - elements) + at] = static_cast<GroupBin>(column.first_bin + bin);
   });
 }
@@ -131,31 +126,40 @@ __global__ __launch_bounds__(kChunkRows) void WriteChunksKernel(float const* con
     return;
   }
   BinGroup const& group = binned.groups[chunk.group];
-  GroupBin* to = elements + (group.elements - elements) + row * group.stride + chunk.first;
+  GroupBin* const first = elements + (group.elements - elements);
+  std::uint64_t const at = row * group.stride + chunk.first;
   BinColumn const* columns = binned.columns + group.first_column + chunk.first;
   float value[ColumnChunk::kColumns];  // all are asked for before the first is used
 #pragma unroll
   for (std::uint32_t k = 0; k < ColumnChunk::kColumns; ++k) {
     value[k] = k < chunk.n ? values[columns[k].feature][row] : NAN;
   }
-  GroupBin bin[ColumnChunk::kColumns];
+  bool const in_bytes = group.first_bins != nullptr;
+  std::uint32_t bin[ColumnChunk::kColumns];
 #pragma unroll
   for (std::uint32_t k = 0; k < ColumnChunk::kColumns; ++k) {
-    bin[k] = BinGroup::kNoBin;
+    bin[k] = in_bytes ? BinGroup::kNoColumnBin : BinGroup::kNoBin;
     if (!isnan(value[k])) {
-      bin[k] =
-          static_cast<GroupBin>(columns[k].first_bin + bins.BinOf(columns[k].feature, value[k]));
+      bin[k] = (in_bytes ? 0 : columns[k].first_bin) + bins.BinOf(columns[k].feature, value[k]);
     }
   }
-  if (group.stride % ColumnChunk::kColumns == 0) {  // places without a column have no bin either
-    auto two = [&](int k) { return std::uint32_t{bin[k]} | std::uint32_t{bin[k + 1]} << 16; };
-    *reinterpret_cast<uint4*>(to) = {two(0), two(2), two(4), two(6)};
+  // A whole chunk is written at once; places without a column have no bin either.
+  if (in_bytes) {
+    auto four = [&](int k) {
+      return bin[k] | bin[k + 1] << 8 | bin[k + 2] << 16 | bin[k + 3] << 24;
+    };
+    *reinterpret_cast<uint2*>(reinterpret_cast<ColumnBin*>(first) + at) = {four(0), four(4)};
+    return;
+  }
+  if (group.stride % ColumnChunk::kColumns == 0) {
+    auto two = [&](int k) { return bin[k] | bin[k + 1] << 16; };
+    *reinterpret_cast<uint4*>(first + at) = {two(0), two(2), two(4), two(6)};
     return;
   }
 #pragma unroll
   for (std::uint32_t k = 0; k < ColumnChunk::kColumns; ++k) {
     if (k < chunk.n) {
-      to[k] = bin[k];
+      first[at + k] = static_cast<GroupBin>(bin[k]);
     }
   }
 }
@@ -203,9 +207,10 @@ __global__ void WritePresentKernel(float const* const* values, BinnedRef binned,
 std::uint32_t BinnedColumns::MaxBins() { return MaxGroupBins(); }
 
 BinnedColumns::BinnedColumns(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
-                             RankBins const& bins, std::uint32_t max_group_bins)
+                             RankBins const& bins, std::uint32_t max_group_bins, bool in_bytes)
     : bins_{bins}, n_rows_{table.n_rows} {
   this->MakeGroups(n_entries, max_group_bins);
+  this->PlaceGroups(in_bytes);
 
   std::vector<std::uint32_t> column_of(table.n_features, BinnedRef::kNotBinned);
   for (std::size_t c = 0; c < h_columns_.size(); ++c) {
@@ -252,7 +257,7 @@ void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
     if (h_groups_.empty() || h_groups_.back().n_bins + n_of_column > limit ||
         std::uint64_t{n_rows_} * (h_groups_.back().n_columns + 1) > kMaxGroupPlaces) {
       h_groups_.push_back({nullptr, nullptr, n_bins_, static_cast<std::uint32_t>(h_columns_.size()),
-                           0, 0, 0, 0, 0, 0});
+                           0, 0, 0, 0, 0, 0, nullptr});
     }
     auto& group = h_groups_.back();
     h_columns_.push_back(
@@ -265,20 +270,37 @@ void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
     n_bins_ += n_of_column;
     n_elements_ += n;
   }
+}
+
+void BinnedColumns::PlaceGroups(bool in_bytes) {
   std::uint64_t n_stored{0};
   std::vector<std::uint64_t> begins;
-  std::vector<BinGroup*> sparse;
+  std::vector<BinGroup*> sparse, of_bytes;
+  std::vector<GroupBin> first_bins;  // of groups in bytes, by place
   for (auto& group : h_groups_) {
     std::uint64_t const n_places = std::uint64_t{n_rows_} * group.n_columns;
+    std::uint64_t n_words{group.n_elements};  // of two bytes
     group.has_missing = group.n_elements != n_places ? 1 : 0;
     if (n_places <= 2 * std::uint64_t{group.n_elements}) {
-      group.stride = Stride(group.n_columns);
-      group.n_elements = static_cast<std::uint32_t>(std::uint64_t{n_rows_} * group.stride);
+      std::uint32_t const n_bytes = in_bytes ? NumBytePlaces(group.n_columns) : 0;
+      auto const first = h_columns_.cbegin() + group.first_column;
+      auto const fits = [](BinColumn const& c) { return c.n_bins <= kMaxByteBins; };
+      bool const is_narrow = n_bytes != 0 && std::all_of(first, first + group.n_columns, fits);
+      group.stride = is_narrow ? n_bytes : NumPlaces(group.n_columns);
+      n_words = std::uint64_t{n_rows_} * group.stride;
+      group.n_elements = static_cast<std::uint32_t>(n_words);
+      if (is_narrow) {
+        of_bytes.push_back(&group);
+        std::transform(first, first + group.n_columns, std::back_inserter(first_bins),
+                       [](BinColumn const& c) { return static_cast<GroupBin>(c.first_bin); });
+        first_bins.resize(first_bins.size() + group.stride - group.n_columns, 0);
+        n_words /= sizeof(GroupBin);
+      }
     } else {
       sparse.push_back(&group);
     }
     begins.push_back(n_stored);
-    n_stored += CeilDiv(group.n_elements, kAligned) * kAligned;
+    n_stored += CeilDiv(n_words, kAligned) * kAligned;
   }
   auto const* elements = elements_.Reserve(n_stored + BinGroup::kBeyond);
   EXACT_CUDA(cudaMemsetAsync(elements_.Data(), 0xff, elements_.Bytes(), Stream()));
@@ -291,6 +313,12 @@ void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
   for (BinGroup* group : sparse) {
     group->row_offsets = offsets;
     offsets += n_offsets;
+  }
+  auto const* places = first_bins_.Reserve(first_bins.size());
+  CopyAsync(first_bins_.Data(), first_bins.data(), first_bins.size());
+  for (BinGroup* group : of_bytes) {
+    group->first_bins = places;
+    places += group->stride;
   }
 }
 
@@ -363,6 +391,6 @@ BinnedRef BinnedColumns::Ref() const {
 
 std::uint64_t BinnedColumns::Bytes() const {
   return groups_.Bytes() + columns_.Bytes() + column_of_.Bytes() + elements_.Bytes() +
-         row_offsets_.Bytes();
+         row_offsets_.Bytes() + first_bins_.Bytes();
 }
 }  // namespace gpu_exact

@@ -4,8 +4,9 @@
  * @brief The bins of all entries, row by row.
  *
  * Neighbouring columns form groups whose bins fit the shared memory of a block. Within a group the
- * bins of a row lie side by side, ascending by column, two bytes each: where most values are present
- * in a place for each column, otherwise as many as there are values.
+ * bins of a row lie side by side, ascending by column: where most values are present in a place for
+ * each column, otherwise as many as there are values. They take two bytes each, or one in a place of
+ * a group whose columns have few, if that is asked for.
  */
 #pragma once
 
@@ -17,6 +18,7 @@
 
 namespace gpu_exact {
 using GroupBin = std::uint16_t;  // counts from the first bin of the group
+using ColumnBin = std::uint8_t;  // counts from the first bin of the column
 
 /** @brief A feature and its bins, ascending by value. */
 struct BinColumn {
@@ -30,20 +32,26 @@ struct BinColumn {
 struct BinGroup {
   static constexpr std::uint32_t kBeyond = 256;     // elements that may be read after the last one
   static constexpr std::uint32_t kNoBin = 0xffffu;  // in a place without a value
+  static constexpr std::uint32_t kNoColumnBin = 0xffu;
   static constexpr std::uint32_t kMaxBins = kMaxGroupBins;
 
-  GroupBin const* elements;          // row after row
+  GroupBin const* elements;          // row after row; or ColumnBin, where there are first_bins
   std::uint32_t const* row_offsets;  // shape: (n_rows + 1); nullptr: every row has `stride`
   std::uint64_t first_bin;           // among the bins of all groups
   std::uint32_t first_column;
   std::uint32_t n_columns;
   std::uint32_t n_bins;
   std::uint32_t n_elements;
-  std::uint32_t stride;       // elements of a row, a place for each column and some more; or 0
-  std::uint32_t has_ranges;   // 0 or 1: whether any bin holds several values
-  std::uint32_t has_missing;  // 0 or 1: whether any row has no value of a column
+  std::uint32_t stride;        // elements of a row, a place for each column and some more; or 0
+  std::uint32_t has_ranges;    // 0 or 1: whether any bin holds several values
+  std::uint32_t has_missing;   // 0 or 1: whether any row has no value of a column
+  GroupBin const* first_bins;  // of the column in each place, where bins take one byte; or nullptr
 
   [[nodiscard]] __host__ __device__ bool Strided() const { return stride != 0; }
+  /** @brief Bins of one byte, where there are first_bins. */
+  [[nodiscard]] __device__ ColumnBin const* Bytes() const {
+    return reinterpret_cast<ColumnBin const*>(elements);
+  }
 };
 
 /** @brief Elements of one row in one group. */
@@ -87,6 +95,10 @@ struct BinnedRef {
     BinColumn column = columns[c];
     BinGroup const& group = groups[column.group];
     RowElements e = Row(group, row);
+    if (group.first_bins != nullptr) {
+      ColumnBin const bin = group.Bytes()[e.begin + c - group.first_column];
+      return bin == BinGroup::kNoColumnBin ? -1 : bin;
+    }
     auto first = group.elements + e.begin;
     auto i = group.Strided() ? c - group.first_column
                              : FirstIndex(std::uint32_t{0}, e.Size(), [=](std::uint32_t k) {
@@ -102,8 +114,8 @@ struct BinnedRef {
 /**
  * @brief Owns the bins of all entries. Work: one pass over the table, or two.
  *
- * Memory kept: 2 B an entry, 4 B a row and group most of whose values are missing. Little
- * else meanwhile.
+ * Memory kept: 2 B an entry, or 1; 4 B a row and group most of whose values are missing. Little else
+ * meanwhile.
  */
 class BinnedColumns {
  public:
@@ -118,9 +130,10 @@ class BinnedColumns {
    * @param bins           Of each feature that has entries, at most MaxBins(); outlives this.
    * @param max_group_bins Bins that a group of several columns may have; 0: chosen by the size of
    *                       the table.
+   * @param in_bytes       Bins take one byte each where they fit.
    */
   BinnedColumns(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
-                RankBins const& bins, std::uint32_t max_group_bins = 0);
+                RankBins const& bins, std::uint32_t max_group_bins = 0, bool in_bytes = false);
 
   [[nodiscard]] BinnedRef Ref() const;
   [[nodiscard]] std::vector<BinGroup> const& Groups() const { return h_groups_; }
@@ -147,6 +160,8 @@ class BinnedColumns {
 
  private:
   void MakeGroups(std::vector<std::uint32_t> const& n_entries, std::uint32_t max_group_bins);
+  /** @brief Room for the elements. @param in_bytes As above. */
+  void PlaceGroups(bool in_bytes);
   void FillByRow(CsrView const& table);
   void FillByColumn(float const* const* columns);
   /** @brief Counts of elements by row become offsets. */
@@ -164,5 +179,6 @@ class BinnedColumns {
   DeviceBuffer<std::uint32_t> column_of_{"binned columns by feature"};
   DeviceBuffer<GroupBin> elements_{"bins of the entries"};
   DeviceBuffer<std::uint32_t> row_offsets_{"rows of binned columns"};
+  DeviceBuffer<GroupBin> first_bins_{"first bins of columns"};
 };
 }  // namespace gpu_exact

@@ -32,10 +32,9 @@ std::vector<bool> BinnedTable::MakeBins(TableSource const& table,
                                         HistogramMemory const& memory) {
   CopyAsync(n_present_.Reserve(n_entries.size()), n_entries.data(), n_entries.size());
   std::vector<std::uint32_t> const resolutions =
-      max_bins.empty()
-          ? ChooseResolutions(table.n_rows, table.n_features, BinnedColumns::MaxBins(),
-                              kMaxSortedRows, memory.sorts_rows, memory.max_resolutions)
-          : max_bins;
+      max_bins.empty() ? ChooseResolutions(table.n_rows, table.n_features, BinnedColumns::MaxBins(),
+                                           kMaxSortedRows, memory)
+                       : max_bins;
   if (memory.sorts_rows) {
     sorted_rows_ = std::make_unique<SortedRows>(resolutions.size() > 1 ? resolutions.back() : ~0u,
                                                 memory.rows_at);
@@ -49,13 +48,14 @@ std::vector<bool> BinnedTable::MakeBins(TableSource const& table,
   EntryIdx const total = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
   this->AddResolution(
       table, n_entries,
-      RankBins{table, n_entries, limits, values, memory.BinnedAtOnce(total), sorted_rows_.get()});
+      RankBins{table, n_entries, limits, values, memory.BinnedAtOnce(total), sorted_rows_.get()},
+      false);
   if (memory.sorts_rows && !sorted_rows_->Any()) {
     sorted_rows_.reset();
   }
   for (std::size_t i = 1; i < resolutions.size(); ++i) {
     this->AddResolution(table, n_entries,
-                        RankBins{resolutions_.front()->bins, n_entries, resolutions[i]});
+                        RankBins{resolutions_.front()->bins, n_entries, resolutions[i]}, true);
   }
   std::vector<bool> has_ranges;
   for (FeatureIdx f = 0; f < table.n_features; ++f) {
@@ -65,8 +65,9 @@ std::vector<bool> BinnedTable::MakeBins(TableSource const& table,
 }
 
 void BinnedTable::AddResolution(TableSource const& table,
-                                std::vector<std::uint32_t> const& n_entries, RankBins&& bins) {
-  resolutions_.push_back(std::make_unique<Resolution>(std::move(bins), table, n_entries));
+                                std::vector<std::uint32_t> const& n_entries, RankBins&& bins,
+                                bool in_bytes) {
+  resolutions_.push_back(std::make_unique<Resolution>(std::move(bins), table, n_entries, in_bytes));
   auto* r = resolutions_.back().get();
   std::vector<ValueId> offsets{0};
   for (FeatureIdx f = 0; f < table.n_features; ++f) {

@@ -39,8 +39,9 @@ struct BinnedTableRef {
 
 /** @brief The same entries in bins, finer or coarser ones. */
 struct Resolution {
-  Resolution(RankBins&& b, TableSource const& table, std::vector<std::uint32_t> const& n_entries)
-      : bins{std::move(b)}, columns{table, n_entries, bins} {}
+  Resolution(RankBins&& b, TableSource const& table, std::vector<std::uint32_t> const& n_entries,
+             bool in_bytes)
+      : bins{std::move(b)}, columns{table, n_entries, bins, 0, in_bytes} {}
 
   RankBins bins;
   BinnedColumns columns;
@@ -71,8 +72,9 @@ class BinnedTable {
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
+  /** @param in_bytes Bins take one byte where they fit. */
   void AddResolution(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
-                     RankBins&& bins);
+                     RankBins&& bins, bool in_bytes);
   /** @brief All resolutions and sorted rows of a table. @return Which features have ranges. */
   [[nodiscard]] std::vector<bool> MakeBins(TableSource const& table,
                                            std::vector<std::uint32_t> const& n_entries,

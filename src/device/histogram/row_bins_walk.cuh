@@ -5,11 +5,14 @@
  *        the rows, and what comes next is loaded before the present is used.
  *
  * Where a row has a place for each column of the group, a lane loads up to eight bins of a row at
- * once, in one access, and of rows with no more than that several at a time. Lanes begin with different ones of the eight: neighbouring rows often share
- * the bin of a column, and additions to one bin wait for each other. Otherwise rows have as many
- * bins as values, and these are dealt out to the lanes one by one.
+ * once, in one access, and of rows with no more than that several at a time; bins of one byte
+ * become as wide as the others then. Lanes begin with different ones of the eight: neighbouring rows
+ * often share the bin of a column, and additions to one bin wait for each other. Otherwise rows have
+ * as many bins as values, and these are dealt out to the lanes one by one.
  */
 #pragma once
+
+#include <type_traits>
 
 #include "src/device/histogram/rows_ref.cuh"
 #include "src/device/histogram/warp_bin_reader.cuh"
@@ -72,6 +75,31 @@ struct BinChunk {
   }
 };
 
+/** @brief Eight bins of one byte that a lane has loaded at once. */
+struct ByteChunk {
+  std::uint32_t words[2];
+
+  [[nodiscard]] __device__ static ByteChunk Load(ColumnBin const* from) {
+    uint2 const w = __ldg(reinterpret_cast<uint2 const*>(from));
+    return {{w.x, w.y}};
+  }
+  /** @param first_bins Of the eight columns. */
+  [[nodiscard]] __device__ BinChunk<8> Widen(GroupBin const* first_bins) const {
+    uint4 const first = __ldg(reinterpret_cast<uint4 const*>(first_bins));
+    std::uint32_t const none[2]{__vcmpeq4(words[0], ~0u), __vcmpeq4(words[1], ~0u)};
+    // Bytes become halves of words: a byte and a zero, or a byte twice.
+    auto low = [](std::uint32_t x) { return __byte_perm(x, 0, 0x4140); };
+    auto high = [](std::uint32_t x) { return __byte_perm(x, 0, 0x4342); };
+    auto low_twice = [](std::uint32_t x) { return __byte_perm(x, 0, 0x1100); };
+    auto high_twice = [](std::uint32_t x) { return __byte_perm(x, 0, 0x3322); };
+    static_assert(BinGroup::kNoBin == 0xffffu && BinGroup::kNoColumnBin == 0xffu);
+    return {{(low(words[0]) + first.x) | low_twice(none[0]),
+             (high(words[0]) + first.y) | high_twice(none[0]),
+             (low(words[1]) + first.z) | low_twice(none[1]),
+             (high(words[1]) + first.w) | high_twice(none[1])}};
+  }
+};
+
 // What a walk's row made of the row that another lane has. All lanes of a warp.
 __device__ inline RowIdx FromLane(RowIdx slot, int lane) {
   return __shfl_sync(kAllLanes, slot, lane);
@@ -110,6 +138,8 @@ class RowBinsWalk {
                 n_tile, lane < n_tile};
     if (!group_.Strided()) {
       this->WalkSparse<kGradients>(tiles, row, bins);
+    } else if (group_.first_bins != nullptr) {
+      this->WalkStrided<8, kGradients, true>(tiles, row, bins);
     } else if (group_.stride % 8 == 0) {
       this->WalkStrided<8, kGradients>(tiles, row, bins);
     } else if (group_.stride % 4 == 0) {
@@ -181,29 +211,45 @@ class RowBinsWalk {
   }
 
   /** @brief Each lane takes chunks of rows: chunk 0 of the first row, chunk 1, ... */
-  template <int kBins, bool kGradients, typename RowFn, typename BinsFn>
+  template <int kBins, bool kGradients, bool kBytes = false, typename RowFn, typename BinsFn>
   __device__ void WalkStrided(Tiles tiles, RowFn&& fn, BinsFn&& bins) const {
-    if (group_.stride == kBins) {
-      this->WalkNarrow<kBins, kGradients>(tiles, fn, bins);
-      return;
+    if constexpr (!kBytes) {
+      if (group_.stride == kBins) {
+        this->WalkNarrow<kBins, kGradients>(tiles, fn, bins);
+        return;
+      }
     }
     using Chunk = BinChunk<kBins>;
+    using Loaded = std::conditional_t<kBytes, ByteChunk, Chunk>;
     std::uint32_t const lane = threadIdx.x % 32;
-    std::uint32_t const n_chunks = group_.stride / kBins;  // of a row, more than one
-    std::uint32_t const inverse = 0xffffffffu / n_chunks + 1;
+    std::uint32_t const n_chunks = group_.stride / kBins;  // of a row
+    std::uint32_t const inverse = n_chunks == 1 ? 0 : 0xffffffffu / n_chunks + 1;
     std::uint32_t const n_tasks = tiles.n_tile * n_chunks;
-    auto row_of = [&](std::uint32_t task) { return __umulhi(task, inverse); };
+    auto row_of = [&](std::uint32_t task) {
+      return n_chunks == 1 ? task : __umulhi(task, inverse);
+    };
     auto load = [&](RowIdx row, std::uint32_t task, bool any) {
       std::uint32_t const r = row_of(task) % 32;
       RowIdx const of_task = __shfl_sync(kAllLanes, row, static_cast<int>(r));
       // Of rows past the end, row is 0: loaded, and thrown away.
-      return any ? Chunk::Load(group_.elements + std::uint64_t{of_task} * group_.stride +
-                               (task - row_of(task) * n_chunks) * kBins)
-                 : Chunk::None();
+      std::uint64_t const at =
+          std::uint64_t{of_task} * group_.stride + (task - row_of(task) * n_chunks) * kBins;
+      if constexpr (kBytes) {
+        return any ? ByteChunk::Load(group_.Bytes() + at) : ByteChunk{{~0u, ~0u}};
+      } else {
+        return any ? Chunk::Load(group_.elements + at) : Chunk::None();
+      }
+    };
+    auto chunk_of = [&](Loaded const& loaded, std::uint32_t task) {
+      if constexpr (kBytes) {
+        return loaded.Widen(group_.first_bins + (task - row_of(task) * n_chunks) * kBins);
+      } else {
+        return loaded;
+      }
     };
     RowIdx row = tiles.Row(0);
     GradientPair g = tiles.Gradients<kGradients>(0);
-    Chunk next = load(row, lane, lane < n_tasks);
+    Loaded next = load(row, lane, lane < n_tasks);
     for (; tiles.Any(); tiles.slot += tiles.stride) {
       auto const own = fn(tiles.slot, g);
       unsigned const valid = __ballot_sync(kAllLanes, tiles.Valid(0));
@@ -213,7 +259,7 @@ class RowBinsWalk {
         std::uint32_t const task = first + lane;
         std::uint32_t const r = row_of(task) % 32;
         bool const is_valid = task < n_tasks && (valid >> r & 1u) != 0;
-        Chunk chunk = is_valid ? next : Chunk::None();
+        Chunk chunk = is_valid ? chunk_of(next, task) : Chunk::None();
         bool const is_last = first + 32 >= n_tasks;
         std::uint32_t const next_task = is_last ? lane : task + 32;
         next = load(is_last ? next_row : row, next_task, next_task < n_tasks);
