@@ -86,15 +86,17 @@ DeviceTable::~DeviceTable() {
   }
 }
 
-TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, int ordinal, Strategy strategy) {
-  if (!builder_ || strategy_ != strategy) {
+TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const& devices,
+                                  Strategy strategy) {
+  if (!builder_ || strategy_ != strategy || devices_ != devices) {
     builder_.reset();
     auto const begin = std::chrono::steady_clock::now();
     auto const page = data->GetBatches<SparsePage>().begin().Page();
-    auto const view = ViewOf(*page, data->Info(), ordinal);
+    auto const view = ViewOf(*page, data->Info(), devices.front());
     LongSetUp const progress{view};
-    builder_ = MakeDeviceBuilder(ordinal, view, strategy);
+    builder_ = MakeDeviceBuilder(devices, view, strategy);
     strategy_ = strategy;
+    devices_ = devices;
     set_up_ms_ = MillisecondsSince(begin);
   }
   return builder_.get();

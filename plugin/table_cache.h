@@ -34,12 +34,14 @@ class DeviceTable {
   /**
    * @brief The builder of a strategy, made where there is none; under the lock, as is its use.
    *
-   * One of another strategy goes first, so that the device holds the table once.
+   * One of another strategy or of other devices goes first, so that a device holds the table once.
    *
    * @param data Of one page, which is asked for only where a builder is made: one that an iterator
    *             gave is read from its cache each time.
+   * @param devices The first is that of the table's key.
    */
-  [[nodiscard]] TreeBuilder* Builder(xgboost::DMatrix* data, int ordinal, Strategy strategy);
+  [[nodiscard]] TreeBuilder* Builder(xgboost::DMatrix* data, std::vector<int> const& devices,
+                                     Strategy strategy);
 
   /** @brief What it took to make the builder. */
   [[nodiscard]] double SetUpMs() const { return set_up_ms_; }
@@ -47,6 +49,7 @@ class DeviceTable {
  private:
   std::unique_ptr<TreeBuilder> builder_;
   Strategy strategy_{Strategy::kAuto};  // of the builder
+  std::vector<int> devices_;            // of the builder
   double set_up_ms_{0.0};
 };
 

@@ -68,7 +68,14 @@ DeviceStatus ProbeDevice(int) {
   return {true, "reference builder (no GPU)", ""};
 }
 
-std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& table, Strategy) {
+int CountDevices() { return 2; }
+
+std::unique_ptr<TreeBuilder> MakeDeviceBuilder(std::vector<int> const& ordinals,
+                                               CsrView const& table, Strategy strategy) {
+  return MakeDeviceBuilder(ordinals.front(), table, strategy);
+}
+
+std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& table, Strategy, Peers*) {
   std::this_thread::sleep_for(std::chrono::milliseconds{set_up_ms});
   TouchDevice("MakeDeviceBuilder()");
   auto const* limit = std::getenv("GPU_EXACT_REFERENCE_ENTRIES");  // of a table; set by tests

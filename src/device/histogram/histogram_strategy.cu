@@ -51,6 +51,7 @@ class HistogramStrategy : public SplitStrategy {
 
   void Begin(TreeStart const& start) override {
     quantiser_ = start.quantiser;
+    exchange_ = start.exchange;
     rows_.Reset(start.rows, start.n_left_out);
     parents_.clear();
     depth_ = 0;
@@ -77,6 +78,10 @@ class HistogramStrategy : public SplitStrategy {
     }
     ++depth_;
     resolver_.Resolve(level, table_->Ref(), rows, rows_.NumTrained(), rows_.GoesLeft(), out);
+    if (exchange_ != nullptr) {
+      exchange_->ShareBest(out, level.n_nodes);
+      rows_.ShareLeft(exchange_);
+    }
     rows_.CountLeft();
   }
 
@@ -90,7 +95,9 @@ class HistogramStrategy : public SplitStrategy {
     rows_.Move(quantiser_, splits, out_children);
   }
 
-  void Finish(std::vector<SplitOrder> const& tree) override { rows_.Finish(table_->Ref(), tree); }
+  void Finish(std::vector<SplitOrder> const& tree) override {
+    rows_.Finish(table_->Ref(), OfOwnColumns(tree, exchange_), exchange_);
+  }
 
   [[nodiscard]] double RefinedShare() const override {
     return n_seen_ == 0.0 ? -1.0 : n_refined_ / n_seen_;
@@ -196,6 +203,7 @@ class HistogramStrategy : public SplitStrategy {
   OpenShares shares_;
   // of the tree in progress
   Quantiser quantiser_{};
+  SplitExchange* exchange_{nullptr};
   std::size_t depth_{0};
   double n_open_{0.0};  // entries of the level's open ranges, where they were counted
   double n_expected_{0.0};
