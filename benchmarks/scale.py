@@ -83,7 +83,7 @@ class Measured(XGBoost):
 
 
 def params_of(job: dict[str, Any]) -> dict[str, Any]:
-    ordinal = job["rank"] if job["communicator"] else 0
+    ordinal = job["ordinals"][job["rank"]]
     where = f"cuda:{ordinal}" if job["device"] == "cuda" else "cpu"
     # One worker's mean is not that of all.
     params: dict[str, Any] = {"device": where, "base_score": 0.5}
@@ -91,7 +91,7 @@ def params_of(job: dict[str, Any]) -> dict[str, Any]:
         return params | {"tree_method": "hist", "max_bin": 256}
     params |= {"tree_method": "exact", "gpu_exact_fallback": "error"}
     if job["mode"] == "devices" and job["gpus"] > 1:
-        params["gpu_exact_devices"] = ",".join(map(str, range(job["gpus"])))
+        params["gpu_exact_devices"] = ",".join(map(str, job["ordinals"][: job["gpus"]]))
     return params
 
 
@@ -229,10 +229,14 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     def words(text: str) -> list[str]:
         return [word for word in text.split(",") if word]
 
+    def numbers(text: str) -> list[int]:
+        return [int(word) for word in words(text)]
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     add = parser.add_argument
     add("--shapes", type=words, default=SHAPES, help=f"by comma (default: {','.join(SHAPES)})")
-    add("--gpus", type=lambda t: [int(n) for n in words(t)], default=[1, 2], help="default 1,2")
+    add("--gpus", type=numbers, default=[1, 2], help="by comma (default 1,2)")
+    add("--ordinals", type=numbers, help="of the GPUs, in the order of use (default 0,1,...)")
     add("--modes", type=words, default=list(MODES), help=f"by comma (default: {','.join(MODES)})")
     add("--systems", type=words, default=[EXACT, HIST], help=f"default: {EXACT},{HIST}")
     add("--device", choices=["cuda", "cpu"], default="cuda", help="of gradients and predictions")
@@ -277,6 +281,7 @@ def main() -> int:
     options = parse()
     common = {
         "device": options.device,
+        "ordinals": options.ordinals or list(range(max(options.gpus))),
         "threads": options.threads,
         "iterations": options.iterations,
         "budget_s": options.budget,

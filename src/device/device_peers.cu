@@ -137,7 +137,7 @@ class CopyingPeers final : public DevicePeers {
 std::chrono::seconds Deadline() {
   char const* text = std::getenv("GPU_EXACT_PEER_TIMEOUT");
   int const seconds = text == nullptr ? 0 : std::atoi(text);
-  return std::chrono::seconds{seconds > 0 ? seconds : 300};
+  return std::chrono::seconds{seconds > 0 ? seconds : 60};
 }
 
 /** @brief One device for each worker, by NCCL. A call that hangs is aborted at the deadline. */

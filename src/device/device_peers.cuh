@@ -57,7 +57,7 @@ class DevicePeers {
   virtual void AllToAll(void const* send, Parts const& send_parts, void* receive,
                         Parts const& receive_parts) = 0;
   /**
-   * @brief Waits for the calls above, until the deadline of GPU_EXACT_PEER_TIMEOUT seconds (300).
+   * @brief Waits for the calls above, until the deadline of GPU_EXACT_PEER_TIMEOUT seconds (60).
    *
    * To be called before anything else waits for the stream, which has no deadline: nor have calls
    * that allocate or free memory.

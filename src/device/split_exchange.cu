@@ -8,6 +8,27 @@
 namespace gpu_exact {
 namespace {
 // one thread a node
+__global__ void PackBarsKernel(std::uint64_t const* best, Bucket n_nodes, float* out) {
+  auto b = GlobalIdx();
+  if (b < n_nodes) {
+    out[b] = CandidateKey::LossChange(best[b]);
+  }
+}
+
+// one thread a node
+__global__ void RaiseBarsKernel(float const* bars, std::uint32_t n_workers, Bucket n_nodes,
+                                std::uint64_t* best) {
+  auto b = GlobalIdx();
+  if (b < n_nodes) {
+    float bar{0.0f};
+    for (std::uint32_t w = 0; w < n_workers; ++w) {
+      bar = fmaxf(bar, bars[std::uint64_t{w} * n_nodes + b]);
+    }
+    best[b] = max(best[b], CandidateKey::Elsewhere(bar));
+  }
+}
+
+// one thread a node
 __global__ void PackKernel(LevelResult const* results, FeatureIdx const* features, Bucket n_nodes,
                            SplitRecord* out) {
   auto b = GlobalIdx();
@@ -86,6 +107,17 @@ Parts SplitExchange::Equal(std::uint64_t n, std::size_t unit) const {
     parts.begins.push_back(rank * n);
   }
   return parts;
+}
+
+void SplitExchange::ShareBars(std::uint64_t* best, Bucket n_nodes) {
+  DevicePeers* const workers = share_.Workers();
+  auto const n_workers = static_cast<std::uint32_t>(workers->Size());
+  float* const bars = bars_.Reserve(std::size_t{n_workers} * n_nodes);
+  LaunchN("PackBars", PackBarsKernel, n_nodes, best, n_nodes,
+          bars + std::size_t{1} * workers->Rank() * n_nodes);
+  workers->AllGather(bars, this->Equal(n_nodes, sizeof(float)));
+  workers->Await();
+  LaunchN("RaiseBars", RaiseBarsKernel, n_nodes, bars, n_workers, n_nodes, best);
 }
 
 void SplitExchange::ShareBest(LevelResult* results, Bucket n_nodes) {

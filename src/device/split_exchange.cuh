@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief What workers with a share of the columns each tell each other of a level: the best splits
- *        of its nodes, then which rows go left.
+ * @brief What workers with a share of the columns each tell each other of a level: how much a split
+ *        must gain, the best splits of its nodes, then which rows go left.
  *
  * All know all rows, so that every worker moves all of them. Only the worker of a node's split
  * feature can say which rows go left: it sets their bits, the others set none.
@@ -31,6 +31,14 @@ class SplitExchange {
   explicit SplitExchange(TableShare const& share);
 
   /**
+   * @brief What any worker has found is what a candidate must reach on each. Collective; waits for
+   *        others.
+   * @param best CandidateKey, shape: (n_nodes). Nodes that another worker has a better candidate
+   *             of get its CandidateKey::Elsewhere().
+   */
+  void ShareBars(std::uint64_t* best, Bucket n_nodes);
+
+  /**
    * @brief Best splits of the own columns become the best of all: the greatest loss change, among
    *        equals the lowest feature. Collective; does not wait.
    *
@@ -55,7 +63,7 @@ class SplitExchange {
 
   [[nodiscard]] TableShare const& Share() const { return share_; }
   [[nodiscard]] std::uint64_t Bytes() const {
-    return records_.Bytes() + is_own_.Bytes() + words_.Bytes();
+    return records_.Bytes() + is_own_.Bytes() + words_.Bytes() + bars_.Bytes();
   }
 
  private:
@@ -64,6 +72,7 @@ class SplitExchange {
 
   TableShare const& share_;
   DeviceBuffer<SplitRecord> records_{"best splits of workers"};  // shape: (n_workers, n_nodes)
+  DeviceBuffer<float> bars_{"loss changes of workers"};          // the same
   DeviceBuffer<std::uint8_t> is_own_{"nodes split on own columns"};
   DeviceBuffer<std::uint32_t> words_{"rows that go left, of workers"};  // shape: (n_workers, n)
 };

@@ -69,8 +69,16 @@ class HistogramStrategy : public SplitStrategy {
     n_open_ = n_expected_ = 0.0;
     LevelNodes const nodes = this->ChooseSearch();
     this->SearchSorted(nodes.sorted, level, rows);
+    std::vector<NodesToSearch> searched;
     for (std::size_t i = 0; i < searchers_.size(); ++i) {
-      this->Search(i, level, rows, {nodes.families[i], rows_.Nodes(), last_level});
+      searched.push_back({nodes.families[i], rows_.Nodes(), last_level});
+      this->SearchBins(i, level, rows, searched[i]);
+    }
+    if (exchange_ != nullptr) {
+      exchange_->ShareBars(level.best, level.n_nodes);
+    }
+    for (std::size_t i = 0; i < searchers_.size(); ++i) {
+      this->SearchRanges(i, level, rows, searched[i]);
     }
     if (n_expected_ != 0.0) {
       shares_.See(depth_, n_open_, n_expected_);
@@ -154,7 +162,7 @@ class HistogramStrategy : public SplitStrategy {
     }
   }
 
-  void Search(std::size_t i, LevelRef level, RowsRef const& rows, NodesToSearch const& nodes) {
+  void SearchBins(std::size_t i, LevelRef level, RowsRef const& rows, NodesToSearch const& nodes) {
     Searcher* s = searchers_[i].get();
     level.columns = s->resolution.candidates;
     if (s->refiner == nullptr) {
@@ -162,6 +170,12 @@ class HistogramStrategy : public SplitStrategy {
     } else {
       s->finder.Find(level, rows, nodes, s->refiner->List(nodes.NumNodes()));
     }
+  }
+
+  void SearchRanges(std::size_t i, LevelRef level, RowsRef const& rows,
+                    NodesToSearch const& nodes) {
+    Searcher* s = searchers_[i].get();
+    level.columns = s->resolution.candidates;
     if (s->finder.NumNodes() == 0) {
       return;
     }
