@@ -68,7 +68,11 @@ class HistogramStrategy : public SplitStrategy {
     ways_.open_factor = shares_.Factor(depth_);
     n_open_ = n_expected_ = 0.0;
     LevelNodes const nodes = this->ChooseSearch();
-    this->SearchSorted(nodes.sorted, level, rows);
+    LevelRef finest = level;
+    finest.columns = this->Candidates();
+    if (!nodes.sorted.empty()) {
+      sorting_.Find(finest, rows, nodes.sorted);
+    }
     std::vector<NodesToSearch> searched;
     for (std::size_t i = 0; i < searchers_.size(); ++i) {
       searched.push_back({nodes.families[i], rows_.Nodes(), last_level});
@@ -76,6 +80,11 @@ class HistogramStrategy : public SplitStrategy {
     }
     if (exchange_ != nullptr) {
       exchange_->ShareBars(level.best, level.n_nodes);
+    }
+    if (!nodes.sorted.empty()) {
+      resolver_.Read(finest, table_->Ref().finest, sorting_.Nodes(),
+                     static_cast<Bucket>(nodes.sorted.size()),
+                     {sorting_.Values(), sorting_.NumColumns()});
     }
     for (std::size_t i = 0; i < searchers_.size(); ++i) {
       this->SearchRanges(i, level, rows, searched[i]);
@@ -151,15 +160,6 @@ class HistogramStrategy : public SplitStrategy {
       }
     }
     return chosen;
-  }
-
-  void SearchSorted(std::vector<SearchedNode> const& nodes, LevelRef level, RowsRef const& rows) {
-    if (!nodes.empty()) {
-      level.columns = this->Candidates();
-      sorting_.Find(level, rows, nodes);
-      resolver_.Read(level, table_->Ref().finest, sorting_.Nodes(),
-                     static_cast<Bucket>(nodes.size()), {sorting_.Values(), sorting_.NumColumns()});
-    }
   }
 
   void SearchBins(std::size_t i, LevelRef level, RowsRef const& rows, NodesToSearch const& nodes) {
