@@ -21,7 +21,7 @@ namespace {
 char* At(void* p, std::uint64_t offset) { return static_cast<char*>(p) + offset; }
 char const* At(void const* p, std::uint64_t offset) { return static_cast<char const*>(p) + offset; }
 
-/** @brief A point in the stream. */
+/** @brief A point in a stream. */
 class Event {
  public:
   Event() { EXACT_CUDA(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
@@ -34,7 +34,7 @@ class Event {
   Event& operator=(Event const&) = delete;
 
   [[nodiscard]] cudaEvent_t Get() const { return event_; }
-  void Record() { EXACT_CUDA(cudaEventRecord(event_, Stream())); }
+  void Record(cudaStream_t stream = Stream()) { EXACT_CUDA(cudaEventRecord(event_, stream)); }
   /** @brief Whether the stream has come so far. */
   [[nodiscard]] bool IsReached() const {
     cudaError_t const status = cudaEventQuery(event_);
@@ -140,7 +140,30 @@ std::chrono::seconds Deadline() {
   return std::chrono::seconds{seconds > 0 ? seconds : 60};
 }
 
-/** @brief One device for each worker, by NCCL. A call that hangs is aborted at the deadline. */
+/** @brief A stream that every thread may name. */
+class OwnStream {
+ public:
+  OwnStream() { EXACT_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  ~OwnStream() {
+    if (cudaStreamDestroy(stream_) != cudaSuccess) {
+      static_cast<void>(cudaGetLastError());  // not the next launch's
+    }
+  }
+  OwnStream(OwnStream const&) = delete;
+  OwnStream& operator=(OwnStream const&) = delete;
+
+  [[nodiscard]] cudaStream_t Get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_{nullptr};
+};
+
+/**
+ * @brief One device for each worker, by NCCL. A call that hangs is aborted at the deadline.
+ *
+ * As calls shall not block, NCCL launches its kernels from threads of its own, for which the
+ * stream of this thread would be another one.
+ */
 class NcclPeers final : public DevicePeers {
  public:
   NcclPeers(Peers* peers, Nccl const* nccl) : DevicePeers{peers}, nccl_{*nccl} {
@@ -172,7 +195,6 @@ class NcclPeers final : public DevicePeers {
     });
   }
   void Await() override {
-    done_.Record();
     this->WaitUntil([&] {
       this->State();  // throws where the others' end is broken
       return done_.IsReached();
@@ -184,6 +206,8 @@ class NcclPeers final : public DevicePeers {
   /** @brief fn(rank) sends to and receives from each other worker, all at a time. */
   template <typename FnT>
   void Call(FnT&& fn) {
+    ready_.Record();
+    EXACT_CUDA(cudaStreamWaitEvent(stream_.Get(), ready_.Get(), 0));
     this->Check(nccl_.GroupStart());
     for (std::int32_t rank = 0; rank < Size(); ++rank) {
       if (rank != Rank()) {
@@ -192,15 +216,17 @@ class NcclPeers final : public DevicePeers {
     }
     this->Check(nccl_.GroupEnd());
     this->AwaitCall();
+    done_.Record(stream_.Get());
+    EXACT_CUDA(cudaStreamWaitEvent(Stream(), done_.Get(), 0));
   }
   void Send(void const* data, std::uint64_t n_bytes, std::int32_t to) {
     if (n_bytes != 0) {
-      this->Check(nccl_.Send(data, n_bytes, Nccl::kBytes, to, comm_, Stream()));
+      this->Check(nccl_.Send(data, n_bytes, Nccl::kBytes, to, comm_, stream_.Get()));
     }
   }
   void Receive(void* data, std::uint64_t n_bytes, std::int32_t from) {
     if (n_bytes != 0) {
-      this->Check(nccl_.Recv(data, n_bytes, Nccl::kBytes, from, comm_, Stream()));
+      this->Check(nccl_.Recv(data, n_bytes, Nccl::kBytes, from, comm_, stream_.Get()));
     }
   }
 
@@ -245,6 +271,8 @@ class NcclPeers final : public DevicePeers {
 
   Nccl const& nccl_;
   Nccl::Communicator comm_{nullptr};
+  OwnStream stream_;
+  Event ready_;  // what is sent
   Event done_;
 };
 
