@@ -8,6 +8,7 @@
 #include <xgboost/parameter.h>
 
 #include <cstdint>
+#include <string>
 
 #include "gpu_exact/tree_builder.h"
 
@@ -21,6 +22,7 @@ struct GpuExactParam : public xgboost::XGBoostParameter<GpuExactParam> {
   std::int32_t gpu_exact_strategy;  // in the order of gpu_exact::Strategy
   std::int32_t gpu_exact_fallback;
   double gpu_exact_memory_limit;
+  std::string gpu_exact_devices;
 
   DMLC_DECLARE_PARAMETER(GpuExactParam) {
     DMLC_DECLARE_FIELD(gpu_exact_interleaved_levels)
@@ -50,6 +52,11 @@ struct GpuExactParam : public xgboost::XGBoostParameter<GpuExactParam> {
         .describe(
             "Device memory that a table may take: bytes, or up to 1 the share of what is free; 0 "
             "takes what there is. Less of it makes trees slower, not different.");
+    DMLC_DECLARE_FIELD(gpu_exact_devices)
+        .set_default("")
+        .describe(
+            "GPUs that share the columns of a table: empty for the booster's own, `all` where the "
+            "table is large enough, or a list such as `0,1`. It changes the speed, not the trees.");
   }
 };
 

@@ -86,16 +86,17 @@ DeviceTable::~DeviceTable() {
   }
 }
 
-TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, int ordinal,
+TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const& devices,
                                   TableOptions const& options) {
-  if (!builder_ || !(options_ == options)) {
+  if (!builder_ || !(options_ == options) || devices_ != devices) {
     builder_.reset();
     auto const begin = std::chrono::steady_clock::now();
     auto const page = data->GetBatches<SparsePage>().begin().Page();
-    auto const view = ViewOf(*page, data->Info(), ordinal);
+    auto const view = ViewOf(*page, data->Info(), devices.front());
     LongSetUp const progress{view};
-    builder_ = MakeDeviceBuilder(ordinal, view, options.strategy, options.memory_limit);
+    builder_ = MakeDeviceBuilder(devices, view, options);
     options_ = options;
+    devices_ = devices;
     set_up_ms_ = MillisecondsSince(begin);
   }
   return builder_.get();

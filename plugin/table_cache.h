@@ -20,16 +20,6 @@ namespace gpu_exact {
  */
 using DataToken = std::weak_ptr<xgboost::CatContainer const>;
 
-/** @brief How a table lies on the device: see MakeDeviceBuilder(). */
-struct TableOptions {
-  Strategy strategy{Strategy::kAuto};
-  double memory_limit{0.0};
-
-  [[nodiscard]] bool operator==(TableOptions const& that) const {
-    return strategy == that.strategy && memory_limit == that.memory_limit;
-  }
-};
-
 /** @brief A builder and the lock that its users hold, as it grows one tree at a time. */
 class DeviceTable {
  public:
@@ -44,12 +34,13 @@ class DeviceTable {
   /**
    * @brief A builder of such options, made where there is none; under the lock, as is its use.
    *
-   * One of other options goes first, so that the device holds the table once.
+   * One of other options or devices goes first, so that a device holds the table once.
    *
    * @param data Of one page, which is asked for only where a builder is made: one that an iterator
    *             gave is read from its cache each time.
+   * @param devices The first is that of the table's key.
    */
-  [[nodiscard]] TreeBuilder* Builder(xgboost::DMatrix* data, int ordinal,
+  [[nodiscard]] TreeBuilder* Builder(xgboost::DMatrix* data, std::vector<int> const& devices,
                                      TableOptions const& options);
 
   /** @brief What it took to make the builder. */
@@ -57,7 +48,8 @@ class DeviceTable {
 
  private:
   std::unique_ptr<TreeBuilder> builder_;
-  TableOptions options_;  // of the builder
+  TableOptions options_;      // of the builder
+  std::vector<int> devices_;  // of the builder
   double set_up_ms_{0.0};
 };
 

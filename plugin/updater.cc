@@ -151,6 +151,9 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
     auto const table = status.usable ? tables_.Get(data->Info(), ordinal) : nullptr;
     TableOptions const options{static_cast<Strategy>(param_.gpu_exact_strategy),
                                param_.gpu_exact_memory_limit};
+    auto const devices = table ? ChooseDevices(param_.gpu_exact_devices, ordinal, CountDevices(),
+                                               data->Info().num_nonzero_)
+                               : std::vector<int>{};
     for (std::size_t i = 0; i < trees.size(); ++i) {
       Task const task{*param, gradients, data, &out_position[i], trees[i]};
       if (!table) {
@@ -159,7 +162,7 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
       }
       try {
         std::lock_guard<std::mutex> guard{table->mutex};
-        auto* builder = table->Builder(data, ordinal, options);
+        auto* builder = table->Builder(data, devices, options);
         TreeRecord record = RecordOf(*data, status.name);
         record.set_up_ms = table->SetUpMs();
         this->GrowOnGpu(task, builder, &record);

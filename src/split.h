@@ -69,6 +69,12 @@ class CandidateKey {
   GPU_EXACT_HD static std::uint64_t PlaceOf(std::uint64_t key) {
     return kPlaceMask - (key & kPlaceMask);
   }
+  /** @brief A key below all candidates of this loss change here: another worker has one. */
+  GPU_EXACT_HD static std::uint64_t Elsewhere(float loss_change) {
+    return Make(loss_change, kPlaceMask);
+  }
+  /** @brief Whether the key is that of a candidate here. */
+  GPU_EXACT_HD static bool IsHere(std::uint64_t key) { return (key & kPlaceMask) != 0; }
   /** @brief A value id of the candidate's feature. */
   GPU_EXACT_HD static std::uint64_t AnyValueOf(std::uint64_t place) { return place / 2; }
 };

@@ -8,6 +8,9 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <vector>
+
+#include "gpu_exact/types.h"
 
 namespace gpu_exact {
 /** @brief What a process knows of one GPU. */
@@ -25,6 +28,23 @@ struct DeviceStatus {
  * @param ordinal The CUDA device, or -1 for the first visible one.
  */
 [[nodiscard]] DeviceStatus ProbeDevice(int ordinal);
+
+/** @brief CUDA devices that this process sees; 0 where there is no driver. Never throws. */
+[[nodiscard]] int CountDevices();
+
+/**
+ * @brief The devices to share a table among, of the parameter `gpu_exact_devices`.
+ *
+ * @param text      Empty: the first alone. "all": the first and all others, if the table has
+ *                  enough entries to be worth it. Else ordinals with commas between, in any order:
+ *                  these devices, the first one before the others, whatever the table.
+ * @param first     The booster's device.
+ * @param n_visible Devices there are.
+ * @throw std::invalid_argument where the text is none of that, names a device that is not there, or
+ *        leaves out the first.
+ */
+[[nodiscard]] std::vector<int> ChooseDevices(std::string const& text, int first, int n_visible,
+                                             EntryIdx n_entries);
 
 /** @brief A CUDA call failed: the call, where, and the driver's words. */
 struct DeviceError : std::runtime_error {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "gpu_exact/peers.h"
 #include "gpu_exact/types.h"
 
 namespace gpu_exact {
@@ -154,16 +155,45 @@ class TreeBuilder {
   [[nodiscard]] virtual TreeStats Stats() const { return {}; }
 };
 
+/** @brief How a table lies on its devices: a matter of speed and memory, the trees are the same. */
+struct TableOptions {
+  Strategy strategy{Strategy::kAuto};  // for every tree of the builder
+  // Device memory that the table may take: bytes, or up to 1 the share of what is free; 0: what is
+  // free less a margin. Where it is short, trees grow slower.
+  double memory_limit{0.0};
+
+  TableOptions(Strategy s = Strategy::kAuto, double limit = 0.0)  // NOLINT: a strategy will do
+      : strategy{s}, memory_limit{limit} {}
+  [[nodiscard]] bool operator==(TableOptions const& that) const {
+    return strategy == that.strategy && memory_limit == that.memory_limit;
+  }
+};
+
 /**
  * @brief A builder on a GPU. Copies and sorts the table; keeps no reference to it.
  *
- * @param ordinal      The CUDA device, or -1 for the first visible one.
- * @param strategy     For every tree of this builder.
- * @param memory_limit Device memory that the table may take: bytes, or up to 1 the share of what is
- *                     free; 0: what is free less a margin. Where it is short, trees grow slower.
- * @throw OutOfDeviceMemory where the least does not fit.
+ * With peers the table is that of all workers, rows in the order of ranks. This call and Build() are
+ * then collective, with equal arguments but for the rows. Gradients, rows left out and positions are
+ * those of the own rows; the tree is the same on every worker, bit for bit that of one worker with
+ * all rows. An error that only one worker meets is a PeerError on each.
+ *
+ * @param ordinal The CUDA device, or -1 for the first visible one.
+ * @param rows    The worker's rows, maybe none; n_features is that of all workers.
+ * @param peers   Borrowed for the builder's life; nullptr, or a group of one: all rows are here.
+ * @throw OutOfDeviceMemory where the least that a table takes does not fit.
  */
-[[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table,
-                                                             Strategy strategy,
-                                                             double memory_limit = 0.0);
+[[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
+                                                             TableOptions const& options,
+                                                             Peers* peers = nullptr);
+
+/**
+ * @brief A builder on several GPUs of this process, each of which searches some of the columns. The
+ *        trees are those of one GPU.
+ *
+ * @param ordinals CUDA devices; device memory that the builder is given is that of the first. One
+ *                 alone is a builder on that GPU.
+ */
+[[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(std::vector<int> const& ordinals,
+                                                             CsrView const& table,
+                                                             TableOptions const& options);
 }  // namespace gpu_exact

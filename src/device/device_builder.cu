@@ -16,6 +16,7 @@
 #include "src/device/split_strategy.cuh"
 #include "src/histogram_plan.h"
 #include "src/memory_plan.h"
+#include "src/peer_agreement.h"
 #include "src/tree_grower.h"
 
 namespace gpu_exact {
@@ -73,27 +74,49 @@ void CheckRange(TrainingRows const& rows, RowSummary const& summary, Quantiser c
   }
 }
 
+// one thread a row; result: a row that is not sampled is like a deleted one
+__global__ void DeleteKernel(std::uint8_t const* included, RowIdx n_rows, GradientPair* gpair) {
+  auto row = GlobalIdx();
+  if (row < n_rows && included[row] == 0) {
+    gpair[row] = {0.0f, -1.0f};
+  }
+}
+
 class DeviceBuilder : public TreeBuilder {
  public:
   DeviceBuilder(int ordinal, RowIdx n_rows, std::unique_ptr<SplitStrategy> strategy,
-                TreeStats const& stats)
-      : ordinal_{ordinal}, n_rows_{n_rows}, strategy_{std::move(strategy)}, stats_{stats} {}
+                TreeStats const& stats, std::unique_ptr<TableShare> share)
+      : ordinal_{ordinal},
+        n_rows_{n_rows},
+        n_own_rows_{n_rows},
+        share_{std::move(share)},
+        strategy_{std::move(strategy)},
+        stats_{stats} {
+    if (share_ != nullptr) {
+      auto const rank = share_->Workers()->Rank();
+      first_row_ = static_cast<RowIdx>(share_->RowBegins()[rank]);
+      n_own_rows_ = static_cast<RowIdx>(share_->RowBegins()[rank + 1]) - first_row_;
+      exchange_ = std::make_unique<SplitExchange>(*share_);
+      gradients_.Reserve(n_rows);
+    }
+  }
 
   GrownTree Build(GrowParam const& param, GradientView gradients, std::uint8_t const* row_included,
                   FeaturePolicy* features) override;
   void WritePositions(std::vector<NodeIdx> const& remap, Memory memory,
                       NodeIdx* out_positions) override {
     DeviceGuard guard{ordinal_};
-    strategy_->Positions().Write(remap, memory, out_positions, &copier_);
+    strategy_->Positions().Write(first_row_, n_own_rows_, remap, memory, out_positions, &copier_);
   }
   [[nodiscard]] bool AnyDeletedRow(GradientPair const* gradients) override {
     DeviceGuard guard{ordinal_};
-    return scan_.AnyDeleted({gradients, nullptr, n_rows_});
+    return scan_.AnyDeleted({gradients, nullptr, n_own_rows_});
   }
   [[nodiscard]] std::uint64_t DeviceBytes() const override {
     return strategy_->Bytes() + gradients_.Bytes() + row_included_.Bytes() + monotone_.Bytes() +
            rules_.Bytes() + states_[0].Bytes() + states_[1].Bytes() + mask_.Bytes() +
-           best_.Bytes() + results_.Bytes() + orders_.Bytes();
+           best_.Bytes() + results_.Bytes() + orders_.Bytes() + own_mask_.Bytes() +
+           (share_ != nullptr ? share_->Bytes() + exchange_->Bytes() : 0);
   }
   [[nodiscard]] TreeStats Stats() const override { return stats_; }
 
@@ -104,18 +127,25 @@ class DeviceBuilder : public TreeBuilder {
     FeaturePolicy* features;
     Quantiser quantiser;
     TreeGrower grower;
+    std::int32_t const* monotone;  // by feature, device memory; nullptr: none
   };
 
   Tree Start(GrowParam const& param, GradientView gradients, std::uint8_t const* row_included,
              FeaturePolicy* features);
   void Finish(GrownTree const& tree);
+  /** @brief Gradients of all rows on the device, the sampled ones and those of all workers. */
+  [[nodiscard]] TrainingRows Gather(GradientView gradients, std::uint8_t const* row_included);
   [[nodiscard]] LevelRef MakeLevel(Tree const& tree);
   std::vector<LevelResult> FindSplits(Tree const& tree);
   void MoveRows(Tree const& tree, NodeIdx first_node, std::vector<SplitOrder> const& orders,
                 std::vector<LevelResult> const& results);
 
   int ordinal_;
-  RowIdx n_rows_;
+  RowIdx n_rows_;  // of all workers
+  RowIdx first_row_{0};
+  RowIdx n_own_rows_;
+  std::unique_ptr<TableShare> share_;  // nullptr: there is one worker
+  std::unique_ptr<SplitExchange> exchange_;
   std::unique_ptr<SplitStrategy> strategy_;
   RowScan scan_;
   HostCopier copier_;
@@ -127,6 +157,7 @@ class DeviceBuilder : public TreeBuilder {
   DeviceBuffer<NodeState> states_[2]{DeviceBuffer<NodeState>{"node states"},
                                      DeviceBuffer<NodeState>{"node states, next level"}};
   DeviceBuffer<std::uint32_t> mask_{"open features"};
+  DeviceBuffer<std::uint32_t> own_mask_{"open features, own columns"};
   DeviceBuffer<std::uint64_t> best_{"best candidates"};
   DeviceBuffer<LevelResult> results_{"best splits"};
   PinnedBuffer<LevelResult> host_results_{"best splits"};
@@ -170,15 +201,7 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
                                 ", or to -1 for the default."};
   }
   copier_.SetThreads(static_cast<std::size_t>(std::max(param.n_threads, 0)));
-  TrainingRows rows{gradients.data, nullptr, n_rows_};
-  if (gradients.memory == Memory::kHost) {
-    copier_.CopyToDevice(gradients_.Reserve(n_rows_), gradients.data, n_rows_);
-    rows.gpair = gradients_.Data();
-  }
-  if (row_included != nullptr) {
-    copier_.CopyToDevice(row_included_.Reserve(n_rows_), row_included, n_rows_);
-    rows.included = row_included_.Data();
-  }
+  TrainingRows const rows = this->Gather(gradients, row_included);
   RowSummary summary = scan_.Summarise(rows);
   if (summary.n_not_finite != 0) {
     throw NonFiniteGradient{std::to_string(summary.n_not_finite) +
@@ -187,22 +210,47 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
   }
   Quantiser quantiser = summary.ByLargest(n_rows_).Refined(summary.magnitudes, n_rows_);
   CheckRange(rows, summary, quantiser);
-  Tree tree{param, features, quantiser, TreeGrower{param, quantiser}};
 
   ColumnsRef columns = strategy_->Columns();
   auto monotone = param.monotone_constraints;
   bool has_monotone = std::any_of(monotone.cbegin(), monotone.cend(), [](int m) { return m != 0; });
   if (has_monotone) {
-    monotone.resize(columns.n_features, 0);
+    monotone.resize(share_ != nullptr ? share_->Whole().n_features : columns.n_features, 0);
     CopyAsync(monotone_.Reserve(monotone.size()), monotone.data(), monotone.size());
   }
-  MakeRules(param, columns, has_monotone ? monotone_.Data() : nullptr,
-            rules_.Reserve(columns.n_features));
+  Tree tree{param, features, quantiser, TreeGrower{param, quantiser},
+            has_monotone ? monotone_.Data() : nullptr};
+  MakeRules(param, columns, tree.monotone, rules_.Reserve(columns.n_features),
+            share_ != nullptr ? share_->Features() : nullptr);
   NodeState* root = states_[0].Reserve(1);
   scan_.Sum(rows, quantiser, &root->sum);
   CompleteRoot(GainParam{param}, quantiser, has_monotone, root);
-  strategy_->Begin({param, rows, summary.n_left_out, quantiser});
+  strategy_->Begin({param, rows, summary.n_left_out, quantiser, exchange_.get()});
   return tree;
+}
+
+TrainingRows DeviceBuilder::Gather(GradientView gradients, std::uint8_t const* row_included) {
+  TrainingRows rows{gradients.data, nullptr, n_rows_};
+  GradientPair* const own = gradients_.Data() + first_row_;
+  if (share_ != nullptr && gradients.memory == Memory::kDevice) {
+    CopyAsync(own, gradients.data, n_own_rows_);
+  } else if (gradients.memory == Memory::kHost) {
+    copier_.CopyToDevice(gradients_.Reserve(n_rows_) + first_row_, gradients.data, n_own_rows_);
+    rows.gpair = gradients_.Data();
+  }
+  if (row_included != nullptr) {
+    copier_.CopyToDevice(row_included_.Reserve(n_own_rows_), row_included, n_own_rows_);
+    rows.included = row_included_.Data();
+  }
+  if (share_ != nullptr) {
+    if (row_included != nullptr) {
+      LaunchN("Delete", DeleteKernel, n_own_rows_, rows.included, n_own_rows_, own);
+    }
+    share_->Workers()->AllGather(gradients_.Data(), {share_->RowBegins(), sizeof(GradientPair)});
+    share_->Workers()->Await();
+    rows = {gradients_.Data(), nullptr, n_rows_};
+  }
+  return rows;
 }
 
 LevelRef DeviceBuilder::MakeLevel(Tree const& tree) {
@@ -224,6 +272,12 @@ LevelRef DeviceBuilder::MakeLevel(Tree const& tree) {
     level.mask = mask_.Data();
     level.mask_words = mask.n_words;
     level.mask_per_node = mask.bits.size() > mask.n_words;
+    if (exchange_ != nullptr) {
+      std::size_t const n_masks = level.mask_per_node ? n_nodes : 1;
+      level.mask_words = SplitExchange::MaskWords(level.columns.n_features);
+      level.mask = own_mask_.Reserve(n_masks * level.mask_words);
+      exchange_->SelectOwn(mask_.Data(), mask.n_words, n_masks, own_mask_.Data());
+    }
   }
   return level;
 }
@@ -250,7 +304,7 @@ void DeviceBuilder::MoveRows(Tree const& tree, NodeIdx first_node,
   NodeState* children = states_[1].Reserve(n_children);
   strategy_->MoveRows({orders, results, orders_.Data(), first_node, first_child, n_children},
                       children);
-  CompleteChildren(GainParam{tree.param}, tree.quantiser, rules_.Data(), orders_.Data(),
+  CompleteChildren(GainParam{tree.param}, tree.quantiser, tree.monotone, orders_.Data(),
                    states_[0].Data(), static_cast<Bucket>(orders.size()), first_child, children);
   std::swap(states_[0], states_[1]);
 }
@@ -280,20 +334,34 @@ Strategy ChooseStrategy(Strategy strategy, CsrView const& table) {
   return strategy;
 }
 
-std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table, Strategy strategy,
-                                               double memory_limit) {
-  strategy = ChooseStrategy(strategy, table);
+std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
+                                               TableOptions const& options, Peers* peers) {
   DeviceGuard guard{ordinal};
   TreeStats stats;
-  auto made = MakeStrategy(table, strategy, memory_limit, &stats);
-  return MakeDeviceBuilder(ordinal, table.n_rows, std::move(made), stats);
+  if (peers == nullptr || peers->Size() == 1) {
+    Strategy const strategy = ChooseStrategy(options.strategy, rows);
+    auto columns = MakeStrategy(rows, strategy, options.memory_limit, &stats);
+    return MakeDeviceBuilder(ordinal, rows.n_rows, std::move(columns), stats);
+  }
+  auto share = std::make_unique<TableShare>(peers, rows);
+  Strategy const strategy = ChooseStrategy(options.strategy, share->Whole());
+  std::unique_ptr<TreeBuilder> builder;
+  AllOrNone(peers, [&] {
+    auto columns = MakeStrategy(share->Slice(), strategy, options.memory_limit, &stats);
+    share->ReleaseSlice();
+    RowIdx const n_rows = share->Whole().n_rows;
+    builder = MakeDeviceBuilder(ordinal, n_rows, std::move(columns), stats, std::move(share));
+  });
+  return builder;
 }
 
 std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, RowIdx n_rows,
                                                std::unique_ptr<SplitStrategy> strategy,
-                                               TreeStats const& stats) {
+                                               TreeStats const& stats,
+                                               std::unique_ptr<TableShare> share) {
   DeviceGuard guard{ordinal};
-  auto builder = std::make_unique<DeviceBuilder>(ordinal, n_rows, std::move(strategy), stats);
+  auto builder = std::make_unique<DeviceBuilder>(ordinal, n_rows, std::move(strategy), stats,
+                                                 std::move(share));
   Synchronize();  // another thread's stream may build the first tree
   return builder;
 }

@@ -9,14 +9,15 @@ namespace gpu_exact {
 namespace {
 // one thread a feature
 __global__ void RulesKernel(DefaultDirection direction, float opt_dense_col, ColumnsRef columns,
-                            std::int32_t const* monotone, FeatureRule* rules) {
+                            std::int32_t const* monotone, FeatureIdx const* features,
+                            FeatureRule* rules) {
   auto f = GlobalIdx();
   if (f < columns.n_features) {
     auto n_present = columns.n_present[f];
     auto n_distinct = columns.value_offsets[f + 1] - columns.value_offsets[f];
     rules[f] = FeatureRule::Make(
         ScanPlan::Make(direction, opt_dense_col, columns.n_rows, n_present, n_distinct),
-        monotone == nullptr ? 0 : monotone[f]);
+        monotone == nullptr ? 0 : monotone[features == nullptr ? f : features[f]]);
   }
 }
 
@@ -36,7 +37,7 @@ __global__ void CompleteRootKernel(GainParam param, Quantiser quantiser, WeightB
 
 // one thread a parent
 __global__ void CompleteChildrenKernel(GainParam param, Quantiser quantiser,
-                                       FeatureRule const* rules, SplitOrder const* orders,
+                                       std::int32_t const* monotone, SplitOrder const* orders,
                                        NodeState const* parents, Bucket n_parents,
                                        NodeIdx first_child, NodeState* children) {
   auto i = GlobalIdx();
@@ -48,15 +49,15 @@ __global__ void CompleteChildrenKernel(GainParam param, Quantiser quantiser,
   // As in XGBoost: the children's own weights keep to the parent's bounds, their splits to theirs.
   Complete(param, quantiser, parents[i].bounds, left);
   Complete(param, quantiser, parents[i].bounds, right);
-  SplitBounds(parents[i].bounds, rules[orders[i].feature].monotone, left->weight, right->weight,
-              &left->bounds, &right->bounds);
+  SplitBounds(parents[i].bounds, monotone == nullptr ? 0 : monotone[orders[i].feature],
+              left->weight, right->weight, &left->bounds, &right->bounds);
 }
 }  // namespace
 
 void MakeRules(GrowParam const& param, ColumnsRef const& columns, std::int32_t const* monotone,
-               FeatureRule* out_rules) {
+               FeatureRule* out_rules, FeatureIdx const* features) {
   LaunchN("Rules", RulesKernel, columns.n_features, param.default_direction, param.opt_dense_col,
-          columns, monotone, out_rules);
+          columns, monotone, features, out_rules);
 }
 
 void CompleteRoot(GainParam const& param, Quantiser const& quantiser, bool has_monotone,
@@ -65,10 +66,11 @@ void CompleteRoot(GainParam const& param, Quantiser const& quantiser, bool has_m
          has_monotone ? WeightBounds::Finite() : WeightBounds::None(), root);
 }
 
-void CompleteChildren(GainParam const& param, Quantiser const& quantiser, FeatureRule const* rules,
-                      SplitOrder const* orders, NodeState const* parents, Bucket n_parents,
-                      NodeIdx first_child, NodeState* children) {
-  LaunchN("CompleteChildren", CompleteChildrenKernel, n_parents, param, quantiser, rules, orders,
+void CompleteChildren(GainParam const& param, Quantiser const& quantiser,
+                      std::int32_t const* monotone, SplitOrder const* orders,
+                      NodeState const* parents, Bucket n_parents, NodeIdx first_child,
+                      NodeState* children) {
+  LaunchN("CompleteChildren", CompleteChildrenKernel, n_parents, param, quantiser, monotone, orders,
           parents, n_parents, first_child, children);
 }
 }  // namespace gpu_exact

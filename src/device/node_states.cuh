@@ -8,9 +8,13 @@
 #include "src/device/level_ref.cuh"
 
 namespace gpu_exact {
-/** @brief How every feature is searched. Does not wait. @param monotone By feature, or nullptr. */
+/**
+ * @brief How every column is searched. Does not wait.
+ * @param monotone By feature, or nullptr.
+ * @param features Of the columns; nullptr: they are all features.
+ */
 void MakeRules(GrowParam const& param, ColumnsRef const& columns, std::int32_t const* monotone,
-               FeatureRule* out_rules);
+               FeatureRule* out_rules, FeatureIdx const* features = nullptr);
 
 /** @brief Complete the root's state, whose sum is written. Does not wait. */
 void CompleteRoot(GainParam const& param, Quantiser const& quantiser, bool has_monotone,
@@ -18,11 +22,13 @@ void CompleteRoot(GainParam const& param, Quantiser const& quantiser, bool has_m
 
 /**
  * @brief Complete the children's states, whose sums are written. Does not wait.
+ * @param monotone By feature, or nullptr.
  * @param orders   Of their level, shape: (n_parents).
  * @param parents  States of that level.
  * @param children By bucket; first_child is the id of the first.
  */
-void CompleteChildren(GainParam const& param, Quantiser const& quantiser, FeatureRule const* rules,
-                      SplitOrder const* orders, NodeState const* parents, Bucket n_parents,
-                      NodeIdx first_child, NodeState* children);
+void CompleteChildren(GainParam const& param, Quantiser const& quantiser,
+                      std::int32_t const* monotone, SplitOrder const* orders,
+                      NodeState const* parents, Bucket n_parents, NodeIdx first_child,
+                      NodeState* children);
 }  // namespace gpu_exact

@@ -16,23 +16,33 @@ __global__ void RemapKernel(NodeIdx const* positions, NodeIdx const* remap, RowI
     out[row] = EncodePosition(remap[DecodePosition(position)], position >= 0);
   }
 }
+
+/** @brief Whether kernels may write there: device memory that is the current device's. */
+bool IsHere(void const* p) {
+  int device{0};
+  cudaPointerAttributes attributes{};
+  EXACT_CUDA(cudaGetDevice(&device));
+  EXACT_CUDA(cudaPointerGetAttributes(&attributes, p));
+  return attributes.device == device;
+}
 }  // namespace
 
-RowPositions::RowPositions(RowIdx n_rows) : n_rows_{n_rows} { positions_.Reserve(n_rows); }
+RowPositions::RowPositions(RowIdx n_rows) { positions_.Reserve(n_rows); }
 
-void RowPositions::Write(std::vector<NodeIdx> const& remap, Memory memory, NodeIdx* out_positions,
-                         HostCopier* copier) {
-  NodeIdx const* from = positions_.Data();
-  if (!remap.empty()) {
-    NodeIdx* to = memory == Memory::kDevice ? out_positions : out_positions_.Reserve(n_rows_);
+void RowPositions::Write(RowIdx first, RowIdx n, std::vector<NodeIdx> const& remap, Memory memory,
+                         NodeIdx* out_positions, HostCopier* copier) {
+  NodeIdx const* from = positions_.Data() + first;
+  if (!remap.empty() && n != 0) {
+    bool const is_here = memory == Memory::kDevice && IsHere(out_positions);
+    NodeIdx* to = is_here ? out_positions : out_positions_.Reserve(n);
     CopyAsync(remap_.Reserve(remap.size()), remap.data(), remap.size());
-    LaunchN("Remap", RemapKernel, n_rows_, positions_.Data(), remap_.Data(), n_rows_, to);
+    LaunchN("Remap", RemapKernel, n, from, remap_.Data(), n, to);
     from = to;
   }
   if (memory == Memory::kHost) {
-    copier->CopyToHost(out_positions, from, n_rows_);
+    copier->CopyToHost(out_positions, from, n);
   } else if (from != out_positions) {
-    CopyAsync(out_positions, from, n_rows_);
+    CopyAsync(out_positions, from, n);
   }
   Synchronize();  // remap goes
 }

@@ -18,17 +18,17 @@ class RowPositions {
 
   [[nodiscard]] NodeIdx* Data() const { return positions_.Data(); }
   /**
-   * @brief See TreeBuilder::WritePositions.
+   * @brief Of the rows [first, first + n); see TreeBuilder::WritePositions.
+   * @param memory Device memory may be another device's.
    * @param copier Of this device; copies to host memory.
    */
-  void Write(std::vector<NodeIdx> const& remap, Memory memory, NodeIdx* out_positions,
-             HostCopier* copier);
+  void Write(RowIdx first, RowIdx n, std::vector<NodeIdx> const& remap, Memory memory,
+             NodeIdx* out_positions, HostCopier* copier);
   [[nodiscard]] std::uint64_t Bytes() const {
     return positions_.Bytes() + remap_.Bytes() + out_positions_.Bytes();
   }
 
  private:
-  RowIdx n_rows_;
   DeviceBuffer<NodeIdx> positions_{"row positions"};
   DeviceBuffer<NodeIdx> remap_{"leaves after pruning"};
   DeviceBuffer<NodeIdx> out_positions_{"row positions to copy"};

@@ -127,6 +127,15 @@ DeviceGuard::~DeviceGuard() {
   }
 }
 
+int CountDevices() {
+  int n_devices{0};
+  if (cudaGetDeviceCount(&n_devices) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    return 0;
+  }
+  return n_devices;
+}
+
 DeviceStatus ProbeDevice(int ordinal) {
   int n_devices{0};
   cudaError_t status = cudaGetDeviceCount(&n_devices);

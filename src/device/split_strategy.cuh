@@ -11,6 +11,7 @@
 
 #include "src/device/level_ref.cuh"
 #include "src/device/row_positions.cuh"
+#include "src/device/split_exchange.cuh"
 #include "src/device/training_rows.cuh"
 #include "src/memory_plan.h"
 
@@ -21,9 +22,10 @@ struct TreeStart {
   TrainingRows rows;
   RowIdx n_left_out;
   Quantiser quantiser;
+  SplitExchange* exchange{nullptr};  // with the workers that have the other columns, if any
 };
 
-/** @brief The splits of one level. */
+/** @brief The splits of one level; their features are those of the whole table. */
 struct LevelSplits {
   std::vector<SplitOrder> const& orders;    // of its nodes, by bucket
   std::vector<LevelResult> const& results;  // the same
@@ -45,7 +47,8 @@ class SplitStrategy {
   /** @brief All rows are in the root. */
   virtual void Begin(TreeStart const& start) = 0;
   /**
-   * @brief Bring entries to the open nodes, offer every candidate, write the best splits.
+   * @brief Bring entries to the open nodes, offer every candidate, write the best splits: of all
+   *        workers, where there are several.
    * @param last_level No later level will be searched.
    * @param out        shape: (level.n_nodes)
    */
@@ -90,9 +93,11 @@ class SplitStrategy {
 
 /**
  * @brief A builder of trees by a strategy, on the device that holds its table.
- * @param stats What is known before the first tree.
+ * @param n_rows Of the whole table.
+ * @param stats  What is known before the first tree.
+ * @param share  What the strategy holds of the table; nullptr: all of it.
  */
 [[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(
     int ordinal, RowIdx n_rows, std::unique_ptr<SplitStrategy> strategy,
-    TreeStats const& stats = {});
+    TreeStats const& stats = {}, std::unique_ptr<TableShare> share = nullptr);
 }  // namespace gpu_exact

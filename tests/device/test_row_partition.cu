@@ -38,7 +38,7 @@ TEST_F(RowPartitionTest, RoutesAndSums) {
     auto keys = ToHost(rows.RowKeys(), kRows);
     std::vector<NodeIdx> positions(kRows);
     HostCopier copier;
-    rows.Positions().Write({}, Memory::kHost, positions.data(), &copier);
+    rows.Positions().Write(0, kRows, {}, Memory::kHost, positions.data(), &copier);
     GradientSum want[2]{{0, 0}, {0, 0}};
     for (RowIdx r = 0; r < kRows; ++r) {
       int child = r % 3 == 0 ? 1 - default_left : (r % 100 < 40 ? 0 : 1);

@@ -196,7 +196,7 @@ class RowPartitionerTest : public DeviceTest {
                        std::vector<std::uint8_t> const& included) const {
     std::vector<NodeIdx> positions(table_.n_rows);
     HostCopier copier;
-    rows->Positions().Write({}, Memory::kHost, positions.data(), &copier);
+    rows->Positions().Write(0, rows->NumRows(), {}, Memory::kHost, positions.data(), &copier);
     for (RowIdx r = 0; r < table_.n_rows; ++r) {
       NodeIdx nidx{kRoot};
       while (tree[nidx].left != kNoNode) {

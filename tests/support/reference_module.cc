@@ -69,8 +69,15 @@ DeviceStatus ProbeDevice(int) {
   return {true, "reference builder (no GPU)", ""};
 }
 
-std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& table, Strategy,
-                                               double memory_limit) {
+int CountDevices() { return 2; }
+
+std::unique_ptr<TreeBuilder> MakeDeviceBuilder(std::vector<int> const& ordinals,
+                                               CsrView const& table, TableOptions const& options) {
+  return MakeDeviceBuilder(ordinals.front(), table, options);
+}
+
+std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& table,
+                                               TableOptions const& options, Peers*) {
   std::this_thread::sleep_for(std::chrono::milliseconds{set_up_ms});
   TouchDevice("MakeDeviceBuilder()");
   auto const* limit = std::getenv("GPU_EXACT_REFERENCE_ENTRIES");  // of a table; set by tests
@@ -78,7 +85,8 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& table, Strate
     throw OutOfDeviceMemory{"Out of device memory, as a test wants it."};
   }
   constexpr std::uint64_t kTotal = std::uint64_t{1} << 40;
-  static_cast<void>(ChooseMemory(table, Strategy::kHistogram, {kTotal, kTotal, memory_limit}));
+  static_cast<void>(
+      ChooseMemory(table, Strategy::kHistogram, {kTotal, kTotal, options.memory_limit}));
   return std::make_unique<StrictBuilder>(table);
 }
 }  // namespace gpu_exact

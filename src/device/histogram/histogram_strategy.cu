@@ -54,6 +54,7 @@ class HistogramStrategy : public SplitStrategy {
 
   void Begin(TreeStart const& start) override {
     quantiser_ = start.quantiser;
+    exchange_ = start.exchange;
     rows_.Reset(start.rows, start.n_left_out);
     parents_.clear();
     depth_ = 0;
@@ -70,9 +71,26 @@ class HistogramStrategy : public SplitStrategy {
     ways_.open_factor = shares_.Factor(depth_);
     n_open_ = n_expected_ = 0.0;
     LevelNodes const nodes = this->ChooseSearch();
-    this->SearchSorted(nodes.sorted, level, rows);
+    LevelRef finest = level;
+    finest.columns = this->Candidates();
+    if (!nodes.sorted.empty()) {
+      sorting_.Find(finest, rows, nodes.sorted);
+    }
+    std::vector<NodesToSearch> searched;
     for (std::size_t i = 0; i < searchers_.size(); ++i) {
-      this->Search(i, level, rows, {nodes.families[i], rows_.Nodes(), last_level});
+      searched.push_back({nodes.families[i], rows_.Nodes(), last_level});
+      this->SearchBins(i, level, rows, searched[i]);
+    }
+    if (exchange_ != nullptr) {
+      exchange_->ShareBars(level.best, level.n_nodes);
+    }
+    if (!nodes.sorted.empty()) {
+      resolver_.Read(finest, table_->Ref().finest, sorting_.Nodes(),
+                     static_cast<Bucket>(nodes.sorted.size()),
+                     {sorting_.Values(), sorting_.NumColumns()});
+    }
+    for (std::size_t i = 0; i < searchers_.size(); ++i) {
+      this->SearchRanges(i, level, rows, searched[i]);
     }
     if (n_expected_ != 0.0) {
       shares_.See(depth_, n_open_, n_expected_);
@@ -80,6 +98,10 @@ class HistogramStrategy : public SplitStrategy {
     }
     ++depth_;
     resolver_.Resolve(level, table_->Ref(), rows, rows_.NumTrained(), rows_.GoesLeft(), out);
+    if (exchange_ != nullptr) {
+      exchange_->ShareBest(out, level.n_nodes);
+      rows_.ShareLeft(exchange_);
+    }
     rows_.CountLeft();
   }
 
@@ -93,7 +115,9 @@ class HistogramStrategy : public SplitStrategy {
     rows_.Move(quantiser_, splits, out_children);
   }
 
-  void Finish(std::vector<SplitOrder> const& tree) override { rows_.Finish(table_->Ref(), tree); }
+  void Finish(std::vector<SplitOrder> const& tree) override {
+    rows_.Finish(table_->Ref(), OfOwnColumns(tree, exchange_), exchange_);
+  }
 
   [[nodiscard]] double RefinedShare() const override {
     return n_seen_ == 0.0 ? -1.0 : n_refined_ / n_seen_;
@@ -145,16 +169,7 @@ class HistogramStrategy : public SplitStrategy {
     return chosen;
   }
 
-  void SearchSorted(std::vector<SearchedNode> const& nodes, LevelRef level, RowsRef const& rows) {
-    if (!nodes.empty()) {
-      level.columns = this->Candidates();
-      sorting_.Find(level, rows, nodes);
-      resolver_.Read(level, table_->Ref().finest, sorting_.Nodes(),
-                     static_cast<Bucket>(nodes.size()), {sorting_.Values(), sorting_.NumColumns()});
-    }
-  }
-
-  void Search(std::size_t i, LevelRef level, RowsRef const& rows, NodesToSearch const& nodes) {
+  void SearchBins(std::size_t i, LevelRef level, RowsRef const& rows, NodesToSearch const& nodes) {
     Searcher* s = searchers_[i].get();
     level.columns = s->resolution.candidates;
     if (s->refiner == nullptr) {
@@ -162,6 +177,12 @@ class HistogramStrategy : public SplitStrategy {
     } else {
       s->finder.Find(level, rows, nodes, s->refiner->List(nodes.NumNodes()));
     }
+  }
+
+  void SearchRanges(std::size_t i, LevelRef level, RowsRef const& rows,
+                    NodesToSearch const& nodes) {
+    Searcher* s = searchers_[i].get();
+    level.columns = s->resolution.candidates;
     if (s->finder.NumNodes() == 0) {
       return;
     }
@@ -203,6 +224,7 @@ class HistogramStrategy : public SplitStrategy {
   OpenShares shares_;
   // of the tree in progress
   Quantiser quantiser_{};
+  SplitExchange* exchange_{nullptr};
   std::size_t depth_{0};
   double n_open_{0.0};  // entries of the level's open ranges, where they were counted
   double n_expected_{0.0};

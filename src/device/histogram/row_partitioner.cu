@@ -3,6 +3,8 @@
  *
  * @brief Implementation of row_partitioner.cuh.
  */
+#include <algorithm>
+
 #include "src/device/fixed_sum.cuh"
 #include "src/device/histogram/row_partitioner.cuh"
 
@@ -51,6 +53,26 @@ __global__ void CountLeftKernel(RowRange const* nodes, Bucket n_nodes, RankBitsR
   if (b < n_nodes) {
     n_left[b] = goes_left.Rank(nodes[b].end) - goes_left.Rank(nodes[b].begin);
   }
+}
+
+// grid: slots and one more; result: the bits of nodes whose split is own
+__global__ __launch_bounds__(kThreads) void KeepOwnKernel(RowsRef rows, Bucket n_nodes,
+                                                          RowIdx n_slots,
+                                                          std::uint8_t const* is_own,
+                                                          RankBitsRef goes_left,
+                                                          std::uint32_t* words) {
+  ForEachSlot<kThreads, kMovedSlots>(
+      rows, n_nodes, n_slots, [&](int, std::uint64_t slot, Bucket b) {
+        if (slot / 32 > n_slots / 32) {
+          return;
+        }
+        bool const left =
+            b < n_nodes && is_own[b] != 0 && goes_left.words[slot / 32].Has(slot % 32);
+        std::uint32_t const bits = __ballot_sync(kAllLanes, left);
+        if (threadIdx.x % 32 == 0) {
+          words[slot / 32] = bits;
+        }
+      });
 }
 
 /** @brief Sums of the two children of one node. */
@@ -199,6 +221,51 @@ __global__ void WalkLeftOutKernel(BinnedTableRef table, SplitOrder const* tree, 
     positions[row] = EncodePosition(nidx, false);
   }
 }
+
+// one thread a row, in whole warps and one row more; result: rows left out that an own column sends
+// left
+__global__ void FindLeftOutKernel(BinnedTableRef table, SplitOrder const* tree, RowIdx n_rows,
+                                  NodeIdx const* positions, std::uint32_t* words) {
+  auto row = GlobalIdx();
+  if (row / 32 > n_rows / 32) {
+    return;
+  }
+  bool left{false};
+  if (row < n_rows && positions[row] < 0) {
+    SplitOrder const s = tree[DecodePosition(positions[row])];
+    left = s.left != kNoNode && s.feature != TableShare::kNotOwn &&
+           table.GoesLeft(static_cast<RowIdx>(row), s.feature, s.threshold, s.default_left);
+  }
+  std::uint32_t const bits = __ballot_sync(kAllLanes, left);
+  if (threadIdx.x % 32 == 0) {
+    words[row / 32] = bits;
+  }
+}
+
+// one thread a row
+__global__ void StepLeftOutKernel(SplitOrder const* tree, RankBitsRef goes_left, RowIdx n_rows,
+                                  NodeIdx* positions) {
+  auto row = static_cast<RowIdx>(GlobalIdx());
+  if (row < n_rows && positions[row] < 0) {
+    NodeIdx const left = tree[DecodePosition(positions[row])].left;
+    if (left != kNoNode) {
+      positions[row] = EncodePosition(left + (goes_left.words[row / 32].Has(row) ? 0 : 1), false);
+    }
+  }
+}
+
+/** @brief Levels of splits. */
+int DepthOf(std::vector<SplitOrder> const& tree) {
+  std::vector<int> depths(tree.size(), 0);
+  int deepest{0};
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    if (tree[i].left != kNoNode) {
+      depths[tree[i].left] = depths[tree[i].left + 1] = depths[i] + 1;
+      deepest = std::max(deepest, depths[i] + 1);
+    }
+  }
+  return deepest;
+}
 }  // namespace
 
 RowPartitioner::RowPartitioner(RowIdx n_rows) : n_rows_{n_rows}, positions_{n_rows} {
@@ -231,6 +298,16 @@ void RowPartitioner::Reset(TrainingRows const& rows, RowIdx n_left_out) {
   first_node_ = kRoot;
 }
 
+void RowPartitioner::ShareLeft(SplitExchange* exchange) {
+  auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
+  std::uint64_t const n_words = n_trained_ / 32 + 1;
+  Launch("KeepOwn", KeepOwnKernel,
+         SlotTurns::Grid(std::uint64_t{n_trained_} + 1, kThreads * kMovedSlots, n_nodes), kThreads,
+         this->Rows(), n_nodes, n_trained_, exchange->IsOwn(), goes_left_.Ref(),
+         exchange->OwnWords(n_words));
+  exchange->JoinWords(n_words, goes_left_.Ref());
+}
+
 void RowPartitioner::CountLeft() {
   auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
   goes_left_.Count(n_trained_, &scratch_);
@@ -261,7 +338,8 @@ void RowPartitioner::Move(Quantiser const& quantiser, LevelSplits const& splits,
   first_node_ = splits.first_child;
 }
 
-void RowPartitioner::Finish(BinnedTableRef const& table, std::vector<SplitOrder> const& tree) {
+void RowPartitioner::Finish(BinnedTableRef const& table, std::vector<SplitOrder> const& tree,
+                            SplitExchange* exchange) {
   auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
   if (n_nodes <= kMostFollowed) {
     LaunchN("WriteOpenPositions", WriteOpenPositionsKernel, n_rows_, node_of_.Data(), first_node_,
@@ -271,9 +349,26 @@ void RowPartitioner::Finish(BinnedTableRef const& table, std::vector<SplitOrder>
            SlotTurns::Grid(n_trained_, kThreads * kMovedSlots, n_nodes), kThreads, this->Rows(),
            n_nodes, first_node_, n_trained_, positions_.Data());
   }
-  if (n_trained_ != n_rows_) {
-    CopyAsync(tree_.Reserve(tree.size()), tree.data(), tree.size());
+  if (n_trained_ == n_rows_) {
+    return;
+  }
+  CopyAsync(tree_.Reserve(tree.size()), tree.data(), tree.size());
+  if (exchange != nullptr) {
+    this->RouteLeftOut(table, tree, exchange);
+  } else {
     LaunchN("WalkLeftOut", WalkLeftOutKernel, n_rows_, table, tree_.Data(), n_rows_,
+            positions_.Data());
+  }
+}
+
+void RowPartitioner::RouteLeftOut(BinnedTableRef const& table, std::vector<SplitOrder> const& tree,
+                                  SplitExchange* exchange) {
+  std::uint64_t const n_words = n_rows_ / 32 + 1;
+  for (int depth = DepthOf(tree); depth > 0; --depth) {
+    LaunchN("FindLeftOut", FindLeftOutKernel, std::uint64_t{n_rows_} + 32, table, tree_.Data(),
+            n_rows_, positions_.Data(), exchange->OwnWords(n_words));
+    exchange->JoinWords(n_words, goes_left_.Ref());
+    LaunchN("StepLeftOut", StepLeftOutKernel, n_rows_, tree_.Data(), goes_left_.Ref(), n_rows_,
             positions_.Data());
   }
 }

@@ -19,6 +19,7 @@
 #include "src/device/histogram/binned_table.cuh"
 #include "src/device/histogram/rank_bits.cuh"
 #include "src/device/histogram/rows_ref.cuh"
+#include "src/device/split_exchange.cuh"
 #include "src/device/split_strategy.cuh"
 
 namespace gpu_exact {
@@ -43,19 +44,30 @@ class RowPartitioner {
 
   /** @brief One bit a slot and one slot more, to be written: whether the row goes left. */
   [[nodiscard]] RankBitsRef GoesLeft() const { return goes_left_.Ref(); }
+  /** @brief Bits of nodes whose split is another worker's are that worker's. Collective. */
+  void ShareLeft(SplitExchange* exchange);
   /** @brief The bits are written. Does not wait; Move reads counts once the stream was waited for. */
   void CountLeft();
 
   /** @brief Move rows to the children; those of leaves have their position. */
   void Move(Quantiser const& quantiser, LevelSplits const& splits, NodeState* out_children);
 
-  /** @brief End a tree: rows of open nodes have their position, and so have rows left out. */
-  void Finish(BinnedTableRef const& table, std::vector<SplitOrder> const& tree);
+  /**
+   * @brief End a tree: rows of open nodes have their position, and so have rows left out.
+   * @param tree     By OfOwnColumns().
+   * @param exchange nullptr: all columns are here. Else collective.
+   */
+  void Finish(BinnedTableRef const& table, std::vector<SplitOrder> const& tree,
+              SplitExchange* exchange = nullptr);
 
   [[nodiscard]] RowPositions& Positions() { return positions_; }
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
+  /** @brief Rows left out go down the tree level by level, as columns are with several workers. */
+  void RouteLeftOut(BinnedTableRef const& table, std::vector<SplitOrder> const& tree,
+                    SplitExchange* exchange);
+
   RowIdx n_rows_;
   RowIdx n_trained_{0};
   int current_{0};

@@ -24,7 +24,7 @@ __global__ void ReadCandidatesKernel(LevelRef level, BinnedRef binned, SearchedN
   Bucket const b = nodes[i].bucket;
   std::uint64_t const key = level.best[b];
   SplitPoint point{kNoFeature, ScanDirection::kForward, ScanValue::kNone, ScanValue::kNone, 0};
-  if (key != 0) {
+  if (CandidateKey::IsHere(key)) {
     BestCandidate const best{level.columns, key};
     point.feature = best.feature;
     point.direction = best.direction;

@@ -50,10 +50,34 @@ __global__ void RouteKernel(EntryT const* entries, RouteRange const* ranges, Ent
   }
 }
 
-// one thread a row
-__global__ void RouteMissingKernel(SplitOrder const* orders, NodeIdx first_node, Bucket n_orders,
-                                   NodeIdx first_child, Bucket n_children, RowIdx n_rows,
-                                   NodeIdx* positions, std::uint8_t* row_keys) {
+// one thread a row, in whole warps and one row more; result: rows that own columns send left
+__global__ void FindLeftKernel(SplitOrder const* orders, std::uint8_t const* is_own,
+                               NodeIdx first_node, Bucket n_orders, NodeIdx first_child,
+                               Bucket n_children, RowIdx n_rows, NodeIdx const* positions,
+                               std::uint32_t* words) {
+  auto row = GlobalIdx();
+  if (row / 32 > n_rows / 32) {
+    return;
+  }
+  bool left{false};
+  if (row < n_rows) {
+    NodeIdx const nidx = DecodePosition(positions[row]);
+    auto const bucket = static_cast<Bucket>(nidx - first_node);
+    auto const child = static_cast<Bucket>(nidx - first_child);  // a left one is even
+    left = bucket < n_orders ? is_own[bucket] != 0 && orders[bucket].default_left
+                             : child < n_children && child % 2 == 0;
+  }
+  std::uint32_t const bits = __ballot_sync(kAllLanes, left);
+  if (threadIdx.x % 32 == 0) {
+    words[row / 32] = bits;
+  }
+}
+
+// one thread a row; goes_left: of all workers, words are nullptr where there is one
+__global__ void RouteMissingKernel(SplitOrder const* orders, RankBitsRef goes_left,
+                                   NodeIdx first_node, Bucket n_orders, NodeIdx first_child,
+                                   Bucket n_children, RowIdx n_rows, NodeIdx* positions,
+                                   std::uint8_t* row_keys) {
   auto row = GlobalIdx();
   if (row >= n_rows) {
     return;
@@ -61,7 +85,10 @@ __global__ void RouteMissingKernel(SplitOrder const* orders, NodeIdx first_node,
   NodeIdx position = positions[row];
   auto bucket = static_cast<Bucket>(DecodePosition(position) - first_node);
   if (bucket < n_orders && orders[bucket].left != kNoNode) {
-    NodeIdx child = orders[bucket].left + (orders[bucket].default_left ? 0 : 1);
+    bool const left = goes_left.words == nullptr
+                          ? orders[bucket].default_left
+                          : goes_left.words[row / 32].Has(static_cast<std::uint32_t>(row));
+    NodeIdx child = orders[bucket].left + (left ? 0 : 1);
     position = EncodePosition(child, IsTrained(position));
     positions[row] = position;
   }
@@ -143,9 +170,18 @@ void RowPartition::Route(EntryT const* entries, std::vector<RouteRange> const& r
 template void RowPartition::Route(CarriedEntry const*, std::vector<RouteRange> const&);
 template void RowPartition::Route(ColumnEntry const*, std::vector<RouteRange> const&);
 
-void RowPartition::RouteMissing(NodeIdx first_child, Bucket n_children) {
-  LaunchN("RouteMissing", RouteMissingKernel, n_rows_, orders_, first_node_, n_orders_, first_child,
-          n_children, n_rows_, positions_.Data(), row_keys_.Data());
+void RowPartition::RouteMissing(NodeIdx first_child, Bucket n_children, SplitExchange* exchange) {
+  RankBitsRef goes_left{nullptr};
+  if (exchange != nullptr) {
+    std::uint64_t const n_words = n_rows_ / 32 + 1;
+    goes_left = goes_left_.Reserve(n_rows_);
+    LaunchN("FindLeft", FindLeftKernel, std::uint64_t{n_rows_} + 32, orders_, exchange->IsOwn(),
+            first_node_, n_orders_, first_child, n_children, n_rows_, positions_.Data(),
+            exchange->OwnWords(n_words));
+    exchange->JoinWords(n_words, goes_left);
+  }
+  LaunchN("RouteMissing", RouteMissingKernel, n_rows_, orders_, goes_left, first_node_, n_orders_,
+          first_child, n_children, n_rows_, positions_.Data(), row_keys_.Data());
 }
 
 void RowPartition::SumNodes(GradientPair const* gpair, Quantiser const& quantiser,
@@ -156,6 +192,7 @@ void RowPartition::SumNodes(GradientPair const* gpair, Quantiser const& quantise
 }
 
 std::uint64_t RowPartition::Bytes() const {
-  return positions_.Bytes() + row_keys_.Bytes() + ranges_.Bytes() + range_ends_.Bytes();
+  return positions_.Bytes() + row_keys_.Bytes() + ranges_.Bytes() + range_ends_.Bytes() +
+         goes_left_.Bytes();
 }
 }  // namespace gpu_exact

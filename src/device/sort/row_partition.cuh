@@ -9,6 +9,7 @@
 
 #include "src/device/level_ref.cuh"
 #include "src/device/row_positions.cuh"
+#include "src/device/split_exchange.cuh"
 #include "src/device/training_rows.cuh"
 
 namespace gpu_exact {
@@ -40,8 +41,12 @@ class RowPartition {
    */
   template <typename EntryT>
   void Route(EntryT const* entries, std::vector<RouteRange> const& ranges);
-  /** @brief Move the rest of the split nodes' rows to the default child; then write row keys. */
-  void RouteMissing(NodeIdx first_child, Bucket n_children);
+  /**
+   * @brief Move the rest of the split nodes' rows to the default child; then write row keys.
+   * @param exchange nullptr: all columns are here. Else rows of nodes whose split is another
+   *                 worker's go as that worker says. Collective.
+   */
+  void RouteMissing(NodeIdx first_child, Bucket n_children, SplitExchange* exchange = nullptr);
 
   /**
    * @brief Gradient sums of open nodes.
@@ -65,6 +70,7 @@ class RowPartition {
   SplitOrder const* orders_{nullptr};
   RowPositions positions_;
   DeviceBuffer<std::uint8_t> row_keys_{"row keys"};
+  RankBits goes_left_{"rows that go left"};  // where there are several workers
   DeviceBuffer<RouteRange> ranges_{"routed entries"};
   DeviceBuffer<EntryIdx> range_ends_{"ends of routed entries"};
 };

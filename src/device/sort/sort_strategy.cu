@@ -47,6 +47,9 @@ class SortStrategy : public SplitStrategy {
 
  private:
   [[nodiscard]] bool Interleaved(std::int32_t depth) const { return depth < interleaved_levels_; }
+  [[nodiscard]] FeatureIdx ColumnOf(FeatureIdx feature) const {
+    return exchange_ == nullptr ? feature : exchange_->Share().ColumnOf(feature);
+  }
   [[nodiscard]] std::vector<RouteRange> ColumnsOf(std::vector<SplitOrder> const& orders) const;
   void SortEntries(Bucket n_nodes);
 
@@ -57,6 +60,7 @@ class SortStrategy : public SplitStrategy {
   InterleavedFinder<EntryT> interleaved_;
   SortedFinder sorted_;
   // of the tree in progress
+  SplitExchange* exchange_{nullptr};
   GradientPair const* gpair_{nullptr};
   Quantiser quantiser_{};
   std::int32_t interleaved_levels_{0};
@@ -70,6 +74,7 @@ class SortStrategy : public SplitStrategy {
 template <typename EntryT>
 void SortStrategy<EntryT>::Begin(TreeStart const& start) {
   ColumnsRef columns = columns_.Ref();
+  exchange_ = start.exchange;
   gpair_ = start.rows.gpair;
   quantiser_ = start.quantiser;
   has_left_out_ = start.n_left_out != 0;
@@ -104,15 +109,19 @@ void SortStrategy<EntryT>::FindSplits(LevelRef const& level, bool, LevelResult* 
     sorted_.Find(level, sorter_.Entries(), sorter_.Ranges());
     ResolveSplits(level, sorter_.Entries(), sorter_.Ranges(), out);
   }
+  if (exchange_ != nullptr) {
+    exchange_->ShareBest(out, level.n_nodes);
+    exchange_->Share().Workers()->Await();
+  }
 }
 
-/** @brief All entries of the features that nodes are split on. */
+/** @brief All entries of the features that nodes are split on, as far as they are here. */
 template <typename EntryT>
 std::vector<RouteRange> SortStrategy<EntryT>::ColumnsOf(
     std::vector<SplitOrder> const& orders) const {
   std::vector<FeatureIdx> features;
   for (SplitOrder const& order : orders) {
-    if (order.left != kNoNode) {
+    if (order.left != kNoNode && this->ColumnOf(order.feature) != TableShare::kNotOwn) {
       features.push_back(order.feature);
     }
   }
@@ -121,7 +130,8 @@ std::vector<RouteRange> SortStrategy<EntryT>::ColumnsOf(
   auto const& offsets = columns_.EntryOffsets();
   std::vector<RouteRange> ranges;
   for (FeatureIdx f : features) {
-    ranges.push_back({{offsets[f], offsets[f + 1]}, f});
+    FeatureIdx const column = this->ColumnOf(f);
+    ranges.push_back({{offsets[column], offsets[column + 1]}, f});
   }
   return ranges;
 }
@@ -146,7 +156,7 @@ void SortStrategy<EntryT>::MoveRows(LevelSplits const& splits, NodeState* out_ch
   } else {
     rows_.Route(sorter_.Entries().entries, winners);
   }
-  rows_.RouteMissing(splits.first_child, splits.n_children);
+  rows_.RouteMissing(splits.first_child, splits.n_children, exchange_);
   rows_.SumNodes(gpair_, quantiser_, splits.first_child, splits.n_children, out_children);
   ++depth_;
 }

@@ -1,0 +1,42 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The workers that grow one tree together, and what they tell each other.
+ */
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+
+namespace gpu_exact {
+/** @brief A worker is gone, stuck or of another mind: which rank, and the remedy. */
+struct PeerError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/**
+ * @brief A group of workers, of one process or of many. Each holds some rows of the table: rank 0
+ *        the first ones, and so on. All calls are collective: every worker makes the same ones in
+ *        the same order, each on the thread that grows its trees; they wait for all. Host memory.
+ *
+ * Errors: PeerError, on every worker, where one is gone or stuck; the group is of no use afterwards.
+ */
+class Peers {
+ public:
+  virtual ~Peers() = default;
+
+  [[nodiscard]] virtual std::int32_t Rank() const = 0;
+  [[nodiscard]] virtual std::int32_t Size() const = 0;
+
+  /**
+   * @brief Everybody's part to everybody.
+   * @param inout shape: (Size() * bytes); own part, at Rank() * bytes, is read, the rest is written.
+   * @param bytes Of one part, the same for all workers; may be zero.
+   */
+  virtual void AllGather(void* inout, std::size_t bytes) = 0;
+
+  /** @brief The sum over workers, modulo 2^64. @param inout shape: (n); n is the same for all. */
+  virtual void AllReduce(std::uint64_t* inout, std::size_t n) = 0;
+};
+}  // namespace gpu_exact

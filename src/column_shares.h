@@ -1,0 +1,22 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Which worker searches which columns of a table.
+ */
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gpu_exact/types.h"
+
+namespace gpu_exact {
+/**
+ * @brief The worker of each column, so that all have about as many entries: the longest column
+ *        first, each to the worker with the fewest. Among equals lower numbers come first.
+ *
+ * @param n_entries Of each column. @return shape: (n_columns)
+ */
+[[nodiscard]] std::vector<std::int32_t> ShareColumns(std::vector<std::uint64_t> const& n_entries,
+                                                     std::int32_t n_workers);
+}  // namespace gpu_exact

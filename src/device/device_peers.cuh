@@ -1,0 +1,83 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Device memory between the workers of a group.
+ */
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "gpu_exact/peers.h"
+#include "src/device/runtime.cuh"
+
+namespace gpu_exact {
+/** @brief How device memory travels. */
+enum class Transport : std::uint8_t {
+  kAuto,    // the first of the following that can be had
+  kCopies,  // threads of one process copy from each other
+  kNccl,    // one device for each worker, and NCCL to be found
+  kHost     // through the host's memory and Peers
+};
+
+/** @brief An array that is divided among workers: part r is [begins[r], begins[r + 1]). */
+struct Parts {
+  std::vector<std::uint64_t> begins;  // shape: (n_workers + 1), in units
+  std::size_t unit{1};                // bytes
+
+  [[nodiscard]] std::uint64_t Begin(std::int32_t rank) const { return begins[rank] * unit; }
+  [[nodiscard]] std::uint64_t Bytes(std::int32_t rank) const {
+    return (begins[rank + 1] - begins[rank]) * unit;
+  }
+};
+
+/**
+ * @brief Collective calls upon device memory, in the order of the stream.
+ *
+ * Errors: PeerError where a worker is gone or stuck; the group is of no use afterwards.
+ */
+class DevicePeers {
+ public:
+  virtual ~DevicePeers() = default;
+
+  /**
+   * @brief Collective; of the current device, on which all other calls are made too.
+   * @param peers Borrowed.
+   */
+  [[nodiscard]] static std::unique_ptr<DevicePeers> Make(Peers* peers,
+                                                         Transport transport = Transport::kAuto);
+
+  /** @brief Everybody's part to everybody: the own part is read, the others are written. */
+  virtual void AllGather(void* inout, Parts const& parts) = 0;
+  /**
+   * @brief From each worker to each.
+   * @param send    Part r goes to worker r.
+   * @param receive Part r comes from worker r.
+   */
+  virtual void AllToAll(void const* send, Parts const& send_parts, void* receive,
+                        Parts const& receive_parts) = 0;
+  /**
+   * @brief Waits for the calls above, until the deadline of GPU_EXACT_PEER_TIMEOUT seconds (60).
+   *
+   * To be called before anything else waits for the stream, which has no deadline: nor have calls
+   * that allocate or free memory.
+   */
+  virtual void Await() {}
+  [[nodiscard]] virtual Transport Kind() const = 0;
+
+  [[nodiscard]] std::int32_t Rank() const { return peers_->Rank(); }
+  [[nodiscard]] std::int32_t Size() const { return peers_->Size(); }
+  /** @brief The same group, for host memory. */
+  [[nodiscard]] Peers* OfHost() const { return peers_; }
+
+ protected:
+  explicit DevicePeers(Peers* peers) : peers_{peers} {}
+
+  /** @brief The part that a worker sends to itself. */
+  void CopyOwn(void const* send, Parts const& send_parts, void* receive,
+               Parts const& receive_parts) const;
+
+ private:
+  Peers* peers_;
+};
+}  // namespace gpu_exact

@@ -1,0 +1,168 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of thread_peers.h.
+ */
+#include "src/thread_peers.h"
+
+#include <chrono>
+#include <cstring>
+#include <string>
+
+namespace gpu_exact {
+void ThreadGroup::Meet() {
+  // Threads meet several times a level and are seldom apart for long: to sleep would cost more.
+  constexpr std::chrono::microseconds kAwake{100};
+  auto const meeting = n_meetings_.load();
+  if (n_waiting_.fetch_add(1) + 1 == this->Size()) {
+    n_waiting_ = 0;
+    {
+      std::lock_guard<std::mutex> guard{mutex_};
+      n_meetings_ = meeting + 1;
+    }
+    wake_.notify_all();
+    return;
+  }
+  auto const is_over = [&] { return n_meetings_ != meeting || who_left_ >= 0; };
+  auto const begin = std::chrono::steady_clock::now();
+  while (!is_over() && std::chrono::steady_clock::now() - begin < kAwake) {
+    std::this_thread::yield();
+  }
+  if (!is_over()) {
+    std::unique_lock<std::mutex> lock{mutex_};
+    wake_.wait(lock, is_over);
+  }
+  if (n_meetings_ == meeting) {
+    throw PeerError{"Worker " + std::to_string(who_left_) + " of " + std::to_string(this->Size()) +
+                    " has failed; its own error says why."};
+  }
+}
+
+void ThreadGroup::Leave(std::int32_t rank) {
+  {
+    std::lock_guard<std::mutex> guard{mutex_};
+    if (who_left_ < 0) {  // who leaves next does so because of the first
+      who_left_ = rank;
+    }
+  }
+  wake_.notify_all();
+}
+
+void ThreadGroup::Reset() {
+  n_waiting_ = 0;
+  who_left_ = -1;
+}
+
+template <typename FnT>
+void ThreadPeers::Exchange(void const* shown, FnT&& fn) {
+  group_->Shown()[rank_] = shown;
+  group_->Meet();
+  for (std::int32_t rank = 0; rank < this->Size(); ++rank) {
+    if (rank != rank_) {
+      fn(static_cast<std::size_t>(rank), group_->Shown()[rank]);
+    }
+  }
+  group_->Meet();  // all have read
+}
+
+void ThreadPeers::AllGather(void* inout, std::size_t bytes) {
+  if (bytes == 0) {
+    group_->Meet();
+    return;
+  }
+  this->Exchange(inout, [&](std::size_t rank, void const* theirs) {
+    std::memcpy(static_cast<char*>(inout) + rank * bytes,
+                static_cast<char const*>(theirs) + rank * bytes, bytes);
+  });
+}
+
+void ThreadPeers::AllReduce(std::uint64_t* inout, std::size_t n) {
+  std::vector<std::uint64_t> const own(inout, inout + n);  // read while inout is written
+  this->Exchange(own.data(), [&](std::size_t, void const* theirs) {
+    for (std::size_t i = 0; i < n; ++i) {
+      inout[i] += static_cast<std::uint64_t const*>(theirs)[i];
+    }
+  });
+}
+
+ThreadWorkers::ThreadWorkers(std::int32_t size) : group_{size}, errors_(size) {
+  for (std::int32_t rank = 0; rank < size; ++rank) {
+    peers_.emplace_back(&group_, rank);
+  }
+  for (std::int32_t rank = 1; rank < size; ++rank) {
+    threads_.emplace_back([this, rank] { this->Work(rank); });
+  }
+}
+
+ThreadWorkers::~ThreadWorkers() {
+  {
+    std::lock_guard<std::mutex> guard{mutex_};
+    stopped_ = true;
+  }
+  more_.notify_all();
+  for (auto& thread : threads_) {
+    thread.join();
+  }
+}
+
+void ThreadWorkers::RunOne(std::function<void(std::int32_t)> const& fn, std::int32_t rank) {
+  try {
+    fn(rank);
+  } catch (...) {
+    errors_[rank] = std::current_exception();
+    group_.Leave(rank);
+  }
+}
+
+void ThreadWorkers::Work(std::int32_t rank) {
+  std::uint64_t n_done{0};
+  std::unique_lock<std::mutex> lock{mutex_};
+  while (true) {
+    more_.wait(lock, [&] { return stopped_ || n_jobs_ != n_done; });
+    if (stopped_) {
+      return;
+    }
+    n_done = n_jobs_;
+    auto const* job = job_;
+    lock.unlock();
+    this->RunOne(*job, rank);
+    lock.lock();
+    if (--n_busy_ == 0) {
+      done_.notify_all();
+    }
+  }
+}
+
+void ThreadWorkers::Run(std::function<void(std::int32_t)> const& fn) {
+  {
+    std::lock_guard<std::mutex> guard{mutex_};
+    job_ = &fn;
+    ++n_jobs_;
+    n_busy_ = this->Size() - 1;
+    errors_.assign(errors_.size(), nullptr);
+  }
+  more_.notify_all();
+  this->RunOne(fn, 0);
+  {
+    std::unique_lock<std::mutex> lock{mutex_};
+    done_.wait(lock, [&] { return n_busy_ == 0; });
+  }
+  std::exception_ptr told;
+  for (auto const& error : errors_) {
+    try {
+      if (error) {
+        std::rethrow_exception(error);
+      }
+    } catch (PeerError const&) {
+      told = told ? told : error;
+    } catch (...) {
+      group_.Reset();
+      throw;
+    }
+  }
+  if (told) {
+    group_.Reset();
+    std::rethrow_exception(told);
+  }
+}
+}  // namespace gpu_exact

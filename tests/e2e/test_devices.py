@@ -1,0 +1,88 @@
+# Copyright 2026, the gpu_exact contributors
+"""`gpu_exact_devices` shares the columns among GPUs and changes no bit of a model.
+
+A device may be named twice, so that one GPU tries what several do.
+"""
+
+import json
+
+import numpy as np
+import pytest
+import xgboost as xgb
+import xgboost_gpu_exact as gpu_exact
+from oracle import (
+    BY_NAME,
+    CUDA,
+    TAKE_OVER,
+    assert_cache_is_right,
+    assert_grown,
+    assert_same_model,
+    trees_grown,
+)
+from problems import STRATEGIES, make_problem
+from small_tables import make_table
+
+pytestmark = pytest.mark.usefixtures("builder")
+ALONE = {"gpu_exact_fallback": "error"}
+
+
+def shared(n: int = 2) -> dict:
+    return ALONE | {"gpu_exact_devices": ",".join(["0"] * n)}
+
+
+@pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
+@pytest.mark.parametrize("seed", range(30))
+def test_same_model(route: dict, seed: int) -> None:
+    problem = make_problem(seed)
+    strategy = {"gpu_exact_strategy": STRATEGIES[seed % len(STRATEGIES)]}
+    one, _ = problem.train(route | ALONE)
+    before = trees_grown()
+    several, dtrain = problem.train(route | strategy | shared(2 + seed % 3))
+    n_trees = several.num_boosted_rounds() * problem.params["num_parallel_tree"]
+    assert_grown(before, gpu=n_trees, context=str(problem))
+    assert_same_model(several, one, str(problem))
+    assert_cache_is_right(several, dtrain, str(problem))
+
+
+def test_same_model_on_a_cuda_context(cuda_context: None) -> None:
+    X, y = make_table(5000)
+    params = CUDA | {"max_depth": 6, "subsample": 0.7, "gamma": 0.1}
+    one = xgb.train(params | ALONE, xgb.DMatrix(X, y), 5)
+    assert_same_model(xgb.train(params | shared(), xgb.DMatrix(X, y), 5), one)
+
+
+def test_changes_between_iterations() -> None:
+    """Another builder takes over the table."""
+    X, y = make_table()
+    dtrain = xgb.DMatrix(X, y)
+    booster = xgb.Booster(TAKE_OVER | {"max_depth": 4}, [dtrain])
+    for i, how in enumerate([{}, shared(), shared(3), {"gpu_exact_devices": ""}, shared()]):
+        booster.set_param(how)
+        booster.update(dtrain, i)
+    one = xgb.train(TAKE_OVER | {"max_depth": 4}, xgb.DMatrix(X, y), 5)
+    assert_same_model(booster, one)
+
+
+def test_all_is_for_large_tables() -> None:
+    """A small one stays on the booster's device, which costs nothing."""
+    X, y = make_table()
+    one = xgb.train(TAKE_OVER | ALONE, xgb.DMatrix(X, y), 2)
+    held = gpu_exact.last_run().device_bytes
+    every = xgb.train(TAKE_OVER | ALONE | {"gpu_exact_devices": "all"}, xgb.DMatrix(X, y), 2)
+    assert_same_model(every, one)
+    assert gpu_exact.last_run().device_bytes == held
+
+
+@pytest.mark.parametrize("devices", ["0,99", "1,2,", "both", "0 1"])
+def test_refused(devices: str) -> None:
+    dtrain = xgb.DMatrix(np.eye(3), [0, 1, 0])
+    with pytest.raises(xgb.core.XGBoostError, match="gpu_exact_devices is .*; set it to"):
+        xgb.train(TAKE_OVER | {"gpu_exact_devices": devices}, dtrain, 1)
+
+
+def test_is_in_the_configuration() -> None:
+    X, y = make_table(50)
+    config = xgb.train(TAKE_OVER | shared(), xgb.DMatrix(X, y), 1).save_config()
+    updaters = json.loads(config)["learner"]["gradient_booster"]["updater"]
+    (param,) = (u["gpu_exact_train_param"] for u in updaters if "gpu_exact_train_param" in u)
+    assert param["gpu_exact_devices"] == "0,0"

@@ -1,0 +1,109 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Threads that work as one group: what they tell each other, and how a failure ends.
+ */
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "src/peer_agreement.h"
+#include "src/thread_peers.h"
+
+namespace gpu_exact {
+namespace {
+TEST(ThreadPeers, EverybodyHearsEverybody) {
+  for (std::int32_t size : {1, 2, 3, 7}) {
+    ThreadWorkers workers{size};
+    for (std::size_t n : {0, 1, 1000}) {
+      std::atomic<int> n_right{0};
+      workers.Run([&](std::int32_t rank) {
+        Peers* peers = workers.Worker(rank);
+        std::vector<std::uint32_t> all(size * n, 99);
+        std::iota(all.begin() + rank * n, all.begin() + (rank + 1) * n, 1000000 * rank);
+        peers->AllGather(all.data(), n * sizeof(all[0]));
+        std::vector<std::uint64_t> sums(n, std::uint64_t{1} << 63 | rank);
+        peers->AllReduce(sums.data(), n);
+        bool right = peers->Rank() == rank && peers->Size() == size;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+          right = right && all[i] == 1000000 * (i / n) + i % n;
+        }
+        for (std::uint64_t sum : sums) {
+          right = right && sum == (std::uint64_t(size % 2) << 63) + size * (size - 1) / 2;
+        }
+        n_right += right ? 1 : 0;
+      });
+      EXPECT_EQ(n_right, size) << size << " workers, " << n << " values";
+    }
+  }
+}
+
+/** @brief Nobody waits for the one that is gone, whoever it is; the group works again afterwards. */
+TEST(ThreadPeers, AFailureEndsEverywhere) {
+  constexpr std::int32_t kSize = 3;
+  ThreadWorkers workers{kSize};
+  for (std::int32_t failing = 0; failing < kSize; ++failing) {
+    for (auto pause : {0, 5}) {  // while the others are awake, and when they sleep
+      std::vector<std::string> told(kSize);
+      auto run = [&](std::int32_t rank) {
+        Peers* peers = workers.Worker(rank);
+        std::vector<char> all(kSize);
+        peers->AllGather(all.data(), 1);
+        if (rank == failing) {
+          std::this_thread::sleep_for(std::chrono::milliseconds{pause});
+          throw std::domain_error{"out of order"};
+        }
+        try {
+          peers->AllGather(all.data(), 1);
+        } catch (PeerError const& e) {
+          told[rank] = e.what();
+          throw;
+        }
+      };
+      EXPECT_THROW(workers.Run(run), std::domain_error);
+      for (std::int32_t rank = 0; rank < kSize; ++rank) {
+        std::string const want = rank == failing ? ""
+                                                 : "Worker " + std::to_string(failing) +
+                                                       " of 3 has failed; its own error says why.";
+        EXPECT_EQ(told[rank], want);
+      }
+      workers.Run([&](std::int32_t rank) {
+        std::vector<char> all(kSize);
+        workers.Worker(rank)->AllGather(all.data(), 1);
+      });
+    }
+  }
+}
+
+TEST(ThreadPeers, WhatOneCannotDoNoneDoes) {
+  constexpr std::int32_t kSize = 3;
+  ThreadWorkers workers{kSize};
+  std::vector<std::string> told(kSize);
+  workers.Run([&](std::int32_t rank) {
+    Peers* peers = workers.Worker(rank);
+    AllOrNone(peers, [] {});
+    try {
+      AllOrNone(peers, [&] {
+        if (rank == 1) {
+          throw std::bad_alloc{};
+        }
+      });
+    } catch (std::bad_alloc const&) {
+      told[rank] = "bad_alloc";
+    } catch (PeerError const& e) {
+      told[rank] = e.what();
+    }
+    AllOrNone(peers, [] {});  // the group goes on
+  });
+  EXPECT_EQ(told[1], "bad_alloc");
+  EXPECT_EQ(told[0], "Worker 1 of 3 has failed: std::bad_alloc");
+  EXPECT_EQ(told[2], told[0]);
+}
+}  // namespace
+}  // namespace gpu_exact
