@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "gpu_exact/peers.h"
 #include "gpu_exact/types.h"
 
 namespace gpu_exact {
@@ -155,9 +156,17 @@ class TreeBuilder {
 /**
  * @brief A builder on a GPU. Copies and sorts the table; keeps no reference to it.
  *
+ * With peers the table is that of all workers, rows in the order of ranks. This call and Build() are
+ * then collective, with equal arguments but for the rows. Gradients, rows left out and positions are
+ * those of the own rows; the tree is the same on every worker, bit for bit that of one worker with
+ * all rows. An error that only one worker meets is a PeerError on each.
+ *
  * @param ordinal  The CUDA device, or -1 for the first visible one.
+ * @param rows     The worker's rows, maybe none; n_features is that of all workers.
  * @param strategy For every tree of this builder.
+ * @param peers    Borrowed for the builder's life; nullptr, or a group of one: all rows are here.
  */
-[[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& table,
-                                                             Strategy strategy);
+[[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
+                                                             Strategy strategy,
+                                                             Peers* peers = nullptr);
 }  // namespace gpu_exact

@@ -38,7 +38,7 @@ void TouchDevice(char const* what) {
 /** @brief The reference builder as one whose memory lies on a device. */
 class StrictBuilder final : public TreeBuilder {
  public:
-  explicit StrictBuilder(CsrView const& table) : builder_{MakeReferenceBuilder(table)} {}
+  StrictBuilder(CsrView const& rows, Peers* peers) : builder_{MakeReferenceBuilder(rows, peers)} {}
   ~StrictBuilder() override { TouchDevice("~TreeBuilder()"); }
   StrictBuilder(StrictBuilder const&) = delete;
   StrictBuilder& operator=(StrictBuilder const&) = delete;
@@ -68,13 +68,13 @@ DeviceStatus ProbeDevice(int) {
   return {true, "reference builder (no GPU)", ""};
 }
 
-std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& table, Strategy) {
+std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& rows, Strategy, Peers* peers) {
   std::this_thread::sleep_for(std::chrono::milliseconds{set_up_ms});
   TouchDevice("MakeDeviceBuilder()");
   auto const* limit = std::getenv("GPU_EXACT_REFERENCE_ENTRIES");  // of a table; set by tests
-  if (limit != nullptr && table.n_entries > std::strtoull(limit, nullptr, 10)) {
+  if (limit != nullptr && rows.n_entries > std::strtoull(limit, nullptr, 10)) {
     throw OutOfDeviceMemory{"Out of device memory, as a test wants it."};
   }
-  return std::make_unique<StrictBuilder>(table);
+  return std::make_unique<StrictBuilder>(rows, peers);
 }
 }  // namespace gpu_exact
