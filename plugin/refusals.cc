@@ -15,12 +15,8 @@ using xgboost::tree::TrainParam;
 
 constexpr char const* kExact = "Updater `grow_colmaker` or `exact` tree method";
 constexpr char const* kNoDepth = "exact tree method doesn't support unlimited depth.";
-constexpr char const* kUseHist = " Use `tree_method=\"hist\"` instead.";
 
 void RefuseData(xgboost::DMatrix const& data) {
-  if (xgboost::collective::IsDistributed()) {
-    LOG(FATAL) << kExact << " doesn't support distributed training." << kUseHist;
-  }
   if (!data.SingleColBlock()) {
     LOG(FATAL) << kExact << " doesn't support external memory training."
                << " Make one `DMatrix` of the data, or use `tree_method=\"hist\"`.";
@@ -75,6 +71,10 @@ void RefuseUnsupported(TrainParam const& param, xgboost::GradientContainer const
 }
 
 void RefuseOnCpu(TrainParam const& param, std::string const& reason) {
+  if (xgboost::collective::IsDistributed()) {
+    LOG(FATAL) << kExact << " doesn't support distributed training. Only the GPU's builder does, "
+               << "and: " << reason;
+  }
   if (param.colsample_bynode != 1.0f) {
     LOG(FATAL) << "column sample by node is not yet supported by the exact tree method. Only the "
                << "GPU's builder has it, and: " << reason

@@ -9,6 +9,7 @@
 
 #include "device_status.h"
 #include "run_log.h"
+#include "tell_all.h"
 
 namespace gpu_exact {
 namespace {
@@ -22,12 +23,14 @@ static_assert(sizeof(EntryIdx) == sizeof(xgboost::bst_idx_t));
 /** @brief What tells one table from another. */
 struct Key {
   DataToken data;
+  GroupToken group;
   int ordinal;
 };
 
 bool operator==(Key const& lhs, Key const& rhs) {
   auto const data = lhs.data.lock();
-  return data && data == rhs.data.lock() && lhs.ordinal == rhs.ordinal;
+  return data && data == rhs.data.lock() && IsSame(lhs.group, rhs.group) &&
+         lhs.ordinal == rhs.ordinal;
 }
 
 /** @brief The tables of the process. Owns none of them: the updaters do. */
@@ -86,29 +89,43 @@ DeviceTable::~DeviceTable() {
   }
 }
 
-TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, int ordinal, Strategy strategy) {
-  if (!builder_ || strategy_ != strategy) {
+TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, int ordinal, Strategy strategy,
+                                  std::shared_ptr<Peers> const& peers, std::uint64_t epoch) {
+  if (!builder_ || strategy_ != strategy || epoch_ != epoch) {
     builder_.reset();
     auto const begin = std::chrono::steady_clock::now();
-    auto const page = data->GetBatches<SparsePage>().begin().Page();
-    auto const view = ViewOf(*page, data->Info(), ordinal);
+    std::shared_ptr<SparsePage const> page;
+    auto const own_rows = [&] {
+      page = data->GetBatches<SparsePage>().begin().Page();
+      return ViewOf(*page, data->Info(), ordinal);
+    };
+    auto const view = TellAll(peers.get(), own_rows)[peers ? peers->Rank() : 0];
     LongSetUp const progress{view};
-    builder_ = MakeDeviceBuilder(ordinal, view, strategy);
+    peers_ = peers;
+    builder_ = MakeDeviceBuilder(ordinal, view, strategy, peers_.get());
     strategy_ = strategy;
+    epoch_ = epoch;
     set_up_ms_ = MillisecondsSince(begin);
   }
   return builder_.get();
 }
 
+std::uint64_t DeviceTable::Epoch(Strategy strategy) const {
+  return builder_ && strategy_ == strategy ? epoch_ : 0;
+}
+
 std::shared_ptr<DeviceTable> TableCache::Get(xgboost::MetaInfo const& info, int ordinal) {
   static Registry registry;
   DataToken const data = info.CatsShared();
-  auto table = registry.Get({data, ordinal});
-  uses_.erase(
-      std::remove_if(uses_.begin(), uses_.end(),
-                     [&](auto const& use) { return use.data.expired() || use.table == table; }),
-      uses_.end());
-  uses_.push_back({data, table});
+  auto const group = CurrentGroup();
+  auto table = registry.Get({data, group, ordinal});
+  uses_.erase(std::remove_if(uses_.begin(), uses_.end(),
+                             [&](auto const& use) {
+                               return use.data.expired() || !IsSame(use.group, group) ||
+                                      use.table == table;
+                             }),
+              uses_.end());
+  uses_.push_back({data, group, table});
   return table;
 }
 }  // namespace gpu_exact
