@@ -2,8 +2,11 @@
 """Processes of this host as the workers of XGBoost's communicator; and what they run in the tests."""
 
 import multiprocessing
+import os
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
@@ -50,10 +53,24 @@ class Pool:
         Gives what they return, or `Failed`, in the order of ranks. Fails where one takes longer than
         `DEADLINE`.
         """
+        with self.group() as group:
+            return self._run(function, args, group | communicator)
+
+    def run_in_groups(self, function: Callable, n_groups: int) -> list:
+        """``function(rank, n_workers, *groups)``, which is in none of these groups yet."""
+        with ExitStack() as stack:
+            groups = tuple(stack.enter_context(self.group()) for _ in range(n_groups))
+            return self._run(function, groups, None)
+
+    @contextmanager
+    def group(self) -> Iterator[dict]:
         tracker = RabitTracker(n_workers=len(self), host_ip="127.0.0.1", sortby="task")
         tracker.start()
+        yield tracker.worker_args()
+
+    def _run(self, function: Callable, args: tuple, communicator: dict | None) -> list:
         for connection in self.connections:
-            connection.send((function, args, tracker.worker_args() | communicator, len(self)))
+            connection.send((function, args, communicator, len(self)))
         end = time.monotonic() + DEADLINE
         answers = []
         for rank, connection in enumerate(self.connections):
@@ -81,7 +98,10 @@ def _serve(connection: Connection, rank: int) -> None:
         except EOFError:
             return
         try:
-            with CommunicatorContext(dmlc_task_id=str(rank), **communicator):
+            group: Any = nullcontext()
+            if communicator is not None:
+                group = CommunicatorContext(dmlc_task_id=str(rank), **communicator)
+            with group:
                 answer = function(rank, n_workers, *args)
         except Exception as error:  # whatever it is, the test looks at it
             answer = Failed(str(error))
@@ -185,3 +205,99 @@ def train_case(
         model = xgb.Booster(model_file=first.save_raw("ubj"))
     booster = xgb.train(params, dtrain, 2 if continued else 4, xgb_model=model)
     return trained(booster, dtrain, before)
+
+
+def draw_with_deleted_rows(rank: int, n_workers: int) -> Trained:
+    """Rows with a negative hessian take no random number; here they are of the first worker."""
+    before = gpu_exact.last_run().gpu_trees
+    dtrain = dmatrix_of(rank, n_workers)
+    rows = rows_of(rank, n_workers)
+    grad = ((np.arange(N_ROWS) % 17 - 8) / 16).astype(np.float32)
+    hess = np.where((np.arange(N_ROWS) < 40) & (np.arange(N_ROWS) % 3 == 0), -1, 1)
+    booster = xgb.Booster(PARAMS | TAKE_OVER | {"subsample": 0.5}, [dtrain])
+    for i in range(3):
+        booster.boost(dtrain, i, grad=grad[rows], hess=hess[rows].astype(np.float32))
+    return trained(booster, dtrain, before)
+
+
+def train_with_new_table(rank: int, n_workers: int, at: int, where: int) -> tuple[Trained, list]:
+    """From round ``at`` worker ``where`` takes another DMatrix; gives also what set-up took."""
+    before = gpu_exact.last_run().gpu_trees
+    dtrain, other = (dmatrix_of(rank, n_workers) for _ in range(2))  # all make both: XGBoost meets
+    booster = xgb.Booster(PARAMS | TAKE_OVER, [dtrain])
+    set_up = []
+    for i in range(4):
+        if i == at and rank == where:
+            dtrain = other
+        booster.update(dtrain, i)
+        set_up.append(gpu_exact.last_run().set_up_ms)
+    return trained(booster, dtrain, before), set_up
+
+
+def boost_integers(booster: xgb.Booster, dtrain: xgb.DMatrix, rounds: range) -> None:
+    """Gradients whose sums are exact in any order of rows."""
+    grad = dtrain.get_label() - 1
+    for i in rounds:
+        booster.boost(dtrain, i, grad=grad, hess=np.ones_like(grad))
+
+
+def train_in_two_groups(
+    rank: int, n_workers: int, first: dict, second: dict
+) -> tuple[bytes, bytes, list[float]]:
+    """A DMatrix and a booster that outlive their group; in the second one ranks are turned round."""
+    dtrain = dmatrix_of(rank, n_workers)
+    booster = xgb.Booster(PARAMS | TAKE_OVER, [dtrain])
+    set_up = []
+    with CommunicatorContext(dmlc_task_id=str(rank), **first):
+        boost_integers(booster, dtrain, range(2))
+        set_up.append(gpu_exact.last_run().set_up_ms)
+    with CommunicatorContext(dmlc_task_id=str(n_workers - rank), **second):
+        boost_integers(booster, dtrain, range(2, 4))
+        set_up.append(gpu_exact.last_run().set_up_ms)
+    together = bytes(booster.save_raw("json"))
+    boost_integers(booster, dtrain, range(4, 5))  # alone
+    set_up.append(gpu_exact.last_run().set_up_ms)
+    return together, bytes(booster.save_raw("json")), set_up
+
+
+def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
+    """The last worker does something else than the others. Gives the model if nothing comes of it."""
+    other = rank == n_workers - 1
+    params = PARAMS | TAKE_OVER | {"subsample": 0.8}
+    rounds = 0
+
+    def objective(margins: np.ndarray, dtrain: xgb.DMatrix) -> tuple[np.ndarray, np.ndarray]:
+        nonlocal rounds
+        rounds += 1
+        grad = margins - dtrain.get_label()
+        if other and rounds == 2:
+            if how == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            elif how == "raise":
+                raise ValueError("This worker's objective is broken.")
+            elif how == "sleep":
+                time.sleep(3)
+            elif how == "not_finite":
+                grad[3] = np.nan
+            elif how in ("build", "positions"):
+                gpu_exact._module.GpuExactReferenceFail(how.encode())
+        return grad, np.ones_like(grad)
+
+    if other:
+        if how == "set up":
+            gpu_exact._module.GpuExactReferenceFail(how.encode())
+        elif how == "not_taken_over":
+            gpu_exact.take_over(False)
+        params |= OTHER_PARAMS.get(how, {})
+    try:
+        return bytes(xgb.train(params, dmatrix_of(rank, n_workers), 4, obj=objective).save_raw())
+    finally:
+        gpu_exact.take_over(True)
+
+
+OTHER_PARAMS = {
+    "other_depth": {"max_depth": 3},
+    "other_seed": {"seed": 5},
+    "other_route": {"updater": "grow_gpu_exact,prune"},
+    "refused": {"interaction_constraints": "[[0, 0.5]]"},
+}
