@@ -205,6 +205,7 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
 
 std::uint64_t GpuExactUpdater::HashOfSettings(TrainParam const& param, std::size_t n_trees) const {
   Hash hash;
+  hash.Add(name_);  // XGBoost's `prune`, if it follows, is collective too
   for (auto const& [name, value] : param.__DICT__()) {
     hash.Add(name).Add(value);
   }

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
@@ -67,6 +67,8 @@ class Pool:
         tracker = RabitTracker(n_workers=len(self), host_ip="127.0.0.1", sortby="task")
         tracker.start()
         yield tracker.worker_args()
+        with suppress(xgb.core.XGBoostError):  # of a worker that was killed
+            tracker.free()
 
     def _run(self, function: Callable, args: tuple, communicator: dict | None) -> list:
         for connection in self.connections:
@@ -75,6 +77,8 @@ class Pool:
         answers = []
         for rank, connection in enumerate(self.connections):
             if not connection.poll(max(0.0, end - time.monotonic())):
+                for process in self.processes:
+                    process.kill()
                 raise TimeoutError(f"Worker {rank} has not ended in {DEADLINE} s: {answers}")
             try:
                 answers.append(connection.recv())
@@ -104,9 +108,14 @@ def _serve(connection: Connection, rank: int) -> None:
             with group:
                 answer = function(rank, n_workers, *args)
         except Exception as error:  # whatever it is, the test looks at it
-            answer = Failed(str(error))
+            answer = Failed(str(_first(error)))
         Pretence.set(False)
         connection.send(answer)
+
+
+def _first(error: BaseException) -> BaseException:
+    """What was raised before XGBoost failed to leave the group in order, too."""
+    return _first(error.__context__) if error.__context__ else error
 
 
 # How the rows of a problem lie, by the worker: where each begins, and the end.
