@@ -54,7 +54,8 @@ void RefuseUnsupported(TrainParam const& param, xgboost::GradientContainer const
   if (!data.PageExists<xgboost::SparsePage>()) {
     LOG(FATAL) << "Only `hist` tree method can use `QuantileDMatrix`."
                << " Make a `DMatrix` for exact trees; XGBRegressor and XGBClassifier do so with"
-               << " `tree_method=\"exact\"`.";
+               << " `tree_method=\"exact\"`, SparkXGBRegressor and SparkXGBClassifier with an"
+               << " `updater` and `tree_method=\"approx\"`.";
   }
   auto const& gpair = *gradients.FullGradOnly();
   bool multi_target = gpair.Shape(1) != 1;

@@ -169,9 +169,11 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
     if (peers) {
       CheckEqual(greetings);
       epoch = AgreeOnEpoch(greetings);
-      all_weights.HostVector() =
-          AgreeOnWeights(peers.get(), greetings, info.feature_weights.ConstHostVector());
-      feature_weights = &all_weights;
+      if (TreeFeatures::Sampled(*param)) {
+        all_weights.HostVector() =
+            AgreeOnWeights(peers.get(), greetings, info.feature_weights.ConstHostVector());
+        feature_weights = &all_weights;
+      }
     }
     for (std::size_t i = 0; i < trees.size(); ++i) {
       Task const task{*param,      gradients,        data,    *feature_weights,

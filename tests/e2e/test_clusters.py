@@ -2,6 +2,7 @@
 """Dask and Spark: their workers have the plugin by the parameters alone, and grow the same trees."""
 
 import base64
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -29,12 +30,13 @@ def expected() -> bytes:
 
 
 @contextmanager
-def cluster(**config: object) -> Iterator["Client"]:
+def cluster(preload: list[str] | None = None, processes: bool = True) -> Iterator["Client"]:
     dask = pytest.importorskip("dask")
     distributed = pytest.importorskip("distributed")
+    options = {"threads_per_worker": 1, "processes": processes, "dashboard_address": ":0"}
     with (
-        dask.config.set(config),
-        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as workers,
+        dask.config.set({"distributed.worker.preload": preload or []}),
+        distributed.LocalCluster(2, **options) as workers,
         distributed.Client(workers) as client,
     ):
         yield client
@@ -83,9 +85,8 @@ class TestDask:
         model.client = client
         model.fit(rows, labels)
         assert bytes(model.get_booster().save_raw("json")) == expected()
-        np.testing.assert_array_equal(
-            model.predict(rows).compute(), xgb.Booster(model_file=bytearray(expected())).predict(xgb.DMatrix(X))
-        )
+        alone = xgb.Booster(model_file=bytearray(expected()))
+        np.testing.assert_array_equal(model.predict(rows).compute(), alone.predict(xgb.DMatrix(X)))
 
     def test_worker_without_rows(self, client: "Client") -> None:
         """One worker holds the rows, the other one those to evaluate."""
@@ -109,8 +110,12 @@ class TestDask:
         assert dask_train(client, {"tree_method": EXACT}) == expected()
 
     def test_preload_brings_it(self) -> None:
-        preload = {"distributed.worker.preload": ["xgboost_gpu_exact"]}
-        with cluster(**preload) as client:
+        with cluster(preload=["xgboost_gpu_exact"]) as client:
+            assert dask_train(client, TAKE_OVER) == expected()
+
+    def test_workers_that_are_threads(self) -> None:
+        """XGBoost has a communicator for each thread."""
+        with cluster(processes=False) as client:
             assert dask_train(client, TAKE_OVER) == expected()
 
 
@@ -142,7 +147,8 @@ from xgboost_gpu_exact import UPDATER
 spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
 rows = [(Vectors.dense(x.tolist()), float(y)) for x, y in zip(X, Y)]
 frame = spark.createDataFrame(rows, ["features", "label"])
-model = SparkXGBRegressor(num_workers=2, n_estimators=1, updater=UPDATER, **PARAMS).fit(frame)
+params = {"updater": UPDATER, "tree_method": "approx"}  # of a DMatrix, not a QuantileDMatrix
+model = SparkXGBRegressor(num_workers=2, n_estimators=1, **params, **PARAMS).fit(frame)
 sys.stdout.write(model.get_booster().save_raw("json").decode())
 spark.stop()
 """
@@ -150,4 +156,4 @@ spark.stop()
 
 def test_spark(builder: str) -> None:
     pytest.importorskip("pyspark")
-    assert run_python(SPARK).endswith(expected().decode())
+    assert run_python(SPARK, PYSPARK_PYTHON=sys.executable).endswith(expected().decode())

@@ -46,7 +46,7 @@ class _Word(str):
 
 #: ``tree_method`` of Dask's ``train`` and estimators: workers need not import the package themselves
 EXACT = _Word("exact")
-#: ``updater`` of the same trees, for Spark's estimators, which refuse ``tree_method="exact"``
+#: ``updater`` of the same trees, for Spark's estimators with ``tree_method="approx"``
 UPDATER = _Word("grow_gpu_exact")
 
 
