@@ -1,5 +1,5 @@
 # Copyright 2026, the gpu_exact contributors
-"""Dask and Spark: their workers have the plugin by the parameters alone, and grow the same trees."""
+"""Dask and Spark: workers have the plugin by the parameters alone, and grow the same trees."""
 
 import base64
 import sys

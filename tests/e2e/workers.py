@@ -1,5 +1,5 @@
 # Copyright 2026, the gpu_exact contributors
-"""Processes of this host as the workers of XGBoost's communicator; and what they run in the tests."""
+"""Processes of this host as the workers of XGBoost's communicator, and what they run in tests."""
 
 import multiprocessing
 import os
@@ -50,8 +50,8 @@ class Pool:
     def run(self, function: Callable, *args: Any, **communicator: Any) -> list:
         """``function(rank, n_workers, *args)`` in each worker, all of one group.
 
-        Gives what they return, or `Failed`, in the order of ranks. Fails where one takes longer than
-        `DEADLINE`.
+        Gives what they return, or `Failed`, in the order of ranks. Fails where one takes longer
+        than `DEADLINE`.
         """
         with self.group() as group:
             return self._run(function, args, group | communicator)
@@ -253,7 +253,7 @@ def boost_integers(booster: xgb.Booster, dtrain: xgb.DMatrix, rounds: range) -> 
 def train_in_two_groups(
     rank: int, n_workers: int, first: dict, second: dict
 ) -> tuple[bytes, bytes, list[float]]:
-    """A DMatrix and a booster that outlive their group; in the second one ranks are turned round."""
+    """A DMatrix and a booster that outlive their group; in the second one ranks are reversed."""
     dtrain = dmatrix_of(rank, n_workers)
     booster = xgb.Booster(PARAMS | TAKE_OVER, [dtrain])
     set_up = []
@@ -270,7 +270,7 @@ def train_in_two_groups(
 
 
 def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
-    """The last worker does something else than the others. Gives the model if nothing comes of it."""
+    """The last worker does something else than the others. Gives the model if nothing fails."""
     other = rank == n_workers - 1
     params = PARAMS | TAKE_OVER | {"subsample": 0.8}
     rounds = 0
