@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "gpu_exact/peers.h"
 #include "src/collective/coll.h"
@@ -39,6 +40,7 @@ class XGBoostPeers final : public Peers {
  private:
   void CheckThread() const;
   void Check(int status) const;
+  [[noreturn]] void Lose(std::string const& cause) const;
 
   std::int32_t rank_;
   std::int32_t size_;
