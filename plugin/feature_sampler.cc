@@ -70,17 +70,21 @@ void InteractionGroups::Select(std::vector<OpenNode> const& nodes, FeatureIdx n_
 }
 
 TreeFeatures::TreeFeatures(xgboost::Context const* ctx, xgboost::tree::TrainParam const& param,
-                           xgboost::MetaInfo const& info)
+                           FeatureIdx n_features, xgboost::HostDeviceVector<float> const& weights)
     : ctx_{ctx},
-      n_features_{static_cast<FeatureIdx>(info.num_col_)},
-      sampled_{param.colsample_bytree != 1.0f || param.colsample_bylevel != 1.0f ||
-               param.colsample_bynode != 1.0f},
+      n_features_{n_features},
+      sampled_{Sampled(param)},
       sampled_by_node_{param.colsample_bynode != 1.0f},
       groups_{param.interaction_constraints} {
   if (sampled_) {
-    sampler_.Init(ctx_, n_features_, info.feature_weights, param.colsample_bynode,
-                  param.colsample_bylevel, param.colsample_bytree);
+    sampler_.Init(ctx_, n_features_, weights, param.colsample_bynode, param.colsample_bylevel,
+                  param.colsample_bytree);
   }
+}
+
+bool TreeFeatures::Sampled(xgboost::tree::TrainParam const& param) {
+  return param.colsample_bytree != 1.0f || param.colsample_bylevel != 1.0f ||
+         param.colsample_bynode != 1.0f;
 }
 
 bool TreeFeatures::Select(std::int32_t depth, std::vector<OpenNode> const& nodes,

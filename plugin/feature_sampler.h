@@ -6,7 +6,7 @@
 #pragma once
 
 #include <xgboost/context.h>
-#include <xgboost/data.h>
+#include <xgboost/host_device_vector.h>
 
 #include <string>
 #include <unordered_map>
@@ -49,10 +49,14 @@ class InteractionGroups {
 class TreeFeatures : public FeaturePolicy {
  public:
   /**
-   * @param ctx A CPU context, borrowed: XGBoost samples columns from another generator on a GPU.
+   * @param ctx     A CPU context, borrowed: XGBoost samples columns from another generator on a GPU.
+   * @param weights shape: (n_features) or empty, of features
    */
   TreeFeatures(xgboost::Context const* ctx, xgboost::tree::TrainParam const& param,
-               xgboost::MetaInfo const& info);
+               FeatureIdx n_features, xgboost::HostDeviceVector<float> const& weights);
+
+  /** @brief Whether a tree of these parameters draws its features. */
+  [[nodiscard]] static bool Sampled(xgboost::tree::TrainParam const& param);
 
   /** @brief Whether anything is restricted at all. */
   [[nodiscard]] bool Restricted() const { return sampled_ || groups_.Enabled(); }

@@ -15,12 +15,8 @@ using xgboost::tree::TrainParam;
 
 constexpr char const* kExact = "Updater `grow_colmaker` or `exact` tree method";
 constexpr char const* kNoDepth = "exact tree method doesn't support unlimited depth.";
-constexpr char const* kUseHist = " Use `tree_method=\"hist\"` instead.";
 
 void RefuseData(xgboost::DMatrix const& data) {
-  if (xgboost::collective::IsDistributed()) {
-    LOG(FATAL) << kExact << " doesn't support distributed training." << kUseHist;
-  }
   if (!data.SingleColBlock()) {
     LOG(FATAL) << kExact << " doesn't support external memory training."
                << " Make one `DMatrix` of the data, or use `tree_method=\"hist\"`.";
@@ -58,7 +54,8 @@ void RefuseUnsupported(TrainParam const& param, xgboost::GradientContainer const
   if (!data.PageExists<xgboost::SparsePage>()) {
     LOG(FATAL) << "Only `hist` tree method can use `QuantileDMatrix`."
                << " Make a `DMatrix` for exact trees; XGBRegressor and XGBClassifier do so with"
-               << " `tree_method=\"exact\"`.";
+               << " `tree_method=\"exact\"`, SparkXGBRegressor and SparkXGBClassifier with an"
+               << " `updater` and `tree_method=\"approx\"`.";
   }
   auto const& gpair = *gradients.FullGradOnly();
   bool multi_target = gpair.Shape(1) != 1;
@@ -75,6 +72,10 @@ void RefuseUnsupported(TrainParam const& param, xgboost::GradientContainer const
 }
 
 void RefuseOnCpu(TrainParam const& param, std::string const& reason) {
+  if (xgboost::collective::IsDistributed()) {
+    LOG(FATAL) << kExact << " doesn't support distributed training. Only the GPU's builder does, "
+               << "and: " << reason;
+  }
   if (param.colsample_bynode != 1.0f) {
     LOG(FATAL) << "column sample by node is not yet supported by the exact tree method. Only the "
                << "GPU's builder has it, and: " << reason

@@ -15,7 +15,7 @@
 #include "src/tree/param.h"
 
 namespace gpu_exact {
-/** @brief Throws dmlc::Error for what XGBoost's own exact builder refuses too. */
+/** @brief Throws dmlc::Error for what neither the GPU nor XGBoost's own exact builder can do. */
 void RefuseUnsupported(xgboost::tree::TrainParam const& param,
                        xgboost::GradientContainer const& gradients, xgboost::DMatrix const& data,
                        std::vector<xgboost::RegTree*> const& trees);

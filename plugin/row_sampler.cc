@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <future>
+#include <numeric>
 
 #include "gpu_exact/bernoulli_mt19937.h"
+#include "tell_all.h"
 
 namespace gpu_exact {
 namespace {
@@ -38,14 +40,28 @@ std::future<std::size_t> CountDeleted(xgboost::Context const* ctx, TreeBuilder* 
   auto const when = values.size() < kWorthAThread ? std::launch::deferred : std::launch::async;
   return std::async(when, [&values] { return CountDeleted(values); });
 }
+constexpr std::uint64_t kWordsADraw = 2;
 }  // namespace
 
 std::uint8_t const* RowSampler::Sample(xgboost::Context const* ctx, TreeBuilder* builder,
-                                       Gradients const& gradients, float subsample,
+                                       Gradients const& gradients, float subsample, Peers* peers,
                                        xgboost::RandomEngine* rng) {
   auto const n_rows = gradients.Size();
-  included_.resize(n_rows);
-  auto count = CountDeleted(ctx, builder, gradients);
+  std::uint64_t n_after{0};
+  std::shared_future<std::size_t> count;
+  if (peers) {
+    auto const n_drawn = TellAll(peers, [&]() -> std::uint64_t {
+      included_.resize(n_rows);
+      count = CountDeleted(ctx, builder, gradients);
+      return n_rows - count.get();
+    });
+    auto const own = n_drawn.cbegin() + peers->Rank();
+    rng->discard(kWordsADraw * std::accumulate(n_drawn.cbegin(), own, std::uint64_t{0}));
+    n_after = std::accumulate(own + 1, n_drawn.cend(), std::uint64_t{0});
+  } else {
+    included_.resize(n_rows);
+    count = CountDeleted(ctx, builder, gradients);
+  }
   auto const start = *rng;
   DrawBernoulli(subsample, n_rows, rng, included_.data());
   if (auto n_deleted = count.get(); n_deleted != 0) {
@@ -57,6 +73,7 @@ std::uint8_t const* RowSampler::Sample(xgboost::Context const* ctx, TreeBuilder*
       included_[row] = IsDeleted(values[row]) ? 0 : included_[--n_drawn];
     }
   }
+  rng->discard(kWordsADraw * n_after);
   return included_.data();
 }
 }  // namespace gpu_exact

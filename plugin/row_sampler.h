@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "gpu_exact/peers.h"
 #include "gpu_exact/tree_builder.h"
 
 namespace gpu_exact {
@@ -27,13 +28,15 @@ class RowSampler {
    * @param ctx       Of the booster: says where the gradients lie.
    * @param builder   Looks at them where that is the GPU.
    * @param subsample From 0 to less than 1.
-   * @param rng       Ends as XGBoost's own builder leaves it.
+   * @param peers     Workers that draw for their own rows, each from where the one before it stops;
+   *                  collective then. nullptr: all rows are here.
+   * @param rng       Ends as XGBoost's own builder leaves it after all rows.
    * @return shape: (n_rows), 0 for a row left out; valid until the next call.
    */
   [[nodiscard]] std::uint8_t const* Sample(
       xgboost::Context const* ctx, TreeBuilder* builder,
       xgboost::HostDeviceVector<xgboost::GradientPair> const& gradients, float subsample,
-      xgboost::RandomEngine* rng);
+      Peers* peers, xgboost::RandomEngine* rng);
 
  private:
   std::vector<std::uint8_t> included_;  // kept: fresh memory takes longer than the draws

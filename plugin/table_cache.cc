@@ -9,6 +9,7 @@
 
 #include "device_status.h"
 #include "run_log.h"
+#include "tell_all.h"
 
 namespace gpu_exact {
 namespace {
@@ -22,12 +23,14 @@ static_assert(sizeof(EntryIdx) == sizeof(xgboost::bst_idx_t));
 /** @brief What tells one table from another. */
 struct Key {
   DataToken data;
+  GroupToken group;
   int ordinal;
 };
 
 bool operator==(Key const& lhs, Key const& rhs) {
   auto const data = lhs.data.lock();
-  return data && data == rhs.data.lock() && lhs.ordinal == rhs.ordinal;
+  return data && data == rhs.data.lock() && IsSame(lhs.group, rhs.group) &&
+         lhs.ordinal == rhs.ordinal;
 }
 
 /** @brief The tables of the process. Owns none of them: the updaters do. */
@@ -87,30 +90,45 @@ DeviceTable::~DeviceTable() {
 }
 
 TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const& devices,
-                                  TableOptions const& options) {
-  if (!builder_ || !(options_ == options) || devices_ != devices) {
+                                  TableOptions const& options, std::shared_ptr<Peers> const& peers,
+                                  std::uint64_t epoch) {
+  if (!builder_ || !(options_ == options) || devices_ != devices || epoch_ != epoch) {
     builder_.reset();
     auto const begin = std::chrono::steady_clock::now();
-    auto const page = data->GetBatches<SparsePage>().begin().Page();
-    auto const view = ViewOf(*page, data->Info(), devices.front());
+    std::shared_ptr<SparsePage const> page;
+    auto const own_rows = [&] {
+      page = data->GetBatches<SparsePage>().begin().Page();
+      return ViewOf(*page, data->Info(), devices.front());
+    };
+    auto const view = TellAll(peers.get(), own_rows)[peers ? peers->Rank() : 0];
     LongSetUp const progress{view};
-    builder_ = MakeDeviceBuilder(devices, view, options);
+    peers_ = peers;
+    builder_ = peers ? MakeDeviceBuilder(devices.front(), view, options, peers_.get())
+                     : MakeDeviceBuilder(devices, view, options);
     options_ = options;
     devices_ = devices;
+    epoch_ = epoch;
     set_up_ms_ = MillisecondsSince(begin);
   }
   return builder_.get();
 }
 
+std::uint64_t DeviceTable::Epoch(TableOptions const& options) const {
+  return builder_ && options_ == options ? epoch_ : 0;
+}
+
 std::shared_ptr<DeviceTable> TableCache::Get(xgboost::MetaInfo const& info, int ordinal) {
   static Registry registry;
   DataToken const data = info.CatsShared();
-  auto table = registry.Get({data, ordinal});
-  uses_.erase(
-      std::remove_if(uses_.begin(), uses_.end(),
-                     [&](auto const& use) { return use.data.expired() || use.table == table; }),
-      uses_.end());
-  uses_.push_back({data, table});
+  auto const group = CurrentGroup();
+  auto table = registry.Get({data, group, ordinal});
+  uses_.erase(std::remove_if(uses_.begin(), uses_.end(),
+                             [&](auto const& use) {
+                               return use.data.expired() || !IsSame(use.group, group) ||
+                                      use.table == table;
+                             }),
+              uses_.end());
+  uses_.push_back({data, group, table});
   return table;
 }
 }  // namespace gpu_exact

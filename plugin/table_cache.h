@@ -7,11 +7,13 @@
 
 #include <xgboost/data.h>
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "gpu_exact/tree_builder.h"
+#include "xgboost_peers.h"
 
 namespace gpu_exact {
 /**
@@ -34,22 +36,31 @@ class DeviceTable {
   /**
    * @brief A builder of such options, made where there is none; under the lock, as is its use.
    *
-   * One of other options or devices goes first, so that a device holds the table once.
+   * One of other options, devices or epoch goes first, so that a device holds the table once.
    *
-   * @param data Of one page, which is asked for only where a builder is made: one that an iterator
-   *             gave is read from its cache each time.
-   * @param devices The first is that of the table's key.
+   * @param data    Of one page, which is asked for only where a builder is made: one that an iterator
+   *                gave is read from its cache each time.
+   * @param devices The first is that of the table's key; of one among several workers, it alone.
+   * @param peers   Kept with the builder. To make one is collective.
+   * @param epoch   What the workers agreed on, see AgreeOnEpoch(): all make a builder, or none. 0 for
+   *                one that is alone.
    */
   [[nodiscard]] TreeBuilder* Builder(xgboost::DMatrix* data, std::vector<int> const& devices,
-                                     TableOptions const& options);
+                                     TableOptions const& options,
+                                     std::shared_ptr<Peers> const& peers, std::uint64_t epoch);
+
+  /** @brief The epoch of the builder; 0 if there is none of such options. Under the lock. */
+  [[nodiscard]] std::uint64_t Epoch(TableOptions const& options) const;
 
   /** @brief What it took to make the builder. */
   [[nodiscard]] double SetUpMs() const { return set_up_ms_; }
 
  private:
+  std::shared_ptr<Peers> peers_;  // outlives the builder
   std::unique_ptr<TreeBuilder> builder_;
   TableOptions options_;      // of the builder
-  std::vector<int> devices_;  // of the builder
+  std::vector<int> devices_;  // likewise
+  std::uint64_t epoch_{0};    // likewise
   double set_up_ms_{0.0};
 };
 
@@ -57,12 +68,12 @@ class DeviceTable {
  * @brief The tables that one updater uses.
  *
  * Their device memory is freed when no updater uses them: with the updater, or at its first tree
- * after the DMatrix is gone. The DMatrix itself is never kept alive.
+ * after the DMatrix is gone, or in another group of workers. The DMatrix itself is never kept alive.
  */
 class TableCache {
  public:
   /**
-   * @brief Find the table of a DMatrix, or add one without a builder.
+   * @brief Find the table of a DMatrix in this thread's group, or add one without a builder.
    *
    * @param info    Of the DMatrix.
    * @param ordinal The CUDA device, or -1 for the first visible one.
@@ -72,8 +83,9 @@ class TableCache {
  private:
   struct Use {
     DataToken data;
+    GroupToken group;
     std::shared_ptr<DeviceTable> table;
   };
-  std::vector<Use> uses_;
+  std::vector<Use> uses_;  // of one group
 };
 }  // namespace gpu_exact

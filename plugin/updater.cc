@@ -16,9 +16,11 @@
 #include "binding.h"
 #include "device_status.h"
 #include "feature_sampler.h"
+#include "gpu_exact/source_hash.h"
 #include "param_json.h"
 #include "refusals.h"
 #include "run_log.h"
+#include "tell_all.h"
 #include "tree_writer.h"
 
 namespace gpu_exact {
@@ -144,25 +146,54 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
                              xgboost::DMatrix* data,
                              xgboost::common::Span<HostDeviceVector<NodeIdx>> out_position,
                              std::vector<xgboost::RegTree*> const& trees) {
-  RefuseUnsupported(*param, *gradients, *data, trees);
+  auto const& info = data->Info();
   auto const ordinal = ctx_->IsCUDA() ? ctx_->Ordinal() : 0;
-  auto const status = StatusOf(ordinal);
+  DeviceStatus status;
+  std::shared_ptr<DeviceTable> table;
   try {
-    auto const table = status.usable ? tables_.Get(data->Info(), ordinal) : nullptr;
-    TableOptions const options{static_cast<Strategy>(param_.gpu_exact_strategy),
-                               param_.gpu_exact_memory_limit};
-    auto const devices = table ? ChooseDevices(param_.gpu_exact_devices, ordinal, CountDevices(),
-                                               data->Info().num_nonzero_)
-                               : std::vector<int>{};
+    auto const peers = CurrentPeers();
+    std::vector<int> devices{ordinal};
+    auto const greetings = TellAll(peers.get(), [&] {
+      RefuseUnsupported(*param, *gradients, *data, trees);
+      status = StatusOf(ordinal);
+      if (status.usable) {
+        table = tables_.Get(info, ordinal);
+      } else if (peers) {
+        RefuseOnCpu(*param, status.reason);
+      }
+      if (peers && !param_.gpu_exact_devices.empty()) {
+        LOG(FATAL)
+            << "`gpu_exact_devices` is \"" << param_.gpu_exact_devices << "\", but among "
+            << "several workers each has one GPU. Leave it out, and start a worker for each.";
+      }
+      if (table && !peers) {
+        devices =
+            ChooseDevices(param_.gpu_exact_devices, ordinal, CountDevices(), info.num_nonzero_);
+      }
+      return peers ? this->MakeGreeting(*param, info, trees.size(), table.get()) : Greeting{};
+    });
+    HostDeviceVector<float> all_weights;
+    auto const* feature_weights = &info.feature_weights;
+    std::uint64_t epoch{0};
+    if (peers) {
+      CheckEqual(greetings);
+      epoch = AgreeOnEpoch(greetings);
+      if (TreeFeatures::Sampled(*param)) {
+        all_weights.HostVector() =
+            AgreeOnWeights(peers.get(), greetings, info.feature_weights.ConstHostVector());
+        feature_weights = &all_weights;
+      }
+    }
     for (std::size_t i = 0; i < trees.size(); ++i) {
-      Task const task{*param, gradients, data, &out_position[i], trees[i]};
+      Task const task{*param,      gradients,        data,    *feature_weights,
+                      peers.get(), &out_position[i], trees[i]};
       if (!table) {
         this->GrowOnCpu(task, status.reason, status.reason);
         continue;
       }
       try {
         std::lock_guard<std::mutex> guard{table->mutex};
-        auto* builder = table->Builder(data, devices, options);
+        auto* builder = table->Builder(data, devices, this->MakeTableOptions(), peers, epoch);
         TreeRecord record = RecordOf(*data, status.name);
         record.set_up_ms = table->SetUpMs();
         this->GrowOnGpu(task, builder, &record);
@@ -178,7 +209,51 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
                       (BoundToR() ? " What a fit that failed holds there is freed by gc()." : "")};
   } catch (DeviceError const& e) {
     throw dmlc::Error{e.what()};
+  } catch (PeerError const& e) {
+    throw dmlc::Error{e.what()};
   }
+}
+
+std::uint64_t GpuExactUpdater::HashOfSettings(TrainParam const& param, std::size_t n_trees) const {
+  Hash hash;
+  hash.Add(name_);  // XGBoost's `prune`, if it follows, is collective too
+  for (auto const& [name, value] : param.__DICT__()) {
+    hash.Add(name).Add(value);
+  }
+  for (auto const& [name, value] : colmaker_param_.__DICT__()) {
+    hash.Add(name).Add(value);
+  }
+  for (std::uint64_t number : {static_cast<std::uint64_t>(param_.gpu_exact_strategy),
+                               static_cast<std::uint64_t>(param_.gpu_exact_interleaved_levels),
+                               static_cast<std::uint64_t>(pruning_), std::uint64_t{n_trees}}) {
+    hash.Add(&number, sizeof(number));
+  }
+  return hash.Value();
+}
+
+Greeting GpuExactUpdater::MakeGreeting(TrainParam const& param, xgboost::MetaInfo const& info,
+                                       std::size_t n_trees, DeviceTable* table) const {
+  Greeting greeting;
+  {
+    std::lock_guard<std::mutex> guard{table->mutex};
+    greeting.epoch = table->Epoch(this->MakeTableOptions());
+  }
+  greeting.newest_epoch = NewestEpoch();
+  greeting.sources = Hash{}.Add(SourceHash()).Value();
+  greeting.settings = this->HashOfSettings(param, n_trees);
+  greeting.last_tree = last_tree_;
+  if (auto const& weights = info.feature_weights.ConstHostVector();
+      TreeFeatures::Sampled(param) && !weights.empty()) {
+    greeting.weights = Hash{}.Add(weights.data(), weights.size() * sizeof(float)).Value();
+  }
+  auto random = ctx_->Rng();  // a copy
+  greeting.random = static_cast<std::uint32_t>(random());
+  greeting.n_features = static_cast<std::uint32_t>(info.num_col_);
+  return greeting;
+}
+
+TableOptions GpuExactUpdater::MakeTableOptions() const {
+  return {static_cast<Strategy>(param_.gpu_exact_strategy), param_.gpu_exact_memory_limit};
 }
 
 GrowParam GpuExactUpdater::MakeGrowParam(TrainParam const& param) const {
@@ -204,15 +279,17 @@ void GpuExactUpdater::GrowOnGpu(Task const& task, TreeBuilder* builder, TreeReco
   Positions positions{ctx_, gpair.Size(), task.out_position};
   // Random numbers are drawn from a copy, so that a tree that fails has drawn none.
   auto const cpu_ctx = ctx_->MakeCPU();
-  auto const* rows =
-      task.param.subsample < 1.0f
-          ? row_sampler_.Sample(ctx_, builder, gpair, task.param.subsample, &cpu_ctx.Rng())
-          : nullptr;
+  auto const* rows = task.param.subsample < 1.0f
+                         ? row_sampler_.Sample(ctx_, builder, gpair, task.param.subsample,
+                                               task.peers, &cpu_ctx.Rng())
+                         : nullptr;
   record->sample_ms = MillisecondsSince(begin);
-  TreeFeatures features{&cpu_ctx, task.param, task.data->Info()};
+  TreeFeatures features{&cpu_ctx, task.param, static_cast<FeatureIdx>(task.data->Info().num_col_),
+                        task.feature_weights};
   auto const grown = builder->Build(this->MakeGrowParam(task.param), ViewOf(gpair, ctx_), rows,
                                     features.Restricted() ? &features : nullptr);
   ctx_->Rng() = cpu_ctx.Rng();
+  last_tree_ = task.peers ? HashOf(grown) : 0;
   record->build_ms = MillisecondsSince(begin) - record->sample_ms;
 
   WriteTree(grown, task.param.learning_rate, task.tree);
@@ -224,10 +301,10 @@ void GpuExactUpdater::GrowOnGpu(Task const& task, TreeBuilder* builder, TreeReco
 
 void GpuExactUpdater::GrowOnCpu(Task const& task, std::string const& kind,
                                 std::string const& reason) {
+  RefuseOnCpu(task.param, reason);
   if (param_.gpu_exact_fallback == kFallbackError) {
     LOG(FATAL) << reason << " To train on the CPU instead, set `gpu_exact_fallback=\"warn\"`.";
   }
-  RefuseOnCpu(task.param, reason);
   WarnOnce(kind, reason);
   if (!cpu_builder_) {
     cpu_builder_ = std::make_unique<CpuBuilder>(colmaker_, ctx_, task_);

@@ -14,6 +14,7 @@
 
 #include "cpu_builder.h"
 #include "gpu_exact/tree_builder.h"
+#include "handshake.h"
 #include "param.h"
 #include "row_sampler.h"
 #include "run_log.h"
@@ -54,12 +55,22 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
     xgboost::tree::TrainParam const& param;
     xgboost::GradientContainer* gradients;
     xgboost::DMatrix* data;
+    xgboost::HostDeviceVector<float> const& feature_weights;
+    Peers* peers;  // nullptr: this worker is alone
     xgboost::HostDeviceVector<xgboost::bst_node_t>* out_position;
     xgboost::RegTree* tree;
   };
 
   [[nodiscard]] std::vector<NodeIdx> Prune(Task const& task) const;
+  [[nodiscard]] TableOptions MakeTableOptions() const;
   [[nodiscard]] GrowParam MakeGrowParam(xgboost::tree::TrainParam const& param) const;
+  /** @brief Hash of all that must be equal on workers that grow a tree together. */
+  [[nodiscard]] std::uint64_t HashOfSettings(xgboost::tree::TrainParam const& param,
+                                             std::size_t n_trees) const;
+  /** @param table Of the data; nullptr: a new one. */
+  [[nodiscard]] Greeting MakeGreeting(xgboost::tree::TrainParam const& param,
+                                      xgboost::MetaInfo const& info, std::size_t n_trees,
+                                      DeviceTable* table) const;
   /** @param record Times and sizes are filled in. */
   void GrowOnGpu(Task const& task, TreeBuilder* builder, TreeRecord* record);
   /** @param kind Of reason, which is told once: see WarnOnce(). */
@@ -73,6 +84,7 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
   ColMakerParam colmaker_param_;
   TableCache tables_;
   RowSampler row_sampler_;
+  std::uint64_t last_tree_{0};  // hash of the one grown last, by several workers
   std::unique_ptr<CpuBuilder> cpu_builder_;
 };
 }  // namespace gpu_exact

@@ -10,7 +10,8 @@ set(GPU_EXACT_XGBOOST_VERSION ${GPU_EXACT_NEWEST_RELEASE} CACHE STRING
 set_property(CACHE GPU_EXACT_PYTHON_ENV PROPERTY STRINGS venv current none)
 set_property(CACHE GPU_EXACT_XGBOOST PROPERTY STRINGS auto cpu cuda)
 set_property(CACHE GPU_EXACT_XGBOOST_VERSION PROPERTY STRINGS ${GPU_EXACT_RELEASES})
-set(_packages numpy scipy scikit-learn pandas pyarrow polars matplotlib pytest)
+set(_packages numpy scipy scikit-learn pandas pyarrow polars matplotlib
+    dask distributed pytest)
 
 function(gpu_exact_xgboost_requirement out_requirement)
   set(distribution_cpu xgboost-cpu)

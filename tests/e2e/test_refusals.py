@@ -47,19 +47,6 @@ def check(
         assert wording in message and remedy in message
 
 
-def test_distributed() -> None:
-    from xgboost.collective import CommunicatorContext
-    from xgboost.tracker import RabitTracker
-
-    tracker = RabitTracker(n_workers=1, host_ip="127.0.0.1")
-    tracker.start()
-    with CommunicatorContext(**tracker.worker_args()):
-        check(
-            "Updater `grow_colmaker` or `exact` tree method doesn't support distributed training.",
-            'tree_method="hist"',
-        )
-
-
 def test_external_memory(tmp_path: object) -> None:
     check(
         "Updater `grow_colmaker` or `exact` tree method doesn't support external memory training.",

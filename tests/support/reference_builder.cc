@@ -3,6 +3,10 @@
  *
  * Every open node keeps its rows and, for each feature, its entries in the order of values; to
  * split it is to hand both out to its children. O(entries) work and memory a level.
+ *
+ * Workers of a group share the features out. Each one knows the gradients and nodes of all rows, and
+ * grows the whole tree; a level's best splits, and where rows go, are told by those who own the
+ * features.
  */
 #include "tests/support/reference_builder.h"
 
@@ -15,13 +19,14 @@
 #include <vector>
 
 #include "gpu_exact/device.h"
+#include "tests/support/gather.h"
 #include "tests/support/reference_split.h"
 
 namespace gpu_exact {
 namespace reference {
 class Builder : public TreeBuilder {
  public:
-  explicit Builder(CsrView const& table);
+  Builder(CsrView const& rows, Peers* peers);
 
   GrownTree Build(GrowParam const& param, GradientView gradients, std::uint8_t const* row_included,
                   FeaturePolicy* features) override;
@@ -33,35 +38,67 @@ class Builder : public TreeBuilder {
   [[nodiscard]] std::uint64_t DeviceBytes() const override { return 0; }
 
  private:
+  [[nodiscard]] bool Owns(FeatureIdx fidx) const;
   void ChooseRows(GradientView gradients, std::uint8_t const* row_included);
   void CheckRange() const;
   [[nodiscard]] Node MakeRoot() const;
   void Measure(GrowParam const& param, Bounds const& bounds, Node* node, TreeNode* out) const;
   [[nodiscard]] Split FindSplit(GrowParam const& param, Node const& node,
                                 std::uint32_t const* open) const;
+  [[nodiscard]] std::vector<Split> FindSplits(GrowParam const& param,
+                                              std::vector<Node> const& level,
+                                              FeatureMask const* mask) const;
+  [[nodiscard]] std::vector<std::uint64_t> RowsGoingLeft(std::vector<Node> const& level,
+                                                         GrownTree const& tree) const;
   std::vector<Node> SplitLevel(GrowParam const& param, std::int32_t depth, FeaturePolicy* features,
                                std::vector<Node>* level, GrownTree* tree);
-  std::pair<Node, Node> Divide(GrowParam const& param, Node node, GrownTree* tree);
+  std::pair<Node, Node> Divide(GrowParam const& param, Node node,
+                               std::vector<std::uint64_t> const& goes_left, GrownTree* tree) const;
 
-  RowIdx n_rows_;
+  Peers* peers_;  // nullptr: this worker is alone
+  RowIdx n_own_rows_;
+  RowIdx n_rows_{0};  // of all workers, as everything below
+  RowIdx first_own_row_{0};
   FeatureIdx n_features_;
-  std::vector<Column> columns_;  // of the whole table
+  std::vector<Column> columns_;  // those not owned are empty
   std::vector<float> density_;
   std::vector<bool> constant_;  // all present values are equal
 
-  GradientPair const* gpair_{nullptr};
-  std::vector<bool> trained_;
+  std::vector<GradientPair> gpair_;
+  std::vector<std::uint8_t> trained_;
   std::vector<NodeIdx> leaf_;
 };
 
-Builder::Builder(CsrView const& table)
-    : n_rows_{table.n_rows}, n_features_{table.n_features}, columns_(table.n_features) {
-  if (table.memory != Memory::kHost) {
+/** @brief Whether a bit is set. */
+template <typename Word>
+bool Bit(Word const* words, std::size_t i) {
+  constexpr std::size_t kBits = 8 * sizeof(Word);
+  return (words[i / kBits] >> (i % kBits) & 1u) != 0;
+}
+
+Builder::Builder(CsrView const& rows, Peers* peers)
+    : peers_{peers && peers->Size() > 1 ? peers : nullptr},
+      n_own_rows_{rows.n_rows},
+      n_features_{rows.n_features},
+      columns_(rows.n_features) {
+  if (rows.memory != Memory::kHost) {
     throw std::invalid_argument{"The reference builder reads host memory only."};
   }
+  std::vector<EntryIdx> own_sizes;
+  for (RowIdx row = 0; row < n_own_rows_; ++row) {
+    own_sizes.push_back(rows.offsets[row + 1] - rows.offsets[row]);
+  }
+  std::size_t first_own_row{0};
+  auto const sizes = Gather(peers_, own_sizes.data(), n_own_rows_, &first_own_row);
+  auto const entries = Gather(peers_, rows.entries, rows.n_entries);
+  n_rows_ = static_cast<RowIdx>(sizes.size());
+  first_own_row_ = static_cast<RowIdx>(first_own_row);
+  auto entry = entries.cbegin();
   for (RowIdx row = 0; row < n_rows_; ++row) {
-    for (auto i = table.offsets[row]; i < table.offsets[row + 1]; ++i) {
-      columns_.at(table.entries[i].feature).push_back({row, table.entries[i].value});
+    for (EntryIdx i = 0; i < sizes[row]; ++i, ++entry) {
+      if (this->Owns(entry->feature)) {
+        columns_.at(entry->feature).push_back({row, entry->value});
+      }
     }
   }
   for (auto& column : columns_) {
@@ -73,14 +110,22 @@ Builder::Builder(CsrView const& table)
   }
 }
 
+bool Builder::Owns(FeatureIdx fidx) const {
+  return !peers_ || static_cast<std::int32_t>(fidx % peers_->Size()) == peers_->Rank();
+}
+
 void Builder::ChooseRows(GradientView gradients, std::uint8_t const* row_included) {
   if (gradients.memory != Memory::kHost) {
     throw std::invalid_argument{"The reference builder reads host memory only."};
   }
-  gpair_ = gradients.data;
-  trained_.assign(n_rows_, false);
+  std::vector<std::uint8_t> own_trained;
+  for (RowIdx row = 0; row < n_own_rows_; ++row) {
+    bool const included = !row_included || row_included[row] != 0;
+    own_trained.push_back(included && !(gradients.data[row].hess < 0.0f) ? 1 : 0);
+  }
+  gpair_ = Gather(peers_, gradients.data, n_own_rows_);
+  trained_ = Gather(peers_, own_trained.data(), n_own_rows_);
   for (RowIdx row = 0; row < n_rows_; ++row) {
-    trained_[row] = (!row_included || row_included[row] != 0) && !(gpair_[row].hess < 0.0f);
     if (trained_[row] && !(std::isfinite(gpair_[row].grad) && std::isfinite(gpair_[row].hess))) {
       throw NonFiniteGradient{
           "A gradient is NaN or infinite; check labels, weights and objective."};
@@ -138,7 +183,7 @@ Split Builder::FindSplit(GrowParam const& param, Node const& node,
   auto const direction = param.default_direction;
   Split best;
   for (FeatureIdx fidx = 0; fidx < n_features_; ++fidx) {
-    if (open && (open[fidx / 32] >> (fidx % 32) & 1u) == 0) {
+    if (!this->Owns(fidx) || (open && !Bit(open, fidx))) {
       continue;
     }
     auto const& column = node.columns[fidx];
@@ -160,7 +205,57 @@ Split Builder::FindSplit(GrowParam const& param, Node const& node,
   return best;
 }
 
-std::pair<Node, Node> Builder::Divide(GrowParam const& param, Node node, GrownTree* tree) {
+/**
+ * @brief The best split of each node, among the features of all workers.
+ * @param mask nullptr opens every feature.
+ */
+std::vector<Split> Builder::FindSplits(GrowParam const& param, std::vector<Node> const& level,
+                                       FeatureMask const* mask) const {
+  std::vector<Split> own;
+  for (std::size_t i = 0; i < level.size(); ++i) {
+    bool const shared = mask && mask->bits.size() == mask->n_words;
+    auto const* open = mask ? mask->bits.data() + (shared ? 0 : i * mask->n_words) : nullptr;
+    own.push_back(this->FindSplit(param, level[i], open));
+  }
+  auto const all = Gather(peers_, own.data(), own.size());
+  std::vector<Split> best(level.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    best[i % level.size()].Update(all[i]);
+  }
+  return best;
+}
+
+/** @brief A bit a row: whether it goes to the left child of its node, if that was split. */
+std::vector<std::uint64_t> Builder::RowsGoingLeft(std::vector<Node> const& level,
+                                                  GrownTree const& tree) const {
+  std::vector<bool> goes_left(n_rows_);
+  for (auto const& node : level) {
+    auto const& split = tree[node.nidx];
+    if (split.IsLeaf() || !this->Owns(split.feature)) {
+      continue;
+    }
+    for (auto row : node.rows) {
+      goes_left[row] = split.default_left;
+    }
+    for (auto const& entry : columns_[split.feature]) {
+      if (leaf_[entry.row] == node.nidx) {
+        goes_left[entry.row] = entry.value < split.threshold;
+      }
+    }
+  }
+  std::vector<std::uint64_t> words((n_rows_ + 63) / 64);
+  for (RowIdx row = 0; row < n_rows_; ++row) {
+    words[row / 64] |= std::uint64_t{goes_left[row]} << (row % 64);
+  }
+  if (peers_) {  // a row's bit is set by one worker at most: nothing is carried
+    peers_->AllReduce(words.data(), words.size());
+  }
+  return words;
+}
+
+std::pair<Node, Node> Builder::Divide(GrowParam const& param, Node node,
+                                      std::vector<std::uint64_t> const& goes_left,
+                                      GrownTree* tree) const {
   auto const& split = (*tree)[node.nidx];
   Node left;
   Node right;
@@ -169,16 +264,13 @@ std::pair<Node, Node> Builder::Divide(GrowParam const& param, Node node, GrownTr
   left.columns.resize(n_features_);
   right.columns.resize(n_features_);
 
-  std::vector<bool> goes_left(n_rows_, split.default_left);
-  for (auto const& entry : columns_[split.feature]) {
-    goes_left[entry.row] = entry.value < split.threshold;
-  }
   for (auto row : node.rows) {
-    (goes_left[row] ? left : right).rows.push_back(row);
+    (Bit(goes_left.data(), row) ? left : right).rows.push_back(row);
   }
   for (FeatureIdx fidx = 0; fidx < n_features_; ++fidx) {
     for (auto const& entry : node.columns[fidx]) {
-      (goes_left[entry.row] ? left : right).columns[fidx].push_back(entry);
+      auto& child = Bit(goes_left.data(), entry.row) ? left : right;
+      child.columns[fidx].push_back(entry);
     }
   }
   this->Measure(param, node.bounds, &left, &(*tree)[left.nidx]);
@@ -212,26 +304,28 @@ std::vector<Node> Builder::SplitLevel(GrowParam const& param, std::int32_t depth
   }
   FeatureMask mask;
   bool const masked = features && features->Select(depth, open, &mask);
-  bool const shared = mask.bits.size() == mask.n_words;
-
-  std::vector<Node> next;
+  auto const best = this->FindSplits(param, *level, masked ? &mask : nullptr);
   for (std::size_t i = 0; i < level->size(); ++i) {
-    auto& node = (*level)[i];
-    auto const* bits = masked ? mask.bits.data() + (shared ? 0 : i * mask.n_words) : nullptr;
-    auto const best = this->FindSplit(param, node, bits);
-    auto const nidx = node.nidx;
-    (*tree)[nidx].loss_change = best.loss_change;
-    if (!(best.loss_change > kEps) || !HasRoom(param, *tree)) {
+    auto const nidx = (*level)[i].nidx;
+    (*tree)[nidx].loss_change = best[i].loss_change;
+    if (!(best[i].loss_change > kEps) || !HasRoom(param, *tree)) {
       continue;
     }
-    (*tree)[nidx].feature = best.feature;
-    (*tree)[nidx].threshold = best.threshold;
-    (*tree)[nidx].default_left = best.default_left;
+    (*tree)[nidx].feature = best[i].feature;
+    (*tree)[nidx].threshold = best[i].threshold;
+    (*tree)[nidx].default_left = best[i].default_left;
     (*tree)[nidx].left = static_cast<NodeIdx>(tree->size());
     (*tree)[nidx].right = static_cast<NodeIdx>(tree->size() + 1);
     tree->resize(tree->size() + 2);
     (*tree)[(*tree)[nidx].left].parent = (*tree)[(*tree)[nidx].right].parent = nidx;
-    auto children = this->Divide(param, std::move(node), tree);
+  }
+  auto const goes_left = this->RowsGoingLeft(*level, *tree);
+  std::vector<Node> next;
+  for (auto& node : *level) {
+    if ((*tree)[node.nidx].IsLeaf()) {
+      continue;
+    }
+    auto children = this->Divide(param, std::move(node), goes_left, tree);
     next.push_back(std::move(children.first));
     next.push_back(std::move(children.second));
   }
@@ -266,14 +360,15 @@ void Builder::WritePositions(std::vector<NodeIdx> const& remap, Memory memory,
   if (memory != Memory::kHost) {
     throw std::invalid_argument{"The reference builder writes host memory only."};
   }
-  for (RowIdx row = 0; row < n_rows_; ++row) {
+  for (RowIdx i = 0; i < n_own_rows_; ++i) {
+    auto const row = first_own_row_ + i;
     auto const leaf = remap.empty() ? leaf_[row] : remap[leaf_[row]];
-    out_positions[row] = EncodePosition(leaf, trained_[row]);
+    out_positions[i] = EncodePosition(leaf, trained_[row] != 0);
   }
 }
 }  // namespace reference
 
-std::unique_ptr<TreeBuilder> MakeReferenceBuilder(CsrView const& table) {
-  return std::make_unique<reference::Builder>(table);
+std::unique_ptr<TreeBuilder> MakeReferenceBuilder(CsrView const& rows, Peers* peers) {
+  return std::make_unique<reference::Builder>(rows, peers);
 }
 }  // namespace gpu_exact

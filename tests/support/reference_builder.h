@@ -11,6 +11,10 @@
 #include "gpu_exact/tree_builder.h"
 
 namespace gpu_exact {
-/** @brief A builder on the host, one thread. Host memory only, else std::invalid_argument. */
-[[nodiscard]] std::unique_ptr<TreeBuilder> MakeReferenceBuilder(CsrView const& table);
+/**
+ * @brief A builder on the host, one thread. Host memory only, else std::invalid_argument.
+ * @param peers As of MakeDeviceBuilder(). Each worker holds all rows of the features that it owns.
+ */
+[[nodiscard]] std::unique_ptr<TreeBuilder> MakeReferenceBuilder(CsrView const& rows,
+                                                                Peers* peers = nullptr);
 }  // namespace gpu_exact

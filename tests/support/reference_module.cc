@@ -10,15 +10,24 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
+#include <string>
 #include <thread>
 
 #include "gpu_exact/device.h"
 #include "src/memory_plan.h"
+#include "tests/support/gather.h"
 #include "tests/support/reference_builder.h"
 
 namespace {
 std::atomic<int> set_up_ms{0};
+std::string failing_stage;
 }  // namespace
+
+/** @brief For tests: the next "set up", "build" or "positions" of this process has no memory. */
+extern "C" __attribute__((visibility("default"))) void GpuExactReferenceFail(char const* stage) {
+  failing_stage = stage;
+}
 
 /** @brief For tests: from now on a table takes so long to prepare. */
 extern "C" __attribute__((visibility("default"))) void GpuExactReferenceSetUpMs(int ms) {
@@ -36,10 +45,37 @@ void TouchDevice(char const* what) {
   }
 }
 
+/** @brief Throws where a test wants it. */
+void MayFail(char const* stage) {
+  if (failing_stage == stage) {
+    failing_stage.clear();
+    throw std::bad_alloc{};
+  }
+}
+
+/** @brief Run it on every worker; PeerError of all where one fails. */
+template <typename Fn>
+void Together(Peers* peers, Fn const& fn) {
+  std::string failure;
+  try {
+    fn();
+  } catch (std::exception const& e) {
+    if (!peers) {
+      throw;
+    }
+    failure = e.what();
+  }
+  auto const failures = reference::Gather(peers, failure.data(), failure.size());
+  if (!failures.empty()) {
+    throw PeerError{"A worker of " + std::to_string(peers->Size()) + ": " +
+                    std::string{failures.cbegin(), failures.cend()}};
+  }
+}
+
 /** @brief The reference builder as one whose memory lies on a device. */
 class StrictBuilder final : public TreeBuilder {
  public:
-  explicit StrictBuilder(CsrView const& table) : builder_{MakeReferenceBuilder(table)} {}
+  StrictBuilder(CsrView const& rows, Peers* peers) : builder_{MakeReferenceBuilder(rows, peers)} {}
   ~StrictBuilder() override { TouchDevice("~TreeBuilder()"); }
   StrictBuilder(StrictBuilder const&) = delete;
   StrictBuilder& operator=(StrictBuilder const&) = delete;
@@ -47,10 +83,12 @@ class StrictBuilder final : public TreeBuilder {
   GrownTree Build(GrowParam const& param, GradientView gradients, std::uint8_t const* row_included,
                   FeaturePolicy* features) override {
     TouchDevice("Build()");
+    MayFail("build");
     return builder_->Build(param, gradients, row_included, features);
   }
   void WritePositions(std::vector<NodeIdx> const& remap, Memory memory,
                       NodeIdx* out_positions) override {
+    MayFail("positions");
     builder_->WritePositions(remap, memory, out_positions);
   }
   [[nodiscard]] bool AnyDeletedRow(GradientPair const* gradients) override {
@@ -76,17 +114,20 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(std::vector<int> const& ordinals,
   return MakeDeviceBuilder(ordinals.front(), table, options);
 }
 
-std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& table,
-                                               TableOptions const& options, Peers*) {
+std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& rows,
+                                               TableOptions const& options, Peers* peers) {
   std::this_thread::sleep_for(std::chrono::milliseconds{set_up_ms});
   TouchDevice("MakeDeviceBuilder()");
-  auto const* limit = std::getenv("GPU_EXACT_REFERENCE_ENTRIES");  // of a table; set by tests
-  if (limit != nullptr && table.n_entries > std::strtoull(limit, nullptr, 10)) {
-    throw OutOfDeviceMemory{"Out of device memory, as a test wants it."};
-  }
-  constexpr std::uint64_t kTotal = std::uint64_t{1} << 40;
-  static_cast<void>(
-      ChooseMemory(table, Strategy::kHistogram, {kTotal, kTotal, options.memory_limit}));
-  return std::make_unique<StrictBuilder>(table);
+  Together(peers, [&] {
+    MayFail("set up");
+    auto const* limit = std::getenv("GPU_EXACT_REFERENCE_ENTRIES");  // of a table; set by tests
+    if (limit != nullptr && rows.n_entries > std::strtoull(limit, nullptr, 10)) {
+      throw OutOfDeviceMemory{"Out of device memory, as a test wants it."};
+    }
+    constexpr std::uint64_t kTotal = std::uint64_t{1} << 40;
+    static_cast<void>(
+        ChooseMemory(rows, Strategy::kHistogram, {kTotal, kTotal, options.memory_limit}));
+  });
+  return std::make_unique<StrictBuilder>(rows, peers);
 }
 }  // namespace gpu_exact

@@ -7,6 +7,9 @@ on ``tree_method="exact"`` builds its trees on the GPU, ``device="cuda"`` goes w
 ``XGBOOST_GPU_EXACT_TAKEOVER=0`` only the last holds. ``XGBOOST_GPU_EXACT_DEVICE=cuda`` is
 ``default_device("cuda")``.
 
+On a cluster, where workers do not import it, ``EXACT`` and ``UPDATER`` are values of parameters
+that do it for them.
+
 ``memory_estimate`` says what a table takes before, ``last_run`` what a tree took after.
 """
 
@@ -19,6 +22,8 @@ from typing import Any, NamedTuple
 from .versions import XGBOOST_RELEASES, __version__
 
 __all__ = [
+    "EXACT",
+    "UPDATER",
     "DeviceStatus",
     "LastRun",
     "MemoryEstimate",
@@ -33,6 +38,16 @@ __all__ = [
 
 TAKEOVER_VARIABLE = "XGBOOST_GPU_EXACT_TAKEOVER"  # of the environment: 0 is take_over(False)
 DEVICE_VARIABLE = "XGBOOST_GPU_EXACT_DEVICE"  # of the environment: see default_device
+
+
+class _Word(str):
+    """A parameter's value. To unpickle it imports this package: so it does on a cluster's workers."""
+
+
+#: ``tree_method`` of Dask's ``train`` and estimators: workers need not import the package themselves
+EXACT = _Word("exact")
+#: ``updater`` of the same trees, for Spark's estimators with ``tree_method="approx"``
+UPDATER = _Word("grow_gpu_exact")
 
 
 class DeviceStatus(NamedTuple):

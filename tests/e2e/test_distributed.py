@@ -1,0 +1,137 @@
+# Copyright 2026, the gpu_exact contributors
+"""Workers of one communicator grow the trees of one process that has all rows, in order of rank.
+
+GPU_EXACT_DISTRIBUTED sets how many random problems (80).
+"""
+
+import functools
+import os
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import xgboost as xgb
+from oracle import BY_NAME, TAKE_OVER, Pretence, rng_state, stock
+from problems import make_problem
+from workers import (
+    PARAMS,
+    Failed,
+    Pool,
+    Trained,
+    boost_integers,
+    dmatrix_of,
+    draw_with_deleted_rows,
+    grow_problems,
+    train_case,
+    train_in_two_groups,
+    train_with_new_table,
+)
+
+N_PROBLEMS = int(os.environ.get("GPU_EXACT_DISTRIBUTED", "80"))
+
+pytestmark = pytest.mark.usefixtures("builder")
+
+
+@pytest.fixture(scope="module", params=[1, 2, 3])
+def pool(request: pytest.FixtureRequest) -> Iterator[Pool]:
+    pool = Pool(request.param)
+    yield pool
+    pool.close()
+
+
+def assert_trained(answers: list, expected: Trained, context: object = "") -> None:
+    """Every worker has this model and random state; and, of its rows, these margins."""
+    for rank, answer in enumerate(answers):
+        assert isinstance(answer, Trained), (rank, answer, context)
+        assert answer.rng == expected.rng, (rank, context)
+        assert answer.gpu_trees == expected.gpu_trees, (rank, context)
+        assert answer.model == expected.model, (rank, context)
+    margins = np.concatenate([answer.margins for answer in answers if len(answer.margins)])
+    np.testing.assert_array_equal(margins, expected.margins, err_msg=str(context))
+
+
+@functools.cache
+def grown_by_stock(seed: int) -> Trained:
+    """By XGBoost's own builder, on all rows."""
+    problem = make_problem(seed)
+    with stock():
+        booster, dtrain = problem.train(TAKE_OVER)
+    n_trees = booster.num_boosted_rounds() * problem.params["num_parallel_tree"]
+    margins = booster.predict(dtrain, output_margin=True)
+    return Trained(bytes(booster.save_raw("json")), rng_state(booster), margins, n_trees)
+
+
+@pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
+def test_random_problems(pool: Pool, route: dict) -> None:
+    main = len(pool) > 1 and route is TAKE_OVER  # of the others a quarter
+    seeds = list(range(0, N_PROBLEMS, 1 if main else 4))
+    answers = pool.run(grow_problems, seeds, route)
+    assert not [answer for answer in answers if isinstance(answer, Failed)], answers
+    for seed, *by_rank in zip(seeds, *answers, strict=True):
+        assert_trained(by_rank, grown_by_stock(seed), make_problem(seed))
+
+
+CASES = {
+    "squared_error": {},
+    "classes": {"objective": "multi:softprob", "num_class": 3},
+    "poisson": {"objective": "count:poisson", "max_delta_step": 0.7},
+    "forest": {"num_parallel_tree": 3, "subsample": 0.5, "colsample_bytree": 0.6},
+    "dart": {"booster": "dart", "rate_drop": 0.5, "skip_drop": 0.1},
+    "by_node": {"colsample_bynode": 0.5, "subsample": 0.7},
+    "leaf_limit": {"max_depth": 0, "max_leaves": 9},
+    "monotone": {"monotone_constraints": "(1,-1,0,1)", "gamma": 0.5},
+    "interaction": {"interaction_constraints": "[[0, 1], [1, 2, 3]]", "reg_lambda": 0},
+    "sorted": {"gpu_exact_strategy": "sort", "gpu_exact_interleaved_levels": 1},
+    "by_name": BY_NAME,
+}
+
+
+@pytest.mark.parametrize("continued", [False, True], ids=["at_once", "continued"])
+@pytest.mark.parametrize("case", CASES)
+def test_objectives_and_boosters(pool: Pool, case: str, continued: bool) -> None:
+    """The judge is one worker alone, as sums of these gradients are not exact."""
+    expected = train_case(0, 1, CASES[case], continued)
+    assert_trained(pool.run(train_case, CASES[case], continued), expected)
+
+
+def test_device_cuda(pool: Pool) -> None:
+    """By boosters that believe to be on a GPU while they are configured."""
+    if not Pretence.possible:
+        pytest.skip("test_exact_on_cuda.py has GPUs")
+    expected = train_case(0, 1, {})
+    assert_trained(pool.run(train_case, {}, False, True), expected)
+
+
+def test_rows_of_one_worker_are_deleted(pool: Pool) -> None:
+    assert_trained(pool.run(draw_with_deleted_rows), draw_with_deleted_rows(0, 1))
+
+
+@pytest.mark.parametrize("where", [0, -1], ids=["first", "last"])
+def test_table_that_one_worker_has_not(pool: Pool, where: int) -> None:
+    """All prepare it again, and then once only."""
+    answers = pool.run(train_with_new_table, 2, where % len(pool))
+    assert_trained([result for result, _ in answers], train_with_new_table(0, 1, 2, 0)[0])
+    for _, set_up in answers:
+        assert set_up[0] == set_up[1] != set_up[2] == set_up[3]
+
+
+def test_table_is_prepared_once(pool: Pool) -> None:
+    for _, set_up in pool.run(train_with_new_table, 9, 0):
+        assert len(set(set_up)) == 1
+
+
+def test_groups_after_one_another(pool: Pool) -> None:
+    """A DMatrix made outside of them is prepared for each one, and for a worker alone."""
+    dtrain = dmatrix_of(0, 1)
+    expected = xgb.Booster(PARAMS | TAKE_OVER, [dtrain])
+    boost_integers(expected, dtrain, range(4))
+    answers = pool.run_in_groups(train_in_two_groups, 2)
+    for rank, answer in enumerate(answers):
+        assert not isinstance(answer, Failed), answers
+        together, alone, set_up = answer
+        assert together == bytes(expected.save_raw("json"))
+        own = dmatrix_of(rank, len(pool))
+        booster = xgb.Booster(PARAMS | TAKE_OVER, model_file=bytearray(together))
+        boost_integers(booster, own, range(4, 5))
+        assert alone == bytes(booster.save_raw("json"))
+        assert len(set(set_up)) == (3 if len(pool) > 1 else 1)

@@ -1,0 +1,131 @@
+# Copyright 2026, the gpu_exact contributors
+"""A worker that fails, is gone or is told something else ends training everywhere, with the reason.
+
+`Pool` fails a test that takes longer than 30 seconds.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+import xgboost_gpu_exact as gpu_exact
+from oracle import NO_GPU, run_python
+from workers import Failed, Pool, train_and_fail, train_case
+
+N_WORKERS = 3
+OTHER = N_WORKERS - 1  # the worker that does something else
+LOST = "has lost another worker, which was killed, raised an error or waits for something else"
+
+
+@pytest.fixture
+def pool(builder: str, shared_pool: list[Pool]) -> Pool:
+    """Workers that have survived the test before; those that did not are replaced."""
+    if any(not process.is_alive() for process in shared_pool[0].processes):
+        shared_pool.append(Pool(N_WORKERS))
+        shared_pool.pop(0).close()
+    return shared_pool[0]
+
+
+@pytest.fixture(scope="module")
+def shared_pool() -> Iterator[list[Pool]]:
+    pools = [Pool(N_WORKERS)]
+    yield pools
+    pools[0].close()
+
+
+def skip_without_reference() -> None:
+    if not hasattr(gpu_exact._module, "GpuExactReferenceFail"):
+        pytest.skip("the reference module fails where a test wants it")
+
+
+def errors_of(pool: Pool, how: str, **communicator: int) -> list[str]:
+    answers = pool.run(train_and_fail, how, **communicator)
+    assert all(isinstance(answer, Failed) for answer in answers), answers
+    return [answer.text for answer in answers]
+
+
+def assert_usable(pool: Pool) -> None:
+    """The same processes train in another group."""
+    expected = train_case(0, 1, {})
+    assert [answer.model for answer in pool.run(train_case, {})] == [expected.model] * N_WORKERS
+
+
+@pytest.mark.parametrize(
+    ("how", "error"),
+    [
+        ("other_depth", "Rank 2 of 3 differs from rank 0 in its training parameters: give every"),
+        ("other_route", "Rank 2 of 3 differs from rank 0 in its training parameters: give every"),
+        ("other_seed", "Rank 2 of 3 differs from rank 0 in its random numbers: give every worker"),
+        ("refused", "Rank 2 of 3: Failed to parse feature interaction constraint:\n[[0, 0.5]]"),
+        ("not_finite", "A gradient is NaN or infinite"),
+    ],
+)
+def test_all_are_told(pool: Pool, how: str, error: str) -> None:
+    for text in errors_of(pool, how):
+        assert error in text
+    assert_usable(pool)
+
+
+def test_no_memory_for_the_table(pool: Pool) -> None:
+    skip_without_reference()
+    for text in errors_of(pool, "set up"):
+        assert "A worker of 3: std::bad_alloc" in text
+    assert_usable(pool)
+
+
+@pytest.mark.parametrize(
+    ("how", "own"),
+    [
+        ("raise", "This worker's objective is broken."),
+        ("build", "bad_alloc"),
+        ("positions", "bad_alloc"),
+        ("not_taken_over", "doesn't support distributed training."),
+    ],
+)
+def test_others_lose_the_one_that_raises(pool: Pool, how: str, own: str) -> None:
+    if own == "bad_alloc":
+        skip_without_reference()
+    errors = errors_of(pool, how)
+    assert own in errors[OTHER]
+    for rank, text in enumerate(errors[:OTHER]):
+        assert f"Rank {rank} of {N_WORKERS} {LOST}" in text
+        assert "import xgboost_gpu_exact on every worker" in text
+    assert_usable(pool)
+
+
+def test_others_lose_the_one_that_is_stuck(pool: Pool) -> None:
+    errors = errors_of(pool, "sleep", dmlc_timeout=1)
+    assert any(LOST in text and "Poll timeout" in text for text in errors[:OTHER]), errors
+    assert_usable(pool)
+
+
+def test_others_lose_the_one_that_is_killed(pool: Pool) -> None:
+    errors = errors_of(pool, "kill")
+    assert errors[OTHER] == "The process is gone."
+    for rank, text in enumerate(errors[:OTHER]):
+        assert f"Rank {rank} of {N_WORKERS} {LOST}" in text
+
+
+def test_nothing_fails(pool: Pool) -> None:
+    """So that it is the failures above that are seen."""
+    models = pool.run(train_and_fail, "not at all")
+    assert isinstance(models[0], bytes) and models == [models[0]] * N_WORKERS
+
+
+ALONE_WITHOUT_A_GPU = """
+import numpy as np, xgboost as xgb, xgboost_gpu_exact
+from xgboost.collective import CommunicatorContext
+from xgboost.tracker import RabitTracker
+tracker = RabitTracker(n_workers=1, host_ip="127.0.0.1")
+tracker.start()
+with CommunicatorContext(**tracker.worker_args()):
+    try:
+        xgb.train({"tree_method": "exact"}, xgb.DMatrix(np.eye(9), np.arange(9)), 1)
+    except xgb.core.XGBoostError as error:
+        print(error)
+"""
+
+
+def test_no_gpu(gpu_module: None) -> None:
+    """XGBoost's own builder, which takes a GPU's place elsewhere, refuses groups of workers."""
+    told = run_python(ALONE_WITHOUT_A_GPU, **NO_GPU)
+    assert "doesn't support distributed training. Only the GPU's builder does, and: " in told

@@ -1,0 +1,312 @@
+# Copyright 2026, the gpu_exact contributors
+"""Processes of this host as the workers of XGBoost's communicator, and what they run in tests."""
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+import xgboost as xgb
+import xgboost_gpu_exact as gpu_exact
+from oracle import TAKE_OVER, Pretence, rng_state
+from problems import Problem, make_problem
+from xgboost.collective import CommunicatorContext
+from xgboost.tracker import RabitTracker
+
+DEADLINE = 30  # seconds, for whatever workers do in a test
+
+
+@dataclass
+class Failed:
+    """What a worker has raised, or that it is gone."""
+
+    text: str
+
+
+class Pool:
+    """Workers that live on from one group to the next one: to start a process takes seconds."""
+
+    def __init__(self, n_workers: int) -> None:
+        spawn = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
+        self.processes = []
+        self.connections: list[Connection] = []
+        for rank in range(n_workers):
+            here, there = spawn.Pipe()
+            process = spawn.Process(target=_serve, args=(there, rank), daemon=True)
+            process.start()
+            there.close()
+            self.processes.append(process)
+            self.connections.append(here)
+
+    def __len__(self) -> int:
+        return len(self.processes)
+
+    def run(self, function: Callable, *args: Any, **communicator: Any) -> list:
+        """``function(rank, n_workers, *args)`` in each worker, all of one group.
+
+        Gives what they return, or `Failed`, in the order of ranks. Fails where one takes longer
+        than `DEADLINE`.
+        """
+        with self.group() as group:
+            return self._run(function, args, group | communicator)
+
+    def run_in_groups(self, function: Callable, n_groups: int) -> list:
+        """``function(rank, n_workers, *groups)``, which is in none of these groups yet."""
+        with ExitStack() as stack:
+            groups = tuple(stack.enter_context(self.group()) for _ in range(n_groups))
+            return self._run(function, groups, None)
+
+    @contextmanager
+    def group(self) -> Iterator[dict]:
+        tracker = RabitTracker(n_workers=len(self), host_ip="127.0.0.1", sortby="task")
+        tracker.start()
+        yield tracker.worker_args()
+        with suppress(xgb.core.XGBoostError):  # of a worker that was killed
+            tracker.free()
+
+    def _run(self, function: Callable, args: tuple, communicator: dict | None) -> list:
+        for connection in self.connections:
+            connection.send((function, args, communicator, len(self)))
+        end = time.monotonic() + DEADLINE
+        answers = []
+        for rank, connection in enumerate(self.connections):
+            if not connection.poll(max(0.0, end - time.monotonic())):
+                for process in self.processes:
+                    process.kill()
+                raise TimeoutError(f"Worker {rank} has not ended in {DEADLINE} s: {answers}")
+            try:
+                answers.append(connection.recv())
+            except EOFError:
+                answers.append(Failed("The process is gone."))
+        return answers
+
+    def close(self) -> None:
+        for connection in self.connections:
+            connection.close()  # ends its worker
+        for process in self.processes:
+            process.join(DEADLINE)
+            if process.is_alive():
+                process.kill()
+
+
+def _serve(connection: Connection, rank: int) -> None:
+    while True:
+        try:
+            function, args, communicator, n_workers = connection.recv()
+        except EOFError:
+            return
+        try:
+            group: Any = nullcontext()
+            if communicator is not None:
+                group = CommunicatorContext(dmlc_task_id=str(rank), **communicator)
+            with group:
+                answer = function(rank, n_workers, *args)
+        except Exception as error:  # whatever it is, the test looks at it
+            answer = Failed(str(_first(error)))
+        Pretence.set(False)
+        connection.send(answer)
+
+
+def _first(error: BaseException) -> BaseException:
+    """What was raised before XGBoost failed to leave the group in order, too."""
+    return _first(error.__context__) if error.__context__ else error
+
+
+# How the rows of a problem lie, by the worker: where each begins, and the end.
+
+
+def shards(n_rows: int, n_workers: int, seed: int) -> list[int]:
+    """Some workers have no row now and then, the first one too; some have nearly all."""
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(4)
+    if kind == 0:
+        inner = [n_rows * i // n_workers for i in range(1, n_workers)]
+    elif kind == 1:
+        inner = [0] * (n_workers - 1)  # the last one has all
+    elif kind == 2:
+        inner = [n_rows] * (n_workers - 1)  # the first one has all
+    else:
+        inner = sorted(rng.integers(0, n_rows + 1, n_workers - 1).tolist())
+    return [0, *inner, n_rows]
+
+
+def shard_of(problem: Problem, begin: int, end: int) -> Problem:
+    """A worker's rows; as Dask has it, one without rows knows nothing of columns and weights."""
+    rows = slice(begin, end)
+    if begin == end:
+        nothing = np.empty(0, np.float32)
+        rounds = [(nothing, nothing)] * len(problem.gradients)
+        return Problem(problem.seed, np.empty((0, 0)), problem.params, {}, rounds)
+    info = {k: v if k == "feature_weights" else v[rows] for k, v in problem.info.items()}
+    rounds = [(grad[rows], hess[rows]) for grad, hess in problem.gradients]
+    return Problem(problem.seed, problem.X[rows], problem.params, info, rounds)
+
+
+@dataclass
+class Trained:
+    """What training leaves behind in a worker."""
+
+    model: bytes
+    rng: str
+    margins: np.ndarray  # of its rows
+    gpu_trees: int
+
+
+def trained(booster: xgb.Booster, dtrain: xgb.DMatrix, before: int) -> Trained:
+    margins = booster.predict(dtrain, output_margin=True) if dtrain.num_row() else np.empty(0)
+    grown = gpu_exact.last_run().gpu_trees - before
+    return Trained(bytes(booster.save_raw("json")), rng_state(booster), margins, grown)
+
+
+def grow_problems(rank: int, n_workers: int, seeds: list[int], route: dict) -> list[Trained]:
+    results = []
+    for seed in seeds:
+        problem = make_problem(seed)
+        bounds = shards(len(problem.X), n_workers, seed)
+        before = gpu_exact.last_run().gpu_trees
+        booster, dtrain = shard_of(problem, bounds[rank], bounds[rank + 1]).train(route)
+        results.append(trained(booster, dtrain, before))
+    return results
+
+
+# A table with what exact trees care about, and a label for each kind of objective.
+
+N_ROWS = 240
+
+
+def table() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(7)
+    X = rng.integers(0, 9, (N_ROWS, 6)).astype(np.float32)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    return X, rng.integers(0, 3, N_ROWS).astype(np.float32)
+
+
+def rows_of(rank: int, n_workers: int) -> slice:
+    return slice(N_ROWS * rank // n_workers, N_ROWS * (rank + 1) // n_workers)
+
+
+def dmatrix_of(rank: int, n_workers: int) -> xgb.DMatrix:
+    X, y = table()
+    rows = rows_of(rank, n_workers)
+    return xgb.DMatrix(X[rows], y[rows])
+
+
+PARAMS = {"nthread": 1, "base_score": 0.5, "max_depth": 4, "verbosity": 1}
+
+
+def train_case(
+    rank: int, n_workers: int, params: dict, continued: bool = False, pretend: bool = False
+) -> Trained:
+    """Four rounds; ``continued``: in two steps, the second from what the first has saved."""
+    before = gpu_exact.last_run().gpu_trees
+    Pretence.set(pretend)
+    dtrain = dmatrix_of(rank, n_workers)
+    params = PARAMS | TAKE_OVER | params
+    model = None
+    if continued:
+        first = xgb.train(params, dtrain, 2)
+        model = xgb.Booster(model_file=first.save_raw("ubj"))
+    booster = xgb.train(params, dtrain, 2 if continued else 4, xgb_model=model)
+    return trained(booster, dtrain, before)
+
+
+def draw_with_deleted_rows(rank: int, n_workers: int) -> Trained:
+    """Rows with a negative hessian take no random number; here they are of the first worker."""
+    before = gpu_exact.last_run().gpu_trees
+    dtrain = dmatrix_of(rank, n_workers)
+    rows = rows_of(rank, n_workers)
+    grad = ((np.arange(N_ROWS) % 17 - 8) / 16).astype(np.float32)
+    hess = np.where((np.arange(N_ROWS) < 40) & (np.arange(N_ROWS) % 3 == 0), -1, 1)
+    booster = xgb.Booster(PARAMS | TAKE_OVER | {"subsample": 0.5}, [dtrain])
+    for i in range(3):
+        booster.boost(dtrain, i, grad=grad[rows], hess=hess[rows].astype(np.float32))
+    return trained(booster, dtrain, before)
+
+
+def train_with_new_table(rank: int, n_workers: int, at: int, where: int) -> tuple[Trained, list]:
+    """From round ``at`` worker ``where`` takes another DMatrix; gives also what set-up took."""
+    before = gpu_exact.last_run().gpu_trees
+    dtrain, other = (dmatrix_of(rank, n_workers) for _ in range(2))  # all make both: XGBoost meets
+    booster = xgb.Booster(PARAMS | TAKE_OVER, [dtrain])
+    set_up = []
+    for i in range(4):
+        if i == at and rank == where:
+            dtrain = other
+        booster.update(dtrain, i)
+        set_up.append(gpu_exact.last_run().set_up_ms)
+    return trained(booster, dtrain, before), set_up
+
+
+def boost_integers(booster: xgb.Booster, dtrain: xgb.DMatrix, rounds: range) -> None:
+    """Gradients whose sums are exact in any order of rows."""
+    grad = dtrain.get_label() - 1
+    for i in rounds:
+        booster.boost(dtrain, i, grad=grad, hess=np.ones_like(grad))
+
+
+def train_in_two_groups(
+    rank: int, n_workers: int, first: dict, second: dict
+) -> tuple[bytes, bytes, list[float]]:
+    """A DMatrix and a booster that outlive their group; in the second one ranks are reversed."""
+    dtrain = dmatrix_of(rank, n_workers)
+    booster = xgb.Booster(PARAMS | TAKE_OVER, [dtrain])
+    set_up = []
+    with CommunicatorContext(dmlc_task_id=str(rank), **first):
+        boost_integers(booster, dtrain, range(2))
+        set_up.append(gpu_exact.last_run().set_up_ms)
+    with CommunicatorContext(dmlc_task_id=str(n_workers - rank), **second):
+        boost_integers(booster, dtrain, range(2, 4))
+        set_up.append(gpu_exact.last_run().set_up_ms)
+    together = bytes(booster.save_raw("json"))
+    boost_integers(booster, dtrain, range(4, 5))  # alone
+    set_up.append(gpu_exact.last_run().set_up_ms)
+    return together, bytes(booster.save_raw("json")), set_up
+
+
+def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
+    """The last worker does something else than the others. Gives the model if nothing fails."""
+    other = rank == n_workers - 1
+    params = PARAMS | TAKE_OVER | {"subsample": 0.8}
+    rounds = 0
+
+    def objective(margins: np.ndarray, dtrain: xgb.DMatrix) -> tuple[np.ndarray, np.ndarray]:
+        nonlocal rounds
+        rounds += 1
+        grad = margins - dtrain.get_label()
+        if other and rounds == 2:
+            if how == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            elif how == "raise":
+                raise ValueError("This worker's objective is broken.")
+            elif how == "sleep":
+                time.sleep(3)
+            elif how == "not_finite":
+                grad[3] = np.nan
+            elif how in ("build", "positions"):
+                gpu_exact._module.GpuExactReferenceFail(how.encode())
+        return grad, np.ones_like(grad)
+
+    if other:
+        if how == "set up":
+            gpu_exact._module.GpuExactReferenceFail(how.encode())
+        elif how == "not_taken_over":
+            gpu_exact.take_over(False)
+        params |= OTHER_PARAMS.get(how, {})
+    try:
+        return bytes(xgb.train(params, dmatrix_of(rank, n_workers), 4, obj=objective).save_raw())
+    finally:
+        gpu_exact.take_over(True)
+
+
+OTHER_PARAMS = {
+    "other_depth": {"max_depth": 3},
+    "other_seed": {"seed": 5},
+    "other_route": {"updater": "grow_gpu_exact,prune"},
+    "refused": {"interaction_constraints": "[[0, 0.5]]"},
+}
