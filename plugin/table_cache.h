@@ -41,6 +41,9 @@ class DeviceTable {
    */
   [[nodiscard]] TreeBuilder* Builder(xgboost::DMatrix* data, int ordinal, Strategy strategy);
 
+  /** @brief Give the builder up, so that the next use makes one anew; under the lock. */
+  void Drop() { builder_.reset(); }
+
   /** @brief What it took to make the builder. */
   [[nodiscard]] double SetUpMs() const { return set_up_ms_; }
 

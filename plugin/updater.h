@@ -60,8 +60,10 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
 
   [[nodiscard]] std::vector<NodeIdx> Prune(Task const& task) const;
   [[nodiscard]] GrowParam MakeGrowParam(xgboost::tree::TrainParam const& param) const;
+  /** @brief Under the table's lock. A builder that failed amid a tree goes: its state is unknown. */
+  void GrowOnGpu(Task const& task, DeviceTable* table, int ordinal, std::string const& device);
   /** @param record Times and sizes are filled in. */
-  void GrowOnGpu(Task const& task, TreeBuilder* builder, TreeRecord* record);
+  void GrowTree(Task const& task, TreeBuilder* builder, TreeRecord* record);
   /** @param kind Of reason, which is told once: see WarnOnce(). */
   void GrowOnCpu(Task const& task, std::string const& kind, std::string const& reason);
 

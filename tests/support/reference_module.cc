@@ -10,9 +10,11 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <thread>
 
 #include "gpu_exact/device.h"
+#include "tests/support/faults.h"
 #include "tests/support/reference_builder.h"
 
 namespace {
@@ -27,7 +29,7 @@ extern "C" __attribute__((visibility("default"))) void GpuExactReferenceSetUpMs(
 namespace gpu_exact {
 namespace {
 /** @brief What a CUDA call does to a process that was forked after one. */
-void TouchDevice(char const* what) {
+void CheckProcess(char const* what) {
   static pid_t const process = getpid();
   if (getpid() != process) {
     std::fprintf(stderr, "%s in a process forked after CUDA was used.\n", what);
@@ -35,11 +37,20 @@ void TouchDevice(char const* what) {
   }
 }
 
+/** @brief In the place of a CUDA call: it may be made to fail, see faults.h. */
+void TouchDevice(char const* what) {
+  CheckProcess(what);
+  if (faults::Sticking() != 0 || faults::Next(faults::Kind::kDevice, what) != 0) {
+    throw DeviceError{std::string{"CUDA error from "} + what +
+                      ", as a test wants it. Restart the process."};
+  }
+}
+
 /** @brief The reference builder as one whose memory lies on a device. */
 class StrictBuilder final : public TreeBuilder {
  public:
   explicit StrictBuilder(CsrView const& table) : builder_{MakeReferenceBuilder(table)} {}
-  ~StrictBuilder() override { TouchDevice("~TreeBuilder()"); }
+  ~StrictBuilder() override { CheckProcess("~TreeBuilder()"); }
   StrictBuilder(StrictBuilder const&) = delete;
   StrictBuilder& operator=(StrictBuilder const&) = delete;
 
@@ -50,9 +61,11 @@ class StrictBuilder final : public TreeBuilder {
   }
   void WritePositions(std::vector<NodeIdx> const& remap, Memory memory,
                       NodeIdx* out_positions) override {
+    TouchDevice("WritePositions()");
     builder_->WritePositions(remap, memory, out_positions);
   }
   [[nodiscard]] bool AnyDeletedRow(GradientPair const* gradients) override {
+    TouchDevice("AnyDeletedRow()");
     return builder_->AnyDeletedRow(gradients);
   }
   [[nodiscard]] std::uint64_t DeviceBytes() const override { return builder_->DeviceBytes(); }
@@ -64,7 +77,7 @@ class StrictBuilder final : public TreeBuilder {
 }  // namespace
 
 DeviceStatus ProbeDevice(int) {
-  TouchDevice("ProbeDevice()");
+  CheckProcess("ProbeDevice()");
   return {true, "reference builder (no GPU)", ""};
 }
 
