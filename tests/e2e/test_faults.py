@@ -219,13 +219,15 @@ X = rng.integers(0, 9, (2000, 4)).astype(np.float32)
 dtrain = xgb.DMatrix(X, X[:, 0] * X[:, 1], nthread=1)
 params = {"tree_method": "exact", "nthread": 1, "subsample": 0.5, "max_depth": 4}
 booster = xgb.Booster(params, [dtrain])
-threading.Thread(target=lambda: (time.sleep(0.3), os.kill(os.getpid(), signal.SIGINT))).start()
+begun = threading.Event()
+threading.Thread(target=lambda: (begun.wait(), os.kill(os.getpid(), signal.SIGINT))).start()
 interrupted, end = False, time.monotonic() + 60
 try:
     i = 0
     while time.monotonic() < end:
         booster.update(dtrain, i)
         i += 1
+        begun.set()
 except KeyboardInterrupt:
     interrupted = True
 n = booster.num_boosted_rounds()
