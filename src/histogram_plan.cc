@@ -91,8 +91,8 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   // Columns that share a block's reading of rows; a power of two, so that several bins of a row are
   // loaded at once.
   auto cost = [&](std::uint32_t n) {
-    return HistogramCost::Node(n_rows, 1.0,
-                               {static_cast<double>(max_bins / n), double(n), true, scans});
+    return HistogramCost::Node(
+        n_rows, 1.0, {static_cast<double>(max_bins / n), static_cast<double>(n), true, scans});
   };
   std::uint32_t n_columns{2};
   while (max_bins / (2 * n_columns) >= kLeastBins && cost(2 * n_columns) < cost(n_columns)) {

@@ -35,7 +35,14 @@ SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 SANITIZER_SEEDS = "2"  # random problems a test, under tools that slow a kernel down 10 to 100 times
 HASHED = ("plugin", "src", "include", "tests", "CMakeLists.txt")
 REPORT = "tests/gpu_report.json"
-REPORTS = (REPORT, "tests/ways_in.json", "tests/xgboost_suite.json")  # made of the sources
+# Made of the sources.
+REPORTS = (
+    REPORT,
+    "tests/ways_in.json",
+    "tests/xgboost_suite.json",
+    "tests/trust_report.json",
+    "tests/README.md",
+)
 # Part of a ring's tests that may be skipped, by the words that its name begins with.
 MAY_SKIP = {
     "host": 0.0,

@@ -196,6 +196,7 @@ TEST(ElfSymbols, DamagedFilesGiveAddressesOrAnError) {
   auto const n = wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : 1000;
   std::ifstream in{FakePath("hidden"), std::ios::binary};
   std::string const whole{std::istreambuf_iterator<char>{in}, {}};
+  ASSERT_GT(whole.size(), sizeof(ElfW(Ehdr)));
   std::string const path = testing::TempDir() + "damaged";
   std::vector<std::string> const names(Imports().names, Imports().names + Imports().n);
   std::mt19937 rng{1};
