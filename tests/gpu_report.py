@@ -53,7 +53,7 @@ MAY_SKIP = {
     "sanitizer": 0.05,
 }
 # Environment variables that change what the tests try; a lower number tries less than by default.
-LEAST = {"GPU_EXACT_SEEDS": 1000, "GPU_EXACT_FUZZ": 1000}
+LEAST = {"GPU_EXACT_SEEDS": 1000, "GPU_EXACT_FUZZ": 1000, "GPU_EXACT_INPUTS": 1000}
 RECORDED = ("GPU_EXACT_", "XGBOOST_GPU_EXACT_", "CUDA_VISIBLE_DEVICES")
 
 

@@ -2,13 +2,14 @@
 # Copyright 2026, the gpu_exact contributors
 """What shows that the plugin can be trusted: faults, bad inputs, fuzzing, soaking, tools, mutants.
 
-    python tests/trust_report.py --build build --steps faults,inputs,soak,crowd   # on a GPU machine
+    python tests/trust_report.py --build build --steps faults_cpu,faults_cuda,inputs   # on a GPU
+    python tests/trust_report.py --build build --steps soak,crowd                      # on a GPU
     python tests/trust_report.py --build build --steps evidence,files,tools,mutants --mutants FILE
     python tests/trust_report.py --check      # anywhere: is it fresh, complete, without a failure
     python tests/trust_report.py --table      # writes the table in tests/README.md
 
-Steps: `faults` and `inputs` are end-to-end tests, by a module whose calls can be made to fail and by the
-one that users have; `soak` trains for long, `crowd` by many processes that share the GPU. They need a
+Steps: `faults_cpu`, `faults_cuda` (where gradients are) and `inputs` are end-to-end tests, by a module
+whose calls can be made to fail and by the one that users have; `soak` trains for long, `crowd` by many processes that share the GPU. They need a
 GPU. `evidence` runs the tests that plant a fault and see a report refuse it, `files` gives the reader of
 symbols damaged files, `tools` runs .ci/tools, `mutants` counts what tests/mutants.py wrote. They need
 none, but `tools` a compiler. Steps at the same sources add up in the report that lies at --out, which
@@ -41,10 +42,15 @@ from gpu_report import (
 from mutants import explanations, read_results, summary
 
 REPORT = "tests/trust_report.json"
-ON_GPU = ("faults", "inputs", "soak", "crowd")
+ON_GPU = ("faults_cpu", "faults_cuda", "inputs", "soak", "crowd")
 ON_HOST = ("evidence", "files", "tools", "mutants")
 INPUTS = 100_000  # of each kind
 SOAK_TREES, CROWD = 20_000, 24
+FAULTS = {
+    "test_device_calls": "CUDA calls",
+    "test_host_allocations": "allocations",
+    "test_error_that_sticks": "CUDA calls, which stay broken",
+}
 TOOLS = ("ruff", "headers", "tidy", "address", "thread", "coverage")
 LEAST_KILLED = 0.9
 # What could be claimed wrongly, the fault that a test plants, and the test that sees it refused.
@@ -126,11 +132,10 @@ def problems(report: dict, current_hash: str) -> list[str]:
 
 
 def judge_faults(step: dict) -> list[str]:
-    wanted = [f"{kind}, {route}" for kind in ("device", "host", "sticks") for route in ("cpu", "cuda")]
     return [
-        f"no fault was injected by `{name}`."
-        for name in wanted
-        if not step["injected"].get(name, {}).get("faults")
+        f"no fault was injected into {kind}."
+        for kind in FAULTS.values()
+        if not step["injected"].get(kind, {}).get("faults")
     ]
 
 
@@ -165,7 +170,8 @@ def judge_mutants(step: dict) -> list[str]:
 
 
 JUDGES: dict[str, Callable[[dict], list[str]]] = {
-    "faults": judge_faults,
+    "faults_cpu": judge_faults,
+    "faults_cuda": judge_faults,
     "inputs": judge_inputs,
     "soak": judge_soak,
     "crowd": lambda step: judge_soak(step, CROWD),
@@ -176,12 +182,15 @@ JUDGES: dict[str, Callable[[dict], list[str]]] = {
 }
 
 
-def run_tests(options: argparse.Namespace, tests: list[str], module: str, **env: str) -> dict:
+def run_tests(
+    options: argparse.Namespace, tests: list[str], module: str, select: str = "", **env: str
+) -> dict:
     """Counts of end-to-end tests and, by the test, of what it recorded."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "result.xml"
         command = [options.python, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
         command += [f"--junitxml={out}", "-o", "junit_family=xunit1"]
+        command += ["-k", select] if select else []
         command += [str(options.source / "tests" / test) for test in tests]
         status, output, seconds = run(command, environment(options, module) | env, options.timeout)
         step: dict = {"passed": 0, "failed": 0, "skipped": 0, "failures": [], "seconds": seconds}
@@ -213,16 +222,13 @@ def environment(options: argparse.Namespace, module: str) -> dict:
     }
 
 
-def faults(options: argparse.Namespace) -> dict:
+def faults(options: argparse.Namespace, route: str) -> dict:
     module = find(options, "libxgboost_gpu_exact_faults.so")
-    step = run_tests(options, ["e2e/test_faults.py"], module)
-    kinds = {"device_calls": "device", "host_allocations": "host", "error_that_sticks": "sticks"}
+    step = run_tests(options, ["e2e/test_faults.py"], module, select=route)
     injected: dict[str, Counter[str]] = {}
     for name, values in step.pop("recorded").items():
-        told = re.fullmatch(r"test_faults\.test_(\w+)\[(?:.*-)?(cpu|cuda)(?:-.*)?\]", name)
-        if told and told[1] in kinds:
-            counts = injected.setdefault(f"{kinds[told[1]]}, {told[2]}", Counter())
-            counts.update(values)
+        test = name.split(".")[1].split("[")[0]
+        injected.setdefault(FAULTS[test], Counter()).update(values)
     return {**step, "injected": injected, "built_of": module_hash(module)}
 
 
@@ -292,7 +298,8 @@ def mutants(options: argparse.Namespace) -> dict:
 
 
 STEPS: dict[str, Callable[[argparse.Namespace], dict]] = {
-    "faults": faults,
+    "faults_cpu": lambda options: faults(options, "cpu"),
+    "faults_cuda": lambda options: faults(options, "cuda"),
     "inputs": inputs,
     "soak": soak,
     "crowd": lambda options: soak(options, CROWD),
@@ -332,11 +339,12 @@ def table(report: dict) -> str:
     steps = report["steps"]
     rows = [
         (
-            f"faults: {name}",
-            f"{counts['faults']} places failed in turn, {counts['errors']} gave an error, the "
-            "others the right model; nothing was lost",
+            f"faults of {kind}; gradients: {route}",
+            f"{counts['faults']} failed in turn, {counts['errors']} gave an error, the others the "
+            "right model; nothing was lost",
         )
-        for name, counts in sorted(steps["faults"]["injected"].items())
+        for route in ("cpu", "cuda")
+        for kind, counts in steps[f"faults_{route}"]["injected"].items()
     ]
     n = steps["inputs"]["inputs"]
     rows += [

@@ -15,15 +15,13 @@ import trust_report  # noqa: E402
 
 SOAK = {"trees": 20_000, "gpu_trees": 20_000, "processes": 1, "kinds": 9, "problems": []}
 SOAK |= {"memory": [{"trees": 1, "host_mib": 200.0, "device_mib": 500.0}] * 2, "device": "a GPU"}
-INJECTED = {
-    f"{kind}, {route}": {"faults": 9, "errors": 8}
-    for kind in ("device", "host", "sticks")
-    for route in ("cpu", "cuda")
-}
+INJECTED = {kind: {"faults": 9, "errors": 8} for kind in trust_report.FAULTS.values()}
+FAULTS = {"injected": INJECTED, "device": "a GPU", "built_of": "now"}
 GOOD = {
     "source_hash": "now",
     "steps": {
-        "faults": {"injected": INJECTED, "device": "a GPU", "built_of": "now"},
+        "faults_cpu": FAULTS,
+        "faults_cuda": copy.deepcopy(FAULTS),
         "inputs": {"inputs": 100_000, "passed": 5, "device": "a GPU", "built_of": "now"},
         "soak": SOAK,
         "crowd": SOAK | {"processes": 24},
@@ -54,9 +52,9 @@ def test_a_complete_report_proves(tmp_path: Path) -> None:
         (["source_hash"], "then", "stale"),
         (["steps", "soak"], None, "`soak` was not run"),
         (["steps", "inputs", "device"], None, "inputs: no NVIDIA GPU"),
-        (["steps", "faults", "built_of"], "then", "faults: a binary is of other sources"),
-        (["steps", "faults", "injected", "host, cuda"], {"faults": 0}, "injected by `host, cuda`"),
-        (["steps", "faults", "injected"], {}, "injected by `sticks, cpu`"),
+        (["steps", "faults_cpu", "built_of"], "then", "faults_cpu: a binary is of other sources"),
+        (["steps", "faults_cuda", "injected", "allocations"], {"faults": 0}, "into allocations"),
+        (["steps", "faults_cuda", "injected"], {}, "injected into CUDA calls."),
         (["steps", "inputs", "inputs"], 99, "99 inputs"),
         (["steps", "inputs", "passed"], 0, "0 passed"),
         (["steps", "files", "inputs"], 99, "99 inputs"),
@@ -83,8 +81,8 @@ def test_what_does_not_prove_is_said(path: list[str], value: object, message: st
 
 def test_a_failure_is_no_proof() -> None:
     report = copy.deepcopy(GOOD)
-    report["steps"]["faults"] |= {"failed": 1, "failures": ["test_x"]}
-    assert trust_report.problems(report, "now") == ["faults: 1 failed: test_x."]
+    report["steps"]["faults_cpu"] |= {"failed": 1, "failures": ["test_x"]}
+    assert trust_report.problems(report, "now") == ["faults_cpu: 1 failed: test_x."]
 
 
 def test_memory_that_grows_is_told() -> None:
