@@ -35,13 +35,16 @@ EXPLAINED = "tests/mutants_explained.json"
 # Nothing in them is tested without a GPU or a second process image, or they are for old systems only.
 LEFT_OUT = ("src/source_hash.cc", "plugin/older_libstdcxx.cc", "src/platform.h")
 # End-to-end tests that run what is mutated, the quickest and most telling first. The others test
-# scripts and packages.
+# scripts and packages. What is about loading and devices is tested by processes of their own, slowly.
 E2E = (
-    "quirks refusals training tables sampling objectives strategy exact_on_cuda fuzz faults inputs "
-    "last_run persistence fallback import runner"
-)
+    "quirks refusals training tables sampling objectives strategy exact_on_cuda inputs fuzz last_run "
+    "persistence faults"
+).split()
+OF_PROCESSES = ["import", "fallback", "runner", *E2E]
+OF_CORE = ["tables", "sampling", "strategy", "last_run"]  # kernels' arithmetic is not in that module
+LOADING = re.compile(r"plugin/(binding|elf_symbols|c_api|register|device_status|default_device)")
 LIMIT_S = 600  # of a test program; the slowest takes a tenth of that on an idle machine
-FEW = {"GPU_EXACT_FUZZ": "150", "GPU_EXACT_INPUTS": "200"}  # random problems of a test
+FEW = {"GPU_EXACT_FUZZ": "100", "GPU_EXACT_INPUTS": "200"}  # random problems of a test
 
 # What stands between spaces is an operator, not a template's bracket: the sources are formatted.
 SWAPPED = {
@@ -187,12 +190,12 @@ class Workshop:
         targets = (*(f"gpu_exact_{name}" for name in targets), "xgboost_gpu_exact_reference")
         return self.run("cmake", "--build", self.build, "--target", *targets)
 
-    def first_failure(self, in_src: bool) -> str:
-        """The test that notices, or an empty text."""
+    def first_failure(self, file: str = "") -> str:
+        """The test that notices a change in a file, or an empty text."""
         module = {"GPU_EXACT_MODULE": f"{self.build}/tests/libxgboost_gpu_exact_reference.so"}
         env = {"PYTHONPATH": f"{self.build}/python", "PYTHONDONTWRITEBYTECODE": "1", **module, **FEW}
-        # The kernels' arithmetic is not in the reference module, on purpose.
-        names = ["tables", "sampling", "strategy", "last_run", "fallback"] if in_src else E2E.split()
+        names = OF_CORE if file.startswith("src/") else E2E
+        names = OF_PROCESSES if not file or LOADING.match(file) else names
         steps = [(f"{self.build}/tests/gpu_exact_{ring}_tests",) for ring in ("host", "e2e")]
         steps = [(*step, "--gtest_fail_fast", "--gtest_brief=1") for step in steps]
         steps += [
@@ -221,7 +224,7 @@ class Workshop:
         try:
             result = "no mutant" if self.make() is not None else "survived"
             if result == "survived":
-                by = self.first_failure(mutant.file.startswith("src/"))
+                by = self.first_failure(mutant.file)
                 result = "killed" if by else result
         finally:
             file.write_text(whole)
@@ -292,7 +295,7 @@ def run_mutants(options: argparse.Namespace) -> None:
     end = time.monotonic() + 60 * options.minutes
     workshop = Workshop(options.source, options.build.resolve(), options.work)
     unchanged = workshop.make()
-    unchanged = workshop.first_failure(in_src=False) if unchanged is None else unchanged
+    unchanged = workshop.first_failure() if unchanged is None else unchanged
     if unchanged:
         sys.exit(f"The tests fail without any mutant: {unchanged[-2000:]}")
     mutants = all_mutants(workshop.tree, tuple(options.files))
