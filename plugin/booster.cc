@@ -4,6 +4,7 @@
 #include "booster.h"
 
 #include <dmlc/registry.h>
+#include <xgboost/predictor.h>
 
 #include <algorithm>
 #include <atomic>
@@ -77,8 +78,10 @@ void NameUpdaters(std::vector<std::string> const& names, Json* config) {
 }
 
 /**
- * @brief Hands every call on to XGBoost's tree booster, and comes between in three of them.
+ * @brief Hands every call on to XGBoost's tree booster, and comes between in four of them.
  *
+ * - DoBoost: of a round that fails nothing stays. A class may fail after others have drawn random
+ *   numbers and added their trees, which nobody will have, to the cached predictions.
  * - Configure: while XGBoost looks up the updaters of `exact`, the context is one of the CPU, as
  *   XGBoost refuses others. Updaters and predictors keep a pointer to the context, which is that of
  *   the GPU again when they use it. An explicit list of updaters with ours in it is passed again.
@@ -119,6 +122,18 @@ class ExactBooster final : public DelegatingBooster {
       }
     }
     DelegatingBooster::Configure(passed);
+  }
+
+  void DoBoost(xgboost::DMatrix* data, xgboost::GradientContainer* gradients,
+               xgboost::PredictionCacheEntry* cache, xgboost::ObjFunction const* obj) override {
+    auto const generator = ctx_->Rng();
+    try {
+      DelegatingBooster::DoBoost(data, gradients, cache, obj);
+    } catch (...) {
+      ctx_->Rng() = generator;
+      cache->version = 0;  // they are made anew
+      throw;
+    }
   }
 
   void SaveConfig(Json* p_out) const override {

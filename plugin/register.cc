@@ -22,7 +22,7 @@ xgboost::TreeUpdaterReg& EntryOf(char const* name) {
 
 /** @brief XGBoost's own exact builder; the first call must come before any take-over. */
 UpdaterFactory const& ColMaker() {
-  static UpdaterFactory const original = EntryOf(kColMakerName).body;
+  static UpdaterFactory const original = EntryOf(kColMakerName).body;  // NOLINT
   CHECK(original) << "This libxgboost has no updater `" << kColMakerName
                   << "`; install a stock XGBoost.";
   return original;

@@ -37,7 +37,10 @@ std::future<std::size_t> CountDeleted(xgboost::Context const* ctx, TreeBuilder* 
     });
   }
   auto const& values = gradients.ConstHostVector();
-  auto const when = values.size() < kWorthAThread ? std::launch::deferred : std::launch::async;
+  auto when = std::launch::deferred;
+  if (values.size() >= kWorthAThread) {
+    when |= std::launch::async;  // or deferred, if there is no thread
+  }
   return std::async(when, [&values] { return CountDeleted(values); });
 }
 constexpr std::uint64_t kWordsADraw = 2;

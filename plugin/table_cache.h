@@ -52,6 +52,9 @@ class DeviceTable {
   /** @brief The epoch of the builder; 0 if there is none of such options. Under the lock. */
   [[nodiscard]] std::uint64_t Epoch(TableOptions const& options) const;
 
+  /** @brief Give the builder up, so that the next use makes one anew; under the lock. */
+  void Drop() { builder_.reset(); }
+
   /** @brief What it took to make the builder. */
   [[nodiscard]] double SetUpMs() const { return set_up_ms_; }
 

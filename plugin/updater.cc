@@ -8,8 +8,11 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <future>
 #include <mutex>
+#include <new>
 #include <set>
 #include <utility>
 
@@ -93,6 +96,35 @@ TreeRecord RecordOf(xgboost::DMatrix const& data, std::string const& device) {
 }
 
 /**
+ * @brief XGBoost divides the learning rate among the trees of a round, and multiplies it again where
+ *        all of them grow. Where one does not, this does.
+ */
+class SharedLearningRate {
+ public:
+  SharedLearningRate(TrainParam const* param, std::size_t n_trees)
+      : param_{const_cast<TrainParam*>(param)}, n_trees_{static_cast<float>(n_trees)} {}
+  ~SharedLearningRate() {
+    if (restored_by_xgboost_) {
+      return;
+    }
+    float const share = param_->learning_rate;
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.6g", static_cast<double>(share * n_trees_));
+    float const rounded = std::strtof(text, nullptr);  // as it was given: the share has lost a bit
+    param_->learning_rate = rounded / n_trees_ == share ? rounded : share * n_trees_;
+  }
+  SharedLearningRate(SharedLearningRate const&) = delete;
+  SharedLearningRate& operator=(SharedLearningRate const&) = delete;
+
+  void AllGrew() { restored_by_xgboost_ = true; }
+
+ private:
+  TrainParam* param_;
+  float n_trees_;
+  bool restored_by_xgboost_{false};
+};
+
+/**
  * @brief Each kind of reason is told once in a process; one that nobody was to see has not been told.
  * @param kind Of the reason: the text itself, or a word for reasons with other numbers each time.
  */
@@ -146,6 +178,7 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
                              xgboost::DMatrix* data,
                              xgboost::common::Span<HostDeviceVector<NodeIdx>> out_position,
                              std::vector<xgboost::RegTree*> const& trees) {
+  SharedLearningRate learning_rate{param, trees.size()};
   auto const& info = data->Info();
   auto const ordinal = ctx_->IsCUDA() ? ctx_->Ordinal() : 0;
   DeviceStatus status;
@@ -185,25 +218,20 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
       }
     }
     for (std::size_t i = 0; i < trees.size(); ++i) {
-      Task const task{*param,      gradients,        data,    *feature_weights,
-                      peers.get(), &out_position[i], trees[i]};
+      Task const task{*param, gradients, data, *feature_weights, peers, &out_position[i], trees[i]};
       if (!table) {
         this->GrowOnCpu(task, status.reason, status.reason);
         continue;
       }
       try {
-        std::lock_guard<std::mutex> guard{table->mutex};
-        auto* builder = table->Builder(data, devices, this->MakeTableOptions(), peers, epoch);
-        TreeRecord record = RecordOf(*data, status.name);
-        record.set_up_ms = table->SetUpMs();
-        this->GrowOnGpu(task, builder, &record);
-        RecordTree(std::move(record));
+        this->GrowOnGpu(task, table.get(), devices, epoch, status.name);
       } catch (NonFiniteGradient const& e) {
         this->GrowOnCpu(task, "not finite", e.what());
       } catch (GradientRange const& e) {
         this->GrowOnCpu(task, "range", e.what());
       }
     }
+    learning_rate.AllGrew();
   } catch (OutOfDeviceMemory const& e) {
     throw dmlc::Error{std::string{e.what()} +
                       (BoundToR() ? " What a fit that failed holds there is freed by gc()." : "")};
@@ -211,6 +239,10 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
     throw dmlc::Error{e.what()};
   } catch (PeerError const& e) {
     throw dmlc::Error{e.what()};
+  } catch (std::bad_alloc const&) {
+    throw dmlc::Error{
+        "Out of host memory while an exact tree was grown. Free memory of the host, or train with "
+        "fewer rows or columns."};
   }
 }
 
@@ -273,7 +305,27 @@ GrowParam GpuExactUpdater::MakeGrowParam(TrainParam const& param) const {
   return grow;
 }
 
-void GpuExactUpdater::GrowOnGpu(Task const& task, TreeBuilder* builder, TreeRecord* record) {
+void GpuExactUpdater::GrowOnGpu(Task const& task, DeviceTable* table,
+                                std::vector<int> const& devices, std::uint64_t epoch,
+                                std::string const& device) {
+  std::lock_guard<std::mutex> guard{table->mutex};
+  auto* builder = table->Builder(task.data, devices, this->MakeTableOptions(), task.peers, epoch);
+  TreeRecord record = RecordOf(*task.data, device);
+  record.set_up_ms = table->SetUpMs();
+  try {
+    this->GrowTree(task, builder, &record);
+  } catch (NonFiniteGradient const&) {  // these two come before anything is begun
+    throw;
+  } catch (GradientRange const&) {
+    throw;
+  } catch (...) {
+    table->Drop();
+    throw;
+  }
+  RecordTree(std::move(record));
+}
+
+void GpuExactUpdater::GrowTree(Task const& task, TreeBuilder* builder, TreeRecord* record) {
   auto const begin = std::chrono::steady_clock::now();
   auto const& gpair = *task.gradients->FullGradOnly()->Data();
   Positions positions{ctx_, gpair.Size(), task.out_position};
@@ -281,7 +333,7 @@ void GpuExactUpdater::GrowOnGpu(Task const& task, TreeBuilder* builder, TreeReco
   auto const cpu_ctx = ctx_->MakeCPU();
   auto const* rows = task.param.subsample < 1.0f
                          ? row_sampler_.Sample(ctx_, builder, gpair, task.param.subsample,
-                                               task.peers, &cpu_ctx.Rng())
+                                               task.peers.get(), &cpu_ctx.Rng())
                          : nullptr;
   record->sample_ms = MillisecondsSince(begin);
   TreeFeatures features{&cpu_ctx, task.param, static_cast<FeatureIdx>(task.data->Info().num_col_),

@@ -56,7 +56,7 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
     xgboost::GradientContainer* gradients;
     xgboost::DMatrix* data;
     xgboost::HostDeviceVector<float> const& feature_weights;
-    Peers* peers;  // nullptr: this worker is alone
+    std::shared_ptr<Peers> const& peers;  // nullptr: this worker is alone
     xgboost::HostDeviceVector<xgboost::bst_node_t>* out_position;
     xgboost::RegTree* tree;
   };
@@ -71,8 +71,11 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
   [[nodiscard]] Greeting MakeGreeting(xgboost::tree::TrainParam const& param,
                                       xgboost::MetaInfo const& info, std::size_t n_trees,
                                       DeviceTable* table) const;
+  /** @brief Under the table's lock. A builder that failed amid a tree goes: its state is unknown. */
+  void GrowOnGpu(Task const& task, DeviceTable* table, std::vector<int> const& devices,
+                 std::uint64_t epoch, std::string const& device);
   /** @param record Times and sizes are filled in. */
-  void GrowOnGpu(Task const& task, TreeBuilder* builder, TreeRecord* record);
+  void GrowTree(Task const& task, TreeBuilder* builder, TreeRecord* record);
   /** @param kind Of reason, which is told once: see WarnOnce(). */
   void GrowOnCpu(Task const& task, std::string const& kind, std::string const& reason);
 

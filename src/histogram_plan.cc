@@ -115,7 +115,8 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   double const open_factor = memory.sorts_rows ? 4.0 : 1.0;
   auto cost = [&](std::uint32_t n) {
     return HistogramCost::Node(
-        n_rows, 1.0, {static_cast<double>(max_bins / n), double(n), true, memory.sorts_rows},
+        n_rows, 1.0,
+        {static_cast<double>(max_bins / n), static_cast<double>(n), true, memory.sorts_rows},
         open_factor);
   };
   std::uint32_t n_columns{1};

@@ -35,7 +35,14 @@ SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 SANITIZER_SEEDS = "2"  # random problems a test, under tools that slow a kernel down 10 to 100 times
 HASHED = ("plugin", "src", "include", "tests", "CMakeLists.txt")
 REPORT = "tests/gpu_report.json"
-REPORTS = (REPORT, "tests/ways_in.json", "tests/xgboost_suite.json")  # made of the sources
+# Made of the sources.
+REPORTS = (
+    REPORT,
+    "tests/ways_in.json",
+    "tests/xgboost_suite.json",
+    "tests/trust_report.json",
+    "tests/README.md",
+)
 # Part of a ring's tests that may be skipped, by the words that its name begins with.
 MAY_SKIP = {
     "host": 0.0,
@@ -46,7 +53,7 @@ MAY_SKIP = {
     "sanitizer": 0.05,
 }
 # Environment variables that change what the tests try; a lower number tries less than by default.
-LEAST = {"GPU_EXACT_SEEDS": 1000, "GPU_EXACT_FUZZ": 1000}
+LEAST = {"GPU_EXACT_SEEDS": 1000, "GPU_EXACT_FUZZ": 1000, "GPU_EXACT_INPUTS": 1000}
 RECORDED = ("GPU_EXACT_", "XGBOOST_GPU_EXACT_", "CUDA_VISIBLE_DEVICES")
 
 

@@ -6,6 +6,10 @@ if(NOT DEFINED CMAKE_COMPILE_WARNING_AS_ERROR)
   set(CMAKE_COMPILE_WARNING_AS_ERROR ON)
 endif()
 
+# Not -O0: there std::exception_ptr's functions, which are inline, take the place of the library's that
+# older_libstdcxx.cc calls, and call themselves.
+set(CMAKE_CXX_FLAGS_DEBUG "-g -Og")
+
 find_program(GPU_EXACT_CCACHE ccache)
 mark_as_advanced(GPU_EXACT_CCACHE)
 foreach(language IN ITEMS CXX CUDA)

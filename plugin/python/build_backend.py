@@ -17,7 +17,7 @@ import zipfile
 from pathlib import Path
 
 from scikit_build_core import build as backend
-from scikit_build_core.build import *  # the hooks that are not below
+from scikit_build_core.build import *  # noqa: F403 - the hooks that are not below
 
 CPP_SOURCES = "cpp_src"  # as pyproject.toml has it
 PLATFORM = "manylinux_2_28_x86_64"

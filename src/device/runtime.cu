@@ -33,10 +33,19 @@ void CheckCuda(cudaError_t status, char const* call, char const* file, int line)
   if (file != nullptr) {
     msg << " at " << file << ":" << line;
   }
+  if (status == cudaErrorMemoryAllocation) {
+    msg << ". Free memory on the GPU, or train with fewer rows or columns.";
+    throw OutOfDeviceMemory{msg.str()};
+  }
   if (status == cudaErrorInitializationError) {
     msg << ". Was the process forked after CUDA was used? Start workers with `spawn`.";
+  } else if (std::size_t free{0}, total{0}; cudaMemGetInfo(&free, &total) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    msg << ". The GPU is lost to this process: save models, then restart the process; "
+           "GPU_EXACT_SYNC=1 in its environment names the kernel.";
   } else {
-    msg << ". Restart the process; GPU_EXACT_SYNC=1 in its environment names the kernel.";
+    msg << ". Train again; if that fails too, restart the process; GPU_EXACT_SYNC=1 in its "
+           "environment names the kernel.";
   }
   throw DeviceError{msg.str()};
 }

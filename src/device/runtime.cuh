@@ -269,13 +269,16 @@ __device__ inline std::uint64_t GlobalIdx() {
 /** @brief CUB's temporary storage, kept for the next call. */
 class CubScratch {
  public:
-  /** @param fn Called twice as fn(void* storage, std::size_t& bytes), as CUB wants it. */
+  /**
+   * @param fn         Called twice as fn(void* storage, std::size_t& bytes), as CUB wants it.
+   * @param file, line Of the caller, for the error.
+   */
   template <typename FnT>
-  void Call(FnT&& fn) {
+  void Call(FnT&& fn, char const* file = __builtin_FILE(), int line = __builtin_LINE()) {
     std::size_t bytes{0};
-    EXACT_CUDA(fn(nullptr, bytes));
+    CheckCuda(fn(nullptr, bytes), "CUB", file, line);
     void* storage = storage_.Reserve(bytes == 0 ? 1 : bytes);
-    EXACT_CUDA(fn(storage, bytes));
+    CheckCuda(fn(storage, bytes), "CUB", file, line);
   }
   [[nodiscard]] std::size_t Bytes() const { return storage_.Bytes(); }
 

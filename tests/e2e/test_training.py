@@ -1,6 +1,7 @@
 # Copyright 2026, the gpu_exact contributors
 """What users do with a booster works through the plugin as it does without."""
 
+import json
 import pickle
 
 import numpy as np
@@ -12,6 +13,7 @@ from oracle import (
     assert_cache_is_right,
     assert_same_model,
     rng_state,
+    run_python,
     stock,
     trees,
     uses_plugin,
@@ -303,3 +305,36 @@ def test_an_updater_that_does_not_exist_can_be_taken_back() -> None:
     booster.set_param(BY_NAME)
     booster.update(dtrain, 0)
     assert uses_plugin(booster)
+
+
+# A round that an interrupt falls into ends, then Python raises it; the model of the rounds so far, and
+# one that is trained afterwards, are as without it.
+INTERRUPT = """
+import json, os, signal, sys, threading, time
+import numpy as np, xgboost as xgb
+import xgboost_gpu_exact
+rng = np.random.default_rng(0)
+X = rng.integers(0, 9, (2000, 4)).astype(np.float32)
+dtrain = xgb.DMatrix(X, X[:, 0] * X[:, 1], nthread=1)
+params = {"tree_method": "exact", "nthread": 1, "subsample": 0.5, "max_depth": 4}
+booster = xgb.Booster(params, [dtrain])
+begun = threading.Event()
+threading.Thread(target=lambda: (begun.wait(), os.kill(os.getpid(), signal.SIGINT))).start()
+interrupted, end = False, time.monotonic() + 60
+try:
+    i = 0
+    while time.monotonic() < end:
+        booster.update(dtrain, i)
+        i += 1
+        begun.set()
+except KeyboardInterrupt:
+    interrupted = True
+n = booster.num_boosted_rounds()
+again = xgb.train(params, dtrain, n)
+print(json.dumps([interrupted, n, again.save_raw() == booster.save_raw()]))
+"""
+
+
+def test_interrupt(builder: str) -> None:
+    interrupted, n_rounds, same = json.loads(run_python(INTERRUPT))
+    assert interrupted and n_rounds > 0 and same

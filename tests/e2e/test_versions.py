@@ -7,7 +7,6 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
 import xgboost
 import xgboost_gpu_exact as gpu_exact
 from xgboost_gpu_exact.versions import XGBOOST_RELEASES

@@ -5,13 +5,18 @@
  */
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <link.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <random>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "plugin/binding.h"
 #include "plugin/elf_symbols.h"
@@ -165,5 +170,46 @@ TEST(ElfSymbols, RefusesATruncatedFile) {
     std::ofstream{path, std::ios::binary} << whole.substr(0, size);
     EXPECT_THROW((void)ReadFunctionAddresses(path, {"main"}), std::runtime_error) << size;
   }
+}
+
+/** @brief Bytes of it are other ones, in its header and tables more often than elsewhere. */
+std::string Damaged(std::string file, std::mt19937* rng) {
+  auto const below = [&](std::size_t n) { return static_cast<std::size_t>((*rng)() % n); };
+  auto header = ElfW(Ehdr){};
+  std::memcpy(&header, file.data(), sizeof(header));
+  std::size_t const begins[] = {0, header.e_shoff, below(file.size())};
+  std::size_t const sizes[] = {sizeof(header), header.e_shnum * sizeof(ElfW(Shdr)), 64};
+  for (std::size_t n = 1 + below(4); n-- != 0;) {
+    auto const part = below(3);
+    auto const at = std::min(begins[part] + below(sizes[part]), file.size() - 1);
+    std::uint64_t const values[] = {0, ~std::uint64_t{0}, file.size(), (*rng)(), 1};
+    std::size_t const widths[] = {1, 2, 4, 8};
+    std::memcpy(file.data() + at, &values[below(5)], std::min(widths[below(4)], file.size() - at));
+  }
+  return below(8) == 0 ? file.substr(0, below(file.size())) : file;
+}
+
+/** @brief GPU_EXACT_INPUTS of them; by default few. */
+TEST(ElfSymbols, DamagedFilesGiveAddressesOrAnError) {
+  auto const* wanted = std::getenv("GPU_EXACT_INPUTS");
+  auto const n = wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : 1000;
+  std::ifstream in{FakePath("hidden"), std::ios::binary};
+  std::string const whole{std::istreambuf_iterator<char>{in}, {}};
+  ASSERT_GT(whole.size(), sizeof(ElfW(Ehdr)));
+  std::string const path = testing::TempDir() + "damaged";
+  std::vector<std::string> const names(Imports().names, Imports().names + Imports().n);
+  std::mt19937 rng{1};
+  std::size_t n_errors{0};
+  for (std::size_t i = 0; i < n; ++i) {
+    std::ofstream{path, std::ios::binary} << Damaged(whole, &rng);
+    try {
+      EXPECT_EQ(ReadFunctionAddresses(path, names).size(), names.size());
+    } catch (std::runtime_error const& error) {
+      ++n_errors;
+      EXPECT_NE(std::string{error.what()}.find(path), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_GT(n_errors, n / 10);
+  EXPECT_LT(n_errors, n);
 }
 }  // namespace gpu_exact

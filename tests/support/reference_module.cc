@@ -16,6 +16,7 @@
 
 #include "gpu_exact/device.h"
 #include "src/memory_plan.h"
+#include "tests/support/faults.h"
 #include "tests/support/gather.h"
 #include "tests/support/reference_builder.h"
 
@@ -37,7 +38,7 @@ extern "C" __attribute__((visibility("default"))) void GpuExactReferenceSetUpMs(
 namespace gpu_exact {
 namespace {
 /** @brief What a CUDA call does to a process that was forked after one. */
-void TouchDevice(char const* what) {
+void CheckProcess(char const* what) {
   static pid_t const process = getpid();
   if (getpid() != process) {
     std::fprintf(stderr, "%s in a process forked after CUDA was used.\n", what);
@@ -72,11 +73,20 @@ void Together(Peers* peers, Fn const& fn) {
   }
 }
 
+/** @brief In the place of a CUDA call: it may be made to fail, see faults.h. */
+void TouchDevice(char const* what) {
+  CheckProcess(what);
+  if (faults::Sticking() != 0 || faults::Next(faults::Kind::kDevice, what) != 0) {
+    throw DeviceError{std::string{"CUDA error from "} + what +
+                      ", as a test wants it. Restart the process."};
+  }
+}
+
 /** @brief The reference builder as one whose memory lies on a device. */
 class StrictBuilder final : public TreeBuilder {
  public:
   StrictBuilder(CsrView const& rows, Peers* peers) : builder_{MakeReferenceBuilder(rows, peers)} {}
-  ~StrictBuilder() override { TouchDevice("~TreeBuilder()"); }
+  ~StrictBuilder() override { CheckProcess("~TreeBuilder()"); }
   StrictBuilder(StrictBuilder const&) = delete;
   StrictBuilder& operator=(StrictBuilder const&) = delete;
 
@@ -89,9 +99,11 @@ class StrictBuilder final : public TreeBuilder {
   void WritePositions(std::vector<NodeIdx> const& remap, Memory memory,
                       NodeIdx* out_positions) override {
     MayFail("positions");
+    TouchDevice("WritePositions()");
     builder_->WritePositions(remap, memory, out_positions);
   }
   [[nodiscard]] bool AnyDeletedRow(GradientPair const* gradients) override {
+    TouchDevice("AnyDeletedRow()");
     return builder_->AnyDeletedRow(gradients);
   }
   [[nodiscard]] std::uint64_t DeviceBytes() const override { return builder_->DeviceBytes(); }
@@ -103,7 +115,7 @@ class StrictBuilder final : public TreeBuilder {
 }  // namespace
 
 DeviceStatus ProbeDevice(int) {
-  TouchDevice("ProbeDevice()");
+  CheckProcess("ProbeDevice()");
   return {true, "reference builder (no GPU)", ""};
 }
 

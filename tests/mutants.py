@@ -1,0 +1,321 @@
+#!/usr/bin/env python3
+# Copyright 2026, the gpu_exact contributors
+"""Change the sources a little at a time, and see whether the tests notice.
+
+    python tests/mutants.py --count 200 --out /tmp/mutants.jsonl
+    python tests/mutants.py --summary /tmp/mutants.jsonl
+
+A mutant is one small change: a statement removed, a comparison, a constant, a condition negated. Each
+is built in a copy of the tree and given to the host tests and to the end-to-end tests of the reference
+module, until one fails: then it is killed. One that survives wants a test, or a line in
+tests/mutants_explained.json that says why nobody could notice it. `--build` names a configured build
+folder, from which the copy has its Python environment and XGBoost's sources.
+
+One line a mutant is written to --out as it is done, and those that are there are not run again: a run
+may be cut short and go on. The same --seed gives the same mutants.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+HOST_FILES = ("src/*.cc", "src/*.h", "plugin/*.cc", "plugin/*.h")
+EXPLAINED = "tests/mutants_explained.json"
+# Nothing in them is tested without a GPU or a second process image, or they are for old systems only.
+LEFT_OUT = ("src/source_hash.cc", "plugin/older_libstdcxx.cc", "src/platform.h")
+# End-to-end tests that run what is mutated, the quickest and most telling first. The others test
+# scripts and packages. What is about loading and devices is tested by processes of their own, slowly.
+E2E = (
+    "quirks refusals training tables sampling objectives strategy exact_on_cuda inputs fuzz last_run "
+    "persistence faults"
+).split()
+OF_PROCESSES = ["import", "fallback", "runner", *E2E]
+OF_CORE = ["tables", "sampling", "strategy", "last_run"]  # kernels' arithmetic is not in that module
+LOADING = re.compile(r"plugin/(binding|elf_symbols|c_api|register|device_status|default_device)")
+LIMIT_S = 600  # of a test program; the slowest takes a tenth of that on an idle machine
+FEW = {"GPU_EXACT_FUZZ": "100", "GPU_EXACT_INPUTS": "200"}  # random problems of a test
+
+# What stands between spaces is an operator, not a template's bracket: the sources are formatted.
+SWAPPED = {
+    " < ": " <= ",
+    " <= ": " < ",
+    " > ": " >= ",
+    " >= ": " > ",
+    " == ": " != ",
+    " != ": " == ",
+    " && ": " || ",
+    " || ": " && ",
+    " + ": " - ",
+    " - ": " + ",
+    " * ": " / ",
+    " / ": " * ",
+    " += ": " -= ",
+    "++": "--",
+    "true": "false",
+    "false": "true",
+}
+STATEMENT = re.compile(r"^\s+(?:\+\+)?[\w.>\-\[\]()*]+(?:\(.*\)| [-+*/|&^%]?= [^{]*|\+\+)?;$")
+CONDITION = re.compile(r"\b(if|while) \((.+)\) \{$")
+NUMBER = re.compile(r"(?<![\w.])(\d+)(?:\.(\d+))?(f?)(?![\w.])")
+NO_CODE = re.compile(r'^\s*(//|/?\*|#|static_assert|using|namespace|template|return;|break;|DMLC_|\.|")')
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A line of a file, and what becomes of it."""
+
+    file: str
+    line: int  # from 1
+    text: str
+    becomes: str
+
+    def key(self) -> tuple[str, str, str]:
+        """What it is called in the list of explanations: lines move."""
+        return self.file, self.text.strip(), self.becomes.strip()
+
+    def is_of(self, result: dict) -> bool:
+        """Whether a result is this mutant's, on whatever line it was then."""
+        return self.key() == (result["file"], result["text"].strip(), result["becomes"].strip())
+
+
+def changes(text: str, before: str) -> list[str]:
+    """What may become of a line.
+
+    Args:
+        text: The line.
+        before: The line before it.
+    """
+    if NO_CODE.match(text) or not text.strip():
+        return []
+    code = re.sub(r'"(?:\\.|[^"\\])*"', lambda found: "\0" * len(found[0]), text)
+    code = code.split("  //")[0]
+    out = []
+    for old, new in SWAPPED.items():
+        for found in re.finditer(re.escape(old), code):
+            around = code[: found.start()][-1:] + code[found.end() :][:1]
+            if old.isalpha() and re.search(r"\w", around):
+                continue
+            out.append(text[: found.start()] + new + text[found.end() :])
+    for found in NUMBER.finditer(code):
+        whole, part, single = found.groups()
+        number = f"{int(whole) + 1}" + (f".{part}" if part is not None else "") + single
+        out.append(text[: found.start()] + number + text[found.end() :])
+    condition = CONDITION.search(code)
+    if condition and " = " not in condition[2] and ";" not in condition[2]:
+        begin, end = condition.span(2)
+        out.append(f"{text[:begin]}!({text[begin:end]}){text[end:]}")
+    # A statement that begins on this line: the one before has ended.
+    if STATEMENT.match(code) and before.rstrip().endswith((";", "{", "}", ":")):
+        out.append("")
+    return out
+
+
+def all_mutants(root: Path, patterns: tuple[str, ...]) -> list[Mutant]:
+    found = []
+    for file in sorted(file for pattern in patterns for file in root.glob(pattern)):
+        name = file.relative_to(root).as_posix()
+        if name in LEFT_OUT:
+            continue
+        lines = file.read_text().splitlines()
+        for i, text in enumerate(lines):
+            before = lines[i - 1] if i else ""
+            found += [Mutant(name, i + 1, text, becomes) for becomes in changes(text, before)]
+    return found
+
+
+class Workshop:
+    """A copy of the tree in which mutants are built and tested."""
+
+    def __init__(self, root: Path, build: Path, folder: Path) -> None:
+        self.root, self.tree, self.build = root, folder / "tree", folder / "build"
+        self.python = build / "venv/bin/python"
+        files = subprocess.run(
+            ["git", "ls-files", "-co", "--exclude-standard"],
+            cwd=root,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.split("\n")
+        for name in filter(lambda name: name and (root / name).is_file(), files):
+            self._copy(name)
+        sources = next(build.glob("_deps/xgboost-*/cpp_src"))
+        self.run(
+            *("cmake", "-S", self.tree, "-B", self.build, "-DCMAKE_BUILD_TYPE=None"),
+            *("-DCMAKE_CXX_FLAGS=-O1", "-DCMAKE_COMPILE_WARNING_AS_ERROR=OFF"),
+            *("-DCMAKE_CUDA_ARCHITECTURES=90", "-DGPU_EXACT_PYTHON_ENV=current"),
+            *(f"-DGPU_EXACT_PYTHON={self.python}", f"-DXGBOOST_SOURCE_DIR={sources}"),
+        )
+
+    def _copy(self, name: str) -> None:
+        """Only where the content differs: what is built stays so."""
+        to = self.tree / name
+        if not to.is_file() or to.read_bytes() != (self.root / name).read_bytes():
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(self.root / name, to)
+            shutil.copymode(self.root / name, to)
+
+    def run(self, *command: object, limit_s: float = 1800, env: dict | None = None) -> str | None:
+        """The output of a command that fails, None of one that does not."""
+        process = subprocess.Popen(
+            list(map(str, command)),
+            cwd=self.tree / "tests",
+            env=os.environ | (env or {}),
+            text=True,
+            errors="replace",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)  # what it started, too
+            process.communicate()
+            return f"not done after {limit_s} s"
+        return output if process.returncode else None
+
+    def make(self) -> str | None:
+        targets = ("host_tests", "fakes", "e2e_tests")
+        targets = (*(f"gpu_exact_{name}" for name in targets), "xgboost_gpu_exact_reference")
+        return self.run("cmake", "--build", self.build, "--target", *targets)
+
+    def first_failure(self, file: str = "") -> str:
+        """The test that notices a change in a file, or an empty text."""
+        module = {"GPU_EXACT_MODULE": f"{self.build}/tests/libxgboost_gpu_exact_reference.so"}
+        env = {"PYTHONPATH": f"{self.build}/python", "PYTHONDONTWRITEBYTECODE": "1", **module, **FEW}
+        names = OF_CORE if file.startswith("src/") else E2E
+        names = OF_PROCESSES if not file or LOADING.match(file) else names
+        steps = [(f"{self.build}/tests/gpu_exact_{ring}_tests",) for ring in ("host", "e2e")]
+        steps = [(*step, "--gtest_fail_fast", "--gtest_brief=1") for step in steps]
+        steps += [
+            (self.python, "-m", "pytest", "-xq", "-p", "no:cacheprovider", f"e2e/test_{name}.py")
+            + ("-k", "not interrupt")  # waits for a signal: no judge on a busy machine
+            for name in names
+            if (self.tree / f"tests/e2e/test_{name}.py").is_file()
+        ]
+        for step in steps:
+            output = self.run(*step, limit_s=LIMIT_S, env=env)
+            if output is not None:
+                told = re.findall(r"^(?:\[  FAILED  \]|FAILED|ERROR) (\S+)", output, re.MULTILINE)
+                last = output.strip().splitlines()[-1:] or ["no output"]
+                return told[0] if told else f"{Path(str(step[0])).name}: {last[0][:200]}"
+        return ""
+
+    def judge(self, mutant: Mutant) -> dict:
+        """killed, survived or no mutant, as it does not compile; and by which test."""
+        file = self.tree / mutant.file
+        whole = file.read_text()
+        lines = whole.splitlines(keepends=True)
+        lines[mutant.line - 1] = mutant.becomes + "\n"
+        file.write_text("".join(lines))
+        begin = time.monotonic()
+        by = ""
+        try:
+            result = "no mutant" if self.make() is not None else "survived"
+            if result == "survived":
+                by = self.first_failure(mutant.file)
+                result = "killed" if by else result
+        finally:
+            file.write_text(whole)
+        seconds = round(time.monotonic() - begin, 1)
+        return {**vars(mutant), "result": result, "by": by, "seconds": seconds}
+
+
+def explanations(root: Path) -> dict[tuple[str, str, str], str]:
+    """Why a mutant that survives cannot be told from the original, by Mutant.key()."""
+    listed = json.loads((root / EXPLAINED).read_text())
+    return {(entry["file"], entry["text"], entry["becomes"]): entry["why"] for entry in listed}
+
+
+def summary(results: list[dict], explained: dict[tuple[str, str, str], str]) -> dict:
+    """Counts, and who survived without an explanation."""
+    counts: Counter[str] = Counter()
+    survivors = []
+    for result in results:
+        mutant = Mutant(*(result[name] for name in ("file", "line", "text", "becomes")))
+        what = result["result"]
+        if what == "survived":
+            what = "equivalent" if mutant.key() in explained else "survived"
+        if what == "survived":
+            becomes = mutant.becomes.strip() or "(removed)"
+            survivors.append(f"{mutant.file}:{mutant.line}: {mutant.text.strip()} -> {becomes}")
+        counts[what] += 1
+    return {name: counts[name] for name in ("killed", "equivalent", "survived")} | {
+        "survivors": sorted(survivors)
+    }
+
+
+def read_results(file: Path) -> list[dict]:
+    """The last result of each mutant."""
+    lines = file.read_text().splitlines() if file.is_file() else []
+    results = map(json.loads, lines)
+    return list({(r["file"], r["line"], r["becomes"]): r for r in results}.values())
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    root = Path(__file__).resolve().parents[1]
+    parser.add_argument("--source", type=Path, default=root)
+    parser.add_argument("--build", type=Path, default=root / "build", help="a configured build")
+    parser.add_argument("--work", type=Path, default=Path("/tmp/gpu_exact_mutants"))
+    parser.add_argument("--out", type=Path, default=Path("/tmp/gpu_exact_mutants.jsonl"))
+    parser.add_argument("--count", type=int, default=200, help="mutants that compile (default 200)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--files", nargs="+", default=HOST_FILES, help="patterns of files to mutate")
+    parser.add_argument("--minutes", type=float, default=1e9, help="begin no mutant after so long")
+    parser.add_argument("--again", action="store_true", help="run those that survived once more")
+    parser.add_argument("--summary", type=Path, metavar="JSONL", help="only say what came out")
+    return parser.parse_args()
+
+
+def main() -> int:
+    options = parse()
+    if not options.summary:
+        run_mutants(options)
+    results = read_results(options.summary or options.out)
+    told = summary(results, explanations(options.source))
+    for survivor in told.pop("survivors"):
+        print("survived:", survivor)
+    print(", ".join(f"{count} {what}" for what, count in told.items()))
+    return 1 if told["survived"] else 0
+
+
+def run_mutants(options: argparse.Namespace) -> None:
+    end = time.monotonic() + 60 * options.minutes
+    workshop = Workshop(options.source, options.build.resolve(), options.work)
+    unchanged = workshop.make()
+    unchanged = workshop.first_failure() if unchanged is None else unchanged
+    if unchanged:
+        sys.exit(f"The tests fail without any mutant: {unchanged[-2000:]}")
+    mutants = all_mutants(workshop.tree, tuple(options.files))
+    random.Random(options.seed).shuffle(mutants)
+    earlier = read_results(options.out)
+    if options.again:
+        mutants = [m for r in earlier if r["result"] == "survived" for m in mutants if m.is_of(r)]
+    done = [r for r in earlier if not (options.again and r["result"] == "survived")]
+    n_done = sum(r["result"] != "no mutant" for r in done)
+    for mutant in mutants:
+        if n_done >= options.count or time.monotonic() > end:
+            return
+        if any(mutant.is_of(result) for result in done):
+            continue
+        result = workshop.judge(mutant)
+        n_done += result["result"] != "no mutant"
+        with options.out.open("a") as out:
+            out.write(json.dumps(result) + "\n")
+        print(f"{n_done}: {result['result']} {mutant.file}:{mutant.line} {result['by']}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+# Copyright 2026, the gpu_exact contributors
+"""Train for long, tables and parameters in turn: memory stays flat and each model is the first one again.
+
+    python tests/soak.py --trees 20000 --seconds 500             # in one process
+    python tests/soak.py --trees 20000 --processes 24            # that share the GPU
+
+Run it with an interpreter that finds XGBoost and the plugin, see tests/parity.py. The last line that it
+prints is the result as JSON; it ends with 1, and says why, where something is wrong. NumPy is enough.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+import xgboost as xgb
+import xgboost_gpu_exact as gpu_exact
+
+MIB = 1 << 20
+# What a process may hold more at its end than after it has trained each kind twice.
+MAY_GROW = {"host_mib": 48.0, "device_mib": 16.0}
+N_SAMPLES = 40  # of the memory
+ROUTES = {"cpu": {}, "cuda": {"device": "cuda"}}
+PARAMS: dict[str, dict] = {
+    "plain": {"max_depth": 6},
+    "sampled": {"max_depth": 5, "subsample": 0.6, "colsample_bylevel": 0.5, "gamma": 0.2},
+    "constrained": {"max_depth": 4, "monotone_constraints": "(1,-1,0,1)"},
+    "forest": {"max_depth": 4, "num_parallel_tree": 4, "subsample": 0.7},
+    "classes": {"max_depth": 3, "objective": "multi:softprob", "num_class": 3},
+    "deep": {"max_depth": 14, "min_child_weight": 2},
+}
+SHAPES = {"small": (500, 6, 0.1), "tall": (60_000, 4, 0.0), "sparse": (20_000, 30, 0.8)}
+
+
+def make_table(name: str, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    n_rows, n_columns, missing = SHAPES[name]
+    rng = np.random.default_rng(n_rows)
+    X = rng.standard_normal((n_rows, n_columns)).astype(np.float32)
+    y = X[:, 0] * X[:, 1] + X[:, 2]
+    if n_classes:
+        y = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
+    X[rng.random(X.shape) < missing] = np.nan
+    return X, y.astype(np.float32)
+
+
+class Soak:
+    """Kinds of trainings, the first model of each, and what memory there was."""
+
+    def __init__(self, on_cuda: bool, allow_cpu: bool) -> None:
+        self.fallback = {"gpu_exact_fallback": "warn" if allow_cpu else "error"}
+        routes = ["cpu", "cuda"] if on_cuda else ["cpu"]
+        strategies = ["sort", "histogram"]
+        self.kinds = [
+            (shape, params, route, strategy)
+            for strategy in strategies
+            for shape in SHAPES
+            for params in PARAMS
+            for route in routes
+        ]
+        self.first: dict[tuple, str] = {}
+        self.samples: list[dict] = []
+        self.n_trees = 0
+
+    def train(self, kind: tuple, held: dict[str, xgb.DMatrix]) -> None:
+        """A model of this kind, of a table of its own or of one that others have used too."""
+        shape, name, route, strategy = kind
+        params = PARAMS[name]
+        key = f"{shape}{params.get('num_class', 0)}"
+        dtrain = held.get(key)
+        if dtrain is None:
+            dtrain = xgb.DMatrix(*make_table(shape, params.get("num_class", 0)), nthread=2)
+            held[key] = dtrain
+        how = {"tree_method": "exact", "nthread": 2, "gpu_exact_strategy": strategy}
+        booster = xgb.train(how | self.fallback | params | ROUTES[route], dtrain, 3)
+        model = hashlib.sha256(booster.save_raw()).hexdigest()
+        self.n_trees += booster.num_boosted_rounds() * params.get("num_parallel_tree", 1)
+        self.n_trees += booster.num_boosted_rounds() * max(params.get("num_class", 1) - 1, 0)
+        if self.first.setdefault(kind, model) != model:
+            raise SystemExit(f"After {self.n_trees} trees the model of {kind} is another one.")
+
+    def run(self, n_trees: int, seconds: float) -> dict:
+        begin = time.monotonic()
+        before = gpu_exact.last_run()
+        every = max(n_trees // N_SAMPLES, 1)
+        held: dict[str, xgb.DMatrix] = {}
+        for number in range(1 << 62):
+            warm = number >= 2 * len(self.kinds)
+            late = time.monotonic() - begin > seconds
+            if warm and (self.n_trees >= n_trees or late):
+                break
+            self.train(self.kinds[number % len(self.kinds)], held)
+            if number % 7 == 0:
+                held.clear()  # tables go, too
+            if warm and self.n_trees >= every * len(self.samples):
+                self.sample(held)
+        self.sample(held)
+        run = gpu_exact.last_run()
+        return {
+            "trees": self.n_trees,
+            "gpu_trees": run.gpu_trees - before.gpu_trees,
+            "kinds": len(self.kinds),
+            "seconds": round(time.monotonic() - begin, 1),
+            "memory": [self.samples[0], self.samples[-1]],
+            "models": hashlib.sha256(json.dumps(sorted(self.first.values())).encode()).hexdigest(),
+        }
+
+    def sample(self, held: dict[str, xgb.DMatrix]) -> None:
+        """Memory while nothing is held."""
+        held.clear()
+        gc.collect()
+        with open("/proc/self/statm") as statm:
+            resident = int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        memory = {"trees": self.n_trees, "host_mib": round(resident / MIB, 1)}
+        query = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
+        try:
+            told = subprocess.run(query, check=True, capture_output=True, text=True).stdout
+            memory["device_mib"] = float(told.splitlines()[0])
+        except (OSError, subprocess.CalledProcessError, ValueError):
+            pass  # this machine does not tell
+        self.samples.append(memory)
+
+
+def growth(memory: list[dict]) -> list[str]:
+    """What a process held more at its end than it may, a sentence each."""
+    first, last = memory
+    return [
+        f"{name} grew from {first[name]} to {last[name]} between trees {first['trees']} and "
+        f"{last['trees']}."
+        for name, most in MAY_GROW.items()
+        if name in first and name in last and last[name] - first[name] > most
+    ]
+
+
+def one(options: argparse.Namespace) -> dict:
+    soak = Soak(xgb.build_info()["USE_CUDA"] and not options.allow_cpu, options.allow_cpu)
+    return soak.run(options.trees // options.processes, options.seconds)
+
+
+def problems(results: list[dict], options: argparse.Namespace) -> list[str]:
+    found = []
+    if len({result["models"] for result in results}) != 1:
+        found.append("Processes have made different models.")
+    for result in results:
+        if result["gpu_trees"] != result["trees"]:
+            found.append(f"{result['gpu_trees']} of {result['trees']} trees grew on the GPU.")
+        if options.processes > 1:  # the device's memory is everybody's
+            for memory in result["memory"]:
+                memory.pop("device_mib", None)
+        found += growth(result["memory"])
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--trees", type=int, default=20_000, help="of all processes (default 20000)")
+    parser.add_argument("--seconds", type=float, default=1e9, help="end earlier after so long")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument(
+        "--allow-cpu", action="store_true", help="only to try this script, without a GPU"
+    )
+    options = parser.parse_args()
+    if options.processes == 1:
+        results = [one(options)]
+    else:
+        with ProcessPoolExecutor(options.processes, get_context("spawn")) as pool:
+            results = list(pool.map(one, [options] * options.processes))
+    found = problems(results, options)
+    print("\n".join(found))
+    total = {key: sum(r[key] for r in results) for key in ("trees", "gpu_trees")}
+    status = gpu_exact.device_status()
+    print(
+        json.dumps(
+            {
+                **total,
+                "processes": options.processes,
+                "kinds": results[0]["kinds"],
+                "seconds": max(r["seconds"] for r in results),
+                "memory": results[0]["memory"],
+                "device": status.text if status.usable else None,
+                "problems": found,
+            }
+        )
+    )
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

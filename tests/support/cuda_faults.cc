@@ -1,0 +1,126 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Every CUDA call of the module, CUB's too, as one that may fail: see faults.h.
+ *
+ * cuda_calls.inc is written by tests/cmake/WriteCudaCalls.cmake: lines of CUDA_CALL(index, name).
+ * Here cudaError_t is an int: no header of CUDA is needed.
+ */
+#include <cstddef>
+
+#include "tests/support/faults.h"
+
+namespace {
+using gpu_exact::faults::Held;
+using gpu_exact::faults::Kind;
+
+thread_local int last_error{0};  // of a call that was made to fail, until it is asked for
+
+/** @brief As CUDA would tell it now: one that sticks for ever, another one until it is asked for. */
+int LastError() noexcept {
+  int const sticking = gpu_exact::faults::Sticking();
+  return sticking != 0 ? sticking : last_error;
+}
+
+int NextFault(char const* name) noexcept {
+  if (int const sticking = gpu_exact::faults::Sticking(); sticking != 0) {
+    return sticking;
+  }
+  int const status = gpu_exact::faults::Next(Kind::kDevice, name);
+  if (status != 0 && gpu_exact::faults::Sticking() == 0) {
+    last_error = status;
+  }
+  return status;
+}
+
+char const* const kNames[] = {
+#define CUDA_CALL(index, name) #name,
+#include "cuda_calls.inc"
+#undef CUDA_CALL
+};
+}  // namespace
+
+extern "C" {
+__attribute__((visibility("hidden"))) int gpu_exact_next_cuda_fault(int index) {
+  return NextFault(kNames[index]);
+}
+
+// Calls that only return a status: ask, then return it or go on to CUDA with all arguments.
+#define CUDA_CALL(index, name)                                                                \
+  asm(".pushsection .text\n .globl __wrap_" #name "\n .hidden __wrap_" #name                  \
+      "\n .type __wrap_" #name ", %function\n__wrap_" #name                                   \
+      ":\n .cfi_startproc\n"                                                                  \
+      " push %rdi\n push %rsi\n push %rdx\n push %rcx\n push %r8\n push %r9\n sub $8, %rsp\n" \
+      " .cfi_adjust_cfa_offset 56\n mov $" #index                                             \
+      ", %edi\n call gpu_exact_next_cuda_fault\n"                                             \
+      " add $8, %rsp\n pop %r9\n pop %r8\n pop %rcx\n pop %rdx\n pop %rsi\n pop %rdi\n"       \
+      " .cfi_adjust_cfa_offset -56\n test %eax, %eax\n jne 1f\n jmp __real_" #name            \
+      "\n1: ret\n"                                                                            \
+      " .cfi_endproc\n .popsection\n");
+#include "cuda_calls.inc"
+#undef CUDA_CALL
+
+int __real_cudaGetLastError();
+int __wrap_cudaGetLastError() {
+  int const injected = LastError();
+  last_error = 0;
+  int const real = __real_cudaGetLastError();
+  return injected != 0 ? injected : real;
+}
+
+int __real_cudaPeekAtLastError();
+int __wrap_cudaPeekAtLastError() {
+  int const injected = LastError();
+  return injected != 0 ? injected : __real_cudaPeekAtLastError();
+}
+
+// What takes something is counted; what gives something back does so even where it fails.
+int __real_cudaMalloc(void** p, std::size_t bytes);
+int __wrap_cudaMalloc(void** p, std::size_t bytes) {
+  int status = NextFault("cudaMalloc");
+  status = status != 0 ? status : __real_cudaMalloc(p, bytes);
+  if (status == 0) {
+    gpu_exact::faults::Hold(Held::kDevice, *p, static_cast<long long>(bytes));
+  }
+  return status;
+}
+int __real_cudaFree(void* p);
+int __wrap_cudaFree(void* p) {
+  gpu_exact::faults::Release(Held::kDevice, p);
+  int const status = __real_cudaFree(p);
+  int const fault = NextFault("cudaFree");
+  return fault != 0 ? fault : status;
+}
+int __real_cudaHostAlloc(void** p, std::size_t bytes, unsigned flags);
+int __wrap_cudaHostAlloc(void** p, std::size_t bytes, unsigned flags) {
+  int status = NextFault("cudaHostAlloc");
+  status = status != 0 ? status : __real_cudaHostAlloc(p, bytes, flags);
+  if (status == 0) {
+    gpu_exact::faults::Hold(Held::kPinned, *p, static_cast<long long>(bytes));
+  }
+  return status;
+}
+int __real_cudaFreeHost(void* p);
+int __wrap_cudaFreeHost(void* p) {
+  gpu_exact::faults::Release(Held::kPinned, p);
+  int const status = __real_cudaFreeHost(p);
+  int const fault = NextFault("cudaFreeHost");
+  return fault != 0 ? fault : status;
+}
+int __real_cudaEventCreateWithFlags(void** p, unsigned flags);
+int __wrap_cudaEventCreateWithFlags(void** p, unsigned flags) {
+  int status = NextFault("cudaEventCreateWithFlags");
+  status = status != 0 ? status : __real_cudaEventCreateWithFlags(p, flags);
+  if (status == 0) {
+    gpu_exact::faults::Hold(Held::kEvents, *p, 1);
+  }
+  return status;
+}
+int __real_cudaEventDestroy(void* p);
+int __wrap_cudaEventDestroy(void* p) {
+  gpu_exact::faults::Release(Held::kEvents, p);
+  int const status = __real_cudaEventDestroy(p);
+  int const fault = NextFault("cudaEventDestroy");
+  return fault != 0 ? fault : status;
+}
+}
