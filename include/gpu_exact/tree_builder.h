@@ -176,8 +176,9 @@ class TreeBuilder {
  *
  * @param ordinals CUDA devices; device memory that the builder is given is that of the first. One
  *                 alone is a builder on that GPU.
+ * @param peers    As above, with one device alone; else std::invalid_argument.
  */
 [[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(std::vector<int> const& ordinals,
-                                                             CsrView const& table,
-                                                             Strategy strategy);
+                                                             CsrView const& rows, Strategy strategy,
+                                                             Peers* peers = nullptr);
 }  // namespace gpu_exact

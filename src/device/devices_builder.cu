@@ -4,6 +4,8 @@
  * @brief Several GPUs of one process as workers of one group, a thread each.
  */
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "gpu_exact/tree_builder.h"
@@ -136,10 +138,16 @@ class DevicesBuilder final : public TreeBuilder {
 }  // namespace
 
 std::unique_ptr<TreeBuilder> MakeDeviceBuilder(std::vector<int> const& ordinals,
-                                               CsrView const& table, Strategy strategy) {
+                                               CsrView const& rows, Strategy strategy,
+                                               Peers* peers) {
   if (ordinals.size() == 1) {
-    return MakeDeviceBuilder(ordinals.front(), table, strategy);
+    return MakeDeviceBuilder(ordinals.front(), rows, strategy, peers);
   }
-  return std::make_unique<DevicesBuilder>(ordinals, table, strategy);
+  if (peers != nullptr && peers->Size() > 1) {
+    throw std::invalid_argument{"gpu_exact_devices names several GPUs, and there are " +
+                                std::to_string(peers->Size()) +
+                                " workers; start a worker for each GPU instead."};
+  }
+  return std::make_unique<DevicesBuilder>(ordinals, rows, strategy);
 }
 }  // namespace gpu_exact

@@ -71,8 +71,9 @@ DeviceStatus ProbeDevice(int) {
 int CountDevices() { return 2; }
 
 std::unique_ptr<TreeBuilder> MakeDeviceBuilder(std::vector<int> const& ordinals,
-                                               CsrView const& table, Strategy strategy) {
-  return MakeDeviceBuilder(ordinals.front(), table, strategy);
+                                               CsrView const& rows, Strategy strategy,
+                                               Peers* peers) {
+  return MakeDeviceBuilder(ordinals.front(), rows, strategy, peers);
 }
 
 std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& table, Strategy, Peers*) {
