@@ -12,9 +12,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
-import importlib.util
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -155,7 +153,7 @@ def run_apart(job: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         workers = []
         for rank in range(n_workers):
             command = [sys.executable, __file__, "--work", json.dumps(job | {"rank": rank})]
-            worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
+            worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
             stack.callback(worker.kill)
             workers.append(worker)
         deadline = time.monotonic() + timeout_s
@@ -170,16 +168,6 @@ def run_apart(job: dict[str, Any], timeout_s: float) -> dict[str, Any]:
             answers.append(json.loads(lines[-1]) if worker.returncode == 0 and lines else ended)
     failed = [answer for answer in answers if "failed" in answer]
     return failed[0] if failed else answers[0]
-
-
-def environment() -> dict[str, str]:
-    """With the NCCL that XGBoost's wheel brings along, if there is one."""
-    found = importlib.util.find_spec("nvidia")
-    for folder in (found and found.submodule_search_locations) or ():
-        library = Path(folder, "nccl/lib/libnccl.so.2")
-        if library.exists():
-            return {"GPU_EXACT_NCCL": str(library)} | os.environ
-    return dict(os.environ)
 
 
 def same_trees(ours: list[str], theirs: list[str]) -> bool:

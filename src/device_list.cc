@@ -11,7 +11,8 @@
 namespace gpu_exact {
 std::vector<int> ChooseDevices(std::string const& text, int first, int n_visible,
                                EntryIdx n_entries) {
-  // What workers tell each other takes about 0.1 ms a level, a level of so many entries 0.3 ms.
+  // Estimated of an H200: GPUs tell each other things for 0.1 ms a level, and a level of so many
+  // entries takes 0.3 ms.
   constexpr EntryIdx kWorthSharing = EntryIdx{1} << 25;
   std::vector<int> devices{first};
   if (text.empty() || (text == "all" && n_entries < kWorthSharing)) {

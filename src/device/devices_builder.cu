@@ -4,6 +4,8 @@
  * @brief Several GPUs of one process as workers of one group, a thread each.
  */
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "gpu_exact/tree_builder.h"

@@ -7,10 +7,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <limits>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "src/device/nccl.cuh"
@@ -170,6 +175,71 @@ class PeersOnDevices : public DeviceTest {
     }
   }
 };
+
+/** @brief The numbers that one worker has for another: they say whose they are. */
+std::uint32_t Number(std::int32_t from, std::int32_t to, std::uint64_t i) {
+  return static_cast<std::uint32_t>(i * 64 + from * 8 + to);
+}
+
+/** @brief Parts of any length, none included, from each worker to each and from each to all. */
+void ExpectExchange(std::int32_t n_workers, int n_devices, Transport transport,
+                    std::vector<std::uint64_t> const& lengths) {
+  ThreadWorkers workers{n_workers};
+  auto length = [&](std::int32_t from, std::int32_t to) {
+    return lengths[(from * 3 + to) % lengths.size()];
+  };
+  auto parts_of = [&](auto&& length_of) {
+    Parts parts{{0}, sizeof(std::uint32_t)};
+    for (std::int32_t r = 0; r < n_workers; ++r) {
+      parts.begins.push_back(parts.begins.back() + length_of(r));
+    }
+    return parts;
+  };
+  std::vector<int> n_wrong(n_workers, 0);
+  workers.Run([&](std::int32_t rank) {
+    DeviceGuard const guard{rank % n_devices};
+    auto peers = DevicePeers::Make(workers.Worker(rank), transport);
+    auto const sends = parts_of([&](std::int32_t to) { return length(rank, to); });
+    auto const receives = parts_of([&](std::int32_t from) { return length(from, rank); });
+    auto const gathers = parts_of([&](std::int32_t from) { return length(from, 0); });
+    std::vector<std::uint32_t> send, want, all, want_all;
+    for (std::int32_t r = 0; r < n_workers; ++r) {
+      for (std::uint64_t i = 0; i < length(rank, r); ++i) {
+        send.push_back(Number(rank, r, i));
+      }
+      for (std::uint64_t i = 0; i < length(r, rank); ++i) {
+        want.push_back(Number(r, rank, i));
+      }
+      for (std::uint64_t i = 0; i < length(r, 0); ++i) {
+        all.push_back(r == rank ? Number(r, 0, i) : 0xffffffffu);
+        want_all.push_back(Number(r, 0, i));
+      }
+    }
+    auto d_send = ToDevice(send);
+    auto d_all = ToDevice(all);
+    DeviceBuffer<std::uint32_t> d_receive{"received"};
+    d_receive.Reserve(want.size());
+    for (int run = 0; run < 3; ++run) {  // what is sent may be written again at once
+      CopyAsync(d_all.Data(), all.data(), all.size());
+      peers->AllToAll(d_send.Data(), sends, d_receive.Data(), receives);
+      peers->AllGather(d_all.Data(), gathers);
+      peers->Await();
+      n_wrong[rank] += ToHost(d_receive.Data(), want.size()) == want ? 0 : 1;
+      n_wrong[rank] += ToHost(d_all.Data(), all.size()) == want_all ? 0 : 1;
+    }
+  });
+  EXPECT_EQ(n_wrong, std::vector<int>(n_workers, 0));
+}
+
+TEST_F(PeersOnDevices, EachTellsEach) {
+  for (auto transport : {Transport::kCopies, Transport::kHost}) {
+    for (std::int32_t n_workers : {1, 2, 3}) {
+      ExpectExchange(n_workers, 1, transport, {5, 0, 1000, 1});
+      ExpectExchange(n_workers, 1, transport, {0});
+    }
+    ExpectExchange(2, 1, transport, {Scaled(std::uint64_t{5} << 20, 1u << 14), 3});  // 20 MiB
+  }
+}
 
 TEST_F(PeersOnDevices, SmallProblems) {
   for (int seed = 0; seed < NumSeeds(60); ++seed) {
@@ -395,14 +465,62 @@ class PeersOnTwoDevices : public PeersOnDevices {
   }
 };
 
-TEST_F(PeersOnTwoDevices, Copies) { this->CompareBy(Transport::kCopies); }
+TEST_F(PeersOnTwoDevices, Copies) {
+  ExpectExchange(2, 2, Transport::kCopies, {5, 0, 1000, 1});
+  this->CompareBy(Transport::kCopies);
+}
 
 /** @brief NCCL between threads, as between processes. */
-TEST_F(PeersOnTwoDevices, Nccl) {
-  if (Nccl::Load() == nullptr) {
-    GTEST_SKIP() << "NCCL was not found; name libnccl.so.2 by GPU_EXACT_NCCL.";
+class PeersByNccl : public PeersOnTwoDevices {
+ protected:
+  void SetUp() override {
+    PeersOnTwoDevices::SetUp();
+    if (!this->IsSkipped() && Nccl::Load() == nullptr) {
+      GTEST_SKIP() << "NCCL was not found; name libnccl.so.2 by GPU_EXACT_NCCL.";
+    }
   }
-  this->CompareBy(Transport::kNccl);
+};
+
+TEST_F(PeersByNccl, EachTellsEach) {
+  ExpectExchange(2, 2, Transport::kNccl, {5, 0, 1000, 1});
+  ExpectExchange(2, 2, Transport::kNccl, {0});
+}
+
+TEST_F(PeersByNccl, Trees) { this->CompareBy(Transport::kNccl); }
+
+/** @brief A worker that does not come is waited for until the deadline, and no longer. */
+TEST_F(PeersByNccl, NobodyWaitsForEver) {
+  setenv("GPU_EXACT_PEER_TIMEOUT", "2", 1);
+  ThreadWorkers workers{2};
+  std::string told;
+  std::atomic<bool> is_over{false};
+  auto const begin = std::chrono::steady_clock::now();
+  workers.Run([&](std::int32_t rank) {
+    DeviceGuard const guard{rank};
+    auto peers = DevicePeers::Make(workers.Worker(rank), Transport::kNccl);
+    DeviceBuffer<std::uint32_t> data{"test data"};
+    ZeroAsync(data.Reserve(2), 2);
+    Parts const parts{{0, 1, 2}, sizeof(std::uint32_t)};
+    peers->AllGather(data.Data(), parts);  // connections are made
+    peers->Await();
+    if (rank == 0) {
+      try {
+        peers->AllGather(data.Data(), parts);
+        peers->Await();
+      } catch (PeerError const& e) {
+        told = e.what();
+      }
+      is_over = true;
+    }
+    while (!is_over) {
+      std::this_thread::yield();
+    }
+  });
+  unsetenv("GPU_EXACT_PEER_TIMEOUT");
+  EXPECT_EQ(told,
+            "Worker 0 of 2: A worker has not answered for 2 s. Its own error may say why; "
+            "GPU_EXACT_PEER_TIMEOUT sets the seconds.");
+  EXPECT_LT(MillisecondsSince(begin), 20e3);
 }
 }  // namespace
 }  // namespace gpu_exact

@@ -17,6 +17,7 @@ from oracle import (
     assert_cache_is_right,
     assert_grown,
     assert_same_model,
+    run_python,
     trees_grown,
 )
 from problems import STRATEGIES, make_problem
@@ -78,6 +79,19 @@ def test_refused(devices: str) -> None:
     dtrain = xgb.DMatrix(np.eye(3), [0, 1, 0])
     with pytest.raises(xgb.core.XGBoostError, match="gpu_exact_devices is .*; set it to"):
         xgb.train(TAKE_OVER | {"gpu_exact_devices": devices}, dtrain, 1)
+
+
+def test_the_wheels_nccl_is_named(tmp_path) -> None:
+    """For several processes; what the user names stays."""
+    library = tmp_path / "nvidia/nccl/lib/libnccl.so.2"
+    library.parent.mkdir(parents=True)
+    library.touch()
+    code = f"import os, sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+    code += "os.environ.pop('GPU_EXACT_NCCL', None)\n"
+    code += "os.environ.update(named.split('=') for named in sys.argv[1:])\n"
+    code += "import xgboost_gpu_exact; print(os.environ['GPU_EXACT_NCCL'])"
+    assert run_python(code).strip() == str(library)
+    assert run_python(code, "GPU_EXACT_NCCL=/mine.so").strip() == "/mine.so"
 
 
 def test_is_in_the_configuration() -> None:

@@ -14,6 +14,7 @@ that do it for them.
 """
 
 import ctypes
+import importlib.util
 import json
 import os
 from pathlib import Path
@@ -116,6 +117,15 @@ def _load_module() -> ctypes.CDLL:
     return module
 
 
+def _name_nccl() -> None:
+    """In the environment, for GPUs of several processes: the NCCL that XGBoost's wheel requires."""
+    found = importlib.util.find_spec("nvidia")
+    for folder in (found and found.submodule_search_locations) or ():
+        library = Path(folder, "nccl/lib/libnccl.so.2")
+        if library.exists():
+            os.environ.setdefault("GPU_EXACT_NCCL", str(library))
+
+
 def _check(status: int) -> None:
     if status != 0:
         raise RuntimeError(_module.GpuExactGetLastError().decode())
@@ -215,6 +225,7 @@ try:
     _takes_over = _wants_take_over()
 except ValueError as error:
     raise ImportError(f"{TAKEOVER_VARIABLE}: {error}") from None
+_name_nccl()
 _module = _load_module()
 try:
     _check(_module.GpuExactRegister())
