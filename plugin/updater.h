@@ -67,7 +67,7 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
   /** @brief Hash of all that must be equal on workers that grow a tree together. */
   [[nodiscard]] std::uint64_t HashOfSettings(xgboost::tree::TrainParam const& param,
                                              std::size_t n_trees) const;
-  /** @param table Of the data; nullptr: a new one. */
+  /** @param table Of the data. */
   [[nodiscard]] Greeting MakeGreeting(xgboost::tree::TrainParam const& param,
                                       xgboost::MetaInfo const& info, std::size_t n_trees,
                                       DeviceTable* table) const;

@@ -3,18 +3,17 @@
  */
 #include "xgboost_peers.h"
 
-#include <xgboost/c_api.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "src/collective/comm_group.h"
-
-extern "C" int XGCommunicatorAllgather(void* inout, std::size_t bytes);  // in no header of XGBoost
+#include "src/collective/communicator-inl.h"
 
 namespace gpu_exact {
 namespace {
+namespace coll = xgboost::collective;
+
 /**
  * @brief The last byte of every part that is sent.
  *
@@ -34,17 +33,26 @@ std::string Cause(std::string report) {
   }
   return report;
 }
+
+std::shared_ptr<coll::Coll> Backend() {
+  return coll::GlobalCommGroup()->Backend(xgboost::DeviceOrd::CPU());
+}
+
+coll::Comm const& Connections() {
+  return coll::GlobalCommGroup()->Ctx(nullptr, xgboost::DeviceOrd::CPU());
+}
+
+template <typename T>
+xgboost::common::Span<std::int8_t> Bytes(T* data, std::size_t n) {
+  return {reinterpret_cast<std::int8_t*>(data), n * sizeof(T)};
+}
 }  // namespace
 
 GroupToken CurrentGroup() {
-  if (XGCommunicatorGetWorldSize() == 1) {
-    return {};
-  }
-  return xgboost::collective::GlobalCommGroup()->Backend(xgboost::DeviceOrd::CPU());
+  return coll::GetWorldSize() == 1 ? GroupToken{} : GroupToken{Backend()};
 }
 
-XGBoostPeers::XGBoostPeers()
-    : rank_{XGCommunicatorGetRank()}, size_{XGCommunicatorGetWorldSize()} {}
+XGBoostPeers::XGBoostPeers() : rank_{coll::GetRank()}, size_{coll::GetWorldSize()} {}
 
 void XGBoostPeers::AllGather(void* inout, std::size_t bytes) {
   this->CheckThread();
@@ -56,7 +64,7 @@ void XGBoostPeers::AllGather(void* inout, std::size_t bytes) {
   auto* const own = static_cast<char*>(inout);
   std::copy_n(own + bytes * rank_, bytes, parts.begin() + length * rank_);
   parts[length * rank_ + bytes] = kComplete;
-  this->Check(XGCommunicatorAllgather(parts.data(), parts.size()));
+  this->Check(Backend()->Allgather(nullptr, Connections(), Bytes(parts.data(), parts.size())));
   for (std::int32_t rank = 0; rank < size_; ++rank) {
     auto const part = parts.cbegin() + length * rank;
     if (part[bytes] != kComplete) {
@@ -67,11 +75,10 @@ void XGBoostPeers::AllGather(void* inout, std::size_t bytes) {
 }
 
 void XGBoostPeers::AllReduce(std::uint64_t* inout, std::size_t n) {
-  constexpr int kUint64 = 11;  // of xgboost::ArrayInterfaceHandler::Type
-  constexpr int kSum = 2;      // of xgboost::collective::Op
   this->CheckThread();
   if (n != 0) {
-    this->Check(XGCommunicatorAllreduce(inout, n, kUint64, kSum));
+    this->Check(Backend()->Allreduce(nullptr, Connections(), Bytes(inout, n),
+                                     xgboost::ArrayInterfaceHandler::kU8, coll::Op::kSum));
     std::vector<char> all_are_here(size_);
     this->AllGather(all_are_here.data(), 1);
   }
@@ -79,7 +86,7 @@ void XGBoostPeers::AllReduce(std::uint64_t* inout, std::size_t n) {
 
 /** @brief In another thread XGBoost would do nothing, and call it a success. */
 void XGBoostPeers::CheckThread() const {
-  if (XGCommunicatorGetRank() != rank_ || XGCommunicatorGetWorldSize() != size_) {
+  if (coll::GetRank() != rank_ || coll::GetWorldSize() != size_) {
     throw PeerError{"This thread is not that of rank " + std::to_string(rank_) + " of " +
                     std::to_string(size_) +
                     " any more: train in the thread, and inside of the communicator, that the"
@@ -87,9 +94,9 @@ void XGBoostPeers::CheckThread() const {
   }
 }
 
-void XGBoostPeers::Check(int status) const {
-  if (status != 0) {
-    this->Lose(Cause(XGBGetLastError()));
+void XGBoostPeers::Check(coll::Result const& result) const {
+  if (!result.OK()) {
+    this->Lose(Cause(result.Report()));
   }
 }
 
@@ -102,6 +109,6 @@ void XGBoostPeers::Lose(std::string const& cause) const {
 }
 
 std::shared_ptr<Peers> CurrentPeers() {
-  return XGCommunicatorGetWorldSize() == 1 ? nullptr : std::make_shared<XGBoostPeers>();
+  return coll::GetWorldSize() == 1 ? nullptr : std::make_shared<XGBoostPeers>();
 }
 }  // namespace gpu_exact

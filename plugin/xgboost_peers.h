@@ -27,7 +27,7 @@ using GroupToken = std::weak_ptr<xgboost::collective::Coll>;
   return !lhs.owner_before(rhs) && !rhs.owner_before(lhs);
 }
 
-/** @brief Over XGBoost's C API: sockets and host memory. */
+/** @brief Over XGBoost's sockets, in host memory. Not by its C API, which R's package lacks. */
 class XGBoostPeers final : public Peers {
  public:
   XGBoostPeers();
@@ -39,7 +39,7 @@ class XGBoostPeers final : public Peers {
 
  private:
   void CheckThread() const;
-  void Check(int status) const;
+  void Check(xgboost::collective::Result const& result) const;
   [[noreturn]] void Lose(std::string const& cause) const;
 
   std::int32_t rank_;

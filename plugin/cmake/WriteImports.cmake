@@ -6,25 +6,23 @@ foreach(object IN LISTS OBJECTS)
   foreach(kind IN ITEMS undefined defined)
     execute_process(COMMAND "${NM}" --${kind}-only --format=posix "${object}"
                     OUTPUT_VARIABLE lines COMMAND_ERROR_IS_FATAL ANY)
-    string(REGEX MATCHALL "[^\n]+" symbols "${lines}")
-    list(TRANSFORM symbols REPLACE " .*" "")
-    list(FILTER symbols INCLUDE REGEX "^(_Z.*(7xgboost|4dmlc)|XG[A-Z])")  # C++, and the C API
+    string(REGEX MATCHALL "_Z[^ \n]*(7xgboost|4dmlc)[^ \n]*" symbols "${lines}")
     list(APPEND ${kind} ${symbols})
   endforeach()
 endforeach()
 list(REMOVE_DUPLICATES undefined)
 list(REMOVE_ITEM undefined ${defined})
-list(SORT undefined ORDER DESCENDING)  # C++ first
+list(SORT undefined)
 
 # A stub can stand in for a function, not for an object: _ZTV, _ZTI and the like are tables, and a
-# name that demangles to no parameter list is a variable. The C API has functions only.
+# name that demangles to no parameter list is a variable.
 find_program(CXXFILT c++filt REQUIRED)
 set(imports "")
 set(index 0)
 foreach(symbol IN LISTS undefined)
   execute_process(COMMAND "${CXXFILT}" ${symbol} OUTPUT_VARIABLE text
                   OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  if(symbol MATCHES "^_Z(T[VITS]|G)" OR NOT "${symbol}${text}" MATCHES "^XG|\\(")
+  if(symbol MATCHES "^_Z(T[VITS]|G)" OR NOT text MATCHES "\\(")
     string(APPEND data "\n  ${text}")
   endif()
   string(APPEND imports "IMPORT(${index}, ${symbol})\n")

@@ -16,7 +16,7 @@ def pytest_report_header() -> str:
     return f"XGBoost {xgb.__version__} {wheel}; builder: {status.text}"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def builder() -> str:
     """The name of the device; skips where XGBoost's own builder would be compared with itself."""
     status = gpu_exact.device_status()

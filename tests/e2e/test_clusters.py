@@ -43,7 +43,7 @@ def cluster(preload: list[str] | None = None, processes: bool = True) -> Iterato
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator["Client"]:
+def client(builder: str) -> Iterator["Client"]:
     with cluster() as client:
         yield client
 

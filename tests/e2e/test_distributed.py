@@ -29,11 +29,9 @@ from workers import (
 
 N_PROBLEMS = int(os.environ.get("GPU_EXACT_DISTRIBUTED", "80"))
 
-pytestmark = pytest.mark.usefixtures("builder")
-
 
 @pytest.fixture(scope="module", params=[1, 2, 3])
-def pool(request: pytest.FixtureRequest) -> Iterator[Pool]:
+def pool(request: pytest.FixtureRequest, builder: str) -> Iterator[Pool]:
     pool = Pool(request.param)
     yield pool
     pool.close()

@@ -17,7 +17,7 @@ LOST = "has lost another worker, which was killed, raised an error or waits for 
 
 
 @pytest.fixture
-def pool(builder: str, shared_pool: list[Pool]) -> Pool:
+def pool(shared_pool: list[Pool]) -> Pool:
     """Workers that have survived the test before; those that did not are replaced."""
     if any(not process.is_alive() for process in shared_pool[0].processes):
         shared_pool.append(Pool(N_WORKERS))
@@ -26,7 +26,7 @@ def pool(builder: str, shared_pool: list[Pool]) -> Pool:
 
 
 @pytest.fixture(scope="module")
-def shared_pool() -> Iterator[list[Pool]]:
+def shared_pool(builder: str) -> Iterator[list[Pool]]:
     pools = [Pool(N_WORKERS)]
     yield pools
     pools[0].close()

@@ -83,6 +83,7 @@ class Pool:
             try:
                 answers.append(connection.recv())
             except EOFError:
+                self.processes[rank].join(DEADLINE)
                 answers.append(Failed("The process is gone."))
         return answers
 

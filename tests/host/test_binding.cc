@@ -116,9 +116,10 @@ TEST(Binding, RemediesOfR) {
 
 TEST(Binding, MissingFunction) {
   auto fake = LoadFake("empty");
-  EXPECT_NE(BindError().find("_empty.so lacks xgboost::MetaInfo::CatsShared() const, which "
-                             "gpu_exact calls: it is not a stock build. Install"),
-            std::string::npos)
+  EXPECT_NE(
+      BindError().find("_empty.so lacks dmlc::Registry<xgboost::TreeUpdaterReg>::Get(), which "
+                       "gpu_exact calls: it is not a stock build. Install"),
+      std::string::npos)
       << BindError();
 }
 
