@@ -21,10 +21,6 @@ void RefuseData(xgboost::DMatrix const& data) {
   if (xgboost::collective::IsDistributed()) {
     LOG(FATAL) << kExact << " doesn't support distributed training." << kUseHist;
   }
-  if (!data.SingleColBlock()) {
-    LOG(FATAL) << kExact << " doesn't support external memory training."
-               << " Make one `DMatrix` of the data, or use `tree_method=\"hist\"`.";
-  }
   if (data.Info().HasCategorical()) {
     LOG(FATAL) << xgboost::error::NoCategorical(kExact)
                << " Encode them as numbers, or use `tree_method=\"hist\"`.";
@@ -74,7 +70,12 @@ void RefuseUnsupported(TrainParam const& param, xgboost::GradientContainer const
   RefuseParam(param, data.Info().num_col_);
 }
 
-void RefuseOnCpu(TrainParam const& param, std::string const& reason) {
+void RefuseOnCpu(TrainParam const& param, xgboost::DMatrix const& data, std::string const& reason) {
+  if (!data.SingleColBlock()) {
+    LOG(FATAL) << kExact << " doesn't support external memory training. Only the GPU's builder has "
+               << "it, and: " << reason
+               << " Make one `DMatrix` of the data, or use `tree_method=\"hist\"`.";
+  }
   if (param.colsample_bynode != 1.0f) {
     LOG(FATAL) << "column sample by node is not yet supported by the exact tree method. Only the "
                << "GPU's builder has it, and: " << reason

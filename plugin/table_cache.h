@@ -46,8 +46,8 @@ class DeviceTable {
    *
    * One of other options goes first, so that the device holds the table once.
    *
-   * @param data Of one page, which is asked for only where a builder is made: one that an iterator
-   *             gave is read from its cache each time.
+   * @param data Its pages are asked for only where a builder is made: those that an iterator gave
+   *             are read from its cache each time.
    */
   [[nodiscard]] TreeBuilder* Builder(xgboost::DMatrix* data, int ordinal,
                                      TableOptions const& options);

@@ -224,7 +224,7 @@ void GpuExactUpdater::GrowOnCpu(Task const& task, std::string const& kind,
   if (param_.gpu_exact_fallback == kFallbackError) {
     LOG(FATAL) << reason << " To train on the CPU instead, set `gpu_exact_fallback=\"warn\"`.";
   }
-  RefuseOnCpu(task.param, reason);
+  RefuseOnCpu(task.param, *task.data, reason);
   WarnOnce(kind, reason);
   if (!cpu_builder_) {
     cpu_builder_ = std::make_unique<CpuBuilder>(colmaker_, ctx_, task_);

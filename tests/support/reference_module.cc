@@ -10,7 +10,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include "gpu_exact/device.h"
 #include "src/memory_plan.h"
@@ -79,6 +81,25 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& table, Strate
   }
   constexpr std::uint64_t kTotal = std::uint64_t{1} << 40;
   static_cast<void>(ChooseMemory(table, Strategy::kHistogram, {kTotal, kTotal, memory_limit}));
-  return std::make_unique<StrictBuilder>(table);
+  if (table.pages == nullptr) {
+    return std::make_unique<StrictBuilder>(table);
+  }
+  std::vector<EntryIdx> offsets{0};
+  std::vector<CsrEntry> entries;
+  table.pages->ForEach([&](CsrView const& page, RowIdx first_row) {
+    if (first_row + 1 != offsets.size()) {
+      throw std::logic_error{"Pages are not in order."};
+    }
+    for (RowIdx r = 0; r < page.n_rows; ++r) {
+      entries.insert(entries.end(), page.entries + page.offsets[r],
+                     page.entries + page.offsets[r + 1]);
+      offsets.push_back(entries.size());
+    }
+  });
+  if (entries.size() != table.n_entries || offsets.size() != std::size_t{table.n_rows} + 1) {
+    throw std::logic_error{"Pages are not the whole table."};
+  }
+  return std::make_unique<StrictBuilder>(CsrView{offsets.data(), entries.data(), table.n_entries,
+                                                 table.n_rows, table.n_features, Memory::kHost});
 }
 }  // namespace gpu_exact
