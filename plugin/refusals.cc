@@ -16,15 +16,11 @@ using xgboost::tree::TrainParam;
 constexpr char const* kExact = "Updater `grow_colmaker` or `exact` tree method";
 constexpr char const* kNoDepth = "exact tree method doesn't support unlimited depth.";
 
-void RefuseData(xgboost::DMatrix const& data) {
-  if (!data.SingleColBlock()) {
-    LOG(FATAL) << kExact << " doesn't support external memory training."
-               << " Make one `DMatrix` of the data, or use `tree_method=\"hist\"`.";
-  }
-  if (data.Info().HasCategorical()) {
-    LOG(FATAL) << xgboost::error::NoCategorical(kExact)
-               << " Encode them as numbers, or use `tree_method=\"hist\"`.";
-  }
+void RefuseData(xgboost::DMatrix const& data) {}
+if (data.Info().HasCategorical()) {
+  LOG(FATAL) << xgboost::error::NoCategorical(kExact)
+             << " Encode them as numbers, or use `tree_method=\"hist\"`.";
+}
 }
 
 void RefuseParam(TrainParam const& param, std::size_t n_features) {
@@ -71,10 +67,15 @@ void RefuseUnsupported(TrainParam const& param, xgboost::GradientContainer const
   RefuseParam(param, data.Info().num_col_);
 }
 
-void RefuseOnCpu(TrainParam const& param, std::string const& reason) {
+void RefuseOnCpu(TrainParam const& param, xgboost::DMatrix const& data, std::string const& reason) {
   if (xgboost::collective::IsDistributed()) {
     LOG(FATAL) << kExact << " doesn't support distributed training. Only the GPU's builder does, "
                << "and: " << reason;
+  }
+  if (!data.SingleColBlock()) {
+    LOG(FATAL) << kExact << " doesn't support external memory training. Only the GPU's builder has "
+               << "it, and: " << reason
+               << " Make one `DMatrix` of the data, or use `tree_method=\"hist\"`.";
   }
   if (param.colsample_bynode != 1.0f) {
     LOG(FATAL) << "column sample by node is not yet supported by the exact tree method. Only the "

@@ -25,5 +25,6 @@ void RefuseUnsupported(xgboost::tree::TrainParam const& param,
  *
  * @param reason Why it is not used: a sentence.
  */
-void RefuseOnCpu(xgboost::tree::TrainParam const& param, std::string const& reason);
+void RefuseOnCpu(xgboost::tree::TrainParam const& param, xgboost::DMatrix const& data,
+                 std::string const& reason);
 }  // namespace gpu_exact

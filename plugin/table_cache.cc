@@ -62,7 +62,7 @@ class Registry {
 };
 
 /** @brief A page as the builder reads it: on its device if it lies there, else on the host. */
-CsrView ViewOf(SparsePage const& page, xgboost::MetaInfo const& info, int ordinal) {
+CsrView ViewOf(SparsePage const& page, std::size_t n_features, int ordinal) {
   auto const& data = page.data;
   bool const on_device =
       data.DeviceCanRead() && !data.HostCanRead() && data.Device().ordinal == std::max(ordinal, 0);
@@ -76,11 +76,26 @@ CsrView ViewOf(SparsePage const& page, xgboost::MetaInfo const& info, int ordina
     view.entries = reinterpret_cast<CsrEntry const*>(data.ConstHostPointer());
   }
   view.n_entries = data.Size();
-  view.n_rows = static_cast<RowIdx>(info.num_row_);
-  view.n_features = static_cast<FeatureIdx>(info.num_col_);
+  view.n_rows = static_cast<RowIdx>(page.Size());
+  view.n_features = static_cast<FeatureIdx>(n_features);
   view.memory = on_device ? Memory::kDevice : Memory::kHost;
   return view;
 }
+
+/** @brief The pages of a DMatrix in external memory, which are read from its cache each time. */
+class CachedPages final : public RowPages {
+ public:
+  CachedPages(xgboost::DMatrix* data, int ordinal) : data_{data}, ordinal_{ordinal} {}
+  void ForEach(std::function<void(CsrView const&, RowIdx)> const& visit) const override {
+    for (auto const& page : data_->GetBatches<SparsePage>()) {
+      visit(ViewOf(page, data_->Info().num_col_, ordinal_), static_cast<RowIdx>(page.base_rowid));
+    }
+  }
+
+ private:
+  xgboost::DMatrix* data_;
+  int ordinal_;
+};
 }  // namespace
 
 DeviceTable::~DeviceTable() {
@@ -95,10 +110,20 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
   if (!builder_ || !(options_ == options) || devices_ != devices || epoch_ != epoch) {
     builder_.reset();
     auto const begin = std::chrono::steady_clock::now();
-    std::shared_ptr<SparsePage const> page;
+    auto const& info = data->Info();
+    CachedPages const pages{data, devices.front()};
+    std::shared_ptr<SparsePage const> page;  // the only one
     auto const own_rows = [&] {
-      page = data->GetBatches<SparsePage>().begin().Page();
-      return ViewOf(*page, data->Info(), devices.front());
+      if (data->SingleColBlock()) {
+        page = data->GetBatches<SparsePage>().begin().Page();
+        return ViewOf(*page, info.num_col_, devices.front());
+      }
+      CsrView view;
+      view.n_entries = info.num_nonzero_;
+      view.n_rows = static_cast<RowIdx>(info.num_row_);
+      view.n_features = static_cast<FeatureIdx>(info.num_col_);
+      view.pages = &pages;
+      return view;
     };
     auto const view = TellAll(peers.get(), own_rows)[peers ? peers->Rank() : 0];
     LongSetUp const progress{view};

@@ -38,8 +38,8 @@ class DeviceTable {
    *
    * One of other options, devices or epoch goes first, so that a device holds the table once.
    *
-   * @param data    Of one page, which is asked for only where a builder is made: one that an iterator
-   *                gave is read from its cache each time.
+   * @param data    Its pages are asked for only where a builder is made: those that an iterator gave
+   *                are read from its cache each time.
    * @param devices The first is that of the table's key; of one among several workers, it alone.
    * @param peers   Kept with the builder. To make one is collective.
    * @param epoch   What the workers agreed on, see AgreeOnEpoch(): all make a builder, or none. 0 for

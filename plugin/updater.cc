@@ -192,7 +192,7 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
       if (status.usable) {
         table = tables_.Get(info, ordinal);
       } else if (peers) {
-        RefuseOnCpu(*param, status.reason);
+        RefuseOnCpu(*param, *data, status.reason);
       }
       if (peers && !param_.gpu_exact_devices.empty()) {
         LOG(FATAL)
@@ -202,6 +202,10 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
       if (table && !peers) {
         devices =
             ChooseDevices(param_.gpu_exact_devices, ordinal, CountDevices(), info.num_nonzero_);
+      }
+      if (!data->SingleColBlock() && (peers || devices.size() > 1)) {
+        LOG(FATAL) << "A DMatrix of several batches trains on one GPU alone. Make one `DMatrix` of "
+                   << "the rows of each worker, or leave `gpu_exact_devices` out.";
       }
       return peers ? this->MakeGreeting(*param, info, trees.size(), table.get()) : Greeting{};
     });
@@ -353,7 +357,7 @@ void GpuExactUpdater::GrowTree(Task const& task, TreeBuilder* builder, TreeRecor
 
 void GpuExactUpdater::GrowOnCpu(Task const& task, std::string const& kind,
                                 std::string const& reason) {
-  RefuseOnCpu(task.param, reason);
+  RefuseOnCpu(task.param, *task.data, reason);
   if (param_.gpu_exact_fallback == kFallbackError) {
     LOG(FATAL) << reason << " To train on the CPU instead, set `gpu_exact_fallback=\"warn\"`.";
   }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 namespace gpu_exact {
 using RowIdx = std::uint32_t;      // XGBoost holds fewer than 2^32 rows
@@ -32,6 +33,16 @@ struct CsrEntry {
 /** @brief Where an array lies. Device memory belongs to the builder's device. */
 enum class Memory : std::uint8_t { kHost, kDevice };
 
+struct CsrView;
+
+/** @brief The rows of a table that comes in pages, of which one is in memory at a time. */
+class RowPages {
+ public:
+  virtual ~RowPages() = default;
+  /** @brief Calls visit(rows, number of their first row) for each page, in order; may be repeated. */
+  virtual void ForEach(std::function<void(CsrView const&, RowIdx)> const& visit) const = 0;
+};
+
 /** @brief A borrowed table in compressed rows; a value that is not present is missing. */
 struct CsrView {
   EntryIdx const* offsets{nullptr};  // shape: (n_rows + 1), ascending from 0
@@ -40,6 +51,7 @@ struct CsrView {
   RowIdx n_rows{0};
   FeatureIdx n_features{0};
   Memory memory{Memory::kHost};
+  RowPages const* pages{nullptr};  // that have the rows, in place of offsets and entries
 };
 
 /** @brief Borrowed gradients, one pair a row. */

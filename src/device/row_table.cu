@@ -116,14 +116,11 @@ void RowTable::Load(CsrView const& table, RowIdx first_row, EntryIdx sorted_at_o
   std::size_t const n_offsets = std::size_t{table.n_rows} + 1;
   view_ = table;
   view_.memory = Memory::kDevice;
+  view_.pages = nullptr;
   if (!on_device) {
     view_.offsets = row_offsets_.Reserve(n_offsets);
     view_.entries = entries_.Reserve(table.n_entries);
-    if (copier_ == nullptr) {
-      copier_ = std::make_unique<HostCopier>(PlanForOnce());
-    }
-    copier_->CopyToDevice(row_offsets_.Data(), table.offsets, n_offsets);
-    copier_->CopyToDevice(entries_.Data(), table.entries, table.n_entries);
+    this->Upload(table);
   }
   if (AreSorted(view_, first_row)) {
     return;
@@ -131,12 +128,33 @@ void RowTable::Load(CsrView const& table, RowIdx first_row, EntryIdx sorted_at_o
   if (on_device) {
     view_.entries = entries_.Reserve(table.n_entries);
     CopyAsync(entries_.Data(), table.entries, table.n_entries);
-    this->SortRows(ToHost(table.offsets, n_offsets).data(), sorted_at_once);
-  } else {
-    this->SortRows(table.offsets, sorted_at_once);
   }
+  this->SortRows(ToHost(view_.offsets, n_offsets).data(), sorted_at_once);
   // Values given twice are neighbours now.
   static_cast<void>(AreSorted(view_, first_row));
+}
+
+void RowTable::Upload(CsrView const& table) {
+  if (copier_ == nullptr) {
+    copier_ = std::make_unique<HostCopier>(PlanForOnce());
+  }
+  if (table.pages == nullptr) {
+    copier_->CopyToDevice(row_offsets_.Data(), table.offsets, std::size_t{table.n_rows} + 1);
+    copier_->CopyToDevice(entries_.Data(), table.entries, table.n_entries);
+    return;
+  }
+  EntryIdx n_before{0};
+  std::vector<EntryIdx> offsets;
+  ZeroAsync(row_offsets_.Data(), 1);
+  table.pages->ForEach([&](CsrView const& page, RowIdx first_row) {
+    offsets.assign(page.offsets, page.offsets + page.n_rows + 1);
+    for (EntryIdx& offset : offsets) {
+      offset += n_before;
+    }
+    CopyAsync(row_offsets_.Data() + first_row, offsets.data(), offsets.size());
+    copier_->CopyToDevice(entries_.Data() + n_before, page.entries, page.n_entries);
+    n_before += page.n_entries;
+  });
 }
 
 void RowTable::SortRows(EntryIdx const* h_offsets, EntryIdx sorted_at_once) {
@@ -187,11 +205,20 @@ void RowTable::Release() {
 }
 
 void ForEachPart(CsrView const& table, EntryIdx at_once,
-                 std::function<void(CsrView const&, RowIdx)> const& fn) {
+                 std::function<void(CsrView const&, RowIdx)> const& fn, RowIdx first_row) {
+  if (table.pages != nullptr) {
+    table.pages->ForEach([&](CsrView const& page, RowIdx first_of_page) {
+      ForEachPart(
+          page, at_once,
+          [&](CsrView const& rows, RowIdx first) { fn(rows, first_of_page + first); },
+          first_row + first_of_page);
+    });
+    return;
+  }
   constexpr RowIdx kAligned = 32;  // rows of a warp, which write a sector of memory together
   RowTable rows;
   if (table.memory == Memory::kDevice || table.n_entries <= at_once) {
-    rows.Load(table);
+    rows.Load(table, first_row);
     fn(rows.View(), 0);
     Synchronize();
     return;
@@ -211,7 +238,7 @@ void ForEachPart(CsrView const& table, EntryIdx at_once,
     }
     rows.Load({offsets.data(), table.entries + base, offsets.back(), n_rows, table.n_features,
                Memory::kHost},
-              first);
+              first_row + first);
     fn(rows.View(), first);
     first += n_rows;
   }

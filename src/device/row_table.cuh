@@ -45,6 +45,8 @@ class RowTable {
   void Release();
 
  private:
+  /** @brief Offsets and entries of the host, for which there is room. */
+  void Upload(CsrView const& table);
   void SortRows(EntryIdx const* h_offsets, EntryIdx sorted_at_once);
 
   CsrView view_;
@@ -54,13 +56,15 @@ class RowTable {
 };
 
 /**
- * @brief Calls fn(rows, first_row) for the rows of a table, which lie on the device as RowTable has
- *        them while it runs: some at a time where the table is the host's, else all. Waits.
+ * @brief Calls fn(rows, number of the first one in the table) for all rows of a table, which lie on
+ *        the device as RowTable has them while it runs: some at a time where the table is the
+ *        host's, else all. Waits.
  *
- * @param at_once Entries, unless a row has more.
+ * @param at_once   Entries, unless a row has more.
+ * @param first_row What messages count the rows from.
  */
 void ForEachPart(CsrView const& table, EntryIdx at_once,
-                 std::function<void(CsrView const&, RowIdx)> const& fn);
+                 std::function<void(CsrView const&, RowIdx)> const& fn, RowIdx first_row = 0);
 
 /** @brief One warp a row, see WarpRow(). */
 template <typename... ParamsT, typename... ArgsT>

@@ -5,7 +5,9 @@
  */
 #pragma once
 
+#include <functional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "src/device/histogram/binned_columns.cuh"
@@ -25,6 +27,42 @@ struct TableOnDevice {
   DeviceBuffer<EntryIdx> offsets;
   DeviceBuffer<CsrEntry> entries;
   CsrView view;
+};
+
+/** @brief A table that comes in pages, which go after their visit. */
+class TablePages final : public RowPages {
+ public:
+  /** @param bounds First row of each page, ascending from 0. */
+  TablePages(Table const& table, std::vector<RowIdx> bounds)
+      : table_{table}, bounds_{std::move(bounds)} {
+    bounds_.push_back(table.n_rows);
+  }
+  void ForEach(std::function<void(CsrView const&, RowIdx)> const& visit) const override {
+    for (std::size_t p = 0; p + 1 < bounds_.size(); ++p) {
+      auto const first = table_.offsets.cbegin() + bounds_[p];
+      Table page;
+      page.n_rows = bounds_[p + 1] - bounds_[p];
+      page.n_features = table_.n_features;
+      page.offsets.assign(first, first + page.n_rows + 1);
+      for (EntryIdx& offset : page.offsets) {
+        offset -= *first;
+      }
+      auto const begin = table_.entries.cbegin() + static_cast<std::ptrdiff_t>(*first);
+      page.entries.assign(begin, begin + static_cast<std::ptrdiff_t>(page.offsets.back()));
+      visit(page.View(), bounds_[p]);
+    }
+  }
+  [[nodiscard]] CsrView View() const {
+    CsrView view = table_.View();
+    view.offsets = nullptr;
+    view.entries = nullptr;
+    view.pages = this;
+    return view;
+  }
+
+ private:
+  Table const& table_;
+  std::vector<RowIdx> bounds_;
 };
 
 /** @brief Distinct values of each feature, naively. */

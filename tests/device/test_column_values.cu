@@ -25,8 +25,9 @@ class ColumnValuesTest : public DeviceTest {
       fewer[f] = fewer[f] && kept[f];
     }
     TableOnDevice const on_device{table};
+    TablePages const pages{table, {0, table.n_rows / 3, table.n_rows - table.n_rows / 4}};
     std::uint64_t const n_rows = table.n_rows;
-    for (CsrView const& view : {table.View(), on_device.view}) {
+    for (CsrView const& view : {table.View(), on_device.view, pages.View()}) {
       for (EntryIdx at_once : {kAtOnce, EntryIdx{1}, table.entries.size() / 3}) {
         for (std::uint64_t part : {ColumnValues::kPart, std::uint64_t{1}, 3 * n_rows}) {
           Memory const at = part == 1 ? Memory::kHost : Memory::kDevice;
@@ -123,9 +124,11 @@ TEST_F(ColumnValuesTest, RefusesTwoValuesOfAFeature) {
   Random random{3};
   Table table = MakeTable({200, 3, 0.0, 0}, &random);
   table.entries[3 * 150 + 1].feature = 2;
-  for (EntryIdx at_once : {kAtOnce, EntryIdx{90}}) {
+  TablePages const pages{table, {0, 20, 120}};
+  for (EntryIdx at_once : {kAtOnce, EntryIdx{90}, EntryIdx{0}}) {
+    CsrView const view = at_once == 0 ? pages.View() : table.View();
     try {
-      ColumnValues const values{table.View(), {true, true, true}, Memory::kDevice, at_once};
+      ColumnValues const values{view, {true, true, true}, Memory::kDevice, at_once};
       FAIL() << "not refused";
     } catch (std::invalid_argument const& e) {
       EXPECT_NE(std::string{e.what()}.find("Row 150 has two values of feature 2"),

@@ -3,7 +3,10 @@
  *
  * @brief Whole trees of the device builder against the naive host builder.
  */
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "src/device/runtime.cuh"
 #include "src/device/sort/row_partition.cuh"
@@ -464,6 +467,97 @@ TEST_F(DeviceBuilder, KeepsToTheMemoryPlan) {
       }
     }
   }
+}
+
+/** @brief The least free memory of the device while it lives. */
+class FreeMemoryWatch {
+ public:
+  FreeMemoryWatch() : before_{Free()}, least_{before_}, thread_{[this] { this->Watch(); }} {}
+  ~FreeMemoryWatch() { this->Stop(); }
+  FreeMemoryWatch(FreeMemoryWatch const&) = delete;
+  FreeMemoryWatch& operator=(FreeMemoryWatch const&) = delete;
+
+  /** @brief Bytes that were taken at most. Ends the watch. */
+  [[nodiscard]] std::uint64_t MostTaken() {
+    this->Stop();
+    return before_ - least_;
+  }
+
+ private:
+  static std::uint64_t Free() {
+    std::size_t free{0}, total{0};
+    EXACT_CUDA(cudaMemGetInfo(&free, &total));
+    return free;
+  }
+  void Watch() {
+    while (!stopped_) {
+      least_ = std::min<std::uint64_t>(least_, Free());
+      std::this_thread::sleep_for(std::chrono::microseconds{100});
+    }
+  }
+  void Stop() {
+    stopped_ = true;
+    if (thread_.joinable()) {
+      thread_.join();
+    }
+  }
+
+  std::uint64_t before_;
+  std::uint64_t least_;
+  std::atomic<bool> stopped_{false};
+  std::thread thread_;
+};
+
+/** @brief Set-up included, which holds most of what is taken at a time. */
+TEST_F(DeviceBuilder, NeverTakesMoreThanPlanned) {
+  if (UnderSanitizer()) {
+    GTEST_SKIP() << "Counts bytes of a large table; other tests run the same kernels.";
+  }
+  constexpr std::uint64_t kSlack = std::uint64_t{96} << 20;  // 2 MiB pages, code, CUB's scratch
+  Random random{14};
+  for (double missing : {0.0, 0.2}) {
+    Table const table = MakeTable({500'000, 60, missing, 0}, &random);
+    auto const gpair = MakeGradients(table.n_rows, 0.0, 0.0, &random);
+    GrowParam param;
+    param.min_child_weight = 10.0f;
+    GrownTree want;
+    for (HistogramMemory const& memory : HistogramMemory::All()) {
+      auto const plan = MemoryPlan::Make(table.entries.size(), table.n_rows, table.n_features,
+                                         Strategy::kHistogram, memory);
+      std::string const what = plan.Describe();
+      FreeMemoryWatch watch;
+      auto builder = MakeHistogramBuilder(table, memory, {}, ~0u);
+      auto const got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+      EXPECT_LE(watch.MostTaken(), plan.Peak() + kSlack) << what;
+      if (want.empty()) {
+        want = got;
+      }
+      ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, what));
+    }
+  }
+}
+
+TEST_F(DeviceBuilder, ALimitLeavesRoomAndTheTreesAsTheyAre) {
+  Random random{15};
+  Table const table = MakeTable({Scaled(30000u, 3000u), 12, 0.1, 0}, &random);
+  auto const gpair = MakeGradients(table.n_rows, 0.0, 0.0, &random);
+  GrowParam param;
+  auto sort = MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
+  auto const want = sort->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+  std::uint64_t before = ~std::uint64_t{0};
+  for (HistogramMemory const& memory : HistogramMemory::All()) {
+    auto const plan = MemoryPlan::Make(table.entries.size(), table.n_rows, table.n_features,
+                                       Strategy::kHistogram, memory);
+    auto builder =
+        MakeDeviceBuilder(-1, table.View(), Strategy::kHistogram, static_cast<double>(plan.Peak()));
+    auto const got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+    ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, plan.Describe()));
+    EXPECT_LE(builder->Stats().planned_bytes, plan.Peak());
+    EXPECT_LE(builder->Stats().planned_bytes, before);
+    before = builder->Stats().planned_bytes;
+  }
+  EXPECT_THROW((void)MakeDeviceBuilder(-1, table.View(), Strategy::kHistogram, 1000.0),
+               OutOfDeviceMemory);
 }
 
 TEST_F(DeviceBuilder, RefusesNonFiniteGradients) {

@@ -44,6 +44,8 @@ class RowTableTest : public DeviceTest {
     TableOnDevice const on_device{table};
     Check(table, on_device.view, sorted_at_once);
     Expect(ToHost(on_device.entries.Data(), table.entries.size()), table.entries);
+    TablePages const pages{table, {0, table.n_rows / 2, table.n_rows - table.n_rows / 3}};
+    Check(table, pages.View(), sorted_at_once);
   }
 
   static std::string WhyRefused(Table const& table) {

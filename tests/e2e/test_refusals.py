@@ -1,8 +1,6 @@
 # Copyright 2026, the gpu_exact contributors
 """What exact trees cannot do is refused as XGBoost refuses it, and with a remedy."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 import xgboost as xgb
@@ -10,24 +8,6 @@ from oracle import BY_NAME, TAKE_OVER, stock
 
 X = np.arange(40, dtype=np.float32).reshape(20, 2)
 Y = np.arange(20) % 3
-
-
-class TwoBatches(xgb.DataIter):
-    """Makes a DMatrix of more than one page."""
-
-    def __init__(self, cache: str) -> None:
-        super().__init__(cache_prefix=cache)
-        self._next = 0
-
-    def next(self, input_data: Callable) -> bool:
-        if self._next == 2:
-            return False
-        input_data(data=X[10 * self._next :][:10], label=Y[10 * self._next :][:10])
-        self._next += 1
-        return True
-
-    def reset(self) -> None:
-        self._next = 0
 
 
 def error_of(params: dict, dtrain: xgb.DMatrix | None = None) -> str:
@@ -47,12 +27,6 @@ def check(
         assert wording in message and remedy in message
 
 
-def test_external_memory(tmp_path: object) -> None:
-    check(
-        "Updater `grow_colmaker` or `exact` tree method doesn't support external memory training.",
-        "Make one `DMatrix`",
-        dtrain=xgb.DMatrix(TwoBatches(f"{tmp_path}/cache")),
-    )
 
 
 def test_categorical_features() -> None:

@@ -11,8 +11,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "gpu_exact/device.h"
 #include "src/memory_plan.h"
@@ -130,6 +132,9 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& rows,
                                                TableOptions const& options, Peers* peers) {
   std::this_thread::sleep_for(std::chrono::milliseconds{set_up_ms});
   TouchDevice("MakeDeviceBuilder()");
+  std::vector<EntryIdx> offsets{0};
+  std::vector<CsrEntry> entries;
+  CsrView all = rows;
   Together(peers, [&] {
     MayFail("set up");
     auto const* limit = std::getenv("GPU_EXACT_REFERENCE_ENTRIES");  // of a table; set by tests
@@ -139,7 +144,25 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& rows,
     constexpr std::uint64_t kTotal = std::uint64_t{1} << 40;
     static_cast<void>(
         ChooseMemory(rows, Strategy::kHistogram, {kTotal, kTotal, options.memory_limit}));
+    if (rows.pages == nullptr) {
+      return;
+    }
+    rows.pages->ForEach([&](CsrView const& page, RowIdx first_row) {
+      if (first_row + 1 != offsets.size()) {
+        throw std::logic_error{"Pages are not in order."};
+      }
+      for (RowIdx r = 0; r < page.n_rows; ++r) {
+        entries.insert(entries.end(), page.entries + page.offsets[r],
+                       page.entries + page.offsets[r + 1]);
+        offsets.push_back(entries.size());
+      }
+    });
+    if (entries.size() != rows.n_entries || offsets.size() != std::size_t{rows.n_rows} + 1) {
+      throw std::logic_error{"Pages are not the whole table."};
+    }
+    all = {offsets.data(), entries.data(),  rows.n_entries,
+           rows.n_rows,    rows.n_features, Memory::kHost};
   });
-  return std::make_unique<StrictBuilder>(rows, peers);
+  return std::make_unique<StrictBuilder>(all, peers);
 }
 }  // namespace gpu_exact
