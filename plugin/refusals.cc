@@ -16,11 +16,11 @@ using xgboost::tree::TrainParam;
 constexpr char const* kExact = "Updater `grow_colmaker` or `exact` tree method";
 constexpr char const* kNoDepth = "exact tree method doesn't support unlimited depth.";
 
-void RefuseData(xgboost::DMatrix const& data) {}
-if (data.Info().HasCategorical()) {
-  LOG(FATAL) << xgboost::error::NoCategorical(kExact)
-             << " Encode them as numbers, or use `tree_method=\"hist\"`.";
-}
+void RefuseData(xgboost::DMatrix const& data) {
+  if (data.Info().HasCategorical()) {
+    LOG(FATAL) << xgboost::error::NoCategorical(kExact)
+               << " Encode them as numbers, or use `tree_method=\"hist\"`.";
+  }
 }
 
 void RefuseParam(TrainParam const& param, std::size_t n_features) {
