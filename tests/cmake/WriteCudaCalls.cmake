@@ -16,7 +16,8 @@ list(TRANSFORM calls PREPEND "-Wl,--wrap=" OUTPUT_VARIABLE options)
 list(JOIN options "\n" options)
 # These are written by hand.
 list(REMOVE_ITEM calls cudaGetLastError cudaPeekAtLastError cudaMalloc cudaFree cudaHostAlloc
-                       cudaFreeHost cudaEventCreateWithFlags cudaEventDestroy)
+                       cudaFreeHost cudaEventCreateWithFlags cudaEventDestroy
+                       cudaStreamCreateWithFlags cudaStreamDestroy)
 foreach(call IN LISTS calls)
   if(call MATCHES "Malloc|Free|Alloc|Create|Destroy")
     message(FATAL_ERROR "${call} takes or gives back something: add it to support/cuda_faults.cc.")

@@ -548,15 +548,15 @@ TEST_F(DeviceBuilder, ALimitLeavesRoomAndTheTreesAsTheyAre) {
   for (HistogramMemory const& memory : HistogramMemory::All()) {
     auto const plan = MemoryPlan::Make(table.entries.size(), table.n_rows, table.n_features,
                                        Strategy::kHistogram, memory);
-    auto builder =
-        MakeDeviceBuilder(-1, table.View(), Strategy::kHistogram, static_cast<double>(plan.Peak()));
+    auto builder = MakeDeviceBuilder(-1, table.View(),
+                                     {Strategy::kHistogram, static_cast<double>(plan.Peak())});
     auto const got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
     ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, plan.Describe()));
     EXPECT_LE(builder->Stats().planned_bytes, plan.Peak());
     EXPECT_LE(builder->Stats().planned_bytes, before);
     before = builder->Stats().planned_bytes;
   }
-  EXPECT_THROW((void)MakeDeviceBuilder(-1, table.View(), Strategy::kHistogram, 1000.0),
+  EXPECT_THROW((void)MakeDeviceBuilder(-1, table.View(), {Strategy::kHistogram, 1000.0}),
                OutOfDeviceMemory);
 }
 

@@ -35,18 +35,18 @@ struct Way {
 };
 
 std::vector<Way> Ways(RowIdx n_rows) {
-  return {
-      {"sort", [](CsrView const& t) { return MakeSortStrategy(t); }},
-      {"carrying sort", [](CsrView const& t) { return MakeSortStrategy(t, 0); }},
-      {"histogram", [](CsrView const& t) { return MakeHistogramStrategy(t, true); }},
-      {"scanned ranges", [](CsrView const& t) { return MakeHistogramStrategy(t, true, {12}, 0); }},
-      {"gathered ranges",
-       [](CsrView const& t) {
-         return MakeHistogramStrategy(t, false, {24, 5}, 0);
-       }},
-      {"ranges beside sorted nodes", [n_rows](CsrView const& t) {
-         return MakeHistogramStrategy(t, true, {40, 8}, n_rows / 3);
-       }}};
+  return {{"sort", [](CsrView const& t) { return MakeSortStrategy(t); }},
+          {"carrying sort", [](CsrView const& t) { return MakeSortStrategy(t, 0); }},
+          {"histogram", [](CsrView const& t) { return MakeHistogramStrategy(t, {true}); }},
+          {"scanned ranges",
+           [](CsrView const& t) { return MakeHistogramStrategy(t, {true}, {12}, 0); }},
+          {"gathered ranges",
+           [](CsrView const& t) {
+             return MakeHistogramStrategy(t, {false}, {24, 5}, 0);
+           }},
+          {"ranges beside sorted nodes", [n_rows](CsrView const& t) {
+             return MakeHistogramStrategy(t, {true}, {40, 8}, n_rows / 3);
+           }}};
 }
 
 /** @brief Rows of each worker, at random: some may have none. */

@@ -123,4 +123,20 @@ int __wrap_cudaEventDestroy(void* p) {
   int const fault = NextFault("cudaEventDestroy");
   return fault != 0 ? fault : status;
 }
+int __real_cudaStreamCreateWithFlags(void** p, unsigned flags);
+int __wrap_cudaStreamCreateWithFlags(void** p, unsigned flags) {
+  int status = NextFault("cudaStreamCreateWithFlags");
+  status = status != 0 ? status : __real_cudaStreamCreateWithFlags(p, flags);
+  if (status == 0) {
+    gpu_exact::faults::Hold(Held::kStreams, *p, 1);
+  }
+  return status;
+}
+int __real_cudaStreamDestroy(void* p);
+int __wrap_cudaStreamDestroy(void* p) {
+  gpu_exact::faults::Release(Held::kStreams, p);
+  int const status = __real_cudaStreamDestroy(p);
+  int const fault = NextFault("cudaStreamDestroy");
+  return fault != 0 ? fault : status;
+}
 }

@@ -20,7 +20,7 @@ enum class Kind { kDevice, kHost };  // a CUDA call; an allocation by operator n
 [[nodiscard]] int Sticking() noexcept;
 
 /** @brief What the module holds: device memory, page-locked memory, events. */
-enum class Held { kDevice, kPinned, kEvents };
+enum class Held { kDevice, kPinned, kEvents, kStreams };
 void Hold(Held what, void const* p, long long amount) noexcept;
 void Release(Held what, void const* p) noexcept;
 }  // namespace gpu_exact::faults
