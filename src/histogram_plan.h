@@ -47,16 +47,15 @@ struct HistogramMemory {
 
   /** @brief Histograms of one resolution take up to so much, bytes; one fits always. */
   [[nodiscard]] std::uint64_t HistogramBytes(EntryIdx n_entries) const {
-    return is_lean ? n_entries / 4 + (std::uint64_t{8} << 20)
-                   : n_entries + (std::uint64_t{64} << 20);
+    return is_lean ? n_entries / 4 : n_entries + (std::uint64_t{64} << 20);
   }
   /** @brief As kCertainRanges. */
   [[nodiscard]] std::uint64_t CertainRanges() const {
-    return is_lean ? kCertainRanges / 16 : kCertainRanges;
+    return is_lean ? kCertainRanges / 32 : kCertainRanges;
   }
   /** @brief As OpenEntriesAtOnce(). */
   [[nodiscard]] std::uint64_t OpenEntries(EntryIdx n_entries) const {
-    return OpenEntriesAtOnce(n_entries) / (is_lean ? 16 : 1);
+    return OpenEntriesAtOnce(n_entries) / (is_lean ? 32 : 1);
   }
   /** @brief Entries of whole columns whose values are sorted at once, to make bins. */
   [[nodiscard]] EntryIdx BinnedAtOnce(EntryIdx n_entries) const {

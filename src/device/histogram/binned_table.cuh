@@ -19,6 +19,7 @@ struct BinnedTableRef {
   BinnedRef finest;
   RowValuesRef values;
   SortedRowsRef sorted_rows;
+  bool values_of_host{false};  // to be read over the bus, where bins do not tell as much
 
   /** @brief A row's value of a feature; NaN where it is missing. */
   [[nodiscard]] __device__ float ValueOf(RowIdx row, FeatureIdx f) const {
@@ -62,7 +63,8 @@ class BinnedTable {
 
   [[nodiscard]] BinnedTableRef Ref() const {
     return {resolutions_.front()->columns.Ref(), values_->Ref(),
-            sorted_rows_ != nullptr ? sorted_rows_->Ref() : SortedRowsRef{nullptr}};
+            sorted_rows_ != nullptr ? sorted_rows_->Ref() : SortedRowsRef{nullptr},
+            values_->AtHost()};
   }
   [[nodiscard]] bool SortsRows() const { return sorted_rows_ != nullptr; }
   /** @brief The finest first. */

@@ -53,6 +53,8 @@ class ColumnValues {
 
   /** @brief Of all features; nullptr in the place of a column that is not kept. */
   [[nodiscard]] TableSource Source() const { return {columns_.Data(), n_rows_, n_features_}; }
+  /** @brief Whether any lie in the memory of the host. */
+  [[nodiscard]] bool AtHost() const { return at_ == Memory::kHost && this->ValueBytes() != 0; }
   /** @brief Of the values, wherever they lie. */
   [[nodiscard]] std::uint64_t ValueBytes() const;
   /** @brief Device memory held. */

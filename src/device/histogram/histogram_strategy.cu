@@ -40,7 +40,8 @@ class HistogramStrategy : public SplitStrategy {
     ways_ = {n_rows,
              static_cast<double>(sorting_.NumColumns()),
              {},
-             std::min(max_sorted, SortingFinder::kMaxRows)};
+             // Sorting reads every value of a node: not over the bus.
+             table_->Ref().values_of_host ? 0 : std::min(max_sorted, SortingFinder::kMaxRows)};
     for (auto const& r : table_->Resolutions()) {
       searchers_.push_back(std::make_unique<Searcher>(*r, memory));
       ways_.resolutions.push_back(r->columns.Shape(table_->SortsRows()));

@@ -376,7 +376,8 @@ OpenRangesRef RangeRefiner::List(std::size_t n_nodes) {
 
 OpenRangesRef RangeRefiner::Listed() {
   return {list_.Data(), &counts_.Data()->n_listed,
-          static_cast<std::uint32_t>(list_.Bytes() / sizeof(OpenRange))};
+          static_cast<std::uint32_t>(
+              std::min<std::uint64_t>(list_.Bytes() / sizeof(OpenRange), ~std::uint32_t{0}))};
 }
 
 bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,

@@ -61,6 +61,10 @@ class RowValues {
     return {column_of_.Data(), columns_ != nullptr ? columns_->Source().columns : nullptr,
             offsets_.Data(), values_.Data()};
   }
+  /** @brief Whether any lie in the memory of the host. */
+  [[nodiscard]] bool AtHost() const {
+    return columns_ != nullptr ? columns_->AtHost() : values_.DeviceBytes() != values_.Bytes();
+  }
   [[nodiscard]] std::uint64_t Bytes() const {
     return column_of_.Bytes() + (columns_ != nullptr ? columns_->Bytes() : 0) + offsets_.Bytes() +
            values_.DeviceBytes();

@@ -23,7 +23,8 @@ __global__ void ReadCandidatesKernel(LevelRef level, BinnedRef binned, SearchedN
   }
   Bucket const b = nodes[i].bucket;
   std::uint64_t const key = level.best[b];
-  SplitPoint point{kNoFeature, ScanDirection::kForward, ScanValue::kNone, ScanValue::kNone, 0};
+  SplitPoint point{kNoFeature, ScanDirection::kForward, ScanValue::kNone, ScanValue::kNone,
+                   0,          ScanValue::kNone,        ScanValue::kNone, ScanValue::kNone};
   if (CandidateKey::IsHere(key)) {
     BestCandidate const best{level.columns, key};
     point.feature = best.feature;
@@ -50,6 +51,24 @@ __device__ bool GoesLeft(SplitPoint const& point, float value) {
   return point.direction == ScanDirection::kForward ? is_scanned : !is_scanned;
 }
 
+/**
+ * @brief The least of what all slots of a node offer is kept. All lanes of a warp.
+ * @param field Of the node's point.
+ * @param value kNone: nothing is offered.
+ */
+__device__ void OfferNext(SplitPoint* points, Bucket b, std::uint32_t SplitPoint::*field,
+                          std::uint32_t value) {
+  int uniform{0};
+  __match_all_sync(kAllLanes, b, &uniform);
+  if (uniform != 0) {  // all are of one node: one lane offers for the warp
+    value = MinLanes(value);
+    value = threadIdx.x % 32 == 0 ? value : ScanValue::kNone;
+  }
+  if (value != ScanValue::kNone && value < __ldcg(&(points[b].*field))) {
+    atomicMin(&(points[b].*field), value);
+  }
+}
+
 // grid: slots and one more; result: the nearest value on the other side, which rows go left
 __global__ __launch_bounds__(kThreads) void FindNextValuesKernel(BinnedTableRef table, RowsRef rows,
                                                                  Bucket n_nodes, RowIdx n_slots,
@@ -74,15 +93,75 @@ __global__ __launch_bounds__(kThreads) void FindNextValuesKernel(BinnedTableRef 
     if (slot / 32 <= n_slots / 32) {
       goes_left.WriteWord(slot, left);
     }
-    int uniform{0};
-    __match_all_sync(kAllLanes, b, &uniform);
-    if (uniform != 0) {  // all are of one node: one lane offers for the warp
-      next = MinLanes(next);
-      next = threadIdx.x % 32 == 0 ? next : ScanValue::kNone;
+    OfferNext(points, b, &SplitPoint::next, next);
+  });
+}
+
+// one thread a node; result: where in the scan the candidate's bin is
+__global__ void FindBinsKernel(BinnedTableRef table, Bucket n_nodes, SplitPoint* points) {
+  auto b = GlobalIdx();
+  if (b < n_nodes && points[b].feature != kNoFeature) {
+    SplitPoint const p = points[b];
+    float const value = ScanValue::Read(p.direction, p.scanned);
+    points[b].bin = p.InOrder(static_cast<int>(table.finest.bins.BinOf(p.feature, value)));
+  }
+}
+
+// as FindNextValuesKernel; but beyond the candidate's bin only the next bin is found
+__global__ __launch_bounds__(kThreads) void FindNextBinsKernel(BinnedTableRef table, RowsRef rows,
+                                                               Bucket n_nodes, RowIdx n_slots,
+                                                               SplitPoint* points,
+                                                               std::uint32_t* n_rerouted,
+                                                               RankBitsRef goes_left) {
+  if (GlobalIdx() == 0) {
+    *n_rerouted = 0;  // counted next
+  }
+  ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, Bucket b) {
+    std::uint32_t next{ScanValue::kNone};
+    std::uint32_t next_bin{ScanValue::kNone};
+    bool left{false};
+    if (b != n_nodes && points[b].feature != kNoFeature) {
+      SplitPoint const point = points[b];
+      RowIdx const row = rows.rows[slot];
+      int const bin = table.finest.BinOf(row, point.feature);
+      bool is_scanned{false};
+      if (bin >= 0) {
+        std::uint32_t const at = point.InOrder(bin);
+        is_scanned = at < point.bin;
+        next_bin = at > point.bin ? at : next_bin;
+        if (at == point.bin) {
+          auto const value = ScanValue::Make(point.direction, table.ValueOf(row, point.feature));
+          is_scanned = value <= point.scanned;
+          next = is_scanned ? next : value;
+        }
+      }
+      left = is_scanned == (point.direction == ScanDirection::kForward);
     }
-    if (next != ScanValue::kNone && next < __ldcg(&points[b].next)) {
-      atomicMin(&points[b].next, next);
+    if (slot / 32 <= n_slots / 32) {
+      goes_left.WriteWord(slot, left);
     }
+    OfferNext(points, b, &SplitPoint::next, next);
+    OfferNext(points, b, &SplitPoint::next_bin, next_bin);
+  });
+}
+
+// grid: slots; result: the least value in the next bin, of nodes that have none in the candidate's
+__global__ __launch_bounds__(kThreads) void FindValuesBeyondKernel(BinnedTableRef table,
+                                                                   RowsRef rows, Bucket n_nodes,
+                                                                   RowIdx n_slots,
+                                                                   SplitPoint* points) {
+  ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, Bucket b) {
+    std::uint32_t beyond{ScanValue::kNone};
+    if (b != n_nodes && points[b].next_bin != ScanValue::kNone &&
+        points[b].next == ScanValue::kNone) {
+      SplitPoint const point = points[b];
+      RowIdx const row = rows.rows[slot];
+      int const bin = table.finest.BinOf(row, point.feature);
+      if (bin >= 0 && point.InOrder(bin) == point.next_bin) {
+        beyond = ScanValue::Make(point.direction, table.ValueOf(row, point.feature));
+      }
+    }
+    OfferNext(points, b, &SplitPoint::beyond, beyond);
   });
 }
 
@@ -102,10 +181,11 @@ __global__ void ResolveKernel(LevelRef level, SplitPoint* points, std::uint32_t*
     // The threshold decides: between neighbouring floats, or huge ones, it may do so otherwise than
     // the candidate.
     bool agrees = true;
-    if (p.next == ScanValue::kNone) {
+    std::uint32_t const nearest = min(p.next, p.beyond);
+    if (nearest == ScanValue::kNone) {
       threshold = PresentThreshold(p.direction, scanned);
     } else {
-      float const next = ScanValue::Read(p.direction, p.next);
+      float const next = ScanValue::Read(p.direction, nearest);
       threshold = forward ? MidThreshold(p.direction, scanned, next)
                           : MidThreshold(p.direction, next, scanned);
       agrees = (next < threshold) != forward;
@@ -156,8 +236,16 @@ void SplitResolver::Resolve(LevelRef const& level, BinnedTableRef const& table, 
                             RowIdx n_slots, RankBitsRef const& goes_left, LevelResult* out) {
   std::uint64_t const n_blocks =
       SlotTurns::Grid(std::uint64_t{n_slots} + 1, kThreads * kSlots, level.n_nodes);
-  Launch("FindNextValues", FindNextValuesKernel, n_blocks, kThreads, table, rows, level.n_nodes,
-         n_slots, points_.Data(), n_rerouted_.Data(), goes_left);
+  if (table.values_of_host) {
+    LaunchN("FindBins", FindBinsKernel, level.n_nodes, table, level.n_nodes, points_.Data());
+    Launch("FindNextBins", FindNextBinsKernel, n_blocks, kThreads, table, rows, level.n_nodes,
+           n_slots, points_.Data(), n_rerouted_.Data(), goes_left);
+    Launch("FindValuesBeyond", FindValuesBeyondKernel, n_blocks, kThreads, table, rows,
+           level.n_nodes, n_slots, points_.Data());
+  } else {
+    Launch("FindNextValues", FindNextValuesKernel, n_blocks, kThreads, table, rows, level.n_nodes,
+           n_slots, points_.Data(), n_rerouted_.Data(), goes_left);
+  }
   LaunchN("Resolve", ResolveKernel, level.n_nodes, level, points_.Data(), n_rerouted_.Data(), out);
   Launch("Reroute", RerouteKernel, n_blocks, kThreads, table, rows, out, points_.Data(),
          n_rerouted_.Data(), level.n_nodes, n_slots, goes_left);

@@ -6,6 +6,9 @@
  * A candidate lies beside a value with weight: right after it in a forward scan, right before it in
  * a backward scan. That value is the bin's, or, of a bin that is a range, the one that the refiner
  * has found. The value on the other side is the nearest one that any row of the node has.
+ *
+ * Which side a row is on its bin tells, but for rows in the candidate's own. Where values are the
+ * host's, only those rows' values are read, and those of the node's next bin.
  */
 #pragma once
 
@@ -68,6 +71,16 @@ struct SplitPoint {
   std::uint32_t scanned;   // ScanValue that the candidate lies beside
   std::uint32_t next;      // the next one of the node, or kNone
   std::uint32_t reroutes;  // 0 or 1: rows go by the threshold, which says otherwise
+  // Where values are the host's, in the order of the scan:
+  std::uint32_t bin;       // of the finest resolution, that has the value scanned last
+  std::uint32_t next_bin;  // the node's next one, or kNone
+  std::uint32_t beyond;    // the first value in the next bin, or kNone
+
+  /** @brief A bin of the feature in the order of the scan. */
+  [[nodiscard]] __device__ std::uint32_t InOrder(int of_column) const {
+    auto const b = static_cast<std::uint32_t>(of_column);
+    return direction == ScanDirection::kForward ? b : ScanValue::kNone - 1 - b;
+  }
 };
 
 class SplitResolver {
