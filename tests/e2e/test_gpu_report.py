@@ -124,7 +124,7 @@ def test_a_complete_report_proves():
         (["rings", "device", "built_of"], ["now", "then"], "other sources (then)"),
         (["rings", "host", "built_of"], [], "other sources (unknown)"),
         (["sanitizers", "memcheck", "built_of"], ["then"], "sanitizer memcheck: a binary"),
-        (["rings", "device", "skipped"], 1, "device: 1 tests skipped, more than 0%"),
+        (["rings", "host", "skipped"], 1, "host: 1 tests skipped, more than 0%"),
         (["rings", "e2e xgboost-cpu 1.2.3", "skipped"], 25, "25 tests skipped, more than 40%"),
         (["sanitizers", "memcheck", "skipped"], 3, "3 tests skipped, more than 5%"),
         (["environment", "GPU_EXACT_SEEDS"], "2", "GPU_EXACT_SEEDS=2 was set"),

@@ -13,6 +13,7 @@ from workers import Failed, Pool, train_and_fail, train_case
 
 N_WORKERS = 3
 OTHER = N_WORKERS - 1  # the worker that does something else
+NO_MEMORY = "Out of host memory while an exact tree was grown."
 LOST = "has lost another worker, which was killed, raised an error or waits for something else"
 
 
@@ -76,13 +77,13 @@ def test_no_memory_for_the_table(pool: Pool) -> None:
     ("how", "own"),
     [
         ("raise", "This worker's objective is broken."),
-        ("build", "bad_alloc"),
-        ("positions", "bad_alloc"),
+        ("build", NO_MEMORY),
+        ("positions", NO_MEMORY),
         ("not_taken_over", "doesn't support distributed training."),
     ],
 )
 def test_others_lose_the_one_that_raises(pool: Pool, how: str, own: str) -> None:
-    if own == "bad_alloc":
+    if own == NO_MEMORY:
         skip_without_reference()
     errors = errors_of(pool, how)
     assert own in errors[OTHER]

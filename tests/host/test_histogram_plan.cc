@@ -307,7 +307,7 @@ TEST(ChooseWays, OneResolutionServesAll) {
 }
 
 TEST(ChooseWays, SortsUpToAsManyRowsAsCanBe) {
-  auto const shapes = ShapesOf(ChooseResolutions(1'000'000, 100, kMaxBins, kMaxSorted, false));
+  auto const shapes = ShapesOf(ChooseResolutions(1'000'000, 100, kMaxBins, kMaxSorted, {false}));
   EXPECT_EQ(WayFor(100, 1'000'000, shapes, 100), shapes.size());
   EXPECT_LT(WayFor(100, 1'000'000, shapes, 99), shapes.size());
 }
