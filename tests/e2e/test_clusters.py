@@ -36,7 +36,7 @@ def cluster(preload: list[str] | None = None, processes: bool = True) -> Iterato
     options = {"threads_per_worker": 1, "processes": processes, "dashboard_address": ":0"}
     with (
         dask.config.set({"distributed.worker.preload": preload or []}),
-        distributed.LocalCluster(2, **options) as workers,
+        distributed.LocalCluster(n_workers=2, **options) as workers,
         distributed.Client(workers) as client,
     ):
         yield client

@@ -57,7 +57,7 @@ def assert_usable(pool: Pool) -> None:
         ("other_route", "Rank 2 of 3 differs from rank 0 in its training parameters: give every"),
         ("other_seed", "Rank 2 of 3 differs from rank 0 in its random numbers: give every worker"),
         ("refused", "Rank 2 of 3: Failed to parse feature interaction constraint:\n[[0, 0.5]]"),
-        ("not_finite", "A gradient is NaN or infinite"),
+        ("not_finite", "is NaN or infinite"),
     ],
 )
 def test_all_are_told(pool: Pool, how: str, error: str) -> None:
