@@ -304,6 +304,34 @@ def draw_accuracy(lines: list[Line], device: str, file: Path) -> Path:
     return save(figure, file)
 
 
+def draw_scale(lines: list[Line], device: str, file: Path) -> Path:
+    """Bars of milliseconds a tree of scale.py: a group each shape, a colour each number of GPUs."""
+    shapes = list(dict.fromkeys(r["shape"] for r in lines))
+    kinds = sorted({(r["system"], r["gpus"], r["mode"] if r["gpus"] > 1 else "") for r in lines})
+    figure, axes = plt.subplots(figsize=(max(6.0, 2.0 * len(shapes)), 4.0), layout="constrained")
+    width = 0.85 / len(kinds)
+    for k, (system, gpus, mode) in enumerate(kinds):
+        ours = system == "gpu_exact"
+        mine = {
+            r["shape"]: r["ms_per_tree"]
+            for r in lines
+            if (r["system"], r["gpus"]) == (system, gpus) and (gpus == 1 or r["mode"] == mode)
+        }
+        name = "plugin" if ours else "hist, 256 bins"
+        label = f"{name}, {gpus} GPUs, {mode}" if gpus > 1 else f"{name}, 1 GPU"
+        colours = plt.get_cmap("Greens" if ours else "Greys")
+        places = [i + (k - (len(kinds) - 1) / 2) * width for i, s in enumerate(shapes) if s in mine]
+        heights = [mine[s] for s in shapes if s in mine]
+        colour = colours(0.35 + 0.5 * k / len(kinds))
+        bars = axes.bar(places, heights, width, label=label, color=colour)
+        axes.bar_label(bars, [text_of(ms) for ms in heights], fontsize=7)
+    axes.set_xticks(range(len(shapes)), shapes)
+    axes.set_ylabel("ms a tree")
+    axes.set_title(f"Several GPUs: {device}")
+    axes.legend(fontsize=8)
+    return save(figure, file)
+
+
 def read_runs(results: Path) -> list[Line]:
     """Runs of train.py, with the strategy that is chosen where none is asked for."""
     runs = [r for r in read(results.glob("train-*.jsonl")) if r.get("strategy") in (None, "auto")]
@@ -402,11 +430,14 @@ def draw_all(results: Path) -> list[Path]:
     # A chosen strategy may have no such levels: where sort was asked for, that counts.
     builds.sort(key=lambda r: r.get("strategy") == "sort")
     builds = latest(builds, "device", "shape", "rows", "max_depth", "interleaved_levels")
+    scale = read(results.glob("scale-*.jsonl"))
+    scale = latest(scale, "device", "shape", "system", "gpus", "mode")
     for draw, lines in (
         (draw_peers, [r for r in runs if series_of(r) is None]),
         (draw_growth, [r for r in runs if series_of(r) is not None]),
         (draw_levels, builds),
         (draw_accuracy, read(results.glob("accuracy.jsonl"))),
+        (draw_scale, scale),
     ):
         devices = dict.fromkeys(r["device"] for r in lines)
         for device in devices:
