@@ -37,7 +37,8 @@ std::vector<HistogramMemory> HistogramMemory::All() {
 }
 
 double HistogramCost::OpenShare(double n_rows, double n_bins) {
-  return kOpenShare * std::pow(n_rows / (n_bins * n_bins), kOpenPower);
+  // In single precision: glibc 2.28 has no other version of the function that is called here.
+  return kOpenShare * std::pow(static_cast<float>(n_rows / (n_bins * n_bins)), kOpenPower);
 }
 
 double HistogramCost::Read(double n_rows, double density, ResolutionShape const& shape) {

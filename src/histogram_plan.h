@@ -101,7 +101,7 @@ struct HistogramCost {
   static constexpr double kScannedEntry = 8.0;  // of the table, in the range
   static constexpr double kFoundEntry = 20.0;   // of these, of the node: FoundEntry() of many rows
   static constexpr double kOpenShare = 0.08;    // of n entries in k bins: see OpenShare()
-  static constexpr double kOpenPower = 0.85;
+  static constexpr float kOpenPower = 0.85f;
   static constexpr double kSortedEntry = 60.0;
   static constexpr double kSortedColumn = 500.0;  // of a node, however few its rows
   // Of a level, whatever is in it, in picoseconds: the kernels that sort, those of a resolution, and
