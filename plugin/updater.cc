@@ -199,7 +199,7 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
             << "`gpu_exact_devices` is \"" << param_.gpu_exact_devices << "\", but among "
             << "several workers each has one GPU. Leave it out, and start a worker for each.";
       }
-      if (table && !peers) {
+      if (table && !peers && !param_.gpu_exact_devices.empty()) {
         devices =
             ChooseDevices(param_.gpu_exact_devices, ordinal, CountDevices(), info.num_nonzero_);
       }

@@ -23,13 +23,6 @@ inline constexpr RowIdx kMaxSortedRows = 1024 * 12;
 /** @brief The most places, rows times columns, of a group: its elements are numbered in 32 bits. */
 inline constexpr std::uint64_t kMaxGroupPlaces = std::uint64_t{1} << 30;
 
-/** @brief A list with room for so many ranges, all that there are, is scanned without asking. */
-inline constexpr std::uint64_t kCertainRanges = std::uint64_t{1} << 20;
-/** @brief Entries of open ranges that are sorted at once, of so many in the table. */
-[[nodiscard]] constexpr std::uint64_t OpenEntriesAtOnce(EntryIdx n_entries) {
-  return n_entries / 32 < (1 << 22) ? std::uint64_t{1} << 22 : n_entries / 32;
-}
-
 /**
  * @brief What the histogram strategy keeps, and where: all of it on the device, or less where memory
  *        is short. The trees are the same.
@@ -49,13 +42,13 @@ struct HistogramMemory {
   [[nodiscard]] std::uint64_t HistogramBytes(EntryIdx n_entries) const {
     return is_lean ? n_entries / 4 : n_entries + (std::uint64_t{64} << 20);
   }
-  /** @brief As kCertainRanges. */
+  /** @brief A list with room for so many ranges, all that there are, is scanned without asking. */
   [[nodiscard]] std::uint64_t CertainRanges() const {
-    return is_lean ? kCertainRanges / 32 : kCertainRanges;
+    return (std::uint64_t{1} << 20) / (is_lean ? 32 : 1);
   }
-  /** @brief As OpenEntriesAtOnce(). */
+  /** @brief Entries of open ranges that are sorted at once, of so many in the table. */
   [[nodiscard]] std::uint64_t OpenEntries(EntryIdx n_entries) const {
-    return OpenEntriesAtOnce(n_entries) / (is_lean ? 32 : 1);
+    return std::max(EntryIdx{1} << 22, n_entries / 32) / (is_lean ? 32 : 1);
   }
   /** @brief Entries of whole columns whose values are sorted at once, to make bins. */
   [[nodiscard]] EntryIdx BinnedAtOnce(EntryIdx n_entries) const {

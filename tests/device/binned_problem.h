@@ -5,7 +5,10 @@
  */
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <vector>
 
@@ -66,6 +69,24 @@ inline std::vector<std::map<RowIdx, float>> ValuesByRow(Table const& table) {
     }
   }
   return values;
+}
+
+/**
+ * @brief Compare the values of a feature, bit for bit.
+ * @param want Of ValuesByRow().
+ * @param got  shape: (n_rows), NaN where missing.
+ */
+inline void ExpectValues(std::map<RowIdx, float> const& want, std::vector<float> const& got,
+                         FeatureIdx f) {
+  for (RowIdx r = 0; r < got.size(); ++r) {
+    auto const at = want.find(r);
+    if (at == want.end()) {
+      ASSERT_TRUE(std::isnan(got[r])) << "row " << r << ", feature " << f;
+    } else {
+      ASSERT_EQ(std::memcmp(&got[r], &at->second, sizeof(float)), 0)
+          << "row " << r << ", feature " << f;
+    }
+  }
 }
 
 /** @brief Entries of each feature. */

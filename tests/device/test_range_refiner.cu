@@ -11,10 +11,11 @@
 namespace gpu_exact {
 namespace {
 struct Settings {
-  std::uint64_t max_entries{0};               // that are sorted at once
-  bool all_open{false};                       // the bound closes no range
-  double without_weight{0.05};                // share of the rows
-  std::uint64_t max_certain{kCertainRanges};  // ranges of a list that is scanned without asking
+  std::uint64_t max_entries{0};  // that are sorted at once
+  bool all_open{false};          // the bound closes no range
+  double without_weight{0.05};   // share of the rows
+  std::uint64_t max_certain{
+      HistogramMemory{}.CertainRanges()};  // ranges of a list that is scanned without asking
 };
 
 class RangeRefinerTest : public DeviceTest {
@@ -132,7 +133,7 @@ TEST_F(RangeRefinerTest, RandomTrees) {
                                    seed % 2 == 0};
     Settings const settings{random.Pick<std::uint64_t>({0, 0, 40}), random.Chance(0.2),
                             random.Pick({0.0, 0.05, 0.5}),
-                            random.Pick<std::uint64_t>({0, kCertainRanges})};
+                            random.Pick<std::uint64_t>({0, HistogramMemory{}.CertainRanges()})};
     for (std::size_t resolution : {0, 1}) {
       this->Check(problem, resolution, settings, random.Int(1, 5), &random);
       ASSERT_FALSE(this->HasFailure()) << "seed " << seed << ", resolution " << resolution;

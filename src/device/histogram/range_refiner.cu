@@ -359,7 +359,7 @@ RangeRefiner::RangeRefiner(BinnedColumns const& columns, std::uint64_t max_entri
     : columns_{columns}, max_entries_{max_entries}, max_certain_{max_certain} {
   constexpr std::size_t kFirstRanges = std::size_t{1} << 14;
   if (max_entries_ == 0) {
-    max_entries_ = OpenEntriesAtOnce(columns.NumElements());
+    max_entries_ = HistogramMemory{}.OpenEntries(columns.NumElements());
   }
   counts_.Reserve(1);
   list_.Reserve(kFirstRanges);

@@ -27,7 +27,7 @@ class RangeRefiner {
    * @param max_certain With room for so many ranges a list is long enough without asking.
    */
   explicit RangeRefiner(BinnedColumns const& columns, std::uint64_t max_entries = 0,
-                        std::uint64_t max_certain = kCertainRanges);
+                        std::uint64_t max_certain = HistogramMemory{}.CertainRanges());
 
   /** @brief An empty list for the finder. Does not wait, but where memory grows. */
   [[nodiscard]] OpenRangesRef List(std::size_t n_nodes);
