@@ -32,6 +32,7 @@ constexpr char const* kHelp =
     "  --rounds N                       trees boosted before those that are measured (default 0)\n"
     "  --levels FIRST LAST              interleaved levels to compare (default 0 7)\n"
     "  --strategy auto|sort|histogram   of the builder (default auto)\n"
+    "  --memory-limit BYTES             as gpu_exact_memory_limit; up to 1: part of what is free\n"
     "  --repeats N                      trees that count in each measurement (default 5)\n"
     "  --only levels|depths|kernels     one kind of measurement\n";
 
@@ -40,7 +41,7 @@ struct Options {
   std::int32_t first_levels{0};
   std::int32_t last_levels{kMaxInterleavedLevels};
   std::string strategy_name{"auto"};
-  Strategy strategy{Strategy::kAuto};
+  TableOptions table{Strategy::kAuto};
   std::uint32_t n_rounds{0};
   std::uint32_t n_repeats{5};
   std::string only;
@@ -86,7 +87,9 @@ Options Parse(std::vector<std::string> const& words) {
       options.last_levels = std::stoi(next());
     } else if (word == "--strategy") {
       options.strategy_name = next();
-      options.strategy = FindStrategy(options.strategy_name);
+      options.table.strategy = FindStrategy(options.strategy_name);
+    } else if (word == "--memory-limit") {
+      options.table.memory_limit = std::stod(next());
     } else if (word == "--repeats") {
       options.n_repeats = static_cast<std::uint32_t>(std::max(1, std::stoi(next())));
     } else if (word == "--only") {
@@ -149,7 +152,7 @@ class Bench {
     std::size_t before{0}, after{0}, total{0};
     EXACT_CUDA(cudaMemGetInfo(&before, &total));
     setup_ms_ = TimeMs([&] {
-      builder_ = MakeDeviceBuilder(-1, table_->View(), options.strategy);
+      builder_ = MakeDeviceBuilder(-1, table_->View(), options.table);
       Synchronize();
     });
     this->Build(-1, options.shape.max_depth);  // allocates what a tree needs
@@ -228,6 +231,7 @@ class Bench {
     JsonLine line;
     line.Add("bench", kind)
         .Add("strategy", options_.strategy_name)
+        .Add("memory_limit", options_.table.memory_limit)
         .Add("shape", shape.name)
         .Add("rows", shape.n_rows)
         .Add("columns", shape.n_features)

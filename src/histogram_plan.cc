@@ -36,6 +36,28 @@ std::vector<HistogramMemory> HistogramMemory::All() {
           {true, kHost, kHost, 2, true, true},       {true, kHost, kHost, 1, true, true}};
 }
 
+std::uint64_t HistogramMemory::HistogramBytes(EntryIdx n_entries) const {
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  return is_lean ? n_entries / 4
+                 : n_entries / 2 + std::min<std::uint64_t>(32 * kMiB, n_entries / 4 + 16 * kMiB);
+}
+
+std::uint64_t HistogramMemory::CertainRanges(EntryIdx n_entries) const {
+  constexpr EntryIdx kLeast = EntryIdx{1} << 17;
+  constexpr EntryIdx kMost = EntryIdx{1} << 20;
+  return std::clamp(n_entries / 256, kLeast, kMost) / (is_lean ? 32 : 1);
+}
+
+std::uint64_t HistogramMemory::OpenEntries(EntryIdx n_entries) const {
+  return std::max(EntryIdx{1} << 20, n_entries / 32) / (is_lean ? 8 : 1);
+}
+
+EntryIdx HistogramMemory::BinnedAtOnce(EntryIdx n_entries) const {
+  return std::max(EntryIdx{1} << 22, n_entries / 16) / (is_lean ? 8 : 1);
+}
+
+EntryIdx HistogramMemory::ReadAtOnce() const { return EntryIdx{1} << (is_lean ? 22 : 25); }
+
 double HistogramCost::OpenShare(double n_rows, double n_bins) {
   // In single precision: glibc 2.28 has no other version of the function that is called here.
   return kOpenShare * std::pow(static_cast<float>(n_rows / (n_bins * n_bins)), kOpenPower);
@@ -50,14 +72,13 @@ double HistogramCost::Read(double n_rows, double density, ResolutionShape const&
   return kByte * n_rows * read / shape.n_group_columns;
 }
 
-double HistogramCost::Node(double n_rows, double density, ResolutionShape const& shape,
-                           double open_factor) {
+double HistogramCost::Node(double n_rows, double density, ResolutionShape const& shape) {
   // The expected share may be more than one: then the more bins the better all the same.
   double const expected = OpenShare(n_rows, shape.n_bins);
-  double const n_open = n_rows * std::min(expected * open_factor, std::max(expected, 1.0));
-  double const scanned = kScannedEntry / density + FoundEntry(n_rows / density);
-  return kBin * shape.n_bins + (shape.scans ? std::min(kOpenEntry, scanned) : kOpenEntry) * n_open +
-         Read(n_rows, density, shape);
+  double const n_open = n_rows * std::min(expected * shape.open_factor, std::max(expected, 1.0));
+  double const scanned = ScannedEntry(shape) / density + FoundEntry(n_rows / density);
+  double const open = shape.scans ? std::min(OpenEntry(shape), scanned) : OpenEntry(shape);
+  return kBin * shape.n_bins + open * n_open + Read(n_rows, density, shape);
 }
 
 double HistogramCost::FoundEntry(double n_table_rows) {
@@ -65,41 +86,69 @@ double HistogramCost::FoundEntry(double n_table_rows) {
   return kFoundEntry * std::min(n_table_rows / kCachedRows, 1.0);
 }
 
-double OpenShares::Factor(std::size_t depth) const {
-  return factors_.empty() ? 1.0 : factors_[std::min(depth, factors_.size() - 1)];
+OpenShares::Seen const* OpenShares::Nearest(std::size_t depth, std::size_t resolution,
+                                            bool used) const {
+  for (std::size_t distance = 0; distance < n_resolutions_; ++distance) {
+    for (std::size_t r : {resolution - distance, resolution + distance}) {  // the finer one first
+      if (r < n_resolutions_) {
+        Seen const& seen = seen_[depth * n_resolutions_ + r];
+        if (used ? seen.used : seen.factor != kNotSeen) {
+          return &seen;
+        }
+      }
+    }
+  }
+  return nullptr;
 }
 
-void OpenShares::See(std::size_t depth, double n_open, double expected) {
-  constexpr double kLeast = 0.5;
+double OpenShares::Factor(std::size_t depth, std::size_t resolution) const {
+  for (std::size_t d = std::min(depth + 1, seen_.size() / n_resolutions_); d-- > 0;) {
+    if (Seen const* seen = this->Nearest(d, resolution, false); seen != nullptr) {
+      return seen->factor;
+    }
+  }
+  return 1.0;
+}
+
+void OpenShares::See(std::size_t depth, std::size_t resolution, double n_open, double expected) {
+  constexpr double kLeast = 0.01;
   constexpr double kMost = 1000.0;  // so that it ages within some hundred trees
-  constexpr double kLess = 0.8;     // at once: less may be due to bins whose number is to stay
-  factors_.resize(std::max(factors_.size(), depth + 1), this->Factor(depth));
-  double const seen = std::clamp(n_open / std::max(expected, 1.0), kLeast, kMost);
-  factors_[depth] = std::max(seen, kLess * factors_[depth]);
+  constexpr double kLess = 0.8;     // at once: one tree may be unlike the next
+  double const factor = std::clamp(n_open / std::max(expected, 1.0), kLeast, kMost);
+  seen_.resize(std::max(seen_.size(), (depth + 1) * n_resolutions_));
+  Seen& seen = seen_[depth * n_resolutions_ + resolution];
+  seen = {std::max(factor, kLess * seen.factor), true};
 }
 
 void OpenShares::Age() {
-  constexpr double kLess = 0.965;
-  for (double& factor : factors_) {
-    factor = 1.0 + kLess * (factor - 1.0);
+  constexpr float kPower = 0.965f;
+  for (std::size_t i = 0; i < seen_.size(); ++i) {
+    if (seen_[i].factor != kNotSeen && !seen_[i].used) {
+      Seen const* other = this->Nearest(i / n_resolutions_, i % n_resolutions_, true);
+      double const to = other == nullptr ? 1.0 : other->factor;
+      seen_[i].factor = to * std::pow(static_cast<float>(seen_[i].factor / to), kPower);
+    }
+  }
+  for (Seen& seen : seen_) {
+    seen.used = false;
   }
 }
 
 bool RefineCost::ScansAnyway() const {
   constexpr double kMore = 4.0;
-  double const share =
-      kMore * std::max(open_factor, 1.0) * HistogramCost::OpenShare(n_rows / n_nodes, shape.n_bins);
+  double const share = kMore * std::max(shape.open_factor, 1.0) *
+                       HistogramCost::OpenShare(n_rows / n_nodes, shape.n_bins);
   double const n_open = n_columns * std::min(share, 1.0);  // of each row
-  return n_open * (HistogramCost::kScannedEntry * n_nodes * n_table_rows +
+  return n_open * (HistogramCost::ScannedEntry(shape) * n_nodes * n_table_rows +
                    HistogramCost::FoundEntry(n_table_rows) * n_rows) <=
          HistogramCost::kGatherLevel;
 }
 
 bool RefineCost::Scans(double n_scanned, double n_gathered) const {
   double const density = n_rows / (n_nodes * n_table_rows);
-  return HistogramCost::kScannedEntry * n_scanned +
+  return HistogramCost::ScannedEntry(shape) * n_scanned +
              HistogramCost::FoundEntry(n_table_rows) * n_gathered <=
-         HistogramCost::kGatherLevel + HistogramCost::kOpenEntry * n_gathered +
+         HistogramCost::kGatherLevel + HistogramCost::OpenEntry(shape) * n_gathered +
              n_columns * HistogramCost::Read(n_rows, density, shape);
 }
 
@@ -115,10 +164,9 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   // may be scanned, memory for more bins is well spent.
   double const open_factor = memory.sorts_rows ? 4.0 : 1.0;
   auto cost = [&](std::uint32_t n) {
-    return HistogramCost::Node(
-        n_rows, 1.0,
-        {static_cast<double>(max_bins / n), static_cast<double>(n), true, memory.sorts_rows},
-        open_factor);
+    return HistogramCost::Node(n_rows, 1.0,
+                               {static_cast<double>(max_bins / n), static_cast<double>(n), true,
+                                memory.sorts_rows, false, false, open_factor});
   };
   std::uint32_t n_columns{1};
   while (max_bins / (2 * n_columns) >= kLeastBins && cost(2 * n_columns) < cost(n_columns)) {
@@ -202,7 +250,7 @@ std::vector<std::size_t> ChooseWays(std::vector<FamilyRows> const& families,
         continue;
       }
       ResolutionShape const& shape = ways.resolutions[way];
-      sum += HistogramCost::Node(rows, rows / n_all, shape, ways.open_factor);
+      sum += HistogramCost::Node(rows, rows / n_all, shape);
       longest_read = std::max(longest_read, HistogramCost::Read(rows, rows / n_all, shape));
     }
     // The larger child's histogram is what the smaller one leaves of the parent's.

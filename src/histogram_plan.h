@@ -39,23 +39,15 @@ struct HistogramMemory {
   [[nodiscard]] static std::vector<HistogramMemory> All();
 
   /** @brief Histograms of one resolution take up to so much, bytes; one fits always. */
-  [[nodiscard]] std::uint64_t HistogramBytes(EntryIdx n_entries) const {
-    return is_lean ? n_entries / 4 : n_entries + (std::uint64_t{64} << 20);
-  }
+  [[nodiscard]] std::uint64_t HistogramBytes(EntryIdx n_entries) const;
   /** @brief A list with room for so many ranges, all that there are, is scanned without asking. */
-  [[nodiscard]] std::uint64_t CertainRanges() const {
-    return (std::uint64_t{1} << 20) / (is_lean ? 32 : 1);
-  }
+  [[nodiscard]] std::uint64_t CertainRanges(EntryIdx n_entries) const;
   /** @brief Entries of open ranges that are sorted at once, of so many in the table. */
-  [[nodiscard]] std::uint64_t OpenEntries(EntryIdx n_entries) const {
-    return std::max(EntryIdx{1} << 22, n_entries / 32) / (is_lean ? 32 : 1);
-  }
+  [[nodiscard]] std::uint64_t OpenEntries(EntryIdx n_entries) const;
   /** @brief Entries of whole columns whose values are sorted at once, to make bins. */
-  [[nodiscard]] EntryIdx BinnedAtOnce(EntryIdx n_entries) const {
-    return std::max(EntryIdx{1} << 22, n_entries / 16) / (is_lean ? 8 : 1);
-  }
+  [[nodiscard]] EntryIdx BinnedAtOnce(EntryIdx n_entries) const;
   /** @brief Entries of the host's table that are read at once. */
-  [[nodiscard]] EntryIdx ReadAtOnce() const { return EntryIdx{1} << (is_lean ? 22 : 25); }
+  [[nodiscard]] EntryIdx ReadAtOnce() const;
 };
 
 /** @brief Whether most values are present: columns of a place for each row then take less room. */
@@ -65,10 +57,13 @@ struct HistogramMemory {
 
 /** @brief A resolution as costs see it: averages over its columns and groups. */
 struct ResolutionShape {
-  double n_bins;           // of a column
-  double n_group_columns;  // that a block adds up together
-  bool has_ranges;         // whether any bin holds several values
-  bool scans{false};       // whether the table has sorted rows, in which ranges can be looked up
+  double n_bins;             // of a column
+  double n_group_columns;    // that a block adds up together
+  bool has_ranges;           // whether any bin holds several values
+  bool scans{false};         // whether the table has sorted rows, in which ranges can be looked up
+  bool rows_of_host{false};  // whether sorted rows are read over the bus
+  bool values_of_host{false};  // whether values are
+  double open_factor{1.0};     // entries in open ranges, as seen at this depth, to those expected
 };
 
 /**
@@ -95,6 +90,9 @@ struct HistogramCost {
   static constexpr double kFoundEntry = 20.0;   // of these, of the node: FoundEntry() of many rows
   static constexpr double kOpenShare = 0.08;    // of n entries in k bins: see OpenShare()
   static constexpr float kOpenPower = 0.85f;
+  // The same over the bus.
+  static constexpr double kOpenHostEntry = 1300.0;
+  static constexpr double kScannedHostEntry = 80.0;
   static constexpr double kSortedEntry = 60.0;
   static constexpr double kSortedColumn = 500.0;  // of a node, however few its rows
   // Of a level, whatever is in it, in picoseconds: the kernels that sort, those of a resolution, and
@@ -106,31 +104,58 @@ struct HistogramCost {
 
   /** @brief Of the entries of a node, those in open ranges: kOpenShare (n / k^2)^kOpenPower. */
   [[nodiscard]] static double OpenShare(double n_rows, double n_bins);
+  /** @brief To gather an entry of an open range and sort it. */
+  [[nodiscard]] static double OpenEntry(ResolutionShape const& shape) {
+    return shape.values_of_host ? kOpenHostEntry : kOpenEntry;
+  }
+  /** @brief To scan an entry of the table in an open range. */
+  [[nodiscard]] static double ScannedEntry(ResolutionShape const& shape) {
+    return shape.rows_of_host ? kScannedHostEntry : kScannedEntry;
+  }
   /** @brief To gather the gradients of a scanned entry; of few rows they are in the cache. */
   [[nodiscard]] static double FoundEntry(double n_table_rows);
   /** @brief To read the bins of a node's rows. @param density Part of the table's rows it has. */
   [[nodiscard]] static double Read(double n_rows, double density, ResolutionShape const& shape);
   /**
    * @brief Of a node of so many rows.
-   * @param density     Part of the table's rows that it has.
-   * @param open_factor Entries in open ranges, as seen, to those that are expected.
+   * @param density Part of the table's rows that it has.
    */
-  [[nodiscard]] static double Node(double n_rows, double density, ResolutionShape const& shape,
-                                   double open_factor = 1.0);
+  [[nodiscard]] static double Node(double n_rows, double density, ResolutionShape const& shape);
 };
 
-/** @brief How many entries were in open ranges, by depth, beside what was expected. */
+/**
+ * @brief How many entries were in open ranges, beside what was expected, by depth and resolution: a
+ *        resolution that was tried and left far more open than another is not tried again soon.
+ */
 class OpenShares {
  public:
-  /** @brief For SearchWays::open_factor. Deeper than was seen: of the deepest level seen. */
-  [[nodiscard]] double Factor(std::size_t depth) const;
+  explicit OpenShares(std::size_t n_resolutions) : n_resolutions_{n_resolutions} {}
+
+  /**
+   * @brief For ResolutionShape::open_factor. Not seen yet: of the resolution next to it that was
+   *        seen at this depth; deeper than was seen: of the deepest level seen.
+   */
+  [[nodiscard]] double Factor(std::size_t depth, std::size_t resolution) const;
   /** @brief What a level had. @param expected By HistogramCost::OpenShare. */
-  void See(std::size_t depth, double n_open, double expected);
-  /** @brief A new tree: what was seen counts a little less, so that it is looked at again. */
+  void See(std::size_t depth, std::size_t resolution, double n_open, double expected);
+  /**
+   * @brief A new tree: what was seen before the last one counts a little less. It becomes what the
+   *        last one had in the resolution next to it, or as expected, so that it is tried again.
+   */
   void Age();
 
  private:
-  std::vector<double> factors_;  // by depth
+  static constexpr double kNotSeen = 0.0;
+
+  struct Seen {
+    double factor{kNotSeen};
+    bool used{false};  // by the last tree
+  };
+  /** @brief Of a depth that was seen: of the resolution, or else of the one next to it; or nullptr. */
+  [[nodiscard]] Seen const* Nearest(std::size_t depth, std::size_t resolution, bool used) const;
+
+  std::size_t n_resolutions_;
+  std::vector<Seen> seen_;  // shape: (depths, n_resolutions)
 };
 
 /** @brief Whether open ranges are scanned in sorted columns, or their entries are gathered. */
@@ -140,7 +165,6 @@ struct RefineCost {
   double n_table_rows;
   double n_columns;
   ResolutionShape shape;
-  double open_factor;  // entries in open ranges, as seen, to those that are expected
 
   /** @brief Scanning costs little even if many more ranges are open than usual: nobody asks. */
   [[nodiscard]] bool ScansAnyway() const;
@@ -232,7 +256,6 @@ struct SearchWays {
   double n_columns;                          // of the table
   std::vector<ResolutionShape> resolutions;  // the finest first
   RowIdx max_sorted;                         // the most rows of a node whose rows are sorted
-  double open_factor{1.0};  // entries in open ranges, as seen at this depth, to those expected
 };
 
 /**

@@ -43,7 +43,8 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
   constexpr std::uint64_t kBinBytes = 9;       // of a bin, beside its sums
   constexpr std::uint64_t kFeatureBytes = 13;  // of a feature in a resolution
   constexpr std::uint64_t kSumBytes = 20;      // of a bin in a histogram
-  constexpr std::uint64_t kListedBytes = 112;  // of a range that is listed
+  constexpr std::uint64_t kRangeBytes = 48;    // of a range in a list
+  constexpr std::uint64_t kOpenBytes = 64;     // of a range that is searched
   constexpr std::uint64_t kSortedBytes = 25;   // of an entry that is sorted, CUB's scratch included
   std::uint64_t const rows = n_rows;
   std::uint64_t const all_places = rows * n_features;
@@ -94,13 +95,13 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
                     {"sort keys", kSortedBytes * sorted + 8 * rows}};
     plan.sorting = {by_row, {"bins", bins}, sorted_rows, values, {"offsets of rows", 8 * rows}};
   }
-  plan.growing = {
-      {"bins", bins},
-      sorted_rows,
-      values,
-      {"rows by node", (dense ? 40 : 48) * rows},
-      {"histograms", histograms},
-      {"open ranges", n_resolutions * (40 * open + kListedBytes * memory.CertainRanges())}};
+  plan.growing = {{"bins", bins},
+                  sorted_rows,
+                  values,
+                  {"rows by node", (dense ? 40 : 48) * rows},
+                  {"histograms", histograms},
+                  {"open ranges", 40 * open + (kRangeBytes * n_resolutions + kOpenBytes) *
+                                                  memory.CertainRanges(n_entries)}};
   return plan;
 }
 }  // namespace

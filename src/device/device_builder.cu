@@ -185,9 +185,9 @@ GrownTree DeviceBuilder::Build(GrowParam const& param, GradientView gradients,
     tree.grower.Close(ToHost(states_[0].Data(), tree.grower.NumOpen()));
   }
   stats_.levels_ms = MillisecondsSince(begin) - stats_.start_ms;
-  stats_.refined_share = strategy_->RefinedShare();
   GrownTree grown = tree.grower.Finish();
   this->Finish(grown);
+  stats_.refined_share = strategy_->RefinedShare();
   return grown;
 }
 

@@ -372,8 +372,10 @@ inline std::vector<SearchedNode> ReadNodes(HistogramFinder const& finder) {
 /** @brief Search the ranges that a finder has listed. @return Whether the list
  * had room for all. */
 inline bool RefineOnce(RangeRefiner* refiner, HistogramProblem const& problem,
-                       HistogramLevel const& level, HistogramFinder* finder) {
-  return refiner->Refine(level.level, problem.Ref(), level.Rows(), finder);
+                       TestResolution const& r, HistogramLevel const& level,
+                       HistogramFinder* finder) {
+  return refiner->Refine(level.level, problem.Ref(), level.Rows(), finder,
+                         r.columns.Shape(problem.Binned().SortsRows()));
 }
 /** @brief The values beside the best candidates, by node of the finder. */
 inline std::vector<RefinedValue> ReadValues(RangeRefiner const& refiner, std::size_t n_nodes) {

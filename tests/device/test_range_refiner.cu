@@ -10,12 +10,13 @@
 
 namespace gpu_exact {
 namespace {
+constexpr std::uint64_t kMany = std::uint64_t{1} << 20;  // more than any table here has
+
 struct Settings {
-  std::uint64_t max_entries{0};  // that are sorted at once
-  bool all_open{false};          // the bound closes no range
-  double without_weight{0.05};   // share of the rows
-  std::uint64_t max_certain{
-      HistogramMemory{}.CertainRanges()};  // ranges of a list that is scanned without asking
+  std::uint64_t max_entries{kMany};  // that are sorted at once
+  bool all_open{false};              // the bound closes no range
+  double without_weight{0.05};       // share of the rows
+  std::uint64_t max_certain{kMany};  // ranges of a list that is scanned without asking
 };
 
 class RangeRefinerTest : public DeviceTest {
@@ -27,7 +28,8 @@ class RangeRefinerTest : public DeviceTest {
     ASSERT_TRUE(r.columns.HasRanges());
     RowIdx const n_rows = problem.Rows().n_rows;
     HistogramFinder finder{r.columns, random->Chance(0.5) ? std::uint64_t{1} << 40 : 0};
-    RangeRefiner refiner{r.columns, settings.max_entries, settings.max_certain};
+    RefineRoom room;
+    RangeRefiner refiner{r.columns, &room, settings.max_entries, settings.max_certain};
     GrowParam const param = MakeParam(problem.Rows().n_features, random);
     for (int tree = 0; tree < 2; ++tree) {
       finder.Reset();
@@ -58,7 +60,7 @@ class RangeRefinerTest : public DeviceTest {
     if (searched.empty()) {
       return;
     }
-    for (int lists = 1; !RefineOnce(refiner, problem, level, finder); ++lists) {
+    for (int lists = 1; !RefineOnce(refiner, problem, r, level, finder); ++lists) {
       ++n_short_lists_;
       ASSERT_LT(lists, 3) << "the list has room now";
       finder->FindAgain(level.level, level.Rows(), refiner->List(finder->NumNodes()));
@@ -131,9 +133,8 @@ TEST_F(RangeRefinerTest, RandomTrees) {
                                    {static_cast<std::uint32_t>(random.Pick({12, 16})), 5},
                                    static_cast<std::uint32_t>(random.Pick({0, 1, 300})),
                                    seed % 2 == 0};
-    Settings const settings{random.Pick<std::uint64_t>({0, 0, 40}), random.Chance(0.2),
-                            random.Pick({0.0, 0.05, 0.5}),
-                            random.Pick<std::uint64_t>({0, HistogramMemory{}.CertainRanges()})};
+    Settings const settings{random.Pick<std::uint64_t>({kMany, kMany, 40}), random.Chance(0.2),
+                            random.Pick({0.0, 0.05, 0.5}), random.Pick<std::uint64_t>({0, kMany})};
     for (std::size_t resolution : {0, 1}) {
       this->Check(problem, resolution, settings, random.Int(1, 5), &random);
       ASSERT_FALSE(this->HasFailure()) << "seed " << seed << ", resolution " << resolution;
@@ -150,7 +151,7 @@ TEST_F(RangeRefinerTest, RowsWithoutWeight) {
     Table const table = MakeBinnedTable({{0, random.Pick({0.0, 0.5})}, {40, 0.0}},
                                         static_cast<RowIdx>(random.Int(50, 150)), &random);
     HistogramProblem const problem{table, {8}, 0, seed % 4 < 2};
-    this->Check(problem, 0, {0, seed % 2 == 0, random.Pick({0.6, 0.9})}, 3, &random);
+    this->Check(problem, 0, {kMany, seed % 2 == 0, random.Pick({0.6, 0.9})}, 3, &random);
     ASSERT_FALSE(this->HasFailure()) << "seed " << seed;
   }
   EXPECT_TRUE(n_inside_ > 0 || UnderSanitizer());
@@ -168,7 +169,8 @@ TEST_F(RangeRefinerTest, LongList) {
     TestResolution const& r = problem.At(0);
     for (std::uint64_t max_bytes : {std::uint64_t{0}, std::uint64_t{1} << 40}) {
       HistogramFinder finder{r.columns, max_bytes};
-      RangeRefiner refiner{r.columns, 0, 0};
+      RefineRoom room;
+      RangeRefiner refiner{r.columns, &room, kMany, 0};
       auto const gpair = MakeWeights(table.n_rows, 0.0, &random);
       LevelRows nodes(kNodes);
       std::vector<NodesToSearch::Family> families;
@@ -184,6 +186,10 @@ TEST_F(RangeRefinerTest, LongList) {
       this->CheckLevel(problem, r, gpair, nodes, {families, level.ranges, false}, level, &finder,
                        &refiner);
       EXPECT_EQ(n_short_lists_, 1);
+      Synchronize();
+      double const n_entries = kNodes * kRowsOfNode * columns.size();  // all of them in ranges
+      EXPECT_GT(refiner.NumOpenEntries(), 0.8 * n_entries);
+      EXPECT_LT(refiner.NumOpenEntries(), 1.4 * n_entries);  // at least one a range
     }
   }
   EXPECT_TRUE(n_inside_ > 0 || UnderSanitizer());

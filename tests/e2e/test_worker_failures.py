@@ -106,6 +106,16 @@ def test_others_lose_the_one_that_is_killed(pool: Pool) -> None:
         assert f"Rank {rank} of {N_WORKERS} {LOST}" in text
 
 
+def test_others_end_where_one_is_killed_in_a_tree(pool: Pool) -> None:
+    """Whether they wait for it in a level, where NCCL has a deadline of its own, or for a round."""
+    errors = errors_of(pool, "kill in a tree")
+    assert errors[OTHER] == "The process is gone."
+    for rank, text in enumerate(errors[:OTHER]):
+        assert f"Rank {rank} of {N_WORKERS} {LOST}" in text or (
+            f"Worker {rank} of {N_WORKERS}: " in text
+        )
+
+
 def test_nothing_fails(pool: Pool) -> None:
     """So that it is the failures above that are seen."""
     models = pool.run(train_and_fail, "not at all")

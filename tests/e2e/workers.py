@@ -4,11 +4,13 @@
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,7 +40,7 @@ class Pool:
         self.connections: list[Connection] = []
         for rank in range(n_workers):
             here, there = spawn.Pipe()
-            process = spawn.Process(target=_serve, args=(there, rank), daemon=True)
+            process = spawn.Process(target=_serve, args=(there, rank, n_workers), daemon=True)
             process.start()
             there.close()
             self.processes.append(process)
@@ -96,7 +98,10 @@ class Pool:
                 process.kill()
 
 
-def _serve(connection: Connection, rank: int) -> None:
+def _serve(connection: Connection, rank: int, n_workers: int) -> None:
+    if len(list(Path("/dev").glob("nvidia[0-9]*"))) >= n_workers:  # each has a GPU: they use NCCL
+        os.environ["CUDA_VISIBLE_DEVICES"] = str(rank)
+    os.environ["GPU_EXACT_PEER_TIMEOUT"] = str(DEADLINE // 4)
     while True:
         try:
             function, args, communicator, n_workers = connection.recv()
@@ -283,6 +288,8 @@ def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
         if other and rounds == 2:
             if how == "kill":
                 os.kill(os.getpid(), signal.SIGKILL)
+            elif how == "kill in a tree":
+                threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
             elif how == "raise":
                 raise ValueError("This worker's objective is broken.")
             elif how == "sleep":
@@ -299,8 +306,10 @@ def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
         elif how == "not_taken_over":
             gpu_exact.take_over(False)
         params |= OTHER_PARAMS.get(how, {})
+    n_rounds = 100_000 if how == "kill in a tree" else 4
+    dtrain = dmatrix_of(rank, n_workers)
     try:
-        return bytes(xgb.train(params, dmatrix_of(rank, n_workers), 4, obj=objective).save_raw())
+        return bytes(xgb.train(params, dtrain, n_rounds, obj=objective).save_raw())
     finally:
         gpu_exact.take_over(True)
 

@@ -54,7 +54,7 @@ TEST(HistogramCost, FewerBinsWhereRangesCanBeScanned) {
 }
 
 /** @brief 32 nodes of a table of a million rows and 100 columns. */
-RefineCost const kRefine{32.0, 1e6, 1e6, 100.0, {1000.0, 10.0, true, true}, 1.0};
+RefineCost const kRefine{32.0, 1e6, 1e6, 100.0, {1000.0, 10.0, true, true}};
 
 TEST(RefineCost, FewEntriesAreScannedManyAreGathered) {
   EXPECT_FALSE(kRefine.ScansAnyway());
@@ -70,7 +70,7 @@ TEST(RefineCost, FewEntriesAreScannedManyAreGathered) {
 }
 
 TEST(RefineCost, AsksOnlyWhereItMatters) {
-  RefineCost small{2.0, 1e5, 1e5, 28.0, {1000.0, 10.0, true, true}, 1.0};
+  RefineCost small{2.0, 1e5, 1e5, 28.0, {1000.0, 10.0, true, true}};
   EXPECT_TRUE(small.ScansAnyway());
   EXPECT_TRUE(small.Scans(2.0 * 1e5 * 28.0, 0.0));  // every range of both nodes
   small.n_table_rows = small.n_rows = 1e9;
@@ -188,49 +188,87 @@ TEST(ChooseResolutions, FinestCostsLeastAtTheRoot) {
 }
 
 TEST(OpenShares, SeenAtADepthCountsThereAndBelow) {
-  OpenShares shares;
-  EXPECT_EQ(shares.Factor(3), 1.0);
-  shares.See(2, 500.0, 10.0);
-  EXPECT_EQ(shares.Factor(2), 50.0);
-  EXPECT_EQ(shares.Factor(7), 50.0);  // of the deepest level seen
-  shares.See(4, 900.0, 10.0);
-  EXPECT_EQ(shares.Factor(4), 90.0);
-  EXPECT_EQ(shares.Factor(3), 50.0);
+  OpenShares shares{1};
+  EXPECT_EQ(shares.Factor(3, 0), 1.0);
+  shares.See(2, 0, 500.0, 10.0);
+  EXPECT_EQ(shares.Factor(1, 0), 1.0);
+  EXPECT_EQ(shares.Factor(2, 0), 50.0);
+  EXPECT_EQ(shares.Factor(7, 0), 50.0);  // of the deepest level seen
+  shares.See(4, 0, 900.0, 10.0);
+  EXPECT_EQ(shares.Factor(4, 0), 90.0);
+  EXPECT_EQ(shares.Factor(3, 0), 50.0);
+}
+
+TEST(OpenShares, AResolutionNotSeenCountsAsTheOneNextToIt) {
+  OpenShares shares{4};
+  shares.See(1, 2, 500.0, 10.0);
+  for (std::size_t r = 0; r < 4; ++r) {
+    EXPECT_EQ(shares.Factor(1, r), 50.0) << r;
+  }
+  shares.See(1, 0, 20.0, 10.0);
+  EXPECT_EQ(shares.Factor(1, 0), 2.0);
+  EXPECT_EQ(shares.Factor(1, 1), 2.0);  // the finer one of two
+  EXPECT_EQ(shares.Factor(1, 2), 50.0);
+  EXPECT_EQ(shares.Factor(1, 3), 50.0);
+  EXPECT_EQ(shares.Factor(2, 0), 2.0);
+  EXPECT_EQ(shares.Factor(2, 3), 50.0);
+  EXPECT_EQ(shares.Factor(0, 0), 1.0);
 }
 
 TEST(OpenShares, LessIsBelievedByAndBy) {
-  OpenShares shares;
-  shares.See(2, 500.0, 10.0);
+  OpenShares shares{1};
+  shares.See(2, 0, 500.0, 10.0);
   double before{50.0};
-  for (int tree = 0; tree < 40; ++tree) {
-    shares.See(2, 1.0, 10.0);
-    EXPECT_LE(shares.Factor(2), before);
-    EXPECT_GE(shares.Factor(2), 0.5 * before);
-    before = shares.Factor(2);
+  for (int tree = 0; tree < 80; ++tree) {
+    shares.Age();
+    EXPECT_EQ(shares.Factor(2, 0), before);  // as it was used
+    shares.See(2, 0, 1.0, 1000.0);
+    EXPECT_LE(shares.Factor(2, 0), before);
+    EXPECT_GE(shares.Factor(2, 0), 0.5 * before);
+    before = shares.Factor(2, 0);
   }
-  EXPECT_LT(before, 1.0);
-  EXPECT_GT(before, 0.1);
+  EXPECT_LT(before, 0.1);
+  EXPECT_GT(before, 0.001);
 }
 
 TEST(OpenShares, AgesUntilItIsLookedAtAgain) {
-  OpenShares shares;
-  shares.See(0, 1e9, 1.0);
-  double before = shares.Factor(0);
-  EXPECT_LE(before, 1000.0);
-  for (int tree = 0; tree < 300; ++tree) {
-    shares.Age();
-    EXPECT_LT(shares.Factor(0), before);
-    before = shares.Factor(0);
+  for (double n_open : {1e9, 0.0}) {
+    OpenShares shares{1};
+    shares.See(0, 0, n_open, 1.0);
+    double before = shares.Factor(0, 0);
+    EXPECT_LE(std::abs(std::log(before)), std::log(1000.001));
+    EXPECT_GT(std::abs(std::log(before)), std::log(50.0));
+    shares.Age();  // after the tree that saw it
+    for (int tree = 0; tree < 300; ++tree) {
+      shares.Age();
+      EXPECT_LT(std::abs(std::log(shares.Factor(0, 0))), std::abs(std::log(before)));
+      before = shares.Factor(0, 0);
+    }
+    EXPECT_NEAR(before, 1.0, 0.1);
   }
-  EXPECT_GE(before, 1.0);
-  EXPECT_LT(before, 1.1);
+}
+
+TEST(OpenShares, AgesTowardsWhatIsUsed) {
+  OpenShares shares{3};
+  shares.See(1, 0, 1.0, 1.0);
+  shares.See(1, 1, 900.0, 1.0);  // tried once
+  shares.Age();
+  double before = shares.Factor(1, 1);
+  for (int tree = 0; tree < 200; ++tree) {
+    shares.See(1, 0, 0.2, 1.0);
+    shares.Age();
+    EXPECT_LT(shares.Factor(1, 1), before);
+    before = shares.Factor(1, 1);
+  }
+  EXPECT_NEAR(before, 0.2, 0.05);
+  EXPECT_DOUBLE_EQ(shares.Factor(1, 0), 0.2);
 }
 
 TEST(ChooseWays, SortsWhereFarMoreIsOpenThanExpected) {
   SearchWays ways{1'000'000, 28.0, {{40.0, 28.0, true, true}}, kMaxSorted};
   std::vector<FamilyRows> const families(1000, {250, 250});
   EXPECT_EQ(ChooseWays(families, ways).front(), 0u);
-  ways.open_factor = 1000.0;
+  ways.resolutions[0].open_factor = 1000.0;
   EXPECT_EQ(ChooseWays(families, ways).front(), 1u);
 }
 

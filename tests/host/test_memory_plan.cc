@@ -89,7 +89,7 @@ TEST(MemoryPlan, HistogramsDenseAndSparse) {
   EXPECT_EQ(Of(dense.growing, "values by row"), std::uint64_t{4 * 64} * kRows);
   EXPECT_EQ(Of(dense.growing, "sorted rows"), std::uint64_t{4 * 64} * kRows);
   EXPECT_NEAR(of_row(Of(dense.growing, "histograms")),
-              n_resolutions * (64 + of_row(std::uint64_t{64} << 20)), 1.0);
+              n_resolutions * (32 + of_row(std::uint64_t{32} << 20)), 1.0);
   EXPECT_EQ(Of(dense.growing, "rows by node"), std::uint64_t{40} * kRows);
   auto sparse = MemoryPlan::Make(EntryIdx{8} * kRows, kRows, 64, Strategy::kHistogram);
   auto const offsets = RowOffsetBytes(EntryIdx{8} * kRows, kRows, 64);
@@ -169,14 +169,16 @@ TEST(MemoryPlan, OneLongColumnIsSortedAsAWhole) {
   EXPECT_GE(Sum(plan.sorting), std::uint64_t{4 + 4 + 24} * kRows);
 }
 
-/** @brief Each choice takes less of the device than the one before, the same in all or less. */
+/** @brief No choice takes more of the device than the one before; a table in rows, of which bins take
+ *         no bytes, may peak while it is read. */
 TEST(HistogramMemory, TheFastestFirstTheLeastLast) {
   constexpr RowIdx kRows = 10'500'000;
   for (EntryIdx n : {EntryIdx{28} * kRows, EntryIdx{10} * kRows}) {
     std::uint64_t before = ~std::uint64_t{0};
     for (HistogramMemory const& memory : HistogramMemory::All()) {
       auto const plan = MemoryPlan::Make(n, kRows, 28, Strategy::kHistogram, memory);
-      EXPECT_LT(plan.Peak(), before);
+      EXPECT_LE(plan.Peak(), before);
+      EXPECT_TRUE(plan.Peak() < before || n < EntryIdx{28} * kRows);
       before = plan.Peak();
       bool const rows_on_host = memory.rows_at == Memory::kHost;
       bool const values_on_host = memory.values_at == Memory::kHost;
@@ -290,7 +292,7 @@ TEST(MemoryPlan, NamesEveryPart) {
   EXPECT_NE(text.find("sorting the table 24 MiB"), std::string::npos) << text;
   EXPECT_NE(text.find("entries sorted by node 16"), std::string::npos) << text;
   text = MemoryPlan::Make(EntryIdx{1} << 20, 1, 1, Strategy::kHistogram).Describe();
-  EXPECT_NE(text.find("histograms 65"), std::string::npos) << text;
+  EXPECT_NE(text.find("histograms 16"), std::string::npos) << text;
 }
 }  // namespace
 }  // namespace gpu_exact

@@ -23,9 +23,8 @@ struct BinnedTableRef {
 
   /** @brief A row's value of a feature; NaN where it is missing. */
   [[nodiscard]] __device__ float ValueOf(RowIdx row, FeatureIdx f) const {
-    std::uint32_t const column = values.column_of[f];
-    if (column != RowValuesRef::kNotKept) {
-      return values.Find(row, column);
+    if (values.Keeps(f)) {
+      return values.Find(row, f);
     }
     int const bin = finest.BinOf(row, f);
     return bin < 0 ? NAN : finest.bins.lowest[finest.bins.offsets[f] + bin];

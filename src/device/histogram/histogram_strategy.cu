@@ -6,6 +6,7 @@
  *        their nodes, entries never do.
  */
 #include <algorithm>
+#include <utility>
 
 #include "src/device/histogram/binned_table.cuh"
 #include "src/device/histogram/histogram_finder.cuh"
@@ -19,11 +20,12 @@ namespace gpu_exact {
 namespace {
 /** @brief What searches in one resolution. */
 struct Searcher {
-  Searcher(Resolution const& r, HistogramMemory const& memory)
+  Searcher(Resolution const& r, HistogramMemory const& memory, RefineRoom* room)
       : resolution{r}, finder{r.columns, memory.HistogramBytes(r.columns.NumElements())} {
     if (r.columns.HasRanges()) {
-      refiner = std::make_unique<RangeRefiner>(
-          r.columns, memory.OpenEntries(r.columns.NumElements()), memory.CertainRanges());
+      refiner = std::make_unique<RangeRefiner>(r.columns, room,
+                                               memory.OpenEntries(r.columns.NumElements()),
+                                               memory.CertainRanges(r.columns.NumElements()));
     }
   }
 
@@ -36,15 +38,21 @@ class HistogramStrategy : public SplitStrategy {
  public:
   HistogramStrategy(std::unique_ptr<BinnedTable> table, RowIdx n_rows, RowIdx max_sorted,
                     HistogramMemory const& memory)
-      : table_{std::move(table)}, rows_{n_rows}, sorting_{*table_} {
+      : table_{std::move(table)},
+        rows_{n_rows},
+        sorting_{*table_},
+        shares_{table_->Resolutions().size()} {
     ways_ = {n_rows,
              static_cast<double>(sorting_.NumColumns()),
              {},
              // Sorting reads every value of a node: not over the bus.
              table_->Ref().values_of_host ? 0 : std::min(max_sorted, SortingFinder::kMaxRows)};
     for (auto const& r : table_->Resolutions()) {
-      searchers_.push_back(std::make_unique<Searcher>(*r, memory));
-      ways_.resolutions.push_back(r->columns.Shape(table_->SortsRows()));
+      searchers_.push_back(std::make_unique<Searcher>(*r, memory, &room_));
+      ResolutionShape shape = r->columns.Shape(table_->SortsRows());
+      shape.rows_of_host = memory.rows_at == Memory::kHost;
+      shape.values_of_host = table_->Ref().values_of_host;
+      ways_.resolutions.push_back(shape);
     }
   }
 
@@ -60,6 +68,7 @@ class HistogramStrategy : public SplitStrategy {
     parents_.clear();
     depth_ = 0;
     n_seen_ = n_refined_ = 0.0;
+    n_expected_.assign(searchers_.size(), 0.0);
     shares_.Age();
     for (auto& s : searchers_) {
       s->finder.Reset();
@@ -69,8 +78,9 @@ class HistogramStrategy : public SplitStrategy {
   void FindSplits(LevelRef const& level, bool last_level, LevelResult* out) override {
     RowsRef const rows = rows_.Rows();
     resolver_.Begin(level.n_nodes);
-    ways_.open_factor = shares_.Factor(depth_);
-    n_open_ = n_expected_ = 0.0;
+    for (std::size_t i = 0; i < searchers_.size(); ++i) {
+      ways_.resolutions[i].open_factor = shares_.Factor(depth_, i);
+    }
     LevelNodes const nodes = this->ChooseSearch();
     LevelRef finest = level;
     finest.columns = this->Candidates();
@@ -93,11 +103,6 @@ class HistogramStrategy : public SplitStrategy {
     for (std::size_t i = 0; i < searchers_.size(); ++i) {
       this->SearchRanges(i, level, rows, searched[i]);
     }
-    if (n_expected_ != 0.0) {
-      shares_.See(depth_, n_open_, n_expected_);
-      n_refined_ += n_open_;
-    }
-    ++depth_;
     resolver_.Resolve(level, table_->Ref(), rows, rows_.NumTrained(), rows_.GoesLeft(), out);
     if (exchange_ != nullptr) {
       exchange_->ShareBest(out, level.n_nodes);
@@ -107,6 +112,8 @@ class HistogramStrategy : public SplitStrategy {
   }
 
   void MoveRows(LevelSplits const& splits, NodeState* out_children) override {
+    this->SeeOpen();
+    ++depth_;
     parents_.clear();
     for (std::size_t b = 0; b < splits.orders.size(); ++b) {
       if (splits.orders[b].left != kNoNode) {
@@ -117,6 +124,7 @@ class HistogramStrategy : public SplitStrategy {
   }
 
   void Finish(std::vector<SplitOrder> const& tree) override {
+    this->SeeOpen();
     rows_.Finish(table_->Ref(), OfOwnColumns(tree, exchange_), exchange_);
   }
 
@@ -125,7 +133,8 @@ class HistogramStrategy : public SplitStrategy {
   }
   [[nodiscard]] RowPositions& Positions() override { return rows_.Positions(); }
   [[nodiscard]] std::uint64_t Bytes() const override {
-    std::uint64_t bytes = table_->Bytes() + rows_.Bytes() + sorting_.Bytes() + resolver_.Bytes();
+    std::uint64_t bytes =
+        table_->Bytes() + rows_.Bytes() + sorting_.Bytes() + resolver_.Bytes() + room_.Bytes();
     for (auto const& s : searchers_) {
       bytes += s->finder.Bytes() + (s->refiner != nullptr ? s->refiner->Bytes() : 0);
     }
@@ -188,38 +197,44 @@ class HistogramStrategy : public SplitStrategy {
       return;
     }
     while (s->refiner != nullptr &&
-           !s->refiner->Refine(level, table_->Ref(), rows, &s->finder, ways_.open_factor)) {
+           !s->refiner->Refine(level, table_->Ref(), rows, &s->finder, ways_.resolutions[i])) {
       s->finder.FindAgain(level, rows, s->refiner->List(s->finder.NumNodes()));
     }
     if (s->refiner != nullptr) {
-      this->SeeOpen(i, nodes);
+      this->ExpectOpen(i, nodes);
     }
     resolver_.Read(level, s->resolution.columns.Ref(), s->finder.Nodes(),
                    static_cast<Bucket>(s->finder.NumNodes()),
                    {s->refiner != nullptr ? s->refiner->Values() : nullptr, 0});
   }
 
-  /** @brief Count what a resolution had open, if that is known. */
-  void SeeOpen(std::size_t i, NodesToSearch const& nodes) {
-    auto const n_open = searchers_[i]->refiner->NumOpenEntries();
-    if (!n_open.has_value()) {
-      return;
-    }
+  void ExpectOpen(std::size_t i, NodesToSearch const& nodes) {
     for (NodesToSearch::Family const& family : nodes.families) {
       for (Bucket b = family.first; b < family.first + family.n; ++b) {
         double const n_rows = nodes.rows[b].end - nodes.rows[b].begin;
         n_seen_ += ways_.n_columns * n_rows;
-        n_expected_ += ways_.n_columns * n_rows *
-                       HistogramCost::OpenShare(n_rows, ways_.resolutions[i].n_bins);
+        n_expected_[i] += ways_.n_columns * n_rows *
+                          HistogramCost::OpenShare(n_rows, ways_.resolutions[i].n_bins);
       }
     }
-    n_open_ += static_cast<double>(*n_open);
+  }
+
+  /** @brief What the level had open beside what was expected; its results have been waited for. */
+  void SeeOpen() {
+    for (std::size_t i = 0; i < searchers_.size(); ++i) {
+      if (double const expected = std::exchange(n_expected_[i], 0.0); expected != 0.0) {
+        auto const n_open = static_cast<double>(searchers_[i]->refiner->NumOpenEntries());
+        shares_.See(depth_, i, n_open, expected);
+        n_refined_ += n_open;
+      }
+    }
   }
 
   std::unique_ptr<BinnedTable> table_;
   RowPartitioner rows_;
   SortingFinder sorting_;
   SplitResolver resolver_;
+  RefineRoom room_;
   std::vector<std::unique_ptr<Searcher>> searchers_;  // by resolution, the finest first
   SearchWays ways_;
   OpenShares shares_;
@@ -227,11 +242,10 @@ class HistogramStrategy : public SplitStrategy {
   Quantiser quantiser_{};
   SplitExchange* exchange_{nullptr};
   std::size_t depth_{0};
-  double n_open_{0.0};  // entries of the level's open ranges, where they were counted
-  double n_expected_{0.0};
-  double n_seen_{0.0};  // entries of the tree's nodes whose open ranges were counted
-  double n_refined_{0.0};
-  std::vector<Bucket> parents_;  // nodes that the last level split; none: the root is searched
+  std::vector<double> n_expected_;  // entries of the level's open ranges, by resolution
+  double n_seen_{0.0};              // entries of the tree's nodes that were searched in ranges
+  double n_refined_{0.0};           // of these, in open ranges
+  std::vector<Bucket> parents_;     // nodes that the last level split; none: the root is searched
 };
 }  // namespace
 

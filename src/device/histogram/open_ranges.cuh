@@ -25,7 +25,7 @@ struct OpenCounts {
   std::uint64_t n_taken;          // of these, by blocks that scan
   unsigned long long n_scanned;   // entries of the table in ranges that are open still
   unsigned long long n_gathered;  // of these, about so many of the ranges' nodes
-  std::uint64_t n_entries;        // gathered of open ranges
+  unsigned long long n_entries;   // of nodes, that were scanned (about so many) or gathered
   std::uint32_t n_open;           // ranges whose entries are gathered
 };
 

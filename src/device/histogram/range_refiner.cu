@@ -117,8 +117,7 @@ struct Emitter {
     std::uint32_t const lane = threadIdx.x % 32;
     std::uint64_t base{0};
     if (lane == 0) {
-      base = atomicAdd(reinterpret_cast<unsigned long long*>(&counts->n_entries),
-                       static_cast<unsigned long long>(n));
+      base = atomicAdd(&counts->n_entries, static_cast<unsigned long long>(n));
     }
     base = __shfl_sync(kAllLanes, base, 0);
     RowIdx row[EmitQueue::kSteps];  // all loads are under way before the first is used
@@ -354,13 +353,10 @@ struct RangeRefiner::Pass {
   OpenBinsRef open;
 };
 
-RangeRefiner::RangeRefiner(BinnedColumns const& columns, std::uint64_t max_entries,
-                           std::uint64_t max_certain)
-    : columns_{columns}, max_entries_{max_entries}, max_certain_{max_certain} {
+RangeRefiner::RangeRefiner(BinnedColumns const& columns, RefineRoom* room,
+                           std::uint64_t max_entries, std::uint64_t max_certain)
+    : columns_{columns}, room_{*room}, max_entries_{max_entries}, max_certain_{max_certain} {
   constexpr std::size_t kFirstRanges = std::size_t{1} << 14;
-  if (max_entries_ == 0) {
-    max_entries_ = HistogramMemory{}.OpenEntries(columns.NumElements());
-  }
   counts_.Reserve(1);
   list_.Reserve(kFirstRanges);
 }
@@ -381,31 +377,30 @@ OpenRangesRef RangeRefiner::Listed() {
 }
 
 bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
-                          HistogramFinder* finder, double open_factor) {
+                          HistogramFinder* finder, ResolutionShape shape) {
   std::uint32_t const n_nodes = finder->NumNodes();
   OpenRangesRef const listed = this->Listed();
   values_.Reserve(n_nodes);
-  n_open_entries_.reset();
-  bool scans = table.sorted_rows.columns != nullptr && level.n_nodes <= kMostFollowed;
+  n_gathered_.reset();
+  shape.scans = shape.scans && level.n_nodes <= kMostFollowed;
   RefineCost const cost{static_cast<double>(n_nodes),
                         static_cast<double>(finder->NumSearchedRows()),
                         static_cast<double>(columns_.NumRows()),
-                        static_cast<double>(columns_.Columns().size()),
-                        columns_.Shape(scans),
-                        open_factor};
+                        static_cast<double>(columns_.Columns().size()), shape};
+  bool scans = shape.scans;
   if (scans && (n_nodes * columns_.Ref().n_bins > listed.capacity || !cost.ScansAnyway())) {
-    scanner_.Measure(level, columns_.Ref(), finder->Nodes(), listed, counts_.Data());
+    room_.scanner.Measure(level, columns_.Ref(), finder->Nodes(), listed, counts_.Data());
     OpenCounts const counts = this->ReadCounts();
     if (!this->HadRoom(counts)) {
       return false;
     }
-    n_open_entries_ = counts.n_gathered;
     scans =
         cost.Scans(static_cast<double>(counts.n_scanned), static_cast<double>(counts.n_gathered));
   }
   if (scans) {
-    scanner_.Scan(level, columns_, table, rows, {finder->Nodes(), n_nodes}, listed, counts_.Data(),
-                  values_.Data());
+    room_.scanner.Scan(level, columns_, table, rows, {finder->Nodes(), n_nodes}, listed,
+                       counts_.Data(), values_.Data());
+    CopyAsync(host_counts_.Reserve(1), counts_.Data(), 1);
     return true;
   }
   ZeroAsync(values_.Data(), n_nodes);
@@ -416,28 +411,28 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
                        finder->Nodes(),
                        n_nodes,
                        finder->AllRows(),
-                       {is_open_.Reserve(n_nodes * stride), stride}});
+                       {room_.is_open.Reserve(n_nodes * stride), stride}});
 }
 
 bool RangeRefiner::Gather(Pass const& pass) {
   constexpr std::size_t kFirstEntries = std::size_t{1} << 17;
   OpenRangesRef const listed = this->Listed();
   std::uint64_t const n_bits = pass.n_nodes * pass.open.stride;
-  open_.Reserve(listed.capacity);
-  keys_[0].Reserve(std::min<std::uint64_t>(kFirstEntries, max_entries_));
-  slots_[0].Reserve(std::min<std::uint64_t>(kFirstEntries, max_entries_));
-  is_open_.ClearAsync(n_bits);
+  room_.open.Reserve(listed.capacity);
+  room_.keys[0].Reserve(std::min<std::uint64_t>(kFirstEntries, max_entries_));
+  room_.slots[0].Reserve(std::min<std::uint64_t>(kFirstEntries, max_entries_));
+  room_.is_open.ClearAsync(n_bits);
   Launch("MarkOpen", MarkOpenKernel, kListBlocks, kListThreads, pass.level, pass.nodes, listed,
          pass.open);
-  is_open_.Count(n_bits, &scratch_);
+  room_.is_open.Count(n_bits, &room_.scratch);
   Launch("CollectOpen", CollectOpenKernel, kListBlocks, kListThreads, listed, pass.open, n_bits,
-         open_.Data(), counts_.Data());
+         room_.open.Data(), counts_.Data());
   this->Emit(pass, 0, ~0u);
   OpenCounts const counts = this->ReadCounts();
   if (!this->HadRoom(counts)) {
     return false;
   }
-  n_open_entries_ = counts.n_entries;
+  n_gathered_ = counts.n_entries;
   std::uint64_t const capacity = this->EntriesRoom();
   if (counts.n_entries <= capacity) {
     this->Search(pass, counts.n_entries, 0, counts.n_open);
@@ -456,7 +451,8 @@ bool RangeRefiner::HadRoom(OpenCounts const& counts) {
 }
 
 std::uint64_t RangeRefiner::EntriesRoom() const {
-  return std::min(keys_[0].Bytes() / sizeof(std::uint64_t), slots_[0].Bytes() / sizeof(RowIdx));
+  return std::min(room_.keys[0].Bytes() / sizeof(std::uint64_t),
+                  room_.slots[0].Bytes() / sizeof(RowIdx));
 }
 
 OpenCounts RangeRefiner::ReadCounts() {
@@ -468,7 +464,8 @@ OpenCounts RangeRefiner::ReadCounts() {
 void RangeRefiner::Emit(Pass const& pass, std::uint32_t first, std::uint32_t end) {
   Launch("Emit", EmitKernel, pass.work.n_slices, kEmitThreads, pass.table, columns_.Ref(),
          pass.rows, pass.work, pass.open, first, end,
-         OpenEntriesRef{keys_[0].Data(), slots_[0].Data(), this->EntriesRoom()}, counts_.Data());
+         OpenEntriesRef{room_.keys[0].Data(), room_.slots[0].Data(), this->EntriesRoom()},
+         counts_.Data());
 }
 
 void RangeRefiner::SearchInParts(Pass const& pass, std::uint32_t first, std::uint32_t end,
@@ -484,8 +481,8 @@ void RangeRefiner::SearchInParts(Pass const& pass, std::uint32_t first, std::uin
   }
   if (n_entries > this->EntriesRoom()) {
     std::uint64_t const room = std::max(n_entries, std::min(max_entries_, 2 * n_entries));
-    keys_[0].Reserve(room);
-    slots_[0].Reserve(room);
+    room_.keys[0].Reserve(room);
+    room_.slots[0].Reserve(room);
     ZeroAsync(&counts_.Data()->n_entries, 1);
     this->Emit(pass, first, end);
   }
@@ -497,9 +494,9 @@ void RangeRefiner::Search(Pass const& pass, std::uint64_t n, std::uint32_t first
   if (n == 0) {
     return;
   }
-  cub::DoubleBuffer<std::uint64_t> keys{keys_[0].Data(), keys_[1].Reserve(n)};
-  cub::DoubleBuffer<RowIdx> slots{slots_[0].Data(), slots_[1].Reserve(n)};
-  scratch_.Call([&](void* storage, std::size_t& bytes) {
+  cub::DoubleBuffer<std::uint64_t> keys{room_.keys[0].Data(), room_.keys[1].Reserve(n)};
+  cub::DoubleBuffer<RowIdx> slots{room_.slots[0].Data(), room_.slots[1].Reserve(n)};
+  room_.scratch.Call([&](void* storage, std::size_t& bytes) {
     return cub::DeviceRadixSort::SortPairs(storage, bytes, keys, slots, n, 0,
                                            ValueKey::NumBits(n_open), Stream());
   });
@@ -507,23 +504,17 @@ void RangeRefiner::Search(Pass const& pass, std::uint64_t n, std::uint32_t first
   auto ranges = thrust::make_transform_iterator(indices, RangeOfKey{keys.Current()});
   auto gradients = thrust::make_transform_iterator(
       indices, GradientsOfSlot{slots.Current(), pass.rows.gpair, pass.level.quantiser});
-  sums_.Reserve(n);
-  scratch_.Call([&](void* storage, std::size_t& bytes) {
-    return cub::DeviceScan::InclusiveScanByKey(storage, bytes, ranges, gradients, sums_.Data(),
+  room_.sums.Reserve(n);
+  room_.scratch.Call([&](void* storage, std::size_t& bytes) {
+    return cub::DeviceScan::InclusiveScanByKey(storage, bytes, ranges, gradients, room_.sums.Data(),
                                                cuda::std::plus<>{}, n, cuda::std::equal_to<>{},
                                                Stream());
   });
-  SortedEntriesRef const entries{keys.Current(), sums_.Data(), n, open_.Data() + first};
+  SortedEntriesRef const entries{keys.Current(), room_.sums.Data(), n, room_.open.Data() + first};
   LaunchN("OfferEntries", OfferEntriesKernel, n, pass.level, columns_.Ref(), pass.nodes, entries);
   LaunchN("ForgetValues", ForgetValuesKernel, pass.n_nodes, pass.level, pass.nodes, pass.n_nodes,
           values_.Data());
   LaunchN("FindValues", FindValuesKernel, n, pass.level, columns_.Ref(), pass.nodes, entries,
           values_.Data());
-}
-
-std::uint64_t RangeRefiner::Bytes() const {
-  return scratch_.Bytes() + scanner_.Bytes() + list_.Bytes() + open_.Bytes() + is_open_.Bytes() +
-         counts_.Bytes() + keys_[0].Bytes() + keys_[1].Bytes() + slots_[0].Bytes() +
-         slots_[1].Bytes() + sums_.Bytes() + values_.Bytes();
 }
 }  // namespace gpu_exact

@@ -19,15 +19,34 @@
 #include "src/device/histogram/split_resolver.cuh"
 
 namespace gpu_exact {
+/** @brief Room for the ranges and entries in work, of refiners that do not work at the same time. */
+struct RefineRoom {
+  [[nodiscard]] std::uint64_t Bytes() const {
+    return scanner.Bytes() + scratch.Bytes() + open.Bytes() + is_open.Bytes() + keys[0].Bytes() +
+           keys[1].Bytes() + slots[0].Bytes() + slots[1].Bytes() + sums.Bytes();
+  }
+
+  RangeScanner scanner;
+  CubScratch scratch;
+  DeviceBuffer<OpenRange> open{"open ranges"};
+  RankBits is_open{"open bins"};
+  DeviceBuffer<std::uint64_t> keys[2]{DeviceBuffer<std::uint64_t>{"entries of open ranges"},
+                                      DeviceBuffer<std::uint64_t>{"sorted entries"}};
+  DeviceBuffer<RowIdx> slots[2]{DeviceBuffer<RowIdx>{"rows of entries of open ranges"},
+                                DeviceBuffer<RowIdx>{"rows of sorted entries"}};
+  DeviceBuffer<FixedSum> sums{"sums in open ranges"};
+};
+
 class RangeRefiner {
  public:
   /**
    * @param columns     Outlive the refiner.
-   * @param max_entries That are sorted at once; 0: chosen by the size of the table.
+   * @param room        Likewise.
+   * @param max_entries That are sorted at once.
    * @param max_certain With room for so many ranges a list is long enough without asking.
    */
-  explicit RangeRefiner(BinnedColumns const& columns, std::uint64_t max_entries = 0,
-                        std::uint64_t max_certain = HistogramMemory{}.CertainRanges());
+  RangeRefiner(BinnedColumns const& columns, RefineRoom* room, std::uint64_t max_entries,
+               std::uint64_t max_certain);
 
   /** @brief An empty list for the finder. Does not wait, but where memory grows. */
   [[nodiscard]] OpenRangesRef List(std::size_t n_nodes);
@@ -37,17 +56,22 @@ class RangeRefiner {
    *
    * @param level       Its columns are the candidates of this resolution.
    * @param finder      Has listed the ranges.
-   * @param open_factor RefineCost::open_factor.
+   * @param shape  What costs depend on.
    * @return Whether the list had room for all ranges. It has more room now: list them again.
    */
   [[nodiscard]] bool Refine(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
-                            HistogramFinder* finder, double open_factor = 1.0);
-  /** @brief Entries that the last call found in open ranges, if it asked; else none. */
-  [[nodiscard]] std::optional<std::uint64_t> NumOpenEntries() const { return n_open_entries_; }
+                            HistogramFinder* finder, ResolutionShape shape);
+  /** @brief About so many entries the last call looked at. The device has been waited for since. */
+  [[nodiscard]] std::uint64_t NumOpenEntries() const {
+    return n_gathered_.value_or(host_counts_.Data()->n_entries);
+  }
 
   /** @brief Of the best candidates inside of ranges, by node of the last call. */
   [[nodiscard]] RefinedValue const* Values() const { return values_.Data(); }
-  [[nodiscard]] std::uint64_t Bytes() const;
+  /** @brief Without the room. */
+  [[nodiscard]] std::uint64_t Bytes() const {
+    return list_.Bytes() + counts_.Bytes() + values_.Bytes();
+  }
 
  private:
   struct Pass;
@@ -65,21 +89,13 @@ class RangeRefiner {
                      std::uint64_t n_entries);
 
   BinnedColumns const& columns_;
+  RefineRoom& room_;
   std::uint64_t max_entries_;
   std::uint64_t max_certain_;
-  std::optional<std::uint64_t> n_open_entries_;
-  RangeScanner scanner_;
-  CubScratch scratch_;
+  std::optional<std::uint64_t> n_gathered_;  // none: ranges were scanned
   DeviceBuffer<OpenRange> list_{"ranges that may be open"};
-  DeviceBuffer<OpenRange> open_{"open ranges"};
-  RankBits is_open_{"open bins"};
   DeviceBuffer<OpenCounts> counts_{"numbers of open ranges"};
   PinnedBuffer<OpenCounts> host_counts_{"numbers of open ranges"};
-  DeviceBuffer<std::uint64_t> keys_[2]{DeviceBuffer<std::uint64_t>{"entries of open ranges"},
-                                       DeviceBuffer<std::uint64_t>{"sorted entries"}};
-  DeviceBuffer<RowIdx> slots_[2]{DeviceBuffer<RowIdx>{"rows of entries of open ranges"},
-                                 DeviceBuffer<RowIdx>{"rows of sorted entries"}};
-  DeviceBuffer<FixedSum> sums_{"sums in open ranges"};
   DeviceBuffer<RefinedValue> values_{"values beside the best candidates"};
 };
 }  // namespace gpu_exact

@@ -16,8 +16,9 @@ namespace {
 constexpr int kScanThreads = 128;  // of a block
 constexpr int kScanBlocks = 8;     // on a multiprocessor: it waits for memory
 constexpr int kItems = 4;          // rows of a thread, all are asked for before the first is used
-/** @brief Ranges of so many entries on average, or less, are each walked by a warp, in one step. */
-constexpr std::uint64_t kWarpsRange = 32 * kItems;
+/** @brief Ranges of so many entries on average, or less, are each walked by a warp: more of them are
+ *         under way then, and what they wait for costs more than their few steps. */
+constexpr std::uint64_t kWarpsRange = 1024;
 constexpr unsigned kListBlocks = 256;
 constexpr unsigned kListThreads = 256;
 
@@ -32,6 +33,12 @@ struct RangeEntries {
         begin{binned.bins.first_rank[range.bin]},
         end{range.bin + 1 < binned.bins.offsets[feature + 1] ? binned.bins.first_rank[range.bin + 1]
                                                              : level.columns.n_present[feature]} {}
+
+  [[nodiscard]] __device__ std::int64_t Size() const { return end - begin; }
+  /** @brief About so many of them are a node's. */
+  [[nodiscard]] __device__ std::int64_t OfNode(SearchedNode const& node, RowIdx n_rows) const {
+    return this->Size() * (node.rows.end - node.rows.begin) / n_rows + 1;
+  }
 };
 
 // grid: strided over the listed ranges
@@ -44,9 +51,8 @@ __global__ void MeasureKernel(LevelRef level, BinnedRef binned, SearchedNode con
     SearchedNode const node = nodes[range.node];
     if (GainBound::Reaches(range.bound, level.Bar(node.bucket))) {
       RangeEntries const entries{level, binned, range};
-      std::int64_t const size = entries.end - entries.begin;
-      n_scanned += size;
-      n_gathered += size * (node.rows.end - node.rows.begin) / level.columns.n_rows + 1;
+      n_scanned += entries.Size();
+      n_gathered += entries.OfNode(node, level.columns.n_rows);
     }
   }
   n_scanned = SumLanes(n_scanned);
@@ -110,6 +116,7 @@ struct RangeCandidates {
 /** @brief Teams take open ranges from a list in turns, some at a time. */
 struct RangeQueue {
   LevelRef const& level;
+  BinnedRef const& binned;
   SearchedNode const* nodes;
   OpenRangesRef const& listed;
   OpenCounts* counts;
@@ -127,13 +134,22 @@ struct RangeQueue {
                           static_cast<unsigned long long>(at_once));
       }
       first = __shfl_sync(kAllLanes, first, 0);
-      bool is_open{false};
+      std::int64_t n_entries{0};  // 0: it is closed
       if (lane < at_once && first + lane < n) {
         OpenRange const& range = listed.list[first + lane];
-        is_open = GainBound::Reaches(range.bound, level.Bar(nodes[range.node].bucket));
+        SearchedNode const& node = nodes[range.node];
+        if (GainBound::Reaches(range.bound, level.Bar(node.bucket))) {
+          n_entries = RangeEntries{level, binned, range}.OfNode(node, level.columns.n_rows);
+        }
         found[first + lane].key = 0;
       }
-      open = __ballot_sync(kAllLanes, is_open);
+      open = __ballot_sync(kAllLanes, n_entries != 0);
+      if (open != 0) {
+        n_entries = SumLanes(n_entries);
+        if (lane == 0) {
+          atomicAdd(&counts->n_entries, static_cast<unsigned long long>(n_entries));
+        }
+      }
     }
     *out_first = first;
     return open;
@@ -202,7 +218,7 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
   std::uint32_t const at_once = min(max(n / (4 * gridDim.x * Team::kTeams), 1u), 32u);
   while (true) {
     if (Team::Rank() < 32) {
-      RangeQueue const queue{level, nodes.nodes, listed, counts, found, at_once};
+      RangeQueue const queue{level, binned, nodes.nodes, listed, counts, found, at_once};
       std::uint64_t taken;
       std::uint32_t const still_open = queue.Take(n, &taken);
       if (Team::Rank() == 0) {

@@ -21,21 +21,11 @@ __global__ void WriteSparseKernel(CsrView table, ColumnSubset subset, RowValuesR
     });
   }
 }
-
-/** @brief The features themselves, or kNotKept. */
-std::vector<std::uint32_t> Features(std::vector<bool> const& kept) {
-  std::vector<std::uint32_t> features;
-  for (FeatureIdx f = 0; f < kept.size(); ++f) {
-    features.push_back(kept[f] ? f : RowValuesRef::kNotKept);
-  }
-  return features;
-}
 }  // namespace
 
 RowValues::RowValues(ColumnValues&& columns, std::vector<bool> const& kept)
     : columns_{std::make_unique<ColumnValues>(std::move(columns))} {
   columns_->Keep(kept);
-  this->UploadColumns(Features(kept));
 }
 
 RowValues::RowValues(RowTable rows, CsrView const& source,
@@ -59,10 +49,9 @@ RowValues::RowValues(RowTable rows, CsrView const& source,
     } else {
       columns_ = std::make_unique<ColumnValues>(rows.View(), kept, at, at_once);
     }
-    this->UploadColumns(Features(kept));
     return;
   }
-  this->UploadColumns(column_of);
+  CopyAsync(column_of_.Reserve(column_of.size()), column_of.data(), column_of.size());
   CubScratch scratch;
   offsets_.Reserve(std::size_t{source.n_rows} + 1);
   ColumnSubset const subset{column_of_.Data(), offsets_.Data(), n_columns, n_kept};
@@ -70,9 +59,5 @@ RowValues::RowValues(RowTable rows, CsrView const& source,
   LaunchRows("WriteSparse", WriteSparseKernel, source.n_rows, rows.View(), subset,
              values_.Reserve(n_kept));
   Synchronize();  // the scratch goes
-}
-
-void RowValues::UploadColumns(std::vector<std::uint32_t> const& column_of) {
-  CopyAsync(column_of_.Reserve(column_of.size()), column_of.data(), column_of.size());
 }
 }  // namespace gpu_exact

@@ -11,10 +11,7 @@
 #include "src/device/histogram/column_values.cuh"
 
 namespace gpu_exact {
-/**
- * @brief Borrowed by kernels. A column is a feature where values lie by column, else a feature's
- *        number among those kept.
- */
+/** @brief Borrowed by kernels. */
 struct RowValuesRef {
   static constexpr std::uint32_t kNotKept = 0xffffffffu;
 
@@ -22,16 +19,21 @@ struct RowValuesRef {
     std::uint32_t column;
     float value;
   };
-  std::uint32_t const* column_of;  // of a feature, or kNotKept; shape: (n_features)
-  float const* const* dense;       // shape: (n_columns, n_rows), NaN where missing; or nullptr
+  float const* const* dense;       // shape: (n_features, n_rows), NaN where missing, nullptr in the
+                                   // place of a feature that is not kept; nullptr: as follows
+  std::uint32_t const* column_of;  // among the kept ones, or kNotKept; shape: (n_features)
   EntryIdx const* offsets;         // shape: (n_rows + 1)
   Value const* values;             // shape: (n_entries), by row, column
 
-  /** @brief NaN: missing. */
-  __device__ float Find(RowIdx row, std::uint32_t column) const {
+  [[nodiscard]] __device__ bool Keeps(FeatureIdx f) const {
+    return dense != nullptr ? dense[f] != nullptr : column_of[f] != kNotKept;
+  }
+  /** @brief A row's value of a feature that is kept; NaN: missing. */
+  [[nodiscard]] __device__ float Find(RowIdx row, FeatureIdx f) const {
     if (dense != nullptr) {
-      return dense[column][row];
+      return dense[f][row];
     }
+    std::uint32_t const column = column_of[f];
     auto v = values;
     EntryIdx end = offsets[row + 1];
     EntryIdx i = FirstIndex(offsets[row], end, [=](EntryIdx k) { return v[k].column >= column; });
@@ -58,7 +60,7 @@ class RowValues {
             EntryIdx at_once = HistogramMemory{}.ReadAtOnce());
 
   [[nodiscard]] RowValuesRef Ref() const {
-    return {column_of_.Data(), columns_ != nullptr ? columns_->Source().columns : nullptr,
+    return {columns_ != nullptr ? columns_->Source().columns : nullptr, column_of_.Data(),
             offsets_.Data(), values_.Data()};
   }
   /** @brief Whether any lie in the memory of the host. */
@@ -71,8 +73,6 @@ class RowValues {
   }
 
  private:
-  void UploadColumns(std::vector<std::uint32_t> const& column_of);
-
   std::unique_ptr<ColumnValues> columns_;  // nullptr: values lie by entry
   DeviceBuffer<std::uint32_t> column_of_{"columns with values by row"};
   DeviceBuffer<EntryIdx> offsets_{"offsets of rows"};

@@ -36,7 +36,7 @@ struct SortKey {
   __device__ SortKey(BinnedTableRef const& t, BinColumn const& column)
       : table{t},
         f{column.feature},
-        by_bin{t.values.column_of[column.feature] == RowValuesRef::kNotKept},
+        by_bin{!t.values.Keeps(column.feature)},
         missing{by_bin ? column.n_bins : 0xffffffffu} {
     n_bits = 32 - __clz(static_cast<int>(missing));
   }
