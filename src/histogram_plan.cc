@@ -45,7 +45,7 @@ std::uint64_t HistogramMemory::HistogramBytes(EntryIdx n_entries) const {
 std::uint64_t HistogramMemory::CertainRanges(EntryIdx n_entries) const {
   constexpr EntryIdx kLeast = EntryIdx{1} << 17;
   constexpr EntryIdx kMost = EntryIdx{1} << 20;
-  return std::clamp(n_entries / 256, kLeast, kMost) / (is_lean ? 32 : 1);
+  return std::clamp(n_entries / 256, kLeast, kMost) / (is_lean ? 8 : 1);
 }
 
 std::uint64_t HistogramMemory::OpenEntries(EntryIdx n_entries) const {
@@ -114,7 +114,7 @@ void OpenShares::See(std::size_t depth, std::size_t resolution, double n_open, d
   constexpr double kLeast = 0.01;
   constexpr double kMost = 1000.0;  // so that it ages within some hundred trees
   constexpr double kLess = 0.8;     // at once: one tree may be unlike the next
-  double const factor = std::clamp(n_open / std::max(expected, 1.0), kLeast, kMost);
+  double const factor = std::clamp(n_open / expected, kLeast, kMost);
   seen_.resize(std::max(seen_.size(), (depth + 1) * n_resolutions_));
   Seen& seen = seen_[depth * n_resolutions_ + resolution];
   seen = {std::max(factor, kLess * seen.factor), true};

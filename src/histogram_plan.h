@@ -136,7 +136,7 @@ class OpenShares {
    *        seen at this depth; deeper than was seen: of the deepest level seen.
    */
   [[nodiscard]] double Factor(std::size_t depth, std::size_t resolution) const;
-  /** @brief What a level had. @param expected By HistogramCost::OpenShare. */
+  /** @brief What a level had. @param expected By HistogramCost::OpenShare; more than 0. */
   void See(std::size_t depth, std::size_t resolution, double n_open, double expected);
   /**
    * @brief A new tree: what was seen before the last one counts a little less. It becomes what the

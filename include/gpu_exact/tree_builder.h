@@ -75,7 +75,7 @@ struct TreeStats {
   std::uint64_t planned_host_bytes{0};  // page-locked memory that stands in for the device's
   double start_ms{0.0};                 // gradients to the device, their range, the root
   double levels_ms{0.0};                // best splits, rows to children; waits for the device
-  double refined_share{-1.0};           // see SplitStrategy::RefinedShare(); -1: not counted
+  double refined_share{-1.0};           // see SplitStrategy::RefinedShare(); -1: no ranges
 };
 
 /** @brief One bit for each (node of a level, feature): may the node split on the feature. */

@@ -64,7 +64,7 @@ class SplitStrategy {
 
   /**
    * @brief Since Begin(): of the entries of nodes that were searched by bins, about so many lay in
-   *        ranges that were looked into. Of the levels where they were counted; -1: of none.
+   *        ranges that were looked into, about. -1: no node was searched in ranges.
    */
   [[nodiscard]] virtual double RefinedShare() const { return -1.0; }
 };

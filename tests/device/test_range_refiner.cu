@@ -243,7 +243,7 @@ TEST_F(RangeRefinerTest, ManyTies) {
       tied.offsets.push_back(tied.entries.size());
     }
     HistogramProblem const problem{tied, {9}, 0, seed % 4 < 2};
-    this->Check(problem, 0, {seed % 2 == 0 ? 0u : 60u, false, 0.7}, 3, &random);
+    this->Check(problem, 0, {seed % 2 == 0 ? kMany : 60, false, 0.7}, 3, &random);
     ASSERT_FALSE(this->HasFailure()) << "seed " << seed;
   }
   EXPECT_TRUE(n_refined_ > 0 || UnderSanitizer());

@@ -99,9 +99,9 @@ class Pool:
 
 
 def _serve(connection: Connection, rank: int, n_workers: int) -> None:
-    if len(list(Path("/dev").glob("nvidia[0-9]*"))) >= n_workers:  # each has a GPU: they use NCCL
-        os.environ["CUDA_VISIBLE_DEVICES"] = str(rank)
-    os.environ["GPU_EXACT_PEER_TIMEOUT"] = str(DEADLINE // 4)
+    if len(list(Path("/dev").glob("nvidia[0-9]*"))) >= n_workers:
+        os.environ.setdefault("CUDA_VISIBLE_DEVICES", str(rank))  # each has a GPU: they use NCCL
+    os.environ["GPU_EXACT_PEER_TIMEOUT"] = str(DEADLINE // 2)
     while True:
         try:
             function, args, communicator, n_workers = connection.recv()

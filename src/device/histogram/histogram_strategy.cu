@@ -129,7 +129,7 @@ class HistogramStrategy : public SplitStrategy {
   }
 
   [[nodiscard]] double RefinedShare() const override {
-    return n_seen_ == 0.0 ? -1.0 : n_refined_ / n_seen_;
+    return n_seen_ == 0.0 ? -1.0 : std::min(n_refined_ / n_seen_, 1.0);
   }
   [[nodiscard]] RowPositions& Positions() override { return rows_.Positions(); }
   [[nodiscard]] std::uint64_t Bytes() const override {
@@ -224,7 +224,9 @@ class HistogramStrategy : public SplitStrategy {
     for (std::size_t i = 0; i < searchers_.size(); ++i) {
       if (double const expected = std::exchange(n_expected_[i], 0.0); expected != 0.0) {
         auto const n_open = static_cast<double>(searchers_[i]->refiner->NumOpenEntries());
-        shares_.See(depth_, i, n_open, expected);
+        if (expected >= 1.0) {
+          shares_.See(depth_, i, n_open, expected);
+        }
         n_refined_ += n_open;
       }
     }

@@ -54,8 +54,8 @@ class RangeRefiner {
    * @brief Offer every candidate inside of the listed ranges that may be the best. Waits, unless
    *        it is sure to scan them.
    *
-   * @param level       Its columns are the candidates of this resolution.
-   * @param finder      Has listed the ranges.
+   * @param level  Its columns are the candidates of this resolution.
+   * @param finder Has listed the ranges.
    * @param shape  What costs depend on.
    * @return Whether the list had room for all ranges. It has more room now: list them again.
    */
