@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import xgboost as xgb
+import xgboost_gpu_exact as gpu_exact
 from oracle import BY_NAME, TAKE_OVER, Pretence, rng_state, stock
 from problems import make_problem
 from workers import (
@@ -22,6 +23,7 @@ from workers import (
     dmatrix_of,
     draw_with_deleted_rows,
     grow_problems,
+    seconds_to_meet,
     train_case,
     train_in_two_groups,
     train_with_new_table,
@@ -90,6 +92,13 @@ def test_objectives_and_boosters(pool: Pool, case: str, continued: bool) -> None
     """The judge is one worker alone, as sums of these gradients are not exact."""
     expected = train_case(0, 1, CASES[case], continued)
     assert_trained(pool.run(train_case, CASES[case], continued), expected)
+
+
+def test_calls_without_bytes_wait(pool: Pool) -> None:
+    """Workers that are threads of one process read each other's memory before."""
+    if not hasattr(gpu_exact._module, "GpuExactReferenceMeet"):
+        pytest.skip("the reference module meets where a test wants it")
+    assert all(seconds >= 0.9 for seconds in pool.run(seconds_to_meet))
 
 
 def test_device_cuda(pool: Pool) -> None:

@@ -275,6 +275,15 @@ def train_in_two_groups(
     return together, bytes(booster.save_raw("json")), set_up
 
 
+def seconds_to_meet(rank: int, n_workers: int) -> float:
+    """The last worker is late for a call without bytes."""
+    begin = time.monotonic()
+    if rank == n_workers - 1:
+        time.sleep(1)
+    gpu_exact._module.GpuExactReferenceMeet()
+    return time.monotonic() - begin
+
+
 def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
     """The last worker does something else than the others. Gives the model if nothing fails."""
     other = rank == n_workers - 1
