@@ -4,12 +4,15 @@
 
     python tests/mutants.py --count 200 --out /tmp/mutants.jsonl
     python tests/mutants.py --summary /tmp/mutants.jsonl
+    python tests/mutants.py --pack FOLDER --count 40   # of kernels: one device ring each, then
+    python tests/mutants.py --run FOLDER --out FILE    # on a machine with a GPU
 
 A mutant is one small change: a statement removed, a comparison, a constant, a condition negated. Each
 is built in a copy of the tree and given to the host tests and to the end-to-end tests of the reference
 module, until one fails: then it is killed. One that survives wants a test, or a line in
 tests/mutants_explained.json that says why nobody could notice it. `--build` names a configured build
-folder, from which the copy has its Python environment and XGBoost's sources.
+folder, from which the copy has its Python environment and XGBoost's sources. Mutants of kernels are
+built as whole device rings, and run where there is a GPU.
 
 One line a mutant is written to --out as it is done, and those that are there are not run again: a run
 may be cut short and go on. The same --seed gives the same mutants.
@@ -27,10 +30,16 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 HOST_FILES = ("src/*.cc", "src/*.h", "plugin/*.cc", "plugin/*.h")
+DEVICE_FILES = ("src/device/*.cu", "src/device/*/*.cu")
+DEVICE_RING = "gpu_exact_device_tests"
+ALONE = "DeviceBuilder.NeverTakesMoreThanPlanned"  # watches memory that others take, too
 EXPLAINED = "tests/mutants_explained.json"
 # Nothing in them is tested without a GPU or a second process image, or they are for old systems only.
 LEFT_OUT = ("src/source_hash.cc", "plugin/older_libstdcxx.cc", "src/platform.h")
@@ -185,9 +194,10 @@ class Workshop:
             return f"not done after {limit_s} s"
         return output if process.returncode else None
 
-    def make(self) -> str | None:
-        targets = ("host_tests", "fakes", "e2e_tests")
-        targets = (*(f"gpu_exact_{name}" for name in targets), "xgboost_gpu_exact_reference")
+    def make(self, *targets: str) -> str | None:
+        """What the tests of host code need, or other targets."""
+        host = (*(f"gpu_exact_{name}" for name in ("host_tests", "fakes", "e2e_tests")),)
+        targets = targets or (*host, "xgboost_gpu_exact_reference")
         return self.run("cmake", "--build", self.build, "--target", *targets)
 
     def first_failure(self, file: str = "") -> str:
@@ -212,22 +222,27 @@ class Workshop:
                 return told[0] if told else f"{Path(str(step[0])).name}: {last[0][:200]}"
         return ""
 
-    def judge(self, mutant: Mutant) -> dict:
-        """killed, survived or no mutant, as it does not compile; and by which test."""
+    @contextmanager
+    def mutated(self, mutant: Mutant) -> Iterator[None]:
         file = self.tree / mutant.file
         whole = file.read_text()
         lines = whole.splitlines(keepends=True)
         lines[mutant.line - 1] = mutant.becomes + "\n"
         file.write_text("".join(lines))
+        try:
+            yield
+        finally:
+            file.write_text(whole)
+
+    def judge(self, mutant: Mutant) -> dict:
+        """killed, survived or no mutant, as it does not compile; and by which test."""
         begin = time.monotonic()
         by = ""
-        try:
+        with self.mutated(mutant):
             result = "no mutant" if self.make() is not None else "survived"
             if result == "survived":
                 by = self.first_failure(mutant.file)
                 result = "killed" if by else result
-        finally:
-            file.write_text(whole)
         seconds = round(time.monotonic() - begin, 1)
         return {**vars(mutant), "result": result, "by": by, "seconds": seconds}
 
@@ -272,16 +287,24 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("/tmp/gpu_exact_mutants.jsonl"))
     parser.add_argument("--count", type=int, default=200, help="mutants that compile (default 200)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--files", nargs="+", default=HOST_FILES, help="patterns of files to mutate")
+    parser.add_argument("--files", nargs="+", help="patterns of files to mutate")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no mutant after so long")
     parser.add_argument("--again", action="store_true", help="run those that survived once more")
     parser.add_argument("--summary", type=Path, metavar="JSONL", help="only say what came out")
+    parser.add_argument("--pack", type=Path, metavar="FOLDER", help="build device rings of mutants")
+    parser.add_argument("--run", type=Path, metavar="FOLDER", help="run what --pack has built")
+    parser.add_argument("--jobs", type=int, default=4, help="of --run, at a time (default 4)")
     return parser.parse_args()
 
 
 def main() -> int:
     options = parse()
-    if not options.summary:
+    if options.pack:
+        pack_mutants(options)
+        return 0
+    if options.run:
+        run_packed(options)
+    elif not options.summary:
         run_mutants(options)
     results = read_results(options.summary or options.out)
     told = summary(results, explanations(options.source))
@@ -298,7 +321,7 @@ def run_mutants(options: argparse.Namespace) -> None:
     unchanged = workshop.first_failure() if unchanged is None else unchanged
     if unchanged:
         sys.exit(f"The tests fail without any mutant: {unchanged[-2000:]}")
-    mutants = all_mutants(workshop.tree, tuple(options.files))
+    mutants = all_mutants(workshop.tree, tuple(options.files or HOST_FILES))
     random.Random(options.seed).shuffle(mutants)
     earlier = read_results(options.out)
     if options.again:
@@ -315,6 +338,69 @@ def run_mutants(options: argparse.Namespace) -> None:
         with options.out.open("a") as out:
             out.write(json.dumps(result) + "\n")
         print(f"{n_done}: {result['result']} {mutant.file}:{mutant.line} {result['by']}", flush=True)
+
+
+def pack_mutants(options: argparse.Namespace) -> None:
+    """The device ring, unchanged first, then of each mutant; what they are stands beside them."""
+    end = time.monotonic() + 60 * options.minutes
+    workshop = Workshop(options.source, options.build.resolve(), options.work)
+    options.pack.mkdir(parents=True, exist_ok=True)
+    listed = options.pack / "mutants.jsonl"
+    packed = read_results(listed)
+
+    def pack(number: int) -> bool:
+        if workshop.make(DEVICE_RING) is not None:
+            return False
+        ring = workshop.build / "tests" / DEVICE_RING
+        subprocess.run(["strip", "-o", options.pack / f"{number}", ring], check=True)
+        return True
+
+    if not pack(0):
+        sys.exit("The device ring does not build without any mutant.")
+    mutants = all_mutants(workshop.tree, tuple(options.files or DEVICE_FILES))
+    random.Random(options.seed).shuffle(mutants)
+    for mutant in mutants:
+        if len(packed) >= options.count or time.monotonic() > end:
+            return
+        if any(mutant.is_of(earlier) for earlier in packed):
+            continue
+        with workshop.mutated(mutant):
+            is_packed = pack(len(packed) + 1)
+        if is_packed:
+            packed.append({**vars(mutant), "number": len(packed) + 1})
+            with listed.open("a") as out:
+                out.write(json.dumps(packed[-1]) + "\n")
+            print(f"{len(packed)}: {mutant.file}:{mutant.line}", flush=True)
+
+
+def run_packed(options: argparse.Namespace) -> None:
+    """Give each mutant of a folder to its tests, several at a time on one GPU."""
+
+    def judge(number: int) -> tuple[str, str]:
+        command = [options.run / f"{number}", "--gtest_fail_fast", f"--gtest_filter=-{ALONE}"]
+        try:
+            done = subprocess.run(
+                command, check=False, capture_output=True, text=True, errors="replace", timeout=300
+            )
+        except subprocess.TimeoutExpired:
+            return "killed", "not done after 300 s"
+        told = re.findall(r"^\[  FAILED  \] ([^\s,]+)", done.stdout, re.MULTILINE)
+        if done.returncode == 0:
+            return "survived", "" if "[  PASSED  ] 0 tests" not in done.stdout else "no GPU"
+        return "killed", told[0] if told else f"it ended with {done.returncode}"
+
+    result, why = judge(0)
+    if result == "killed" or why:
+        sys.exit(f"The tests fail without any mutant: {why}")
+    packed = read_results(options.run / "mutants.jsonl")
+    done = read_results(options.out)
+    packed = [m for m in packed if not any(r["number"] == m["number"] for r in done)]
+    with ThreadPoolExecutor(options.jobs) as pool, options.out.open("a") as out:
+        results = pool.map(judge, [mutant["number"] for mutant in packed])
+        for mutant, (result, by) in zip(packed, results, strict=True):
+            out.write(json.dumps({**mutant, "result": result, "by": by}) + "\n")
+            out.flush()
+            print(f"{result} {mutant['file']}:{mutant['line']} {by}", flush=True)
 
 
 if __name__ == "__main__":

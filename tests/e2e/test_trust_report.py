@@ -1,7 +1,9 @@
 # Copyright 2026, the gpu_exact contributors
 """The trust report and what it is made of: a good one proves, and each spoilt entry is refused."""
 
+import argparse
 import copy
+import json
 import sys
 from pathlib import Path
 
@@ -117,3 +119,35 @@ def test_survivors_with_a_reason_are_no_survivors() -> None:
     assert told["survived"] == 1 and told["survivors"] == ["a.cc:3: x = 1; -> (removed)"]
     told = mutants.summary([lived | {"line": 9}, killed], {("a.cc", "x = 1;", ""): "unused"})
     assert told == {"killed": 1, "equivalent": 1, "survived": 0, "survivors": []}
+
+
+def pack(folder: Path, rings: list[str]) -> argparse.Namespace:
+    """Scripts in the place of device rings, the unchanged one first."""
+    lines = []
+    for number, ring in enumerate(rings):
+        (folder / f"{number}").write_text(f"#!/bin/sh\n{ring}\n")
+        (folder / f"{number}").chmod(0o755)
+        lines.append({"file": "a.cu", "line": number, "text": "x", "becomes": "", "number": number})
+    text = "".join(json.dumps(line) + "\n" for line in lines[1:])
+    (folder / "mutants.jsonl").write_text(text)
+    return argparse.Namespace(run=folder, out=folder / "out.jsonl", jobs=2)
+
+
+PASSED = "echo '[  PASSED  ] 7 tests.'"
+
+
+def test_mutants_of_kernels_are_killed_by_the_device_ring(tmp_path: Path) -> None:
+    failing = "echo '[  FAILED  ] Finder.Best (3 ms)'; exit 1"
+    options = pack(tmp_path, [PASSED, failing, PASSED, "kill -6 $$"])
+    mutants.run_packed(options)
+    results = mutants.read_results(options.out)
+    assert [r["result"] for r in results] == ["killed", "survived", "killed"]
+    assert [r["by"] for r in results] == ["Finder.Best", "", "it ended with -6"]
+    mutants.run_packed(options)  # they are not run again
+    assert len(options.out.read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize("ring", ["exit 1", "echo '[  PASSED  ] 0 tests.'"])
+def test_mutants_of_kernels_need_a_ring_that_passes(tmp_path: Path, ring: str) -> None:
+    with pytest.raises(SystemExit, match="without any mutant"):
+        mutants.run_packed(pack(tmp_path, [ring, PASSED]))
