@@ -64,12 +64,12 @@ class FixedTree final : public TreeBuilder {
 };
 }  // namespace
 
-std::unique_ptr<TreeBuilder> MakeRealBuilder(std::vector<int> const& ordinals, CsrView const& table,
-                                             TableOptions const& options)
-    __asm__("__real_" MAKE_DEVICE_BUILDER);
-std::unique_ptr<TreeBuilder> MakeFixedTree(std::vector<int> const& ordinals, CsrView const& table,
-                                           TableOptions const& options)
-    __asm__("__wrap_" MAKE_DEVICE_BUILDER);
+std::unique_ptr<TreeBuilder> MakeRealBuilder(
+    std::vector<int> const& ordinals, CsrView const& table,
+    TableOptions const& options) __asm__("__real_" MAKE_DEVICE_BUILDER);
+std::unique_ptr<TreeBuilder> MakeFixedTree(
+    std::vector<int> const& ordinals, CsrView const& table,
+    TableOptions const& options) __asm__("__wrap_" MAKE_DEVICE_BUILDER);
 
 std::unique_ptr<TreeBuilder> MakeFixedTree(std::vector<int> const& ordinals, CsrView const& table,
                                            TableOptions const& options) {
