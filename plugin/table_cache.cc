@@ -52,6 +52,20 @@ class Registry {
     return table;
   }
 
+  /** @brief Have the other tables of these devices given up; whether there was any to give up. */
+  bool GiveUpIdle(DeviceTable const* wanted, std::vector<int> const& devices) {
+    std::lock_guard<std::mutex> guard{mutex_};
+    bool any{false};
+    for (auto const& entry : entries_) {
+      auto table = entry.table.lock();
+      if (table && table.get() != wanted) {
+        std::unique_lock<std::mutex> lock{table->mutex, std::try_to_lock};
+        any |= lock && table->GiveUp(devices);
+      }
+    }
+    return any;
+  }
+
  private:
   struct Entry {
     Key key;
@@ -60,6 +74,11 @@ class Registry {
   std::mutex mutex_;
   std::vector<Entry> entries_;
 };
+
+Registry& Tables() {
+  static Registry tables;
+  return tables;
+}
 
 /** @brief A page as the builder reads it: on its device if it lies there, else on the host. */
 CsrView ViewOf(SparsePage const& page, std::size_t n_features, int ordinal) {
@@ -128,8 +147,18 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
     auto const view = TellAll(peers.get(), own_rows)[peers ? peers->Rank() : 0];
     LongSetUp const progress{view};
     peers_ = peers;
-    builder_ = peers ? MakeDeviceBuilder(devices.front(), view, options, peers_.get())
-                     : MakeDeviceBuilder(devices, view, options);
+    auto const make = [&] {
+      return peers ? MakeDeviceBuilder(devices.front(), view, options, peers_.get())
+                   : MakeDeviceBuilder(devices, view, options);
+    };
+    try {
+      builder_ = make();
+    } catch (OutOfDeviceMemory const&) {
+      if (peers || !Tables().GiveUpIdle(this, devices)) {
+        throw;
+      }
+      builder_ = make();
+    }
     options_ = options;
     devices_ = devices;
     epoch_ = epoch;
@@ -138,15 +167,25 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
   return builder_.get();
 }
 
+bool DeviceTable::GiveUp(std::vector<int> const& devices) {
+  bool const there =
+      builder_ && !peers_ &&
+      std::find_first_of(devices_.cbegin(), devices_.cend(), devices.cbegin(), devices.cend()) !=
+          devices_.cend();
+  if (there) {
+    builder_.reset();
+  }
+  return there;
+}
+
 std::uint64_t DeviceTable::Epoch(TableOptions const& options) const {
   return builder_ && options_ == options ? epoch_ : 0;
 }
 
 std::shared_ptr<DeviceTable> TableCache::Get(xgboost::MetaInfo const& info, int ordinal) {
-  static Registry registry;
   DataToken const data = info.CatsShared();
   auto const group = CurrentGroup();
-  auto table = registry.Get({data, group, ordinal});
+  auto table = Tables().Get({data, group, ordinal});
   uses_.erase(std::remove_if(uses_.begin(), uses_.end(),
                              [&](auto const& use) {
                                return use.data.expired() || !IsSame(use.group, group) ||

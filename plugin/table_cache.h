@@ -36,7 +36,8 @@ class DeviceTable {
   /**
    * @brief A builder of such options, made where there is none; under the lock, as is its use.
    *
-   * One of other options, devices or epoch goes first, so that a device holds the table once.
+   * One of other options, devices or epoch goes first, so that a device holds the table once. Where
+   * there is no room, tables that nobody trains on at the moment are given up before it is refused.
    *
    * @param data    Its pages are asked for only where a builder is made: those that an iterator gave
    *                are read from its cache each time.
@@ -54,6 +55,13 @@ class DeviceTable {
 
   /** @brief Give the builder up, so that the next use makes one anew; under the lock. */
   void Drop() { builder_.reset(); }
+
+  /**
+   * @brief Give the builder up, where it holds memory of one of the devices; under the lock. One among
+   *        several workers stays: they make a table together.
+   * @return Whether there was one to give up.
+   */
+  bool GiveUp(std::vector<int> const& devices);
 
   /** @brief What it took to make the builder. */
   [[nodiscard]] double SetUpMs() const { return set_up_ms_; }

@@ -219,13 +219,16 @@ def sanitizer_errors(output: str) -> int | None:
     return sum(map(int, summary)) if summary else None
 
 
-def run(command: list[str], env: dict, timeout: float) -> tuple[int, str, float]:
+def run(
+    command: list[str], env: dict, timeout: float, cwd: Path | None = None
+) -> tuple[int, str, float]:
     print("$", " ".join(command), flush=True)
     begin = time.monotonic()
     try:
         done = subprocess.run(
             command,
             env=env,
+            cwd=cwd,
             timeout=timeout,
             check=False,
             text=True,

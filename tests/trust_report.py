@@ -2,17 +2,18 @@
 # Copyright 2026, the gpu_exact contributors
 """What shows that the plugin can be trusted: faults, bad inputs, fuzzing, soaking, tools, mutants.
 
-    python tests/trust_report.py --build build --steps faults_cpu,faults_cuda,inputs   # on a GPU
-    python tests/trust_report.py --build build --steps soak,crowd                      # on a GPU
+    python tests/trust_report.py --build build --kernels FILE                 # all on a GPU
+    python tests/trust_report.py --build build --steps soak,crowd             # some of them
     python tests/trust_report.py --build build --steps evidence,files,tools,mutants --mutants FILE
     python tests/trust_report.py --check      # anywhere: is it fresh, complete, without a failure
     python tests/trust_report.py --table      # writes the table in tests/README.md
 
-Steps: `faults_cpu`, `faults_cuda` (where gradients are) and `inputs` are end-to-end tests, by a module
-whose calls can be made to fail and by the one that users have; `soak` trains for long, `crowd` by many processes that share the GPU. They need a
-GPU. `evidence` runs the tests that plant a fault and see a report refuse it, `files` gives the reader of
-symbols damaged files, `tools` runs .ci/tools, `mutants` counts what tests/mutants.py wrote. They need
-none, but `tools` a compiler. Steps at the same sources add up in the report that lies at --out, which
+Steps: `faults_cpu`, `faults_cuda` (where gradients are), `neighbours` and `inputs` are end-to-end
+tests, by a module whose calls can be made to fail and, the last, by the one that users have; `soak`
+trains for long, `crowd` by many processes that share the GPU; `kernels` counts what tests/mutants.py
+--run wrote of mutants of kernels. They need a GPU. `evidence` runs the tests that plant a fault and see a report refuse it, `files` gives the reader of
+symbols damaged files, `tools` runs .ci/tools, `mutants` counts what tests/mutants.py wrote of host code.
+They need none, but `tools` a compiler. Steps at the same sources add up in the report that lies at --out, which
 is written after each: the file may travel between machines. Only the standard library is needed here.
 """
 
@@ -25,9 +26,11 @@ import os
 import re
 import sys
 import tempfile
+import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from gpu_report import (
@@ -42,10 +45,11 @@ from gpu_report import (
 from mutants import explanations, read_results, summary
 
 REPORT = "tests/trust_report.json"
-ON_GPU = ("faults_cpu", "faults_cuda", "inputs", "soak", "crowd")
+ON_GPU = ("faults_cpu", "faults_cuda", "neighbours", "inputs", "soak", "crowd", "kernels")
 ON_HOST = ("evidence", "files", "tools", "mutants")
 INPUTS = 100_000  # of each kind
 SOAK_TREES, CROWD = 20_000, 24
+MUTANTS, KERNEL_MUTANTS = 200, 40
 FAULTS = {
     "test_device_calls": "CUDA calls",
     "test_host_allocations": "allocations",
@@ -144,6 +148,11 @@ def judge_inputs(step: dict) -> list[str]:
     return [f"{step['inputs']} inputs of {INPUTS} were tried, {step['passed']} passed."] * few
 
 
+def judge_neighbours(step: dict) -> list[str]:
+    few = step["passed"] < 2 * max(step["skipped"], 1)
+    return [f"{step['skipped']} tests were skipped, {step['passed']} passed."] * few
+
+
 def judge_soak(step: dict, processes: int = 1) -> list[str]:
     found = list(step["problems"])
     if step["trees"] < SOAK_TREES or step["gpu_trees"] != step["trees"]:
@@ -161,20 +170,22 @@ def judge_tools(step: dict) -> list[str]:
     return [f"{tool} failed, or was not run." for tool in TOOLS if step["exit"].get(tool) != 0]
 
 
-def judge_mutants(step: dict) -> list[str]:
+def judge_mutants(step: dict, least: int = MUTANTS) -> list[str]:
     n = step["killed"] + step["survived"]
     found = [f"survived: {survivor}" for survivor in step["survivors"]]
-    if n < 100 or step["killed"] < LEAST_KILLED * n:
-        found.append(f"{step['killed']} of {n} killed: fewer than {LEAST_KILLED:.0%}, or of 100.")
+    if n + step["equivalent"] < least or step["killed"] < LEAST_KILLED * n:
+        found.append(f"{step['killed']} of {n} killed: fewer than {LEAST_KILLED:.0%}, or of {least}.")
     return found
 
 
 JUDGES: dict[str, Callable[[dict], list[str]]] = {
     "faults_cpu": judge_faults,
     "faults_cuda": judge_faults,
+    "neighbours": judge_neighbours,
     "inputs": judge_inputs,
     "soak": judge_soak,
     "crowd": lambda step: judge_soak(step, CROWD),
+    "kernels": lambda step: judge_mutants(step, KERNEL_MUTANTS),
     "evidence": judge_evidence,
     "files": judge_inputs,
     "tools": judge_tools,
@@ -185,31 +196,46 @@ JUDGES: dict[str, Callable[[dict], list[str]]] = {
 def run_tests(
     options: argparse.Namespace, tests: list[str], module: str, select: str = "", **env: str
 ) -> dict:
-    """Counts of end-to-end tests and, by the test, of what it recorded."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "result.xml"
-        command = [options.python, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-        command += [f"--junitxml={out}", "-o", "junit_family=xunit1"]
-        command += ["-k", select] if select else []
-        command += [str(options.source / "tests" / test) for test in tests]
-        status, output, seconds = run(command, environment(options, module) | env, options.timeout)
-        step: dict = {"passed": 0, "failed": 0, "skipped": 0, "failures": [], "seconds": seconds}
-        step["recorded"] = {}
-        for case in ElementTree.parse(out).iter("testcase") if out.is_file() else ():
-            result = next((c.tag for c in case if c.tag in ("failure", "error", "skipped")), "passed")
-            result = {"failure": "failed", "error": "failed"}.get(result, result)
-            step[result] += 1
-            name = f"{case.get('classname', '').split('.')[-1]}.{case.get('name')}"
-            if result == "failed":
-                step["failures"].append(name)
-            if result == "passed":
-                values = {p.get("name"): int(p.get("value", 0)) for p in case.iter("property")}
-                step["recorded"][name] = values
-    if status != 0 and not step["failed"]:
-        step["failed"], step["failures"] = 1, [f"pytest ended with {status}"]
-    if step["failed"]:
-        print(output[-8000:])
-    return step
+    """Counts of end-to-end tests and, by the test, of what it recorded; several at a time."""
+    env = environment(options, module) | env
+    begin = time.monotonic()
+    pytest = [options.python, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command = [*pytest, "--collect-only", *(["-k", select] if select else [])]
+    command += [str(options.source / "tests" / test) for test in tests]
+    _, output, _ = run(command, env, options.timeout, cwd=options.source)
+    collected = [line for line in output.splitlines() if "::" in line]
+    step: dict = {"passed": 0, "failed": 0, "skipped": 0, "failures": [], "recorded": {}}
+
+    def run_some(some: list[str]) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "result.xml"
+            command = [*pytest, f"--junitxml={out}", "-o", "junit_family=xunit1", *some]
+            status, output, _ = run(command, env, options.timeout, cwd=options.source)
+            failed = step["failed"]
+            for case in ElementTree.parse(out).iter("testcase") if out.is_file() else ():
+                add_case(step, case)
+        if status != 0 and step["failed"] == failed:
+            step["failed"] += 1
+            step["failures"].append(f"pytest ended with {status}")
+        if status != 0:
+            print(output[-8000:])
+
+    shares = [share for i in range(options.jobs) if (share := collected[i :: options.jobs])]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(run_some, shares or [command[-len(tests) :]]))
+    return step | {"seconds": round(time.monotonic() - begin, 1)}
+
+
+def add_case(step: dict, case: ElementTree.Element) -> None:
+    result = next((c.tag for c in case if c.tag in ("failure", "error", "skipped")), "passed")
+    result = {"failure": "failed", "error": "failed"}.get(result, result)
+    step[result] += 1
+    name = f"{case.get('classname', '').split('.')[-1]}.{case.get('name')}"
+    if result == "failed":
+        step["failures"].append(name)
+    if result == "passed":
+        values = {p.get("name"): int(p.get("value", 0)) for p in case.iter("property")}
+        step["recorded"][name] = values
 
 
 def environment(options: argparse.Namespace, module: str) -> dict:
@@ -230,6 +256,13 @@ def faults(options: argparse.Namespace, route: str) -> dict:
         test = name.split(".")[1].split("[")[0]
         injected.setdefault(FAULTS[test], Counter()).update(values)
     return {**step, "injected": injected, "built_of": module_hash(module)}
+
+
+def neighbours(options: argparse.Namespace) -> dict:
+    module = find(options, "libxgboost_gpu_exact_faults.so")
+    step = run_tests(options, ["e2e/test_neighbours.py"], module)
+    step.pop("recorded")
+    return {**step, "built_of": module_hash(module)}
 
 
 def inputs(options: argparse.Namespace) -> dict:
@@ -293,16 +326,18 @@ def tools(options: argparse.Namespace) -> dict:
     return step
 
 
-def mutants(options: argparse.Namespace) -> dict:
-    return summary(read_results(options.mutants), explanations(options.source))
+def mutants(options: argparse.Namespace, file: str = "mutants") -> dict:
+    return summary(read_results(getattr(options, file)), explanations(options.source))
 
 
 STEPS: dict[str, Callable[[argparse.Namespace], dict]] = {
     "faults_cpu": lambda options: faults(options, "cpu"),
     "faults_cuda": lambda options: faults(options, "cuda"),
+    "neighbours": neighbours,
     "inputs": inputs,
     "soak": soak,
     "crowd": lambda options: soak(options, CROWD),
+    "kernels": lambda options: mutants(options, "kernels"),
     "evidence": evidence,
     "files": files,
     "tools": tools,
@@ -348,7 +383,11 @@ def table(report: dict) -> str:
     ]
     n = steps["inputs"]["inputs"]
     rows += [
-        ("parameters and configurations at random", f"{n:,} of each: a model or a clean error"),
+        ("tables, parameters, configurations at random", f"{n:,} of each: a model or a clean error"),
+        (
+            "threads, other libraries, GPUs that are full or refuse",
+            f"{steps['neighbours']['passed']} tests passed",
+        ),
         ("values, lengths, labels at the ends", f"{steps['inputs']['passed']} tests passed"),
         ("damaged ELF files", f"{steps['files']['inputs']:,}: addresses or a clean error"),
     ]
@@ -367,16 +406,18 @@ def table(report: dict) -> str:
             )
         )
     coverage = steps["tools"]["coverage"]
-    counts = steps["mutants"]
     rows += [
         ("AddressSanitizer, UndefinedBehaviorSanitizer, ThreadSanitizer", "no finding"),
         ("clang-tidy, ruff, headers alone", "no finding"),
         ("lines of host code that its tests run", f"{coverage['percent']}% of {coverage['lines']:,}"),
+    ]
+    rows += [
         (
-            "mutants of host code",
+            f"mutants of {what}",
             f"{counts['killed']} killed, {counts['survived']} survived, {counts['equivalent']} equal "
             "to the original, with the reason",
-        ),
+        )
+        for what, counts in (("host code", steps["mutants"]), ("kernels", steps["kernels"]))
     ]
     rows += [(f"{claim}; planted: {fault}", f"refused: `{test}`") for claim, fault, test in EVIDENCE]
     lines = ["| tried | came out |", "| --- | --- |"]
@@ -402,13 +443,16 @@ def parse() -> argparse.Namespace:
         help=f"some of {','.join(ON_GPU + ON_HOST)} (default {','.join(ON_GPU)})",
     )
     parser.add_argument("--mutants", type=Path, help="what tests/mutants.py wrote")
+    parser.add_argument("--kernels", type=Path, help="what tests/mutants.py --run wrote")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="tests at a time")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds a step")
     options = parser.parse_args()
     options.out = options.out or options.source / REPORT
     if unknown := set(options.steps) - set(STEPS):
         parser.error(f"there is no step {', '.join(sorted(unknown))}")
-    if "mutants" in options.steps and not (options.check or options.table or options.mutants):
-        parser.error("--mutants names what tests/mutants.py wrote")
+    for name in ("mutants", "kernels"):
+        if name in options.steps and not (options.check or options.table or getattr(options, name)):
+            parser.error(f"--{name} names what tests/mutants.py wrote")
     return options
 
 

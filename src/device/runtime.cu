@@ -39,6 +39,8 @@ void CheckCuda(cudaError_t status, char const* call, char const* file, int line)
   }
   if (status == cudaErrorInitializationError) {
     msg << ". Was the process forked after CUDA was used? Start workers with `spawn`.";
+  } else if (status == cudaErrorDevicesUnavailable) {
+    msg << ". Is the GPU another process's alone? See its compute mode: nvidia-smi -q -d COMPUTE.";
   } else if (std::size_t free{0}, total{0}; cudaMemGetInfo(&free, &total) != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
     msg << ". The GPU is lost to this process: save models, then restart the process; "

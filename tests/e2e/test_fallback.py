@@ -272,3 +272,18 @@ def test_out_of_device_memory(builder: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert "gc()" not in str(caught.value)
     monkeypatch.setenv("GPU_EXACT_REFERENCE_ENTRIES", "60")
     xgb.train(TAKE_OVER, dtrain, 1)
+
+
+def test_tables_of_idle_boosters_make_room(builder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that waits gives its table up, and makes it anew when it goes on."""
+    if not builder.startswith("reference builder"):
+        pytest.skip("needs a GPU that is full")
+    X = np.arange(60, dtype=np.float32).reshape(20, 3)
+    tables = [xgb.DMatrix(X, X[:, i]) for i in range(2)]
+    boosters = [xgb.Booster(TAKE_OVER, [dtrain]) for dtrain in tables]
+    monkeypatch.setenv("GPU_EXACT_REFERENCE_ENTRIES", "60")  # room for one
+    for i in range(3):
+        for booster, dtrain in zip(boosters, tables, strict=True):
+            booster.update(dtrain, i)
+    for booster, dtrain in zip(boosters, tables, strict=True):
+        assert_same_model(booster, xgb.train(TAKE_OVER, dtrain, 3))

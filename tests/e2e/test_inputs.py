@@ -1,7 +1,7 @@
 # Copyright 2026, the gpu_exact contributors
 """Whatever is put in: a model as XGBoost's own, or the error that XGBoost's own gives. Never a crash.
 
-GPU_EXACT_INPUTS sets how many random parameters and configurations are tried (1000).
+GPU_EXACT_INPUTS sets how many random tables, parameters and configurations are tried (1000 each).
 """
 
 import copy
@@ -41,12 +41,17 @@ def error_text(error: Exception) -> str:
 
 
 def assert_as_stock(
-    X: np.ndarray, y: np.ndarray, params: dict, strategy: str = "auto", **info: object
+    X: np.ndarray,
+    y: np.ndarray,
+    params: dict,
+    strategy: str = "auto",
+    fallback: str = "error",
+    **info: object,
 ) -> bool:
     """The same model or the same error; gives whether there is a model."""
     with stock():
         theirs = train(X, y, params, **info)
-    how = {"gpu_exact_fallback": "error", "gpu_exact_strategy": strategy}
+    how = {"gpu_exact_fallback": fallback, "gpu_exact_strategy": strategy}
     ours = train(X, y, params | how, **info)
     if isinstance(ours, str) or isinstance(theirs, str):
         assert ours == theirs, (params, info)
@@ -165,6 +170,41 @@ def test_dmatrix_that_is_freed() -> None:
     before = trees_grown()
     assert_same_model(rounds(), theirs)
     assert trees_grown()[0] == before[0] + 6
+
+
+NUMBERS = [0.0, -0.0, 1.0, -1.0, 2.5, np.nan, np.inf, -np.inf, 2.0**-149, FLOAT.max, -FLOAT.max]
+NUMBERS += [1 + FLOAT.eps, 1 - FLOAT.eps / 2, 1e18, 3e9, -1e-30]
+OBJECTIVES = "reg:squarederror binary:logistic count:poisson reg:absoluteerror rank:pairwise".split()
+INFO = ("weight", "base_margin", "feature_weights", "group", "label_lower_bound")
+
+
+def random_numbers(rng: random.Random, shape: tuple[int, ...]) -> np.ndarray:
+    """Mostly such that a model can be trained."""
+    if rng.random() < 0.8:
+        return np.random.default_rng(rng.getrandbits(32)).integers(0, 5, shape).astype(np.float32)
+    n = int(np.prod(shape))
+    return np.array(rng.choices(NUMBERS, k=n), np.float64).reshape(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_random_tables(chunk: int) -> None:
+    """Whatever the values and the numbers of rows, columns, labels and what else a table may have."""
+    rng = random.Random(chunk)
+    n_models = 0
+    for _ in range(N_INPUTS // CHUNKS):
+        n_rows, n_columns = rng.choice([0, 1, 2, 7, 30]), rng.choice([0, 1, 2, 5])
+        X = random_numbers(rng, (n_rows, n_columns))
+        info: dict = {"missing": rng.choice([np.nan, 0.0, 1.0, np.inf])}
+        # XGBoost itself reads what is not there where a margin has more rows than an empty table.
+        for name in rng.sample(INFO, rng.choice([0, 0, 1, 2]) if n_rows else 0):
+            of = n_columns if name == "feature_weights" else n_rows
+            n = max(0, of + rng.choice([0, 0, 0, 0, 0, -1, 1]))
+            info[name] = np.full(n, 1, np.int32) if name == "group" else random_numbers(rng, (n,))
+        y = random_numbers(rng, (max(0, n_rows + rng.choice([0] * 9 + [-1, 1])),))
+        params = {"objective": rng.choice(OBJECTIVES), "max_depth": rng.choice([1, 3, 6])}
+        strategy = rng.choice(["auto", "sort", "histogram"])
+        n_models += assert_as_stock(X, y, params, strategy, fallback="warn", **info)
+    assert n_models > N_INPUTS // CHUNKS // 4
 
 
 TEXTS = ["", " ", "auto", "sort", "histogram", "warn", "error", "exact", "hist", "approx", "none", "0"]

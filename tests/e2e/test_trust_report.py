@@ -24,16 +24,18 @@ GOOD = {
     "steps": {
         "faults_cpu": FAULTS,
         "faults_cuda": copy.deepcopy(FAULTS),
+        "neighbours": {"passed": 14, "skipped": 2, "device": "a GPU", "built_of": "now"},
         "inputs": {"inputs": 100_000, "passed": 5, "device": "a GPU", "built_of": "now"},
         "soak": SOAK,
         "crowd": SOAK | {"processes": 24},
+        "kernels": {"killed": 37, "equivalent": 3, "survived": 0, "survivors": [], "device": "a GPU"},
         "evidence": {"tests": [test for *_, test in trust_report.EVIDENCE]},
         "files": {"inputs": 100_000, "passed": 1},
         "tools": {
             "exit": dict.fromkeys(trust_report.TOOLS, 0),
             "coverage": {"lines": 2000, "run": 1900, "percent": 95.0},
         },
-        "mutants": {"killed": 190, "equivalent": 6, "survived": 0, "survivors": []},
+        "mutants": {"killed": 190, "equivalent": 10, "survived": 0, "survivors": []},
     },
 }
 
@@ -67,6 +69,9 @@ def test_a_complete_report_proves(tmp_path: Path) -> None:
         (["steps", "tools", "exit", "thread"], 1, "thread failed"),
         (["steps", "tools", "exit"], {}, "ruff failed, or was not run"),
         (["steps", "mutants", "killed"], 99, "99 of 99 killed"),
+        (["steps", "mutants", "equivalent"], 9, "190 of 190 killed"),
+        (["steps", "kernels", "killed"], 30, "30 of 30 killed"),
+        (["steps", "neighbours", "skipped"], 9, "9 tests were skipped"),
         (["steps", "mutants", "survivors"], ["a.cc:1"], "survived: a.cc:1"),
         (["steps", "mutants", "survived"], 40, "190 of 230"),
     ],

@@ -24,6 +24,7 @@
 
 namespace {
 std::atomic<int> set_up_ms{0};
+std::atomic<gpu_exact::EntryIdx> held_entries{0};  // of all builders
 std::string failing_stage;
 }  // namespace
 
@@ -87,8 +88,14 @@ void TouchDevice(char const* what) {
 /** @brief The reference builder as one whose memory lies on a device. */
 class StrictBuilder final : public TreeBuilder {
  public:
-  StrictBuilder(CsrView const& rows, Peers* peers) : builder_{MakeReferenceBuilder(rows, peers)} {}
-  ~StrictBuilder() override { CheckProcess("~TreeBuilder()"); }
+  StrictBuilder(CsrView const& rows, Peers* peers)
+      : builder_{MakeReferenceBuilder(rows, peers)}, n_entries_{rows.n_entries} {
+    held_entries += n_entries_;
+  }
+  ~StrictBuilder() override {
+    CheckProcess("~TreeBuilder()");
+    held_entries -= n_entries_;
+  }
   StrictBuilder(StrictBuilder const&) = delete;
   StrictBuilder& operator=(StrictBuilder const&) = delete;
 
@@ -113,6 +120,7 @@ class StrictBuilder final : public TreeBuilder {
 
  private:
   std::unique_ptr<TreeBuilder> builder_;
+  EntryIdx n_entries_;
 };
 }  // namespace
 
@@ -137,8 +145,8 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& rows,
   CsrView all = rows;
   Together(peers, [&] {
     MayFail("set up");
-    auto const* limit = std::getenv("GPU_EXACT_REFERENCE_ENTRIES");  // of a table; set by tests
-    if (limit != nullptr && rows.n_entries > std::strtoull(limit, nullptr, 10)) {
+    auto const* limit = std::getenv("GPU_EXACT_REFERENCE_ENTRIES");  // of all tables; set by tests
+    if (limit != nullptr && held_entries + rows.n_entries > std::strtoull(limit, nullptr, 10)) {
       throw OutOfDeviceMemory{"Out of device memory, as a test wants it."};
     }
     constexpr std::uint64_t kTotal = std::uint64_t{1} << 40;
