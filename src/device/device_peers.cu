@@ -170,12 +170,13 @@ class NcclPeers final : public DevicePeers {
     std::vector<Nccl::UniqueId> ids(Size());
     AllOrNone(peers, [&] {
       if (Rank() == 0) {
-        this->Check(nccl_.GetUniqueId(ids.data()));
+        this->Check(nccl_.GetUniqueId(ids.data()), "ncclGetUniqueId");
       }
     });
     peers->AllGather(ids.data(), sizeof(Nccl::UniqueId));
     Nccl::Config config;
-    this->Check(nccl_.CommInitRankConfig(&comm_, Size(), ids[0], Rank(), &config));
+    this->Check(nccl_.CommInitRankConfig(&comm_, Size(), ids[0], Rank(), &config),
+                "ncclCommInitRankConfig");
     this->AwaitCall();
   }
   ~NcclPeers() override { this->Abort(); }  // ncclCommDestroy would wait for the others
@@ -208,38 +209,51 @@ class NcclPeers final : public DevicePeers {
   void Call(FnT&& fn) {
     ready_.Record();
     EXACT_CUDA(cudaStreamWaitEvent(stream_.Get(), ready_.Get(), 0));
-    this->Check(nccl_.GroupStart());
+    this->Check(nccl_.GroupStart(), "ncclGroupStart");
     for (std::int32_t rank = 0; rank < Size(); ++rank) {
       if (rank != Rank()) {
         fn(rank);
       }
     }
-    this->Check(nccl_.GroupEnd());
+    // Where a call within the group has failed, too: an open one would take in whatever this thread
+    // asks of NCCL later on, for other communicators as well, and do none of it.
+    this->Note(nccl_.GroupEnd(), "ncclGroupEnd");
+    this->Check(first_failure_.result, first_failure_.call);
     this->AwaitCall();
     done_.Record(stream_.Get());
     EXACT_CUDA(cudaStreamWaitEvent(Stream(), done_.Get(), 0));
   }
   void Send(void const* data, std::uint64_t n_bytes, std::int32_t to) {
     if (n_bytes != 0) {
-      this->Check(nccl_.Send(data, n_bytes, Nccl::kBytes, to, comm_, stream_.Get()));
+      this->Note(nccl_.Send(data, n_bytes, Nccl::kBytes, to, comm_, stream_.Get()), "ncclSend");
     }
   }
   void Receive(void* data, std::uint64_t n_bytes, std::int32_t from) {
     if (n_bytes != 0) {
-      this->Check(nccl_.Recv(data, n_bytes, Nccl::kBytes, from, comm_, stream_.Get()));
+      this->Note(nccl_.Recv(data, n_bytes, Nccl::kBytes, from, comm_, stream_.Get()), "ncclRecv");
     }
   }
 
-  void Check(int result) {
-    if (result != Nccl::kSuccess && result != Nccl::kInProgress) {
-      this->Fail(std::string{"NCCL: "} + nccl_.GetErrorString(result) +
-                 ". NCCL_DEBUG=WARN in the environment says more.");
+  static bool IsError(int result) {
+    return result != Nccl::kSuccess && result != Nccl::kInProgress;
+  }
+  /** @brief For calls within a group, which is ended before anything is thrown. */
+  void Note(int result, char const* call) {
+    if (IsError(result) && !IsError(first_failure_.result)) {
+      first_failure_ = {result, call};
+    }
+  }
+  void Check(int result, char const* call) {
+    if (IsError(result)) {
+      this->Fail(std::string{"NCCL error \""} + nccl_.GetErrorString(result) + "\" from " + call +
+                 ". Train again; if that fails too, restart all workers; NCCL_DEBUG=WARN in their "
+                 "environment says more.");
     }
   }
   int State() {
     int state{Nccl::kSuccess};
-    this->Check(nccl_.CommGetAsyncError(comm_, &state));
-    this->Check(state);
+    this->Check(nccl_.CommGetAsyncError(comm_, &state), "ncclCommGetAsyncError");
+    this->Check(state, "ncclCommGetAsyncError");
     return state;
   }
   /** @brief The last call has been enqueued. */
@@ -271,6 +285,10 @@ class NcclPeers final : public DevicePeers {
 
   Nccl const& nccl_;
   Nccl::Communicator comm_{nullptr};
+  struct {
+    int result;
+    char const* call;
+  } first_failure_{Nccl::kSuccess, ""};
   OwnStream stream_;
   Event ready_;  // what is sent
   Event done_;
