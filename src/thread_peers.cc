@@ -10,9 +10,26 @@
 #include <string>
 
 namespace gpu_exact {
-void ThreadGroup::Meet() {
-  // Threads meet several times a level and are seldom apart for long: to sleep would cost more.
+namespace {
+/**
+ * @brief Looks for a while whether something is so. Threads meet several times a level and are seldom
+ *        apart for long: to sleep would cost more.
+ */
+template <typename FnT>
+bool StayAwake(FnT&& is_so) {
   constexpr std::chrono::microseconds kAwake{100};
+  auto const begin = std::chrono::steady_clock::now();
+  while (!is_so()) {
+    if (std::chrono::steady_clock::now() - begin > kAwake) {
+      return false;
+    }
+    std::this_thread::yield();
+  }
+  return true;
+}
+}  // namespace
+
+void ThreadGroup::Meet() {
   auto const meeting = n_meetings_.load();
   if (n_waiting_.fetch_add(1) + 1 == this->Size()) {
     n_waiting_ = 0;
@@ -24,11 +41,7 @@ void ThreadGroup::Meet() {
     return;
   }
   auto const is_over = [&] { return n_meetings_ != meeting || who_left_ >= 0; };
-  auto const begin = std::chrono::steady_clock::now();
-  while (!is_over() && std::chrono::steady_clock::now() - begin < kAwake) {
-    std::this_thread::yield();
-  }
-  if (!is_over()) {
+  if (!StayAwake(is_over)) {
     std::unique_lock<std::mutex> lock{mutex_};
     wake_.wait(lock, is_over);
   }
@@ -116,9 +129,11 @@ void ThreadWorkers::RunOne(std::function<void(std::int32_t)> const& fn, std::int
 
 void ThreadWorkers::Work(std::int32_t rank) {
   std::uint64_t n_done{0};
-  std::unique_lock<std::mutex> lock{mutex_};
+  auto const is_called = [&] { return stopped_ || n_jobs_ != n_done; };
   while (true) {
-    more_.wait(lock, [&] { return stopped_ || n_jobs_ != n_done; });
+    static_cast<void>(StayAwake(is_called));
+    std::unique_lock<std::mutex> lock{mutex_};
+    more_.wait(lock, is_called);
     if (stopped_) {
       return;
     }
@@ -144,8 +159,10 @@ void ThreadWorkers::Run(std::function<void(std::int32_t)> const& fn) {
   more_.notify_all();
   this->RunOne(fn, 0);
   {
+    auto const are_done = [&] { return n_busy_ == 0; };
+    static_cast<void>(StayAwake(are_done));
     std::unique_lock<std::mutex> lock{mutex_};
-    done_.wait(lock, [&] { return n_busy_ == 0; });
+    done_.wait(lock, are_done);
   }
   std::exception_ptr told;
   for (auto const& error : errors_) {

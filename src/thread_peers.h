@@ -87,13 +87,13 @@ class ThreadWorkers {
 
   ThreadGroup group_;
   std::vector<ThreadPeers> peers_;
-  std::mutex mutex_;  // of all that follows
+  std::mutex mutex_;  // of all that follows; who is awake looks at the atomic ones without
   std::condition_variable more_;
   std::condition_variable done_;
   std::function<void(std::int32_t)> const* job_{nullptr};
-  std::uint64_t n_jobs_{0};
-  std::int32_t n_busy_{0};
-  bool stopped_{false};
+  std::atomic<std::uint64_t> n_jobs_{0};
+  std::atomic<std::int32_t> n_busy_{0};
+  std::atomic<bool> stopped_{false};
   std::vector<std::exception_ptr> errors_;  // by rank, of the job in progress
   std::vector<std::thread> threads_;
 };

@@ -102,7 +102,21 @@ class DeviceBuilder : public TreeBuilder {
   }
 
   GrownTree Build(GrowParam const& param, GradientView gradients, std::uint8_t const* row_included,
-                  FeaturePolicy* features) override;
+                  FeaturePolicy* features) override {
+    DeviceGuard guard{ordinal_};
+    try {
+      return this->Grow(param, gradients, row_included, features);
+    } catch (NonFiniteGradient const&) {  // every worker throws these two
+      throw;
+    } catch (GradientRange const&) {
+      throw;
+    } catch (...) {
+      if (share_ != nullptr) {
+        share_->Workers()->Leave();
+      }
+      throw;
+    }
+  }
   void WritePositions(std::vector<NodeIdx> const& remap, Memory memory,
                       NodeIdx* out_positions) override {
     DeviceGuard guard{ordinal_};
@@ -130,8 +144,12 @@ class DeviceBuilder : public TreeBuilder {
     std::int32_t const* monotone;  // by feature, device memory; nullptr: none
   };
 
+  GrownTree Grow(GrowParam const& param, GradientView gradients, std::uint8_t const* row_included,
+                 FeaturePolicy* features);
   Tree Start(GrowParam const& param, GradientView gradients, std::uint8_t const* row_included,
              FeaturePolicy* features);
+  /** @brief Waits for the stream; what other workers told is right, or this throws. */
+  void WaitForAnswers();
   void Finish(GrownTree const& tree);
   /** @brief Gradients of all rows on the device, the sampled ones and those of all workers. */
   [[nodiscard]] TrainingRows Gather(GradientView gradients, std::uint8_t const* row_included);
@@ -164,10 +182,9 @@ class DeviceBuilder : public TreeBuilder {
   UploadBuffer<SplitOrder> orders_{"split orders"};
 };
 
-GrownTree DeviceBuilder::Build(GrowParam const& param, GradientView gradients,
-                               std::uint8_t const* row_included, FeaturePolicy* features) {
+GrownTree DeviceBuilder::Grow(GrowParam const& param, GradientView gradients,
+                              std::uint8_t const* row_included, FeaturePolicy* features) {
   ProfilerRange const range{"gpu_exact: tree"};
-  DeviceGuard guard{ordinal_};
   WaitAtEnd wait;  // another thread's stream may use the builder next
   auto const begin = std::chrono::steady_clock::now();
   Tree tree = this->Start(param, gradients, row_included, features);
@@ -187,8 +204,18 @@ GrownTree DeviceBuilder::Build(GrowParam const& param, GradientView gradients,
   stats_.levels_ms = MillisecondsSince(begin) - stats_.start_ms;
   GrownTree grown = tree.grower.Finish();
   this->Finish(grown);
+  if (share_ != nullptr) {
+    this->WaitForAnswers();
+  }
   stats_.refined_share = strategy_->RefinedShare();
   return grown;
+}
+
+void DeviceBuilder::WaitForAnswers() {
+  Synchronize();
+  if (share_ != nullptr) {
+    share_->Workers()->Check();
+  }
 }
 
 DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gradients,
@@ -246,8 +273,9 @@ TrainingRows DeviceBuilder::Gather(GradientView gradients, std::uint8_t const* r
     if (row_included != nullptr) {
       LaunchN("Delete", DeleteKernel, n_own_rows_, rows.included, n_own_rows_, own);
     }
-    share_->Workers()->AllGather(gradients_.Data(), {share_->RowBegins(), sizeof(GradientPair)});
-    share_->Workers()->Await();
+    share_->Workers()->Tell(reinterpret_cast<std::uint32_t*>(gradients_.Data()),
+                            {share_->RowBegins(), sizeof(GradientPair)});
+    this->WaitForAnswers();
     rows = {gradients_.Data(), nullptr, n_rows_};
   }
   return rows;
@@ -290,7 +318,7 @@ std::vector<LevelResult> DeviceBuilder::FindSplits(Tree const& tree) {
   strategy_->FindSplits(level, last_level, results);
   LevelResult* host = host_results_.Reserve(level.n_nodes);
   CopyAsync(host, results, level.n_nodes);
-  Synchronize();
+  this->WaitForAnswers();
   return {host, host + level.n_nodes};
 }
 

@@ -13,42 +13,15 @@
 #include <thread>
 
 #include "src/device/device_peers.cuh"
+#include "src/device/mailbox.cuh"
 #include "src/device/nccl.cuh"
+#include "src/device/stream_event.cuh"
 #include "src/peer_agreement.h"
 
 namespace gpu_exact {
 namespace {
 char* At(void* p, std::uint64_t offset) { return static_cast<char*>(p) + offset; }
 char const* At(void const* p, std::uint64_t offset) { return static_cast<char const*>(p) + offset; }
-
-/** @brief A point in a stream. */
-class Event {
- public:
-  Event() { EXACT_CUDA(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
-  ~Event() {
-    if (cudaEventDestroy(event_) != cudaSuccess) {
-      static_cast<void>(cudaGetLastError());  // not the next launch's
-    }
-  }
-  Event(Event const&) = delete;
-  Event& operator=(Event const&) = delete;
-
-  [[nodiscard]] cudaEvent_t Get() const { return event_; }
-  void Record(cudaStream_t stream = Stream()) { EXACT_CUDA(cudaEventRecord(event_, stream)); }
-  /** @brief Whether the stream has come so far. */
-  [[nodiscard]] bool IsReached() const {
-    cudaError_t const status = cudaEventQuery(event_);
-    if (status == cudaErrorNotReady) {
-      static_cast<void>(cudaGetLastError());
-      return false;
-    }
-    EXACT_CUDA(status);
-    return true;
-  }
-
- private:
-  cudaEvent_t event_{nullptr};
-};
 
 /**
  * @brief Threads of one process: each copies what it needs out of the others' memory.
@@ -128,8 +101,8 @@ class CopyingPeers final : public DevicePeers {
     }
   }
 
-  Event written_;
-  Event read_;
+  StreamEvent written_;
+  StreamEvent read_;
   std::vector<Worker> workers_;
 };
 
@@ -208,7 +181,7 @@ class NcclPeers final : public DevicePeers {
   template <typename FnT>
   void Call(FnT&& fn) {
     ready_.Record();
-    EXACT_CUDA(cudaStreamWaitEvent(stream_.Get(), ready_.Get(), 0));
+    ready_.WaitBy(stream_.Get());
     this->Check(nccl_.GroupStart(), "ncclGroupStart");
     for (std::int32_t rank = 0; rank < Size(); ++rank) {
       if (rank != Rank()) {
@@ -221,7 +194,7 @@ class NcclPeers final : public DevicePeers {
     this->Check(first_failure_.result, first_failure_.call);
     this->AwaitCall();
     done_.Record(stream_.Get());
-    EXACT_CUDA(cudaStreamWaitEvent(Stream(), done_.Get(), 0));
+    done_.WaitBy(Stream());
   }
   void Send(void const* data, std::uint64_t n_bytes, std::int32_t to) {
     if (n_bytes != 0) {
@@ -290,8 +263,8 @@ class NcclPeers final : public DevicePeers {
     char const* call;
   } first_failure_{Nccl::kSuccess, ""};
   OwnStream stream_;
-  Event ready_;  // what is sent
-  Event done_;
+  StreamEvent ready_;  // what is sent
+  StreamEvent done_;
 };
 
 /** @brief Through the host: for workers that share a device, or have no NCCL. */
@@ -395,22 +368,58 @@ void DevicePeers::CopyOwn(void const* send, Parts const& send_parts, void* recei
             send_parts.Bytes(Rank()));
 }
 
+DevicePeers::DevicePeers(Peers* peers) : peers_{peers} {}
+
+DevicePeers::~DevicePeers() = default;
+
+void DevicePeers::Tell(std::uint32_t* inout, Parts const& parts) {
+  std::vector<std::uint64_t> words;
+  for (std::uint64_t begin : parts.begins) {
+    words.push_back(begin * parts.unit / sizeof(std::uint32_t));
+  }
+  if (mailbox_ != nullptr && Mailbox::Takes(words)) {
+    mailbox_->AllGather(inout, words);
+  } else {
+    this->AllGather(inout, parts);
+    this->Await();
+  }
+}
+
+void DevicePeers::Check() const {
+  if (mailbox_ != nullptr) {
+    mailbox_->Check();
+  }
+}
+
+void DevicePeers::Leave() noexcept {
+  if (mailbox_ != nullptr) {
+    mailbox_->Leave();
+  }
+}
+
+std::uint64_t DevicePeers::Bytes() const { return mailbox_ != nullptr ? mailbox_->Bytes() : 0; }
+
 std::unique_ptr<DevicePeers> DevicePeers::Make(Peers* peers, Transport transport) {
+  bool const may_write = transport == Transport::kAuto || transport == Transport::kCopies;
   if (transport == Transport::kAuto) {
     std::vector<Introduction> workers(peers->Size());
     AllOrNone(peers, [&] { workers[peers->Rank()] = Introduce(); });
     peers->AllGather(workers.data(), sizeof(Introduction));
     transport = Choose(workers);
   }
+  std::unique_ptr<DevicePeers> made;
   if (transport == Transport::kHost) {
-    return std::make_unique<StagingPeers>(peers);
-  }
-  if (transport == Transport::kCopies) {
-    return std::make_unique<CopyingPeers>(peers);
-  }
-  if (Nccl::Load() == nullptr) {
+    made = std::make_unique<StagingPeers>(peers);
+  } else if (transport == Transport::kCopies) {
+    made = std::make_unique<CopyingPeers>(peers);
+  } else if (Nccl::Load() == nullptr) {
     throw DeviceError{"NCCL was not found; name it by GPU_EXACT_NCCL in the environment."};
+  } else {
+    made = std::make_unique<NcclPeers>(peers, Nccl::Load());
   }
-  return std::make_unique<NcclPeers>(peers, Nccl::Load());
+  if (may_write) {
+    made->mailbox_ = Mailbox::Make(peers, Deadline());
+  }
+  return made;
 }
 }  // namespace gpu_exact

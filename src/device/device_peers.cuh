@@ -12,7 +12,9 @@
 #include "src/device/runtime.cuh"
 
 namespace gpu_exact {
-/** @brief How device memory travels. */
+class Mailbox;
+
+/** @brief How device memory travels; short messages of kAuto and kCopies by a Mailbox, if possible. */
 enum class Transport : std::uint8_t {
   kAuto,    // the first of the following that can be had
   kCopies,  // threads of one process copy from each other
@@ -38,7 +40,9 @@ struct Parts {
  */
 class DevicePeers {
  public:
-  virtual ~DevicePeers() = default;
+  virtual ~DevicePeers();
+  DevicePeers(DevicePeers const&) = delete;
+  DevicePeers& operator=(DevicePeers const&) = delete;
 
   /**
    * @brief Collective; of the current device, on which all other calls are made too.
@@ -65,13 +69,26 @@ class DevicePeers {
   virtual void Await() {}
   [[nodiscard]] virtual Transport Kind() const = 0;
 
+  /**
+   * @brief AllGather() of little, awaited where that must be. What was told is right if Check() says
+   *        so later.
+   * @param parts Of 4 B, or multiples.
+   */
+  void Tell(std::uint32_t* inout, Parts const& parts);
+  /** @brief Throws PeerError where a Tell() was in vain; the stream has been waited for. */
+  void Check() const;
+  /** @brief This worker has failed: others that can be told so need not wait for the deadline. */
+  void Leave() noexcept;
+
   [[nodiscard]] std::int32_t Rank() const { return peers_->Rank(); }
   [[nodiscard]] std::int32_t Size() const { return peers_->Size(); }
   /** @brief The same group, for host memory. */
   [[nodiscard]] Peers* OfHost() const { return peers_; }
+  /** @brief Device memory held. */
+  [[nodiscard]] std::uint64_t Bytes() const;
 
  protected:
-  explicit DevicePeers(Peers* peers) : peers_{peers} {}
+  explicit DevicePeers(Peers* peers);
 
   /** @brief The part that a worker sends to itself. */
   void CopyOwn(void const* send, Parts const& send_parts, void* receive,
@@ -79,5 +96,6 @@ class DevicePeers {
 
  private:
   Peers* peers_;
+  std::unique_ptr<Mailbox> mailbox_;  // nullptr: workers do not reach each other's memory
 };
 }  // namespace gpu_exact

@@ -115,8 +115,7 @@ void SplitExchange::ShareBars(std::uint64_t* best, Bucket n_nodes) {
   float* const bars = bars_.Reserve(std::size_t{n_workers} * n_nodes);
   LaunchN("PackBars", PackBarsKernel, n_nodes, best, n_nodes,
           bars + std::size_t{1} * workers->Rank() * n_nodes);
-  workers->AllGather(bars, this->Equal(n_nodes, sizeof(float)));
-  workers->Await();
+  workers->Tell(reinterpret_cast<std::uint32_t*>(bars), this->Equal(n_nodes, sizeof(float)));
   LaunchN("RaiseBars", RaiseBarsKernel, n_nodes, bars, n_workers, n_nodes, best);
 }
 
@@ -128,7 +127,8 @@ void SplitExchange::ShareBest(LevelResult* results, Bucket n_nodes) {
   is_own_.Reserve(n_nodes);
   LaunchN("Pack", PackKernel, n_nodes, results, share_.Features(), n_nodes,
           records + std::size_t{rank} * n_nodes);
-  workers->AllGather(records, this->Equal(n_nodes, sizeof(SplitRecord)));
+  workers->Tell(reinterpret_cast<std::uint32_t*>(records),
+                this->Equal(n_nodes, sizeof(SplitRecord)));
   LaunchN("Pick", PickKernel, n_nodes, records, n_workers, rank, n_nodes, results, is_own_.Data());
 }
 
@@ -138,8 +138,7 @@ std::uint32_t* SplitExchange::OwnWords(std::uint64_t n_words) {
 
 void SplitExchange::JoinWords(std::uint64_t n_words, RankBitsRef out) {
   DevicePeers* const workers = share_.Workers();
-  workers->AllGather(words_.Data(), this->Equal(n_words, sizeof(std::uint32_t)));
-  workers->Await();
+  workers->Tell(words_.Data(), this->Equal(n_words, sizeof(std::uint32_t)));
   LaunchN("Join", JoinKernel, n_words, words_.Data(), static_cast<std::uint32_t>(workers->Size()),
           n_words, out);
 }

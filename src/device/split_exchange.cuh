@@ -4,6 +4,8 @@
  * @brief What workers with a share of the columns each tell each other of a level: how much a split
  *        must gain, the best splits of its nodes, then which rows go left.
  *
+ * What comes is right if DevicePeers::Check() says so once the stream has been waited for.
+ *
  * All know all rows, so that every worker moves all of them. Only the worker of a node's split
  * feature can say which rows go left: it sets their bits, the others set none.
  */
@@ -31,8 +33,7 @@ class SplitExchange {
   explicit SplitExchange(TableShare const& share);
 
   /**
-   * @brief What any worker has found is what a candidate must reach on each. Collective; waits for
-   *        others.
+   * @brief What any worker has found is what a candidate must reach on each. Collective.
    * @param best CandidateKey, shape: (n_nodes). Nodes that another worker has a better candidate
    *             of get its CandidateKey::Elsewhere().
    */
@@ -40,7 +41,7 @@ class SplitExchange {
 
   /**
    * @brief Best splits of the own columns become the best of all: the greatest loss change, among
-   *        equals the lowest feature. Collective; does not wait.
+   *        equals the lowest feature. Collective.
    *
    * @param results shape: (n_nodes); features are columns before and those of the whole table
    *                afterwards. Entries and value ids are kept of splits that are own.
@@ -51,7 +52,7 @@ class SplitExchange {
 
   /** @brief The own bits, to be written: shape (n_words). */
   [[nodiscard]] std::uint32_t* OwnWords(std::uint64_t n_words);
-  /** @brief All workers' bits, of which at most one worker sets each. Collective; waits for others. */
+  /** @brief All workers' bits, of which at most one worker sets each. Collective. */
   void JoinWords(std::uint64_t n_words, RankBitsRef out);
 
   /** @brief Masks of all features become masks of the own columns. Does not wait. */

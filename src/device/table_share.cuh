@@ -44,7 +44,7 @@ class TableShare {
   [[nodiscard]] FeatureIdx ColumnOf(FeatureIdx feature) const { return column_of_[feature]; }
   [[nodiscard]] DevicePeers* Workers() const { return workers_.get(); }
   [[nodiscard]] std::uint64_t Bytes() const {
-    return features_.Bytes() + offsets_.Bytes() + entries_.Bytes();
+    return features_.Bytes() + offsets_.Bytes() + entries_.Bytes() + workers_->Bytes();
   }
 
  private:

@@ -226,6 +226,10 @@ void ExpectExchange(std::int32_t n_workers, int n_devices, Transport transport,
       peers->Await();
       n_wrong[rank] += ToHost(d_receive.Data(), want.size()) == want ? 0 : 1;
       n_wrong[rank] += ToHost(d_all.Data(), all.size()) == want_all ? 0 : 1;
+      CopyAsync(d_all.Data(), all.data(), all.size());
+      peers->Tell(d_all.Data(), gathers);
+      n_wrong[rank] += ToHost(d_all.Data(), all.size()) == want_all ? 0 : 1;
+      peers->Check();
     }
   });
   EXPECT_EQ(n_wrong, std::vector<int>(n_workers, 0));
@@ -464,6 +468,8 @@ class PeersOnTwoDevices : public PeersOnDevices {
     }
   }
 };
+
+TEST_F(PeersOnTwoDevices, AsIsChosen) { this->CompareBy(Transport::kAuto); }
 
 TEST_F(PeersOnTwoDevices, Copies) {
   ExpectExchange(2, 2, Transport::kCopies, {5, 0, 1000, 1});

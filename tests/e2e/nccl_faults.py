@@ -81,6 +81,7 @@ def shim() -> NcclFaults:
     if real_nccl() != str(path):
         os.environ["GPU_EXACT_REAL_NCCL"] = real_nccl()
         os.environ["GPU_EXACT_NCCL"] = str(path)
+    os.environ["GPU_EXACT_PEER_MEMORY"] = "0"  # else short messages go without NCCL
     return NcclFaults(path)
 
 

@@ -111,7 +111,6 @@ void SortStrategy<EntryT>::FindSplits(LevelRef const& level, bool, LevelResult* 
   }
   if (exchange_ != nullptr) {
     exchange_->ShareBest(out, level.n_nodes);
-    exchange_->Share().Workers()->Await();
   }
 }
 
