@@ -53,7 +53,9 @@ std::uint64_t HistogramMemory::OpenEntries(EntryIdx n_entries) const {
 }
 
 EntryIdx HistogramMemory::BinnedAtOnce(EntryIdx n_entries) const {
-  return std::max(EntryIdx{1} << 22, n_entries / 16) / (is_lean ? 8 : 1);
+  constexpr EntryIdx kLeast = EntryIdx{1} << 22;
+  constexpr EntryIdx kMost = EntryIdx{1} << 31;  // they are numbered in 32 bits
+  return std::clamp(n_entries / 16, kLeast, kMost) / (is_lean ? 8 : 1);
 }
 
 EntryIdx HistogramMemory::ReadAtOnce() const { return EntryIdx{1} << (is_lean ? 22 : 25); }
@@ -191,13 +193,16 @@ std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_fea
   if (n_features == 0 || IsDense(n_entries, n_rows, n_features)) {
     return 0;
   }
+  constexpr double kMost = 1e18;  // more than any device has
   std::uint64_t bytes{0};
   for (std::uint64_t bins :
        ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows, memory)) {
     bins = std::clamp<std::uint64_t>(n_entries / n_features, 1, bins);
     std::uint64_t const n_columns =
         std::max<std::uint64_t>(1, std::min(kMaxGroupBins / bins, kMaxGroupPlaces / rows));
-    bytes += 4 * (rows + 1) * ((n_features + n_columns - 1) / n_columns);
+    std::uint64_t const n_groups = (n_features + n_columns - 1) / n_columns;
+    double const of_groups = 4.0 * static_cast<double>(rows + 1) * static_cast<double>(n_groups);
+    bytes += static_cast<std::uint64_t>(std::min(of_groups, kMost));
   }
   return bytes;
 }

@@ -107,10 +107,9 @@ void CheckLaunch(char const* kernel) {
 }
 
 void CheckGrid(char const* kernel, std::uint64_t grid) {
-  constexpr std::uint64_t kMaxBlocks = 0x7fffffff;
-  if (grid > kMaxBlocks) {
+  if (grid > kMaxGrid) {
     throw DeviceError{std::string{"Kernel "} + kernel + " wants " + std::to_string(grid) +
-                      " blocks, and CUDA takes " + std::to_string(kMaxBlocks) +
+                      " blocks, and CUDA takes " + std::to_string(kMaxGrid) +
                       "; train with fewer rows or columns."};
   }
 }

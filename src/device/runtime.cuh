@@ -229,7 +229,10 @@ class UploadArena {
   return bits;
 }
 
-/** @brief Throws DeviceError where a grid has more blocks than CUDA takes, 2^31 - 1. */
+/** @brief Blocks of a grid, at most. */
+inline constexpr std::uint64_t kMaxGrid = 0x7fffffff;
+
+/** @brief Throws DeviceError where a grid has more blocks than CUDA takes. */
 void CheckGrid(char const* kernel, std::uint64_t grid);
 
 /** @brief Threads of a block, and bytes of shared memory beside what the kernel declares. */

@@ -14,10 +14,10 @@ class SortingFinderTest : public DeviceTest {
   /** @brief Nodes of so many rows, one after another, in any order of their
    * sizes. */
   void Check(Table const& table, std::uint32_t max_bins, std::vector<RowIdx> const& sizes,
-             double without_weight, Random* random) {
+             double without_weight, Random* random, std::uint64_t max_blocks = kMaxGrid) {
     HistogramProblem const problem{table, {max_bins}};
     TestResolution const& r = problem.At(0);
-    SortingFinder finder{problem.Binned()};
+    SortingFinder finder{problem.Binned(), max_blocks};
     GrowParam const param = MakeParam(table.n_features, random);
     for (int run = 0; run < 2; ++run) {
       auto const gpair = MakeWeights(table.n_rows, without_weight, random);
@@ -118,8 +118,10 @@ TEST_F(SortingFinderTest, RandomTables) {
     }
     Table const table =
         MakeBinnedTable(n_rows, static_cast<FeatureIdx>(random.Int(1, Scaled(20, 8))), &random);
+    // Launches of a few nodes each, as those of very many nodes and columns are.
+    std::uint64_t const max_blocks = seed % 2 == 0 ? kMaxGrid : static_cast<std::uint64_t>(seed);
     this->Check(table, static_cast<std::uint32_t>(random.Pick({8, 100, 2000})), sizes,
-                random.Pick({0.0, 0.1, 0.6}), &random);
+                random.Pick({0.0, 0.1, 0.6}), &random, max_blocks);
     ASSERT_FALSE(this->HasFailure()) << "seed " << seed;
   }
   EXPECT_GT(n_found_, 0);

@@ -117,6 +117,30 @@ TEST(RowOffsetBytes, AreManyOfVerySparseTablesOnly) {
   EXPECT_GE(RowOffsetBytes(100'000'000, 10'000'000, 100'000, {false}), std::uint64_t{80} << 30);
 }
 
+/** @brief Of more rows and columns than any machine has, too: 64 bits would wrap. */
+TEST(RowOffsetBytes, DoNotWrap) {
+  constexpr auto kMost = std::numeric_limits<std::uint32_t>::max();
+  constexpr EntryIdx kEntries = EntryIdx{1} << 33;
+  for (RowIdx n_rows : {RowIdx{1} << 31, kMost}) {
+    std::uint64_t before{0};
+    for (FeatureIdx n_features : {1u << 12, 1u << 20, 1u << 30, 1u << 31, kMost}) {
+      auto const bytes = RowOffsetBytes(kEntries, n_rows, n_features);
+      EXPECT_GT(bytes, std::uint64_t{1} << 43) << n_features;
+      EXPECT_GE(bytes, before) << n_features;
+      before = bytes;
+    }
+  }
+}
+
+TEST(HistogramMemory, EntriesAtOnceAreNumberedIn32Bits) {
+  for (HistogramMemory const& memory : HistogramMemory::All()) {
+    for (EntryIdx n = 1; n < EntryIdx{1} << 56; n *= 16) {
+      EXPECT_LT(memory.BinnedAtOnce(n), EntryIdx{1} << 32) << n;
+    }
+  }
+  EXPECT_EQ(HistogramMemory{}.BinnedAtOnce(EntryIdx{1} << 33), EntryIdx{1} << 29);
+}
+
 TEST(ChooseResolutions, FewerWhereMemoryIsShort) {
   auto choose = [](HistogramMemory const& memory) {
     return ChooseResolutions(10'500'000, 28, kMaxGroupBins, kMaxSortedRows, memory);

@@ -3,7 +3,10 @@
  *
  * @brief Implementation of binned_table.cuh.
  */
+#include <limits>
 #include <numeric>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "src/device/histogram/binned_table.cuh"
@@ -67,6 +70,12 @@ std::vector<bool> BinnedTable::MakeBins(TableSource const& table,
 void BinnedTable::AddResolution(TableSource const& table,
                                 std::vector<std::uint32_t> const& n_entries, RankBins&& bins,
                                 bool in_bytes) {
+  if (bins.Size() > std::numeric_limits<ValueId>::max()) {  // their numbers are 32 bit
+    throw std::invalid_argument{
+        "The columns of the table have " + std::to_string(bins.Size()) + " bins, and at most " +
+        std::to_string(std::numeric_limits<ValueId>::max()) +
+        " fit; set gpu_exact_strategy to sort, or train with fewer columns."};
+  }
   resolutions_.push_back(std::make_unique<Resolution>(std::move(bins), table, n_entries, in_bytes));
   auto* r = resolutions_.back().get();
   std::vector<ValueId> offsets{0};

@@ -67,6 +67,8 @@ class RankBins {
   [[nodiscard]] std::uint32_t NumBins(FeatureIdx f) const {
     return static_cast<std::uint32_t>(h_offsets_[f + 1] - h_offsets_[f]);
   }
+  /** @brief Bins of all features. */
+  [[nodiscard]] std::uint64_t Size() const { return h_offsets_.back(); }
   /** @brief Whether any bin of a feature is a range. */
   [[nodiscard]] bool HasRanges(FeatureIdx f) const { return has_ranges_[f] != 0; }
   [[nodiscard]] std::uint64_t Bytes() const {

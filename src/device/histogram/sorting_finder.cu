@@ -254,21 +254,36 @@ struct Launcher {
   SearchedNode const* nodes;  // by size class
   std::uint32_t n_columns;
   RefinedValue* out;
+  std::uint64_t max_blocks;
 
+  /** @brief Calls fn(first, n) for nodes [first, end), as many at a time as a launch takes. */
+  template <typename FnT>
+  void InParts(std::uint64_t first, std::uint64_t end, int pairs_of_block, FnT&& fn) const {
+    std::uint64_t const at_once = max_blocks * pairs_of_block / std::max(n_columns, 1u);
+    while (first < end) {
+      std::uint64_t const n = std::min(end - first, std::max<std::uint64_t>(at_once, 1));
+      fn(static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(n));
+      first += n;
+    }
+  }
   template <int kItems>
-  void ByWarps(std::uint32_t first, std::uint32_t n) const {
-    Launch("SortByWarp", SortByWarpKernel<kItems>, CeilDiv(std::uint64_t{n} * n_columns, kWarps),
-           32 * kWarps, level, table, rows, nodes + first, n, n_columns,
-           out + std::uint64_t{first} * n_columns);
+  void ByWarps(std::uint32_t first_node, std::uint32_t n_nodes) const {
+    this->InParts(first_node, std::uint64_t{first_node} + n_nodes, kWarps, [&](auto first, auto n) {
+      Launch("SortByWarp", SortByWarpKernel<kItems>, CeilDiv(std::uint64_t{n} * n_columns, kWarps),
+             32 * kWarps, level, table, rows, nodes + first, n, n_columns,
+             out + std::uint64_t{first} * n_columns);
+    });
   }
   template <int kThreads, int kItems>
-  void ByBlocks(std::uint32_t first, std::uint32_t n) const {
+  void ByBlocks(std::uint32_t first_node, std::uint32_t n_nodes) const {
     auto* kernel = SortByBlockKernel<kThreads, kItems>;
     constexpr std::size_t kBytes = sizeof(BlockStorage<kThreads, kItems>);
     EXACT_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(kBytes)));
-    Launch("SortByBlock", kernel, std::uint64_t{n} * n_columns, {kThreads, kBytes}, level, table,
-           rows, nodes, first, n_columns, out);
+    this->InParts(first_node, std::uint64_t{first_node} + n_nodes, 1, [&](auto first, auto n) {
+      Launch("SortByBlock", kernel, std::uint64_t{n} * n_columns, {kThreads, kBytes}, level, table,
+             rows, nodes, first, n_columns, out);
+    });
   }
 };
 
@@ -276,8 +291,8 @@ struct Launcher {
 constexpr std::array<RowIdx, 5> kClassRows{32, 128, 1024, 4096, SortingFinder::kMaxRows};
 }  // namespace
 
-SortingFinder::SortingFinder(BinnedTable const& table)
-    : table_{table}, n_columns_{table.Ref().finest.n_columns} {}
+SortingFinder::SortingFinder(BinnedTable const& table, std::uint64_t max_blocks)
+    : table_{table}, max_blocks_{max_blocks}, n_columns_{table.Ref().finest.n_columns} {}
 
 void SortingFinder::Find(LevelRef const& level, RowsRef const& rows,
                          std::vector<SearchedNode> const& nodes) {
@@ -296,7 +311,8 @@ void SortingFinder::Find(LevelRef const& level, RowsRef const& rows,
   auto n = [&](std::size_t c) { return static_cast<std::uint32_t>(classes[c].size()); };
   Launcher const launcher{level,      table_.Ref(),
                           rows,       nodes_.Upload(by_class),
-                          n_columns_, values_.Reserve(nodes.size() * n_columns_)};
+                          n_columns_, values_.Reserve(nodes.size() * n_columns_),
+                          max_blocks_};
   launcher.ByWarps<1>(firsts[0], n(0));
   launcher.ByWarps<4>(firsts[1], n(1));
   launcher.ByBlocks<256, 4>(firsts[2], n(2));

@@ -20,8 +20,11 @@ class SortingFinder {
   /** @brief The most rows of a node. */
   static constexpr RowIdx kMaxRows = kMaxSortedRows;
 
-  /** @param table Outlives the finder. */
-  explicit SortingFinder(BinnedTable const& table);
+  /**
+   * @param table      Outlives the finder.
+   * @param max_blocks Of a launch, unless a node has more columns; changes no result.
+   */
+  explicit SortingFinder(BinnedTable const& table, std::uint64_t max_blocks = kMaxGrid);
 
   /**
    * @brief Offer every candidate of some nodes. Does not wait.
@@ -39,6 +42,7 @@ class SortingFinder {
 
  private:
   BinnedTable const& table_;
+  std::uint64_t max_blocks_;
   std::uint32_t n_columns_;
   UploadBuffer<SearchedNode> nodes_{"nodes of few rows"};
   DeviceBuffer<RefinedValue> values_{"best candidates by column"};
