@@ -469,8 +469,6 @@ class PeersOnTwoDevices : public PeersOnDevices {
   }
 };
 
-TEST_F(PeersOnTwoDevices, AsIsChosen) { this->CompareBy(Transport::kAuto); }
-
 TEST_F(PeersOnTwoDevices, Copies) {
   ExpectExchange(2, 2, Transport::kCopies, {5, 0, 1000, 1});
   this->CompareBy(Transport::kCopies);
