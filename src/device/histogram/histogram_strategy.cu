@@ -182,7 +182,7 @@ class HistogramStrategy : public SplitStrategy {
   void SearchBins(std::size_t i, LevelRef level, RowsRef const& rows, NodesToSearch const& nodes) {
     Searcher* s = searchers_[i].get();
     level.columns = s->resolution.candidates;
-    if (s->refiner == nullptr) {
+    if (s->refiner == nullptr || nodes.NumNodes() == 0) {
       s->finder.Find(level, rows, nodes, {nullptr, nullptr, 0});
     } else {
       s->finder.Find(level, rows, nodes, s->refiner->List(nodes.NumNodes()));

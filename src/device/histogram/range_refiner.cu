@@ -358,6 +358,7 @@ RangeRefiner::RangeRefiner(BinnedColumns const& columns, RefineRoom* room,
     : columns_{columns}, room_{*room}, max_entries_{max_entries}, max_certain_{max_certain} {
   constexpr std::size_t kFirstRanges = std::size_t{1} << 14;
   counts_.Reserve(1);
+  host_counts_.Reserve(1);
   list_.Reserve(kFirstRanges);
 }
 
@@ -399,8 +400,7 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
   }
   if (scans) {
     room_.scanner.Scan(level, columns_, table, rows, {finder->Nodes(), n_nodes}, listed,
-                       counts_.Data(), values_.Data());
-    CopyAsync(host_counts_.Reserve(1), counts_.Data(), 1);
+                       counts_.Data(), values_.Data(), host_counts_.Data());
     return true;
   }
   ZeroAsync(values_.Data(), n_nodes);
@@ -456,7 +456,7 @@ std::uint64_t RangeRefiner::EntriesRoom() const {
 }
 
 OpenCounts RangeRefiner::ReadCounts() {
-  CopyAsync(host_counts_.Reserve(1), counts_.Data(), 1);
+  CopyAsync(host_counts_.Data(), counts_.Data(), 1);
   Synchronize();
   return *host_counts_.Data();
 }

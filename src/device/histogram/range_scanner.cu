@@ -299,10 +299,15 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
   }
 }
 
-// grid: strided over the listed ranges; result: the values beside the best candidates of nodes
+// grid: strided over the listed ranges; result: the values beside the best candidates of nodes, and
+// the counts where the host reads them
 __global__ void KeepValuesKernel(LevelRef level, BinnedRef binned, BinnedTableRef table,
                                  SearchedNode const* nodes, OpenRangesRef listed,
-                                 FoundCandidate const* found, RefinedValue* values) {
+                                 FoundCandidate const* found, OpenCounts const* counts,
+                                 RefinedValue* values, OpenCounts* host_counts) {
+  if (GlobalIdx() == 0) {
+    *host_counts = *counts;
+  }
   std::uint32_t const n = listed.Size();
   for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
     FoundCandidate const c = found[i];
@@ -329,7 +334,7 @@ void RangeScanner::Measure(LevelRef const& level, BinnedRef const& binned,
 void RangeScanner::Scan(LevelRef const& level, BinnedColumns const& columns,
                         BinnedTableRef const& table, RowsRef const& rows,
                         SearchedNodes const& nodes, OpenRangesRef const& listed, OpenCounts* counts,
-                        RefinedValue* out_values) {
+                        RefinedValue* out_values, OpenCounts* out_counts) {
   found_.Reserve(listed.capacity);
   auto const n_blocks = kScanBlocks * DeviceAttribute(cudaDevAttrMultiProcessorCount);
   BinnedRef const binned = columns.Ref();
@@ -338,6 +343,6 @@ void RangeScanner::Scan(LevelRef const& level, BinnedColumns const& columns,
   Launch("ScanRanges", kernel, static_cast<std::uint64_t>(n_blocks), kScanThreads, level, binned,
          table.sorted_rows, rows, nodes, listed, counts, found_.Data(), out_values);
   Launch("KeepValues", KeepValuesKernel, kListBlocks, kListThreads, level, binned, table,
-         nodes.nodes, listed, found_.Data(), out_values);
+         nodes.nodes, listed, found_.Data(), counts, out_values, out_counts);
 }
 }  // namespace gpu_exact

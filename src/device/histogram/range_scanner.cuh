@@ -46,10 +46,11 @@ class RangeScanner {
    * @param listed     Has room for all ranges that were listed.
    * @param counts     No range is taken.
    * @param out_values Of nodes whose best candidate is inside of a range, else zero.
+   * @param out_counts Page-locked memory of the host: the counts in the end.
    */
   void Scan(LevelRef const& level, BinnedColumns const& columns, BinnedTableRef const& table,
             RowsRef const& rows, SearchedNodes const& nodes, OpenRangesRef const& listed,
-            OpenCounts* counts, RefinedValue* out_values);
+            OpenCounts* counts, RefinedValue* out_values, OpenCounts* out_counts);
   [[nodiscard]] std::uint64_t Bytes() const { return found_.Bytes(); }
 
  private:
