@@ -8,8 +8,9 @@
     python tests/trust_report.py --check      # anywhere: is it fresh, complete, without a failure
     python tests/trust_report.py --table      # writes the table in tests/README.md
 
-Steps: `faults_cpu`, `faults_cuda` (where gradients are), `neighbours` and `inputs` are end-to-end
-tests, by a module whose calls can be made to fail and, the last, by the one that users have; `soak`
+Steps: `faults_cpu`, `faults_cuda` (where gradients are), `faults_nccl` (which takes two GPUs),
+`neighbours` and `inputs` are end-to-end tests, by a module whose calls can be made to fail and, the
+last, by the one that users have; `soak`
 trains for long, `crowd` by many processes that share the GPU; `kernels` counts what tests/mutants.py
 --run wrote of mutants of kernels. They need a GPU. `evidence` runs the tests that plant a fault and see a report refuse it, `files` gives the reader of
 symbols damaged files, `tools` runs .ci/tools, `mutants` counts what tests/mutants.py wrote of host code.
@@ -45,7 +46,8 @@ from gpu_report import (
 from mutants import explanations, read_results, summary
 
 REPORT = "tests/trust_report.json"
-ON_GPU = ("faults_cpu", "faults_cuda", "neighbours", "inputs", "soak", "crowd", "kernels")
+ON_GPU = ("faults_cpu", "faults_cuda", "faults_nccl", "neighbours", "inputs")
+ON_GPU += ("soak", "crowd", "kernels")
 ON_HOST = ("evidence", "files", "tools", "mutants")
 INPUTS = 100_000  # of each kind
 SOAK_TREES, CROWD = 20_000, 24
@@ -55,6 +57,7 @@ FAULTS = {
     "test_host_allocations": "allocations",
     "test_error_that_sticks": "CUDA calls, which stay broken",
 }
+NCCL_FAULTS = {"test_nccl_calls": "NCCL calls"}
 TOOLS = ("ruff", "headers", "tidy", "address", "thread", "coverage")
 LEAST_KILLED = 0.9
 # What could be claimed wrongly, the fault that a test plants, and the test that sees it refused.
@@ -135,10 +138,10 @@ def problems(report: dict, current_hash: str) -> list[str]:
     return found
 
 
-def judge_faults(step: dict) -> list[str]:
+def judge_faults(step: dict, kinds: dict[str, str] = FAULTS) -> list[str]:
     return [
         f"no fault was injected into {kind}."
-        for kind in FAULTS.values()
+        for kind in kinds.values()
         if not step["injected"].get(kind, {}).get("faults")
     ]
 
@@ -181,6 +184,7 @@ def judge_mutants(step: dict, least: int = MUTANTS) -> list[str]:
 JUDGES: dict[str, Callable[[dict], list[str]]] = {
     "faults_cpu": judge_faults,
     "faults_cuda": judge_faults,
+    "faults_nccl": lambda step: judge_faults(step, NCCL_FAULTS),
     "neighbours": judge_neighbours,
     "inputs": judge_inputs,
     "soak": judge_soak,
@@ -248,13 +252,14 @@ def environment(options: argparse.Namespace, module: str) -> dict:
     }
 
 
-def faults(options: argparse.Namespace, route: str) -> dict:
+def faults(options: argparse.Namespace, file: str, select: str = "") -> dict:
     module = find(options, "libxgboost_gpu_exact_faults.so")
-    step = run_tests(options, ["e2e/test_faults.py"], module, select=route)
+    step = run_tests(options, [f"e2e/{file}.py"], module, select=select)
     injected: dict[str, Counter[str]] = {}
     for name, values in step.pop("recorded").items():
-        test = name.split(".")[1].split("[")[0]
-        injected.setdefault(FAULTS[test], Counter()).update(values)
+        kind = (FAULTS | NCCL_FAULTS).get(name.split(".")[1].split("[")[0])
+        if kind is not None:
+            injected.setdefault(kind, Counter()).update(values)
     return {**step, "injected": injected, "built_of": module_hash(module)}
 
 
@@ -331,8 +336,9 @@ def mutants(options: argparse.Namespace, file: str = "mutants") -> dict:
 
 
 STEPS: dict[str, Callable[[argparse.Namespace], dict]] = {
-    "faults_cpu": lambda options: faults(options, "cpu"),
-    "faults_cuda": lambda options: faults(options, "cuda"),
+    "faults_cpu": lambda options: faults(options, "test_faults", "cpu"),
+    "faults_cuda": lambda options: faults(options, "test_faults", "cuda"),
+    "faults_nccl": lambda options: faults(options, "test_nccl_faults"),
     "neighbours": neighbours,
     "inputs": inputs,
     "soak": soak,
@@ -374,11 +380,11 @@ def table(report: dict) -> str:
     steps = report["steps"]
     rows = [
         (
-            f"faults of {kind}; gradients: {route}",
+            f"faults of {kind}" + (f"; gradients: {route}" if route != "nccl" else ""),
             f"{counts['faults']} failed in turn, {counts['errors']} gave an error, the others the "
             "right model; nothing was lost",
         )
-        for route in ("cpu", "cuda")
+        for route in ("cpu", "cuda", "nccl")
         for kind, counts in steps[f"faults_{route}"]["injected"].items()
     ]
     n = steps["inputs"]["inputs"]

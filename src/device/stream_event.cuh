@@ -23,6 +23,8 @@ class StreamEvent {
   void Record(cudaStream_t stream = Stream()) { EXACT_CUDA(cudaEventRecord(event_, stream)); }
   /** @brief What the stream is given from now on waits for the last Record(). */
   void WaitBy(cudaStream_t stream) const { EXACT_CUDA(cudaStreamWaitEvent(stream, event_, 0)); }
+  /** @brief The host waits until the stream has come so far. */
+  void Await() const { EXACT_CUDA(cudaEventSynchronize(event_)); }
   /** @brief Whether the stream has come so far. */
   [[nodiscard]] bool IsReached() const {
     cudaError_t const status = cudaEventQuery(event_);

@@ -24,6 +24,7 @@ GOOD = {
     "steps": {
         "faults_cpu": FAULTS,
         "faults_cuda": copy.deepcopy(FAULTS),
+        "faults_nccl": FAULTS | {"injected": {"NCCL calls": {"faults": 9, "errors": 8}}},
         "neighbours": {"passed": 14, "skipped": 2, "device": "a GPU", "built_of": "now"},
         "inputs": {"inputs": 100_000, "passed": 5, "device": "a GPU", "built_of": "now"},
         "soak": SOAK,
@@ -59,6 +60,7 @@ def test_a_complete_report_proves(tmp_path: Path) -> None:
         (["steps", "faults_cpu", "built_of"], "then", "faults_cpu: a binary is of other sources"),
         (["steps", "faults_cuda", "injected", "allocations"], {"faults": 0}, "into allocations"),
         (["steps", "faults_cuda", "injected"], {}, "injected into CUDA calls."),
+        (["steps", "faults_nccl", "injected"], {}, "into NCCL calls."),
         (["steps", "inputs", "inputs"], 99, "99 inputs"),
         (["steps", "inputs", "passed"], 0, "0 passed"),
         (["steps", "files", "inputs"], 99, "99 inputs"),

@@ -196,8 +196,8 @@ class HistogramStrategy : public SplitStrategy {
     if (s->finder.NumNodes() == 0) {
       return;
     }
-    while (s->refiner != nullptr &&
-           !s->refiner->Refine(level, table_->Ref(), rows, &s->finder, ways_.resolutions[i])) {
+    while (s->refiner != nullptr && !s->refiner->Refine(level, table_->Ref(), rows, &s->finder,
+                                                        ways_.resolutions[i], depth_)) {
       s->finder.FindAgain(level, rows, s->refiner->List(s->finder.NumNodes()));
     }
     if (s->refiner != nullptr) {

@@ -358,7 +358,7 @@ RangeRefiner::RangeRefiner(BinnedColumns const& columns, RefineRoom* room,
     : columns_{columns}, room_{*room}, max_entries_{max_entries}, max_certain_{max_certain} {
   constexpr std::size_t kFirstRanges = std::size_t{1} << 14;
   counts_.Reserve(1);
-  host_counts_.Reserve(1);
+  host_counts_.Reserve(kNumHostCounts);
   list_.Reserve(kFirstRanges);
 }
 
@@ -378,7 +378,7 @@ OpenRangesRef RangeRefiner::Listed() {
 }
 
 bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
-                          HistogramFinder* finder, ResolutionShape shape) {
+                          HistogramFinder* finder, ResolutionShape shape, std::size_t depth) {
   std::uint32_t const n_nodes = finder->NumNodes();
   OpenRangesRef const listed = this->Listed();
   values_.Reserve(n_nodes);
@@ -388,20 +388,34 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
                         static_cast<double>(finder->NumSearchedRows()),
                         static_cast<double>(columns_.NumRows()),
                         static_cast<double>(columns_.Columns().size()), shape};
-  bool scans = shape.scans;
-  if (scans && (n_nodes * columns_.Ref().n_bins > listed.capacity || !cost.ScansAnyway())) {
+  auto const scan = [&] {
+    room_.scanner.Scan(level, columns_, table, rows, {finder->Nodes(), n_nodes}, listed,
+                       counts_.Data(), values_.Data(), host_counts_.Data() + kScanned);
+  };
+  if (shape.scans && n_nodes * columns_.Ref().n_bins <= listed.capacity && cost.ScansAnyway()) {
+    scan();
+    return true;
+  }
+  if (shape.scans) {
     room_.scanner.Measure(level, columns_.Ref(), finder->Nodes(), listed, counts_.Data());
-    OpenCounts const counts = this->ReadCounts();
+    this->AskCounts();
+    scanned_.resize(std::max(scanned_.size(), depth + 1));
+    bool const begun = scanned_[depth];
+    if (begun) {
+      scan();
+    }
+    OpenCounts const counts = this->AwaitCounts();
     if (!this->HadRoom(counts)) {
       return false;
     }
-    scans =
+    scanned_[depth] =
         cost.Scans(static_cast<double>(counts.n_scanned), static_cast<double>(counts.n_gathered));
-  }
-  if (scans) {
-    room_.scanner.Scan(level, columns_, table, rows, {finder->Nodes(), n_nodes}, listed,
-                       counts_.Data(), values_.Data(), host_counts_.Data());
-    return true;
+    if (scanned_[depth] && !begun) {
+      scan();
+    }
+    if (scanned_[depth] || begun) {
+      return true;
+    }
   }
   ZeroAsync(values_.Data(), n_nodes);
   std::uint64_t const stride = CeilDiv(columns_.Ref().n_bins, 32) * 32;
@@ -455,10 +469,14 @@ std::uint64_t RangeRefiner::EntriesRoom() const {
                   room_.slots[0].Bytes() / sizeof(RowIdx));
 }
 
-OpenCounts RangeRefiner::ReadCounts() {
-  CopyAsync(host_counts_.Data(), counts_.Data(), 1);
-  Synchronize();
-  return *host_counts_.Data();
+void RangeRefiner::AskCounts() {
+  CopyAsync(host_counts_.Data() + kAsked, counts_.Data(), 1);
+  asked_.Record();
+}
+
+OpenCounts RangeRefiner::AwaitCounts() {
+  asked_.Await();
+  return host_counts_.Data()[kAsked];
 }
 
 void RangeRefiner::Emit(Pass const& pass, std::uint32_t first, std::uint32_t end) {

@@ -17,6 +17,7 @@
 #include "src/device/histogram/range_scanner.cuh"
 #include "src/device/histogram/rank_bits.cuh"
 #include "src/device/histogram/split_resolver.cuh"
+#include "src/device/stream_event.cuh"
 
 namespace gpu_exact {
 /** @brief Room for the ranges and entries in work, of refiners that do not work at the same time. */
@@ -51,19 +52,23 @@ class RangeRefiner {
   /** @brief An empty list for the finder. Does not wait, but where memory grows. */
   [[nodiscard]] OpenRangesRef List(std::size_t n_nodes);
   /**
-   * @brief Offer every candidate inside of the listed ranges that may be the best. Waits, unless
-   *        it is sure to scan them.
+   * @brief Offer every candidate inside of the listed ranges that may be the best. Waits for the
+   *        finder, unless it is sure to scan them.
+   *
+   * A tree is much like the one before: where that one scanned at this depth, the scan begins while
+   * the host still waits for the counts that tell whether to.
    *
    * @param level  Its columns are the candidates of this resolution.
    * @param finder Has listed the ranges.
    * @param shape  What costs depend on.
+   * @param depth  Of the level.
    * @return Whether the list had room for all ranges. It has more room now: list them again.
    */
   [[nodiscard]] bool Refine(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
-                            HistogramFinder* finder, ResolutionShape shape);
+                            HistogramFinder* finder, ResolutionShape shape, std::size_t depth);
   /** @brief About so many entries the last call looked at. The device has been waited for since. */
   [[nodiscard]] std::uint64_t NumOpenEntries() const {
-    return n_gathered_.value_or(host_counts_.Data()->n_entries);
+    return n_gathered_.value_or(host_counts_.Data()[kScanned].n_entries);
   }
 
   /** @brief Of the best candidates inside of ranges, by node of the last call. */
@@ -75,6 +80,8 @@ class RangeRefiner {
 
  private:
   struct Pass;
+  enum HostCounts : std::size_t { kAsked, kScanned, kNumHostCounts };
+
   [[nodiscard]] OpenRangesRef Listed();
   /** @brief Whether the list had room for all ranges. If not, it has now. */
   [[nodiscard]] bool HadRoom(OpenCounts const& counts);
@@ -82,7 +89,13 @@ class RangeRefiner {
   [[nodiscard]] bool Gather(Pass const& pass);
   // Of two buffers the smaller one counts: memory may have ended between them.
   [[nodiscard]] std::uint64_t EntriesRoom() const;
-  [[nodiscard]] OpenCounts ReadCounts();
+  /** @brief The counts as they are now are on their way to the host; AwaitCounts() has them. */
+  void AskCounts();
+  [[nodiscard]] OpenCounts AwaitCounts();
+  [[nodiscard]] OpenCounts ReadCounts() {
+    this->AskCounts();
+    return this->AwaitCounts();
+  }
   void Emit(Pass const& pass, std::uint32_t first, std::uint32_t end);
   void Search(Pass const& pass, std::uint64_t n_entries, std::uint32_t first, std::uint32_t n_open);
   void SearchInParts(Pass const& pass, std::uint32_t first, std::uint32_t end,
@@ -95,7 +108,9 @@ class RangeRefiner {
   std::optional<std::uint64_t> n_gathered_;  // none: ranges were scanned
   DeviceBuffer<OpenRange> list_{"ranges that may be open"};
   DeviceBuffer<OpenCounts> counts_{"numbers of open ranges"};
-  PinnedBuffer<OpenCounts> host_counts_{"numbers of open ranges"};
+  PinnedBuffer<OpenCounts> host_counts_{"numbers of open ranges"};  // shape: (kNumHostCounts)
+  StreamEvent asked_;                                               // the counts are there
+  std::vector<bool> scanned_;                                       // by depth, the last tree
   DeviceBuffer<RefinedValue> values_{"values beside the best candidates"};
 };
 }  // namespace gpu_exact
