@@ -121,7 +121,9 @@ class Soak:
         with open("/proc/self/statm") as statm:
             resident = int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
         memory = {"trees": self.n_trees, "host_mib": round(resident / MIB, 1)}
-        query = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
+        first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+        query = ["nvidia-smi", f"--id={first}", "--query-gpu=memory.used"]
+        query += ["--format=csv,noheader,nounits"]
         try:
             told = subprocess.run(query, check=True, capture_output=True, text=True).stdout
             memory["device_mib"] = float(told.splitlines()[0])
