@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <thread>
 
@@ -139,19 +140,7 @@ class OwnStream {
  */
 class NcclPeers final : public DevicePeers {
  public:
-  NcclPeers(Peers* peers, Nccl const* nccl) : DevicePeers{peers}, nccl_{*nccl} {
-    std::vector<Nccl::UniqueId> ids(Size());
-    AllOrNone(peers, [&] {
-      if (Rank() == 0) {
-        this->Check(nccl_.GetUniqueId(ids.data()), "ncclGetUniqueId");
-      }
-    });
-    peers->AllGather(ids.data(), sizeof(Nccl::UniqueId));
-    Nccl::Config config;
-    this->Check(nccl_.CommInitRankConfig(&comm_, Size(), ids[0], Rank(), &config),
-                "ncclCommInitRankConfig");
-    this->AwaitCall();
-  }
+  NcclPeers(Peers* peers, Nccl const* nccl) : DevicePeers{peers}, nccl_{*nccl} {}
   ~NcclPeers() override { this->Abort(); }  // ncclCommDestroy would wait for the others
 
   void AllGather(void* inout, Parts const& parts) override {
@@ -169,6 +158,9 @@ class NcclPeers final : public DevicePeers {
     });
   }
   void Await() override {
+    if (!is_open_) {
+      return;
+    }
     this->WaitUntil([&] {
       this->State();  // throws where the others' end is broken
       return done_.IsReached();
@@ -177,9 +169,27 @@ class NcclPeers final : public DevicePeers {
   [[nodiscard]] Transport Kind() const override { return Transport::kNccl; }
 
  private:
+  /** @brief Connections take NCCL a second, which small tables never need. */
+  void Open() {
+    std::vector<Nccl::UniqueId> ids(Size());
+    AllOrNone(OfHost(), [&] {
+      if (Rank() == 0) {
+        this->Check(nccl_.GetUniqueId(ids.data()), "ncclGetUniqueId");
+      }
+    });
+    OfHost()->AllGather(ids.data(), sizeof(Nccl::UniqueId));
+    is_open_ = true;
+    Nccl::Config config;
+    this->Check(nccl_.CommInitRankConfig(&comm_, Size(), ids[0], Rank(), &config),
+                "ncclCommInitRankConfig");
+    this->AwaitCall();
+  }
   /** @brief fn(rank) sends to and receives from each other worker, all at a time. */
   template <typename FnT>
   void Call(FnT&& fn) {
+    if (!is_open_) {
+      this->Open();
+    }
     ready_.Record();
     ready_.WaitBy(stream_.Get());
     this->Check(nccl_.GroupStart(), "ncclGroupStart");
@@ -258,6 +268,7 @@ class NcclPeers final : public DevicePeers {
 
   Nccl const& nccl_;
   Nccl::Communicator comm_{nullptr};
+  bool is_open_{false};
   struct {
     int result;
     char const* call;
@@ -383,6 +394,43 @@ void DevicePeers::Tell(std::uint32_t* inout, Parts const& parts) {
     this->AllGather(inout, parts);
     this->Await();
   }
+}
+
+void DevicePeers::TellEach(void const* send, Parts const& send_parts, void* receive,
+                           Parts const& receive_parts) {
+  auto const n = static_cast<std::size_t>(Size());
+  auto const own = static_cast<std::size_t>(Rank());
+  std::vector<std::uint64_t> sent(n * n);  // words, by sender and receiver
+  for (std::size_t to = 0; to < n; ++to) {
+    sent[own * n + to] = send_parts.Bytes(static_cast<std::int32_t>(to)) / sizeof(std::uint32_t);
+  }
+  if (mailbox_ != nullptr) {
+    peers_->AllGather(sent.data(), n * sizeof(std::uint64_t));
+  }
+  std::vector<std::uint64_t> begins{0};
+  for (std::size_t from = 0; from < n; ++from) {
+    begins.push_back(std::accumulate(&sent[from * n], &sent[from * n] + n, begins.back()));
+  }
+  if (mailbox_ == nullptr || !Mailbox::Takes(begins)) {
+    this->AllToAll(send, send_parts, receive, receive_parts);
+    this->Await();
+    return;
+  }
+  DeviceBuffer<std::uint32_t> all{"what workers tell each other"};  // everybody hears everything
+  AllOrNone(peers_, [&] { all.Reserve(begins.back()); });
+  auto const words = [&](std::size_t from, std::size_t to) {
+    auto const* row = &sent[from * n];
+    return reinterpret_cast<char*>(all.Data() + std::accumulate(row, row + to, begins[from]));
+  };
+  for (std::int32_t rank = 0; rank < Size(); ++rank) {
+    CopyAsync(words(own, rank), At(send, send_parts.Begin(rank)), send_parts.Bytes(rank));
+  }
+  mailbox_->AllGather(all.Data(), begins);
+  for (std::int32_t rank = 0; rank < Size(); ++rank) {
+    CopyAsync(At(receive, receive_parts.Begin(rank)), words(rank, own), receive_parts.Bytes(rank));
+  }
+  Synchronize();
+  this->Check();
 }
 
 void DevicePeers::Check() const {

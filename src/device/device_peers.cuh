@@ -75,6 +75,9 @@ class DevicePeers {
    * @param parts Of 4 B, or multiples.
    */
   void Tell(std::uint32_t* inout, Parts const& parts);
+  /** @brief AllToAll() of whatever size. Waits. @param send_parts, receive_parts As for Tell(). */
+  void TellEach(void const* send, Parts const& send_parts, void* receive,
+                Parts const& receive_parts);
   /** @brief Throws PeerError where a Tell() was in vain; the stream has been waited for. */
   void Check() const;
   /** @brief This worker has failed: others that can be told so need not wait for the deadline. */

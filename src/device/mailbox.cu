@@ -29,6 +29,7 @@ constexpr std::int32_t kMost = Mailbox::kMostWorkers;
 struct BoxHead {
   std::uint32_t flags[kMost][kMostBlocks];  // number of the last call, by sender and block
   std::uint32_t has_left[kMost];            // by sender
+  std::uint32_t is_broken;                  // a call was in vain: none is waited for any more
 };
 
 constexpr std::uint64_t kHeadWords = (sizeof(BoxHead) + 255) / 256 * 64;
@@ -108,15 +109,23 @@ __device__ bool AwaitFlag(Call const& call, std::int32_t from) {
   BoxHead* const own = call.Head(call.rank);
   SystemWord const flag{own->flags[from][blockIdx.x]};
   SystemWord const has_left{own->has_left[from]};
-  SystemWord const missing{*call.missing};
+  SystemWord const is_broken{own->is_broken};
   std::uint64_t const begin = Nanoseconds();
   for (std::uint32_t n = 1;; ++n) {
     if (static_cast<std::int32_t>(flag.load(cuda::memory_order_acquire) - call.number) >= 0) {
       return true;
     }
-    if (n % 64 == 0 && (has_left.load(cuda::memory_order_relaxed) != 0 ||
-                        Nanoseconds() - begin > call.deadline_ns)) {
-      missing.store(static_cast<std::uint32_t>(from) + 1, cuda::memory_order_relaxed);
+    if (n % 64 != 0) {
+      continue;
+    }
+    if (is_broken.load(cuda::memory_order_relaxed) != 0) {
+      return false;
+    }
+    if (has_left.load(cuda::memory_order_relaxed) != 0 ||
+        Nanoseconds() - begin > call.deadline_ns) {
+      is_broken.store(1, cuda::memory_order_relaxed);
+      SystemWord{*call.missing}.store(static_cast<std::uint32_t>(from) + 1,
+                                      cuda::memory_order_relaxed);
       return false;
     }
   }

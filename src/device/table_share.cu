@@ -161,18 +161,17 @@ TableShare::TableShare(Peers* peers, CsrView const& rows, Transport transport)
     offsets_.Reserve(std::size_t{whole_.n_rows} + 1);
     ZeroAsync(offsets_.Data(), 1);
   });
-  workers_->AllToAll(
+  workers_->TellEach(
       outgoing->counts.Data(),
       MakeParts(n_workers, sizeof(std::uint32_t), [&](std::int32_t) { return own.n_rows; }),
       counts.Data(), Parts{row_begins_, sizeof(std::uint32_t)});
-  workers_->AllToAll(outgoing->entries.Data(),
+  workers_->TellEach(outgoing->entries.Data(),
                      MakeParts(n_workers, sizeof(CsrEntry),
                                [&](std::int32_t to) { return traffic[rank * n_workers + to]; }),
                      entries_.Data(),
                      MakeParts(n_workers, sizeof(CsrEntry), [&](std::int32_t from) {
                        return traffic[from * n_workers + rank];
                      }));
-  workers_->Await();
   AllOrNone(peers, [&] {
     if (whole_.n_rows != 0) {
       CubScratch scratch;

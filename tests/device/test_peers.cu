@@ -230,6 +230,9 @@ void ExpectExchange(std::int32_t n_workers, int n_devices, Transport transport,
       peers->Tell(d_all.Data(), gathers);
       n_wrong[rank] += ToHost(d_all.Data(), all.size()) == want_all ? 0 : 1;
       peers->Check();
+      ZeroAsync(d_receive.Data(), want.size());
+      peers->TellEach(d_send.Data(), sends, d_receive.Data(), receives);
+      n_wrong[rank] += ToHost(d_receive.Data(), want.size()) == want ? 0 : 1;
     }
   });
   EXPECT_EQ(n_wrong, std::vector<int>(n_workers, 0));

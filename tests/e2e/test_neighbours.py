@@ -32,14 +32,17 @@ last = torch.cuda.device_count() - 1
 torch.cuda.set_device(last)
 stream = torch.cuda.Stream()
 X = np.random.default_rng(0).standard_normal((5000, 6)).astype(np.float32)
-dtrain = xgb.DMatrix(X, X[:, 0] * X[:, 1])
 params = {"tree_method": "exact", "gpu_exact_fallback": "error", "max_depth": 5}
+
+def train(**route):
+    return xgb.train(params | route, xgb.DMatrix(X, X[:, 0] * X[:, 1]), 3)
+
 with torch.cuda.stream(stream):
     a = torch.arange(1 << 20, device="cuda", dtype=torch.float64)
     product = a * 2
     for route in ({}, {"device": "cuda:0"}, {"device": f"cuda:{last}"}):
         held = torch.cuda.memory_allocated(), torch.cuda.memory_reserved()
-        booster = xgb.train(params | route, dtrain, 3)
+        train(**route)
         assert (torch.cuda.memory_allocated(), torch.cuda.memory_reserved()) == held
         assert torch.cuda.current_device() == last, route
         assert torch.cuda.current_stream() == stream
@@ -50,7 +53,7 @@ try:
     torch.empty(1 << 50, device="cuda", dtype=torch.uint8)
 except torch.cuda.OutOfMemoryError:
     pass
-xgb.train(params | {"device": "cuda"}, dtrain, 3)
+train(device="cuda")
 assert float(torch.ones(8, device="cuda").sum()) == 8
 """
 WITH_CUPY = """
@@ -161,7 +164,9 @@ def test_a_booster_for_each_thread(builder: str, route: dict, request: pytest.Fi
                 assert_same_model(booster, alone[i])
 
 
-@pytest.mark.parametrize(("library", "code"), [("torch", WITH_TORCH), ("cupy", WITH_CUPY)])
+@pytest.mark.parametrize(
+    ("library", "code"), [("torch", WITH_TORCH), ("cupy", WITH_CUPY)], ids=["torch", "cupy"]
+)
 def test_other_libraries(cuda_context: None, library: str, code: str) -> None:
     if importlib.util.find_spec(library) is None:
         pytest.skip(f"this environment has no {library}")
