@@ -61,20 +61,14 @@ coll::Result AllGatherBothWays(coll::Comm const& comm, xgboost::common::Span<std
   auto const previous = comm.Chan((rank + n - 1) % n);
   auto result = coll::Success();
   for (std::int32_t step = 1; step <= n / 2 && result.OK(); ++step) {
-    bool const both = 2 * step != n;  // else what is last comes from one side
-    result = next->SendAll(part(rank - step + 1));
-    if (result.OK() && both) {
-      result = previous->SendAll(part(rank + step - 1));
+    // Block() tells what becomes of these. What is last may come from one side alone.
+    static_cast<void>(next->SendAll(part(rank - step + 1)));
+    static_cast<void>(previous->RecvAll(part(rank - step)));
+    if (2 * step != n) {
+      static_cast<void>(previous->SendAll(part(rank + step - 1)));
+      static_cast<void>(next->RecvAll(part(rank + step)));
     }
-    if (result.OK()) {
-      result = previous->RecvAll(part(rank - step));
-    }
-    if (result.OK() && both) {
-      result = next->RecvAll(part(rank + step));
-    }
-    if (result.OK()) {
-      result = comm.Block();
-    }
+    result = comm.Block();
   }
   return result;
 }

@@ -41,6 +41,7 @@ DEVICE_FILES = ("src/device/*.cu", "src/device/*/*.cu")
 DEVICE_RING = "gpu_exact_device_tests"
 # It watches memory that others take, too; and what takes nearly all of it.
 ALONE = "DeviceBuilder.NeverTakesMoreThanPlanned:*Sizes.*"
+FEW_SEEDS = "4"  # random problems of a test that most mutants meet no more of
 EXPLAINED = "tests/mutants_explained.json"
 # Nothing in them is tested without a GPU or a second process image, or they are for old systems only.
 LEFT_OUT = ("src/source_hash.cc", "plugin/older_libstdcxx.cc", "src/platform.h")
@@ -383,7 +384,7 @@ def run_packed(options: argparse.Namespace) -> None:
     def judge(number: int, **few: str) -> tuple[str, str]:
         """By few random problems first: most mutants need no more."""
         if number != 0 and not few:
-            result, by = judge(number, GPU_EXACT_SEEDS="2")
+            result, by = judge(number, GPU_EXACT_SEEDS=FEW_SEEDS)
             if result == "killed":
                 return result, by
         command = [options.run / f"{number}", "--gtest_fail_fast", f"--gtest_filter=-{ALONE}"]
@@ -404,9 +405,10 @@ def run_packed(options: argparse.Namespace) -> None:
             return "survived", "" if "[  PASSED  ] 0 tests" not in done.stdout else "no GPU"
         return "killed", told[0] if told else f"it ended with {done.returncode}"
 
-    result, why = judge(0)
-    if result == "killed" or why:
-        sys.exit(f"The tests fail without any mutant: {why}")
+    for few in ({"GPU_EXACT_SEEDS": FEW_SEEDS}, {}):
+        result, why = judge(0, **few)
+        if result == "killed" or why:
+            sys.exit(f"The tests fail without any mutant: {why}")
     packed = read_results(options.run / "mutants.jsonl")
     done = read_results(options.out)
     packed = [m for m in packed if not any(r["number"] == m["number"] for r in done)]

@@ -204,9 +204,7 @@ GrownTree DeviceBuilder::Grow(GrowParam const& param, GradientView gradients,
   stats_.levels_ms = MillisecondsSince(begin) - stats_.start_ms;
   GrownTree grown = tree.grower.Finish();
   this->Finish(grown);
-  if (share_ != nullptr) {
-    this->WaitForAnswers();
-  }
+  this->WaitForAnswers();
   stats_.refined_share = strategy_->RefinedShare();
   return grown;
 }

@@ -429,8 +429,10 @@ void DevicePeers::TellEach(void const* send, Parts const& send_parts, void* rece
   for (std::int32_t rank = 0; rank < Size(); ++rank) {
     CopyAsync(At(receive, receive_parts.Begin(rank)), words(rank, own), receive_parts.Bytes(rank));
   }
-  Synchronize();
-  this->Check();
+  AllOrNone(peers_, [&] {
+    Synchronize();
+    this->Check();
+  });
 }
 
 void DevicePeers::Check() const {

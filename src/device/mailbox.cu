@@ -20,9 +20,8 @@
 namespace gpu_exact {
 namespace {
 constexpr int kThreads = 512;
-constexpr std::uint32_t kMostBlocks = 64;    // run at a time on any device: they may wait
+constexpr std::uint32_t kMostBlocks = 32;    // that wait for others at a time
 constexpr std::uint64_t kBlockWords = 1024;  // a block's piece of a part at least
-constexpr std::uint64_t kAlignedWords = 4;   // parts in a box begin at multiples
 constexpr std::int32_t kMost = Mailbox::kMostWorkers;
 
 /** @brief The head of a box. */
@@ -33,14 +32,13 @@ struct BoxHead {
 };
 
 constexpr std::uint64_t kHeadWords = (sizeof(BoxHead) + 255) / 256 * 64;
-constexpr std::uint64_t kDataWords = Mailbox::kCapacity / 4 + kMost * kAlignedWords;
+constexpr std::uint64_t kDataWords = Mailbox::kCapacity / sizeof(std::uint32_t);
 constexpr std::uint64_t kBoxWords = kHeadWords + 2 * kDataWords;
 
 /** @brief One call, as kernels see it. Sizes are in words of 4 B. */
 struct Call {
   std::uint32_t* boxes[kMost];      // by rank
   std::uint64_t begins[kMost + 1];  // of parts
-  std::uint64_t offsets[kMost];     // of parts in a box
   std::int32_t rank;
   std::int32_t n_workers;
   std::uint32_t number;
@@ -52,7 +50,7 @@ struct Call {
   }
   /** @brief Where a worker's part lies in a box. */
   [[nodiscard]] __device__ std::uint32_t* Data(std::int32_t of, std::int32_t from) const {
-    return boxes[of] + kHeadWords + number % 2 * kDataWords + offsets[from];
+    return boxes[of] + kHeadWords + number % 2 * kDataWords + begins[from];
   }
   [[nodiscard]] __device__ std::uint64_t Words(std::int32_t of) const {
     return begins[of + 1] - begins[of];
@@ -115,14 +113,8 @@ __device__ bool AwaitFlag(Call const& call, std::int32_t from) {
     if (static_cast<std::int32_t>(flag.load(cuda::memory_order_acquire) - call.number) >= 0) {
       return true;
     }
-    if (n % 64 != 0) {
-      continue;
-    }
-    if (is_broken.load(cuda::memory_order_relaxed) != 0) {
-      return false;
-    }
-    if (has_left.load(cuda::memory_order_relaxed) != 0 ||
-        Nanoseconds() - begin > call.deadline_ns) {
+    if (n % 64 == 0 && (has_left.load(cuda::memory_order_relaxed) != 0 ||
+                        Nanoseconds() - begin > call.deadline_ns)) {
       is_broken.store(1, cuda::memory_order_relaxed);
       SystemWord{*call.missing}.store(static_cast<std::uint32_t>(from) + 1,
                                       cuda::memory_order_relaxed);
@@ -134,6 +126,10 @@ __device__ bool AwaitFlag(Call const& call, std::int32_t from) {
 // grid: pieces of the parts, as many on every worker
 __global__ __launch_bounds__(kThreads) void ExchangeKernel(__grid_constant__ Call const call,
                                                            std::uint32_t* inout) {
+  // What this worker would write after a call in vain is not right, nor is where it would write it.
+  if (SystemWord{call.Head(call.rank)->is_broken}.load(cuda::memory_order_relaxed) != 0) {
+    return;
+  }
   Write(call, inout);
   __syncthreads();
   auto const other = static_cast<std::int32_t>(threadIdx.x);
@@ -228,7 +224,14 @@ struct Mailbox::View {
 Mailbox::Mailbox(Peers* peers, std::chrono::seconds deadline)
     : peers_{peers}, deadline_{deadline}, others_(peers->Size()) {}
 
-Mailbox::~Mailbox() = default;
+Mailbox::~Mailbox() {
+  int device{0};
+  if (own_ != nullptr && Succeeds(cudaGetDevice(&device)) &&
+      Succeeds(cudaSetDevice(own_->device))) {
+    others_.clear();  // handles are closed by the device that has opened them
+    static_cast<void>(Succeeds(cudaSetDevice(device)));
+  }
+}
 
 std::unique_ptr<Mailbox> Mailbox::Make(Peers* peers, std::chrono::seconds deadline) {
   if (peers->Size() > kMostWorkers) {
@@ -305,6 +308,9 @@ bool Mailbox::Try() {
     this->AllGather(words.Data(), begins);
     is_right = ToHost(words.Data(), want.size()) == want;
   } catch (DeviceError const&) {
+    if (of_one_process_) {
+      throw;  // the others wait where this one should meet them
+    }
     is_right = false;
   }
   deadline_ = deadline;
@@ -312,30 +318,31 @@ bool Mailbox::Try() {
 }
 
 void Mailbox::AllGather(std::uint32_t* inout, std::vector<std::uint64_t> const& begins) {
+  if (begins.back() == 0) {
+    return;
+  }
   Call call{};
   call.rank = peers_->Rank();
   call.n_workers = peers_->Size();
-  call.number = ++n_calls_;
+  call.number = n_calls_ + 1;
   call.deadline_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds{deadline_}.count());
   call.missing = own_->missing.Data();
   std::copy(begins.cbegin(), begins.cend(), call.begins);
   std::uint64_t longest{0};
-  std::uint64_t offset{0};
   for (std::int32_t rank = 0; rank < call.n_workers; ++rank) {
     call.boxes[rank] = rank == call.rank ? own_->words.Data() : others_[rank]->Words();
-    call.offsets[rank] = offset;
-    std::uint64_t const n_words = begins[rank + 1] - begins[rank];
-    offset += CeilDiv(n_words, kAlignedWords) * kAlignedWords;
-    longest = std::max(longest, n_words);
+    longest = std::max(longest, begins[rank + 1] - begins[rank]);
   }
   std::uint64_t const grid = std::min<std::uint64_t>(CeilDiv(longest, kBlockWords), kMostBlocks);
   if (!of_one_process_) {
     Launch("Exchange", ExchangeKernel, grid, kThreads, call, inout);
+    ++n_calls_;
     return;
   }
   Launch("Write", WriteKernel, grid, kThreads, call, inout);
   own_->written.Record();
   peers_->AllGather(nullptr, 0);  // all have recorded; a later record would do as well
+  ++n_calls_;                     // on all threads or, where one has not come, on none
   for (std::int32_t rank = 0; rank < call.n_workers; ++rank) {
     if (rank != call.rank) {
       others_[rank]->box->written.WaitBy(Stream());

@@ -12,7 +12,11 @@
  * waits there could hold up what the other threads ask of CUDA; their hosts meet once a call.
  *
  * Words lie in two places of a box in turn. Who writes into one for the second next call has seen that
- * the others have come to the next one, and so have read it.
+ * the others have come to the next one, and so have read it. A worker whose call was in vain writes
+ * nothing more.
+ *
+ * A box is freed without a meeting. Another process may have it mapped still, which keeps the memory
+ * from others, and writes into it no more: all its calls have been answered, or it fails, too.
  */
 #pragma once
 

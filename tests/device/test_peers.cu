@@ -199,6 +199,7 @@ void ExpectExchange(std::int32_t n_workers, int n_devices, Transport transport,
   workers.Run([&](std::int32_t rank) {
     DeviceGuard const guard{rank % n_devices};
     auto peers = DevicePeers::Make(workers.Worker(rank), transport);
+    n_wrong[rank] += (peers->Bytes() != 0) == (transport == Transport::kCopies) ? 0 : 1;
     auto const sends = parts_of([&](std::int32_t to) { return length(rank, to); });
     auto const receives = parts_of([&](std::int32_t from) { return length(from, rank); });
     auto const gathers = parts_of([&](std::int32_t from) { return length(from, 0); });

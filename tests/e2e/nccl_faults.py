@@ -7,9 +7,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+import xgboost as xgb
 import xgboost_gpu_exact as gpu_exact
-from faults import Faults
-from workers import Trained, train_case
+from faults import DEVICE, OUT_OF_RESOURCES, Faults
+from oracle import TAKE_OVER
+from workers import PARAMS, Trained, dmatrix_of, train_case
 
 SYSTEM_ERROR, REMOTE_ERROR = 2, 6  # ncclResult_t
 POLL = "ncclCommGetAsyncError"
@@ -95,6 +97,19 @@ def train_with_nccl_fault(rank: int, n_workers: int, where: int, fault: NcclFaul
         return train_case(rank, n_workers, {}).model
     finally:
         os.environ["GPU_EXACT_PEER_TIMEOUT"] = patience
+
+
+def train_with_cuda_fault(rank: int, n_workers: int, where: int, number: int) -> bytes:
+    """Worker ``where`` has a CUDA call of the second tree fail, amid what the workers tell each other."""
+    os.environ["GPU_EXACT_PEER_MEMORY"] = "1"
+    booster = xgb.Booster(PARAMS | TAKE_OVER, [dtrain := dmatrix_of(rank, n_workers)])
+    booster.update(dtrain, 0)
+    Faults.begin(DEVICE, number if rank == where else 0, OUT_OF_RESOURCES)
+    try:
+        booster.update(dtrain, 1)
+    finally:
+        Faults.end()
+    return bytes(booster.save_raw("json"))
 
 
 def train_afterwards(rank: int, n_workers: int) -> tuple[Seen, Trained]:

@@ -61,12 +61,16 @@ def grown_by_stock(seed: int) -> Trained:
     return Trained(bytes(booster.save_raw("json")), rng_state(booster), margins, n_trees)
 
 
-@pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
-def test_random_problems(pool: Pool, route: dict) -> None:
-    main = len(pool) > 1 and route is TAKE_OVER  # of the others a quarter
+@pytest.mark.parametrize(
+    ("route", "peer_memory"),
+    [(TAKE_OVER, "1"), (BY_NAME, "1"), (TAKE_OVER, "0")],  # with "0" all goes by NCCL
+    ids=["take_over", "by_name", "without_peer_memory"],
+)
+def test_random_problems(pool: Pool, route: dict, peer_memory: str) -> None:
+    main = len(pool) > 1 and route is TAKE_OVER and peer_memory == "1"  # of the others a quarter
     seeds = list(range(0, N_PROBLEMS, 1 if main else 4))
     for some in [seeds[i : i + 16] for i in range(0, len(seeds), 16)]:  # each soon enough
-        answers = pool.run(grow_problems, some, route)
+        answers = pool.run(grow_problems, some, route, peer_memory)
         assert not [answer for answer in answers if isinstance(answer, Failed)], answers
         for seed, *by_rank in zip(some, *answers, strict=True):
             assert_trained(by_rank, grown_by_stock(seed), make_problem(seed))

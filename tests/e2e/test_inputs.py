@@ -191,6 +191,7 @@ def test_random_tables(chunk: int) -> None:
     """Whatever the values and the numbers of rows, columns, labels and what else a table may have."""
     rng = random.Random(chunk)
     n_models = 0
+    before = trees_grown()
     for _ in range(N_INPUTS // CHUNKS):
         n_rows, n_columns = rng.choice([0, 1, 2, 7, 30]), rng.choice([0, 1, 2, 5])
         X = random_numbers(rng, (n_rows, n_columns))
@@ -205,6 +206,7 @@ def test_random_tables(chunk: int) -> None:
         strategy = rng.choice(["auto", "sort", "histogram"])
         n_models += assert_as_stock(X, y, params, strategy, fallback="warn", **info)
     assert n_models > N_INPUTS // CHUNKS // 10
+    assert trees_grown()[0] - before[0] > n_models  # two rounds, of most of them
 
 
 TEXTS = ["", " ", "auto", "sort", "histogram", "warn", "error", "exact", "hist", "approx", "none", "0"]

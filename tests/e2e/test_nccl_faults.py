@@ -10,10 +10,12 @@ It takes two GPUs and NCCL. `Pool` fails a test in which a training takes longer
 
 import ctypes
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from faults import Faults
 from nccl_faults import (
     POLL,
     REMOTE_ERROR,
@@ -23,6 +25,7 @@ from nccl_faults import (
     real_nccl,
     shim_path,
     train_afterwards,
+    train_with_cuda_fault,
     train_with_nccl_fault,
 )
 from oracle import run_python
@@ -124,6 +127,21 @@ def test_nccl_calls(pool: Pool, record_property: Callable[[str, object], None]) 
             assert other == expected.model, context
     record_property("faults", len(cases))
     record_property("errors", n_errors)
+
+
+def test_a_cuda_call_of_one_worker(pool: Pool) -> None:
+    """The others hear that it has left, and do not wait for the deadline."""
+    if not Faults.possible:
+        pytest.skip("takes the module whose calls can be made to fail")
+    right = pool.run(train_with_cuda_fault, 0, 0)
+    for number in (15, 30, 45):
+        begin = time.monotonic()
+        answers = pool.run(train_with_cuda_fault, 1, number)
+        assert time.monotonic() - begin < 12, answers  # of the 15 seconds of `Pool`
+        assert [isinstance(answer, Failed) for answer in answers] == [True, True], (number, answers)
+        assert "CUDA error" in answers[1].text, answers
+        assert "has failed" in answers[0].text or "another worker" in answers[0].text, answers
+        assert pool.run(train_with_cuda_fault, 0, 0) == right
 
 
 ON_SEVERAL_GPUS = """

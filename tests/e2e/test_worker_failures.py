@@ -107,7 +107,7 @@ def test_others_lose_the_one_that_is_killed(pool: Pool) -> None:
 
 
 def test_others_end_where_one_is_killed_in_a_tree(pool: Pool) -> None:
-    """Whether they wait for it in a level, where NCCL has a deadline of its own, or for a round."""
+    """Whether they wait for it in a level, where GPUs have a deadline of their own, or for a round."""
     errors = errors_of(pool, "kill in a tree")
     assert errors[OTHER] == "The process is gone."
     for rank, text in enumerate(errors[:OTHER]):

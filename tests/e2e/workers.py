@@ -100,7 +100,7 @@ class Pool:
 
 def _serve(connection: Connection, rank: int, n_workers: int) -> None:
     if len(list(Path("/dev").glob("nvidia[0-9]*"))) >= n_workers:
-        os.environ.setdefault("CUDA_VISIBLE_DEVICES", str(rank))  # each has a GPU: they use NCCL
+        os.environ.setdefault("CUDA_VISIBLE_DEVICES", str(rank))  # each has a GPU
     os.environ["GPU_EXACT_PEER_TIMEOUT"] = str(DEADLINE // 2)
     while True:
         try:
@@ -170,7 +170,10 @@ def trained(booster: xgb.Booster, dtrain: xgb.DMatrix, before: int) -> Trained:
     return Trained(bytes(booster.save_raw("json")), rng_state(booster), margins, grown)
 
 
-def grow_problems(rank: int, n_workers: int, seeds: list[int], route: dict) -> list[Trained]:
+def grow_problems(
+    rank: int, n_workers: int, seeds: list[int], route: dict, peer_memory: str = "1"
+) -> list[Trained]:
+    os.environ["GPU_EXACT_PEER_MEMORY"] = peer_memory
     results = []
     for seed in seeds:
         problem = make_problem(seed)
