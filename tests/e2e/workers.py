@@ -325,6 +325,7 @@ def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
 
 OTHER_PARAMS = {
     "other_depth": {"max_depth": 3},
+    "other_direction": {"default_direction": "left"},
     "other_seed": {"seed": 5},
     "other_route": {"updater": "grow_gpu_exact,prune"},
     "refused": {"interaction_constraints": "[[0, 0.5]]"},

@@ -81,6 +81,30 @@ TEST(ThreadPeers, AFailureEndsEverywhere) {
   }
 }
 
+TEST(ThreadPeers, TheCallerWaitsForTheLast) {
+  ThreadWorkers workers{3};
+  std::atomic<int> n_done{0};
+  workers.Run([&](std::int32_t rank) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{5 * rank});  // the caller falls asleep
+    ++n_done;
+  });
+  EXPECT_EQ(n_done, 3);
+}
+
+TEST(ThreadPeers, TheGroupWorksAgainAfterAPeerError) {
+  ThreadWorkers workers{2};
+  EXPECT_THROW(workers.Run([](std::int32_t rank) {
+    if (rank == 1) {
+      throw PeerError{"by a step that this worker takes with others"};
+    }
+  }),
+               PeerError);
+  workers.Run([&](std::int32_t rank) {
+    std::vector<char> all(2);
+    workers.Worker(rank)->AllGather(all.data(), 1);
+  });
+}
+
 TEST(ThreadPeers, WhatOneCannotDoNoneDoes) {
   constexpr std::int32_t kSize = 3;
   ThreadWorkers workers{kSize};
