@@ -47,7 +47,7 @@ LEFT_OUT = ("src/source_hash.cc", "plugin/older_libstdcxx.cc", "src/platform.h")
 # scripts and packages. What is about loading and devices is tested by processes of their own, slowly.
 E2E = (
     "quirks refusals training tables sampling objectives strategy exact_on_cuda inputs fuzz last_run "
-    "persistence faults"
+    "persistence devices external_memory faults"
 ).split()
 OF_PROCESSES = ["import", "fallback", "runner", *E2E]
 OF_CORE = ["tables", "sampling", "strategy", "last_run"]  # kernels' arithmetic is not in that module

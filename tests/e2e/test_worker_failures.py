@@ -146,15 +146,21 @@ def test_no_gpu(gpu_module: None) -> None:
 
 
 FORKED_FROM_THE_OTHER = """
-import os
+import json, os
 import numpy as np, xgboost as xgb, xgboost_gpu_exact as gpu_exact
 from xgboost.collective import CommunicatorContext
 from xgboost.tracker import RabitTracker
 gpu_exact.device_status()  # uses CUDA
-tracker = RabitTracker(n_workers=2, host_ip="127.0.0.1")
-tracker.start()
+told, tell = os.pipe()
 child = os.fork()
-with CommunicatorContext(**tracker.worker_args(), dmlc_timeout=20):
+if child == 0:
+    arguments = json.loads(os.read(told, 10000))
+else:  # no thread of the tracker's is forked
+    tracker = RabitTracker(n_workers=2, host_ip="127.0.0.1")
+    tracker.start()
+    arguments = tracker.worker_args()
+    os.write(tell, json.dumps(arguments).encode())
+with CommunicatorContext(**arguments, dmlc_timeout=20):
     dtrain = xgb.DMatrix(np.eye(9), np.arange(9), nthread=1)
     try:
         xgb.train({"tree_method": "exact", "nthread": 1}, dtrain, 1)
