@@ -98,6 +98,10 @@ TEST(MemoryPlan, HistogramsDenseAndSparse) {
   EXPECT_NEAR(of_row(Of(dense.growing, "histograms")),
               n_resolutions * (32 + of_row(std::uint64_t{32} << 20)), 1.0);
   EXPECT_EQ(Of(dense.growing, "rows by node"), std::uint64_t{40} * kRows);
+  constexpr EntryIdx kEntries = EntryIdx{64} * kRows;
+  EXPECT_EQ(Of(dense.growing, "open ranges"),
+            40 * HistogramMemory{}.OpenEntries(kEntries) +
+                (48 * resolutions.size() + 64) * HistogramMemory{}.CertainRanges(kEntries));
   auto sparse = MemoryPlan::Make(EntryIdx{8} * kRows, kRows, 64, Strategy::kHistogram);
   auto const offsets = RowOffsetBytes(EntryIdx{8} * kRows, kRows, 64);
   EXPECT_NEAR(of_row(Of(sparse.growing, "bins")),
