@@ -129,5 +129,24 @@ TEST(ThreadPeers, WhatOneCannotDoNoneDoes) {
   EXPECT_EQ(told[0], "Worker 1 of 3 has failed: std::bad_alloc");
   EXPECT_EQ(told[2], told[0]);
 }
+
+/** @brief So that what a worker tells of a failure is 1 KiB. */
+TEST(ThreadPeers, LongWordsAreCut) {
+  ThreadWorkers workers{2};
+  std::string told;
+  workers.Run([&](std::int32_t rank) {
+    try {
+      AllOrNone(workers.Worker(rank), [&] {
+        if (rank == 1) {
+          throw std::runtime_error{std::string(5000, 'x')};
+        }
+      });
+    } catch (PeerError const& e) {
+      told = e.what();
+    } catch (std::runtime_error const&) {  // the worker's own
+    }
+  });
+  EXPECT_EQ(told, "Worker 1 of 2 has failed: " + std::string(1015, 'x'));
+}
 }  // namespace
 }  // namespace gpu_exact
