@@ -190,7 +190,7 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
 std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                              HistogramMemory const& memory) {
   std::uint64_t const rows = std::max(n_rows, 1u);
-  if (n_features == 0 || IsDense(n_entries, n_rows, n_features)) {
+  if (IsDense(n_entries, n_rows, n_features)) {  // as it is without features
     return 0;
   }
   constexpr double kMost = 1e18;  // more than any device has
