@@ -101,10 +101,9 @@ void CheckVersion(Library const& library) {
 }
 
 std::string Demangle(std::string const& name) {
-  int status{0};
   std::unique_ptr<char, decltype(&std::free)> text{
-      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free};
-  return status == 0 ? text.get() : name;
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, nullptr), &std::free};
+  return text ? text.get() : name;
 }
 
 /** @brief Resolve names that the library does not export from its symbol table. */

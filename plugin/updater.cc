@@ -340,17 +340,18 @@ void GpuExactUpdater::GrowTree(Task const& task, TreeBuilder* builder, TreeRecor
                                                task.peers.get(), &cpu_ctx.Rng())
                          : nullptr;
   record->sample_ms = MillisecondsSince(begin);
+  auto const sampled = std::chrono::steady_clock::now();
   TreeFeatures features{&cpu_ctx, task.param, static_cast<FeatureIdx>(task.data->Info().num_col_),
                         task.feature_weights};
   auto const grown = builder->Build(this->MakeGrowParam(task.param), ViewOf(gpair, ctx_), rows,
                                     features.Restricted() ? &features : nullptr);
   ctx_->Rng() = cpu_ctx.Rng();
   last_tree_ = task.peers ? HashOf(grown) : 0;
-  record->build_ms = MillisecondsSince(begin) - record->sample_ms;
-
+  record->build_ms = MillisecondsSince(sampled);
+  auto const built = std::chrono::steady_clock::now();
   WriteTree(grown, task.param.learning_rate, task.tree);
   positions.Write(builder, this->Prune(task));
-  record->write_ms = MillisecondsSince(begin) - record->sample_ms - record->build_ms;
+  record->write_ms = MillisecondsSince(built);
   record->stats = builder->Stats();
   record->device_bytes = builder->DeviceBytes();
 }

@@ -190,7 +190,7 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
 std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                              HistogramMemory const& memory) {
   std::uint64_t const rows = std::max(n_rows, 1u);
-  if (n_features == 0 || IsDense(n_entries, n_rows, n_features)) {
+  if (IsDense(n_entries, n_rows, n_features)) {  // as it is without features
     return 0;
   }
   constexpr double kMost = 1e18;  // more than any device has
@@ -270,7 +270,7 @@ std::vector<std::size_t> ChooseWays(std::vector<FamilyRows> const& families,
   auto best_of = [&](std::size_t family, std::uint32_t allowed) {
     std::size_t best{0};
     double least{kNever};
-    for (std::size_t way = 0; way < n_ways; ++way) {
+    for (std::size_t way = 0; allowed >> way != 0; ++way) {
       if ((allowed >> way & 1u) != 0 && costs[family * n_ways + way] < least) {
         least = costs[family * n_ways + way];
         best = way;
@@ -284,7 +284,7 @@ std::vector<std::size_t> ChooseWays(std::vector<FamilyRows> const& families,
   double least{kNever};
   for (std::uint32_t set = 1; families.size() <= kFewFamilies && set <= all; ++set) {
     double sum{0.0};
-    for (std::size_t way = 0; way < n_ways; ++way) {
+    for (std::size_t way = 0; set >> way != 0; ++way) {
       if ((set >> way & 1u) != 0) {
         sum += way == n_resolutions ? HistogramCost::kSortLevel : LevelCost(ways.resolutions[way]);
       }

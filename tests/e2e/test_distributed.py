@@ -24,6 +24,7 @@ from workers import (
     draw_with_deleted_rows,
     grow_problems,
     seconds_to_meet,
+    train_after_others,
     train_case,
     train_in_two_groups,
     train_with_new_table,
@@ -132,12 +133,19 @@ def test_table_is_prepared_once(pool: Pool) -> None:
         assert len(set(set_up)) == 1
 
 
+@pytest.mark.parametrize("pool", [3], indirect=True)
+def test_table_is_prepared_once_where_some_have_had_others(pool: Pool) -> None:
+    for set_up in pool.run_in_groups(train_after_others, [2, 3]):
+        assert not isinstance(set_up, Failed), set_up
+        assert len(set(set_up)) == 1
+
+
 def test_groups_after_one_another(pool: Pool) -> None:
     """A DMatrix made outside of them is prepared for each one, and for a worker alone."""
     dtrain = dmatrix_of(0, 1)
     expected = xgb.Booster(PARAMS | TAKE_OVER, [dtrain])
     boost_integers(expected, dtrain, range(4))
-    answers = pool.run_in_groups(train_in_two_groups, 2)
+    answers = pool.run_in_groups(train_in_two_groups, [len(pool)] * 2)
     for rank, answer in enumerate(answers):
         assert not isinstance(answer, Failed), answers
         together, alone, set_up = answer

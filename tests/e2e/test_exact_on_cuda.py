@@ -364,6 +364,25 @@ def test_is_refused_again_where_exact_is_given_back(exact_on_cuda: dict) -> None
         gpu_exact.take_over(True)
 
 
+NOT_TAKEN_OVER = """
+import json, sys
+import numpy as np, xgboost as xgb, xgboost_gpu_exact
+from oracle import CUDA, Pretence
+params = json.loads(sys.argv[1])
+Pretence.set(params != CUDA)
+try:
+    xgb.train(params, xgb.DMatrix(np.eye(9), np.arange(9)), 1)
+except xgb.core.XGBoostError as error:
+    print(error)
+"""
+
+
+def test_is_refused_where_exact_was_never_taken_over(exact_on_cuda: dict) -> None:
+    params = json.dumps(exact_on_cuda)
+    told = run_python(NOT_TAKEN_OVER, params, XGBOOST_GPU_EXACT_TAKEOVER="0")
+    assert "not supported on GPU" in told or "with GPU support" in told
+
+
 def test_refusals_are_those_of_exact(exact_on_cuda: dict) -> None:
     with pytest.raises(xgb.core.XGBoostError, match="unlimited depth.*max_leaves"):
         xgb.train(exact_on_cuda | {"max_depth": 0}, table(), 1)

@@ -81,6 +81,13 @@ def test_on_a_cuda_context(cuda_context: None, tmp_path: Path) -> None:
     assert_same_model(model, xgb.train(PARAMS | CUDA, xgb.DMatrix(X, y), ROUNDS))
 
 
+def test_several_gpus_are_refused(tmp_path: Path) -> None:
+    X, y = make_table(300)
+    dtrain = in_batches(X, y, [0, 100, 300], tmp_path)
+    with pytest.raises(xgb.core.XGBoostError, match="several batches trains on one GPU alone"):
+        xgb.train(PARAMS | TAKE_OVER | {"gpu_exact_devices": "0,0"}, dtrain, 1)
+
+
 def test_xgboost_s_own_builder_refuses(tmp_path: Path) -> None:
     """Where the GPU cannot grow a tree, nobody can: the reason is told."""
     X, y = make_table(300)

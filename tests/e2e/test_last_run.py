@@ -124,6 +124,10 @@ def test_a_line_a_tree(builder: str, log: Callable[[], list[str]]) -> None:
     lines = log()
     assert len(lines) == 2
     assert all(builder in line and re.search(r" ms \(sampling .*levels ", line) for line in lines)
+    for line in lines:
+        numbers = re.findall(r"[\d.]+(?:e[+-]\d+)?", line.split(": ", 1)[1])
+        assert len(numbers) >= 8
+        assert all(float(number) == float(f"{float(number):.3g}") for number in numbers), line
 
 
 def test_a_table_of_an_iterator_is_prepared_once(builder: str, tmp_path: Path) -> None:
@@ -155,7 +159,7 @@ def test_tables_that_look_alike_are_told_apart(builder: str) -> None:
 
 @pytest.mark.skipif(not Pretence.possible, reason="only the reference module can be slow")
 @pytest.mark.parametrize(
-    ("ms", "verbosity", "said"), [(2500, 1, True), (0, 1, False), (2500, 0, False)]
+    ("ms", "verbosity", "said"), [(2500, 1, True), (200, 1, False), (2500, 0, False)]
 )
 def test_a_long_set_up_says_so(
     ms: int, verbosity: int, said: bool, capfd: pytest.CaptureFixture[str]

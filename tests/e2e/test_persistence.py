@@ -66,6 +66,21 @@ def test_a_pickle_made_without_the_plugin_goes_on_with_it() -> None:
     assert [len(t["parents"]) for t in trees(ours)] == [len(t["parents"]) for t in trees(theirs)]
 
 
+def test_a_pickle_goes_on_where_exact_is_given_back() -> None:
+    """With XGBoost's own builder, and its own `prune`."""
+    X, y = make_table()
+    dtrain = xgb.DMatrix(X, y)
+    ours = xgb.train({"nthread": 1, "gamma": 5.0} | TAKE_OVER, dtrain, 2)
+    pickled = pickle.dumps(ours)
+    ours.update(dtrain, 2)
+    with stock():
+        theirs = pickle.loads(pickled)
+        theirs.update(dtrain, 2)
+    assert uses_plugin(ours) and not uses_plugin(theirs)
+    n_leaves = [[tree.count("leaf=") for tree in b.get_dump()] for b in (ours, theirs)]
+    assert n_leaves[0] == n_leaves[1]
+
+
 @pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
 def test_parameters_survive_pickling(route: dict) -> None:
     X, y = make_table()

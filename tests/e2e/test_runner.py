@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import xgboost as xgb
 import xgboost_gpu_exact as gpu_exact
-from oracle import BY_NAME, TAKE_OVER, assert_same_model, stock
+from oracle import BY_NAME, TAKE_OVER, assert_same_model, run_python, stock
 from small_tables import dyadic, make_table
 
 SCRIPT = """
@@ -155,6 +155,9 @@ def test_an_xgboost_without_cuda_stays_on_the_cpu(builder: str, default_cuda: No
     if xgb.build_info()["USE_CUDA"]:
         pytest.skip("this XGBoost is built with CUDA")
     assert device_of(train(TAKE_OVER)) == "cpu"
+    code = "import os; os.dup2(1, 2)\nimport xgboost_gpu_exact\n" + TRAIN
+    told = run_python(code, json.dumps(TAKE_OVER), XGBOOST_GPU_EXACT_DEVICE="cuda")
+    assert told.count("This XGBoost is built without CUDA") == 1  # for several boosters
 
 
 def test_a_named_device_is_remembered(builder: str) -> None:

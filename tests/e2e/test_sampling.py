@@ -42,14 +42,14 @@ def test_subsample_zero_takes_no_row() -> None:
     assert_same_model(ours, theirs)
 
 
-def few_values(seed: int) -> xgb.DMatrix:
+def few_values(seed: int, n_columns: int = 8) -> xgb.DMatrix:
     """A table of which `hist` sees every value: it finds the same splits."""
     rng = np.random.default_rng(seed)
-    X = rng.integers(0, 12, (400, 8)).astype(np.float32)
+    X = rng.integers(0, 12, (400, n_columns)).astype(np.float32)
     y = (rng.integers(-3200, 3300, 400) / 16).astype(np.float32)
     if seed % 2:
         X[rng.random(X.shape) < 0.2] = np.nan
-    return xgb.DMatrix(X, y, feature_weights=1 + np.arange(8) if seed % 3 else None)
+    return xgb.DMatrix(X, y, feature_weights=1 + np.arange(n_columns) if seed % 3 else None)
 
 
 def assert_splits_as_hist(dtrain: xgb.DMatrix, route: dict, **params: object) -> dict:
@@ -80,6 +80,12 @@ def test_colsample_bynode(seed: int, params: dict, route: dict) -> None:
     params = {"max_depth": 5, "num_parallel_tree": 2, "seed": seed} | params
     tree = assert_splits_as_hist(few_values(seed), route, colsample_bynode=0.5, **params)
     assert len(tree["parents"]) > 20
+
+
+@pytest.mark.parametrize("n_columns", [32, 33, 70])
+def test_colsample_bynode_of_many_columns(n_columns: int) -> None:
+    """A node has a word for each 32 of them."""
+    assert_splits_as_hist(few_values(3, n_columns), TAKE_OVER, colsample_bynode=0.5, max_depth=5)
 
 
 def test_colsample_bynode_with_interaction_constraints() -> None:

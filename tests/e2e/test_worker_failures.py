@@ -54,6 +54,7 @@ def assert_usable(pool: Pool) -> None:
     ("how", "error"),
     [
         ("other_depth", "Rank 2 of 3 differs from rank 0 in its training parameters: give every"),
+        ("other_direction", "Rank 2 of 3 differs from rank 0 in its training parameters: give"),
         ("other_route", "Rank 2 of 3 differs from rank 0 in its training parameters: give every"),
         ("other_seed", "Rank 2 of 3 differs from rank 0 in its random numbers: give every worker"),
         ("refused", "Rank 2 of 3: Failed to parse feature interaction constraint:\n[[0, 0.5]]"),
@@ -95,7 +96,9 @@ def test_others_lose_the_one_that_raises(pool: Pool, how: str, own: str) -> None
 
 def test_others_lose_the_one_that_is_stuck(pool: Pool) -> None:
     errors = errors_of(pool, "sleep", dmlc_timeout=1)
-    assert any(LOST in text and "Poll timeout" in text for text in errors[:OTHER]), errors
+    assert any(
+        LOST in text and "XGBoost says: Poll timeout" in text for text in errors[:OTHER]
+    ), errors
     assert_usable(pool)
 
 
@@ -140,3 +143,37 @@ def test_no_gpu(gpu_module: None) -> None:
     """XGBoost's own builder, which takes a GPU's place elsewhere, refuses groups of workers."""
     told = run_python(ALONE_WITHOUT_A_GPU, **NO_GPU)
     assert "doesn't support distributed training. Only the GPU's builder does, and: " in told
+
+
+FORKED_FROM_THE_OTHER = """
+import json, os
+import numpy as np, xgboost as xgb, xgboost_gpu_exact as gpu_exact
+from xgboost.collective import CommunicatorContext
+from xgboost.tracker import RabitTracker
+gpu_exact.device_status()  # uses CUDA
+told, tell = os.pipe()
+child = os.fork()
+if child == 0:
+    arguments = json.loads(os.read(told, 10000))
+else:  # no thread of the tracker's is forked
+    tracker = RabitTracker(n_workers=2, host_ip="127.0.0.1")
+    tracker.start()
+    arguments = tracker.worker_args()
+    os.write(tell, json.dumps(arguments).encode())
+with CommunicatorContext(**arguments, dmlc_timeout=20):
+    dtrain = xgb.DMatrix(np.eye(9), np.arange(9), nthread=1)
+    try:
+        xgb.train({"tree_method": "exact", "nthread": 1}, dtrain, 1)
+    except xgb.core.XGBoostError as error:
+        print(error, flush=True)
+if child == 0:
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+
+
+def test_one_has_no_gpu(builder: str) -> None:
+    """A process forked after CUDA was used has none."""
+    told = run_python(FORKED_FROM_THE_OTHER)
+    refusal = "doesn't support distributed training. Only the GPU's builder does, and: This process"
+    assert told.count(refusal) == 2, told

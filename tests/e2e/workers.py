@@ -58,15 +58,15 @@ class Pool:
         with self.group() as group:
             return self._run(function, args, group | communicator)
 
-    def run_in_groups(self, function: Callable, n_groups: int) -> list:
+    def run_in_groups(self, function: Callable, sizes: list[int]) -> list:
         """``function(rank, n_workers, *groups)``, which is in none of these groups yet."""
         with ExitStack() as stack:
-            groups = tuple(stack.enter_context(self.group()) for _ in range(n_groups))
+            groups = tuple(stack.enter_context(self.group(size)) for size in sizes)
             return self._run(function, groups, None)
 
     @contextmanager
-    def group(self) -> Iterator[dict]:
-        tracker = RabitTracker(n_workers=len(self), host_ip="127.0.0.1", sortby="task")
+    def group(self, size: int = 0) -> Iterator[dict]:
+        tracker = RabitTracker(size or len(self), host_ip="127.0.0.1", sortby="task")
         tracker.start()
         yield tracker.worker_args()
         with suppress(xgb.core.XGBoostError):  # of a worker that was killed
@@ -278,6 +278,22 @@ def train_in_two_groups(
     return together, bytes(booster.save_raw("json")), set_up
 
 
+def train_after_others(rank: int, n_workers: int, others: dict, all_of_them: dict) -> list[float]:
+    """The last worker has not seen the table that the others have trained on."""
+    if rank != n_workers - 1:
+        with CommunicatorContext(dmlc_task_id=str(rank), **others):
+            dtrain = dmatrix_of(rank, n_workers)
+            boost_integers(xgb.Booster(PARAMS | TAKE_OVER, [dtrain]), dtrain, range(1))
+    dtrain = dmatrix_of(rank, n_workers)
+    booster = xgb.Booster(PARAMS | TAKE_OVER, [dtrain])
+    set_up = []
+    with CommunicatorContext(dmlc_task_id=str(rank), **all_of_them):
+        for i in range(3):
+            boost_integers(booster, dtrain, range(i, i + 1))
+            set_up.append(gpu_exact.last_run().set_up_ms)
+    return set_up
+
+
 def seconds_to_meet(rank: int, n_workers: int) -> float:
     """The last worker is late for a call without bytes."""
     begin = time.monotonic()
@@ -328,6 +344,7 @@ def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
 
 OTHER_PARAMS = {
     "other_depth": {"max_depth": 3},
+    "other_direction": {"default_direction": "left"},
     "other_seed": {"seed": 5},
     "other_route": {"updater": "grow_gpu_exact,prune"},
     "refused": {"interaction_constraints": "[[0, 0.5]]"},

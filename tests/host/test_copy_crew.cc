@@ -50,6 +50,8 @@ TEST(CopyCrew, CopiesWhatIsAllowed) {
     {
       CopyCrew crew{n_threads, n_copies.size(), [&](std::size_t i) { ++n_copies[i]; }};
       crew.Await(0);
+      std::this_thread::sleep_for(std::chrono::milliseconds{2});
+      EXPECT_EQ(n_copies[0], 0);
       crew.Allow(3);
       crew.Await(2);
       crew.Allow(2);  // takes nothing back

@@ -5,6 +5,7 @@
  */
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "src/gain.h"
@@ -45,6 +46,12 @@ TEST(Gain, BoundsHoldTheWeight) {
   EXPECT_EQ(CalcWeight(Plain(), {-6.0, 3.0}, {-1.0f, 1.0f}), 1.0f);
 }
 
+/** @brief Of no gradient it is -0, which XGBoost passes on, too. */
+TEST(Gain, AWeightAtItsBoundKeepsTheSignOfItsZero) {
+  EXPECT_TRUE(std::signbit(CalcWeight(Plain(), {0.0, 3.0}, {0.0f, 1.0f})));
+  EXPECT_TRUE(std::signbit(CalcWeight(Plain(), {0.0, 3.0}, {-1.0f, 0.0f})));
+}
+
 TEST(Gain, GainOfTheBestWeightIsGradientSquaredOverHessian) {
   float w = CalcWeight(Plain(), {6.0, 3.0}, WeightBounds::None());
   EXPECT_EQ(CalcGain(Plain(), {6.0, 3.0}, w), 9.0f);
@@ -69,6 +76,14 @@ TEST(Gain, MonotoneConstraintsRefuseTheWrongOrder) {
   EXPECT_EQ(CalcLossChange(Plain(), {8.0, 1.0}, {-8.0, 1.0}, WeightBounds::None(), 1, 0.0f), 64.0f);
   EXPECT_EQ(CalcLossChange(Plain(), {8.0, 1.0}, {-8.0, 1.0}, WeightBounds::None(), -1, 0.0f),
             -kInf);
+}
+
+TEST(Gain, MonotoneConstraintsAllowEqualWeights) {
+  for (int monotone : {-1, 0, 1}) {
+    EXPECT_EQ(CalcLossChange(Plain(), {8.0, 1.0}, {8.0, 1.0}, WeightBounds::None(), monotone, 0.0f),
+              64.0f)
+        << monotone;
+  }
 }
 
 TEST(Gain, SplitBoundsMeetInTheMiddle) {

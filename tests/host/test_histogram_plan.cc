@@ -117,6 +117,14 @@ TEST(RowOffsetBytes, AreManyOfVerySparseTablesOnly) {
   EXPECT_GE(RowOffsetBytes(100'000'000, 10'000'000, 100'000, {false}), std::uint64_t{80} << 30);
 }
 
+TEST(RowOffsetBytes, ColumnsOfOneEntryShareAGroup) {
+  constexpr RowIdx kRows = 100'000;
+  constexpr FeatureIdx kColumns = 10 * kMaxGroupBins;
+  auto const n_resolutions =
+      ChooseResolutions(kRows, kColumns, kMaxGroupBins, kMaxSortedRows).size();
+  EXPECT_EQ(RowOffsetBytes(kColumns, kRows, kColumns), n_resolutions * 10 * 4 * (kRows + 1));
+}
+
 /** @brief Of more rows and columns than any machine has, too: 64 bits would wrap. */
 TEST(RowOffsetBytes, DoNotWrap) {
   constexpr auto kMost = std::numeric_limits<std::uint32_t>::max();

@@ -71,6 +71,13 @@ std::uint64_t Of(std::vector<MemoryItem> const& items, std::string const& what) 
   return sum;
 }
 
+/** @brief One more tile for each column, which has more than a few of them, may be a part of one. */
+TEST(MemoryPlan, SumsOfInterleavedLevelsAre64NodesATile) {
+  constexpr EntryIdx kTiles = EntryIdx{1} << 20;
+  auto plan = MemoryPlan::Make(2048 * kTiles, 0, 1, Strategy::kSort);
+  EXPECT_EQ(Of(plan.growing, "sums of tiles"), 64 * 48 * (kTiles + kTiles / 4) + 120 * 2 * kTiles);
+}
+
 TEST(MemoryPlan, HistogramsDenseAndSparse) {
   constexpr RowIdx kRows = 1 << 22;
   auto const resolutions = ChooseResolutions(kRows, 64, kMaxGroupBins, kMaxSortedRows);
@@ -91,6 +98,10 @@ TEST(MemoryPlan, HistogramsDenseAndSparse) {
   EXPECT_NEAR(of_row(Of(dense.growing, "histograms")),
               n_resolutions * (32 + of_row(std::uint64_t{32} << 20)), 1.0);
   EXPECT_EQ(Of(dense.growing, "rows by node"), std::uint64_t{40} * kRows);
+  constexpr EntryIdx kEntries = EntryIdx{64} * kRows;
+  EXPECT_EQ(Of(dense.growing, "open ranges"),
+            40 * HistogramMemory{}.OpenEntries(kEntries) +
+                (48 * resolutions.size() + 64) * HistogramMemory{}.CertainRanges(kEntries));
   auto sparse = MemoryPlan::Make(EntryIdx{8} * kRows, kRows, 64, Strategy::kHistogram);
   auto const offsets = RowOffsetBytes(EntryIdx{8} * kRows, kRows, 64);
   EXPECT_NEAR(of_row(Of(sparse.growing, "bins")),
@@ -127,6 +138,18 @@ TEST(MemoryPlan, DenseTablesAreReadInParts) {
     EXPECT_LE(Sum(plan.reading), asked) << shape.n_columns;
     EXPECT_LE(Sum(plan.sorting), asked) << shape.n_columns;
     EXPECT_EQ(Of(plan.reading, "table by row"), 0u) << shape.n_columns;
+  }
+}
+
+/** @brief An entry and the begin of a row take 8 B each. */
+TEST(MemoryPlan, ASmallDenseTableIsReadAtOnce) {
+  auto const plan = MemoryPlan::Make(1000, 100, 10, Strategy::kHistogram);
+  EXPECT_EQ(Of(plan.reading, "rows of the table"), 8 * 1000 + 8 * 100u);
+}
+
+TEST(MemoryPlan, OneFeatureMoreThanThereAreInEachResolution) {
+  for (FeatureIdx n : {0u, 5u}) {
+    EXPECT_EQ(Of(MemoryPlan::Make(0, 0, n, Strategy::kHistogram).growing, "bins"), 13 * (n + 1));
   }
 }
 

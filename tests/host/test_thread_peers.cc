@@ -81,6 +81,30 @@ TEST(ThreadPeers, AFailureEndsEverywhere) {
   }
 }
 
+TEST(ThreadPeers, TheCallerWaitsForTheLast) {
+  ThreadWorkers workers{3};
+  std::atomic<int> n_done{0};
+  workers.Run([&](std::int32_t rank) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{5 * rank});  // the caller falls asleep
+    ++n_done;
+  });
+  EXPECT_EQ(n_done, 3);
+}
+
+TEST(ThreadPeers, TheGroupWorksAgainAfterAPeerError) {
+  ThreadWorkers workers{2};
+  EXPECT_THROW(workers.Run([](std::int32_t rank) {
+    if (rank == 1) {
+      throw PeerError{"by a step that this worker takes with others"};
+    }
+  }),
+               PeerError);
+  workers.Run([&](std::int32_t rank) {
+    std::vector<char> all(2);
+    workers.Worker(rank)->AllGather(all.data(), 1);
+  });
+}
+
 TEST(ThreadPeers, WhatOneCannotDoNoneDoes) {
   constexpr std::int32_t kSize = 3;
   ThreadWorkers workers{kSize};
@@ -104,6 +128,25 @@ TEST(ThreadPeers, WhatOneCannotDoNoneDoes) {
   EXPECT_EQ(told[1], "bad_alloc");
   EXPECT_EQ(told[0], "Worker 1 of 3 has failed: std::bad_alloc");
   EXPECT_EQ(told[2], told[0]);
+}
+
+/** @brief So that what a worker tells of a failure is 1 KiB. */
+TEST(ThreadPeers, LongWordsAreCut) {
+  ThreadWorkers workers{2};
+  std::string told;
+  workers.Run([&](std::int32_t rank) {
+    try {
+      AllOrNone(workers.Worker(rank), [&] {
+        if (rank == 1) {
+          throw std::runtime_error{std::string(5000, 'x')};
+        }
+      });
+    } catch (PeerError const& e) {
+      told = e.what();
+    } catch (std::runtime_error const&) {  // the worker's own
+    }
+  });
+  EXPECT_EQ(told, "Worker 1 of 2 has failed: " + std::string(1015, 'x'));
 }
 }  // namespace
 }  // namespace gpu_exact
