@@ -55,7 +55,7 @@ OF_PROCESSES = ["import", "fallback", "runner", *E2E]
 OF_CORE = ["tables", "sampling", "strategy", "last_run"]  # kernels' arithmetic is not in that module
 OF_WORKERS = ["distributed", "worker_failures"]
 WORKERS = re.compile(r"plugin/(xgboost_peers|handshake|tell_all)")
-ALSO_WORKERS = re.compile(r"plugin/(row_sampler|table_cache|updater)")
+ALSO_PROCESSES = re.compile(r"plugin/(row_sampler|table_cache|updater)")  # workers, and forked ones
 LOADING = re.compile(r"plugin/(binding|elf_symbols|c_api|register|device_status|default_device)")
 LIMIT_S = 600  # of a test program; the slowest takes a tenth of that on an idle machine
 FEW = {"GPU_EXACT_FUZZ": "100", "GPU_EXACT_INPUTS": "200"}  # random problems of a test
@@ -212,7 +212,7 @@ class Workshop:
         names = OF_CORE if file.startswith("src/") else E2E
         names = OF_PROCESSES if not file or LOADING.match(file) else names
         names = OF_WORKERS if WORKERS.match(file) else names
-        names = [*names, *OF_WORKERS] if ALSO_WORKERS.match(file) else names
+        names = [*names, "fallback", *OF_WORKERS] if ALSO_PROCESSES.match(file) else names
         steps = [(f"{self.build}/tests/gpu_exact_{ring}_tests",) for ring in ("host", "e2e")]
         steps = [(*step, "--gtest_fail_fast", "--gtest_brief=1") for step in steps]
         steps += [

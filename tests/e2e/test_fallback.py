@@ -126,7 +126,7 @@ def in_child():
     gpu_exact.default_device("cuda")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        models = [train()[1], train()[1]]
+        models = [train()[1], train(gpu_exact_devices="0,99")[1]]  # nobody counts devices
     gpu_exact.default_device("cpu")
     assert [reason in str(w.message) for w in caught] == [True], caught
     assert models == [expected, expected]
