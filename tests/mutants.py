@@ -279,10 +279,10 @@ def summary(results: list[dict], explained: dict[tuple[str, str, str], str]) -> 
 
 
 def read_results(file: Path) -> list[dict]:
-    """The last result of each mutant."""
+    """The last result of each mutant, on whatever line it was."""
     lines = file.read_text().splitlines() if file.is_file() else []
     results = map(json.loads, lines)
-    return list({(r["file"], r["line"], r["becomes"]): r for r in results}.values())
+    return list({(r["file"], r["text"].strip(), r["becomes"].strip()): r for r in results}.values())
 
 
 def parse() -> argparse.Namespace:
