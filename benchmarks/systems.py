@@ -50,8 +50,7 @@ class Laps:
         Parameters
         ----------
         iterations : At most so many.
-        budget_s : No further one after so many seconds, the first one aside, if LEAST_COUNTED were
-                   counted.
+        budget_s : No further one after so many seconds, if LEAST_COUNTED were counted.
         warm_up : The first ones, which do not count.
         """
         self.least = warm_up + LEAST_COUNTED
@@ -64,7 +63,7 @@ class Laps:
     @property
     def more(self) -> bool:
         done = len(self.seconds)
-        return done < self.least or (done < self.most and sum(self.seconds[1:]) < self._budget_s)
+        return done < self.least or (done < self.most and sum(self.seconds) < self._budget_s)
 
     def affordable(self, seconds: float) -> int:
         """How many iterations of so many seconds the budget allows."""

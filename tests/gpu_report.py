@@ -204,15 +204,32 @@ def run_r(command: list[str], env: dict, timeout: float) -> tuple[dict, str]:
 
 
 def run_sanitizer(tool: str, binary: str, env: dict, options: argparse.Namespace) -> dict:
-    """Run the device ring under one tool; `errors` is None where the tool gave no summary."""
+    """Run the device ring under one tool, in shards side by side: each keeps one core busy.
+
+    `errors` is None where the tool gave no summary.
+    """
     program = options.sanitizer or shutil.which("compute-sanitizer")
     program = program or "/usr/local/cuda/bin/compute-sanitizer"
     command = [program, "--tool", tool, "--error-exitcode", "86", binary]
     env = env | {"GPU_EXACT_SEEDS": SANITIZER_SEEDS, "GPU_EXACT_SANITIZER": tool}
-    counts, status, output = run_gtest(command, env, options.timeout)
-    if status != 0:
-        print(output[-4000:])
-    return {"errors": sanitizer_errors(output), "exit": status, **counts}
+
+    def run_shard(shard: int) -> dict:
+        of = {"GTEST_TOTAL_SHARDS": str(options.shards), "GTEST_SHARD_INDEX": str(shard)}
+        counts, status, output = run_gtest(command, env | of, options.timeout)
+        if status != 0:
+            print(output[-4000:])
+        return {"errors": sanitizer_errors(output), "exit": status, **counts}
+
+    begin = time.monotonic()
+    with ThreadPoolExecutor(options.shards) as pool:
+        first, *others = pool.map(run_shard, range(options.shards))
+    for other in others:
+        first["exit"] = first["exit"] or other["exit"]
+        unknown = first["errors"] is None or other["errors"] is None
+        first["errors"] = None if unknown else first["errors"] + other["errors"]
+        for name in ("passed", "failed", "skipped", "failures", "skips", "built_of"):
+            first[name] += other[name]
+    return first | {"seconds": round(time.monotonic() - begin, 1)}
 
 
 def sanitizer_errors(output: str) -> int | None:
@@ -436,6 +453,7 @@ def parse() -> argparse.Namespace:
         help=f"some of {','.join(RINGS)}; --rings= for none",
     )
     parser.add_argument("--skip-sanitizers", action="store_true")
+    parser.add_argument("--shards", type=int, default=1, help="of a sanitizer's run (default 1)")
     parser.add_argument("--sanitizer", help="compute-sanitizer, where it is not in PATH")
     parser.add_argument(
         "--jobs", type=int, default=1, help="files of Python tests at a time (default 1)"

@@ -282,7 +282,10 @@ def read_results(file: Path) -> list[dict]:
     """The last result of each mutant, on whatever line it was."""
     lines = file.read_text().splitlines() if file.is_file() else []
     results = map(json.loads, lines)
-    return list({(r["file"], r["text"].strip(), r["becomes"].strip()): r for r in results}.values())
+    keyed = {
+        (r["file"], r["text"].strip(), r["becomes"].strip(), r.get("number")): r for r in results
+    }
+    return list(keyed.values())
 
 
 def parse() -> argparse.Namespace:

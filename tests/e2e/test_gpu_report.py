@@ -171,9 +171,19 @@ def test_a_binary_that_ends_early_has_failed(tmp_path, text):
 
 
 def test_a_missing_sanitizer_is_no_pass(tmp_path):
-    options = argparse.Namespace(sanitizer=str(tmp_path / "none"), timeout=60)
+    options = argparse.Namespace(sanitizer=str(tmp_path / "none"), timeout=60, shards=2)
     run = gpu_report.run_sanitizer("memcheck", "binary", {}, options)
     assert run["errors"] is None and run["exit"] != 0
+
+
+def test_shards_of_a_sanitizer_add_up(tmp_path):
+    text = """import os, sys
+print('========= ERROR SUMMARY: 1 errors')
+sys.exit(int(os.environ['GTEST_SHARD_INDEX']))"""
+    sanitizer = program(tmp_path, text)
+    options = argparse.Namespace(sanitizer=sanitizer, timeout=60, shards=3)
+    run = gpu_report.run_sanitizer("memcheck", "binary", {}, options)
+    assert (run["errors"], run["exit"], run["failed"]) == (3, 1, 2)
 
 
 def test_pytest_results_are_counted(tmp_path):

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import xgboost_gpu_exact as gpu_exact
 from faults import Faults
 from nccl_faults import (
     POLL,
@@ -157,7 +158,7 @@ print(faults.end().calls)
 
 def test_gpus_of_one_process_do_without_nccl(nccl: str) -> None:
     """Threads of one process copy from each other: there is no call that could fail."""
-    devices = "0,1" if n_gpus() >= 2 else "0,0"
+    devices = "0,1" if gpu_exact.device_status(1).usable else "0,0"
     assert run_python(ON_SEVERAL_GPUS, devices).strip() == "()"
 
 

@@ -318,6 +318,7 @@ X = rng.integers(0, 9, (2000, 4)).astype(np.float32)
 dtrain = xgb.DMatrix(X, X[:, 0] * X[:, 1], nthread=1)
 params = {"tree_method": "exact", "nthread": 1, "subsample": 0.5, "max_depth": 4}
 booster = xgb.Booster(params, [dtrain])
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a background job does not have
 begun = threading.Event()
 threading.Thread(target=lambda: (begun.wait(), os.kill(os.getpid(), signal.SIGINT))).start()
 interrupted, end = False, time.monotonic() + 60
