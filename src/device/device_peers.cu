@@ -180,8 +180,11 @@ class NcclPeers final : public DevicePeers {
     OfHost()->AllGather(ids.data(), sizeof(Nccl::UniqueId));
     is_open_ = true;
     Nccl::Config config;
-    this->Check(nccl_.CommInitRankConfig(&comm_, Size(), ids[0], Rank(), &config),
-                "ncclCommInitRankConfig");
+    int const result = nccl_.CommInitRankConfig(&comm_, Size(), ids[0], Rank(), &config);
+    if (result != Nccl::kSuccess && result != Nccl::kInProgress) {
+      comm_ = nullptr;  // what there may have been is gone already
+    }
+    this->Check(result, "ncclCommInitRankConfig");
     this->AwaitCall();
   }
   /** @brief fn(rank) sends to and receives from each other worker, all at a time. */
