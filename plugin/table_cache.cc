@@ -168,10 +168,9 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
 }
 
 bool DeviceTable::GiveUp(std::vector<int> const& devices) {
-  bool const there =
-      builder_ && !peers_ &&
-      std::find_first_of(devices_.cbegin(), devices_.cend(), devices.cbegin(), devices.cend()) !=
-          devices_.cend();
+  bool const there = builder_ && !peers_ &&
+                     std::find_first_of(devices_.cbegin(), devices_.cend(), devices.cbegin(),
+                                        devices.cend()) != devices_.cend();
   if (there) {
     builder_.reset();
   }
