@@ -431,6 +431,8 @@ def draw_all(results: Path) -> list[Path]:
     builds.sort(key=lambda r: r.get("strategy") == "sort")
     builds = latest(builds, "device", "shape", "rows", "max_depth", "interleaved_levels")
     scale = read(results.glob("scale-*.jsonl"))
+    # Machines with more GPUs have more cores: one picture of all.
+    scale = [r | {"device": r["device"].split(",")[0]} for r in scale]
     scale = latest(scale, "device", "shape", "system", "gpus", "mode")
     for draw, lines in (
         (draw_peers, [r for r in runs if series_of(r) is None]),
