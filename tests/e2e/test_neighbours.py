@@ -230,7 +230,7 @@ def test_a_gpu_that_may_not_be_used(builder: str, error: int, remedy: str) -> No
 
 
 @pytest.mark.parametrize("visible", ["", "-1", "MIG-0b1c2d3e-0000-0000-0000-000000000000", "99"])
-def test_no_gpu_is_visible(gpu_module: None, visible: str) -> None:
+def test_no_gpu_is_visible(builder: str, gpu_module: None, visible: str) -> None:
     code = "import json, xgboost_gpu_exact as g\nprint(json.dumps(g.device_status()))"
     usable, reason = json.loads(run_python(code, CUDA_VISIBLE_DEVICES=visible))
     assert not usable and "CUDA_VISIBLE_DEVICES" in reason
