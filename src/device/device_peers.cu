@@ -38,7 +38,7 @@ class CopyingPeers final : public DevicePeers {
     workers_[Rank()] = {device, written_.Get(), read_.Get()};
     peers->AllGather(workers_.data(), sizeof(Worker));
     for (Worker const& w : workers_) {
-      this->Reach(device, w.device);
+      static_cast<void>(ReachDevice(w.device));  // else copies are staged
     }
   }
 
@@ -68,18 +68,6 @@ class CopyingPeers final : public DevicePeers {
     void const* data;
     Parts const* parts;
   };
-
-  /** @brief Copies between devices go directly, where the machine can do so. */
-  static void Reach(int device, int other) {
-    int can{0};
-    if (other == device) {
-      return;
-    }
-    EXACT_CUDA(cudaDeviceCanAccessPeer(&can, device, other));
-    if (can != 0 && cudaDeviceEnablePeerAccess(other, 0) != cudaSuccess) {
-      static_cast<void>(cudaGetLastError());  // it is enabled already, or copies are staged
-    }
-  }
 
   template <typename FnT>
   void Exchange(void const* data, Parts const& parts, FnT&& fn) {

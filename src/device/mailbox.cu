@@ -272,16 +272,11 @@ bool Mailbox::Open() {
     }
     others_[rank] = std::make_unique<View>();
     View* const view = others_[rank].get();
-    bool const shares = std::memcmp(&other.device, &own.device, sizeof(cudaUUID_t)) == 0;
     if (of_one_process_) {
       view->box = *static_cast<std::shared_ptr<Box> const*>(other.box);
-      int can{0};
-      reaches = shares ||
-                (Succeeds(cudaDeviceCanAccessPeer(&can, own.ordinal, other.ordinal)) && can != 0);
-      if (!shares && reaches) {  // or it is enabled already
-        static_cast<void>(Succeeds(cudaDeviceEnablePeerAccess(other.ordinal, 0)));
-      }
+      reaches = ReachDevice(other.ordinal);
     } else {  // kernels that wait for each other need not run at a time on one device
+      bool const shares = std::memcmp(&other.device, &own.device, sizeof(cudaUUID_t)) == 0;
       reaches = !shares && Succeeds(cudaIpcOpenMemHandle(&view->opened, other.handle,
                                                          cudaIpcMemLazyEnablePeerAccess));
     }

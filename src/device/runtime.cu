@@ -122,6 +122,20 @@ int DeviceAttribute(cudaDeviceAttr attribute) {
   return value;
 }
 
+bool ReachDevice(int other) {
+  int device{0};
+  int can{0};
+  EXACT_CUDA(cudaGetDevice(&device));
+  if (other == device) {
+    return true;
+  }
+  EXACT_CUDA(cudaDeviceCanAccessPeer(&can, device, other));
+  cudaError_t const status =
+      can == 0 ? cudaErrorPeerAccessUnsupported : cudaDeviceEnablePeerAccess(other, 0);
+  static_cast<void>(cudaGetLastError());  // not the next launch's
+  return status == cudaSuccess || status == cudaErrorPeerAccessAlreadyEnabled;
+}
+
 DeviceGuard::DeviceGuard(int ordinal) {
   ordinal = std::max(ordinal, 0);
   EXACT_CUDA(cudaGetDevice(&previous_));

@@ -66,6 +66,9 @@ void CheckLaunch(char const* kernel);
 /** @brief Of the current device. */
 [[nodiscard]] int DeviceAttribute(cudaDeviceAttr attribute);
 
+/** @brief The current device's kernels and copies reach another's memory; false where they cannot. */
+[[nodiscard]] bool ReachDevice(int other);
+
 /** @brief Makes a device current for its scope, -1 for the first one. */
 class DeviceGuard {
  public:
