@@ -10,11 +10,11 @@
 
 Steps: `faults_cpu`, `faults_cuda` (where gradients are), `faults_nccl` (which takes two GPUs),
 `neighbours` and `inputs` are end-to-end tests, by a module whose calls can be made to fail and, the
-last, by the one that users have; `soak`
-trains for long, `crowd` by many processes that share the GPU; `kernels` counts what tests/mutants.py
---run wrote of mutants of kernels. They need a GPU. `evidence` runs the tests that plant a fault and see a report refuse it, `files` gives the reader of
-symbols damaged files, `tools` runs .ci/tools, `mutants` counts what tests/mutants.py wrote of host code.
-They need none, but `tools` a compiler. Steps at the same sources add up in the report that lies at --out, which
+last, by the one that users have; `soak` trains for long, `crowd` by many processes that share the GPU;
+`kernels` counts what tests/mutants.py --run wrote of mutants of kernels. They need a GPU. `evidence`
+runs the tests that plant a fault and see a report refuse it, `files` gives the reader of symbols
+damaged files, `tools` runs .ci/tools, `mutants` counts what tests/mutants.py wrote of host code. They
+need none, but `tools` a compiler. Steps at the same sources add up in the report that lies at --out, which
 is written after each: the file may travel between machines. Only the standard library is needed here.
 """
 
