@@ -80,8 +80,10 @@ void NameUpdaters(std::vector<std::string> const& names, Json* config) {
 /**
  * @brief Hands every call on to XGBoost's tree booster, and comes between in four of them.
  *
- * - DoBoost: of a round that fails nothing stays. A class may fail after others have drawn random
- *   numbers and added their trees, which nobody will have, to the cached predictions.
+ * - DoBoost: of a round that fails nothing stays. A tree may fail after others have drawn random
+ *   numbers, and a class after others have added their trees, which nobody will have, to the cached
+ *   predictions. Those of a single class are as they were and stay: made anew, sums of several trees
+ *   may be rounded otherwise on a GPU.
  * - Configure: while XGBoost looks up the updaters of `exact`, the context is one of the CPU, as
  *   XGBoost refuses others. Updaters and predictors keep a pointer to the context, which is that of
  *   the GPU again when they use it. An explicit list of updaters with ours in it is passed again.
@@ -131,7 +133,9 @@ class ExactBooster final : public DelegatingBooster {
       DelegatingBooster::DoBoost(data, gradients, cache, obj);
     } catch (...) {
       ctx_->Rng() = generator;
-      cache->version = 0;  // they are made anew
+      if (gradients->gpair.Shape(1) > 1) {  // classes
+        cache->version = 0;                 // they are made anew
+      }
       throw;
     }
   }
