@@ -63,7 +63,12 @@ class Laps:
     @property
     def more(self) -> bool:
         done = len(self.seconds)
-        return done < self.least or (done < self.most and sum(self.seconds) < self._budget_s)
+        return done < self.least or (done < self.most and self.spent_s < self._budget_s)
+
+    @property
+    def spent_s(self) -> float:
+        """Of the budget."""
+        return sum(self.seconds)
 
     def affordable(self, seconds: float) -> int:
         """How many iterations of so many seconds the budget allows."""
