@@ -92,15 +92,17 @@ inline void AddRowBytes(TableSizes const& t, std::vector<LevelRows> const& level
   b["training_rows:SumMagnitudesKernel"] = 8 * t.rows;    // gradients
   b["training_rows:SumKernel"] = 8 * t.rows;              // gradients
   b["row_partition:ResetKernel"] = (8 + 4 + 1) * t.rows;  // gradients; position and key written
-  b["row_partitioner:CompactKernel"] = 4 * t.rows;        // row written
+  b["row_partitioner:CompactKernel"] = (4 + 2) * t.rows;  // row, its node written
   for (std::size_t d = 0; d + 1 < levels.size(); ++d) {
     b["row_partition:RouteMissingKernel"] += (4 + 1) * t.rows;  // position; key written
     b["row_partition:SumNodesKernel"] += (4 + 8) * t.rows;      // position, gradients
     b["row_partitioner:MoveKernel"] +=
         2 * (4 + 8) * levels[d].Split();  // row, gradients: read, written
   }
-  b["row_partitioner:WriteLeafPositionsKernel"] =
-      (4 + 4) * levels.back().open;  // row; position written
+  double const n_last = levels.back().open;
+  b["row_partitioner:WriteOpenPositionsKernel"] =
+      2 * t.rows + 4 * n_last;                                          // node; position written
+  b["row_partitioner:WritePositionsOfSlotsKernel"] = (4 + 4) * n_last;  // row; position written
 }
 
 /**

@@ -238,7 +238,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--device", choices=["cuda", "cpu"], default="cuda", help="of gradients and predictions")
     add("--scale", type=float, default=1.0, help="rows as a part of each shape's own (default 1)")
     add("--iterations", type=int, default=60, help="rounds at most (default 60)")
-    add("--budget", type=float, default=1.5, metavar="SECONDS", help="that count (default 1.5)")
+    budget = "of the rounds that count (default 1.5)"
+    add("--budget", type=float, default=1.5, metavar="SECONDS", help=budget)
     add("--timeout", type=float, default=120.0, metavar="SECONDS", help="a run (default 120)")
     add("--threads", type=int, default=device.cpu_cores(), help="of all workers; default: cores")
     add("--tables", type=Path, metavar="FOLDER", help="for tables (default: memory, else /tmp)")

@@ -67,7 +67,7 @@ class Laps:
 
     @property
     def spent_s(self) -> float:
-        """Of the budget."""
+        """What counts against the budget."""
         return sum(self.seconds)
 
     def affordable(self, seconds: float) -> int:
