@@ -5,7 +5,10 @@
 
 #include <xgboost/logging.h>
 
+#include <limits>
+
 #include "feature_sampler.h"
+#include "gpu_exact/types.h"
 #include "src/collective/communicator-inl.h"
 #include "src/common/error_msg.h"
 
@@ -20,6 +23,12 @@ void RefuseData(xgboost::DMatrix const& data) {
   if (data.Info().HasCategorical()) {
     LOG(FATAL) << xgboost::error::NoCategorical(kExact)
                << " Encode them as numbers, or use `tree_method=\"hist\"`.";
+  }
+  constexpr auto kMostRows = std::numeric_limits<RowIdx>::max() - 1;
+  if (data.Info().num_row_ > kMostRows) {
+    LOG(FATAL) << "The table has " << data.Info().num_row_ << " rows, and at most " << kMostRows
+               << " fit: ids of rows have 32 bits, as those of XGBoost's own exact builder. Train "
+               << "with fewer rows, or use `tree_method=\"hist\"`.";
   }
 }
 

@@ -318,9 +318,7 @@ void GpuExactUpdater::GrowOnGpu(Task const& task, DeviceTable* table,
   record.set_up_ms = table->SetUpMs();
   try {
     this->GrowTree(task, builder, &record);
-  } catch (NonFiniteGradient const&) {  // these two come before anything is begun
-    throw;
-  } catch (GradientRange const&) {
+  } catch (UnfitGradients const&) {  // the builder is as it was
     throw;
   } catch (...) {
     table->Drop();

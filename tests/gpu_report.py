@@ -9,7 +9,7 @@
 The binaries are run themselves, not through ctest: a build tree copied to another machine keeps
 absolute paths in its ctest files. The report is written after every step, so a run that is cut
 short leaves a report that `--check` calls incomplete. The rest may be done in another run
-(`--rings`, `--skip-sanitizers`): at the same sources and on the same kind of machine it adds to the
+(`--rings`, `--sanitizers`): at the same sources and on the same kind of machine it adds to the
 report that lies at --out. Only the standard library is needed.
 """
 
@@ -35,6 +35,7 @@ SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 # What is written by kernels that run at a time is noted wrongly by initcheck: workers that share the
 # GPU of a test then "read uninitialised memory" in every second run, each time somewhere else.
 SANITIZER_OPTIONS = {"initcheck": ["--force-blocking-launches"]}
+SANITIZED_E2E = ("test_strategy.py", "test_quirks.py")  # short: every strategy, threads, odd trees
 ALONE = "test_neighbours.py"  # fills the GPU
 SANITIZER_SEEDS = "2"  # random problems a test, under tools that slow a kernel down 10 to 100 times
 HASHED = ("plugin", "src", "include", "tests", "CMakeLists.txt")
@@ -169,15 +170,17 @@ def run_gtest(command: list[str], env: dict, timeout: float) -> tuple[dict, int,
     return counts, status, output
 
 
-def run_pytest(python: str, tests: Path, env: dict, timeout: float) -> tuple[dict, str]:
-    """Run the Python tests of a folder or file; gives their counts and output."""
+def run_pytest(
+    python: list[str], tests: Path, env: dict, timeout: float
+) -> tuple[dict, int, str]:
+    """Run the Python tests of a folder or file; gives their counts, exit status and output."""
     with tempfile.TemporaryDirectory() as temporary:
         out = Path(temporary) / "result.xml"
-        command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={out}"]
+        command = [*python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={out}"]
         status, output, seconds = run(command + [str(tests)], env, timeout)
         counts = empty_counts(seconds)
-        cases = ElementTree.parse(out).iter("testcase") if out.is_file() else []
-        for case in cases:
+        has_result = out.is_file()
+        for case in ElementTree.parse(out).iter("testcase") if has_result else ():
             results = {"failure": "failed", "error": "failed", "skipped": "skipped"}
             name = f"{case.get('classname')}.{case.get('name')}"
             why = next((child for child in case if child.tag in results), None)
@@ -186,9 +189,9 @@ def run_pytest(python: str, tests: Path, env: dict, timeout: float) -> tuple[dic
             else:
                 message = (why.get("message") or "no message").splitlines()[0]
                 add(counts, results[why.tag], f"{name}: {message[:200]}")
-    if status != 0 and not counts["failed"]:
+    if (status != 0 or not has_result) and not counts["failed"]:
         add(counts, "failed", f"{tests.name}: pytest ended with {status}")
-    return counts, output
+    return counts, status, output
 
 
 def run_r(command: list[str], env: dict, timeout: float) -> tuple[dict, str]:
@@ -206,27 +209,47 @@ def run_r(command: list[str], env: dict, timeout: float) -> tuple[dict, str]:
     return counts, output
 
 
-def run_sanitizer(tool: str, binary: str, env: dict, options: argparse.Namespace) -> dict:
-    """Run the device ring under one tool, in shards side by side: each keeps one core busy.
+def visible_gpus() -> list[str]:
+    """What CUDA_VISIBLE_DEVICES names, or the ordinals of all."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is not None:
+        return [name for name in named.split(",") if name]
+    status, text, _ = run(["nvidia-smi", "-L"], dict(os.environ), 60)
+    return [str(i) for i in range(len(text.strip().splitlines()))] if status == 0 else []
 
-    `errors` is None where the tool gave no summary.
+
+def run_sanitizer(tool: str, env: dict, options: argparse.Namespace) -> dict:
+    """Run the device ring, in shards, and a short end-to-end set under one tool.
+
+    All side by side, on the GPUs in turn: each part keeps one core busy, and GPUs that are shared by
+    many take long. `errors` is None where the tool gave no summary.
     """
     program = options.sanitizer or shutil.which("compute-sanitizer")
     program = program or "/usr/local/cuda/bin/compute-sanitizer"
-    command = [program, "--tool", tool, "--error-exitcode", "86"]
-    command += [*SANITIZER_OPTIONS.get(tool, []), binary]
+    command = [program, "--target-processes", "all", "--tool", tool, "--error-exitcode", "86"]
+    command += SANITIZER_OPTIONS.get(tool, [])
     env = env | {"GPU_EXACT_SEEDS": SANITIZER_SEEDS, "GPU_EXACT_SANITIZER": tool}
+    gpus = visible_gpus()
 
-    def run_shard(shard: int) -> dict:
-        of = {"GTEST_TOTAL_SHARDS": str(options.shards), "GTEST_SHARD_INDEX": str(shard)}
-        counts, status, output = run_gtest(command, env | of, options.timeout)
+    def run_part(part: int) -> dict:
+        of = {"CUDA_VISIBLE_DEVICES": gpus[part % len(gpus)]} if gpus else {}
+        if part < options.shards:
+            of |= {"GTEST_TOTAL_SHARDS": str(options.shards), "GTEST_SHARD_INDEX": str(part)}
+            binary = options.device_tests
+            counts, status, output = run_gtest([*command, binary], env | of, options.timeout)
+        else:
+            tests = options.source / "tests/e2e" / SANITIZED_E2E[part - options.shards]
+            python = [*command, options.python[0]]
+            counts, status, output = run_pytest(python, tests, env | of, options.timeout)
+            counts["built_of"].append(module_hash(options.module))
         if status != 0:
             print(output[-4000:])
         return {"errors": sanitizer_errors(output), "exit": status, **counts}
 
     begin = time.monotonic()
-    with ThreadPoolExecutor(options.shards) as pool:
-        first, *others = pool.map(run_shard, range(options.shards))
+    n_parts = options.shards + len(SANITIZED_E2E)
+    with ThreadPoolExecutor(n_parts) as pool:
+        first, *others = pool.map(run_part, range(n_parts))
     for other in others:
         first["exit"] = first["exit"] or other["exit"]
         unknown = first["errors"] is None or other["errors"] is None
@@ -343,8 +366,8 @@ def run_e2e(options: argparse.Namespace, python: str, env: dict) -> tuple[str, d
     files = sorted((options.source / "tests/e2e").glob("test_*.py"))
     for some in ([f for f in files if f.name != ALONE], [f for f in files if f.name == ALONE]):
         with ThreadPoolExecutor(options.jobs) as pool:
-            runs = pool.map(lambda file: run_pytest(python, file, env, options.timeout), some)
-            for of_file, more in runs:
+            runs = pool.map(lambda file: run_pytest([python], file, env, options.timeout), some)
+            for of_file, _, more in runs:
                 counts = {key: counts[key] + of_file[key] for key in counts}
                 if of_file["failed"]:
                     print(more[-8000:])
@@ -398,12 +421,9 @@ def make_report(options: argparse.Namespace) -> dict:
         if report["rings"]["r"]["failed"]:
             print(output[-8000:])
         save()
-    if not options.skip_sanitizers:
-        with ThreadPoolExecutor(len(SANITIZERS)) as pool:  # each keeps one core busy, not the GPU
-            runs = {
-                pool.submit(run_sanitizer, t, options.device_tests, env, options): t
-                for t in SANITIZERS
-            }
+    if options.sanitizers:
+        with ThreadPoolExecutor(len(options.sanitizers)) as pool:
+            runs = {pool.submit(run_sanitizer, t, env, options): t for t in options.sanitizers}
             for run in as_completed(runs):
                 report["sanitizers"][runs[run]] = run.result()
                 save()
@@ -456,7 +476,12 @@ def parse() -> argparse.Namespace:
         default=list(RINGS),
         help=f"some of {','.join(RINGS)}; --rings= for none",
     )
-    parser.add_argument("--skip-sanitizers", action="store_true")
+    parser.add_argument(
+        "--sanitizers",
+        type=lambda text: text.split(",") if text else [],
+        default=list(SANITIZERS),
+        help=f"some of {','.join(SANITIZERS)}; --sanitizers= for none",
+    )
     parser.add_argument("--shards", type=int, default=1, help="of a sanitizer's run (default 1)")
     parser.add_argument("--sanitizer", help="compute-sanitizer, where it is not in PATH")
     parser.add_argument(
@@ -486,8 +511,8 @@ def fill_from_build(options: argparse.Namespace, parser: argparse.ArgumentParser
     if not options.python:
         options.python = [str(venv.absolute())] if venv and venv.exists() else [sys.executable]
     needed = {f"{ring}_tests" for ring in options.rings}
-    needed |= {"device_tests"} if not options.skip_sanitizers else set()
-    needed |= {"module"} if "e2e" in options.rings else set()
+    needed |= {"device_tests"} if options.sanitizers else set()
+    needed |= {"module"} if "e2e" in options.rings or options.sanitizers else set()
     for option in sorted(needed):
         if getattr(options, option, None) is None:
             parser.error(

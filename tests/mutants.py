@@ -36,6 +36,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpu_report import visible_gpus
+
 HOST_FILES = ("src/*.cc", "src/*.h", "plugin/*.cc", "plugin/*.h")
 DEVICE_FILES = ("src/device/*.cu", "src/device/*/*.cu")
 DEVICE_RING = "gpu_exact_device_tests"
@@ -384,7 +386,8 @@ def pack_mutants(options: argparse.Namespace) -> None:
 
 
 def run_packed(options: argparse.Namespace) -> None:
-    """Give each mutant of a folder to its tests, several at a time on one GPU."""
+    """Give each mutant of a folder to its tests, several at a time, on the GPUs in turn."""
+    gpus = visible_gpus()
 
     def judge(number: int, **few: str) -> tuple[str, str]:
         """By few random problems first: most mutants need no more."""
@@ -393,10 +396,11 @@ def run_packed(options: argparse.Namespace) -> None:
             if result == "killed":
                 return result, by
         command = [options.run / f"{number}", "--gtest_fail_fast", f"--gtest_filter=-{ALONE}"]
+        of = {"CUDA_VISIBLE_DEVICES": gpus[number % len(gpus)]} if gpus else {}
         try:
             done = subprocess.run(
                 command,
-                env=os.environ | few,
+                env=os.environ | few | of,
                 check=False,
                 capture_output=True,
                 text=True,

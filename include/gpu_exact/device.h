@@ -56,13 +56,18 @@ struct OutOfDeviceMemory : DeviceError {
   using DeviceError::DeviceError;
 };
 
-/** @brief A gradient or hessian is NaN or infinite: no sums of it exist. */
-struct NonFiniteGradient : std::runtime_error {
+/** @brief Gradients of which no tree can grow here; told before anything is begun. */
+struct UnfitGradients : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/** @brief A gradient or hessian is NaN or infinite: no sums of it exist. */
+struct NonFiniteGradient : UnfitGradients {
+  using UnfitGradients::UnfitGradients;
+};
+
 /** @brief Gradients that are too far apart to be summed exactly: most would be rounded away. */
-struct GradientRange : std::runtime_error {
-  using std::runtime_error::runtime_error;
+struct GradientRange : UnfitGradients {
+  using UnfitGradients::UnfitGradients;
 };
 }  // namespace gpu_exact

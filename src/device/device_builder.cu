@@ -106,9 +106,7 @@ class DeviceBuilder : public TreeBuilder {
     DeviceGuard guard{ordinal_};
     try {
       return this->Grow(param, gradients, row_included, features);
-    } catch (NonFiniteGradient const&) {  // every worker throws these two
-      throw;
-    } catch (GradientRange const&) {
+    } catch (UnfitGradients const&) {  // every worker throws it
       throw;
     } catch (...) {
       if (share_ != nullptr) {

@@ -106,11 +106,7 @@ std::chrono::seconds Deadline() {
 class OwnStream {
  public:
   OwnStream() { EXACT_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
-  ~OwnStream() {
-    if (cudaStreamDestroy(stream_) != cudaSuccess) {
-      static_cast<void>(cudaGetLastError());  // not the next launch's
-    }
-  }
+  ~OwnStream() { Succeeds(cudaStreamDestroy(stream_)); }
   OwnStream(OwnStream const&) = delete;
   OwnStream& operator=(OwnStream const&) = delete;
 

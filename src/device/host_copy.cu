@@ -29,12 +29,6 @@ struct Chunks {
 };
 }  // namespace
 
-HostCopier::Event::~Event() {
-  if (event_ != nullptr && cudaEventDestroy(event_) != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());  // not the next launch's
-  }
-}
-
 std::size_t HostCopier::NumThreads() const {
   return std::min(plan_.n_threads, n_allowed_threads_ == 0 ? NumCores() : n_allowed_threads_);
 }
@@ -47,7 +41,7 @@ bool HostCopier::UseRing(std::size_t n_bytes) {
   try {
     ring_.Reserve(plan_.n_slots * plan_.chunk_bytes);
     if (events_.empty()) {
-      events_ = std::vector<Event>(plan_.n_slots);
+      events_ = std::vector<StreamEvent>(plan_.n_slots);
     }
   } catch (DeviceError const&) {  // if it is not for want of memory, the next call fails as well
     ring_.Release();

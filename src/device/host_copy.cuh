@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/device/runtime.cuh"
+#include "src/device/stream_event.cuh"
 
 namespace gpu_exact {
 /** @brief How a HostCopier divides its work. Memory: n_slots x chunk_bytes, page-locked. */
@@ -53,20 +54,6 @@ class HostCopier {
   [[nodiscard]] std::size_t HostBytes() const { return ring_.Bytes(); }
 
  private:
-  /** @brief A point in the stream. */
-  class Event {
-   public:
-    Event() { EXACT_CUDA(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
-    ~Event();
-    Event(Event const&) = delete;
-    Event& operator=(Event const&) = delete;
-    void Record() { EXACT_CUDA(cudaEventRecord(event_, Stream())); }
-    void Await() { EXACT_CUDA(cudaEventSynchronize(event_)); }
-
-   private:
-    cudaEvent_t event_{nullptr};
-  };
-
   void Upload(char* to, char const* from, std::size_t n_bytes);
   void Download(char* to, char const* from, std::size_t n_bytes);
   /** @brief Whether to copy through the ring, which is there then. */
@@ -78,7 +65,7 @@ class HostCopier {
   [[nodiscard]] char* Slot(std::size_t chunk) const {
     return ring_.Data() + chunk % plan_.n_slots * plan_.chunk_bytes;
   }
-  [[nodiscard]] Event& EventOf(std::size_t chunk) { return events_[chunk % plan_.n_slots]; }
+  [[nodiscard]] StreamEvent& EventOf(std::size_t chunk) { return events_[chunk % plan_.n_slots]; }
   /** @brief Copies of the device that may be on their way when one of them is waited for. */
   [[nodiscard]] std::size_t Lag() const { return plan_.n_slots / 2; }
 
@@ -86,6 +73,6 @@ class HostCopier {
   std::size_t n_allowed_threads_{0};
   bool has_no_ring_{false};                                    // asked for in vain
   PinnedBuffer<char> ring_{"copies between host and device"};  // shape: (n_slots, chunk_bytes)
-  std::vector<Event> events_;                                  // shape: (n_slots)
+  std::vector<StreamEvent> events_;                            // shape: (n_slots)
 };
 }  // namespace gpu_exact

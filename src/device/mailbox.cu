@@ -177,14 +177,6 @@ bool AllAgree(Peers* peers, bool yes) {
   peers->AllGather(answers.data(), 1);
   return std::all_of(answers.cbegin(), answers.cend(), [](auto answer) { return answer != 0; });
 }
-
-/** @brief A call that may fail, as there is another way. */
-bool Succeeds(cudaError_t status) {
-  if (status != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());  // not the next launch's
-  }
-  return status == cudaSuccess;
-}
 }  // namespace
 
 /** @brief Own memory, as long as any thread of the process may write into it. */
@@ -210,7 +202,7 @@ struct Mailbox::View {
   View() = default;
   ~View() {
     if (opened != nullptr) {
-      static_cast<void>(Succeeds(cudaIpcCloseMemHandle(opened)));
+      Succeeds(cudaIpcCloseMemHandle(opened));
     }
   }
   View(View const&) = delete;
@@ -229,7 +221,7 @@ Mailbox::~Mailbox() {
   if (own_ != nullptr && Succeeds(cudaGetDevice(&device)) &&
       Succeeds(cudaSetDevice(own_->device))) {
     others_.clear();  // handles are closed by the device that has opened them
-    static_cast<void>(Succeeds(cudaSetDevice(device)));
+    Succeeds(cudaSetDevice(device));
   }
 }
 
@@ -251,7 +243,7 @@ bool Mailbox::Open() {
     EXACT_CUDA(cudaGetDeviceProperties(&prop, own_->device));
     own = {MachineId(), getpid(), born, prop.uuid, own_->device, IsWanted() ? 1u : 0u, &own_, {}};
     // Threads of one process do without.
-    static_cast<void>(Succeeds(cudaIpcGetMemHandle(&own.handle, own_->words.Data())));
+    Succeeds(cudaIpcGetMemHandle(&own.handle, own_->words.Data()));
   } catch (DeviceError const&) {
     own.is_willing = 0;
   }
@@ -367,12 +359,11 @@ void Mailbox::Leave() noexcept {
   for (auto const& other : others_) {
     if (other != nullptr) {
       auto* const head = reinterpret_cast<BoxHead*>(other->Words());
-      static_cast<void>(Succeeds(
-          cudaMemsetAsync(&head->has_left[peers_->Rank()], 1, sizeof(std::uint32_t), stream)));
+      Succeeds(cudaMemsetAsync(&head->has_left[peers_->Rank()], 1, sizeof(std::uint32_t), stream));
     }
   }
-  static_cast<void>(Succeeds(cudaStreamSynchronize(stream)));
-  static_cast<void>(Succeeds(cudaStreamDestroy(stream)));
+  Succeeds(cudaStreamSynchronize(stream));
+  Succeeds(cudaStreamDestroy(stream));
 }
 
 std::uint64_t Mailbox::Bytes() const { return own_->words.Bytes(); }

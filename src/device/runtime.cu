@@ -41,8 +41,7 @@ void CheckCuda(cudaError_t status, char const* call, char const* file, int line)
     msg << ". Was the process forked after CUDA was used? Start workers with `spawn`.";
   } else if (status == cudaErrorDevicesUnavailable) {
     msg << ". Is the GPU another process's alone? See its compute mode: nvidia-smi -q -d COMPUTE.";
-  } else if (std::size_t free{0}, total{0}; cudaMemGetInfo(&free, &total) != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());
+  } else if (std::size_t free{0}, total{0}; !Succeeds(cudaMemGetInfo(&free, &total))) {
     msg << ". The GPU is lost to this process: save models, then restart the process; "
            "GPU_EXACT_SYNC=1 in its environment names the kernel.";
   } else {
@@ -50,6 +49,13 @@ void CheckCuda(cudaError_t status, char const* call, char const* file, int line)
            "environment names the kernel.";
   }
   throw DeviceError{msg.str()};
+}
+
+bool Succeeds(cudaError_t status) noexcept {
+  if (status != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());  // it is not the next launch's
+  }
+  return status == cudaSuccess;
 }
 
 void* AllocateDevice(std::size_t bytes, char const* what) {
@@ -69,11 +75,7 @@ void* AllocateDevice(std::size_t bytes, char const* what) {
   return p;
 }
 
-void FreeDevice(void* p) noexcept {
-  if (cudaFree(p) != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());  // not the next launch's
-  }
-}
+void FreeDevice(void* p) noexcept { Succeeds(cudaFree(p)); }
 
 void* AllocatePinned(std::size_t bytes, char const* what) {
   void* p{nullptr};
@@ -87,11 +89,7 @@ void* AllocatePinned(std::size_t bytes, char const* what) {
   return p;
 }
 
-void FreePinned(void* p) noexcept {
-  if (cudaFreeHost(p) != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());  // not the next launch's
-  }
-}
+void FreePinned(void* p) noexcept { Succeeds(cudaFreeHost(p)); }
 
 void Synchronize() { EXACT_CUDA(cudaStreamSynchronize(Stream())); }
 
@@ -146,18 +144,14 @@ DeviceGuard::DeviceGuard(int ordinal) {
 }
 
 DeviceGuard::~DeviceGuard() {
-  if (moved_ && cudaSetDevice(previous_) != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());
+  if (moved_) {
+    Succeeds(cudaSetDevice(previous_));
   }
 }
 
 int CountDevices() {
   int n_devices{0};
-  if (cudaGetDeviceCount(&n_devices) != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());
-    return 0;
-  }
-  return n_devices;
+  return Succeeds(cudaGetDeviceCount(&n_devices)) ? n_devices : 0;
 }
 
 DeviceStatus ProbeDevice(int ordinal) {

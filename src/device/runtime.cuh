@@ -37,17 +37,16 @@ void FreeDevice(void* p) noexcept;
 void* AllocatePinned(std::size_t bytes, char const* what);
 void FreePinned(void* p) noexcept;
 
+/** @brief Of a call that may fail, as there is another way or nothing to be done about it. */
+bool Succeeds(cudaError_t status) noexcept;
+
 /** @brief Waits for the stream. */
 void Synchronize();
 
 /** @brief Waits for the stream at the end of its scope, also where an exception ends it. */
 struct WaitAtEnd {
   WaitAtEnd() = default;
-  ~WaitAtEnd() {
-    if (cudaStreamSynchronize(Stream()) != cudaSuccess) {
-      static_cast<void>(cudaGetLastError());  // not the next launch's
-    }
-  }
+  ~WaitAtEnd() { Succeeds(cudaStreamSynchronize(Stream())); }
   WaitAtEnd(WaitAtEnd const&) = delete;
   WaitAtEnd& operator=(WaitAtEnd const&) = delete;
 };

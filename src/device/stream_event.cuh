@@ -11,11 +11,7 @@ namespace gpu_exact {
 class StreamEvent {
  public:
   StreamEvent() { EXACT_CUDA(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
-  ~StreamEvent() {
-    if (cudaEventDestroy(event_) != cudaSuccess) {
-      static_cast<void>(cudaGetLastError());  // not the next launch's
-    }
-  }
+  ~StreamEvent() { Succeeds(cudaEventDestroy(event_)); }
   StreamEvent(StreamEvent const&) = delete;
   StreamEvent& operator=(StreamEvent const&) = delete;
 

@@ -170,20 +170,31 @@ def test_a_binary_that_ends_early_has_failed(tmp_path, text):
     assert (counts["passed"], counts["failed"]) == (0, 1)
 
 
+def sanitizing(program, shards):
+    return argparse.Namespace(
+        sanitizer=program,
+        shards=shards,
+        device_tests="binary",
+        module=gpu_exact._module._name,
+        python=[sys.executable],
+        source=_FILE.parents[1],
+        timeout=60,
+    )
+
+
 def test_a_missing_sanitizer_is_no_pass(tmp_path):
-    options = argparse.Namespace(sanitizer=str(tmp_path / "none"), timeout=60, shards=2)
-    run = gpu_report.run_sanitizer("memcheck", "binary", {}, options)
+    run = gpu_report.run_sanitizer("memcheck", {}, sanitizing(str(tmp_path / "none"), 2))
     assert run["errors"] is None and run["exit"] != 0
 
 
 def test_shards_of_a_sanitizer_add_up(tmp_path):
     text = """import os, sys
 print('========= ERROR SUMMARY: 1 errors')
-sys.exit(int(os.environ['GTEST_SHARD_INDEX']))"""
+sys.exit(int(os.environ.get('GTEST_SHARD_INDEX', 0)))"""
     sanitizer = program(tmp_path, text)
-    options = argparse.Namespace(sanitizer=sanitizer, timeout=60, shards=3)
-    run = gpu_report.run_sanitizer("memcheck", "binary", {}, options)
-    assert (run["errors"], run["exit"], run["failed"]) == (3, 1, 2)
+    run = gpu_report.run_sanitizer("memcheck", {}, sanitizing(sanitizer, 3))
+    n_files = len(gpu_report.SANITIZED_E2E)  # of which this one runs none
+    assert (run["errors"], run["exit"], run["failed"]) == (3 + n_files, 1, 2 + n_files)
 
 
 def test_pytest_results_are_counted(tmp_path):
@@ -191,7 +202,8 @@ def test_pytest_results_are_counted(tmp_path):
         "import pytest\ndef test_a(): pass\ndef test_b(): pytest.skip('no GPU')\n"
         "def test_c(): assert False\n"
     )
-    counts, _ = gpu_report.run_pytest(sys.executable, tmp_path, {}, 120)
+    counts, status, _ = gpu_report.run_pytest([sys.executable], tmp_path, {}, 120)
+    assert status == 1
     assert (counts["passed"], counts["skipped"], counts["failed"]) == (1, 1, 1)
     # Names begin with the folders below the one that pytest takes for its root.
     (skipped,), (failed,) = counts["skips"], counts["failures"]
