@@ -4,11 +4,11 @@
  * @brief Implementation of sorting_finder.cuh.
  */
 #include <algorithm>
-#include <array>
 #include <cub/block/block_radix_sort.cuh>
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
 #include <cub/warp/warp_merge_sort.cuh>
+#include <iterator>
 
 #include "src/device/fixed_sum.cuh"
 #include "src/device/histogram/sorting_finder.cuh"
@@ -276,47 +276,89 @@ struct Launcher {
   }
   template <int kThreads, int kItems>
   void ByBlocks(std::uint32_t first_node, std::uint32_t n_nodes) const {
-    auto* kernel = SortByBlockKernel<kThreads, kItems>;
-    constexpr std::size_t kBytes = sizeof(BlockStorage<kThreads, kItems>);
-    EXACT_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    static_cast<int>(kBytes)));
     this->InParts(first_node, std::uint64_t{first_node} + n_nodes, 1, [&](auto first, auto n) {
-      Launch("SortByBlock", kernel, std::uint64_t{n} * n_columns, {kThreads, kBytes}, level, table,
-             rows, nodes, first, n_columns, out);
+      Launch("SortByBlock", SortByBlockKernel<kThreads, kItems>, std::uint64_t{n} * n_columns,
+             {kThreads, sizeof(BlockStorage<kThreads, kItems>)}, level, table, rows, nodes, first,
+             n_columns, out);
     });
   }
 };
 
-/** @brief The most rows of each size class. */
-constexpr std::array<RowIdx, 5> kClassRows{32, 128, 1024, 4096, SortingFinder::kMaxRows};
+/** @brief Blocks of a kernel that run at a time, with so much dynamic shared memory. */
+template <typename... ParamsT>
+std::uint64_t BlocksAtOnce(void (*kernel)(ParamsT...), int n_threads, std::size_t bytes) {
+  EXACT_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(bytes)));
+  int n_blocks{0};  // on a multiprocessor
+  EXACT_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n_blocks, kernel, n_threads, bytes));
+  return std::uint64_t(n_blocks) * DeviceAttribute(cudaDevAttrMultiProcessorCount);
+}
+
+/** @brief Nodes of so many rows at most, and how they are searched. */
+struct SizeClass {
+  RowIdx max_rows;
+  void (Launcher::*launch)(std::uint32_t first_node, std::uint32_t n_nodes) const;
+  std::uint64_t (*pairs_at_once)();  // of a node and a column
+
+  template <int kItems>
+  static constexpr SizeClass Warps() {
+    return {32 * kItems, &Launcher::ByWarps<kItems>,
+            [] { return kWarps * BlocksAtOnce(SortByWarpKernel<kItems>, 32 * kWarps, 0); }};
+  }
+  template <int kThreads, int kItems>
+  static constexpr SizeClass Blocks() {
+    return {kThreads * kItems, &Launcher::ByBlocks<kThreads, kItems>, [] {
+              return BlocksAtOnce(SortByBlockKernel<kThreads, kItems>, kThreads,
+                                  sizeof(BlockStorage<kThreads, kItems>));
+            }};
+  }
+};
+
+constexpr SizeClass kClasses[] = {SizeClass::Warps<1>(), SizeClass::Warps<4>(),
+                                  SizeClass::Blocks<256, 4>(), SizeClass::Blocks<512, 8>(),
+                                  SizeClass::Blocks<1024, 12>()};
+static_assert(std::end(kClasses)[-1].max_rows == SortingFinder::kMaxRows);
 }  // namespace
 
 SortingFinder::SortingFinder(BinnedTable const& table, std::uint64_t max_blocks)
-    : table_{table}, max_blocks_{max_blocks}, n_columns_{table.Ref().finest.n_columns} {}
+    : table_{table}, max_blocks_{max_blocks}, n_columns_{table.Ref().finest.n_columns} {
+  for (SizeClass const& c : kClasses) {
+    pairs_at_once_.push_back(c.pairs_at_once());
+  }
+}
 
 void SortingFinder::Find(LevelRef const& level, RowsRef const& rows,
                          std::vector<SearchedNode> const& nodes) {
-  std::array<std::vector<SearchedNode>, kClassRows.size()> classes;
+  std::vector<std::vector<SearchedNode>> classes(std::size(kClasses));
   for (SearchedNode const& node : nodes) {
     RowIdx const n = node.rows.end - node.rows.begin;
-    auto const c = std::lower_bound(kClassRows.cbegin(), kClassRows.cend(), n);
-    classes[c - kClassRows.cbegin()].push_back(node);
+    auto const c = std::find_if(std::cbegin(kClasses), std::cend(kClasses),
+                                [n](SizeClass const& c) { return n <= c.max_rows; });
+    classes[c - std::cbegin(kClasses)].push_back(node);
+  }
+  // A launch whose blocks all run at a time takes no longer with some smaller nodes more.
+  for (std::size_t c = classes.size(); c-- > 1;) {
+    for (std::size_t smaller = c; !classes[c].empty() && smaller-- > 0;) {
+      auto& others = classes[smaller];
+      if ((classes[c].size() + others.size()) * n_columns_ <= pairs_at_once_[c]) {
+        classes[c].insert(classes[c].end(), others.cbegin(), others.cend());
+        others.clear();
+      }
+    }
   }
   std::vector<SearchedNode> by_class;
-  std::array<std::uint32_t, kClassRows.size()> firsts{};
-  for (std::size_t c = 0; c < classes.size(); ++c) {
-    firsts[c] = static_cast<std::uint32_t>(by_class.size());
-    by_class.insert(by_class.end(), classes[c].cbegin(), classes[c].cend());
+  for (auto const& of_class : classes) {
+    by_class.insert(by_class.end(), of_class.cbegin(), of_class.cend());
   }
-  auto n = [&](std::size_t c) { return static_cast<std::uint32_t>(classes[c].size()); };
   Launcher const launcher{level,      table_.Ref(),
                           rows,       nodes_.Upload(by_class),
                           n_columns_, values_.Reserve(nodes.size() * n_columns_),
                           max_blocks_};
-  launcher.ByWarps<1>(firsts[0], n(0));
-  launcher.ByWarps<4>(firsts[1], n(1));
-  launcher.ByBlocks<256, 4>(firsts[2], n(2));
-  launcher.ByBlocks<512, 8>(firsts[3], n(3));
-  launcher.ByBlocks<1024, 12>(firsts[4], n(4));
+  std::uint32_t first{0};
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    auto const n = static_cast<std::uint32_t>(classes[c].size());
+    (launcher.*kClasses[c].launch)(first, n);
+    first += n;
+  }
 }
 }  // namespace gpu_exact

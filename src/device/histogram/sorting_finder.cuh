@@ -44,6 +44,7 @@ class SortingFinder {
   BinnedTable const& table_;
   std::uint64_t max_blocks_;
   std::uint32_t n_columns_;
+  std::vector<std::uint64_t> pairs_at_once_;  // by size of nodes; a node and a column each
   UploadBuffer<SearchedNode> nodes_{"nodes of few rows"};
   DeviceBuffer<RefinedValue> values_{"best candidates by column"};
 };
