@@ -31,7 +31,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +43,7 @@ DEVICE_FILES = ("src/device/*.cu", "src/device/*/*.cu")
 DEVICE_RING = "gpu_exact_device_tests"
 # It watches memory that others take, too; and what takes nearly all of it.
 ALONE = "DeviceBuilder.NeverTakesMoreThanPlanned:*Sizes.*"
-FEW_SEEDS = "4"  # random problems of a test that most mutants meet no more of
+FEW_SEEDS = "4"  # random problems of a test: a mutant that only rare ones notice has survived
 EXPLAINED = "tests/mutants_explained.json"
 # Nothing in them is tested without a GPU or a second process image, or they are for old systems only.
 LEFT_OUT = ("src/source_hash.cc", "plugin/older_libstdcxx.cc", "src/platform.h")
@@ -389,18 +389,14 @@ def run_packed(options: argparse.Namespace) -> None:
     """Give each mutant of a folder to its tests, several at a time, on the GPUs in turn."""
     gpus = visible_gpus()
 
-    def judge(number: int, **few: str) -> tuple[str, str]:
-        """By few random problems first: most mutants need no more."""
-        if number != 0 and not few:
-            result, by = judge(number, GPU_EXACT_SEEDS=FEW_SEEDS)
-            if result == "killed":
-                return result, by
+    def judge(number: int) -> tuple[str, str]:
         command = [options.run / f"{number}", "--gtest_fail_fast", f"--gtest_filter=-{ALONE}"]
-        of = {"CUDA_VISIBLE_DEVICES": gpus[number % len(gpus)]} if gpus else {}
+        turn = number % max(len(gpus), 1)  # the first is where tests of one GPU run
+        of = {"CUDA_VISIBLE_DEVICES": ",".join(gpus[turn:] + gpus[:turn])} if gpus else {}
         try:
             done = subprocess.run(
                 command,
-                env=os.environ | few | of,
+                env=os.environ | {"GPU_EXACT_SEEDS": FEW_SEEDS} | of,
                 check=False,
                 capture_output=True,
                 text=True,
@@ -414,19 +410,21 @@ def run_packed(options: argparse.Namespace) -> None:
             return "survived", "" if "[  PASSED  ] 0 tests" not in done.stdout else "no GPU"
         return "killed", told[0] if told else f"it ended with {done.returncode}"
 
-    for few in ({"GPU_EXACT_SEEDS": FEW_SEEDS}, {}):
-        result, why = judge(0, **few)
-        if result == "killed" or why:
-            sys.exit(f"The tests fail without any mutant: {why}")
     packed = read_results(options.run / "mutants.jsonl")
     done = read_results(options.out)
     packed = [m for m in packed if not any(r["number"] == m["number"] for r in done)]
     with ThreadPoolExecutor(options.jobs) as pool, options.out.open("a") as out:
-        results = pool.map(judge, [mutant["number"] for mutant in packed])
-        for mutant, (result, by) in zip(packed, results, strict=True):
+        unchanged = pool.submit(judge, 0)
+        runs = {pool.submit(judge, mutant["number"]): mutant for mutant in packed}
+        for run in as_completed(runs):
+            mutant, (result, by) = runs[run], run.result()
             out.write(json.dumps({**mutant, "result": result, "by": by}) + "\n")
             out.flush()
             print(f"{result} {mutant['file']}:{mutant['line']} {by}", flush=True)
+    result, why = unchanged.result()
+    if result == "killed" or why:
+        options.out.unlink()
+        sys.exit(f"The tests fail without any mutant: {why}")
 
 
 if __name__ == "__main__":

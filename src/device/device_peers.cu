@@ -327,14 +327,6 @@ class StagingPeers final : public DevicePeers {
   std::vector<char> staged_;
 };
 
-/** @brief What a worker says of itself, so that all choose the same transport. */
-struct Introduction {
-  std::int64_t process;
-  std::int64_t born;  // with the process id: one process of all
-  cudaUUID_t device;
-  std::uint64_t has_nccl;
-};
-
 Introduction Introduce() {
   static auto const born = std::chrono::system_clock::now().time_since_epoch().count();
   int device{0};
@@ -347,8 +339,9 @@ Introduction Introduce() {
 bool SameDevice(Introduction const& a, Introduction const& b) {
   return std::memcmp(&a.device, &b.device, sizeof(a.device)) == 0;
 }
+}  // namespace
 
-Transport Choose(std::vector<Introduction> const& workers) {
+Transport ChooseTransport(std::vector<Introduction> const& workers) {
   auto const& first = workers.front();
   bool one_process{true}, nccl{true};
   for (auto w = workers.cbegin(); w != workers.cend(); ++w) {
@@ -358,7 +351,6 @@ Transport Choose(std::vector<Introduction> const& workers) {
   }
   return one_process ? Transport::kCopies : nccl ? Transport::kNccl : Transport::kHost;
 }
-}  // namespace
 
 void DevicePeers::CopyOwn(void const* send, Parts const& send_parts, void* receive,
                           Parts const& receive_parts) const {
@@ -442,7 +434,7 @@ std::unique_ptr<DevicePeers> DevicePeers::Make(Peers* peers, Transport transport
     std::vector<Introduction> workers(peers->Size());
     AllOrNone(peers, [&] { workers[peers->Rank()] = Introduce(); });
     peers->AllGather(workers.data(), sizeof(Introduction));
-    transport = Choose(workers);
+    transport = ChooseTransport(workers);
   }
   std::unique_ptr<DevicePeers> made;
   if (transport == Transport::kHost) {

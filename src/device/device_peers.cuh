@@ -22,6 +22,17 @@ enum class Transport : std::uint8_t {
   kHost     // through the host's memory and Peers
 };
 
+/** @brief What a worker says of itself, so that all choose the same transport. */
+struct Introduction {
+  std::int64_t process;
+  std::int64_t born;  // with the process id: one process of all
+  cudaUUID_t device;
+  std::uint64_t has_nccl;
+};
+
+/** @brief The first of Transport that all of these can have. */
+[[nodiscard]] Transport ChooseTransport(std::vector<Introduction> const& workers);
+
 /** @brief An array that is divided among workers: part r is [begins[r], begins[r + 1]). */
 struct Parts {
   std::vector<std::uint64_t> begins;  // shape: (n_workers + 1), in units

@@ -147,7 +147,7 @@ def test_mutants_of_kernels_are_killed_by_the_device_ring(tmp_path: Path) -> Non
     failing = "echo '[  FAILED  ] Finder.Best (3 ms)'; exit 1"
     options = pack(tmp_path, [PASSED, failing, PASSED, "kill -6 $$"])
     mutants.run_packed(options)
-    results = mutants.read_results(options.out)
+    results = sorted(mutants.read_results(options.out), key=lambda r: r["number"])
     assert [r["result"] for r in results] == ["killed", "survived", "killed"]
     assert [r["by"] for r in results] == ["Finder.Best", "", "it ended with -6"]
     mutants.run_packed(options)  # they are not run again
