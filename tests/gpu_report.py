@@ -118,9 +118,10 @@ def problems(report: dict, current_hash: str) -> list[str]:
         if run is None:
             found.append(f"The sanitizer `{tool}` was not run.")
             continue
-        if run["exit"] != 0 or run["errors"] != 0 or run["passed"] == 0:
+        if run["exit"] != 0 or run["errors"] != 0 or run["failed"] or run["passed"] == 0:
             found.append(
-                f"{tool}: {run['errors']} errors, exit {run['exit']}, {run['passed']} tests passed."
+                f"{tool}: {run['errors']} errors, exit {run['exit']}, {run['passed']} tests passed, "
+                f"{run['failed']} failed."
             )
         found += doubts(f"sanitizer {tool}", run, current_hash)
     for name, value in report.get("environment", {}).items():
@@ -215,7 +216,8 @@ def visible_gpus() -> list[str]:
     if named is not None:
         return [name for name in named.split(",") if name]
     status, text, _ = run(["nvidia-smi", "-L"], dict(os.environ), 60)
-    return [str(i) for i in range(len(text.strip().splitlines()))] if status == 0 else []
+    n = sum(line.startswith("GPU ") for line in text.splitlines()) if status == 0 else 0
+    return [str(i) for i in range(n)]
 
 
 def run_sanitizer(tool: str, env: dict, options: argparse.Namespace) -> dict:
@@ -242,6 +244,8 @@ def run_sanitizer(tool: str, env: dict, options: argparse.Namespace) -> dict:
             python = [*command, options.python[0]]
             counts, status, output = run_pytest(python, tests, env | of, options.timeout)
             counts["built_of"].append(module_hash(options.module))
+        if counts["passed"] == 0 and not counts["failed"]:
+            add(counts, "failed", f"part {part}: no test passed")
         if status != 0:
             print(output[-4000:])
         return {"errors": sanitizer_errors(output), "exit": status, **counts}

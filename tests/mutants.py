@@ -270,12 +270,12 @@ def summary(results: list[dict], explained: dict[tuple[str, str, str], str]) -> 
         mutant = Mutant(*(result[name] for name in ("file", "line", "text", "becomes")))
         what = result["result"]
         if what == "survived":
-            what = "equivalent" if mutant.key() in explained else "survived"
+            what = "explained" if mutant.key() in explained else "survived"
         if what == "survived":
             becomes = mutant.becomes.strip() or "(removed)"
             survivors.append(f"{mutant.file}:{mutant.line}: {mutant.text.strip()} -> {becomes}")
         counts[what] += 1
-    return {name: counts[name] for name in ("killed", "equivalent", "survived")} | {
+    return {name: counts[name] for name in ("killed", "explained", "survived")} | {
         "survivors": sorted(survivors)
     }
 
@@ -389,9 +389,9 @@ def run_packed(options: argparse.Namespace) -> None:
     """Give each mutant of a folder to its tests, several at a time, on the GPUs in turn."""
     gpus = visible_gpus()
 
-    def judge(number: int) -> tuple[str, str]:
+    def judge(number: int, turn: int) -> tuple[str, str]:
+        """What became of it and why, on the GPUs from one on: there, tests of one GPU run."""
         command = [options.run / f"{number}", "--gtest_fail_fast", f"--gtest_filter=-{ALONE}"]
-        turn = number % max(len(gpus), 1)  # the first is where tests of one GPU run
         of = {"CUDA_VISIBLE_DEVICES": ",".join(gpus[turn:] + gpus[:turn])} if gpus else {}
         try:
             done = subprocess.run(
@@ -414,17 +414,21 @@ def run_packed(options: argparse.Namespace) -> None:
     done = read_results(options.out)
     packed = [m for m in packed if not any(r["number"] == m["number"] for r in done)]
     with ThreadPoolExecutor(options.jobs) as pool, options.out.open("a") as out:
-        unchanged = pool.submit(judge, 0)
-        runs = {pool.submit(judge, mutant["number"]): mutant for mutant in packed}
+        turns = range(max(len(gpus), 1))
+        unchanged = pool.map(judge, [0 for _ in turns], turns)
+        runs = {
+            pool.submit(judge, mutant["number"], mutant["number"] % len(turns)): mutant
+            for mutant in packed
+        }
+        for result, why in unchanged:
+            if result == "killed" or why:
+                pool.shutdown(wait=False, cancel_futures=True)
+                sys.exit(f"The tests fail without any mutant: {why}")
         for run in as_completed(runs):
             mutant, (result, by) = runs[run], run.result()
             out.write(json.dumps({**mutant, "result": result, "by": by}) + "\n")
             out.flush()
             print(f"{result} {mutant['file']}:{mutant['line']} {by}", flush=True)
-    result, why = unchanged.result()
-    if result == "killed" or why:
-        options.out.unlink()
-        sys.exit(f"The tests fail without any mutant: {why}")
 
 
 if __name__ == "__main__":

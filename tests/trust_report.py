@@ -176,7 +176,7 @@ def judge_tools(step: dict) -> list[str]:
 def judge_mutants(step: dict, least: int = MUTANTS) -> list[str]:
     n = step["killed"] + step["survived"]
     found = [f"survived: {survivor}" for survivor in step["survivors"]]
-    if n + step["equivalent"] < least or step["killed"] < LEAST_KILLED * n:
+    if n + step["explained"] < least or step["killed"] < LEAST_KILLED * n:
         found.append(f"{step['killed']} of {n} killed: fewer than {LEAST_KILLED:.0%}, or of {least}.")
     return found
 
@@ -429,8 +429,8 @@ def table(report: dict) -> str:
     rows += [
         (
             f"mutants of {what}",
-            f"{counts['killed']} killed, {counts['survived']} survived, {counts['equivalent']} equal "
-            "to the original, with the reason",
+            f"{counts['killed']} killed, {counts['survived']} survived without a reason, "
+            f"{counts['explained']} with one",
         )
         for what, counts in (("host code", steps["mutants"]), ("kernels", steps["kernels"]))
     ]

@@ -120,6 +120,7 @@ def test_a_complete_report_proves():
         (["sanitizers", "memcheck", "errors"], None, "memcheck: None errors"),
         (["sanitizers", "synccheck", "exit"], 86, "exit 86"),
         (["sanitizers", "initcheck", "passed"], 0, "0 tests passed"),
+        (["sanitizers", "racecheck", "failed"], 3, "3 failed"),
         (["rings", "device", "built_of"], ["then"], "device: a binary is of other sources (then)"),
         (["rings", "device", "built_of"], ["now", "then"], "other sources (then)"),
         (["rings", "host", "built_of"], [], "other sources (unknown)"),
@@ -193,8 +194,8 @@ print('========= ERROR SUMMARY: 1 errors')
 sys.exit(int(os.environ.get('GTEST_SHARD_INDEX', 0)))"""
     sanitizer = program(tmp_path, text)
     run = gpu_report.run_sanitizer("memcheck", {}, sanitizing(sanitizer, 3))
-    n_files = len(gpu_report.SANITIZED_E2E)  # of which this one runs none
-    assert (run["errors"], run["exit"], run["failed"]) == (3 + n_files, 1, 2 + n_files)
+    n_parts = 3 + len(gpu_report.SANITIZED_E2E)  # in which this one runs no test
+    assert (run["errors"], run["exit"], run["failed"]) == (n_parts, 1, n_parts)
 
 
 def test_pytest_results_are_counted(tmp_path):

@@ -29,14 +29,14 @@ GOOD = {
         "inputs": {"inputs": 100_000, "passed": 5, "device": "a GPU", "built_of": "now"},
         "soak": SOAK,
         "crowd": SOAK | {"processes": 24},
-        "kernels": {"killed": 37, "equivalent": 3, "survived": 0, "survivors": [], "device": "a GPU"},
+        "kernels": {"killed": 37, "explained": 3, "survived": 0, "survivors": [], "device": "a GPU"},
         "evidence": {"tests": [test for *_, test in trust_report.EVIDENCE]},
         "files": {"inputs": 100_000, "passed": 1},
         "tools": {
             "exit": dict.fromkeys(trust_report.TOOLS, 0),
             "coverage": {"lines": 2000, "run": 1900, "percent": 95.0},
         },
-        "mutants": {"killed": 190, "equivalent": 10, "survived": 0, "survivors": []},
+        "mutants": {"killed": 190, "explained": 10, "survived": 0, "survivors": []},
     },
 }
 
@@ -71,7 +71,7 @@ def test_a_complete_report_proves(tmp_path: Path) -> None:
         (["steps", "tools", "exit", "thread"], 1, "thread failed"),
         (["steps", "tools", "exit"], {}, "ruff failed, or was not run"),
         (["steps", "mutants", "killed"], 99, "99 of 99 killed"),
-        (["steps", "mutants", "equivalent"], 9, "190 of 190 killed"),
+        (["steps", "mutants", "explained"], 9, "190 of 190 killed"),
         (["steps", "kernels", "killed"], 30, "30 of 30 killed"),
         (["steps", "neighbours", "skipped"], 9, "9 tests were skipped"),
         (["steps", "mutants", "survivors"], ["a.cc:1"], "survived: a.cc:1"),
@@ -125,7 +125,7 @@ def test_survivors_with_a_reason_are_no_survivors() -> None:
     told = mutants.summary([lived, killed], {})
     assert told["survived"] == 1 and told["survivors"] == ["a.cc:3: x = 1; -> (removed)"]
     told = mutants.summary([lived | {"line": 9}, killed], {("a.cc", "x = 1;", ""): "unused"})
-    assert told == {"killed": 1, "equivalent": 1, "survived": 0, "survivors": []}
+    assert told == {"killed": 1, "explained": 1, "survived": 0, "survivors": []}
 
 
 def pack(folder: Path, rings: list[str]) -> argparse.Namespace:

@@ -135,8 +135,7 @@ struct Emitter {
                        : 0.0f;
     }
 #pragma unroll
-    for (std::uint32_t k = 0; k < EmitQueue::kSteps; ++k) {
-      std::uint32_t const i = 32 * k + lane;
+    for (std::uint32_t k = 0, i = lane; k < EmitQueue::kSteps; ++k, i += 32) {
       if (i < n && base + i < out.capacity) {
         out.keys[base + i] =
             ValueKey::Make(this->Range(queue.bin[i]) - first, OrderedBits(value[k]));

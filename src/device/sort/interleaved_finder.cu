@@ -58,7 +58,8 @@ class InterleavedLoader {
     }
     for (int i = 0; i < kItems; ++i) {
       keys[i] = kNoKey;
-      if (first + i * 32 < n) {
+      int item = first + i * 32;
+      if (item < n) {
         keys[i] = in.row_keys[entries[i].row];
         gpair[i] = in.entries.Gradients(entries[i]);
       }
