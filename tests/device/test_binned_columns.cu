@@ -241,7 +241,7 @@ TEST_F(BinnedColumnsTest, AsManyBinsAsFit) {
 
 TEST_F(BinnedColumnsTest, GroupsWithinRowsOfManyWarps) {
   Random random{3};
-  for (double missing : {0.0, 0.3}) {
+  for (double missing : Scaled(std::vector{0.0, 0.3}, {0.3})) {
     std::vector<ColumnShape> columns;
     for (FeatureIdx f = 0; f < 150; ++f) {
       columns.push_back({random.Int(1, 5), f % 7 == 0 ? 1.0 : missing});
@@ -256,9 +256,9 @@ TEST_F(BinnedColumnsTest, GroupsWithinRowsOfManyWarps) {
 TEST_F(BinnedColumnsTest, BinsOfOneByte) {
   n_bytes_ = 0;
   Random random{6};
-  for (std::size_t n_columns : {4u, 5u, 7u, 8u, 9u, 23u, 40u}) {
+  for (std::size_t n_columns : Scaled(std::vector<std::size_t>{4, 5, 7, 8, 9, 23, 40}, {5, 23})) {
     for (double missing : {0.0, 0.3}) {
-      for (int most : {200, 255, 256}) {
+      for (int most : Scaled(std::vector{200, 255, 256}, {255, 256})) {
         std::vector<ColumnShape> columns(n_columns, {3, missing});
         columns[n_columns / 2] = {most, 0.0};
         this->Check(MakeBinnedTable(columns, 300, &random), 256, 20000);

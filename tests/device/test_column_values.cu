@@ -26,7 +26,8 @@ class ColumnValuesTest : public DeviceTest {
     TablePages const pages{table, {0, table.n_rows / 3, table.n_rows - table.n_rows / 4}};
     std::uint64_t const n_rows = table.n_rows;
     for (CsrView const& view : {table.View(), on_device.view, pages.View()}) {
-      for (EntryIdx at_once : {kAtOnce, EntryIdx{1}, table.entries.size() / 3}) {
+      EntryIdx const n = table.entries.size();
+      for (EntryIdx at_once : {kAtOnce, Scaled(EntryIdx{1}, n / 2), n / 3}) {
         for (std::uint64_t part : {ColumnValues::kPart, std::uint64_t{1}, 3 * n_rows}) {
           Memory const at = part == 1 ? Memory::kHost : Memory::kDevice;
           ColumnValues values{view, kept, at, at_once, part};
@@ -91,8 +92,9 @@ TEST_F(ColumnValuesTest, RandomTables) {
 /** @brief Rows and columns at the edges of the tiles that pass through shared memory. */
 TEST_F(ColumnValuesTest, EdgesOfTiles) {
   Random random{1};
-  for (RowIdx n_rows : {1u, 31u, 32u, 33u, 65u}) {
-    for (FeatureIdx n_features : {1u, 31u, 33u, 63u, 64u, 65u, 129u}) {
+  using Sizes = std::vector<std::uint32_t>;
+  for (RowIdx n_rows : Scaled(Sizes{1, 31, 32, 33, 65}, {33})) {
+    for (FeatureIdx n_features : Scaled(Sizes{1, 31, 33, 63, 64, 65, 129}, {31, 64, 65})) {
       Table const table = MakeTable({n_rows, n_features, random.Pick({0.0, 0.5}), 0}, &random);
       Check(table, std::vector<bool>(n_features, true), Keep(table, 0.5, &random));
       ASSERT_FALSE(HasFailure()) << n_rows << " x " << n_features;
