@@ -35,7 +35,12 @@ SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 # What is written by kernels that run at a time is noted wrongly by initcheck: workers that share the
 # GPU of a test then "read uninitialised memory" in every second run, each time somewhere else.
 SANITIZER_OPTIONS = {"initcheck": ["--force-blocking-launches"]}
-SANITIZED_E2E = ("test_strategy.py", "test_quirks.py")  # short: every strategy, threads, odd trees
+SANITIZED_E2E = (  # short: every strategy, XGBoost's own kernels between, threads, odd trees
+    "test_quirks.py",
+    "test_strategy.py::test_same_model_on_a_cuda_context",
+    "test_strategy.py::test_changes_between_iterations",
+    "test_strategy.py::test_boosters_of_several_strategies_share_a_dmatrix",
+)
 ALONE = "test_neighbours.py"  # fills the GPU
 SANITIZER_SEEDS = "2"  # random problems a test, under tools that slow a kernel down 10 to 100 times
 HASHED = ("plugin", "src", "include", "tests", "CMakeLists.txt")

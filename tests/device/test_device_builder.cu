@@ -90,7 +90,7 @@ TEST_F(DeviceBuilder, SmallProblems) {
     Random random{static_cast<unsigned>(seed)};
     Shape shape{static_cast<RowIdx>(random.Int(1, 90)), static_cast<FeatureIdx>(random.Int(1, 7)),
                 random.Pick({0.0, 0.05, 0.5, 1.0}), random.Pick({0, 0, 6, 1})};
-    ASSERT_NO_FATAL_FAILURE(this->Compare(seed, shape, 3));
+    ASSERT_NO_FATAL_FAILURE(this->Compare(seed, shape, Scaled(3, 1)));
   }
 }
 

@@ -275,7 +275,7 @@ TEST_F(PeersOnDevices, SmallProblems) {
                 random.Pick({0.0, 0.05, 0.5, 1.0}), random.Pick({0, 0, 6, 1})};
     for (Way const& way : Ways(shape.n_rows)) {
       ASSERT_NO_FATAL_FAILURE(
-          this->Compare(seed, shape, 1 + seed % 4, 1, Transport::kCopies, 2, way));
+          this->Compare(seed, shape, 1 + seed % 4, 1, Transport::kCopies, Scaled(2, 1), way));
     }
   }
 }
@@ -289,7 +289,7 @@ TEST_F(PeersOnDevices, LargerProblems) {
                 random.Pick({0, 50, 2600})};
     for (Way const& way : Ways(shape.n_rows)) {
       ASSERT_NO_FATAL_FAILURE(
-          this->Compare(100 + seed, shape, 2 + seed % 2, 1, Transport::kCopies, 2, way));
+          this->Compare(100 + seed, shape, 2 + seed % 2, 1, Transport::kCopies, Scaled(2, 1), way));
     }
   }
 }
@@ -298,7 +298,7 @@ TEST_F(PeersOnDevices, WideAndSparse) {
   for (int seed = 0; seed < NumSeeds(4); ++seed) {  // features are drawn by node in some
     for (Way const& way : Ways(200)) {
       ASSERT_NO_FATAL_FAILURE(this->Compare(200 + seed, {200, Scaled(2000u, 600u), 0.98, 0}, 3, 1,
-                                            Transport::kCopies, 2, way));
+                                            Transport::kCopies, Scaled(2, 1), way));
     }
   }
 }

@@ -209,6 +209,8 @@ def test_random_tables(chunk: int) -> None:
         y = random_numbers(rng, (max(0, n_rows + rng.choice([0] * 9 + [-1, 1])),))
         params = {"objective": rng.choice(OBJECTIVES), "max_depth": rng.choice([1, 3, 6])}
         strategy = rng.choice(["auto", "sort", "histogram"])
+        if params["objective"] == "rank:pairwise":
+            info.pop("base_margin", None)  # far apart: sums all but cancel, which the CPU rounds
         n_models += assert_as_stock(X, y, params, strategy, fallback="warn", **info)
     assert n_models > N_INPUTS // CHUNKS // 10
     assert trees_grown()[0] - before[0] > n_models  # two rounds, of most of them
