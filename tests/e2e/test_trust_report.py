@@ -154,7 +154,10 @@ def test_mutants_of_kernels_are_killed_by_the_device_ring(tmp_path: Path) -> Non
     assert len(options.out.read_text().splitlines()) == 3
 
 
-@pytest.mark.parametrize("ring", ["exit 1", "echo '[  PASSED  ] 0 tests.'"])
+SKIPPED = "echo '[  PASSED  ] 1 test.'; echo '[  SKIPPED ] 130 tests, listed below:'"
+
+
+@pytest.mark.parametrize("ring", ["exit 1", "echo '[  PASSED  ] 0 tests.'", SKIPPED])
 def test_mutants_of_kernels_need_a_ring_that_passes(tmp_path: Path, ring: str) -> None:
     with pytest.raises(SystemExit, match="without any mutant"):
         mutants.run_packed(pack(tmp_path, [ring, PASSED]))
