@@ -5,8 +5,6 @@
 
 #include <xgboost/logging.h>
 
-#include <limits>
-
 #include "feature_sampler.h"
 #include "gpu_exact/types.h"
 #include "src/collective/communicator-inl.h"
@@ -24,7 +22,6 @@ void RefuseData(xgboost::DMatrix const& data) {
     LOG(FATAL) << xgboost::error::NoCategorical(kExact)
                << " Encode them as numbers, or use `tree_method=\"hist\"`.";
   }
-  constexpr auto kMostRows = std::numeric_limits<RowIdx>::max() - 1;
   if (data.Info().num_row_ > kMostRows) {
     LOG(FATAL) << "The table has " << data.Info().num_row_ << " rows, and at most " << kMostRows
                << " fit: ids of rows have 32 bits, as those of XGBoost's own exact builder. Train "

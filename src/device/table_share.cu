@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cub/device/device_scan.cuh>
-#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -207,10 +206,10 @@ void TableShare::SumSizes(CsrView const& rows) {
     row_begins_.push_back(row_begins_.back() + s.n_rows);
     whole_.n_entries += s.n_entries;
   }
-  if (row_begins_.back() >= std::numeric_limits<RowIdx>::max()) {
-    throw std::invalid_argument{
-        "All workers have " + std::to_string(row_begins_.back()) + " rows, and at most " +
-        std::to_string(std::numeric_limits<RowIdx>::max() - 1) + " fit; train with fewer rows."};
+  if (row_begins_.back() > kMostRows) {
+    throw std::invalid_argument{"All workers have " + std::to_string(row_begins_.back()) +
+                                " rows, and at most " + std::to_string(kMostRows) +
+                                " fit; train with fewer rows."};
   }
   whole_.n_rows = static_cast<RowIdx>(row_begins_.back());
   whole_.n_features = static_cast<FeatureIdx>(sizes.front().n_features);
