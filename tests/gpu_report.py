@@ -258,14 +258,13 @@ def run_sanitizer(tool: str, env: dict, options: argparse.Namespace) -> dict:
     begin = time.monotonic()
     n_parts = options.shards + len(SANITIZED_E2E)
     with ThreadPoolExecutor(n_parts) as pool:
-        first, *others = pool.map(run_part, range(n_parts))
-    for other in others:
-        first["exit"] = first["exit"] or other["exit"]
-        unknown = first["errors"] is None or other["errors"] is None
-        first["errors"] = None if unknown else first["errors"] + other["errors"]
-        for name in ("passed", "failed", "skipped", "failures", "skips", "built_of"):
-            first[name] += other[name]
-    return first | {"seconds": round(time.monotonic() - begin, 1)}
+        parts = list(pool.map(run_part, range(n_parts)))
+    errors = [part["errors"] for part in parts]
+    return added_up(parts) | {
+        "errors": None if None in errors else sum(errors),
+        "exit": next((part["exit"] for part in parts if part["exit"] != 0), 0),
+        "seconds": round(time.monotonic() - begin, 1),
+    }
 
 
 def sanitizer_errors(output: str) -> int | None:
@@ -302,6 +301,14 @@ def empty_counts(seconds: float) -> dict:
     """Of no test; `built_of` are the hashes of the sources of what was run."""
     numbers = {"passed": 0, "failed": 0, "skipped": 0, "seconds": seconds}
     return numbers | {"failures": [], "skips": [], "built_of": []}
+
+
+def added_up(parts: list[dict]) -> dict:
+    """Counts of all parts together."""
+    counts = empty_counts(0)
+    for part in parts:
+        counts = {key: counts[key] + part[key] for key in counts}
+    return counts
 
 
 def add(counts: dict, result: str, name: str) -> None:
@@ -377,7 +384,7 @@ def run_e2e(options: argparse.Namespace, python: str, env: dict) -> tuple[str, d
         with ThreadPoolExecutor(options.jobs) as pool:
             runs = pool.map(lambda file: run_pytest([python], file, env, options.timeout), some)
             for of_file, _, more in runs:
-                counts = {key: counts[key] + of_file[key] for key in counts}
+                counts = added_up([counts, of_file])
                 if of_file["failed"]:
                     print(more[-8000:])
     counts["seconds"] = round(counts["seconds"], 1)
