@@ -15,10 +15,9 @@ namespace {
 void CheckSizes(std::uint64_t n_rows, std::uint64_t n_features, std::uint64_t n_entries,
                 std::int32_t max_depth) {
   auto size = [&] { return std::to_string(n_rows) + " x " + std::to_string(n_features); };
-  if (n_rows > std::numeric_limits<RowIdx>::max() ||
-      n_features > std::numeric_limits<FeatureIdx>::max()) {
-    throw std::invalid_argument{"A table of " + size() +
-                                " is too large: give less than 2^32 rows and columns."};
+  if (n_rows > kMostRows || n_features > std::numeric_limits<FeatureIdx>::max()) {
+    throw std::invalid_argument{"A table of " + size() + " is too large: give at most " +
+                                std::to_string(kMostRows) + " rows, and less than 2^32 columns."};
   }
   if (n_entries >= std::uint64_t{1} << 56) {
     throw std::invalid_argument{"A table of " + std::to_string(n_entries) +

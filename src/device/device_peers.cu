@@ -379,18 +379,20 @@ void DevicePeers::TellEach(void const* send, Parts const& send_parts, void* rece
                            Parts const& receive_parts) {
   auto const n = static_cast<std::size_t>(Size());
   auto const own = static_cast<std::size_t>(Rank());
-  std::vector<std::uint64_t> sent(n * n);  // words, by sender and receiver
-  for (std::size_t to = 0; to < n; ++to) {
-    sent[own * n + to] = send_parts.Bytes(static_cast<std::int32_t>(to)) / sizeof(std::uint32_t);
-  }
+  std::vector<std::uint64_t> begins(n * n + 1);  // of words, by sender and receiver
   if (mailbox_ != nullptr) {
-    peers_->AllGather(sent.data(), n * sizeof(std::uint64_t));
+    for (std::size_t to = 0; to < n; ++to) {
+      begins[own * n + to + 1] =
+          send_parts.Bytes(static_cast<std::int32_t>(to)) / sizeof(std::uint32_t);
+    }
+    peers_->AllGather(&begins[1], n * sizeof(std::uint64_t));
+    std::partial_sum(begins.cbegin(), begins.cend(), begins.begin());
   }
-  std::vector<std::uint64_t> begins{0};
-  for (std::size_t from = 0; from < n; ++from) {
-    begins.push_back(std::accumulate(&sent[from * n], &sent[from * n] + n, begins.back()));
+  std::vector<std::uint64_t> of_workers;
+  for (std::size_t from = 0; from <= n; ++from) {
+    of_workers.push_back(begins[from * n]);
   }
-  if (mailbox_ == nullptr || !Mailbox::Takes(begins)) {
+  if (mailbox_ == nullptr || !Mailbox::Takes(of_workers)) {
     this->AllToAll(send, send_parts, receive, receive_parts);
     this->Await();
     return;
@@ -398,13 +400,12 @@ void DevicePeers::TellEach(void const* send, Parts const& send_parts, void* rece
   DeviceBuffer<std::uint32_t> all{"what workers tell each other"};  // everybody hears everything
   AllOrNone(peers_, [&] { all.Reserve(begins.back()); });
   auto const words = [&](std::size_t from, std::size_t to) {
-    auto const* row = &sent[from * n];
-    return reinterpret_cast<char*>(all.Data() + std::accumulate(row, row + to, begins[from]));
+    return reinterpret_cast<char*>(all.Data() + begins[from * n + to]);
   };
   for (std::int32_t rank = 0; rank < Size(); ++rank) {
     CopyAsync(words(own, rank), At(send, send_parts.Begin(rank)), send_parts.Bytes(rank));
   }
-  mailbox_->AllGather(all.Data(), begins);
+  mailbox_->AllGather(all.Data(), of_workers);
   for (std::int32_t rank = 0; rank < Size(); ++rank) {
     CopyAsync(At(receive, receive_parts.Begin(rank)), words(rank, own), receive_parts.Bytes(rank));
   }

@@ -303,7 +303,7 @@ TEST(MemoryEstimate, SaysWhatThePlanSays) {
 }
 
 TEST(MemoryEstimate, RefusesWhatIsNoTable) {
-  EXPECT_THROW((void)MemoryEstimate(std::uint64_t{1} << 32, 1, 1, 6), std::invalid_argument);
+  EXPECT_THROW((void)MemoryEstimate(std::uint64_t{kMostRows} + 1, 1, 1, 6), std::invalid_argument);
   EXPECT_THROW((void)MemoryEstimate(1, std::uint64_t{1} << 32, 1, 6), std::invalid_argument);
   EXPECT_THROW((void)MemoryEstimate(10, 10, 101, 6), std::invalid_argument);
   EXPECT_THROW((void)MemoryEstimate(10, 10, 100, -1), std::invalid_argument);
