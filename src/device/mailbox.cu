@@ -127,7 +127,8 @@ __device__ bool AwaitFlag(Call const& call, std::int32_t from) {
 __global__ __launch_bounds__(kThreads) void ExchangeKernel(__grid_constant__ Call const call,
                                                            std::uint32_t* inout) {
   // What this worker would write after a call in vain is not right, nor is where it would write it.
-  if (SystemWord{call.Head(call.rank)->is_broken}.load(cuda::memory_order_relaxed) != 0) {
+  SystemWord const is_broken{call.Head(call.rank)->is_broken};  // which another block may set now
+  if (__syncthreads_or(is_broken.load(cuda::memory_order_relaxed) != 0 ? 1 : 0) != 0) {
     return;
   }
   Write(call, inout);
