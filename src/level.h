@@ -33,7 +33,7 @@ struct EntryRange {
   [[nodiscard]] GPU_EXACT_HD EntryIdx Size() const { return end - begin; }
 };
 
-/** @brief All that the host learns of one open node, in one copy a level. */
+/** @brief All that the host learns of one open node, once a level; without padding. */
 struct LevelResult {
   NodeState state;
   Split split;

@@ -177,6 +177,7 @@ class DeviceBuilder : public TreeBuilder {
   DeviceBuffer<std::uint64_t> best_{"best candidates"};
   DeviceBuffer<LevelResult> results_{"best splits"};
   PinnedBuffer<LevelResult> host_results_{"best splits"};
+  PinnedBuffer<NodeState> host_states_{"nodes of the last level"};
   UploadBuffer<SplitOrder> orders_{"split orders"};
 };
 
@@ -197,7 +198,10 @@ GrownTree DeviceBuilder::Grow(GrowParam const& param, GradientView gradients,
     this->MoveRows(tree, first_node, orders, results);
   }
   if (tree.grower.NumOpen() != 0) {
-    tree.grower.Close(ToHost(states_[0].Data(), tree.grower.NumOpen()));
+    NodeState* const host = host_states_.Reserve(tree.grower.NumOpen());
+    CopyPinned(host, states_[0].Data(), tree.grower.NumOpen());
+    Synchronize();
+    tree.grower.Close({host, host + tree.grower.NumOpen()});
   }
   stats_.levels_ms = MillisecondsSince(begin) - stats_.start_ms;
   GrownTree grown = tree.grower.Finish();
@@ -313,7 +317,7 @@ std::vector<LevelResult> DeviceBuilder::FindSplits(Tree const& tree) {
   bool last_level = tree.grower.Depth() + 1 == tree.param.max_depth;
   strategy_->FindSplits(level, last_level, results);
   LevelResult* host = host_results_.Reserve(level.n_nodes);
-  CopyAsync(host, results, level.n_nodes);
+  CopyPinned(host, results, level.n_nodes);
   this->WaitForAnswers();
   return {host, host + level.n_nodes};
 }

@@ -11,7 +11,17 @@
 
 namespace gpu_exact {
 namespace {
+constexpr std::size_t kLittle = 1 << 16;  // bytes that a kernel has copied before a copy begins
+
 __global__ void ProbeKernel(int* out) { *out = 1; }
+
+// one thread a word
+__global__ void CopyPinnedKernel(std::uint32_t const* from, std::size_t n_words,
+                                 std::uint32_t* to) {
+  if (auto const i = GlobalIdx(); i < n_words) {
+    to[i] = from[i];
+  }
+}
 
 std::string Describe(cudaError_t status) {
   return std::string{cudaGetErrorName(status)} + ", " + cudaGetErrorString(status);
@@ -90,6 +100,17 @@ void* AllocatePinned(std::size_t bytes, char const* what) {
 }
 
 void FreePinned(void* p) noexcept { Succeeds(cudaFreeHost(p)); }
+
+void CopyPinnedBytes(void* to, void const* from, std::size_t n_bytes) {
+  using Word = std::uint32_t;
+  if (n_bytes > kLittle || n_bytes % sizeof(Word) != 0) {
+    CopyAsync(static_cast<char*>(to), static_cast<char const*>(from), n_bytes);
+  } else {
+    std::size_t const n_words = n_bytes / sizeof(Word);
+    LaunchN("CopyPinned", CopyPinnedKernel, n_words, static_cast<Word const*>(from), n_words,
+            static_cast<Word*>(to));
+  }
+}
 
 void Synchronize() { EXACT_CUDA(cudaStreamSynchronize(Stream())); }
 

@@ -147,6 +147,18 @@ std::vector<T> ToHost(T const* from, std::size_t n) {
   return to;
 }
 
+/** @brief See CopyPinned(). */
+void CopyPinnedBytes(void* to, void const* from, std::size_t n_bytes);
+
+/**
+ * @brief CopyAsync() between the device's memory and page-locked memory: of little by a kernel, which
+ *        begins some microseconds sooner than a copy.
+ */
+template <typename T>
+void CopyPinned(T* to, T const* from, std::size_t n) {
+  CopyPinnedBytes(to, from, n * sizeof(T));
+}
+
 template <typename T>
 void ZeroAsync(T* p, std::size_t n) {
   if (n != 0) {
@@ -169,7 +181,7 @@ class UploadBuffer {
   T* Upload(std::vector<T> const& values) {
     T* to = device_.Reserve(values.size());
     std::copy(values.cbegin(), values.cend(), host_.Reserve(values.size()));
-    CopyAsync(to, host_.Data(), values.size());
+    CopyPinned(to, host_.Data(), values.size());
     return to;
   }
   [[nodiscard]] T* Data() const { return device_.Data(); }
@@ -188,8 +200,8 @@ class UploadArena {
   /** @brief An array of the next upload. @return Its number. */
   template <typename T>
   std::size_t Add(std::vector<T> const& values) {
-    std::size_t const at = (staged_.size() + kAligned - 1) / kAligned * kAligned;
-    staged_.resize(at);
+    this->Pad();
+    std::size_t const at = staged_.size();
     auto const* bytes = reinterpret_cast<unsigned char const*>(values.data());
     staged_.insert(staged_.end(), bytes, bytes + values.size() * sizeof(T));
     begins_.push_back(at);
@@ -197,6 +209,7 @@ class UploadArena {
   }
   /** @brief Upload what was added. Does not wait; see UploadBuffer. */
   void Upload() {
+    this->Pad();
     bytes_.Upload(staged_);
     uploaded_.swap(begins_);
     begins_.clear();
@@ -211,6 +224,9 @@ class UploadArena {
 
  private:
   static constexpr std::size_t kAligned = 16;
+
+  /** @brief Arrays begin, and the last one ends, at a multiple of kAligned. */
+  void Pad() { staged_.resize((staged_.size() + kAligned - 1) / kAligned * kAligned); }
 
   std::vector<unsigned char> staged_;
   std::vector<std::size_t> begins_;

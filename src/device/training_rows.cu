@@ -95,6 +95,7 @@ __global__ __launch_bounds__(kThreads) void SumKernel(TrainingRows rows, Quantis
 
 RowScan::RowScan(std::uint64_t max_blocks) : max_blocks_{max_blocks} {
   summary_.Reserve(1);
+  host_summary_.Reserve(1);
   any_deleted_.Reserve(1);
 }
 
@@ -107,13 +108,16 @@ RowSummary RowScan::Summarise(TrainingRows const& rows) {
   Launch("Summarise", SummariseKernel, this->Grid(rows.n_rows), kThreads, rows, summary_.Data());
   Launch("SumMagnitudes", SumMagnitudesKernel, this->Grid(rows.n_rows), kThreads, rows,
          summary_.Data());
-  return ToHost(summary_.Data(), 1)[0];
+  CopyPinned(host_summary_.Data(), summary_.Data(), 1);
+  Synchronize();
+  return *host_summary_.Data();
 }
 
 bool RowScan::AnyDeleted(TrainingRows const& rows) {
-  ZeroAsync(any_deleted_.Data(), 1);
+  *any_deleted_.Data() = 0;
   LaunchN("AnyDeleted", AnyDeletedKernel, rows.n_rows, rows, any_deleted_.Data());
-  return ToHost(any_deleted_.Data(), 1)[0] != 0;
+  Synchronize();
+  return *any_deleted_.Data() != 0;
 }
 
 void RowScan::Sum(TrainingRows const& rows, Quantiser const& quantiser, FixedSum* out) {

@@ -58,6 +58,7 @@ class RowScan {
 
   std::uint64_t max_blocks_;
   DeviceBuffer<RowSummary> summary_{"row summary"};
-  DeviceBuffer<std::uint32_t> any_deleted_{"whether rows are deleted"};
+  PinnedBuffer<RowSummary> host_summary_{"row summary"};
+  PinnedBuffer<std::uint32_t> any_deleted_{"whether rows are deleted"};
 };
 }  // namespace gpu_exact

@@ -469,7 +469,7 @@ std::uint64_t RangeRefiner::EntriesRoom() const {
 }
 
 void RangeRefiner::AskCounts() {
-  CopyAsync(host_counts_.Data() + kAsked, counts_.Data(), 1);
+  CopyPinned(host_counts_.Data() + kAsked, counts_.Data(), 1);
   asked_.Record();
 }
 
