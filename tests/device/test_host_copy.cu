@@ -5,6 +5,7 @@
  */
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <thread>
@@ -52,6 +53,32 @@ void CheckCopies(HostCopier* copier, std::size_t n, unsigned seed) {
 }
 
 using HostCopyTest = DeviceTest;
+
+/** @brief Little goes by a kernel, more and odd numbers of bytes by a copy; what is beside stays. */
+TEST_F(HostCopyTest, PageLockedMemory) {
+  constexpr std::size_t kMargin = 64;
+  unsigned seed{0};
+  for (std::size_t n : {0, 1, 3, 4, 88, 1028, 65532, 65536, 65537, 65540, 200000}) {
+    auto const want = MakeBytes(n, ++seed);
+    auto all = MakeBytes(n + 2 * kMargin, ++seed);
+    auto d_all = ToDevice(all);
+    PinnedBuffer<unsigned char> pinned{"test bytes"};
+    unsigned char* const host = pinned.Reserve(n + 2 * kMargin);
+    std::fill_n(host, n + 2 * kMargin, 0xab);
+    std::copy(want.cbegin(), want.cend(), host + kMargin);
+    std::copy(want.cbegin(), want.cend(), all.begin() + kMargin);
+    CopyPinned(d_all.Data() + kMargin, host + kMargin, n);
+    ASSERT_EQ(ToHost(d_all.Data(), all.size()), all) << n << " bytes to the device";
+
+    std::fill_n(host + kMargin, n, 0xab);
+    CopyPinned(host + kMargin, d_all.Data() + kMargin, n);
+    Synchronize();
+    ASSERT_TRUE(std::equal(want.cbegin(), want.cend(), host + kMargin))
+        << n << " bytes to the host";
+    ASSERT_EQ(std::count(host, host + kMargin, 0xab), kMargin);
+    ASSERT_EQ(std::count(host + kMargin + n, host + 2 * kMargin + n, 0xab), kMargin);
+  }
+}
 
 TEST_F(HostCopyTest, AnySize) {
   HostCopier copier{SmallPlan()};
