@@ -189,8 +189,8 @@ def test_memory_estimate() -> None:
 @pytest.mark.parametrize(
     ("sizes", "max_depth", "message"),
     [
-        ((1 << 32, 2), 6, "less than 2\\^32 rows"),
-        ((2, 1 << 32), 6, "less than 2\\^32 rows"),
+        ((1 << 32, 2), 6, "at most 4294967294 rows"),
+        ((2, 1 << 32), 6, "at most 4294967294 rows"),
         ((10, 10, 101), 6, "has no 101 entries"),
         ((10, 10), -1, "max_depth is -1"),
         ((-1, 10), 6, "out of range"),

@@ -177,7 +177,7 @@ def memory_estimate(
 
     Parameters
     ----------
-    rows, columns : Of the table, each less than 2**32.
+    rows, columns : Of the table, at most 2**32 - 2 and less than 2**32.
     entries : Its present values; None: no value is missing.
     max_depth : Of the trees; 0: no limit.
 
