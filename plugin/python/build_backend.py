@@ -60,8 +60,9 @@ def build_sdist(sdist_directory, config_settings=None):
         for name in ("include", "src", "plugin/cmake"):
             shutil.copytree(root / name, sources / name)
         plugin = [file for file in (root / "plugin").iterdir() if file.is_file()]
-        versions = package / "xgboost_gpu_exact/versions.py"
-        for file in (root / "CMakeLists.txt", root / "LICENSE", *plugin, versions):
+        names = ("xgboost_gpu_exact/versions.py", "xgboost_gpu_exact.pth", "_xgboost_gpu_exact_start.py")
+        python = [package / name for name in names]
+        for file in (root / "CMakeLists.txt", root / "LICENSE", *plugin, *python):
             copy = sources / file.relative_to(root)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file, copy)

@@ -124,6 +124,40 @@ def test_a_script_has_the_plugin(folder: Path) -> None:
     assert "value 99 for Parameter gpu_exact_interleaved_levels" in done.stderr
 
 
+# As Python reads the folder where pip installs; then a script that does not know the plugin.
+AT_START = """
+import site, sys
+site.addsitedir(sys.argv.pop(1))
+early = "xgboost" in sys.modules
+"""
+WHO_IS_LOADED = """
+import json
+print(json.dumps([early, "xgboost_gpu_exact" in sys.modules]))
+"""
+
+
+@pytest.mark.parametrize("imported", ["xgboost", "xgboost_gpu_exact", "xgboost.sklearn", "json"])
+@pytest.mark.parametrize("device", ["cpu", "cuda", ""])
+def test_the_environment_is_enough(imported: str, device: str) -> None:
+    """A script has the plugin as soon as it has XGBoost, and not before."""
+    folder = str(Path(gpu_exact.__file__).parents[1])
+    code = f"{AT_START}import {imported}\n{WHO_IS_LOADED}"
+    told = json.loads(run_python(code, folder, XGBOOST_GPU_EXACT_DEVICE=device))
+    loaded = imported == "xgboost_gpu_exact" or (bool(device) and imported != "json")
+    assert told == [False, loaded]
+
+
+def test_the_environment_chooses_the_device(folder: Path) -> None:
+    """As `python -m xgboost_gpu_exact` does; one that is none is an error."""
+    at = str(Path(gpu_exact.__file__).parents[1])
+    params = {"tree_method": "exact", "gpu_exact_interleaved_levels": 99}  # only we know: too many
+    command = [sys.executable, "-c", AT_START + TRAIN, at, json.dumps(params)]
+    for device, error in (("cpu", "value 99 for Parameter"), ("tpu", "`tpu` is no device")):
+        env = os.environ | {"XGBOOST_GPU_EXACT_DEVICE": device}
+        done = subprocess.run(command, env=env, text=True, capture_output=True, check=False)
+        assert error in done.stderr
+
+
 @pytest.mark.parametrize("device", ["tpu", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1.5", "CUDA"])
 def test_what_is_no_device(device: str) -> None:
     message = f"`{device}` is no device for exact boosters: say `cpu`, `cuda` or `cuda:<ordinal>`."

@@ -113,6 +113,8 @@ def test_trains_beside(release: str, distribution: str, wheel: Path, tmp_path: P
     assert told["version"] == VERSIONS["__version__"]
     assert (told["xgboost"], told["cuda"]) == (release, distribution == "xgboost")
     assert told["same"]
+    unchanged = "import sys, xgboost; assert 'xgboost_gpu_exact' in sys.modules"
+    run(python, "-c", unchanged, env=env | {"XGBOOST_GPU_EXACT_DEVICE": "cuda"})
     warned = "XGBoost's own exact builder grows the trees on the CPU instead" in done.stderr
     assert warned != told["usable"]
 

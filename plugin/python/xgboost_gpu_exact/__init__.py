@@ -5,7 +5,7 @@
 on ``tree_method="exact"`` builds its trees on the GPU, ``device="cuda"`` goes with it, and
 ``updater="grow_gpu_exact"`` is known. With the environment variable
 ``XGBOOST_GPU_EXACT_TAKEOVER=0`` only the last holds. ``XGBOOST_GPU_EXACT_DEVICE=cuda`` is
-``default_device("cuda")``.
+``default_device("cuda")``; where the package is installed, scripts that do not import it have it then.
 
 On a cluster, where workers do not import it, ``EXACT`` and ``UPDATER`` are values of parameters
 that do it for them.
@@ -81,6 +81,7 @@ class LastRun(NamedTuple):
     tree_ms: float  #: all phases; without gradients and predictions, which are XGBoost's
     phases_ms: dict[str, float]  #: ``sampling``, ``start``, ``levels``, ``finish``, ``writing``
     device_bytes: int  #: held after the tree
+    peak_bytes: int  #: the most that all tables of this process have held at a time
     planned_bytes: int  #: the most that the table may take, set-up included, without open nodes
     planned_host_bytes: int  #: page-locked memory that stands in for the device's
     refined_share: float | None  #: of the entries searched, those looked into; None: unknown

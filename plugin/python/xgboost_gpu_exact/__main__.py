@@ -119,7 +119,7 @@ def main(arguments: list[str]) -> int:
         return fail("-m needs the name of a module.")
     if first.startswith("-") and first != "-m":
         return fail(f"There is no option `{first}`: see `python -m xgboost_gpu_exact --help`.")
-    # In the environment, for processes that the script starts and that import the plugin.
+    # In the environment, for processes that the script starts.
     os.environ[DEVICE_VARIABLE] = os.environ.get(DEVICE_VARIABLE) or "cuda"
     default_device(os.environ[DEVICE_VARIABLE])
     return run_module(rest[0], rest[1:]) if first == "-m" else run_script(first, rest)

@@ -1,0 +1,36 @@
+# Copyright 2026, the gpu_exact contributors
+"""Imports xgboost_gpu_exact as soon as xgboost is imported, by whatever script.
+
+Python imports this at its start where the wheel is installed and XGBOOST_GPU_EXACT_DEVICE is set:
+xgboost_gpu_exact.pth beside it says so (see `site` in Python's manual). XGBoost is not loaded before
+a script wants it.
+"""
+
+import importlib.util
+import sys
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+
+class _AfterXGBoost(MetaPathFinder):
+    """Asked before all other finders, until xgboost is imported."""
+
+    def find_spec(self, fullname: str, *_: Any) -> ModuleSpec | None:
+        if fullname != "xgboost":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            import_xgboost = spec.loader.exec_module
+
+            def import_both(module: ModuleType) -> None:
+                import_xgboost(module)
+                importlib.import_module("xgboost_gpu_exact")
+
+            spec.loader.exec_module = import_both  # type: ignore[method-assign]
+        return spec
+
+
+sys.meta_path.insert(0, _AfterXGBoost())
