@@ -78,7 +78,8 @@ void Say(TreeRecord const& tree) {
   line << ": " << TreeMs(tree) << " ms (sampling " << tree.sample_ms << ", start "
        << tree.stats.start_ms << ", levels " << tree.stats.levels_ms << ", finish "
        << FinishMs(tree) << ", writing " << tree.write_ms << "), table prepared in "
-       << tree.set_up_ms << " ms, " << tree.device_bytes / kMiB << " MiB";
+       << tree.set_up_ms << " ms, " << tree.device_bytes / kMiB << " MiB (at most "
+       << tree.stats.peak_bytes / kMiB << ")";
   if (tree.stats.refined_share >= 0.0) {
     line << ", " << 100.0 * tree.stats.refined_share << "% of entries refined";
   }
@@ -110,8 +111,8 @@ std::string LastRunJson() {
      << R"(, "phases_ms": {"sampling": )" << tree.sample_ms << R"(, "start": )" << stats.start_ms
      << R"(, "levels": )" << stats.levels_ms << R"(, "finish": )" << FinishMs(tree)
      << R"(, "writing": )" << tree.write_ms << R"(}, "device_bytes": )" << tree.device_bytes
-     << R"(, "planned_bytes": )" << stats.planned_bytes << R"(, "planned_host_bytes": )"
-     << stats.planned_host_bytes << R"(, "refined_share": )";
+     << R"(, "peak_bytes": )" << stats.peak_bytes << R"(, "planned_bytes": )" << stats.planned_bytes
+     << R"(, "planned_host_bytes": )" << stats.planned_host_bytes << R"(, "refined_share": )";
   if (stats.refined_share >= 0.0) {
     os << stats.refined_share;
   } else {

@@ -3,14 +3,15 @@
 """Try every way into the plugin on a GPU machine and write down which grew their trees there.
 
     python tests/ways_in.py --python PATH --python PATH ... --module PATH \
-        --rscript PATH --c-example PATH        # on the machine with the GPU
+        --rscript PATH --rscript-cuda PATH --c-example PATH   # on the machine with the GPU
     python tests/ways_in.py --check            # anywhere: is it fresh, complete, without a failure
     python tests/ways_in.py --table            # a table of the report
 
 --python is an interpreter with NumPy, scikit-learn and a stock XGBoost; one for each release and
 wheel. --module is the plugin's library; the package is taken from these sources. --rscript has the
 R packages xgboost, xgboostgpuexact (with a module of its own) and jsonlite, and sees the temporary
-folder of this process (TMPDIR) under the same name. --c-example is the program of the C API,
+folder of this process (TMPDIR) under the same name; --rscript-cuda likewise, with an xgboost that
+has CUDA (tests/r/link_r_to_wheel.sh). --c-example is the program of the C API,
 plugin/examples/train.c: `train DEVICE MODEL` trains on numbers of rand(), says what builds the
 trees and saves the model. It is run with the libxgboost of each interpreter and the folder of
 --module in LD_LIBRARY_PATH.
@@ -165,6 +166,13 @@ class Way(NamedTuple):
     names_device: bool = True  # else the device comes from elsewhere
 
 
+# A script that does not know the plugin, where Python has read the package's folder at its start.
+AS_INSTALLED = f"""
+import runpy, site, sys
+site.addsitedir({str(Path(__file__).resolve().parents[1] / "plugin/python")!r})
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 WAYS = {
     "xgb.train": Way(TRAIN),
     "xgb.cv": Way(CV),
@@ -174,7 +182,11 @@ WAYS = {
         TRAIN, imports=False, command=("-m", "xgboost_gpu_exact"), names_device=False
     ),
     "XGBOOST_GPU_EXACT_DEVICE=cuda": Way(
-        TRAIN, env={"XGBOOST_GPU_EXACT_DEVICE": "cuda"}, names_device=False
+        TRAIN,
+        imports=False,
+        command=("-c", AS_INSTALLED),
+        env={"XGBOOST_GPU_EXACT_DEVICE": "cuda"},
+        names_device=False,
     ),
 }
 R, C = "R", "C"
@@ -187,7 +199,8 @@ def expected_rows() -> Iterator[tuple[str, str, str, str]]:
             for way in [*WAYS, C]:
                 for context in contexts(way, wheel):
                     yield way, release, wheel, context
-    yield R, "", R_WHEEL, "cpu"
+    for context in contexts(R, "xgboost"):
+        yield R, "", R_WHEEL, context
 
 
 def contexts(way: str, wheel: str) -> tuple[str, ...]:
@@ -283,9 +296,10 @@ class Session:
                 more = (self._try_c, python, libraries)
                 yield self._row(C, release, wheel, context, *more)
 
-    def row_of_r(self) -> dict:
-        row = self._row(R, "", R_WHEEL, "cpu", self._try_r)
-        return row | {"release": row.pop("found_release", "")}
+    def rows_of_r(self) -> Iterator[dict]:
+        for context in contexts(R, "xgboost"):
+            row = self._row(R, "", R_WHEEL, context, self._try_r)
+            yield row | {"release": row.pop("found_release", "")}
 
     def _row(
         self, way: str, release: str, wheel: str, context: str, attempt: Attempt, *more: Any
@@ -317,14 +331,16 @@ class Session:
         return self._answer(command + [str(self._folder), str(out), device], env, out)
 
     def _try_r(self, row: dict, context: str) -> str:
-        if not self._options.rscript:
-            raise NotRun("--rscript was not given")
+        option = {"cpu": "rscript", "cuda": "rscript_cuda"}[context]
+        rscript = getattr(self._options, option)
+        if not rscript:
+            raise NotRun(f"--{option.replace('_', '-')} was not given")
         script = self._file("R")
         script.write_text(R_SCRIPT)
         answers = []
         for how, env in ((context, self._with_plugin), ("stock", self._plain)):
             out = self._file("json")
-            command = [self._options.rscript, str(script), str(self._folder), str(out), how]
+            command = [rscript, str(script), str(self._folder), str(out), how]
             answers.append(self._answer(command, env, out))
         row["found_release"] = ".".join(answers[0]["release"].split(".")[:3])
         return judge(*answers, context)
@@ -393,7 +409,7 @@ def make_report(options: argparse.Namespace) -> dict:
                 rows.extend(session.rows_of_python(python))
             except SystemExit as why:  # no XGBoost there
                 absent.append(str(why))
-        rows.append(session.row_of_r())
+        rows += session.rows_of_r()
     reason = " ".join(["no interpreter with this release and wheel", *absent])
     made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     rows = merged(rows, earlier_rows(options.out, facts), reason)
@@ -447,6 +463,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--module", help="libxgboost_gpu_exact.so")
     parser.add_argument("--rscript", help="Rscript with xgboost and xgboostgpuexact")
+    parser.add_argument("--rscript-cuda", help="the same, with an xgboost that has CUDA")
     parser.add_argument("--c-example", help="program through XGBoost's C API, see above")
     parser.add_argument("--timeout", type=float, default=300, help="seconds a process")
     options = parser.parse_args(arguments)

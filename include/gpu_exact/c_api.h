@@ -65,6 +65,7 @@ __attribute__((visibility("default"))) int GpuExactDeviceStatus(int ordinal, int
  * @param out_json An object: "gpu_trees" and "cpu_trees", numbers of trees; of the last one "device",
  *                 "reason" (why the CPU grew it), "strategy", "rows", "columns", "entries",
  *                 "set_up_ms" of its table, "tree_ms", "phases_ms", "device_bytes" held after it,
+ *                 "peak_bytes" that all tables of the process have held at a time,
  *                 "planned_bytes" at most, "planned_host_bytes" of page-locked memory in their
  *                 place, "refined_share" of entries or null. Valid until the thread's next call.
  */

@@ -208,6 +208,7 @@ GrownTree DeviceBuilder::Grow(GrowParam const& param, GradientView gradients,
   this->Finish(grown);
   this->WaitForAnswers();
   stats_.refined_share = strategy_->RefinedShare();
+  stats_.peak_bytes = PeakDeviceBytes();
   return grown;
 }
 

@@ -4,6 +4,7 @@
  * @brief Implementation of runtime.cuh, and the probe for a usable device.
  */
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <sstream>
 
@@ -12,6 +13,9 @@
 namespace gpu_exact {
 namespace {
 constexpr std::size_t kLittle = 1 << 16;  // bytes that a kernel has copied before a copy begins
+
+std::atomic<std::size_t> held_bytes{0};  // of device memory
+std::atomic<std::size_t> peak_bytes{0};
 
 __global__ void ProbeKernel(int* out) { *out = 1; }
 
@@ -82,10 +86,19 @@ void* AllocateDevice(std::size_t bytes, char const* what) {
     throw OutOfDeviceMemory{msg.str()};
   }
   EXACT_CUDA(status);
+  std::size_t const held = held_bytes += bytes;
+  for (std::size_t peak = peak_bytes; peak < held;) {
+    peak_bytes.compare_exchange_weak(peak, held);  // another thread's may be higher: told in `peak`
+  }
   return p;
 }
 
-void FreeDevice(void* p) noexcept { Succeeds(cudaFree(p)); }
+void FreeDevice(void* p, std::size_t bytes) noexcept {
+  Succeeds(cudaFree(p));
+  held_bytes -= bytes;
+}
+
+std::size_t PeakDeviceBytes() { return peak_bytes; }
 
 void* AllocatePinned(std::size_t bytes, char const* what) {
   void* p{nullptr};
@@ -99,7 +112,7 @@ void* AllocatePinned(std::size_t bytes, char const* what) {
   return p;
 }
 
-void FreePinned(void* p) noexcept { Succeeds(cudaFreeHost(p)); }
+void FreePinned(void* p, std::size_t) noexcept { Succeeds(cudaFreeHost(p)); }
 
 void CopyPinnedBytes(void* to, void const* from, std::size_t n_bytes) {
   using Word = std::uint32_t;

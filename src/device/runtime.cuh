@@ -31,11 +31,13 @@ void CheckCuda(cudaError_t status, char const* call, char const* file, int line)
 
 /** @brief cudaMalloc; throws OutOfDeviceMemory with the array and the bytes asked, free, total. */
 void* AllocateDevice(std::size_t bytes, char const* what);
-void FreeDevice(void* p) noexcept;
+void FreeDevice(void* p, std::size_t bytes) noexcept;
+/** @brief The most bytes of all devices that this process has held at a time. */
+[[nodiscard]] std::size_t PeakDeviceBytes();
 
 /** @brief Page-locked host memory, which kernels read and write too; throws DeviceError. */
 void* AllocatePinned(std::size_t bytes, char const* what);
-void FreePinned(void* p) noexcept;
+void FreePinned(void* p, std::size_t bytes) noexcept;
 
 /** @brief Of a call that may fail, as there is another way or nothing to be done about it. */
 bool Succeeds(cudaError_t status) noexcept;
@@ -82,11 +84,12 @@ class DeviceGuard {
 };
 
 /** @brief Uninitialised array; keeps its size or grows, and loses its content then. */
-template <typename T, void* (*kAllocate)(std::size_t, char const*), void (*kFree)(void*) noexcept>
+template <typename T, void* (*kAllocate)(std::size_t, char const*),
+          void (*kFree)(void*, std::size_t) noexcept>
 class Buffer {
  public:
   explicit Buffer(char const* what) : what_{what} {}
-  ~Buffer() { kFree(data_); }
+  ~Buffer() { kFree(data_, this->Bytes()); }
   Buffer(Buffer const&) = delete;
   Buffer& operator=(Buffer const&) = delete;
   Buffer(Buffer&& that) noexcept : what_{that.what_} { *this = std::move(that); }
@@ -107,7 +110,7 @@ class Buffer {
     return data_;
   }
   void Release() {
-    kFree(std::exchange(data_, nullptr));
+    kFree(std::exchange(data_, nullptr), this->Bytes());
     size_ = 0;
   }
 

@@ -52,12 +52,13 @@ def test_a_tree_is_described(builder: str, strategy: str) -> None:
     assert sum(run.phases_ms.values()) == pytest.approx(run.tree_ms, rel=0.01)
     assert run.refined_share is None or 0 <= run.refined_share <= 1
     if builder.startswith("reference"):
-        assert (run.strategy, run.device_bytes) == ("", 0)
+        assert (run.strategy, run.device_bytes, run.peak_bytes) == ("", 0, 0)
     else:
         assert run.strategy == strategy
         assert run.phases_ms["start"] > 0 and run.phases_ms["levels"] > 0
         estimate = gpu_exact.memory_estimate(run.rows, run.columns, run.entries, max_depth=4)
-        assert 0 < run.planned_bytes <= estimate[strategy].peak and run.device_bytes > 0
+        assert 0 < run.planned_bytes <= estimate[strategy].peak
+        assert 0 < run.device_bytes <= run.peak_bytes
 
 
 def test_who_grows_is_counted(builder: str) -> None:

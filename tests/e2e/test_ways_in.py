@@ -36,7 +36,8 @@ model.save_model(sys.argv[2])
 
 
 def options(**given: object) -> argparse.Namespace:
-    defaults = {"module": os.environ.get("GPU_EXACT_MODULE"), "rscript": None, "c_example": None}
+    defaults = {"module": os.environ.get("GPU_EXACT_MODULE")}
+    defaults |= dict.fromkeys(("rscript", "rscript_cuda", "c_example"))
     fixed = {"source": TESTS.parent, "timeout": 120.0}
     return argparse.Namespace(**defaults | fixed | given)
 
@@ -108,13 +109,14 @@ def test_a_program_with_a_fault_has_failed(builder, tmp_path, monkeypatch, fault
 def test_what_cannot_be_run_is_not_run(tmp_path, monkeypatch):
     absent = str(tmp_path / "absent")
     monkeypatch.setattr(ways_in, "WAYS", {})
-    session = Session(options(rscript=absent, c_example=absent), tmp_path)
-    rows = [*session.rows_of_python(sys.executable), session.row_of_r()]
+    absents = dict.fromkeys(("rscript", "rscript_cuda", "c_example"), absent)
+    session = Session(options(**absents), tmp_path)
+    rows = [*session.rows_of_python(sys.executable), *session.rows_of_r()]
     assert {row["way"] for row in rows} == {"R", "C"}
     for row in rows:
         assert row["passed"] is None and "No such file" in row["reason"]
-    row = Session(options(), tmp_path).row_of_r()
-    assert (row["passed"], row["reason"]) == (None, "--rscript was not given")
+    for row, option in zip(Session(options(), tmp_path).rows_of_r(), ("", "-cuda"), strict=True):
+        assert (row["passed"], row["reason"]) == (None, f"--rscript{option} was not given")
 
 
 def answer(depth: int = 1) -> dict:
