@@ -10,7 +10,8 @@ The binaries are run themselves, not through ctest: a build tree copied to anoth
 absolute paths in its ctest files. The report is written after every step, so a run that is cut
 short leaves a report that `--check` calls incomplete. The rest may be done in another run
 (`--rings`, `--sanitizers`): at the same sources and on the same kind of machine it adds to the
-report that lies at --out. Only the standard library is needed.
+report that lies at --out. A complete report has R's tests (`--r`) and those of sizes, which take a GPU
+with 130 GiB. Only the standard library is needed.
 """
 
 from __future__ import annotations

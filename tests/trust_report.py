@@ -8,14 +8,15 @@
     python tests/trust_report.py --check      # anywhere: is it fresh, complete, without a failure
     python tests/trust_report.py --table      # writes the table in tests/README.md
 
-Steps: `faults_cpu`, `faults_cuda` (where gradients are), `faults_nccl` (which takes two GPUs),
-`neighbours` and `inputs` are end-to-end tests, by a module whose calls can be made to fail and, the
-last, by the one that users have; `soak` trains for long, `crowd` by many processes that share the GPU;
-`kernels` counts what tests/mutants.py --run wrote of mutants of kernels. They need a GPU. `evidence`
-runs the tests that plant a fault and see a report refuse it, `files` gives the reader of symbols
-damaged files, `tools` runs .ci/tools, `mutants` counts what tests/mutants.py wrote of host code. They
-need none, but `tools` a compiler. Steps at the same sources add up in the report that lies at --out, which
-is written after each: the file may travel between machines. Only the standard library is needed here.
+Steps: `faults_cpu`, `faults_cuda` (where gradients are), `faults_nccl`, `neighbours` and `inputs` are
+end-to-end tests, by a module whose calls can be made to fail and, the last, by the one that users have;
+none may be skipped, which takes two GPUs, PyTorch and CuPy. `soak` trains for long, `crowd` by many
+processes that share the GPU; `kernels` counts what tests/mutants.py --run wrote of mutants of kernels.
+They need a GPU. `evidence` runs the tests that plant a fault and see a report refuse it, `files` gives
+the reader of symbols damaged files, `tools` runs .ci/tools, `mutants` counts what tests/mutants.py wrote
+of host code. They need none, but `tools` a compiler. Steps at the same sources add up in the report that
+lies at --out, which is written after each: the file may travel between machines. Only the standard
+library is needed here.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ REPORT = "tests/trust_report.json"
 ON_GPU = ("faults_cpu", "faults_cuda", "faults_nccl", "neighbours", "inputs")
 ON_GPU += ("soak", "crowd", "kernels")
 ON_HOST = ("evidence", "files", "tools", "mutants")
-# Tests of these steps that may be skipped, and why: all can run on a machine with two GPUs.
+# Tests that may be skipped, as a step names them, and why.
 MAY_SKIP: dict[str, str] = {}
 INPUTS = 100_000  # of each kind
 RANDOM = {
@@ -155,6 +156,11 @@ EVIDENCE = [
         "XGBoost's own tests ran on the GPU",
         "XGBoost has no CUDA",
         SUITE + "test_an_xgboost_without_cuda_proves_nothing",
+    ),
+    (
+        "Each report is of these sources",
+        "it is of others",
+        TRUST_REPORT + "test_a_stale_report_ends_its_check",
     ),
     (
         "A release has all reports",
@@ -439,7 +445,7 @@ def mutants(options: argparse.Namespace, file: str = "mutants") -> dict:
     step = summary(today, explanations(options.source))
     step["changed"] = dict(Counter(result["file"] for result in again))
     if file == "kernels":
-        devices = {result["device"] for result in today}
+        devices = {result.get("device") for result in today}
         step["device"] = None if None in devices else ", ".join(sorted(devices))
     return step
 
@@ -555,7 +561,10 @@ def table(report: dict, gpu_report: dict) -> str:
             f"{share_killed(counts)[1]:.0%} killed: {counts['killed']} of {share_killed(counts)[0]}; "
             f"{counts['explained']} survived with a reason, {counts['survived']} without one",
         )
-        for what, counts in (("host code", steps["mutants"]), ("kernels", steps["kernels"]))
+        for what, counts in (
+            ("host code", steps["mutants"]),
+            (f"kernels, on {steps['kernels']['device']}", steps["kernels"]),
+        )
     ]
     rows += [(f"{claim}; planted: {fault}", f"refused: `{test}`") for claim, fault, test in EVIDENCE]
     lines = ["| tried | came out |", "| --- | --- |"]

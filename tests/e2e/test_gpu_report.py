@@ -154,7 +154,7 @@ def test_benchmarks_of_other_sources_are_said(tmp_path):
     """The module takes the place of a program that has these sources' hash in it."""
     now = gpu_exact.source_hash()
     assert gpu_report.benchmarks(tmp_path, now) == gpu_report.benchmarks(None, now) == {}
-    (tmp_path / "bench_builder").symlink_to(gpu_exact._module._name)
+    (tmp_path / "bench_builder").symlink_to(Path(gpu_exact._module._name).resolve())
     for current, said in ((now, False), (now[::-1], True)):
         report = GOOD | {"benchmarks": gpu_report.benchmarks(tmp_path, current)}
         found = gpu_report.problems(report, current)

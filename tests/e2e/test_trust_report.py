@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,7 @@ def test_a_complete_report_proves(tmp_path: Path) -> None:
     assert text.startswith("before\n<!-- trust -->\n| tried |") and text.endswith("-->\nafter\n")
     assert "old" not in text and "20,000 trees, 24 processes" in text
     assert "| 95% killed: 190 of 200; 10 survived with a reason, 0 without one |" in text
+    assert "| mutants of kernels, on a GPU | 75% killed: 30 of 40; 10 survived" in text
     assert "| ThreadSanitizer | no finding; 500 tests passed, 3 skipped |" in text
     assert "| compute-sanitizer: memcheck | 0 errors; 121 tests passed, 14 skipped |" in text
     assert "| compute-sanitizer: racecheck | not run |" in text
@@ -260,10 +262,13 @@ class Workshop:
     """In which every mutant is killed."""
 
     def __init__(self, root: Path, *_: Path) -> None:
-        self.tree = root
+        self.tree = self.build = root
 
-    def make(self) -> None:
+    def make(self, *_: str) -> None:
         pass
+
+    def mutated(self, _: mutants.Mutant) -> AbstractContextManager:
+        return nullcontext()
 
     def first_failure(self) -> str:
         return ""
@@ -296,6 +301,26 @@ def test_mutants_of_changed_files_are_run_again(
     [line] = out.read_text().splitlines()[n_lines:]
     assert json.loads(line)["file"] == "src/b.cc"
     assert mutants.of_today(mutants.read_results(out), tmp_path)[1] == []
+
+
+def test_mutants_of_changed_kernels_are_packed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mutants, "Workshop", Workshop)
+    monkeypatch.setattr(mutants.subprocess, "run", lambda *_, **__: None)  # strip
+    (tmp_path / "src/device").mkdir(parents=True)
+    kernel = tmp_path / "src/device/a.cu"
+    kernel.write_text("  a = true;\n")
+    options = argparse.Namespace(source=tmp_path, build=tmp_path, work=tmp_path, pack=tmp_path)
+    options.__dict__ |= {"minutes": 1, "files": None, "seed": 1, "count": 1}
+    for text in ("  a = true;\n", "  a = true;\n", "  // new\n  a = true;\n"):
+        kernel.write_text(text)
+        mutants.pack_mutants(options)
+    listed = tmp_path / "mutants.jsonl"
+    first, second = map(json.loads, listed.read_text().splitlines())
+    assert (first["number"], second["number"]) == (1, 2)
+    assert first["file_hash"] != second["file_hash"]
+    assert mutants.of_today(mutants.read_results(listed), tmp_path) == ([second], [])
 
 
 def pack(folder: Path, rings: list[str]) -> argparse.Namespace:
@@ -343,6 +368,16 @@ def test_mutants_of_kernels_need_a_ring_that_passes(tmp_path: Path, ring: str) -
 
 
 REPORTS = ("gpu_report", "trust_report", "ways_in", "xgboost_suite")
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_stale_report_ends_its_check(tmp_path: Path, name: str) -> None:
+    report = json.loads((TESTS / f"{name}.json").read_text()) | {"source_hash": "then"}
+    out = tmp_path / "report.json"
+    out.write_text(json.dumps(report))
+    command = [sys.executable, TESTS / f"{name}.py", "--check", f"--out={out}"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 1 and "The report is stale" in done.stdout and not done.stderr
 
 
 @pytest.mark.parametrize("lacking", ["", *REPORTS])
