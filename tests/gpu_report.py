@@ -10,7 +10,8 @@ The binaries are run themselves, not through ctest: a build tree copied to anoth
 absolute paths in its ctest files. The report is written after every step, so a run that is cut
 short leaves a report that `--check` calls incomplete. The rest may be done in another run
 (`--rings`, `--sanitizers`): at the same sources and on the same kind of machine it adds to the
-report that lies at --out. Only the standard library is needed.
+report that lies at --out. A complete report has R's tests (`--r`) and those of sizes, which take a GPU
+with 130 GiB. Only the standard library is needed.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 RINGS = ("host", "device", "e2e")
+R = "r"  # a ring too, run by a command of its own
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 # What is written by kernels that run at a time is noted wrongly by initcheck: workers that share the
 # GPU of a test then "read uninitialised memory" in every second run, each time somewhere else.
@@ -42,6 +45,7 @@ SANITIZED_E2E = (  # short: every strategy, XGBoost's own kernels between, threa
     "test_strategy.py::test_boosters_of_several_strategies_share_a_dmatrix",
 )
 ALONE = "test_neighbours.py"  # fills the GPU
+SIZES = "Sizes."  # in the names of tests of the device ring that no complete report is without
 SANITIZER_SEEDS = "2"  # random problems a test, under tools that slow a kernel down 10 to 100 times
 HASHED = ("plugin", "src", "include", "tests", "CMakeLists.txt")
 REPORT = "tests/gpu_report.json"
@@ -59,7 +63,7 @@ MAY_SKIP = {
     "device": 0.05,  # tests of two GPUs
     "e2e xgboost-cpu": 0.4,
     "e2e": 0.05,
-    "r": 0.05,
+    R: 0.05,
     "sanitizer": 0.12,  # these, and those that watch, exhaust or fill memory
 }
 # Environment variables that change what the tests try; a lower number tries less than by default.
@@ -109,7 +113,7 @@ def problems(report: dict, current_hash: str) -> list[str]:
     """Why the report proves nothing, a sentence each; empty where it proves that all passed."""
     found = of_other_sources(report, current_hash)
     rings = report.get("rings", {})
-    for ring in RINGS:
+    for ring in (*RINGS, R):
         if ring not in {name.split()[0] for name in rings}:
             found.append(f"The ring `{ring}` was not run.")
     for name, run in rings.items():
@@ -118,6 +122,12 @@ def problems(report: dict, current_hash: str) -> list[str]:
         if run["passed"] == 0:
             found.append(f"{name}: no test passed ({run['skipped']} skipped).")
         found += doubts(name, run, current_hash)
+    if "device" in rings:
+        skipped = [test for test in rings["device"]["skips"] if SIZES in test]
+        if skipped or not rings["device"].get("sizes"):
+            found.append(f"device: tests of sizes were skipped: {', '.join(skipped) or 'all'}.")
+    for name, run in report.get("benchmarks", {}).items():
+        found += of_others(name, run, current_hash)
     for tool in SANITIZERS:
         run = report.get("sanitizers", {}).get(tool)
         if run is None:
@@ -129,20 +139,40 @@ def problems(report: dict, current_hash: str) -> list[str]:
                 f"{run['failed']} failed."
             )
         found += doubts(f"sanitizer {tool}", run, current_hash)
-    for name, value in report.get("environment", {}).items():
+    return found + tried_less(report.get("environment", {}))
+
+
+def recorded_environment() -> dict[str, str]:
+    """Variables that change what is tested, as they are set."""
+    return {
+        name: value
+        for name, value in sorted(os.environ.items())
+        if name.startswith(RECORDED) and name != "GPU_EXACT_MODULE"  # whose hash is in `built_of`
+    }
+
+
+def tried_less(environment: dict[str, str]) -> list[str]:
+    """Recorded variables by which tests try less than by default, a sentence each."""
+    found = []
+    for name, value in environment.items():
         few = name in LEAST and not (value.isdigit() and int(value) >= LEAST[name])
         if few or name == "GPU_EXACT_SANITIZER":
             found.append(f"{name}={value} was set: the tests tried less than by default.")
     return found
 
 
+def of_others(name: str, run: dict, current_hash: str) -> list[str]:
+    """Says so where a binary is of other sources."""
+    built_of = run.get("built_of", [])
+    if set(built_of) == {current_hash}:
+        return []
+    others = ", ".join(h[:12] for h in built_of if h != current_hash)
+    return [f"{name}: a binary is of other sources ({others or 'unknown'}): build again."]
+
+
 def doubts(name: str, run: dict, current_hash: str) -> list[str]:
     """Why a run that passed does not show what it should."""
-    found = []
-    built_of = run.get("built_of", [])
-    if set(built_of) != {current_hash}:
-        others = ", ".join(h[:12] for h in built_of if h != current_hash)
-        found.append(f"{name}: a binary is of other sources ({others or 'unknown'}): build again.")
+    found = of_others(name, run, current_hash)
     share = next(part for words, part in MAY_SKIP.items() if name.startswith(words))
     if run["skipped"] > share * (run["passed"] + run["skipped"]):
         found.append(
@@ -209,6 +239,7 @@ def run_r(command: list[str], env: dict, timeout: float) -> tuple[dict, str]:
     printed = re.findall(line, output)
     if printed:
         counts["failed"], counts["skipped"], counts["passed"] = map(int, printed[-1])
+        counts["skips"] = re.findall(r"^[•*] (.+)$", output, re.MULTILINE)
         counts["failures"] = re.findall(r"^\S\S (?:Failure|Error) \((.*?)\)", output, re.MULTILINE)
     if status != 0 and not counts["failed"]:
         add(counts, "failed", f"{Path(command[0]).name} ended with {status}")
@@ -298,9 +329,9 @@ def run(
 
 
 def empty_counts(seconds: float) -> dict:
-    """Of no test; `built_of` are the hashes of the sources of what was run."""
+    """Of no test; `built_of` are the hashes of the sources of what was run, `sizes` passed."""
     numbers = {"passed": 0, "failed": 0, "skipped": 0, "seconds": seconds}
-    return numbers | {"failures": [], "skips": [], "built_of": []}
+    return numbers | {"failures": [], "skips": [], "sizes": [], "built_of": []}
 
 
 def added_up(parts: list[dict]) -> dict:
@@ -315,6 +346,19 @@ def add(counts: dict, result: str, name: str) -> None:
     counts[result] += 1
     if result != "passed":
         counts["failures" if result == "failed" else "skips"].append(name)
+    elif SIZES in name:
+        counts["sizes"].append(name)
+
+
+def printed_counts(output: str) -> Counter[str]:
+    """How many tests have `passed` and were `skipped`, as GoogleTest and pytest print at their end."""
+    printed = re.findall(r"^\[  (PASSED|SKIPPED) +\] (\d+) test", output, re.MULTILINE)
+    for line in re.findall(r"^\d+ \w+.* in [\d.]+s", output, re.MULTILINE):
+        printed += [(what, n) for n, what in re.findall(r"(\d+) (passed|skipped)", line)]
+    counts: Counter[str] = Counter()
+    for what, n in printed:
+        counts[what.lower()] += int(n)
+    return counts
 
 
 def device_facts(build: Path | None) -> dict:
@@ -393,13 +437,20 @@ def run_e2e(options: argparse.Namespace, python: str, env: dict) -> tuple[str, d
 
 def begin(out: Path, facts: dict) -> dict:
     """A report with what earlier runs found, if of the same sources, device and versions."""
-    report = {"rings": {}, "sanitizers": {}}
+    report = {"rings": {}, "benchmarks": {}, "sanitizers": {}}
     if out.is_file():
         earlier = json.loads(out.read_text())
         if all(earlier.get(key) == value for key, value in facts.items()):
             report = {key: earlier.get(key, {}) for key in report}
     made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     return {**facts, "made": made, **report}
+
+
+def benchmarks(build: Path | None, current_hash: str) -> dict:
+    """The programs whose times are published, where they are built: a text in them is the hash."""
+    found = [f for f in build.rglob("bench_builder") if f.is_file()] if build else []
+    is_current = all(current_hash.encode() in file.read_bytes() for file in found)
+    return {file.name: {"built_of": [current_hash] * is_current} for file in found}
 
 
 def make_report(options: argparse.Namespace) -> dict:
@@ -410,12 +461,9 @@ def make_report(options: argparse.Namespace) -> dict:
     if options.module:
         env["GPU_EXACT_MODULE"] = options.module
     facts = {"source_hash": source_hash(options.source), **device_facts(options.build)}
-    facts["environment"] = {
-        name: value
-        for name, value in sorted(os.environ.items())
-        if name.startswith(RECORDED) and name != "GPU_EXACT_MODULE"  # whose hash is in `built_of`
-    }
+    facts["environment"] = recorded_environment()
     report = begin(options.out, facts)
+    report["benchmarks"] |= benchmarks(options.build, facts["source_hash"])
 
     def save() -> None:
         options.out.write_text(json.dumps(report, indent=2) + "\n")
@@ -433,8 +481,8 @@ def make_report(options: argparse.Namespace) -> dict:
         report["rings"][name] = counts
         save()
     if options.r:
-        report["rings"]["r"], output = run_r(options.r, env, options.timeout)
-        if report["rings"]["r"]["failed"]:
+        report["rings"][R], output = run_r(options.r, env, options.timeout)
+        if report["rings"][R]["failed"]:
             print(output[-8000:])
         save()
     if options.sanitizers:

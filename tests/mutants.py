@@ -15,12 +15,14 @@ folder, from which the copy has its Python environment and XGBoost's sources. Mu
 built as whole device rings, and run where there is a GPU.
 
 One line a mutant is written to --out as it is done, and those that are there are not run again: a run
-may be cut short and go on. The same --seed gives the same mutants.
+may be cut short and go on. The same --seed gives the same mutants. A line tells the hash of the file
+that was changed: once the file is another one the mutant is run again, or forgotten if its line is gone.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -36,7 +38,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpu_report import visible_gpus
+from gpu_report import device_facts, printed_counts, visible_gpus
 
 HOST_FILES = ("src/*.cc", "src/*.h", "plugin/*.cc", "plugin/*.h")
 DEVICE_FILES = ("src/device/*.cu", "src/device/*/*.cu")
@@ -103,7 +105,12 @@ class Mutant:
 
     def is_of(self, result: dict) -> bool:
         """Whether a result is this mutant's, on whatever line it was then."""
-        return self.key() == (result["file"], result["text"].strip(), result["becomes"].strip())
+        return self.key() == key_of(result)
+
+
+def key_of(result: dict) -> tuple[str, str, str]:
+    """Mutant.key() of its mutant."""
+    return result["file"], result["text"].strip(), result["becomes"].strip()
 
 
 def changes(text: str, before: str) -> list[str]:
@@ -149,6 +156,25 @@ def all_mutants(root: Path, patterns: tuple[str, ...]) -> list[Mutant]:
             before = lines[i - 1] if i else ""
             found += [Mutant(name, i + 1, text, becomes) for becomes in changes(text, before)]
     return found
+
+
+def file_hash(root: Path, name: str) -> str:
+    """SHA-256 of a file as it is without any mutant; empty where there is none."""
+    file = root / name
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+
+
+def of_today(results: list[dict], root: Path) -> tuple[list[dict], list[dict]]:
+    """Results of files as they are now, and those to be had again as the file has changed since.
+
+    Of neither are those whose mutant is no more, or was none.
+    """
+    now = {name: file_hash(root, name) for name in {r["file"] for r in results}}
+    keys = {mutant.key() for mutant in all_mutants(root, tuple(now))}
+    there = [r for r in results if key_of(r) in keys]
+    today = [r for r in there if r.get("file_hash") == now[r["file"]]]
+    again = [r for r in there if r not in today and r.get("result") != "no mutant"]
+    return today, again
 
 
 class Workshop:
@@ -248,13 +274,14 @@ class Workshop:
         """killed, survived or no mutant, as it does not compile; and by which test."""
         begin = time.monotonic()
         by = ""
+        of = {"file_hash": file_hash(self.tree, mutant.file)}
         with self.mutated(mutant):
             result = "no mutant" if self.make() is not None else "survived"
             if result == "survived":
                 by = self.first_failure(mutant.file)
                 result = "killed" if by else result
         seconds = round(time.monotonic() - begin, 1)
-        return {**vars(mutant), "result": result, "by": by, "seconds": seconds}
+        return {**vars(mutant), **of, "result": result, "by": by, "seconds": seconds}
 
 
 def explanations(root: Path) -> dict[tuple[str, str, str], str]:
@@ -285,10 +312,7 @@ def read_results(file: Path) -> list[dict]:
     """The last result of each mutant, on whatever line it was."""
     lines = file.read_text().splitlines() if file.is_file() else []
     results = map(json.loads, lines)
-    keyed = {
-        (r["file"], r["text"].strip(), r["becomes"].strip(), r.get("number")): r for r in results
-    }
-    return list(keyed.values())
+    return list({key_of(r): r for r in results}.values())
 
 
 def parse() -> argparse.Namespace:
@@ -319,12 +343,20 @@ def main() -> int:
         run_packed(options)
     elif not options.summary:
         run_mutants(options)
-    results = read_results(options.summary or options.out)
-    told = summary(results, explanations(options.source))
+    today, again = of_today(read_results(options.summary or options.out), options.source)
+    told = summary(today, explanations(options.source))
+    for file, n in Counter(result["file"] for result in again).items():
+        print(f"{file} has changed: {n} of its mutants are to be run again")
     for survivor in told.pop("survivors"):
         print("survived:", survivor)
     print(", ".join(f"{count} {what}" for what, count in told.items()))
-    return 1 if told["survived"] else 0
+    return 1 if told["survived"] or again else 0
+
+
+def in_turn(mutants: list[Mutant], again: list[dict], seed: int) -> list[Mutant]:
+    """By chance, but first those to be had again."""
+    random.Random(seed).shuffle(mutants)
+    return sorted(mutants, key=lambda mutant: not any(mutant.is_of(r) for r in again))
 
 
 def run_mutants(options: argparse.Namespace) -> None:
@@ -334,19 +366,20 @@ def run_mutants(options: argparse.Namespace) -> None:
     unchanged = workshop.first_failure() if unchanged is None else unchanged
     if unchanged:
         sys.exit(f"The tests fail without any mutant: {unchanged[-2000:]}")
-    mutants = all_mutants(workshop.tree, tuple(options.files or HOST_FILES))
-    random.Random(options.seed).shuffle(mutants)
-    earlier = read_results(options.out)
+    done, again = of_today(read_results(options.out), workshop.tree)
     if options.again:
-        mutants = [m for r in earlier if r["result"] == "survived" for m in mutants if m.is_of(r)]
-    done = [r for r in earlier if not (options.again and r["result"] == "survived")]
+        again += [r for r in done if r["result"] == "survived"]
+        done = [r for r in done if r["result"] != "survived"]
     n_done = sum(r["result"] != "no mutant" for r in done)
-    for mutant in mutants:
-        if n_done >= options.count or time.monotonic() > end:
+    count = max(0 if options.again else options.count, n_done + len(again))
+    mutants = all_mutants(workshop.tree, tuple(options.files or HOST_FILES))
+    for mutant in in_turn(mutants, again, options.seed):
+        if n_done >= count or time.monotonic() > end:
             return
         if any(mutant.is_of(result) for result in done):
             continue
         result = workshop.judge(mutant)
+        done.append(result)
         n_done += result["result"] != "no mutant"
         with options.out.open("a") as out:
             out.write(json.dumps(result) + "\n")
@@ -359,7 +392,10 @@ def pack_mutants(options: argparse.Namespace) -> None:
     workshop = Workshop(options.source, options.build.resolve(), options.work)
     options.pack.mkdir(parents=True, exist_ok=True)
     listed = options.pack / "mutants.jsonl"
-    packed = read_results(listed)
+    earlier = read_results(listed)
+    packed, again = of_today(earlier, workshop.tree)
+    last = max((mutant["number"] for mutant in earlier), default=0)
+    count = max(options.count, len(packed) + len(again))
 
     def pack(number: int) -> bool:
         if workshop.make(DEVICE_RING) is not None:
@@ -371,16 +407,17 @@ def pack_mutants(options: argparse.Namespace) -> None:
     if not pack(0):
         sys.exit("The device ring does not build without any mutant.")
     mutants = all_mutants(workshop.tree, tuple(options.files or DEVICE_FILES))
-    random.Random(options.seed).shuffle(mutants)
-    for mutant in mutants:
-        if len(packed) >= options.count or time.monotonic() > end:
+    for mutant in in_turn(mutants, again, options.seed):
+        if len(packed) >= count or time.monotonic() > end:
             return
         if any(mutant.is_of(earlier) for earlier in packed):
             continue
         with workshop.mutated(mutant):
-            is_packed = pack(len(packed) + 1)
+            is_packed = pack(last + 1)
         if is_packed:
-            packed.append({**vars(mutant), "number": len(packed) + 1})
+            last += 1
+            of = {"file_hash": file_hash(workshop.tree, mutant.file), "number": last}
+            packed.append({**vars(mutant), **of})
             with listed.open("a") as out:
                 out.write(json.dumps(packed[-1]) + "\n")
             print(f"{len(packed)}: {mutant.file}:{mutant.line}", flush=True)
@@ -408,14 +445,14 @@ def run_packed(options: argparse.Namespace) -> None:
             return "killed", f"not done after {RING_LIMIT_S} s"
         told = re.findall(r"^\[  FAILED  \] ([^\s,]+)", done.stdout, re.MULTILINE)
         if done.returncode == 0:
-            counts = re.findall(r"^\[  (PASSED|SKIPPED) +\] (\d+) test", done.stdout, re.MULTILINE)
-            n = Counter({what: int(count) for what, count in counts})
-            return "survived", "" if n["PASSED"] > n["SKIPPED"] else "most were skipped: no GPU?"
+            n = printed_counts(done.stdout)
+            return "survived", "" if n["passed"] > n["skipped"] else "most were skipped: no GPU?"
         return "killed", told[0] if told else f"it ended with {done.returncode}"
 
     packed = read_results(options.run / "mutants.jsonl")
     done = read_results(options.out)
-    packed = [m for m in packed if not any(r["number"] == m["number"] for r in done)]
+    packed = [m for m in packed if not any(m.items() <= r.items() for r in done)]
+    device = device_facts(None)["device"]
     with ThreadPoolExecutor(options.jobs) as pool, options.out.open("a") as out:
         turns = range(max(len(gpus), 1))
         unchanged = pool.map(judge, [0 for _ in turns], turns)
@@ -429,7 +466,7 @@ def run_packed(options: argparse.Namespace) -> None:
                 sys.exit(f"The tests fail without any mutant: {why}")
         for run in as_completed(runs):
             mutant, (result, by) = runs[run], run.result()
-            out.write(json.dumps({**mutant, "result": result, "by": by}) + "\n")
+            out.write(json.dumps({**mutant, "device": device, "result": result, "by": by}) + "\n")
             out.flush()
             print(f"{result} {mutant['file']}:{mutant['line']} {by}", flush=True)
 

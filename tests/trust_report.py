@@ -8,14 +8,15 @@
     python tests/trust_report.py --check      # anywhere: is it fresh, complete, without a failure
     python tests/trust_report.py --table      # writes the table in tests/README.md
 
-Steps: `faults_cpu`, `faults_cuda` (where gradients are), `faults_nccl` (which takes two GPUs),
-`neighbours` and `inputs` are end-to-end tests, by a module whose calls can be made to fail and, the
-last, by the one that users have; `soak` trains for long, `crowd` by many processes that share the GPU;
-`kernels` counts what tests/mutants.py --run wrote of mutants of kernels. They need a GPU. `evidence`
-runs the tests that plant a fault and see a report refuse it, `files` gives the reader of symbols
-damaged files, `tools` runs .ci/tools, `mutants` counts what tests/mutants.py wrote of host code. They
-need none, but `tools` a compiler. Steps at the same sources add up in the report that lies at --out, which
-is written after each: the file may travel between machines. Only the standard library is needed here.
+Steps: `faults_cpu`, `faults_cuda` (where gradients are), `faults_nccl`, `neighbours` and `inputs` are
+end-to-end tests, by a module whose calls can be made to fail and, the last, by the one that users have;
+none may be skipped, which takes two GPUs, PyTorch and CuPy. `soak` trains for long, `crowd` by many
+processes that share the GPU; `kernels` counts what tests/mutants.py --run wrote of mutants of kernels.
+They need a GPU. `evidence` runs the tests that plant a fault and see a report refuse it, `files` gives
+the reader of symbols damaged files, `tools` runs .ci/tools, `mutants` counts what tests/mutants.py wrote
+of host code. They need none, but `tools` a compiler. Steps at the same sources add up in the report that
+lies at --out, which is written after each: the file may travel between machines. Only the standard
+library is needed here.
 """
 
 from __future__ import annotations
@@ -30,27 +31,41 @@ import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from gpu_report import REPORT as BESIDE
 from gpu_report import (
+    SANITIZERS,
     device_facts,
     module_hash,
+    printed_counts,
     read_report,
+    recorded_environment,
     report_parser,
     run,
     run_gtest,
     source_hash,
+    tried_less,
 )
-from mutants import explanations, read_results, summary
+from mutants import explanations, of_today, read_results, summary
 
 REPORT = "tests/trust_report.json"
 ON_GPU = ("faults_cpu", "faults_cuda", "faults_nccl", "neighbours", "inputs")
 ON_GPU += ("soak", "crowd", "kernels")
 ON_HOST = ("evidence", "files", "tools", "mutants")
+# Tests that may be skipped, as a step names them, and why.
+MAY_SKIP: dict[str, str] = {}
 INPUTS = 100_000  # of each kind
+RANDOM = {
+    "test_random_tables": "tables",
+    "test_random_parameters": "parameters",
+    "test_random_configurations": "configurations",
+}
+DAMAGED, FILES = "ElfSymbols.Damaged", "damaged ELF files"
 SOAK_TREES, CROWD = 20_000, 24
+SOAK_KINDS = 72  # of both contexts
 MUTANTS, KERNEL_MUTANTS = 200, 40
 FAULTS = {
     "test_device_calls": "CUDA calls",
@@ -58,10 +73,13 @@ FAULTS = {
     "test_error_that_sticks": "CUDA calls, which stay broken",
 }
 NCCL_FAULTS = {"test_nccl_calls": "NCCL calls"}
+LEAST_TABLES = 4  # into whose trainings faults of each kind are injected; all that there are must be
 TOOLS = ("ruff", "headers", "tidy", "address", "thread", "coverage")
+TESTING = ("address", "thread", "coverage")  # those that run tests
 LEAST_KILLED = 0.9
 # What could be claimed wrongly, the fault that a test plants, and the test that sees it refused.
 PARITY, GPU_REPORT = "e2e/test_parity.py::", "e2e/test_gpu_report.py::"
+TRUST_REPORT, SUITE = "e2e/test_trust_report.py::", "e2e/test_xgboost_suite.py::"
 EVIDENCE = [
     (
         "Trees compared grew on the GPU",
@@ -110,50 +128,101 @@ EVIDENCE = [
         "e2e/test_benchmarks.py::test_tables_of_results",
     ),
     (
+        "`bench_builder` is of these sources",
+        "it is of others",
+        GPU_REPORT + "test_benchmarks_of_other_sources_are_said",
+    ),
+    (
         "This report is complete",
         "each entry of a good one is spoilt in turn",
-        "e2e/test_trust_report.py::test_what_does_not_prove_is_said",
+        TRUST_REPORT + "test_what_does_not_prove_is_said",
+    ),
+    (
+        "All inputs were tried",
+        "some of them are skipped",
+        TRUST_REPORT + "test_what_is_skipped_was_not_tried",
+    ),
+    (
+        "Tests tried as much as by default",
+        "a variable says less",
+        TRUST_REPORT + "test_variables_that_try_less_are_recorded",
+    ),
+    (
+        "Mutants are of these sources",
+        "a file has changed since",
+        TRUST_REPORT + "test_mutants_of_other_files_do_not_count",
+    ),
+    (
+        "XGBoost's own tests ran on the GPU",
+        "XGBoost has no CUDA",
+        SUITE + "test_an_xgboost_without_cuda_proves_nothing",
+    ),
+    (
+        "Each report is of these sources",
+        "it is of others",
+        TRUST_REPORT + "test_a_stale_report_ends_its_check",
+    ),
+    (
+        "A release has all reports",
+        "one proves nothing",
+        TRUST_REPORT + "test_a_release_needs_every_report",
     ),
 ]
 
 
 def problems(report: dict, current_hash: str) -> list[str]:
     """Why the report proves nothing, a sentence each; empty where it proves all that it should."""
-    found = []
     if report.get("source_hash") != current_hash:
-        found.append("The report is stale: the sources have changed since it was made.")
+        return ["The report is stale: the sources have changed since it was made."]
+    found = []
     steps = report.get("steps", {})
     for name in ON_GPU + ON_HOST:
         step = steps.get(name)
         if step is None:
             found.append(f"The step `{name}` was not run.")
             continue
-        if name in ON_GPU and not step.get("device"):
+        device = step.get("device") or "reference builder"
+        if name in ON_GPU and device.startswith("reference builder"):
             found.append(f"{name}: no NVIDIA GPU took part.")
         if step.get("built_of", current_hash) != current_hash:
             found.append(f"{name}: a binary is of other sources: build again.")
         if step.get("failed"):
             found.append(f"{name}: {step['failed']} failed: {', '.join(step['failures'][:10])}.")
-        found += [f"{name}: {problem}" for problem in JUDGES[name](step)]
+        found += [f"{name}: {problem}" for problem in judge(name, step)]
     return found
 
 
-def judge_faults(step: dict, kinds: dict[str, str] = FAULTS) -> list[str]:
+def judge(name: str, step: dict) -> list[str]:
+    skips = {test: why for test, why in step.get("skips", {}).items() if test not in MAY_SKIP}
+    found = [f"{test} was skipped: {why}." for test, why in skips.items()]
+    return found + tried_less(step["environment"]) + JUDGES[name](step)
+
+
+def judge_faults(step: dict, kinds: dict[str, str] = FAULTS, least: int = LEAST_TABLES) -> list[str]:
+    none = [case for case, counts in step["cases"].items() if not counts.get("faults")]
+    found = [f"no fault was injected into {case}." for case in none]
+    for test, kind in kinds.items():
+        n = len(cases_of(test, step["cases"]))
+        if n < least:
+            found.append(f"faults of {kind} were injected into {n} trainings, not {least}.")
+    return found
+
+
+def cases_of(test: str, names: Iterable[str]) -> list[str]:
+    """Those of a test with parameters."""
+    return [name for name in names if name.split("[")[0] == test]
+
+
+def judge_tried(step: dict, kinds: Iterable[str]) -> list[str]:
     return [
-        f"no fault was injected into {kind}."
-        for kind in kinds.values()
-        if not step["injected"].get(kind, {}).get("faults")
+        f"{step['tried'].get(kind, 0)} {kind} of {INPUTS} were tried."
+        for kind in kinds
+        if step["tried"].get(kind, 0) < INPUTS
     ]
 
 
-def judge_inputs(step: dict) -> list[str]:
-    few = step["inputs"] < INPUTS or step["passed"] == 0
-    return [f"{step['inputs']} inputs of {INPUTS} were tried, {step['passed']} passed."] * few
-
-
 def judge_neighbours(step: dict) -> list[str]:
-    few = step["passed"] < 2 * max(step["skipped"], 1)
-    return [f"{step['skipped']} tests were skipped, {step['passed']} passed."] * few
+    return ["no test passed."] * (step["passed"] == 0)
 
 
 def judge_soak(step: dict, processes: int = 1) -> list[str]:
@@ -162,6 +231,12 @@ def judge_soak(step: dict, processes: int = 1) -> list[str]:
         found.append(f"{step['gpu_trees']} trees of {SOAK_TREES} grew on the GPU.")
     if step["processes"] < processes:
         found.append(f"{step['processes']} processes took part, not {processes}.")
+    if step["kinds"] != SOAK_KINDS:
+        found.append(f"{step['kinds']} kinds were trained, not {SOAK_KINDS}.")
+    for memory in ("host_mib", "device_mib")[: 2 if processes == 1 else 1]:  # a GPU is everybody's
+        n = sum(memory in sample for sample in step["memory"])
+        if n < max(len(step["memory"]), 2):
+            found.append(f"{memory} was measured {n} times.")
     return found
 
 
@@ -170,28 +245,42 @@ def judge_evidence(step: dict) -> list[str]:
 
 
 def judge_tools(step: dict) -> list[str]:
-    return [f"{tool} failed, or was not run." for tool in TOOLS if step["exit"].get(tool) != 0]
+    found = [f"{tool} failed, or was not run." for tool in TOOLS if step["exit"].get(tool) != 0]
+    idle = [tool for tool in TESTING if not step["tests"].get(tool, {}).get("passed")]
+    return found + [f"{tool}: no test passed." for tool in idle]
 
 
-def judge_mutants(step: dict, least: int = MUTANTS) -> list[str]:
-    n = step["killed"] + step["survived"]
+def judge_mutants(step: dict, least: int = MUTANTS, killed: float = LEAST_KILLED) -> list[str]:
+    n, share = share_killed(step)
     found = [f"survived: {survivor}" for survivor in step["survivors"]]
-    if n + step["explained"] < least or step["killed"] < LEAST_KILLED * n:
-        found.append(f"{step['killed']} of {n} killed: fewer than {LEAST_KILLED:.0%}, or of {least}.")
+    found += [
+        f"{file} has changed: its {count} mutants want another run of tests/mutants.py."
+        for file, count in step["changed"].items()
+    ]
+    if n < least:
+        found.append(f"{n} mutants were tried, not {least}.")
+    if share < killed:
+        found.append(f"{step['killed']} of {n} mutants were killed, less than {killed:.0%}.")
     return found
+
+
+def share_killed(step: dict) -> tuple[int, float]:
+    """How many mutants there were, and the part that was killed: a reason kills none."""
+    n = step["killed"] + step["survived"] + step["explained"]
+    return n, step["killed"] / max(n, 1)
 
 
 JUDGES: dict[str, Callable[[dict], list[str]]] = {
     "faults_cpu": judge_faults,
     "faults_cuda": judge_faults,
-    "faults_nccl": lambda step: judge_faults(step, NCCL_FAULTS),
+    "faults_nccl": lambda step: judge_faults(step, NCCL_FAULTS, 1),
     "neighbours": judge_neighbours,
-    "inputs": judge_inputs,
+    "inputs": lambda step: judge_tried(step, RANDOM.values()),
     "soak": judge_soak,
     "crowd": lambda step: judge_soak(step, CROWD),
-    "kernels": lambda step: judge_mutants(step, KERNEL_MUTANTS),
+    "kernels": lambda step: judge_mutants(step, KERNEL_MUTANTS, 0.0),
     "evidence": judge_evidence,
-    "files": judge_inputs,
+    "files": lambda step: judge_tried(step, [FILES]),
     "tools": judge_tools,
     "mutants": judge_mutants,
 }
@@ -216,7 +305,7 @@ def run_tests(
     collected = [line for line in output.splitlines() if "::" in line]
 
     def run_some(some: list[str]) -> dict:
-        step: dict = {"passed": 0, "failed": 0, "skipped": 0, "failures": [], "recorded": {}}
+        step: dict = {"passed": 0, "failed": 0, "failures": [], "skips": {}, "recorded": {}}
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "result.xml"
             command = [*pytest, f"--junitxml={out}", "-o", "junit_family=xunit1", *some]
@@ -233,20 +322,23 @@ def run_tests(
     with ThreadPoolExecutor(jobs) as pool:
         first, *others = pool.map(run_some, shares or [command[-len(tests) :]])
     for other in others:
-        for name in ("passed", "failed", "skipped", "failures"):
+        for name in ("passed", "failed", "failures"):
             first[name] += other[name]
+        first["skips"] |= other["skips"]
         first["recorded"] |= other["recorded"]
     return first | {"seconds": round(time.monotonic() - begin, 1)}
 
 
 def add_case(step: dict, case: ElementTree.Element) -> None:
-    result = next((c.tag for c in case if c.tag in ("failure", "error", "skipped")), "passed")
-    result = {"failure": "failed", "error": "failed"}.get(result, result)
-    step[result] += 1
+    results = {c.tag: c for c in case if c.tag in ("failure", "error", "skipped")}
     name = f"{case.get('classname', '').split('.')[-1]}.{case.get('name')}"
-    if result == "failed":
+    if results.keys() & {"failure", "error"}:
+        step["failed"] += 1
         step["failures"].append(name)
-    if result == "passed":
+    elif results:
+        step["skips"][name] = results["skipped"].get("message", "")
+    else:
+        step["passed"] += 1
         values = {p.get("name"): int(p.get("value", 0)) for p in case.iter("property")}
         step["recorded"][name] = values
 
@@ -264,12 +356,9 @@ def environment(options: argparse.Namespace, module: str) -> dict:
 def faults(options: argparse.Namespace, file: str, select: str = "") -> dict:
     module = find(options, "libxgboost_gpu_exact_faults.so")
     step = run_tests(options, [f"e2e/{file}.py"], module, select=select)
-    injected: dict[str, Counter[str]] = {}
-    for name, values in step.pop("recorded").items():
-        kind = (FAULTS | NCCL_FAULTS).get(name.split(".")[1].split("[")[0])
-        if kind is not None:
-            injected.setdefault(kind, Counter()).update(values)
-    return {**step, "injected": injected, "built_of": module_hash(module)}
+    recorded = {name.split(".", 1)[1]: values for name, values in step.pop("recorded").items()}
+    tests = [case for test in FAULTS | NCCL_FAULTS for case in cases_of(test, recorded)]
+    return {**step, "cases": {c: recorded[c] for c in tests}, "built_of": module_hash(module)}
 
 
 def neighbours(options: argparse.Namespace) -> dict:
@@ -282,8 +371,13 @@ def neighbours(options: argparse.Namespace) -> dict:
 def inputs(options: argparse.Namespace) -> dict:
     module = find(options, "libxgboost_gpu_exact.so")
     step = run_tests(options, ["e2e/test_inputs.py"], module, GPU_EXACT_INPUTS=str(INPUTS))
-    step.pop("recorded")
-    return {**step, "inputs": INPUTS, "built_of": module_hash(module)}
+    passed = list(step.pop("recorded"))
+    every = [*passed, *step["failures"], *step["skips"]]
+    tried = {}
+    for test, kind in RANDOM.items():  # each case of a test tries its part
+        n, n_passed = (len(cases_of(f"test_inputs.{test}", names)) for names in (every, passed))
+        tried[kind] = INPUTS * n_passed // max(n, 1)
+    return {**step, "tried": tried, "built_of": module_hash(module)}
 
 
 def soak(options: argparse.Namespace, processes: int = 1) -> dict:
@@ -294,7 +388,8 @@ def soak(options: argparse.Namespace, processes: int = 1) -> dict:
     lines = output.strip().splitlines()
     if not lines or not lines[-1].startswith("{"):
         failure = lines[-1] if lines else "no output"
-        told = {"trees": 0, "gpu_trees": 0, "processes": 0, "problems": [failure]}
+        told = {"trees": 0, "gpu_trees": 0, "processes": 0, "kinds": 0, "memory": []}
+        told |= {"device": None, "problems": [failure]}
     else:
         told = json.loads(lines[-1])
     return {**told, "built_of": module_hash(module)}
@@ -317,31 +412,42 @@ def evidence(options: argparse.Namespace) -> dict:
 
 def files(options: argparse.Namespace) -> dict:
     env = os.environ | {"GPU_EXACT_INPUTS": str(INPUTS)}
-    command = [find(options, "gpu_exact_host_tests"), "--gtest_filter=ElfSymbols.Damaged*"]
+    command = [find(options, "gpu_exact_host_tests"), f"--gtest_filter={DAMAGED}*"]
     counts, _, output = run_gtest(command, env, options.timeout)
     if counts["failed"]:
         print(output[-4000:])
-    built_of = counts.pop("built_of")[0] if counts["built_of"] else "unknown"
-    counts["skipped"] = 0  # those that were not asked for
-    counts.pop("skips")
-    return {**counts, "inputs": INPUTS, "built_of": built_of}
+    built_of = (counts["built_of"] or ["unknown"])[0]
+    step = {name: counts[name] for name in ("passed", "failed", "failures", "seconds")}
+    step["skips"] = {test: "" for test in counts["skips"] if test.startswith(DAMAGED)}  # not others
+    tried = INPUTS if step["passed"] and not step["skips"] else 0
+    return {**step, "tried": {FILES: tried}, "built_of": built_of}
 
 
 def tools(options: argparse.Namespace) -> dict:
-    step: dict = {"exit": {}, "seconds": {}}
+    step: dict = {"exit": {}, "seconds": {}, "tests": {}}
     for tool in TOOLS:
         command = [str(options.source / ".ci/tools"), tool]
         status, output, seconds = run(command, dict(os.environ), options.timeout)
         step["exit"][tool], step["seconds"][tool] = status, seconds
         if status != 0:
             print(output[-4000:])
+        if tool in TESTING:
+            counts = printed_counts(output)
+            step["tests"][tool] = {name: counts[name] for name in ("passed", "skipped")}
         if tool == "coverage" and status == 0:
             step["coverage"] = json.loads(output.strip().splitlines()[-1])
     return step
 
 
 def mutants(options: argparse.Namespace, file: str = "mutants") -> dict:
-    return summary(read_results(getattr(options, file)), explanations(options.source))
+    """Counts of results of these sources; of kernels also where they were had."""
+    today, again = of_today(read_results(getattr(options, file)), options.source)
+    step = summary(today, explanations(options.source))
+    step["changed"] = dict(Counter(result["file"] for result in again))
+    if file == "kernels":
+        devices = {result.get("device") for result in today}
+        step["device"] = None if None in devices else ", ".join(sorted(devices))
+    return step
 
 
 STEPS: dict[str, Callable[[argparse.Namespace], dict]] = {
@@ -377,38 +483,51 @@ def make_report(options: argparse.Namespace) -> dict:
     for name in options.steps:
         step = STEPS[name](options)
         made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        report["steps"][name] = {**step, "made": made}
-        if name in ON_GPU:
-            report["steps"][name]["device"] = facts["device"]
+        where = {"device": facts["device"]} if name in ON_GPU else {}
+        how = {"environment": recorded_environment(), "made": made}
+        report["steps"][name] = where | step | how
         options.out.write_text(json.dumps(report, indent=2) + "\n")
     return report
 
 
-def table(report: dict) -> str:
-    """What was tried and what came out, for tests/README.md; of a report without problems."""
+def table(report: dict, gpu_report: dict) -> str:
+    """What was tried and what came out, for tests/README.md; of a report without problems.
+
+    Args:
+        report: This one.
+        gpu_report: Has what compute-sanitizer found.
+    """
     steps = report["steps"]
-    rows = [
-        (
-            f"faults of {kind}" + (f"; gradients: {route}" if route != "nccl" else ""),
-            f"{counts['faults']} failed in turn, {counts['errors']} gave an error, the others the "
-            "right model; nothing was lost",
-        )
-        for route in ("cpu", "cuda", "nccl")
-        for kind, counts in steps[f"faults_{route}"]["injected"].items()
-    ]
-    n = steps["inputs"]["inputs"]
+    rows = []
+    for route in ("cpu", "cuda", "nccl"):
+        cases = steps[f"faults_{route}"]["cases"]
+        for test, kind in (NCCL_FAULTS if route == "nccl" else FAULTS).items():
+            of_kind = [cases[case] for case in cases_of(test, cases)]
+            n_faults, n_errors = (sum(c[what] for c in of_kind) for what in ("faults", "errors"))
+            rows.append(
+                (
+                    f"faults of {kind}" + (f"; gradients: {route}" if route != "nccl" else ""),
+                    f"{n_faults} failed in turn, in {len(of_kind)} trainings; {n_errors} gave an "
+                    "error, the others the right model; nothing was lost"
+                    + skipped(steps[f"faults_{route}"]),
+                )
+            )
+    n = min(steps["inputs"]["tried"].values())
     rows += [
         ("tables, parameters, configurations at random", f"{n:,} of each: a model or a clean error"),
         (
             "threads, other libraries, GPUs that are full or refuse",
-            f"{steps['neighbours']['passed']} tests passed",
+            f"{steps['neighbours']['passed']} tests passed{skipped(steps['neighbours'])}",
         ),
-        ("values, lengths, labels at the ends", f"{steps['inputs']['passed']} tests passed"),
-        ("damaged ELF files", f"{steps['files']['inputs']:,}: addresses or a clean error"),
+        (
+            "values, lengths, labels at the ends",
+            f"{steps['inputs']['passed']} tests passed{skipped(steps['inputs'])}",
+        ),
+        (FILES, f"{steps['files']['tried'][FILES]:,}: addresses or a clean error"),
     ]
     for name in ("soak", "crowd"):
         soaked = steps[name]
-        first, last = soaked["memory"]
+        first, *_, last = soaked["memory"]
         held = ", ".join(
             f"{memory.removesuffix('_mib')} {first[memory]:,.0f} then {last[memory]:,.0f} MiB"
             for memory in ("host_mib", "device_mib")
@@ -420,23 +539,44 @@ def table(report: dict) -> str:
                 f"{soaked['kinds']} kinds, each model as the first; {held}",
             )
         )
-    coverage = steps["tools"]["coverage"]
+    tools, coverage = steps["tools"]["tests"], steps["tools"]["coverage"]
+    for tool in SANITIZERS:
+        counts = gpu_report.get("sanitizers", {}).get(tool)
+        found = "not run" if counts is None else f"{counts['errors']} errors; {told(counts)}"
+        if counts and gpu_report["source_hash"] != report["source_hash"]:
+            found += "; stale: of other sources"
+        rows.append((f"compute-sanitizer: {tool}", found))
     rows += [
-        ("AddressSanitizer, UndefinedBehaviorSanitizer, ThreadSanitizer", "no finding"),
+        (
+            "AddressSanitizer, UndefinedBehaviorSanitizer",
+            f"no finding; {told(tools['address'])}",
+        ),
+        ("ThreadSanitizer", f"no finding; {told(tools['thread'])}"),
         ("clang-tidy, ruff, headers alone", "no finding"),
         ("lines of host code that its tests run", f"{coverage['percent']}% of {coverage['lines']:,}"),
     ]
     rows += [
         (
             f"mutants of {what}",
-            f"{counts['killed']} killed, {counts['survived']} survived without a reason, "
-            f"{counts['explained']} with one",
+            f"{share_killed(counts)[1]:.0%} killed: {counts['killed']} of {share_killed(counts)[0]}; "
+            f"{counts['explained']} survived with a reason, {counts['survived']} without one",
         )
-        for what, counts in (("host code", steps["mutants"]), ("kernels", steps["kernels"]))
+        for what, counts in (
+            ("host code", steps["mutants"]),
+            (f"kernels, on {steps['kernels']['device']}", steps["kernels"]),
+        )
     ]
     rows += [(f"{claim}; planted: {fault}", f"refused: `{test}`") for claim, fault, test in EVIDENCE]
     lines = ["| tried | came out |", "| --- | --- |"]
     return "\n".join(lines + [f"| {what} | {result} |" for what, result in rows]) + "\n"
+
+
+def told(counts: dict) -> str:
+    return f"{counts['passed']:,} tests passed, {counts['skipped']} skipped"
+
+
+def skipped(step: dict) -> str:
+    return f"; {len(step['skips'])} skipped" if step["skips"] else ", none was skipped"
 
 
 def write_table(readme: Path, text: str) -> None:
@@ -479,7 +619,8 @@ def main() -> int:
         return 1
     found = problems(report, source_hash(options.source))
     if options.table and not found:
-        write_table(options.source / "tests/README.md", table(report))
+        gpu_report = read_report(options.out.with_name(Path(BESIDE).name)) or {}
+        write_table(options.source / "tests/README.md", table(report, gpu_report))
     print("\n".join(found) if found else "All that was tried came out right.")
     return 1 if found else 0
 

@@ -59,6 +59,8 @@ DIFFERS = {
 def problems(report: dict, current_hash: str) -> list[str]:
     """Why the report proves nothing, a sentence each; empty where all is accounted for."""
     found = of_other_sources(report, current_hash)
+    if not report.get("use_cuda"):
+        found.append(f"{report['xgboost']} has no CUDA, or does not say: no booster is on the GPU.")
     if report["on_cpu"]:
         found.append(f"XGBoost's own builder grew trees on the CPU: {report['on_cpu']}")
     for name in sorted(set(SUITE) - {test.split("::")[0] for test in report["passed"]}):
@@ -67,6 +69,13 @@ def problems(report: dict, current_hash: str) -> list[str]:
     differs = {test.split("::")[-1].split("[")[0] for test in report["differs"]}
     found += [f"{name} passed, and should differ." for name in sorted(set(DIFFERS) - differs)]
     return found
+
+
+def uses_cuda(python: str) -> bool:
+    """Whether the XGBoost of an interpreter has CUDA."""
+    code = "import xgboost; print(xgboost.build_info()['USE_CUDA'])"
+    _, text, _ = run([python, "-c", code], dict(os.environ), 300)
+    return text.strip().endswith("True")
 
 
 def run_suite(options: argparse.Namespace) -> dict:
@@ -140,6 +149,7 @@ def main(arguments: list[str] | None = None) -> int:
         made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         facts = {"source_hash": current, **device_facts(None), "made": made}
         facts["xgboost"] = xgboost_facts(options.python, dict(os.environ))[0]
+        facts["use_cuda"] = uses_cuda(options.python)
         options.out.write_text(json.dumps(facts | run_suite(options), indent=2) + "\n")
     report = read_report(options.out)
     if report is None:

@@ -21,12 +21,13 @@ gpu_report = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(gpu_report)
 
 PASSED = {"passed": 30, "failed": 0, "skipped": 0, "seconds": 0.1, "failures": []}
-PASSED |= {"skips": [], "built_of": ["now"]}
+PASSED |= {"skips": [], "sizes": ["Sizes.Many"], "built_of": ["now"]}
 GOOD = {
     "source_hash": "now",
     "device": "a GPU",
     "environment": {"GPU_EXACT_SEEDS": "1000", "CUDA_VISIBLE_DEVICES": "0"},
-    "rings": {"host": PASSED, "device": PASSED, "e2e xgboost-cpu 1.2.3": PASSED},
+    "rings": {"host": PASSED, "device": PASSED, "e2e xgboost-cpu 1.2.3": PASSED, "r": PASSED},
+    "benchmarks": {"bench_builder": {"built_of": ["now"]}},
     "sanitizers": {t: {"errors": 0, "exit": 0, **PASSED} for t in gpu_report.SANITIZERS},
 }
 
@@ -113,7 +114,11 @@ def test_a_complete_report_proves():
         (["source_hash"], "before", "stale"),
         (["device"], None, "No NVIDIA GPU"),
         (["rings", "device"], None, "`device` was not run"),
+        (["rings", "r"], None, "`r` was not run"),
         (["rings", "device", "passed"], 0, "device: no test passed"),
+        (["rings", "device", "sizes"], [], "device: tests of sizes were skipped: all."),
+        (["rings", "device", "skips"], ["SortedSizes.A"], "sizes were skipped: SortedSizes.A."),
+        (["benchmarks", "bench_builder", "built_of"], [], "bench_builder: a binary is of other"),
         (["rings", "e2e xgboost-cpu 1.2.3", "failed"], 2, "2 failed"),
         (["sanitizers", "racecheck"], None, "`racecheck` was not run"),
         (["sanitizers", "memcheck", "errors"], 1, "memcheck: 1 errors"),
@@ -145,6 +150,23 @@ def test_what_does_not_prove_is_said(path, value, message):
     assert any(message in problem for problem in gpu_report.problems(report, "now"))
 
 
+def test_benchmarks_of_other_sources_are_said(tmp_path):
+    """The module takes the place of a program that has these sources' hash in it."""
+    now = gpu_exact.source_hash()
+    assert gpu_report.benchmarks(tmp_path, now) == gpu_report.benchmarks(None, now) == {}
+    (tmp_path / "bench_builder").symlink_to(Path(gpu_exact._module._name).resolve())
+    for current, said in ((now, False), (now[::-1], True)):
+        report = GOOD | {"benchmarks": gpu_report.benchmarks(tmp_path, current)}
+        found = gpu_report.problems(report, current)
+        assert any(text.startswith("bench_builder: a binary is of other") for text in found) == said
+
+
+def test_printed_results_are_counted():
+    output = "[  PASSED  ] 7 tests.\n[  SKIPPED ] 2 tests, listed below:\n[  SKIPPED ] A.B\n"
+    output += "3 passed, 1 skipped in 0.10s\nit passed 5 tests\n1 failed, 20 passed in 61.2s\n"
+    assert gpu_report.printed_counts(output) == {"passed": 30, "skipped": 3}
+
+
 def test_gtest_results_are_counted(tmp_path):
     binary = program(
         tmp_path,
@@ -152,16 +174,17 @@ def test_gtest_results_are_counted(tmp_path):
 import json, sys
 case = {"status": "RUN", "result": "COMPLETED"}
 tests = [case | {"name": "A"}, case | {"name": "B", "result": "SKIPPED"},
-         case | {"name": "C", "failures": [{"failure": "x"}]}]
+         case | {"name": "D", "status": "NOTRUN"}, case | {"name": "C", "failures": [{"failure": "x"}]}]
 out = sys.argv[1].removeprefix("--gtest_output=json:")
-suites = [{"name": "S", "testsuite": tests}]
+suites = [{"name": "ManySizes", "testsuite": tests}]
 json.dump({"source_hash": "then", "testsuites": suites}, open(out, "w"))
 sys.exit(1)
 """,
     )
     counts, status, _ = gpu_report.run_gtest([binary], {}, 60)
-    assert (counts["passed"], counts["skipped"], counts["failed"], status) == (1, 1, 1, 1)
-    assert (counts["failures"], counts["skips"]) == (["S.C"], ["S.B"])
+    assert (counts["passed"], counts["skipped"], counts["failed"], status) == (1, 2, 1, 1)
+    assert (counts["failures"], counts["sizes"]) == (["ManySizes.C"], ["ManySizes.A"])
+    assert counts["skips"] == ["ManySizes.B", "ManySizes.D"]
     assert counts["built_of"] == ["then"]
 
 
@@ -229,10 +252,13 @@ def test_files_of_a_ring_add_up(tmp_path, monkeypatch, jobs):
     assert counts["built_of"][-1] == gpu_exact.source_hash()
 
 
+SKIP_OF_R = "• needs caret (1): test-a.R:3:1"
+
+
 @pytest.mark.parametrize(
     ("printed", "status", "counts", "failures"),
     [
-        ("[ FAIL 0 | WARN 1 | SKIP 1 | PASS 30 ]", 0, (30, 1, 0), []),
+        (f"{SKIP_OF_R}\n[ FAIL 0 | WARN 1 | SKIP 1 | PASS 30 ]", 0, (30, 1, 0), []),
         ("-- Failure (a.R:3:1): b\n[ FAIL 1 | WARN 0 | SKIP 0 | PASS 3 ]", 1, (3, 0, 1), ["a.R:3:1"]),
         ("[ FAIL 0 | WARN 0 | SKIP 0 | PASS 3 ]", 1, (3, 0, 1), ["tests_binary ended with 1"]),
         ("R is missing", 77, (0, 0, 1), ["tests_binary ended with 77"]),
@@ -243,6 +269,7 @@ def test_results_of_r_are_counted(tmp_path, printed, status, counts, failures):
     run, _ = gpu_report.run_r([program(tmp_path, text)], {}, 60)
     assert (run["passed"], run["skipped"], run["failed"]) == counts
     assert run["failures"] == failures
+    assert run["skips"] == [SKIP_OF_R[2:]] * run["skipped"]
     report = copy.deepcopy(GOOD)
     report["rings"]["r"] = run
     assert bool(gpu_report.problems(report, "now")) == bool(run["failed"])

@@ -4,51 +4,76 @@
 import argparse
 import copy
 import json
+import shutil
+import subprocess
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
 
 TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
+import gpu_report  # noqa: E402
 import mutants  # noqa: E402
 import soak  # noqa: E402
 import trust_report  # noqa: E402
 
-SOAK = {"trees": 20_000, "gpu_trees": 20_000, "processes": 1, "kinds": 9, "problems": []}
-SOAK |= {"memory": [{"trees": 1, "host_mib": 200.0, "device_mib": 500.0}] * 2, "device": "a GPU"}
-INJECTED = {kind: {"faults": 9, "errors": 8} for kind in trust_report.FAULTS.values()}
-FAULTS = {"injected": INJECTED, "device": "a GPU", "built_of": "now"}
+ON_GPU = {"device": "a GPU", "environment": {}}
+ON_HOST: dict = {"environment": {}}
+TESTS_RUN = ON_GPU | {"passed": 14, "skips": {}, "built_of": "now"}
+SOAK = {"trees": 20_000, "gpu_trees": 20_000, "processes": 1, "kinds": 72, "problems": []}
+SOAK |= {"memory": [{"trees": 1, "host_mib": 200.0, "device_mib": 500.0}] * 2, **ON_GPU}
+INJECTED = {
+    f"{test}[{table}-cpu]": {"faults": 9, "errors": 8}
+    for test in trust_report.FAULTS
+    for table in ("sort", "histogram", "classes", "forest")
+}
+IN_NCCL = {"test_nccl_calls": {"faults": 9, "errors": 8}}
+RANDOM = dict.fromkeys(trust_report.RANDOM.values(), 100_000)
+MUTANTS = {"explained": 10, "survived": 0, "survivors": [], "changed": {}}
+TESTED = {"passed": 500, "skipped": 3}
 GOOD = {
     "source_hash": "now",
     "steps": {
-        "faults_cpu": FAULTS,
-        "faults_cuda": copy.deepcopy(FAULTS),
-        "faults_nccl": FAULTS | {"injected": {"NCCL calls": {"faults": 9, "errors": 8}}},
-        "neighbours": {"passed": 14, "skipped": 2, "device": "a GPU", "built_of": "now"},
-        "inputs": {"inputs": 100_000, "passed": 5, "device": "a GPU", "built_of": "now"},
+        "faults_cpu": TESTS_RUN | {"cases": INJECTED},
+        "faults_cuda": TESTS_RUN | {"cases": INJECTED},
+        "faults_nccl": TESTS_RUN | {"cases": IN_NCCL},
+        "neighbours": TESTS_RUN,
+        "inputs": TESTS_RUN | {"tried": RANDOM},
         "soak": SOAK,
-        "crowd": SOAK | {"processes": 24},
-        "kernels": {"killed": 37, "explained": 3, "survived": 0, "survivors": [], "device": "a GPU"},
-        "evidence": {"tests": [test for *_, test in trust_report.EVIDENCE]},
-        "files": {"inputs": 100_000, "passed": 1},
+        "crowd": SOAK | {"processes": 24, "memory": [{"trees": 1, "host_mib": 200.0}] * 2},
+        "kernels": MUTANTS | ON_GPU | {"killed": 30},
+        "evidence": ON_HOST | {"tests": [test for *_, test in trust_report.EVIDENCE]},
+        "files": ON_HOST | {"tried": {trust_report.FILES: 100_000}, "passed": 1, "skips": {}},
         "tools": {
             "exit": dict.fromkeys(trust_report.TOOLS, 0),
+            "tests": dict.fromkeys(trust_report.TESTING, TESTED),
             "coverage": {"lines": 2000, "run": 1900, "percent": 95.0},
+            **ON_HOST,
         },
-        "mutants": {"killed": 190, "explained": 10, "survived": 0, "survivors": []},
+        "mutants": MUTANTS | ON_HOST | {"killed": 190},
     },
 }
+SANITIZED = {"errors": 0, "passed": 121, "skipped": 14}
+GPU_REPORT = {"source_hash": "now", "sanitizers": {"memcheck": SANITIZED}}
 
 
 def test_a_complete_report_proves(tmp_path: Path) -> None:
     assert trust_report.problems(GOOD, "now") == []
     readme = tmp_path / "README.md"
     readme.write_text("before\n<!-- trust -->\nold\n<!-- end of trust -->\nafter\n")
-    trust_report.write_table(readme, trust_report.table(GOOD))
+    trust_report.write_table(readme, trust_report.table(GOOD, GPU_REPORT))
     text = readme.read_text()
     assert text.startswith("before\n<!-- trust -->\n| tried |") and text.endswith("-->\nafter\n")
-    assert "old" not in text and "190 killed" in text and "20,000 trees, 24 processes" in text
+    assert "old" not in text and "20,000 trees, 24 processes" in text
+    assert "| 95% killed: 190 of 200; 10 survived with a reason, 0 without one |" in text
+    assert "| mutants of kernels, on a GPU | 75% killed: 30 of 40; 10 survived" in text
+    assert "| ThreadSanitizer | no finding; 500 tests passed, 3 skipped |" in text
+    assert "| compute-sanitizer: memcheck | 0 errors; 121 tests passed, 14 skipped |" in text
+    assert "| compute-sanitizer: racecheck | not run |" in text
+    stale = trust_report.table(GOOD, GPU_REPORT | {"source_hash": "then"})
+    assert "14 skipped; stale: of other sources |" in stale
 
 
 @pytest.mark.parametrize(
@@ -58,24 +83,37 @@ def test_a_complete_report_proves(tmp_path: Path) -> None:
         (["steps", "soak"], None, "`soak` was not run"),
         (["steps", "inputs", "device"], None, "inputs: no NVIDIA GPU"),
         (["steps", "faults_cpu", "built_of"], "then", "faults_cpu: a binary is of other sources"),
-        (["steps", "faults_cuda", "injected", "allocations"], {"faults": 0}, "into allocations"),
-        (["steps", "faults_cuda", "injected"], {}, "injected into CUDA calls."),
-        (["steps", "faults_nccl", "injected"], {}, "into NCCL calls."),
-        (["steps", "inputs", "inputs"], 99, "99 inputs"),
-        (["steps", "inputs", "passed"], 0, "0 passed"),
-        (["steps", "files", "inputs"], 99, "99 inputs"),
+        (["steps", "soak", "device"], "reference builder (no GPU)", "soak: no NVIDIA GPU"),
+        (["steps", "crowd", "environment"], {"GPU_EXACT_SEEDS": "2"}, "crowd: GPU_EXACT_SEEDS=2"),
+        (
+            ["steps", "faults_cuda", "cases", "test_device_calls[sort-cpu]"],
+            {"faults": 0},
+            "no fault was injected into test_device_calls[sort-cpu]",
+        ),
+        (["steps", "faults_cuda", "cases"], {}, "faults of CUDA calls were injected into 0"),
+        (["steps", "faults_cpu", "skips"], {"a[x-cpu]": "why"}, "a[x-cpu] was skipped: why."),
+        (["steps", "faults_nccl", "cases"], {}, "faults of NCCL calls were injected into 0"),
+        (["steps", "inputs", "tried", "parameters"], 90_000, "90000 parameters of 100000"),
+        (["steps", "inputs", "skips"], {"test_a[3]": "why"}, "inputs: test_a[3] was skipped"),
+        (["steps", "files", "tried"], {}, "0 damaged ELF files of 100000"),
         (["steps", "soak", "problems"], ["it grew."], "soak: it grew."),
         (["steps", "soak", "gpu_trees"], 19_999, "19999 trees of 20000"),
         (["steps", "crowd", "processes"], 8, "8 processes"),
+        (["steps", "soak", "kinds"], 36, "36 kinds were trained, not 72"),
+        (["steps", "soak", "memory"], [{"host_mib": 1.0}] * 2, "device_mib was measured 0 times"),
+        (["steps", "crowd", "memory"], [], "host_mib was measured 0 times"),
         (["steps", "evidence", "tests"], [], "has not passed"),
         (["steps", "tools", "exit", "thread"], 1, "thread failed"),
         (["steps", "tools", "exit"], {}, "ruff failed, or was not run"),
-        (["steps", "mutants", "killed"], 99, "99 of 99 killed"),
-        (["steps", "mutants", "explained"], 9, "190 of 190 killed"),
-        (["steps", "kernels", "killed"], 30, "30 of 30 killed"),
-        (["steps", "neighbours", "skipped"], 9, "9 tests were skipped"),
+        (["steps", "tools", "tests", "address"], {"passed": 0}, "address: no test passed"),
+        (["steps", "mutants", "killed"], 189, "199 mutants were tried, not 200"),
+        (["steps", "mutants", "explained"], 30, "190 of 220 mutants were killed, less than 90%"),
+        (["steps", "mutants", "changed"], {"a.cc": 3}, "a.cc has changed: its 3 mutants want"),
+        (["steps", "kernels", "killed"], 29, "39 mutants were tried, not 40"),
+        (["steps", "neighbours", "skips"], {"test_torch": "why"}, "test_torch was skipped: why"),
+        (["steps", "neighbours", "passed"], 0, "no test passed"),
         (["steps", "mutants", "survivors"], ["a.cc:1"], "survived: a.cc:1"),
-        (["steps", "mutants", "survived"], 40, "190 of 230"),
+        (["steps", "mutants", "survived"], 40, "190 of 240"),
     ],
 )
 def test_what_does_not_prove_is_said(path: list[str], value: object, message: str) -> None:
@@ -92,6 +130,66 @@ def test_a_failure_is_no_proof() -> None:
     report = copy.deepcopy(GOOD)
     report["steps"]["faults_cpu"] |= {"failed": 1, "failures": ["test_x"]}
     assert trust_report.problems(report, "now") == ["faults_cpu: 1 failed: test_x."]
+
+
+def test_a_test_that_may_be_skipped_has_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = copy.deepcopy(GOOD)
+    report["steps"]["neighbours"]["skips"] = {"test_x": "needs it"}
+    monkeypatch.setattr(trust_report, "MAY_SKIP", {"test_x": "it cannot be had"})
+    assert trust_report.problems(report, "now") == []
+
+
+CASES = """
+import pytest
+
+chunks = pytest.mark.parametrize("chunk", range(4))
+
+@chunks
+def test_random_tables(chunk):
+    if chunk == 3:
+        pytest.skip("no GPU")
+
+@chunks
+def test_random_parameters(chunk):
+    pass
+
+@chunks
+def test_random_configurations(chunk):
+    assert chunk != 0
+"""
+
+
+def test_what_is_skipped_was_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of four parts of the tables is skipped."""
+    (tmp_path / "tests/e2e").mkdir(parents=True)
+    (tmp_path / "tests/e2e/test_inputs.py").write_text(CASES)
+    monkeypatch.setattr(trust_report, "find", lambda *_: "module")
+    options = argparse.Namespace(source=tmp_path, python=sys.executable, jobs=2, timeout=300)
+    step = trust_report.inputs(options)
+    assert step["tried"] == {"tables": 75_000, "parameters": 100_000, "configurations": 75_000}
+    report = copy.deepcopy(GOOD)
+    report["steps"]["inputs"] = step | ON_GPU | {"built_of": "now"}
+    assert trust_report.problems(report, "now") == [
+        "inputs: 1 failed: test_inputs.test_random_configurations[0].",
+        "inputs: test_inputs.test_random_tables[3] was skipped: no GPU.",
+        "inputs: 75000 tables of 100000 were tried.",
+        "inputs: 75000 configurations of 100000 were tried.",
+    ]
+
+
+def test_variables_that_try_less_are_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GPU_EXACT_SEEDS", "2")
+    monkeypatch.setitem(trust_report.STEPS, "neighbours", lambda _: copy.deepcopy(TESTS_RUN))
+    out = tmp_path / "report.json"
+    options = argparse.Namespace(source=TESTS.parent, out=out, steps=["neighbours"])
+    report = trust_report.make_report(options)
+    said = "GPU_EXACT_SEEDS=2 was set: the tests tried less than by default."
+    step = report["steps"]["neighbours"]
+    assert step["environment"]["GPU_EXACT_SEEDS"] == "2" and step["device"] == "a GPU"
+    assert said in trust_report.judge("neighbours", step)
+    assert said in gpu_report.problems({"environment": step["environment"]}, "now")
 
 
 def test_memory_that_grows_is_told() -> None:
@@ -128,13 +226,111 @@ def test_survivors_with_a_reason_are_no_survivors() -> None:
     assert told == {"killed": 1, "explained": 1, "survived": 0, "survivors": []}
 
 
+def test_mutants_of_other_files_do_not_count(tmp_path: Path) -> None:
+    """One of three files has changed since; a line of it is gone. Of a kernel the GPU is told."""
+    for name in ("a.cc", "b.cc", "c.cc"):
+        (tmp_path / name).write_text("{\n  x = true;\n  y = true;\n")
+    killed = {"line": 2, "text": "  x = true;", "becomes": "  x = false;", "result": "killed"}
+    killed["device"] = "a GPU"
+    of_a, of_b = (
+        killed | {"file": name, "file_hash": mutants.file_hash(tmp_path, name)}
+        for name in ("a.cc", "b.cc")
+    )
+    results = [of_a, of_b, killed | {"file": "c.cc"}]  # the last has no hash
+    results.append(of_b | {"text": "  y = true;", "becomes": "  y = false;"})
+    results.append(of_a | {"text": "  z = true;"})  # never was there
+    (tmp_path / "b.cc").write_text("{\n  // new\n  x = true;\n")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / mutants.EXPLAINED).write_text("[]")
+    file = tmp_path / "results.jsonl"
+    file.write_text("".join(json.dumps(result) + "\n" for result in results))
+    options = argparse.Namespace(source=tmp_path, kernels=file, mutants=file)
+    step = trust_report.mutants(options, "kernels")
+    assert (step["killed"], step["device"]) == (1, "a GPU")
+    assert step["changed"] == {"b.cc": 1, "c.cc": 1}
+    assert trust_report.judge_mutants(step, 1) == [
+        f"{name} has changed: its 1 mutants want another run of tests/mutants.py."
+        for name in step["changed"]
+    ]
+    with file.open("a") as out:  # run again
+        out.write(json.dumps(of_b | {"file_hash": mutants.file_hash(tmp_path, "b.cc")}) + "\n")
+    step = trust_report.mutants(options, "mutants")
+    assert (step["killed"], step["changed"]) == (2, {"c.cc": 1})
+
+
+class Workshop:
+    """In which every mutant is killed."""
+
+    def __init__(self, root: Path, *_: Path) -> None:
+        self.tree = self.build = root
+
+    def make(self, *_: str) -> None:
+        pass
+
+    def mutated(self, _: mutants.Mutant) -> AbstractContextManager:
+        return nullcontext()
+
+    def first_failure(self) -> str:
+        return ""
+
+    def judge(self, mutant: mutants.Mutant) -> dict:
+        of = {"file_hash": mutants.file_hash(self.tree, mutant.file)}
+        return {**vars(mutant), **of, "result": "killed", "by": "a test"}
+
+
+def test_mutants_of_changed_files_are_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """These alone, where there are as many as are wanted."""
+    monkeypatch.setattr(mutants, "Workshop", Workshop)
+    (tmp_path / "src").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / f"src/{name}.cc").write_text(f"  {name} = true;\n  more = {name} + 1;\n")
+    out = tmp_path / "out.jsonl"
+    options = argparse.Namespace(source=tmp_path, build=tmp_path, work=tmp_path, out=out)
+    options.__dict__ |= {"minutes": 1, "files": None, "seed": 1, "again": False, "count": 99}
+    mutants.run_mutants(options)
+    first = mutants.read_results(out)
+    (tmp_path / "src/b.cc").write_text("  b = true;\n  // new\n")
+    today, again = mutants.of_today(first, tmp_path)
+    assert {r["file"] for r in today} == {"src/a.cc"}
+    assert [r["text"] for r in again] == ["  b = true;"]
+    options.count = 1
+    n_lines = len(out.read_text().splitlines())
+    mutants.run_mutants(options)
+    [line] = out.read_text().splitlines()[n_lines:]
+    assert json.loads(line)["file"] == "src/b.cc"
+    assert mutants.of_today(mutants.read_results(out), tmp_path)[1] == []
+
+
+def test_mutants_of_changed_kernels_are_packed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mutants, "Workshop", Workshop)
+    monkeypatch.setattr(mutants.subprocess, "run", lambda *_, **__: None)  # strip
+    (tmp_path / "src/device").mkdir(parents=True)
+    kernel = tmp_path / "src/device/a.cu"
+    kernel.write_text("  a = true;\n")
+    options = argparse.Namespace(source=tmp_path, build=tmp_path, work=tmp_path, pack=tmp_path)
+    options.__dict__ |= {"minutes": 1, "files": None, "seed": 1, "count": 1}
+    for text in ("  a = true;\n", "  a = true;\n", "  // new\n  a = true;\n"):
+        kernel.write_text(text)
+        mutants.pack_mutants(options)
+    listed = tmp_path / "mutants.jsonl"
+    first, second = map(json.loads, listed.read_text().splitlines())
+    assert (first["number"], second["number"]) == (1, 2)
+    assert first["file_hash"] != second["file_hash"]
+    assert mutants.of_today(mutants.read_results(listed), tmp_path) == ([second], [])
+
+
 def pack(folder: Path, rings: list[str]) -> argparse.Namespace:
     """Scripts in the place of device rings, the unchanged one first."""
     lines = []
     for number, ring in enumerate(rings):
         (folder / f"{number}").write_text(f"#!/bin/sh\n{ring}\n")
         (folder / f"{number}").chmod(0o755)
-        lines.append({"file": "a.cu", "line": number, "text": "x", "becomes": "", "number": number})
+        lines.append({"file": "a.cu", "line": number, "text": f"x{number}", "becomes": ""})
+        lines[-1] |= {"number": number, "file_hash": "now"}
     text = "".join(json.dumps(line) + "\n" for line in lines[1:])
     (folder / "mutants.jsonl").write_text(text)
     return argparse.Namespace(run=folder, out=folder / "out.jsonl", jobs=2)
@@ -143,15 +339,23 @@ def pack(folder: Path, rings: list[str]) -> argparse.Namespace:
 PASSED = "echo '[  PASSED  ] 7 tests.'"
 
 
-def test_mutants_of_kernels_are_killed_by_the_device_ring(tmp_path: Path) -> None:
+def test_mutants_of_kernels_are_killed_by_the_device_ring(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     failing = "echo '[  FAILED  ] Finder.Best (3 ms)'; exit 1"
     options = pack(tmp_path, [PASSED, failing, PASSED, "kill -6 $$"])
+    monkeypatch.setattr(mutants, "device_facts", lambda _: {"device": "a GPU"})
     mutants.run_packed(options)
     results = sorted(mutants.read_results(options.out), key=lambda r: r["number"])
     assert [r["result"] for r in results] == ["killed", "survived", "killed"]
     assert [r["by"] for r in results] == ["Finder.Best", "", "it ended with -6"]
+    assert {(r["device"], r["file_hash"]) for r in results} == {("a GPU", "now")}
     mutants.run_packed(options)  # they are not run again
     assert len(options.out.read_text().splitlines()) == 3
+    listed = options.run / "mutants.jsonl"
+    listed.write_text(listed.read_text().replace("now", "later", 1))  # but what has changed
+    mutants.run_packed(options)
+    assert len(options.out.read_text().splitlines()) == 4
 
 
 SKIPPED = "echo '[  PASSED  ] 1 test.'; echo '[  SKIPPED ] 130 tests, listed below:'"
@@ -161,3 +365,37 @@ SKIPPED = "echo '[  PASSED  ] 1 test.'; echo '[  SKIPPED ] 130 tests, listed bel
 def test_mutants_of_kernels_need_a_ring_that_passes(tmp_path: Path, ring: str) -> None:
     with pytest.raises(SystemExit, match="without any mutant"):
         mutants.run_packed(pack(tmp_path, [ring, PASSED]))
+
+
+REPORTS = ("gpu_report", "trust_report", "ways_in", "xgboost_suite")
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_stale_report_ends_its_check(tmp_path: Path, name: str) -> None:
+    report = json.loads((TESTS / f"{name}.json").read_text()) | {"source_hash": "then"}
+    out = tmp_path / "report.json"
+    out.write_text(json.dumps(report))
+    command = [sys.executable, TESTS / f"{name}.py", "--check", f"--out={out}"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 1 and "The report is stale" in done.stdout and not done.stderr
+
+
+@pytest.mark.parametrize("lacking", ["", *REPORTS])
+def test_a_release_needs_every_report(tmp_path: Path, lacking: str) -> None:
+    """Of a repository in which one of the scripts says that its report proves nothing."""
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / "tests").mkdir()
+    shutil.copy(TESTS.parent / ".ci/reports", tmp_path / ".ci")
+    for name in REPORTS:
+        text = f"import sys\nsys.exit(sys.argv[1:] != ['--check'] or {name == lacking})\n"
+        (tmp_path / f"tests/{name}.py").write_text(text)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
+
+    def status(*command: str) -> int:
+        subprocess.run([*git, *command], cwd=tmp_path, check=True)
+        return subprocess.run([tmp_path / ".ci/reports"], check=False).returncode
+
+    subprocess.run([*git, "init", "-q"], cwd=tmp_path, check=True)
+    assert status("commit", "-q", "--allow-empty", "-m", "first") == 0
+    assert status("tag", "very-good") == 0
+    assert status("tag", "v1.0") == (1 if lacking else 0)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import xgboost as xgb
 import xgboost_gpu_exact as gpu_exact
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -63,8 +64,20 @@ def test_each_test_is_accounted_for(checkout):
     assert report["failed"] == ["test_a.py::test_bad"]
     assert report["differs"] == {"test_a.py::test_other[1]": "we do more"}
     assert report["skipped"] == {"test_a.py::test_absent": "no data"}
-    found = xgboost_suite.problems(report | {"device": "a GPU"}, report["source_hash"])
+    there = {"device": "a GPU", "use_cuda": True}
+    found = xgboost_suite.problems(report | there, report["source_hash"])
     assert found == ["test_a.py::test_bad failed."]
+
+
+@pytest.mark.parametrize("use_cuda", [False, None])
+def test_an_xgboost_without_cuda_proves_nothing(checkout, monkeypatch, use_cuda):
+    assert xgboost_suite.uses_cuda(sys.executable) == xgb.build_info()["USE_CUDA"]
+    monkeypatch.setattr(xgboost_suite, "uses_cuda", lambda _: use_cuda)
+    report = run(checkout) | {"device": "a GPU"}
+    found = xgboost_suite.problems(report, report["source_hash"])
+    assert [text for text in found if "has no CUDA" in text]
+    found = xgboost_suite.problems(report | {"device": None, "use_cuda": True}, "")
+    assert "No NVIDIA GPU took part." in found
 
 
 def test_what_should_differ_must(checkout):
