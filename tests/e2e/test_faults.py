@@ -80,7 +80,7 @@ TABLES: dict[str, tuple[tuple, dict]] = {
     "one GPU twice": ((3_000, 6, 0.1), {"max_depth": 5, "gpu_exact_devices": "0,0"} | SAMPLED),
 }
 EVERY = ("sort", "histogram, few rows", "forest")
-if gpu_exact.device_status(1).usable:
+if Faults.possible and gpu_exact.device_status(1).usable:
     TABLES |= {
         "two GPUs": ((3_000, 6, 0.1), {"max_depth": 5, "gpu_exact_devices": "0,1"} | SAMPLED),
         "two GPUs, sort": ((3_000, 6, 0.1), SORT | {"gpu_exact_devices": "0,1"}),
