@@ -286,7 +286,7 @@ def test_memory_is_taken_after_it_was_planned(
         request.getfixturevalue("cuda_context")
     gc.collect()  # tables of others, which would be given up
     dtrain = xgb.DMatrix(*make_table(400_000))
-    expected = xgb.train(route | ALONE, dtrain, 2)
+    expected = xgb.train(route | ALONE, dtrain, 2).save_raw("json")
     kept = Faults.held()
     booster = xgb.Booster(route | ALONE, [dtrain])
     driver, free = Driver(), []
@@ -300,7 +300,7 @@ def test_memory_is_taken_after_it_was_planned(
     assert free[0] - free[-1] < 2 * MIB
     for i in range(2):
         booster.update(dtrain, i)
-    assert_same_model(booster, expected)
+    assert booster.save_raw("json") == expected
 
 
 @pytest.mark.parametrize(
