@@ -183,6 +183,11 @@ def sites_of(kind: int, dtrain: xgb.DMatrix, params: dict, expected: Trained) ->
     return Faults.sites()
 
 
+def count(sites: list[Site]) -> int:
+    """Their calls: each call is of a site."""
+    return max(site.last for site in sites)
+
+
 def numbers_of(sites: list[Site], kind: int, n_calls: int, every: bool) -> list[int]:
     """Of the calls that shall fail: see the head of this file."""
     numbers = {site.first for site in sites}
@@ -206,7 +211,7 @@ def walk(kind: int, problem: Problem) -> Walk:
     dtrain, params = problem.dtrain, problem.params
     expected = train(dtrain, params)
     sites = sites_of(kind, dtrain, params, expected)
-    n_calls = max(site.last for site in sites)
+    n_calls = count(sites)
     call_of = {number: site.call for site in sites for number in (site.first, site.last)}
     kept = Faults.held()
     n_errors = 0
@@ -254,7 +259,8 @@ def test_error_that_sticks(
     """As after an illegal address: every later call fails, and each error says to restart."""
     dtrain, params = problem.dtrain, problem.params
     expected = train(dtrain, params)
-    numbers = sorted({site.first for site in sites_of(DEVICE, dtrain, params, expected)})
+    sites = sites_of(DEVICE, dtrain, params, expected)
+    numbers = sorted({site.first for site in sites})
     numbers = numbers[:: -(-len(numbers) // STICKY_FAULTS)]
     kept = Faults.held()
     for number in numbers:
@@ -273,5 +279,4 @@ def test_error_that_sticks(
             assert "estart the process" in error, error
         assert Faults.held() == kept
     assert train(dtrain, params) == expected
-    record_property("faults", len(numbers))
-    record_property("errors", len(numbers))
+    record(Walk(len(numbers), count(sites), len(numbers)), record_property)
