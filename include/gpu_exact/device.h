@@ -29,7 +29,7 @@ struct DeviceStatus {
  */
 [[nodiscard]] DeviceStatus ProbeDevice(int ordinal);
 
-/** @brief CUDA devices that this process sees; 0 where there is no driver. Never throws. */
+/** @brief CUDA devices that this process sees; 0 where there is no driver. Throws DeviceError. */
 [[nodiscard]] int CountDevices();
 
 /**

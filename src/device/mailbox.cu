@@ -238,6 +238,11 @@ bool Mailbox::Open() {
   static std::int64_t const born = std::chrono::system_clock::now().time_since_epoch().count();
   std::vector<Address> addresses(peers_->Size());
   Address& own = addresses[peers_->Rank()];
+  for (std::int32_t rank = 0; rank < peers_->Size(); ++rank) {
+    if (rank != peers_->Rank()) {
+      others_[rank] = std::make_unique<View>();
+    }
+  }
   try {
     own_ = std::make_shared<Box>();
     cudaDeviceProp prop{};
@@ -258,19 +263,24 @@ bool Mailbox::Open() {
   };
   of_one_process_ = std::all_of(addresses.cbegin(), addresses.cend(), in_process);
   bool reaches = std::all_of(addresses.cbegin(), addresses.cend(), is_near);
+  if (reaches && of_one_process_) {
+    for (std::int32_t rank = 0; rank < peers_->Size(); ++rank) {
+      if (rank != peers_->Rank()) {
+        others_[rank]->box = *static_cast<std::shared_ptr<Box> const*>(addresses[rank].box);
+      }
+    }
+    peers_->AllGather(nullptr, 0);  // all have the boxes, before any thread may fail and go
+  }
   for (std::int32_t rank = 0; reaches && rank < peers_->Size(); ++rank) {
     Address const& other = addresses[rank];
     if (rank == peers_->Rank()) {
       continue;
     }
-    others_[rank] = std::make_unique<View>();
-    View* const view = others_[rank].get();
     if (of_one_process_) {
-      view->box = *static_cast<std::shared_ptr<Box> const*>(other.box);
       reaches = ReachDevice(other.ordinal);
     } else {  // kernels that wait for each other need not run at a time on one device
       bool const shares = std::memcmp(&other.device, &own.device, sizeof(cudaUUID_t)) == 0;
-      reaches = !shares && Succeeds(cudaIpcOpenMemHandle(&view->opened, other.handle,
+      reaches = !shares && Succeeds(cudaIpcOpenMemHandle(&others_[rank]->opened, other.handle,
                                                          cudaIpcMemLazyEnablePeerAccess));
     }
   }

@@ -185,7 +185,13 @@ DeviceGuard::~DeviceGuard() {
 
 int CountDevices() {
   int n_devices{0};
-  return Succeeds(cudaGetDeviceCount(&n_devices)) ? n_devices : 0;
+  cudaError_t const status = cudaGetDeviceCount(&n_devices);
+  if (status == cudaErrorNoDevice || status == cudaErrorInsufficientDriver) {
+    static_cast<void>(cudaGetLastError());
+    return 0;
+  }
+  CheckCuda(status, "cudaGetDeviceCount", __FILE__, __LINE__);
+  return n_devices;
 }
 
 DeviceStatus ProbeDevice(int ordinal) {

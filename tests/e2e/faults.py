@@ -2,6 +2,9 @@
 """Calls of the module that are made to fail: see support/faults.h."""
 
 import ctypes
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import xgboost_gpu_exact as gpu_exact
@@ -33,6 +36,9 @@ class Faults:
         _site.argtypes = [ctypes.c_size_t, *2 * [ctypes.POINTER(ctypes.c_longlong)]]
         _held = gpu_exact._module.GpuExactFaultHeld
         _held.restype = ctypes.c_longlong
+        if hasattr(gpu_exact._module, "GpuExactFaultTake"):  # the reference module has no device
+            _take = gpu_exact._module.GpuExactFaultTake
+            _take.argtypes = [ctypes.c_longlong]
 
     @classmethod
     def begin(cls, kind: int, number: int, status: int = 0, *, sticks: bool = False) -> None:
@@ -53,6 +59,26 @@ class Faults:
         return found
 
     @classmethod
-    def held(cls) -> tuple[int, int, int]:
-        """Bytes on the device, page-locked bytes, events that the module has not given back."""
-        return cls._held(0), cls._held(1), cls._held(2)
+    def held(cls) -> tuple[int, ...]:
+        """What the module has not given back.
+
+        Bytes on the device, page-locked bytes, events, streams, IPC handles.
+        """
+        return tuple(cls._held(what) for what in range(5))
+
+    @classmethod
+    @contextmanager
+    def taken(cls, leave: int) -> Iterator[None]:
+        """Others take all but so many bytes, right after the module has asked what is free."""
+        cls._take(leave)
+        try:
+            yield
+        finally:
+            was_taken = cls._take(-1)
+        assert was_taken, "no memory was taken: the module has not asked, or there was too little"
+
+
+def held_by_worker(rank: int, n_workers: int) -> tuple[int, ...]:
+    """For `Pool.run`."""
+    gc.collect()  # what an error has kept
+    return Faults.held()

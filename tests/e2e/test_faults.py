@@ -1,5 +1,10 @@
 # Copyright 2026, the gpu_exact contributors
-"""Every place that makes a CUDA call or allocates has it fail once, amid a training.
+"""Calls of CUDA and allocations fail amid a training, one in each training.
+
+Of every table each place that makes calls has its first one fail, of CUDA its last one too. Of the
+tables in `EVERY` the other calls fail as well: all of them where they are few enough for `MOST` faults,
+else so many, spread evenly over the training. Threads of several GPUs make calls in no certain order:
+there the number tells which call fails, not the place.
 
 Each time there is one error that names the call and the remedy, or none and the right model: where
 something is given back, or is done without. The round is then repeated by the same booster, and the
@@ -12,6 +17,7 @@ reference builder has a call to fail wherever the adapter asks the builder for s
 import faulthandler
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,12 +25,14 @@ import xgboost as xgb
 import xgboost_gpu_exact as gpu_exact
 from faults import DEVICE, HOST, ILLEGAL_ADDRESS, OUT_OF_MEMORY, OUT_OF_RESOURCES, Faults, Site
 from oracle import CUDA, TAKE_OVER, cuda_context_reason, rng_state
+from test_external_memory import in_batches
 
 pytestmark = pytest.mark.skipif(
     not Faults.possible, reason="this module's calls cannot be made to fail, see support/faults.h"
 )
 ROUNDS = 2
 STICKY_FAULTS = 12  # a training
+MOST = 800  # faults where every call shall fail: a tenth of a second each, within the watchdog's time
 NAMED = ("CUDA error", "Out of device memory", "Out of page-locked host memory", "Out of host memory")
 REMEDIES = ("estart the process", "Free memory", "Train again")
 
@@ -33,29 +41,50 @@ SORT = {"gpu_exact_strategy": "sort", "max_depth": 6, "gamma": 0.1}
 HISTOGRAM = {"gpu_exact_strategy": "histogram", "max_depth": 5}
 
 
-def table(n_rows: int, n_columns: int, missing: float) -> xgb.DMatrix:
+def table(
+    folder: Path, n_rows: int, n_columns: int, missing: float, n_batches: int = 1
+) -> xgb.DMatrix:
+    """Several batches are in external memory, in the folder."""
     rng = np.random.default_rng(n_rows)
     X = rng.standard_normal((n_rows, n_columns)).astype(np.float32)
     y = (X[:, 0] + X[:, 1] * X[:, 2]).astype(np.float32)
     X[rng.random(X.shape) < missing] = np.nan
+    if n_batches > 1:
+        bounds = [n_rows * i // n_batches for i in range(n_batches + 1)]
+        return in_batches(X, y, bounds, folder)
     return xgb.DMatrix(X, y, nthread=2)
 
 
-TABLES: dict[str, tuple[Callable[[], xgb.DMatrix], dict]] = {
-    "sort": (lambda: table(3_000, 5, 0.2), SORT | SAMPLED),
+LIMITED = (20_000, 4)
+LEAST = gpu_exact.memory_estimate(*LIMITED, max_depth=HISTOGRAM["max_depth"])["histogram"].least
+
+# Arguments of table(), and parameters.
+TABLES: dict[str, tuple[tuple, dict]] = {
+    "sort": ((3_000, 5, 0.2), SORT | SAMPLED),
     # So many rows that arrays go through page-locked memory, and that nodes have ranges.
-    "histogram": (lambda: table(150_000, 3, 0.0), HISTOGRAM | SAMPLED),
-    "histogram, missing": (lambda: table(30_000, 4, 0.7), HISTOGRAM),
-    "histogram, few rows": (lambda: table(2_000, 4, 0.1), HISTOGRAM | {"colsample_bynode": 0.5}),
+    "histogram": ((150_000, 3, 0.0), HISTOGRAM | SAMPLED),
+    "histogram, missing": ((30_000, 4, 0.7), HISTOGRAM),
+    "histogram, few rows": ((2_000, 4, 0.1), HISTOGRAM | {"colsample_bynode": 0.5}),
+    # Sorted rows and values lie in page-locked memory.
+    "little memory": ((*LIMITED, 0.0), HISTOGRAM | SAMPLED | {"gpu_exact_memory_limit": LEAST}),
     "classes": (
-        lambda: table(100, 3, 0.1),
+        (100, 3, 0.1),
         SAMPLED | {"objective": "multi:softprob", "num_class": 3, "gamma": 0.1},
     ),
     "forest": (
-        lambda: table(100, 3, 0.1),
+        (100, 3, 0.1),
         {"num_parallel_tree": 3, "eta": 0.3, "subsample": 0.5},
     ),
+    "external memory": ((3_000, 4, 0.1, 3), {"max_depth": 5, "subsample": 0.7}),
+    "external memory, sort": ((3_000, 5, 0.2, 3), SORT),
+    "one GPU twice": ((3_000, 6, 0.1), {"max_depth": 5, "gpu_exact_devices": "0,0"} | SAMPLED),
 }
+EVERY = ("sort", "histogram, few rows", "forest")
+if Faults.possible and gpu_exact.device_status(1).usable:
+    TABLES |= {
+        "two GPUs": ((3_000, 6, 0.1), {"max_depth": 5, "gpu_exact_devices": "0,1"} | SAMPLED),
+        "two GPUs, sort": ((3_000, 6, 0.1), SORT | {"gpu_exact_devices": "0,1"}),
+    }
 
 
 ROUTES = {"cpu": TAKE_OVER, "cuda": CUDA}
@@ -79,13 +108,21 @@ def route(request: pytest.FixtureRequest) -> dict:
     return ROUTES[request.param]
 
 
+@dataclass(frozen=True)
+class Problem:
+    dtrain: xgb.DMatrix
+    params: dict
+    every: bool  # call shall fail
+
+
 @pytest.fixture(params=TABLES)
-def problem(request: pytest.FixtureRequest, route: dict) -> tuple[xgb.DMatrix, dict]:
-    make, params = TABLES[request.param]
+def problem(request: pytest.FixtureRequest, route: dict, tmp_path: Path) -> Problem:
+    sizes, params = TABLES[request.param]
     reference = gpu_exact.device_status().text.startswith("reference builder")
     if reference and "gpu_exact_strategy" in params:
         pytest.skip("the reference builder has no strategies")
-    return make(), {"nthread": 2, "gpu_exact_fallback": "error"} | params | route
+    params = {"nthread": 2, "gpu_exact_fallback": "error"} | params | route
+    return Problem(table(tmp_path, *sizes), params, request.param in EVERY)
 
 
 @dataclass(frozen=True)
@@ -111,6 +148,8 @@ def train(dtrain: xgb.DMatrix, params: dict) -> Trained:
     for i in range(ROUNDS):
         booster.update(dtrain, i)
         states.append(rng_state(booster))
+    limited = "gpu_exact_memory_limit" in params
+    assert not limited or gpu_exact.last_run().planned_host_bytes != 0
     return Trained(booster.save_raw(), states)
 
 
@@ -144,16 +183,41 @@ def sites_of(kind: int, dtrain: xgb.DMatrix, params: dict, expected: Trained) ->
     return Faults.sites()
 
 
-def walk(kind: int, dtrain: xgb.DMatrix, params: dict) -> tuple[int, int]:
-    """Let each site's first call fail, and of CUDA its last one; gives how many, and the errors."""
+def count(sites: list[Site]) -> int:
+    """Their calls: each call is of a site."""
+    return max(site.last for site in sites)
+
+
+def numbers_of(sites: list[Site], kind: int, n_calls: int, every: bool) -> list[int]:
+    """Of the calls that shall fail: see the head of this file."""
+    numbers = {site.first for site in sites}
+    if kind == DEVICE:
+        numbers |= {site.last for site in sites}
+    others = [number for number in range(1, n_calls + 1) if every and number not in numbers]
+    n_more = min(max(MOST - len(numbers), 0), len(others))
+    return sorted(numbers.union(others[i * len(others) // n_more] for i in range(n_more)))
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What was made to fail, of how many calls, and how many gave an error."""
+
+    faults: int
+    calls: int
+    errors: int
+
+
+def walk(kind: int, problem: Problem) -> Walk:
+    dtrain, params = problem.dtrain, problem.params
     expected = train(dtrain, params)
     sites = sites_of(kind, dtrain, params, expected)
+    n_calls = count(sites)
+    call_of = {number: site.call for site in sites for number in (site.first, site.last)}
     kept = Faults.held()
     n_errors = 0
-    numbers = {site.first: site.call for site in sites}
-    if kind == DEVICE:
-        numbers |= {site.last: site.call for site in sites}
-    for number, call in sorted(numbers.items()):
+    numbers = numbers_of(sites, kind, n_calls, problem.every)
+    for number in numbers:
+        call = call_of.get(number, "")
         status = OUT_OF_MEMORY if "Alloc" in call or "Malloc" in call else OUT_OF_RESOURCES
         error = train_with_fault(dtrain, params, expected, kind, number, status)
         if error:
@@ -161,34 +225,42 @@ def walk(kind: int, dtrain: xgb.DMatrix, params: dict) -> tuple[int, int]:
             assert any(name in error for name in NAMED), (call, error)
             assert any(remedy in error for remedy in REMEDIES), (call, error)
         assert Faults.held() == kept, (call, number, error)
-    return len(numbers), n_errors
+    return Walk(len(numbers), n_calls, n_errors)
 
 
-def test_device_calls(
-    problem: tuple[xgb.DMatrix, dict], record_property: Callable[[str, object], None]
-) -> None:
-    n_faults, n_errors = walk(DEVICE, *problem)
-    record_property("faults", n_faults)
-    record_property("errors", n_errors)
-    assert n_errors > 0
+def record(walked: Walk, record_property: Callable[[str, object], None]) -> None:
+    for name, value in vars(walked).items():
+        record_property(name, value)
+    assert walked.errors > 0
 
 
-def test_host_allocations(
-    problem: tuple[xgb.DMatrix, dict], record_property: Callable[[str, object], None]
-) -> None:
-    n_faults, n_errors = walk(HOST, *problem)
-    record_property("faults", n_faults)
-    record_property("errors", n_errors)
-    assert n_errors > 0
+def test_numbers_of_calls() -> None:
+    """Without a fault: which calls would be made to fail."""
+    sites = [Site("a", 1, 5), Site("b", 2, 2), Site("c", 3, 3_000)]
+    assert numbers_of(sites, HOST, 3_000, every=False) == [1, 2, 3]
+    assert numbers_of(sites, DEVICE, 3_000, every=False) == [1, 2, 3, 5, 3_000]
+    assert numbers_of(sites[:2], DEVICE, 5, every=True) == [1, 2, 3, 4, 5]
+    spread = numbers_of(sites, DEVICE, 3_000, every=True)
+    assert len(spread) == MOST and {1, 2, 3, 5, 3_000} < set(spread)
+    assert max(b - a for a, b in zip(spread, spread[1:], strict=False)) <= 3_000 // MOST + 2
+
+
+def test_device_calls(problem: Problem, record_property: Callable[[str, object], None]) -> None:
+    record(walk(DEVICE, problem), record_property)
+
+
+def test_host_allocations(problem: Problem, record_property: Callable[[str, object], None]) -> None:
+    record(walk(HOST, problem), record_property)
 
 
 def test_error_that_sticks(
-    problem: tuple[xgb.DMatrix, dict], record_property: Callable[[str, object], None]
+    problem: Problem, record_property: Callable[[str, object], None]
 ) -> None:
     """As after an illegal address: every later call fails, and each error says to restart."""
-    dtrain, params = problem
+    dtrain, params = problem.dtrain, problem.params
     expected = train(dtrain, params)
-    numbers = sorted({site.first for site in sites_of(DEVICE, dtrain, params, expected)})
+    sites = sites_of(DEVICE, dtrain, params, expected)
+    numbers = sorted({site.first for site in sites})
     numbers = numbers[:: -(-len(numbers) // STICKY_FAULTS)]
     kept = Faults.held()
     for number in numbers:
@@ -207,5 +279,4 @@ def test_error_that_sticks(
             assert "estart the process" in error, error
         assert Faults.held() == kept
     assert train(dtrain, params) == expected
-    record_property("faults", len(numbers))
-    record_property("errors", len(numbers))
+    record(Walk(len(numbers), count(sites), len(numbers)), record_property)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import xgboost_gpu_exact as gpu_exact
-from faults import Faults
+from faults import Faults, held_by_worker
 from nccl_faults import (
     POLL,
     REMOTE_ERROR,
@@ -135,6 +135,7 @@ def test_a_cuda_call_of_one_worker(pool: Pool) -> None:
     if not Faults.possible:
         pytest.skip("takes the module whose calls can be made to fail")
     right = pool.run(train_with_cuda_fault, 0, 0)
+    kept = pool.run(held_by_worker)
     for number in (15, 30, 45):
         begin = time.monotonic()
         answers = pool.run(train_with_cuda_fault, 1, number)
@@ -142,6 +143,7 @@ def test_a_cuda_call_of_one_worker(pool: Pool) -> None:
         assert [isinstance(answer, Failed) for answer in answers] == [True, True], (number, answers)
         assert "CUDA error" in answers[1].text, answers
         assert "has failed" in answers[0].text or "another worker" in answers[0].text, answers
+        assert pool.run(held_by_worker) == kept, number
         assert pool.run(train_with_cuda_fault, 0, 0) == right
 
 

@@ -10,6 +10,7 @@ import gc
 import importlib.util
 import json
 import os
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -25,14 +26,38 @@ MIB = 1 << 20
 ALONE = {"gpu_exact_fallback": "error"}
 SAMPLED = {"max_depth": 5, "subsample": 0.7, "colsample_bylevel": 0.6, "nthread": 1}
 
+# A training that fails leaves no error behind, neither ours nor in what libraries share.
+FAILING = """
+import ctypes, re
+import numpy as np, xgboost as xgb, xgboost_gpu_exact
+params = {"tree_method": "exact", "gpu_exact_fallback": "error", "max_depth": 5}
+rng = np.random.default_rng(0)
+large = xgb.DMatrix(rng.standard_normal((400_000, 6)).astype(np.float32), rng.random(400_000))
+
+def last_errors():
+    maps = open("/proc/self/maps").read()
+    runtimes = [ctypes.CDLL(path) for path in set(re.findall(r"/\\S*/libcudart\\S*", maps))]
+    return [f() for r in runtimes for f in (r.cudaPeekAtLastError, r.cudaGetLastError)]
+
+def fail(**how):
+    last_errors()  # of others, before
+    try:
+        xgb.train(params | how, large, 1)
+    except xgb.core.XGBoostError as error:
+        assert "memory on the GPU" in str(error), error
+    else:
+        raise AssertionError(f"{how}: it has trained")
+    assert not any(last_errors()), how
+"""
 # XGBoost and the other library on one GPU, in turn; what it computes and its state are as without us.
-WITH_TORCH = """
-import json, numpy as np, torch, xgboost as xgb, xgboost_gpu_exact
+WITH_TORCH = (
+    FAILING
+    + """
+import torch
 last = torch.cuda.device_count() - 1
 torch.cuda.set_device(last)
 stream = torch.cuda.Stream()
 X = np.random.default_rng(0).standard_normal((5000, 6)).astype(np.float32)
-params = {"tree_method": "exact", "gpu_exact_fallback": "error", "max_depth": 5}
 
 def train(**route):
     return xgb.train(params | route, xgb.DMatrix(X, X[:, 0] * X[:, 1]), 3)
@@ -48,6 +73,22 @@ with torch.cuda.stream(stream):
         assert torch.cuda.current_stream() == stream
         product += a
     assert torch.equal(product, a * 5)
+
+    def check():
+        assert torch.cuda.current_device() == last and torch.cuda.current_stream() == stream
+        assert torch.equal(product * 2, a * 10)
+
+    for route in ({}, {"device": f"cuda:{last}"}):
+        fail(gpu_exact_memory_limit=4096, **route)
+        check()
+    free, _ = torch.cuda.mem_get_info(0)
+    filled = torch.empty(free - (16 << 20), dtype=torch.uint8, device="cuda:0")
+    fail()
+    del filled
+    torch.cuda.empty_cache()
+    check()
+    train()
+    check()
 torch.cuda.synchronize()
 try:
     torch.empty(1 << 50, device="cuda", dtype=torch.uint8)
@@ -56,11 +97,16 @@ except torch.cuda.OutOfMemoryError:
 train(device="cuda")
 assert float(torch.ones(8, device="cuda").sum()) == 8
 """
-WITH_CUPY = """
-import cupy, numpy as np, xgboost as xgb, xgboost_gpu_exact
+)
+WITH_CUPY = (
+    FAILING
+    + """
+import cupy
+last = cupy.cuda.runtime.getDeviceCount() - 1
+cupy.cuda.Device(last).use()
 X = np.random.default_rng(0).standard_normal((5000, 6)).astype(np.float32)
 y = X[:, 0] * X[:, 1]
-params = {"tree_method": "exact", "gpu_exact_fallback": "error", "max_depth": 5, "device": "cuda"}
+params["device"] = f"cuda:{last}"
 expected = xgb.train(params, xgb.DMatrix(X, y), 3).save_raw()
 with cupy.cuda.Stream(non_blocking=True) as stream:
     a = cupy.arange(1 << 20, dtype=cupy.float64)
@@ -70,9 +116,26 @@ with cupy.cuda.Stream(non_blocking=True) as stream:
     assert pool.used_bytes() == held and cupy.cuda.get_current_stream() == stream
     there = xgb.DMatrix(cupy.asarray(X), cupy.asarray(y))
     assert xgb.train(params, there, 3).save_raw() == expected
-    assert float(a.sum()) == (1 << 19) * ((1 << 20) - 1)
-assert cupy.cuda.runtime.getDevice() == 0
+
+    def check():
+        assert cupy.cuda.runtime.getDevice() == last and cupy.cuda.get_current_stream() == stream
+        assert float(a.sum()) == (1 << 19) * ((1 << 20) - 1)
+
+    check()
+    for device in ("cpu", f"cuda:{last}"):
+        fail(gpu_exact_memory_limit=4096, device=device)
+        check()
+    with cupy.cuda.Device(0):
+        free, _ = cupy.cuda.runtime.memGetInfo()
+        filled = cupy.cuda.runtime.malloc(free - (16 << 20))
+    fail(device="cpu")
+    with cupy.cuda.Device(0):
+        cupy.cuda.runtime.free(filled)
+    check()
+    assert xgb.train(params, xgb.DMatrix(X, y), 3).save_raw() == expected
+    check()
 """
+)
 # From some call on all fail, as in a process that may not use the GPU.
 REFUSED = """
 import json, sys, warnings
@@ -210,6 +273,34 @@ def test_a_gpu_that_others_have_filled(builder: str) -> None:
             boosters[1].update(tables[1], i)
     for booster, theirs in zip(boosters, expected, strict=True):
         assert_same_model(booster, theirs)
+
+
+@pytest.mark.parametrize("route", [TAKE_OVER, CUDA], ids=["cpu", "cuda"])
+def test_memory_is_taken_after_it_was_planned(
+    builder: str, route: dict, request: pytest.FixtureRequest
+) -> None:
+    """By others, so that the plan fits but not what it allocates: one error, and nothing is lost."""
+    if not Faults.possible or builder.startswith("reference builder"):
+        pytest.skip("needs a GPU and a module whose calls can be made to fail, see support/faults.h")
+    if "device" in route:
+        request.getfixturevalue("cuda_context")
+    gc.collect()  # tables of others, which would be given up
+    dtrain = xgb.DMatrix(*make_table(400_000))
+    expected = xgb.train(route | ALONE, dtrain, 2).save_raw("json")
+    kept = Faults.held()
+    booster = xgb.Booster(route | ALONE, [dtrain])
+    driver, free = Driver(), []
+    for _ in range(3):
+        with Faults.taken(leave=8 * MIB), pytest.raises(xgb.core.XGBoostError) as error:
+            booster.update(dtrain, 0)
+        told = "Out of device memory: [0-9]+ bytes asked for .*, [0-9]+ of [0-9]+ bytes free. Free"
+        assert re.search(told, str(error.value)), error.value
+        assert Faults.held() == kept
+        free.append(driver.free())
+    assert free[0] - free[-1] < 2 * MIB
+    for i in range(2):
+        booster.update(dtrain, i)
+    assert booster.save_raw("json") == expected
 
 
 @pytest.mark.parametrize(

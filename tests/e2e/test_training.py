@@ -3,12 +3,14 @@
 
 import json
 import pickle
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import xgboost as xgb
 from oracle import (
     BY_NAME,
+    CUDA,
     TAKE_OVER,
     assert_cache_is_right,
     assert_same_model,
@@ -307,35 +309,143 @@ def test_an_updater_that_does_not_exist_can_be_taken_back() -> None:
     assert uses_plugin(booster)
 
 
-# A round that an interrupt falls into ends, then Python raises it; the model of the rounds so far, and
-# one that is trained afterwards, are as without it.
+INTERRUPTED = {"nthread": 1, "subsample": 0.5, "colsample_bylevel": 0.7, "max_depth": 4}
+
+
+@pytest.fixture(params=["cpu", "cuda"])
+def interrupted(builder: str, request: pytest.FixtureRequest) -> dict:
+    """Parameters of a training that draws random numbers."""
+    route = TAKE_OVER if request.param == "cpu" else request.getfixturevalue("exact_on_cuda")
+    return INTERRUPTED | {"gpu_exact_fallback": "error"} | route
+
+
+def assert_as_without(
+    booster: xgb.Booster,
+    params: dict,
+    dtrain: xgb.DMatrix,
+    n_rounds: int,
+    objective: Callable | None = None,
+) -> None:
+    """Model and random generator, as a new booster has them that is not interrupted."""
+    again = xgb.Booster(params, [dtrain])
+    for i in range(n_rounds):
+        again.update(dtrain, i, fobj=objective)
+    assert_same_model(booster, again)
+    assert rng_state(booster) == rng_state(again)
+
+
+@pytest.mark.parametrize("strategy", ["sort", "histogram"])
+def test_interrupt_between_rounds(interrupted: dict, strategy: str) -> None:
+    """The booster is that of the rounds so far, and goes on as if nothing had happened."""
+    params = interrupted | {"gpu_exact_strategy": strategy}
+    dtrain = xgb.DMatrix(*make_table(2000), nthread=1)
+    boosters = []
+
+    class Interrupt(xgb.callback.TrainingCallback):
+        def after_iteration(self, model: xgb.Booster, epoch: int, evals_log: dict) -> bool:
+            boosters.append(model)
+            if epoch == 2:
+                raise KeyboardInterrupt
+            return False
+
+    with pytest.raises(KeyboardInterrupt):
+        xgb.train(params, dtrain, 6, callbacks=[Interrupt()])
+    booster = boosters[-1]
+    assert_as_without(booster, params, dtrain, 3)
+    for i in range(3, 6):
+        booster.update(dtrain, i)
+    assert_as_without(booster, params, dtrain, 6)
+
+
+@pytest.mark.parametrize("strategy", ["sort", "histogram"])
+def test_interrupt_within_a_round(interrupted: dict, strategy: str) -> None:
+    """Before the tree, in an objective: the round is as if it had not begun, and is repeated."""
+    params = interrupted | {"gpu_exact_strategy": strategy}
+    dtrain = xgb.DMatrix(*make_table(2000), nthread=1)
+    calls = 0
+
+    def squared(margins: np.ndarray, data: xgb.DMatrix) -> tuple[np.ndarray, np.ndarray]:
+        return margins - data.get_label(), np.ones_like(margins)
+
+    def interrupting(margins: np.ndarray, data: xgb.DMatrix) -> tuple[np.ndarray, np.ndarray]:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise KeyboardInterrupt
+        return squared(margins, data)
+
+    booster = xgb.Booster(params, [dtrain])
+    for i in range(2):
+        booster.update(dtrain, i, fobj=interrupting)
+    with pytest.raises(KeyboardInterrupt):
+        booster.update(dtrain, 2, fobj=interrupting)
+    assert_as_without(booster, params, dtrain, 2, squared)
+    for i in range(2, 5):
+        booster.update(dtrain, i, fobj=interrupting)
+    assert_as_without(booster, params, dtrain, 5, squared)
+
+
+# A round that Ctrl-C falls into ends, then Python raises it; the model of the rounds so far, how the
+# booster goes on, and one that is trained afterwards, are as without it.
 INTERRUPT = """
-import json, os, signal, sys, threading, time
+import json, os, signal, sys, threading, time, traceback
 import numpy as np, xgboost as xgb
 import xgboost_gpu_exact
+from oracle import rng_state
+params = json.loads(sys.argv[1])
 rng = np.random.default_rng(0)
-X = rng.integers(0, 9, (2000, 4)).astype(np.float32)
+X = rng.integers(0, 9, (20_000, 6)).astype(np.float32)
 dtrain = xgb.DMatrix(X, X[:, 0] * X[:, 1], nthread=1)
-params = {"tree_method": "exact", "nthread": 1, "subsample": 0.5, "max_depth": 4}
-booster = xgb.Booster(params, [dtrain])
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a background job does not have
-begun = threading.Event()
-threading.Thread(target=lambda: (begun.wait(), os.kill(os.getpid(), signal.SIGINT))).start()
-interrupted, end = False, time.monotonic() + 60
-try:
-    i = 0
-    while time.monotonic() < end:
+
+def interrupt(begun, after):
+    begun.wait()
+    time.sleep(after)
+    os.kill(os.getpid(), signal.SIGINT)
+
+def train_until_interrupted(booster, after):
+    # Gives the functions that the interrupt was raised in.
+    begun = threading.Event()
+    thread = threading.Thread(target=interrupt, args=(begun, after))
+    thread.start()
+    try:
+        for i in range(100_000):
+            if i == 2:
+                begun.set()
+            booster.update(dtrain, i)
+    except KeyboardInterrupt as error:
+        thread.join()
+        return [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+
+def train(n):
+    booster = xgb.Booster(params, [dtrain])
+    for i in range(n):
         booster.update(dtrain, i)
-        i += 1
-        begun.set()
-except KeyboardInterrupt:
-    interrupted = True
-n = booster.num_boosted_rounds()
-again = xgb.train(params, dtrain, n)
-print(json.dumps([interrupted, n, again.save_raw() == booster.save_raw()]))
+    return booster
+
+def state(booster):
+    return bytes(booster.save_raw()), rng_state(booster)
+
+n_within = 0
+for attempt in range(50):  # a signal may fall between two calls of update
+    booster = xgb.Booster(params, [dtrain])
+    n_within += "update" in train_until_interrupted(booster, 0.001 * attempt)
+    n = booster.num_boosted_rounds()
+    assert n >= 2 and state(booster) == state(train(n)), n
+    booster.update(dtrain, n)
+    assert state(booster) == state(train(n + 1)), n
+    if n_within == 3:
+        break
+print(n_within)
 """
 
 
-def test_interrupt(builder: str) -> None:
-    interrupted, n_rounds, same = json.loads(run_python(INTERRUPT))
-    assert interrupted and n_rounds > 0 and same
+@pytest.mark.parametrize("strategy", ["sort", "histogram"])
+@pytest.mark.parametrize("route", [TAKE_OVER, CUDA], ids=["cpu", "cuda"])
+def test_interrupt(
+    builder: str, route: dict, strategy: str, request: pytest.FixtureRequest
+) -> None:
+    if "device" in route:
+        request.getfixturevalue("cuda_context")
+    params = INTERRUPTED | route | {"gpu_exact_strategy": strategy, "gpu_exact_fallback": "error"}
+    assert int(run_python(INTERRUPT, json.dumps(params))) == 3

@@ -7,6 +7,7 @@
  * Here cudaError_t is an int: no header of CUDA is needed.
  */
 #include <cstddef>
+#include <mutex>
 
 #include "tests/support/faults.h"
 
@@ -32,6 +33,13 @@ int NextFault(char const* name) noexcept {
   }
   return status;
 }
+
+/** @brief The device's memory in somebody else's hands. */
+struct Taken {
+  std::mutex mutex;
+  long long leave{-1};  // what the next cudaMemGetInfo() leaves of what is free; -1: all
+  void* memory{nullptr};
+} taken;
 
 char const* const kNames[] = {
 #define CUDA_CALL(index, name) #name,
@@ -74,8 +82,42 @@ int __wrap_cudaPeekAtLastError() {
   return injected != 0 ? injected : __real_cudaPeekAtLastError();
 }
 
-// What takes something is counted; what gives something back does so even where it fails.
+/** @brief Answers rightly, but then others take what it has told; see GpuExactFaultTake(). */
+int __real_cudaMemGetInfo(std::size_t* free, std::size_t* total);
 int __real_cudaMalloc(void** p, std::size_t bytes);
+int __real_cudaFree(void* p);
+int __wrap_cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  int const fault = NextFault("cudaMemGetInfo");
+  int const status = fault != 0 ? fault : __real_cudaMemGetInfo(free, total);
+  std::lock_guard<std::mutex> guard{taken.mutex};
+  if (status == 0 && taken.leave >= 0) {
+    auto const leave = static_cast<std::size_t>(taken.leave);
+    taken.leave = -1;
+    if (*free > leave && __real_cudaMalloc(&taken.memory, *free - leave) != 0) {
+      taken.memory = nullptr;
+      static_cast<void>(__real_cudaGetLastError());
+    }
+  }
+  return status;
+}
+
+/**
+ * @brief Memory of the device is taken once, right after the module has asked how much is free.
+ * @param leave Bytes that are left; -1: what was taken is given back, and no more is.
+ * @return Whether anything was held until now.
+ */
+__attribute__((visibility("default"))) int GpuExactFaultTake(long long leave) {
+  std::lock_guard<std::mutex> guard{taken.mutex};
+  bool const held = taken.memory != nullptr;
+  if (held) {
+    static_cast<void>(__real_cudaFree(taken.memory));
+    taken.memory = nullptr;
+  }
+  taken.leave = leave;
+  return held ? 1 : 0;
+}
+
+// What takes something is counted; what gives something back does so even where it fails.
 int __wrap_cudaMalloc(void** p, std::size_t bytes) {
   int status = NextFault("cudaMalloc");
   status = status != 0 ? status : __real_cudaMalloc(p, bytes);
@@ -84,7 +126,6 @@ int __wrap_cudaMalloc(void** p, std::size_t bytes) {
   }
   return status;
 }
-int __real_cudaFree(void* p);
 int __wrap_cudaFree(void* p) {
   gpu_exact::faults::Release(Held::kDevice, p);
   int const status = __real_cudaFree(p);
@@ -137,6 +178,25 @@ int __wrap_cudaStreamDestroy(void* p) {
   gpu_exact::faults::Release(Held::kStreams, p);
   int const status = __real_cudaStreamDestroy(p);
   int const fault = NextFault("cudaStreamDestroy");
+  return fault != 0 ? fault : status;
+}
+struct IpcHandle {
+  char reserved[64];
+};
+int __real_cudaIpcOpenMemHandle(void** p, IpcHandle handle, unsigned flags);
+int __wrap_cudaIpcOpenMemHandle(void** p, IpcHandle handle, unsigned flags) {
+  int status = NextFault("cudaIpcOpenMemHandle");
+  status = status != 0 ? status : __real_cudaIpcOpenMemHandle(p, handle, flags);
+  if (status == 0) {
+    gpu_exact::faults::Hold(Held::kHandles, *p, 1);
+  }
+  return status;
+}
+int __real_cudaIpcCloseMemHandle(void* p);
+int __wrap_cudaIpcCloseMemHandle(void* p) {
+  gpu_exact::faults::Release(Held::kHandles, p);
+  int const status = __real_cudaIpcCloseMemHandle(p);
+  int const fault = NextFault("cudaIpcCloseMemHandle");
   return fault != 0 ? fault : status;
 }
 }

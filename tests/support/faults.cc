@@ -173,7 +173,7 @@ EXACT_EXPORT char const* GpuExactFaultSite(std::size_t index, long long* first, 
   return site.name;
 }
 
-/** @brief What the module holds: 0 bytes of the device, 1 page-locked bytes, 2 events. */
+/** @brief What the module holds, in the order of Held: bytes of memory, numbers of the others. */
 EXACT_EXPORT long long GpuExactFaultHeld(int what) {
   using namespace gpu_exact::faults;  // NOLINT
   std::lock_guard<std::mutex> guard{mutex};

@@ -19,8 +19,8 @@ enum class Kind { kDevice, kHost };  // a CUDA call; an allocation by operator n
 /** @brief The status that every CUDA call returns after one whose error sticks, else 0. */
 [[nodiscard]] int Sticking() noexcept;
 
-/** @brief What the module holds: device memory, page-locked memory, events. */
-enum class Held { kDevice, kPinned, kEvents, kStreams };
+/** @brief What the module holds: device memory, page-locked memory, events, streams, IPC handles. */
+enum class Held { kDevice, kPinned, kEvents, kStreams, kHandles };
 void Hold(Held what, void const* p, long long amount) noexcept;
 void Release(Held what, void const* p) noexcept;
 }  // namespace gpu_exact::faults
