@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(
 )
 ROUNDS = 2
 STICKY_FAULTS = 12  # a training
-MOST = 800  # faults where every call shall fail: a tenth of a second each, within the watchdog's time
+MOST = 400  # faults where every call shall fail: a tenth of a second each
 NAMED = ("CUDA error", "Out of device memory", "Out of page-locked host memory", "Out of host memory")
 REMEDIES = ("estart the process", "Free memory", "Train again")
 
