@@ -72,11 +72,11 @@ using GrownTree = std::vector<TreeNode>;
 struct TreeStats {
   Strategy strategy{Strategy::kAuto};   // that grew it; kAuto: there is but one
   std::uint64_t planned_bytes{0};       // device memory at most, without what follows open nodes
-  std::uint64_t peak_bytes{0};          // device memory that the process has held at a time
   std::uint64_t planned_host_bytes{0};  // page-locked memory that stands in for the device's
   double start_ms{0.0};                 // gradients to the device, their range, the root
   double levels_ms{0.0};                // best splits, rows to children; waits for the device
   double refined_share{-1.0};           // see SplitStrategy::RefinedShare(); -1: no ranges
+  std::uint64_t peak_bytes{0};          // device memory of the process, at most so far
 };
 
 /** @brief One bit for each (node of a level, feature): may the node split on the feature. */
