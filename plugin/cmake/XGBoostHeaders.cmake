@@ -13,9 +13,12 @@ function(gpu_exact_download_xgboost out_dir)
   endif()
   gpu_exact_find_python(python)
   message(STATUS "Downloading the source distribution of XGBoost ${release}")
+  # pip runs an archive's build backend, for its metadata: with a hash, not that of another archive.
+  file(WRITE "${deps}/${name}.txt"
+       "xgboost==${release} --hash=sha256:${GPU_EXACT_SHA256_${release}}\n")
   execute_process(
-    COMMAND "${python}" -m pip download --quiet --no-deps --no-binary xgboost --dest "${deps}"
-            xgboost==${release}
+    COMMAND "${python}" -m pip download --quiet --no-deps --no-binary xgboost --require-hashes
+            --dest "${deps}" --requirement "${deps}/${name}.txt"
     RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
   set(archive "${deps}/${name}.tar.gz")
   if(failed OR NOT EXISTS "${archive}")
@@ -23,14 +26,6 @@ function(gpu_exact_download_xgboost out_dir)
       "XGBoost's headers could not be downloaded: `${python} -m pip download` failed. Check the "
       "network and pip's settings, or name a source tree of XGBoost ${release} "
       "that you have with -DXGBOOST_SOURCE_DIR=<path>. pip said:\n${output}")
-  endif()
-  file(SHA256 "${archive}" sha256)
-  if(NOT sha256 STREQUAL GPU_EXACT_SHA256_${release})
-    file(REMOVE "${archive}")
-    message(FATAL_ERROR
-      "${name}.tar.gz has SHA-256 ${sha256}, expected ${GPU_EXACT_SHA256_${release}}: the download "
-      "is not "
-      "XGBoost's release. Configure again, or give -DXGBOOST_SOURCE_DIR=<path>.")
   endif()
   file(ARCHIVE_EXTRACT INPUT "${archive}" DESTINATION "${deps}")
   file(TOUCH "${deps}/${name}.unpacked")

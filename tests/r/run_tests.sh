@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Copyright 2026, the gpu_exact contributors
 #
-#   run_tests.sh MODULE   Install plugin/R with a built module into a library of its own, and run
-#                         its tests. Ends with 77, "skipped", where R cannot run them.
-#   run_tests.sh          Only say whether R can.
+#   run_tests.sh MODULE         Install plugin/R with a built module into a library of its own, and
+#                               run its tests. Ends with 77, "skipped", where R cannot run them.
+#   run_tests.sh MODULE check   `R CMD check`, which runs the examples of its help pages too, finds
+#                               nothing to say.
+#   run_tests.sh                Only say whether R can.
 #
 # The R is the one on PATH, or the one below the root folder that GPU_EXACT_R_ROOT names and
 # setup_r.sh made. It needs XGBoost's package, and those that the tests use.
@@ -36,6 +38,12 @@ work=/tmp/gpu_exact_r.$$ # below the root folder
 trap 'rm -rf "$root$work"' EXIT
 mkdir -p "$root$work/library"
 cp -r "$plugin/R" "$1" "$root$work"
+if [ "${2:-}" = check ]; then
+  in_r GPU_EXACT_MODULE="$work/$(basename "$1")" _R_CHECK_FORCE_SUGGESTS_=false sh -c "cd $work &&
+    R CMD build R && R CMD check --no-manual xgboostgpuexact_*.tar.gz" >"$root$work/log" 2>&1 &&
+    grep '^Status: OK$' "$root$work/log" || { cat "$root$work/log"; exit 1; }
+  exit
+fi
 in_r GPU_EXACT_MODULE="$work/$(basename "$1")" R CMD INSTALL --preclean --no-docs \
   --library="$work/library" "$work/R" >"$root$work/log" 2>&1 || { cat "$root$work/log"; exit 1; }
 in_r R_LIBS="$work/library:${R_LIBS:-}" sh -c "cd $work/R/tests && Rscript testthat.R"

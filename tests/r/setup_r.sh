@@ -7,10 +7,15 @@
 # about 4 minutes and 1 GB. As root, on Debian or a relative.
 #
 # SOURCES  A tar archive, by path or URL, of either XGBoost's R source package (as R installs it)
-#          or XGBoost's repository: of that R-package/ and amalgamation/ are taken.
+#          or XGBoost's repository: of that R-package/ and amalgamation/ are taken. It may end in
+#          #sha256=<of the archive>, and a URL has to.
 # CPP_SRC  The folder cpp_src of XGBoost's source distribution, which CMake puts into build/_deps;
 #          only for the second kind of archive. The source distribution leaves R-package/ out.
 set -euo pipefail
+if [[ $2 == *://* && $2 != *#sha256=* ]]; then
+  echo "$2: end it in #sha256=<of the archive>." >&2
+  exit 1
+fi
 root=$1 sources=$2 cpp_src=${3:-}
 packages=r-base-core,r-cran-matrix,r-cran-jsonlite,r-cran-data.table,r-cran-testthat,g++,make,cmake
 in_root() {
@@ -25,17 +30,19 @@ if [ ! -e "$root/.ready" ]; then
   # From the mirror that apt uses.
   mirror=$(apt-get indextargets --format "\$(REPO_URI)" "Created-By: Packages" | head -n 1)
   rm -rf "$root"
-  debootstrap --variant=minbase --include="$packages" trixie "$root" "$mirror" >/dev/null
+  debootstrap --force-check-gpg --variant=minbase --include="$packages" trixie "$root" "$mirror" >/dev/null
   in_root apt-get clean
   touch "$root/.ready"
 fi
 
 if ! in_root Rscript -e 'loadNamespace("xgboost")' >/dev/null 2>&1; then
   rm -rf "$root/build" && mkdir -p "$root/build/unpacked"
-  case $sources in
-    *://*) curl -fsSL -o "$root/build/sources" "$sources" ;;
-    *) cp "$sources" "$root/build/sources" ;;
+  archive=${sources%#sha256=*}
+  case $archive in
+    *://*) curl -fsSL -o "$root/build/sources" "$archive" ;;
+    *) cp "$archive" "$root/build/sources" ;;
   esac
+  [ "$archive" = "$sources" ] || sha256sum --check --quiet <<<"${sources##*=}  $root/build/sources"
   tar -xf "$root/build/sources" -C "$root/build/unpacked"
   part=$(find "$root/build/unpacked" -maxdepth 2 -type d -name R-package)
   package=$root/build/xgboost
