@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include <stdint.h>
+#include <stdint.h>  // NOLINT: C reads this too
 
 #if defined(__cplusplus)
 extern "C" {

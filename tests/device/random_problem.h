@@ -24,7 +24,7 @@ namespace gpu_exact {
 class DeviceTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    static DeviceStatus const status = ProbeDevice(-1);
+    static DeviceStatus const status = ProbeDevice(-1);  // NOLINT
     if (!status.usable) {
       GTEST_SKIP() << status.reason;
     }

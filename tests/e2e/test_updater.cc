@@ -24,7 +24,7 @@ namespace {
 class Module {
  public:
   static Module const& Get() {
-    static Module const module;
+    static Module const module;  // NOLINT
     return module;
   }
 

@@ -17,9 +17,11 @@ namespace gpu_exact {
 namespace {
 /** @brief A generator that says what it is told. */
 struct Script {
+  // NOLINTBEGIN: names of the standard library
   using result_type = std::uint32_t;
-  static constexpr result_type min() { return 0; }  // NOLINT: names of the standard library
+  static constexpr result_type min() { return 0; }
   static constexpr result_type max() { return std::numeric_limits<result_type>::max(); }
+  // NOLINTEND
   result_type operator()() {
     auto const word = static_cast<result_type>(rest);
     rest >>= 32;

@@ -31,7 +31,7 @@ std::vector<std::string> ErrorsOf(std::int32_t n_workers, Fn const& fn) {
 }
 
 std::vector<std::string> Same(std::size_t n, std::string const& text) {
-  return std::vector<std::string>(n, text);
+  return std::vector<std::string>(n, text);  // NOLINT: braces would look like a list
 }
 
 /** @brief Three equal workers, and then one field of one of them is changed. */

@@ -206,8 +206,8 @@ TEST(ChooseResolutions, SmallTablesAreExact) {
 
 TEST(ChooseResolutions, FinestCostsLeastAtTheRoot) {
   auto cost = [](double n_rows, std::uint32_t bins) {
-    return HistogramCost::Node(n_rows, 1.0,
-                               {static_cast<double>(bins), double(kMaxBins / bins), true});
+    return HistogramCost::Node(
+        n_rows, 1.0, {static_cast<double>(bins), static_cast<double>(kMaxBins / bins), true});
   };
   for (double n = 20'000.0; n < 4e9; n *= 1.9) {
     auto const finest =

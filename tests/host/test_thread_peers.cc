@@ -35,7 +35,8 @@ TEST(ThreadPeers, EverybodyHearsEverybody) {
           right = right && all[i] == 1000000 * (i / n) + i % n;
         }
         for (std::uint64_t sum : sums) {
-          right = right && sum == (std::uint64_t(size % 2) << 63) + size * (size - 1) / 2;
+          right =
+              right && sum == (static_cast<std::uint64_t>(size % 2) << 63) + size * (size - 1) / 2;
         }
         n_right += right ? 1 : 0;
       });

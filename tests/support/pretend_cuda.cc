@@ -33,7 +33,7 @@ class PretendingBooster final : public gpu_exact::DelegatingBooster {
 /** @brief 1: boosters made from now on pretend; 0: no longer. The plugin must be registered. */
 extern "C" __attribute__((visibility("default"))) void GpuExactPretendCuda(int enable) {
   auto& entry = dmlc::Registry<xgboost::GradientBoosterReg>::Get()->__REGISTER__("gbtree");
-  static auto const honest = entry.body;
+  static auto const honest = entry.body;  // NOLINT
   if (enable == 0) {
     entry.set_body(honest);
     return;

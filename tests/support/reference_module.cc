@@ -42,7 +42,7 @@ namespace gpu_exact {
 namespace {
 /** @brief What a CUDA call does to a process that was forked after one. */
 void CheckProcess(char const* what) {
-  static pid_t const process = getpid();
+  static pid_t const process = getpid();  // NOLINT
   if (getpid() != process) {
     std::fprintf(stderr, "%s in a process forked after CUDA was used.\n", what);
     std::_Exit(70);
