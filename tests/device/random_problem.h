@@ -40,6 +40,12 @@ inline int NumSeeds(int n) {
 /** @brief GPU_EXACT_SANITIZER names a tool that slows kernels down 10 to 100 times. */
 inline bool UnderSanitizer() { return std::getenv("GPU_EXACT_SANITIZER") != nullptr; }
 
+/** @brief racecheck loses track of kernels that threads launch at a time, and may never end then. */
+inline bool UnderRacecheck() {
+  char const* tool = std::getenv("GPU_EXACT_SANITIZER");
+  return tool != nullptr && std::string{tool} == "racecheck";
+}
+
 /** @brief A size; a light one, which still takes every path of the kernels, under a sanitizer. */
 template <typename T>
 T Scaled(T const& full, std::common_type_t<T> const& light) {

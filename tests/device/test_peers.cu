@@ -138,6 +138,13 @@ class Group {
 
 class PeersOnDevices : public DeviceTest {
  protected:
+  void SetUp() override {
+    DeviceTest::SetUp();
+    if (!IsSkipped() && UnderRacecheck()) {
+      GTEST_SKIP() << "racecheck cannot follow workers that are threads";
+    }
+  }
+
   /** @brief Trees of some workers over one random table against those of one worker. */
   void Compare(unsigned seed, Shape const& shape, std::int32_t n_workers, int n_devices,
                Transport transport, int n_trees, Way const& way) {

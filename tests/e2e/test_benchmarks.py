@@ -407,7 +407,7 @@ def test_a_run_of_all_systems(tmp_path):
     out = tmp_path / "out.jsonl"
     command = [sys.executable, ROOT / "benchmarks/train.py", "--shapes", "small-1000"]
     command += ["--iterations", "30", "--max-depth", "3", "--threads", "2", "--out", out]
-    command += ["--strategy", "sort"]
+    command += ["--strategy", "sort", "--budget", "60"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     lines = {line["system"]: line for line in map(json.loads, out.read_text().splitlines())}
