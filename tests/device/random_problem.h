@@ -52,6 +52,9 @@ T Scaled(T const& full, std::common_type_t<T> const& light) {
   return UnderSanitizer() ? light : full;
 }
 
+/** @brief Of two choices with two values each: under a sanitizer both values, not all four pairs. */
+inline bool LeftOut(bool first, bool second) { return UnderSanitizer() && first != second; }
+
 /** @brief A table in compressed rows that owns its arrays. */
 struct Table {
   RowIdx n_rows{0};

@@ -195,6 +195,9 @@ TEST_F(HistogramFinderTest, SegmentsOfManyBlocks) {
                                            {Scaled(2500, 1100), missing}},
                                           Scaled(30000u, 3000u), &random);
       for (std::uint32_t max_bins : {300u, 1200u}) {  // within a tile, and more than one
+        if (LeftOut(missing == 0.0, max_bins == 300)) {
+          continue;
+        }
         HistogramProblem const problem{table, {max_bins}, 4000};
         for (std::uint32_t max_slices : {0u, 1u, 50u}) {
           this->Check(problem, 0, {max_slots, max_slices, 0.0}, Scaled(4, 2), &random);

@@ -80,7 +80,8 @@ TEST_F(RowValuesTest, RandomTables) {
 TEST_F(RowValuesTest, DenseAndSparse) {
   // About half present, where one way of keeping them gives way to the other, and far from it.
   for (double missing : {0.0, 0.01, 0.45, 0.5, 0.55, 0.99}) {
-    for (RowIdx n_rows : {1u, 31u, 32u, 33u, 1000u}) {
+    std::vector<RowIdx> const all{1, 31, 32, 33, 1000};
+    for (RowIdx n_rows : Scaled(all, {1, 33})) {
       Random random{n_rows};
       Table const table = MakeTable({n_rows, 35, missing, 0}, &random);
       Check(table, std::vector<bool>(35, true));
