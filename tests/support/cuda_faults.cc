@@ -34,6 +34,26 @@ int NextFault(char const* name) noexcept {
   return status;
 }
 
+/** @brief A call that takes something, which counts as held where the call has succeeded. */
+template <typename... Args>
+int Take(char const* name, Held what, long long amount, int (*call)(void**, Args...), void** p,
+         Args... args) {
+  int status = NextFault(name);
+  status = status != 0 ? status : call(p, args...);
+  if (status == 0) {
+    gpu_exact::faults::Hold(what, *p, amount);
+  }
+  return status;
+}
+
+/** @brief One that gives something back, which it does even where it fails. */
+int GiveBack(char const* name, Held what, int (*call)(void*), void* p) {
+  gpu_exact::faults::Release(what, p);
+  int const status = call(p);
+  int const fault = NextFault(name);
+  return fault != 0 ? fault : status;
+}
+
 /** @brief The device's memory in somebody else's hands. */
 struct Taken {
   std::mutex mutex;
@@ -117,86 +137,48 @@ __attribute__((visibility("default"))) int GpuExactFaultTake(long long leave) {
   return held ? 1 : 0;
 }
 
-// What takes something is counted; what gives something back does so even where it fails.
 int __wrap_cudaMalloc(void** p, std::size_t bytes) {
-  int status = NextFault("cudaMalloc");
-  status = status != 0 ? status : __real_cudaMalloc(p, bytes);
-  if (status == 0) {
-    gpu_exact::faults::Hold(Held::kDevice, *p, static_cast<long long>(bytes));
-  }
-  return status;
+  auto const amount = static_cast<long long>(bytes);
+  return Take("cudaMalloc", Held::kDevice, amount, __real_cudaMalloc, p, bytes);
 }
-int __wrap_cudaFree(void* p) {
-  gpu_exact::faults::Release(Held::kDevice, p);
-  int const status = __real_cudaFree(p);
-  int const fault = NextFault("cudaFree");
-  return fault != 0 ? fault : status;
-}
+int __wrap_cudaFree(void* p) { return GiveBack("cudaFree", Held::kDevice, __real_cudaFree, p); }
 int __real_cudaHostAlloc(void** p, std::size_t bytes, unsigned flags);
 int __wrap_cudaHostAlloc(void** p, std::size_t bytes, unsigned flags) {
-  int status = NextFault("cudaHostAlloc");
-  status = status != 0 ? status : __real_cudaHostAlloc(p, bytes, flags);
-  if (status == 0) {
-    gpu_exact::faults::Hold(Held::kPinned, *p, static_cast<long long>(bytes));
-  }
-  return status;
+  auto const amount = static_cast<long long>(bytes);
+  return Take("cudaHostAlloc", Held::kPinned, amount, __real_cudaHostAlloc, p, bytes, flags);
 }
 int __real_cudaFreeHost(void* p);
 int __wrap_cudaFreeHost(void* p) {
-  gpu_exact::faults::Release(Held::kPinned, p);
-  int const status = __real_cudaFreeHost(p);
-  int const fault = NextFault("cudaFreeHost");
-  return fault != 0 ? fault : status;
+  return GiveBack("cudaFreeHost", Held::kPinned, __real_cudaFreeHost, p);
 }
 int __real_cudaEventCreateWithFlags(void** p, unsigned flags);
 int __wrap_cudaEventCreateWithFlags(void** p, unsigned flags) {
-  int status = NextFault("cudaEventCreateWithFlags");
-  status = status != 0 ? status : __real_cudaEventCreateWithFlags(p, flags);
-  if (status == 0) {
-    gpu_exact::faults::Hold(Held::kEvents, *p, 1);
-  }
-  return status;
+  auto const real = __real_cudaEventCreateWithFlags;
+  return Take("cudaEventCreateWithFlags", Held::kEvents, 1, real, p, flags);
 }
 int __real_cudaEventDestroy(void* p);
 int __wrap_cudaEventDestroy(void* p) {
-  gpu_exact::faults::Release(Held::kEvents, p);
-  int const status = __real_cudaEventDestroy(p);
-  int const fault = NextFault("cudaEventDestroy");
-  return fault != 0 ? fault : status;
+  return GiveBack("cudaEventDestroy", Held::kEvents, __real_cudaEventDestroy, p);
 }
 int __real_cudaStreamCreateWithFlags(void** p, unsigned flags);
 int __wrap_cudaStreamCreateWithFlags(void** p, unsigned flags) {
-  int status = NextFault("cudaStreamCreateWithFlags");
-  status = status != 0 ? status : __real_cudaStreamCreateWithFlags(p, flags);
-  if (status == 0) {
-    gpu_exact::faults::Hold(Held::kStreams, *p, 1);
-  }
-  return status;
+  auto const real = __real_cudaStreamCreateWithFlags;
+  return Take("cudaStreamCreateWithFlags", Held::kStreams, 1, real, p, flags);
 }
 int __real_cudaStreamDestroy(void* p);
 int __wrap_cudaStreamDestroy(void* p) {
-  gpu_exact::faults::Release(Held::kStreams, p);
-  int const status = __real_cudaStreamDestroy(p);
-  int const fault = NextFault("cudaStreamDestroy");
-  return fault != 0 ? fault : status;
+  return GiveBack("cudaStreamDestroy", Held::kStreams, __real_cudaStreamDestroy, p);
 }
 struct IpcHandle {
   char reserved[64];
 };
 int __real_cudaIpcOpenMemHandle(void** p, IpcHandle handle, unsigned flags);
 int __wrap_cudaIpcOpenMemHandle(void** p, IpcHandle handle, unsigned flags) {
-  int status = NextFault("cudaIpcOpenMemHandle");
-  status = status != 0 ? status : __real_cudaIpcOpenMemHandle(p, handle, flags);
-  if (status == 0) {
-    gpu_exact::faults::Hold(Held::kHandles, *p, 1);
-  }
-  return status;
+  auto const real = __real_cudaIpcOpenMemHandle;
+  return Take("cudaIpcOpenMemHandle", Held::kHandles, 1, real, p, handle, flags);
 }
 int __real_cudaIpcCloseMemHandle(void* p);
 int __wrap_cudaIpcCloseMemHandle(void* p) {
-  gpu_exact::faults::Release(Held::kHandles, p);
-  int const status = __real_cudaIpcCloseMemHandle(p);
-  int const fault = NextFault("cudaIpcCloseMemHandle");
-  return fault != 0 ? fault : status;
+  return GiveBack("cudaIpcCloseMemHandle", Held::kHandles, __real_cudaIpcCloseMemHandle, p);
 }
 }
