@@ -2,17 +2,17 @@
 # Copyright 2026, the gpu_exact contributors
 """Change the sources a little at a time, and see whether the tests notice.
 
-    python tests/mutants.py --count 200 --out /tmp/mutants.jsonl
+    python tests/mutants.py --count 200 --jobs 8 --out /tmp/mutants.jsonl
     python tests/mutants.py --summary /tmp/mutants.jsonl
     python tests/mutants.py --pack FOLDER --count 40   # of kernels: one device ring each, then
-    python tests/mutants.py --run FOLDER --out FILE    # on a machine with a GPU
+    python tests/mutants.py --run FOLDER --jobs 4 --out FILE   # on a machine with a GPU
 
 A mutant is one small change: a statement removed, a comparison, a constant, a condition negated. Each
 is built in a copy of the tree and given to the host tests and to the end-to-end tests of the reference
 module, until one fails: then it is killed. One that survives wants a test, or a line in
 tests/mutants_explained.json that says why nobody could notice it. `--build` names a configured build
-folder, from which the copy has its Python environment and XGBoost's sources. Mutants of kernels are
-built as whole device rings, and run where there is a GPU.
+folder, from which the copy has its Python environment and XGBoost's sources. Each of several `--jobs` has a copy
+of its own. Mutants of kernels are built as whole device rings, and run where there is a GPU.
 
 One line a mutant is written to --out as it is done, and those that are there are not run again: a run
 may be cut short and go on. The same --seed gives the same mutants. A line tells the hash of the file
@@ -37,6 +37,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 
 from gpu_report import device_facts, printed_counts, visible_gpus
 
@@ -330,7 +331,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--summary", type=Path, metavar="JSONL", help="only say what came out")
     parser.add_argument("--pack", type=Path, metavar="FOLDER", help="build device rings of mutants")
     parser.add_argument("--run", type=Path, metavar="FOLDER", help="run what --pack has built")
-    parser.add_argument("--jobs", type=int, default=4, help="of --run, at a time (default 4)")
+    parser.add_argument("--jobs", type=int, default=1, help="mutants at a time (default 1)")
     return parser.parse_args()
 
 
@@ -360,30 +361,46 @@ def in_turn(mutants: list[Mutant], again: list[dict], seed: int) -> list[Mutant]
 
 
 def run_mutants(options: argparse.Namespace) -> None:
+    """Judge mutants until enough have compiled, each job in a workshop of its own."""
     end = time.monotonic() + 60 * options.minutes
-    workshop = Workshop(options.source, options.build.resolve(), options.work)
-    unchanged = workshop.make()
-    unchanged = workshop.first_failure() if unchanged is None else unchanged
-    if unchanged:
-        sys.exit(f"The tests fail without any mutant: {unchanged[-2000:]}")
-    done, again = of_today(read_results(options.out), workshop.tree)
+    done, again = of_today(read_results(options.out), options.source)
     if options.again:
         again += [r for r in done if r["result"] == "survived"]
         done = [r for r in done if r["result"] != "survived"]
-    n_done = sum(r["result"] != "no mutant" for r in done)
-    count = max(0 if options.again else options.count, n_done + len(again))
-    mutants = all_mutants(workshop.tree, tuple(options.files or HOST_FILES))
-    for mutant in in_turn(mutants, again, options.seed):
-        if n_done >= count or time.monotonic() > end:
-            return
-        if any(mutant.is_of(result) for result in done):
-            continue
-        result = workshop.judge(mutant)
-        done.append(result)
-        n_done += result["result"] != "no mutant"
-        with options.out.open("a") as out:
-            out.write(json.dumps(result) + "\n")
-        print(f"{n_done}: {result['result']} {mutant.file}:{mutant.line} {result['by']}", flush=True)
+    count = max(0 if options.again else options.count, compiled(done) + len(again))
+    mutants = all_mutants(options.source, tuple(options.files or HOST_FILES))
+    left = {mutant.key(): mutant for mutant in in_turn(mutants, again, options.seed)}
+    for result in done:
+        left.pop(key_of(result), None)
+    in_line = iter(left.values())
+    lock = Lock()
+
+    def work(job: int) -> None:
+        workshop = Workshop(options.source, options.build.resolve(), options.work / str(job))
+        unchanged = workshop.make()
+        unchanged = workshop.first_failure() if unchanged is None else unchanged
+        if unchanged:
+            raise SystemExit(f"The tests fail without any mutant: {unchanged[-2000:]}")
+        while time.monotonic() < end:
+            with lock:
+                mutant = next(in_line, None) if compiled(done) < count else None
+            if mutant is None:
+                return
+            result = workshop.judge(mutant)
+            with lock, options.out.open("a") as out:
+                done.append(result)
+                out.write(json.dumps(result) + "\n")
+            what = f"{result['result']} {mutant.file}:{mutant.line} {result['by']}"
+            print(f"{compiled(done)}: {what}", flush=True)
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for job in [pool.submit(work, i) for i in range(options.jobs)]:
+            job.result()
+
+
+def compiled(results: list[dict]) -> int:
+    """How many were mutants."""
+    return sum(r["result"] != "no mutant" for r in results)
 
 
 def pack_mutants(options: argparse.Namespace) -> None:

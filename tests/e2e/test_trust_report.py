@@ -289,6 +289,7 @@ def test_mutants_of_changed_files_are_run_again(
     out = tmp_path / "out.jsonl"
     options = argparse.Namespace(source=tmp_path, build=tmp_path, work=tmp_path, out=out)
     options.__dict__ |= {"minutes": 1, "files": None, "seed": 1, "again": False, "count": 99}
+    options.jobs = 2
     mutants.run_mutants(options)
     first = mutants.read_results(out)
     (tmp_path / "src/b.cc").write_text("  b = true;\n  // new\n")
