@@ -5,8 +5,8 @@
 #
 # R with device="cuda" without hours of compiling: XGBoost's R package, as setup_r.sh put it below
 # ROOT, with its R interface alone, on the libxgboost.so of the Python wheel that has CUDA. Writes it
-# to the folder OUT below ROOT, for R_LIBS; the library itself is looked up by name when R loads it,
-# so put its folder into LD_LIBRARY_PATH.
+# to the folder OUT below ROOT, for R_LIBS. The library itself is looked up when R loads it: put a
+# folder that has it as libxgboost.so.3 into LD_LIBRARY_PATH.
 set -euo pipefail
 root=$(realpath "$1") library=$(realpath "$2") out=$3
 
