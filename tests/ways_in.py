@@ -19,8 +19,9 @@ trees and saves the model. It is run with the libxgboost of each interpreter and
 A way has passed if its trees are those of XGBoost's own exact on the CPU, which a process without
 the plugin grows, and were grown on a GPU: gpu_exact_fallback="error" is set, the booster's updater
 is the plugin's, the context is what was asked for, and the plugin's builder is a GPU. The C program
-sets no such parameter; it must not have warned that XGBoost's builder takes its place. What cannot
-be run is written down as not run, with the reason. At the same sources and on the same kind of
+sets no such parameter; it must not have warned that XGBoost's builder takes its place. A module that
+was built of other sources proves nothing. What cannot be run is written down as not run, with the
+reason. At the same sources and on the same kind of
 machine a run adds its rows to the report that lies at --out. Only the standard library is needed
 here.
 """
@@ -43,7 +44,9 @@ from typing import Any, NamedTuple
 from gpu_report import (
     device_facts,
     link_libxgboost,
+    module_hash,
     of_other_sources,
+    of_others,
     read_report,
     report_parser,
     run,
@@ -88,6 +91,7 @@ def tell(boosters):
         "models": [json.loads(b.save_raw("json")) for b in boosters],
         "configs": [json.loads(b.save_config()) for b in boosters],
         "builder": plugin.device_status()._asdict() if plugin else None,
+        "built_of": plugin.source_hash() if plugin else None,
     }}
     json.dump(answer, open(out, "w"))
 """
@@ -135,7 +139,8 @@ model <- xgb.train(params, xgb.DMatrix(X, label = y, nthread = 1), nrounds = {RO
 text <- function(raw) jsonlite::fromJSON(rawToChar(raw), simplifyVector = FALSE)
 builder <- if (arguments[[3]] != "stock") xgboostgpuexact::device_status()
 answer <- list(models = list(text(xgb.save.raw(model, "json"))), configs = list(xgb.config(model)),
-               builder = builder, release = as.character(packageVersion("xgboost")))
+               builder = builder, release = as.character(packageVersion("xgboost")),
+               built_of = if (arguments[[3]] != "stock") xgboostgpuexact:::source_hash())
 writeLines(jsonlite::toJSON(answer, auto_unbox = TRUE, null = "null", digits = NA),
            arguments[[2]])
 """
@@ -222,6 +227,8 @@ def problems(report: dict, current_hash: str) -> list[str]:
         if row["passed"] is not True:
             what = "failed" if row["passed"] is False else "was not run"
             found.append(f"{' '.join(filter(None, which))} {what}: {row['reason']}")
+        else:
+            found += of_others(" ".join(filter(None, which)), row, current_hash)
     return found
 
 
@@ -315,8 +322,9 @@ class Session:
             row |= {"passed": False, "reason": str(why)}
         return row
 
-    def _try_python(self, _: dict, context: str, python: str, way: Way) -> str:
+    def _try_python(self, row: dict, context: str, python: str, way: Way) -> str:
         ours = self._script(python, way, context)
+        row["built_of"] = [ours["built_of"]]
         return judge(ours, self._script(python, way, None), context)
 
     def _script(self, python: str, way: Way, context: str | None) -> dict:
@@ -343,6 +351,7 @@ class Session:
             command = [rscript, str(script), str(self._folder), str(out), how]
             answers.append(self._answer(command, env, out))
         row["found_release"] = ".".join(answers[0]["release"].split(".")[:3])
+        row["built_of"] = [answers[0]["built_of"]]
         return judge(*answers, context)
 
     def _try_c(self, row: dict, context: str, python: str, libraries: str) -> str:
@@ -354,8 +363,11 @@ class Session:
         said = re.search(r"trees on the (GPU|CPU): (.*)", output)
         if not model.is_file() or not said:
             raise Failed("it saved no model, or did not say what builds the trees")
+        row["built_of"] = [module_hash(self._options.module)] if self._options.module else []
         if FALLBACK in output:
             return "XGBoost's own builder grew trees"
+        if f'"device":"{context}' not in output:
+            return "it does not say that it was in the context"
         self._run([python, "-c", C_STOCK, str(model), str(stock)], self._plain)
         ours, own = (json.loads(file.read_text()) for file in (model, stock))
         release = ".".join(map(str, ours["version"]))

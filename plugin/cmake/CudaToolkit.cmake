@@ -33,7 +33,7 @@ if(_no_driver EQUAL 0 AND _gpus MATCHES "GPU 0")
   set(GPU_EXACT_GPU_VISIBLE TRUE)
 endif()
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
-  if(GPU_EXACT_GPU_VISIBLE)
+  if(GPU_EXACT_GPU_VISIBLE AND NOT SKBUILD)  # a wheel is for other machines, too
     set(CMAKE_CUDA_ARCHITECTURES native)
   else()
     # Machine code of one generation runs on its later chips too; PTX serves those still to come.

@@ -12,6 +12,7 @@
 #include <gpu_exact/c_api.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <xgboost/c_api.h>
 
 /* Both C APIs return 0, or another number and a message. */
@@ -60,6 +61,14 @@ int main(int argc, char** argv) {
   char const* evaluation = NULL;
   XGB(XGBoosterEvalOneIter(booster, kRounds - 1, &table, &name, 1, &evaluation));
   printf("%s\n", evaluation); /* "[19]", then the root mean squared error */
+
+  bst_ulong length = 0;
+  char const* config = NULL;
+  XGB(XGBoosterSaveJsonConfig(booster, &length, &config));
+  char const* device = strstr(config, "\"device\":");
+  if (device != NULL) {
+    printf("%.*s\n", (int)strcspn(device, ",}"), device); /* of gradients: "device":"cuda:0" */
+  }
 
   if (argc > 2) {
     XGB(XGBoosterSaveModel(booster, argv[2]));

@@ -154,6 +154,33 @@ def test_sklearn(exact_on_cuda: dict) -> None:
         assert_close(a, b)
 
 
+# An estimator that was pickled where the plugin is.
+WITHOUT_PLUGIN = """
+import pickle, sys
+import numpy as np, xgboost as xgb
+folder = sys.argv[1]
+X, y = (np.load(f"{folder}/{name}.npy") for name in "Xy")
+estimator = pickle.load(open(f"{folder}/pickle", "rb"))
+assert "xgboost_gpu_exact" not in sys.modules
+np.testing.assert_array_equal(estimator.predict(X), np.load(f"{folder}/predicted.npy"))
+try:
+    estimator.fit(X, y)
+except xgb.core.XGBoostError as error:
+    print(error)
+"""
+
+
+def test_an_estimator_without_the_plugin(cuda_context: None, tmp_path: Path) -> None:
+    """It predicts the same; its parameters are its own, and XGBoost refuses to train with them."""
+    pytest.importorskip("sklearn")
+    X, y = make_table()
+    estimator = xgb.XGBRegressor(**CUDA, n_estimators=3).fit(X, y)
+    for name, array in {"X": X, "y": y, "predicted": estimator.predict(X)}.items():
+        np.save(tmp_path / name, array)
+    (tmp_path / "pickle").write_bytes(pickle.dumps(estimator))
+    assert "The `exact` tree method is not supported on GPU" in run_python(WITHOUT_PLUGIN, str(tmp_path))
+
+
 def test_random_forest_estimators_with_their_own_rate(exact_on_cuda: dict) -> None:
     """Their default is `colsample_bynode=0.8`, which XGBoost's exact builder refuses."""
     pytest.importorskip("sklearn")

@@ -61,6 +61,19 @@ def test_a_tree_is_described(builder: str, strategy: str) -> None:
         assert 0 < run.device_bytes <= run.peak_bytes
 
 
+def test_entries_looked_into_are_told(builder: str) -> None:
+    """Of a column of many values few are; of one of few values none."""
+    if builder.startswith("reference builder"):
+        pytest.skip("the reference builder looks into all")
+    X = np.random.default_rng(0).standard_normal((200_000, 2)).astype(np.float32)
+    params = TAKE_OVER | {"gpu_exact_strategy": "histogram", "max_depth": 4}
+    xgb.train(params, xgb.DMatrix(X, X[:, 0] * X[:, 1]), 1)
+    share = gpu_exact.last_run().refined_share
+    assert share is not None and 0 < share < 0.5
+    xgb.train(params, xgb.DMatrix((X > 0).astype(np.float32), X[:, 0] * X[:, 1]), 1)
+    assert not gpu_exact.last_run().refined_share
+
+
 def test_who_grows_is_counted(builder: str) -> None:
     """Nobody else tells: a configuration names updaters, whoever does their work."""
     dtrain, before = make_dmatrix(), trees_grown()

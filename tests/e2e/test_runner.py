@@ -83,6 +83,30 @@ def test_status_has_what_a_bug_report_needs() -> None:
         assert cards
 
 
+@pytest.mark.parametrize(
+    ("env", "problem"),
+    [
+        ({"PYTHONPATH": "{folder}"}, " only, and 3.3.0 is installed"),
+        ({"GPU_EXACT_MODULE": "{folder}/none.so"}, "none.so cannot be loaded"),
+        ({"XGBOOST_GPU_EXACT_DEVICE": "tpu"}, "XGBOOST_GPU_EXACT_DEVICE: "),
+    ],
+)
+def test_status_says_why_there_is_none(tmp_path: Path, env: dict[str, str], problem: str) -> None:
+    """One line, and still what a bug report needs."""
+    (tmp_path / "xgboost").mkdir()
+    (tmp_path / "xgboost/__init__.py").write_text("__version__ = '3.3.0'")
+    env = {name: value.format(folder=tmp_path) for name, value in env.items()}
+    path = [env.get("PYTHONPATH", ""), os.environ.get("PYTHONPATH", "")]
+    done = run(**env | {"PYTHONPATH": os.pathsep.join(filter(None, path))})
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
+    start = "xgboost_gpu_exact cannot be imported: "
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith(start))
+    assert problem in line
+    assert "XGBoost installed: xgboost" in done.stdout and "  GPU: " in done.stdout
+    for name in env.keys() - {"PYTHONPATH"}:
+        assert f"  {name}={env[name]}" in done.stdout
+
+
 def test_a_script_runs_as_by_python(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     script = str(folder / "script.py")
     done = run(script, "-m", "--flag", "x", cwd=tmp_path_factory.mktemp("elsewhere"))

@@ -20,7 +20,7 @@ from ways_in import TRAIN, Session, Way  # noqa: E402
 
 # Does in Python what the C program does.
 PROGRAM = """
-import ctypes, sys
+import ctypes, json, sys
 import numpy as np
 import xgboost as xgb
 import xgboost_gpu_exact as gpu_exact
@@ -28,10 +28,15 @@ rand = ctypes.CDLL(None).rand
 X = np.array([rand() for _ in range(3000)], np.float32).reshape(1000, 3) / np.float32(2**31 - 1)
 usable, text = gpu_exact.device_status()
 print("trees on the", "GPU:" if usable else "CPU:", text)
-params = {{"tree_method": "exact", "max_depth": {depth}}}
+params = {{"tree_method": "exact", "device": sys.argv[1], "max_depth": {depth}}}
 {fault}
 model = xgb.train(params, xgb.DMatrix(X, X[:, 0] * X[:, 1] + X[:, 2]), 20)
+print('"device":"%s"' % json.loads(model.save_config())["learner"]["generic_param"]["device"])
 model.save_model(sys.argv[2])
+"""
+# Says that it was somewhere else.
+ELSEWHERE = """
+xgb.Booster.save_config = lambda _: '{"learner": {"generic_param": {"device": "elsewhere"}}}'
 """
 
 
@@ -95,6 +100,7 @@ def test_a_way_with_a_fault_has_failed(builder, monkeypatch, tmp_path, way, reas
     [
         ("", 5, "the trees are not those of XGBoost's own exact"),
         ("print('XGBoost\\'s own exact builder grows the trees')", 6, "XGBoost's own builder grew"),
+        (ELSEWHERE, 6, "it does not say that it was in the context"),
         ("sys.argv[2] += '.other'", 6, "it saved no model"),
         ("sys.exit('broken')", 6, "it ended with 1: broken"),
     ],
@@ -155,6 +161,7 @@ def good_report() -> dict:
     rows = [dict(zip(names, row, strict=True)) for row in ways_in.expected_rows()]
     for row in rows:
         row |= {"passed": True, "reason": "", "release": row["release"] or "3.4.1"}
+        row["built_of"] = ["now"]
     return {"source_hash": "now", "device": "a GPU", "rows": rows}
 
 
@@ -168,6 +175,8 @@ def test_what_does_not_prove_is_said():
 
     assert "stale" in said(source_hash="before")
     assert "No NVIDIA GPU" in said(device=None)
+    others = [row | {"built_of": ["abc"]} for row in good_report()["rows"]]
+    assert said(rows=others).count("of other sources (abc)") == len(others)
     for i, row in enumerate(rows := good_report()["rows"]):
         where = f"{row['way']} "
         assert f"{where}" in said(rows=rows[:i] + rows[i + 1 :])
@@ -182,6 +191,8 @@ def test_runs_at_the_same_sources_add_up(tmp_path):
     rows = good_report()["rows"]
     first, rest = rows[:1], rows[1:]
     not_run = [row | {"passed": None, "reason": "no interpreter"} for row in rows]
+    for row in not_run:
+        del row["built_of"]
     failed = [row | {"passed": False, "reason": "why"} for row in first]
     assert ways_in.merged(rest, ways_in.merged(first, [], "no interpreter"), "") == rows
     assert ways_in.merged(not_run, rows, "") == rows  # what was run stays

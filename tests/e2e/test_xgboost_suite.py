@@ -17,10 +17,18 @@ import xgboost_suite  # noqa: E402
 FILE = """
 import sys
 from pathlib import Path
-import pytest
+import numpy as np, pytest, xgboost as xgb
+
+def train(method):
+    X = np.arange(60, dtype=np.float32).reshape(20, 3)
+    xgb.train({{"tree_method": method}}, xgb.DMatrix(X, X[:, 0]), 2)
 
 def test_good():
     assert "xgboost_gpu_exact" in sys.modules and Path("demo").is_dir()
+    train("exact")
+
+def test_hist():
+    train("hist")
 
 def test_bad():
     assert False
@@ -35,7 +43,7 @@ def test_absent():
 def test_not_chosen():
     assert False
 """
-CHOSEN = "good or bad or other or absent"
+CHOSEN = "good or hist or bad or other or absent"
 
 
 @pytest.fixture
@@ -58,15 +66,41 @@ def run(checkout: Path) -> dict:
     return json.loads(out.read_text())
 
 
-def test_each_test_is_accounted_for(checkout):
+def test_each_test_is_accounted_for(checkout, builder):
     report = run(checkout)
     assert report["passed"] == ["test_a.py::test_good"]
+    assert report["others"] == ["test_a.py::test_hist"]
     assert report["failed"] == ["test_a.py::test_bad"]
     assert report["differs"] == {"test_a.py::test_other[1]": "we do more"}
     assert report["skipped"] == {"test_a.py::test_absent": "no data"}
-    there = {"device": "a GPU", "use_cuda": True}
+    there = {"device": "a GPU", "use_cuda": True, "built_of": [report["source_hash"]]}
     found = xgboost_suite.problems(report | there, report["source_hash"])
     assert found == ["test_a.py::test_bad failed."]
+
+
+def test_an_exact_test_that_grows_no_tree_on_the_gpu_is_told(checkout):
+    text = FILE.format(differs=False).replace("test_hist", "test_good_exact")
+    (checkout / "tests/python/test_a.py").write_text(text)
+    report = run(checkout)
+    assert "test_a.py::test_good_exact" in report["others"]
+    found = xgboost_suite.problems(report, report["source_hash"])
+    assert "test_a.py::test_good_exact grew no tree on the GPU." in found
+
+
+def test_a_module_of_other_sources_is_told(checkout):
+    report = run(checkout)
+    assert report["built_of"] == [gpu_exact.source_hash()]
+    found = xgboost_suite.problems(report | {"built_of": ["abc"]}, report["source_hash"])
+    assert [text for text in found if "of other sources (abc)" in text]
+
+
+def test_boosters_are_brought_to_the_gpu(checkout, tmp_path_factory):
+    (checkout / "tests/python/test_a.py").write_text('check("cpu", tree_method="exact")')
+    for on_cuda, device in ((True, "cuda"), (False, "cpu")):
+        folder = tmp_path_factory.mktemp("copy")
+        xgboost_suite.copy_tests(checkout, folder, on_cuda)
+        text = (folder / "tests/python/test_a.py").read_text()
+        assert text == f'check("{device}", tree_method="exact")'
 
 
 @pytest.mark.parametrize("use_cuda", [False, None])

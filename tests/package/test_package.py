@@ -95,6 +95,7 @@ def test_wheel_is_for_every_linux(wheel: Path, tools: Path) -> None:
     version = VERSIONS["__version__"]
     assert wheel.name == f"xgboost_gpu_exact-{version}-py3-none-manylinux_2_28_x86_64.whl"
     assert wheel.stat().st_size <= 60e6
+    assert "xgboost_gpu_exact/py.typed" in files_of(wheel)  # types are told
     text = " ".join(run(tools, "-m", "auditwheel", "show", wheel).stdout.split())
     tag = re.search(r'consistent with the following platform tag: "manylinux_2_(\d+)_x86_64"', text)
     assert tag and int(tag[1]) <= 28, text

@@ -17,6 +17,7 @@ import ctypes
 import importlib.util
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -221,19 +222,37 @@ def _wants_take_over() -> bool:
     raise ValueError(f"`{word}` is neither yes nor no: set it to 1 or 0.")
 
 
-_import_xgboost()
+def _start() -> None:
+    """Load and register the module as the environment says."""
+    global _module
+    _import_xgboost()
+    try:
+        takes_over = _wants_take_over()
+    except ValueError as error:
+        raise ImportError(f"{TAKEOVER_VARIABLE}: {error}") from None
+    _name_nccl()
+    _module = _load_module()
+    try:
+        _check(_module.GpuExactRegister())
+        if takes_over:
+            take_over()
+        default_device(os.environ.get(DEVICE_VARIABLE) or "cpu")
+    except RuntimeError as error:
+        raise ImportError(str(error)) from None
+    except ValueError as error:
+        raise ImportError(f"{DEVICE_VARIABLE}: {error}") from None
+
+
+def _is_asked_for_status() -> bool:
+    """Whether this is `python -m xgboost_gpu_exact`, which tells why the package cannot be used."""
+    return sys.argv == ["-m"] and sys.orig_argv[-2:] == ["-m", __name__]
+
+
+_module: ctypes.CDLL
+_problem = ""  # why the package cannot be used
 try:
-    _takes_over = _wants_take_over()
-except ValueError as error:
-    raise ImportError(f"{TAKEOVER_VARIABLE}: {error}") from None
-_name_nccl()
-_module = _load_module()
-try:
-    _check(_module.GpuExactRegister())
-    if _takes_over:
-        take_over()
-    default_device(os.environ.get(DEVICE_VARIABLE) or "cpu")
-except RuntimeError as error:
-    raise ImportError(str(error)) from None
-except ValueError as error:
-    raise ImportError(f"{DEVICE_VARIABLE}: {error}") from None
+    _start()
+except Exception as error:
+    if not _is_asked_for_status():
+        raise
+    _problem = str(error)

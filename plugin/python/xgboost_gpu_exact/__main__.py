@@ -21,10 +21,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import xgboost
-from xgboost import libpath
-
-from . import DEVICE_VARIABLE, __version__, default_device, device_status, source_hash
+from . import DEVICE_VARIABLE, __version__, _problem, default_device, device_status, source_hash
 
 
 def xgboost_releases() -> str:
@@ -35,10 +32,21 @@ def xgboost_releases() -> str:
     return ", ".join(releases) or "none by pip"
 
 
-def exports_functions(library: str) -> bool:
-    """Whether XGBoost's C++ functions are exported; else its symbol table is read."""
+def xgboost_facts() -> tuple[str, str]:
+    """What `import xgboost` finds, and whether its C++ functions are in sight."""
+    try:
+        import xgboost
+        from xgboost import libpath
+
+        library = libpath.find_lib_path()[0]
+        functions = ctypes.CDLL(library)
+    except Exception as error:  # whatever it is that a broken one raises
+        return f"XGBoost cannot be imported: {error}", "out of reach"
     symbol = "_ZNK7xgboost7Context7ThreadsEv"  # a function that the module calls
-    return hasattr(ctypes.CDLL(library), symbol)
+    hidden = "not exported" if _problem else "hidden, found in the symbol table"
+    return f"XGBoost {xgboost.__version__}: {library}", (
+        "exported" if hasattr(functions, symbol) else hidden
+    )
 
 
 def graphics_cards() -> list[str]:
@@ -53,25 +61,36 @@ def graphics_cards() -> list[str]:
     return lines.splitlines() or ["nvidia-smi names none"]
 
 
-def tell_status() -> None:
-    """Print what would build trees here, and what a bug report needs."""
+def builder() -> list[str]:
+    """What would build exact trees here."""
+    if _problem:
+        return [f"xgboost_gpu_exact cannot be imported: {_problem}"]
+    import xgboost
+
     usable, text = device_status()
-    library = libpath.find_lib_path()[0]
-    print(f"XGBoost {xgboost.__version__}: {library}")
-    print(f"Exact trees on the GPU: {text}" if usable else f"Exact trees on the CPU: {text}")
+    lines = [f"Exact trees on the GPU: {text}" if usable else f"Exact trees on the CPU: {text}"]
     if usable and not xgboost.build_info()["USE_CUDA"]:
-        print("Gradients and predictions on the CPU: this XGBoost is built without CUDA.")
-    print("\nFor a bug report:")
-    print(f"  xgboost_gpu_exact {__version__}, sources {source_hash()}")
+        lines.append("Gradients and predictions on the CPU: this XGBoost is built without CUDA.")
+    return lines
+
+
+def tell_status() -> int:
+    """Print what would build trees here, and what a bug report needs.
+
+    Returns 0, or 1 where the package cannot be imported.
+    """
+    xgboost, functions = xgboost_facts()
+    print(xgboost, *builder(), "\nFor a bug report:", sep="\n")
+    print(f"  xgboost_gpu_exact {__version__}, sources {'unknown' if _problem else source_hash()}")
     print(f"  Python {platform.python_version()}, {platform.platform()}")
     print(f"  XGBoost installed: {xgboost_releases()}")
-    where = "exported" if exports_functions(library) else "hidden, found in the symbol table"
-    print(f"  XGBoost's functions: {where}")
+    print(f"  XGBoost's functions: {functions}")
     for card in graphics_cards():
         print(f"  GPU: {card}")
     for name in sorted(os.environ):
         if name.startswith(("XGBOOST_GPU_EXACT_", "GPU_EXACT_", "CUDA_", "NVIDIA_VISIBLE")):
             print(f"  {name}={os.environ[name]}")
+    return 1 if _problem else 0
 
 
 def has_module(name: str) -> bool:
@@ -107,10 +126,12 @@ def run_script(path: str, arguments: list[str]) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Returns 0, or 2 where the arguments are not usable; what is run may end with another code."""
+    """Returns 0, 1 where the package cannot be imported, or 2 where the arguments are not usable.
+
+    What is run may end with another code.
+    """
     if not arguments:
-        tell_status()
-        return 0
+        return tell_status()
     first, *rest = arguments
     if first in ("-h", "--help"):
         print(__doc__)
