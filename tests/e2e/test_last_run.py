@@ -52,7 +52,7 @@ def test_a_tree_is_described(builder: str, strategy: str) -> None:
     assert sum(run.phases_ms.values()) == pytest.approx(run.tree_ms, rel=0.01)
     assert run.refined_share is None or 0 <= run.refined_share <= 1
     if builder.startswith("reference"):
-        assert (run.strategy, run.device_bytes, run.peak_bytes) == ("", 0, 0)
+        assert (run.strategy, run.device_bytes, run.peak_bytes) == ("", 3 << 20, 6 << 20)
     else:
         assert run.strategy == strategy
         assert run.phases_ms["start"] > 0 and run.phases_ms["levels"] > 0
@@ -138,7 +138,11 @@ def test_a_line_a_tree(builder: str, log: Callable[[], list[str]]) -> None:
     lines = log()
     assert len(lines) == 2
     assert all(builder in line and re.search(r" ms \(sampling .*levels ", line) for line in lines)
+    run = gpu_exact.last_run()
     for line in lines:
+        said = re.search(r", ([\d.]+) MiB \(at most ([\d.]+)\)", line)
+        held = [run.device_bytes / 2**20, run.peak_bytes / 2**20]
+        assert said and list(map(float, said.groups())) == pytest.approx(held, rel=0.01), line
         numbers = re.findall(r"[\d.]+(?:e[+-]\d+)?", line.split(": ", 1)[1])
         assert len(numbers) >= 8
         assert all(float(number) == float(f"{float(number):.3g}") for number in numbers), line

@@ -65,6 +65,29 @@ TEST(BernoulliThreshold, DividesYesFromNo) {
   }
 }
 
+TEST(DrawBernoulli, ADrawAtTheThresholdIsNo) {
+  for (std::uint32_t seed = 0; seed < 100'000; ++seed) {
+    std::mt19937 rng{seed};
+    std::uint64_t const low = rng();
+    std::uint64_t const draw = std::uint64_t{rng()} << 32 | low;
+    if (draw >> 53 != 0) {
+      continue;
+    }
+    double const p =
+        std::ldexp(static_cast<double>(draw), -64);  // exact: the draw is its threshold
+    ASSERT_EQ(BernoulliThreshold(p), draw);
+    std::uint8_t drawn[] = {2, 2};
+    for (std::uint8_t* out : {&drawn[0], &drawn[1]}) {
+      rng.seed(seed);
+      DrawBernoulli(out == drawn ? p : std::nextafter(p, 1.0), 1, &rng, out);
+    }
+    EXPECT_EQ(drawn[0], 0);
+    EXPECT_EQ(drawn[1], 1);
+    return;
+  }
+  FAIL() << "no draw is small enough";
+}
+
 TEST(BernoulliThreshold, CountsTheRoundingOfTheDraw) {
   // Below one half doubles are 2^10 apart; what is at most half of it away is rounded up to p.
   EXPECT_EQ(BernoulliThreshold(0.5), (std::uint64_t{1} << 63) - (std::uint64_t{1} << 9));

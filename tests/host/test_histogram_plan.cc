@@ -77,6 +77,16 @@ TEST(RefineCost, AsksOnlyWhereItMatters) {
   EXPECT_FALSE(small.ScansAnyway());
 }
 
+TEST(RefineCost, GatheringReadsEveryColumn) {
+  auto refine = kRefine;
+  double n_scanned{1e6};
+  while (refine.Scans(n_scanned, 0.0)) {
+    n_scanned *= 2.0;
+  }
+  refine.n_columns *= 1000.0;
+  EXPECT_TRUE(refine.Scans(n_scanned, 0.0));
+}
+
 TEST(HistogramCost, ScatteredRowsCostMoreWhereAGroupIsNarrow) {
   ResolutionShape const narrow{1000.0, 2.0, true};
   ResolutionShape const wide{1000.0, 100.0, true};
@@ -202,6 +212,11 @@ TEST(ChooseResolutions, SmallTablesAreExact) {
   // One feature, or one row, too many.
   EXPECT_LT(ChooseResolutions(1000, 834, kMaxBins, kMaxSorted, {true})[0], 1000u);
   EXPECT_LT(ChooseResolutions(kMaxBins + 1, 1, kMaxBins, kMaxSorted, {true})[0], kMaxBins);
+}
+
+TEST(SortsTable, AsManyRowsAsABlockSorts) {
+  EXPECT_TRUE(SortsTable(1000, 1, 1000));
+  EXPECT_FALSE(SortsTable(1001, 1, 1000));
 }
 
 TEST(ChooseResolutions, FinestCostsLeastAtTheRoot) {

@@ -115,10 +115,17 @@ class StrictBuilder final : public TreeBuilder {
     TouchDevice("AnyDeletedRow()");
     return builder_->AnyDeletedRow(gradients);
   }
-  [[nodiscard]] std::uint64_t DeviceBytes() const override { return builder_->DeviceBytes(); }
-  [[nodiscard]] TreeStats Stats() const override { return builder_->Stats(); }
+  [[nodiscard]] std::uint64_t DeviceBytes() const override { return kDeviceBytes; }
+  [[nodiscard]] TreeStats Stats() const override {
+    TreeStats stats = builder_->Stats();
+    stats.peak_bytes = 2 * kDeviceBytes;
+    return stats;
+  }
 
  private:
+  static constexpr std::uint64_t kDeviceBytes = std::uint64_t{3}
+                                                << 20;  // what it says that it holds
+
   std::unique_ptr<TreeBuilder> builder_;
   EntryIdx n_entries_;
 };
