@@ -127,9 +127,11 @@ def train_with_call_fault(rank: int, n_workers: int, where: int, fault: CallFaul
                 number = fault.number if rank == where else 0
                 Faults.begin(fault.kind, number, OUT_OF_RESOURCES)
             booster.update(dtrain, i)
+        model = bytes(booster.save_raw("json"))
+        del booster, dtrain  # calls that give something back may fail too
+        return model
     finally:
         Faults.end()
-    return bytes(booster.save_raw("json"))
 
 
 def train_with_little_patience(rank: int, n_workers: int, where: int, fault: CallFault) -> bytes:
