@@ -2,15 +2,30 @@
 """Calls of the module that are made to fail: see support/faults.h."""
 
 import ctypes
+import faulthandler
 import gc
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+import pytest
 import xgboost_gpu_exact as gpu_exact
 
 DEVICE, HOST = 0, 1  # CUDA calls; allocations by operator new
 OUT_OF_MEMORY, OUT_OF_RESOURCES, ILLEGAL_ADDRESS = 2, 701, 700  # cudaError_t
+
+# What an error says has failed, and what to do.
+NAMED = ("CUDA error", "Out of device memory", "Out of page-locked host memory", "Out of host memory")
+REMEDIES = ("estart the process", "Free memory", "Train again")
+
+# Where these fail the module ignores it, or names them, or CUB, which may have made the call. Others
+# also fail where the error names a kernel, an array or the GPU in their place.
+TOLD_BY_NAME = """cudaEventCreateWithFlags cudaEventRecord cudaEventSynchronize cudaMemGetInfo
+cudaMemcpyAsync cudaMemsetAsync cudaPointerGetAttributes cudaStreamCreateWithFlags
+cudaStreamSynchronize cudaStreamWaitEvent""".split()
 
 
 @dataclass(frozen=True)
@@ -76,6 +91,62 @@ class Faults:
         finally:
             was_taken = cls._take(-1)
         assert was_taken, "no memory was taken: the module has not asked, or there was too little"
+
+
+class Watchdog:
+    """A training that hangs ends the process, and says where.
+
+    It says so where the process's own errors go: what pytest captures is lost when a process ends.
+    """
+
+    SECONDS = 100
+    _stderr = 2
+
+    @classmethod
+    @contextmanager
+    def of_test(cls, capfd: pytest.CaptureFixture) -> Iterator[None]:
+        with capfd.disabled():
+            cls._stderr = os.dup(2)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+            os.close(cls._stderr)
+            cls._stderr = 2
+
+    @classmethod
+    def start(cls) -> None:
+        """Before each training; the time of the one before is over."""
+        faulthandler.dump_traceback_later(cls.SECONDS, exit=True, file=cls._stderr)
+
+
+def assert_explained(error: str, failed: str) -> None:
+    """The error of a call that was made to fail names it, where it can, and tells a remedy."""
+    assert any(name in error for name in NAMED), (failed, error)
+    assert any(remedy in error for remedy in REMEDIES), (failed, error)
+    call = re.sub("(_ptsz|_ptds|_v[0-9]+)+$", "", failed)
+    if call in TOLD_BY_NAME:
+        assert call in error or " from CUB " in error, (failed, error)
+
+
+class HostMemory:
+    """Memory of this process that a number of failures must not make grow."""
+
+    BOUND = 64 << 20  # bytes; a column of a large table lost in each failure is far more
+
+    def __init__(self) -> None:
+        self.before = self.resident()
+
+    @staticmethod
+    def resident() -> int:
+        gc.collect()  # what an error has kept
+        ctypes.CDLL(None).malloc_trim(0)  # what is free is given back
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def assert_kept(self) -> None:
+        grown = self.resident() - self.before
+        assert grown < self.BOUND, f"{grown >> 20} MiB of host memory are not given back"
 
 
 def held_by_worker(rank: int, n_workers: int) -> tuple[int, ...]:

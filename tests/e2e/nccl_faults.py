@@ -4,12 +4,14 @@
 import ctypes
 import gc
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import xgboost as xgb
 import xgboost_gpu_exact as gpu_exact
-from faults import DEVICE, OUT_OF_RESOURCES, Faults
+from faults import DEVICE, OUT_OF_RESOURCES, Faults, Site
 from oracle import TAKE_OVER
 from workers import PARAMS, Trained, dmatrix_of, train_case
 
@@ -90,26 +92,62 @@ def shim() -> NcclFaults:
 def train_with_nccl_fault(rank: int, n_workers: int, where: int, fault: NcclFault) -> bytes:
     """Worker ``where`` has a call fail."""
     shim().begin(fault if rank == where else NcclFault())
-    patience = os.environ["GPU_EXACT_PEER_TIMEOUT"]
-    try:
-        if fault.number > 0:
-            os.environ["GPU_EXACT_PEER_TIMEOUT"] = str(TIMEOUT)
+    with patience(TIMEOUT) if fault.number > 0 else nullcontext():
         return train_case(rank, n_workers, {}).model
+
+
+@dataclass(frozen=True)
+class CallFault:
+    """A call of the module in one of the workers, see faults.py."""
+
+    number: int = 0  # from 1, counted from that update on; 0: none fails
+    kind: int = DEVICE
+    update: int = 0  # the first one sets up
+
+
+@contextmanager
+def patience(seconds: int) -> Iterator[None]:
+    """How long this worker waits for the others."""
+    usual = os.environ["GPU_EXACT_PEER_TIMEOUT"]
+    os.environ["GPU_EXACT_PEER_TIMEOUT"] = str(seconds)
+    try:
+        yield
     finally:
-        os.environ["GPU_EXACT_PEER_TIMEOUT"] = patience
+        os.environ["GPU_EXACT_PEER_TIMEOUT"] = usual
 
 
-def train_with_cuda_fault(rank: int, n_workers: int, where: int, number: int) -> bytes:
-    """Worker ``where`` has a CUDA call of the second tree fail, amid what the workers tell each other."""
+def train_with_call_fault(rank: int, n_workers: int, where: int, fault: CallFault) -> bytes:
+    """Worker ``where`` has a call fail, amid what the workers tell each other."""
     os.environ["GPU_EXACT_PEER_MEMORY"] = "1"
     booster = xgb.Booster(PARAMS | TAKE_OVER, [dtrain := dmatrix_of(rank, n_workers)])
-    booster.update(dtrain, 0)
-    Faults.begin(DEVICE, number if rank == where else 0, OUT_OF_RESOURCES)
+    booster.save_config()  # configured already: what fails there is not the trees'
     try:
-        booster.update(dtrain, 1)
+        for i in range(2):
+            if i == fault.update:
+                number = fault.number if rank == where else 0
+                Faults.begin(fault.kind, number, OUT_OF_RESOURCES)
+            booster.update(dtrain, i)
+        model = bytes(booster.save_raw("json"))
+        del booster, dtrain  # calls that give something back may fail too
+        return model
     finally:
         Faults.end()
-    return bytes(booster.save_raw("json"))
+
+
+def train_with_little_patience(rank: int, n_workers: int, where: int, fault: CallFault) -> bytes:
+    with patience(TIMEOUT):
+        return train_with_call_fault(rank, n_workers, where, fault)
+
+
+def sites_of_worker(rank: int, n_workers: int) -> list[Site]:
+    """Where the training before made its calls, if none was to fail."""
+    return Faults.sites()
+
+
+def left_behind(rank: int, n_workers: int) -> tuple[str, tuple[int, ...]]:
+    """The call that failed in the training before, "" if none did, and what is held."""
+    gc.collect()  # what an error has kept
+    return Faults.end(), Faults.held()
 
 
 def train_afterwards(rank: int, n_workers: int) -> tuple[Seen, Trained]:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import xgboost as xgb
+from faults import NAMED
 from oracle import TAKE_OVER, assert_same_model, stock, trees_grown
 
 pytestmark = pytest.mark.usefixtures("builder")
@@ -58,6 +59,36 @@ def assert_as_stock(
         return False
     assert_same_model(ours, theirs, (params, info))
     return True
+
+
+class Tried:
+    """Trainings with random parameters, of one round each."""
+
+    def __init__(self) -> None:
+        self.n_models = 0
+        self.n_grown = 0  # of them by the plugin's builder
+        self.n_errors = 0
+
+    def __call__(self, train_once: Callable[[], None]) -> None:
+        """Trains, or raises the error of what was put in, which is none of CUDA or memory."""
+        before, _ = trees_grown()
+        try:
+            train_once()
+        except (xgb.core.XGBoostError, ValueError) as e:
+            self.n_errors += 1
+            for text in NAMED:
+                assert text not in str(e), e
+            return
+        self.n_models += 1
+        self.n_grown += trees_grown()[0] > before
+
+    def check(self, record_property: Callable[[str, object], None]) -> None:
+        record_property("tried", self.n_models + self.n_errors)
+        record_property("models", self.n_models)
+        record_property("grown", self.n_grown)
+        assert self.n_models > 0
+        # All but those with another tree method or updater, or with gradients that the CPU takes.
+        assert self.n_grown > 0.75 * self.n_models
 
 
 def labels(n_rows: int) -> np.ndarray:
@@ -190,10 +221,10 @@ def random_numbers(
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_random_tables(chunk: int) -> None:
+def test_random_tables(chunk: int, record_property: Callable[[str, object], None]) -> None:
     """Whatever the values and the numbers of rows, columns, labels and what else a table may have."""
     rng = random.Random(chunk)
-    n_models = 0
+    n_tried, n_models = 0, 0
     before = trees_grown()
     for _ in range(N_INPUTS // CHUNKS):
         n_rows, n_columns = rng.choice([0, 1, 2, 7, 30]), rng.choice([0, 1, 2, 5])
@@ -212,6 +243,9 @@ def test_random_tables(chunk: int) -> None:
         if params["objective"] == "rank:pairwise":
             info.pop("base_margin", None)  # far apart: sums all but cancel, which the CPU rounds
         n_models += assert_as_stock(X, y, params, strategy, fallback="warn", **info)
+        n_tried += 1
+    record_property("tried", n_tried)
+    record_property("models", n_models)
     assert n_models > N_INPUTS // CHUNKS // 10
     assert trees_grown()[0] - before[0] > n_models  # two rounds, of most of them
 
@@ -228,23 +262,23 @@ sampling_method multi_strategy seed_per_iteration booster""".split()
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_random_parameters(chunk: int) -> None:
+def test_random_parameters(chunk: int, record_property: Callable[[str, object], None]) -> None:
     """XGBoostError or a tree; and a booster that was told something better trains."""
     rng = random.Random(chunk)
     X = np.arange(24, dtype=np.float32).reshape(8, 3)
     dtrain = xgb.DMatrix(X, labels(8), nthread=1)
-    n_models = 0
+    tried = Tried()
     for _ in range(N_INPUTS // CHUNKS):
         params = {name: random_text(rng) for name in rng.sample(NAMES, rng.choice([1, 1, 2, 3]))}
         booster = xgb.Booster({"nthread": 1, "verbosity": 0} | TAKE_OVER, [dtrain])
-        try:
+
+        def train_once(booster: xgb.Booster = booster, params: dict = params) -> None:
             booster.set_param(params)
             booster.update(dtrain, 0)
             json.loads(booster.save_config())
-            n_models += 1
-        except (xgb.core.XGBoostError, ValueError):
-            pass
-    assert n_models > 0
+
+        tried(train_once)
+    tried.check(record_property)
     assert isinstance(train(X, labels(8), {}), xgb.Booster)
 
 
@@ -257,7 +291,7 @@ def random_text(rng: random.Random) -> str:
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_random_configurations(chunk: int) -> None:
+def test_random_configurations(chunk: int, record_property: Callable[[str, object], None]) -> None:
     """A saved configuration with something changed is loaded, or refused; the booster lives on."""
     rng = random.Random(chunk)
     X = np.arange(24, dtype=np.float32).reshape(8, 3)
@@ -267,7 +301,7 @@ def test_random_configurations(chunk: int) -> None:
         booster = xgb.Booster({"nthread": 1, "gpu_exact_strategy": "sort"} | how, [dtrain])
         booster.update(dtrain, 0)
         configs.append(json.loads(booster.save_config()))
-    n_loaded = 0
+    tried = Tried()
     for _ in range(N_INPUTS // CHUNKS):
         config = copy.deepcopy(rng.choice(configs))
         for _ in range(rng.choice([1, 1, 2, 4])):
@@ -276,14 +310,14 @@ def test_random_configurations(chunk: int) -> None:
         if rng.random() < 0.1:
             text = text[: rng.randrange(len(text))]
         booster = xgb.Booster({"nthread": 1, "verbosity": 0} | TAKE_OVER, [dtrain])
-        try:
+
+        def train_once(booster: xgb.Booster = booster, text: str = text) -> None:
             booster.load_config(text)
             booster.update(dtrain, 0)
             booster.save_config()
-            n_loaded += 1
-        except (xgb.core.XGBoostError, ValueError):
-            pass
-    assert n_loaded > 0
+
+        tried(train_once)
+    tried.check(record_property)
 
 
 def change(config: dict | list, rng: random.Random) -> None:

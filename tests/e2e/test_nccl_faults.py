@@ -16,17 +16,21 @@ from pathlib import Path
 
 import pytest
 import xgboost_gpu_exact as gpu_exact
-from faults import Faults, held_by_worker
+from faults import DEVICE, HOST, Faults, Site, assert_explained, held_by_worker
 from nccl_faults import (
     POLL,
     REMOTE_ERROR,
+    CallFault,
     NcclFault,
     NcclFaults,
     Seen,
+    left_behind,
     real_nccl,
     shim_path,
+    sites_of_worker,
     train_afterwards,
-    train_with_cuda_fault,
+    train_with_call_fault,
+    train_with_little_patience,
     train_with_nccl_fault,
 )
 from oracle import run_python
@@ -40,6 +44,7 @@ OF_THE_OTHER = (
     "NCCL error",
     "has failed",
 )
+NO_MEMORY = f"of {N_WORKERS}: std::bad_alloc"  # as all are told of a worker without host memory
 
 
 def n_gpus() -> int:
@@ -130,21 +135,113 @@ def test_nccl_calls(pool: Pool, record_property: Callable[[str, object], None]) 
     record_property("errors", n_errors)
 
 
-def test_a_cuda_call_of_one_worker(pool: Pool) -> None:
-    """The others hear that it has left, and do not wait for the deadline."""
+@pytest.fixture
+def workers(builder: str, request: pytest.FixtureRequest) -> Iterator[Pool]:
+    """With GPUs as above; those of the reference builder need none."""
+    if not builder.startswith("reference builder"):
+        yield request.getfixturevalue("pool")
+        return
+    workers = Pool(N_WORKERS)
+    yield workers
+    workers.close()
+
+
+def skip_without_hook() -> None:
     if not Faults.possible:
         pytest.skip("takes the module whose calls can be made to fail")
-    right = pool.run(train_with_cuda_fault, 0, 0)
+
+
+def test_others_hear_that_one_has_failed(pool: Pool) -> None:
+    """Where a CUDA call fails amid a tree they do not wait for the deadline."""
+    skip_without_hook()
+    right = pool.run(train_with_call_fault, 0, CallFault())
     kept = pool.run(held_by_worker)
     for number in (15, 30, 45):
         begin = time.monotonic()
-        answers = pool.run(train_with_cuda_fault, 1, number)
+        answers = pool.run(train_with_call_fault, 1, CallFault(number, update=1))
         assert time.monotonic() - begin < 12, answers  # of the 15 seconds of `Pool`
         assert [isinstance(answer, Failed) for answer in answers] == [True, True], (number, answers)
         assert "CUDA error" in answers[1].text, answers
         assert "has failed" in answers[0].text or "another worker" in answers[0].text, answers
         assert pool.run(held_by_worker) == kept, number
-        assert pool.run(train_with_cuda_fault, 0, 0) == right
+        assert pool.run(train_with_call_fault, 0, CallFault()) == right
+
+
+def calls_to_fail(sites: list[Site], n_more: int) -> list[int]:
+    """The first call of each name, and so many more of them all."""
+    first: dict[str, int] = {}
+    for site in sites:
+        first[site.call] = min(site.first, first.get(site.call, site.first))
+    n_calls = max(site.last for site in sites)
+    return sorted({*first.values(), *(1 + n_calls * i // n_more for i in range(n_more))})
+
+
+def test_calls_to_fail() -> None:
+    sites = [Site("a", 1, 70), Site("b", 5, 100), Site("a", 4, 4), Site("c", 93, 93)]
+    assert calls_to_fail(sites, 4) == [1, 5, 26, 51, 76, 93]
+
+
+def assert_one_failed(answers: list, failed: str, right: list) -> bool:
+    """Worker 1 told its error, and the other one that, or it had all it needed; gives whether it did.
+
+    Without an error both have the right model.
+    """
+    context = (failed, answers)
+    other, own = answers
+    if not isinstance(own, Failed):  # something was given back, or done without
+        assert answers == right, context
+        return False
+    assert failed != "", context
+    if NO_MEMORY not in own.text:
+        assert_explained(own.text, failed)
+    if isinstance(other, Failed):
+        told = other.text == own.text or any(text in other.text for text in OF_THE_OTHER)
+        assert told, context
+    else:
+        assert other == right[0], context
+    return True
+
+
+@pytest.mark.parametrize("update", [0, 1], ids=["set-up", "tree"])
+@pytest.mark.parametrize("kind", [DEVICE, HOST], ids=["CUDA", "host"])
+def test_calls_of_one_worker(
+    workers: Pool,
+    builder: str,
+    kind: int,
+    update: int,
+    record_property: Callable[[str, object], None],
+) -> None:
+    """From the first update on, where the workers meet, or from the second one on.
+
+    Of the set-up the shared memory is done without where it fails: then there is no error.
+    """
+    skip_without_hook()
+    right = workers.run(train_with_call_fault, 1, CallFault())
+    assert right[0] == right[1]
+    assert workers.run(train_with_call_fault, 1, CallFault(0, kind, update)) == right
+    sites = workers.run(sites_of_worker)[1]
+    kept = [held for _, held in workers.run(left_behind)]
+    numbers = calls_to_fail(sites, 8 if kind == DEVICE else 6)
+    calls, n_errors = {}, 0
+    for number in numbers:
+        fault = CallFault(number, kind, update)
+        print("now:", fault)  # shown where a test fails
+        begin = time.monotonic()
+        answers = workers.run(train_with_little_patience, 1, fault)
+        seconds = time.monotonic() - begin
+        (_, held), (failed, own_held) = workers.run(left_behind)
+        context = (fault, failed, answers)
+        assert seconds < 12, context
+        assert [held, own_held] == kept, context
+        n_errors += assert_one_failed(answers, failed, right)
+        assert workers.run(train_with_call_fault, 1, CallFault()) == right, context
+        calls[failed] = calls.get(failed, 0) + 1
+    record_property("faults", len(numbers))
+    record_property("calls", max(site.last for site in sites))
+    record_property("names", len(calls))
+    record_property("errors", n_errors)
+    if (kind, update) == (DEVICE, 0) and not builder.startswith("reference builder"):
+        assert {"cudaIpcGetMemHandle", "cudaIpcOpenMemHandle"} <= calls.keys(), calls
 
 
 ON_SEVERAL_GPUS = """
