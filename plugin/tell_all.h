@@ -53,7 +53,7 @@ std::vector<T> TellAll(Peers* peers, Fn const& fn) {
     own.value = fn();
   } catch (std::exception const& e) {
     own.failed = 1;
-    failure = SentenceOf(e.what());
+    failure = SentenceOf(WordsOf(e));
   }
   peers->AllGather(told.data(), sizeof(Told));
   std::vector<T> values;

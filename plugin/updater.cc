@@ -243,10 +243,8 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
     throw dmlc::Error{e.what()};
   } catch (PeerError const& e) {
     throw dmlc::Error{e.what()};
-  } catch (std::bad_alloc const&) {
-    throw dmlc::Error{
-        "Out of host memory while an exact tree was grown. Free memory of the host, or train with "
-        "fewer rows or columns."};
+  } catch (std::bad_alloc const& e) {
+    throw dmlc::Error{WordsOf(e)};
   }
 }
 

@@ -33,7 +33,7 @@ void AllOrNone(Peers* peers, FnT&& fn) {
   } catch (std::exception const& e) {
     error = std::current_exception();
     own.failed = 1;
-    std::strncpy(own.words, e.what(), sizeof(own.words) - 1);
+    std::strncpy(own.words, WordsOf(e), sizeof(own.words) - 1);
   }
   peers->AllGather(reports.data(), sizeof(Report));
   if (error) {

@@ -7,9 +7,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <new>
 #include <stdexcept>
 
 namespace gpu_exact {
+/** @brief What an error says, to users. */
+[[nodiscard]] inline char const* WordsOf(std::exception const& error) {
+  return dynamic_cast<std::bad_alloc const*>(&error) == nullptr
+             ? error.what()
+             : "Out of host memory while an exact tree was grown. Free memory of the host, or "
+               "train "
+               "with fewer rows or columns.";
+}
+
 /** @brief A worker is gone, stuck or of another mind: which rank, and the remedy. */
 struct PeerError : std::runtime_error {
   using std::runtime_error::runtime_error;

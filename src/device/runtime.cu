@@ -85,7 +85,7 @@ void* AllocateDevice(std::size_t bytes, char const* what) {
         << " bytes free. Free memory on the GPU, or train with fewer rows or columns.";
     throw OutOfDeviceMemory{msg.str()};
   }
-  EXACT_CUDA(status);
+  CheckCuda(status, "cudaMalloc", __FILE__, __LINE__);
   std::size_t const held = held_bytes += bytes;
   for (std::size_t peak = peak_bytes; peak < held;) {
     peak_bytes.compare_exchange_weak(peak, held);  // another thread's may be higher: told in `peak`
@@ -108,7 +108,7 @@ void* AllocatePinned(std::size_t bytes, char const* what) {
     throw DeviceError{"Out of page-locked host memory: " + std::to_string(bytes) +
                       " bytes asked for " + what + ". Free memory of the host."};
   }
-  EXACT_CUDA(status);
+  CheckCuda(status, "cudaHostAlloc", __FILE__, __LINE__);
   return p;
 }
 

@@ -28,7 +28,7 @@ class StreamEvent {
       static_cast<void>(cudaGetLastError());
       return false;
     }
-    EXACT_CUDA(status);
+    CheckCuda(status, "cudaEventQuery", __FILE__, __LINE__);
     return true;
   }
 

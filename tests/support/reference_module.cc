@@ -67,7 +67,7 @@ void Together(Peers* peers, Fn const& fn) {
     if (!peers) {
       throw;
     }
-    failure = e.what();
+    failure = WordsOf(e);
   }
   auto const failures = reference::Gather(peers, failure.data(), failure.size());
   if (!failures.empty()) {
