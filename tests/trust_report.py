@@ -103,6 +103,16 @@ EVIDENCE = [
     ),
     ("Parity ran", "no GPU took part", PARITY + "test_no_gpu_is_no_success"),
     (
+        "Every route and tables were compared",
+        "a route was not run, and there are no tables",
+        PARITY + "test_what_is_not_run_is_said",
+    ),
+    (
+        "Lambda, alpha, min_child_weight and max_delta_step take part in tables",
+        "the plugin's side lacks one of them",
+        PARITY + "test_regularisation_takes_part_in_tables",
+    ),
+    (
         "Reports are of these sources, without failures, with few skips",
         "each entry of a good one is spoilt in turn",
         GPU_REPORT + "test_what_does_not_prove_is_said",
