@@ -209,6 +209,7 @@ def run_gtest(command: list[str], env: dict, timeout: float) -> tuple[dict, int,
                         "failed" if test.get("failures") else result,
                         f"{suite['name']}.{test['name']}",
                     )
+                    counts["tried"] += int(test.get("tried", 0))
     if status != 0 and not counts["failed"]:
         add(counts, "failed", f"{Path(command[-1]).name} ended with {status}")
     return counts, status, output
@@ -337,8 +338,11 @@ def run(
 
 
 def empty_counts(seconds: float) -> dict:
-    """Of no test; `built_of` are the hashes of the sources of what was run, `sizes` passed."""
-    numbers = {"passed": 0, "failed": 0, "skipped": 0, "seconds": seconds}
+    """Of no test; `built_of` are the hashes of the sources of what was run, `sizes` passed.
+
+    `tried` is how many inputs GoogleTest's tests say that they have tried.
+    """
+    numbers = {"passed": 0, "failed": 0, "skipped": 0, "tried": 0, "seconds": seconds}
     return numbers | {"failures": [], "skips": [], "sizes": [], "built_of": []}
 
 
