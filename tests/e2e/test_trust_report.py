@@ -4,6 +4,7 @@
 import argparse
 import copy
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -291,6 +292,49 @@ def test_memory_that_grows_is_told() -> None:
     grown = first | {"trees": 20, "host_mib": 100.0 + soak.MAY_GROW["host_mib"] + 1}
     assert [text.split()[0] for text in soak.growth([first, grown])] == ["host_mib"]
     assert soak.growth([{"trees": 1, "host_mib": 1.0}, {"trees": 2, "host_mib": 2.0}]) == []
+
+
+SMALL_SOAK = """
+import os
+import sys
+import soak
+
+soak.SHAPES = {"small": (50, 4, 0.1), "sparse": (50, 4, 0.8)}
+for name in ("deep", "forest", "classes"):
+    del soak.PARAMS[name]
+soak.BEGIN_S = float(os.environ["BEGIN_S"])
+soak.Soak.sample = lambda self, _: self.samples.append({"trees": self.n_trees, "host_mib": 1.0})
+if __name__ == "__main__":
+    sys.exit(soak.main())
+"""
+
+
+def run_soak(folder: Path, seconds: float) -> subprocess.CompletedProcess:
+    """Three processes, with so long to begin together."""
+    script = folder / "small.py"
+    script.write_text(SMALL_SOAK)
+    command = [sys.executable, script, "--trees=30", "--processes=3", "--allow-cpu"]
+    path = os.pathsep.join([str(TESTS), *sys.path])
+    env = os.environ | {"PYTHONPATH": path, "BEGIN_S": f"{seconds}"}
+    return subprocess.run(command, check=False, capture_output=True, text=True, env=env)
+
+
+def test_processes_that_soak_are_counted(builder: str, tmp_path: Path) -> None:
+    done = run_soak(tmp_path, 120)
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert (told["processes"], told["problems"]) == (3, []) and told["trees"] >= 30
+    late = run_soak(tmp_path, 0)
+    assert late.returncode != 0 and "Not all processes were ready in 0.0 s." in late.stderr
+
+
+def test_a_process_that_trains_twice_is_one() -> None:
+    """Of three shares that two processes have trained, and one that none has."""
+    result = {"trees": 9, "gpu_trees": 9, "samples": [{"trees": 9}], "models": {}}
+    results = [result | {"process": number} for number in (7, 8, 7)]
+    results.append(result | {"process": 9, "trees": 0, "gpu_trees": 0})
+    assert soak.processes_of(results) == 2
+    options = argparse.Namespace(processes=4, allow_cpu=True)
+    assert "2 processes took part, not 4." in soak.problems(results, options)
 
 
 @pytest.mark.parametrize(
