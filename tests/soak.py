@@ -6,9 +6,9 @@
     python tests/soak.py --trees 20000 --processes 24            # that share the GPU
 
 Many processes begin together; each trains a share of the kinds, and at least three train each kind, so
-that memory is compared over nearly all of its trees. Run it with an interpreter that finds XGBoost and the plugin, see
-tests/parity.py. The last line that it prints is the result as JSON; it ends with 1, and says why, where
-something is wrong. NumPy is enough.
+that memory is compared over nearly all of its trees. Run it with an interpreter that finds XGBoost and
+the plugin, see tests/parity.py. The last line that it prints is the result as JSON; it ends with 1, and
+says why, where something is wrong. NumPy is enough.
 """
 
 from __future__ import annotations

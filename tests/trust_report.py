@@ -207,6 +207,11 @@ EVIDENCE = [
         "one proves nothing",
         TRUST_REPORT + "test_a_release_needs_every_report",
     ),
+    (
+        "A release has the table of its reports",
+        "it is of older ones",
+        TRUST_REPORT + "test_a_release_needs_the_table_of_its_reports",
+    ),
 ]
 
 

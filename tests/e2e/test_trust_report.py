@@ -6,8 +6,11 @@ import copy
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -496,6 +499,62 @@ def test_mutants_of_kernels_are_killed_by_the_device_ring(
     assert len(options.out.read_text().splitlines()) == 4
 
 
+def alive(process: int) -> bool:
+    """A zombie, which nobody has waited for, is not."""
+    stat = Path(f"/proc/{process}/stat")
+    return stat.is_file() and stat.read_text().rsplit(")")[-1].split()[0] != "Z"
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_programs_end_with_the_script_that_runs_them(tmp_path: Path, number: int) -> None:
+    """What they have started, too."""
+    pids = tmp_path / "pids"
+    options = pack(tmp_path, [f"sleep 600 &\necho $$ $! > {pids}.new; mv {pids}.new {pids}; wait"])
+    command = [sys.executable, TESTS / "mutants.py", "--run", tmp_path, "--out", options.out]
+    script = subprocess.Popen(command)
+    wait_until(pids.is_file)
+    processes = [int(pid) for pid in pids.read_text().split()]
+    assert all(map(alive, processes))
+    script.send_signal(number)
+    assert script.wait(60) == 128 + number
+    wait_until(lambda: not any(map(alive, processes)))
+
+
+def test_what_is_not_done_in_time_is_ended(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    begin = time.monotonic()
+    script = f"sleep 600 &\necho $! > {pid}; wait"
+    status, said = mutants.RUNNING.run("sh", "-c", script, limit_s=2)
+    assert (status, said) == (mutants.TOO_LATE, "not done after 2 s")
+    assert time.monotonic() - begin < 60 and mutants.RUNNING.groups == set()
+    wait_until(lambda: not alive(int(pid.read_text())))
+
+
+def test_programs_without_what_is_mutated_are_built_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are built with all kernels."""
+    built: list[tuple] = []
+    monkeypatch.setattr(Workshop, "make", lambda _, *targets: built.append(targets))
+    monkeypatch.setattr(Workshop, "judge", mutants.Workshop.judge)
+    monkeypatch.setattr(Workshop, "first_failure", lambda *_: "")
+    monkeypatch.setattr(mutants, "Workshop", Workshop)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/a.h").write_text("  a = true;\n")
+    options = argparse.Namespace(source=tmp_path, build=tmp_path, work=tmp_path, out=tmp_path / "out")
+    options.__dict__ |= {"minutes": 1, "files": None, "seed": 1, "again": False, "count": 9, "jobs": 1}
+    mutants.run_mutants(options)
+    assert built == [(*mutants.MUTATED, mutants.E2E_RING), ()]
+    assert mutants.E2E_RING not in mutants.MUTATED
+
+
 SKIPPED = "echo '[  PASSED  ] 1 test.'; echo '[  SKIPPED ] 130 tests, listed below:'"
 
 
@@ -518,22 +577,53 @@ def test_a_stale_report_ends_its_check(tmp_path: Path, name: str) -> None:
     assert done.returncode == 1 and "The report is stale" in done.stdout and not done.stderr
 
 
+STAND_IN = """
+import sys
+if sys.argv[1:] == ["--table"]:
+    open("tests/README.md", "w").write("table of today")
+    sys.exit()
+sys.exit(sys.argv[1:] != ["--check"] or {lacks})
+"""
+
+
+class Repository:
+    """In which scripts that stand in for these say whether their report proves."""
+
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b.c")
+
+    def __init__(self, folder: Path, lacking: str, readme: str = "table of today") -> None:
+        self.folder = folder
+        (folder / ".ci").mkdir()
+        (folder / "tests").mkdir()
+        shutil.copy(TESTS.parent / ".ci/reports", folder / ".ci")
+        for name in REPORTS:
+            (folder / f"tests/{name}.py").write_text(STAND_IN.format(lacks=name == lacking))
+        (folder / "tests/README.md").write_text(readme)
+        subprocess.run([*self.git, "init", "-q"], cwd=folder, check=True)
+
+    def judge(self, *command: str) -> subprocess.CompletedProcess:
+        """What the judge says after something was done to the repository."""
+        subprocess.run([*self.git, *command], cwd=self.folder, check=True)
+        judge = self.folder / ".ci/reports"
+        return subprocess.run([judge], check=False, capture_output=True, text=True)
+
+
 @pytest.mark.parametrize("lacking", ["", *REPORTS])
 def test_a_release_needs_every_report(tmp_path: Path, lacking: str) -> None:
-    """Of a repository in which one of the scripts says that its report proves nothing."""
-    (tmp_path / ".ci").mkdir()
-    (tmp_path / "tests").mkdir()
-    shutil.copy(TESTS.parent / ".ci/reports", tmp_path / ".ci")
-    for name in REPORTS:
-        text = f"import sys\nsys.exit(sys.argv[1:] != ['--check'] or {name == lacking})\n"
-        (tmp_path / f"tests/{name}.py").write_text(text)
-    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    """One of the scripts says that its report proves nothing."""
+    repository = Repository(tmp_path, lacking)
+    first = repository.judge("commit", "-q", "--allow-empty", "-m", "first")
+    assert first.returncode == 0
+    assert first.stdout.endswith(f": {lacking}.\n" if lacking else "xgboost_suite.json\n")
+    assert repository.judge("tag", "very-good").returncode == 0
+    assert repository.judge("tag", "v1.0").returncode == (1 if lacking else 0)
 
-    def status(*command: str) -> int:
-        subprocess.run([*git, *command], cwd=tmp_path, check=True)
-        return subprocess.run([tmp_path / ".ci/reports"], check=False).returncode
 
-    subprocess.run([*git, "init", "-q"], cwd=tmp_path, check=True)
-    assert status("commit", "-q", "--allow-empty", "-m", "first") == 0
-    assert status("tag", "very-good") == 0
-    assert status("tag", "v1.0") == (1 if lacking else 0)
+def test_a_release_needs_the_table_of_its_reports(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, "", readme="table of old")
+    first = repository.judge("commit", "-q", "--allow-empty", "-m", "first")
+    assert (first.returncode, first.stderr) == (0, "")
+    assert (tmp_path / "tests/README.md").read_text() == "table of old"
+    tagged = repository.judge("tag", "v1.0")
+    assert tagged.returncode == 1 and "tests/README.md was not up to date" in tagged.stderr
+    assert repository.judge("status", "-s").returncode == 0  # it has been written
