@@ -75,7 +75,7 @@ def download_source(release: str, folder: Path, sha256: str) -> Path:
     found = hashlib.sha256(archive.read_bytes()).hexdigest()
     if found != sha256:
         sys.exit(f"{archive} has the SHA-256 {found}, not {sha256}: remove it.")
-    shutil.unpack_archive(archive, folder)
+    shutil.unpack_archive(archive, folder, filter="data")
     return folder / f"xgboost-{release}"
 
 

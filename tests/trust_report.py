@@ -188,6 +188,11 @@ EVIDENCE = [
         TRUST_REPORT + "test_every_case_of_planted_faults_must_pass",
     ),
     (
+        "So many processes soaked",
+        "one trained the share of another, one trained nothing",
+        TRUST_REPORT + "test_a_process_that_trains_twice_is_one",
+    ),
+    (
         "Mutants are of these sources",
         "a file has changed since",
         TRUST_REPORT + "test_mutants_of_other_files_do_not_count",

@@ -76,11 +76,11 @@ GPU_REPORT = {"source_hash": "now", "sanitizers": {"memcheck": SANITIZED}}
 def test_a_complete_report_proves(tmp_path: Path) -> None:
     assert trust_report.problems(GOOD, "now") == []
     readme = tmp_path / "README.md"
-    readme.write_text("before\n<!-- trust -->\nold\n<!-- end of trust -->\nafter\n")
+    readme.write_text("before\n<!-- trust -->\nWAS THERE\n<!-- end of trust -->\nafter\n")
     trust_report.write_table(readme, trust_report.table(GOOD, GPU_REPORT))
     text = readme.read_text()
     assert text.startswith("before\n<!-- trust -->\n| tried |") and text.endswith("-->\nafter\n")
-    assert "old" not in text and "20,000 trees, 24 processes" in text
+    assert "WAS THERE" not in text and "20,000 trees, 24 processes" in text
     assert "| faults of CUDA calls; gradients: cpu | 7,200 of 8,000 calls failed in turn, in 8 tr" in text
     assert "| faults of NCCL calls | 9 calls failed in turn, in 1 trainings; 8 gave an error" in text
     assert "| faults of CUDA calls of one worker | 3 of 60 calls failed in turn" in text

@@ -89,6 +89,7 @@ def make_archive(folder: Path) -> Path:
 
 
 def test_an_archive_with_another_hash_is_not_run(tmp_path, monkeypatch):
+    pytest.importorskip("pip")
     archive = make_archive(tmp_path / "index")
     for name, value in {"NO_INDEX": "1", "FIND_LINKS": str(archive.parent)}.items():
         monkeypatch.setenv(f"PIP_{name}", value)
