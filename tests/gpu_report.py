@@ -34,6 +34,7 @@ from pathlib import Path
 
 RINGS = ("host", "device", "e2e")
 R = "r"  # a ring too, run by a command of its own
+WITH_CUDA = "e2e xgboost "  # how the ring with a wheel that has CUDA begins
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 # What is written by kernels that run at a time is noted wrongly by initcheck: workers that share the
 # GPU of a test then "read uninitialised memory" in every second run, each time somewhere else.
@@ -70,7 +71,8 @@ MAY_SKIP = {
 }
 # Environment variables that change what the tests try; a lower number tries less than by default.
 LEAST = {"GPU_EXACT_SEEDS": 1000, "GPU_EXACT_FUZZ": 1000, "GPU_EXACT_INPUTS": 1000}
-RECORDED = ("GPU_EXACT_", "XGBOOST_GPU_EXACT_", "CUDA_VISIBLE_DEVICES")
+SELECTING = ("GTEST_", "PYTEST_")  # variables by which a test program may leave tests out
+RECORDED = ("GPU_EXACT_", "XGBOOST_GPU_EXACT_", "CUDA_VISIBLE_DEVICES", *SELECTING)
 
 
 def source_hash(root: Path) -> str:
@@ -118,6 +120,8 @@ def problems(report: dict, current_hash: str) -> list[str]:
     for ring in (*RINGS, R):
         if ring not in {name.split()[0] for name in rings}:
             found.append(f"The ring `{ring}` was not run.")
+    if not any(name.startswith(WITH_CUDA) for name in rings):
+        found.append("The ring `e2e` was not run with the wheel `xgboost`, which has CUDA.")
     for name, run in rings.items():
         if run["failed"]:
             found.append(f"{name}: {run['failed']} failed: {', '.join(run['failures'][:10])}.")
@@ -160,6 +164,8 @@ def tried_less(environment: dict[str, str]) -> list[str]:
         few = name in LEAST and not (value.isdigit() and int(value) >= LEAST[name])
         if few or name == "GPU_EXACT_SANITIZER":
             found.append(f"{name}={value} was set: the tests tried less than by default.")
+        if name.startswith(SELECTING):
+            found.append(f"{name}={value} was set: tests may have been left out.")
     return found
 
 
@@ -203,6 +209,7 @@ def run_gtest(command: list[str], env: dict, timeout: float) -> tuple[dict, int,
                         "failed" if test.get("failures") else result,
                         f"{suite['name']}.{test['name']}",
                     )
+                    counts["tried"] += int(test.get("tried", 0))
     if status != 0 and not counts["failed"]:
         add(counts, "failed", f"{Path(command[-1]).name} ended with {status}")
     return counts, status, output
@@ -331,8 +338,11 @@ def run(
 
 
 def empty_counts(seconds: float) -> dict:
-    """Of no test; `built_of` are the hashes of the sources of what was run, `sizes` passed."""
-    numbers = {"passed": 0, "failed": 0, "skipped": 0, "seconds": seconds}
+    """Of no test; `built_of` are the hashes of the sources of what was run, `sizes` passed.
+
+    `tried` is how many inputs GoogleTest's tests say that they have tried.
+    """
+    numbers = {"passed": 0, "failed": 0, "skipped": 0, "tried": 0, "seconds": seconds}
     return numbers | {"failures": [], "skips": [], "sizes": [], "built_of": []}
 
 

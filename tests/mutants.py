@@ -11,8 +11,8 @@ A mutant is one small change: a statement removed, a comparison, a constant, a c
 is built in a copy of the tree and given to the host tests and to the end-to-end tests of the reference
 module, until one fails: then it is killed. One that survives wants a test, or a line in
 tests/mutants_explained.json that says why nobody could notice it. `--build` names a configured build
-folder, from which the copy has its Python environment and XGBoost's sources. Each of several `--jobs` has a copy
-of its own. Mutants of kernels are built as whole device rings, and run where there is a GPU.
+folder, from which the copy has its Python environment and XGBoost's sources. Each of several `--jobs`
+has a copy of its own. Mutants of kernels are built as whole device rings, and run where there is a GPU.
 
 One line a mutant is written to --out as it is done, and those that are there are not run again: a run
 may be cut short and go on. The same --seed gives the same mutants. A line tells the hash of the file
@@ -28,22 +28,26 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
+from threading import Lock, RLock
 
 from gpu_report import device_facts, printed_counts, visible_gpus
 
 HOST_FILES = ("src/*.cc", "src/*.h", "plugin/*.cc", "plugin/*.h")
 DEVICE_FILES = ("src/device/*.cu", "src/device/*/*.cu")
 DEVICE_RING = "gpu_exact_device_tests"
+# What has host code in it. The other ring has none, but is built with the GPU's module, kernels too.
+MUTATED = ("gpu_exact_host_tests", "gpu_exact_fakes", "xgboost_gpu_exact_reference")
+E2E_RING = "gpu_exact_e2e_tests"
 # It watches memory that others take, too; and what takes nearly all of it.
 ALONE = "DeviceBuilder.NeverTakesMoreThanPlanned:*Sizes.*"
 FEW_SEEDS = "4"  # random problems of a test: a mutant that only rare ones notice has survived
@@ -63,6 +67,7 @@ WORKERS = re.compile(r"plugin/(xgboost_peers|handshake|tell_all)")
 ALSO_PROCESSES = re.compile(r"plugin/(row_sampler|table_cache|updater)")  # workers, and forked ones
 LOADING = re.compile(r"plugin/(binding|elf_symbols|c_api|register|device_status|default_device)")
 LIMIT_S = 600  # of a test program; the slowest takes a tenth of that on an idle machine
+TOO_LATE = 124  # the status of what is not done in time
 RING_LIMIT_S = 200  # of the device suite with few random problems; the unchanged one must keep to it
 FEW = {"GPU_EXACT_FUZZ": "100", "GPU_EXACT_INPUTS": "200"}  # random problems of a test
 
@@ -178,6 +183,52 @@ def of_today(results: list[dict], root: Path) -> tuple[list[dict], list[dict]]:
     return today, again
 
 
+class Running:
+    """Programs that run, each with a process group of its own; they do not outlive this script."""
+
+    def __init__(self) -> None:
+        self.groups: set[int] = set()
+        self.starting = RLock()
+
+    def run(self, *command: object, limit_s: float, **options: object) -> tuple[int, str]:
+        """Status and output; TOO_LATE where it was not done in time."""
+        with self.starting:
+            process = subprocess.Popen(
+                list(map(str, command)),
+                text=True,
+                errors="replace",
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                **options,
+            )
+            self.groups.add(process.pid)
+        try:
+            output, _ = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # what it started, too
+            process.communicate()
+            return TOO_LATE, f"not done after {limit_s} s"
+        finally:
+            self.groups.discard(process.pid)
+        return process.returncode, output
+
+    def end_with_this_script(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self.end)
+
+    def end(self, number: int, _: object) -> None:
+        """By a signal of this number."""
+        with self.starting:
+            for group in list(self.groups):
+                with suppress(ProcessLookupError):
+                    os.killpg(group, signal.SIGKILL)
+            os._exit(128 + number)  # nothing is begun any more; a workshop is mended by the next run
+
+
+RUNNING = Running()
+
+
 class Workshop:
     """A copy of the tree in which mutants are built and tested."""
 
@@ -211,29 +262,14 @@ class Workshop:
 
     def run(self, *command: object, limit_s: float = 1800, env: dict | None = None) -> str | None:
         """The output of a command that fails, None of one that does not."""
-        process = subprocess.Popen(
-            list(map(str, command)),
-            cwd=self.tree / "tests",
-            env=os.environ | (env or {}),
-            text=True,
-            errors="replace",
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
+        status, output = RUNNING.run(
+            *command, limit_s=limit_s, cwd=self.tree / "tests", env=os.environ | (env or {})
         )
-        try:
-            output, _ = process.communicate(timeout=limit_s)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)  # what it started, too
-            process.communicate()
-            return f"not done after {limit_s} s"
-        return output if process.returncode else None
+        return output if status else None
 
     def make(self, *targets: str) -> str | None:
-        """What the tests of host code need, or other targets."""
-        host = (*(f"gpu_exact_{name}" for name in ("host_tests", "fakes", "e2e_tests")),)
-        targets = targets or (*host, "xgboost_gpu_exact_reference")
-        return self.run("cmake", "--build", self.build, "--target", *targets)
+        """Those that have what is mutated in them, or other targets."""
+        return self.run("cmake", "--build", self.build, "--target", *(targets or MUTATED))
 
     def first_failure(self, file: str = "") -> str:
         """The test that notices a change in a file, or an empty text."""
@@ -337,6 +373,7 @@ def parse() -> argparse.Namespace:
 
 def main() -> int:
     options = parse()
+    RUNNING.end_with_this_script()
     if options.pack:
         pack_mutants(options)
         return 0
@@ -377,7 +414,7 @@ def run_mutants(options: argparse.Namespace) -> None:
 
     def work(job: int) -> None:
         workshop = Workshop(options.source, options.build.resolve(), options.work / str(job))
-        unchanged = workshop.make()
+        unchanged = workshop.make(*MUTATED, E2E_RING)
         unchanged = workshop.first_failure() if unchanged is None else unchanged
         if unchanged:
             raise SystemExit(f"The tests fail without any mutant: {unchanged[-2000:]}")
@@ -448,23 +485,15 @@ def run_packed(options: argparse.Namespace) -> None:
         """What became of it and why, on the GPUs from one on: there, tests of one GPU run."""
         command = [options.run / f"{number}", "--gtest_fail_fast", f"--gtest_filter=-{ALONE}"]
         of = {"CUDA_VISIBLE_DEVICES": ",".join(gpus[turn:] + gpus[:turn])} if gpus else {}
-        try:
-            done = subprocess.run(
-                command,
-                env=os.environ | {"GPU_EXACT_SEEDS": FEW_SEEDS} | of,
-                check=False,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=RING_LIMIT_S,
-            )
-        except subprocess.TimeoutExpired:
-            return "killed", f"not done after {RING_LIMIT_S} s"
-        told = re.findall(r"^\[  FAILED  \] ([^\s,]+)", done.stdout, re.MULTILINE)
-        if done.returncode == 0:
-            n = printed_counts(done.stdout)
+        env = os.environ | {"GPU_EXACT_SEEDS": FEW_SEEDS} | of
+        status, output = RUNNING.run(*command, limit_s=RING_LIMIT_S, env=env)
+        told = re.findall(r"^\[  FAILED  \] ([^\s,]+)", output, re.MULTILINE)
+        if status == 0:
+            n = printed_counts(output)
             return "survived", "" if n["passed"] > n["skipped"] else "most were skipped: no GPU?"
-        return "killed", told[0] if told else f"it ended with {done.returncode}"
+        if status == TOO_LATE:
+            return "killed", output
+        return "killed", told[0] if told else f"it ended with {status}"
 
     packed = read_results(options.run / "mutants.jsonl")
     done = read_results(options.out)

@@ -6,22 +6,24 @@
 
 Run it with an interpreter that finds XGBoost and the plugin: PYTHONPATH=<build>/python
 <build>/venv/bin/python. It writes parity.json and, made of it, parity.md into --out, anew after
-every piece of work, and ends with 1 where anything is different. Long work may be done in several
+every piece of work, and ends with 1 where anything is different, and where a route or tables are
+compared by no run so far, unless --partly says that this is wanted. Long work may be done in several
 runs: where sources, GPU and XGBoost are the same, a run replaces of earlier results in --out those
 of the tables, depths and restrictions that it has itself. The table that takes longest, on 16 cores
 in two runs of about 250 s, without restrictions and with:
 
     python3 tests/parity.py --problems 0 --tables FOLDER --only kdd99_10pct \
-        --restricted no --seconds 280 --jobs 3 --threads 4
+        --restricted no --seconds 280 --jobs 3 --threads 4 --partly
     python3 tests/parity.py --problems 0 --tables FOLDER --only kdd99_10pct \
         --restricted yes --seconds 280 --jobs 3 --threads 4
 
 Random problems (e2e/problems.py) have gradients whose sums are exact: models must be equal byte for
 byte. Most are small; --large ones are searched by histograms. Every tree of the plugin's side must
-be one that the module counts as grown by its builder, and the module one of these sources. Tables have float gradients: XGBoost's own model is trained as ever, and in each round the
-plugin grows the same round's trees from the same margins and the same random state; tree_diff.py
-judges them. A folder of tables has NAME/data.npz each: X, or indptr, indices, data, shape; y; and
-for ranking qid or group.
+be one that the module counts as grown by its builder, and the module one of these sources. Tables
+have float gradients: XGBoost's own model is trained as ever, and in each round the plugin grows the
+same round's trees from the same margins and the same random state; tree_diff.py judges them. A
+folder of tables has NAME/data.npz each: X, or indptr, indices, data, shape; y; and for ranking qid
+or group.
 """
 
 from __future__ import annotations
@@ -65,6 +67,7 @@ from problems import assert_equals_stock  # noqa: E402
 
 ROUTES = {"take_over": TAKE_OVER, "by_name": BY_NAME, "cuda": CUDA, "cuda_by_name": CUDA_BY_NAME}
 CHUNK, LARGE_CHUNK = 50, 5  # problems a piece of work
+LARGE = ", large"  # how results of large problems are called, after their route
 ON_GPU = {"gpu_exact_fallback": "error"}
 # Strategy and interleaved levels of the five runs: another layout of the work, the same bits.
 LAYOUTS = (("auto", -1), ("auto", -1), ("histogram", -1), ("sort", 0), ("sort", 3))
@@ -95,7 +98,7 @@ def run_problems(route: str, first: int, last: int, large: bool) -> dict:
         except Exception as error:  # a crash of one is a result too
             failures[seed] = str(error)[:2000] or traceback.format_exc()
     n_trees = trees_grown()[0] - before[0]
-    kind = f"{route}, large" if large else route
+    kind = f"{route}{LARGE}" if large else route
     numbers = {"problems": last - first, "trees": n_trees, "grown_by": dict(grown_by)}
     return {"route": kind, **numbers, "failures": failures}
 
@@ -260,6 +263,17 @@ COLUMNS: dict[str, Callable[[dict], str]] = {
 }
 
 
+def not_compared(result: dict) -> list[str]:
+    """What is lacking in the results of all runs, a sentence each."""
+    compared = {kind.removesuffix(LARGE) for kind, row in result["problems"].items() if row["number"]}
+    found = [
+        f"Not compared: random problems by {route}: {result['not_run'].get(route, 'not run')}."
+        for route in ROUTES
+        if route not in compared
+    ]
+    return found + ["Not compared: tables: name a folder that has them."] * (not result["tables"])
+
+
 def markdown(result: dict) -> str:
     lines = ["# Parity with XGBoost's own exact builder", ""]
     lines += [f"{result['device']}, sources {result['source_hash'][:12]}", ""]
@@ -339,6 +353,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--seconds", type=float, default=150, help="no round of a table begins after"
     )
+    parser.add_argument(
+        "--partly", action="store_true", help="not all routes and tables are to be compared"
+    )
     parser.add_argument("--jobs", type=int, default=8, help="processes")
     parser.add_argument("--threads", type=int, default=2, help="of XGBoost's builder, a process")
     parser.add_argument("--out", type=Path, default=ROOT.parent / "benchmarks" / "results")
@@ -375,7 +392,10 @@ def main() -> int:
     print(f"\n{markdown(result)}")
     failures = any(counts["failures"] for counts in result["problems"].values())
     different = any(map(is_different, result["tables"]))
-    return int(failures or any(result["errors"].values()) or different)
+    lacking = not_compared(result)
+    print("\n".join(lacking))
+    lacking = lacking and not args.partly
+    return int(failures or any(result["errors"].values()) or different or bool(lacking))
 
 
 def begin(file: Path, device: str, command: str) -> dict:

@@ -3,6 +3,7 @@
 """Say whether a release of XGBoost can be served by the build that serves the others.
 
     python tests/release_check.py 3.4.1
+    python tests/release_check.py 3.5.0 --sha256 HASH    # of a release that is not served yet
 
 A copy of the sources in which `versions.py` names the release is compiled against its headers. Then
 the classes that the plugin uses must lie in memory as those of the newest served release, both
@@ -29,7 +30,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 VERSIONS = "plugin/python/xgboost_gpu_exact/versions.py"
 SOURCES = ("CMakeLists.txt", "benchmarks", "include", "plugin", "src", "tests")
-DOWNLOAD = (sys.executable, "-m", "pip", "download", "-q", "--no-deps")
+PIP = (sys.executable, "-m", "pip")
+DOWNLOAD = ("download", "-q", "--no-deps")
 DEBUG_FLAGS = "-g -femit-class-debug-always"  # of classes whose functions are elsewhere, too
 SHOWN = 12  # differences and errors of each kind
 
@@ -58,20 +60,40 @@ def must(*command: object, **options: object) -> str:
     return done.stdout
 
 
-def download_source(release: str, folder: Path) -> tuple[Path, str]:
-    """The source distribution, unpacked, and its SHA-256."""
+def download_source(release: str, folder: Path, sha256: str) -> Path:
+    """The source distribution with this SHA-256, unpacked.
+
+    pip runs an archive's build backend, for its metadata: with a hash, not that of another archive.
+    """
     archive = folder / f"xgboost-{release}.tar.gz"
     if not archive.exists():
-        must(*DOWNLOAD, "--no-binary", "xgboost", "-d", folder, f"xgboost=={release}")
-    shutil.unpack_archive(archive, folder)
-    return folder / f"xgboost-{release}", hashlib.sha256(archive.read_bytes()).hexdigest()
+        folder.mkdir(parents=True, exist_ok=True)
+        wanted = folder / "source.txt"
+        wanted.write_text(f"xgboost=={release} --hash=sha256:{sha256}\n")
+        hashed = ("--require-hashes", "--requirement", wanted)
+        must(*PIP, *DOWNLOAD, "--no-binary", "xgboost", "-d", folder, *hashed)
+    found = hashlib.sha256(archive.read_bytes()).hexdigest()
+    if found != sha256:
+        sys.exit(f"{archive} has the SHA-256 {found}, not {sha256}: remove it.")
+    shutil.unpack_archive(archive, folder, filter="data")
+    return folder / f"xgboost-{release}"
+
+
+def hash_of(release: str, served: dict[str, str], named: str | None) -> str:
+    """SHA-256 of the release's source distribution; ends the program where it is not known."""
+    if named is None and release not in served:
+        sys.exit(
+            f"Name the SHA-256 of xgboost-{release}.tar.gz by --sha256, as the package index shows it, or "
+            "a source tree by --source."
+        )
+    return served.get(release) or named
 
 
 def download_libraries(release: str, folder: Path) -> dict[str, Path]:
     """libxgboost.so of each wheel that the release has, by the name of the distribution."""
     libraries = {}
     for name in ("xgboost-cpu", "xgboost"):
-        wheels = (*DOWNLOAD, "--only-binary", ":all:", "-d", folder)
+        wheels = (*PIP, *DOWNLOAD, "--only-binary", ":all:", "-d", folder)
         if run(*wheels, f"{name}=={release}").returncode != 0:
             continue
         [wheel] = folder.glob(f"{name.replace('-', '_')}-{release}-*.whl")
@@ -271,6 +293,11 @@ def parse() -> argparse.Namespace:
         help="source tree of the release; else pip downloads it, which builds releases before 3.4",
     )
     parser.add_argument(
+        "--sha256",
+        metavar="HASH",
+        help="of the source distribution of a release that versions.py does not name",
+    )
+    parser.add_argument(
         "--python",
         type=Path,
         help="interpreter that has the release and what tests need; else an environment is made",
@@ -288,10 +315,11 @@ def main() -> int:
     served = runpy.run_path(str(ROOT / VERSIONS))["XGBOOST_RELEASES"]
     release, newest = options.release, list(served)[-1]
     print(f"XGBoost {release}, beside {newest}")
-    known, _ = download_source(newest, options.work / newest)
-    headers, sha256 = options.source, "SHA-256 of its source distribution"
+    headers, sha256 = options.source, options.sha256 or "SHA-256 of its source distribution"
     if not headers:
-        headers, sha256 = download_source(release, options.work / release)
+        sha256 = hash_of(release, served, options.sha256)
+        headers = download_source(release, options.work / release, sha256)
+    known = download_source(newest, options.work / newest, served[newest])
     libraries = download_libraries(release, options.work / release)
     copy_sources(options.work / "sources", release)
 

@@ -5,10 +5,10 @@
     python tests/soak.py --trees 20000 --seconds 500             # in one process
     python tests/soak.py --trees 20000 --processes 24            # that share the GPU
 
-Of many processes each trains a share of the kinds, and at least three train each kind, so that memory is
-compared over nearly all of its trees. Run it with an interpreter that finds XGBoost and the plugin, see
-tests/parity.py. The last line that it prints is the result as JSON; it ends with 1, and says why, where
-something is wrong. NumPy is enough.
+Many processes begin together; each trains a share of the kinds, and at least three train each kind, so
+that memory is compared over nearly all of its trees. Run it with an interpreter that finds XGBoost and
+the plugin, see tests/parity.py. The last line that it prints is the result as JSON; it ends with 1, and
+says why, where something is wrong. NumPy is enough.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ import time
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from threading import BrokenBarrierError
 
 import numpy as np
 import xgboost as xgb
 import xgboost_gpu_exact as gpu_exact
 
 MIB = 1 << 20
+BEGIN_S = 300  # for all processes to be ready
 # What a process may hold more in the last third of its samples than in the first one, by the median;
 # the first sample is taken once it has trained each of its kinds twice.
 MAY_GROW = {"host_mib": 32.0, "device_mib": 10.0}
@@ -57,6 +59,24 @@ def make_table(name: str, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
         y = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
     X[rng.random(X.shape) < missing] = np.nan
     return X, y.astype(np.float32)
+
+
+class Together:
+    """Lets the processes of a pool begin at a time."""
+
+    barrier = None
+
+    @classmethod
+    def set(cls, barrier: object) -> None:
+        cls.barrier = barrier
+
+    @classmethod
+    def wait(cls) -> None:
+        try:
+            if cls.barrier is not None:
+                cls.barrier.wait(BEGIN_S)
+        except BrokenBarrierError:
+            raise SystemExit(f"Not all processes were ready in {BEGIN_S} s.") from None
 
 
 class Soak:
@@ -117,6 +137,7 @@ class Soak:
         self.sample(held)
         run = gpu_exact.last_run()
         return {
+            "process": os.getpid(),
             "trees": self.n_trees,
             "gpu_trees": run.gpu_trees - before.gpu_trees,
             "seconds": round(time.monotonic() - begin, 1),
@@ -164,6 +185,7 @@ def growth(samples: list[dict]) -> list[str]:
 def one(options: argparse.Namespace, rank: int = 0) -> dict:
     on_cuda = xgb.build_info()["USE_CUDA"] and not options.allow_cpu
     soak = Soak(on_cuda, options.allow_cpu, options.processes, rank)
+    Together.wait()
     return soak.run(options.trees // options.processes, options.seconds)
 
 
@@ -173,6 +195,11 @@ def models_by_kind(results: list[dict]) -> dict[tuple, set[str]]:
         for kind, model in result["models"].items():
             models[kind].add(model)
     return models
+
+
+def processes_of(results: list[dict]) -> int:
+    """How many have grown trees."""
+    return len({result["process"] for result in results if result["trees"]})
 
 
 def problems(results: list[dict], options: argparse.Namespace) -> list[str]:
@@ -185,6 +212,8 @@ def problems(results: list[dict], options: argparse.Namespace) -> list[str]:
         if result["gpu_trees"] != result["trees"]:
             found.append(f"{result['gpu_trees']} of {result['trees']} trees grew on the GPU.")
         found += growth(result["samples"])
+    if processes_of(results) != options.processes:
+        found.append(f"{processes_of(results)} processes took part, not {options.processes}.")
     told = all("device_mib" in sample for sample in results[0]["samples"])
     if options.processes == 1 and not told and not options.allow_cpu:
         found.append("nvidia-smi did not tell the device's memory.")
@@ -203,8 +232,9 @@ def main() -> int:
     if options.processes == 1:
         results = [one(options)]
     else:
-        with ProcessPoolExecutor(options.processes, get_context("spawn")) as pool:
-            n = options.processes
+        n, context = options.processes, get_context("spawn")
+        barrier = (context.Barrier(n),)
+        with ProcessPoolExecutor(n, context, initializer=Together.set, initargs=barrier) as pool:
             results = list(pool.map(one, [options] * n, range(n)))
     found = problems(results, options)
     print("\n".join(found))
@@ -214,7 +244,7 @@ def main() -> int:
         json.dumps(
             {
                 **total,
-                "processes": options.processes,
+                "processes": processes_of(results),
                 "kinds": len(models_by_kind(results)),
                 "seconds": max(r["seconds"] for r in results),
                 "memory": [results[0]["samples"][0], results[0]["samples"][-1]],

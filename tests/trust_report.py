@@ -25,7 +25,6 @@ import argparse
 import datetime
 import json
 import os
-import re
 import sys
 import tempfile
 import time
@@ -49,12 +48,15 @@ from gpu_report import (
     source_hash,
     tried_less,
 )
-from mutants import explanations, of_today, read_results, summary
+from mutants import explanations, file_hash, of_today, read_results, summary
 
+ROOT = Path(__file__).resolve().parents[1]
 REPORT = "tests/trust_report.json"
 ON_GPU = ("faults_cpu", "faults_cuda", "faults_nccl", "neighbours", "inputs")
 ON_GPU += ("soak", "crowd", "kernels")
 ON_HOST = ("evidence", "files", "tools", "mutants")
+NOT_BUILT = ("kernels", "tools", "mutants")  # no binary of the build folder: theirs are told otherwise
+BUILT = tuple(step for step in ON_GPU + ON_HOST if step not in NOT_BUILT)
 # Tests that may be skipped, as a step names them, and why.
 MAY_SKIP: dict[str, str] = {}
 INPUTS = 100_000  # of each kind
@@ -72,8 +74,21 @@ FAULTS = {
     "test_host_allocations": "allocations",
     "test_error_that_sticks": "CUDA calls, which stay broken",
 }
-NCCL_FAULTS = {"test_nccl_calls": "NCCL calls"}
-LEAST_TABLES = 4  # into whose trainings faults of each kind are injected; all that there are must be
+NCCL_FAULTS = {
+    "test_nccl_calls": "NCCL calls",
+    "test_a_cuda_call_of_one_worker": "CUDA calls of one worker",
+}
+FAULT_TABLES = (  # of e2e/test_faults.py, into whose trainings faults of each kind must be injected
+    "sort",
+    "histogram",
+    "histogram, few rows",
+    "little memory",
+    "external memory",
+    "one GPU twice",
+    "two GPUs",
+    "two GPUs, sort",
+)
+TOOLS_SCRIPT = ".ci/tools"
 TOOLS = ("ruff", "headers", "tidy", "address", "thread", "coverage")
 TESTING = ("address", "thread", "coverage")  # those that run tests
 LEAST_KILLED = 0.9
@@ -102,6 +117,16 @@ EVIDENCE = [
         PARITY + "test_a_module_of_other_sources_is_not_compared",
     ),
     ("Parity ran", "no GPU took part", PARITY + "test_no_gpu_is_no_success"),
+    (
+        "Every route and tables were compared",
+        "a route was not run, and there are no tables",
+        PARITY + "test_what_is_not_run_is_said",
+    ),
+    (
+        "Lambda, alpha, min_child_weight and max_delta_step take part in tables",
+        "the plugin's side lacks one of them",
+        PARITY + "test_regularisation_takes_part_in_tables",
+    ),
     (
         "Reports are of these sources, without failures, with few skips",
         "each entry of a good one is spoilt in turn",
@@ -148,6 +173,26 @@ EVIDENCE = [
         TRUST_REPORT + "test_variables_that_try_less_are_recorded",
     ),
     (
+        "No test was left out",
+        "a variable filters them",
+        GPU_REPORT + "test_variables_that_leave_tests_out_are_recorded",
+    ),
+    (
+        "All damaged files were read",
+        "the test counts fewer",
+        TRUST_REPORT + "test_files_are_those_that_the_test_has_counted",
+    ),
+    (
+        "Every case of these tests passed",
+        "one is skipped",
+        TRUST_REPORT + "test_every_case_of_planted_faults_must_pass",
+    ),
+    (
+        "So many processes soaked",
+        "one trained the share of another, one trained nothing",
+        TRUST_REPORT + "test_a_process_that_trains_twice_is_one",
+    ),
+    (
         "Mutants are of these sources",
         "a file has changed since",
         TRUST_REPORT + "test_mutants_of_other_files_do_not_count",
@@ -167,11 +212,22 @@ EVIDENCE = [
         "one proves nothing",
         TRUST_REPORT + "test_a_release_needs_every_report",
     ),
+    (
+        "A release has the table of its reports",
+        "it is of older ones",
+        TRUST_REPORT + "test_a_release_needs_the_table_of_its_reports",
+    ),
 ]
 
 
-def problems(report: dict, current_hash: str) -> list[str]:
-    """Why the report proves nothing, a sentence each; empty where it proves all that it should."""
+def problems(report: dict, current_hash: str, source: Path = ROOT) -> list[str]:
+    """Why the report proves nothing, a sentence each; empty where it proves all that it should.
+
+    Args:
+        report: What was written.
+        current_hash: Of the sources.
+        source: Where they are.
+    """
     if report.get("source_hash") != current_hash:
         return ["The report is stale: the sources have changed since it was made."]
     found = []
@@ -184,8 +240,12 @@ def problems(report: dict, current_hash: str) -> list[str]:
         device = step.get("device") or "reference builder"
         if name in ON_GPU and device.startswith("reference builder"):
             found.append(f"{name}: no NVIDIA GPU took part.")
-        if step.get("built_of", current_hash) != current_hash:
+        built_of = step.get("built_of", [])
+        built_of = [built_of] if isinstance(built_of, str) else built_of
+        if (name in BUILT and not built_of) or set(built_of) - {current_hash}:
             found.append(f"{name}: a binary is of other sources: build again.")
+        if name == "tools" and step.get("script_hash") != file_hash(source, TOOLS_SCRIPT):
+            found.append(f"tools: {TOOLS_SCRIPT} has changed since they ran.")
         if step.get("failed"):
             found.append(f"{name}: {step['failed']} failed: {', '.join(step['failures'][:10])}.")
         found += [f"{name}: {problem}" for problem in judge(name, step)]
@@ -198,14 +258,15 @@ def judge(name: str, step: dict) -> list[str]:
     return found + tried_less(step["environment"]) + JUDGES[name](step)
 
 
-def judge_faults(step: dict, kinds: dict[str, str] = FAULTS, least: int = LEAST_TABLES) -> list[str]:
+def judge_faults(step: dict, wanted: list[str]) -> list[str]:
+    missing = [case for case in wanted if case not in step["cases"]]
     none = [case for case, counts in step["cases"].items() if not counts.get("faults")]
-    found = [f"no fault was injected into {case}." for case in none]
-    for test, kind in kinds.items():
-        n = len(cases_of(test, step["cases"]))
-        if n < least:
-            found.append(f"faults of {kind} were injected into {n} trainings, not {least}.")
-    return found
+    return [f"no fault was injected into {case}." for case in missing + none]
+
+
+def wanted_faults(route: str) -> list[str]:
+    """Cases without which the step proves nothing."""
+    return [f"{test}[{table}-{route}]" for test in FAULTS for table in FAULT_TABLES]
 
 
 def cases_of(test: str, names: Iterable[str]) -> list[str]:
@@ -241,7 +302,8 @@ def judge_soak(step: dict, processes: int = 1) -> list[str]:
 
 
 def judge_evidence(step: dict) -> list[str]:
-    return [f"{test} has not passed." for *_, test in EVIDENCE if test not in step["tests"]]
+    found = [f"{test} has not passed." for *_, test in EVIDENCE if test not in step["tests"]]
+    return found + [f"{case} has passed with no module." for case in step["lacking"]]
 
 
 def judge_tools(step: dict) -> list[str]:
@@ -271,9 +333,9 @@ def share_killed(step: dict) -> tuple[int, float]:
 
 
 JUDGES: dict[str, Callable[[dict], list[str]]] = {
-    "faults_cpu": judge_faults,
-    "faults_cuda": judge_faults,
-    "faults_nccl": lambda step: judge_faults(step, NCCL_FAULTS, 1),
+    "faults_cpu": lambda step: judge_faults(step, wanted_faults("cpu")),
+    "faults_cuda": lambda step: judge_faults(step, wanted_faults("cuda")),
+    "faults_nccl": lambda step: judge_faults(step, list(NCCL_FAULTS)),
     "neighbours": judge_neighbours,
     "inputs": lambda step: judge_tried(step, RANDOM.values()),
     "soak": judge_soak,
@@ -371,12 +433,11 @@ def neighbours(options: argparse.Namespace) -> dict:
 def inputs(options: argparse.Namespace) -> dict:
     module = find(options, "libxgboost_gpu_exact.so")
     step = run_tests(options, ["e2e/test_inputs.py"], module, GPU_EXACT_INPUTS=str(INPUTS))
-    passed = list(step.pop("recorded"))
-    every = [*passed, *step["failures"], *step["skips"]]
-    tried = {}
-    for test, kind in RANDOM.items():  # each case of a test tries its part
-        n, n_passed = (len(cases_of(f"test_inputs.{test}", names)) for names in (every, passed))
-        tried[kind] = INPUTS * n_passed // max(n, 1)
+    recorded = step.pop("recorded")  # of cases that passed; each says how many it has tried
+    tried = {
+        kind: sum(recorded[case].get("tried", 0) for case in cases_of(f"test_inputs.{test}", recorded))
+        for test, kind in RANDOM.items()
+    }
     return {**step, "tried": tried, "built_of": module_hash(module)}
 
 
@@ -397,17 +458,25 @@ def soak(options: argparse.Namespace, processes: int = 1) -> dict:
 
 def evidence(options: argparse.Namespace) -> dict:
     tests = sorted({test for *_, test in EVIDENCE})
-    # Some need the module with the GPU's builder, others a builder: of a test any pass counts.
+    modules = ("libxgboost_gpu_exact.so", "libxgboost_gpu_exact_reference.so")
+    # Some need the module with the GPU's builder, others a builder: of a case any pass counts.
     passed: set[str] = set()
+    seen: set[str] = set()
     failures: list[str] = []
-    for name in ("libxgboost_gpu_exact.so", "libxgboost_gpu_exact_reference.so"):
+    for name in modules:
         step = run_tests(options, tests, find(options, name))
         failures += step["failures"]
-        for test in tests:
-            file, function = Path(test.split("::")[0]).stem, test.split("::")[1]
-            if any(re.match(rf"{file}\.{function}(\[|$)", case) for case in step["recorded"]):
-                passed.add(test)
-    return {"tests": sorted(passed), "failed": len(failures), "failures": failures}
+        passed |= step["recorded"].keys()
+        seen |= {*step["recorded"], *step["failures"], *step["skips"]}
+    names = {test: f"{Path(test.split('::')[0]).stem}.{test.split('::')[1]}" for test in tests}
+    cases = {test: set(cases_of(name, seen)) for test, name in names.items()}
+    return {
+        "tests": [test for test in tests if cases[test] and cases[test] <= passed],
+        "lacking": sorted(set().union(*cases.values()) - passed),
+        "failed": len(failures),
+        "failures": failures,
+        "built_of": [module_hash(find(options, name)) for name in modules],
+    }
 
 
 def files(options: argparse.Namespace) -> dict:
@@ -419,14 +488,14 @@ def files(options: argparse.Namespace) -> dict:
     built_of = (counts["built_of"] or ["unknown"])[0]
     step = {name: counts[name] for name in ("passed", "failed", "failures", "seconds")}
     step["skips"] = {test: "" for test in counts["skips"] if test.startswith(DAMAGED)}  # not others
-    tried = INPUTS if step["passed"] and not step["skips"] else 0
-    return {**step, "tried": {FILES: tried}, "built_of": built_of}
+    return {**step, "tried": {FILES: counts["tried"]}, "built_of": built_of}
 
 
 def tools(options: argparse.Namespace) -> dict:
     step: dict = {"exit": {}, "seconds": {}, "tests": {}}
+    step["script_hash"] = file_hash(options.source, TOOLS_SCRIPT)
     for tool in TOOLS:
-        command = [str(options.source / ".ci/tools"), tool]
+        command = [str(options.source / TOOLS_SCRIPT), tool]
         status, output, seconds = run(command, dict(os.environ), options.timeout)
         step["exit"][tool], step["seconds"][tool] = status, seconds
         if status != 0:
@@ -503,12 +572,12 @@ def table(report: dict, gpu_report: dict) -> str:
         cases = steps[f"faults_{route}"]["cases"]
         for test, kind in (NCCL_FAULTS if route == "nccl" else FAULTS).items():
             of_kind = [cases[case] for case in cases_of(test, cases)]
-            n_faults, n_errors = (sum(c[what] for c in of_kind) for what in ("faults", "errors"))
+            n_errors = sum(counts["errors"] for counts in of_kind)
             rows.append(
                 (
                     f"faults of {kind}" + (f"; gradients: {route}" if route != "nccl" else ""),
-                    f"{n_faults} failed in turn, in {len(of_kind)} trainings; {n_errors} gave an "
-                    "error, the others the right model; nothing was lost"
+                    f"{calls_failed(of_kind)} in turn, in {len(of_kind)} trainings; {n_errors} gave "
+                    "an error, the others the right model; nothing was lost"
                     + skipped(steps[f"faults_{route}"]),
                 )
             )
@@ -571,6 +640,14 @@ def table(report: dict, gpu_report: dict) -> str:
     return "\n".join(lines + [f"| {what} | {result} |" for what, result in rows]) + "\n"
 
 
+def calls_failed(cases: list[dict]) -> str:
+    """And of how many, where all cases have counted them."""
+    n_faults = sum(counts["faults"] for counts in cases)
+    if not all("calls" in counts for counts in cases):
+        return f"{n_faults:,} calls failed"
+    return f"{n_faults:,} of {sum(counts['calls'] for counts in cases):,} calls failed"
+
+
 def told(counts: dict) -> str:
     return f"{counts['passed']:,} tests passed, {counts['skipped']} skipped"
 
@@ -617,7 +694,7 @@ def main() -> int:
     report = read_report(options.out) if judged else make_report(options)
     if report is None:
         return 1
-    found = problems(report, source_hash(options.source))
+    found = problems(report, source_hash(options.source), options.source)
     if options.table and not found:
         gpu_report = read_report(options.out.with_name(Path(BESIDE).name)) or {}
         write_table(options.source / "tests/README.md", table(report, gpu_report))

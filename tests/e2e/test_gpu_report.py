@@ -26,7 +26,10 @@ GOOD = {
     "source_hash": "now",
     "device": "a GPU",
     "environment": {"GPU_EXACT_SEEDS": "1000", "CUDA_VISIBLE_DEVICES": "0"},
-    "rings": {"host": PASSED, "device": PASSED, "e2e xgboost-cpu 1.2.3": PASSED, "r": PASSED},
+    "rings": {
+        **dict.fromkeys(("host", "device", "r"), PASSED),
+        **dict.fromkeys(("e2e xgboost 1.2.3", "e2e xgboost-cpu 1.2.3"), PASSED),
+    },
     "benchmarks": {"bench_builder": {"built_of": ["now"]}},
     "sanitizers": {t: {"errors": 0, "exit": 0, **PASSED} for t in gpu_report.SANITIZERS},
 }
@@ -115,6 +118,7 @@ def test_a_complete_report_proves():
         (["device"], None, "No NVIDIA GPU"),
         (["rings", "device"], None, "`device` was not run"),
         (["rings", "r"], None, "`r` was not run"),
+        (["rings", "e2e xgboost 1.2.3"], None, "`e2e` was not run with the wheel `xgboost`,"),
         (["rings", "device", "passed"], 0, "device: no test passed"),
         (["rings", "device", "sizes"], [], "device: tests of sizes were skipped: all."),
         (["rings", "device", "skips"], ["SortedSizes.A"], "sizes were skipped: SortedSizes.A."),
@@ -136,6 +140,8 @@ def test_a_complete_report_proves():
         (["environment", "GPU_EXACT_SEEDS"], "2", "GPU_EXACT_SEEDS=2 was set"),
         (["environment", "GPU_EXACT_FUZZ"], "10", "GPU_EXACT_FUZZ=10 was set"),
         (["environment", "GPU_EXACT_SANITIZER"], "1", "GPU_EXACT_SANITIZER=1 was set"),
+        (["environment", "GTEST_FILTER"], "A.*", "GTEST_FILTER=A.* was set: tests may have been"),
+        (["environment", "PYTEST_ADDOPTS"], "-k a", "PYTEST_ADDOPTS=-k a was set: tests may have"),
     ],
 )
 def test_what_does_not_prove_is_said(path, value, message):
@@ -148,6 +154,19 @@ def test_what_does_not_prove_is_said(path, value, message):
     else:
         place[path[-1]] = value
     assert any(message in problem for problem in gpu_report.problems(report, "now"))
+
+
+SELECTING = ("GTEST_FILTER", "GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX", "PYTEST_ADDOPTS")
+
+
+@pytest.mark.parametrize("name", SELECTING)
+def test_variables_that_leave_tests_out_are_recorded(monkeypatch, name):
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    monkeypatch.delenv("PYTEST_VERSION", raising=False)
+    assert gpu_report.tried_less(gpu_report.recorded_environment()) == []
+    monkeypatch.setenv(name, "2")
+    said = f"{name}=2 was set: tests may have been left out."
+    assert gpu_report.tried_less(gpu_report.recorded_environment()) == [said]
 
 
 def test_benchmarks_of_other_sources_are_said(tmp_path):

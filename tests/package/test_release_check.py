@@ -1,13 +1,16 @@
 # Copyright 2026, the gpu_exact contributors
 """What `release_check.py` finds in two versions of a library that a small program uses."""
 
+import hashlib
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+import release_check
 from release_check import DEBUG_FLAGS, Layout, differences, functions_of, read_layouts
 
 HEADER = """
@@ -69,3 +72,44 @@ def test_finds_exported_and_hidden_functions(tmp_path):
     functions = functions_of(tmp_path / "library.so")
     assert {"_Z6Hiddenv", "_Z4Seenv"} <= functions
     assert "variable" not in functions
+
+
+def make_archive(folder: Path) -> Path:
+    """A source distribution of no XGBoost, whose build backend notes that it has run."""
+    root = folder / "xgboost-9.9.9"
+    root.mkdir(parents=True)
+    text = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    (root / "pyproject.toml").write_text(text)
+    (root / "backend.py").write_text(f"open({str(folder / 'ran')!r}, 'w')\n")
+    (root / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: xgboost\nVersion: 9.9.9\n")
+    archive = folder / "xgboost-9.9.9.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(root, root.name)
+    return archive
+
+
+def test_an_archive_with_another_hash_is_not_run(tmp_path, monkeypatch):
+    pytest.importorskip("pip")
+    archive = make_archive(tmp_path / "index")
+    for name, value in {"NO_INDEX": "1", "FIND_LINKS": str(archive.parent)}.items():
+        monkeypatch.setenv(f"PIP_{name}", value)
+    with pytest.raises(SystemExit, match="DO NOT MATCH THE HASHES"):
+        release_check.download_source("9.9.9", tmp_path / "work", "0" * 64)
+    assert not (archive.parent / "ran").exists()
+    sha256 = hashlib.sha256(archive.read_bytes()).hexdigest()
+    with pytest.raises(SystemExit):  # the backend makes no metadata
+        release_check.download_source("9.9.9", tmp_path / "work", sha256)
+    assert (archive.parent / "ran").exists()
+    (tmp_path / "work" / archive.name).write_bytes(archive.read_bytes())  # by an earlier run
+    with pytest.raises(SystemExit, match="has the SHA-256"):
+        release_check.download_source("9.9.9", tmp_path / "work", "0" * 64)
+    source = release_check.download_source("9.9.9", tmp_path / "work", sha256)
+    assert (source / "PKG-INFO").is_file()
+
+
+def test_a_release_that_is_not_served_wants_a_hash():
+    served = {"3.4.1": "of 3.4.1"}
+    assert release_check.hash_of("3.4.1", served, None) == "of 3.4.1"
+    assert release_check.hash_of("3.5.0", served, "of 3.5.0") == "of 3.5.0"
+    with pytest.raises(SystemExit, match="SHA-256 of xgboost-3.5.0.tar.gz by --sha256"):
+        release_check.hash_of("3.5.0", served, None)
