@@ -76,8 +76,9 @@ FAULTS = {
 }
 NCCL_FAULTS = {
     "test_nccl_calls": "NCCL calls",
-    "test_a_cuda_call_of_one_worker": "CUDA calls of one worker",
+    "test_calls_of_one_worker": "CUDA calls and allocations of one worker",
 }
+OF_ONE_WORKER = ("CUDA-set-up", "CUDA-tree", "host-set-up", "host-tree")
 FAULT_TABLES = (  # of e2e/test_faults.py, into whose trainings faults of each kind must be injected
     "sort",
     "histogram",
@@ -269,6 +270,10 @@ def wanted_faults(route: str) -> list[str]:
     return [f"{test}[{table}-{route}]" for test in FAULTS for table in FAULT_TABLES]
 
 
+def wanted_of_workers() -> list[str]:
+    return ["test_nccl_calls", *(f"test_calls_of_one_worker[{case}]" for case in OF_ONE_WORKER)]
+
+
 def cases_of(test: str, names: Iterable[str]) -> list[str]:
     """Those of a test with parameters."""
     return [name for name in names if name.split("[")[0] == test]
@@ -335,7 +340,7 @@ def share_killed(step: dict) -> tuple[int, float]:
 JUDGES: dict[str, Callable[[dict], list[str]]] = {
     "faults_cpu": lambda step: judge_faults(step, wanted_faults("cpu")),
     "faults_cuda": lambda step: judge_faults(step, wanted_faults("cuda")),
-    "faults_nccl": lambda step: judge_faults(step, list(NCCL_FAULTS)),
+    "faults_nccl": lambda step: judge_faults(step, wanted_of_workers()),
     "neighbours": judge_neighbours,
     "inputs": lambda step: judge_tried(step, RANDOM.values()),
     "soak": judge_soak,

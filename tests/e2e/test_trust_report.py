@@ -37,7 +37,8 @@ ON_CPU, ON_CUDA = (
     for route in ("cpu", "cuda")
 )
 IN_NCCL = {"test_nccl_calls": {"faults": 9, "errors": 8}}
-IN_NCCL["test_a_cuda_call_of_one_worker"] = {"faults": 3, "calls": 60, "errors": 3}
+for case in trust_report.OF_ONE_WORKER:
+    IN_NCCL[f"test_calls_of_one_worker[{case}]"] = {"faults": 3, "calls": 60, "errors": 3}
 RANDOM = dict.fromkeys(trust_report.RANDOM.values(), 100_000)
 MUTANTS = {"explained": 10, "survived": 0, "survivors": [], "changed": {}}
 TESTED = {"passed": 500, "skipped": 3}
@@ -83,7 +84,7 @@ def test_a_complete_report_proves(tmp_path: Path) -> None:
     assert "WAS THERE" not in text and "20,000 trees, 24 processes" in text
     assert "| faults of CUDA calls; gradients: cpu | 7,200 of 8,000 calls failed in turn, in 8 tr" in text
     assert "| faults of NCCL calls | 9 calls failed in turn, in 1 trainings; 8 gave an error" in text
-    assert "| faults of CUDA calls of one worker | 3 of 60 calls failed in turn" in text
+    assert "| faults of CUDA calls and allocations of one worker | 12 of 240 calls failed" in text
     assert "| 95% killed: 190 of 200; 10 survived with a reason, 0 without one |" in text
     assert "| mutants of kernels, on a GPU | 75% killed: 30 of 40; 10 survived" in text
     assert "| ThreadSanitizer | no finding; 500 tests passed, 3 skipped |" in text
