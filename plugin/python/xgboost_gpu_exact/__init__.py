@@ -245,7 +245,7 @@ def _start() -> None:
 
 def _is_asked_for_status() -> bool:
     """Whether this is `python -m xgboost_gpu_exact`, which tells why the package cannot be used."""
-    return sys.argv == ["-m"] and sys.orig_argv[-2:] == ["-m", __name__]
+    return getattr(sys, "argv", None) == ["-m"] and sys.orig_argv[-2:] == ["-m", __name__]
 
 
 _module: ctypes.CDLL
