@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[2] / "plugin/python/examples"
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "plugin/python/examples"
 SAID = {  # each asserts besides what it shows
     "early_stopping": r"round (\d+) of \d+: 0\.\d+\n\[0\]\teval-logloss:0\.\d+\n",
     "monotone": r"the first patient: [\d.]+ to [\d.]+\n",
@@ -53,4 +54,11 @@ def test_pictures(tmp_path):
 
 @pytest.mark.parametrize("name", SAID)
 def test_readme_names_each(name):
-    assert f"{name}.py" in (FOLDER.parents[2] / "README.md").read_text()
+    assert f"{name}.py" in (ROOT / "README.md").read_text()
+
+
+def test_a_test_of_r_has_what_readme_shows():
+    shown = re.search(r"```r\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert shown
+    tested = (ROOT / "plugin/R/tests/testthat/test-use.R").read_text()
+    assert all(line in tested for line in shown[1].splitlines())

@@ -14,6 +14,15 @@ test_that("loading takes over, unloading gives back", {
   expect_identical(trimws(run_r(c(load, unload, ask_plugin, load, ask_plugin))), c("FALSE", "TRUE"))
 })
 
+test_that("the lines of README.md are all it takes", {
+  t <- random_table(11)
+  dtrain <- xgb.DMatrix(t$x, label = t$label, nthread = 1)
+  library(xgboost)
+  library(xgboostgpuexact)  # all it takes
+  model <- xgb.train(list(tree_method = "exact", objective = "binary:logistic"), dtrain, 100)
+  expect_true(uses_plugin(model))
+})
+
 test_that("a module that cannot be loaded is named, with the remedy", {
   code <- "Sys.setenv(GPU_EXACT_MODULE = '/absent.so')
            tryCatch(loadNamespace('xgboostgpuexact'), error = function(e) cat(conditionMessage(e)))"
