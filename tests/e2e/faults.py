@@ -133,6 +133,7 @@ class HostMemory:
     """Memory of this process that a number of failures must not make grow."""
 
     BOUND = 64 << 20  # bytes; a column of a large table lost in each failure is far more
+    KNOWN = "libasan" not in os.environ.get("LD_PRELOAD", "")  # AddressSanitizer keeps what is freed
 
     def __init__(self) -> None:
         self.before = self.resident()
@@ -146,7 +147,7 @@ class HostMemory:
 
     def assert_kept(self) -> None:
         grown = self.resident() - self.before
-        assert grown < self.BOUND, f"{grown >> 20} MiB of host memory are not given back"
+        assert grown < self.BOUND or not self.KNOWN, f"{grown >> 20} MiB of host memory are not given back"
 
 
 def held_by_worker(rank: int, n_workers: int) -> tuple[int, ...]:

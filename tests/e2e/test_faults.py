@@ -253,6 +253,7 @@ def test_numbers_of_calls() -> None:
     assert numbers_of(sites[:2], HOST, every=True) == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.skipif(not HostMemory.KNOWN, reason="AddressSanitizer keeps what is freed")
 def test_host_memory_that_is_lost() -> None:
     memory = HostMemory()
     memory.assert_kept()
