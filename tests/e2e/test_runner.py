@@ -188,7 +188,7 @@ def test_what_is_no_device(device: str) -> None:
     with pytest.raises(ValueError) as error:
         gpu_exact.default_device(device)
     assert str(error.value) == message
-    done = run(XGBOOST_GPU_EXACT_DEVICE=device)
+    done = run("--help", XGBOOST_GPU_EXACT_DEVICE=device)
     assert f"ImportError: XGBOOST_GPU_EXACT_DEVICE: {message}" in done.stderr
 
 
