@@ -21,9 +21,8 @@ the plugin grows, and were grown on a GPU: gpu_exact_fallback="error" is set, th
 is the plugin's, the context is what was asked for, and the plugin's builder is a GPU. The C program
 sets no such parameter; it must not have warned that XGBoost's builder takes its place. A module that
 was built of other sources proves nothing. What cannot be run is written down as not run, with the
-reason. At the same sources and on the same kind of
-machine a run adds its rows to the report that lies at --out. Only the standard library is needed
-here.
+reason. At the same sources and on the same kind of machine a run adds its rows to the report that
+lies at --out. Only the standard library is needed here.
 """
 
 from __future__ import annotations

@@ -17,8 +17,7 @@ namespace gpu_exact {
   return dynamic_cast<std::bad_alloc const*>(&error) == nullptr
              ? error.what()
              : "Out of host memory while an exact tree was grown. Free memory of the host, or "
-               "train "
-               "with fewer rows or columns.";
+               "train with fewer rows or columns.";
 }
 
 /** @brief A worker is gone, stuck or of another mind: which rank, and the remedy. */

@@ -73,8 +73,8 @@ TEST(DrawBernoulli, ADrawAtTheThresholdIsNo) {
     if (draw >> 53 != 0) {
       continue;
     }
-    double const p =
-        std::ldexp(static_cast<double>(draw), -64);  // exact: the draw is its threshold
+    // Exact: the draw is its threshold.
+    double const p = std::ldexp(static_cast<double>(draw), -64);
     ASSERT_EQ(BernoulliThreshold(p), draw);
     std::uint8_t drawn[] = {2, 2};
     for (std::uint8_t* out : {&drawn[0], &drawn[1]}) {

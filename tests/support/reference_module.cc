@@ -123,8 +123,8 @@ class StrictBuilder final : public TreeBuilder {
   }
 
  private:
-  static constexpr std::uint64_t kDeviceBytes = std::uint64_t{3}
-                                                << 20;  // what it says that it holds
+  // What it says that it holds.
+  static constexpr std::uint64_t kDeviceBytes = std::uint64_t{3} << 20;
 
   std::unique_ptr<TreeBuilder> builder_;
   EntryIdx n_entries_;
