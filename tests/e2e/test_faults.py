@@ -80,7 +80,7 @@ TABLES: dict[str, tuple[tuple, dict]] = {
     ),
     "forest": (
         (100, 3, 0.1),
-        {"num_parallel_tree": 3, "eta": 0.3, "subsample": 0.5},
+        {"num_parallel_tree": 3, "eta": 0.1, "subsample": 0.5},
     ),
     "external memory": ((3_000, 4, 0.1, 3), {"max_depth": 5, "subsample": 0.7}),
     "external memory, sort": ((3_000, 5, 0.2, 3), SORT),

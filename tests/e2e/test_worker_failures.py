@@ -55,6 +55,7 @@ def assert_usable(pool: Pool) -> None:
     [
         ("other_depth", "Rank 2 of 3 differs from rank 0 in its training parameters: give every"),
         ("other_direction", "Rank 2 of 3 differs from rank 0 in its training parameters: give"),
+        ("other_strategy", "Rank 2 of 3 differs from rank 0 in its training parameters: give"),
         ("other_route", "Rank 2 of 3 differs from rank 0 in its training parameters: give every"),
         ("other_seed", "Rank 2 of 3 differs from rank 0 in its random numbers: give every worker"),
         ("refused", "Rank 2 of 3: Failed to parse feature interaction constraint:\n[[0, 0.5]]"),

@@ -346,6 +346,7 @@ OTHER_PARAMS = {
     "other_depth": {"max_depth": 3},
     "other_direction": {"default_direction": "left"},
     "other_seed": {"seed": 5},
+    "other_strategy": {"gpu_exact_strategy": "sort"},
     "other_route": {"updater": "grow_gpu_exact,prune"},
     "refused": {"interaction_constraints": "[[0, 0.5]]"},
 }

@@ -77,6 +77,24 @@ TEST(RefineCost, AsksOnlyWhereItMatters) {
   EXPECT_FALSE(small.ScansAnyway());
 }
 
+TEST(RefineCost, IsCarefulButNoMoreThanAllEntriesAreOpen) {
+  auto refine = kRefine;
+  double const column =
+      HistogramCost::ScannedEntry(refine.shape) * refine.n_nodes * refine.n_table_rows +
+      HistogramCost::FoundEntry(refine.n_table_rows) * refine.n_rows;
+  double const expected =
+      HistogramCost::OpenShare(refine.n_rows / refine.n_nodes, refine.shape.n_bins);
+  ASSERT_LT(4.0 * expected, 1.0);
+  for (double factor : {1.0, 1e9}) {
+    refine.shape.open_factor = factor;
+    double const open = std::min(4.0 * factor * expected, 1.0);
+    refine.n_columns = 0.99 * HistogramCost::kGatherLevel / (open * column);
+    EXPECT_TRUE(refine.ScansAnyway()) << factor;
+    refine.n_columns = 1.01 * HistogramCost::kGatherLevel / (open * column);
+    EXPECT_FALSE(refine.ScansAnyway()) << factor;
+  }
+}
+
 TEST(RefineCost, GatheringReadsEveryColumn) {
   auto refine = kRefine;
   double n_scanned{1e6};
@@ -118,6 +136,11 @@ TEST(ChooseResolutions, WithinBoundsAndDescending) {
   }
 }
 
+TEST(IsDense, WhereHalfOfTheValuesArePresent) {
+  EXPECT_TRUE(IsDense(50, 10, 10));
+  EXPECT_FALSE(IsDense(49, 10, 10));
+}
+
 TEST(RowOffsetBytes, AreManyOfVerySparseTablesOnly) {
   EXPECT_EQ(RowOffsetBytes(294'000'000, 10'500'000, 28, {false}), 0u);
   EXPECT_EQ(RowOffsetBytes(0, 0, 0, {false}), 0u);
@@ -148,6 +171,18 @@ TEST(RowOffsetBytes, DoNotWrap) {
       before = bytes;
     }
   }
+}
+
+TEST(HistogramMemory, RoomForOpenRanges) {
+  HistogramMemory memory;
+  EXPECT_EQ(memory.OpenEntries(0), 1u << 20);
+  EXPECT_EQ(memory.OpenEntries(EntryIdx{1} << 30), 1u << 25);
+  EXPECT_EQ(memory.CertainRanges(0), 1u << 17);
+  EXPECT_EQ(memory.CertainRanges(EntryIdx{1} << 26), 1u << 18);
+  EXPECT_EQ(memory.CertainRanges(EntryIdx{1} << 40), 1u << 20);
+  memory.is_lean = true;
+  EXPECT_EQ(memory.OpenEntries(0), 1u << 17);
+  EXPECT_EQ(memory.CertainRanges(0), 1u << 14);
 }
 
 TEST(HistogramMemory, EntriesAtOnceAreNumberedIn32Bits) {
