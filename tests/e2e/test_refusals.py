@@ -88,6 +88,16 @@ def test_parameters(params: dict, wording: str, remedy: str) -> None:
     check(wording, remedy, params)
 
 
+def test_gradient_based_sampling_of_all_rows() -> None:
+    """It is none, and XGBoost's exact takes it."""
+    params = TAKE_OVER | {"sampling_method": "gradient_based"}
+    dtrain = xgb.DMatrix(X, Y)
+    ours = xgb.train(params, dtrain, 1)
+    with stock():
+        theirs = xgb.train(params, dtrain, 1)
+    assert ours.get_dump() == theirs.get_dump()
+
+
 @pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
 @pytest.mark.parametrize(
     ("params", "wording"),

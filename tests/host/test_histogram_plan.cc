@@ -173,14 +173,18 @@ TEST(RowOffsetBytes, DoNotWrap) {
   }
 }
 
-TEST(HistogramMemory, RoomForOpenRanges) {
+TEST(HistogramMemory, RoomForHistogramsAndOpenRanges) {
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
   HistogramMemory memory;
+  EXPECT_EQ(memory.HistogramBytes(16 * kMiB), 28 * kMiB);
+  EXPECT_EQ(memory.HistogramBytes(1024 * kMiB), 544 * kMiB);
   EXPECT_EQ(memory.OpenEntries(0), 1u << 20);
   EXPECT_EQ(memory.OpenEntries(EntryIdx{1} << 30), 1u << 25);
   EXPECT_EQ(memory.CertainRanges(0), 1u << 17);
   EXPECT_EQ(memory.CertainRanges(EntryIdx{1} << 26), 1u << 18);
   EXPECT_EQ(memory.CertainRanges(EntryIdx{1} << 40), 1u << 20);
   memory.is_lean = true;
+  EXPECT_EQ(memory.HistogramBytes(16 * kMiB), 4 * kMiB);
   EXPECT_EQ(memory.OpenEntries(0), 1u << 17);
   EXPECT_EQ(memory.CertainRanges(0), 1u << 14);
 }
