@@ -105,6 +105,18 @@ TEST(RefineCost, GatheringReadsEveryColumn) {
   EXPECT_TRUE(refine.Scans(n_scanned, 0.0));
 }
 
+TEST(RefineCost, GatheringReadsScatteredRows) {
+  auto refine = kRefine;
+  refine.shape.n_group_columns = 2.0;
+  double const density = 1.0 / refine.n_nodes;  // all rows, shared by the nodes
+  double const gathering =
+      HistogramCost::kGatherLevel +
+      refine.n_columns * HistogramCost::Read(refine.n_rows, density, refine.shape);
+  double const n_scanned = gathering / HistogramCost::ScannedEntry(refine.shape);
+  EXPECT_TRUE(refine.Scans(0.99 * n_scanned, 0.0));
+  EXPECT_FALSE(refine.Scans(1.01 * n_scanned, 0.0));
+}
+
 TEST(HistogramCost, ScatteredRowsCostMoreWhereAGroupIsNarrow) {
   ResolutionShape const narrow{1000.0, 2.0, true};
   ResolutionShape const wide{1000.0, 100.0, true};

@@ -20,6 +20,14 @@ TEST(FixedSum, EqualWhereBothSumsAre) {
   EXPECT_FALSE(sum == (FixedSum{3, 2}));
 }
 
+TEST(PowerOfTwo, IsOfTwoNormalFloats) {
+  for (int exponent = -252; exponent <= 254; ++exponent) {
+    auto const [first, second] = PowerOfTwo::Make(exponent);
+    EXPECT_TRUE(std::isnormal(first) && std::isnormal(second)) << exponent;
+    EXPECT_EQ(double{first} * second, std::ldexp(1.0, exponent));
+  }
+}
+
 TEST(Quantiser, DyadicGradientsComeBackUnchanged) {
   auto q = Quantiser::Make(4.0f, 2.0f, 1000);
   FixedSum sum{0, 0};
