@@ -182,6 +182,14 @@ def test_the_environment_chooses_the_device(folder: Path) -> None:
         assert error in done.stderr
 
 
+@pytest.mark.parametrize("device", ["cuda:0", "cuda:1", "cuda", "cpu"])
+def test_what_is_a_device(device: str) -> None:
+    try:
+        gpu_exact.default_device(device)
+    finally:
+        gpu_exact.default_device("cpu")
+
+
 @pytest.mark.parametrize("device", ["tpu", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1.5", "CUDA"])
 def test_what_is_no_device(device: str) -> None:
     message = f"`{device}` is no device for exact boosters: say `cpu`, `cuda` or `cuda:<ordinal>`."

@@ -103,7 +103,11 @@ class StrictBuilder final : public TreeBuilder {
                   FeaturePolicy* features) override {
     TouchDevice("Build()");
     MayFail("build");
-    return builder_->Build(param, gradients, row_included, features);
+    auto const begin = std::chrono::steady_clock::now();
+    auto grown = builder_->Build(param, gradients, row_included, features);
+    levels_ms_ =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+    return grown;
   }
   void WritePositions(std::vector<NodeIdx> const& remap, Memory memory,
                       NodeIdx* out_positions) override {
@@ -120,6 +124,7 @@ class StrictBuilder final : public TreeBuilder {
     TreeStats stats = builder_->Stats();
     stats.peak_bytes = 2 * kDeviceBytes;
     stats.refined_share = 0.0;
+    stats.levels_ms = levels_ms_;
     return stats;
   }
 
@@ -129,6 +134,7 @@ class StrictBuilder final : public TreeBuilder {
 
   std::unique_ptr<TreeBuilder> builder_;
   EntryIdx n_entries_;
+  double levels_ms_{0.0};
 };
 }  // namespace
 
