@@ -117,6 +117,7 @@ def test_trees_of_the_cpu_are_counted_with_their_reason(builder: str) -> None:
     assert_grown(before, cpu=1)
     run = gpu_exact.last_run()
     assert run.device == "CPU" and "NaN" in run.reason
+    assert run.set_up_ms == run.tree_ms == run.device_bytes == 0
 
 
 @pytest.fixture

@@ -233,8 +233,9 @@ def test_a_named_device_is_remembered(builder: str) -> None:
         config = json.loads(each.save_config())["learner"]["gradient_booster"]
         assert config["gpu_exact"]["device"] == "named"
         assert config["gbtree_train_param"]["tree_method"] == "exact"
-    config = json.loads(train(TAKE_OVER).save_config())["learner"]["gradient_booster"]
-    assert "gpu_exact" not in config
+    for params in (TAKE_OVER, {"tree_method": "hist", "device": "cpu"}):  # none is named; not exact
+        config = json.loads(train(params).save_config())["learner"]["gradient_booster"]
+        assert "gpu_exact" not in config
 
 
 @pytest.mark.parametrize(
