@@ -65,7 +65,9 @@ OF_CORE = ["tables", "sampling", "strategy", "last_run"]  # kernels' arithmetic 
 OF_WORKERS = ["distributed", "worker_failures"]
 WORKERS = re.compile(r"plugin/(xgboost_peers|handshake|tell_all)")
 ALSO_PROCESSES = re.compile(r"plugin/(row_sampler|table_cache|updater)")  # workers, and forked ones
-LOADING = re.compile(r"plugin/(binding|elf_symbols|c_api|register|device_status|default_device)")
+LOADING = re.compile(
+    r"plugin/(binding|booster|elf_symbols|c_api|register|device_status|default_device)"
+)
 LIMIT_S = 200  # of a test program; the slowest takes a third of that on an idle machine
 TOO_LATE = 124  # the status of what is not done in time
 RING_LIMIT_S = 200  # of the device suite with few random problems; the unchanged one must keep to it

@@ -14,6 +14,7 @@ It takes a module with the hook: build/tests/libxgboost_gpu_exact_faults.so on a
 reference builder has a call to fail wherever the adapter asks the builder for something.
 """
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,7 @@ STICKY_FAULTS = 12  # a training
 SAMPLED = {"subsample": 0.7, "colsample_bylevel": 0.7, "monotone_constraints": "(1,0,-1)"}
 SORT = {"gpu_exact_strategy": "sort", "max_depth": 6, "gamma": 0.1}
 HISTOGRAM = {"gpu_exact_strategy": "histogram", "max_depth": 5}
+FOREST = {"num_parallel_tree": 3, "subsample": 0.5}
 
 
 def table(
@@ -78,10 +80,7 @@ TABLES: dict[str, tuple[tuple, dict]] = {
         (100, 3, 0.1),
         SAMPLED | {"objective": "multi:softprob", "num_class": 3, "gamma": 0.1},
     ),
-    "forest": (
-        (100, 3, 0.1),
-        {"num_parallel_tree": 3, "eta": 0.1, "subsample": 0.5},
-    ),
+    "forest": ((100, 3, 0.1), FOREST | {"eta": 0.1}),
     "external memory": ((3_000, 4, 0.1, 3), {"max_depth": 5, "subsample": 0.7}),
     "external memory, sort": ((3_000, 5, 0.2, 3), SORT),
     "one GPU twice": ((3_000, 6, 0.1), {"max_depth": 5, "gpu_exact_devices": "0,0"} | SAMPLED),
@@ -284,6 +283,32 @@ def test_device_calls(problem: Problem, record_property: Callable[[str, object],
 
 def test_host_allocations(problem: Problem, record_property: Callable[[str, object], None]) -> None:
     record(walk(HOST, problem), record_property)
+
+
+@pytest.mark.parametrize("eta", [0.1, 0.1234567])  # a third of the first, times 3, is another number
+def test_learning_rate_of_a_forest(tmp_path: Path, route: dict, eta: float) -> None:
+    """XGBoost divides it among the trees of a round; one that fails leaves it as it was given."""
+
+    def rate(booster: xgb.Booster) -> str:
+        config = json.loads(booster.save_config())["learner"]["gradient_booster"]
+        return config["tree_train_param"]["learning_rate"]
+
+    dtrain = table(tmp_path, 100, 3, 0.1)
+    params = FOREST | {"nthread": 2, "gpu_exact_fallback": "error", "eta": eta} | route
+    expected = train(dtrain, params)
+    sites = sites_of(HOST, dtrain, params, expected)
+    n_errors = 0
+    for number in numbers_of(sites, HOST, every=False):
+        booster = make_booster(dtrain, params)
+        given = rate(booster)
+        Faults.begin(HOST, number, OUT_OF_RESOURCES)
+        try:
+            booster.update(dtrain, 0)
+        except xgb.core.XGBoostError:
+            n_errors += 1
+            assert rate(booster) == given
+        Faults.end()
+    assert n_errors > 0
 
 
 def test_error_that_sticks(
