@@ -4,7 +4,8 @@
     python benchmarks/scale.py --shapes higgs,epsilon --gpus 1,2
 
 `devices` is one process with `gpu_exact_devices`, `processes` one process a GPU by XGBoost's
-communicator, each with its part of the rows. A model is compared with that of one GPU, tree by tree.
+communicator, each with its part of the rows, `dask` the same by workers of Dask, which must be
+installed. A model is compared with that of one GPU, tree by tree.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
+import itertools
 import json
+import logging
 import subprocess
 import sys
 import tempfile
@@ -31,7 +34,7 @@ from systems import Laps, XGBoost
 import device
 
 SHAPES = ["higgs", "yltr", "epsilon", "criteo", "tall"]
-MODES = ("devices", "processes")
+MODES = ("devices", "processes", "dask")
 EXACT, HIST = "gpu_exact", "xgb_hist_gpu_256"
 
 
@@ -39,7 +42,7 @@ def planned(gpus: list[int], modes: list[str], systems: list[str]) -> list[dict[
     """The runs of a shape: one GPU comes first, as the judge of the others."""
     runs = []
     for system in systems:
-        of_system = [m for m in modes if system == EXACT or m == "processes"]
+        of_system = [m for m in modes if system == EXACT or m != "devices"]
         for n in sorted({1, *gpus}):
             runs += [{"system": system, "gpus": n, "mode": m} for m in of_system if n > 1]
             if n == 1 and of_system:
@@ -59,6 +62,17 @@ def part_of(table: Table, rank: int, n_workers: int) -> Table:
     rows = slice(begin(rank), begin(rank + 1))
     qid = None if table.qid is None else table.qid[rows]
     return Table(table.X[rows], table.y[rows], qid)
+
+
+def trees_of(booster: Any) -> list[str]:
+    """A hash of each."""
+    model = json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]["model"]
+    return [hashlib.sha1(json.dumps(t).encode()).hexdigest()[:16] for t in model["trees"]]
+
+
+def rows_of(folder: str, rank: int, n_workers: int, name: str) -> np.ndarray:
+    """A worker's part of an array of a saved table."""
+    return np.array(getattr(part_of(cases.load(Path(folder)), rank, n_workers), name))
 
 
 class SteadyLaps(Laps):
@@ -83,14 +97,13 @@ class Measured(XGBoost):
     """Tells the trees it has grown."""
 
     def trees(self) -> list[str]:
-        """A hash of each."""
-        model = json.loads(self._booster.save_raw("json"))["learner"]["gradient_booster"]["model"]
-        return [hashlib.sha1(json.dumps(t).encode()).hexdigest()[:16] for t in model["trees"]]
+        return trees_of(self._booster)
 
 
 def params_of(job: dict[str, Any]) -> dict[str, Any]:
-    ordinal = job["ordinals"][job["rank"]]
-    where = f"cuda:{ordinal}" if job["device"] == "cuda" else "cpu"
+    where = job["device"]
+    if where == "cuda" and job["mode"] != "dask":  # whose workers see one GPU each
+        where = f"cuda:{job['ordinals'][job['rank']]}"
     # One worker's mean is not that of all.
     params: dict[str, Any] = {"device": where, "base_score": 0.5}
     if job["system"] == HIST:
@@ -112,6 +125,22 @@ def communicator(job: dict[str, Any]) -> Iterator[type[Laps]]:
         yield SharedLaps
 
 
+def answer_of(case: Case, table: Table, laps: Laps, trees: list[str]) -> dict[str, Any]:
+    per_tree = 1e3 / case.classes
+    return {
+        "trees": trees,
+        "line": {
+            "rows": table.X.shape[0],
+            "columns": table.X.shape[1],
+            "max_depth": case.max_depth,
+            "iterations": len(laps.seconds),
+            "ms_per_tree": round(per_tree * float(np.median(laps.last)), 4),
+            "ms_per_tree_first": round(per_tree * float(np.median(laps.first)), 4),
+            "set_up_s": round(laps.set_up_s, 4),
+        },
+    }
+
+
 def work(job: dict[str, Any]) -> dict[str, Any]:
     """One worker's part of a run, in this process."""
     case = Case(**job["case"])
@@ -130,19 +159,86 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
         laps = make_laps(job["iterations"], job["budget_s"], warm_up=2)
         system.load(part_of(table, job["rank"], n_workers), case, job["threads"] // n_workers)
         system.train(laps, lambda: None)
-    per_tree = 1e3 / case.classes
-    return {
-        "trees": system.trees(),
-        "line": {
-            "rows": table.X.shape[0],
-            "columns": table.X.shape[1],
-            "max_depth": case.max_depth,
-            "iterations": len(laps.seconds),
-            "ms_per_tree": round(per_tree * float(np.median(laps.last)), 4),
-            "ms_per_tree_first": round(per_tree * float(np.median(laps.first)), 4),
-            "set_up_s": round(laps.set_up_s, 4),
-        },
-    }
+    return answer_of(case, table, laps, system.trees())
+
+
+@contextlib.contextmanager
+def dask_client(job: dict[str, Any]) -> Iterator[Any]:
+    """Of a cluster of this machine with a worker for each GPU."""
+    from distributed import Client, Nanny, Scheduler, SpecCluster
+
+    def worker(ordinal: int) -> dict[str, Any]:
+        options: dict[str, Any] = {"nthreads": job["threads"] // job["gpus"] or 1}
+        options |= {"memory_limit": 0, "silence_logs": logging.ERROR}
+        return {"cls": Nanny, "options": options | {"env": {"CUDA_VISIBLE_DEVICES": f"{ordinal}"}}}
+
+    scheduler = {"cls": Scheduler, "options": {"dashboard_address": ":0"}}
+    workers = {i: worker(ordinal) for i, ordinal in enumerate(job["ordinals"][: job["gpus"]])}
+    with (
+        SpecCluster(workers, scheduler, silence_logs=logging.ERROR) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def work_by_dask(job: dict[str, Any]) -> dict[str, Any]:
+    """A run of Dask's workers, whose tasks this process gives them. All rounds, whatever they take."""
+    import dask.array
+    import xgboost as xgb
+    import xgboost.dask
+
+    case, folder, n_workers = Case(**job["case"]), Path(job["folder"]), job["gpus"]
+    table = cases.load(folder)
+    laps = SteadyLaps(job["iterations"], job["budget_s"], warm_up=2)
+    params = params_of(job) | {"objective": case.objective, "max_depth": case.max_depth}
+    quantile = job["system"] == HIST
+    if not quantile:
+        from xgboost_gpu_exact import EXACT as METHOD
+
+        measure.check_module(job["source_hash"])
+        params["tree_method"] = METHOD  # brings the plugin to the workers
+
+    class Stamps(xgb.callback.TrainingCallback):
+        """When rounds begin, as the first worker sees it."""
+
+        def __init__(self) -> None:
+            self._at: list[float] = []
+
+        def before_iteration(self, model: object, epoch: int, evals_log: dict) -> bool:
+            self._at.append(time.perf_counter())
+            return False
+
+        def after_training(self, model: Any) -> Any:
+            self._at.append(time.perf_counter())
+            if xgb.collective.get_rank() == 0:
+                (folder / "stamps.json").write_text(json.dumps(self._at))
+            return model
+
+    with dask_client(job) as client:
+        names = sorted(client.scheduler_info()["workers"])
+
+        def spread(name: str) -> dask.array.Array:
+            """An array, of which each worker has its rows."""
+            whole = getattr(table, name)
+            parts = []
+            for rank, worker in enumerate(names):
+                part = client.submit(
+                    rows_of, job["folder"], rank, n_workers, name, workers=[worker], pure=False
+                )
+                shape = getattr(part_of(table, rank, n_workers), name).shape
+                parts.append(dask.array.from_delayed(part, shape, whole.dtype))
+            return dask.array.concatenate(parts)
+
+        given = {n: spread(n) for n in ("X", "y", "qid") if getattr(table, n) is not None}
+        make = xgboost.dask.DaskQuantileDMatrix if quantile else xgboost.dask.DaskDMatrix
+        bins = {"max_bin": params["max_bin"]} if quantile else {}
+        dtrain = make(client, given["X"], given["y"], qid=given.get("qid"), **bins)
+        stamps = [Stamps()]
+        trained = xgboost.dask.train(client, params, dtrain, laps.most, callbacks=stamps)
+        booster = trained["booster"]
+    at = json.loads((folder / "stamps.json").read_text())
+    laps.seconds = [end - begin for begin, end in itertools.pairwise(at)]
+    return answer_of(case, table, laps, trees_of(booster))
 
 
 def run_apart(job: dict[str, Any], timeout_s: float) -> dict[str, Any]:
@@ -233,7 +329,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--shapes", type=words, default=SHAPES, help=f"by comma (default: {','.join(SHAPES)})")
     add("--gpus", type=numbers, default=[1, 2], help="by comma (default 1,2)")
     add("--ordinals", type=numbers, help="of the GPUs, in the order of use (default 0,1,...)")
-    add("--modes", type=words, default=list(MODES), help=f"by comma (default: {','.join(MODES)})")
+    add("--modes", type=words, default=MODES[:2], help=f"of {', '.join(MODES)} (default: the first two)")
     add("--systems", type=words, default=[EXACT, HIST], help=f"default: {EXACT},{HIST}")
     add("--device", choices=["cuda", "cpu"], default="cuda", help="of gradients and predictions")
     add("--scale", type=float, default=1.0, help="rows as a part of each shape's own (default 1)")
@@ -269,7 +365,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 def main() -> int:
     if sys.argv[1:2] == ["--work"]:
         try:
-            answer = work(json.loads(sys.argv[2]))
+            job = json.loads(sys.argv[2])
+            by_dask = job["mode"] == "dask" and job["gpus"] > 1
+            answer = (work_by_dask if by_dask else work)(job)
         except Exception as error:
             reason = (str(error).strip() or "no message").splitlines()[0]
             answer = {"failed": f"{type(error).__name__}: {reason}"}
