@@ -39,14 +39,21 @@ EXACT, HIST = "gpu_exact", "xgb_hist_gpu_256"
 
 
 def planned(gpus: list[int], modes: list[str], systems: list[str]) -> list[dict[str, Any]]:
-    """The runs of a shape: one GPU comes first, as the judge of the others."""
+    """The runs of a shape: one GPU comes first, as the judge of the others.
+
+    One worker of a communicator shows what a group costs that shares nothing.
+    """
     runs = []
     for system in systems:
         of_system = [m for m in modes if system == EXACT or m != "devices"]
         for n in sorted({1, *gpus}):
             runs += [{"system": system, "gpus": n, "mode": m} for m in of_system if n > 1]
             if n == 1 and of_system:
-                runs.append({"system": system, "gpus": 1, "mode": of_system[0]})
+                alone = [m for m in of_system if m == "processes" and system == EXACT]
+                runs += [
+                    {"system": system, "gpus": 1, "mode": m}
+                    for m in dict.fromkeys([of_system[0], *alone])
+                ]
     return runs
 
 
@@ -246,7 +253,7 @@ def run_apart(job: dict[str, Any], timeout_s: float) -> dict[str, Any]:
     with contextlib.ExitStack() as stack:
         job = job | {"communicator": None}
         n_workers = 1
-        if job["mode"] == "processes" and job["gpus"] > 1:
+        if job["mode"] == "processes":
             from xgboost.tracker import RabitTracker
 
             n_workers = job["gpus"]

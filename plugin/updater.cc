@@ -183,8 +183,12 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
   auto const ordinal = ctx_->IsCUDA() ? ctx_->Ordinal() : 0;
   DeviceStatus status;
   std::shared_ptr<DeviceTable> table;
+  std::string whose;  // an error that one of several workers meets
   try {
     auto const peers = CurrentPeers();
+    if (peers) {
+      whose = NameRanks({peers->Rank()}) + " of " + std::to_string(peers->Size()) + ": ";
+    }
     std::vector<int> devices{ordinal};
     auto const greetings = TellAll(peers.get(), [&] {
       RefuseUnsupported(*param, *gradients, *data, trees);
@@ -237,14 +241,14 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
     }
     learning_rate.AllGrew();
   } catch (OutOfDeviceMemory const& e) {
-    throw dmlc::Error{std::string{e.what()} +
+    throw dmlc::Error{whose + e.what() +
                       (BoundToR() ? " What a fit that failed holds there is freed by gc()." : "")};
   } catch (DeviceError const& e) {
-    throw dmlc::Error{e.what()};
+    throw dmlc::Error{whose + e.what()};
   } catch (PeerError const& e) {
     throw dmlc::Error{e.what()};
   } catch (std::bad_alloc const& e) {
-    throw dmlc::Error{WordsOf(e)};
+    throw dmlc::Error{whose + WordsOf(e)};
   }
 }
 

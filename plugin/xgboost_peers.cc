@@ -3,12 +3,16 @@
  */
 #include "xgboost_peers.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <string>
 #include <vector>
 
 #include "src/collective/comm_group.h"
 #include "src/collective/communicator-inl.h"
+#include "tell_all.h"
 
 namespace gpu_exact {
 namespace {
@@ -46,6 +50,22 @@ coll::Comm const& Connections() {
 template <typename T>
 xgboost::common::Span<std::int8_t> Bytes(T* data, std::size_t n) {
   return {reinterpret_cast<std::int8_t*>(data), n * sizeof(T)};
+}
+
+/** @brief Those whose connection has ended, as far as this worker has noticed. */
+std::vector<std::int32_t> RanksThatAreGone(coll::Comm const& comm) {
+  std::vector<std::int32_t> gone;
+  for (std::int32_t rank = 0; rank < comm.World() && !comm.IsFederated(); ++rank) {
+    auto const socket = rank == comm.Rank() ? nullptr : comm.Chan(rank)->Socket();
+    if (socket) {
+      char byte;
+      auto const n = recv(socket->Handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+      if (n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)) {
+        gone.push_back(rank);
+      }
+    }
+  }
+  return gone;
 }
 
 /**
@@ -127,8 +147,10 @@ void XGBoostPeers::Check(coll::Result const& result) const {
 }
 
 void XGBoostPeers::Lose(std::string const& cause) const {
+  auto const gone = RanksThatAreGone(Connections());
   throw PeerError{"Rank " + std::to_string(rank_) + " of " + std::to_string(size_) +
-                  " has lost another worker, which was killed, raised an error or waits for"
+                  " has lost another worker" + (gone.empty() ? "" : " (" + NameRanks(gone) + ")") +
+                  ", which was killed, raised an error or waits for"
                   " something else: see the other workers' logs, and import xgboost_gpu_exact on"
                   " every worker. XGBoost says: " +
                   cause};

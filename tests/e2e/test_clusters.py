@@ -2,8 +2,12 @@
 """Dask and Spark: workers have the plugin by the parameters alone, and grow the same trees."""
 
 import base64
+import json
+import os
+import signal
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -11,6 +15,7 @@ import numpy as np
 import pytest
 import xgboost as xgb
 from oracle import TAKE_OVER, run_python, stock
+from workers import DEADLINE
 from xgboost_gpu_exact import EXACT, UPDATER
 
 if TYPE_CHECKING:
@@ -23,10 +28,11 @@ Y = (np.random.default_rng(5).integers(-64, 65, 400) / 16).astype(np.float32)
 PARAMS = {"base_score": 0.0, "max_depth": 5, "reg_lambda": 0.5}
 
 
-def expected() -> bytes:
+def expected(labels: np.ndarray = Y, **params: object) -> bytes:
     """By XGBoost's own builder, of all rows."""
+    params = PARAMS | TAKE_OVER | params
     with stock():
-        return bytes(xgb.train(PARAMS | TAKE_OVER, xgb.DMatrix(X, Y), 1).save_raw("json"))
+        return bytes(xgb.train(params, xgb.DMatrix(X, labels), 1).save_raw("json"))
 
 
 @contextmanager
@@ -48,13 +54,29 @@ def client(builder: str) -> Iterator["Client"]:
         yield client
 
 
-def dask_train(client: "Client", params: dict) -> bytes:
+def dask_arrays(labels: np.ndarray = Y, rows: tuple[int, ...] = (100,) * 4) -> tuple:
     import dask.array as da
 
-    rows, labels = da.from_array(X, chunks=(100, 5)), da.from_array(Y, chunks=100)
-    dtrain = xgb.dask.DaskDMatrix(client, rows, labels)
-    booster = xgb.dask.train(client, PARAMS | params, dtrain, 1)["booster"]
+    return da.from_array(X, chunks=(rows, 5)), da.from_array(labels, chunks=(rows,))
+
+
+def dask_train(client: "Client", params: dict, dtrain: object = None, **more: object) -> bytes:
+    dtrain = dtrain or xgb.dask.DaskDMatrix(client, *dask_arrays())
+    booster = xgb.dask.train(client, PARAMS | params, dtrain, 1, **more)["booster"]
     return bytes(booster.save_raw("json"))
+
+
+def fail_on_one(how: str) -> Callable:
+    """An objective that all but one worker can compute; sent to the workers as it is."""
+
+    def objective(margins: np.ndarray, dtrain: xgb.DMatrix) -> tuple[np.ndarray, np.ndarray]:
+        if xgb.collective.get_rank() == 1:
+            if how == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise ValueError("This worker's objective is broken.")
+        return margins - dtrain.get_label(), np.ones_like(margins)
+
+    return objective
 
 
 @pytest.mark.usefixtures("builder")
@@ -77,16 +99,45 @@ class TestDask:
         with stock():
             assert model == expected()
 
-    def test_estimator(self, client: "Client") -> None:
-        import dask.array as da
+    @pytest.mark.parametrize("rows", [(250, 1, 149), (400,)], ids=["uneven", "all of one"])
+    def test_shards(self, client: "Client", rows: tuple[int, ...]) -> None:
+        dtrain = xgb.dask.DaskDMatrix(client, *dask_arrays(rows=rows))
+        assert dask_train(client, {"tree_method": EXACT}, dtrain) == expected()
 
-        rows, labels = da.from_array(X, chunks=(100, 5)), da.from_array(Y, chunks=100)
-        model = xgb.dask.DaskXGBRegressor(n_estimators=1, tree_method=EXACT, **PARAMS)
+    def test_a_table_is_used_again(self, client: "Client") -> None:
+        """By other boosters, and by another one between."""
+        dtrain = xgb.dask.DaskDMatrix(client, *dask_arrays())
+        for params in ({}, {"max_depth": 3}, {}):
+            trained = dask_train(client, {"tree_method": EXACT} | params, dtrain)
+            assert trained == expected(**params)
+
+    @pytest.mark.parametrize(
+        ("name", "labels", "params"),
+        [
+            ("DaskXGBRegressor", Y, {}),
+            ("DaskXGBClassifier", (Y > 0).astype(int), {"objective": "binary:logistic"}),
+            ("DaskXGBRFRegressor", Y, {"num_parallel_tree": 2, "eta": 1}),
+        ],
+    )
+    def test_estimators(self, client: "Client", name: str, labels: np.ndarray, params: dict) -> None:
+        forest = "num_parallel_tree" in params
+        given = {"subsample": 1, "colsample_bynode": 1} if forest else {}
+        margin = {"base_score": 0.5} if name == "DaskXGBClassifier" else {}  # of 0
+        model = getattr(xgb.dask, name)(
+            n_estimators=params.get("num_parallel_tree", 1),
+            **PARAMS | {"tree_method": EXACT} | margin | given,
+        )
         model.client = client
-        model.fit(rows, labels)
-        assert bytes(model.get_booster().save_raw("json")) == expected()
-        alone = xgb.Booster(model_file=bytearray(expected()))
-        np.testing.assert_array_equal(model.predict(rows).compute(), alone.predict(xgb.DMatrix(X)))
+        rows, labels_of_rows = dask_arrays(labels)
+        model.fit(rows, labels_of_rows)
+        alone = xgb.Booster(model_file=bytearray(expected(labels, **params, **margin)))
+        trees = json.loads(alone.save_raw("json"))["learner"]["gradient_booster"]
+        booster = model.get_booster()
+        assert json.loads(booster.save_raw("json"))["learner"]["gradient_booster"] == trees
+        theirs = booster.predict(xgb.DMatrix(X))
+        np.testing.assert_array_equal(theirs, alone.predict(xgb.DMatrix(X)))
+        if name == "DaskXGBRegressor":
+            np.testing.assert_array_equal(model.predict(rows).compute(), theirs)
 
     def test_worker_without_rows(self, client: "Client") -> None:
         """One worker holds the rows, the other one those to evaluate."""
@@ -108,6 +159,21 @@ class TestDask:
         with pytest.raises(xgb.core.XGBoostError, match="unlimited depth"):
             dask_train(client, {"tree_method": EXACT, "max_depth": 0})
         assert dask_train(client, {"tree_method": EXACT}) == expected()
+
+    def test_objective_of_one_worker_fails(self, client: "Client") -> None:
+        """Dask tells the error of whichever worker it hears of first."""
+        begin = time.monotonic()
+        told = "objective is broken|has lost another worker"
+        with pytest.raises((ValueError, xgb.core.XGBoostError), match=told):
+            dask_train(client, {"tree_method": EXACT}, obj=fail_on_one("raise"))
+        assert time.monotonic() - begin < DEADLINE
+        assert dask_train(client, {"tree_method": EXACT}) == expected()
+
+    def test_a_worker_is_killed(self) -> None:
+        begin = time.monotonic()
+        with cluster() as client, pytest.raises(Exception, match="lost|killed|died"):
+            dask_train(client, {"tree_method": EXACT}, obj=fail_on_one("kill"))
+        assert time.monotonic() - begin < DEADLINE
 
     def test_preload_brings_it(self) -> None:
         with cluster(preload=["xgboost_gpu_exact"]) as client:

@@ -27,8 +27,13 @@ pytestmark = pytest.mark.usefixtures("builder")
 ALONE = {"gpu_exact_fallback": "error"}
 
 
+SEVERAL = gpu_exact.device_status(1).usable
+
+
 def shared(n: int = 2) -> dict:
-    return ALONE | {"gpu_exact_devices": ",".join(["0"] * n)}
+    """By the GPUs that there are in turn."""
+    ordinals = [str(i % (2 if SEVERAL else 1)) for i in range(n)]
+    return ALONE | {"gpu_exact_devices": ",".join(ordinals)}
 
 
 @pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
@@ -50,6 +55,26 @@ def test_same_model_on_a_cuda_context(cuda_context: None) -> None:
     params = CUDA | {"max_depth": 6, "subsample": 0.7, "gamma": 0.1}
     one = xgb.train(params | ALONE, xgb.DMatrix(X, y), 5)
     assert_same_model(xgb.train(params | shared(), xgb.DMatrix(X, y), 5), one)
+
+
+def test_estimators() -> None:
+    X, y = make_table()
+    params = {"tree_method": "exact", "n_estimators": 3, "max_depth": 4, "subsample": 0.8}
+    one = xgb.XGBRegressor(**params).fit(X, y).get_booster()
+    assert_same_model(xgb.XGBRegressor(**params, **shared()).fit(X, y).get_booster(), one)
+
+
+@pytest.mark.skipif(not SEVERAL, reason="there are not two GPUs")
+def test_all_shares_a_large_table(cuda_context: None) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((400_000, 100), dtype=np.float32)  # more than 33 million entries
+    y = (X[:, 0] * X[:, 1] > 0).astype(np.float32)
+    dtrain = xgb.DMatrix(X, y)
+    one = xgb.train(CUDA | ALONE | {"max_depth": 6}, dtrain, 2)
+    held = gpu_exact.last_run().device_bytes
+    every = xgb.train(CUDA | ALONE | {"max_depth": 6, "gpu_exact_devices": "all"}, dtrain, 2)
+    assert_same_model(every, one)
+    assert gpu_exact.last_run().device_bytes != held
 
 
 def test_changes_between_iterations() -> None:
@@ -99,4 +124,4 @@ def test_is_in_the_configuration() -> None:
     config = xgb.train(TAKE_OVER | shared(), xgb.DMatrix(X, y), 1).save_config()
     updaters = json.loads(config)["learner"]["gradient_booster"]["updater"]
     (param,) = (u["gpu_exact_train_param"] for u in updaters if "gpu_exact_train_param" in u)
-    assert param["gpu_exact_devices"] == "0,0"
+    assert param["gpu_exact_devices"] == shared()["gpu_exact_devices"]

@@ -59,7 +59,7 @@ def grown_by_stock(seed: int) -> Trained:
         booster, dtrain = problem.train(TAKE_OVER)
     n_trees = booster.num_boosted_rounds() * problem.params["num_parallel_tree"]
     margins = booster.predict(dtrain, output_margin=True)
-    return Trained(bytes(booster.save_raw("json")), rng_state(booster), margins, n_trees)
+    return Trained(bytes(booster.save_raw("json")), rng_state(booster), margins, n_trees, 0)
 
 
 @pytest.mark.parametrize(
@@ -98,6 +98,15 @@ def test_objectives_and_boosters(pool: Pool, case: str, continued: bool) -> None
     """The judge is one worker alone, as sums of these gradients are not exact."""
     expected = train_case(0, 1, CASES[case], continued)
     assert_trained(pool.run(train_case, CASES[case], continued), expected)
+
+
+@pytest.mark.parametrize("pool", [1], indirect=True)
+def test_a_group_of_one_costs_nothing(pool: Pool) -> None:
+    """It holds what a process without a group holds, and makes no copy of the table."""
+    alone = train_case(0, 1, {})
+    (together,) = pool.run(train_case, {})
+    assert together.device_bytes == alone.device_bytes > 0
+    assert together.model == alone.model
 
 
 def test_calls_without_bytes_wait(pool: Pool) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import xgboost as xgb
+import xgboost_gpu_exact as gpu_exact
 from oracle import BY_NAME, CUDA, TAKE_OVER, assert_same_model, stock
 from problems import STRATEGIES
 from small_tables import make_table
@@ -45,7 +46,11 @@ def in_batches(X: object, y: np.ndarray, bounds: list[int], path: Path) -> xgb.D
 
 @pytest.mark.parametrize("route", ROUTES, ids=IDS)
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("bounds", [[0, 1000, 3000], [0, 1, 33, 700, 701, 2000, 2999, 3000]])
+@pytest.mark.parametrize(
+    "bounds",
+    [[0, 3000], [0, 1000, 3000], [0, 1, 33, 700, 701, 2000, 2001, 2999, 3000]],
+    ids=["one batch", "two", "eight"],
+)
 def test_same_model(tmp_path: Path, route: dict, strategy: str, bounds: list[int]) -> None:
     X, y = make_table(3000)
     params = PARAMS | route | {"gpu_exact_strategy": strategy}
@@ -63,6 +68,20 @@ def test_same_model_as_xgboost(tmp_path: Path) -> None:
     with stock():
         expected = xgb.train(params, xgb.DMatrix(X, y), 1)
     assert_same_model(model, expected)
+
+
+@pytest.mark.parametrize("n_batches", [1, 8])
+def test_sorted_columns_on_the_host(tmp_path: Path, n_batches: int) -> None:
+    """The device has room for the least that a table takes."""
+    X, y = make_table(20_000)
+    room = gpu_exact.memory_estimate(*X.shape, np.count_nonzero(~np.isnan(X)), max_depth=5)
+    params = PARAMS | TAKE_OVER | {"gpu_exact_strategy": "histogram"}
+    limited = params | {"gpu_exact_memory_limit": room["histogram"].least}
+    bounds = [len(X) * i // n_batches for i in range(n_batches + 1)]
+    model = xgb.train(limited, in_batches(X, y, bounds, tmp_path), ROUNDS)
+    planned = gpu_exact.last_run().planned_host_bytes
+    assert planned > 0 or gpu_exact.device_status().text.startswith("reference builder")
+    assert_same_model(model, xgb.train(params, xgb.DMatrix(X, y), ROUNDS))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -34,6 +34,7 @@ def test_one_gpu_is_the_judge():
     runs = scale.planned([2], ["devices", "processes"], [scale.EXACT, scale.HIST])
     assert [(r["system"], r["gpus"], r["mode"]) for r in runs] == [
         (scale.EXACT, 1, "devices"),
+        (scale.EXACT, 1, "processes"),
         (scale.EXACT, 2, "devices"),
         (scale.EXACT, 2, "processes"),
         (scale.HIST, 1, "processes"),
@@ -45,12 +46,14 @@ def test_one_gpu_is_the_judge():
 
 
 def test_a_small_run(builder, tmp_path):
-    """One process and two, whose lines say what they are of."""
+    """One process, two, and Dask's two, whose lines say what they are of."""
+    pytest.importorskip("xgboost.dask", reason="Dask is not installed", exc_type=ImportError)
     out = tmp_path / "scale.jsonl"
     command = [sys.executable, ROOT / "benchmarks/scale.py", "--device", "cpu", "--out", out]
     command += ["--shapes", "small-1000", "--gpus", "2", "--iterations", "3", "--budget", "0"]
     command += ["--threads", "2", "--ordinals", "0,0"]
-    chosen = [["gpu_exact", "--modes", "devices"], ["xgb_hist_gpu_256", "--modes", "processes"]]
+    chosen = [["gpu_exact", "--modes", "devices,processes,dask"]]
+    chosen += [["xgb_hist_gpu_256", "--modes", "processes"]]
     for arguments in chosen:
         done = subprocess.run(
             [*command, "--systems", *arguments], capture_output=True, text=True, check=False
@@ -59,13 +62,16 @@ def test_a_small_run(builder, tmp_path):
     lines = [json.loads(text) for text in out.read_text().splitlines()]
     assert [(e["system"], e["gpus"], e["mode"]) for e in lines] == [
         ("gpu_exact", 1, "devices"),
+        ("gpu_exact", 1, "processes"),
         ("gpu_exact", 2, "devices"),
+        ("gpu_exact", 2, "processes"),
+        ("gpu_exact", 2, "dask"),
         ("xgb_hist_gpu_256", 1, "processes"),
         ("xgb_hist_gpu_256", 2, "processes"),
     ]
     assert all(e["shape"] == "small-1000" and e["rows"] == 1000 for e in lines)
     assert all(e["ms_per_tree"] > 0 and e["source_hash"] for e in lines)
-    assert lines[0]["identical"] and lines[1]["identical"]
+    assert all(e["identical"] for e in lines[:5])
 
 
 def test_the_model_begins_at_the_time_of_one_gpu():

@@ -4,17 +4,20 @@
 `Pool` fails a test that takes longer than 30 seconds.
 """
 
+import re
+import time
 from collections.abc import Iterator
 
 import pytest
 import xgboost_gpu_exact as gpu_exact
 from oracle import NO_GPU, run_python
-from workers import Failed, Pool, train_and_fail, train_case
+from workers import DEADLINE, Failed, Pool, train_and_fail, train_case
 
 N_WORKERS = 3
 OTHER = N_WORKERS - 1  # the worker that does something else
 NO_MEMORY = "Out of host memory while an exact tree was grown."
-LOST = "has lost another worker, which was killed, raised an error or waits for something else"
+LOST = r"has lost another worker{}, which was killed, raised an error or waits for something else"
+GONE = r" \(Ranks? [0-9, and]*\)"  # others may have ended by then, too
 
 
 @pytest.fixture
@@ -44,6 +47,11 @@ def errors_of(pool: Pool, how: str, **communicator: int) -> list[str]:
     return [answer.text for answer in answers]
 
 
+def assert_lost(text: str, rank: int) -> None:
+    """Its error names those that it has lost: the one that did something else, or others by then."""
+    assert re.search(f"Rank {rank} of {N_WORKERS} {LOST.format(GONE)}", text), text
+
+
 def assert_usable(pool: Pool) -> None:
     """The same processes train in another group."""
     expected = train_case(0, 1, {})
@@ -56,6 +64,7 @@ def assert_usable(pool: Pool) -> None:
         ("other_depth", "Rank 2 of 3 differs from rank 0 in its training parameters: give every"),
         ("other_direction", "Rank 2 of 3 differs from rank 0 in its training parameters: give"),
         ("other_strategy", "Rank 2 of 3 differs from rank 0 in its training parameters: give"),
+        ("other_forest", "Rank 2 of 3 differs from rank 0 in its training parameters: give every"),
         ("other_route", "Rank 2 of 3 differs from rank 0 in its training parameters: give every"),
         ("other_seed", "Rank 2 of 3 differs from rank 0 in its random numbers: give every worker"),
         ("refused", "Rank 2 of 3: Failed to parse feature interaction constraint:\n[[0, 0.5]]"),
@@ -71,7 +80,16 @@ def test_all_are_told(pool: Pool, how: str, error: str) -> None:
 def test_no_memory_for_the_table(pool: Pool) -> None:
     skip_without_reference()
     for text in errors_of(pool, "set up"):
-        assert "A worker of 3: Out of host memory while an exact tree was grown. Free" in text
+        assert re.search(r"(Rank|Worker) 2 of 3( has failed)?: " + NO_MEMORY + " Free", text), text
+    assert_usable(pool)
+
+
+def test_one_is_short_of_device_memory(pool: Pool) -> None:
+    for text in errors_of(pool, "short_of_memory"):
+        assert re.match(r"(Rank|Worker) 2 of 3( has failed)?: The table does not fit on the GPU", text)
+        assert "gpu_exact_memory_limit=4096 allows 4096" in text
+        assert re.search(r"take at least \d+ bytes", text)
+        assert "Raise gpu_exact_memory_limit" in text
     assert_usable(pool)
 
 
@@ -90,15 +108,26 @@ def test_others_lose_the_one_that_raises(pool: Pool, how: str, own: str) -> None
     errors = errors_of(pool, how)
     assert own in errors[OTHER]
     for rank, text in enumerate(errors[:OTHER]):
-        assert f"Rank {rank} of {N_WORKERS} {LOST}" in text
+        assert_lost(text, rank)
         assert "import xgboost_gpu_exact on every worker" in text
+    assert_usable(pool)
+
+
+@pytest.mark.parametrize("how", ["other_method", "fewer_rounds"])
+def test_others_lose_the_one_that_does_something_else(pool: Pool, how: str) -> None:
+    """What it sends is not what they wait for, or it has ended."""
+    *errors, other = pool.run(train_and_fail, how, dmlc_timeout=10)
+    for rank, error in enumerate(errors):
+        assert_lost(error.text, rank)
+        assert "2)" in error.text  # the rank
+    assert isinstance(other, bytes) == (how == "fewer_rounds")
     assert_usable(pool)
 
 
 def test_others_lose_the_one_that_is_stuck(pool: Pool) -> None:
     errors = errors_of(pool, "sleep", dmlc_timeout=1)
     assert any(
-        LOST in text and "XGBoost says: Poll timeout" in text for text in errors[:OTHER]
+        LOST.format("") in text and "XGBoost says: Poll timeout" in text for text in errors[:OTHER]
     ), errors
     assert_usable(pool)
 
@@ -107,7 +136,7 @@ def test_others_lose_the_one_that_is_killed(pool: Pool) -> None:
     errors = errors_of(pool, "kill")
     assert errors[OTHER] == "The process is gone."
     for rank, text in enumerate(errors[:OTHER]):
-        assert f"Rank {rank} of {N_WORKERS} {LOST}" in text
+        assert_lost(text, rank)
 
 
 def test_others_end_where_one_is_killed_in_a_tree(pool: Pool) -> None:
@@ -115,9 +144,19 @@ def test_others_end_where_one_is_killed_in_a_tree(pool: Pool) -> None:
     errors = errors_of(pool, "kill in a tree")
     assert errors[OTHER] == "The process is gone."
     for rank, text in enumerate(errors[:OTHER]):
-        assert f"Rank {rank} of {N_WORKERS} {LOST}" in text or (
-            f"Worker {rank} of {N_WORKERS}: " in text
-        )
+        if f"Worker {rank} of {N_WORKERS}: " not in text:
+            assert_lost(text, rank)
+
+
+def test_others_end_where_one_is_stopped_in_a_tree(pool: Pool) -> None:
+    """It is there, and says nothing: a deadline ends the others, not that it is gone."""
+    begin = time.monotonic()
+    errors = errors_of(pool, "stop in a tree", dmlc_timeout=3)
+    assert time.monotonic() - begin < DEADLINE
+    assert errors[OTHER] == "The process is gone."
+    assert any("Poll timeout" in text or "Worker" in text for text in errors[:OTHER]), errors
+    for text in errors[:OTHER]:
+        assert "(Rank 2)" not in text
 
 
 def test_nothing_fails(pool: Pool) -> None:

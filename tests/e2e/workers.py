@@ -4,6 +4,7 @@
 import multiprocessing
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ import numpy as np
 import xgboost as xgb
 import xgboost_gpu_exact as gpu_exact
 from oracle import TAKE_OVER, Pretence, rng_state
-from problems import Problem, make_problem
+from problems import STRATEGIES, Problem, make_problem
 from xgboost.collective import CommunicatorContext
 from xgboost.tracker import RabitTracker
 
@@ -162,12 +163,14 @@ class Trained:
     rng: str
     margins: np.ndarray  # of its rows
     gpu_trees: int
+    device_bytes: int  # of the last table
 
 
 def trained(booster: xgb.Booster, dtrain: xgb.DMatrix, before: int) -> Trained:
     margins = booster.predict(dtrain, output_margin=True) if dtrain.num_row() else np.empty(0)
-    grown = gpu_exact.last_run().gpu_trees - before
-    return Trained(bytes(booster.save_raw("json")), rng_state(booster), margins, grown)
+    run = gpu_exact.last_run()
+    model = bytes(booster.save_raw("json"))
+    return Trained(model, rng_state(booster), margins, run.gpu_trees - before, run.device_bytes)
 
 
 def grow_problems(
@@ -177,9 +180,12 @@ def grow_problems(
     results = []
     for seed in seeds:
         problem = make_problem(seed)
+        strategy = {"gpu_exact_strategy": STRATEGIES[seed % len(STRATEGIES)]}
         bounds = shards(len(problem.X), n_workers, seed)
         before = gpu_exact.last_run().gpu_trees
-        booster, dtrain = shard_of(problem, bounds[rank], bounds[rank + 1]).train(route)
+        booster, dtrain = shard_of(problem, bounds[rank], bounds[rank + 1]).train(
+            route | strategy
+        )
         results.append(trained(booster, dtrain, before))
     return results
 
@@ -318,6 +324,8 @@ def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
                 os.kill(os.getpid(), signal.SIGKILL)
             elif how == "kill in a tree":
                 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
+            elif how == "stop in a tree":  # so that it is not even noticed to be gone
+                stop_and_end_later()
             elif how == "raise":
                 raise ValueError("This worker's objective is broken.")
             elif how == "sleep":
@@ -334,7 +342,9 @@ def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
         elif how == "not_taken_over":
             gpu_exact.take_over(False)
         params |= OTHER_PARAMS.get(how, {})
-    n_rounds = 100_000 if how == "kill in a tree" else 4
+    n_rounds = {"kill in a tree": 100_000, "stop in a tree": 100_000}.get(how, 4)
+    if other and how == "fewer_rounds":
+        n_rounds = 2
     dtrain = dmatrix_of(rank, n_workers)
     try:
         return bytes(xgb.train(params, dtrain, n_rounds, obj=objective).save_raw())
@@ -342,8 +352,17 @@ def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
         gpu_exact.take_over(True)
 
 
+def stop_and_end_later(seconds: int = 20) -> None:
+    """This process is stopped amid what it does; killed when the others have had time to end."""
+    pid = os.getpid()
+    subprocess.Popen(["sh", "-c", f"sleep 0.3; kill -STOP {pid}; sleep {seconds}; kill -KILL {pid}"])
+
+
 OTHER_PARAMS = {
     "other_depth": {"max_depth": 3},
+    "other_method": {"tree_method": "hist"},
+    "other_forest": {"num_parallel_tree": 2},
+    "short_of_memory": {"gpu_exact_memory_limit": 4096},
     "other_direction": {"default_direction": "left"},
     "other_seed": {"seed": 5},
     "other_strategy": {"gpu_exact_strategy": "sort"},

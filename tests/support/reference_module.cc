@@ -18,8 +18,8 @@
 
 #include "gpu_exact/device.h"
 #include "src/memory_plan.h"
+#include "src/peer_agreement.h"
 #include "tests/support/faults.h"
-#include "tests/support/gather.h"
 #include "tests/support/reference_builder.h"
 
 namespace {
@@ -57,22 +57,13 @@ void MayFail(char const* stage) {
   }
 }
 
-/** @brief Run it on every worker; PeerError of all where one fails. */
+/** @brief AllOrNone(), or fn alone where there is one worker. */
 template <typename Fn>
 void Together(Peers* peers, Fn const& fn) {
-  std::string failure;
-  try {
+  if (peers) {
+    AllOrNone(peers, fn);
+  } else {
     fn();
-  } catch (std::exception const& e) {
-    if (!peers) {
-      throw;
-    }
-    failure = WordsOf(e);
-  }
-  auto const failures = reference::Gather(peers, failure.data(), failure.size());
-  if (!failures.empty()) {
-    throw PeerError{"A worker of " + std::to_string(peers->Size()) + ": " +
-                    std::string{failures.cbegin(), failures.cend()}};
   }
 }
 

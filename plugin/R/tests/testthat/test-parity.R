@@ -65,6 +65,15 @@ test_that("xgboost(), xgb.cv(), early stopping, continuation", {
   })
 })
 
+test_that("a GPU named twice grows the same trees", {
+  t <- random_table(5)
+  d <- xgb.DMatrix(t$x, label = t$y, nthread = 1)
+  p <- list(nthread = 1, max_depth = 3, seed = 2, subsample = 0.5, tree_method = "exact")
+  shared <- xgb.train(c(p, gpu_exact_devices = "0,0"), d, 3, verbose = 0)
+  stock <- with_stock(xgb.train(p, d, 3, verbose = 0))
+  expect_identical(xgb.save.raw(shared, "json"), xgb.save.raw(stock, "json"))
+})
+
 test_that("the updater has a name of its own", {
   t <- random_table(4)
   d <- xgb.DMatrix(t$x, label = t$y, nthread = 1)
