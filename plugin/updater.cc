@@ -125,10 +125,10 @@ class SharedLearningRate {
 };
 
 /**
- * @brief Each kind of reason is told once in a process; one that nobody was to see has not been told.
- * @param kind Of the reason: the text itself, or a word for reasons with other numbers each time.
+ * @brief Each kind of text is told once in a process; one that nobody was to see has not been told.
+ * @param kind Of the text: itself, or a word for texts with other numbers each time.
  */
-void WarnOnce(std::string const& kind, std::string const& reason) {
+void WarnOnce(std::string const& kind, std::string const& text) {
   using Logger = xgboost::ConsoleLogger;
   static std::mutex mutex;
   static std::set<std::string> told;
@@ -141,8 +141,7 @@ void WarnOnce(std::string const& kind, std::string const& reason) {
       return;
     }
   }
-  LOG(WARNING) << reason << " XGBoost's own exact builder grows the trees on the CPU instead; set"
-               << " `gpu_exact_fallback=\"error\"` to raise an error.";
+  LOG(WARNING) << text;
 }
 }  // namespace
 
@@ -353,6 +352,12 @@ void GpuExactUpdater::GrowTree(Task const& task, TreeBuilder* builder, TreeRecor
   positions.Write(builder, this->Prune(task));
   record->write_ms = MillisecondsSince(built);
   record->stats = builder->Stats();
+  if (record->stats.through_host) {
+    WarnOnce("through the host",
+             "Workers tell each other through the host's memory, which takes longer: two of them"
+             " share a GPU, or NCCL was not found. Give each a GPU of its own, by"
+             " `CUDA_VISIBLE_DEVICES` or `device`, and name NCCL by `GPU_EXACT_NCCL`.");
+  }
   record->device_bytes = builder->DeviceBytes();
 }
 
@@ -362,7 +367,9 @@ void GpuExactUpdater::GrowOnCpu(Task const& task, std::string const& kind,
   if (param_.gpu_exact_fallback == kFallbackError) {
     LOG(FATAL) << reason << " To train on the CPU instead, set `gpu_exact_fallback=\"warn\"`.";
   }
-  WarnOnce(kind, reason);
+  WarnOnce(kind, reason +
+                     " XGBoost's own exact builder grows the trees on the CPU instead; set"
+                     " `gpu_exact_fallback=\"error\"` to raise an error.");
   if (!cpu_builder_) {
     cpu_builder_ = std::make_unique<CpuBuilder>(colmaker_, ctx_, task_);
   }

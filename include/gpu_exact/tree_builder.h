@@ -77,6 +77,7 @@ struct TreeStats {
   double levels_ms{0.0};                // best splits, rows to children; waits for the device
   double refined_share{-1.0};           // see SplitStrategy::RefinedShare(); -1: no ranges
   std::uint64_t peak_bytes{0};          // device memory of the process, at most so far
+  bool through_host{false};             // workers' devices reach each other by the host alone
 };
 
 /** @brief One bit for each (node of a level, feature): may the node split on the feature. */

@@ -98,6 +98,7 @@ class DeviceBuilder : public TreeBuilder {
       n_own_rows_ = static_cast<RowIdx>(share_->RowBegins()[rank + 1]) - first_row_;
       exchange_ = std::make_unique<SplitExchange>(*share_);
       gradients_.Reserve(n_rows);
+      stats_.through_host = share_->Workers()->Kind() == Transport::kHost;
     }
   }
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import xgboost as xgb
 import xgboost_gpu_exact as gpu_exact
-from oracle import BY_NAME, TAKE_OVER, Pretence, rng_state, stock
+from oracle import BY_NAME, TAKE_OVER, Pretence, rng_state, run_python, stock
 from problems import make_problem
 from workers import (
     PARAMS,
@@ -107,6 +107,24 @@ def test_a_group_of_one_costs_nothing(pool: Pool) -> None:
     (together,) = pool.run(train_case, {})
     assert together.device_bytes == alone.device_bytes > 0
     assert together.model == alone.model
+
+
+THROUGH_THE_HOST = """
+import warnings
+import numpy as np, xgboost as xgb, xgboost_gpu_exact
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    xgb.train({"tree_method": "exact", "nthread": 1}, xgb.DMatrix(np.eye(9), np.arange(9)), 3)
+print(*[str(w.message) for w in caught], sep="\\n")
+"""
+
+
+def test_workers_that_share_a_gpu_are_told_once(builder: str) -> None:
+    if not builder.startswith("reference builder"):
+        pytest.skip("the reference builder says so where a test wants it")
+    told = run_python(THROUGH_THE_HOST, GPU_EXACT_REFERENCE_THROUGH_HOST="1")
+    assert told.count("two of them share a GPU, or NCCL was not found") == 1, told
+    assert "through the host" not in run_python(THROUGH_THE_HOST)
 
 
 def test_calls_without_bytes_wait(pool: Pool) -> None:

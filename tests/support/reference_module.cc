@@ -116,6 +116,7 @@ class StrictBuilder final : public TreeBuilder {
     stats.peak_bytes = 2 * kDeviceBytes;
     stats.refined_share = 0.0;
     stats.levels_ms = levels_ms_;
+    stats.through_host = std::getenv("GPU_EXACT_REFERENCE_THROUGH_HOST") != nullptr;
     return stats;
   }
 
