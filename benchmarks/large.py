@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> dict:
         "entries": rows * options.columns,
         "page_bytes": page_bytes,
         "max_depth": options.max_depth,
-        "s_per_tree": round(steady, 3),
+        "s_per_tree": round(steady, 6),
         "set_up_s": round(seconds[0] - steady, 2),
         "load_s": round(load_s, 1),
         "gpu_trees": last.gpu_trees,
