@@ -51,12 +51,13 @@ SIZES = "Sizes."  # in the names of tests of the device ring that no complete re
 SANITIZER_SEEDS = {"memcheck": "2", "racecheck": "1", "initcheck": "2", "synccheck": "2"}
 HASHED = ("plugin", "src", "include", "tests", "CMakeLists.txt")
 REPORT = "tests/gpu_report.json"
-# Made of the sources.
+# Made of the sources, or said of what was found in them.
 REPORTS = (
     REPORT,
     "tests/ways_in.json",
     "tests/xgboost_suite.json",
     "tests/trust_report.json",
+    "tests/mutants_explained.json",
     "tests/README.md",
 )
 # Part of a ring's tests that may be skipped, by the words that its name begins with.
