@@ -120,6 +120,21 @@ def test_trees_of_the_cpu_are_counted_with_their_reason(builder: str) -> None:
     assert run.set_up_ms == run.tree_ms == run.device_bytes == 0
 
 
+def test_a_reason_is_told_to_the_letter(builder: str) -> None:
+    """Quotes and backslashes too; a line's end becomes a blank."""
+    if not builder.startswith("reference"):
+        pytest.skip("only the reference module refuses for any reason that is wanted")
+    code = """
+import numpy as np, xgboost as xgb, xgboost_gpu_exact as gpu_exact
+X = np.arange(60, dtype=np.float32).reshape(20, 3)
+xgb.train({"tree_method": "exact", "verbosity": 0}, xgb.DMatrix(X, X[:, 0]), 1)
+run = gpu_exact.last_run()
+print(run.device, run.reason)
+"""
+    told = run_python(code, GPU_EXACT_REFERENCE_REFUSES='The "GPU" is at \\dev,\nor not.')
+    assert told == 'CPU The "GPU" is at \\dev, or not.\n'
+
+
 @pytest.fixture
 def log(capfd: pytest.CaptureFixture[str]) -> Iterator[Callable[[], list[str]]]:
     """Lines of XGBoost's logger about trees, since the last call."""
