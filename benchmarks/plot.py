@@ -308,7 +308,7 @@ def draw_scale(lines: list[Line], device: str, file: Path) -> Path:
     """Bars of milliseconds a tree of scale.py: a group each shape, a colour each number of GPUs."""
     shapes = list(dict.fromkeys(r["shape"] for r in lines))
     kinds = sorted({(r["system"], r["gpus"], r["mode"] if r["gpus"] > 1 else "") for r in lines})
-    figure, axes = plt.subplots(figsize=(max(6.0, 2.0 * len(shapes)), 4.0), layout="constrained")
+    figure, axes = plt.subplots(figsize=(max(6.0, 3.0 * len(shapes)), 4.0), layout="constrained")
     width = 0.85 / len(kinds)
     for k, (system, gpus, mode) in enumerate(kinds):
         ours = system == "gpu_exact"
