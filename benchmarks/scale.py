@@ -48,12 +48,10 @@ def planned(gpus: list[int], modes: list[str], systems: list[str]) -> list[dict[
         of_system = [m for m in modes if system == EXACT or m != "devices"]
         for n in sorted({1, *gpus}):
             runs += [{"system": system, "gpus": n, "mode": m} for m in of_system if n > 1]
-            if n == 1 and of_system:
-                alone = [m for m in of_system if m == "processes" and system == EXACT]
-                runs += [
-                    {"system": system, "gpus": 1, "mode": m}
-                    for m in dict.fromkeys([of_system[0], *alone])
-                ]
+            if n == 1:
+                alone = ("processes",) if system == EXACT else ()
+                modes_alone = [m for i, m in enumerate(of_system) if i == 0 or m in alone]
+                runs += [{"system": system, "gpus": 1, "mode": m} for m in modes_alone]
     return runs
 
 
