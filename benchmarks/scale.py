@@ -46,12 +46,10 @@ def planned(gpus: list[int], modes: list[str], systems: list[str]) -> list[dict[
     runs = []
     for system in systems:
         of_system = [m for m in modes if system == EXACT or m != "devices"]
+        alone = {*of_system[:1], *(["processes"] if system == EXACT else [])}  # modes of one GPU
         for n in sorted({1, *gpus}):
-            runs += [{"system": system, "gpus": n, "mode": m} for m in of_system if n > 1]
-            if n == 1:
-                alone = ("processes",) if system == EXACT else ()
-                modes_alone = [m for i, m in enumerate(of_system) if i == 0 or m in alone]
-                runs += [{"system": system, "gpus": 1, "mode": m} for m in modes_alone]
+            chosen = [m for m in of_system if n > 1 or m in alone]
+            runs += [{"system": system, "gpus": n, "mode": m} for m in chosen]
     return runs
 
 
