@@ -37,11 +37,14 @@ GPU_EXACT_HD inline float ApproxInverse(float x) {
 struct Magnitude {
   static constexpr int kShift = 31;
 
-  /** @brief |fixed_grad|, at most 2^62, rounded up: 0 only for 0. */
-  GPU_EXACT_HD static std::uint32_t Of(std::int64_t fixed_grad) {
-    auto grad = static_cast<std::uint64_t>(fixed_grad);
-    std::uint64_t magnitude = fixed_grad < 0 ? 0 - grad : grad;
-    return static_cast<std::uint32_t>((magnitude + ((std::uint64_t{1} << kShift) - 1)) >> kShift);
+  /** @brief |grad|, GradientUnits of at most 2^62, rounded up: 0 only for 0. */
+  GPU_EXACT_HD static std::uint32_t Of(float grad) {
+    float const coarse = std::fabs(grad) * (1.0f / (1u << kShift));  // exact: a power of two
+#if defined(__CUDA_ARCH__)
+    return __float2uint_ru(coarse);
+#else
+    return static_cast<std::uint32_t>(std::ceil(coarse));
+#endif
   }
   /** @brief Upper bound of the sum of |gradient|, in fixed point. @param magnitude Below 2^32. */
   GPU_EXACT_HD static std::int64_t ToFixed(std::uint64_t magnitude) {
@@ -197,6 +200,12 @@ struct GainBound {
     return !(largest < bar);
   }
 
+  /** @brief max(|G| - alpha, 0)^2. @param slack Added to |G|. */
+  [[nodiscard]] GPU_EXACT_HD float Numerator(float sum_grad, float slack = 0.0f) const {
+    float grad = std::fmax(std::fabs(sum_grad) + (slack - alpha), 0.0f);
+    return grad * grad;
+  }
+
  private:
   /** @brief Least whole number that may, as a double, be at least this. */
   static std::int64_t MinHess(double min_child_weight) {
@@ -213,12 +222,66 @@ struct GainBound {
     return Numerator(sum.grad) * Inverse(sum.hess);
   }
   [[nodiscard]] GPU_EXACT_HD float Numerator(std::int64_t sum_grad) const {
-    float grad = std::fmax(std::fabs(static_cast<float>(sum_grad)) - alpha, 0.0f);
-    return grad * grad;
+    return this->Numerator(static_cast<float>(sum_grad));
   }
   [[nodiscard]] GPU_EXACT_HD float Inverse(std::int64_t sum_hess) const {
     return ApproxInverse(static_cast<float>(sum_hess) + lambda);
   }
 };
 
+/**
+ * @brief Bounds as GainBound::MayReach one split after the other, each of which has a row more on
+ *        the left: in single precision alone, where 64-bit sums would have to be converted each time.
+ *
+ * The sums of the first split are converted, then rows are added on the left and taken away on the
+ * right. A conversion or an addition errs by at most 2^-24 of its result; no result is above the
+ * larger sum of the first split and all that is passed, `most` here. With kMost rows that is five
+ * errors, for which |G| is larger and H less by eight, 2^-21 most: G may have cancelled, so that what
+ * is relative to G itself does not suffice. An allowed split has H >= min_hess all the same. Of
+ * kMargin this takes 3 more than GainBound: |G| and H are added to once more, and min_hess converted.
+ */
+class PassingBound {
+ public:
+  static constexpr int kMost = 4;  // rows that may pass
+
+  /**
+   * @param left, right Sums of the first split's children.
+   * @param passing     Absolute gradients and hessians of all rows that will pass, added up.
+   */
+  GPU_EXACT_HD PassingBound(GainBound const& bound, FixedSum const& left, FixedSum const& right,
+                            GradientUnits const& passing)
+      : left_{ToFloats(left)},
+        right_{ToFloats(right)},
+        slack_{Slack(left_.grad, right_.grad, passing.grad),
+               Slack(left_.hess, right_.hess, passing.hess)},
+        least_hess_{static_cast<float>(bound.min_hess)} {}
+
+  /** @brief Whether the exact loss change may reach the bar; false only if it can not. */
+  [[nodiscard]] GPU_EXACT_HD bool MayReach(GainBound const& bound, float bar) const {
+    return !(this->Of(bound, left_) + this->Of(bound, right_) < bar);
+  }
+  /** @brief A row goes from the right child to the left one. */
+  GPU_EXACT_HD void Pass(GradientUnits const& row) {
+    left_ = {left_.grad + row.grad, left_.hess + row.hess};
+    right_ = {right_.grad - row.grad, right_.hess - row.hess};
+  }
+
+ private:
+  [[nodiscard]] GPU_EXACT_HD static GradientUnits ToFloats(FixedSum const& sum) {
+    return {static_cast<float>(sum.grad), static_cast<float>(sum.hess)};
+  }
+  [[nodiscard]] GPU_EXACT_HD static float Slack(float left, float right, float passing) {
+    constexpr float kErrors = 1.0f / (1 << 21);
+    return (std::fmax(std::fabs(left), std::fabs(right)) + passing) * kErrors;
+  }
+  [[nodiscard]] GPU_EXACT_HD float Of(GainBound const& bound, GradientUnits const& sum) const {
+    return bound.Numerator(sum.grad, slack_.grad) *
+           ApproxInverse(std::fmax(sum.hess - slack_.hess, least_hess_) + bound.lambda);
+  }
+
+  GradientUnits left_;
+  GradientUnits right_;
+  GradientUnits slack_;
+  float least_hess_;
+};
 }  // namespace gpu_exact

@@ -30,16 +30,19 @@ double LevelCost(ResolutionShape const& shape) {
 std::vector<HistogramMemory> HistogramMemory::All() {
   constexpr auto kHost = Memory::kHost;
   constexpr auto kDevice = Memory::kDevice;
-  return {{true, kDevice, kDevice, 4, false, false}, {true, kDevice, kDevice, 3, false, false},
-          {true, kDevice, kDevice, 2, false, false}, {true, kDevice, kDevice, 2, true, false},
-          {true, kDevice, kDevice, 2, true, true},   {true, kHost, kDevice, 2, true, true},
-          {true, kHost, kHost, 2, true, true},       {true, kHost, kHost, 1, true, true}};
+  return {{true, kDevice, kDevice, kDevice, false, false},
+          {true, kDevice, kDevice, kDevice, true, false},
+          {true, kDevice, kDevice, kDevice, true, true, 1},
+          {true, kHost, kDevice, kDevice, true, true, 1},
+          {true, kHost, kHost, kDevice, true, true, 1},
+          {true, kHost, kHost, kHost, true, true, 1}};
 }
 
 std::uint64_t HistogramMemory::HistogramBytes(EntryIdx n_entries) const {
   constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-  return is_lean ? n_entries / 4
-                 : n_entries / 2 + std::min<std::uint64_t>(32 * kMiB, n_entries / 4 + 16 * kMiB);
+  std::uint64_t const room =
+      n_entries / 2 + std::min<std::uint64_t>(32 * kMiB, n_entries / 4 + 16 * kMiB);
+  return room / kAllHistograms * histograms;
 }
 
 std::uint64_t HistogramMemory::CertainRanges(EntryIdx n_entries) const {
@@ -177,14 +180,46 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   std::uint32_t const finest = max_bins / n_columns;
   std::vector<std::uint32_t> bins{finest};
   // Reading rows for one column alone costs the most: then another resolution stands beside it.
-  bool const has_second = n_columns == 1 && memory.max_resolutions > 3;
-  for (std::uint32_t coarser : {has_second ? finest / 2 : 0, finest / 4, finest / 32}) {
-    coarser = memory.in_bytes ? std::min(coarser, kMaxByteBins) : coarser;
-    if (coarser >= kLeastBins && bins.size() < memory.max_resolutions) {
+  bool const has_second = n_columns == 1;
+  for (std::uint32_t coarser :
+       {has_second ? finest / 2 : 0, finest / 4, std::min(finest / 32, kMaxByteBins)}) {
+    if (coarser >= kLeastBins) {
       bins.push_back(coarser);
     }
   }
   return bins;
+}
+
+StoredResolutions::StoredResolutions(FeatureIdx n_features, std::vector<std::uint32_t> const& bins)
+    : reading{bins},
+      last{bins.size() > 1 && TakesBytes(n_features, bins.back()) ? bins.back() : 0} {
+  if (last != 0) {
+    reading.pop_back();
+  }
+}
+
+std::vector<std::uint32_t> StoredResolutions::GroupColumns(HistogramMemory const& memory) const {
+  std::vector<std::uint32_t> columns;
+  auto add = [&](std::uint32_t n_bins) {
+    columns.push_back(std::max(1u, kMaxGroupBins / std::max(1u, n_bins)));
+  };
+  if (memory.shares_bins) {
+    add(reading.back());
+    columns.back() =
+        std::min(columns.back(), std::max(1u, kMaxStoredBins / std::max(1u, reading.front())));
+  } else {
+    std::for_each(reading.cbegin(), reading.cend(), add);
+  }
+  if (last != 0) {
+    add(last);
+  }
+  return columns;
+}
+
+bool ReadsFinest(EntryIdx n_entries, double looked_up_share) {
+  constexpr EntryIdx kCached = EntryIdx{1} << 24;  // at 2 B each, half of an H200's L2 cache
+  constexpr double kMostLookedUp = 0.125;
+  return n_entries > kCached && looked_up_share <= kMostLookedUp;
 }
 
 std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
@@ -194,25 +229,28 @@ std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_fea
     return 0;
   }
   constexpr double kMost = 1e18;  // more than any device has
-  std::uint64_t bytes{0};
-  for (std::uint64_t bins :
-       ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows, memory)) {
-    bins = std::clamp<std::uint64_t>(n_entries / n_features, 1, bins);
-    std::uint64_t const n_columns =
-        std::max<std::uint64_t>(1, std::min(kMaxGroupBins / bins, kMaxGroupPlaces / rows));
+  auto of_groups = [&](std::uint64_t n_columns) {
+    n_columns = std::max<std::uint64_t>(1, std::min(n_columns, kMaxGroupPlaces / rows));
     std::uint64_t const n_groups = (n_features + n_columns - 1) / n_columns;
-    double const of_groups = 4.0 * static_cast<double>(rows + 1) * static_cast<double>(n_groups);
-    bytes += static_cast<std::uint64_t>(std::min(of_groups, kMost));
+    double const all = 4.0 * static_cast<double>(rows + 1) * static_cast<double>(n_groups);
+    return static_cast<std::uint64_t>(std::min(all, kMost));
+  };
+  auto bins = ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows, memory);
+  for (std::uint32_t& n : bins) {
+    n = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(n_entries / n_features, 1, n));
+  }
+  std::uint64_t bytes{0};
+  for (std::uint32_t of_group : StoredResolutions{n_features, bins}.GroupColumns(memory)) {
+    bytes += of_groups(of_group);
   }
   return bytes;
 }
 
-std::uint64_t RowBytes(FeatureIdx n_features, std::uint32_t n_bins, bool in_bytes) {
+std::uint64_t RowBytes(FeatureIdx n_features, std::uint32_t of_group, bool in_bytes) {
   auto bytes = [&](std::uint32_t n_columns) -> std::uint64_t {
-    std::uint32_t const n = in_bytes && n_bins <= kMaxByteBins ? NumBytePlaces(n_columns) : 0;
+    std::uint32_t const n = in_bytes ? NumBytePlaces(n_columns) : 0;
     return n != 0 ? n : sizeof(std::uint16_t) * NumPlaces(n_columns);
   };
-  std::uint32_t const of_group = std::max(1u, kMaxGroupBins / std::max(1u, n_bins));
   return n_features / of_group * bytes(of_group) + bytes(n_features % of_group);
 }
 

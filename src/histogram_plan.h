@@ -17,6 +17,11 @@
 namespace gpu_exact {
 /** @brief The most bins of a block's histogram, so that 2, 4, 8, ... columns of as many fit. */
 inline constexpr std::uint32_t kMaxGroupBins = 10240;
+/**
+ * @brief The most stored bins of a group, which others may read as coarser ones: as many as finest
+ *        bins become the most bins of the coarsest of them.
+ */
+inline constexpr std::uint32_t kMaxStoredBins = 4 * kMaxGroupBins;
 /** @brief The most rows of a node that a block sorts. */
 inline constexpr RowIdx kMaxSortedRows = 1024 * 12;
 
@@ -31,9 +36,13 @@ struct HistogramMemory {
   bool sorts_rows{true};            // whether sorted rows are kept, which trees grow faster with
   Memory rows_at{Memory::kDevice};  // sorted rows; of the host: page-locked, read from there
   Memory values_at{Memory::kDevice};
-  std::uint32_t max_resolutions{4};  // of those that ChooseResolutions() has, the finest first
-  bool is_lean{false};               // little room for what is in work
-  bool in_bytes{false};              // coarser resolutions have so few bins that a byte holds one
+  Memory bins_at{Memory::kDevice};  // of the entries
+  bool shares_bins{false};          // coarser ones are looked up where they are not just shifted
+  bool is_lean{false};              // little room for what is in work
+  std::uint32_t histograms{
+      kAllHistograms};  // eighths of the room that they take where there is much
+
+  static constexpr std::uint32_t kAllHistograms = 8;
 
   /** @brief All that there is to choose from, the fastest first; the last one takes least. */
   [[nodiscard]] static std::vector<HistogramMemory> All();
@@ -49,6 +58,22 @@ struct HistogramMemory {
   /** @brief Entries of the host's table that are read at once. */
   [[nodiscard]] EntryIdx ReadAtOnce() const;
 };
+
+/** @brief Sorted rows: bytes of a row's number above its two low ones. */
+[[nodiscard]] constexpr std::uint32_t SortedRowHighBytes(RowIdx n_rows) {
+  return n_rows <= std::uint64_t{1} << 24 ? 1 : 2;
+}
+/** @brief Entries of a block of sorted rows. */
+inline constexpr std::uint32_t kSortedRowsBlock = 32;
+/** @brief Bytes of a block, a multiple of 8. */
+[[nodiscard]] GPU_EXACT_HD constexpr std::uint32_t SortedRowBlockBytes(std::uint32_t n_high) {
+  return (2 + n_high) * kSortedRowsBlock + 8;
+}
+/** @brief Bytes of a column's entries. */
+[[nodiscard]] constexpr std::uint64_t SortedRowBytes(std::uint64_t n_entries,
+                                                     std::uint32_t n_high) {
+  return (n_entries + kSortedRowsBlock - 1) / kSortedRowsBlock * SortedRowBlockBytes(n_high);
+}
 
 /** @brief Whether most values are present: columns of a place for each row then take less room. */
 [[nodiscard]] constexpr bool IsDense(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features) {
@@ -183,7 +208,7 @@ struct RefineCost {
  *
  * @param max_bins   That a block has room for.
  * @param max_sorted Rows of a node that a block can sort.
- * @param memory     Whether the table has sorted rows, how many resolutions, how coarse.
+ * @param memory     Whether the table has sorted rows.
  */
 [[nodiscard]] std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_features,
                                                            std::uint32_t max_bins,
@@ -227,11 +252,45 @@ struct RefineCost {
 }
 /** @brief The most bins of a column of which a byte holds one, or that there is none. */
 inline constexpr std::uint32_t kMaxByteBins = 255;
+/** @brief Whether the last of several resolutions has bins of its own in bytes: they fit, and take
+ *         less. @param n_bins Of a column in it. */
+[[nodiscard]] constexpr bool TakesBytes(FeatureIdx n_features, std::uint32_t n_bins) {
+  return n_bins <= kMaxByteBins && NumBytePlaces(std::min(n_features, kMaxGroupBins)) != 0;
+}
+
+/** @brief Resolutions as they are stored: those that read the finest bins if they can, and the last
+ *         one. */
+struct StoredResolutions {
+  std::vector<std::uint32_t> reading;  // bins of a column, the finest first
+  std::uint32_t last;                  // that has its own in bytes; 0: none has
+
+  /** @param bins Of all resolutions, the finest first. */
+  StoredResolutions(FeatureIdx n_features, std::vector<std::uint32_t> const& bins);
+  /**
+   * @brief Columns of a group in each array of bins that there may be, the last one's last.
+   * @param memory Whether one array is read by all others.
+   */
+  [[nodiscard]] std::vector<std::uint32_t> GroupColumns(HistogramMemory const& memory) const;
+};
+
+/**
+ * @brief Whether a coarser resolution reads the finest one's bins, where memory leaves the choice.
+ *
+ * Bins that the cache holds are read sooner where they lie side by side: the finest ones of the rows
+ * of a small table are not next to each other for a group of few columns.
+ *
+ * @param n_entries      Of the table.
+ * @param looked_up_share Of these, whose bins would be looked up instead of shifted: that takes half
+ *                       as long again.
+ */
+[[nodiscard]] bool ReadsFinest(EntryIdx n_entries, double looked_up_share);
+
 /**
  * @brief Bytes of a row's bins, where most values are present and all columns have as many bins.
- * @param in_bytes Whether bins take one byte each where they fit.
+ * @param of_group Columns of a group.
+ * @param in_bytes Whether bins take one byte each.
  */
-[[nodiscard]] std::uint64_t RowBytes(FeatureIdx n_features, std::uint32_t n_bins, bool in_bytes);
+[[nodiscard]] std::uint64_t RowBytes(FeatureIdx n_features, std::uint32_t of_group, bool in_bytes);
 
 /**
  * @brief The most bins of all columns in a resolution, or little more where columns differ in length.

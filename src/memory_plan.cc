@@ -41,7 +41,10 @@ std::string LimitText(double limit) {
 MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                           HistogramMemory const& memory) {
   constexpr std::uint64_t kBinBytes = 9;       // of a bin, beside its sums
-  constexpr std::uint64_t kFeatureBytes = 13;  // of a feature in a resolution
+  constexpr std::uint64_t kFeatureBytes = 32;  // of a feature in a resolution
+  constexpr std::uint64_t kColumnBytes = 20;   // of a feature whose bins others read
+  constexpr std::uint64_t kGroupBytes = 96;    // of a group of columns in a resolution
+  constexpr std::uint64_t kBeginsPerByte = 4;  // finest bins, at which bins of another one begin
   constexpr std::uint64_t kSumBytes = 20;      // of a bin in a histogram
   constexpr std::uint64_t kRangeBytes = 48;    // of a range in a list
   constexpr std::uint64_t kOpenBytes = 64;     // of a range that is searched
@@ -52,18 +55,29 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
   auto const resolutions =
       ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows, memory);
   std::uint64_t const n_resolutions = resolutions.size();
-  std::uint64_t bins{RowOffsetBytes(n_entries, n_rows, n_features, memory)};
+  std::uint64_t const n_finest = MostBins(n_entries, n_features, resolutions.front(), true);
+  std::uint64_t limits{RowOffsetBytes(n_entries, n_rows, n_features, memory) +
+                       kColumnBytes * n_features};
   std::uint64_t histograms{0};
+  std::vector<std::uint32_t> of_column;
   for (std::size_t i = 0; i < n_resolutions; ++i) {
     std::uint64_t const n_bins = MostBins(n_entries, n_features, resolutions[i], i == 0);
-    auto const of_column = static_cast<std::uint32_t>(n_bins / std::max(n_features, 1u));
-    // Where most values are missing, some groups have places all the same.
-    bins += dense ? rows * RowBytes(n_features, of_column, i != 0) : 2 * (9 * n_entries / 4);
-    bins += kBinBytes * n_bins + kFeatureBytes * (std::uint64_t{n_features} + 1);
+    of_column.push_back(static_cast<std::uint32_t>(n_bins / std::max(n_features, 1u)));
+    limits += kBinBytes * n_bins + kFeatureBytes * (std::uint64_t{n_features} + 1);
+    limits += i == 0 ? 0 : n_finest / kBeginsPerByte;
+    limits += kGroupBytes * (n_bins / (kMaxGroupBins / 2) + 1);
     histograms += std::max(memory.HistogramBytes(n_entries), kSumBytes * n_bins);
   }
-  std::uint64_t const limits =
-      kBinBytes * MostBins(n_entries, n_features, resolutions.front(), true);
+  StoredResolutions const stored{n_features, of_column};
+  auto const of_entries = [&](std::uint32_t of_group, bool in_bytes) {
+    // Where most values are missing, some groups have places all the same.
+    return dense ? rows * RowBytes(n_features, of_group, in_bytes) : 2 * (9 * n_entries / 4);
+  };
+  MemoryItem bins{"bins", 0};
+  std::vector<std::uint32_t> const of_groups = stored.GroupColumns(memory);
+  for (std::size_t i = 0; i < of_groups.size(); ++i) {
+    bins.bytes += of_entries(of_groups[i], stored.last != 0 && i + 1 == of_groups.size());
+  }
   std::uint64_t const sorted_size = dense ? all_places : n_entries;
   std::uint64_t const sorted =
       std::min(sorted_size, std::max(memory.BinnedAtOnce(n_entries), rows));
@@ -71,7 +85,11 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
 
   // What may be of the host.
   MemoryItem values{"values by row", dense ? 4 * all_places : 8 * n_entries};
-  MemoryItem sorted_rows{"sorted rows", memory.sorts_rows ? 4 * n_entries : 0};
+  constexpr std::uint64_t kFilledUp = SortedRowBlockBytes(2) + 8;  // of a column
+  MemoryItem sorted_rows{"sorted rows",
+                         memory.sorts_rows ? SortedRowBytes(n_entries, SortedRowHighBytes(n_rows)) +
+                                                 kFilledUp * n_features
+                                           : 0};
   MemoryPlan plan;
   auto place = [&](MemoryItem* item, Memory at) {
     if (at == Memory::kHost) {
@@ -81,24 +99,26 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
   };
   place(&values, memory.values_at);
   place(&sorted_rows, memory.sorts_rows ? memory.rows_at : Memory::kDevice);
+  place(&bins, memory.bins_at);
+  MemoryItem const limits_of_bins{"limits of bins and offsets of rows", limits};
+  MemoryItem const finest_limits{"limits of bins", kBinBytes * n_finest};
 
   if (dense) {
     EntryIdx const read = std::min(n_entries, std::max(memory.ReadAtOnce(), EntryIdx{n_features}));
     plan.reading = {values, {"rows of the table", 8 * read + 8 * std::min(rows, read)}};
-    plan.sorting = {
-        values, sorted_rows, {"limits of bins", limits}, {"sort keys", kSortedBytes * sorted}};
+    plan.sorting = {values, sorted_rows, finest_limits, {"sort keys", kSortedBytes * sorted}};
   } else {
     MemoryItem const by_row{"table by row", 8 * n_entries + 8 * rows};
-    plan.reading = {by_row,
-                    sorted_rows,
-                    {"limits of bins", limits},
-                    {"sort keys", kSortedBytes * sorted + 8 * rows}};
-    plan.sorting = {by_row, {"bins", bins}, sorted_rows, values, {"offsets of rows", 8 * rows}};
+    plan.reading = {
+        by_row, sorted_rows, finest_limits, {"sort keys", kSortedBytes * sorted + 8 * rows}};
+    plan.sorting = {by_row,      bins,   limits_of_bins,
+                    sorted_rows, values, {"offsets of rows", 8 * rows}};
   }
-  plan.growing = {{"bins", bins},
+  plan.growing = {bins,
+                  limits_of_bins,
                   sorted_rows,
                   values,
-                  {"rows by node", (dense ? 40 : 48) * rows},
+                  {"rows by node", (dense ? 48 : 56) * rows},
                   {"histograms", histograms},
                   {"open ranges", 40 * open + (kRangeBytes * n_resolutions + kOpenBytes) *
                                                   memory.CertainRanges(n_entries)}};
@@ -194,12 +214,23 @@ ChosenMemory ChooseMemory(CsrView const& table, Strategy strategy, MemoryRoom co
   ChosenMemory chosen;
   std::vector<HistogramMemory> const choices =
       strategy == Strategy::kHistogram ? HistogramMemory::All() : std::vector<HistogramMemory>(1);
+  auto choose = [&](HistogramMemory const& memory) {
+    return ChosenMemory{memory, MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features,
+                                                 strategy, memory)};
+  };
   for (HistogramMemory const& memory : choices) {
-    chosen = {memory,
-              MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features, strategy, memory)};
-    if (chosen.plan.Peak() <= room.Most()) {
-      return chosen;
+    chosen = choose(memory);
+    if (chosen.plan.Peak() > room.Most()) {
+      continue;
     }
+    // Histograms take what is left.
+    for (auto more = memory; more.histograms < HistogramMemory::kAllHistograms;) {
+      ++more.histograms;
+      if (ChosenMemory with_more = choose(more); with_more.plan.Peak() <= room.Most()) {
+        chosen = with_more;
+      }
+    }
+    return chosen;
   }
   bool const limited = room.limit != 0.0;
   std::ostringstream msg;

@@ -89,7 +89,7 @@ struct ChosenMemory {
 };
 
 /**
- * @brief The fastest choice that fits.
+ * @brief The fastest choice that fits, with as much room for histograms as it leaves.
  * @param strategy Not kAuto.
  * @throw OutOfDeviceMemory where none does, with the plan of the one that takes least.
  */

@@ -31,6 +31,19 @@ struct FixedSum {
   }
 };
 
+/**
+ * @brief The gradients of a row in fixed point, as floats of half the size: whole numbers, exact, as
+ *        a float is rounded to its own 24 bits or fewer.
+ */
+struct alignas(8) GradientUnits {
+  float grad;
+  float hess;
+
+  [[nodiscard]] GPU_EXACT_HD FixedSum Fixed() const {
+    return {static_cast<std::int64_t>(grad), static_cast<std::int64_t>(hess)};
+  }
+};
+
 /** @brief 2^exponent as two factors, each of which is a normal float. */
 struct PowerOfTwo {
   float first;
@@ -122,13 +135,10 @@ struct Quantiser {
   static constexpr double kFineUnit = 1.0 / (std::uint64_t{1} << 34);
   static constexpr float kCrushed = 1 << 10;
 
-  /** @brief Fixed(g) as floats: exact, as a float is rounded to its own 24 bits or fewer. */
-  [[nodiscard]] GPU_EXACT_HD GradientPair Units(GradientPair const& g) const {
+  /** @brief Fixed(g) as floats. */
+  [[nodiscard]] GPU_EXACT_HD GradientUnits Units(GradientPair const& g) const {
     FixedSum sum = this->Fixed(g);
     return {static_cast<float>(sum.grad), static_cast<float>(sum.hess)};
-  }
-  [[nodiscard]] GPU_EXACT_HD static FixedSum FromUnits(GradientPair const& units) {
-    return {static_cast<std::int64_t>(units.grad), static_cast<std::int64_t>(units.hess)};
   }
 
   [[nodiscard]] GPU_EXACT_HD GradientSum Real(FixedSum const& sum) const {

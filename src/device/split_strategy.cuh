@@ -81,15 +81,24 @@ class SplitStrategy {
  */
 [[nodiscard]] std::unique_ptr<SplitStrategy> MakeSortStrategy(CsrView const& table,
                                                               RowIdx gathered_rows = kGatheredRows);
+
+/**
+ * @brief Strategy kHistogram: of so many rows those of all nodes go side by side where they are sent
+ *        left or right, 2^20. Of fewer, what kernels cost by themselves is more.
+ */
+inline constexpr RowIdx kMinByRow = RowIdx{1} << 20;
+
 /**
  * @brief Histograms that bound the gain; only ranges of values that may win are searched exactly.
  * @param memory     What is kept, and where.
  * @param max_bins   Of a column in each resolution, the finest first; empty: chosen for the table.
  * @param max_sorted Nodes of more rows are not sorted; at most, and by default, what a block can.
+ * @param min_by_row Rows of a table that are sent left or right in their own order.
  */
 [[nodiscard]] std::unique_ptr<SplitStrategy> MakeHistogramStrategy(
     CsrView const& table, HistogramMemory const& memory,
-    std::vector<std::uint32_t> const& max_bins = {}, RowIdx max_sorted = ~0u);
+    std::vector<std::uint32_t> const& max_bins = {}, RowIdx max_sorted = ~0u,
+    RowIdx min_by_row = kMinByRow);
 
 /**
  * @brief A builder of trees by a strategy, on the device that holds its table.

@@ -69,16 +69,15 @@ struct Pieces {
 
 /** @brief One resolution of a table. */
 struct TestResolution {
-  TestResolution(Table const& table, TableOnDevice const& on_device, Resolution const& r,
-                 std::uint32_t max_group_bins, bool in_bytes)
+  TestResolution(Table const& table, Resolution const& r)
       : resolution{r},
-        columns{on_device.view, CountEntries(table), r.bins, max_group_bins, in_bytes},
+        columns{*r.columns},
         bins{r.bins, table.n_features},
         of_bins{Pieces::OfBins(table, bins)},
         of_values{Pieces::OfValues(table, bins)} {}
 
   Resolution const& resolution;
-  BinnedColumns columns;  // of groups as large as the test wants them
+  BinnedColumns const& columns;
   HostBins bins;
   Pieces of_bins;
   Pieces of_values;
@@ -94,12 +93,9 @@ class HistogramProblem {
  public:
   HistogramProblem(Table const& table, std::vector<std::uint32_t> const& max_bins,
                    std::uint32_t max_group_bins = 0, bool sorts_rows = false)
-      : table_{table}, binned_{table.View(), max_bins, HistogramMemory{sorts_rows}} {
-    TableOnDevice const on_device{table};
+      : table_{table}, binned_{table.View(), max_bins, Kept(table, sorts_rows), max_group_bins} {
     for (auto const& r : binned_.Resolutions()) {
-      bool const in_bytes = !resolutions_.empty();  // coarse ones, as BinnedTable has them
-      resolutions_.push_back(
-          std::make_unique<TestResolution>(table, on_device, *r, max_group_bins, in_bytes));
+      resolutions_.push_back(std::make_unique<TestResolution>(table, *r));
     }
   }
 
@@ -109,6 +105,13 @@ class HistogramProblem {
   [[nodiscard]] TestResolution const& At(std::size_t i) const { return *resolutions_.at(i); }
 
  private:
+  /** @brief Of every third table coarser bins are only read where a shift tells most of them. */
+  static HistogramMemory Kept(Table const& table, bool sorts_rows) {
+    HistogramMemory memory{sorts_rows};
+    memory.shares_bins = table.n_rows % 3 != 0;
+    return memory;
+  }
+
   Table const& table_;
   BinnedTable binned_;
   std::vector<std::unique_ptr<TestResolution>> resolutions_;
@@ -193,16 +196,20 @@ class HistogramLevel {
       float const weight = CalcWeight(level.gain, real, bounds);
       states.push_back({sum, weight, CalcGain(level.gain, real, weight), bounds});
     }
-    std::vector<GradientPair> placed;
+    std::vector<GradientUnits> of_rows, placed;
+    for (GradientPair const& g : gpair) {
+      of_rows.push_back(level.quantiser.Units(g));
+    }
     for (RowIdx r : rows) {
-      placed.push_back(gpair.empty() ? GradientPair{0.0f, 0.0f} : gpair[r]);
+      placed.push_back(gpair.empty() ? GradientUnits{0.0f, 0.0f} : of_rows[r]);
     }
     n_slots = static_cast<RowIdx>(rows.size());
     problem_.SetNodes(states);
     rows_ = ToDevice(rows);
-    gpair_ = ToDevice(placed);
+    units_ = ToDevice(placed);
     d_ranges_ = ToDevice(ranges);
-    gpair_of_row_ = ToDevice(gpair);
+    units_of_row_ = ToDevice(of_rows);
+    are_all_ = nodes.size() == 1 && nodes[0].size() == gpair.size();
     std::vector<ShortBucket> node_of(gpair.size(), kNowhere);
     for (std::size_t b = 0; b < nodes.size(); ++b) {
       for (RowIdx r : nodes[b]) {
@@ -228,7 +235,8 @@ class HistogramLevel {
     }
   }
   [[nodiscard]] RowsRef Rows() const {
-    return {rows_.Data(), gpair_.Data(), d_ranges_.Data(), node_of_.Data(), gpair_of_row_.Data()};
+    return {rows_.Data(),    units_.Data(),        d_ranges_.Data(),
+            node_of_.Data(), units_of_row_.Data(), are_all_};
   }
   [[nodiscard]] std::vector<std::uint64_t> Best() const {
     return ToHost(level.best, level.n_nodes);
@@ -241,9 +249,10 @@ class HistogramLevel {
  private:
   LevelProblem problem_;
   DeviceBuffer<ShortBucket> node_of_{"nodes of rows"};
-  DeviceBuffer<GradientPair> gpair_of_row_{"gradients by row"};
+  DeviceBuffer<GradientUnits> units_of_row_{"gradients by row"};
   DeviceBuffer<RowIdx> rows_{"rows"};
-  DeviceBuffer<GradientPair> gpair_{"gradients"};
+  DeviceBuffer<GradientUnits> units_{"gradients"};
+  bool are_all_{false};
   DeviceBuffer<RowRange> d_ranges_{"nodes"};
   DeviceBuffer<std::uint64_t> best_{"best candidates"};
   DeviceBuffer<std::uint32_t> mask_{"mask"};
@@ -387,7 +396,7 @@ inline void ReadCandidates(SplitResolver* resolver, HistogramLevel const& level,
                            RefinedValue const* refined) {
   LevelRef of_resolution = level.level;
   of_resolution.columns = r.resolution.candidates;
-  resolver->Read(of_resolution, r.resolution.columns.Ref(), nodes, n_nodes,
+  resolver->Read(of_resolution, r.columns.Ref(), nodes, n_nodes,
                  {r.columns.HasRanges() ? refined : nullptr, 0});
 }
 }  // namespace gpu_exact

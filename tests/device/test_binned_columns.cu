@@ -9,7 +9,7 @@
 #include <limits>
 #include <map>
 
-#include "src/device/histogram/binned_columns.cuh"
+#include "src/device/histogram/binned_table.cuh"
 #include "tests/device/rank_bins_problem.cuh"
 
 namespace gpu_exact {
@@ -24,13 +24,30 @@ __global__ void ReadBinsKernel(BinnedRef binned, FeatureIdx f, RowIdx n_rows, in
 
 class BinnedColumnsTest : public DeviceTest {
  protected:
-  /** @brief Two resolutions of a table whose features ascend within rows. */
+  /** @brief Resolutions of a table whose features ascend within rows: each stored, and the coarser
+   *         ones read from the finest. */
   void Check(Table const& table, std::uint32_t max_bins, std::uint32_t max_group_bins) {
+    auto const n_entries = CountEntries(table);
     RankBins const bins = MakeRankBins(table, std::min(max_bins, BinnedColumns::MaxBins()));
+    RankBins const half{bins, n_entries, std::max(max_bins / 2, 4u), true};
+    RankBins const eighth{bins, n_entries, std::max(max_bins / 8, 4u), table.n_rows % 2 == 0};
     this->CheckBins(table, bins, max_group_bins);
-    if (max_bins >= 4) {
-      RankBins const coarse{bins, CountEntries(table), max_bins / 2};
-      this->CheckBins(table, coarse, max_group_bins);
+    this->CheckBins(table, half, max_group_bins);
+    for (RankBins const* coarsest : {&bins, &half, &eighth}) {
+      for (Layout layout : {Layout::kByRow, Layout::kByColumn}) {
+        SourceOnDevice const on_device{table, layout};
+        BinnedColumns const stored{on_device.Source(), n_entries, bins, *coarsest, max_group_bins};
+        for (RankBins const* read : {&bins, &half, &eighth}) {
+          BinnedColumns const binned{stored, n_entries, *read, max_group_bins};
+          this->CheckBinOf(table, binned, *read);
+          this->CheckGroups(table, binned, *read, max_group_bins);
+          this->CheckRead(table, binned, stored);
+          this->CheckLookedUp(table, binned,
+                              BinnedColumns::LookedUpShare(table.n_rows, n_entries, bins, *coarsest,
+                                                           *read, max_group_bins));
+          ASSERT_FALSE(HasFailure()) << "read from stored bins";
+        }
+      }
     }
   }
 
@@ -48,7 +65,16 @@ class BinnedColumnsTest : public DeviceTest {
                    Layout layout, bool in_bytes) {
     SourceOnDevice const on_device{table, layout};
     std::vector<std::uint32_t> const n_entries = CountEntries(table);
-    BinnedColumns const binned{on_device.Source(), n_entries, bins, max_group_bins, in_bytes};
+    BinnedColumns const binned{on_device.Source(), n_entries, bins, bins, max_group_bins, in_bytes};
+    this->CheckBinOf(table, binned, bins);
+    this->CheckGroups(table, binned, bins, max_group_bins);
+    this->CheckStored(table, binned);
+    this->CheckWidths(binned, in_bytes);
+    this->CheckElements(table, binned);
+  }
+
+  void CheckBinOf(Table const& table, BinnedColumns const& binned, RankBins const& bins) {
+    std::vector<std::uint32_t> const n_entries = CountEntries(table);
     HostBins const host_bins{bins, table.n_features};
     auto const values = ValuesByRow(table);
     DeviceBuffer<int> read{"bins"};
@@ -74,9 +100,6 @@ class BinnedColumnsTest : public DeviceTest {
     EXPECT_EQ(binned.NumRows(), table.n_rows);
     EXPECT_EQ(binned.NumElements(), table.entries.size());
     EXPECT_EQ(binned.Ref().n_bins, host_bins.offsets.back());
-    this->CheckGroups(table, binned, bins, max_group_bins);
-    this->CheckWidths(binned, in_bytes);
-    this->CheckElements(table, binned);
   }
 
   /** @brief Bins of groups and columns follow each other without a gap, in the
@@ -109,18 +132,63 @@ class BinnedColumnsTest : public DeviceTest {
         has_ranges = has_ranges || bins.HasRanges(column.feature);
       }
       ASSERT_EQ(group.n_bins, of_group);
-      ASSERT_EQ(group.n_elements,
-                group.Strided() ? std::uint64_t{table.n_rows} * group.stride : n_elements);
       ASSERT_EQ(group.has_ranges, has_ranges ? 1 : 0);
       std::uint64_t const n_places = std::uint64_t{table.n_rows} * group.n_columns;
       ASSERT_EQ(group.has_missing, n_elements != n_places ? 1 : 0);
-      ASSERT_EQ(group.Strided(), n_places <= 2 * n_elements);
-      n_strided_ += group.Strided() ? 1 : 0;
-      n_listed_ += group.Strided() ? 0 : 1;
       n_bins += of_group;
       n_columns += group.n_columns;
     }
     ASSERT_EQ(n_columns, binned.Columns().size());
+  }
+
+  /** @brief Of groups that store their bins: how elements lie. */
+  static void CheckStored(Table const& table, BinnedColumns const& binned) {
+    std::vector<std::uint32_t> const n_entries = CountEntries(table);
+    for (BinGroup const& group : binned.Groups()) {
+      std::uint64_t n_elements{0};
+      for (std::uint32_t c = 0; c < group.n_columns; ++c) {
+        n_elements += n_entries[binned.Columns()[group.first_column + c].feature];
+      }
+      ASSERT_EQ(group.n_elements,
+                group.Strided() ? std::uint64_t{table.n_rows} * group.stride : n_elements);
+      ASSERT_EQ(group.Strided(), std::uint64_t{table.n_rows} * group.n_columns <= 2 * n_elements);
+      ASSERT_EQ(group.begins, nullptr);
+      ASSERT_EQ(group.reads_part, 0u);
+      n_strided_ += group.Strided() ? 1 : 0;
+      n_listed_ += group.Strided() ? 0 : 1;
+    }
+  }
+
+  static void CheckLookedUp(Table const& table, BinnedColumns const& binned, double share) {
+    std::vector<std::uint32_t> const n_entries = CountEntries(table);
+    std::uint64_t n{0};
+    for (BinColumn const& column : binned.Columns()) {
+      n += binned.Groups()[column.group].begins != nullptr ? n_entries[column.feature] : 0;
+    }
+    auto const all = static_cast<double>(std::max<std::size_t>(table.entries.size(), 1));
+    ASSERT_DOUBLE_EQ(share, static_cast<double>(n) / all);
+  }
+
+  /** @brief Of groups that read stored bins: none takes any bytes but bits of bins. */
+  static void CheckRead(Table const& table, BinnedColumns const& binned,
+                        BinnedColumns const& stored) {
+    for (BinGroup const& group : binned.Groups()) {
+      BinColumn const& first = stored.Columns()[group.first_column];
+      BinGroup const& from = stored.Groups()[first.group];
+      ASSERT_EQ(group.stride, from.stride);
+      ASSERT_EQ(group.row_offsets, from.row_offsets);
+      ASSERT_LE(group.first_column + group.n_columns, from.first_column + from.n_columns);
+      ASSERT_EQ(group.elements - from.elements,
+                group.Strided() ? group.first_column - from.first_column : 0);
+      ASSERT_EQ(group.begins == nullptr, group.shift != RankBins::kByRank);
+      ASSERT_TRUE(group.begins != nullptr || group.n_bins << group.shift == group.n_stored);
+      ASSERT_EQ(group.reads_part != 0, group.n_columns != from.n_columns);
+      ASSERT_EQ(group.n_elements,
+                group.Strided() ? std::uint64_t{table.n_rows} * group.n_columns : from.n_elements);
+      n_read_ += group.begins != nullptr ? 1 : 0;
+      n_shifted_ += group.begins == nullptr && group.shift != 0 ? 1 : 0;
+      n_parts_ += static_cast<int>(group.reads_part);
+    }
   }
 
   /** @brief Groups of whole chunks of columns with few bins are in bytes, if that is wanted. */
@@ -201,19 +269,25 @@ class BinnedColumnsTest : public DeviceTest {
   static inline int n_strided_{0};  // groups that were met
   static inline int n_listed_{0};
   static inline int n_bytes_{0};
+  static inline int n_read_{0};     // groups of bins that are coarser than stored ones
+  static inline int n_shifted_{0};  // whose numbers are shifted
+  static inline int n_parts_{0};    // that read some of the stored columns
 };
 
 TEST_F(BinnedColumnsTest, RandomTables) {
-  n_strided_ = n_listed_ = 0;
+  n_strided_ = n_listed_ = n_read_ = n_shifted_ = n_parts_ = 0;
   for (int seed = 0; seed < NumSeeds(20); ++seed) {
     Random random{static_cast<unsigned>(seed)};
     Table const table = MakeBinnedTable(static_cast<RowIdx>(random.Int(1, 300)),
                                         static_cast<FeatureIdx>(random.Int(1, 40)), &random);
-    this->Check(table, static_cast<std::uint32_t>(random.Pick({4, 20, 100, 10240})),
+    this->Check(table, static_cast<std::uint32_t>(random.Pick({4, 21, 101, 10240})),
                 static_cast<std::uint32_t>(random.Pick({0, 1, 100, 5000})));
     ASSERT_FALSE(this->HasFailure()) << "seed " << seed;
   }
   EXPECT_GT(n_strided_ + n_listed_, 0);
+  EXPECT_GT(n_read_, 0);
+  EXPECT_GT(n_shifted_, 0);
+  EXPECT_GT(n_parts_, 0);
 }
 
 TEST_F(BinnedColumnsTest, DenseAndWithMissingValues) {
@@ -267,6 +341,22 @@ TEST_F(BinnedColumnsTest, BinsOfOneByte) {
     }
   }
   EXPECT_GT(n_bytes_, 0);
+}
+
+/** @brief Coarser bins of a small table are its own unless they must be read from the finest. */
+TEST_F(BinnedColumnsTest, WhichResolutionsReadTheFinest) {
+  Random random{7};
+  Table const table = MakeBinnedTable(std::vector<ColumnShape>(8, {0, 0.0}), 1500, &random);
+  for (bool shares : {false, true}) {
+    HistogramMemory memory;
+    memory.shares_bins = shares;
+    BinnedTable const binned{table.View(), {401, 200, 20}, memory};
+    auto elements = [&](std::size_t i) {
+      return binned.Resolutions().at(i)->columns->Groups().front().elements;
+    };
+    EXPECT_EQ(elements(1) == elements(0), shares);
+    EXPECT_NE(elements(2), elements(0)) << "bytes are its own";
+  }
 }
 
 TEST_F(BinnedColumnsTest, ColumnsWithoutValues) {

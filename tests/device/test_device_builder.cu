@@ -25,9 +25,11 @@ std::unique_ptr<TreeBuilder> MakeCarryingBuilder(Table const& table) {
 /** @brief Strategy kHistogram with so many bins a column in each resolution. */
 std::unique_ptr<TreeBuilder> MakeHistogramBuilder(Table const& table, HistogramMemory const& memory,
                                                   std::vector<std::uint32_t> const& max_bins,
-                                                  RowIdx max_sorted) {
-  return MakeDeviceBuilder(-1, table.n_rows,
-                           MakeHistogramStrategy(table.View(), memory, max_bins, max_sorted));
+                                                  RowIdx max_sorted,
+                                                  RowIdx min_by_row = kMinByRow) {
+  return MakeDeviceBuilder(
+      -1, table.n_rows,
+      MakeHistogramStrategy(table.View(), memory, max_bins, max_sorted, min_by_row));
 }
 
 class DeviceBuilder : public DeviceTest {
@@ -41,12 +43,13 @@ class DeviceBuilder : public DeviceTest {
     std::vector<std::unique_ptr<TreeBuilder>> histograms;
     histograms.push_back(MakeDeviceBuilder(-1, table.View(), Strategy::kHistogram));
     // Ranges, whatever the size; scanned, gathered, and beside nodes that are sorted.
-    histograms.push_back(MakeHistogramBuilder(table, {true}, {12}, 0));
+    histograms.push_back(MakeHistogramBuilder(table, {true}, {12}, 0, 0));
     histograms.push_back(MakeHistogramBuilder(table, {false}, {24, 5}, 0));
-    histograms.push_back(MakeHistogramBuilder(table, {true}, {40, 8}, shape.n_rows / 3));
+    histograms.push_back(MakeHistogramBuilder(table, {true}, {41, 20, 8}, shape.n_rows / 3, 0));
     // What is read from the memory of the host.
-    histograms.push_back(MakeHistogramBuilder(table, {true, Memory::kHost, Memory::kHost, 3, true},
-                                              {12}, shape.n_rows / 8));
+    constexpr auto kHost = Memory::kHost;
+    histograms.push_back(MakeHistogramBuilder(table, {true, kHost, kHost, kHost, true, true},
+                                              {12, 6}, shape.n_rows / 8));
     auto reference = MakeReferenceBuilder(table.View());
     for (int i = 0; i < n_trees; ++i) {
       auto gpair = MakeGradients(shape.n_rows, random.Pick({0.0, 0.2, 0.9}),
@@ -310,8 +313,12 @@ TEST_F(DeviceBuilder, NeighbouringFloats) {
       param.default_direction = direction;
       auto want = reference->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
       ASSERT_TRUE(want.size() > 1 || direction != DefaultDirection::kLearn);
-      for (Strategy strategy : {Strategy::kSort, Strategy::kHistogram}) {
-        auto builder = MakeDeviceBuilder(-1, table.View(), strategy);
+      std::vector<std::unique_ptr<TreeBuilder>> builders;
+      builders.push_back(MakeDeviceBuilder(-1, table.View(), Strategy::kSort));
+      for (RowIdx min_by_row : {kMinByRow, 0u}) {  // rows go left or right by slot, and by row
+        builders.push_back(MakeHistogramBuilder(table, {}, {}, ~0u, min_by_row));
+      }
+      for (auto const& builder : builders) {
         for (std::int32_t levels : {0, 3}) {
           param.interleaved_levels = levels;
           auto got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);

@@ -167,13 +167,14 @@ TEST_F(HistogramFinderTest, RandomTrees) {
     Table const table =
         MakeBinnedTable(static_cast<RowIdx>(random.Int(1, Scaled(600, 200))),
                         static_cast<FeatureIdx>(random.Int(1, Scaled(20, 8))), &random);
+    auto const finest = static_cast<std::uint32_t>(random.Pick({9, 21, 61, 2000}));
     HistogramProblem const problem{table,
-                                   {static_cast<std::uint32_t>(random.Pick({8, 20, 60, 2000})), 5},
+                                   {finest, finest / 2 + 2, 5},
                                    static_cast<std::uint32_t>(random.Pick({0, 0, 1, 300, 20000}))};
     Settings const settings{random.Pick<std::uint64_t>({0, 1, 5, kManySlots, kManySlots}),
                             static_cast<std::uint32_t>(random.Pick({0, 0, 1, 3, 1000})),
                             random.Pick({0.0, 0.0, 0.3})};
-    for (std::size_t resolution : {0, 1}) {
+    for (std::size_t resolution : {0, 1, 2}) {
       this->Check(problem, resolution, settings, random.Int(1, 6), &random);
       ASSERT_FALSE(this->HasFailure()) << "seed " << seed << ", resolution " << resolution;
     }

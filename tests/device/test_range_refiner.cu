@@ -130,12 +130,12 @@ TEST_F(RangeRefinerTest, RandomTrees) {
     Table const table =
         MakeBinnedTable(columns, static_cast<RowIdx>(random.Int(200, Scaled(700, 300))), &random);
     HistogramProblem const problem{table,
-                                   {static_cast<std::uint32_t>(random.Pick({12, 16})), 5},
+                                   {static_cast<std::uint32_t>(random.Pick({13, 17})), 8, 5},
                                    static_cast<std::uint32_t>(random.Pick({0, 1, 300})),
                                    seed % 2 == 0};
     Settings const settings{random.Pick<std::uint64_t>({kMany, kMany, 40}), random.Chance(0.2),
                             random.Pick({0.0, 0.05, 0.5}), random.Pick<std::uint64_t>({0, kMany})};
-    for (std::size_t resolution : {0, 1}) {
+    for (std::size_t resolution : {0, 1, 2}) {
       this->Check(problem, resolution, settings, random.Int(1, 5), &random);
       ASSERT_FALSE(this->HasFailure()) << "seed " << seed << ", resolution " << resolution;
     }

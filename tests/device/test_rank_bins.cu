@@ -94,6 +94,8 @@ class RankBinsTest : public DeviceTest {
           RankBins const merged{bins, CountEntries(table), coarser};
           Expect(merged, pieces, coarser);
           ExpectUnions(HostBins{bins, table.n_features}, HostBins{merged, table.n_features});
+          RankBins const shifted{bins, CountEntries(table), coarser, true};
+          ExpectByNumber(table, bins, merged, shifted, coarser);
           ASSERT_FALSE(HasFailure()) << what << ", of these at most " << coarser;
         }
       }
@@ -141,6 +143,37 @@ class RankBinsTest : public DeviceTest {
     return all;
   }
 
+  /** @brief As by rank, or of as many finer bins each as the shift says, none of them too long. */
+  static void ExpectByNumber(Table const& table, RankBins const& bins, RankBins const& by_rank,
+                             RankBins const& by_number, std::uint32_t max_bins) {
+    std::vector<std::uint32_t> const n_entries = CountEntries(table);
+    HostBins const finer{bins, table.n_features};
+    HostBins const ranked{by_rank, table.n_features};
+    HostBins const got{by_number, table.n_features};
+    for (FeatureIdx f = 0; f < table.n_features; ++f) {
+      std::uint32_t const shift = by_number.Shift(f);
+      bool const is_ranked = shift == RankBins::kByRank;
+      n_shifted_ += !is_ranked && shift != 0 ? 1 : 0;
+      ASSERT_EQ(by_rank.Shift(f) == 0, shift == 0) << "feature " << f;
+      std::uint32_t const n = is_ranked ? ranked.NumBins(f) : finer.NumBins(f) >> shift;
+      ASSERT_EQ(got.NumBins(f), n) << "feature " << f;
+      ASSERT_LE(n, std::max(max_bins, finer.NumBins(f) != 0 ? 1u : 0u)) << "feature " << f;
+      for (std::uint32_t k = 0; k < n; ++k) {
+        auto const at = got.offsets[f] + k;
+        auto const from = is_ranked ? ranked.offsets[f] + k : finer.offsets[f] + (k << shift);
+        HostBins const& want = is_ranked ? ranked : finer;
+        ASSERT_EQ(got.lowest[at], want.lowest[from]) << "feature " << f << ", bin " << k;
+        ASSERT_EQ(got.first_rank[at], want.first_rank[from]) << "feature " << f << ", bin " << k;
+        if (!is_ranked && shift != 0) {
+          std::uint64_t const end = k + 1 < n ? got.first_rank[at + 1] : n_entries[f];
+          ASSERT_EQ(got.is_range[at], 1) << "feature " << f << ", bin " << k;
+          ASSERT_LE((end - got.first_rank[at]) * (max_bins - 1), std::uint64_t{3} * n_entries[f])
+              << "feature " << f << ", bin " << k;
+        }
+      }
+    }
+  }
+
   /** @brief Every coarse bin begins where a finer one does. */
   static void ExpectUnions(HostBins const& finer, HostBins const& coarse) {
     for (FeatureIdx f = 0; f + 1 < finer.offsets.size(); ++f) {
@@ -155,9 +188,13 @@ class RankBinsTest : public DeviceTest {
       }
     }
   }
+
+ protected:
+  static inline int n_shifted_{0};  // columns whose finer bins are gathered by their numbers
 };
 
 TEST_F(RankBinsTest, RandomTables) {
+  n_shifted_ = 0;
   for (int seed = 0; seed < NumSeeds(20); ++seed) {
     Random random{static_cast<unsigned>(seed)};
     Table const table =
@@ -167,6 +204,7 @@ TEST_F(RankBinsTest, RandomTables) {
                   static_cast<std::uint32_t>(random.Pick({64, 200, 1500, 10240}))});
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
   }
+  EXPECT_GT(n_shifted_, 0);
 }
 
 TEST_F(RankBinsTest, AsManyValuesAsTheLimitAndOneMore) {

@@ -4,7 +4,6 @@
  * @brief Rows, gradients, sums and positions of random trees against lists of rows on the host.
  */
 #include <algorithm>
-#include <cstring>
 
 #include "src/device/histogram/row_partitioner.cuh"
 #include "tests/device/binned_problem.h"
@@ -41,7 +40,7 @@ class RowPartitionerTest : public DeviceTest {
     values_ = ValuesByRow(table_);
     BinnedTable const binned{
         table_.View(), {16}, {false}};  // values by row, and such that bins tell
-    RowPartitioner rows{n_rows};
+    RowPartitioner rows{n_rows, seed % 2 == 0 ? 0 : kMinByRow};
     for (int tree = 0; tree < 2; ++tree) {
       this->Grow(&rows, binned, left_out, shape, &random);
       ASSERT_FALSE(this->HasFailure()) << n_rows << " rows, seed " << seed << ", tree " << tree;
@@ -64,14 +63,18 @@ class RowPartitionerTest : public DeviceTest {
     auto const n_trained = static_cast<RowIdx>(nodes[0].size());
     auto const d_gpair = ToDevice(gpair);
     auto const d_included = ToDevice(included);
-    rows->Reset({d_gpair.Data(), d_included.Data(), n_rows}, n_rows - n_trained);
+    auto const quantiser = Quantiser::Make(4.0f, 2.0f, std::max(n_rows, 1u));
+    rows->Reset({d_gpair.Data(), d_included.Data(), n_rows}, n_rows - n_trained, quantiser);
     ASSERT_EQ(rows->NumTrained(), n_trained);
     ASSERT_EQ(rows->NumRows(), n_rows);
-    auto const quantiser = Quantiser::Make(4.0f, 2.0f, std::max(n_rows, 1u));
+    std::vector<GradientUnits> units;
+    for (GradientPair const& g : gpair) {
+      units.push_back(quantiser.Units(g));
+    }
     std::vector<SplitOrder> tree{{0, kNoNode, 0, 0.0f, false}};
     NodeIdx first_node{kRoot};
     for (int depth = 0; depth < shape.n_levels; ++depth) {
-      ASSERT_NO_FATAL_FAILURE(this->ExpectRows(*rows, nodes, gpair)) << "depth " << depth;
+      ASSERT_NO_FATAL_FAILURE(this->ExpectRows(*rows, nodes, units)) << "depth " << depth;
       auto const first_child = static_cast<NodeIdx>(tree.size());
       auto const orders = this->Split(nodes.size(), first_child, shape, random);
       std::copy(orders.cbegin(), orders.cend(), tree.begin() + first_node);
@@ -82,7 +85,7 @@ class RowPartitionerTest : public DeviceTest {
       auto const n_children = static_cast<Bucket>(children.size());
       auto const d_orders = ToDevice(orders);
       DeviceBuffer<NodeState> d_states{"children"};
-      rows->Move(quantiser, {orders, {}, d_orders.Data(), first_node, first_child, n_children},
+      rows->Move({orders, {}, d_orders.Data(), first_node, first_child, n_children},
                  d_states.Reserve(n_children));
       auto const states = ToHost(d_states.Data(), n_children);
       for (Bucket b = 0; b < n_children; ++b) {
@@ -123,8 +126,9 @@ class RowPartitionerTest : public DeviceTest {
   /** @brief Tell the partitioner which rows go left. @return Rows of the children, naively. */
   [[nodiscard]] std::vector<NodeRows> Move(RowPartitioner* rows, std::vector<NodeRows> const& nodes,
                                            std::vector<SplitOrder> const& orders) const {
-    // Slots of leaves and of closed nodes have any bit.
+    // Slots and rows of leaves and of closed nodes have any bit.
     std::vector<std::uint8_t> goes_left(rows->NumTrained());
+    std::vector<std::uint32_t> left_of_row(table_.n_rows / 32 + 1, 0x5a5a5a5au);
     for (std::size_t i = 0; i < goes_left.size(); ++i) {
       goes_left[i] = i % 3 == 0 ? 1 : 0;
     }
@@ -138,14 +142,22 @@ class RowPartitionerTest : public DeviceTest {
       for (RowIdx r : nodes[b]) {
         bool const left = this->GoesLeft(r, orders[b]);
         goes_left[slot++] = left ? 1 : 0;
+        left_of_row[r / 32] &= ~(1u << r % 32);
+        left_of_row[r / 32] |= (left ? 1u : 0u) << r % 32;
         sides[left ? 0 : 1].push_back(r);
       }
       children.push_back(std::move(sides[0]));
       children.push_back(std::move(sides[1]));
     }
     auto const d_goes_left = ToDevice(goes_left);
-    LaunchN("WriteGoesLeft", WriteGoesLeftKernel, goes_left.size() + 32, d_goes_left.Data(),
-            goes_left.size(), rows->GoesLeft());
+    if (rows->GoByRow()) {
+      CopyAsync(rows->LeftOfRow(), left_of_row.data(), left_of_row.size());
+      rows->FindLeft();
+      ++n_by_row_;
+    } else {
+      LaunchN("WriteGoesLeft", WriteGoesLeftKernel, goes_left.size() + 32, d_goes_left.Data(),
+              goes_left.size(), rows->GoesLeft());
+    }
     rows->CountLeft();
     Synchronize();
     return children;
@@ -157,8 +169,8 @@ class RowPartitionerTest : public DeviceTest {
   }
 
   void ExpectRows(RowPartitioner const& rows, std::vector<NodeRows> const& nodes,
-                  std::vector<GradientPair> const& gpair) const {
-    auto const gpair_of_row = ToHost(rows.Rows().gpair_of_row, table_.n_rows);
+                  std::vector<GradientUnits> const& units) const {
+    auto const units_of_row = ToHost(rows.Rows().units_of_row, table_.n_rows);
     std::vector<ShortBucket> node_of(table_.n_rows, kNowhere);
     for (std::size_t b = 0; b < nodes.size(); ++b) {
       for (RowIdx row : nodes[b]) {
@@ -169,9 +181,10 @@ class RowPartitionerTest : public DeviceTest {
       ASSERT_EQ(ToHost(rows.Rows().node_of, table_.n_rows), node_of);
     }
     auto const got = ToHost(rows.Rows().rows, rows.NumTrained());
-    auto const got_gpair = ToHost(rows.Rows().gpair, rows.NumTrained());
+    auto const got_units = ToHost(rows.Rows().units, rows.NumTrained());
     auto const ranges = ToHost(rows.Rows().nodes, nodes.size());
     ASSERT_EQ(rows.Nodes().size(), nodes.size());
+    ASSERT_EQ(rows.Rows().are_all, nodes.size() == 1 && nodes[0].size() == table_.n_rows);
     RowIdx end{0};
     for (std::size_t b = 0; b < nodes.size(); ++b) {
       RowRange const range = rows.Nodes()[b];
@@ -183,9 +196,9 @@ class RowPartitionerTest : public DeviceTest {
       for (std::size_t i = 0; i < nodes[b].size(); ++i) {
         RowIdx const row = nodes[b][i];
         ASSERT_EQ(got[range.begin + i], row) << "node " << b << ", its row " << i;
-        ASSERT_EQ(std::memcmp(&got_gpair[range.begin + i], &gpair[row], sizeof(GradientPair)), 0)
+        ASSERT_EQ(got_units[range.begin + i].Fixed(), units[row].Fixed())
             << "node " << b << ", its row " << i;
-        ASSERT_EQ(std::memcmp(&gpair_of_row[row], &gpair[row], sizeof(GradientPair)), 0) << row;
+        ASSERT_EQ(units_of_row[row].Fixed(), units[row].Fixed()) << row;
       }
     }
     ASSERT_LE(end, rows.NumTrained());
@@ -209,9 +222,13 @@ class RowPartitionerTest : public DeviceTest {
 
   Table table_;
   std::vector<std::map<RowIdx, float>> values_;
+
+ protected:
+  static inline int n_by_row_{0};  // levels whose rows went in the order of the table
 };
 
 TEST_F(RowPartitionerTest, RandomTrees) {
+  n_by_row_ = 0;
   for (int seed = 0; seed < NumSeeds(30); ++seed) {
     Random random{static_cast<unsigned>(seed)};
     TreeShape const shape{random.Int(1, 8), random.Pick({1.0, 0.8, 0.5}), random.Pick({0.0, 0.3})};
@@ -219,6 +236,7 @@ TEST_F(RowPartitionerTest, RandomTrees) {
                 shape, static_cast<unsigned>(seed));
     ASSERT_FALSE(this->HasFailure()) << "seed " << seed;
   }
+  EXPECT_GT(n_by_row_, 0);
 }
 
 TEST_F(RowPartitionerTest, TileEdges) {
@@ -226,7 +244,8 @@ TEST_F(RowPartitionerTest, TileEdges) {
                                   256, 257, 1024, 2047, 2048, 2049, 4096, 4097};
   for (RowIdx n : Scaled(edges, {1, 32, 33, 2048, 2049})) {
     for (double left_out : {0.0, 0.3}) {
-      this->Check(n, left_out, {3, 0.9, 0.1}, n);
+      this->Check(n, left_out, {3, 0.9, 0.1}, 2 * n);
+      this->Check(n, left_out, {3, 0.9, 0.1}, 2 * n + 1);
       ASSERT_FALSE(this->HasFailure()) << n << " rows";
     }
   }

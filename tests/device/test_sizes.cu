@@ -159,10 +159,10 @@ TEST_F(Sizes, HistogramsOfADenseTable) {
   constexpr FeatureIdx kColumns = 66;
   constexpr EntryIdx kEntries = EntryIdx{kRows} * kCopies * kColumns;
   static_assert(kEntries > kTwoTo32);
-  HistogramMemory on_device;
-  on_device.max_resolutions = 2;  // the builder takes more of them where there is room
-  auto const why = WhyNot(
-      MemoryPlan::Make(kEntries, kRows * kCopies, kColumns, Strategy::kHistogram, on_device));
+  HistogramMemory shared;  // the builder shares bins where there is no room for more
+  shared.shares_bins = true;
+  auto const why =
+      WhyNot(MemoryPlan::Make(kEntries, kRows * kCopies, kColumns, Strategy::kHistogram, shared));
   if (!why.empty()) {
     GTEST_SKIP() << why;
   }
@@ -180,7 +180,7 @@ TEST_F(Sizes, HistogramsOfASparseTable) {
   constexpr RowIdx kCopies = 1 << 8;
   constexpr FeatureIdx kColumns = 41'200;
   HistogramMemory memory;
-  memory.max_resolutions = 2;
+  memory.shares_bins = true;
   auto const n_about = static_cast<EntryIdx>(0.4 * kRows * kCopies * kColumns);
   auto const why =
       WhyNot(MemoryPlan::Make(n_about, kRows * kCopies, kColumns, Strategy::kHistogram, memory));

@@ -114,15 +114,29 @@ class SplitResolverTest : public DeviceTest {
     RankBits goes_left{"rows that go left"};
     DeviceBuffer<LevelResult> d_results{"results"};
     BinnedTableRef table = problem.Ref();
-    table.values_of_host = random->Chance(0.5);  // values that are read sparingly are the same
-    resolver->Resolve(level->level, table, level->Rows(), level->n_slots,
-                      goes_left.Reserve(level->n_slots), d_results.Reserve(n_nodes));
+    table.values_of_host = random->Chance(0.3);  // values that are read sparingly are the same
+    bool const by_row = !table.values_of_host && random->Chance(0.5);
+    RowIdx const n_rows = level->level.columns.n_rows;
+    DeviceBuffer<std::uint32_t> left_of_row{"rows that go left"};
+    auto* const results_at = d_results.Reserve(n_nodes);
+    goes_left.Reserve(level->n_slots);
+    left_of_row.Reserve(n_rows / 32 + 1);
+    if (by_row) {
+      resolver->ResolveByRow(level->level, table, level->Rows(), left_of_row.Data(), results_at);
+    } else {
+      resolver->Resolve(level->level, table, level->Rows(), level->n_slots, goes_left.Ref(),
+                        results_at);
+    }
     auto const results = ToHost(d_results.Data(), n_nodes);
     auto const words = ToHost(goes_left.Ref().words, level->n_slots / 32 + 1);
+    auto const words_of_rows = ToHost(left_of_row.Data(), n_rows / 32 + 1);
     for (Bucket b = 0; b < n_nodes; ++b) {
       std::vector<bool> left;
-      for (RowIdx slot = level->ranges[b].begin; slot < level->ranges[b].end; ++slot) {
+      for (RowIdx slot = level->ranges[b].begin; !by_row && slot < level->ranges[b].end; ++slot) {
         left.push_back((words[slot / 32].bits >> slot % 32 & 1u) != 0);
+      }
+      for (std::size_t i = 0; by_row && i < nodes[b].size(); ++i) {
+        left.push_back((words_of_rows[nodes[b][i] / 32] >> nodes[b][i] % 32 & 1u) != 0);
       }
       this->ExpectSplit(nodes[b], candidates[b], results[b].split, left);
       ASSERT_FALSE(this->HasFailure()) << "node " << b;

@@ -212,6 +212,50 @@ std::vector<FixedSum> RowsOfRange(BoundProblem const& problem, Random* rng) {
   return rows;
 }
 
+/** @brief Splits one after the other, sums of both sides in single precision. */
+TEST(PassingBound, NoSplitExceedsItsBound) {
+  Random rng{5};
+  std::int64_t n_splits{0}, n_tight{0}, n_cancel{0};
+  for (int i = 0; i < 2'000'000; ++i) {
+    BoundProblem const problem{&rng};
+    std::vector<FixedSum> rows = RowsOfRange(problem, &rng);
+    rows.resize(std::min<std::size_t>(rows.size(), PassingBound::kMost));
+    FixedSum left = problem.OtherRows(&rng);
+    if (rng.OneIn(4)) {  // what passes cancels
+      left = left - rows.front();
+      left.hess = std::max<std::int64_t>(left.hess, 0);
+    }
+    FixedSum total = left + problem.OtherRows(&rng);
+    GradientUnits passing{0.0f, 0.0f};
+    for (FixedSum const& row : rows) {
+      total = total + row;
+      passing = {passing.grad + std::fabs(static_cast<float>(row.grad)),
+                 passing.hess + static_cast<float>(row.hess)};
+    }
+    float const node_gain = problem.NodeGain(total);
+    PassingBound bound{problem.bound, left, total - left, passing};
+    for (std::size_t k = 0;; ++k) {
+      float const loss = problem.LossChange(total, left, node_gain);
+      if (std::isfinite(loss)) {
+        ASSERT_TRUE(bound.MayReach(problem.bound, problem.bound.Bar(loss, node_gain)))
+            << "case " << i << ", split " << k;
+        float const more = 1e-4f * (std::fabs(loss) + std::fabs(node_gain));
+        ++n_splits;
+        n_tight += bound.MayReach(problem.bound, problem.bound.Bar(loss + more, node_gain)) ? 0 : 1;
+        n_cancel += std::abs(left.grad) < std::abs(rows.front().grad) / 1000 ? 1 : 0;
+      }
+      if (k == rows.size()) {
+        break;
+      }
+      bound.Pass({static_cast<float>(rows[k].grad), static_cast<float>(rows[k].hess)});
+      left = left + rows[k];
+    }
+  }
+  EXPECT_GT(n_splits, 1'000'000);
+  EXPECT_GT(n_cancel, 10'000);
+  EXPECT_GT(n_tight, n_splits / 3);
+}
+
 TEST(RangeBound, NoCandidateInARangeExceedsItsBound) {
   Random rng{1};
   Seen seen;
@@ -224,7 +268,7 @@ TEST(RangeBound, NoCandidateInARangeExceedsItsBound) {
     std::uint32_t magnitude{0};
     for (auto const& row : rows) {
       sum = sum + row;
-      magnitude += Magnitude::Of(row.grad);
+      magnitude += Magnitude::Of(static_cast<float>(row.grad));
     }
     FixedSum total = before + sum + after + missing;
     SumBox box = BoxInside(before, sum, magnitude);
@@ -304,7 +348,7 @@ struct RangesOfColumn {
       best = std::fmax(best, gain(before));
       for (int i = range * per_range; i < (range + 1) * per_range; ++i) {
         sum = sum + rows[i];
-        magnitude += Magnitude::Of(rows[i].grad);
+        magnitude += Magnitude::Of(static_cast<float>(rows[i].grad));
         inside = std::fmax(inside, gain(before + sum));
       }
       bounds.push_back(bound.Largest(total, BoxInside(before, sum, magnitude)) / bound.unit);
@@ -343,21 +387,21 @@ constexpr std::int64_t kCoarse = std::int64_t{1} << Magnitude::kShift;
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
 TEST(Magnitude, RoundsUpAndKeepsZero) {
-  EXPECT_EQ(Magnitude::Of(0), 0u);
-  EXPECT_EQ(Magnitude::Of(1), 1u);
-  EXPECT_EQ(Magnitude::Of(-1), 1u);
-  EXPECT_EQ(Magnitude::Of(kCoarse), 1u);
-  EXPECT_EQ(Magnitude::Of(-kCoarse), 1u);
-  EXPECT_EQ(Magnitude::Of(kCoarse + 1), 2u);
-  EXPECT_EQ(Magnitude::Of(-kCoarse - 1), 2u);
-  EXPECT_EQ(Magnitude::Of(-(std::int64_t{1} << 62)), std::uint32_t{1} << 31);
+  constexpr auto kUnit = static_cast<float>(kCoarse);
+  EXPECT_EQ(Magnitude::Of(0.0f), 0u);
+  EXPECT_EQ(Magnitude::Of(1.0f), 1u);
+  EXPECT_EQ(Magnitude::Of(-1.0f), 1u);
+  EXPECT_EQ(Magnitude::Of(kUnit), 1u);
+  EXPECT_EQ(Magnitude::Of(-kUnit), 1u);
+  EXPECT_EQ(Magnitude::Of(std::nextafter(kUnit, 2.0f * kUnit)), 2u);
+  EXPECT_EQ(Magnitude::Of(-std::nextafter(kUnit, 2.0f * kUnit)), 2u);
+  EXPECT_EQ(Magnitude::Of(std::ldexp(-1.0f, 62)), std::uint32_t{1} << 31);
 }
 
 TEST(Magnitude, ThirtyTwoBitsHoldAllRows) {
   // One row has nearly all of 2^62, each of the others a unit.
   std::uint64_t others = (std::uint64_t{1} << 31) - 2;
-  std::uint64_t sum = Magnitude::Of((std::int64_t{1} << 62) - static_cast<std::int64_t>(others)) +
-                      others * Magnitude::Of(1);
+  std::uint64_t sum = Magnitude::Of(std::ldexp(1.0f, 62)) + others * Magnitude::Of(1.0f);
   EXPECT_LE(sum, std::numeric_limits<std::uint32_t>::max());
   EXPECT_GE(Magnitude::ToFixed(sum), std::int64_t{1} << 62);
 }
@@ -373,7 +417,7 @@ TEST(BoxInside, HoldsAllPositiveOrAllNegativeGradients) {
 }
 
 TEST(BoxInside, HoldsGradientsOfLessThanACoarseUnit) {
-  SumBox box = BoxInside({0, 0}, {5 - 2, 0}, Magnitude::Of(5) + Magnitude::Of(-2));
+  SumBox box = BoxInside({0, 0}, {5 - 2, 0}, Magnitude::Of(5.0f) + Magnitude::Of(-2.0f));
   EXPECT_GE(box.high.grad, 5);
   EXPECT_LE(box.low.grad, -2);
 }

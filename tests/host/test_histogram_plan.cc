@@ -168,6 +168,9 @@ TEST(RowOffsetBytes, ColumnsOfOneEntryShareAGroup) {
   auto const n_resolutions =
       ChooseResolutions(kRows, kColumns, kMaxGroupBins, kMaxSortedRows).size();
   EXPECT_EQ(RowOffsetBytes(kColumns, kRows, kColumns), n_resolutions * 10 * 4 * (kRows + 1));
+  HistogramMemory memory;
+  memory.shares_bins = true;  // those of the finest and those of the last
+  EXPECT_EQ(RowOffsetBytes(kColumns, kRows, kColumns, memory), 2 * 10 * 4 * (kRows + 1));
 }
 
 /** @brief Of more rows and columns than any machine has, too: 64 bits would wrap. */
@@ -196,7 +199,8 @@ TEST(HistogramMemory, RoomForHistogramsAndOpenRanges) {
   EXPECT_EQ(memory.CertainRanges(EntryIdx{1} << 26), 1u << 18);
   EXPECT_EQ(memory.CertainRanges(EntryIdx{1} << 40), 1u << 20);
   memory.is_lean = true;
-  EXPECT_EQ(memory.HistogramBytes(16 * kMiB), 4 * kMiB);
+  memory.histograms = 1;
+  EXPECT_EQ(memory.HistogramBytes(1024 * kMiB), 68 * kMiB);
   EXPECT_EQ(memory.OpenEntries(0), 1u << 17);
   EXPECT_EQ(memory.CertainRanges(0), 1u << 14);
 }
@@ -210,23 +214,38 @@ TEST(HistogramMemory, EntriesAtOnceAreNumberedIn32Bits) {
   EXPECT_EQ(HistogramMemory{}.BinnedAtOnce(EntryIdx{1} << 33), EntryIdx{1} << 29);
 }
 
-TEST(ChooseResolutions, FewerWhereMemoryIsShort) {
-  auto choose = [](HistogramMemory const& memory) {
-    return ChooseResolutions(10'500'000, 28, kMaxGroupBins, kMaxSortedRows, memory);
-  };
-  ASSERT_EQ(choose({}).size(), 4u);
-  HistogramMemory without_second;
-  without_second.max_resolutions = 3;
-  auto const all = choose(without_second);
-  ASSERT_EQ(all.size(), 3u);
-  for (std::uint32_t n : {1u, 2u}) {
-    HistogramMemory memory;
-    memory.max_resolutions = n;
-    EXPECT_EQ(choose(memory), std::vector<std::uint32_t>(all.begin(), all.begin() + n));
-    memory.in_bytes = true;
-    EXPECT_EQ(choose(memory).front(), all.front());
-    EXPECT_LE(choose(memory).back(), n == 2 ? kMaxByteBins : all.front());
-  }
+TEST(ChooseResolutions, TheLastOneFitsAByte) {
+  EXPECT_EQ(ChooseResolutions(10'500'000, 28, kMaxGroupBins, kMaxSortedRows),
+            (std::vector<std::uint32_t>{10240, 5120, 2560, kMaxByteBins}));
+  EXPECT_EQ(ChooseResolutions(1'000'000, 28, kMaxGroupBins, kMaxSortedRows).back(), 80u);
+}
+
+/** @brief The last one has its own bins where bytes hold them and take less; all others may share. */
+TEST(StoredResolutions, WhichMayBeReadAndWhichAreNot) {
+  using Columns = std::vector<std::uint32_t>;
+  HistogramMemory own;
+  HistogramMemory shared;
+  shared.shares_bins = true;
+  StoredResolutions const four{28, {10240, 5120, 2560, 255}};
+  EXPECT_EQ(four.last, 255u);
+  EXPECT_EQ(four.GroupColumns(own), (Columns{1, 2, 4, 40}));
+  EXPECT_EQ(four.GroupColumns(shared), (Columns{4, 40}));
+  StoredResolutions const narrow{4, {10240, 5120, 2560, 255}};
+  EXPECT_EQ(narrow.last, 0u);
+  EXPECT_EQ(narrow.GroupColumns(own), (Columns{1, 2, 4, 40}));
+  EXPECT_EQ(narrow.GroupColumns(shared), (Columns{4})) << "as many stored bins as a group may have";
+  StoredResolutions const wide{28, {2560, 640}};
+  EXPECT_EQ(wide.last, 0u);
+  EXPECT_EQ(wide.GroupColumns(shared), (Columns{16}));
+  EXPECT_EQ((StoredResolutions{28, {100}}).GroupColumns(own), (Columns{102}));
+  EXPECT_EQ((StoredResolutions{0, {0, 0}}).last, 0u);
+}
+
+TEST(ReadsFinest, LargeTablesWhoseBinsAreJustShifted) {
+  EXPECT_TRUE(ReadsFinest(1 << 26, 0.0));
+  EXPECT_TRUE(ReadsFinest(1 << 26, 0.1));
+  EXPECT_FALSE(ReadsFinest(1 << 26, 0.2)) << "too many are looked up";
+  EXPECT_FALSE(ReadsFinest(1 << 22, 0.0)) << "the cache holds them";
 }
 
 TEST(NumPlaces, WholeChunksWhereLittleIsLost) {
@@ -245,12 +264,12 @@ TEST(NumPlaces, WholeChunksWhereLittleIsLost) {
 }
 
 TEST(RowBytes, GroupsAndTheRest) {
-  EXPECT_EQ(RowBytes(2000, 1280, false), 2 * 2000u);           // 250 groups of 8 columns
-  EXPECT_EQ(RowBytes(2000, 40, false), 2 * (7 * 256 + 208u));  // 7 groups of 256, and the rest
-  EXPECT_EQ(RowBytes(2000, 40, true), 2000u);
-  EXPECT_EQ(RowBytes(2000, 256, true), RowBytes(2000, 256, false));
-  EXPECT_EQ(RowBytes(10, 160, true), 16u);
-  EXPECT_EQ(RowBytes(0, 40, true), 0u);
+  EXPECT_EQ(RowBytes(2000, 8, false), 2 * 2000u);               // 250 groups
+  EXPECT_EQ(RowBytes(2000, 256, false), 2 * (7 * 256 + 208u));  // 7 groups, and the rest
+  EXPECT_EQ(RowBytes(2000, 256, true), 2000u);
+  EXPECT_EQ(RowBytes(10, 64, true), 16u);
+  EXPECT_EQ(RowBytes(9, 4, true), 2 * (4 + 4 + 1u)) << "of so few columns bytes take no less";
+  EXPECT_EQ(RowBytes(0, 256, true), 0u);
 }
 
 TEST(ChooseResolutions, SmallTablesAreExact) {

@@ -88,24 +88,27 @@ TEST(MemoryPlan, HistogramsDenseAndSparse) {
     for (std::size_t i = 0; i < resolutions.size(); ++i) {
       n += MostBins(n_columns * kRows, 64, resolutions[i], i == 0);
     }
-    return static_cast<double>(9 * n) / kRows;
+    std::uint64_t const finest = MostBins(n_columns * kRows, 64, resolutions[0], true);
+    return static_cast<double>(9 * n + 2 * finest / 4) / kRows;  // of two, bits that tell begins
   };
   auto of_row = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kRows; };
   auto dense = MemoryPlan::Make(EntryIdx{64} * kRows, kRows, 64, Strategy::kHistogram);
-  EXPECT_NEAR(of_row(Of(dense.growing, "bins")), 64 * (2 + 2 + 1) + bins(64), 1.0);
+  EXPECT_EQ(Of(dense.growing, "bins"), std::uint64_t{64 * (2 + 2 + 1)} * kRows);
+  EXPECT_NEAR(of_row(Of(dense.growing, "limits of bins and offsets of rows")), bins(64), 1.0);
   EXPECT_EQ(Of(dense.growing, "values by row"), std::uint64_t{4 * 64} * kRows);
-  EXPECT_EQ(Of(dense.growing, "sorted rows"), std::uint64_t{4 * 64} * kRows);
+  EXPECT_NEAR(of_row(Of(dense.growing, "sorted rows")), 64 * 3.25, 1.0);
   EXPECT_NEAR(of_row(Of(dense.growing, "histograms")),
               n_resolutions * (32 + of_row(std::uint64_t{32} << 20)), 1.0);
-  EXPECT_EQ(Of(dense.growing, "rows by node"), std::uint64_t{40} * kRows);
+  EXPECT_EQ(Of(dense.growing, "rows by node"), std::uint64_t{48} * kRows);
   constexpr EntryIdx kEntries = EntryIdx{64} * kRows;
   EXPECT_EQ(Of(dense.growing, "open ranges"),
             40 * HistogramMemory{}.OpenEntries(kEntries) +
                 (48 * resolutions.size() + 64) * HistogramMemory{}.CertainRanges(kEntries));
   auto sparse = MemoryPlan::Make(EntryIdx{8} * kRows, kRows, 64, Strategy::kHistogram);
   auto const offsets = RowOffsetBytes(EntryIdx{8} * kRows, kRows, 64);
-  EXPECT_NEAR(of_row(Of(sparse.growing, "bins")),
-              8 * 4.5 * n_resolutions + bins(8) + of_row(offsets), 1.0);
+  EXPECT_NEAR(of_row(Of(sparse.growing, "bins")), 8 * 4.5 * n_resolutions, 1.0);
+  EXPECT_NEAR(of_row(Of(sparse.growing, "limits of bins and offsets of rows")),
+              bins(8) + of_row(offsets), 1.0);
   EXPECT_EQ(Of(sparse.growing, "values by row"), std::uint64_t{8 * 8} * kRows);
   EXPECT_EQ(Of(sparse.reading, "table by row"), std::uint64_t{8 * 8 + 8} * kRows);
 }
@@ -147,10 +150,17 @@ TEST(MemoryPlan, ASmallDenseTableIsReadAtOnce) {
   EXPECT_EQ(Of(plan.reading, "rows of the table"), 8 * 1000 + 8 * 100u);
 }
 
-TEST(MemoryPlan, OneFeatureMoreThanThereAreInEachResolution) {
+/** @brief A feature takes 32 B in each resolution, one more than there are; 20 B once; groups 96 B. */
+TEST(MemoryPlan, FeaturesAndGroups) {
+  auto limits = [](EntryIdx n_entries, RowIdx n_rows, FeatureIdx n) {
+    return Of(MemoryPlan::Make(n_entries, n_rows, n, Strategy::kHistogram).growing,
+              "limits of bins and offsets of rows");
+  };
   for (FeatureIdx n : {0u, 5u}) {
-    EXPECT_EQ(Of(MemoryPlan::Make(0, 0, n, Strategy::kHistogram).growing, "bins"), 13 * (n + 1));
+    EXPECT_EQ(limits(0, 0, n), 32 * (n + 1) + 20 * n + 96u);
   }
+  constexpr FeatureIdx kMany = 1'000'000;
+  EXPECT_GE(limits(0, 1000, kMany), std::uint64_t{52} * kMany);
 }
 
 /** @brief 12 B an entry and 64 B a row are enough without memory of the host; 4 B an entry with. */
@@ -164,9 +174,9 @@ TEST(ChooseMemory, DenseTablesInTwelveBytesAnEntryAndInFour) {
     };
     auto const twelve = choose(12);
     EXPECT_EQ(twelve.plan.HostBytes(), 0u) << shape.n_columns;
-    EXPECT_EQ(twelve.memory.max_resolutions, 2u) << shape.n_columns;
     auto const four = choose(4);
-    EXPECT_GE(four.plan.HostBytes(), 8 * table.n_entries) << shape.n_columns;
+    EXPECT_GE(four.plan.HostBytes(), 6 * table.n_entries) << shape.n_columns;
+    EXPECT_EQ(four.memory.bins_at, Memory::kDevice) << shape.n_columns;
   }
 }
 
@@ -205,10 +215,12 @@ TEST(HistogramMemory, TheFastestFirstTheLeastLast) {
       before = plan.Peak();
       bool const rows_on_host = memory.rows_at == Memory::kHost;
       bool const values_on_host = memory.values_at == Memory::kHost;
-      EXPECT_EQ(Of(plan.of_host, "sorted rows"), rows_on_host ? 4 * n : 0);
-      EXPECT_EQ(Of(plan.growing, "sorted rows"), rows_on_host ? 0 : 4 * n);
+      EXPECT_EQ(Of(plan.of_host, "sorted rows") == 0, !rows_on_host);
+      EXPECT_EQ(Of(plan.growing, "sorted rows") == 0, rows_on_host);
       EXPECT_EQ(Of(plan.of_host, "values by row") == 0, !values_on_host);
       EXPECT_EQ(Of(plan.growing, "values by row") == 0, values_on_host);
+      EXPECT_EQ(Of(plan.of_host, "bins") == 0, memory.bins_at != Memory::kHost);
+      EXPECT_EQ(Of(plan.growing, "bins") == 0, memory.bins_at == Memory::kHost);
       EXPECT_EQ(plan.HostBytes(), Sum(plan.of_host));
     }
   }
@@ -237,11 +249,27 @@ TEST(ChooseMemory, TheFastestThatFits) {
     auto const chosen =
         ChooseMemory(table, Strategy::kHistogram, {want.Peak(), 2 * want.Peak(), 1.0});
     EXPECT_EQ(chosen.plan.Peak(), want.Peak());
+    EXPECT_GE(chosen.memory.histograms, memory.histograms);
     EXPECT_EQ(chosen.memory.is_lean, memory.is_lean);
-    EXPECT_EQ(chosen.memory.max_resolutions, memory.max_resolutions);
+    EXPECT_EQ(chosen.memory.bins_at, memory.bins_at);
+    EXPECT_EQ(chosen.memory.shares_bins, memory.shares_bins);
     EXPECT_EQ(chosen.memory.rows_at, memory.rows_at);
     EXPECT_EQ(chosen.memory.values_at, memory.values_at);
   }
+}
+
+TEST(ChooseMemory, HistogramsTakeWhatIsLeft) {
+  auto const table = DenseShape{463'715, 90, 1.0}.Table();
+  std::uint32_t before{0};
+  for (std::uint64_t mib : {200, 220, 240, 260, 280, 300}) {
+    auto const room = static_cast<double>(mib << 20);
+    auto const chosen = ChooseMemory(table, Strategy::kHistogram, {1ull << 40, 1ull << 40, room});
+    EXPECT_LE(chosen.plan.Peak(), mib << 20);
+    EXPECT_EQ(chosen.memory.values_at, Memory::kHost) << mib;
+    EXPECT_GE(chosen.memory.histograms, before) << mib;
+    before = chosen.memory.histograms;
+  }
+  EXPECT_EQ(before, HistogramMemory::kAllHistograms);
 }
 
 /** @brief The refusal names the limit, what is asked, what is free and the remedy. */

@@ -101,7 +101,7 @@ TEST(Quantiser, UnitsAreExact) {
     for (int i = 0; i < 1000; ++i) {
       float shrink = std::ldexp(1.0f, -(i % 60));
       GradientPair g{normal(rng) * scale * shrink, std::fabs(normal(rng)) * scale * shrink};
-      EXPECT_EQ(Quantiser::FromUnits(q.Units(g)), q.Fixed(g)) << g.grad << " " << g.hess;
+      EXPECT_EQ(q.Units(g).Fixed(), q.Fixed(g)) << g.grad << " " << g.hess;
     }
   }
 }

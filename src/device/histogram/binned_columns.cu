@@ -25,6 +25,35 @@ std::uint32_t MaxGroupBins() {
       std::min<std::size_t>(SharedHistogram::MaxBins(bytes), BinGroup::kMaxBins));
 }
 
+/** @brief Elements that a lane loads at once: aligned ones, and few beyond the group's own. */
+std::uint32_t ChunkOf(std::uint32_t stride, std::uint32_t first, std::uint32_t n_columns) {
+  for (std::uint32_t chunk : {8u, 4u, 2u}) {
+    if (stride % chunk == 0 && first % chunk == 0 && n_columns > chunk / 2) {
+      return chunk;
+    }
+  }
+  return 1;
+}
+
+// one thread a bin of all groups; words: all zero, of the stored bins of each of their groups
+__global__ void MarkBeginsKernel(BinnedRef binned, BinnedRef stored, RankWord* words,
+                                 std::uint64_t const* first_words) {
+  auto const i = GlobalIdx();
+  if (i >= binned.n_bins) {
+    return;
+  }
+  auto const* groups = binned.groups;
+  auto const g =
+      FirstIndex(1u, binned.n_groups, [=](std::uint32_t k) { return groups[k].first_bin > i; }) - 1;
+  auto const bin = static_cast<std::uint32_t>(i - groups[g].first_bin);
+  BinColumn const column = binned.columns[binned.ColumnOf(groups[g], bin)];
+  float const lowest =
+      binned.bins.lowest[binned.bins.offsets[column.feature] + bin - column.first_bin];
+  BinColumn const finer = stored.columns[stored.column_of[column.feature]];
+  std::uint32_t const at = finer.first_bin + stored.bins.BinOf(column.feature, lowest);
+  atomicOr(&words[first_words[finer.group] + at / 32].bits, 1u << at % 32);
+}
+
 /** @brief An entry on its way into a group. */
 struct GroupEntry {
   float value;
@@ -207,18 +236,12 @@ __global__ void WritePresentKernel(float const* const* values, BinnedRef binned,
 std::uint32_t BinnedColumns::MaxBins() { return MaxGroupBins(); }
 
 BinnedColumns::BinnedColumns(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
-                             RankBins const& bins, std::uint32_t max_group_bins, bool in_bytes)
-    : bins_{bins}, n_rows_{table.n_rows} {
-  this->MakeGroups(n_entries, max_group_bins);
+                             RankBins const& bins, RankBins const& coarsest,
+                             std::uint32_t max_group_bins, bool in_bytes, Memory at)
+    : bins_{bins}, n_rows_{table.n_rows}, elements_{"bins of the entries", at} {
+  this->MakeGroups(n_entries, coarsest, max_group_bins, nullptr);
   this->PlaceGroups(in_bytes);
-
-  std::vector<std::uint32_t> column_of(table.n_features, BinnedRef::kNotBinned);
-  for (std::size_t c = 0; c < h_columns_.size(); ++c) {
-    column_of[h_columns_[c].feature] = static_cast<std::uint32_t>(c);
-  }
-  CopyAsync(column_of_.Reserve(column_of.size()), column_of.data(), column_of.size());
-  CopyAsync(columns_.Reserve(h_columns_.size()), h_columns_.data(), h_columns_.size());
-  CopyAsync(groups_.Reserve(h_groups_.size()), h_groups_.data(), h_groups_.size());
+  this->Upload(n_entries.size());
   if (h_groups_.empty()) {
     return;
   }
@@ -229,14 +252,38 @@ BinnedColumns::BinnedColumns(TableSource const& table, std::vector<std::uint32_t
   }
 }
 
+BinnedColumns::BinnedColumns(BinnedColumns const& stored,
+                             std::vector<std::uint32_t> const& n_entries, RankBins const& bins,
+                             std::uint32_t max_group_bins)
+    : bins_{bins}, n_rows_{stored.n_rows_}, elements_{"bins of the entries", Memory::kDevice} {
+  this->MakeGroups(n_entries, bins, max_group_bins, &stored);
+  this->FindGroups(stored);
+  this->Upload(n_entries.size());
+  if (std::any_of(h_groups_.cbegin(), h_groups_.cend(),
+                  [](BinGroup const& g) { return g.shift == RankBins::kByRank; })) {
+    this->FindBegins(stored);
+  }
+}
+
+void BinnedColumns::Upload(std::size_t n_features) {
+  std::vector<std::uint32_t> column_of(n_features, BinnedRef::kNotBinned);
+  for (std::size_t c = 0; c < h_columns_.size(); ++c) {
+    column_of[h_columns_[c].feature] = static_cast<std::uint32_t>(c);
+  }
+  CopyAsync(column_of_.Reserve(column_of.size()), column_of.data(), column_of.size());
+  CopyAsync(columns_.Reserve(h_columns_.size()), h_columns_.data(), h_columns_.size());
+  CopyAsync(groups_.Reserve(h_groups_.size()), h_groups_.data(), h_groups_.size());
+}
+
 void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
-                               std::uint32_t max_group_bins) {
+                               RankBins const& coarsest, std::uint32_t max_group_bins,
+                               BinnedColumns const* stored) {
   auto const n_features = static_cast<FeatureIdx>(n_entries.size());
   EntryIdx n_binned{0};
   std::uint64_t n_bins{0};
   for (FeatureIdx f = 0; f < n_features; ++f) {
     n_binned += n_entries[f];
-    n_bins += bins_.NumBins(f);
+    n_bins += coarsest.NumBins(f);
   }
   std::uint64_t limit = MaxGroupBins();
   if (max_group_bins != 0) {
@@ -248,22 +295,32 @@ void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
     n_blocks = std::min(n_blocks, std::max<std::uint64_t>(by_entries, 1));
     limit = std::min(limit, CeilDiv(n_bins, n_blocks));
   }
+  std::uint64_t n_coarsest{0};    // bins of the group
+  std::uint32_t stored_group{0};  // that it reads
   for (FeatureIdx f = 0; f < n_features; ++f) {
     std::uint32_t const n_of_column = bins_.NumBins(f);
     if (n_of_column == 0) {
       continue;
     }
     std::uint32_t const n = n_entries[f];
-    if (h_groups_.empty() || h_groups_.back().n_bins + n_of_column > limit ||
+    std::uint32_t const reads = stored == nullptr ? 0 : stored->h_columns_[h_columns_.size()].group;
+    if (h_groups_.empty() || n_coarsest + coarsest.NumBins(f) > limit || reads != stored_group ||
+        h_groups_.back().n_bins + n_of_column > kMaxStoredBins ||
         std::uint64_t{n_rows_} * (h_groups_.back().n_columns + 1) > kMaxGroupPlaces) {
-      h_groups_.push_back({nullptr, nullptr, n_bins_, static_cast<std::uint32_t>(h_columns_.size()),
-                           0, 0, 0, 0, 0, 0, nullptr});
+      BinGroup group{};
+      group.first_bin = n_bins_;
+      group.first_column = static_cast<std::uint32_t>(h_columns_.size());
+      h_groups_.push_back(group);
+      n_coarsest = 0;
+      stored_group = reads;
     }
     auto& group = h_groups_.back();
     h_columns_.push_back(
         {f, static_cast<std::uint32_t>(h_groups_.size() - 1), group.n_bins, n_of_column});
+    n_coarsest += coarsest.NumBins(f);
     ++group.n_columns;
     group.n_bins += n_of_column;
+    group.n_stored = group.n_bins;  // where it does not read others
     group.n_elements += n;
     group.has_ranges |= bins_.HasRanges(f) ? 1 : 0;
     has_ranges_ = has_ranges_ || bins_.HasRanges(f);
@@ -287,6 +344,7 @@ void BinnedColumns::PlaceGroups(bool in_bytes) {
       auto const fits = [](BinColumn const& c) { return c.n_bins <= kMaxByteBins; };
       bool const is_narrow = n_bytes != 0 && std::all_of(first, first + group.n_columns, fits);
       group.stride = is_narrow ? n_bytes : NumPlaces(group.n_columns);
+      group.chunk = is_narrow ? 8 : ChunkOf(group.stride, 0, group.n_columns);
       n_words = std::uint64_t{n_rows_} * group.stride;
       group.n_elements = static_cast<std::uint32_t>(n_words);
       if (is_narrow) {
@@ -320,6 +378,81 @@ void BinnedColumns::PlaceGroups(bool in_bytes) {
     group->first_bins = places;
     places += group->stride;
   }
+}
+
+void BinnedColumns::FindGroups(BinnedColumns const& stored) {
+  for (BinGroup& group : h_groups_) {
+    BinColumn const& first = stored.h_columns_[group.first_column];
+    BinColumn const& last = stored.h_columns_[group.first_column + group.n_columns - 1];
+    BinGroup const& from = stored.h_groups_[first.group];
+    std::uint32_t const place = group.first_column - from.first_column;
+    std::uint64_t const n_places = std::uint64_t{n_rows_} * group.n_columns;
+    group.has_missing = group.n_elements != n_places ? 1 : 0;
+    group.first_stored = first.first_bin;
+    group.n_stored = last.first_bin + last.n_bins - first.first_bin;
+    group.shift = bins_.Shift(first.feature);
+    for (std::uint32_t c = group.first_column; c < group.first_column + group.n_columns; ++c) {
+      if (bins_.Shift(h_columns_[c].feature) != group.shift) {
+        group.shift = RankBins::kByRank;
+      }
+    }
+    group.reads_part = group.n_columns != from.n_columns ? 1 : 0;
+    group.row_offsets = from.row_offsets;
+    group.stride = from.stride;
+    group.elements = from.elements + (from.Strided() ? place : 0);
+    group.chunk = from.Strided() ? ChunkOf(group.stride, place, group.n_columns) : 0;
+    // Of rows without places all elements are met.
+    group.n_elements = from.Strided() ? static_cast<std::uint32_t>(n_places) : from.n_elements;
+  }
+}
+
+double BinnedColumns::LookedUpShare(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
+                                    RankBins const& stored, RankBins const& coarsest,
+                                    RankBins const& bins, std::uint32_t max_group_bins) {
+  BinnedColumns from{stored, n_rows};
+  from.MakeGroups(n_entries, coarsest, max_group_bins, nullptr);
+  BinnedColumns read{bins, n_rows};
+  read.MakeGroups(n_entries, bins, max_group_bins, &from);
+  read.FindGroups(from);
+  double n_looked_up{0.0}, n{0.0};
+  for (BinColumn const& column : read.h_columns_) {
+    n += n_entries[column.feature];
+    n_looked_up +=
+        read.h_groups_[column.group].shift == RankBins::kByRank ? n_entries[column.feature] : 0;
+  }
+  return n_looked_up / std::max(n, 1.0);
+}
+
+void BinnedColumns::FindBegins(BinnedColumns const& stored) {
+  std::vector<std::uint64_t> first_words;  // by stored group
+  std::uint64_t n{0};
+  for (BinGroup const& group : stored.h_groups_) {
+    first_words.push_back(n / 32);
+    n += CeilDiv(group.n_bins, 32) * 32;
+  }
+  RankWord* const words = begins_.Reserve(n).words;
+  begins_.ClearAsync(n);
+  DeviceBuffer<std::uint64_t> d_first_words{"words of stored groups"};
+  CopyAsync(d_first_words.Reserve(first_words.size()), first_words.data(), first_words.size());
+  LaunchN("MarkBegins", MarkBeginsKernel, n_bins_, this->Ref(), stored.Ref(), words,
+          d_first_words.Data());
+  CubScratch scratch;
+  begins_.Count(n, &scratch);
+  for (BinGroup& group : h_groups_) {
+    if (group.shift == RankBins::kByRank) {
+      group.begins = words + first_words[stored.h_columns_[group.first_column].group];
+    }
+  }
+  CopyAsync(groups_.Data(), h_groups_.data(), h_groups_.size());
+  Synchronize();  // the scratch goes
+}
+
+std::uint32_t BinnedColumns::MaxWords() const {
+  std::uint32_t n{0};
+  for (BinGroup const& group : h_groups_) {
+    n = std::max(n, group.NumWords());
+  }
+  return n;
 }
 
 void BinnedColumns::SumRowOffsets(CubScratch* scratch) {
@@ -390,7 +523,7 @@ BinnedRef BinnedColumns::Ref() const {
 }
 
 std::uint64_t BinnedColumns::Bytes() const {
-  return groups_.Bytes() + columns_.Bytes() + column_of_.Bytes() + elements_.Bytes() +
-         row_offsets_.Bytes() + first_bins_.Bytes();
+  return groups_.Bytes() + columns_.Bytes() + column_of_.Bytes() + elements_.DeviceBytes() +
+         row_offsets_.Bytes() + first_bins_.Bytes() + begins_.Bytes();
 }
 }  // namespace gpu_exact

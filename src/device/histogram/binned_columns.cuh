@@ -7,6 +7,16 @@
  * bins of a row lie side by side, ascending by column: where most values are present in a place for
  * each column, otherwise as many as there are values. They take two bytes each, or one in a place of
  * a group whose columns have few, if that is asked for.
+ *
+ * Coarser bins need not be stored: each is one or several of the finer ones. Where it is always as
+ * many, a shift tells it; otherwise a bit for each stored bin tells where a coarser one begins. A
+ * coarser resolution has more columns in a group, since fewer bins each fit; so what is stored lies
+ * in the groups of the coarsest one that reads it, and of a finer one several groups read parts of
+ * the same rows:
+ *
+ *     stored      a0 b0 c0 d0 | a1 b1 c1 d1 | ...     finest bins of columns a, b, c, d by row
+ *     coarsest    |  one group |                      bin = stored one, shifted; or begins up to it
+ *     finest      |a| |b| |c| |d|                     bin = stored one, less those of columns before
  */
 #pragma once
 
@@ -14,6 +24,7 @@
 #include <vector>
 
 #include "src/device/histogram/rank_bins.cuh"
+#include "src/device/histogram/rank_bits.cuh"
 #include "src/histogram_plan.h"
 
 namespace gpu_exact {
@@ -41,16 +52,61 @@ struct BinGroup {
   std::uint32_t first_column;
   std::uint32_t n_columns;
   std::uint32_t n_bins;
-  std::uint32_t n_elements;
-  std::uint32_t stride;        // elements of a row, a place for each column and some more; or 0
+  std::uint32_t n_elements;    // that a walk along all rows meets
+  std::uint32_t stride;        // from a row's elements to the next one's; 0: as row_offsets tell
+  std::uint32_t chunk;         // elements of a row that are loaded at once; of strided ones
   std::uint32_t has_ranges;    // 0 or 1: whether any bin holds several values
   std::uint32_t has_missing;   // 0 or 1: whether any row has no value of a column
   GroupBin const* first_bins;  // of the column in each place, where bins take one byte; or nullptr
+  // Elements are bins as they are stored, of which the group has [first_stored, + n_stored).
+  RankWord const* begins;  // by stored bin, whether a bin begins there; nullptr: as `shift` tells
+  std::uint32_t first_stored;
+  std::uint32_t n_stored;
+  std::uint32_t shift;       // a bin is as many stored ones as a power of two
+  std::uint32_t reads_part;  // 0 or 1: whether rows have elements of other groups, too
 
   [[nodiscard]] __host__ __device__ bool Strided() const { return stride != 0; }
+  /** @brief Words of `begins` that the group needs, from that of first_stored on. */
+  [[nodiscard]] __host__ __device__ std::uint32_t NumWords() const {
+    return begins == nullptr ? 0 : (first_stored % 32 + n_stored + 31) / 32;
+  }
   /** @brief Bins of one byte, where there are first_bins. */
   [[nodiscard]] __device__ ColumnBin const* Bytes() const {
     return reinterpret_cast<ColumnBin const*>(elements);
+  }
+};
+
+/** @brief What a stored bin is in a group. */
+struct BinMap {
+  RankWord const* begins;  // BinGroup::begins, from the word of first_stored on; nullptr: likewise
+  std::uint32_t first_stored;
+  std::uint32_t n_stored;
+  std::uint32_t shift;
+  std::uint32_t n_before;  // bins of groups before, and one: a stored bin is of the last one begun
+
+  /** @param begins As above, wherever they lie. */
+  __device__ BinMap(BinGroup const& group, RankWord const* from)
+      : begins{group.begins == nullptr ? nullptr : from},
+        first_stored{group.first_stored},
+        n_stored{group.n_stored},
+        shift{group.shift},
+        n_before{static_cast<std::uint32_t>(group.first_bin) + 1} {}
+  /** @brief By the words in device memory. */
+  __device__ explicit BinMap(BinGroup const& group)
+      : BinMap{group, group.begins + group.first_stored / 32} {}
+
+  /** @brief The bin, counted in the group; kNoBin where it has none: of another group, or missing. */
+  [[nodiscard]] __device__ std::uint32_t BinOf(std::uint32_t stored) const {
+    static_assert(kMaxStoredBins <= BinGroup::kNoBin);
+    std::uint32_t const bin = stored - first_stored;
+    if (bin >= n_stored) {
+      return BinGroup::kNoBin;
+    }
+    if (begins == nullptr) {
+      return bin >> shift;
+    }
+    RankWord const word = begins[stored / 32 - first_stored / 32];
+    return word.n_before + __popc(word.bits & ((2u << stored % 32) - 1)) - n_before;
   }
 };
 
@@ -100,22 +156,23 @@ struct BinnedRef {
       return bin == BinGroup::kNoColumnBin ? -1 : bin;
     }
     auto first = group.elements + e.begin;
-    auto i = group.Strided() ? c - group.first_column
-                             : FirstIndex(std::uint32_t{0}, e.Size(), [=](std::uint32_t k) {
-                                 return first[k] >= column.first_bin;
-                               });
-    if (i == e.Size() || first[i] >= column.first_bin + column.n_bins) {  // kNoBin is one such
-      return -1;
-    }
-    return static_cast<int>(first[i] - column.first_bin);
+    BinMap const map{group};
+    auto i = group.Strided()
+                 ? c - group.first_column
+                 : FirstIndex(std::uint32_t{0}, e.Size(), [=](std::uint32_t k) {
+                     return first[k] >= map.first_stored && map.BinOf(first[k]) >= column.first_bin;
+                   });
+    std::uint32_t const bin = i == e.Size() ? BinGroup::kNoBin : map.BinOf(first[i]);
+    return bin - column.first_bin < column.n_bins ? static_cast<int>(bin - column.first_bin) : -1;
   }
 };
 
 /**
- * @brief Owns the bins of all entries. Work: one pass over the table, or two.
+ * @brief Owns the bins of all entries, or reads those of another one. Work: one pass over the table,
+ *        or two.
  *
- * Memory kept: 2 B an entry, or 1; 4 B a row and group most of whose values are missing. Little else
- * meanwhile.
+ * Memory kept: 2 B an entry, or 1; 4 B a row and group most of whose values are missing; of one that
+ * looks up another's, 1/4 B for each of those. Little else meanwhile.
  */
 class BinnedColumns {
  public:
@@ -123,17 +180,39 @@ class BinnedColumns {
   [[nodiscard]] static std::uint32_t MaxBins();
 
   /**
-   * @brief Waits for the device.
+   * @brief Stores bins. Waits for the device.
    *
    * @param table          Device memory.
    * @param n_entries      Of each feature.
    * @param bins           Of each feature that has entries, at most MaxBins(); outlives this.
+   * @param coarsest       By whose numbers of bins columns form groups: that others may read.
    * @param max_group_bins Bins that a group of several columns may have; 0: chosen by the size of
    *                       the table.
-   * @param in_bytes       Bins take one byte each where they fit.
+   * @param in_bytes       Bins take one byte each where they fit; nobody else can read them.
+   * @param at             Of the bins.
    */
   BinnedColumns(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
-                RankBins const& bins, std::uint32_t max_group_bins = 0, bool in_bytes = false);
+                RankBins const& bins, RankBins const& coarsest, std::uint32_t max_group_bins = 0,
+                bool in_bytes = false, Memory at = Memory::kDevice);
+  /**
+   * @brief Reads stored bins. May wait.
+   *
+   * @param stored Outlives this. Not in bytes.
+   * @param bins   The stored ones, or coarser ones that were made of them; outlive this.
+   */
+  BinnedColumns(BinnedColumns const& stored, std::vector<std::uint32_t> const& n_entries,
+                RankBins const& bins, std::uint32_t max_group_bins = 0);
+
+  /**
+   * @brief The share of the entries whose bins would be looked up if they were read from stored
+   *        ones, as columns of a group are not all shifted alike.
+   * @param stored, coarsest As they would be stored.
+   * @param bins             Those that would be read.
+   */
+  [[nodiscard]] static double LookedUpShare(RowIdx n_rows,
+                                            std::vector<std::uint32_t> const& n_entries,
+                                            RankBins const& stored, RankBins const& coarsest,
+                                            RankBins const& bins, std::uint32_t max_group_bins = 0);
 
   [[nodiscard]] BinnedRef Ref() const;
   [[nodiscard]] std::vector<BinGroup> const& Groups() const { return h_groups_; }
@@ -141,6 +220,8 @@ class BinnedColumns {
   [[nodiscard]] RowIdx NumRows() const { return n_rows_; }
   /** @brief Entries of all groups. */
   [[nodiscard]] std::uint64_t NumElements() const { return n_elements_; }
+  /** @brief The most words that a group needs of BinGroup::begins. */
+  [[nodiscard]] std::uint32_t MaxWords() const;
   /** @brief Of a column, at least 1. */
   [[nodiscard]] double MeanBins() const {
     return std::max(1.0, static_cast<double>(n_bins_) /
@@ -156,12 +237,24 @@ class BinnedColumns {
     return {this->MeanBins(), at_least_one(h_columns_.size()) / at_least_one(h_groups_.size()),
             has_ranges_, scans};
   }
+  /** @brief Device memory held. */
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
-  void MakeGroups(std::vector<std::uint32_t> const& n_entries, std::uint32_t max_group_bins);
+  /** @brief Has groups, and nothing on the device. */
+  BinnedColumns(RankBins const& bins, RowIdx n_rows)
+      : bins_{bins}, n_rows_{n_rows}, elements_{"bins of the entries", Memory::kDevice} {}
+  /** @param stored nullptr: it is this one. */
+  void MakeGroups(std::vector<std::uint32_t> const& n_entries, RankBins const& coarsest,
+                  std::uint32_t max_group_bins, BinnedColumns const* stored);
+  /** @brief The columns by feature, and all of that to the device. */
+  void Upload(std::size_t n_features);
   /** @brief Room for the elements. @param in_bytes As above. */
   void PlaceGroups(bool in_bytes);
+  /** @brief Which of the elements of another one each group reads. */
+  void FindGroups(BinnedColumns const& stored);
+  /** @brief At which stored bins those of this one begin. */
+  void FindBegins(BinnedColumns const& stored);
   void FillByRow(CsrView const& table);
   void FillByColumn(float const* const* columns);
   /** @brief Counts of elements by row become offsets. */
@@ -177,8 +270,9 @@ class BinnedColumns {
   DeviceBuffer<BinGroup> groups_{"groups of binned columns"};
   DeviceBuffer<BinColumn> columns_{"binned columns"};
   DeviceBuffer<std::uint32_t> column_of_{"binned columns by feature"};
-  DeviceBuffer<GroupBin> elements_{"bins of the entries"};
+  PlacedBuffer<GroupBin> elements_;
   DeviceBuffer<std::uint32_t> row_offsets_{"rows of binned columns"};
   DeviceBuffer<GroupBin> first_bins_{"first bins of columns"};
+  RankBits begins_{"finer bins at which bins begin"};
 };
 }  // namespace gpu_exact

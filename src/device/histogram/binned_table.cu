@@ -14,17 +14,18 @@
 
 namespace gpu_exact {
 BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins,
-                         HistogramMemory const& memory) {
+                         HistogramMemory const& memory, std::uint32_t max_group_bins) {
   if (IsDense(table.n_entries, table.n_rows, table.n_features)) {
     ColumnValues columns{table, std::vector<bool>(table.n_features, true), memory.values_at,
                          memory.ReadAtOnce()};
-    auto const kept = this->MakeBins(columns.Source(), columns.CountEntries(), max_bins, memory);
+    auto const kept =
+        this->MakeBins(columns.Source(), columns.CountEntries(), max_bins, memory, max_group_bins);
     values_ = std::make_unique<RowValues>(std::move(columns), kept);
     return;
   }
   RowTable rows{table};
   std::vector<std::uint32_t> const n_entries = rows.CountEntries();
-  auto const kept = this->MakeBins(rows.View(), n_entries, max_bins, memory);
+  auto const kept = this->MakeBins(rows.View(), n_entries, max_bins, memory, max_group_bins);
   values_ = std::make_unique<RowValues>(std::move(rows), table, n_entries, kept, memory.values_at,
                                         memory.ReadAtOnce());
 }
@@ -32,34 +33,45 @@ BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const&
 std::vector<bool> BinnedTable::MakeBins(TableSource const& table,
                                         std::vector<std::uint32_t> const& n_entries,
                                         std::vector<std::uint32_t> const& max_bins,
-                                        HistogramMemory const& memory) {
+                                        HistogramMemory const& memory,
+                                        std::uint32_t max_group_bins) {
   CopyAsync(n_present_.Reserve(n_entries.size()), n_entries.data(), n_entries.size());
   std::vector<std::uint32_t> const resolutions =
       max_bins.empty() ? ChooseResolutions(table.n_rows, table.n_features, BinnedColumns::MaxBins(),
                                            kMaxSortedRows, memory)
                        : max_bins;
   if (memory.sorts_rows) {
-    sorted_rows_ = std::make_unique<SortedRows>(resolutions.size() > 1 ? resolutions.back() : ~0u,
-                                                memory.rows_at);
+    sorted_rows_ = std::make_unique<SortedRows>(
+        table.n_rows, resolutions.size() > 1 ? resolutions.back() : ~0u, memory.rows_at);
   }
   std::vector<std::uint32_t> limits, values;
+  // Of different values there are as many bins as slots, which are one less than a limit: coarser
+  // bins are two or four of them each.
+  std::uint32_t const finest = resolutions.front();
+  std::uint32_t const limit =
+      resolutions.size() > 1 && finest >= 32 ? (finest - 1) / 4 * 4 + 1 : finest;
   for (std::uint32_t n : n_entries) {
-    limits.push_back(n == 0 ? 0 : resolutions.front());
+    limits.push_back(n == 0 ? 0 : limit);
     values.push_back(max_bins.empty() ? MaxValues(n, limits.back(), BinnedColumns::MaxBins())
                                       : limits.back());
   }
   EntryIdx const total = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
   this->AddResolution(
-      table, n_entries,
+      n_entries,
       RankBins{table, n_entries, limits, values, memory.BinnedAtOnce(total), sorted_rows_.get()},
-      false);
+      table.n_rows);
   if (memory.sorts_rows && !sorted_rows_->Any()) {
     sorted_rows_.reset();
   }
   for (std::size_t i = 1; i < resolutions.size(); ++i) {
-    this->AddResolution(table, n_entries,
-                        RankBins{resolutions_.front()->bins, n_entries, resolutions[i]}, true);
+    bool const by_number =
+        i + 1 < resolutions.size() || !TakesBytes(table.n_features, resolutions[i]);
+    this->AddResolution(n_entries,
+                        RankBins{resolutions_.front()->bins, n_entries, resolutions[i], by_number},
+                        table.n_rows);
   }
+  this->StoreBins(table, n_entries, resolutions.back(), memory.shares_bins, memory.bins_at,
+                  max_group_bins);
   std::vector<bool> has_ranges;
   for (FeatureIdx f = 0; f < table.n_features; ++f) {
     has_ranges.push_back(resolutions_.front()->bins.HasRanges(f));
@@ -67,32 +79,60 @@ std::vector<bool> BinnedTable::MakeBins(TableSource const& table,
   return has_ranges;
 }
 
-void BinnedTable::AddResolution(TableSource const& table,
-                                std::vector<std::uint32_t> const& n_entries, RankBins&& bins,
-                                bool in_bytes) {
+void BinnedTable::StoreBins(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
+                            std::uint32_t last_bins, bool shares, Memory at,
+                            std::uint32_t max_group_bins) {
+  bool const in_bytes = resolutions_.size() > 1 && TakesBytes(table.n_features, last_bins);
+  EntryIdx const n = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
+  RankBins const& finest = resolutions_.front()->bins;
+  auto bins = [&](std::size_t i) -> RankBins const& { return resolutions_[i]->bins; };
+  auto reads = [&](std::size_t i, std::size_t coarsest) {
+    return shares ||
+           ReadsFinest(n, BinnedColumns::LookedUpShare(table.n_rows, n_entries, finest,
+                                                       bins(coarsest), bins(i), max_group_bins));
+  };
+  std::size_t coarsest = resolutions_.size() - (in_bytes ? 2 : 1);
+  while (coarsest > 0 && !reads(coarsest, coarsest)) {
+    --coarsest;
+  }
+  stored_ = std::make_unique<BinnedColumns>(table, n_entries, finest, bins(coarsest),
+                                            max_group_bins, false, at);
+  for (std::size_t i = 0; i < resolutions_.size(); ++i) {
+    bool const is_last = i + 1 == resolutions_.size();
+    resolutions_[i]->columns =
+        i == 0 || (i <= coarsest && reads(i, coarsest))
+            ? std::make_unique<BinnedColumns>(*stored_, n_entries, bins(i), max_group_bins)
+            : std::make_unique<BinnedColumns>(table, n_entries, bins(i), bins(i), max_group_bins,
+                                              in_bytes && is_last, at);
+  }
+}
+
+void BinnedTable::AddResolution(std::vector<std::uint32_t> const& n_entries, RankBins&& bins,
+                                RowIdx n_rows) {
   if (bins.Size() > std::numeric_limits<ValueId>::max()) {  // their numbers are 32 bit
     throw std::invalid_argument{
         "The columns of the table have " + std::to_string(bins.Size()) + " bins, and at most " +
         std::to_string(std::numeric_limits<ValueId>::max()) +
         " fit; set gpu_exact_strategy to sort, or train with fewer columns."};
   }
-  resolutions_.push_back(std::make_unique<Resolution>(std::move(bins), table, n_entries, in_bytes));
+  resolutions_.push_back(std::make_unique<Resolution>(std::move(bins)));
   auto* r = resolutions_.back().get();
+  auto const n_features = static_cast<FeatureIdx>(n_entries.size());
   std::vector<ValueId> offsets{0};
-  for (FeatureIdx f = 0; f < table.n_features; ++f) {
+  for (FeatureIdx f = 0; f < n_features; ++f) {
     offsets.push_back(offsets.back() + r->bins.NumBins(f));
   }
   CopyAsync(r->offsets.Reserve(offsets.size()), offsets.data(), offsets.size());
   EntryIdx const n = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
-  r->candidates = {nullptr, nullptr,        n_present_.Data(), r->offsets.Data(),
-                   n,       offsets.back(), table.n_rows,      table.n_features};
+  r->candidates = {nullptr,        nullptr, n_present_.Data(), r->offsets.Data(), n,
+                   offsets.back(), n_rows,  n_features};
 }
 
 std::uint64_t BinnedTable::Bytes() const {
-  std::uint64_t bytes =
-      values_->Bytes() + n_present_.Bytes() + (sorted_rows_ != nullptr ? sorted_rows_->Bytes() : 0);
+  std::uint64_t bytes = values_->Bytes() + n_present_.Bytes() + stored_->Bytes() +
+                        (sorted_rows_ != nullptr ? sorted_rows_->Bytes() : 0);
   for (auto const& r : resolutions_) {
-    bytes += r->bins.Bytes() + r->columns.Bytes() + r->offsets.Bytes();
+    bytes += r->bins.Bytes() + r->columns->Bytes() + r->offsets.Bytes();
   }
   return bytes;
 }

@@ -39,12 +39,10 @@ struct BinnedTableRef {
 
 /** @brief The same entries in bins, finer or coarser ones. */
 struct Resolution {
-  Resolution(RankBins&& b, TableSource const& table, std::vector<std::uint32_t> const& n_entries,
-             bool in_bytes)
-      : bins{std::move(b)}, columns{table, n_entries, bins, 0, in_bytes} {}
+  explicit Resolution(RankBins&& b) : bins{std::move(b)} {}
 
   RankBins bins;
-  BinnedColumns columns;
+  std::unique_ptr<BinnedColumns> columns;
   DeviceBuffer<ValueId> offsets{"candidates of features"};
   ColumnsRef candidates{};  // columns without entries, whose values are the bins
 };
@@ -54,15 +52,17 @@ class BinnedTable {
   /**
    * @brief Copies what it needs of the table; waits until that has been read.
    *
-   * @param max_bins Of a column in each resolution, the finest first; empty: chosen by the table.
-   * @param memory   What is kept beside the bins, and where.
+   * @param max_bins       Of a column in each resolution, the finest first; empty: chosen by the
+   *                       table.
+   * @param memory         What is kept beside the bins, and where.
+   * @param max_group_bins Of a group of several columns; 0: chosen by the table.
    */
   BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins,
-              HistogramMemory const& memory);
+              HistogramMemory const& memory, std::uint32_t max_group_bins = 0);
 
   [[nodiscard]] BinnedTableRef Ref() const {
-    return {resolutions_.front()->columns.Ref(), values_->Ref(),
-            sorted_rows_ != nullptr ? sorted_rows_->Ref() : SortedRowsRef{nullptr},
+    return {resolutions_.front()->columns->Ref(), values_->Ref(),
+            sorted_rows_ != nullptr ? sorted_rows_->Ref() : SortedRowsRef{nullptr, 0},
             values_->AtHost()};
   }
   [[nodiscard]] bool SortsRows() const { return sorted_rows_ != nullptr; }
@@ -73,15 +73,22 @@ class BinnedTable {
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
-  /** @param in_bytes Bins take one byte where they fit. */
-  void AddResolution(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
-                     RankBins&& bins, bool in_bytes);
+  void AddResolution(std::vector<std::uint32_t> const& n_entries, RankBins&& bins, RowIdx n_rows);
+  /**
+   * @brief The bins of all entries: of the finest resolution for all that read them; of the last
+   *        one, of which a byte holds one, and which serves the most scattered rows.
+   * @param shares Others read them, too, even if their bins have to be looked up for each.
+   */
+  void StoreBins(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
+                 std::uint32_t last_bins, bool shares, Memory at, std::uint32_t max_group_bins);
   /** @brief All resolutions and sorted rows of a table. @return Which features have ranges. */
   [[nodiscard]] std::vector<bool> MakeBins(TableSource const& table,
                                            std::vector<std::uint32_t> const& n_entries,
                                            std::vector<std::uint32_t> const& max_bins,
-                                           HistogramMemory const& memory);
+                                           HistogramMemory const& memory,
+                                           std::uint32_t max_group_bins);
 
+  std::unique_ptr<BinnedColumns> stored_;  // that resolutions read
   std::vector<std::unique_ptr<Resolution>> resolutions_;
   std::unique_ptr<RowValues> values_;
   std::unique_ptr<SortedRows> sorted_rows_;  // nullptr: not kept

@@ -44,8 +44,7 @@ HistogramFinder::HistogramFinder(BinnedColumns const& columns, std::uint64_t max
   max_kept_ = max_slots_ == 1 ? 1 : max_slots_ - std::max<std::size_t>(1, max_slots_ / 4);
   keep_rows_ = kKeepRows * columns.MeanBins();
   this->MakeTiles();
-  auto bytes = SharedHistogram::Bytes(max_group_bins_);
-  max_slices_ = MaxBlocks(bytes);
+  max_slices_ = MaxBlocks(shared_bytes_);
   if (max_slices != 0) {
     max_slices_ = max_slices;
   }
@@ -53,6 +52,7 @@ HistogramFinder::HistogramFinder(BinnedColumns const& columns, std::uint64_t max
 
 void HistogramFinder::MakeTiles() {
   std::vector<BinTile> tiles;
+  std::uint32_t max_bins{0};  // of a group
   auto const& groups = columns_.Groups();
   for (std::uint32_t g = 0; g < groups.size(); ++g) {
     auto const& group = groups[g];
@@ -65,8 +65,9 @@ void HistogramFinder::MakeTiles() {
       ++tiles.back().n_columns;
       tiles.back().n_bins += column.n_bins;
     }
-    max_group_bins_ = std::max(max_group_bins_, group.n_bins);
+    max_bins = std::max(max_bins, group.n_bins);
   }
+  shared_bytes_ = SharedHistogram::Bytes(max_bins, columns_.MaxWords());
   n_tiles_ = static_cast<std::uint32_t>(tiles.size());
   CopyAsync(tiles_.Reserve(tiles.size()), tiles.data(), tiles.size());
 }
@@ -232,8 +233,7 @@ void HistogramFinder::SearchBatches(LevelRef const& level, RowsRef const& rows,
     if (!batch.built.nodes.empty()) {
       f.work = batch.built.Ref(slicer_, arena_);
       Launch("ClearCuts", ClearCutsKernel, f.work.n_slices, 512, f);
-      Launch("Build", BuildKernel, f.work.n_slices,
-             {SharedHistogram::kThreads, SharedHistogram::Bytes(max_group_bins_)}, level.quantiser,
+      Launch("Build", BuildKernel, f.work.n_slices, {SharedHistogram::kThreads, shared_bytes_},
              rows, f);
     }
     auto const n = static_cast<std::uint32_t>(batch.searches.size());

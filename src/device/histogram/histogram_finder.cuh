@@ -104,7 +104,7 @@ class HistogramFinder {
   std::size_t max_kept_;  // of the slots: the others are for histograms that are not kept
   std::uint32_t max_slices_;
   std::uint32_t n_tiles_{0};
-  std::uint32_t max_group_bins_{0};
+  std::size_t shared_bytes_{0};  // of a block that builds
   double keep_rows_;         // nodes of so many rows are kept
   std::uint64_t n_rows_{0};  // of the searched nodes
   std::size_t n_slots_{0};

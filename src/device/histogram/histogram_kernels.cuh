@@ -60,8 +60,7 @@ __device__ inline void WriteBins(SharedHistogram const& histogram, bool whole, B
 
 // grid: one block a slice; result: histograms of the nodes
 __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
-    __grid_constant__ Quantiser const quantiser, RowsRef rows,
-    __grid_constant__ FinderRef const f) {
+    RowsRef rows, __grid_constant__ FinderRef const f) {
   extern __shared__ __align__(16) unsigned char memory[];
   WorkPoint point = f.work.slices[blockIdx.x];
   WorkPoint const end = f.work.slices[blockIdx.x + 1];
@@ -72,9 +71,9 @@ __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
     RowIdx last = ends_cut ? end.row : f.work.NumRows(point.node);
     bool whole = point.row == 0 && !ends_cut;
     SharedHistogram histogram{memory, group};
-    histogram.Zero();
+    histogram.Begin(group);
     __syncthreads();
-    histogram.AddRows(group, rows, quantiser, begin + point.row, begin + last);
+    histogram.AddRows(group, rows, begin + point.row, begin + last);
     __syncthreads();
     WriteBins(histogram, whole, f.Segment(point));
     __syncthreads();  // the histogram is cleared next

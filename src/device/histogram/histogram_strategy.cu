@@ -21,11 +21,11 @@ namespace {
 /** @brief What searches in one resolution. */
 struct Searcher {
   Searcher(Resolution const& r, HistogramMemory const& memory, RefineRoom* room)
-      : resolution{r}, finder{r.columns, memory.HistogramBytes(r.columns.NumElements())} {
-    if (r.columns.HasRanges()) {
-      refiner = std::make_unique<RangeRefiner>(r.columns, room,
-                                               memory.OpenEntries(r.columns.NumElements()),
-                                               memory.CertainRanges(r.columns.NumElements()));
+      : resolution{r}, finder{*r.columns, memory.HistogramBytes(r.columns->NumElements())} {
+    if (r.columns->HasRanges()) {
+      refiner = std::make_unique<RangeRefiner>(*r.columns, room,
+                                               memory.OpenEntries(r.columns->NumElements()),
+                                               memory.CertainRanges(r.columns->NumElements()));
     }
   }
 
@@ -37,19 +37,21 @@ struct Searcher {
 class HistogramStrategy : public SplitStrategy {
  public:
   HistogramStrategy(std::unique_ptr<BinnedTable> table, RowIdx n_rows, RowIdx max_sorted,
-                    HistogramMemory const& memory)
+                    RowIdx min_by_row, HistogramMemory const& memory)
       : table_{std::move(table)},
-        rows_{n_rows},
+        rows_{n_rows, min_by_row},
         sorting_{*table_},
         shares_{table_->Resolutions().size()} {
     ways_ = {n_rows,
              static_cast<double>(sorting_.NumColumns()),
              {},
-             // Sorting reads every value of a node: not over the bus.
-             table_->Ref().values_of_host ? 0 : std::min(max_sorted, SortingFinder::kMaxRows)};
+             // Sorting reads every value of a node, or its bin: not over the bus.
+             table_->Ref().values_of_host || memory.bins_at == Memory::kHost
+                 ? 0
+                 : std::min(max_sorted, SortingFinder::kMaxRows)};
     for (auto const& r : table_->Resolutions()) {
       searchers_.push_back(std::make_unique<Searcher>(*r, memory, &room_));
-      ResolutionShape shape = r->columns.Shape(table_->SortsRows());
+      ResolutionShape shape = r->columns->Shape(table_->SortsRows());
       shape.rows_of_host = memory.rows_at == Memory::kHost;
       shape.values_of_host = table_->Ref().values_of_host;
       ways_.resolutions.push_back(shape);
@@ -62,9 +64,8 @@ class HistogramStrategy : public SplitStrategy {
   [[nodiscard]] ColumnsRef Candidates() const override { return this->Columns(); }
 
   void Begin(TreeStart const& start) override {
-    quantiser_ = start.quantiser;
     exchange_ = start.exchange;
-    rows_.Reset(start.rows, start.n_left_out);
+    rows_.Reset(start.rows, start.n_left_out, start.quantiser);
     parents_.clear();
     depth_ = 0;
     n_seen_ = n_refined_ = 0.0;
@@ -103,7 +104,13 @@ class HistogramStrategy : public SplitStrategy {
     for (std::size_t i = 0; i < searchers_.size(); ++i) {
       this->SearchRanges(i, level, rows, searched[i]);
     }
-    resolver_.Resolve(level, table_->Ref(), rows, rows_.NumTrained(), rows_.GoesLeft(), out);
+    // With several workers most columns are others': what they send left comes by slot.
+    if (exchange_ == nullptr && !table_->Ref().values_of_host && rows_.GoByRow()) {
+      resolver_.ResolveByRow(level, table_->Ref(), rows, rows_.LeftOfRow(), out);
+      rows_.FindLeft();
+    } else {
+      resolver_.Resolve(level, table_->Ref(), rows, rows_.NumTrained(), rows_.GoesLeft(), out);
+    }
     if (exchange_ != nullptr) {
       exchange_->ShareBest(out, level.n_nodes);
       rows_.ShareLeft(exchange_);
@@ -120,7 +127,7 @@ class HistogramStrategy : public SplitStrategy {
         parents_.push_back(static_cast<Bucket>(b));
       }
     }
-    rows_.Move(quantiser_, splits, out_children);
+    rows_.Move(splits, out_children);
   }
 
   void Finish(std::vector<SplitOrder> const& tree) override {
@@ -203,7 +210,7 @@ class HistogramStrategy : public SplitStrategy {
     if (s->refiner != nullptr) {
       this->ExpectOpen(i, nodes);
     }
-    resolver_.Read(level, s->resolution.columns.Ref(), s->finder.Nodes(),
+    resolver_.Read(level, s->resolution.columns->Ref(), s->finder.Nodes(),
                    static_cast<Bucket>(s->finder.NumNodes()),
                    {s->refiner != nullptr ? s->refiner->Values() : nullptr, 0});
   }
@@ -241,7 +248,6 @@ class HistogramStrategy : public SplitStrategy {
   SearchWays ways_;
   OpenShares shares_;
   // of the tree in progress
-  Quantiser quantiser_{};
   SplitExchange* exchange_{nullptr};
   std::size_t depth_{0};
   std::vector<double> n_expected_;  // entries of the level's open ranges, by resolution
@@ -254,8 +260,8 @@ class HistogramStrategy : public SplitStrategy {
 std::unique_ptr<SplitStrategy> MakeHistogramStrategy(CsrView const& table,
                                                      HistogramMemory const& memory,
                                                      std::vector<std::uint32_t> const& max_bins,
-                                                     RowIdx max_sorted) {
+                                                     RowIdx max_sorted, RowIdx min_by_row) {
   return std::make_unique<HistogramStrategy>(std::make_unique<BinnedTable>(table, max_bins, memory),
-                                             table.n_rows, max_sorted, memory);
+                                             table.n_rows, max_sorted, min_by_row, memory);
 }
 }  // namespace gpu_exact

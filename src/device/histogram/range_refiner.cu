@@ -153,6 +153,7 @@ __global__ __launch_bounds__(kEmitThreads, kEmitBlocks) void EmitKernel(
   __shared__ std::uint32_t n_before[kOpenWords];
   __shared__ EmitQueue queues[kEmitThreads / 32];
   __shared__ RowBinsWalk::Queue walk_queues[kEmitThreads / 32];
+  __shared__ RankWord begins[kMaxStoredBins / 32 + 1];
   EmitQueue& queue = queues[threadIdx.x / 32];
   std::uint32_t const lane = threadIdx.x % 32;
   WorkPoint const end = work.slices[blockIdx.x + 1];
@@ -175,14 +176,15 @@ __global__ __launch_bounds__(kEmitThreads, kEmitBlocks) void EmitKernel(
     if (threadIdx.x == 0) {
       bits[kNoBit / 32] = 0;
     }
+    RowBinsWalk::LoadBegins(group, begins);
     if (__syncthreads_or(any) != 0) {
       Emitter const emitter{table, binned,     group,    rows, bits,  n_before,
                             shift, first_open, end_open, out,  counts};
       RowIdx const last = point.SameSegment(end) ? end.row : work.NumRows(point.node);
       std::uint32_t n_queued{0};
-      RowBinsWalk{group, rows, walk_queues + threadIdx.x / 32}.Walk<false>(
+      RowBinsWalk{group, rows, walk_queues + threadIdx.x / 32, begins}.Walk<false>(
           node.begin + point.row, node.begin + last, kEmitThreads / 32,
-          [&](RowIdx slot, GradientPair const&) { return slot; },
+          [&](RowIdx slot, GradientUnits const&) { return slot; },
           [&](auto const& chunk, RowIdx slot) {
             std::uint32_t open_bins{0};
 #pragma unroll
@@ -236,9 +238,8 @@ struct RangeOfKey {
 /** @brief Of a sorted entry, the gradients. */
 struct GradientsOfSlot {
   RowIdx const* slots;
-  GradientPair const* gpair;
-  Quantiser quantiser;
-  __device__ FixedSum operator()(std::uint64_t i) const { return quantiser.Fixed(gpair[slots[i]]); }
+  GradientUnits const* units;
+  __device__ FixedSum operator()(std::uint64_t i) const { return units[slots[i]].Fixed(); }
 };
 
 /** @brief Sorted entries of open ranges with the sums up to each. */
@@ -519,8 +520,8 @@ void RangeRefiner::Search(Pass const& pass, std::uint64_t n, std::uint32_t first
   });
   auto const indices = thrust::make_counting_iterator(std::uint64_t{0});
   auto ranges = thrust::make_transform_iterator(indices, RangeOfKey{keys.Current()});
-  auto gradients = thrust::make_transform_iterator(
-      indices, GradientsOfSlot{slots.Current(), pass.rows.gpair, pass.level.quantiser});
+  auto gradients =
+      thrust::make_transform_iterator(indices, GradientsOfSlot{slots.Current(), pass.rows.units});
   room_.sums.Reserve(n);
   room_.scratch.Call([&](void* storage, std::size_t& bytes) {
     return cub::DeviceScan::InclusiveScanByKey(storage, bytes, ranges, gradients, room_.sums.Data(),

@@ -4,9 +4,6 @@
  * @brief Implementation of range_scanner.cuh.
  */
 #include <algorithm>
-#include <cub/block/block_scan.cuh>
-#include <cub/warp/warp_scan.cuh>
-#include <type_traits>
 
 #include "src/device/fixed_sum.cuh"
 #include "src/device/histogram/range_scanner.cuh"
@@ -15,7 +12,8 @@ namespace gpu_exact {
 namespace {
 constexpr int kScanThreads = 128;  // of a block
 constexpr int kScanBlocks = 8;     // on a multiprocessor: it waits for memory
-constexpr int kItems = 4;          // rows of a thread, all are asked for before the first is used
+/** @brief Rows of a thread: all are asked for before the first is used. */
+constexpr int kItems = SortedRowsRef::kAtOnce;
 /** @brief Ranges of so many entries on average, or less, are each walked by a warp: more of them are
  *         under way then, and what they wait for costs more than their few steps. */
 constexpr std::uint64_t kWarpsRange = 1024;
@@ -28,6 +26,7 @@ struct RangeEntries {
   std::uint32_t begin;
   std::uint32_t end;
 
+  RangeEntries() = default;
   __device__ RangeEntries(LevelRef const& level, BinnedRef const& binned, OpenRange const& range)
       : feature{binned.columns[range.column].feature},
         begin{binned.bins.first_rank[range.bin]},
@@ -65,93 +64,137 @@ __global__ void MeasureKernel(LevelRef level, BinnedRef binned, SearchedNode con
 
 /** @brief What a scan has passed of a range. */
 struct Passed {
-  FixedSum sum;           // of the node's rows
-  std::uint32_t n_begun;  // values, of any rows
-  std::uint32_t last;     // of the node's last row, n_begun + 1 when it was passed; 0: none was
-  RowIdx row;             // that row
+  FixedSum sum;  // of the node's rows
+  RowIdx row;    // the last of them
+  bool any;      // whether there is one
+  bool begun;    // whether a value begins past it; those of other nodes' rows count
+
+  /** @brief Whether the node's next row has another value than its last one. @param begins Whether
+   *         the value begins with that row. */
+  [[nodiscard]] __device__ bool IsNew(bool begins) const { return begins || begun || !any; }
 };
 /** @brief Associative. */
 struct PassedOp {
   __device__ Passed operator()(Passed const& a, Passed const& b) const {
-    bool const any = b.last != 0;
-    return {a.sum + b.sum, a.n_begun + b.n_begun, any ? a.n_begun + b.last : a.last,
-            any ? b.row : a.row};
+    return {a.sum + b.sum, b.any ? b.row : a.row, a.any || b.any, b.begun || (a.begun && !b.any)};
   }
 };
 
-/** @brief The candidates of one open range. */
-struct RangeCandidates {
-  LevelRef const& level;
-  OpenRange const& range;
-  Bucket bucket;
-  FeatureIdx feature;
-  bool missing;  // whether rows of the node have no value of the feature
+/** @brief Entries of a thread, in few registers. */
+struct ScanItems {
+  RowIdx row[kItems];
+  GradientUnits units[kItems];  // zero unless the row is the node's
+  std::uint32_t bits;           // bit k: begins a value; bit kItems + k: is the node's
 
-  /** @brief Keep a candidate in best if it is better. @param place As in ScanKey(). */
-  __device__ void Try(ScanDirection d, std::uint64_t place, FixedSum const& passed,
-                      std::uint32_t order, RowIdx row, float bar, FoundCandidate* best) const {
-    NodeState const& state = level.nodes[bucket];
-    FixedSum const before = range.before + passed;
-    bool const backward = d == ScanDirection::kBackward;
-    if (level.MayReach(bar, state.sum, before, range.present, backward && missing)) {
-      std::uint64_t const key = level.ScanKey(state, feature, d, place, before, range.present);
-      if (key > best->key || (key == best->key && order < best->order)) {
-        *best = {key, order, row};
+  /** @param at The first of them; those outside of the range are neither. */
+  __device__ ScanItems(SortedRowsRef const& sorted, unsigned char const* column,
+                       RangeEntries const& entries, std::uint32_t at, RowsRef const& rows,
+                       Bucket bucket)
+      : bits{0} {
+    auto const loaded =
+        at < entries.end ? sorted.Load(column, at) : SortedRowsRef::Entries{{0, 0, 0, 0}, 0};
+    ShortBucket node[kItems];  // all are asked for before the first is used
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      bool const is_entry = at + k >= entries.begin && at + k < entries.end;
+      row[k] = loaded.row[k];
+      bool const is_asked = is_entry && !rows.are_all;
+      node[k] = is_entry ? 0 : kNowhere;
+      if (is_asked) {
+        node[k] = rows.node_of[row[k]];
       }
+      bits |= is_entry ? loaded.begins & 1u << k : 0;
+    }
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      bits |= node[k] == bucket ? 1u << (kItems + k) : 0;
+      units[k] = node[k] == bucket ? rows.units_of_row[row[k]] : GradientUnits{0.0f, 0.0f};
     }
   }
-  /** @brief Right after the node's last row. @param at Where that was, or later. */
-  __device__ void After(Passed const& passed, std::uint32_t at, float bar,
-                        FoundCandidate* best) const {
-    this->Try(ScanDirection::kForward, std::uint64_t{range.bin} + 1, passed.sum, at, passed.row,
-              bar, best);
+  /** @brief Absolute gradients and hessians. */
+  [[nodiscard]] __device__ GradientUnits Magnitudes() const {
+    GradientUnits sum{0.0f, 0.0f};
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      sum = {sum.grad + fabsf(units[k].grad), sum.hess + units[k].hess};
+    }
+    return sum;
   }
-  /** @brief Right before a row of the node. */
-  __device__ void Before(Passed const& passed, std::uint32_t at, RowIdx row, float bar,
-                         FoundCandidate* best) const {
-    this->Try(ScanDirection::kBackward, range.bin, passed.sum, ~at, row, bar, best);
+  /** @brief As one, beginning with none passed. */
+  [[nodiscard]] __device__ Passed All() const {
+    Passed all{{0, 0}, 0, false, false};
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      all = PassedOp{}(all, this->Get(k));
+    }
+    return all;
+  }
+  [[nodiscard]] __device__ bool Begins(int k) const { return (bits >> k & 1u) != 0; }
+  [[nodiscard]] __device__ bool IsOfNode(int k) const { return (bits >> (kItems + k) & 1u) != 0; }
+  [[nodiscard]] __device__ Passed Get(int k) const {
+    bool const is_in = this->IsOfNode(k);
+    return {units[k].Fixed(), row[k], is_in, !is_in && this->Begins(k)};
   }
 };
 
-/** @brief Teams take open ranges from a list in turns, some at a time. */
+/** @brief An open range with what a walk through it needs. */
+struct TakenRange {
+  OpenRange range;
+  RangeEntries entries;
+  FixedSum total;                  // of its node
+  Bucket bucket;                   // of its node
+  bool missing;                    // whether rows of the node have no value of the feature
+  unsigned char const* of_column;  // sorted rows
+};
+
+/** @brief Teams take open ranges from a list in turns, some at a time. By one warp of a team. */
 struct RangeQueue {
+  static constexpr std::uint32_t kMost = 8;  // at a time
+
   LevelRef const& level;
   BinnedRef const& binned;
+  SortedRowsRef const& sorted;
   SearchedNode const* nodes;
   OpenRangesRef const& listed;
   OpenCounts* counts;
   FoundCandidate* found;
-  std::uint32_t at_once;  // up to 32
+  std::uint32_t n;        // ranges in the list
+  std::uint32_t at_once;  // up to kMost
 
-  /** @brief By one warp of a team. @return Bits of those that are open; those before are closed. */
-  __device__ std::uint32_t Take(std::uint32_t n, std::uint64_t* out_first) const {
+  /** @brief The next ranges are this team's; does not wait. @return The first, to lane 0. */
+  [[nodiscard]] __device__ std::uint64_t Reserve() const {
+    return threadIdx.x % 32 == 0
+               ? atomicAdd(reinterpret_cast<unsigned long long*>(&counts->n_taken),
+                           static_cast<unsigned long long>(at_once))
+               : 0;
+  }
+  /** @brief Read reserved ranges. @return Bits of those that are open; others are closed for good. */
+  [[nodiscard]] __device__ std::uint32_t Load(std::uint64_t first, TakenRange* out) const {
     std::uint32_t const lane = threadIdx.x % 32;
-    unsigned open{0};
-    std::uint64_t first{0};
-    while (open == 0 && first < n) {
+    std::int64_t n_entries{0};  // 0: it is closed
+    if (lane < at_once && first + lane < n) {
+      OpenRange const range = listed.list[first + lane];
+      SearchedNode const node = nodes[range.node];
+      if (GainBound::Reaches(range.bound, level.Bar(node.bucket))) {
+        RangeEntries const entries{level, binned, range};
+        n_entries = entries.OfNode(node, level.columns.n_rows);
+        FixedSum const total = level.nodes[node.bucket].sum;
+        out[lane] = {range,
+                     entries,
+                     total,
+                     node.bucket,
+                     !(range.present == total),
+                     sorted.columns[entries.feature]};
+      }
+      found[first + lane].key = 0;
+    }
+    unsigned const open = __ballot_sync(kAllLanes, n_entries != 0);
+    if (open != 0) {
+      n_entries = SumLanes(n_entries);
       if (lane == 0) {
-        first = atomicAdd(reinterpret_cast<unsigned long long*>(&counts->n_taken),
-                          static_cast<unsigned long long>(at_once));
-      }
-      first = __shfl_sync(kAllLanes, first, 0);
-      std::int64_t n_entries{0};  // 0: it is closed
-      if (lane < at_once && first + lane < n) {
-        OpenRange const& range = listed.list[first + lane];
-        SearchedNode const& node = nodes[range.node];
-        if (GainBound::Reaches(range.bound, level.Bar(node.bucket))) {
-          n_entries = RangeEntries{level, binned, range}.OfNode(node, level.columns.n_rows);
-        }
-        found[first + lane].key = 0;
-      }
-      open = __ballot_sync(kAllLanes, n_entries != 0);
-      if (open != 0) {
-        n_entries = SumLanes(n_entries);
-        if (lane == 0) {
-          atomicAdd(&counts->n_entries, static_cast<unsigned long long>(n_entries));
-        }
+        atomicAdd(&counts->n_entries, static_cast<unsigned long long>(n_entries));
       }
     }
-    *out_first = first;
     return open;
   }
 };
@@ -160,11 +203,10 @@ struct RangeQueue {
 template <int kTeam>
 struct ScanTeam {
   static constexpr int kTeams = kScanThreads / kTeam;  // of a block
-  using Scan = std::conditional_t<kTeam == 32, cub::WarpScan<Passed>,
-                                  cub::BlockScan<Passed, kTeam, cub::BLOCK_SCAN_WARP_SCANS>>;
 
-  typename Scan::TempStorage scan;
+  Passed passed[kTeam / 32];  // by warp
   FoundCandidate of_warps[kTeam / 32];
+  TakenRange taken[RangeQueue::kMost];
   std::uint64_t first;
   std::uint32_t open;
 
@@ -174,6 +216,43 @@ struct ScanTeam {
       __syncwarp();
     } else {
       __syncthreads();
+    }
+  }
+  /** @brief What was passed before the thread's items. @param all Before the team's tile, then with
+   *         it. */
+  __device__ Passed PassedBefore(Passed const& own, Passed* all) {
+    std::uint32_t const lane = threadIdx.x % 32;
+    FixedSum sum = own.sum;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+      FixedSum const below = ShuffleUp(sum, step);
+      sum = lane >= step ? sum + below : sum;
+    }
+    // The last row below a lane, and whether a value begins past it, are told by bits of the lanes.
+    std::uint32_t const any = __ballot_sync(kAllLanes, own.any);
+    std::uint32_t const begun = __ballot_sync(kAllLanes, own.begun);
+    auto of_lanes = [&](std::uint32_t lanes, FixedSum const& of_sum) {
+      int const last = 31 - __clz(static_cast<int>(any & lanes));  // -1: there is none
+      RowIdx const row = __shfl_sync(kAllLanes, own.row, last);
+      return Passed{of_sum, row, last >= 0, (begun & lanes & (last < 0 ? ~0u : ~0u << last)) != 0};
+    };
+    Passed const before = of_lanes(LanesBelow(), sum - own.sum);
+    Passed const of_warp = of_lanes(kAllLanes, Shuffle(sum, 31));
+    if constexpr (kTeam == 32) {
+      Passed const before_all = PassedOp{}(*all, before);
+      *all = PassedOp{}(*all, of_warp);
+      return before_all;
+    } else {
+      if (lane == 0) {
+        passed[Rank() / 32] = of_warp;
+      }
+      Sync();
+      Passed before_warp = *all;
+      for (int w = 0; w < kTeam / 32; ++w) {
+        before_warp = w == Rank() / 32 ? *all : before_warp;
+        *all = PassedOp{}(*all, passed[w]);
+      }
+      return PassedOp{}(before_warp, before);
     }
   }
   /** @brief The best of all threads' candidates, to the thread of rank 0. */
@@ -201,13 +280,104 @@ struct ScanTeam {
   }
 };
 
+/** @brief The candidates of one open range. */
+struct RangeCandidates {
+  LevelRef const& level;
+  TakenRange const& taken;
+
+  [[nodiscard]] __device__ FixedSum Before(Passed const& passed) const {
+    return taken.range.before + passed.sum;
+  }
+  /** @brief Whether a candidate beside any of the items may reach the bar; false only if none can. */
+  [[nodiscard]] __device__ bool AnyMayReach(ScanItems const& items, Passed const& passed,
+                                            float bar) const {
+    FixedSum const before = this->Before(passed);
+    GradientUnits const magnitudes = items.Magnitudes();
+    bool reaches = this->AnyMayReach(items, passed, bar,
+                                     {level.bound, before, taken.total - before, magnitudes});
+    if (taken.missing) {  // else both scans see the same children
+      FixedSum const after = taken.range.present - before;
+      reaches = this->AnyMayReach(items, passed, bar,
+                                  {level.bound, taken.total - after, after, magnitudes}) ||
+                reaches;
+    }
+    return reaches;
+  }
+  /** @brief Whether a candidate right after what was passed may reach the bar in either scan. */
+  [[nodiscard]] __device__ bool MayReach(Passed const& passed, float bar) const {
+    return level.MayReach(bar, taken.total, this->Before(passed), taken.range.present,
+                          taken.missing);
+  }
+  /** @brief Right after the node's last row. @param at Where that was, or later. */
+  __device__ void After(Passed const& passed, std::uint32_t at, FoundCandidate* best) const {
+    this->Try(ScanDirection::kForward, std::uint64_t{taken.range.bin} + 1, passed, at, passed.row,
+              best);
+  }
+  /** @brief Right before a row of the node. */
+  __device__ void Before(Passed const& passed, std::uint32_t at, RowIdx row,
+                         FoundCandidate* best) const {
+    this->Try(ScanDirection::kBackward, taken.range.bin, passed, ~at, row, best);
+  }
+
+ private:
+  /** @param bound Of the first item. */
+  [[nodiscard]] __device__ bool AnyMayReach(ScanItems const& items, Passed const& passed, float bar,
+                                            PassingBound bound) const {
+    static_assert(kItems <= PassingBound::kMost);
+    bool reaches{false};
+    bool is_new = passed.begun || !passed.any;
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      is_new = is_new || items.Begins(k);
+      reaches = reaches || (is_new && items.IsOfNode(k) && bound.MayReach(level.bound, bar));
+      is_new = is_new && !items.IsOfNode(k);
+      bound.Pass(items.units[k]);
+    }
+    return reaches;
+  }
+  /** @brief Keep a candidate in best if it is better. @param place As in ScanKey(). */
+  __device__ void Try(ScanDirection d, std::uint64_t place, Passed const& passed,
+                      std::uint32_t order, RowIdx row, FoundCandidate* best) const {
+    std::uint64_t const key = level.ScanKey(level.nodes[taken.bucket], taken.entries.feature, d,
+                                            place, this->Before(passed), taken.range.present);
+    if (key != 0 && (key > best->key || (key == best->key && order < best->order))) {
+      *best = {key, order, row};
+    }
+  }
+};
+
+/**
+ * @brief The candidates beside a thread's items, one of which may reach the bar. Few threads have
+ *        one, and what it takes is many registers: it is not inlined, and loads the items anew.
+ * @param before What was passed before the items.
+ * @return The best one, or the one that is.
+ */
+__device__ __noinline__ FoundCandidate TryItems(LevelRef const& level, SortedRowsRef const& sorted,
+                                                RowsRef const& rows, TakenRange const& taken,
+                                                std::uint32_t at, Passed before, float bar,
+                                                FoundCandidate best) {
+  RangeCandidates const candidates{level, taken};
+  ScanItems const items{sorted, taken.of_column, taken.entries, at, rows, taken.bucket};
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    if (items.IsOfNode(k) && before.IsNew(items.Begins(k)) && candidates.MayReach(before, bar)) {
+      candidates.Before(before, at + k, items.row[k], &best);
+      if (before.any) {
+        candidates.After(before, at + k, &best);
+      }
+    }
+    before = PassedOp{}(before, items.Get(k));
+  }
+  return best;
+}
+
 // grid: as many blocks as run at a time; result: the best candidate of each listed range; no values
 template <int kTeam>
 __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
     __grid_constant__ LevelRef const level, __grid_constant__ BinnedRef const binned,
-    SortedRowsRef sorted, __grid_constant__ RowsRef const rows, SearchedNodes nodes,
-    __grid_constant__ OpenRangesRef const listed, OpenCounts* counts, FoundCandidate* found,
-    RefinedValue* values) {
+    __grid_constant__ SortedRowsRef const sorted, __grid_constant__ RowsRef const rows,
+    SearchedNodes nodes, __grid_constant__ OpenRangesRef const listed, OpenCounts* counts,
+    FoundCandidate* found, RefinedValue* values) {
   using Team = ScanTeam<kTeam>;
   __shared__ Team teams[Team::kTeams];
   Team& team = teams[threadIdx.x / kTeam];
@@ -215,14 +385,23 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
     values[i] = {0, ScanValue::kNone};
   }
   std::uint32_t const n = listed.Size();
-  std::uint32_t const at_once = min(max(n / (4 * gridDim.x * Team::kTeams), 1u), 32u);
+  std::uint32_t const at_once = min(max(n / (4 * gridDim.x * Team::kTeams), 1u), RangeQueue::kMost);
+  RangeQueue const queue{level, binned, sorted, nodes.nodes, listed, counts, found, n, at_once};
+  std::uint64_t next = Team::Rank() < 32 ? queue.Reserve() : 0;
   while (true) {
     if (Team::Rank() < 32) {
-      RangeQueue const queue{level, binned, nodes.nodes, listed, counts, found, at_once};
-      std::uint64_t taken;
-      std::uint32_t const still_open = queue.Take(n, &taken);
+      std::uint32_t still_open{0};
+      std::uint64_t first{0};
+      while (still_open == 0) {
+        first = __shfl_sync(kAllLanes, next, 0);
+        if (first >= n) {
+          break;
+        }
+        next = queue.Reserve();  // on its way while these are walked
+        still_open = queue.Load(first, team.taken);
+      }
       if (Team::Rank() == 0) {
-        team.first = taken;
+        team.first = first;
         team.open = still_open;
       }
     }
@@ -232,67 +411,29 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
       return;
     }
     for (std::uint32_t left = open; left != 0; left &= left - 1) {
-      std::uint64_t const i = team.first + __ffs(static_cast<int>(left)) - 1;
-      OpenRange const range = listed.list[i];
-      RangeEntries const entries{level, binned, range};
-      Bucket const bucket = nodes.nodes[range.node].bucket;
-      RangeCandidates const candidates{level, range, bucket, entries.feature,
-                                       !(range.present == level.nodes[bucket].sum)};
-      RowIdx const* of_column = sorted.columns[entries.feature];
+      TakenRange const& taken = team.taken[__ffs(static_cast<int>(left)) - 1];
+      RangeCandidates const candidates{level, taken};
+      std::uint32_t const end = taken.entries.end;
       FoundCandidate best{0, 0, 0};
-      Passed all{{0, 0}, 0, 0, 0};
-      for (std::uint32_t begin = entries.begin; begin < entries.end; begin += kTeam * kItems) {
+      Passed all{{0, 0}, 0, false, false};
+      for (std::uint32_t begin = taken.entries.begin / kItems * kItems; begin < end;
+           begin += kTeam * kItems) {
         std::uint32_t const at = begin + Team::Rank() * kItems;
-        RowIdx entry[kItems];
-        Passed item[kItems];
-        float const bar = level.Bar(bucket);
-#pragma unroll
-        for (int k = 0; k < kItems; ++k) {
-          entry[k] = at + k < entries.end ? of_column[at + k] : 0;
-        }
-#pragma unroll
-        for (int k = 0; k < kItems; ++k) {
-          RowIdx const row = entry[k] & ~SortedRowsRef::kBeginsValue;
-          bool const is_in = at + k < entries.end && rows.node_of[row] == bucket;
-          std::uint32_t const begins = entry[k] >> 31;
-          item[k] = {{0, 0}, begins, is_in ? begins + 1 : 0, row};
-        }
-        Passed sum{{0, 0}, 0, 0, 0};
-#pragma unroll
-        for (int k = 0; k < kItems; ++k) {
-          if (item[k].last != 0) {
-            item[k].sum = level.quantiser.Fixed(rows.gpair_of_row[item[k].row]);
-          }
-        }
-#pragma unroll
-        for (int k = 0; k < kItems; ++k) {
-          sum = PassedOp{}(sum, item[k]);
-        }
-        Passed before, of_team;
-        typename Team::Scan{team.scan}.ExclusiveScan(sum, before, Passed{{0, 0}, 0, 0, 0},
-                                                     PassedOp{}, of_team);
-        before = PassedOp{}(all, before);
-        all = PassedOp{}(all, of_team);
-#pragma unroll
-        for (int k = 0; k < kItems; ++k) {
-          Passed const next_passed = PassedOp{}(before, item[k]);
-          if (item[k].last != 0 && next_passed.last != before.last) {  // a value new in the node
-            candidates.Before(before, at + k, item[k].row, bar, &best);
-            if (before.last != 0) {
-              candidates.After(before, at + k, bar, &best);
-            }
-          }
-          before = next_passed;
+        float const bar = level.Bar(taken.bucket);
+        ScanItems const items{sorted, taken.of_column, taken.entries, at, rows, taken.bucket};
+        Passed const before = team.PassedBefore(items.All(), &all);
+        if (candidates.AnyMayReach(items, before, bar)) {
+          best = TryItems(level, sorted, rows, taken, at, before, bar, best);
         }
         Team::Sync();  // its memory is used again
       }
-      if (Team::Rank() == 0 && all.last != 0) {
-        candidates.After(all, entries.end, level.Bar(bucket), &best);
+      if (Team::Rank() == 0 && all.any && candidates.MayReach(all, level.Bar(taken.bucket))) {
+        candidates.After(all, end, &best);
       }
       best = team.Best(best);
       if (Team::Rank() == 0 && best.key != 0) {
-        level.Offer(bucket, best.key);
-        found[i] = best;
+        level.Offer(taken.bucket, best.key);
+        found[team.first + __ffs(static_cast<int>(left)) - 1] = best;
       }
       Team::Sync();
     }

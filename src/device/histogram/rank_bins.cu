@@ -20,7 +20,8 @@ struct PieceColumn {
   std::uint64_t begin;        // first entry among the keys; of finer bins, 0
   std::uint64_t first_piece;  // among the pieces
   std::uint32_t n_entries;
-  std::uint32_t n_slots;  // 0: every piece is a bin
+  std::uint32_t n_slots;                   // 0: every piece is a bin
+  std::uint32_t shift{RankBins::kByRank};  // of pieces' numbers, which then tell the bin
 };
 
 /** @brief Pieces in the order of column and value. */
@@ -42,6 +43,9 @@ struct PiecesRef {
     PieceColumn const c = columns[column];
     if (c.n_slots == 0) {
       return piece;
+    }
+    if (c.shift != RankBins::kByRank) {
+      return (piece - c.first_piece) >> c.shift;
     }
     std::uint64_t const rank = ranks[piece] - c.begin;
     std::uint64_t const end =
@@ -98,13 +102,26 @@ __global__ void MakeKeysOfColumnsKernel(float const* const* columns, FeatureIdx 
   }
 }
 
-// one thread an entry of some whole columns
+// one warp a block of the entries [begin, begin + n)
 __global__ void KeepRowsKernel(std::uint64_t const* keys, RowIdx const* rows, std::uint64_t begin,
-                               std::uint64_t n, RowIdx* out) {
-  auto i = GlobalIdx();
-  if (i < n) {
-    bool const begins = ValueKey::IsFirst(keys, begin + i);
-    out[i] = rows[begin + i] | (begins ? SortedRowsRef::kBeginsValue : 0);
+                               std::uint32_t n, std::uint32_t n_high, unsigned char* out) {
+  static_assert(kSortedRowsBlock == 32);
+  auto const i = GlobalIdx();
+  std::uint32_t const lane = threadIdx.x % 32;
+  RowIdx const row = i < n ? rows[begin + i] : 0;
+  unsigned const begins = __ballot_sync(kAllLanes, i < n && ValueKey::IsFirst(keys, begin + i));
+  if (i - lane >= n) {
+    return;
+  }
+  SortedRowsBlock<unsigned char> const block{out, i / 32, n_high};
+  reinterpret_cast<std::uint16_t*>(block.low)[lane] = static_cast<std::uint16_t>(row);
+  if (n_high == 1) {
+    block.high[lane] = static_cast<unsigned char>(row >> 16);
+  } else {
+    reinterpret_cast<std::uint16_t*>(block.high)[lane] = static_cast<std::uint16_t>(row >> 16);
+  }
+  if (lane == 0) {
+    *reinterpret_cast<std::uint32_t*>(block.begins) = begins;
   }
 }
 
@@ -186,6 +203,26 @@ __global__ void MergeBinsKernel(PiecesRef pieces, BinsRef finer, std::uint64_t c
   }
 }
 
+// one thread a piece; result: columns whose pieces are too long to be gathered by their numbers
+__global__ void FindLongBinsKernel(PiecesRef pieces, std::uint32_t* is_long) {
+  auto const i = GlobalIdx();
+  if (i >= pieces.n) {
+    return;
+  }
+  std::uint32_t const column = pieces.ColumnOf(i);
+  PieceColumn const c = pieces.columns[column];
+  std::uint64_t const k = i - c.first_piece;
+  if (c.shift == RankBins::kByRank || (k & ((1u << c.shift) - 1)) != 0) {
+    return;
+  }
+  std::uint64_t const end = i + (1u << c.shift);
+  std::uint64_t const n =
+      (end < pieces.End(column) ? pieces.ranks[end] : c.n_entries) - pieces.ranks[i];
+  if (n * c.n_slots > 3 * std::uint64_t{c.n_entries}) {
+    is_long[column] = 1;
+  }
+}
+
 /** @brief Indices below n for which is_first holds, ascending. Waits. */
 template <typename IndexT, typename FnT>
 std::uint64_t Select(FnT is_first, std::uint64_t n, IndexT* out, CubScratch* scratch) {
@@ -211,17 +248,20 @@ std::vector<std::uint64_t> FindBins(PiecesRef const& pieces, std::uint64_t* out_
 /** @brief Keep the rows of some columns. @param keeps Whether each of them is kept. */
 void KeepRows(std::vector<PieceColumn> const& columns, std::vector<bool> const& keeps,
               std::uint64_t const* keys, RowIdx const* rows, SortedRows* out) {
+  auto const n_bytes = [&](std::size_t c) {
+    return keeps[c] ? SortedRowBytes(columns[c].n_entries, out->NumHigh()) : 0;
+  };
   std::uint64_t n{0};
   for (std::size_t c = 0; c < columns.size(); ++c) {
-    n += keeps[c] ? columns[c].n_entries : 0;
+    n += n_bytes(c);
   }
-  RowIdx* room = out->AddRoom(n);
+  unsigned char* room = out->AddRoom(n);
   for (std::size_t c = 0; c < columns.size(); ++c) {
     out->AddColumn(keeps[c] ? room : nullptr);
     if (keeps[c]) {
-      LaunchN("KeepRows", KeepRowsKernel, columns[c].n_entries, keys, rows, columns[c].begin,
-              std::uint64_t{columns[c].n_entries}, room);
-      room += columns[c].n_entries;
+      LaunchN("KeepRows", KeepRowsKernel, std::uint64_t{columns[c].n_entries} + 31, keys, rows,
+              columns[c].begin, columns[c].n_entries, out->NumHigh(), room);
+      room += n_bytes(c);
     }
   }
 }
@@ -356,13 +396,27 @@ RankBins::RankBins(TableSource const& table, std::vector<std::uint32_t> const& n
 }
 
 RankBins::RankBins(RankBins const& finer, std::vector<std::uint32_t> const& n_entries,
-                   std::uint32_t max_bins)
-    : h_offsets_{0}, has_ranges_(n_entries.size(), 0) {
+                   std::uint32_t max_bins, bool by_number)
+    : h_offsets_{0}, has_ranges_(n_entries.size(), 0), shifts_(n_entries.size(), kByRank) {
   auto const n_features = static_cast<FeatureIdx>(n_entries.size());
   std::vector<PieceColumn> columns;
+  bool any_shift{false};
   for (FeatureIdx f = 0; f < n_features; ++f) {
-    bool const few = finer.NumBins(f) <= max_bins;
+    std::uint32_t const n_finer = finer.NumBins(f);
+    bool const few = n_finer <= max_bins;
     columns.push_back({0, finer.h_offsets_[f], n_entries[f], few ? 0 : max_bins - 1});
+    if (few) {
+      shifts_[f] = 0;
+    } else if (by_number) {
+      std::uint32_t shift{1};
+      while (CeilDiv(n_finer, std::uint64_t{1} << shift) > max_bins) {
+        ++shift;
+      }
+      if (n_finer % (1u << shift) == 0) {  // columns side by side are shifted at once
+        columns.back().shift = shift;
+        any_shift = true;
+      }
+    }
   }
   DeviceBuffer<PieceColumn> d_columns{"columns of bins"};
   DeviceBuffer<std::uint64_t> bins{"first bins of coarse ones"};
@@ -371,6 +425,19 @@ RankBins::RankBins(RankBins const& finer, std::vector<std::uint32_t> const& n_en
   auto const n = finer.h_offsets_.back();
   CopyAsync(d_columns.Reserve(n_features), columns.data(), n_features);
   PiecesRef const pieces{d_columns.Data(), finer.first_rank_.Data(), n_features, n};
+  if (any_shift) {
+    ZeroAsync(n_ranges.Reserve(n_features), n_features);
+    LaunchN("FindLongBins", FindLongBinsKernel, n, pieces, n_ranges.Data());
+    auto const is_long = ToHost(n_ranges.Data(), n_features);
+    for (FeatureIdx f = 0; f < n_features; ++f) {
+      if (columns[f].shift != kByRank && is_long[f] == 0) {
+        shifts_[f] = static_cast<std::uint8_t>(columns[f].shift);
+      } else {
+        columns[f].shift = kByRank;
+      }
+    }
+    CopyAsync(d_columns.Data(), columns.data(), n_features);
+  }
   h_offsets_ = FindBins(pieces, bins.Reserve(n), &offsets_, &scratch);
   auto const n_bins = h_offsets_.back();
   ZeroAsync(n_ranges.Reserve(n_features), n_features);

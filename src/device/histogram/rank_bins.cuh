@@ -56,10 +56,16 @@ class RankBins {
 
   /**
    * @brief Fewer bins, each of which is one or several of the finer ones. Waits.
-   * @param max_bins Of a column that is a range of the finer bins or has more of them.
+   * @param max_bins  Of a column that is a range of the finer bins or has more of them.
+   * @param by_number Whether each is a power of two of the finer ones, where no range becomes longer
+   *                  than three slots by that: the number of a bin is that of a finer one, shifted.
    */
   RankBins(RankBins const& finer, std::vector<std::uint32_t> const& n_entries,
-           std::uint32_t max_bins);
+           std::uint32_t max_bins, bool by_number = false);
+
+  static constexpr std::uint32_t kByRank = 32;
+  /** @brief Bits by which numbers of finer bins are shifted, or kByRank. */
+  [[nodiscard]] std::uint32_t Shift(FeatureIdx f) const { return shifts_.empty() ? 0 : shifts_[f]; }
 
   [[nodiscard]] BinsRef Ref() const {
     return {offsets_.Data(), lowest_.Data(), first_rank_.Data(), is_range_.Data()};
@@ -78,6 +84,7 @@ class RankBins {
  private:
   std::vector<std::uint64_t> h_offsets_;
   std::vector<std::uint8_t> has_ranges_;
+  std::vector<std::uint8_t> shifts_;  // none: these are the finest
   DeviceBuffer<std::uint64_t> offsets_{"bins of columns"};
   DeviceBuffer<float> lowest_{"least values of bins"};
   DeviceBuffer<std::uint32_t> first_rank_{"ranks of bins"};

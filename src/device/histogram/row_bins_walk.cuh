@@ -8,7 +8,8 @@
  * once, in one access, and of rows with no more than that several at a time; bins of one byte
  * become as wide as the others then. Lanes begin with different ones of the eight: neighbouring rows
  * often share the bin of a column, and additions to one bin wait for each other. Otherwise rows have
- * as many bins as values, and these are dealt out to the lanes one by one.
+ * as many bins as values, and these are dealt out to the lanes one by one. Bins that are stored
+ * finer become the group's own on their way.
  */
 #pragma once
 
@@ -49,6 +50,39 @@ struct BinChunk {
   }
   [[nodiscard]] __device__ std::uint32_t Bin(int i) const {
     return kBins == 1 ? words[0] : (words[i / 2] >> i % 2 * 16 & 0xffffu);
+  }
+  /**
+   * @brief Stored bins become those of the group, all of which are: a subtraction that borrows from
+   *        no neighbour, and a shift.
+   * @param has_gaps Whether there may be places without a value.
+   */
+  [[nodiscard]] __device__ BinChunk Shifted(BinMap const& map, bool has_gaps) const {
+    std::uint32_t const first = map.first_stored << 16 | map.first_stored;
+    std::uint32_t const mask = (0xffffu >> map.shift) * 0x10001u;
+    BinChunk chunk;
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) {
+      std::uint32_t const w = words[i];
+      if constexpr (kBins == 1) {
+        chunk.words[i] = w == BinGroup::kNoBin ? w : (w - map.first_stored) >> map.shift;
+      } else {
+        chunk.words[i] = (w - first) >> map.shift & mask;
+        if (has_gaps) {
+          chunk.words[i] |= __vcmpeq2(w, ~0u);
+        }
+      }
+    }
+    return chunk;
+  }
+  /** @brief Stored bins become those of the group, or kNoBin. */
+  [[nodiscard]] __device__ BinChunk Of(BinMap const& map) const {
+    BinChunk chunk;
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) {
+      chunk.words[i] = kBins == 1 ? map.BinOf(words[0])
+                                  : map.BinOf(words[i] & 0xffffu) | map.BinOf(words[i] >> 16) << 16;
+    }
+    return chunk;
   }
   /** @brief Moves all bins on by as many places, around the end. */
   __device__ void Rotate(std::uint32_t n) {
@@ -104,7 +138,7 @@ struct ByteChunk {
 __device__ inline RowIdx FromLane(RowIdx slot, int lane) {
   return __shfl_sync(kAllLanes, slot, lane);
 }
-__device__ inline GradientPair FromLane(GradientPair const& units, int lane) {
+__device__ inline GradientUnits FromLane(GradientUnits const& units, int lane) {
   return {__shfl_sync(kAllLanes, units.grad, lane), __shfl_sync(kAllLanes, units.hess, lane)};
 }
 
@@ -116,15 +150,35 @@ class RowBinsWalk {
     RowIdx slot[32];
   };
 
-  /** @param queue The warp's own, in shared memory. */
-  __device__ RowBinsWalk(BinGroup const& group, RowsRef const& rows, Queue* queue)
-      : group_{group}, rows_{rows}, queue_{*queue} {}
+  /**
+   * @param queue The warp's own, in shared memory.
+   * @param words LoadBegins() of the group.
+   */
+  __device__ RowBinsWalk(BinGroup const& group, RowsRef const& rows, Queue* queue,
+                         RankWord const* words)
+      : group_{group},
+        rows_{rows},
+        queue_{*queue},
+        map_{group, words},
+        is_shifted_{
+            group.begins == nullptr &&
+            (group.reads_part == 0 || (group.Strided() && group.n_columns % group.chunk == 0))},
+        has_gaps_{group.has_missing != 0 ||
+                  (group.Strided() && group.n_columns % group.chunk != 0)} {}
+
+  /** @brief Where bins begin at stored ones, to shared memory. All threads of the block, no barrier. */
+  __device__ static void LoadBegins(BinGroup const& group, RankWord* out_words) {
+    std::uint32_t const n = group.NumWords();
+    for (std::uint32_t i = threadIdx.x; i < n; i += blockDim.x) {
+      out_words[i] = group.begins[group.first_stored / 32 + i];
+    }
+  }
 
   /**
    * @brief Walk along the rows in slots [begin, end). All threads of a block of n_warps, no barrier.
    *
    * @tparam kGradients Load them, for additions; otherwise row gets zeros.
-   * @param  row  row(slot, gpair) makes of a lane's row what bins need of it; see FromLane().
+   * @param  row  row(slot, units) makes of a lane's row what bins need of it; see FromLane().
    * @param  bins bins(chunk, of_row): a lane's next bins, BinChunk, and what row made of their row.
    *              All lanes of a warp together; places without a value hold BinGroup::kNoBin.
    */
@@ -139,15 +193,11 @@ class RowBinsWalk {
     if (!group_.Strided()) {
       this->WalkSparse<kGradients>(tiles, row, bins);
     } else if (group_.first_bins != nullptr) {
-      this->WalkStrided<8, kGradients, true>(tiles, row, bins);
-    } else if (group_.stride % 8 == 0) {
-      this->WalkStrided<8, kGradients>(tiles, row, bins);
-    } else if (group_.stride % 4 == 0) {
-      this->WalkStrided<4, kGradients>(tiles, row, bins);
-    } else if (group_.stride % 2 == 0) {
-      this->WalkStrided<2, kGradients>(tiles, row, bins);
+      this->WalkStrided<8, kGradients, Stored::kBytes>(tiles, row, bins);
+    } else if (kGradients && is_shifted_) {  // additions are many: they have code of their own
+      this->WalkChunks<kGradients, Stored::kShifted>(tiles, row, bins);
     } else {
-      this->WalkStrided<1, kGradients>(tiles, row, bins);
+      this->WalkChunks<kGradients, Stored::kAnyhow>(tiles, row, bins);
     }
   }
 
@@ -171,14 +221,41 @@ class RowBinsWalk {
       return this->Valid(tile) ? rows.rows[slot + tile * stride] : 0;
     }
     template <bool kGradients>
-    [[nodiscard]] __device__ GradientPair Gradients(RowIdx tile) const {
-      return kGradients && this->Valid(tile) ? rows.gpair[slot + tile * stride]
-                                             : GradientPair{0.0f, 0.0f};
+    [[nodiscard]] __device__ GradientUnits Gradients(RowIdx tile) const {
+      return kGradients && this->Valid(tile) ? rows.units[slot + tile * stride]
+                                             : GradientUnits{0.0f, 0.0f};
     }
   };
 
+  /** @brief How bins are stored. */
+  enum class Stored {
+    kBytes,    // of the column, one byte each
+    kShifted,  // all that is loaded is of the group, each as a power of two of them
+    kAnyhow    // likewise, or as BinMap tells
+  };
+
+  /** @brief The group's bins of those that were loaded. */
+  template <Stored kStored, int kBins>
+  [[nodiscard]] __device__ BinChunk<kBins> Mapped(BinChunk<kBins> const& chunk) const {
+    return kStored == Stored::kShifted || is_shifted_ ? chunk.Shifted(map_, has_gaps_)
+                                                      : chunk.Of(map_);
+  }
+
+  template <bool kGradients, Stored kStored, typename RowFn, typename BinsFn>
+  __device__ void WalkChunks(Tiles const& tiles, RowFn&& row, BinsFn&& bins) const {
+    if (group_.chunk == 8) {
+      this->WalkStrided<8, kGradients, kStored>(tiles, row, bins);
+    } else if (group_.chunk == 4) {
+      this->WalkStrided<4, kGradients, kStored>(tiles, row, bins);
+    } else if (group_.chunk == 2) {
+      this->WalkStrided<2, kGradients, kStored>(tiles, row, bins);
+    } else {
+      this->WalkStrided<1, kGradients, kStored>(tiles, row, bins);
+    }
+  }
+
   /** @brief Each lane takes rows of one chunk: several are loaded before the first is used. */
-  template <int kBins, bool kGradients, typename RowFn, typename BinsFn>
+  template <int kBins, bool kGradients, Stored kStored, typename RowFn, typename BinsFn>
   __device__ void WalkNarrow(Tiles tiles, RowFn&& fn, BinsFn&& bins) const {
     using Chunk = BinChunk<kBins>;
     constexpr int kRows = kBins == 8 ? 2 : 4;
@@ -189,11 +266,11 @@ class RowBinsWalk {
     }
     for (; tiles.Any(); tiles.slot += kRows * tiles.stride) {
       Chunk chunk[kRows];
-      GradientPair g[kRows];
+      GradientUnits g[kRows];
 #pragma unroll
       for (int k = 0; k < kRows; ++k) {
-        chunk[k] = tiles.Valid(k) ? Chunk::Load(group_.elements + std::uint64_t{row[k]} * kBins)
-                                  : Chunk::None();
+        chunk[k] =
+            tiles.Valid(k) ? Chunk::Load(group_.elements + row[k] * group_.stride) : Chunk::None();
         g[k] = tiles.template Gradients<kGradients>(k);
       }
 #pragma unroll
@@ -202,6 +279,9 @@ class RowBinsWalk {
       }
 #pragma unroll
       for (int k = 0; k < kRows; ++k) {
+        if (tiles.Valid(k)) {  // None() is of no group
+          chunk[k] = this->Mapped<kStored>(chunk[k]);
+        }
         if constexpr (kGradients) {
           chunk[k].Rotate(threadIdx.x % 32);
         }
@@ -211,18 +291,19 @@ class RowBinsWalk {
   }
 
   /** @brief Each lane takes chunks of rows: chunk 0 of the first row, chunk 1, ... */
-  template <int kBins, bool kGradients, bool kBytes = false, typename RowFn, typename BinsFn>
+  template <int kBins, bool kGradients, Stored kStored, typename RowFn, typename BinsFn>
   __device__ void WalkStrided(Tiles tiles, RowFn&& fn, BinsFn&& bins) const {
+    constexpr bool kBytes = kStored == Stored::kBytes;
     if constexpr (!kBytes) {
-      if (group_.stride == kBins) {
-        this->WalkNarrow<kBins, kGradients>(tiles, fn, bins);
+      if (group_.n_columns <= kBins) {
+        this->WalkNarrow<kBins, kGradients, kStored>(tiles, fn, bins);
         return;
       }
     }
     using Chunk = BinChunk<kBins>;
     using Loaded = std::conditional_t<kBytes, ByteChunk, Chunk>;
     std::uint32_t const lane = threadIdx.x % 32;
-    std::uint32_t const n_chunks = group_.stride / kBins;  // of a row
+    std::uint32_t const n_chunks = (group_.n_columns + kBins - 1) / kBins;  // of a row
     std::uint32_t const inverse = n_chunks == 1 ? 0 : 0xffffffffu / n_chunks + 1;
     std::uint32_t const n_tasks = tiles.n_tile * n_chunks;
     auto row_of = [&](std::uint32_t task) {
@@ -232,8 +313,7 @@ class RowBinsWalk {
       std::uint32_t const r = row_of(task) % 32;
       RowIdx const of_task = __shfl_sync(kAllLanes, row, static_cast<int>(r));
       // Of rows past the end, row is 0: loaded, and thrown away.
-      std::uint64_t const at =
-          std::uint64_t{of_task} * group_.stride + (task - row_of(task) * n_chunks) * kBins;
+      std::uint32_t const at = of_task * group_.stride + (task - row_of(task) * n_chunks) * kBins;
       if constexpr (kBytes) {
         return any ? ByteChunk::Load(group_.Bytes() + at) : ByteChunk{{~0u, ~0u}};
       } else {
@@ -244,11 +324,11 @@ class RowBinsWalk {
       if constexpr (kBytes) {
         return loaded.Widen(group_.first_bins + (task - row_of(task) * n_chunks) * kBins);
       } else {
-        return loaded;
+        return this->Mapped<kStored>(loaded);
       }
     };
     RowIdx row = tiles.Row(0);
-    GradientPair g = tiles.Gradients<kGradients>(0);
+    GradientUnits g = tiles.Gradients<kGradients>(0);
     Loaded next = load(row, lane, lane < n_tasks);
     for (; tiles.Any(); tiles.slot += tiles.stride) {
       auto const own = fn(tiles.slot, g);
@@ -282,8 +362,8 @@ class RowBinsWalk {
       bool valid = lane < n_queued;
       RowElements e = valid ? queue_.elements[lane] : RowElements{0, 0};
       RowIdx const slot = valid ? queue_.slot[lane] : 0;
-      GradientPair const g =
-          kGradients && valid ? tiles.rows.gpair[slot] : GradientPair{0.0f, 0.0f};
+      GradientUnits const g =
+          kGradients && valid ? tiles.rows.units[slot] : GradientUnits{0.0f, 0.0f};
       __syncwarp();
       this->WalkBatch(
           e, [&] { return fn(slot, g); }, bins);
@@ -329,8 +409,8 @@ class RowBinsWalk {
 #pragma unroll
       for (int u = 0; u < WarpBinReader::kWindows; ++u) {
         bool const is_entry = first + 32 * u + threadIdx.x % 32 < all.Size();
-        bins(BinChunk<1>{{is_entry ? windows.bin[u] : BinGroup::kNoBin}},
-             FromLane(own, windows.source[u]));
+        BinChunk<1> const chunk{{is_entry ? windows.bin[u] : BinGroup::kNoBin}};
+        bins(this->Mapped<Stored::kAnyhow>(chunk), FromLane(own, windows.source[u]));
       }
     };
     // The next windows are on their way while the present ones are used.
@@ -349,5 +429,8 @@ class RowBinsWalk {
   BinGroup const& group_;
   RowsRef const& rows_;
   Queue& queue_;
+  BinMap map_;
+  bool is_shifted_;  // as Stored::kShifted
+  bool has_gaps_;    // whether a place that is loaded may have no value, or be of no column
 };
 }  // namespace gpu_exact

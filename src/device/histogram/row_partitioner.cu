@@ -14,6 +14,8 @@ constexpr int kThreads = 256;
 // Slots of a thread. More of them look up fewer nodes and make fewer additions to sums, but wait
 // for each other's loads.
 constexpr int kMovedSlots = 8;
+constexpr int kFoundWords = 4;
+constexpr int kFollowedRows = 8;
 
 // one thread a row, in whole warps and one row more
 __global__ void FindTrainedKernel(TrainingRows rows, RankBitsRef trained) {
@@ -25,14 +27,17 @@ __global__ void FindTrainedKernel(TrainingRows rows, RankBitsRef trained) {
 }
 
 // one thread a row; trained: nullptr where all are; rows left out are in the root for now
-__global__ void CompactKernel(GradientPair const* gpair, RankBitsRef trained, RowIdx n_rows,
-                              RowIdx* rows, GradientPair* gpairs, NodeIdx* positions,
+__global__ void CompactKernel(GradientPair const* gpair, Quantiser quantiser, RankBitsRef trained,
+                              RowIdx n_rows, RowIdx* rows, GradientUnits* units,
+                              GradientUnits* units_of_row, NodeIdx* positions,
                               ShortBucket* node_of) {
   auto row = static_cast<RowIdx>(GlobalIdx());
   if (row >= n_rows) {
     return;
   }
   bool const is_trained = trained.words == nullptr || trained.words[row / 32].Has(row);
+  GradientUnits const own = is_trained ? quantiser.Units(gpair[row]) : GradientUnits{0.0f, 0.0f};
+  units_of_row[row] = own;
   node_of[row] = is_trained ? 0 : kNowhere;
   if (trained.words == nullptr) {
     rows[row] = row;
@@ -41,9 +46,75 @@ __global__ void CompactKernel(GradientPair const* gpair, RankBitsRef trained, Ro
   if (is_trained) {
     RowIdx const slot = trained.Rank(row);
     rows[slot] = row;
-    gpairs[slot] = gpair[row];
+    units[slot] = own;
   }
   positions[row] = EncodePosition(kRoot, is_trained);
+}
+
+// one warp kFoundWords words of slots
+__global__ void FindLeftKernel(RowIdx const* rows, std::uint32_t const* left_of_row, RowIdx n_slots,
+                               RankBitsRef goes_left) {
+  std::uint64_t const first = GlobalIdx() / 32 * kFoundWords * 32 + threadIdx.x % 32;
+  RowIdx row[kFoundWords];  // all are asked for before the first is used
+#pragma unroll
+  for (int k = 0; k < kFoundWords; ++k) {
+    std::uint64_t const slot = first + 32 * k;
+    row[k] = slot < n_slots ? rows[slot] : 0;
+  }
+#pragma unroll
+  for (int k = 0; k < kFoundWords; ++k) {
+    std::uint64_t const slot = first + 32 * k;
+    if (slot / 32 <= n_slots / 32) {
+      bool const left = (left_of_row[row[k] / 32] >> row[k] % 32 & 1u) != 0;
+      goes_left.WriteWord(slot, slot < n_slots && left);
+    }
+  }
+}
+
+// one thread kFollowedRows rows; result: the nodes of the next level, and positions of rows that are
+// in none
+__global__ void FollowKernel(SplitOrder const* orders, std::uint32_t const* left_of_row,
+                             NodeIdx first_node, NodeIdx first_child, RowIdx n_rows,
+                             NodeIdx* positions, ShortBucket* node_of) {
+  std::uint64_t const first = GlobalIdx() * kFollowedRows;
+  if (first >= n_rows) {
+    return;
+  }
+  struct alignas(16) Nodes {
+    ShortBucket of_row[kFollowedRows];
+  } nodes;
+  bool const is_whole = first + kFollowedRows <= n_rows;
+  int const n = is_whole ? kFollowedRows : static_cast<int>(n_rows - first);
+  if (is_whole) {
+    nodes = *reinterpret_cast<Nodes const*>(node_of + first);
+  } else {
+    for (int k = 0; k < n; ++k) {
+      nodes.of_row[k] = node_of[first + k];
+    }
+  }
+  std::uint32_t const left_bits = left_of_row[first / 32] >> first % 32;
+#pragma unroll
+  for (int k = 0; k < kFollowedRows; ++k) {
+    ShortBucket const b = k < n ? nodes.of_row[k] : kNowhere;
+    if (b == kNowhere) {
+      continue;
+    }
+    NodeIdx const left = orders[b].left;
+    if (left == kNoNode) {
+      positions[first + k] = first_node + static_cast<NodeIdx>(b);
+      nodes.of_row[k] = kNowhere;
+    } else {
+      std::uint32_t const goes_right = ~left_bits >> k & 1u;
+      nodes.of_row[k] = static_cast<ShortBucket>(left - first_child + goes_right);
+    }
+  }
+  if (is_whole) {
+    *reinterpret_cast<Nodes*>(node_of + first) = nodes;
+  } else {
+    for (int k = 0; k < n; ++k) {
+      node_of[first + k] = nodes.of_row[k];
+    }
+  }
 }
 
 // one thread a node
@@ -113,20 +184,22 @@ struct ChildSlots {
 };
 
 // grid: tiles of slots; result: rows and gradients in their new slots, sums of the children, and
-// positions of rows whose node is not split
-__global__ __launch_bounds__(kThreads) void MoveKernel(
-    RowsRef rows, SplitOrder const* orders, NodeIdx first_node, NodeIdx first_child, Bucket n_nodes,
-    RowIdx n_slots, RankBitsRef goes_left, Quantiser quantiser, RowIdx* to_rows,
-    GradientPair* to_gpair, NodeIdx* positions, ShortBucket* node_of, NodeState* states) {
+// positions and nodes of rows, unless node_of is nullptr
+__global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder const* orders,
+                                                       NodeIdx first_node, NodeIdx first_child,
+                                                       Bucket n_nodes, RowIdx n_slots,
+                                                       RankBitsRef goes_left, RowIdx* to_rows,
+                                                       GradientUnits* to_units, NodeIdx* positions,
+                                                       ShortBucket* node_of, NodeState* states) {
   __shared__ ChildSums of_warps[kThreads / 32];
   unsigned const lane = threadIdx.x % 32;
   RowIdx row[kMovedSlots];  // all are asked for before the first is used
-  GradientPair gpair[kMovedSlots];
+  GradientUnits units[kMovedSlots];
 #pragma unroll
   for (int j = 0; j < kMovedSlots; ++j) {
     std::uint64_t const slot = SlotOf<kThreads, kMovedSlots>(n_nodes, j);
     row[j] = slot < n_slots ? rows.rows[slot] : 0;
-    gpair[j] = slot < n_slots ? rows.gpair[slot] : GradientPair{0.0f, 0.0f};
+    units[j] = slot < n_slots ? rows.units[slot] : GradientUnits{0.0f, 0.0f};
   }
   ChildSums sums;  // of the lane; all lanes are at the same node
   ForEachSlot<kThreads, kMovedSlots>(
@@ -143,12 +216,14 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(
           RowIdx to =
               ChildSlots{goes_left, node, n_left, left_before}.Of(static_cast<RowIdx>(slot), &goes);
           to_rows[to] = row[j];
-          to_gpair[to] = gpair[j];
-          node_of[row[j]] = static_cast<ShortBucket>(left + (goes ? 0 : 1));
-          FixedSum g = quantiser.Fixed(gpair[j]);
+          to_units[to] = units[j];
+          if (node_of != nullptr) {
+            node_of[row[j]] = static_cast<ShortBucket>(left + (goes ? 0 : 1));
+          }
+          FixedSum const g = units[j].Fixed();
           FixedSum none{0, 0};
           own = {left, {goes ? g : none, goes ? none : g}, true};
-        } else if (b < n_nodes) {
+        } else if (b < n_nodes && node_of != nullptr) {
           positions[row[j]] = first_node + static_cast<NodeIdx>(b);
           node_of[row[j]] = kNowhere;
         }
@@ -268,34 +343,56 @@ int DepthOf(std::vector<SplitOrder> const& tree) {
 }
 }  // namespace
 
-RowPartitioner::RowPartitioner(RowIdx n_rows) : n_rows_{n_rows}, positions_{n_rows} {
+RowPartitioner::RowPartitioner(RowIdx n_rows, RowIdx min_by_row)
+    : n_rows_{n_rows}, min_by_row_{min_by_row}, positions_{n_rows} {
   node_of_.Reserve(n_rows);
   for (int i = 0; i < 2; ++i) {
     rows_[i].Reserve(n_rows);
-    gpairs_[i].Reserve(n_rows);
+    units_[i].Reserve(n_rows);
     ZeroAsync(rows_[i].Data(), n_rows);  // MoveKernel asks for slots of closed nodes too
-    ZeroAsync(gpairs_[i].Data(), n_rows);
+    ZeroAsync(units_[i].Data(), n_rows);
   }
+  units_of_row_.Reserve(n_rows);
   goes_left_.Reserve(n_rows);
 }
 
-void RowPartitioner::Reset(TrainingRows const& rows, RowIdx n_left_out) {
+void RowPartitioner::Reset(TrainingRows const& rows, RowIdx n_left_out,
+                           Quantiser const& quantiser) {
   current_ = 0;
+  goes_by_row_ = false;
   n_trained_ = n_rows_ - n_left_out;
-  gpair_ = rows.gpair;
-  gpair_of_row_ = rows.gpair;
+  current_units_ = units_of_row_.Data();
   RankBitsRef trained{nullptr};
   if (n_left_out != 0) {
     trained = goes_left_.Ref();
     LaunchN("FindTrained", FindTrainedKernel, std::uint64_t{n_rows_} + 32, rows, trained);
     goes_left_.Count(n_rows_, &scratch_);
-    gpair_ = gpairs_[0].Data();
+    current_units_ = units_[0].Data();
   }
-  LaunchN("Compact", CompactKernel, n_rows_, rows.gpair, trained, n_rows_, rows_[0].Data(),
-          gpairs_[0].Data(), positions_.Data(), node_of_.Data());
+  LaunchN("Compact", CompactKernel, n_rows_, rows.gpair, quantiser, trained, n_rows_,
+          rows_[0].Data(), units_[0].Data(), units_of_row_.Data(), positions_.Data(),
+          node_of_.Data());
   h_nodes_ = {{0, n_trained_}};
   nodes_.Upload(h_nodes_);
   first_node_ = kRoot;
+}
+
+bool RowPartitioner::GoByRow() {
+  RowIdx n_open{0};
+  for (RowRange const& node : h_nodes_) {
+    n_open += node.end - node.begin;
+  }
+  goes_by_row_ = n_rows_ >= min_by_row_ && h_nodes_.size() <= kMostByRow && n_open >= n_rows_ / 2;
+  if (goes_by_row_) {
+    left_of_row_.Reserve(n_rows_ / 32 + std::size_t{1});
+  }
+  return goes_by_row_;
+}
+
+void RowPartitioner::FindLeft() {
+  std::uint64_t const n_words = n_trained_ / 32 + std::uint64_t{1};
+  LaunchN("FindLeft", FindLeftKernel, CeilDiv(n_words, kFoundWords) * 32, rows_[current_].Data(),
+          left_of_row_.Data(), n_trained_, goes_left_.Ref());
 }
 
 void RowPartitioner::ShareLeft(SplitExchange* exchange) {
@@ -315,15 +412,19 @@ void RowPartitioner::CountLeft() {
           n_left_.Reserve(n_nodes));
 }
 
-void RowPartitioner::Move(Quantiser const& quantiser, LevelSplits const& splits,
-                          NodeState* out_children) {
+void RowPartitioner::Move(LevelSplits const& splits, NodeState* out_children) {
   int const next = 1 - current_;
   ZeroAsync(out_children, splits.n_children);
   auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
   Launch("Move", MoveKernel, SlotTurns::Grid(n_trained_, kThreads * kMovedSlots, n_nodes), kThreads,
          this->Rows(), splits.device_orders, first_node_, splits.first_child, n_nodes, n_trained_,
-         goes_left_.Ref(), quantiser, rows_[next].Data(), gpairs_[next].Data(), positions_.Data(),
-         node_of_.Data(), out_children);
+         goes_left_.Ref(), rows_[next].Data(), units_[next].Data(), positions_.Data(),
+         goes_by_row_ ? nullptr : node_of_.Data(), out_children);
+  if (goes_by_row_) {
+    LaunchN("Follow", FollowKernel, CeilDiv(n_rows_, kFollowedRows), splits.device_orders,
+            left_of_row_.Data(), first_node_, splits.first_child, n_rows_, positions_.Data(),
+            node_of_.Data());
+  }
   std::vector<RowRange> children;
   for (std::size_t b = 0; b < splits.orders.size(); ++b) {
     if (splits.orders[b].left != kNoNode) {
@@ -334,7 +435,7 @@ void RowPartitioner::Move(Quantiser const& quantiser, LevelSplits const& splits,
   h_nodes_ = std::move(children);
   nodes_.Upload(h_nodes_);
   current_ = next;
-  gpair_ = gpairs_[next].Data();
+  current_units_ = units_[next].Data();
   first_node_ = splits.first_child;
 }
 
@@ -375,9 +476,10 @@ void RowPartitioner::RouteLeftOut(BinnedTableRef const& table, std::vector<Split
 
 std::uint64_t RowPartitioner::Bytes() const {
   std::uint64_t bytes = positions_.Bytes() + node_of_.Bytes() + goes_left_.Bytes() +
-                        nodes_.Bytes() + tree_.Bytes() + scratch_.Bytes();
+                        left_of_row_.Bytes() + units_of_row_.Bytes() + nodes_.Bytes() +
+                        tree_.Bytes() + scratch_.Bytes();
   for (int i = 0; i < 2; ++i) {
-    bytes += rows_[i].Bytes() + gpairs_[i].Bytes();
+    bytes += rows_[i].Bytes() + units_[i].Bytes();
   }
   return bytes;
 }

@@ -25,16 +25,19 @@
 namespace gpu_exact {
 class RowPartitioner {
  public:
-  explicit RowPartitioner(RowIdx n_rows);
+  /** @param min_by_row As for MakeHistogramStrategy(). */
+  explicit RowPartitioner(RowIdx n_rows, RowIdx min_by_row = kMinByRow);
 
   /**
    * @brief Begin a tree: trained rows are in the root. Does not wait.
-   * @param rows Outlive the tree.
+   * @param quantiser Makes whole units of gradients.
    */
-  void Reset(TrainingRows const& rows, RowIdx n_left_out);
+  void Reset(TrainingRows const& rows, RowIdx n_left_out, Quantiser const& quantiser);
 
   [[nodiscard]] RowsRef Rows() const {
-    return {rows_[current_].Data(), gpair_, nodes_.Data(), node_of_.Data(), gpair_of_row_};
+    return {rows_[current_].Data(), current_units_,
+            nodes_.Data(),          node_of_.Data(),
+            units_of_row_.Data(),   h_nodes_.size() == 1 && h_nodes_.front().end == n_rows_};
   }
   /** @brief Row slots of the open nodes, by bucket. */
   [[nodiscard]] std::vector<RowRange> const& Nodes() const { return h_nodes_; }
@@ -44,13 +47,21 @@ class RowPartitioner {
 
   /** @brief One bit a slot and one slot more, to be written: whether the row goes left. */
   [[nodiscard]] RankBitsRef GoesLeft() const { return goes_left_.Ref(); }
+  /**
+   * @brief Whether rows of this level are sent left or right in the order of the table, where most
+   *        of them are in open nodes: LeftOfRow() is written then, and FindLeft() writes GoesLeft().
+   */
+  [[nodiscard]] bool GoByRow();
+  /** @brief One bit a row of the table and one row more. */
+  [[nodiscard]] std::uint32_t* LeftOfRow() const { return left_of_row_.Data(); }
+  void FindLeft();
   /** @brief Bits of nodes whose split is another worker's are that worker's. Collective. */
   void ShareLeft(SplitExchange* exchange);
   /** @brief The bits are written. Does not wait; Move reads counts once the stream was waited for. */
   void CountLeft();
 
   /** @brief Move rows to the children; those of leaves have their position. */
-  void Move(Quantiser const& quantiser, LevelSplits const& splits, NodeState* out_children);
+  void Move(LevelSplits const& splits, NodeState* out_children);
 
   /**
    * @brief End a tree: rows of open nodes have their position, and so have rows left out.
@@ -69,20 +80,23 @@ class RowPartitioner {
                     SplitExchange* exchange);
 
   RowIdx n_rows_;
+  RowIdx min_by_row_;
+  bool goes_by_row_{false};
   RowIdx n_trained_{0};
   int current_{0};
-  NodeIdx first_node_{kRoot};                  // of the open ones
-  GradientPair const* gpair_{nullptr};         // by slot
-  GradientPair const* gpair_of_row_{nullptr};  // borrowed
+  NodeIdx first_node_{kRoot};                    // of the open ones
+  GradientUnits const* current_units_{nullptr};  // by slot; those of all rows are in their order
   std::vector<RowRange> h_nodes_;
   RowPositions positions_;
   DeviceBuffer<ShortBucket> node_of_{"nodes of rows"};
   DeviceBuffer<RowIdx> rows_[2]{DeviceBuffer<RowIdx>{"rows by node"},
                                 DeviceBuffer<RowIdx>{"rows by node, next level"}};
-  DeviceBuffer<GradientPair> gpairs_[2]{DeviceBuffer<GradientPair>{"gradients by node"},
-                                        DeviceBuffer<GradientPair>{"gradients by node, next"}};
+  DeviceBuffer<GradientUnits> units_[2]{DeviceBuffer<GradientUnits>{"gradients by node"},
+                                        DeviceBuffer<GradientUnits>{"gradients by node, next"}};
+  DeviceBuffer<GradientUnits> units_of_row_{"gradients by row"};
   UploadBuffer<RowRange> nodes_{"rows of nodes"};
   RankBits goes_left_{"rows that go left"};
+  DeviceBuffer<std::uint32_t> left_of_row_{"rows that go left, by row"};
   PinnedBuffer<RowIdx> n_left_{"left rows of nodes"};
   DeviceBuffer<SplitOrder> tree_{"the tree, for rows left out"};
   CubScratch scratch_;

@@ -20,16 +20,19 @@ using ShortBucket = std::uint16_t;
 inline constexpr ShortBucket kNowhere = 0xffffu;
 /** @brief Rows of levels of more nodes cannot be followed. */
 inline constexpr Bucket kMostFollowed = kNowhere;
+/** @brief Nodes of which a block knows something each, in 16 KiB of shared memory. */
+inline constexpr Bucket kMostByRow = 4096;
 
 /** @brief The trained rows of the open nodes, node by node. Borrowed by kernels. */
 struct RowsRef {
-  RowIdx const* rows;         // the row in each slot
-  GradientPair const* gpair;  // and its gradients
-  RowRange const* nodes;      // slots of each open node, by bucket, shape: (n_nodes); closed nodes
-                              // leave holes between them
+  RowIdx const* rows;          // the row in each slot
+  GradientUnits const* units;  // and its gradients
+  RowRange const* nodes;       // slots of each open node, by bucket, shape: (n_nodes); closed nodes
+                               // leave holes between them
   // For those who come from sorted columns, by row of the table, not by slot:
   ShortBucket const* node_of;  // kNowhere: no open node; of at most kMostFollowed nodes
-  GradientPair const* gpair_of_row;
+  GradientUnits const* units_of_row;
+  bool are_all;  // whether one open node has every row of the table
 
   /** @brief The open node of a slot; n_nodes, as many as there are, where it is in none. */
   [[nodiscard]] __device__ Bucket NodeOf(RowIdx slot, Bucket n_nodes) const {

@@ -130,9 +130,8 @@ __device__ FixedSum LoadSums(LevelRef const& level, RowsRef const& rows, Searche
                              std::uint16_t const (&at)[kItems], FixedSum (&sums)[kItems]) {
 #pragma unroll
   for (int k = 0; k < kItems; ++k) {
-    sums[k] = keys[k] == sort_key.missing
-                  ? FixedSum{0, 0}
-                  : level.quantiser.Fixed(rows.gpair[node.rows.begin + at[k]]);
+    sums[k] =
+        keys[k] == sort_key.missing ? FixedSum{0, 0} : rows.units[node.rows.begin + at[k]].Fixed();
   }
   FixedSum of_all{0, 0};
 #pragma unroll

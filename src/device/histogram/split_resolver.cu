@@ -3,6 +3,7 @@
  *
  * @brief Implementation of split_resolver.cuh.
  */
+#include <algorithm>
 #include <limits>
 
 #include "src/device/histogram/split_resolver.cuh"
@@ -13,6 +14,7 @@ namespace {
 constexpr FeatureIdx kNoFeature = std::numeric_limits<FeatureIdx>::max();
 constexpr int kThreads = 256;
 constexpr int kSlots = 4;  // of a thread: each looks up its node only where it changes
+constexpr int kRows = 4;   // of a thread: all are asked for before the first is used
 
 // one thread a node
 __global__ void ReadCandidatesKernel(LevelRef level, BinnedRef binned, SearchedNode const* nodes,
@@ -95,6 +97,105 @@ __global__ __launch_bounds__(kThreads) void FindNextValuesKernel(BinnedTableRef 
     }
     OfferNext(points, b, &SplitPoint::next, next);
   });
+}
+
+/** @brief Rows of a warp, 32 at a time, of all rows of a table. */
+struct RowTurns {
+  std::uint64_t word;  // of the first ones
+  std::uint64_t n_words;
+  RowIdx n_rows;
+
+  __device__ explicit RowTurns(RowIdx n)
+      : word{kRows * (GlobalIdx() / 32)}, n_words{n / 32 + std::uint64_t{1}}, n_rows{n} {}
+  [[nodiscard]] __device__ bool Any() const { return word < n_words; }
+  [[nodiscard]] __device__ std::uint64_t Row(int k) const {
+    return (word + k) * 32 + threadIdx.x % 32;
+  }
+  /** @brief kNowhere past the end. */
+  [[nodiscard]] __device__ ShortBucket NodeOf(RowsRef const& rows, int k) const {
+    return this->Row(k) < n_rows ? rows.node_of[this->Row(k)] : kNowhere;
+  }
+  __device__ void WriteWord(std::uint32_t* words, int k, bool is_set) const {
+    std::uint32_t const bits = __ballot_sync(kAllLanes, is_set);
+    if (threadIdx.x % 32 == 0 && word + k < n_words) {
+      words[word + k] = bits;
+    }
+  }
+  __device__ void Next() { word += kRows * (std::uint64_t{gridDim.x} * blockDim.x / 32); }
+};
+
+// grid: strided over rows; result: as FindNextValuesKernel, by row
+__global__ __launch_bounds__(kThreads) void FindNextValuesByRowKernel(
+    BinnedTableRef table, RowsRef rows, Bucket n_nodes, RowIdx n_rows, SplitPoint* points,
+    std::uint32_t* n_rerouted, std::uint32_t* left_of_row) {
+  extern __shared__ std::uint32_t next[];  // by node, of the rows of this block
+  if (GlobalIdx() == 0) {
+    *n_rerouted = 0;  // counted next
+  }
+  for (Bucket b = threadIdx.x; b < n_nodes; b += kThreads) {
+    next[b] = ScanValue::kNone;
+  }
+  __syncthreads();
+  for (RowTurns turns{n_rows}; turns.Any(); turns.Next()) {
+    ShortBucket node[kRows];
+    SplitPoint point[kRows];
+    float value[kRows];
+#pragma unroll
+    for (int k = 0; k < kRows; ++k) {
+      node[k] = turns.NodeOf(rows, k);
+    }
+#pragma unroll
+    for (int k = 0; k < kRows; ++k) {
+      point[k].feature = kNoFeature;
+      if (node[k] != kNowhere) {
+        point[k] = points[node[k]];
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < kRows; ++k) {
+      value[k] = point[k].feature != kNoFeature
+                     ? table.ValueOf(static_cast<RowIdx>(turns.Row(k)), point[k].feature)
+                     : 0.0f;
+    }
+#pragma unroll
+    for (int k = 0; k < kRows; ++k) {
+      bool const any = point[k].feature != kNoFeature;
+      turns.WriteWord(left_of_row, k, any && GoesLeft(point[k], value[k]));
+      if (any && !isnan(value[k])) {
+        std::uint32_t const scan_value = ScanValue::Make(point[k].direction, value[k]);
+        if (scan_value > point[k].scanned && scan_value < next[node[k]]) {
+          atomicMin(next + node[k], scan_value);
+        }
+      }
+    }
+  }
+  __syncthreads();
+  for (Bucket b = threadIdx.x; b < n_nodes; b += kThreads) {
+    if (next[b] < __ldcg(&points[b].next)) {
+      atomicMin(&points[b].next, next[b]);
+    }
+  }
+}
+
+// grid: strided over rows; result: as RerouteKernel, by row
+__global__ __launch_bounds__(kThreads) void RerouteByRowKernel(
+    BinnedTableRef table, RowsRef rows, LevelResult const* results, SplitPoint const* points,
+    std::uint32_t const* n_rerouted, RowIdx n_rows, std::uint32_t* left_of_row) {
+  if (*n_rerouted == 0) {
+    return;
+  }
+  for (RowTurns turns{n_rows}; turns.Any(); turns.Next()) {
+    for (int k = 0; k < kRows && turns.word + k < turns.n_words; ++k) {
+      ShortBucket const b = turns.NodeOf(rows, k);
+      bool left = (left_of_row[turns.word + k] >> threadIdx.x % 32 & 1u) != 0;
+      if (b != kNowhere && points[b].feature != kNoFeature && points[b].reroutes != 0) {
+        Split const s = results[b].split;
+        left = table.GoesLeft(static_cast<RowIdx>(turns.Row(k)), s.feature, s.threshold,
+                              s.default_left != 0);
+      }
+      turns.WriteWord(left_of_row, k, left);
+    }
+  }
 }
 
 // one thread a node; result: where in the scan the candidate's bin is
@@ -230,6 +331,23 @@ void SplitResolver::Read(LevelRef const& level, BinnedRef const& binned, Searche
                          Bucket n_nodes, RefinedValues const& refined) {
   LaunchN("ReadCandidates", ReadCandidatesKernel, n_nodes, level, binned, nodes, n_nodes, refined,
           points_.Data());
+}
+
+void SplitResolver::ResolveByRow(LevelRef const& level, BinnedTableRef const& table,
+                                 RowsRef const& rows, std::uint32_t* out_left_of_row,
+                                 LevelResult* out) {
+  RowIdx const n_rows = level.columns.n_rows;
+  // Enough rows in each block for what it tells of all nodes.
+  std::uint64_t const of_block = std::max<std::uint64_t>(kRows * kThreads, 4 * level.n_nodes);
+  std::uint64_t const n_blocks =
+      std::min<std::uint64_t>(CeilDiv(std::uint64_t{n_rows} + 1, of_block),
+                              8 * DeviceAttribute(cudaDevAttrMultiProcessorCount));
+  Launch("FindNextValuesByRow", FindNextValuesByRowKernel, n_blocks,
+         {kThreads, level.n_nodes * sizeof(std::uint32_t)}, table, rows, level.n_nodes, n_rows,
+         points_.Data(), n_rerouted_.Data(), out_left_of_row);
+  LaunchN("Resolve", ResolveKernel, level.n_nodes, level, points_.Data(), n_rerouted_.Data(), out);
+  Launch("RerouteByRow", RerouteByRowKernel, n_blocks, kThreads, table, rows, out, points_.Data(),
+         n_rerouted_.Data(), n_rows, out_left_of_row);
 }
 
 void SplitResolver::Resolve(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,

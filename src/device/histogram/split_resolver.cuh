@@ -65,7 +65,7 @@ struct BestCandidate {
 };
 
 /** @brief Where a node's best split lies. */
-struct SplitPoint {
+struct alignas(16) SplitPoint {
   FeatureIdx feature;  // kNoFeature: there is no candidate
   ScanDirection direction;
   std::uint32_t scanned;   // ScanValue that the candidate lies beside
@@ -100,6 +100,13 @@ class SplitResolver {
    */
   void Resolve(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
                RowIdx n_slots, RankBitsRef const& out_goes_left, LevelResult* out);
+  /**
+   * @brief The same in the order of the rows, of at most kMostByRow nodes: neighbouring rows have
+   *        values and positions side by side, whatever their nodes.
+   * @param out_left_of_row A bit for each row of the table.
+   */
+  void ResolveByRow(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
+                    std::uint32_t* out_left_of_row, LevelResult* out);
   [[nodiscard]] std::uint64_t Bytes() const { return points_.Bytes() + n_rerouted_.Bytes(); }
 
  private:
