@@ -119,24 +119,24 @@ class SplitResolverTest : public DeviceTest {
     RowIdx const n_rows = level->level.columns.n_rows;
     DeviceBuffer<std::uint32_t> left_of_row{"rows that go left"};
     auto* const results_at = d_results.Reserve(n_nodes);
-    goes_left.Reserve(level->n_slots);
-    left_of_row.Reserve(n_rows / 32 + 1);
+    std::vector<std::uint32_t> words;  // by row, or by slot
     if (by_row) {
-      resolver->ResolveByRow(level->level, table, level->Rows(), left_of_row.Data(), results_at);
+      resolver->ResolveByRow(level->level, table, level->Rows(),
+                             left_of_row.Reserve(n_rows / 32 + 1), results_at);
+      words = ToHost(left_of_row.Data(), n_rows / 32 + 1);
     } else {
-      resolver->Resolve(level->level, table, level->Rows(), level->n_slots, goes_left.Ref(),
-                        results_at);
+      resolver->Resolve(level->level, table, level->Rows(), level->n_slots,
+                        goes_left.Reserve(level->n_slots), results_at);
+      for (RankWord const& word : ToHost(goes_left.Ref().words, level->n_slots / 32 + 1)) {
+        words.push_back(word.bits);
+      }
     }
     auto const results = ToHost(d_results.Data(), n_nodes);
-    auto const words = ToHost(goes_left.Ref().words, level->n_slots / 32 + 1);
-    auto const words_of_rows = ToHost(left_of_row.Data(), n_rows / 32 + 1);
     for (Bucket b = 0; b < n_nodes; ++b) {
       std::vector<bool> left;
-      for (RowIdx slot = level->ranges[b].begin; !by_row && slot < level->ranges[b].end; ++slot) {
-        left.push_back((words[slot / 32].bits >> slot % 32 & 1u) != 0);
-      }
-      for (std::size_t i = 0; by_row && i < nodes[b].size(); ++i) {
-        left.push_back((words_of_rows[nodes[b][i] / 32] >> nodes[b][i] % 32 & 1u) != 0);
+      for (std::size_t i = 0; i < nodes[b].size(); ++i) {
+        auto const at = by_row ? nodes[b][i] : level->ranges[b].begin + static_cast<RowIdx>(i);
+        left.push_back((words[at / 32] >> at % 32 & 1u) != 0);
       }
       this->ExpectSplit(nodes[b], candidates[b], results[b].split, left);
       ASSERT_FALSE(this->HasFailure()) << "node " << b;
