@@ -312,7 +312,8 @@ def seconds_to_meet(rank: int, n_workers: int) -> float:
 def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
     """The last worker does something else than the others. Gives the model if nothing fails."""
     other = rank == n_workers - 1
-    params = PARAMS | TAKE_OVER | {"subsample": 0.8}
+    # By the strategy whose text of what is missing the test knows.
+    params = PARAMS | TAKE_OVER | {"subsample": 0.8, "gpu_exact_strategy": "histogram"}
     rounds = 0
 
     def objective(margins: np.ndarray, dtrain: xgb.DMatrix) -> tuple[np.ndarray, np.ndarray]:
@@ -342,8 +343,6 @@ def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
         elif how == "not_taken_over":
             gpu_exact.take_over(False)
         params |= OTHER_PARAMS.get(how, {})
-    if how == "short_of_memory":  # all by the strategy whose text the test knows
-        params |= {"gpu_exact_strategy": "histogram"}
     n_rounds = {"kill in a tree": 100_000, "stop in a tree": 100_000}.get(how, 4)
     if other and how == "fewer_rounds":
         n_rounds = 2
