@@ -105,8 +105,8 @@ class HistogramFinder {
   std::uint32_t max_slices_;
   std::uint32_t n_tiles_{0};
   std::size_t shared_bytes_{0};  // of a block that builds
-  double keep_rows_;         // nodes of so many rows are kept
-  std::uint64_t n_rows_{0};  // of the searched nodes
+  double keep_rows_;             // nodes of so many rows are kept
+  std::uint64_t n_rows_{0};      // of the searched nodes
   std::size_t n_slots_{0};
   std::vector<std::uint32_t> slots_;  // of the level's nodes, by bucket
   std::vector<SearchedNode> h_nodes_;
