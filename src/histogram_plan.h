@@ -39,8 +39,8 @@ struct HistogramMemory {
   Memory bins_at{Memory::kDevice};  // of the entries
   bool shares_bins{false};          // coarser ones are looked up where they are not just shifted
   bool is_lean{false};              // little room for what is in work
-  std::uint32_t histograms{
-      kAllHistograms};  // eighths of the room that they take where there is much
+  // Eighths of the room that they take where there is much.
+  std::uint32_t histograms{kAllHistograms};
 
   static constexpr std::uint32_t kAllHistograms = 8;
 
@@ -279,9 +279,9 @@ struct StoredResolutions {
  * Bins that the cache holds are read sooner where they lie side by side: the finest ones of the rows
  * of a small table are not next to each other for a group of few columns.
  *
- * @param n_entries      Of the table.
+ * @param n_entries       Of the table.
  * @param looked_up_share Of these, whose bins would be looked up instead of shifted: that takes half
- *                       as long again.
+ *                        as long again.
  */
 [[nodiscard]] bool ReadsFinest(EntryIdx n_entries, double looked_up_share);
 

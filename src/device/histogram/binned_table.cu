@@ -70,8 +70,7 @@ std::vector<bool> BinnedTable::MakeBins(TableSource const& table,
                         RankBins{resolutions_.front()->bins, n_entries, resolutions[i], by_number},
                         table.n_rows);
   }
-  this->StoreBins(table, n_entries, resolutions.back(), memory.shares_bins, memory.bins_at,
-                  max_group_bins);
+  this->StoreBins(table, n_entries, resolutions.back(), memory, max_group_bins);
   std::vector<bool> has_ranges;
   for (FeatureIdx f = 0; f < table.n_features; ++f) {
     has_ranges.push_back(resolutions_.front()->bins.HasRanges(f));
@@ -80,30 +79,32 @@ std::vector<bool> BinnedTable::MakeBins(TableSource const& table,
 }
 
 void BinnedTable::StoreBins(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
-                            std::uint32_t last_bins, bool shares, Memory at,
+                            std::uint32_t last_bins, HistogramMemory const& memory,
                             std::uint32_t max_group_bins) {
   bool const in_bytes = resolutions_.size() > 1 && TakesBytes(table.n_features, last_bins);
   EntryIdx const n = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
   RankBins const& finest = resolutions_.front()->bins;
   auto bins = [&](std::size_t i) -> RankBins const& { return resolutions_[i]->bins; };
+  bool const may_read = ReadsFinest(n, 0.0);  // else nobody asks what would be looked up
   auto reads = [&](std::size_t i, std::size_t coarsest) {
-    return shares ||
-           ReadsFinest(n, BinnedColumns::LookedUpShare(table.n_rows, n_entries, finest,
-                                                       bins(coarsest), bins(i), max_group_bins));
+    return memory.shares_bins ||
+           (may_read &&
+            ReadsFinest(n, BinnedColumns::LookedUpShare(table.n_rows, n_entries, finest,
+                                                        bins(coarsest), bins(i), max_group_bins)));
   };
   std::size_t coarsest = resolutions_.size() - (in_bytes ? 2 : 1);
   while (coarsest > 0 && !reads(coarsest, coarsest)) {
     --coarsest;
   }
   stored_ = std::make_unique<BinnedColumns>(table, n_entries, finest, bins(coarsest),
-                                            max_group_bins, false, at);
+                                            max_group_bins, false, memory.bins_at);
   for (std::size_t i = 0; i < resolutions_.size(); ++i) {
     bool const is_last = i + 1 == resolutions_.size();
     resolutions_[i]->columns =
         i == 0 || (i <= coarsest && reads(i, coarsest))
             ? std::make_unique<BinnedColumns>(*stored_, n_entries, bins(i), max_group_bins)
             : std::make_unique<BinnedColumns>(table, n_entries, bins(i), bins(i), max_group_bins,
-                                              in_bytes && is_last, at);
+                                              in_bytes && is_last, memory.bins_at);
   }
 }
 

@@ -77,10 +77,11 @@ class BinnedTable {
   /**
    * @brief The bins of all entries: of the finest resolution for all that read them; of the last
    *        one, of which a byte holds one, and which serves the most scattered rows.
-   * @param shares Others read them, too, even if their bins have to be looked up for each.
+   * @param memory Where they lie, and whether others read them even if each has to be looked up.
    */
   void StoreBins(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
-                 std::uint32_t last_bins, bool shares, Memory at, std::uint32_t max_group_bins);
+                 std::uint32_t last_bins, HistogramMemory const& memory,
+                 std::uint32_t max_group_bins);
   /** @brief All resolutions and sorted rows of a table. @return Which features have ranges. */
   [[nodiscard]] std::vector<bool> MakeBins(TableSource const& table,
                                            std::vector<std::uint32_t> const& n_entries,

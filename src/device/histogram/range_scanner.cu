@@ -221,13 +221,7 @@ struct ScanTeam {
   /** @brief What was passed before the thread's items. @param all Before the team's tile, then with
    *         it. */
   __device__ Passed PassedBefore(Passed const& own, Passed* all) {
-    std::uint32_t const lane = threadIdx.x % 32;
-    FixedSum sum = own.sum;
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-      FixedSum const below = ShuffleUp(sum, step);
-      sum = lane >= step ? sum + below : sum;
-    }
+    FixedSum const sum = SumUpToLane(own.sum);
     // The last row below a lane, and whether a value begins past it, are told by bits of the lanes.
     std::uint32_t const any = __ballot_sync(kAllLanes, own.any);
     std::uint32_t const begun = __ballot_sync(kAllLanes, own.begun);
@@ -243,7 +237,7 @@ struct ScanTeam {
       *all = PassedOp{}(*all, of_warp);
       return before_all;
     } else {
-      if (lane == 0) {
+      if (Rank() % 32 == 0) {
         passed[Rank() / 32] = of_warp;
       }
       Sync();

@@ -36,9 +36,7 @@ class SharedHistogram {
     return kStagingBytes + WholeBins(n_bins) * kBinBytes + n_words * sizeof(RankWord);
   }
 
-  /**
-   * @param memory Of Bytes(n_bins, n_words), aligned to 16. Its start is for staging.
-   */
+  /** @param memory Of Bytes(n_bins, n_words), aligned to 16. Its start is for staging. */
   __device__ SharedHistogram(unsigned char* memory, BinGroup const& group)
       : staging_{memory},
         words_{reinterpret_cast<std::uint32_t*>(memory + kStagingBytes)},

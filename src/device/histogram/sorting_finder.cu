@@ -223,12 +223,7 @@ __global__ __launch_bounds__(32 * kWarps) void SortByWarpKernel(
                                     [](std::uint32_t a, std::uint32_t b) { return a < b; });
   FixedSum sums[kItems];
   FixedSum const own = LoadSums(level, rows, node, sort_key, keys, at, sums);
-  FixedSum up_to = own;
-#pragma unroll
-  for (int step = 1; step < 32; step *= 2) {
-    FixedSum const lower = ShuffleUp(up_to, step);
-    up_to = lane >= step ? up_to + lower : up_to;
-  }
+  FixedSum const up_to = SumUpToLane(own);
   std::uint32_t const below = __shfl_up_sync(kAllLanes, keys[kItems - 1], 1);
   std::uint32_t const above = __shfl_down_sync(kAllLanes, keys[0], 1);
   RefinedValue best = SortedColumn{level, sort_key, node, Shuffle(up_to, 31)}.Best(

@@ -53,6 +53,15 @@ __device__ bool GoesLeft(SplitPoint const& point, float value) {
   return point.direction == ScanDirection::kForward ? is_scanned : !is_scanned;
 }
 
+/** @brief A value on the other side of the candidate, or kNone. */
+__device__ std::uint32_t NextOf(SplitPoint const& point, float value) {
+  if (isnan(value)) {
+    return ScanValue::kNone;
+  }
+  std::uint32_t const scan_value = ScanValue::Make(point.direction, value);
+  return scan_value > point.scanned ? scan_value : ScanValue::kNone;
+}
+
 /**
  * @brief The least of what all slots of a node offer is kept. All lanes of a warp.
  * @param field Of the node's point.
@@ -87,10 +96,7 @@ __global__ __launch_bounds__(kThreads) void FindNextValuesKernel(BinnedTableRef 
       SplitPoint const point = points[b];
       float const value = table.ValueOf(rows.rows[slot], point.feature);
       left = GoesLeft(point, value);
-      if (!isnan(value)) {
-        std::uint32_t const scan_value = ScanValue::Make(point.direction, value);
-        next = scan_value > point.scanned ? scan_value : ScanValue::kNone;
-      }
+      next = NextOf(point, value);
     }
     if (slot / 32 <= n_slots / 32) {
       goes_left.WriteWord(slot, left);
@@ -161,11 +167,9 @@ __global__ __launch_bounds__(kThreads) void FindNextValuesByRowKernel(
     for (int k = 0; k < kRows; ++k) {
       bool const any = point[k].feature != kNoFeature;
       turns.WriteWord(left_of_row, k, any && GoesLeft(point[k], value[k]));
-      if (any && !isnan(value[k])) {
-        std::uint32_t const scan_value = ScanValue::Make(point[k].direction, value[k]);
-        if (scan_value > point[k].scanned && scan_value < next[node[k]]) {
-          atomicMin(next + node[k], scan_value);
-        }
+      std::uint32_t const offered = any ? NextOf(point[k], value[k]) : ScanValue::kNone;
+      if (offered != ScanValue::kNone && offered < next[node[k]]) {
+        atomicMin(next + node[k], offered);
       }
     }
   }
@@ -175,6 +179,15 @@ __global__ __launch_bounds__(kThreads) void FindNextValuesByRowKernel(
       atomicMin(&points[b].next, next[b]);
     }
   }
+}
+
+/** @brief Whether a row of an open node goes left, by the node's threshold where it says otherwise
+ *         than the candidate. */
+__device__ bool Rerouted(BinnedTableRef const& table, Split const& split, SplitPoint const& point,
+                         RowIdx row, bool left) {
+  return point.feature != kNoFeature && point.reroutes != 0
+             ? table.GoesLeft(row, split.feature, split.threshold, split.default_left != 0)
+             : left;
 }
 
 // grid: strided over rows; result: as RerouteKernel, by row
@@ -188,10 +201,9 @@ __global__ __launch_bounds__(kThreads) void RerouteByRowKernel(
     for (int k = 0; k < kRows && turns.word + k < turns.n_words; ++k) {
       ShortBucket const b = turns.NodeOf(rows, k);
       bool left = (left_of_row[turns.word + k] >> threadIdx.x % 32 & 1u) != 0;
-      if (b != kNowhere && points[b].feature != kNoFeature && points[b].reroutes != 0) {
-        Split const s = results[b].split;
-        left = table.GoesLeft(static_cast<RowIdx>(turns.Row(k)), s.feature, s.threshold,
-                              s.default_left != 0);
+      if (b != kNowhere) {
+        left =
+            Rerouted(table, results[b].split, points[b], static_cast<RowIdx>(turns.Row(k)), left);
       }
       turns.WriteWord(left_of_row, k, left);
     }
@@ -313,9 +325,8 @@ __global__ __launch_bounds__(kThreads) void RerouteKernel(
       return;
     }
     bool left = goes_left.words[slot / 32].Has(slot % 32);
-    if (b != n_nodes && points[b].feature != kNoFeature && points[b].reroutes != 0) {
-      Split const s = results[b].split;
-      left = table.GoesLeft(rows.rows[slot], s.feature, s.threshold, s.default_left != 0);
+    if (b != n_nodes) {
+      left = Rerouted(table, results[b].split, points[b], rows.rows[slot], left);
     }
     goes_left.WriteWord(slot, left);
   });
