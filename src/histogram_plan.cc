@@ -395,4 +395,85 @@ std::vector<WorkPoint> WorkSlicer::Slices(std::vector<BuiltNode> const& nodes,
   }
   return slices;
 }
+
+std::uint64_t WorkSlicer::NumParts(std::uint64_t n_blocks) const {
+  constexpr std::uint64_t kMostRounds = 4;  // of more, blocks lose step with each other
+  constexpr double kAlike = 0.01;
+  std::uint64_t best{0};
+  double filled{0.0};  // share of the rounds
+  for (std::uint64_t rounds = 1; rounds <= kMostRounds; ++rounds) {
+    std::uint64_t const n = rounds * n_blocks / this->NumGroups();
+    double const of_n =
+        static_cast<double>(n * this->NumGroups()) / static_cast<double>(rounds * n_blocks);
+    if (of_n > filled - kAlike) {
+      best = n;
+      filled = std::max(filled, of_n);
+    }
+  }
+  return best;
+}
+
+std::vector<BuiltNode> WorkSlicer::Parts(std::vector<BuiltNode> const& nodes,
+                                         BuildLimits const& limits) const {
+  constexpr std::uint64_t kMostSegments = 8192;  // many small nodes share rows as they are
+  constexpr std::uint64_t kLeastParts = 8;       // of fewer, some blocks have far more to do
+  std::uint64_t const n_rows = nodes.back().before;
+  std::size_t const n_nodes = nodes.size() - 1;
+  if (n_rows <= limits.cached_rows || this->NumGroups() <= 1) {
+    return {};
+  }
+  std::uint64_t const n_parts = this->NumParts(std::max(limits.n_blocks, 1u));
+  if (n_parts < kLeastParts || (n_nodes + n_parts) * this->NumGroups() > kMostSegments) {
+    return {};
+  }
+  struct CutNode {
+    BuiltNode const* whole;
+    std::uint64_t n_rows;
+    std::uint64_t n_parts;
+  };
+  std::vector<CutNode> cut;
+  std::uint64_t n_cut{0};
+  for (std::size_t i = 0; i < n_nodes; ++i) {
+    std::uint64_t const n = nodes[i + 1].before - nodes[i].before;
+    cut.push_back({&nodes[i], n, std::max<std::uint64_t>(1, n_parts * n / n_rows)});
+    n_cut += cut.back().n_parts;
+  }
+  for (; n_cut < n_parts; ++n_cut) {
+    ++std::max_element(cut.begin(), cut.end(), [](CutNode const& a, CutNode const& b) {
+        return a.n_rows * b.n_parts < b.n_rows * a.n_parts;
+      })->n_parts;
+  }
+  if (n_cut == n_nodes) {
+    return {};
+  }
+  // What takes longest begins first.
+  std::stable_sort(cut.begin(), cut.end(),
+                   [](CutNode const& a, CutNode const& b) { return a.n_rows > b.n_rows; });
+  std::vector<BuiltNode> parts;
+  std::uint64_t before{0};
+  for (CutNode const& node : cut) {
+    for (std::uint64_t p = 0; p < node.n_parts; ++p) {
+      std::uint64_t const first = node.n_rows * p / node.n_parts;
+      parts.push_back({static_cast<RowIdx>(node.whole->begin + first), node.whole->node,
+                       before + first,
+                       node.n_parts == 1 ? NodePart::kWhole
+                       : p == 0          ? NodePart::kFirst
+                                         : NodePart::kLater});
+    }
+    before += node.n_rows;
+  }
+  parts.push_back({0, 0, before});
+  return parts;
+}
+
+std::vector<WorkPoint> WorkSlicer::Segments(std::uint32_t n_nodes) const {
+  std::vector<WorkPoint> slices;
+  for (std::uint32_t node = 0; node < n_nodes; ++node) {
+    for (std::uint32_t group = 0; group < this->NumGroups(); ++group) {
+      slices.push_back({node, group, 0});
+    }
+  }
+  slices.push_back({n_nodes, 0, 0});
+  return slices;
+}
 }  // namespace gpu_exact

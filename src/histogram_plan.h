@@ -330,11 +330,22 @@ struct SearchWays {
 /** @brief Whether all levels of a table are sorted, from the root on. */
 [[nodiscard]] bool SortsTable(RowIdx n_rows, FeatureIdx n_features, RowIdx max_sorted);
 
-/** @brief A node whose rows are added up or looked through. */
+/** @brief What of a node's rows is worked on by itself. */
+enum class NodePart : std::uint32_t { kWhole, kFirst, kLater };
+
+/** @brief A node, or a part of one, whose rows are added up or looked through. */
 struct BuiltNode {
   RowIdx begin;          // slot of its first row
   std::uint32_t node;    // index among the nodes that are searched
   std::uint64_t before;  // rows of the nodes before it
+  NodePart part{NodePart::kWhole};
+};
+
+/** @brief What of a device decides how rows are dealt out to the blocks that add them up. */
+struct BuildLimits {
+  std::uint32_t n_blocks{0};  // that run at a time; 0: the device tells
+  // The cache holds so many rows, with gradients and a group's bins: half of an H200's 50 MB.
+  std::uint64_t cached_rows{std::uint64_t{1} << 20};
 };
 
 /** @brief What the groups before one take: for each row, and for each segment. */
@@ -360,11 +371,13 @@ struct WorkPoint {
 };
 
 /**
- * @brief Cuts the work on some nodes into slices of equal cost, one a block.
+ * @brief Cuts the work on some nodes into slices, one a block.
  *
  * A segment is the rows of one node in one group of columns. Segments are ordered by node, then
- * group, so that blocks that run together share the rows that they read. A slice may begin and end
- * within a segment.
+ * group, so that blocks that run together share the rows that they read. Of rows that the cache
+ * holds, slices are of equal cost: they may begin and end within a segment. Of more rows, nodes are
+ * cut into parts, and slices are segments: then blocks go along the same rows at the same time, each
+ * for another group, and memory is read once for all of them.
  */
 class WorkSlicer {
  public:
@@ -388,7 +401,21 @@ class WorkSlicer {
                                               std::uint32_t max_slices,
                                               std::uint64_t min_slice = kMinSlice) const;
 
+  /**
+   * @brief The nodes in parts, the largest node first: as many parts as keep all blocks busy for a
+   *        few rounds.
+   * @param nodes As above.
+   * @return Likewise; nothing where no node needs to be cut.
+   */
+  [[nodiscard]] std::vector<BuiltNode> Parts(std::vector<BuiltNode> const& nodes,
+                                             BuildLimits const& limits) const;
+  /** @brief A slice for each segment of so many nodes: where each begins, and the end. */
+  [[nodiscard]] std::vector<WorkPoint> Segments(std::uint32_t n_nodes) const;
+
  private:
+  /** @brief How many parts, times groups, fill some rounds of blocks best: more rather than fewer,
+   *         as nodes differ. */
+  [[nodiscard]] std::uint64_t NumParts(std::uint64_t n_blocks) const;
   [[nodiscard]] std::uint64_t Before(std::vector<BuiltNode> const& nodes, std::size_t node,
                                      std::uint32_t group) const;
   /** @param first A node at or before the unit's. */

@@ -14,7 +14,7 @@ namespace gpu_exact {
 namespace {
 struct Settings {
   std::uint64_t max_slots{0};  // histograms that are kept, one at least
-  std::uint32_t max_slices{0};
+  BuildLimits limits{};
   double elsewhere{0.0};  // share of the families that another resolution searches
 };
 constexpr std::uint64_t kManySlots = 1 << 20;
@@ -46,7 +46,7 @@ class HistogramFinderTest : public DeviceTest {
              int n_levels, Random* random) {
     TestResolution const& r = problem.At(resolution);
     RowIdx const n_rows = problem.Rows().n_rows;
-    HistogramFinder finder{r.columns, settings.max_slots * r.HistogramBytes(), settings.max_slices};
+    HistogramFinder finder{r.columns, settings.max_slots * r.HistogramBytes(), settings.limits};
     GrowParam const param = MakeParam(problem.Rows().n_features, random);
     for (int tree = 0; tree < 2; ++tree) {  // the second one finds the first one's memory
       finder.Reset();
@@ -172,7 +172,8 @@ TEST_F(HistogramFinderTest, RandomTrees) {
                                    {finest, finest / 2 + 2, 5},
                                    static_cast<std::uint32_t>(random.Pick({0, 0, 1, 300, 20000}))};
     Settings const settings{random.Pick<std::uint64_t>({0, 1, 5, kManySlots, kManySlots}),
-                            static_cast<std::uint32_t>(random.Pick({0, 0, 1, 3, 1000})),
+                            {static_cast<std::uint32_t>(random.Pick({0, 0, 1, 3, 1000})),
+                             random.Pick<std::uint64_t>({0, 10, 1 << 21})},
                             random.Pick({0.0, 0.0, 0.3})};
     for (std::size_t resolution : {0, 1, 2}) {
       this->Check(problem, resolution, settings, random.Int(1, 6), &random);
@@ -200,9 +201,12 @@ TEST_F(HistogramFinderTest, SegmentsOfManyBlocks) {
           continue;
         }
         HistogramProblem const problem{table, {max_bins}, 4000};
-        for (std::uint32_t max_slices : {0u, 1u, 50u}) {
-          this->Check(problem, 0, {max_slots, max_slices, 0.0}, Scaled(4, 2), &random);
-          ASSERT_FALSE(this->HasFailure()) << max_bins << " bins, " << max_slices << " slices";
+        // By the last two, nodes are cut into parts.
+        for (BuildLimits const& limits : {BuildLimits{0}, {1}, {50}, {8, 0}, {50, 100}}) {
+          this->Check(problem, 0, {max_slots, limits}, Scaled(4, 2), &random);
+          ASSERT_FALSE(this->HasFailure())
+              << max_bins << " bins, " << limits.n_blocks << " blocks, " << limits.cached_rows
+              << " rows in the cache";
         }
       }
     }
@@ -217,7 +221,7 @@ TEST_F(HistogramFinderTest, AsManyBinsAsFit) {
     Table const table = MakeBinnedTable({{most, missing}, {3, missing}, {0, missing}},
                                         static_cast<RowIdx>(most + 500), &random);
     HistogramProblem const problem{table, {BinnedColumns::MaxBins(), 1000}};
-    this->Check(problem, 0, {kManySlots, 0, 0.0}, Scaled(3, 1), &random);
+    this->Check(problem, 0, {kManySlots}, Scaled(3, 1), &random);
     ASSERT_FALSE(this->HasFailure());
   }
   EXPECT_GT(n_found_, 0);
@@ -230,7 +234,7 @@ TEST_F(HistogramFinderTest, ManyNodes) {
     Table const table =
         MakeBinnedTable({{2, 0.0}, {30, 0.3}, {0, 0.1}}, Scaled(3000u, 200u), &random);
     HistogramProblem const problem{table, {12}};
-    this->Check(problem, 0, {max_slots, 0, 0.1}, Scaled(10, 4), &random);
+    this->Check(problem, 0, {max_slots, {}, 0.1}, Scaled(10, 4), &random);
     ASSERT_FALSE(this->HasFailure()) << max_slots << " slots";
     EXPECT_GT(n_found_, 0);
   }
@@ -246,7 +250,7 @@ TEST_F(HistogramFinderTest, ManyFeatures) {
       }
       Table const table = MakeBinnedTable(columns, Scaled(150u, 60u), &random);
       HistogramProblem const problem{table, {5}, 20000};
-      this->Check(problem, 0, {max_slots, 0, 0.0}, 3, &random);
+      this->Check(problem, 0, {max_slots}, 3, &random);
       ASSERT_FALSE(this->HasFailure());
       EXPECT_GT(n_found_, 0);
     }
@@ -258,7 +262,7 @@ TEST_F(HistogramFinderTest, OneConstantFeatureAndNone) {
   for (double missing : {0.0, 0.5, 1.0}) {
     Table const table = MakeBinnedTable({{1, missing}}, 500, &random);
     HistogramProblem const problem{table, {8}};
-    this->Check(problem, 0, {kManySlots, 0, 0.0}, 3, &random);
+    this->Check(problem, 0, {kManySlots}, 3, &random);
     ASSERT_FALSE(this->HasFailure()) << "missing " << missing;
   }
 }

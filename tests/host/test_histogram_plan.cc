@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <queue>
 #include <random>
 #include <utility>
 
@@ -647,6 +648,105 @@ TEST(WorkSlicer, RandomNodesAndGroups) {
     slicing.Check(1 + below(500));
     ASSERT_FALSE(HasFatalFailure()) << i;
   }
+}
+
+/** @brief A slicer of so many alike groups, and nodes of so many rows, one after the other. */
+struct Parts {
+  WorkSlicer slicer;
+  std::vector<BuiltNode> nodes;
+
+  Parts(std::uint32_t n_groups, std::vector<RowIdx> const& rows) {
+    for (std::uint32_t g = 0; g < n_groups; ++g) {
+      slicer.AddGroup(1000, 1000, 10);
+    }
+    RowIdx begin{7};
+    std::uint64_t before{0};
+    for (RowIdx n : rows) {
+      nodes.push_back({begin, 2 * static_cast<std::uint32_t>(nodes.size()), before});
+      begin += n + 3;
+      before += n;
+    }
+    nodes.push_back({0, 0, before});
+  }
+};
+
+TEST(WorkSlicer, PartsAreAllRowsOnceTheLargestNodeFirst) {
+  std::mt19937 engine{5};
+  auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(engine() % n); };
+  int n_cut{0};
+  for (int i = 0; i < 500; ++i) {
+    std::vector<RowIdx> rows(1 + below(20));
+    for (RowIdx& n : rows) {
+      n = below(3) == 0 ? below(5) : below(below(4) == 0 ? 100'000'000 : 100'000);
+    }
+    Parts const whole{2 + below(60), rows};
+    std::uint32_t const n_blocks = 1 + below(200);
+    auto const parts = whole.slicer.Parts(whole.nodes, {n_blocks, 1000});
+    if (parts.empty()) {
+      continue;
+    }
+    ++n_cut;
+    ASSERT_EQ(parts.back().before, whole.nodes.back().before);
+    std::map<std::uint32_t, RowIdx> done;  // rows of each node
+    RowIdx last_size = ~RowIdx{0};
+    for (std::size_t p = 0; p + 1 < parts.size(); ++p) {
+      auto const n = static_cast<RowIdx>(parts[p + 1].before - parts[p].before);
+      BuiltNode const& node = whole.nodes[parts[p].node / 2];
+      RowIdx const size = rows[parts[p].node / 2];
+      RowIdx& of_node = done[parts[p].node];
+      ASSERT_EQ(parts[p].begin, node.begin + of_node) << "rows twice, or left out";
+      ASSERT_EQ(parts[p].part, n == size      ? NodePart::kWhole
+                               : of_node == 0 ? NodePart::kFirst
+                                              : NodePart::kLater);
+      ASSERT_LE(size, last_size);
+      last_size = size;
+      of_node += n;
+    }
+    ASSERT_EQ(done.size(), rows.size());
+    for (auto const& [node, n_done] : done) {
+      ASSERT_EQ(n_done, rows[node / 2]);
+    }
+  }
+  EXPECT_GT(n_cut, 300);
+}
+
+TEST(WorkSlicer, PartsKeepAllBlocksBusy) {
+  constexpr std::uint32_t kBlocks = 132;
+  for (std::uint32_t n_groups = 2; n_groups <= kBlocks / 2; ++n_groups) {
+    for (std::vector<RowIdx> const& rows :
+         {std::vector<RowIdx>{10'000'000}, {4'000'000, 2'345'678}, {3'000'000, 1, 2'500'000}}) {
+      Parts const whole{n_groups, rows};
+      auto const parts = whole.slicer.Parts(whole.nodes, {kBlocks, 2'000'000});
+      std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> blocks;
+      for (std::uint32_t b = 0; b < kBlocks; ++b) {
+        blocks.push(0);
+      }
+      std::uint64_t end{0};
+      for (std::size_t p = 0; p + 1 < parts.size(); ++p) {
+        for (std::uint32_t g = 0; g < n_groups; ++g) {  // the block that is done first goes on
+          std::uint64_t const done = blocks.top() + parts[p + 1].before - parts[p].before;
+          blocks.pop();
+          blocks.push(done);
+          end = std::max(end, done);
+        }
+      }
+      double const least = static_cast<double>(whole.nodes.back().before) * n_groups / kBlocks;
+      EXPECT_LE(static_cast<double>(end), 1.3 * least) << n_groups << " groups, " << rows.size();
+      EXPECT_EQ(whole.slicer.Segments(3).size(), 3 * n_groups + 1);
+    }
+  }
+}
+
+TEST(WorkSlicer, WhatTheCacheHoldsIsNotCut) {
+  Parts const whole{20, {1000, 2000}};
+  EXPECT_TRUE(whole.slicer.Parts(whole.nodes, {132, 3000}).empty());
+  EXPECT_FALSE(whole.slicer.Parts(whole.nodes, {132, 2999}).empty());
+  Parts const one_group{1, {1000, 2000}};
+  EXPECT_TRUE(one_group.slicer.Parts(one_group.nodes, {132, 0}).empty());
+  Parts const many_nodes{20, std::vector<RowIdx>(1000, 1000)};
+  EXPECT_TRUE(many_nodes.slicer.Parts(many_nodes.nodes, {132, 0}).empty());
+  Parts const many_groups{5000, {1000, 2000}};
+  EXPECT_TRUE(many_groups.slicer.Parts(many_groups.nodes, {132, 0}).empty());
 }
 
 TEST(WorkSlicer, WithoutGroupsThereIsNoWork) {

@@ -33,8 +33,8 @@ std::uint32_t MaxBlocks(std::size_t bytes) {
 }  // namespace
 
 HistogramFinder::HistogramFinder(BinnedColumns const& columns, std::uint64_t max_bytes,
-                                 std::uint32_t max_slices)
-    : columns_{columns} {
+                                 BuildLimits const& limits)
+    : columns_{columns}, limits_{limits} {
   for (BinGroup const& group : columns.Groups()) {
     slicer_.AddGroup(group.n_elements, columns.NumRows(), group.n_bins);
   }
@@ -44,9 +44,9 @@ HistogramFinder::HistogramFinder(BinnedColumns const& columns, std::uint64_t max
   max_kept_ = max_slots_ == 1 ? 1 : max_slots_ - std::max<std::size_t>(1, max_slots_ / 4);
   keep_rows_ = kKeepRows * columns.MeanBins();
   this->MakeTiles();
-  max_slices_ = MaxBlocks(shared_bytes_);
-  if (max_slices != 0) {
-    max_slices_ = max_slices;
+  std::uint32_t const max_blocks = MaxBlocks(shared_bytes_);
+  if (limits_.n_blocks == 0) {
+    limits_.n_blocks = max_blocks;
   }
 }
 
@@ -184,7 +184,7 @@ void HistogramFinder::AssignSlots(NodesToSearch const& nodes) {
 void HistogramFinder::PlanWork() {
   d_nodes_ = arena_.Add(h_nodes_);
   for (Batch& batch : batches_) {
-    batch.built.Slice(slicer_, max_slices_, WorkSlicer::kMinSlice, &arena_);
+    batch.built.Slice(slicer_, limits_, &arena_);
     batch.d_searches = arena_.Add(batch.searches);
   }
   arena_.Upload();

@@ -52,10 +52,10 @@ class HistogramFinder {
    * @param columns    Outlive the finder.
    * @param max_bytes  Of the histograms, which are one at least. While they grow, old and new ones
    *                   take less than twice as much.
-   * @param max_slices Blocks that add up rows at a time; 0: as many as run on the device.
+   * @param limits     Not the device's own in tests.
    */
   HistogramFinder(BinnedColumns const& columns, std::uint64_t max_bytes,
-                  std::uint32_t max_slices = 0);
+                  BuildLimits const& limits = {});
 
   /** @brief A new tree: no histogram is kept. */
   void Reset() {
@@ -102,7 +102,7 @@ class HistogramFinder {
   BinnedColumns const& columns_;
   std::size_t max_slots_;
   std::size_t max_kept_;  // of the slots: the others are for histograms that are not kept
-  std::uint32_t max_slices_;
+  BuildLimits limits_;
   std::uint32_t n_tiles_{0};
   std::size_t shared_bytes_{0};  // of a block that builds
   double keep_rows_;             // nodes of so many rows are kept

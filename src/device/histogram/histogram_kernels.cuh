@@ -35,7 +35,7 @@ struct FinderRef {
 
 // grid: one block a slice; result: zeros where several blocks will add
 __global__ void ClearCutsKernel(FinderRef f) {
-  if (!f.work.Cuts(blockIdx.x)) {
+  if (!f.work.Clears(blockIdx.x)) {
     return;
   }
   WorkPoint const point = f.work.slices[blockIdx.x];
@@ -66,14 +66,14 @@ __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
   WorkPoint const end = f.work.slices[blockIdx.x + 1];
   while (point < end) {
     BinGroup const group = f.binned.groups[point.group];
-    RowIdx const begin = f.work.nodes[point.node].begin;
+    BuiltNode const node = f.work.nodes[point.node];
     bool ends_cut = point.SameSegment(end);
     RowIdx last = ends_cut ? end.row : f.work.NumRows(point.node);
-    bool whole = point.row == 0 && !ends_cut;
+    bool whole = point.row == 0 && !ends_cut && node.part == NodePart::kWhole;
     SharedHistogram histogram{memory, group};
     histogram.Begin(group);
     __syncthreads();
-    histogram.AddRows(group, rows, begin + point.row, begin + last);
+    histogram.AddRows(group, rows, node.begin + point.row, node.begin + last);
     __syncthreads();
     WriteBins(histogram, whole, f.Segment(point));
     __syncthreads();  // the histogram is cleared next

@@ -24,9 +24,9 @@ struct WorkRef {
     return point.group + 1 < n_groups ? WorkPoint{point.node, point.group + 1, 0}
                                       : WorkPoint{point.node + 1, 0, 0};
   }
-  /** @brief Whether a slice begins within a segment, which then has several blocks. */
-  [[nodiscard]] __device__ bool Cuts(std::uint32_t slice) const {
-    return slice < n_slices && slices[slice].row != 0;
+  /** @brief Whether a slice clears the segment it begins in, to which several blocks add. */
+  [[nodiscard]] __device__ bool Clears(std::uint32_t slice) const {
+    return slices[slice].row != 0 || nodes[slices[slice].node].part == NodePart::kFirst;
   }
 };
 
@@ -34,7 +34,8 @@ struct WorkRef {
 struct PlannedWork {
   std::vector<BuiltNode> nodes;  // as WorkSlicer wants them
   std::vector<WorkPoint> slices;
-  std::size_t d_nodes;  // their numbers in the arena
+  std::uint32_t n_nodes;  // or parts of them, that the slices are of
+  std::size_t d_nodes;    // their numbers in the arena
   std::size_t d_slices;
 
   /** @brief Adds a node. @param node Its index among the searched ones. */
@@ -46,18 +47,31 @@ struct PlannedWork {
     nodes.back() = {rows.begin, node, before};
     nodes.push_back({0, 0, before + rows.end - rows.begin});
   }
-  /** @brief Cuts the work; none has no slices. */
+  /** @brief Cuts the work for blocks that add up rows. */
+  void Slice(WorkSlicer const& slicer, BuildLimits const& limits, UploadArena* arena) {
+    auto const parts = nodes.empty() ? nodes : slicer.Parts(nodes, limits);
+    if (parts.empty()) {
+      this->Slice(slicer, limits.n_blocks, WorkSlicer::kMinSlice, arena);
+    } else {
+      slices = slicer.Segments(static_cast<std::uint32_t>(parts.size() - 1));
+      this->Upload(parts, arena);
+    }
+  }
+  /** @brief Cuts the work into slices of equal cost; none has no slices. */
   void Slice(WorkSlicer const& slicer, std::uint32_t max_slices, std::uint64_t min_slice,
              UploadArena* arena) {
     slices = nodes.empty() || slicer.NumGroups() == 0 ? std::vector<WorkPoint>{}
                                                       : slicer.Slices(nodes, max_slices, min_slice);
-    d_nodes = arena->Add(nodes);
+    this->Upload(nodes, arena);
+  }
+  void Upload(std::vector<BuiltNode> const& of_slices, UploadArena* arena) {
+    n_nodes = static_cast<std::uint32_t>(of_slices.size()) - 1;
+    d_nodes = arena->Add(of_slices);
     d_slices = arena->Add(slices);
   }
   [[nodiscard]] WorkRef Ref(WorkSlicer const& slicer, UploadArena const& arena) const {
-    return {arena.Data<BuiltNode>(d_nodes), arena.Data<WorkPoint>(d_slices),
-            static_cast<std::uint32_t>(nodes.size() - 1), slicer.NumGroups(),
-            static_cast<std::uint32_t>(slices.size() - 1)};
+    return {arena.Data<BuiltNode>(d_nodes), arena.Data<WorkPoint>(d_slices), n_nodes,
+            slicer.NumGroups(), static_cast<std::uint32_t>(slices.size() - 1)};
   }
 };
 }  // namespace gpu_exact
