@@ -118,13 +118,13 @@ struct HistogramCost {
   // The same over the bus.
   static constexpr double kOpenHostEntry = 1300.0;
   static constexpr double kScannedHostEntry = 80.0;
-  static constexpr double kSortedEntry = 60.0;
+  static constexpr double kSortedEntry = 30.0;
   static constexpr double kSortedColumn = 500.0;  // of a node, however few its rows
   // Of a level, whatever is in it, in picoseconds: the kernels that sort, those of a resolution, and
   // those that look into ranges, by scanning or by gathering.
   static constexpr double kSortLevel = 2e7;
-  static constexpr double kSearchLevel = 2e7;
-  static constexpr double kScanLevel = 3e7;
+  static constexpr double kSearchLevel = 4e7;
+  static constexpr double kScanLevel = 6e7;
   static constexpr double kGatherLevel = 1.2e8;
 
   /** @brief Of the entries of a node, those in open ranges: kOpenShare (n / k^2)^kOpenPower. */

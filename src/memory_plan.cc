@@ -162,7 +162,7 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
 
 MemoryPlan MemoryPlan::WithNodes(RowIdx n_rows, FeatureIdx n_features, Strategy strategy,
                                  std::int32_t max_depth) const {
-  constexpr std::uint64_t kNode = 300;
+  constexpr std::uint64_t kNode = 400;
   constexpr std::uint64_t kSortedColumn = 16;  // of a node whose rows are sorted by every column
   std::uint64_t nodes = n_rows;
   if (max_depth > 0 && max_depth < 32) {

@@ -25,6 +25,10 @@ namespace {
 constexpr EntryIdx kLongColumn = 256;
 constexpr std::uint64_t kSmallTable = std::uint64_t{256} << 20;
 
+/** @brief Results of up to so many nodes are written to the host's memory by the kernel that makes them:
+ *         few writes over the bus take less than another launch. */
+constexpr Bucket kWrittenToHost = 256;
+
 /** @brief Why a table cannot have histograms; empty where it can. */
 std::string WhyNotHistogram(CsrView const& table) {
   constexpr RowIdx kMaxRows = std::numeric_limits<std::int32_t>::max();
@@ -127,8 +131,8 @@ class DeviceBuilder : public TreeBuilder {
   }
   [[nodiscard]] std::uint64_t DeviceBytes() const override {
     return strategy_->Bytes() + gradients_.Bytes() + row_included_.Bytes() + monotone_.Bytes() +
-           rules_.Bytes() + states_[0].Bytes() + states_[1].Bytes() + mask_.Bytes() +
-           best_.Bytes() + results_.Bytes() + orders_.Bytes() + own_mask_.Bytes() +
+           rules_.Bytes() + states_[0].Bytes() + states_[1].Bytes() + states_[2].Bytes() +
+           mask_.Bytes() + best_.Bytes() + results_.Bytes() + orders_.Bytes() + own_mask_.Bytes() +
            (share_ != nullptr ? share_->Bytes() + exchange_->Bytes() : 0);
   }
   [[nodiscard]] TreeStats Stats() const override { return stats_; }
@@ -152,6 +156,8 @@ class DeviceBuilder : public TreeBuilder {
   void Finish(GrownTree const& tree);
   /** @brief Gradients of all rows on the device, the sampled ones and those of all workers. */
   [[nodiscard]] TrainingRows Gather(GradientView gradients, std::uint8_t const* row_included);
+  /** @brief Room for those of the open nodes, if they may be split. @param children The states. */
+  [[nodiscard]] LevelZeros ReserveZeros(Tree const& tree, DeviceBuffer<NodeState>* children);
   [[nodiscard]] LevelRef MakeLevel(Tree const& tree);
   std::vector<LevelResult> FindSplits(Tree const& tree);
   void MoveRows(Tree const& tree, NodeIdx first_node, std::vector<SplitOrder> const& orders,
@@ -171,8 +177,9 @@ class DeviceBuilder : public TreeBuilder {
   DeviceBuffer<std::uint8_t> row_included_{"sampled rows"};
   DeviceBuffer<std::int32_t> monotone_{"monotone constraints"};
   DeviceBuffer<FeatureRule> rules_{"feature rules"};
-  DeviceBuffer<NodeState> states_[2]{DeviceBuffer<NodeState>{"node states"},
-                                     DeviceBuffer<NodeState>{"node states, next level"}};
+  DeviceBuffer<NodeState> states_[3]{DeviceBuffer<NodeState>{"node states"},
+                                     DeviceBuffer<NodeState>{"node states, next level"},
+                                     DeviceBuffer<NodeState>{"node states, the level after"}};
   DeviceBuffer<std::uint32_t> mask_{"open features"};
   DeviceBuffer<std::uint32_t> own_mask_{"open features, own columns"};
   DeviceBuffer<std::uint64_t> best_{"best candidates"};
@@ -253,7 +260,8 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
             share_ != nullptr ? share_->Features() : nullptr);
   NodeState* root = states_[0].Reserve(1);
   scan_.Sum(rows, quantiser, &root->sum);
-  CompleteRoot(GainParam{param}, quantiser, has_monotone, root);
+  CompleteRoot(GainParam{param}, quantiser, has_monotone, root,
+               this->ReserveZeros(tree, &states_[1]));
   strategy_->Begin({param, rows, summary.n_left_out, quantiser, exchange_.get()});
   return tree;
 }
@@ -283,18 +291,23 @@ TrainingRows DeviceBuilder::Gather(GradientView gradients, std::uint8_t const* r
   return rows;
 }
 
+LevelZeros DeviceBuilder::ReserveZeros(Tree const& tree, DeviceBuffer<NodeState>* children) {
+  std::size_t const n_nodes = tree.grower.NumOpen();
+  return tree.grower.MaySplit() ? LevelZeros{best_.Reserve(n_nodes), children->Reserve(2 * n_nodes)}
+                                : LevelZeros{nullptr, nullptr};
+}
+
 LevelRef DeviceBuilder::MakeLevel(Tree const& tree) {
   auto n_nodes = static_cast<Bucket>(tree.grower.NumOpen());
   LevelRef level{};
   level.columns = strategy_->Candidates();
   level.rules = rules_.Data();
   level.nodes = states_[0].Data();
-  level.best = best_.Reserve(n_nodes);
+  level.best = best_.Data();  // as ReserveZeros() left it
   level.gain = GainParam{tree.param};
   level.quantiser = tree.quantiser;
   level.bound = GainBound::Make(level.gain, level.quantiser);
   level.n_nodes = n_nodes;
-  ZeroAsync(best_.Data(), n_nodes);
   FeatureMask mask;
   if (tree.features != nullptr &&
       tree.features->Select(tree.grower.Depth(), tree.grower.OpenNodes(), &mask)) {
@@ -315,11 +328,15 @@ LevelRef DeviceBuilder::MakeLevel(Tree const& tree) {
 std::vector<LevelResult> DeviceBuilder::FindSplits(Tree const& tree) {
   ProfilerRange const range{"gpu_exact: find splits"};
   LevelRef level = this->MakeLevel(tree);
-  LevelResult* results = results_.Reserve(level.n_nodes);
   bool last_level = tree.grower.Depth() + 1 == tree.param.max_depth;
-  strategy_->FindSplits(level, last_level, results);
   LevelResult* host = host_results_.Reserve(level.n_nodes);
-  CopyPinned(host, results, level.n_nodes);
+  if (exchange_ == nullptr && level.n_nodes <= kWrittenToHost) {
+    strategy_->FindSplits(level, last_level, host);
+  } else {
+    LevelResult* results = results_.Reserve(level.n_nodes);
+    strategy_->FindSplits(level, last_level, results);
+    CopyPinned(host, results, level.n_nodes);
+  }
   this->WaitForAnswers();
   return {host, host + level.n_nodes};
 }
@@ -331,12 +348,13 @@ void DeviceBuilder::MoveRows(Tree const& tree, NodeIdx first_node,
   orders_.Upload(orders);
   NodeIdx first_child = tree.grower.FirstOpen();
   auto n_children = static_cast<Bucket>(tree.grower.NumOpen());
-  NodeState* children = states_[1].Reserve(n_children);
+  NodeState* children = states_[1].Data();  // as ReserveZeros() left it, a level before
   strategy_->MoveRows({orders, results, orders_.Data(), first_node, first_child, n_children},
                       children);
   CompleteChildren(GainParam{tree.param}, tree.quantiser, tree.monotone, orders_.Data(),
-                   states_[0].Data(), static_cast<Bucket>(orders.size()), first_child, children);
-  std::swap(states_[0], states_[1]);
+                   states_[0].Data(), static_cast<Bucket>(orders.size()), first_child, children,
+                   this->ReserveZeros(tree, &states_[2]));
+  std::rotate(std::begin(states_), std::begin(states_) + 1, std::end(states_));
 }
 
 void DeviceBuilder::Finish(GrownTree const& tree) {

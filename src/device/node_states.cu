@@ -30,27 +30,39 @@ __device__ void Complete(GainParam const& param, Quantiser const& quantiser,
   state->bounds = bounds;
 }
 
+/** @brief Those of one node. */
+__device__ void Clear(LevelZeros const& zeros, Bucket b) {
+  if (zeros.best != nullptr) {
+    zeros.best[b] = 0;
+    zeros.children[2 * b] = zeros.children[2 * b + 1] = {};
+  }
+}
+
 __global__ void CompleteRootKernel(GainParam param, Quantiser quantiser, WeightBounds bounds,
-                                   NodeState* root) {
+                                   NodeState* root, LevelZeros zeros) {
   Complete(param, quantiser, bounds, root);
+  Clear(zeros, 0);
 }
 
 // one thread a parent
 __global__ void CompleteChildrenKernel(GainParam param, Quantiser quantiser,
                                        std::int32_t const* monotone, SplitOrder const* orders,
                                        NodeState const* parents, Bucket n_parents,
-                                       NodeIdx first_child, NodeState* children) {
+                                       NodeIdx first_child, NodeState* children, LevelZeros zeros) {
   auto i = GlobalIdx();
   if (i >= n_parents || orders[i].left == kNoNode) {
     return;
   }
-  NodeState* left = children + (orders[i].left - first_child);
+  auto const b = static_cast<Bucket>(orders[i].left - first_child);
+  NodeState* left = children + b;
   NodeState* right = left + 1;
   // As in XGBoost: the children's own weights keep to the parent's bounds, their splits to theirs.
   Complete(param, quantiser, parents[i].bounds, left);
   Complete(param, quantiser, parents[i].bounds, right);
   SplitBounds(parents[i].bounds, monotone == nullptr ? 0 : monotone[orders[i].feature],
               left->weight, right->weight, &left->bounds, &right->bounds);
+  Clear(zeros, b);
+  Clear(zeros, b + 1);
 }
 }  // namespace
 
@@ -61,16 +73,16 @@ void MakeRules(GrowParam const& param, ColumnsRef const& columns, std::int32_t c
 }
 
 void CompleteRoot(GainParam const& param, Quantiser const& quantiser, bool has_monotone,
-                  NodeState* root) {
+                  NodeState* root, LevelZeros const& out_zeros) {
   Launch("CompleteRoot", CompleteRootKernel, 1, 1, param, quantiser,
-         has_monotone ? WeightBounds::Finite() : WeightBounds::None(), root);
+         has_monotone ? WeightBounds::Finite() : WeightBounds::None(), root, out_zeros);
 }
 
 void CompleteChildren(GainParam const& param, Quantiser const& quantiser,
                       std::int32_t const* monotone, SplitOrder const* orders,
                       NodeState const* parents, Bucket n_parents, NodeIdx first_child,
-                      NodeState* children) {
+                      NodeState* children, LevelZeros const& out_zeros) {
   LaunchN("CompleteChildren", CompleteChildrenKernel, n_parents, param, quantiser, monotone, orders,
-          parents, n_parents, first_child, children);
+          parents, n_parents, first_child, children, out_zeros);
 }
 }  // namespace gpu_exact

@@ -16,9 +16,16 @@ namespace gpu_exact {
 void MakeRules(GrowParam const& param, ColumnsRef const& columns, std::int32_t const* monotone,
                FeatureRule* out_rules, FeatureIdx const* features = nullptr);
 
+/** @brief To what the search of a level's nodes and the move to their children add, cleared with the
+ *         nodes' states; nullptr: they are not split. */
+struct LevelZeros {
+  std::uint64_t* best;  // shape: (n_nodes)
+  NodeState* children;  // shape: (2 n_nodes)
+};
+
 /** @brief Complete the root's state, whose sum is written. Does not wait. */
 void CompleteRoot(GainParam const& param, Quantiser const& quantiser, bool has_monotone,
-                  NodeState* root);
+                  NodeState* root, LevelZeros const& out_zeros);
 
 /**
  * @brief Complete the children's states, whose sums are written. Does not wait.
@@ -30,5 +37,5 @@ void CompleteRoot(GainParam const& param, Quantiser const& quantiser, bool has_m
 void CompleteChildren(GainParam const& param, Quantiser const& quantiser,
                       std::int32_t const* monotone, SplitOrder const* orders,
                       NodeState const* parents, Bucket n_parents, NodeIdx first_child,
-                      NodeState* children);
+                      NodeState* children, LevelZeros const& out_zeros);
 }  // namespace gpu_exact

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <sstream>
 
 #include "src/device/runtime.cuh"
@@ -18,6 +19,18 @@ std::atomic<std::size_t> held_bytes{0};  // of device memory
 std::atomic<std::size_t> peak_bytes{0};
 
 __global__ void ProbeKernel(int* out) { *out = 1; }
+
+struct SentWords {
+  std::uint32_t words[kMostSent / sizeof(std::uint32_t)];
+};
+
+// one thread a word
+__global__ void ReceiveKernel(__grid_constant__ SentWords const sent, std::size_t n_words,
+                              std::uint32_t* to) {
+  if (auto const i = GlobalIdx(); i < n_words) {
+    to[i] = sent.words[i];
+  }
+}
 
 // one thread a word
 __global__ void CopyPinnedKernel(std::uint32_t const* from, std::size_t n_words,
@@ -113,6 +126,16 @@ void* AllocatePinned(std::size_t bytes, char const* what) {
 }
 
 void FreePinned(void* p, std::size_t) noexcept { Succeeds(cudaFreeHost(p)); }
+
+void SendBytes(void* to, void const* from, std::size_t n_bytes) {
+  if (n_bytes == 0) {
+    return;
+  }
+  SentWords sent{};
+  std::memcpy(sent.words, from, std::min(n_bytes, sizeof(sent)));
+  std::size_t const n_words = n_bytes / sizeof(std::uint32_t);
+  LaunchN("Receive", ReceiveKernel, n_words, sent, n_words, static_cast<std::uint32_t*>(to));
+}
 
 void CopyPinnedBytes(void* to, void const* from, std::size_t n_bytes) {
   using Word = std::uint32_t;

@@ -150,6 +150,15 @@ std::vector<T> ToHost(T const* from, std::size_t n) {
   return to;
 }
 
+/** @brief The most bytes that SendBytes() takes. */
+inline constexpr std::size_t kMostSent = 1024;
+
+/**
+ * @brief Copies whole words to the device with the parameters of a launch, so that it need not read
+ *        the host's memory over the bus. Does not wait; the host's memory may go at once.
+ */
+void SendBytes(void* to, void const* from, std::size_t n_bytes);
+
 /** @brief See CopyPinned(). */
 void CopyPinnedBytes(void* to, void const* from, std::size_t n_bytes);
 
@@ -172,8 +181,8 @@ void ZeroAsync(T* p, std::size_t n) {
 /**
  * @brief A small array that the host makes anew for each level.
  *
- * Its page-locked copy is written while the device may still read an earlier array, never while it
- * copies one: a Synchronize() lies between two uploads.
+ * A longer one goes through page-locked memory, which the next upload overwrites: a Synchronize()
+ * lies between two uploads.
  */
 template <typename T>
 class UploadBuffer {
@@ -183,8 +192,13 @@ class UploadBuffer {
   /** @brief Does not wait. @return Device memory, in the order of the stream. */
   T* Upload(std::vector<T> const& values) {
     T* to = device_.Reserve(values.size());
-    std::copy(values.cbegin(), values.cend(), host_.Reserve(values.size()));
-    CopyPinned(to, host_.Data(), values.size());
+    if (std::size_t const n = values.size() * sizeof(T);
+        n <= kMostSent && n % sizeof(std::uint32_t) == 0) {
+      SendBytes(to, values.data(), n);
+    } else {
+      std::copy(values.cbegin(), values.cend(), host_.Reserve(values.size()));
+      CopyPinned(to, host_.Data(), values.size());
+    }
     return to;
   }
   [[nodiscard]] T* Data() const { return device_.Data(); }

@@ -50,10 +50,11 @@ class SplitStrategy {
    * @brief Bring entries to the open nodes, offer every candidate, write the best splits: of all
    *        workers, where there are several.
    * @param last_level No later level will be searched.
-   * @param out        shape: (level.n_nodes)
+   * @param out        Device memory or page-locked memory, shape: (level.n_nodes); with several
+   *                   workers device memory
    */
   virtual void FindSplits(LevelRef const& level, bool last_level, LevelResult* out) = 0;
-  /** @brief Move rows to the children. @param out_children Sums are written, the rest is zero. */
+  /** @brief Move rows to the children. @param out_children Zeros, to which sums are added. */
   virtual void MoveRows(LevelSplits const& splits, NodeState* out_children) = 0;
   /** @brief All rows have their position. @param tree A split or a leaf for each node. */
   virtual void Finish(std::vector<SplitOrder> const& tree) = 0;

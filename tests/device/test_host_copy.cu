@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <numeric>
 #include <thread>
 
 #include "src/device/host_copy.cuh"
@@ -77,6 +78,27 @@ TEST_F(HostCopyTest, PageLockedMemory) {
         << n << " bytes to the host";
     ASSERT_EQ(std::count(host, host + kMargin, 0xab), kMargin);
     ASSERT_EQ(std::count(host + kMargin + n, host + 2 * kMargin + n, 0xab), kMargin);
+  }
+}
+
+/** @brief Arrays that are sent with a launch, and longer ones; each may be changed at once. */
+TEST_F(HostCopyTest, Uploads) {
+  UploadBuffer<std::uint32_t> words{"test words"};
+  UploadBuffer<unsigned char> bytes{"test bytes"};
+  unsigned seed{0};
+  auto check = [&](auto* buffer, auto values) {
+    auto const want = values;
+    auto* const to = buffer->Upload(values);
+    std::fill(values.begin(), values.end(), 0);
+    ASSERT_EQ(ToHost(to, want.size()), want) << want.size();
+  };
+  for (std::size_t n : {3, 0, 1, 256, 255, 257, 100000, 2}) {
+    std::vector<std::uint32_t> of_words(n);
+    std::iota(of_words.begin(), of_words.end(), ++seed);
+    check(&words, of_words);
+    check(&bytes, MakeBytes(4 * n, ++seed));
+    check(&bytes, MakeBytes(4 * n + 1, ++seed));
+    ASSERT_FALSE(HasFatalFailure());
   }
 }
 

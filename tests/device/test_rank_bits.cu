@@ -3,6 +3,8 @@
  *
  * @brief How many bits are set before each against a count on the host.
  */
+#include <numeric>
+
 #include "src/device/histogram/rank_bits.cuh"
 #include "tests/device/device_arrays.cuh"
 #include "tests/device/random_problem.h"
@@ -36,7 +38,23 @@ class RankBitsTest : public DeviceTest {
     bits_.Reserve(n);
     auto const d_is_set = ToDevice(is_set);
     LaunchN("WriteBits", WriteBitsKernel, n + 32, d_is_set.Data(), n, bits_.Ref());
-    bits_.Count(n, &scratch_);
+    // Every range of some begin, up to the end of all.
+    std::vector<RowRange> ranges;
+    for (std::uint64_t end = 0; end <= n; end += n / 5 + 1) {
+      ranges.push_back({static_cast<RowIdx>(end / 3), static_cast<RowIdx>(end)});
+    }
+    ranges.push_back({0, static_cast<RowIdx>(n)});
+    auto const d_ranges = ToDevice(ranges);
+    DeviceBuffer<RowIdx> d_n_set{"bits of ranges"};
+    bits_.Count(
+        n, &scratch_,
+        {d_ranges.Data(), static_cast<Bucket>(ranges.size()), d_n_set.Reserve(ranges.size())});
+    auto const n_set = ToHost(d_n_set.Data(), ranges.size());
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      ASSERT_EQ(n_set[i], std::accumulate(is_set.cbegin() + ranges[i].begin,
+                                          is_set.cbegin() + ranges[i].end, RowIdx{0}))
+          << "range " << i << " of " << n;
+    }
     DeviceBuffer<std::uint32_t> d_ranks{"ranks"};
     DeviceBuffer<std::uint8_t> d_read{"bits"};
     LaunchN("ReadRanks", ReadRanksKernel, n + 1, bits_.Ref(), n, d_ranks.Reserve(n + 1),
@@ -59,7 +77,7 @@ class RankBitsTest : public DeviceTest {
 
 TEST_F(RankBitsTest, RanksAndBits) {
   Random random{1};
-  for (std::size_t n : {0u, 1u, 31u, 32u, 33u, 63u, 64u, 1000u, 100000u, 33u, 0u}) {
+  for (std::size_t n : {0u, 1u, 31u, 32u, 33u, 63u, 64u, 1000u, 100000u, 300000u, 33u, 0u}) {
     for (double share : {0.0, 0.02, 0.5, 1.0}) {
       std::vector<std::uint8_t> is_set(n);
       for (auto& bit : is_set) {

@@ -33,7 +33,8 @@ TEST_F(RowPartitionTest, RoutesAndSums) {
     rows.RouteMissing(1, 2);
     auto q = Quantiser::Make(7.0f, 1.0f, kRows);
     DeviceBuffer<NodeState> states{"states"};
-    rows.SumNodes(d_gpair.Data(), q, 1, 2, states.Reserve(2));
+    ZeroAsync(states.Reserve(2), 2);
+    rows.SumNodes(d_gpair.Data(), q, 1, 2, states.Data());
     auto got = ToHost(states.Data(), 2);
     auto keys = ToHost(rows.RowKeys(), kRows);
     std::vector<NodeIdx> positions(kRows);
@@ -89,7 +90,8 @@ TEST_F(RowPartitionTest, SumsOfManyNodes) {
     }
     auto q = Quantiser::Make(6.0f, 1.0f, kRows);
     DeviceBuffer<NodeState> states{"states"};
-    rows.SumNodes(d_gpair.Data(), q, first, n, states.Reserve(n));
+    ZeroAsync(states.Reserve(n), n);
+    rows.SumNodes(d_gpair.Data(), q, first, n, states.Data());
     auto got = ToHost(states.Data(), n);
     auto keys = ToHost(rows.RowKeys(), kRows);
     std::vector<GradientSum> want(n, {0, 0});

@@ -99,13 +99,37 @@ TEST_F(SortingFinderTest, EverySizeOfNode) {
         continue;
       }
       Random random{static_cast<unsigned>(10.0 * missing)};
-      Table const table = MakeBinnedTable(
-          {{0, missing}, {3, missing}, {0, missing, 0.7, 0.25f}, {60, 0.9}}, n_rows, &random);
+      Table const table = MakeBinnedTable({{0, missing},
+                                           {3, missing},
+                                           {0, missing, 0.7, 0.25f},
+                                           {60, 0.9},
+                                           {3000, missing},
+                                           {3000, missing, 0.8, 0.25f}},
+                                          n_rows, &random);
       for (std::uint32_t max_bins : {16u, 5000u}) {
         this->Check(table, max_bins, sizes, without_weight, &random);
         ASSERT_FALSE(this->HasFailure()) << "missing " << missing << ", " << max_bins << " bins";
       }
     }
+  }
+  EXPECT_GT(n_found_, 0);
+}
+
+/** @brief As many bins as there can be; about as few as another sort takes; bins of 32 and 33 entries, up
+ *         to and from which on values of a bin are ordered otherwise; next to no value. */
+TEST_F(SortingFinderTest, EdgesOfBins) {
+  RowIdx const n_rows = Scaled(12288u, 2048u);
+  int const most = Scaled(10240, 2048);
+  Random random{5};
+  Table const values = MakeBinnedTable(
+      {{most, 0.0}, {most - 1, 0.0}, {254, 0.0}, {255, 0.3}, {256, 0.3}, {257, 0.0}, {1, 0.999}},
+      n_rows, &random);
+  this->Check(values, kMaxGroupBins, {n_rows}, 0.05, &random);
+  ASSERT_FALSE(this->HasFailure());
+  Table const ranges = MakeBinnedTable({{0, 0.0}, {0, 0.1}, {0, 0.999}}, n_rows, &random);
+  for (std::uint32_t n_entries : {32u, 33u}) {
+    this->Check(ranges, n_rows / n_entries, {n_rows}, 0.05, &random);
+    ASSERT_FALSE(this->HasFailure()) << n_entries;
   }
   EXPECT_GT(n_found_, 0);
 }

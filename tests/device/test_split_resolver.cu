@@ -247,7 +247,7 @@ TEST_F(SplitResolverTest, NeighbouringAndHugeFloats) {
 
 /** @brief Slots at the edges of warps and tiles, nodes of many tiles. */
 TEST_F(SplitResolverTest, TileEdges) {
-  for (RowIdx n_rows : {1u, 31u, 32u, 33u, 1023u, 1024u, 1025u, Scaled(30000u, 2049u)}) {
+  for (RowIdx n_rows : {1u, 31u, 32u, 33u, 1023u, 1024u, 1025u, Scaled(270000u, 2049u)}) {
     Random random{n_rows};
     Table const table = MakeBinnedTable({{0, 0.2}, {3, 0.0}}, n_rows, &random);
     for (int n_nodes : {1, 40}) {

@@ -275,13 +275,13 @@ TEST(RowBytes, GroupsAndTheRest) {
 
 TEST(ChooseResolutions, SmallTablesAreExact) {
   for (auto const& [n_rows, n_features] :
-       {std::pair{0u, 0u}, {1u, 1u}, {33u, 4000u}, {1000u, 833u}, {kMaxBins, 14u}}) {
+       {std::pair{0u, 0u}, {1u, 1u}, {33u, 4000u}, {1000u, 3333u}, {kMaxBins, 325u}}) {
     auto const bins = ChooseResolutions(n_rows, n_features, kMaxBins, kMaxSorted, {true});
     ASSERT_EQ(bins.size(), 1u) << n_rows << " rows";
     EXPECT_GE(bins[0], n_rows);  // a bin for each value, whatever the values
   }
   // One feature, or one row, too many.
-  EXPECT_LT(ChooseResolutions(1000, 834, kMaxBins, kMaxSorted, {true})[0], 1000u);
+  EXPECT_LT(ChooseResolutions(1000, 3334, kMaxBins, kMaxSorted, {true})[0], 1000u);
   EXPECT_LT(ChooseResolutions(kMaxBins + 1, 1, kMaxBins, kMaxSorted, {true})[0], kMaxBins);
 }
 
@@ -734,6 +734,18 @@ TEST(WorkSlicer, PartsKeepAllBlocksBusy) {
       EXPECT_LE(static_cast<double>(end), 1.3 * least) << n_groups << " groups, " << rows.size();
       EXPECT_EQ(whole.slicer.Segments(3).size(), 3 * n_groups + 1);
     }
+  }
+}
+
+TEST(WorkSlicer, SegmentsAreASliceEach) {
+  constexpr std::uint32_t kNodes = 3;
+  Parts const whole{4, {10, 20, 30}};
+  auto const slices = whole.slicer.Segments(kNodes);
+  ASSERT_EQ(slices.size(), 4 * kNodes + 1);
+  for (std::uint32_t i = 0; i < slices.size(); ++i) {
+    EXPECT_EQ(slices[i].node, i / 4);
+    EXPECT_EQ(slices[i].group, i % 4) << "the last one ends all, where a node would begin";
+    EXPECT_EQ(slices[i].row, 0u);
   }
 }
 

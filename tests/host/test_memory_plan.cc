@@ -5,6 +5,7 @@
  */
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -189,6 +190,28 @@ TEST(MemoryPlan, ManyShortColumns) {
   EXPECT_GE(Sum(plan.growing), std::uint64_t{20} * kColumns * std::min(finest, 256u));
 }
 
+/** @brief Short columns have a bin for each value in the finest resolution, not in the others. */
+TEST(MemoryPlan, MoreBinsInTheFinestResolutionAlone) {
+  constexpr RowIdx kRows = 1'000'000;
+  constexpr FeatureIdx kColumns = 28;
+  constexpr std::uint64_t kBinBytes = 9;
+  auto const bins = ChooseResolutions(kRows, kColumns, kMaxGroupBins, kMaxSortedRows);
+  ASSERT_LT(bins.front(), kMaxGroupBins);
+  std::uint64_t n_bins{kMaxGroupBins};  // of a column in all resolutions
+  for (std::size_t i = 1; i < bins.size(); ++i) {
+    n_bins += bins[i];
+  }
+  auto const plan =
+      MemoryPlan::Make(EntryIdx{kColumns} * kRows, kRows, kColumns, Strategy::kHistogram);
+  auto const limits = std::find_if(
+      plan.growing.cbegin(), plan.growing.cend(),
+      [](auto const& item) { return std::string{item.what}.find("limits of bins") == 0; });
+  ASSERT_NE(limits, plan.growing.cend());
+  auto const bytes = static_cast<double>(limits->bytes);
+  EXPECT_GE(bytes, static_cast<double>(kBinBytes * n_bins * kColumns));
+  EXPECT_LE(bytes, 1.1 * static_cast<double>(kBinBytes * n_bins * kColumns));
+}
+
 TEST(MostBins, NoMoreThanEntriesOrLimits) {
   EXPECT_EQ(MostBins(1000, 10, 4096, true), 1000u);
   EXPECT_EQ(MostBins(1'000'000, 10, 64, false), 640u);
@@ -308,10 +331,10 @@ TEST(MemoryPlan, NodesFollowTheDepthAndTheRows) {
   auto nodes = [&](Strategy strategy, std::int32_t max_depth) {
     return plan.WithNodes(100, 10, strategy, max_depth).growing.back().bytes;
   };
-  EXPECT_EQ(nodes(Strategy::kSort, 3), 8 * 300u);
-  EXPECT_EQ(nodes(Strategy::kSort, 64), 100 * 300u) << "a node has a row";
-  EXPECT_EQ(nodes(Strategy::kSort, 0), 100 * 300u);
-  EXPECT_EQ(nodes(Strategy::kHistogram, 3), 8 * 300 + 4 * 10 * 16u);
+  EXPECT_EQ(nodes(Strategy::kSort, 3), 8 * 400u);
+  EXPECT_EQ(nodes(Strategy::kSort, 64), 100 * 400u) << "a node has a row";
+  EXPECT_EQ(nodes(Strategy::kSort, 0), 100 * 400u);
+  EXPECT_EQ(nodes(Strategy::kHistogram, 3), 8 * 400 + 4 * 10 * 16u);
 }
 
 TEST(MemoryEstimate, SaysWhatThePlanSays) {

@@ -23,10 +23,26 @@ struct OddWord {
 };
 
 constexpr int kThreads = 1024;
-constexpr std::uint64_t kFewWords = 8 * kThreads;  // that one block counts: one kernel, not two
+// That one block counts: one kernel, not three.
+constexpr std::uint64_t kFewWords = 8 * kThreads;
+constexpr Bucket kFewRanges = 4 * kThreads;
+
+/** @brief How many bits of ranges are set: of each stride-th one. */
+__device__ void CountRanges(RankBitsRef const& bits, BitRanges const& ranges, std::uint64_t first,
+                            std::uint64_t stride) {
+  for (std::uint64_t i = first; i < ranges.n; i += stride) {
+    ranges.n_set[i] = bits.Rank(ranges.ranges[i].end) - bits.Rank(ranges.ranges[i].begin);
+  }
+}
+
+// one thread a range
+__global__ void CountRangesKernel(RankBitsRef bits, BitRanges ranges) {
+  CountRanges(bits, ranges, GlobalIdx(), std::uint64_t{gridDim.x} * blockDim.x);
+}
 
 // grid: one block
-__global__ __launch_bounds__(kThreads) void CountFewKernel(RankWord* words, std::uint32_t n) {
+__global__ __launch_bounds__(kThreads) void CountFewKernel(RankWord* words, std::uint32_t n,
+                                                           BitRanges ranges) {
   using Scan = cub::BlockScan<std::uint32_t, kThreads>;
   __shared__ typename Scan::TempStorage temp;
   std::uint32_t n_before{0};
@@ -40,13 +56,14 @@ __global__ __launch_bounds__(kThreads) void CountFewKernel(RankWord* words, std:
     n_before += all;
     __syncthreads();  // temp is used again
   }
+  CountRanges({words}, ranges, threadIdx.x, kThreads);
 }
 }  // namespace
 
-void RankBits::Count(std::uint64_t n, CubScratch* scratch) {
-  if (n / 32 + 1 <= kFewWords) {
+void RankBits::Count(std::uint64_t n, CubScratch* scratch, BitRanges const& ranges) {
+  if (n / 32 + 1 <= kFewWords && ranges.n <= kFewRanges) {
     Launch("CountFew", CountFewKernel, 1, kThreads, words_.Data(),
-           static_cast<std::uint32_t>(n / 32 + 1));
+           static_cast<std::uint32_t>(n / 32 + 1), ranges);
     return;
   }
   auto const indices = thrust::make_counting_iterator(std::uint64_t{0});
@@ -57,5 +74,6 @@ void RankBits::Count(std::uint64_t n, CubScratch* scratch) {
   scratch->Call([&](void* storage, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveSum(storage, bytes, counts, n_before, n / 32 + 1, Stream());
   });
+  LaunchN("CountRanges", CountRangesKernel, ranges.n, this->Ref(), ranges);
 }
 }  // namespace gpu_exact

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "src/device/histogram/rows_ref.cuh"
 #include "src/device/runtime.cuh"
 
 namespace gpu_exact {
@@ -36,6 +37,13 @@ struct RankBitsRef {
   }
 };
 
+/** @brief Ranges of bits, and how many of each are set. */
+struct BitRanges {
+  RowRange const* ranges{nullptr};  // they end at the end of all bits at most
+  Bucket n{0};
+  RowIdx* n_set{nullptr};
+};
+
 /** @brief Owns the bits. Memory: 1/4 B a bit. */
 class RankBits {
  public:
@@ -44,8 +52,11 @@ class RankBits {
   /** @brief Room for n bits and one position more; content is lost where it grows. */
   RankBitsRef Reserve(std::uint64_t n) { return {words_.Reserve(n / 32 + 1)}; }
   void ClearAsync(std::uint64_t n) { ZeroAsync(words_.Data(), n / 32 + 1); }
-  /** @brief Count what is set before each of n bits and their end. Does not wait. */
-  void Count(std::uint64_t n, CubScratch* scratch);
+  /**
+   * @brief Count what is set before each of n bits and their end. Does not wait.
+   * @param ranges Of which is told how many bits are set.
+   */
+  void Count(std::uint64_t n, CubScratch* scratch, BitRanges const& ranges = {});
   [[nodiscard]] RankBitsRef Ref() const { return {words_.Data()}; }
   [[nodiscard]] std::uint64_t Bytes() const { return words_.Bytes(); }
 

@@ -11,8 +11,8 @@
 namespace gpu_exact {
 namespace {
 constexpr int kThreads = 256;
-// Slots of a thread. More of them look up fewer nodes and make fewer additions to sums, but wait
-// for each other's loads.
+// Slots of a thread, where there are many. More of them look up fewer nodes and make fewer additions
+// to sums, but wait for each other's loads.
 constexpr int kMovedSlots = 8;
 constexpr int kFoundWords = 4;
 constexpr int kFollowedRows = 8;
@@ -117,15 +117,6 @@ __global__ void FollowKernel(SplitOrder const* orders, std::uint32_t const* left
   }
 }
 
-// one thread a node
-__global__ void CountLeftKernel(RowRange const* nodes, Bucket n_nodes, RankBitsRef goes_left,
-                                RowIdx* n_left) {
-  auto b = GlobalIdx();
-  if (b < n_nodes) {
-    n_left[b] = goes_left.Rank(nodes[b].end) - goes_left.Rank(nodes[b].begin);
-  }
-}
-
 // grid: slots and one more; result: the bits of nodes whose split is own
 __global__ __launch_bounds__(kThreads) void KeepOwnKernel(RowsRef rows, Bucket n_nodes,
                                                           RowIdx n_slots,
@@ -168,23 +159,40 @@ struct ChildSums {
   }
 };
 
-/** @brief Where the rows of one split node go. */
-struct ChildSlots {
-  RankBitsRef goes_left;
-  RowRange parent;
-  RowIdx n_left;
-  RowIdx left_before;  // left rows of the level before the node's
+/** @brief What a thread knows of its slot's node; Enter() looks it up only where that changes. */
+struct NodeOfSlot {
+  Bucket node{~Bucket{0}};  // none yet
+  bool is_split{false};
+  Bucket left{0};  // its left child, among the children
+  RowRange slots{};
+  RowIdx n_left{0};
+  RowIdx left_before{0};  // left rows of the level before the node's
 
-  [[nodiscard]] __device__ RowIdx Of(RowIdx slot, bool* out_left) const {
-    RankWord const word = goes_left.words[slot / 32];
+  __device__ void Enter(Bucket b, RowsRef const& rows, Bucket n_nodes, SplitOrder const* orders,
+                        NodeIdx first_child, RankBitsRef const& goes_left) {
+    if (b == node) {
+      return;
+    }
+    node = b;
+    NodeIdx const left_id = b < n_nodes ? orders[b].left : kNoNode;
+    is_split = left_id != kNoNode;
+    if (is_split) {
+      left = static_cast<Bucket>(left_id - first_child);
+      slots = rows.nodes[b];
+      left_before = goes_left.Rank(slots.begin);
+      n_left = goes_left.Rank(slots.end) - left_before;
+    }
+  }
+  /** @brief Where the row in a slot goes. @param word The slot's. */
+  [[nodiscard]] __device__ RowIdx SlotInChild(RowIdx slot, RankWord const& word) const {
     RowIdx const rank = word.Rank(slot) - left_before;
-    *out_left = word.Has(slot);
-    return parent.begin + (*out_left ? rank : n_left + (slot - parent.begin - rank));
+    return slots.begin + (word.Has(slot) ? rank : n_left + (slot - slots.begin - rank));
   }
 };
 
-// grid: tiles of slots; result: rows and gradients in their new slots, sums of the children, and
-// positions and nodes of rows, unless node_of is nullptr
+// grid: tiles of slots; result: sums of the children; rows and gradients in their new slots, unless
+// to_rows is nullptr; and positions and nodes of rows, unless node_of is nullptr
+template <int kSlots>
 __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder const* orders,
                                                        NodeIdx first_node, NodeIdx first_child,
                                                        Bucket n_nodes, RowIdx n_slots,
@@ -193,55 +201,52 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
                                                        ShortBucket* node_of, NodeState* states) {
   __shared__ ChildSums of_warps[kThreads / 32];
   unsigned const lane = threadIdx.x % 32;
-  RowIdx row[kMovedSlots];  // all are asked for before the first is used
-  GradientUnits units[kMovedSlots];
+  RowIdx row[kSlots];  // all are asked for before the first is used
+  GradientUnits units[kSlots];
 #pragma unroll
-  for (int j = 0; j < kMovedSlots; ++j) {
-    std::uint64_t const slot = SlotOf<kThreads, kMovedSlots>(n_nodes, j);
-    row[j] = slot < n_slots ? rows.rows[slot] : 0;
+  for (int j = 0; j < kSlots; ++j) {
+    std::uint64_t const slot = SlotOf<kThreads, kSlots>(n_nodes, j);
+    row[j] = to_rows != nullptr && slot < n_slots ? rows.rows[slot] : 0;
     units[j] = slot < n_slots ? rows.units[slot] : GradientUnits{0.0f, 0.0f};
   }
+  NodeOfSlot at;
   ChildSums sums;  // of the lane; all lanes are at the same node
-  ForEachSlot<kThreads, kMovedSlots>(
-      rows, n_nodes, n_slots, [&](int j, std::uint64_t slot, Bucket b) {
-        NodeIdx left_id = b < n_nodes ? orders[b].left : kNoNode;
-        bool moves = left_id != kNoNode;
-        Bucket left = moves ? static_cast<Bucket>(left_id - first_child) : 0;
-        ChildSums own;
-        if (moves) {
-          RowRange const node = rows.nodes[b];
-          RowIdx const left_before = goes_left.Rank(node.begin);
-          RowIdx const n_left = goes_left.Rank(node.end) - left_before;
-          bool goes{false};
-          RowIdx to =
-              ChildSlots{goes_left, node, n_left, left_before}.Of(static_cast<RowIdx>(slot), &goes);
-          to_rows[to] = row[j];
-          to_units[to] = units[j];
-          if (node_of != nullptr) {
-            node_of[row[j]] = static_cast<ShortBucket>(left + (goes ? 0 : 1));
-          }
-          FixedSum const g = units[j].Fixed();
-          FixedSum none{0, 0};
-          own = {left, {goes ? g : none, goes ? none : g}, true};
-        } else if (b < n_nodes && node_of != nullptr) {
-          positions[row[j]] = first_node + static_cast<NodeIdx>(b);
-          node_of[row[j]] = kNowhere;
+  ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int j, std::uint64_t slot, Bucket b) {
+    at.Enter(b, rows, n_nodes, orders, first_child, goes_left);
+    ChildSums own;
+    if (at.is_split) {
+      RankWord const word = goes_left.words[slot / 32];
+      bool const goes = word.Has(static_cast<RowIdx>(slot));
+      if (to_rows != nullptr) {
+        RowIdx const to = at.SlotInChild(static_cast<RowIdx>(slot), word);
+        to_rows[to] = row[j];
+        to_units[to] = units[j];
+      }
+      if (node_of != nullptr) {
+        node_of[row[j]] = static_cast<ShortBucket>(at.left + (goes ? 0 : 1));
+      }
+      FixedSum const g = units[j].Fixed();
+      FixedSum none{0, 0};
+      own = {at.left, {goes ? g : none, goes ? none : g}, true};
+    } else if (b < n_nodes && node_of != nullptr) {
+      positions[row[j]] = first_node + static_cast<NodeIdx>(b);
+      node_of[row[j]] = kNowhere;
+    }
+    int uniform{0};
+    __match_all_sync(kAllLanes, at.is_split ? at.left : ~Bucket{0}, &uniform);
+    if (uniform == 0) {
+      own.AddTo(states);
+    } else if (at.is_split) {
+      if (sums.any && sums.left != at.left) {
+        sums = sums.OfWarp();
+        if (lane == 0) {
+          sums.AddTo(states);
         }
-        int uniform{0};
-        __match_all_sync(kAllLanes, moves ? left : ~Bucket{0}, &uniform);
-        if (uniform == 0) {
-          own.AddTo(states);
-        } else if (moves) {
-          if (sums.any && sums.left != left) {
-            sums = sums.OfWarp();
-            if (lane == 0) {
-              sums.AddTo(states);
-            }
-            sums = {};
-          }
-          sums.Join(own);
-        }
-      });
+        sums = {};
+      }
+      sums.Join(own);
+    }
+  });
   // The warps of a block join first: all blocks of a large node add to the same two sums.
   sums = sums.OfWarp();
   if (lane == 0) {
@@ -407,19 +412,20 @@ void RowPartitioner::ShareLeft(SplitExchange* exchange) {
 
 void RowPartitioner::CountLeft() {
   auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
-  goes_left_.Count(n_trained_, &scratch_);
-  LaunchN("CountLeft", CountLeftKernel, n_nodes, nodes_.Data(), n_nodes, goes_left_.Ref(),
-          n_left_.Reserve(n_nodes));
+  goes_left_.Count(n_trained_, &scratch_, {nodes_.Data(), n_nodes, n_left_.Reserve(n_nodes)});
 }
 
-void RowPartitioner::Move(LevelSplits const& splits, NodeState* out_children) {
+void RowPartitioner::Move(LevelSplits const& splits, bool is_last, NodeState* out_children) {
   int const next = 1 - current_;
-  ZeroAsync(out_children, splits.n_children);
+  RowIdx* const to_rows = is_last && goes_by_row_ ? nullptr : rows_[next].Data();
   auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
-  Launch("Move", MoveKernel, SlotTurns::Grid(n_trained_, kThreads * kMovedSlots, n_nodes), kThreads,
-         this->Rows(), splits.device_orders, first_node_, splits.first_child, n_nodes, n_trained_,
-         goes_left_.Ref(), rows_[next].Data(), units_[next].Data(), positions_.Data(),
-         goes_by_row_ ? nullptr : node_of_.Data(), out_children);
+  WithSlots<kMovedSlots>(n_trained_, [&](auto slots) {
+    constexpr int kSlots = decltype(slots)::value;
+    Launch("Move", MoveKernel<kSlots>, SlotTurns::Grid(n_trained_, kThreads * kSlots, n_nodes),
+           kThreads, this->Rows(), splits.device_orders, first_node_, splits.first_child, n_nodes,
+           n_trained_, goes_left_.Ref(), to_rows, units_[next].Data(), positions_.Data(),
+           goes_by_row_ ? nullptr : node_of_.Data(), out_children);
+  });
   if (goes_by_row_) {
     LaunchN("Follow", FollowKernel, CeilDiv(n_rows_, kFollowedRows), splits.device_orders,
             left_of_row_.Data(), first_node_, splits.first_child, n_rows_, positions_.Data(),

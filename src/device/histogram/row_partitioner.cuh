@@ -60,8 +60,11 @@ class RowPartitioner {
   /** @brief The bits are written. Does not wait; Move reads counts once the stream was waited for. */
   void CountLeft();
 
-  /** @brief Move rows to the children; those of leaves have their position. */
-  void Move(LevelSplits const& splits, NodeState* out_children);
+  /**
+   * @brief Move rows to the children; those of leaves have their position.
+   * @param is_last No later level is searched: rows that GoByRow() need not move.
+   */
+  void Move(LevelSplits const& splits, bool is_last, NodeState* out_children);
 
   /**
    * @brief End a tree: rows of open nodes have their position, and so have rows left out.

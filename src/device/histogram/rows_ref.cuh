@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <type_traits>
+
 #include "src/device/runtime.cuh"
 #include "src/level.h"
 
@@ -84,6 +86,20 @@ template <int kThreads, int kSlots>
 __device__ inline std::uint64_t SlotOf(Bucket n_nodes, int j) {
   std::uint64_t const warp = SlotTurns::Part(n_nodes) * (kThreads / 32) + threadIdx.x / 32;
   return (warp * kSlots + j) * 32 + threadIdx.x % 32;
+}
+
+/**
+ * @brief Calls fn(std::integral_constant<int, n>()), n slots for each thread: kSlots, as neighbours
+ *        share what they look up, or one where with more of them multiprocessors would stay idle.
+ */
+template <int kSlots, typename FnT>
+void WithSlots(std::uint64_t n_slots, FnT&& fn) {
+  constexpr std::uint64_t kFewSlots = std::uint64_t{1} << 18;
+  if (n_slots <= kFewSlots) {
+    fn(std::integral_constant<int, 1>{});
+  } else {
+    fn(std::integral_constant<int, kSlots>{});
+  }
 }
 
 /** @brief Calls fn(j, slot, node) for each slot of the thread, all lanes of a warp together;

@@ -4,13 +4,12 @@
  * @brief Implementation of sorting_finder.cuh.
  */
 #include <algorithm>
-#include <cub/block/block_radix_sort.cuh>
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
-#include <cub/warp/warp_merge_sort.cuh>
 #include <iterator>
 
 #include "src/device/fixed_sum.cuh"
+#include "src/device/histogram/node_sort.cuh"
 #include "src/device/histogram/sorting_finder.cuh"
 
 namespace gpu_exact {
@@ -25,121 +24,85 @@ struct BetterValue {
   }
 };
 
-/** @brief How a column's values are sorted: by bin where that tells the value, else as they are. */
-struct SortKey {
-  BinnedTableRef const& table;
-  FeatureIdx f;
-  bool by_bin;
-  std::uint32_t missing;  // greater than all others
-  int n_bits{32};         // of a key
-
-  __device__ SortKey(BinnedTableRef const& t, BinColumn const& column)
-      : table{t},
-        f{column.feature},
-        by_bin{!t.values.Keeps(column.feature)},
-        missing{by_bin ? column.n_bins : 0xffffffffu} {
-    n_bits = 32 - __clz(static_cast<int>(missing));
-  }
-
-  [[nodiscard]] __device__ std::uint32_t Of(RowIdx row) const {
-    if (by_bin) {
-      int const bin = table.finest.BinOf(row, f);
-      return bin < 0 ? missing : static_cast<std::uint32_t>(bin);
-    }
-    float const value = table.ValueOf(row, f);
-    return isnan(value) ? missing : OrderedBits(value);
-  }
-  [[nodiscard]] __device__ float Value(std::uint32_t key) const {
-    BinsRef const& bins = table.finest.bins;
-    return by_bin ? bins.lowest[bins.offsets[f] + key] : FromOrderedBits(key);
-  }
-  [[nodiscard]] __device__ std::uint32_t Bin(std::uint32_t key) const {
-    return by_bin ? key : table.finest.bins.BinOf(f, FromOrderedBits(key));
-  }
-};
-
 /** @brief A node, a column, and what all candidates of theirs share. */
-struct SortedColumn {
+struct ColumnCandidates {
   LevelRef const& level;
-  SortKey const& sort_key;
-  SearchedNode const& node;
-  FixedSum present;
+  NodeColumn const& column;
+  SortedEntry const* entries;  // sorted
+  std::uint32_t n_entries;
+  FixedSum present;  // sum of them all
 
   /**
-   * @brief The best candidate beside some neighbours among the node's sorted entries.
-   * @param before Sum of the entries before them.
-   * @param below  Key of the entry before; any other one than the first key: there is none.
-   * @param above  Likewise of the entry after.
+   * @brief The best candidate beside entries [i, end).
+   * @param before Sum of those before i; then of those before the end, if the feature is open.
+   * @param best   Of other entries.
    */
-  template <int kItems>
-  [[nodiscard]] __device__ RefinedValue Best(std::uint32_t const (&keys)[kItems],
-                                             FixedSum const (&sums)[kItems], FixedSum before,
-                                             std::uint32_t below, std::uint32_t above) const {
-    NodeState const& state = level.nodes[node.bucket];
-    RefinedValue best{0, ScanValue::kNone};
-    if (!level.Allowed(node.bucket, sort_key.f)) {
+  [[nodiscard]] __device__ RefinedValue Best(std::uint32_t i, std::uint32_t end, FixedSum* before,
+                                             RefinedValue best) const {
+    Bucket const b = column.node.bucket;
+    NodeState const& state = level.nodes[b];
+    if (!level.Allowed(b, column.f)) {
       return best;
     }
-    float const bar = level.Bar(node.bucket);
+    float const bar = level.Bar(b);
     bool const has_missing = !(present == state.sum);
-    ValueId const first = level.columns.value_offsets[sort_key.f];
-    auto offer = [&](ScanDirection d, std::uint32_t key) {
-      if (level.MayReach(bar, state.sum, before, present, has_missing)) {
-        std::uint64_t const bin = std::uint64_t{first} + sort_key.Bin(key);
+    ValueId const first = level.columns.value_offsets[column.f];
+    auto offer = [&](ScanDirection d, SortedEntry const& entry) {
+      if (level.MayReach(bar, state.sum, *before, present, has_missing)) {
+        std::uint64_t const bin = std::uint64_t{first} + entry.Bin();
         std::uint64_t const candidate = level.ScanKey(
-            state, sort_key.f, d, d == ScanDirection::kForward ? bin + 1 : bin, before, present);
-        if (candidate != 0) {
-          best = BetterValue{}(best, {candidate, ScanValue::Make(d, sort_key.Value(key))});
+            state, column.f, d, d == ScanDirection::kForward ? bin + 1 : bin, *before, present);
+        if (candidate != 0 && candidate >= best.key) {
+          best = BetterValue{}(best, {candidate, ScanValue::Make(d, column.Value(entry))});
         }
       }
     };
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
-      if (keys[k] == sort_key.missing) {
-        break;  // as are all others
+#pragma unroll 1
+    for (; i < end; ++i) {
+      SortedEntry const entry = entries[i];
+      if (entry.Begins()) {
+        offer(ScanDirection::kBackward, entry);
       }
-      if (keys[k] != (k == 0 ? below : keys[k == 0 ? 0 : k - 1])) {
-        offer(ScanDirection::kBackward, keys[k]);
-      }
-      before = before + sums[k];
-      if (keys[k] != (k == kItems - 1 ? above : keys[k == kItems - 1 ? k : k + 1])) {
-        offer(ScanDirection::kForward, keys[k]);
+      *before = *before + column.Sum(entry);
+      if (i + 1 == n_entries || entries[i + 1].Begins()) {
+        offer(ScanDirection::kForward, entry);
       }
     }
     return best;
   }
 };
 
-/** @brief Keys of every stride-th row of a node from the first on. @param at Those rows. */
-template <int kItems>
-__device__ void LoadKeys(RowsRef const& rows, SearchedNode const& node, SortKey const& sort_key,
-                         std::uint32_t first, std::uint32_t stride, std::uint32_t (&keys)[kItems],
-                         std::uint16_t (&at)[kItems]) {
-  RowIdx const n_rows = node.rows.end - node.rows.begin;
+/** @brief The best of all lanes of a warp. */
+__device__ RefinedValue BestOfLanes(RefinedValue best) {
 #pragma unroll
-  for (int k = 0; k < kItems; ++k) {
-    at[k] = static_cast<std::uint16_t>(k * stride + first);
-    keys[k] = at[k] < n_rows ? sort_key.Of(rows.rows[node.rows.begin + at[k]]) : sort_key.missing;
+  for (int step = 16; step > 0; step /= 2) {
+    best = BetterValue{}(best, {__shfl_xor_sync(kAllLanes, best.key, step),
+                                __shfl_xor_sync(kAllLanes, best.scan_value, step)});
   }
+  return best;
 }
 
-/** @brief Gradients of sorted entries; of missing ones, zero. Returns the sum of all. */
-template <int kItems>
-__device__ FixedSum LoadSums(LevelRef const& level, RowsRef const& rows, SearchedNode const& node,
-                             SortKey const& sort_key, std::uint32_t const (&keys)[kItems],
-                             std::uint16_t const (&at)[kItems], FixedSum (&sums)[kItems]) {
-#pragma unroll
-  for (int k = 0; k < kItems; ++k) {
-    sums[k] =
-        keys[k] == sort_key.missing ? FixedSum{0, 0} : rows.units[node.rows.begin + at[k]].Fixed();
+/** @brief The sorted entries of a thread, as many for each: an odd number, so that the threads of a
+ *         warp read other banks of shared memory. */
+struct OwnEntries {
+  std::uint32_t begin;
+  std::uint32_t end;
+
+  __device__ OwnEntries(std::uint32_t n_entries, std::uint32_t thread, std::uint32_t n_threads) {
+    std::uint32_t const n = (n_entries + n_threads - 1) / n_threads | 1u;
+    begin = min(thread * n, n_entries);
+    end = min(begin + n, n_entries);
   }
-  FixedSum of_all{0, 0};
-#pragma unroll
-  for (FixedSum const& sum : sums) {
-    of_all = of_all + sum;
+  [[nodiscard]] __device__ FixedSum Sum(NodeColumn const& column,
+                                        SortedEntry const* entries) const {
+    FixedSum sum{0, 0};
+#pragma unroll 4
+    for (std::uint32_t i = begin; i < end; ++i) {
+      sum = sum + column.Sum(entries[i]);
+    }
+    return sum;
   }
-  return of_all;
-}
+};
 
 struct AddSums {
   __device__ FixedSum operator()(FixedSum const& a, FixedSum const& b) const { return a + b; }
@@ -147,20 +110,19 @@ struct AddSums {
 
 template <int kThreads, int kItems>
 struct BlockStorage {
-  using Sort = cub::BlockRadixSort<std::uint32_t, kThreads, kItems, std::uint16_t>;
   using Scan = cub::BlockScan<FixedSum, kThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   using Reduce = cub::BlockReduce<RefinedValue, kThreads>;
+
+  typename BlockSort<kThreads, kItems>::Storage sort;
   union {
-    typename Sort::TempStorage sort;
     typename Scan::TempStorage scan;
     typename Reduce::TempStorage reduce;
-    std::uint32_t ends[kThreads][2];  // first and last key of each thread
   };
 };
 
 // grid: nodes from first_node on, columns; one block for both
 template <int kThreads, int kItems>
-__global__ __launch_bounds__(kThreads) void SortByBlockKernel(
+__global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
     __grid_constant__ LevelRef const level, __grid_constant__ BinnedTableRef const table,
     RowsRef rows, SearchedNode const* nodes, std::uint32_t first_node, std::uint32_t n_columns,
     RefinedValue* out) {
@@ -170,26 +132,30 @@ __global__ __launch_bounds__(kThreads) void SortByBlockKernel(
   std::uint32_t const i = first_node + blockIdx.x / n_columns;
   std::uint32_t const c = blockIdx.x % n_columns;
   SearchedNode const node = nodes[i];
-  SortKey const sort_key{table, table.finest.columns[c]};
-  std::uint32_t keys[kItems];
-  std::uint16_t at[kItems];  // rows of the node
-  LoadKeys(rows, node, sort_key, threadIdx.x, kThreads, keys, at);
-  typename Storage::Sort{temp.sort}.Sort(keys, at, 0, sort_key.n_bits);
-  __syncthreads();
-  temp.ends[threadIdx.x][0] = keys[0];
-  temp.ends[threadIdx.x][1] = keys[kItems - 1];
-  __syncthreads();
-  std::uint32_t const below = threadIdx.x == 0 ? ~keys[0] : temp.ends[threadIdx.x - 1][1];
-  std::uint32_t const above =
-      threadIdx.x == kThreads - 1 ? ~keys[kItems - 1] : temp.ends[threadIdx.x + 1][0];
-  __syncthreads();
-  FixedSum sums[kItems];
-  FixedSum const own = LoadSums(level, rows, node, sort_key, keys, at, sums);
+  NodeColumn const column{table, rows, node, table.finest.columns[c]};
+  std::uint32_t const n = BlockSort<kThreads, kItems>{&temp.sort}.Sort(column);
+  OwnEntries const own{n, threadIdx.x, kThreads};
   FixedSum before, present;
-  typename Storage::Scan{temp.scan}.ExclusiveScan(own, before, FixedSum{0, 0}, AddSums{}, present);
+  typename Storage::Scan{temp.scan}.ExclusiveScan(own.Sum(column, temp.sort.entries), before,
+                                                  FixedSum{0, 0}, AddSums{}, present);
   __syncthreads();
-  RefinedValue best =
-      SortedColumn{level, sort_key, node, present}.Best(keys, sums, before, below, above);
+  // First each thread's first entry alone, offered by warps: of the others most stay below that bar,
+  // and their gain need not be computed.
+  ColumnCandidates const candidates{level, column, temp.sort.entries, n, present};
+  RefinedValue best{0, ScanValue::kNone};
+  std::uint32_t const first_end = min(own.begin + 1, own.end);
+#pragma unroll 1
+  for (bool first : {true, false}) {
+    best =
+        candidates.Best(first ? own.begin : first_end, first ? first_end : own.end, &before, best);
+    if (first) {
+      std::uint64_t const key = BestOfLanes(best).key;
+      if (threadIdx.x % 32 == 0) {
+        level.Offer(node.bucket, key);
+      }
+      __syncthreads();
+    }
+  }
   best = typename Storage::Reduce{temp.reduce}.Reduce(best, BetterValue{});
   if (threadIdx.x == 0) {
     out[std::uint64_t{i} * n_columns + c] = best;
@@ -205,9 +171,9 @@ __global__ __launch_bounds__(32 * kWarps) void SortByWarpKernel(
     __grid_constant__ LevelRef const level, __grid_constant__ BinnedTableRef const table,
     RowsRef rows, SearchedNode const* nodes, std::uint32_t end_node, std::uint32_t n_columns,
     RefinedValue* out) {
-  using Sort = cub::WarpMergeSort<std::uint32_t, kItems, 32, std::uint16_t>;
-  __shared__ typename Sort::TempStorage temp[kWarps];
-  int const lane = static_cast<int>(threadIdx.x % 32);
+  __shared__ typename WarpSort<kItems>::Storage of_warps[kWarps];
+  auto& temp = of_warps[threadIdx.x / 32];
+  std::uint32_t const lane = threadIdx.x % 32;
   std::uint64_t const pair = std::uint64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
   auto const i = static_cast<std::uint32_t>(pair / n_columns);
   auto const c = static_cast<std::uint32_t>(pair % n_columns);
@@ -215,25 +181,15 @@ __global__ __launch_bounds__(32 * kWarps) void SortByWarpKernel(
     return;
   }
   SearchedNode const node = nodes[i];
-  SortKey const sort_key{table, table.finest.columns[c]};
-  std::uint32_t keys[kItems];
-  std::uint16_t at[kItems];  // rows of the node
-  LoadKeys(rows, node, sort_key, lane, 32, keys, at);
-  Sort{temp[threadIdx.x / 32]}.Sort(keys, at,
-                                    [](std::uint32_t a, std::uint32_t b) { return a < b; });
-  FixedSum sums[kItems];
-  FixedSum const own = LoadSums(level, rows, node, sort_key, keys, at, sums);
-  FixedSum const up_to = SumUpToLane(own);
-  std::uint32_t const below = __shfl_up_sync(kAllLanes, keys[kItems - 1], 1);
-  std::uint32_t const above = __shfl_down_sync(kAllLanes, keys[0], 1);
-  RefinedValue best = SortedColumn{level, sort_key, node, Shuffle(up_to, 31)}.Best(
-      keys, sums, up_to - own, lane == 0 ? ~keys[0] : below,
-      lane == 31 ? ~keys[kItems - 1] : above);
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2) {
-    best = BetterValue{}(best, {__shfl_xor_sync(kAllLanes, best.key, step),
-                                __shfl_xor_sync(kAllLanes, best.scan_value, step)});
-  }
+  NodeColumn const column{table, rows, node, table.finest.columns[c]};
+  std::uint32_t const n = WarpSort<kItems>{&temp}.Sort(column);
+  OwnEntries const own{n, lane, 32};
+  FixedSum const sum = own.Sum(column, temp.entries);
+  FixedSum const up_to = SumUpToLane(sum);
+  FixedSum before = up_to - sum;
+  RefinedValue const best =
+      BestOfLanes(ColumnCandidates{level, column, temp.entries, n, Shuffle(up_to, 31)}.Best(
+          own.begin, own.end, &before, {0, ScanValue::kNone}));
   if (lane == 0) {
     out[std::uint64_t{i} * n_columns + c] = best;
     level.Offer(node.bucket, best.key);
@@ -307,6 +263,8 @@ struct SizeClass {
             }};
   }
 };
+
+static_assert(sizeof(BlockStorage<1024, 12>) <= 64 * 1024, "Turing has no more to share");
 
 constexpr SizeClass kClasses[] = {SizeClass::Warps<1>(), SizeClass::Warps<4>(),
                                   SizeClass::Blocks<256, 4>(), SizeClass::Blocks<512, 8>(),

@@ -13,8 +13,8 @@ namespace gpu_exact {
 namespace {
 constexpr FeatureIdx kNoFeature = std::numeric_limits<FeatureIdx>::max();
 constexpr int kThreads = 256;
-constexpr int kSlots = 4;  // of a thread: each looks up its node only where it changes
-constexpr int kRows = 4;   // of a thread: all are asked for before the first is used
+constexpr int kReadSlots = 4;  // of a thread: each looks up its node only where it changes
+constexpr int kRows = 4;       // of a thread: all are asked for before the first is used
 
 // one thread a node
 __global__ void ReadCandidatesKernel(LevelRef level, BinnedRef binned, SearchedNode const* nodes,
@@ -26,7 +26,7 @@ __global__ void ReadCandidatesKernel(LevelRef level, BinnedRef binned, SearchedN
   Bucket const b = nodes[i].bucket;
   std::uint64_t const key = level.best[b];
   SplitPoint point{kNoFeature, ScanDirection::kForward, ScanValue::kNone, ScanValue::kNone,
-                   0,          ScanValue::kNone,        ScanValue::kNone, ScanValue::kNone};
+                   NAN,        ScanValue::kNone,        ScanValue::kNone, ScanValue::kNone};
   if (CandidateKey::IsHere(key)) {
     BestCandidate const best{level.columns, key};
     point.feature = best.feature;
@@ -81,6 +81,7 @@ __device__ void OfferNext(SplitPoint* points, Bucket b, std::uint32_t SplitPoint
 }
 
 // grid: slots and one more; result: the nearest value on the other side, which rows go left
+template <int kSlots>
 __global__ __launch_bounds__(kThreads) void FindNextValuesKernel(BinnedTableRef table, RowsRef rows,
                                                                  Bucket n_nodes, RowIdx n_slots,
                                                                  SplitPoint* points,
@@ -183,17 +184,20 @@ __global__ __launch_bounds__(kThreads) void FindNextValuesByRowKernel(
 
 /** @brief Whether a row of an open node goes left, by the node's threshold where it says otherwise
  *         than the candidate. */
-__device__ bool Rerouted(BinnedTableRef const& table, Split const& split, SplitPoint const& point,
-                         RowIdx row, bool left) {
-  return point.feature != kNoFeature && point.reroutes != 0
-             ? table.GoesLeft(row, split.feature, split.threshold, split.default_left != 0)
+__device__ bool Rerouted(BinnedTableRef const& table, SplitPoint const& point, RowIdx row,
+                         bool left) {
+  return point.feature != kNoFeature && !isnan(point.rerouting)
+             ? table.GoesLeft(row, point.feature, point.rerouting,
+                              point.direction == ScanDirection::kBackward)
              : left;
 }
 
 // grid: strided over rows; result: as RerouteKernel, by row
-__global__ __launch_bounds__(kThreads) void RerouteByRowKernel(
-    BinnedTableRef table, RowsRef rows, LevelResult const* results, SplitPoint const* points,
-    std::uint32_t const* n_rerouted, RowIdx n_rows, std::uint32_t* left_of_row) {
+__global__ __launch_bounds__(kThreads) void RerouteByRowKernel(BinnedTableRef table, RowsRef rows,
+                                                               SplitPoint const* points,
+                                                               std::uint32_t const* n_rerouted,
+                                                               RowIdx n_rows,
+                                                               std::uint32_t* left_of_row) {
   if (*n_rerouted == 0) {
     return;
   }
@@ -202,8 +206,7 @@ __global__ __launch_bounds__(kThreads) void RerouteByRowKernel(
       ShortBucket const b = turns.NodeOf(rows, k);
       bool left = (left_of_row[turns.word + k] >> threadIdx.x % 32 & 1u) != 0;
       if (b != kNowhere) {
-        left =
-            Rerouted(table, results[b].split, points[b], static_cast<RowIdx>(turns.Row(k)), left);
+        left = Rerouted(table, points[b], static_cast<RowIdx>(turns.Row(k)), left);
       }
       turns.WriteWord(left_of_row, k, left);
     }
@@ -221,6 +224,7 @@ __global__ void FindBinsKernel(BinnedTableRef table, Bucket n_nodes, SplitPoint*
 }
 
 // as FindNextValuesKernel; but beyond the candidate's bin only the next bin is found
+template <int kSlots>
 __global__ __launch_bounds__(kThreads) void FindNextBinsKernel(BinnedTableRef table, RowsRef rows,
                                                                Bucket n_nodes, RowIdx n_slots,
                                                                SplitPoint* points,
@@ -259,6 +263,7 @@ __global__ __launch_bounds__(kThreads) void FindNextBinsKernel(BinnedTableRef ta
 }
 
 // grid: slots; result: the least value in the next bin, of nodes that have none in the candidate's
+template <int kSlots>
 __global__ __launch_bounds__(kThreads) void FindValuesBeyondKernel(BinnedTableRef table,
                                                                    RowsRef rows, Bucket n_nodes,
                                                                    RowIdx n_slots,
@@ -304,8 +309,8 @@ __global__ void ResolveKernel(LevelRef level, SplitPoint* points, std::uint32_t*
       agrees = (next < threshold) != forward;
     }
     agrees = agrees && (scanned < threshold) == forward;
-    points[b].reroutes = agrees ? 0 : 1;
     if (!agrees) {
+      points[b].rerouting = threshold;
       atomicAdd(n_rerouted, 1u);
     }
     result.split = {CandidateKey::LossChange(level.best[b]), p.feature, threshold,
@@ -313,10 +318,14 @@ __global__ void ResolveKernel(LevelRef level, SplitPoint* points, std::uint32_t*
   }
   out[b] = result;
 }
+
 // grid: slots; result: which rows go left, of nodes whose threshold says otherwise
-__global__ __launch_bounds__(kThreads) void RerouteKernel(
-    BinnedTableRef table, RowsRef rows, LevelResult const* results, SplitPoint const* points,
-    std::uint32_t const* n_rerouted, Bucket n_nodes, RowIdx n_slots, RankBitsRef goes_left) {
+template <int kSlots>
+__global__ __launch_bounds__(kThreads) void RerouteKernel(BinnedTableRef table, RowsRef rows,
+                                                          SplitPoint const* points,
+                                                          std::uint32_t const* n_rerouted,
+                                                          Bucket n_nodes, RowIdx n_slots,
+                                                          RankBitsRef goes_left) {
   if (*n_rerouted == 0) {
     return;
   }
@@ -326,7 +335,7 @@ __global__ __launch_bounds__(kThreads) void RerouteKernel(
     }
     bool left = goes_left.words[slot / 32].Has(slot % 32);
     if (b != n_nodes) {
-      left = Rerouted(table, results[b].split, points[b], rows.rows[slot], left);
+      left = Rerouted(table, points[b], rows.rows[slot], left);
     }
     goes_left.WriteWord(slot, left);
   });
@@ -357,26 +366,30 @@ void SplitResolver::ResolveByRow(LevelRef const& level, BinnedTableRef const& ta
          {kThreads, level.n_nodes * sizeof(std::uint32_t)}, table, rows, level.n_nodes, n_rows,
          points_.Data(), n_rerouted_.Data(), out_left_of_row);
   LaunchN("Resolve", ResolveKernel, level.n_nodes, level, points_.Data(), n_rerouted_.Data(), out);
-  Launch("RerouteByRow", RerouteByRowKernel, n_blocks, kThreads, table, rows, out, points_.Data(),
+  Launch("RerouteByRow", RerouteByRowKernel, n_blocks, kThreads, table, rows, points_.Data(),
          n_rerouted_.Data(), n_rows, out_left_of_row);
 }
 
 void SplitResolver::Resolve(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
                             RowIdx n_slots, RankBitsRef const& goes_left, LevelResult* out) {
-  std::uint64_t const n_blocks =
-      SlotTurns::Grid(std::uint64_t{n_slots} + 1, kThreads * kSlots, level.n_nodes);
-  if (table.values_of_host) {
-    LaunchN("FindBins", FindBinsKernel, level.n_nodes, table, level.n_nodes, points_.Data());
-    Launch("FindNextBins", FindNextBinsKernel, n_blocks, kThreads, table, rows, level.n_nodes,
-           n_slots, points_.Data(), n_rerouted_.Data(), goes_left);
-    Launch("FindValuesBeyond", FindValuesBeyondKernel, n_blocks, kThreads, table, rows,
-           level.n_nodes, n_slots, points_.Data());
-  } else {
-    Launch("FindNextValues", FindNextValuesKernel, n_blocks, kThreads, table, rows, level.n_nodes,
-           n_slots, points_.Data(), n_rerouted_.Data(), goes_left);
-  }
-  LaunchN("Resolve", ResolveKernel, level.n_nodes, level, points_.Data(), n_rerouted_.Data(), out);
-  Launch("Reroute", RerouteKernel, n_blocks, kThreads, table, rows, out, points_.Data(),
-         n_rerouted_.Data(), level.n_nodes, n_slots, goes_left);
+  WithSlots<kReadSlots>(n_slots, [&](auto slots) {
+    constexpr int kSlots = decltype(slots)::value;
+    std::uint64_t const n_blocks =
+        SlotTurns::Grid(std::uint64_t{n_slots} + 1, kThreads * kSlots, level.n_nodes);
+    if (table.values_of_host) {
+      LaunchN("FindBins", FindBinsKernel, level.n_nodes, table, level.n_nodes, points_.Data());
+      Launch("FindNextBins", FindNextBinsKernel<kSlots>, n_blocks, kThreads, table, rows,
+             level.n_nodes, n_slots, points_.Data(), n_rerouted_.Data(), goes_left);
+      Launch("FindValuesBeyond", FindValuesBeyondKernel<kSlots>, n_blocks, kThreads, table, rows,
+             level.n_nodes, n_slots, points_.Data());
+    } else {
+      Launch("FindNextValues", FindNextValuesKernel<kSlots>, n_blocks, kThreads, table, rows,
+             level.n_nodes, n_slots, points_.Data(), n_rerouted_.Data(), goes_left);
+    }
+    LaunchN("Resolve", ResolveKernel, level.n_nodes, level, points_.Data(), n_rerouted_.Data(),
+            out);
+    Launch("Reroute", RerouteKernel<kSlots>, n_blocks, kThreads, table, rows, points_.Data(),
+           n_rerouted_.Data(), level.n_nodes, n_slots, goes_left);
+  });
 }
 }  // namespace gpu_exact

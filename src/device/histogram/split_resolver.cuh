@@ -68,9 +68,9 @@ struct BestCandidate {
 struct alignas(16) SplitPoint {
   FeatureIdx feature;  // kNoFeature: there is no candidate
   ScanDirection direction;
-  std::uint32_t scanned;   // ScanValue that the candidate lies beside
-  std::uint32_t next;      // the next one of the node, or kNone
-  std::uint32_t reroutes;  // 0 or 1: rows go by the threshold, which says otherwise
+  std::uint32_t scanned;  // ScanValue that the candidate lies beside
+  std::uint32_t next;     // the next one of the node, or kNone
+  float rerouting;        // the threshold, where it says otherwise and rows go by it; else NaN
   // Where values are the host's, in the order of the scan:
   std::uint32_t bin;       // of the finest resolution, that has the value scanned last
   std::uint32_t next_bin;  // the node's next one, or kNone
@@ -96,6 +96,7 @@ class SplitResolver {
             Bucket n_nodes, RefinedValues const& refined);
   /**
    * @brief Write the level's results. Does not wait.
+   * @param out Device memory or page-locked memory.
    * @param out_goes_left Which rows go left, as if every node with a candidate were split.
    */
   void Resolve(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,

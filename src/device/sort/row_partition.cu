@@ -186,7 +186,6 @@ void RowPartition::RouteMissing(NodeIdx first_child, Bucket n_children, SplitExc
 
 void RowPartition::SumNodes(GradientPair const* gpair, Quantiser const& quantiser,
                             NodeIdx first_node, Bucket n_nodes, NodeState* out_states) {
-  ZeroAsync(out_states, n_nodes);
   Launch("SumNodes", SumNodesKernel, this->StridedGrid(), kThreads, gpair, positions_.Data(),
          n_rows_, quantiser, first_node, n_nodes, out_states);
 }

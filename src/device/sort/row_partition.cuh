@@ -50,7 +50,7 @@ class RowPartition {
 
   /**
    * @brief Gradient sums of open nodes.
-   * @param out_states By bucket; sums are written, the rest is zero.
+   * @param out_states By bucket; zeros, to which sums are added.
    */
   void SumNodes(GradientPair const* gpair, Quantiser const& quantiser, NodeIdx first_node,
                 Bucket n_nodes, NodeState* out_states);
