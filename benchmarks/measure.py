@@ -1,11 +1,12 @@
 # Copyright 2026, the gpu_exact contributors
-"""One run of train.py in a process of its own: a job in JSON comes in, an answer goes out."""
+"""One run of train.py in a process of its own: a job comes in, an answer goes out."""
 
 from __future__ import annotations
 
-import json
+import contextlib
 import sys
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -94,5 +95,8 @@ def answer_of(job: dict[str, Any]) -> dict[str, Any]:
         return {"failed": f"{type(error).__name__}: {reason}"}
 
 
-if __name__ == "__main__":
-    print(json.dumps(answer_of(json.loads(sys.argv[1]))))
+def send_answer(job: dict[str, Any], sender: Connection) -> None:
+    """answer_of(); what a system prints goes where errors do."""
+    with contextlib.redirect_stdout(sys.stderr):
+        answer = answer_of(job)
+    sender.send(answer)
