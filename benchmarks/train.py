@@ -30,6 +30,7 @@ import device
 
 ROOT = Path(__file__).resolve().parents[1]
 JUDGE_ROWS = 50_000_000  # beyond, XGBoost's own exact takes many minutes
+ENDING_S = 30.0  # that a run has for its end, once it has told its answer
 
 
 def results_file(line: dict[str, Any]) -> Path | None:
@@ -160,18 +161,16 @@ def run_apart(job: dict[str, Any], timeout_s: float) -> dict[str, Any]:
     process = context.Process(target=measure.send_answer, args=(job, sender))
     process.start()
     sender.close()  # the run's own is left, which ends with it
+    too_late = {"failed": f"it took more than {timeout_s:g} s; --timeout allows more"}
     try:
-        if not receiver.poll(timeout_s):
-            return {"failed": f"it took more than {timeout_s:g} s; --timeout allows more"}
-        answer = receiver.recv()
-        process.join()
-        return answer
+        answer = receiver.recv() if receiver.poll(timeout_s) else too_late
     except EOFError:
-        process.join()
-        return {"failed": f"exit {process.exitcode}"}
-    finally:
-        process.kill()
-        process.join()
+        answer = None
+    if answer is not too_late:
+        process.join(ENDING_S)
+    process.kill()  # what still runs
+    process.join()
+    return answer or {"failed": f"exit {process.exitcode}"}
 
 
 def source_hash() -> str:
