@@ -3,10 +3,9 @@
  */
 #include "xgboost_peers.h"
 
-#include <sys/socket.h>
+#include <poll.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <string>
 #include <vector>
 
@@ -52,15 +51,18 @@ xgboost::common::Span<std::int8_t> Bytes(T* data, std::size_t n) {
   return {reinterpret_cast<std::int8_t*>(data), n * sizeof(T)};
 }
 
-/** @brief Those whose connection has ended, as far as this worker has noticed. */
+/**
+ * @brief Those whose connection has ended, as far as this worker has noticed.
+ *
+ * What they sent before may be unread, so that reading a byte would not tell.
+ */
 std::vector<std::int32_t> RanksThatAreGone(coll::Comm const& comm) {
   std::vector<std::int32_t> gone;
   for (std::int32_t rank = 0; rank < comm.World() && !comm.IsFederated(); ++rank) {
     auto const socket = rank == comm.Rank() ? nullptr : comm.Chan(rank)->Socket();
     if (socket) {
-      char byte;
-      auto const n = recv(socket->Handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-      if (n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)) {
+      pollfd connection{socket->Handle(), POLLRDHUP, 0};  // what else ends it is told unasked
+      if (poll(&connection, 1, 0) > 0) {
         gone.push_back(rank);
       }
     }

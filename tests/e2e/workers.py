@@ -4,6 +4,7 @@
 import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -335,6 +336,11 @@ def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
                 grad[3] = np.nan
             elif how in ("build", "positions"):
                 gpu_exact._module.GpuExactReferenceFail(how.encode())
+            elif how == "sends_more":  # than the others read
+                send_to_all(bytes(1000))
+                raise ValueError("This worker's objective is broken.")
+        elif how == "sends_more" and rounds == 2:
+            time.sleep(0.5)  # until it is gone
         return grad, np.ones_like(grad)
 
     if other:
@@ -351,6 +357,14 @@ def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
         return bytes(xgb.train(params, dtrain, n_rounds, obj=objective).save_raw())
     finally:
         gpu_exact.take_over(True)
+
+
+def send_to_all(message: bytes) -> None:
+    """To whom this process has a connection."""
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(OSError), socket.socket(fileno=os.dup(int(number))) as connection:
+            if connection.family == socket.AF_INET:
+                connection.send(message)
 
 
 def stop_and_end_later(seconds: int = 20) -> None:
