@@ -349,7 +349,8 @@ void DeviceBuilder::MoveRows(Tree const& tree, NodeIdx first_node,
   NodeIdx first_child = tree.grower.FirstOpen();
   auto n_children = static_cast<Bucket>(tree.grower.NumOpen());
   NodeState* children = states_[1].Data();  // as ReserveZeros() left it, a level before
-  strategy_->MoveRows({orders, results, orders_.Data(), first_node, first_child, n_children},
+  strategy_->MoveRows({orders, results, orders_.Data(), first_node, first_child, n_children,
+                       !tree.grower.MaySplit()},
                       children);
   CompleteChildren(GainParam{tree.param}, tree.quantiser, tree.monotone, orders_.Data(),
                    states_[0].Data(), static_cast<Bucket>(orders.size()), first_child, children,

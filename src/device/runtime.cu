@@ -21,7 +21,7 @@ std::atomic<std::size_t> peak_bytes{0};
 __global__ void ProbeKernel(int* out) { *out = 1; }
 
 struct SentWords {
-  std::uint32_t words[kMostSent / sizeof(std::uint32_t)];
+  std::uint32_t words[256];
 };
 
 // one thread a word
@@ -127,14 +127,16 @@ void* AllocatePinned(std::size_t bytes, char const* what) {
 
 void FreePinned(void* p, std::size_t) noexcept { Succeeds(cudaFreeHost(p)); }
 
-void SendBytes(void* to, void const* from, std::size_t n_bytes) {
-  if (n_bytes == 0) {
-    return;
-  }
+bool SendBytes(void* to, void const* from, std::size_t n_bytes) {
   SentWords sent{};
-  std::memcpy(sent.words, from, std::min(n_bytes, sizeof(sent)));
-  std::size_t const n_words = n_bytes / sizeof(std::uint32_t);
-  LaunchN("Receive", ReceiveKernel, n_words, sent, n_words, static_cast<std::uint32_t*>(to));
+  if (n_bytes > sizeof(sent) || n_bytes % sizeof(std::uint32_t) != 0) {
+    return false;
+  }
+  if (std::size_t const n_words = n_bytes / sizeof(std::uint32_t); n_words != 0) {
+    std::memcpy(sent.words, from, n_bytes);
+    LaunchN("Receive", ReceiveKernel, n_words, sent, n_words, static_cast<std::uint32_t*>(to));
+  }
+  return true;
 }
 
 void CopyPinnedBytes(void* to, void const* from, std::size_t n_bytes) {

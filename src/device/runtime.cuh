@@ -150,14 +150,12 @@ std::vector<T> ToHost(T const* from, std::size_t n) {
   return to;
 }
 
-/** @brief The most bytes that SendBytes() takes. */
-inline constexpr std::size_t kMostSent = 1024;
-
 /**
- * @brief Copies whole words to the device with the parameters of a launch, so that it need not read
- *        the host's memory over the bus. Does not wait; the host's memory may go at once.
+ * @brief Copies up to 1 KiB of whole words to the device with the parameters of a launch, so that it
+ *        need not read the host's memory over the bus. Does not wait; the host's memory may go at once.
+ * @return Whether it did: it does nothing where there are more bytes, or other than whole words.
  */
-void SendBytes(void* to, void const* from, std::size_t n_bytes);
+[[nodiscard]] bool SendBytes(void* to, void const* from, std::size_t n_bytes);
 
 /** @brief See CopyPinned(). */
 void CopyPinnedBytes(void* to, void const* from, std::size_t n_bytes);
@@ -192,10 +190,7 @@ class UploadBuffer {
   /** @brief Does not wait. @return Device memory, in the order of the stream. */
   T* Upload(std::vector<T> const& values) {
     T* to = device_.Reserve(values.size());
-    if (std::size_t const n = values.size() * sizeof(T);
-        n <= kMostSent && n % sizeof(std::uint32_t) == 0) {
-      SendBytes(to, values.data(), n);
-    } else {
+    if (!SendBytes(to, values.data(), values.size() * sizeof(T))) {
       std::copy(values.cbegin(), values.cend(), host_.Reserve(values.size()));
       CopyPinned(to, host_.Data(), values.size());
     }

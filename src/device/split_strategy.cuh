@@ -33,6 +33,7 @@ struct LevelSplits {
   NodeIdx first_node;
   NodeIdx first_child;
   Bucket n_children;
+  bool is_last;  // no later level is searched
 };
 
 class SplitStrategy {

@@ -28,6 +28,14 @@ __device__ inline std::uint32_t SumLanes(std::uint32_t value) {
 #endif
 }
 
+template <typename T>
+__device__ T MaxLanes(T value) {
+  for (int step = 16; step > 0; step /= 2) {
+    value = max(value, __shfl_xor_sync(kAllLanes, value, step));
+  }
+  return value;
+}
+
 __device__ inline std::uint32_t MinLanes(std::uint32_t value) {
 #if __CUDA_ARCH__ >= 800
   return __reduce_min_sync(kAllLanes, value);

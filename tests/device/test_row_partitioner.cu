@@ -86,8 +86,14 @@ class RowPartitionerTest : public DeviceTest {
       auto const d_orders = ToDevice(orders);
       DeviceBuffer<NodeState> d_states{"children"};
       ZeroAsync(d_states.Reserve(n_children), n_children);
-      rows->Move({orders, {}, d_orders.Data(), first_node, first_child, n_children},
-                 depth + 1 == shape.n_levels, d_states.Data());
+      rows->Move({orders,
+                  {},
+                  d_orders.Data(),
+                  first_node,
+                  first_child,
+                  n_children,
+                  depth + 1 == shape.n_levels},
+                 d_states.Data());
       auto const states = ToHost(d_states.Data(), n_children);
       for (Bucket b = 0; b < n_children; ++b) {
         FixedSum sum{0, 0};

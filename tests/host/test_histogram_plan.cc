@@ -390,6 +390,15 @@ TEST(ChooseWays, SortsWhereFarMoreIsOpenThanExpected) {
   EXPECT_EQ(ChooseWays(families, ways).front(), 1u);
 }
 
+/** @brief What a level costs, whatever is in it, is paid for the ways that are taken alone. */
+TEST(ChooseWays, FewSmallNodesGoTheWayOfALargeOne) {
+  std::vector<FamilyRows> families{{5'000'000, 0}, {3000, 0}};
+  SearchWays const ways{10'000'000, 28.0, {{5120.0, 2.0, true, true}}, kMaxSorted};
+  EXPECT_EQ(ChooseWays(families, ways), (std::vector<std::size_t>{0, 0}));
+  families.resize(100, {3000, 0});
+  EXPECT_EQ(ChooseWays(families, ways).at(1), 1u) << "sorted";
+}
+
 TEST(ChooseWays, AParentsHistogramIsWorthKeepingTo) {
   std::vector<ResolutionShape> const shapes{
       {5120.0, 2.0, true}, {1280.0, 8.0, true}, {160.0, 64.0, true}};
@@ -735,6 +744,17 @@ TEST(WorkSlicer, PartsKeepAllBlocksBusy) {
       EXPECT_EQ(whole.slicer.Segments(3).size(), 3 * n_groups + 1);
     }
   }
+}
+
+/** @brief 33 groups fill one to four rounds of 132 blocks, of which the most are taken; 9 groups fill three,
+ *         and leave 6 of 528 blocks idle in four. */
+TEST(WorkSlicer, MoreRoundsOfThoseThatFillAlike) {
+  auto n_parts = [](std::uint32_t n_groups) {
+    Parts const whole{n_groups, {10'000'000}};
+    return whole.slicer.Parts(whole.nodes, {132, 1000}).size();
+  };
+  EXPECT_EQ(n_parts(33), 16 + 1u);
+  EXPECT_EQ(n_parts(9), 44 + 1u);
 }
 
 TEST(WorkSlicer, SegmentsAreASliceEach) {

@@ -72,6 +72,24 @@ std::uint64_t Of(std::vector<MemoryItem> const& items, std::string const& what) 
   return sum;
 }
 
+/** @brief Of sparse columns keys are made beside the table in rows and its offsets, 8 B a row twice. */
+TEST(MemoryPlan, SortKeysOfASparseTable) {
+  constexpr RowIdx kRows = 100'000;
+  constexpr EntryIdx kEntries = EntryIdx{8} * kRows;
+  auto const plan = MemoryPlan::Make(kEntries, kRows, 64, Strategy::kHistogram);
+  EXPECT_EQ(Of(plan.sorting, "table by row"), 8 * kEntries + 8 * kRows);
+  auto const one_more = MemoryPlan::Make(kEntries, kRows + 1, 64, Strategy::kHistogram);
+  EXPECT_EQ(Of(one_more.reading, "sort keys") - Of(plan.reading, "sort keys"), 8u) << "an offset";
+}
+
+/** @brief Each feature has a first entry, and there is an end. */
+TEST(MemoryPlan, OffsetsOfSortedColumns) {
+  auto columns = [](FeatureIdx n) {
+    return Of(MemoryPlan::Make(1000, 100, n, Strategy::kSort).growing, "columns");
+  };
+  EXPECT_EQ(columns(11) - columns(10), 8 + 1u) << "and how it is searched";
+}
+
 /** @brief One more tile for each column, which has more than a few of them, may be a part of one. */
 TEST(MemoryPlan, SumsOfInterleavedLevelsAre64NodesATile) {
   constexpr EntryIdx kTiles = EntryIdx{1} << 20;
@@ -190,7 +208,7 @@ TEST(MemoryPlan, ManyShortColumns) {
   EXPECT_GE(Sum(plan.growing), std::uint64_t{20} * kColumns * std::min(finest, 256u));
 }
 
-/** @brief Short columns have a bin for each value in the finest resolution, not in the others. */
+/** @brief Columns of few values have a bin for each in the finest resolution, not in the others. */
 TEST(MemoryPlan, MoreBinsInTheFinestResolutionAlone) {
   constexpr RowIdx kRows = 1'000'000;
   constexpr FeatureIdx kColumns = 28;

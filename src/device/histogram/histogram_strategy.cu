@@ -77,7 +77,6 @@ class HistogramStrategy : public SplitStrategy {
   }
 
   void FindSplits(LevelRef const& level, bool last_level, LevelResult* out) override {
-    is_last_level_ = last_level;
     RowsRef const rows = rows_.Rows();
     resolver_.Begin(level.n_nodes);
     for (std::size_t i = 0; i < searchers_.size(); ++i) {
@@ -128,7 +127,7 @@ class HistogramStrategy : public SplitStrategy {
         parents_.push_back(static_cast<Bucket>(b));
       }
     }
-    rows_.Move(splits, is_last_level_, out_children);
+    rows_.Move(splits, out_children);
   }
 
   void Finish(std::vector<SplitOrder> const& tree) override {
@@ -251,7 +250,6 @@ class HistogramStrategy : public SplitStrategy {
   // of the tree in progress
   SplitExchange* exchange_{nullptr};
   std::size_t depth_{0};
-  bool is_last_level_{false};
   std::vector<double> n_expected_;  // entries of the level's open ranges, by resolution
   double n_seen_{0.0};              // entries of the tree's nodes that were searched in ranges
   double n_refined_{0.0};           // of these, in open ranges

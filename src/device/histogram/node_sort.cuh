@@ -16,6 +16,7 @@
 #include "src/device/histogram/binned_table.cuh"
 #include "src/device/histogram/searched_node.cuh"
 #include "src/device/value_key.cuh"
+#include "src/device/warp.cuh"
 #include "src/histogram_plan.h"
 #include "src/quantise.h"
 
@@ -26,6 +27,7 @@ class SortedEntry {
   SortedEntry() = default;
   /** @param row Of the node, its first one is 0. @param bin Of the column, in the finest resolution. */
   __device__ SortedEntry(std::uint32_t row, std::uint32_t bin) : word_{bin << kBits | row} {}
+  /** @brief The same, told whether it is the first one of its value. */
   [[nodiscard]] __device__ SortedEntry Beginning(bool begins) const {
     SortedEntry entry{*this};
     entry.word_ |= begins ? kBegins : 0u;
@@ -121,14 +123,13 @@ class BinCounts {
     bin = counts ? bin : kNone;
     std::uint32_t const first = __shfl_sync(kAllLanes, bin, 0);
     unsigned const alike = __ballot_sync(kAllLanes, bin == first);
-    unsigned const lane = threadIdx.x % 32;
     std::uint32_t before{0};
-    if (counts && (bin != first || lane == 0)) {
+    if (counts && (bin != first || threadIdx.x % 32 == 0)) {
       std::uint32_t const n = bin == first ? __popc(alike) : 1;
       before = atomicAdd(words_ + bin / 2, n << Shift(bin)) >> Shift(bin) & kMask;
     }
     std::uint32_t const of_first = __shfl_sync(kAllLanes, before, 0);
-    return bin == first ? of_first + __popc(alike & ((1u << lane) - 1)) : before;
+    return bin == first ? of_first + __popc(alike & LanesBelow()) : before;
   }
   [[nodiscard]] __device__ std::uint32_t Of(std::uint32_t bin) const {
     return words_[bin / 2] >> Shift(bin) & kMask;
@@ -380,7 +381,8 @@ class WarpSort {
     column.Load(lane, 32, keys, entries);
     Merge{storage_.temp}.Sort(keys, entries,
                               [](std::uint32_t a, std::uint32_t b) { return a < b; });
-    std::uint32_t const below = __shfl_up_sync(kAllLanes, keys[kItems - 1], 1);
+    std::uint32_t const before = __shfl_up_sync(kAllLanes, keys[kItems - 1], 1);
+    std::uint32_t const below = lane == 0 ? column.MissingKey() : before;
     std::uint32_t n{0};
     __syncwarp();
 #pragma unroll
@@ -388,7 +390,7 @@ class WarpSort {
       bool const is_present = column.IsPresent(keys[k]);
       if (is_present) {
         storage_.entries[lane * kItems + k] =
-            entries[k].Beginning(keys[k] != KeyBefore(keys, k, below) || (k == 0 && lane == 0));
+            entries[k].Beginning(keys[k] != KeyBefore(keys, k, below));
       }
       n += __popc(__ballot_sync(kAllLanes, is_present));
     }

@@ -415,9 +415,9 @@ void RowPartitioner::CountLeft() {
   goes_left_.Count(n_trained_, &scratch_, {nodes_.Data(), n_nodes, n_left_.Reserve(n_nodes)});
 }
 
-void RowPartitioner::Move(LevelSplits const& splits, bool is_last, NodeState* out_children) {
+void RowPartitioner::Move(LevelSplits const& splits, NodeState* out_children) {
   int const next = 1 - current_;
-  RowIdx* const to_rows = is_last && goes_by_row_ ? nullptr : rows_[next].Data();
+  RowIdx* const to_rows = splits.is_last && goes_by_row_ ? nullptr : rows_[next].Data();
   auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
   WithSlots<kMovedSlots>(n_trained_, [&](auto slots) {
     constexpr int kSlots = decltype(slots)::value;

@@ -61,10 +61,10 @@ class RowPartitioner {
   void CountLeft();
 
   /**
-   * @brief Move rows to the children; those of leaves have their position.
-   * @param is_last No later level is searched: rows that GoByRow() need not move.
+   * @brief Move rows to the children; those of leaves have their position. Where no later level is
+   *        searched, rows that GoByRow() stay where they are.
    */
-  void Move(LevelSplits const& splits, bool is_last, NodeState* out_children);
+  void Move(LevelSplits const& splits, NodeState* out_children);
 
   /**
    * @brief End a tree: rows of open nodes have their position, and so have rows left out.

@@ -149,7 +149,7 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
     best =
         candidates.Best(first ? own.begin : first_end, first ? first_end : own.end, &before, best);
     if (first) {
-      std::uint64_t const key = BestOfLanes(best).key;
+      std::uint64_t const key = MaxLanes(best.key);
       if (threadIdx.x % 32 == 0) {
         level.Offer(node.bucket, key);
       }

@@ -12,6 +12,7 @@
 #include <cub/block/block_scan.cuh>
 
 #include "src/device/level_ref.cuh"
+#include "src/device/warp.cuh"
 
 namespace gpu_exact {
 inline constexpr int kTileThreads = 256;
@@ -238,9 +239,7 @@ class SplitAgent {
       }
       return;
     }
-    for (int step = 16; step > 0; step /= 2) {
-      key = max(key, __shfl_xor_sync(kAllLanes, key, step));
-    }
+    key = MaxLanes(key);
     if (threadIdx.x % 32 == 0) {
       level_.Offer(node, key);
     }
