@@ -29,6 +29,7 @@ constexpr char const* kHelp =
     "  --rows N --columns N --depth N   instead of the shape's own\n"
     "  --distinct N --missing PART      likewise; 0 distinct values: continuous\n"
     "  --signal S                       of the gradients; 0: at random (default 2)\n"
+    "  --squared                        errors, as in regression, instead of the logistic loss\n"
     "  --rounds N                       trees boosted before those that are measured (default 0)\n"
     "  --levels FIRST LAST              interleaved levels to compare (default 0 7)\n"
     "  --strategy auto|sort|histogram   of the builder (default auto)\n"
@@ -80,6 +81,8 @@ Options Parse(std::vector<std::string> const& words) {
       options.shape.missing = std::stof(next());
     } else if (word == "--signal") {
       options.shape.signal = std::stof(next());
+    } else if (word == "--squared") {
+      options.shape.squared = true;
     } else if (word == "--rounds") {
       options.n_rounds = static_cast<std::uint32_t>(std::stoul(next()));
     } else if (word == "--levels") {
