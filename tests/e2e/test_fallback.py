@@ -130,6 +130,8 @@ def in_child():
     gpu_exact.default_device("cpu")
     assert [reason in str(w.message) for w in caught] == [True], caught
     assert models == [expected, expected]
+    run = gpu_exact.last_run()
+    assert (run.gpu_trees, run.cpu_trees) == (0, 6), run  # the parent's are not the child's
     try:
         train(gpu_exact_fallback="error")
     except xgb.core.XGBoostError as error:
@@ -160,6 +162,26 @@ with warnings.catch_warnings():
     warnings.simplefilter("error")
     assert train()[1] == expected
     assert gpu_exact.device_status().usable
+"""
+
+
+# XGBoost moves the leaves of absolute errors to medians of the rows that the tree was trained on. Where
+# gamma leaves the root alone, it has all of them.
+MOVED_LEAVES = """
+import numpy as np, xgboost as xgb
+import xgboost_gpu_exact as gpu_exact
+X = np.random.default_rng(0).standard_normal((200, 3)).astype(np.float32)
+dtrain = xgb.DMatrix(X, X[:, 0] ** 2, nthread=1)
+params = {"tree_method": "exact", "objective": "reg:absoluteerror", "subsample": 0.5, "nthread": 1}
+params |= {"max_depth": 3, "verbosity": 0}
+for gamma in (0.5, 1e9):
+    models = []
+    for taken_over in (False, True):
+        gpu_exact.take_over(taken_over)
+        models.append(xgb.train(params | {"gamma": gamma}, dtrain, 3).save_raw("json"))
+    assert models[0] == models[1], gamma
+run = gpu_exact.last_run()
+assert (run.gpu_trees, run.cpu_trees) == (0, 6), run
 """
 
 
@@ -221,6 +243,10 @@ def test_what_only_the_gpu_can_do(
 
 def test_hand_over_equals_stock(gpu_module: None) -> None:
     run_python(HAND_OVER, **NO_GPU)
+
+
+def test_leaves_are_moved_after_a_fallback(builder: str) -> None:
+    run_python(MOVED_LEAVES, **NO_GPU, GPU_EXACT_REFERENCE_REFUSES="there is none")
 
 
 def test_gradients_that_are_not_finite(builder: str, recwarn: pytest.WarningsRecorder) -> None:

@@ -245,6 +245,7 @@ TEST(StoredResolutions, WhichMayBeReadAndWhichAreNot) {
 TEST(ReadsFinest, LargeTablesWhoseBinsAreJustShifted) {
   EXPECT_TRUE(ReadsFinest(1 << 26, 0.0));
   EXPECT_TRUE(ReadsFinest(1 << 26, 0.1));
+  EXPECT_TRUE(ReadsFinest(1 << 26, 0.125));
   EXPECT_FALSE(ReadsFinest(1 << 26, 0.2)) << "too many are looked up";
   EXPECT_FALSE(ReadsFinest(1 << 22, 0.0)) << "the cache holds them";
 }

@@ -34,6 +34,12 @@ TEST(TreeGrower, SplitsWhatIsWorthIt) {
   grower.Close({NodeState{}, NodeState{}});
   auto tree = grower.Finish();
   ASSERT_EQ(tree.size(), 5u);
+  EXPECT_EQ(tree[0].left, 1);
+  EXPECT_EQ(tree[0].right, 2);
+  EXPECT_EQ(tree[0].feature, 7u);
+  EXPECT_EQ(tree[0].threshold, 0.5f);
+  EXPECT_TRUE(tree[0].default_left);
+  EXPECT_EQ(tree[2].left, 3);
   EXPECT_TRUE(tree[1].IsLeaf());
   EXPECT_EQ(tree[1].loss_change, 1e-6f);  // kept although it was not enough
   EXPECT_EQ(tree[2].right, 4);
