@@ -70,9 +70,8 @@ double HistogramCost::OpenShare(double n_rows, double n_bins) {
 
 double HistogramCost::Read(double n_rows, double density, ResolutionShape const& shape) {
   constexpr double kSector = 32.0;
-  constexpr double kBinBytes = 2.0;
   constexpr double kRowBytes = 12.0;  // row and gradients, which the columns of a group share
-  double const bytes = kBinBytes * shape.n_group_columns;
+  double const bytes = (shape.in_bytes ? 1.0 : 2.0) * shape.n_group_columns;
   double const read = std::max(bytes, std::min(kSector, bytes / density)) + kRowBytes;
   return kByte * n_rows * read / shape.n_group_columns;
 }
@@ -159,7 +158,7 @@ bool RefineCost::Scans(double n_scanned, double n_gathered) const {
 
 std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_features,
                                              std::uint32_t max_bins, RowIdx max_sorted,
-                                             HistogramMemory const& memory) {
+                                             HistogramMemory const& memory, bool is_dense) {
   constexpr std::uint32_t kLeastBins = 32;
   if (n_rows <= max_bins && SortsTable(n_rows, n_features, max_sorted)) {
     return {std::max(n_rows, kLeastBins)};  // sorting by bins of 14 bits is faster than by values
@@ -181,11 +180,18 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   std::vector<std::uint32_t> bins{finest};
   // Reading rows for one column alone costs the most: then another resolution stands beside it.
   bool const has_second = n_columns == 1;
-  for (std::uint32_t coarser :
-       {has_second ? finest / 2 : 0, finest / 4, std::min(finest / 32, kMaxByteBins)}) {
-    if (coarser >= kLeastBins) {
+  // Bins of one byte take a block's room for as many columns as there are banks, however few they
+  // are: then there are as many as a byte holds.
+  std::uint32_t const of_bytes = std::min(max_bins / kMaxByteColumns, kMaxByteBins);
+  std::uint32_t const last =
+      is_dense && finest >= 2 * of_bytes ? of_bytes : std::min(finest / 32, kMaxByteBins);
+  for (std::uint32_t coarser : {has_second ? finest / 2 : 0, finest / 4}) {
+    if (coarser >= std::max(2 * last, kLeastBins)) {
       bins.push_back(coarser);
     }
+  }
+  if (last >= kLeastBins) {
+    bins.push_back(last);
   }
   return bins;
 }
@@ -235,7 +241,7 @@ std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_fea
     double const all = 4.0 * static_cast<double>(rows + 1) * static_cast<double>(n_groups);
     return static_cast<std::uint64_t>(std::min(all, kMost));
   };
-  auto bins = ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows, memory);
+  auto bins = ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows, memory, false);
   for (std::uint32_t& n : bins) {
     n = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(n_entries / n_features, 1, n));
   }
@@ -247,6 +253,7 @@ std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_fea
 }
 
 std::uint64_t RowBytes(FeatureIdx n_features, std::uint32_t of_group, bool in_bytes) {
+  of_group = in_bytes ? std::min(of_group, kMaxByteColumns) : of_group;
   auto bytes = [&](std::uint32_t n_columns) -> std::uint64_t {
     std::uint32_t const n = in_bytes ? NumBytePlaces(n_columns) : 0;
     return n != 0 ? n : sizeof(std::uint16_t) * NumPlaces(n_columns);

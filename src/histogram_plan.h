@@ -89,6 +89,7 @@ struct ResolutionShape {
   bool rows_of_host{false};  // whether sorted rows are read over the bus
   bool values_of_host{false};  // whether values are
   double open_factor{1.0};     // entries in open ranges, as seen at this depth, to those expected
+  bool in_bytes{false};        // whether bins take one byte each
 };
 
 /**
@@ -204,16 +205,19 @@ struct RefineCost {
  * @brief The most bins of a column in each resolution, the finest first.
  *
  * A small table, whose nodes are sorted, has one bin for each value. Otherwise the finest
- * resolution serves the root, within what fits a block, and coarser ones the nodes below.
+ * resolution serves the root, within what fits a block, and coarser ones the nodes below. Where
+ * most values are present, bins of the last one take a byte each, and are as many as that holds.
  *
  * @param max_bins   That a block has room for.
  * @param max_sorted Rows of a node that a block can sort.
  * @param memory     Whether the table has sorted rows.
+ * @param is_dense   IsDense().
  */
 [[nodiscard]] std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_features,
                                                            std::uint32_t max_bins,
                                                            RowIdx max_sorted,
-                                                           HistogramMemory const& memory = {});
+                                                           HistogramMemory const& memory = {},
+                                                           bool is_dense = true);
 
 /**
  * @brief The most distinct values of a column that has a bin for each: no range of it is ever open.
@@ -252,10 +256,12 @@ struct RefineCost {
 }
 /** @brief The most bins of a column of which a byte holds one, or that there is none. */
 inline constexpr std::uint32_t kMaxByteBins = 255;
+/** @brief The most columns of a group whose bins take a byte: each has a bank of shared memory. */
+inline constexpr std::uint32_t kMaxByteColumns = 32;
 /** @brief Whether the last of several resolutions has bins of its own in bytes: they fit, and take
  *         less. @param n_bins Of a column in it. */
 [[nodiscard]] constexpr bool TakesBytes(FeatureIdx n_features, std::uint32_t n_bins) {
-  return n_bins <= kMaxByteBins && NumBytePlaces(std::min(n_features, kMaxGroupBins)) != 0;
+  return n_bins <= kMaxByteBins && NumBytePlaces(std::min(n_features, kMaxByteColumns)) != 0;
 }
 
 /** @brief Resolutions as they are stored: those that read the finest bins if they can, and the last

@@ -53,7 +53,7 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
   std::uint64_t const all_places = rows * n_features;
   bool const dense = IsDense(n_entries, n_rows, n_features);
   auto const resolutions =
-      ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows, memory);
+      ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows, memory, dense);
   std::uint64_t const n_resolutions = resolutions.size();
   std::uint64_t const n_finest = MostBins(n_entries, n_features, resolutions.front(), true);
   std::uint64_t limits{RowOffsetBytes(n_entries, n_rows, n_features, memory) +

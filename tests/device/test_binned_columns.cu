@@ -198,8 +198,9 @@ class BinnedColumnsTest : public DeviceTest {
       for (std::uint32_t c = 0; c < group.n_columns; ++c) {
         few = few && binned.Columns()[group.first_column + c].n_bins <= 255;
       }
-      ASSERT_EQ(group.first_bins != nullptr,
-                in_bytes && few && group.Strided() && NumBytePlaces(group.n_columns) != 0);
+      ASSERT_EQ(group.first_bins != nullptr, in_bytes && few && group.Strided() &&
+                                                 group.n_columns <= kMaxByteColumns &&
+                                                 NumBytePlaces(group.n_columns) != 0);
       n_bytes_ += group.first_bins != nullptr ? 1 : 0;
     }
   }

@@ -164,13 +164,14 @@ class HistogramFinderTest : public DeviceTest {
 TEST_F(HistogramFinderTest, RandomTrees) {
   for (int seed = 0; seed < NumSeeds(40); ++seed) {
     Random random{static_cast<unsigned>(seed)};
-    Table const table =
-        MakeBinnedTable(static_cast<RowIdx>(random.Int(1, Scaled(600, 200))),
-                        static_cast<FeatureIdx>(random.Int(1, Scaled(20, 8))), &random);
+    Table const table = MakeBinnedTable(
+        static_cast<RowIdx>(random.Int(1, Scaled(600, 200))),
+        static_cast<FeatureIdx>(random.Int(1, Scaled(random.Pick({20, 20, 80}), 8))), &random);
     auto const finest = static_cast<std::uint32_t>(random.Pick({9, 21, 61, 2000}));
-    HistogramProblem const problem{table,
-                                   {finest, finest / 2 + 2, 5},
-                                   static_cast<std::uint32_t>(random.Pick({0, 0, 1, 300, 20000}))};
+    HistogramProblem const problem{
+        table,
+        {finest, finest / 2 + 2, std::min(finest / 2, random.Pick({5u, 40u}))},
+        static_cast<std::uint32_t>(random.Pick({0, 0, 1, 300, 20000}))};
     Settings const settings{random.Pick<std::uint64_t>({0, 1, 5, kManySlots, kManySlots}),
                             {static_cast<std::uint32_t>(random.Pick({0, 0, 1, 3, 1000})),
                              random.Pick<std::uint64_t>({0, 10, 1 << 21})},
@@ -207,6 +208,37 @@ TEST_F(HistogramFinderTest, SegmentsOfManyBlocks) {
           ASSERT_FALSE(this->HasFailure())
               << max_bins << " bins, " << limits.n_blocks << " blocks, " << limits.cached_rows
               << " rows in the cache";
+        }
+      }
+    }
+  }
+  EXPECT_GT(n_listed_, 0u);
+}
+
+/** @brief Bins of one byte, in rows of one to four chunks, and in several groups. */
+TEST_F(HistogramFinderTest, BinsOfOneByte) {
+  for (int n_columns : {5, 8, 13, 16, 21, 28, 32, 33, Scaled(75, 40)}) {
+    if (LeftOut(n_columns == 21, n_columns == 33)) {
+      continue;
+    }
+    for (double missing : {0.0, 0.3}) {
+      Random random{static_cast<unsigned>(n_columns)};
+      std::vector<ColumnShape> columns;
+      for (int f = 0; f < n_columns; ++f) {  // all distinct, few values, one that most rows have
+        columns.push_back({random.Pick({0, 0, 3, 60}), random.Chance(0.3) ? missing : 0.0,
+                           random.Pick({0.0, 0.0, 0.9}), 0.5f});
+      }
+      Table const table = MakeBinnedTable(columns, Scaled(3000u, 600u), &random);
+      for (std::uint32_t max_bins : {20u, kMaxByteBins}) {
+        HistogramProblem const problem{table, {2 * kMaxByteBins, max_bins}, 20000};
+        auto const& groups = problem.At(1).columns.Groups();
+        ASSERT_TRUE(std::all_of(groups.cbegin(), groups.cend(), [](BinGroup const& g) {
+          return g.InBytes() || NumBytePlaces(g.n_columns) == 0;
+        }));
+        ASSERT_EQ(groups.size(), CeilDiv(n_columns, kMaxByteColumns));
+        for (BuildLimits const& limits : {BuildLimits{0}, {7, 100}}) {
+          this->Check(problem, 1, {kManySlots, limits}, Scaled(4, 2), &random);
+          ASSERT_FALSE(this->HasFailure()) << n_columns << " columns, " << max_bins << " bins";
         }
       }
     }

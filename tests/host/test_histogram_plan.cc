@@ -125,6 +125,16 @@ TEST(HistogramCost, ScatteredRowsCostMoreWhereAGroupIsNarrow) {
   EXPECT_EQ(HistogramCost::Node(1e5, 0.01, wide), HistogramCost::Node(1e5, 1.0, wide));
 }
 
+TEST(HistogramCost, ByteBinsAreHalfAsMuchToRead) {
+  ResolutionShape shape{255.0, 32.0, true};
+  double const in_words = HistogramCost::Read(1e5, 1.0, shape);
+  shape.in_bytes = true;
+  double const in_bytes = HistogramCost::Read(1e5, 1.0, shape);
+  EXPECT_LT(in_bytes, in_words);
+  EXPECT_NEAR(in_words - in_bytes, HistogramCost::kByte * 1e5, 1.0);
+  EXPECT_EQ(in_bytes, HistogramCost::Read(1e5, 0.001, shape)) << "a sector of each row, full";
+}
+
 TEST(ChooseResolutions, WithinBoundsAndDescending) {
   std::vector<std::uint64_t> rows{0, 1, 2, 31, 32, 33, 100, 1000, 10239, 10240, 10241, 20000};
   for (std::uint64_t n = 50'000; n <= std::numeric_limits<RowIdx>::max(); n = n * 5 / 3) {
@@ -218,7 +228,14 @@ TEST(HistogramMemory, EntriesAtOnceAreNumberedIn32Bits) {
 TEST(ChooseResolutions, TheLastOneFitsAByte) {
   EXPECT_EQ(ChooseResolutions(10'500'000, 28, kMaxGroupBins, kMaxSortedRows),
             (std::vector<std::uint32_t>{10240, 5120, 2560, kMaxByteBins}));
-  EXPECT_EQ(ChooseResolutions(1'000'000, 28, kMaxGroupBins, kMaxSortedRows).back(), 80u);
+  using Bins = std::vector<std::uint32_t>;
+  auto const of = [](RowIdx n_rows, bool is_dense) {
+    return ChooseResolutions(n_rows, 28, kMaxGroupBins, kMaxSortedRows, {}, is_dense);
+  };
+  EXPECT_EQ(of(1'000'000, true), (Bins{2560, 640, kMaxByteBins}));
+  EXPECT_EQ(of(1'000'000, false), (Bins{2560, 640, 80})) << "no place for each column";
+  EXPECT_EQ(of(400'000, true), (Bins{1280, kMaxByteBins})) << "320 bins would be as many";
+  EXPECT_EQ(of(30'000, true), (Bins{320, 80})) << "a byte holds nearly as many";
 }
 
 /** @brief The last one has its own bins where bytes hold them and take less; all others may share. */
@@ -269,6 +286,7 @@ TEST(RowBytes, GroupsAndTheRest) {
   EXPECT_EQ(RowBytes(2000, 8, false), 2 * 2000u);               // 250 groups
   EXPECT_EQ(RowBytes(2000, 256, false), 2 * (7 * 256 + 208u));  // 7 groups, and the rest
   EXPECT_EQ(RowBytes(2000, 256, true), 2000u);
+  EXPECT_EQ(RowBytes(34, 40, true), 32 + 2 * 2u) << "a bank for each column";
   EXPECT_EQ(RowBytes(10, 64, true), 16u);
   EXPECT_EQ(RowBytes(9, 4, true), 2 * (4 + 4 + 1u)) << "of so few columns bytes take no less";
   EXPECT_EQ(RowBytes(0, 256, true), 0u);

@@ -123,7 +123,7 @@ __global__ void WriteBinsKernel(CsrView table, BinnedRef binned, BinsRef bins, G
     auto const bin = bins.BinOf(column.feature, e.value);
     auto at = BinnedRef::Row(group, static_cast<RowIdx>(row)).begin +
               (group.Strided() ? e.column - group.first_column : e.rank);
-    if (group.first_bins != nullptr) {
+    if (group.InBytes()) {
       auto* bytes = reinterpret_cast<ColumnBin*>(elements + (group.elements - elements));
       bytes[at] = static_cast<ColumnBin>(bin);
       return;
@@ -163,7 +163,7 @@ __global__ __launch_bounds__(kChunkRows) void WriteChunksKernel(float const* con
   for (std::uint32_t k = 0; k < ColumnChunk::kColumns; ++k) {
     value[k] = k < chunk.n ? values[columns[k].feature][row] : NAN;
   }
-  bool const in_bytes = group.first_bins != nullptr;
+  bool const in_bytes = group.InBytes();
   std::uint32_t bin[ColumnChunk::kColumns];
 #pragma unroll
   for (std::uint32_t k = 0; k < ColumnChunk::kColumns; ++k) {
@@ -239,7 +239,7 @@ BinnedColumns::BinnedColumns(TableSource const& table, std::vector<std::uint32_t
                              RankBins const& bins, RankBins const& coarsest,
                              std::uint32_t max_group_bins, bool in_bytes, Memory at)
     : bins_{bins}, n_rows_{table.n_rows}, elements_{"bins of the entries", at} {
-  this->MakeGroups(n_entries, coarsest, max_group_bins, nullptr);
+  this->MakeGroups(n_entries, coarsest, max_group_bins, in_bytes, nullptr);
   this->PlaceGroups(in_bytes);
   this->Upload(n_entries.size());
   if (h_groups_.empty()) {
@@ -256,7 +256,7 @@ BinnedColumns::BinnedColumns(BinnedColumns const& stored,
                              std::vector<std::uint32_t> const& n_entries, RankBins const& bins,
                              std::uint32_t max_group_bins)
     : bins_{bins}, n_rows_{stored.n_rows_}, elements_{"bins of the entries", Memory::kDevice} {
-  this->MakeGroups(n_entries, bins, max_group_bins, &stored);
+  this->MakeGroups(n_entries, bins, max_group_bins, false, &stored);
   this->FindGroups(stored);
   this->Upload(n_entries.size());
   if (std::any_of(h_groups_.cbegin(), h_groups_.cend(),
@@ -277,7 +277,7 @@ void BinnedColumns::Upload(std::size_t n_features) {
 
 void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
                                RankBins const& coarsest, std::uint32_t max_group_bins,
-                               BinnedColumns const* stored) {
+                               bool in_bytes, BinnedColumns const* stored) {
   auto const n_features = static_cast<FeatureIdx>(n_entries.size());
   EntryIdx n_binned{0};
   std::uint64_t n_bins{0};
@@ -295,6 +295,10 @@ void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
     n_blocks = std::min(n_blocks, std::max<std::uint64_t>(by_entries, 1));
     limit = std::min(limit, CeilDiv(n_bins, n_blocks));
   }
+  // In bytes, each column of a group has a bank. Groups without places are not, and may be wider.
+  auto const is_full = [&](BinGroup const& group) {
+    return in_bytes && group.n_columns == kMaxByteColumns && this->HasPlaces(group);
+  };
   std::uint64_t n_coarsest{0};    // bins of the group
   std::uint32_t stored_group{0};  // that it reads
   for (FeatureIdx f = 0; f < n_features; ++f) {
@@ -305,7 +309,7 @@ void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
     std::uint32_t const n = n_entries[f];
     std::uint32_t const reads = stored == nullptr ? 0 : stored->h_columns_[h_columns_.size()].group;
     if (h_groups_.empty() || n_coarsest + coarsest.NumBins(f) > limit || reads != stored_group ||
-        h_groups_.back().n_bins + n_of_column > kMaxStoredBins ||
+        h_groups_.back().n_bins + n_of_column > kMaxStoredBins || is_full(h_groups_.back()) ||
         std::uint64_t{n_rows_} * (h_groups_.back().n_columns + 1) > kMaxGroupPlaces) {
       BinGroup group{};
       group.first_bin = n_bins_;
@@ -338,16 +342,20 @@ void BinnedColumns::PlaceGroups(bool in_bytes) {
     std::uint64_t const n_places = std::uint64_t{n_rows_} * group.n_columns;
     std::uint64_t n_words{group.n_elements};  // of two bytes
     group.has_missing = group.n_elements != n_places ? 1 : 0;
-    if (n_places <= 2 * std::uint64_t{group.n_elements}) {
-      std::uint32_t const n_bytes = in_bytes ? NumBytePlaces(group.n_columns) : 0;
+    if (this->HasPlaces(group)) {
+      std::uint32_t const n_bytes =
+          in_bytes && group.n_columns <= kMaxByteColumns ? NumBytePlaces(group.n_columns) : 0;
       auto const first = h_columns_.cbegin() + group.first_column;
-      auto const fits = [](BinColumn const& c) { return c.n_bins <= kMaxByteBins; };
-      bool const is_narrow = n_bytes != 0 && std::all_of(first, first + group.n_columns, fits);
+      auto const fewer = [](BinColumn const& a, BinColumn const& b) { return a.n_bins < b.n_bins; };
+      std::uint32_t const longest = std::max_element(first, first + group.n_columns, fewer)->n_bins;
+      bool const is_narrow =
+          n_bytes != 0 && longest <= kMaxByteBins && longest * kMaxByteColumns <= MaxGroupBins();
       group.stride = is_narrow ? n_bytes : NumPlaces(group.n_columns);
       group.chunk = is_narrow ? 8 : ChunkOf(group.stride, 0, group.n_columns);
       n_words = std::uint64_t{n_rows_} * group.stride;
       group.n_elements = static_cast<std::uint32_t>(n_words);
       if (is_narrow) {
+        group.longest = longest;
         of_bytes.push_back(&group);
         std::transform(first, first + group.n_columns, std::back_inserter(first_bins),
                        [](BinColumn const& c) { return static_cast<GroupBin>(c.first_bin); });
@@ -410,9 +418,9 @@ double BinnedColumns::LookedUpShare(RowIdx n_rows, std::vector<std::uint32_t> co
                                     RankBins const& stored, RankBins const& coarsest,
                                     RankBins const& bins, std::uint32_t max_group_bins) {
   BinnedColumns from{stored, n_rows};
-  from.MakeGroups(n_entries, coarsest, max_group_bins, nullptr);
+  from.MakeGroups(n_entries, coarsest, max_group_bins, false, nullptr);
   BinnedColumns read{bins, n_rows};
-  read.MakeGroups(n_entries, bins, max_group_bins, &from);
+  read.MakeGroups(n_entries, bins, max_group_bins, false, &from);
   read.FindGroups(from);
   double n_looked_up{0.0}, n{0.0};
   for (BinColumn const& column : read.h_columns_) {
@@ -445,14 +453,6 @@ void BinnedColumns::FindBegins(BinnedColumns const& stored) {
   }
   CopyAsync(groups_.Data(), h_groups_.data(), h_groups_.size());
   Synchronize();  // the scratch goes
-}
-
-std::uint32_t BinnedColumns::MaxWords() const {
-  std::uint32_t n{0};
-  for (BinGroup const& group : h_groups_) {
-    n = std::max(n, group.NumWords());
-  }
-  return n;
 }
 
 void BinnedColumns::SumRowOffsets(CubScratch* scratch) {

@@ -46,7 +46,7 @@ struct BinGroup {
   static constexpr std::uint32_t kNoColumnBin = 0xffu;
   static constexpr std::uint32_t kMaxBins = kMaxGroupBins;
 
-  GroupBin const* elements;          // row after row; or ColumnBin, where there are first_bins
+  GroupBin const* elements;          // row after row; or ColumnBin, where they are InBytes()
   std::uint32_t const* row_offsets;  // shape: (n_rows + 1); nullptr: every row has `stride`
   std::uint64_t first_bin;           // among the bins of all groups
   std::uint32_t first_column;
@@ -58,6 +58,7 @@ struct BinGroup {
   std::uint32_t has_ranges;    // 0 or 1: whether any bin holds several values
   std::uint32_t has_missing;   // 0 or 1: whether any row has no value of a column
   GroupBin const* first_bins;  // of the column in each place, where bins take one byte; or nullptr
+  std::uint32_t longest;       // bins of the column that has most, likewise; or 0
   // Elements are bins as they are stored, of which the group has [first_stored, + n_stored).
   RankWord const* begins;  // by stored bin, whether a bin begins there; nullptr: as `shift` tells
   std::uint32_t first_stored;
@@ -70,7 +71,9 @@ struct BinGroup {
   [[nodiscard]] __host__ __device__ std::uint32_t NumWords() const {
     return begins == nullptr ? 0 : (first_stored % 32 + n_stored + 31) / 32;
   }
-  /** @brief Bins of one byte, where there are first_bins. */
+  /** @brief Whether bins take one byte each. */
+  [[nodiscard]] __host__ __device__ bool InBytes() const { return first_bins != nullptr; }
+  /** @brief Bins, where they are InBytes(). */
   [[nodiscard]] __device__ ColumnBin const* Bytes() const {
     return reinterpret_cast<ColumnBin const*>(elements);
   }
@@ -151,7 +154,7 @@ struct BinnedRef {
     BinColumn column = columns[c];
     BinGroup const& group = groups[column.group];
     RowElements e = Row(group, row);
-    if (group.first_bins != nullptr) {
+    if (group.InBytes()) {
       ColumnBin const bin = group.Bytes()[e.begin + c - group.first_column];
       return bin == BinGroup::kNoColumnBin ? -1 : bin;
     }
@@ -220,8 +223,6 @@ class BinnedColumns {
   [[nodiscard]] RowIdx NumRows() const { return n_rows_; }
   /** @brief Entries of all groups. */
   [[nodiscard]] std::uint64_t NumElements() const { return n_elements_; }
-  /** @brief The most words that a group needs of BinGroup::begins. */
-  [[nodiscard]] std::uint32_t MaxWords() const;
   /** @brief Of a column, at least 1. */
   [[nodiscard]] double MeanBins() const {
     return std::max(1.0, static_cast<double>(n_bins_) /
@@ -234,8 +235,12 @@ class BinnedColumns {
     auto const at_least_one = [](std::size_t n) {
       return static_cast<double>(std::max<std::size_t>(1, n));
     };
-    return {this->MeanBins(), at_least_one(h_columns_.size()) / at_least_one(h_groups_.size()),
-            has_ranges_, scans};
+    ResolutionShape shape{this->MeanBins(),
+                          at_least_one(h_columns_.size()) / at_least_one(h_groups_.size()),
+                          has_ranges_, scans};
+    shape.in_bytes = std::all_of(h_groups_.cbegin(), h_groups_.cend(),
+                                 [](BinGroup const& group) { return group.InBytes(); });
+    return shape;
   }
   /** @brief Device memory held. */
   [[nodiscard]] std::uint64_t Bytes() const;
@@ -246,7 +251,11 @@ class BinnedColumns {
       : bins_{bins}, n_rows_{n_rows}, elements_{"bins of the entries", Memory::kDevice} {}
   /** @param stored nullptr: it is this one. */
   void MakeGroups(std::vector<std::uint32_t> const& n_entries, RankBins const& coarsest,
-                  std::uint32_t max_group_bins, BinnedColumns const* stored);
+                  std::uint32_t max_group_bins, bool in_bytes, BinnedColumns const* stored);
+  /** @brief Whether rows have a place for each column of a group: most values are present. */
+  [[nodiscard]] bool HasPlaces(BinGroup const& group) const {
+    return std::uint64_t{n_rows_} * group.n_columns <= 2 * std::uint64_t{group.n_elements};
+  }
   /** @brief The columns by feature, and all of that to the device. */
   void Upload(std::size_t n_features);
   /** @brief Room for the elements. @param in_bytes As above. */

@@ -36,9 +36,11 @@ std::vector<bool> BinnedTable::MakeBins(TableSource const& table,
                                         HistogramMemory const& memory,
                                         std::uint32_t max_group_bins) {
   CopyAsync(n_present_.Reserve(n_entries.size()), n_entries.data(), n_entries.size());
+  EntryIdx const total = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
   std::vector<std::uint32_t> const resolutions =
       max_bins.empty() ? ChooseResolutions(table.n_rows, table.n_features, BinnedColumns::MaxBins(),
-                                           kMaxSortedRows, memory)
+                                           kMaxSortedRows, memory,
+                                           IsDense(total, table.n_rows, table.n_features))
                        : max_bins;
   if (memory.sorts_rows) {
     sorted_rows_ = std::make_unique<SortedRows>(
@@ -55,7 +57,6 @@ std::vector<bool> BinnedTable::MakeBins(TableSource const& table,
     values.push_back(max_bins.empty() ? MaxValues(n, limits.back(), BinnedColumns::MaxBins())
                                       : limits.back());
   }
-  EntryIdx const total = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
   this->AddResolution(
       n_entries,
       RankBins{table, n_entries, limits, values, memory.BinnedAtOnce(total), sorted_rows_.get()},

@@ -52,7 +52,6 @@ HistogramFinder::HistogramFinder(BinnedColumns const& columns, std::uint64_t max
 
 void HistogramFinder::MakeTiles() {
   std::vector<BinTile> tiles;
-  std::uint32_t max_bins{0};  // of a group
   auto const& groups = columns_.Groups();
   for (std::uint32_t g = 0; g < groups.size(); ++g) {
     auto const& group = groups[g];
@@ -65,9 +64,8 @@ void HistogramFinder::MakeTiles() {
       ++tiles.back().n_columns;
       tiles.back().n_bins += column.n_bins;
     }
-    max_bins = std::max(max_bins, group.n_bins);
+    shared_bytes_ = std::max(shared_bytes_, SharedHistogram::Bytes(group));
   }
-  shared_bytes_ = SharedHistogram::Bytes(max_bins, columns_.MaxWords());
   n_tiles_ = static_cast<std::uint32_t>(tiles.size());
   CopyAsync(tiles_.Reserve(tiles.size()), tiles.data(), tiles.size());
 }

@@ -46,22 +46,10 @@ __global__ void ClearCutsKernel(FinderRef f) {
   }
 }
 
-/** @brief Write a segment's bins, or add them where other blocks do so too. */
-__device__ inline void WriteBins(SharedHistogram const& histogram, bool whole, BinSums out) {
-  for (std::uint32_t i = threadIdx.x; i < histogram.NumBins(); i += SharedHistogram::kThreads) {
-    BinSum sum = histogram.Get(i);
-    if (whole) {
-      out.Store(i, sum);
-    } else {
-      out.Add(i, sum);
-    }
-  }
-}
-
 // grid: one block a slice; result: histograms of the nodes
 __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
     RowsRef rows, __grid_constant__ FinderRef const f) {
-  extern __shared__ __align__(16) unsigned char memory[];
+  extern __shared__ __align__(SharedHistogram::kAligned) unsigned char memory[];
   WorkPoint point = f.work.slices[blockIdx.x];
   WorkPoint const end = f.work.slices[blockIdx.x + 1];
   while (point < end) {
@@ -70,12 +58,19 @@ __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
     bool ends_cut = point.SameSegment(end);
     RowIdx last = ends_cut ? end.row : f.work.NumRows(point.node);
     bool whole = point.row == 0 && !ends_cut && node.part == NodePart::kWhole;
-    SharedHistogram histogram{memory, group};
-    histogram.Begin(group);
+    SharedHistogram const histogram{memory, group};
+    histogram.Begin();
     __syncthreads();
-    histogram.AddRows(group, rows, node.begin + point.row, node.begin + last);
+    histogram.AddRows(rows, node.begin + point.row, node.begin + last);
     __syncthreads();
-    WriteBins(histogram, whole, f.Segment(point));
+    BinSums const out = f.Segment(point);
+    histogram.ForBins(f.binned.columns, [&](std::uint32_t bin, BinSum const& sum) {
+      if (whole) {
+        out.Store(bin, sum);
+      } else {
+        out.Add(bin, sum);  // as other blocks do
+      }
+    });
     __syncthreads();  // the histogram is cleared next
     point = f.work.Next(point);
   }

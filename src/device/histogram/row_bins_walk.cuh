@@ -5,11 +5,11 @@
  *        the rows, and what comes next is loaded before the present is used.
  *
  * Where a row has a place for each column of the group, a lane loads up to eight bins of a row at
- * once, in one access, and of rows with no more than that several at a time; bins of one byte
- * become as wide as the others then. Lanes begin with different ones of the eight: neighbouring rows
- * often share the bin of a column, and additions to one bin wait for each other. Otherwise rows have
- * as many bins as values, and these are dealt out to the lanes one by one. Bins that are stored
- * finer become the group's own on their way.
+ * once, in one access, and of rows with no more than that several at a time. Lanes begin with
+ * different ones of the eight: neighbouring rows often share the bin of a column, and additions to
+ * one bin wait for each other. Otherwise rows have as many bins as values, and these are dealt out
+ * to the lanes one by one. Bins that are stored finer become the group's own on their way; bins of
+ * one byte become as wide as the others, or stay what they are for additions (BankedChunk).
  */
 #pragma once
 
@@ -23,6 +23,7 @@ namespace gpu_exact {
 template <int kBins>
 struct BinChunk {
   static constexpr int kSize = kBins;
+  static constexpr std::uint32_t kNone = BinGroup::kNoBin;
   static constexpr int kWords = kBins == 1 ? 1 : kBins / 2;
 
   std::uint32_t words[kWords];
@@ -109,6 +110,41 @@ struct BinChunk {
   }
 };
 
+/**
+ * @brief Eight bins of one byte, for additions.
+ *
+ * Each column's sums have a bank of shared memory of their own (SharedHistogram): lanes that add for
+ * different columns never meet in one, whatever the bins. So the lanes that have the same eight
+ * columns take them in different order: i ^ 0, i ^ 1, ... i ^ 7. Of short rows more than eight lanes
+ * have the same columns; then there are copies of the sums.
+ */
+struct BankedChunk {
+  static constexpr int kSize = 8;
+  static constexpr std::uint32_t kNone = 0xffu;
+
+  std::uint32_t words[2];  // in byte i the bin of column i ^ order
+  std::uint32_t bank;      // of byte 0; of byte i: bank ^ i
+
+  [[nodiscard]] __device__ static BankedChunk None() { return {{~0u, ~0u}, 0}; }
+  [[nodiscard]] __device__ std::uint32_t Bin(int i) const {
+    return __byte_perm(words[i / 4], 0, 0x4440 | i % 4);
+  }
+};
+
+/** @brief In which order a lane adds up the columns of its chunks, and in which copy of the sums. */
+struct BankOrder {
+  std::uint32_t order;  // 0 to 7
+  std::uint32_t first_bank;
+
+  /**
+   * @param n_chunks Of a row, n_chunks * 8 banks.
+   * @param turn     The lane's among those with the same columns: its number / n_chunks.
+   */
+  __device__ BankOrder(std::uint32_t n_chunks, std::uint32_t turn)
+      : order{turn % BankedChunk::kSize},
+        first_bank{n_chunks <= 2 ? turn / BankedChunk::kSize * BankedChunk::kSize * n_chunks : 0} {}
+};
+
 /** @brief Eight bins of one byte that a lane has loaded at once. */
 struct ByteChunk {
   std::uint32_t words[2];
@@ -116,6 +152,15 @@ struct ByteChunk {
   [[nodiscard]] __device__ static ByteChunk Load(ColumnBin const* from) {
     uint2 const w = __ldg(reinterpret_cast<uint2 const*>(from));
     return {{w.x, w.y}};
+  }
+  [[nodiscard]] __device__ static ByteChunk None() { return {{~0u, ~0u}}; }
+
+  /** @param chunk Its number in the row. */
+  [[nodiscard]] __device__ BankedChunk Banked(BankOrder const& order, std::uint32_t chunk) const {
+    std::uint32_t const first_four = 0x3210u ^ order.order * 0x1111u;
+    return {{__byte_perm(words[0], words[1], first_four),
+             __byte_perm(words[0], words[1], first_four ^ 0x4444u)},
+            order.first_bank + BankedChunk::kSize * chunk + order.order};
   }
   /** @param first_bins Of the eight columns. */
   [[nodiscard]] __device__ BinChunk<8> Widen(GroupBin const* first_bins) const {
@@ -126,7 +171,7 @@ struct ByteChunk {
     auto high = [](std::uint32_t x) { return __byte_perm(x, 0, 0x4342); };
     auto low_twice = [](std::uint32_t x) { return __byte_perm(x, 0, 0x1100); };
     auto high_twice = [](std::uint32_t x) { return __byte_perm(x, 0, 0x3322); };
-    static_assert(BinGroup::kNoBin == 0xffffu && BinGroup::kNoColumnBin == 0xffu);
+    static_assert(BinGroup::kNoBin == 0xffffu && BinGroup::kNoColumnBin == BankedChunk::kNone);
     return {{(low(words[0]) + first.x) | low_twice(none[0]),
              (high(words[0]) + first.y) | high_twice(none[0]),
              (low(words[1]) + first.z) | low_twice(none[1]),
@@ -179,8 +224,9 @@ class RowBinsWalk {
    *
    * @tparam kGradients Load them, for additions; otherwise row gets zeros.
    * @param  row  row(slot, units) makes of a lane's row what bins need of it; see FromLane().
-   * @param  bins bins(chunk, of_row): a lane's next bins, BinChunk, and what row made of their row.
-   *              All lanes of a warp together; places without a value hold BinGroup::kNoBin.
+   * @param  bins bins(chunk, of_row): a lane's next bins, BinChunk, or BankedChunk of bytes with
+   *              gradients, and what row made of their row. All lanes of a warp together; places
+   *              without a value hold the chunk's kNone.
    */
   template <bool kGradients, typename RowFn, typename BinsFn>
   __device__ void Walk(RowIdx begin, RowIdx end, RowIdx n_warps, RowFn&& row, BinsFn&& bins) const {
@@ -192,7 +238,7 @@ class RowBinsWalk {
                 n_tile, lane < n_tile};
     if (!group_.Strided()) {
       this->WalkSparse<kGradients>(tiles, row, bins);
-    } else if (group_.first_bins != nullptr) {
+    } else if (group_.InBytes()) {
       this->WalkStrided<8, kGradients, Stored::kBytes>(tiles, row, bins);
     } else if (kGradients && is_shifted_) {  // additions are many: they have code of their own
       this->WalkChunks<kGradients, Stored::kShifted>(tiles, row, bins);
@@ -294,6 +340,7 @@ class RowBinsWalk {
   template <int kBins, bool kGradients, Stored kStored, typename RowFn, typename BinsFn>
   __device__ void WalkStrided(Tiles tiles, RowFn&& fn, BinsFn&& bins) const {
     constexpr bool kBytes = kStored == Stored::kBytes;
+    constexpr bool kBanked = kBytes && kGradients;
     if constexpr (!kBytes) {
       if (group_.n_columns <= kBins) {
         this->WalkNarrow<kBins, kGradients, kStored>(tiles, fn, bins);
@@ -302,6 +349,7 @@ class RowBinsWalk {
     }
     using Chunk = BinChunk<kBins>;
     using Loaded = std::conditional_t<kBytes, ByteChunk, Chunk>;
+    using Used = std::conditional_t<kBanked, BankedChunk, Chunk>;
     std::uint32_t const lane = threadIdx.x % 32;
     std::uint32_t const n_chunks = (group_.n_columns + kBins - 1) / kBins;  // of a row
     std::uint32_t const inverse = n_chunks == 1 ? 0 : 0xffffffffu / n_chunks + 1;
@@ -309,20 +357,24 @@ class RowBinsWalk {
     auto row_of = [&](std::uint32_t task) {
       return n_chunks == 1 ? task : __umulhi(task, inverse);
     };
+    auto chunk_in_row = [&](std::uint32_t task) { return task - row_of(task) * n_chunks; };
+    BankOrder const order{n_chunks, row_of(lane)};
     auto load = [&](RowIdx row, std::uint32_t task, bool any) {
       std::uint32_t const r = row_of(task) % 32;
       RowIdx const of_task = __shfl_sync(kAllLanes, row, static_cast<int>(r));
       // Of rows past the end, row is 0: loaded, and thrown away.
-      std::uint32_t const at = of_task * group_.stride + (task - row_of(task) * n_chunks) * kBins;
+      std::uint32_t const at = of_task * group_.stride + chunk_in_row(task) * kBins;
       if constexpr (kBytes) {
-        return any ? ByteChunk::Load(group_.Bytes() + at) : ByteChunk{{~0u, ~0u}};
+        return any ? ByteChunk::Load(group_.Bytes() + at) : ByteChunk::None();
       } else {
         return any ? Chunk::Load(group_.elements + at) : Chunk::None();
       }
     };
     auto chunk_of = [&](Loaded const& loaded, std::uint32_t task) {
-      if constexpr (kBytes) {
-        return loaded.Widen(group_.first_bins + (task - row_of(task) * n_chunks) * kBins);
+      if constexpr (kBanked) {
+        return loaded.Banked(order, chunk_in_row(task));
+      } else if constexpr (kBytes) {
+        return loaded.Widen(group_.first_bins + chunk_in_row(task) * kBins);
       } else {
         return this->Mapped<kStored>(loaded);
       }
@@ -339,11 +391,11 @@ class RowBinsWalk {
         std::uint32_t const task = first + lane;
         std::uint32_t const r = row_of(task) % 32;
         bool const is_valid = task < n_tasks && (valid >> r & 1u) != 0;
-        Chunk chunk = is_valid ? chunk_of(next, task) : Chunk::None();
+        Used chunk = is_valid ? chunk_of(next, task) : Used::None();
         bool const is_last = first + 32 >= n_tasks;
         std::uint32_t const next_task = is_last ? lane : task + 32;
         next = load(is_last ? next_row : row, next_task, next_task < n_tasks);
-        if constexpr (kGradients) {
+        if constexpr (kGradients && !kBanked) {
           chunk.Rotate(lane);
         }
         bins(chunk, FromLane(own, static_cast<int>(r)));
