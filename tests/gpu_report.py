@@ -45,7 +45,8 @@ SANITIZED_E2E = (  # short: every strategy, XGBoost's own kernels between, threa
     "test_strategy.py::test_changes_between_iterations",
     "test_strategy.py::test_boosters_of_several_strategies_share_a_dmatrix",
 )
-ALONE = "test_neighbours.py"  # fills the GPU
+# One has workers whose kernels wait for each other, for long where others take turns; one fills the GPU.
+ALONE = ("test_distributed.py", "test_neighbours.py")
 SIZES = "Sizes."  # in the names of tests of the device ring that no complete report is without
 # Random problems a test: the tools slow kernels down 10 to 100 times, and racecheck takes 6 ms a launch.
 SANITIZER_SEEDS = {"memcheck": "2", "racecheck": "1", "initcheck": "2", "synccheck": "2"}
@@ -58,6 +59,8 @@ REPORTS = (
     "tests/xgboost_suite.json",
     "tests/trust_report.json",
     "tests/mutants_explained.json",
+    "tests/mutants_host.jsonl",
+    "tests/mutants_kernels.jsonl",
     "tests/README.md",
 )
 # Part of a ring's tests that may be skipped, by the words that its name begins with.
@@ -437,7 +440,7 @@ def run_e2e(options: argparse.Namespace, python: str, env: dict) -> tuple[str, d
         print(output[-8000:])
     counts["built_of"].append(module_hash(options.module))
     files = sorted((options.source / "tests/e2e").glob("test_*.py"))
-    for some in ([f for f in files if f.name != ALONE], [f for f in files if f.name == ALONE]):
+    for some in ([f for f in files if f.name not in ALONE], *([f] for f in files if f.name in ALONE)):
         with ThreadPoolExecutor(options.jobs) as pool:
             runs = pool.map(lambda file: run_pytest([python], file, env, options.timeout), some)
             for of_file, _, more in runs:

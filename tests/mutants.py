@@ -2,10 +2,10 @@
 # Copyright 2026, the gpu_exact contributors
 """Change the sources a little at a time, and see whether the tests notice.
 
-    python tests/mutants.py --count 200 --jobs 8 --out /tmp/mutants.jsonl
-    python tests/mutants.py --summary /tmp/mutants.jsonl
+    python tests/mutants.py --count 200 --jobs 8
+    python tests/mutants.py --summary tests/mutants_host.jsonl
     python tests/mutants.py --pack FOLDER --count 40   # of kernels: one device ring each, then
-    python tests/mutants.py --run FOLDER --jobs 4 --out FILE   # on a machine with a GPU
+    python tests/mutants.py --run FOLDER --jobs 4      # on a machine with a GPU
 
 A mutant is one small change: a statement removed, a comparison, a constant, a condition negated. Each
 is built in a copy of the tree and given to the host tests and to the end-to-end tests of the reference
@@ -17,6 +17,7 @@ has a copy of its own. Mutants of kernels are built as whole device rings, and r
 One line a mutant is written to --out as it is done, and those that are there are not run again: a run
 may be cut short and go on. The same --seed gives the same mutants. A line tells the hash of the file
 that was changed: once the file is another one the mutant is run again, or forgotten if its line is gone.
+So the results, which lie beside this script unless --out says otherwise, outlive changes of other files.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ E2E_RING = "gpu_exact_e2e_tests"
 ALONE = "DeviceBuilder.NeverTakesMoreThanPlanned:*Sizes.*"
 FEW_SEEDS = "4"  # random problems of a test: a mutant that only rare ones notice has survived
 EXPLAINED = "tests/mutants_explained.json"
+HOST_RESULTS, KERNEL_RESULTS = "tests/mutants_host.jsonl", "tests/mutants_kernels.jsonl"
 # Nothing in them is tested without a GPU or a second process image, or they are for old systems only.
 LEFT_OUT = ("src/source_hash.cc", "plugin/older_libstdcxx.cc", "src/platform.h")
 # End-to-end tests that run what is mutated, the quickest and most telling first. The others test
@@ -64,7 +66,7 @@ OF_PROCESSES = ["import", "fallback", "runner", *E2E]
 OF_CORE = ["tables", "sampling", "strategy", "last_run"]  # kernels' arithmetic is not in that module
 OF_WORKERS = ["distributed", "worker_failures"]
 WORKERS = re.compile(r"plugin/(xgboost_peers|handshake|tell_all)")
-ALSO_PROCESSES = re.compile(r"plugin/(row_sampler|table_cache|updater)")  # workers, and forked ones
+ALSO_PROCESSES = re.compile(r"plugin/(row_sampler|run_log|table_cache|updater)")  # workers, and forked ones
 LOADING = re.compile(
     r"plugin/(binding|booster|elf_symbols|c_api|register|device_status|default_device)"
 )
@@ -347,6 +349,11 @@ def summary(results: list[dict], explained: dict[tuple[str, str, str], str]) -> 
     }
 
 
+def same_mutant(one: dict, other: dict) -> bool:
+    """Of the same file, too."""
+    return key_of(one) == key_of(other) and one.get("file_hash") == other.get("file_hash")
+
+
 def read_results(file: Path) -> list[dict]:
     """The last result of each mutant, on whatever line it was."""
     lines = file.read_text().splitlines() if file.is_file() else []
@@ -360,7 +367,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--source", type=Path, default=root)
     parser.add_argument("--build", type=Path, default=root / "build", help="a configured build")
     parser.add_argument("--work", type=Path, default=Path("/tmp/gpu_exact_mutants"))
-    parser.add_argument("--out", type=Path, default=Path("/tmp/gpu_exact_mutants.jsonl"))
+    parser.add_argument("--out", type=Path, help=f"default: {HOST_RESULTS} or {KERNEL_RESULTS}")
     parser.add_argument("--count", type=int, default=200, help="mutants that compile (default 200)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--files", nargs="+", help="patterns of files to mutate")
@@ -370,7 +377,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--pack", type=Path, metavar="FOLDER", help="build device rings of mutants")
     parser.add_argument("--run", type=Path, metavar="FOLDER", help="run what --pack has built")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time (default 1)")
-    return parser.parse_args()
+    options = parser.parse_args()
+    of_kernels = options.pack or options.run
+    options.out = options.out or options.source / (KERNEL_RESULTS if of_kernels else HOST_RESULTS)
+    return options
 
 
 def main() -> int:
@@ -443,15 +453,20 @@ def compiled(results: list[dict]) -> int:
 
 
 def pack_mutants(options: argparse.Namespace) -> None:
-    """The device ring, unchanged first, then of each mutant; what they are stands beside them."""
+    """The device ring, unchanged first, then of each mutant; what they are stands beside them.
+
+    Those with a result at --out are among the count, and need none.
+    """
     end = time.monotonic() + 60 * options.minutes
     workshop = Workshop(options.source, options.build.resolve(), options.work)
     options.pack.mkdir(parents=True, exist_ok=True)
     listed = options.pack / "mutants.jsonl"
     earlier = read_results(listed)
-    packed, again = of_today(earlier, workshop.tree)
     last = max((mutant["number"] for mutant in earlier), default=0)
-    count = max(options.count, len(packed) + len(again))
+    there, again = of_today([*read_results(options.out), *earlier], workshop.tree)
+    packed = {key_of(mutant) for mutant in there}
+    again = [mutant for mutant in again if key_of(mutant) not in packed]
+    count = max(options.count, len(packed | {key_of(mutant) for mutant in again}))
 
     def pack(number: int) -> bool:
         if workshop.make(DEVICE_RING) is not None:
@@ -466,16 +481,16 @@ def pack_mutants(options: argparse.Namespace) -> None:
     for mutant in in_turn(mutants, again, options.seed):
         if len(packed) >= count or time.monotonic() > end:
             return
-        if any(mutant.is_of(earlier) for earlier in packed):
+        if mutant.key() in packed:
             continue
         with workshop.mutated(mutant):
             is_packed = pack(last + 1)
         if is_packed:
             last += 1
             of = {"file_hash": file_hash(workshop.tree, mutant.file), "number": last}
-            packed.append({**vars(mutant), **of})
+            packed.add(mutant.key())
             with listed.open("a") as out:
-                out.write(json.dumps(packed[-1]) + "\n")
+                out.write(json.dumps({**vars(mutant), **of}) + "\n")
             print(f"{len(packed)}: {mutant.file}:{mutant.line}", flush=True)
 
 
@@ -499,7 +514,7 @@ def run_packed(options: argparse.Namespace) -> None:
 
     packed = read_results(options.run / "mutants.jsonl")
     done = read_results(options.out)
-    packed = [m for m in packed if not any(m.items() <= r.items() for r in done)]
+    packed = [m for m in packed if not any(same_mutant(m, r) for r in done)]
     device = device_facts(None)["device"]
     with ThreadPoolExecutor(options.jobs) as pool, options.out.open("a") as out:
         turns = range(max(len(gpus), 1))

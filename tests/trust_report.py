@@ -2,9 +2,9 @@
 # Copyright 2026, the gpu_exact contributors
 """What shows that the plugin can be trusted: faults, bad inputs, fuzzing, soaking, tools, mutants.
 
-    python tests/trust_report.py --build build --kernels FILE                 # all on a GPU
+    python tests/trust_report.py --build build                                # all on a GPU
     python tests/trust_report.py --build build --steps soak,crowd             # some of them
-    python tests/trust_report.py --build build --steps evidence,files,tools,mutants --mutants FILE
+    python tests/trust_report.py --build build --steps evidence,files,tools,mutants
     python tests/trust_report.py --check      # anywhere: is it fresh, complete, without a failure
     python tests/trust_report.py --table      # writes the table in tests/README.md
 
@@ -48,7 +48,8 @@ from gpu_report import (
     source_hash,
     tried_less,
 )
-from mutants import explanations, file_hash, of_today, read_results, summary
+from mutants import HOST_RESULTS, KERNEL_RESULTS, explanations, file_hash
+from mutants import of_today, read_results, summary
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORT = "tests/trust_report.json"
@@ -679,17 +680,16 @@ def parse() -> argparse.Namespace:
         default=list(ON_GPU),
         help=f"some of {','.join(ON_GPU + ON_HOST)} (default {','.join(ON_GPU)})",
     )
-    parser.add_argument("--mutants", type=Path, help="what tests/mutants.py wrote")
-    parser.add_argument("--kernels", type=Path, help="what tests/mutants.py --run wrote")
+    parser.add_argument("--mutants", type=Path, help=f"results (default {HOST_RESULTS})")
+    parser.add_argument("--kernels", type=Path, help=f"results (default {KERNEL_RESULTS})")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="tests at a time")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds a step")
     options = parser.parse_args()
     options.out = options.out or options.source / REPORT
     if unknown := set(options.steps) - set(STEPS):
         parser.error(f"there is no step {', '.join(sorted(unknown))}")
-    for name in ("mutants", "kernels"):
-        if name in options.steps and not (options.check or options.table or getattr(options, name)):
-            parser.error(f"--{name} names what tests/mutants.py wrote")
+    options.mutants = options.mutants or options.source / HOST_RESULTS
+    options.kernels = options.kernels or options.source / KERNEL_RESULTS
     return options
 
 

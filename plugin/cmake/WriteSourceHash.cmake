@@ -12,7 +12,7 @@ foreach(file IN LISTS files)
   cmake_path(RELATIVE_PATH file BASE_DIRECTORY "${ROOT}" OUTPUT_VARIABLE path)
   # What is made and not written: see made() in gpu_report.py.
   if(NOT path MATCHES "(^|/)(\\.|__pycache__|_skbuild|dist/)|\\.egg-info(/|$)|\\.(pyc|so|o)$"
-     AND NOT path MATCHES "^tests/(README\\.md|(gpu_report|ways_in|xgboost_suite|trust_report|mutants_explained)\\.json)$")
+     AND NOT path MATCHES "^tests/(README\\.md|(gpu_report|ways_in|xgboost_suite|trust_report|mutants_explained)\\.json|mutants_(host|kernels)\\.jsonl)$")
     list(APPEND paths "${path}")
   endif()
 endforeach()

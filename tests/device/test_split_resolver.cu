@@ -2,7 +2,7 @@
  * Copyright 2026, the gpu_exact contributors
  *
  * @brief Splits of random candidates: thresholds and rows that go left against the values of all
- *        rows, also between neighbouring floats and huge ones.
+ *        rows, also between neighbouring floats, huge ones and infinite ones.
  */
 #include <cmath>
 #include <limits>
@@ -47,6 +47,7 @@ class SplitResolverTest : public DeviceTest {
   int n_rerouted_{0};  // nodes whose threshold says otherwise than the candidate
   int n_refined_{0};
   int n_last_{0};  // candidates past the last value scanned
+  int n_nan_{0};   // of these, past an infinite one
 
  private:
   [[nodiscard]] std::vector<NodeCandidate> Choose(LevelRows const& nodes, std::size_t n_resolutions,
@@ -173,7 +174,12 @@ class SplitResolverTest : public DeviceTest {
                                       : MidThreshold(c.direction, next, c.scanned);
     ASSERT_EQ(split.loss_change, c.loss_change);
     ASSERT_EQ(split.feature, c.feature);
-    ASSERT_EQ(split.threshold, threshold) << "between " << c.scanned << " and " << next;
+    if (std::isnan(threshold)) {
+      ASSERT_TRUE(std::isnan(split.threshold)) << split.threshold << " past " << c.scanned;
+      ++n_nan_;
+    } else {
+      ASSERT_EQ(split.threshold, threshold) << "between " << c.scanned << " and " << next;
+    }
     ASSERT_EQ(split.default_left, forward ? 0u : 1u);
     bool reroutes{false};
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -205,14 +211,16 @@ TEST_F(SplitResolverTest, RandomTables) {
   EXPECT_GT(n_last_, 0);
 }
 
-/** @brief Columns of values so near, so small or so huge that thresholds round to one of them. */
+/** @brief Columns of values so near, so small or so huge that thresholds round to one of them, are
+ *         infinite, or no number. */
 TEST_F(SplitResolverTest, NeighbouringAndHugeFloats) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr RowIdx kValues = 700;
   for (double missing : {0.0, 0.3}) {
     Random random{3};
     Table table;
     table.n_rows = 2 * kValues;
-    table.n_features = 6;
+    table.n_features = 9;
     std::vector<std::vector<float>> values(table.n_features);
     values[0] = {1.0f};
     values[1] = {-1.0f};
@@ -224,6 +232,9 @@ TEST_F(SplitResolverTest, NeighbouringAndHugeFloats) {
       values[4].push_back(-values[3].back());
       values[5].push_back(random.Pick({-1.0f, 1.0f}) * std::numeric_limits<float>::max() /
                           static_cast<float>(1 + k));
+      values[6].push_back(-kInfinity);
+      values[7].push_back(k % 3 == 0 ? static_cast<float>(k) : -kInfinity);
+      values[8].push_back(k % 3 == 0 ? -static_cast<float>(k) : kInfinity);
     }
     for (RowIdx r = 0; r < table.n_rows; ++r) {
       for (FeatureIdx f = 0; f < table.n_features; ++f) {
@@ -243,6 +254,7 @@ TEST_F(SplitResolverTest, NeighbouringAndHugeFloats) {
   }
   EXPECT_GT(n_rerouted_, 0);
   EXPECT_GT(n_refined_, 0);
+  EXPECT_GT(n_nan_, 0);
 }
 
 /** @brief Slots at the edges of warps and tiles, nodes of many tiles. */

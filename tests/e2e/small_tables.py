@@ -19,10 +19,12 @@ def dyadic(n_rows: int, seed: int = 0) -> np.ndarray:
     return (np.random.default_rng(seed).integers(-32, 33, n_rows) / 16).astype(np.float32)
 
 
-def one_round(X: np.ndarray, y: np.ndarray, **params: object) -> tuple[xgb.Booster, xgb.Booster]:
+def one_round(
+    X: np.ndarray, y: np.ndarray, missing: float = np.nan, **params: object
+) -> tuple[xgb.Booster, xgb.Booster]:
     """The same round by the plugin and by XGBoost's own builder."""
     params = {"nthread": 1, "base_score": 0.5} | TAKE_OVER | params
-    ours = xgb.train(params, xgb.DMatrix(X, y), 1)
+    ours = xgb.train(params, xgb.DMatrix(X, y, missing=missing), 1)
     with stock():
-        theirs = xgb.train(params, xgb.DMatrix(X, y), 1)
+        theirs = xgb.train(params, xgb.DMatrix(X, y, missing=missing), 1)
     return ours, theirs

@@ -231,7 +231,8 @@ def test_random_tables(chunk: int, record_property: Callable[[str, object], None
         X = random_numbers(rng, (n_rows, n_columns), NUMBERS + TINY)
         info: dict = {"missing": rng.choice([np.nan, 0.0, 1.0, np.inf])}
         if np.isinf(info["missing"]):
-            X += 0.0  # next to -inf a zero is itself the threshold, and zeros have no sign here
+            info["missing"] *= (-1) ** n_tried  # the other infinity is a value
+            X += 0.0  # next to it a zero is itself the threshold, and zeros have no sign here
         # XGBoost itself reads what is not there where a margin has more rows than an empty table.
         for name in rng.sample(INFO, rng.choice([0, 0, 1, 2]) if n_rows else 0):
             of = n_columns if name == "feature_weights" else n_rows

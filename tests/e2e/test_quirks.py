@@ -31,6 +31,21 @@ def test_present_against_missing_splits_beyond_the_last_value() -> None:
     assert trees(ours)[0]["split_conditions"][0] == pytest.approx(16)
 
 
+@pytest.mark.parametrize("n_rows", [5, 3000])
+@pytest.mark.parametrize("strategy", ["sort", "histogram"])
+def test_past_an_infinite_value_the_threshold_is_no_number(strategy: str, n_rows: int) -> None:
+    """Kept: nothing is less than it, so present values go right although they were counted left."""
+    X = np.full((n_rows, 2), np.inf, np.float32)
+    X[: n_rows // 2, 0] = -np.inf
+    X[:, 1] = np.arange(n_rows) % 2
+    y = np.where(np.arange(n_rows) < n_rows // 2, 4, -4).astype(np.float32)
+    params = {"max_depth": 3, "base_score": 0.0, "default_direction": "right"}
+    ours, theirs = one_round(X, y, missing=np.inf, gpu_exact_strategy=strategy, **params)
+    assert_same_model(ours, theirs)
+    (tree,) = trees(ours)
+    assert np.isnan(tree["split_conditions"][0]) and tree["sum_hessian"][1:3] == [0.0, n_rows]
+
+
 def test_densities_are_those_of_the_dmatrix_trained_on() -> None:
     """XGBoost's builder keeps the densities of its first DMatrix; here a second one has its own."""
     rng = np.random.default_rng(0)

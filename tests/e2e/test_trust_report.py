@@ -454,7 +454,7 @@ def test_mutants_of_changed_kernels_are_packed_again(
     kernel = tmp_path / "src/device/a.cu"
     kernel.write_text("  a = true;\n")
     options = argparse.Namespace(source=tmp_path, build=tmp_path, work=tmp_path, pack=tmp_path)
-    options.__dict__ |= {"minutes": 1, "files": None, "seed": 1, "count": 1}
+    options.__dict__ |= {"minutes": 1, "files": None, "seed": 1, "count": 1, "out": tmp_path / "out"}
     for text in ("  a = true;\n", "  a = true;\n", "  // new\n  a = true;\n"):
         kernel.write_text(text)
         mutants.pack_mutants(options)
@@ -463,6 +463,13 @@ def test_mutants_of_changed_kernels_are_packed_again(
     assert (first["number"], second["number"]) == (1, 2)
     assert first["file_hash"] != second["file_hash"]
     assert mutants.of_today(mutants.read_results(listed), tmp_path) == ([second], [])
+    options.out.write_text(json.dumps(second | {"result": "killed"}) + "\n")
+    options.pack = tmp_path / "another"  # what has a result is not built again
+    mutants.pack_mutants(options)
+    assert not (options.pack / "mutants.jsonl").exists()
+    options.out.write_text(json.dumps(first | {"result": "killed"}) + "\n")  # of the file as it was
+    mutants.pack_mutants(options)
+    assert len((options.pack / "mutants.jsonl").read_text().splitlines()) == 1
 
 
 def pack(folder: Path, rings: list[str]) -> argparse.Namespace:

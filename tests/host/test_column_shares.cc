@@ -22,6 +22,7 @@ TEST(ColumnShares, LongestFirstToTheLeastLoaded) {
 TEST(ColumnShares, EqualColumnsGoRound) {
   EXPECT_EQ(ShareColumns({7, 7, 7, 7, 7}, 3), (std::vector<std::int32_t>{0, 1, 2, 0, 1}));
   EXPECT_EQ(ShareColumns({0, 0, 0}, 2), (std::vector<std::int32_t>{0, 1, 0}));
+  EXPECT_EQ(ShareColumns({2, 0, 0, 0, 0}, 2), (std::vector<std::int32_t>{0, 1, 1, 1, 0}));
 }
 
 TEST(ColumnShares, FewColumnsOrNone) {

@@ -50,6 +50,13 @@ std::string ErrorOfOther(T Greeting::*field, std::size_t rank) {
   return "none";
 }
 
+TEST(TellAll, ASentenceWithoutPlaceAndStack) {
+  EXPECT_EQ(SentenceOf("[12:00:00] a.cc:7: No memory: free some.\n\nStack trace:\n  [bt] (0)"),
+            "No memory: free some.");
+  EXPECT_EQ(SentenceOf("No memory: free some.\n"), "No memory: free some.");
+  EXPECT_EQ(SentenceOf("[0, 1] is no list"), "[0, 1] is no list");
+}
+
 TEST(TellAll, AllLearnWhatEachHas) {
   EXPECT_EQ(ErrorsOf(3,
                      [](Peers* peers) {

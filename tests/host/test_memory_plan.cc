@@ -386,5 +386,74 @@ TEST(MemoryPlan, NamesEveryPart) {
   text = MemoryPlan::Make(EntryIdx{1} << 20, 1, 1, Strategy::kHistogram).Describe();
   EXPECT_NE(text.find("histograms 16"), std::string::npos) << text;
 }
+
+/** @brief Bytes of known tables: while they are read, sorted, trees grow, and of the host. */
+TEST(MemoryPlan, KnownTables) {
+  struct Known {
+    EntryIdx n_entries;
+    RowIdx n_rows;
+    FeatureIdx n_features;
+    std::vector<std::uint64_t> sort;
+    std::vector<std::vector<std::uint64_t>> histogram;  // by HistogramMemory::All()
+  };
+  std::vector<Known> const known{
+      {41734350,
+       463715,
+       90,
+       {842106440, 751218300, 1348838092},
+       {{439082576, 413313106, 633783552, 0},
+        {439082576, 413313106, 633783552, 0},
+        {204201552, 321562706, 488208027, 0},
+        {204201552, 185913050, 352558371, 135649656},
+        {37264152, 18975650, 185620971, 302587056},
+        {37264152, 18975650, 57635631, 430572396}}},
+      {196805697,
+       1070000,
+       968,
+       {3953233940, 3542502552, 6340214550},
+       {{2566501796, 7829389776, 7101612600, 0},
+        {2566501796, 5908003172, 5180225996, 0},
+        {2297431496, 5908003172, 4523657988, 0},
+        {1657673488, 5268245164, 3883899980, 639758008},
+        {1657673488, 3693799588, 2309454404, 2214203584},
+        {1657673488, 1922548316, 538203132, 3985454856}}},
+      {9062668,
+       19996,
+       1355191,
+       {181573296, 163128024, 267474495},
+       {{487657153, 865986330, 4012186434, 0},
+        {487657153, 865986330, 4012186434, 0},
+        {395906753, 865986330, 3957136194, 0},
+        {171305513, 641385090, 3732534954, 224601240},
+        {171305513, 568883746, 3660033610, 297102584},
+        {171305513, 487319734, 3578469598, 378666596}}},
+      {500000000,
+       50000000,
+       10,
+       {10800000000, 9000000000, 24958693826},
+       {{2536870912, 5375923040, 12354495406, 0},
+        {2536870912, 5375923040, 10354495406, 0},
+        {2067108864, 5375923040, 8580298870, 0},
+        {2067108864, 3250921600, 6455297430, 2125001440},
+        {67108864, 1250921600, 4455297430, 4125001440},
+        {67108864, 1250921600, 2655297430, 5925001440}}},
+  };
+  auto bytes_of = [](Known const& t, Strategy strategy, HistogramMemory const& memory) {
+    auto const plan = MemoryPlan::Make(t.n_entries, t.n_rows, t.n_features, strategy, memory)
+                          .WithNodes(t.n_rows, t.n_features, strategy, 8);
+    return std::vector<std::uint64_t>{Sum(plan.reading), Sum(plan.sorting), Sum(plan.growing),
+                                      Sum(plan.of_host)};
+  };
+  for (Known const& t : known) {
+    auto sort = t.sort;
+    sort.push_back(0);
+    EXPECT_EQ(bytes_of(t, Strategy::kSort, {}), sort);
+    auto const choices = HistogramMemory::All();
+    ASSERT_EQ(t.histogram.size(), choices.size());
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+      EXPECT_EQ(bytes_of(t, Strategy::kHistogram, choices[i]), t.histogram[i]) << "choice " << i;
+    }
+  }
+}
 }  // namespace
 }  // namespace gpu_exact

@@ -25,8 +25,9 @@ __global__ void ReadCandidatesKernel(LevelRef level, BinnedRef binned, SearchedN
   }
   Bucket const b = nodes[i].bucket;
   std::uint64_t const key = level.best[b];
-  SplitPoint point{kNoFeature, ScanDirection::kForward, ScanValue::kNone, ScanValue::kNone,
-                   NAN,        ScanValue::kNone,        ScanValue::kNone, ScanValue::kNone};
+  SplitPoint point{};
+  point.feature = kNoFeature;
+  point.scanned = point.next = point.next_bin = point.beyond = ScanValue::kNone;
   if (CandidateKey::IsHere(key)) {
     BestCandidate const best{level.columns, key};
     point.feature = best.feature;
@@ -186,10 +187,9 @@ __global__ __launch_bounds__(kThreads) void FindNextValuesByRowKernel(
  *         than the candidate. */
 __device__ bool Rerouted(BinnedTableRef const& table, SplitPoint const& point, RowIdx row,
                          bool left) {
-  return point.feature != kNoFeature && !isnan(point.rerouting)
-             ? table.GoesLeft(row, point.feature, point.rerouting,
-                              point.direction == ScanDirection::kBackward)
-             : left;
+  return point.reroutes ? table.GoesLeft(row, point.feature, point.threshold,
+                                         point.direction == ScanDirection::kBackward)
+                        : left;
 }
 
 // grid: strided over rows; result: as RerouteKernel, by row
@@ -310,7 +310,8 @@ __global__ void ResolveKernel(LevelRef level, SplitPoint* points, std::uint32_t*
     }
     agrees = agrees && (scanned < threshold) == forward;
     if (!agrees) {
-      points[b].rerouting = threshold;
+      points[b].reroutes = true;
+      points[b].threshold = threshold;
       atomicAdd(n_rerouted, 1u);
     }
     result.split = {CandidateKey::LossChange(level.best[b]), p.feature, threshold,

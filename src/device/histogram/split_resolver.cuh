@@ -68,9 +68,10 @@ struct BestCandidate {
 struct alignas(16) SplitPoint {
   FeatureIdx feature;  // kNoFeature: there is no candidate
   ScanDirection direction;
+  bool reroutes;          // the threshold says otherwise than the candidate: rows go by it
   std::uint32_t scanned;  // ScanValue that the candidate lies beside
   std::uint32_t next;     // the next one of the node, or kNone
-  float rerouting;        // the threshold, where it says otherwise and rows go by it; else NaN
+  float threshold;        // where it reroutes; NaN past a last value that is infinite
   // Where values are the host's, in the order of the scan:
   std::uint32_t bin;       // of the finest resolution, that has the value scanned last
   std::uint32_t next_bin;  // the node's next one, or kNone
