@@ -234,7 +234,8 @@ def crossings(bins: int, some: list[Work], cluster: Cluster) -> str:
     """Markdown: on how many GPUs a scheme is at its best, and from where on rows beat columns."""
 
     def wins(rows: list[float], columns: list[float]) -> str:
-        last = max(n for n, (r, c) in enumerate(zip(rows, columns), 1) if r >= c)
+        # On one GPU they are the same.
+        last = max((n for n, (r, c) in enumerate(zip(rows, columns), 1) if r >= c), default=1)
         return f"from {last + 1}" if last < GPUS[-1] else "never"
 
     lines, head = [], list(schemes(some[0], bins, cluster))

@@ -45,8 +45,9 @@ SANITIZED_E2E = (  # short: every strategy, XGBoost's own kernels between, threa
     "test_strategy.py::test_changes_between_iterations",
     "test_strategy.py::test_boosters_of_several_strategies_share_a_dmatrix",
 )
-# One has workers whose kernels wait for each other, for long where others take turns; one fills the GPU.
-ALONE = ("test_distributed.py", "test_neighbours.py")
+ALONE = "test_neighbours.py"  # fills the GPU
+# Files that say which worker or thread has which GPU; of the others each takes another one first.
+DEALS_OUT_GPUS = re.compile("test_(clusters|devices|distributed|nccl_faults|neighbours|worker_failures)")
 SIZES = "Sizes."  # in the names of tests of the device ring that no complete report is without
 # Random problems a test: the tools slow kernels down 10 to 100 times, and racecheck takes 6 ms a launch.
 SANITIZER_SEEDS = {"memcheck": "2", "racecheck": "1", "initcheck": "2", "synccheck": "2"}
@@ -269,6 +270,12 @@ def visible_gpus() -> list[str]:
     return [str(i) for i in range(n)]
 
 
+def another_gpu_first(gpus: list[str], turn: int) -> dict[str, str]:
+    """All of them are visible, another one first in each turn: programs take the first."""
+    turn %= max(len(gpus), 1)
+    return {"CUDA_VISIBLE_DEVICES": ",".join(gpus[turn:] + gpus[:turn])} if len(gpus) > 1 else {}
+
+
 def run_sanitizer(tool: str, env: dict, options: argparse.Namespace) -> dict:
     """Run the device ring, in shards, and a short end-to-end set under one tool.
 
@@ -440,10 +447,15 @@ def run_e2e(options: argparse.Namespace, python: str, env: dict) -> tuple[str, d
         print(output[-8000:])
     counts["built_of"].append(module_hash(options.module))
     files = sorted((options.source / "tests/e2e").glob("test_*.py"))
-    for some in ([f for f in files if f.name not in ALONE], *([f] for f in files if f.name in ALONE)):
+    gpus = visible_gpus()
+
+    def run_file(turn: int, file: Path) -> tuple[dict, int, str]:
+        first = {} if DEALS_OUT_GPUS.match(file.name) else another_gpu_first(gpus, turn)
+        return run_pytest([python], file, env | first, options.timeout)
+
+    for some in ([f for f in files if f.name != ALONE], [f for f in files if f.name == ALONE]):
         with ThreadPoolExecutor(options.jobs) as pool:
-            runs = pool.map(lambda file: run_pytest([python], file, env, options.timeout), some)
-            for of_file, _, more in runs:
+            for of_file, _, more in pool.map(run_file, range(len(some)), some):
                 counts = added_up([counts, of_file])
                 if of_file["failed"]:
                     print(more[-8000:])

@@ -37,6 +37,7 @@ from pathlib import Path
 from gpu_report import REPORT as BESIDE
 from gpu_report import (
     SANITIZERS,
+    another_gpu_first,
     device_facts,
     module_hash,
     printed_counts,
@@ -47,6 +48,7 @@ from gpu_report import (
     run_gtest,
     source_hash,
     tried_less,
+    visible_gpus,
 )
 from mutants import HOST_RESULTS, KERNEL_RESULTS, explanations, file_hash
 from mutants import of_today, read_results, summary
@@ -360,9 +362,13 @@ def run_tests(
     module: str,
     select: str = "",
     jobs: int | None = None,
+    gpus: list[str] | None = None,
     **env: str,
 ) -> dict:
-    """Counts of end-to-end tests and, by the test, of what it recorded; several at a time."""
+    """Counts of end-to-end tests and, by the test, of what it recorded; several at a time.
+
+    Each time another one of `gpus` comes first, if there are some.
+    """
     env = environment(options, module) | env
     jobs = jobs or options.jobs
     begin = time.monotonic()
@@ -372,12 +378,13 @@ def run_tests(
     _, output, _ = run(command, env, options.timeout, cwd=options.source)
     collected = [line for line in output.splitlines() if "::" in line]
 
-    def run_some(some: list[str]) -> dict:
+    def run_some(turn: int, some: list[str]) -> dict:
+        first = another_gpu_first(gpus or [], turn)
         step: dict = {"passed": 0, "failed": 0, "failures": [], "skips": {}, "recorded": {}}
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "result.xml"
             command = [*pytest, f"--junitxml={out}", "-o", "junit_family=xunit1", *some]
-            status, output, _ = run(command, env, options.timeout, cwd=options.source)
+            status, output, _ = run(command, env | first, options.timeout, cwd=options.source)
             for case in ElementTree.parse(out).iter("testcase") if out.is_file() else ():
                 add_case(step, case)
         if status != 0 and step["failed"] == 0:
@@ -388,13 +395,14 @@ def run_tests(
 
     shares = [share for i in range(jobs) if (share := collected[i::jobs])]
     with ThreadPoolExecutor(jobs) as pool:
-        first, *others = pool.map(run_some, shares or [command[-len(tests) :]])
+        shares = shares or [command[-len(tests) :]]
+        total, *others = pool.map(run_some, range(len(shares)), shares)
     for other in others:
         for name in ("passed", "failed", "failures"):
-            first[name] += other[name]
-        first["skips"] |= other["skips"]
-        first["recorded"] |= other["recorded"]
-    return first | {"seconds": round(time.monotonic() - begin, 1)}
+            total[name] += other[name]
+        total["skips"] |= other["skips"]
+        total["recorded"] |= other["recorded"]
+    return total | {"seconds": round(time.monotonic() - begin, 1)}
 
 
 def add_case(step: dict, case: ElementTree.Element) -> None:
@@ -423,7 +431,8 @@ def environment(options: argparse.Namespace, module: str) -> dict:
 
 def faults(options: argparse.Namespace, file: str, select: str = "") -> dict:
     module = find(options, "libxgboost_gpu_exact_faults.so")
-    step = run_tests(options, [f"e2e/{file}.py"], module, select=select)
+    gpus = visible_gpus() if select else None  # NCCL's workers have theirs
+    step = run_tests(options, [f"e2e/{file}.py"], module, select, gpus=gpus)
     recorded = {name.split(".", 1)[1]: values for name, values in step.pop("recorded").items()}
     tests = [case for test in FAULTS | NCCL_FAULTS for case in cases_of(test, recorded)]
     return {**step, "cases": {c: recorded[c] for c in tests}, "built_of": module_hash(module)}
@@ -438,7 +447,8 @@ def neighbours(options: argparse.Namespace) -> dict:
 
 def inputs(options: argparse.Namespace) -> dict:
     module = find(options, "libxgboost_gpu_exact.so")
-    step = run_tests(options, ["e2e/test_inputs.py"], module, GPU_EXACT_INPUTS=str(INPUTS))
+    n = str(INPUTS)
+    step = run_tests(options, ["e2e/test_inputs.py"], module, gpus=visible_gpus(), GPU_EXACT_INPUTS=n)
     recorded = step.pop("recorded")  # of cases that passed; each says how many it has tried
     tried = {
         kind: sum(recorded[case].get("tried", 0) for case in cases_of(f"test_inputs.{test}", recorded))

@@ -70,7 +70,8 @@ def grown_by_stock(seed: int) -> Trained:
 def test_random_problems(pool: Pool, route: dict, peer_memory: str) -> None:
     main = len(pool) > 1 and route is TAKE_OVER and peer_memory == "1"  # of the others a quarter
     seeds = list(range(0, N_PROBLEMS, 1 if main else 4))
-    for some in [seeds[i : i + 16] for i in range(0, len(seeds), 16)]:  # each soon enough
+    n = 16 if peer_memory == "1" else 4  # each soon enough, also where others use the GPUs
+    for some in [seeds[i : i + n] for i in range(0, len(seeds), n)]:
         answers = pool.run(grow_problems, some, route, peer_memory)
         assert not [answer for answer in answers if isinstance(answer, Failed)], answers
         for seed, *by_rank in zip(some, *answers, strict=True):

@@ -51,6 +51,12 @@ def program(folder, text):
     return str(file)
 
 
+def test_programs_at_a_time_take_another_gpu_each():
+    assert gpu_report.another_gpu_first([], 1) == gpu_report.another_gpu_first(["0"], 1) == {}
+    firsts = [gpu_report.another_gpu_first(["2", "0", "5"], turn) for turn in range(4)]
+    assert [first["CUDA_VISIBLE_DEVICES"] for first in firsts] == ["2,0,5", "0,5,2", "5,2,0", "2,0,5"]
+
+
 def test_hash_follows_sources_and_nothing_else(tree):
     first = gpu_report.source_hash(tree)
     for report in gpu_report.REPORTS:

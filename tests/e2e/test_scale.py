@@ -93,3 +93,12 @@ def test_the_model_beside_what_was_measured(tmp_path):
     row = scale_model.held_against(file).splitlines()[-1]
     assert row.startswith("| s | 2 | devices | 11 | 1")
     assert len(scale_model.forecast(256).splitlines()) > 4
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "from_on"), [(10**8, 1, "from 2; from 2"), (10**4, 10**4, "from 158; never")]
+)
+def test_the_model_says_where_rows_beat_columns(rows, columns, from_on):
+    work = scale_model.Work("some", rows, columns, depth=6, one_gpu_s=0.1)
+    told = scale_model.crossings(256, [work], scale_model.CLUSTER).splitlines()[-1]
+    assert told.startswith("| some |") and f"| {from_on} |" in told
