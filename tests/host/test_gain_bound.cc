@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "src/gain_bound.h"
@@ -53,6 +54,15 @@ TEST(GainBound, IsOffWhereFloatsWouldOverflow) {
   auto bound = GainBound::Make(p, q);
   EXPECT_FALSE(bound.enabled);
   EXPECT_TRUE(bound.MayReach(bound.Bar(1e30f, 0.0f), {1, 1}, {1, 1}));
+  // Squares of weights are no normal floats where lambda and hessians together are huge.
+  for (auto [lambda, hess] : {std::pair{1.0f, 1e7}, std::pair{1e24f, 1e7}, std::pair{1.0f, 4e7},
+                              std::pair{2e26f, 1e7}, std::pair{8e25f, 1e7}}) {
+    p.reg_lambda = lambda;
+    q.grad_unit = 1e4;
+    q.hess_unit = hess;
+    bool const is_small = lambda + std::ldexp(hess, 62) < 1e26;
+    EXPECT_EQ(GainBound::Make(p, q).enabled, is_small) << lambda << ", " << hess;
+  }
 }
 
 TEST(GainBound, TiesAreKeptWhereTheSumCancels) {

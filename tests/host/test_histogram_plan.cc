@@ -849,6 +849,11 @@ TEST(KnownTables, Resolutions) {
     EXPECT_EQ(ChooseResolutions(t.n_rows, t.n_features, kMaxBins, kMaxSorted, without, t.is_dense),
               t.without_rows);
   }
+  // Of a smaller block: as many bins of a byte as it has room for, and twice as many are worth it.
+  EXPECT_EQ(ChooseResolutions(200000, 28, 4096, kMaxSorted),
+            (std::vector<std::uint32_t>{1024, 256, 128}));
+  EXPECT_EQ(ChooseResolutions(200000, 28, 1024, kMaxSorted),
+            (std::vector<std::uint32_t>{512, 128, 32}));
 }
 
 TEST(KnownTables, Ways) {
