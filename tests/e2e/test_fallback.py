@@ -123,6 +123,8 @@ def in_child():
     usable, reason = gpu_exact.device_status()
     assert not usable and "forked after CUDA was used" in reason, reason
     assert gpu_exact.device_status(1) == (usable, reason)
+    run = gpu_exact.last_run()
+    assert (run.gpu_trees, run.cpu_trees) == (0, 0), run  # the parent's are not the child's
     gpu_exact.default_device("cuda")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -131,7 +133,7 @@ def in_child():
     assert [reason in str(w.message) for w in caught] == [True], caught
     assert models == [expected, expected]
     run = gpu_exact.last_run()
-    assert (run.gpu_trees, run.cpu_trees) == (0, 6), run  # the parent's are not the child's
+    assert (run.gpu_trees, run.cpu_trees) == (0, 6), run
     try:
         train(gpu_exact_fallback="error")
     except xgb.core.XGBoostError as error:
@@ -313,3 +315,18 @@ def test_tables_of_idle_boosters_make_room(builder: str, monkeypatch: pytest.Mon
             booster.update(dtrain, i)
     for booster, dtrain in zip(boosters, tables, strict=True):
         assert_same_model(booster, xgb.train(TAKE_OVER, dtrain, 3))
+
+
+def test_a_table_made_anew_needs_no_room_for_two(
+    builder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one before it, of another strategy, goes first."""
+    if not builder.startswith("reference builder"):
+        pytest.skip("needs a GPU that is full")
+    X = np.arange(60, dtype=np.float32).reshape(20, 3)
+    booster = xgb.Booster(TAKE_OVER, [dtrain := xgb.DMatrix(X, X[:, 0])])
+    monkeypatch.setenv("GPU_EXACT_REFERENCE_ENTRIES", "60")
+    for i, strategy in enumerate(["sort", "histogram", "sort"]):
+        booster.set_param({"gpu_exact_strategy": strategy, "gpu_exact_fallback": "error"})
+        booster.update(dtrain, i)
+    assert_same_model(booster, xgb.train(TAKE_OVER, dtrain, 3))

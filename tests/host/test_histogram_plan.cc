@@ -975,6 +975,11 @@ TEST(KnownTables, SlicesAndParts) {
       {0, 0, 0},       {0, 0, 307630},  {0, 0, 615260}, {0, 0, 922890},  {0, 0, 1230521},
       {0, 0, 1538151}, {0, 0, 1845781}, {0, 1, 632180}, {0, 1, 1901155}, {2, 0, 222763},
       {2, 0, 530393},  {3, 0, 74351},   {4, 0, 0}};
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> costs;
+  for (GroupCost const& cost : slicer.Costs()) {
+    costs.emplace_back(cost.row, cost.segment);
+  }
+  EXPECT_EQ(costs, (decltype(costs){{0, 0}, {264, 41216}, {328, 42672}, {336, 43184}}));
   auto const slices = slicer.Slices(nodes, 12);
   ASSERT_EQ(slices.size(), known.size());
   for (std::size_t i = 0; i < slices.size(); ++i) {

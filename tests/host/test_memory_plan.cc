@@ -273,6 +273,7 @@ TEST(MemoryRoom, BytesSharesAndTheDefault) {
   EXPECT_EQ((MemoryRoom{kFree, kTotal, 1.0}.Most()), kFree);
   EXPECT_EQ((MemoryRoom{kFree, kTotal, 0.25}.Most()), 4'000'000'000u);
   EXPECT_EQ((MemoryRoom{kFree, kTotal, 5e9}.Most()), 5'000'000'000u);
+  EXPECT_EQ((MemoryRoom{kFree, kTotal, 1.5}.Most()), 1u) << "no share: bytes";
   EXPECT_EQ((MemoryRoom{kFree, kTotal, 1e300}.Most()), kFree) << "more than there is";
 }
 
