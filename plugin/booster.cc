@@ -133,8 +133,8 @@ class ExactBooster final : public DelegatingBooster {
       DelegatingBooster::DoBoost(data, gradients, cache, obj);
     } catch (...) {
       ctx_->Rng() = generator;
-      if (gradients->gpair.Shape(1) > 1) {  // classes
-        cache->version = 0;                 // they are made anew
+      if (gradients->gpair.Shape(1) > 1) {  // trees of some classes were added
+        this->PredictAnew(data, cache);
       }
       throw;
     }
@@ -179,6 +179,16 @@ class ExactBooster final : public DelegatingBooster {
   }
 
  private:
+  /** @brief Cached predictions as of the trees that there are. */
+  void PredictAnew(xgboost::DMatrix* data, xgboost::PredictionCacheEntry* cache) {
+    cache->version = 0;
+    try {
+      DelegatingBooster::PredictBatch(data, cache, false, 0, 0);
+    } catch (...) {  // what failed may fail here, too: the next prediction makes them
+      cache->version = 0;
+    }
+  }
+
   /** @brief Whether XGBoost makes the updaters of `exact`, unless others are named meanwhile. */
   [[nodiscard]] bool WantsExact() const { return updater_.empty() && tree_method_ == kExact; }
 

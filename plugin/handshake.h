@@ -28,6 +28,9 @@ class Hash {
 
 [[nodiscard]] std::uint64_t HashOf(GrownTree const& tree);
 
+/** @brief In the place of a tree's hash, while it is not handed to XGBoost. */
+inline constexpr std::uint64_t kUnfinishedTree{1};
+
 /** @brief One worker's state before an update. 56 bytes; TellAll() adds 8. */
 struct Greeting {
   std::uint64_t epoch{0};         // of the table that it has of the data; 0: none

@@ -29,7 +29,7 @@ struct GpuExactParam : public xgboost::XGBoostParameter<GpuExactParam> {
         .set_range(-1, kMaxInterleavedLevels)
         .set_default(-1)
         .describe(
-            "Levels of a tree that are grown before rows are sorted by node; -1 chooses for the "
+            "Levels of a tree that are grown before entries are sorted by node; -1 chooses for the "
             "data. It changes the speed, not the trees.");
     DMLC_DECLARE_FIELD(gpu_exact_strategy)
         .set_default(0)
@@ -51,7 +51,8 @@ struct GpuExactParam : public xgboost::XGBoostParameter<GpuExactParam> {
         .set_default(0.0)
         .describe(
             "Device memory that a table may take: bytes, or up to 1 the share of what is free; 0 "
-            "takes what there is. Less of it makes trees slower, not different.");
+            "takes what is free less a sixteenth. Less of it makes `histogram` slower, not "
+            "different; `sort` takes no less, and refuses the table.");
     DMLC_DECLARE_FIELD(gpu_exact_devices)
         .set_default("")
         .describe(

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <locale>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -103,6 +104,7 @@ std::string LastRunJson() {
   auto const& tree = history.last;
   auto const& stats = tree.stats;
   std::ostringstream os;
+  os.imbue(std::locale::classic());  // JSON
   os << R"({"gpu_trees": )" << history.n_gpu << R"(, "cpu_trees": )" << history.n_cpu
      << R"(, "device": )" << Quote(tree.device) << R"(, "reason": )" << Quote(tree.reason)
      << R"(, "strategy": )" << Quote(NameOf(stats.strategy)) << R"(, "rows": )" << tree.rows

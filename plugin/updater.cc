@@ -342,14 +342,15 @@ void GpuExactUpdater::GrowTree(Task const& task, TreeBuilder* builder, TreeRecor
   auto const sampled = std::chrono::steady_clock::now();
   TreeFeatures features{&cpu_ctx, task.param, static_cast<FeatureIdx>(task.data->Info().num_col_),
                         task.feature_weights};
+  last_tree_ = task.peers ? kUnfinishedTree : 0;  // of a worker that fails, be it alone
   auto const grown = builder->Build(this->MakeGrowParam(task.param), ViewOf(gpair, ctx_), rows,
                                     features.Restricted() ? &features : nullptr);
   ctx_->Rng() = cpu_ctx.Rng();
-  last_tree_ = task.peers ? HashOf(grown) : 0;
   record->build_ms = MillisecondsSince(sampled);
   auto const built = std::chrono::steady_clock::now();
   WriteTree(grown, task.param.learning_rate, task.tree);
   positions.Write(builder, this->Prune(task));
+  last_tree_ = task.peers ? HashOf(grown) : 0;
   record->write_ms = MillisecondsSince(built);
   record->stats = builder->Stats();
   if (record->stats.through_host) {

@@ -52,15 +52,16 @@ xgboost::common::Span<std::int8_t> Bytes(T* data, std::size_t n) {
 }
 
 /**
- * @brief Those whose connection has ended, as far as this worker has noticed.
+ * @brief Those whose connection has ended, as far as this worker has noticed; from four workers on
+ *        XGBoost connects each with some of the others only.
  *
  * What they sent before may be unread, so that reading a byte would not tell.
  */
 std::vector<std::int32_t> RanksThatAreGone(coll::Comm const& comm) {
   std::vector<std::int32_t> gone;
   for (std::int32_t rank = 0; rank < comm.World() && !comm.IsFederated(); ++rank) {
-    auto const socket = rank == comm.Rank() ? nullptr : comm.Chan(rank)->Socket();
-    if (socket) {
+    bool const is_connected = rank != comm.Rank() && comm.HasChan(rank);
+    if (auto const socket = is_connected ? comm.Chan(rank)->Socket() : nullptr) {
       pollfd connection{socket->Handle(), POLLRDHUP, 0};  // what else ends it is told unasked
       if (poll(&connection, 1, 0) > 0) {
         gone.push_back(rank);

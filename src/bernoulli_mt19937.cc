@@ -10,6 +10,7 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <locale>
 #include <sstream>
 
 // The default is for SSE2, which lacks a comparison of 64 bits: twice as slow.
@@ -64,11 +65,18 @@ GPU_EXACT_VECTORISED void Compare(std::uint32_t const* words, std::uint64_t thre
   }
 }
 
+/** @brief A stream of plain numbers, whatever the program has made of its locale. */
+std::stringstream PlainText() {
+  std::stringstream text;
+  text.imbue(std::locale::classic());
+  return text;
+}
+
 /** @brief A copy of a std::mt19937 that refills and draws in vectors. */
 class BlockEngine {
  public:
   explicit BlockEngine(Engine const& engine) {
-    std::stringstream text;  // in libstdc++: the state, then the position in it
+    auto text = PlainText();  // in libstdc++: the state, then the position in it
     text << engine;
     for (auto& word : state_) {
       text >> word;
@@ -94,7 +102,7 @@ class BlockEngine {
   }
 
   void Store(Engine* out_engine) const {
-    std::stringstream text;
+    auto text = PlainText();
     for (auto word : state_) {
       text << word << ' ';
     }

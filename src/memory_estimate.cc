@@ -4,6 +4,7 @@
 #include "gpu_exact/memory_estimate.h"
 
 #include <limits>
+#include <locale>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
@@ -59,10 +60,11 @@ std::string MemoryEstimate(std::uint64_t n_rows, std::uint64_t n_features, std::
   auto const rows = static_cast<RowIdx>(n_rows);
   auto const features = static_cast<FeatureIdx>(n_features);
   std::ostringstream os;
+  os.imbue(std::locale::classic());  // JSON
   for (auto strategy : {Strategy::kSort, Strategy::kHistogram}) {
     auto make = [&](HistogramMemory const& memory) {
       return MemoryPlan::Make(n_entries, rows, features, strategy, memory)
-          .WithNodes(rows, features, strategy, max_depth);
+          .WithNodes(rows, features, strategy, max_depth, memory);
     };
     auto const plan = make({});
     os << (strategy == Strategy::kSort ? '{' : ',') << '"' << NameOf(strategy) << R"(": {"peak": )"

@@ -161,9 +161,12 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
 }
 
 MemoryPlan MemoryPlan::WithNodes(RowIdx n_rows, FeatureIdx n_features, Strategy strategy,
-                                 std::int32_t max_depth) const {
+                                 std::int32_t max_depth, HistogramMemory const& memory) const {
   constexpr std::uint64_t kNode = 400;
   constexpr std::uint64_t kSortedColumn = 16;  // of a node whose rows are sorted by every column
+  // No node's are where values, or their bins, are of the host: open ones of 255 bins are marked, 8 B
+  // for each 32.
+  constexpr std::uint64_t kMarkedColumn = 64;
   std::uint64_t nodes = n_rows;
   if (max_depth > 0 && max_depth < 32) {
     nodes = std::min(nodes, std::uint64_t{1} << max_depth);
@@ -171,9 +174,11 @@ MemoryPlan MemoryPlan::WithNodes(RowIdx n_rows, FeatureIdx n_features, Strategy 
   // Nodes of the last level are leaves: only their parents are searched.
   std::uint64_t const searched = nodes / 2 + nodes % 2;
   constexpr double kMost = 1e18;  // more than any device has
+  bool const sorts = memory.values_at == Memory::kDevice && memory.bins_at == Memory::kDevice;
+  std::uint64_t const column = sorts ? kSortedColumn : kMarkedColumn;
   double const columns =
       strategy == Strategy::kHistogram
-          ? static_cast<double>(kSortedColumn * n_features) * static_cast<double>(searched)
+          ? static_cast<double>(column * n_features) * static_cast<double>(searched)
           : 0.0;
   auto plan = *this;
   plan.growing.push_back(

@@ -54,9 +54,11 @@ struct MemoryPlan {
   /**
    * @brief The same plan with what follows the open nodes of a tree, as a further array.
    * @param max_depth 0: no limit; nodes are at most as many as rows.
+   * @param memory    What the plan was made with.
    */
   [[nodiscard]] MemoryPlan WithNodes(RowIdx n_rows, FeatureIdx n_features, Strategy strategy,
-                                     std::int32_t max_depth) const;
+                                     std::int32_t max_depth,
+                                     HistogramMemory const& memory = {}) const;
 
   /**
    * @brief Strategy kSort: so many entries of whole columns are sorted by value at once. Half of

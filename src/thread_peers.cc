@@ -7,7 +7,9 @@
 
 #include <chrono>
 #include <cstring>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 
 namespace gpu_exact {
 namespace {
@@ -102,12 +104,26 @@ ThreadWorkers::ThreadWorkers(std::int32_t size) : group_{size}, errors_(size) {
   for (std::int32_t rank = 0; rank < size; ++rank) {
     peers_.emplace_back(&group_, rank);
   }
-  for (std::int32_t rank = 1; rank < size; ++rank) {
-    threads_.emplace_back([this, rank] { this->Work(rank); });
+  threads_.reserve(size);
+  try {
+    for (std::int32_t rank = 1; rank < size; ++rank) {
+      threads_.emplace_back([this, rank] { this->Work(rank); });
+    }
+  } catch (std::system_error const& e) {
+    this->Stop();
+    throw std::runtime_error{"A thread for each of " + std::to_string(size) +
+                             " GPUs cannot be had (" + e.what() +
+                             "): allow this process more threads, or name fewer GPUs in"
+                             " gpu_exact_devices."};
+  } catch (...) {
+    this->Stop();
+    throw;
   }
 }
 
-ThreadWorkers::~ThreadWorkers() {
+ThreadWorkers::~ThreadWorkers() { this->Stop(); }
+
+void ThreadWorkers::Stop() {
   {
     std::lock_guard<std::mutex> guard{mutex_};
     stopped_ = true;

@@ -64,6 +64,7 @@ class ThreadPeers final : public Peers {
 /** @brief Threads that wait to work together. Rank 0 is the caller's own. */
 class ThreadWorkers {
  public:
+  /** @brief Throws std::runtime_error where so many threads cannot be had. */
   explicit ThreadWorkers(std::int32_t size);
   ~ThreadWorkers();
   ThreadWorkers(ThreadWorkers const&) = delete;
@@ -84,6 +85,8 @@ class ThreadWorkers {
  private:
   void Work(std::int32_t rank);
   void RunOne(std::function<void(std::int32_t)> const& fn, std::int32_t rank);
+  /** @brief Ends the threads. */
+  void Stop();
 
   ThreadGroup group_;
   std::vector<ThreadPeers> peers_;

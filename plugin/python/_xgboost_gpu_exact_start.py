@@ -6,7 +6,7 @@ xgboost_gpu_exact.pth beside it says so (see `site` in Python's manual). XGBoost
 a script wants it.
 """
 
-import importlib.util
+import importlib
 import sys
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -15,17 +15,20 @@ from typing import Any
 
 
 class _AfterXGBoost(MetaPathFinder):
-    """Asked before all other finders, until xgboost is imported."""
+    """Asked before all other finders, until xgboost is imported: who looks for it need not."""
 
-    def find_spec(self, fullname: str, *_: Any) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, *where: Any) -> ModuleSpec | None:
         if fullname != "xgboost":
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(fullname)
+        others = [finder for finder in sys.meta_path if finder is not self]
+        found = (finder.find_spec(fullname, *where) for finder in others)
+        spec = next((spec for spec in found if spec is not None), None)
         if spec is not None and spec.loader is not None:
             import_xgboost = spec.loader.exec_module
 
             def import_both(module: ModuleType) -> None:
+                if self in sys.meta_path:
+                    sys.meta_path.remove(self)
                 import_xgboost(module)
                 importlib.import_module("xgboost_gpu_exact")
 

@@ -278,6 +278,25 @@ def test_gradients_that_are_not_finite(builder: str, recwarn: pytest.WarningsRec
     assert len(warnings) <= 1
 
 
+def test_predictions_are_right_after_a_round_that_failed_in_its_second_class(builder: str) -> None:
+    """The first one's tree was in them; `boost` takes those that there are."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 9, (200, 4)).astype(np.float32)
+    dtrain = xgb.DMatrix(X, rng.integers(0, 3, 200))
+    params = {"nthread": 1, "objective": "multi:softprob", "num_class": 3, "max_depth": 3}
+    booster = xgb.Booster(params | TAKE_OVER | {"gpu_exact_fallback": "error"}, [dtrain])
+    grad, hess = rng.integers(-9, 9, (200, 3)).astype(np.float32), np.ones((200, 3), np.float32)
+    for i in range(3):
+        booster.boost(dtrain, i, grad=grad, hess=hess)
+    not_finite = grad.copy()
+    not_finite[0, 1] = np.nan
+    with pytest.raises(xgb.core.XGBoostError, match="NaN or infinite"):
+        booster.boost(dtrain, 3, grad=not_finite, hess=hess)
+    booster.boost(dtrain, 3, grad=grad, hess=hess)
+    assert booster.num_boosted_rounds() == 4
+    assert_cache_is_right(booster, dtrain)
+
+
 def test_import_makes_no_cuda_context_and_survives_a_fork() -> None:
     assert run_python(FORK).strip() == "0"
 

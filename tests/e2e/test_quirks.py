@@ -46,6 +46,26 @@ def test_past_an_infinite_value_the_threshold_is_no_number(strategy: str, n_rows
     assert np.isnan(tree["split_conditions"][0]) and tree["sum_hessian"][1:3] == [0.0, n_rows]
 
 
+@pytest.mark.parametrize("constraint", [0, 1])
+def test_infinite_weights_are_finite_where_there_is_a_constraint(constraint: int) -> None:
+    """Kept: with a monotone constraint XGBoost clips weights to what is finite, else it does not."""
+    X = np.arange(4, dtype=np.float32)[:, None]
+    dtrain = xgb.DMatrix(X, np.zeros(4))
+    grad, hess = np.full(4, -(2.0**91), np.float32), np.full(4, 2.0**-126, np.float32)
+    params = {"nthread": 1, "base_score": 0.0, "lambda": 0, "min_child_weight": 0, "max_depth": 1}
+    params |= {"monotone_constraints": f"({constraint})"} | TAKE_OVER
+
+    def train() -> xgb.Booster:
+        booster = xgb.Booster(params, [dtrain])
+        booster.boost(dtrain, 0, grad=grad, hess=hess)
+        return booster
+
+    ours = train()
+    with stock():
+        assert_same_model(ours, train())
+    assert np.isinf(trees(ours)[0]["base_weights"][0]) == (constraint == 0)
+
+
 def test_densities_are_those_of_the_dmatrix_trained_on() -> None:
     """XGBoost's builder keeps the densities of its first DMatrix; here a second one has its own."""
     rng = np.random.default_rng(0)
@@ -63,6 +83,26 @@ def test_densities_are_those_of_the_dmatrix_trained_on() -> None:
     expected = trees(fresh)[0]
     assert 0 in expected["default_left"][: len(expected["left_children"]) // 2]
     assert trees(booster)[1] | {"id": 0} == expected | {"id": 0}
+
+
+def test_interaction_constraints_of_now_are_those_that_hold() -> None:
+    """XGBoost adds new ones to those that a booster was given earlier."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 9, (300, 4)).astype(np.float32)
+    y = (X[:, 0] * X[:, 1] + X[:, 2]).astype(np.float32)
+
+    def train() -> list[set[int]]:
+        dtrain = xgb.DMatrix(X, y)
+        booster = xgb.Booster({"nthread": 1, "max_depth": 3} | TAKE_OVER, [dtrain])
+        for i, groups in enumerate(("[[0, 1], [2, 3]]", "[[0, 2], [1], [3]]")):
+            booster.set_param({"interaction_constraints": groups})
+            booster.update(dtrain, i)
+        splits = [zip(t["split_indices"], t["left_children"], strict=True) for t in trees(booster)]
+        return [{feature for feature, left in of_tree if left != -1} for of_tree in splits]
+
+    assert train() == [{0, 1}, {0, 2}]
+    with stock():
+        assert train() == [{0, 1}, {0, 1, 2}]
 
 
 def test_root_is_open_to_every_feature() -> None:

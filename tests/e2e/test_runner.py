@@ -171,6 +171,14 @@ def test_the_environment_is_enough(imported: str, device: str) -> None:
     assert told == [False, loaded]
 
 
+def test_who_only_looks_for_xgboost_takes_nothing_from_who_imports_it() -> None:
+    folder = str(Path(gpu_exact.__file__).parents[1])
+    look = 'import importlib.util\nassert importlib.util.find_spec("xgboost").name == "xgboost"\n'
+    code = f'{AT_START}{look}early = early or "xgboost" in sys.modules\n{look}import xgboost\n'
+    told = run_python(code + WHO_IS_LOADED, folder, XGBOOST_GPU_EXACT_DEVICE="cpu")
+    assert json.loads(told) == [False, True]
+
+
 def test_the_environment_chooses_the_device(folder: Path) -> None:
     """As `python -m xgboost_gpu_exact` does; one that is none is an error."""
     at = str(Path(gpu_exact.__file__).parents[1])

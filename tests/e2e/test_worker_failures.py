@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 import xgboost_gpu_exact as gpu_exact
 from oracle import NO_GPU, run_python
-from workers import DEADLINE, Failed, Pool, train_and_fail, train_case
+from workers import DEADLINE, Failed, Pool, train_and_fail, train_and_repeat, train_case
 
 N_WORKERS = 3
 OTHER = N_WORKERS - 1  # the worker that does something else
@@ -113,6 +113,16 @@ def test_others_lose_the_one_that_raises(pool: Pool, how: str, own: str) -> None
     assert_usable(pool)
 
 
+@pytest.mark.parametrize("failing", [0, 2])
+def test_round_that_one_worker_repeats(pool: Pool, failing: int) -> None:
+    """The others have its tree, and would go on from other predictions than it has."""
+    skip_without_reference()
+    for answer in pool.run(train_and_repeat, failing):
+        assert isinstance(answer, Failed), "a model of trees that do not fit together"
+        assert "Rank 2 of 3 differs from rank 0 in the tree that it grew last: give" in answer.text
+    assert_usable(pool)
+
+
 @pytest.mark.parametrize("how", ["other_method", "fewer_rounds", "sends_more"])
 def test_others_lose_the_one_that_does_something_else(pool: Pool, how: str) -> None:
     """What it sends is not what they wait for, or it has ended. They may not have read all of it."""
@@ -137,6 +147,18 @@ def test_others_lose_the_one_that_is_killed(pool: Pool) -> None:
     assert errors[OTHER] == "The process is gone."
     for rank, text in enumerate(errors[:OTHER]):
         assert_lost(text, rank)
+
+
+def test_others_lose_one_to_which_some_are_not_connected(builder: str) -> None:
+    """XGBoost connects each of four workers with some of the others only."""
+    four = Pool(4)
+    try:
+        *errors, killed = errors_of(four, "kill")
+    finally:
+        four.close()
+    assert killed == "The process is gone."
+    for rank, text in enumerate(errors):
+        assert re.search(f"Rank {rank} of 4 {LOST.format(f'({GONE})?')}", text), text
 
 
 def test_others_end_where_one_is_killed_in_a_tree(pool: Pool) -> None:

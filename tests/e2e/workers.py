@@ -359,6 +359,20 @@ def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
         gpu_exact.take_over(True)
 
 
+def train_and_repeat(rank: int, n_workers: int, failing: int) -> bytes:
+    """A round fails on the last worker alone, when it is done on the others; it has another try."""
+    dtrain = dmatrix_of(rank, n_workers)
+    booster = xgb.Booster(PARAMS | TAKE_OVER, [dtrain])
+    for i in range(4):
+        if i == failing and rank == n_workers - 1:
+            gpu_exact._module.GpuExactReferenceFail(b"positions")
+            with suppress(xgb.core.XGBoostError):
+                booster.update(dtrain, i)
+                raise AssertionError("This worker's round has not failed.")
+        booster.update(dtrain, i)
+    return bytes(booster.save_raw())
+
+
 def send_to_all(message: bytes) -> None:
     """To whom this process has a connection."""
     for number in os.listdir("/proc/self/fd"):

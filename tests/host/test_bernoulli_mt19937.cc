@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gpu_exact/bernoulli_mt19937.h"
+#include "tests/support/spaced_numbers.h"
 
 namespace gpu_exact {
 namespace {
@@ -111,6 +112,21 @@ TEST(DrawBernoulli, DrawsAndEndsAsTheStandardLibrary) {
       }
     }
   }
+}
+
+/** @brief The state of a generator is told as text. */
+TEST(DrawBernoulli, NumbersOfTheProgramMayLookOtherwise) {
+  std::mt19937 expected{3};
+  std::mt19937 engine{3};
+  std::vector<std::uint8_t> drawn(20000);
+  std::vector<std::uint8_t> spaced(20000);
+  DrawBernoulli(0.5f, drawn.size(), &expected, drawn.data());
+  {
+    SpacedNumbers const spaces;
+    DrawBernoulli(0.5f, spaced.size(), &engine, spaced.data());
+  }
+  EXPECT_EQ(spaced, drawn);
+  EXPECT_EQ(engine, expected);
 }
 
 TEST(DrawBernoulli, AMillionDrawsInTwoGoes) {

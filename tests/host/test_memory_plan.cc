@@ -13,6 +13,7 @@
 #include "gpu_exact/memory_estimate.h"
 #include "src/histogram_plan.h"
 #include "src/memory_plan.h"
+#include "tests/support/spaced_numbers.h"
 
 namespace gpu_exact {
 namespace {
@@ -354,13 +355,19 @@ TEST(MemoryPlan, NodesFollowTheDepthAndTheRows) {
   EXPECT_EQ(nodes(Strategy::kSort, 64), 100 * 400u) << "a node has a row";
   EXPECT_EQ(nodes(Strategy::kSort, 0), 100 * 400u);
   EXPECT_EQ(nodes(Strategy::kHistogram, 3), 8 * 400 + 4 * 10 * 16u);
+  for (auto where : {&HistogramMemory::values_at, &HistogramMemory::bins_at}) {
+    HistogramMemory memory;
+    memory.*where = Memory::kHost;
+    auto const marked = plan.WithNodes(100, 10, Strategy::kHistogram, 3, memory).growing.back();
+    EXPECT_EQ(marked.bytes, 8 * 400 + 4 * 10 * 64u) << "no node's rows are sorted";
+  }
 }
 
 TEST(MemoryEstimate, SaysWhatThePlanSays) {
   auto json = MemoryEstimate(100, 10, 1000, 3);
   auto peak = [](HistogramMemory const& memory) {
     return MemoryPlan::Make(1000, 100, 10, Strategy::kHistogram, memory)
-        .WithNodes(100, 10, Strategy::kHistogram, 3)
+        .WithNodes(100, 10, Strategy::kHistogram, 3, memory)
         .Peak();
   };
   auto const least = peak(HistogramMemory::All().back());
@@ -370,6 +377,8 @@ TEST(MemoryEstimate, SaysWhatThePlanSays) {
             std::string::npos)
       << json;
   EXPECT_NE(json.find("\"table by row\": 8800"), std::string::npos) << json;
+  SpacedNumbers const spaces;
+  EXPECT_EQ(MemoryEstimate(100, 10, 1000, 3), json) << "JSON has none in its numbers";
 }
 
 TEST(MemoryEstimate, RefusesWhatIsNoTable) {

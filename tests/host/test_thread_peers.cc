@@ -4,9 +4,13 @@
  * @brief Threads that work as one group: what they tell each other, and how a failure ends.
  */
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -80,6 +84,56 @@ TEST(ThreadPeers, AFailureEndsEverywhere) {
       });
     }
   }
+}
+
+/** @brief While it lives, the process has room for the stack of one more thread, not of two. */
+class RoomForOneThread {
+ public:
+  RoomForOneThread() {
+    pthread_attr_t large;
+    pthread_attr_init(&large);
+    pthread_attr_setstacksize(&large, kStack);
+    pthread_getattr_default_np(&attributes_);
+    pthread_setattr_default_np(&large);
+    pthread_attr_destroy(&large);
+    getrlimit(RLIMIT_AS, &limit_);
+    std::size_t n_pages{0};
+    std::ifstream{"/proc/self/statm"} >> n_pages;
+    rlimit const little{n_pages * sysconf(_SC_PAGESIZE) + kStack + kStack / 2, limit_.rlim_max};
+    setrlimit(RLIMIT_AS, &little);
+  }
+  ~RoomForOneThread() {
+    setrlimit(RLIMIT_AS, &limit_);
+    pthread_setattr_default_np(&attributes_);
+    pthread_attr_destroy(&attributes_);
+  }
+  RoomForOneThread(RoomForOneThread const&) = delete;
+  RoomForOneThread& operator=(RoomForOneThread const&) = delete;
+
+ private:
+  static constexpr std::size_t kStack = std::size_t{1} << 30;
+  pthread_attr_t attributes_;
+  rlimit limit_;
+};
+
+/** @brief Those that there are end, instead of the process. */
+TEST(ThreadPeers, NotAllThreadsCanBeHad) {
+  std::string told;
+  {
+    RoomForOneThread const room;
+    ThreadWorkers const two{2};
+    EXPECT_EQ(two.Size(), 2);
+  }
+  {
+    RoomForOneThread const room;
+    try {
+      ThreadWorkers const three{3};
+    } catch (std::runtime_error const& e) {
+      told = e.what();
+    }
+  }
+  EXPECT_NE(told.find("A thread for each of 3 GPUs cannot be had"), std::string::npos) << told;
+  EXPECT_NE(told.find("name fewer GPUs in gpu_exact_devices"), std::string::npos) << told;
 }
 
 TEST(ThreadPeers, TheCallerWaitsForTheLast) {

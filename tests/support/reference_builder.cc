@@ -337,8 +337,10 @@ GrownTree Builder::Build(GrowParam const& param, GradientView gradients,
   this->ChooseRows(gradients, row_included);
   GrownTree tree(1);
   std::vector<Node> level;
+  auto const bounds = Bounds::OfRoot(param);
   level.push_back(this->MakeRoot());
-  this->Measure(param, {}, &level.front(), &tree.front());
+  level.front().bounds = bounds;
+  this->Measure(param, bounds, &level.front(), &tree.front());
 
   leaf_.assign(n_rows_, kRoot);
   for (std::int32_t depth = 0; !level.empty(); ++depth) {

@@ -5,7 +5,9 @@
  */
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "gpu_exact/tree_builder.h"
@@ -24,8 +26,17 @@ struct Sums {
 
 /** @brief What monotone constraints leave of the weights below a node. */
 struct Bounds {
-  float lower{-std::numeric_limits<float>::max()};
-  float upper{std::numeric_limits<float>::max()};
+  float lower{-std::numeric_limits<float>::infinity()};
+  float upper{std::numeric_limits<float>::infinity()};
+
+  /** @brief The root's. Where there is a constraint XGBoost clips weights that are infinite. */
+  static Bounds OfRoot(GrowParam const& param) {
+    auto const& constraints = param.monotone_constraints;
+    bool const any = std::any_of(constraints.cbegin(), constraints.cend(),
+                                 [](std::int32_t sign) { return sign != 0; });
+    constexpr float kMost = std::numeric_limits<float>::max();
+    return any ? Bounds{-kMost, kMost} : Bounds{};
+  }
 };
 
 inline float Weight(GrowParam const& param, Sums const& sums, Bounds const& bounds) {

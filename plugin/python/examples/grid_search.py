@@ -2,7 +2,8 @@
 """Search parameters with scikit-learn.
 
 Fits run in this process, one after the other: one GPU is kept busy by one fit, and processes that
-n_jobs starts would need the plugin imported in each.
+n_jobs starts would need the plugin in each: by an import, or XGBOOST_GPU_EXACT_DEVICE=cuda in the
+environment.
 """
 
 import xgboost as xgb

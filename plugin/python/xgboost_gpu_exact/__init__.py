@@ -63,7 +63,7 @@ class MemoryEstimate(NamedTuple):
     """Device memory that a table takes at most, in bytes."""
 
     peak: int  #: the greatest sum of a stage
-    least: int  #: the same where no more may be taken: ``gpu_exact_memory_limit``
+    least: int  #: the same of the least ``gpu_exact_memory_limit``; of ``sort`` there is no smaller plan
     stages: dict[str, dict[str, int]]  #: by array; ``reading``, ``sorting``, then ``growing`` trees
 
 

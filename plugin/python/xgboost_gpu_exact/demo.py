@@ -169,7 +169,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--interleaved-levels",
         type=int,
-        help="levels before rows are sorted (default: chosen by the plugin)",
+        help="levels before entries are sorted (default: chosen by the plugin)",
     )
     args = parser.parse_args()
     if args.data and not args.objective:
