@@ -67,8 +67,8 @@ def all_cases() -> list[Case]:
         if name != "small"
     ]
     cases += [Case(f"small-{n}", n, shape="small") for n in (1_000, 10_000, 100_000)]
-    # 10^8 rows x 8 and 10^5 rows x 4,096 fit on one GPU, at 36 bytes an entry and 46 a row, and are
-    # made, loaded and trained on in less than a minute.
+    # 10^8 rows x 8 and 10^5 rows x 4,096 fit on one GPU, and are made, loaded and trained on in
+    # less than a minute.
     cases += [Case(f"growth-rows-{10**p}", 10**p, columns=8) for p in range(4, 9)]
     cases += [
         Case(f"growth-features-{m}", 100_000, columns=m) for m in (4, 16, 64, 256, 1024, 4096)
