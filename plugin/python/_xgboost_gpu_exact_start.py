@@ -20,7 +20,7 @@ class _AfterXGBoost(MetaPathFinder):
     def find_spec(self, fullname: str, *where: Any) -> ModuleSpec | None:
         if fullname != "xgboost":
             return None
-        others = [finder for finder in sys.meta_path if finder is not self]
+        others = [f for f in sys.meta_path if f is not self and hasattr(f, "find_spec")]
         found = (finder.find_spec(fullname, *where) for finder in others)
         spec = next((spec for spec in found if spec is not None), None)
         if spec is not None and spec.loader is not None:
