@@ -27,10 +27,11 @@ class _AfterXGBoost(MetaPathFinder):
             import_xgboost = spec.loader.exec_module
 
             def import_both(module: ModuleType) -> None:
+                import_xgboost(module)
                 if self in sys.meta_path:
                     sys.meta_path.remove(self)
-                import_xgboost(module)
-                importlib.import_module("xgboost_gpu_exact")
+                if "xgboost_gpu_exact" not in sys.modules:  # else another thread imports it, and waits
+                    importlib.import_module("xgboost_gpu_exact")
 
             spec.loader.exec_module = import_both  # type: ignore[method-assign]
         return spec

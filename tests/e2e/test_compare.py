@@ -197,6 +197,17 @@ def test_program_prints_every_tree_and_a_summary():
     assert "0 different" in done.stdout
 
 
+@pytest.mark.parametrize(
+    "unusable", [["--objective", "binary:logistc"], ["--param", "eta=abc"], ["--data", "none.csv"]]
+)
+def test_unusable_input_is_no_different_tree(unusable):
+    command = [sys.executable, "-m", "xgboost_gpu_exact.compare", "--data", "diabetes"]
+    command += ["--objective", "reg:squarederror", "--rounds", "1", *unusable]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stderr.rsplit("error: ", 1)[1].strip(), done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_summary_counts(tree):
     node = leaf(tree)
     other = bent(tree, split_conditions=(node, 9.0))

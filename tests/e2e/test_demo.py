@@ -79,6 +79,12 @@ def test_unusable_input_is_one_sentence(frame, tmp_path, monkeypatch, capsys):
     (tmp_path / "t.xls").write_text("")
     with pytest.raises(TableError, match="none of .csv"):
         load(str(tmp_path / "t.xls"), "a")
+    frame.assign(kind=frame["kind"].where(frame["a"] > 0)).to_csv(tmp_path / "m.csv", index=False)
+    with pytest.raises(TableError, match="label of `m.csv` has missing"):  # no class of its own
+        load(str(tmp_path / "m.csv"), "kind")
+    np.savez(tmp_path / "flat.npz", X=np.arange(3), y=np.arange(3))
+    with pytest.raises(TableError, match="is no table of rows and columns"):
+        load(str(tmp_path / "flat.npz"), None)
     with pytest.raises(TableError, match="NAME=VALUE"):
         split_params(["eta"])
     with pytest.raises(TableError, match="needs queries"):

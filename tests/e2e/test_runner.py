@@ -122,6 +122,44 @@ def test_a_module_runs_as_by_python(folder: Path) -> None:
     assert argv[0] == str(folder / "package" / "script.py")
 
 
+POOL = """
+import atexit, multiprocessing, os, pickle, sys
+class Answer:
+    def __init__(self, value):
+        self.value = value
+def answer(question):
+    return Answer(question.value + 1)
+if __name__ == "__main__":
+    os.chdir("/")
+    with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
+        print(pool.map(answer, [Answer(1)])[0].value, flush=True)
+    atexit.register(lambda: print(len(pickle.dumps(Answer(1))) > 0, os.path.dirname(__file__)))
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("what", [["pool.py"], ["-m", "pool"]])
+def test_processes_of_a_script_know_its_classes(what: list[str], method: str, tmp_path: Path) -> None:
+    """And so does the script itself at its end; wherever it has gone, it knows its own folder."""
+    (tmp_path / "pool.py").write_text(POOL)
+    done = run(*what, method, cwd=tmp_path, PYTHONPATH=os.environ.get("PYTHONPATH", ""))
+    assert (done.stdout.split(), done.returncode) == (["2", "True", str(tmp_path)], 0), done.stderr
+
+
+def test_a_script_may_be_a_pipe() -> None:
+    command = [sys.executable, "-W", "ignore", "-m", "xgboost_gpu_exact", "/dev/stdin"]
+    done = subprocess.run(command, input="print(6 * 7)", text=True, capture_output=True, check=True)
+    assert done.stdout == "42\n"
+
+
+def test_what_a_package_lacks_is_named(tmp_path: Path) -> None:
+    (tmp_path / "lacking").mkdir()
+    (tmp_path / "lacking/__init__.py").write_text("import absent_dependency")
+    (tmp_path / "lacking/train.py").touch()
+    done = run("-m", "lacking.train", cwd=tmp_path)
+    assert done.returncode == 1 and "No module named 'absent_dependency'" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -176,6 +214,33 @@ def test_who_only_looks_for_xgboost_takes_nothing_from_who_imports_it() -> None:
     look = 'import importlib.util\nassert importlib.util.find_spec("xgboost").name == "xgboost"\n'
     code = f'{AT_START}{look}early = early or "xgboost" in sys.modules\n{look}import xgboost\n'
     told = run_python(code + WHO_IS_LOADED, folder, XGBOOST_GPU_EXACT_DEVICE="cpu")
+    assert json.loads(told) == [False, True]
+
+
+IMPORTED_BY_TWO = """
+import importlib, json, threading
+threads = [threading.Thread(target=importlib.import_module, args=[name])
+           for name in ("xgboost_gpu_exact", "xgboost")]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+import xgboost
+"""
+FAILS_AT_FIRST = """
+class Broken:
+    def find_spec(self, name, path=None, target=None):
+        if name == "scipy.sparse": raise ImportError("for now")
+sys.meta_path.insert(0, Broken())
+try: import xgboost
+except ImportError as error: assert "for now" in str(error)
+sys.meta_path.pop(0)
+import xgboost
+"""
+
+
+@pytest.mark.parametrize("code", [IMPORTED_BY_TWO, FAILS_AT_FIRST])
+def test_xgboost_is_imported_by_two_threads_or_at_the_second_try(code: str) -> None:
+    folder = str(Path(gpu_exact.__file__).parents[1])
+    told = run_python(AT_START + code + WHO_IS_LOADED, folder, XGBOOST_GPU_EXACT_DEVICE="cpu")
     assert json.loads(told) == [False, True]
 
 

@@ -107,8 +107,11 @@ def _import_xgboost() -> None:
 
 
 def _load_module() -> ctypes.CDLL:
-    path = Path(__file__).parent / "libxgboost_gpu_exact.so"
-    path = Path(os.environ.get("GPU_EXACT_MODULE") or path)
+    name = "libxgboost_gpu_exact.so"
+    # Of an editable install the sources are here, and the module is where packages are.
+    folders = [Path(__file__).parent, *(Path(folder, __name__) for folder in sys.path)]
+    beside = next((f / name for f in folders if (f / name).exists()), folders[0] / name)
+    path = Path(os.environ.get("GPU_EXACT_MODULE") or beside)
     try:
         module = ctypes.CDLL(str(path))
     except OSError as error:

@@ -11,6 +11,7 @@ needs.
 
 from __future__ import annotations
 
+import builtins
 import ctypes
 import importlib.metadata
 import importlib.util
@@ -19,6 +20,9 @@ import platform
 import runpy
 import subprocess
 import sys
+import types
+import zipfile
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 from . import DEVICE_VARIABLE, __version__, _problem, default_device, device_status, source_hash
@@ -96,8 +100,19 @@ def tell_status() -> int:
 def has_module(name: str) -> bool:
     try:
         return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:  # of a package that it would be in
-        return False
+    except ModuleNotFoundError as error:
+        if f"{name}.".startswith(f"{error.name}."):  # itself, or a package that it would be in
+            return False
+        raise  # what such a package imports
+
+
+def be_main() -> types.ModuleType:
+    """An empty `__main__` for what is run, as Python's own: it stays to the end, and processes find
+    the same classes in it as this one."""
+    main = types.ModuleType("__main__")
+    main.__builtins__ = builtins
+    sys.modules["__main__"] = sys.modules["__mp_main__"] = main
+    return main
 
 
 def fail(message: str) -> int:
@@ -110,7 +125,8 @@ def run_module(name: str, arguments: list[str]) -> int:
     if not has_module(name):  # the current folder is in the path already
         return fail(f"There is no module `{name}`.")
     sys.argv = [name, *arguments]
-    runpy.run_module(name, run_name="__main__", alter_sys=True)
+    be_main()
+    runpy._run_module_as_main(name)  # what `python -m` calls
     return 0
 
 
@@ -121,7 +137,14 @@ def run_script(path: str, arguments: list[str]) -> int:
     if not sys.flags.safe_path:
         sys.path[0] = str(Path(path).resolve().parent)  # in the place of the current folder
     sys.argv = [path, *arguments]
-    runpy.run_path(path, run_name="__main__")
+    if Path(path).is_dir() or zipfile.is_zipfile(path):
+        runpy.run_path(path, run_name="__main__")
+        return 0
+    main = be_main()
+    main.__file__ = os.path.abspath(path)
+    main.__loader__ = SourceFileLoader("__main__", main.__file__)
+    source = Path(path).read_bytes()  # once: it may be a pipe
+    exec(compile(source, main.__file__, "exec", dont_inherit=True), main.__dict__)
     return 0
 
 

@@ -150,18 +150,25 @@ def _parse() -> argparse.Namespace:
 
 def main() -> int:
     """Returns 0, 1 where a tree is different, 2 where the input is not usable."""
-    from . import device_status
-    from ._console import difference_lines
-    from .tables import TableError, load, objective_params, split_params, to_dmatrix
+    from .tables import TableError
 
     args = _parse()
     try:
-        extra = split_params(args.param)
-        table = load(args.data, args.label)
-        params = objective_params(table, args.objective) | {"max_depth": args.max_depth}
-    except TableError as error:
+        return _compare_table(args)
+    except (TableError, xgb.core.XGBoostError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+
+
+def _compare_table(args: argparse.Namespace) -> int:
+    """Prints what comes out. Returns 1 where a tree is different, else 0."""
+    from . import device_status
+    from ._console import difference_lines
+    from .tables import load, objective_params, split_params, to_dmatrix
+
+    extra = split_params(args.param)
+    table = load(args.data, args.label)
+    params = objective_params(table, args.objective) | {"max_depth": args.max_depth}
     plugin = {k: v for k, v in extra.items() if k.startswith("gpu_exact_")}
     params |= {k: v for k, v in extra.items() if k not in plugin}
     dtrain = to_dmatrix(table, args.objective)

@@ -139,6 +139,8 @@ def _from_frame(path: Path, frame: pd.DataFrame, label: str | None) -> Table:
         raise TableError(
             f"Columns of `{path.name}` that hold no numbers: {_some(text)}; encode or drop them."
         )
+    if frame[label].isna().any():  # of text and booleans, too
+        raise TableError(MISSING_LABEL.format(path.name))
     qid = frame["qid"].to_numpy() if "qid" in frame.columns and label != "qid" else None
     X = features.to_numpy(dtype=np.float32, na_value=np.nan)
     return _checked(Table(path.name, X, _encode(frame[label].to_numpy()), qid))
@@ -200,12 +202,17 @@ def _encode(label: np.ndarray) -> np.ndarray:
     return np.unique(label.astype(str), return_inverse=True)[1].astype(np.float32)
 
 
+MISSING_LABEL = "The label of `{}` has missing or infinite values; drop them."
+
+
 def _checked(table: Table) -> Table:
+    if table.X.ndim != 2 or 0 in table.X.shape:
+        raise TableError(f"`{table.name}` is no table of rows and columns: shape {table.X.shape}.")
     n_rows = table.X.shape[0]
     if table.y.shape != (n_rows,):
         raise TableError(f"`{table.name}` has {n_rows} rows, its label the shape {table.y.shape}.")
     if not np.all(np.isfinite(table.y)):
-        raise TableError(f"The label of `{table.name}` has missing or infinite values; drop them.")
+        raise TableError(MISSING_LABEL.format(table.name))
     if table.qid is None:
         return table
     qid = np.unique(table.qid, return_inverse=True)[1]  # numbers, also where they were names
