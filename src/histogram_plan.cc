@@ -204,10 +204,11 @@ StoredResolutions::StoredResolutions(FeatureIdx n_features, std::vector<std::uin
   }
 }
 
-std::vector<std::uint32_t> StoredResolutions::GroupColumns(HistogramMemory const& memory) const {
+std::vector<std::uint32_t> StoredResolutions::GroupColumns(HistogramMemory const& memory,
+                                                           std::uint32_t max_bins) const {
   std::vector<std::uint32_t> columns;
   auto add = [&](std::uint32_t n_bins) {
-    columns.push_back(std::max(1u, kMaxGroupBins / std::max(1u, n_bins)));
+    columns.push_back(std::max(1u, max_bins / std::max(1u, n_bins)));
   };
   if (memory.shares_bins) {
     add(reading.back());
@@ -229,7 +230,7 @@ bool ReadsFinest(EntryIdx n_entries, double looked_up_share) {
 }
 
 std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
-                             HistogramMemory const& memory) {
+                             HistogramMemory const& memory, std::uint32_t max_bins) {
   std::uint64_t const rows = std::max(n_rows, 1u);
   if (IsDense(n_entries, n_rows, n_features)) {  // as it is without features
     return 0;
@@ -237,16 +238,22 @@ std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_fea
   constexpr double kMost = 1e18;  // more than any device has
   auto of_groups = [&](std::uint64_t n_columns) {
     n_columns = std::max<std::uint64_t>(1, std::min(n_columns, kMaxGroupPlaces / rows));
-    std::uint64_t const n_groups = (n_features + n_columns - 1) / n_columns;
+    std::uint64_t n_groups = (n_features + n_columns - 1) / n_columns;
+    if (std::max<EntryIdx>(n_entries, rows) < kManyEntries) {
+      // Two that follow each other have more bins than an even share.
+      std::uint64_t const filling = 2 * FillingGroups(n_entries, n_rows) + 1;
+      n_groups = std::max(n_groups, std::min<std::uint64_t>(n_features, filling));
+    }
     double const all = 4.0 * static_cast<double>(rows + 1) * static_cast<double>(n_groups);
     return static_cast<std::uint64_t>(std::min(all, kMost));
   };
-  auto bins = ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows, memory, false);
+  auto bins = ChooseResolutions(n_rows, n_features, max_bins, kMaxSortedRows, memory, false);
   for (std::uint32_t& n : bins) {
     n = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(n_entries / n_features, 1, n));
   }
   std::uint64_t bytes{0};
-  for (std::uint32_t of_group : StoredResolutions{n_features, bins}.GroupColumns(memory)) {
+  for (std::uint32_t of_group :
+       StoredResolutions{n_features, bins}.GroupColumns(memory, max_bins)) {
     bytes += of_groups(of_group);
   }
   return bytes;
@@ -267,12 +274,12 @@ std::uint32_t MaxValues(std::uint32_t n_entries, std::uint32_t max_bins, std::ui
 }
 
 std::uint64_t MostBins(EntryIdx n_entries, FeatureIdx n_features, std::uint32_t max_bins,
-                       bool finest) {
+                       bool finest, std::uint32_t most) {
   std::uint64_t const features = std::max(n_features, 1u);
   std::uint64_t const n = (n_entries + features - 1) / features;  // entries of a column
   auto const n_values = static_cast<std::uint32_t>(std::min<std::uint64_t>(n, ~0u));
-  std::uint64_t const most = finest ? MaxValues(n_values, max_bins, kMaxGroupBins) : max_bins;
-  return features * std::min(n, most);
+  return features *
+         std::min<std::uint64_t>(n, finest ? MaxValues(n_values, max_bins, most) : max_bins);
 }
 
 bool SortsTable(RowIdx n_rows, FeatureIdx n_features, RowIdx max_sorted) {

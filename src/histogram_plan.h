@@ -17,6 +17,9 @@
 namespace gpu_exact {
 /** @brief The most bins of a block's histogram, so that 2, 4, 8, ... columns of as many fit. */
 inline constexpr std::uint32_t kMaxGroupBins = 10240;
+/** @brief The same by shared memory of a block: 227 KiB (compute capability 9.0, 10.0), 163 KiB (8.0,
+ *         8.7), 99 KiB (8.6, 8.9, 12.0), 64 KiB (7.5). */
+inline constexpr std::uint32_t kMaxGroupBinsOf[] = {kMaxGroupBins, 7209, 3932, 2140};
 /**
  * @brief The most stored bins of a group, which others may read as coarser ones: as many as finest
  *        bins become the most bins of the coarsest of them.
@@ -24,6 +27,17 @@ inline constexpr std::uint32_t kMaxGroupBins = 10240;
 inline constexpr std::uint32_t kMaxStoredBins = 4 * kMaxGroupBins;
 /** @brief The most rows of a node that a block sorts. */
 inline constexpr RowIdx kMaxSortedRows = 1024 * 12;
+
+/**
+ * @brief A table of fewer entries and fewer rows gives no block enough to do: it has more groups of
+ *        columns than it needs, to fill the device.
+ */
+inline constexpr std::uint64_t kManyEntries = std::uint64_t{1} << 22;
+/** @brief Groups of such a table, so that row offsets take about 8 B an entry where they are few. */
+[[nodiscard]] constexpr std::uint64_t FillingGroups(EntryIdx n_entries, RowIdx n_rows) {
+  std::uint64_t const rows = std::max(n_rows, RowIdx{1});
+  return std::max<std::uint64_t>((2 * n_entries + rows - 1) / rows, 1);
+}
 
 /** @brief The most places, rows times columns, of a group: its elements are numbered in 32 bits. */
 inline constexpr std::uint64_t kMaxGroupPlaces = std::uint64_t{1} << 30;
@@ -232,9 +246,12 @@ struct RefineCost {
  *
  * Each such group has 4 B a row in each resolution. A very sparse table has many groups of few
  * entries, and is better sorted.
+ *
+ * @param max_bins That a block has room for.
  */
 [[nodiscard]] std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
-                                           HistogramMemory const& memory = {});
+                                           HistogramMemory const& memory = {},
+                                           std::uint32_t max_bins = kMaxGroupBins);
 
 /**
  * @brief Places of a row in a group of so many columns, most of which have a value: a multiple of
@@ -274,9 +291,11 @@ struct StoredResolutions {
   StoredResolutions(FeatureIdx n_features, std::vector<std::uint32_t> const& bins);
   /**
    * @brief Columns of a group in each array of bins that there may be, the last one's last.
-   * @param memory Whether one array is read by all others.
+   * @param memory   Whether one array is read by all others.
+   * @param max_bins That a block has room for.
    */
-  [[nodiscard]] std::vector<std::uint32_t> GroupColumns(HistogramMemory const& memory) const;
+  [[nodiscard]] std::vector<std::uint32_t> GroupColumns(
+      HistogramMemory const& memory, std::uint32_t max_bins = kMaxGroupBins) const;
 };
 
 /**
@@ -302,9 +321,11 @@ struct StoredResolutions {
  * @brief The most bins of all columns in a resolution, or little more where columns differ in length.
  * @param max_bins Of a column in it.
  * @param finest   Whether it is the finest, in which short columns have a bin for each value.
+ * @param most     That a block has room for.
  */
 [[nodiscard]] std::uint64_t MostBins(EntryIdx n_entries, FeatureIdx n_features,
-                                     std::uint32_t max_bins, bool finest);
+                                     std::uint32_t max_bins, bool finest,
+                                     std::uint32_t most = kMaxGroupBins);
 
 /** @brief Rows of a node, or of two siblings, which are searched in the same way. */
 struct FamilyRows {

@@ -3,12 +3,14 @@
  */
 #include "gpu_exact/memory_estimate.h"
 
+#include <algorithm>
 #include <limits>
 #include <locale>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
 
+#include "src/histogram_plan.h"
 #include "src/memory_plan.h"
 
 namespace gpu_exact {
@@ -62,9 +64,16 @@ std::string MemoryEstimate(std::uint64_t n_rows, std::uint64_t n_features, std::
   std::ostringstream os;
   os.imbue(std::locale::classic());  // JSON
   for (auto strategy : {Strategy::kSort, Strategy::kHistogram}) {
+    // Of the device where it takes most.
     auto make = [&](HistogramMemory const& memory) {
-      return MemoryPlan::Make(n_entries, rows, features, strategy, memory)
-          .WithNodes(rows, features, strategy, max_depth, memory);
+      std::vector<MemoryPlan> plans;
+      for (std::uint32_t max_bins : kMaxGroupBinsOf) {
+        plans.push_back(MemoryPlan::Make(n_entries, rows, features, strategy, memory, max_bins)
+                            .WithNodes(rows, features, strategy, max_depth, memory));
+      }
+      return *std::max_element(
+          plans.cbegin(), plans.cend(),
+          [](MemoryPlan const& a, MemoryPlan const& b) { return a.Peak() < b.Peak(); });
     };
     auto const plan = make({});
     os << (strategy == Strategy::kSort ? '{' : ',') << '"' << NameOf(strategy) << R"(": {"peak": )"

@@ -39,7 +39,7 @@ std::string LimitText(double limit) {
 
 /** @brief MemoryPlan::Make() of the histogram strategy. */
 MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
-                          HistogramMemory const& memory) {
+                          HistogramMemory const& memory, std::uint32_t max_bins) {
   constexpr std::uint64_t kBinBytes = 9;       // of a bin, beside its sums
   constexpr std::uint64_t kFeatureBytes = 32;  // of a feature in a resolution
   constexpr std::uint64_t kColumnBytes = 20;   // of a feature whose bins others read
@@ -53,19 +53,20 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
   std::uint64_t const all_places = rows * n_features;
   bool const dense = IsDense(n_entries, n_rows, n_features);
   auto const resolutions =
-      ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows, memory, dense);
+      ChooseResolutions(n_rows, n_features, max_bins, kMaxSortedRows, memory, dense);
   std::uint64_t const n_resolutions = resolutions.size();
-  std::uint64_t const n_finest = MostBins(n_entries, n_features, resolutions.front(), true);
-  std::uint64_t limits{RowOffsetBytes(n_entries, n_rows, n_features, memory) +
+  std::uint64_t const n_finest =
+      MostBins(n_entries, n_features, resolutions.front(), true, max_bins);
+  std::uint64_t limits{RowOffsetBytes(n_entries, n_rows, n_features, memory, max_bins) +
                        kColumnBytes * n_features};
   std::uint64_t histograms{0};
   std::vector<std::uint32_t> of_column;
   for (std::size_t i = 0; i < n_resolutions; ++i) {
-    std::uint64_t const n_bins = MostBins(n_entries, n_features, resolutions[i], i == 0);
+    std::uint64_t const n_bins = MostBins(n_entries, n_features, resolutions[i], i == 0, max_bins);
     of_column.push_back(static_cast<std::uint32_t>(n_bins / std::max(n_features, 1u)));
     limits += kBinBytes * n_bins + kFeatureBytes * (std::uint64_t{n_features} + 1);
     limits += i == 0 ? 0 : n_finest / kBeginsPerByte;
-    limits += kGroupBytes * (n_bins / (kMaxGroupBins / 2) + 1);
+    limits += kGroupBytes * (n_bins / (max_bins / 2) + 1);
     histograms += std::max(memory.HistogramBytes(n_entries), kSumBytes * n_bins);
   }
   StoredResolutions const stored{n_features, of_column};
@@ -74,7 +75,7 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
     return dense ? rows * RowBytes(n_features, of_group, in_bytes) : 2 * (9 * n_entries / 4);
   };
   MemoryItem bins{"bins", 0};
-  std::vector<std::uint32_t> const of_groups = stored.GroupColumns(memory);
+  std::vector<std::uint32_t> const of_groups = stored.GroupColumns(memory, max_bins);
   for (std::size_t i = 0; i < of_groups.size(); ++i) {
     bins.bytes += of_entries(of_groups[i], stored.last != 0 && i + 1 == of_groups.size());
   }
@@ -127,9 +128,10 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
 }  // namespace
 
 MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
-                            Strategy strategy, HistogramMemory const& memory) {
+                            Strategy strategy, HistogramMemory const& memory,
+                            std::uint32_t max_bins) {
   if (strategy == Strategy::kHistogram) {
-    return PlanHistograms(n_entries, n_rows, n_features, memory);
+    return PlanHistograms(n_entries, n_rows, n_features, memory, max_bins);
   }
   std::uint64_t const rows = n_rows;
   std::uint64_t const n_offsets = std::uint64_t{n_features} + 1;
@@ -221,7 +223,7 @@ ChosenMemory ChooseMemory(CsrView const& table, Strategy strategy, MemoryRoom co
       strategy == Strategy::kHistogram ? HistogramMemory::All() : std::vector<HistogramMemory>(1);
   auto choose = [&](HistogramMemory const& memory) {
     return ChosenMemory{memory, MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features,
-                                                 strategy, memory)};
+                                                 strategy, memory, room.max_bins)};
   };
   for (HistogramMemory const& memory : choices) {
     chosen = choose(memory);

@@ -47,9 +47,11 @@ struct MemoryPlan {
    *        that a user forces upon short columns.
    * @param strategy Not kAuto.
    * @param memory   Of kHistogram.
+   * @param max_bins Of kHistogram: that a block of the device has room for.
    */
   static MemoryPlan Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
-                         Strategy strategy, HistogramMemory const& memory = {});
+                         Strategy strategy, HistogramMemory const& memory = {},
+                         std::uint32_t max_bins = kMaxGroupBins);
 
   /**
    * @brief The same plan with what follows the open nodes of a tree, as a further array.
@@ -79,6 +81,7 @@ struct MemoryRoom {
   std::uint64_t free;
   std::uint64_t total;
   double limit{0.0};
+  std::uint32_t max_bins{kMaxGroupBins};  // that a block of the device has room for
 
   /** @brief What a table may take. */
   [[nodiscard]] std::uint64_t Most() const;

@@ -16,7 +16,8 @@ namespace gpu_exact {
 
 /**
  * @brief JSON: of each strategy the bytes of every array at every stage, the peak, and the least
- *        that it can do with, as much as can be in the host's memory.
+ *        that it can do with, as much as can be in the host's memory. Of the kind of GPU that takes
+ *        most.
  *
  * {"sort": {"peak": 1, "least": 1,
  *           "stages": {"reading": {"table by row": 1}, "sorting": {}, "growing": {}}},

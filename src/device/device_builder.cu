@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "gpu_exact/tree_builder.h"
+#include "src/device/histogram/binned_columns.cuh"
 #include "src/device/host_copy.cuh"
 #include "src/device/node_states.cuh"
 #include "src/device/split_strategy.cuh"
@@ -45,7 +46,8 @@ std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strat
   ProfilerRange const range{"gpu_exact: set-up"};
   std::size_t free{0}, total{0};
   EXACT_CUDA(cudaMemGetInfo(&free, &total));
-  ChosenMemory const chosen = ChooseMemory(table, strategy, {free, total, memory_limit});
+  ChosenMemory const chosen =
+      ChooseMemory(table, strategy, {free, total, memory_limit, BinnedColumns::MaxBins()});
   *stats = {strategy, chosen.plan.Peak(), chosen.plan.HostBytes()};
   return strategy == Strategy::kHistogram ? MakeHistogramStrategy(table, chosen.memory)
                                           : MakeSortStrategy(table);
@@ -375,6 +377,7 @@ Strategy ChooseStrategy(Strategy strategy, CsrView const& table) {
   }
   if (strategy == Strategy::kAuto) {
     // Offsets of rows may take as much as an entry that is sorted, of a small table some more.
+    // The device is not asked: workers with GPUs of several kinds choose the same.
     bool const histogram = why_not.empty() && table.n_entries >= kLongColumn * table.n_features &&
                            RowOffsetBytes(table.n_entries, table.n_rows, table.n_features,
                                           {false}) <= 24 * table.n_entries + kSmallTable;

@@ -184,6 +184,34 @@ TEST(RowOffsetBytes, ColumnsOfOneEntryShareAGroup) {
   EXPECT_EQ(RowOffsetBytes(kColumns, kRows, kColumns, memory), 2 * 10 * 4 * (kRows + 1));
 }
 
+/** @brief Of 10,240 bins a group has 375 columns of 27, of 3,932 it has 93. */
+TEST(RowOffsetBytes, AreMoreWhereABlockHasLessRoom) {
+  constexpr RowIdx kRows = 37'500;
+  constexpr FeatureIdx kColumns = 100'000;
+  constexpr EntryIdx kEntries = 60'000'000;
+  auto const wide = RowOffsetBytes(kEntries, kRows, kColumns, {}, kMaxGroupBinsOf[0]);
+  auto const narrow = RowOffsetBytes(kEntries, kRows, kColumns, {}, kMaxGroupBinsOf[2]);
+  EXPECT_EQ(wide, RowOffsetBytes(kEntries, kRows, kColumns));
+  EXPECT_LT(wide, std::uint64_t{600} << 20);
+  EXPECT_GE(narrow, std::uint64_t{2235} << 20);
+}
+
+/** @brief A table of few entries has a group for each multiprocessor, so that all have work. */
+TEST(RowOffsetBytes, ASmallTableHasGroupsThatFillTheDevice) {
+  constexpr RowIdx kRows = 246'000;
+  constexpr EntryIdx kEntries = 4'190'000;
+  constexpr std::uint64_t kGroup = 4 * (kRows + 1);
+  constexpr std::uint64_t kArrays = 3;
+  EXPECT_EQ(RowOffsetBytes(kEntries, kRows, 66), kArrays * 66 * kGroup)
+      << "a group for each column";
+  EXPECT_LE(RowOffsetBytes(kManyEntries, kRows, 66), 5 * kArrays * kGroup) << "many entries";
+  // The bins of so few entries fit one group: it may become twice as many as fill the device, and one.
+  EXPECT_EQ(RowOffsetBytes(2460, kRows, 20), 3 * kArrays * kGroup);
+  EXPECT_EQ(RowOffsetBytes(2460, kRows, 2), 2 * kArrays * kGroup) << "no more than columns";
+  EXPECT_EQ(FillingGroups(kRows, kRows), 2u);
+  EXPECT_EQ(FillingGroups(0, 0), 1u);
+}
+
 /** @brief Of more rows and columns than any machine has, too: 64 bits would wrap. */
 TEST(RowOffsetBytes, DoNotWrap) {
   constexpr auto kMost = std::numeric_limits<std::uint32_t>::max();

@@ -268,6 +268,30 @@ TEST(HistogramMemory, TheFastestFirstTheLeastLast) {
   }
 }
 
+/** @brief Narrow groups of a GPU whose blocks have less room have more row offsets. */
+TEST(ChooseMemory, ByTheRoomOfABlock) {
+  CsrView table;
+  table.n_rows = 37'500;
+  table.n_features = 100'000;
+  table.n_entries = 60'000'000;
+  constexpr std::uint64_t kMuch = std::uint64_t{1} << 40;
+  std::uint64_t most{0};
+  for (std::uint32_t max_bins : kMaxGroupBinsOf) {
+    auto const plan = ChooseMemory(table, Strategy::kHistogram, {kMuch, kMuch, 0.0, max_bins}).plan;
+    EXPECT_EQ(plan.Peak(), MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features,
+                                            Strategy::kHistogram, {}, max_bins)
+                               .Peak());
+    EXPECT_GE(Of(plan.growing, "limits of bins and offsets of rows"),
+              RowOffsetBytes(table.n_entries, table.n_rows, table.n_features, {}, max_bins));
+    most = std::max(most,
+                    plan.WithNodes(table.n_rows, table.n_features, Strategy::kHistogram, 6).Peak());
+  }
+  auto const estimate = MemoryEstimate(table.n_rows, table.n_features, table.n_entries, 6);
+  EXPECT_NE(estimate.find(R"("histogram": {"peak": )" + std::to_string(most) + ","),
+            std::string::npos)
+      << "of any GPU: " << estimate;
+}
+
 TEST(MemoryRoom, BytesSharesAndTheDefault) {
   constexpr std::uint64_t kFree = 16'000'000'000, kTotal = 32'000'000'000;
   EXPECT_EQ((MemoryRoom{kFree, kTotal, 0.0}.Most()), 15'000'000'000u);

@@ -178,7 +178,8 @@ def memory_estimate(
 ) -> dict[str, MemoryEstimate]:
     """Device memory that a table will take at most, by strategy: ``sort`` and ``histogram``.
 
-    Needs no GPU. It is an upper bound, as if all values of a column were distinct.
+    Needs no GPU. It is an upper bound, as if all values of a column were distinct, of the kind of GPU
+    that takes most.
 
     Parameters
     ----------

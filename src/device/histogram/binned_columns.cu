@@ -15,8 +15,12 @@
 namespace gpu_exact {
 namespace {
 constexpr std::uint64_t kAligned = 8;  // elements: a walk loads so many at once
-/** @brief Fewer entries give no block enough to do, so that groups are made to fill the device. */
-constexpr std::uint64_t kManyEntries = std::uint64_t{1} << 22;
+
+// As memory is planned.
+static_assert(SharedHistogram::MaxBins(227 << 10) >= kMaxGroupBinsOf[0] &&
+              SharedHistogram::MaxBins(163 << 10) == kMaxGroupBinsOf[1] &&
+              SharedHistogram::MaxBins(99 << 10) == kMaxGroupBinsOf[2] &&
+              SharedHistogram::MaxBins(64 << 10) == kMaxGroupBinsOf[3]);
 
 /** @brief Bins that fit the shared memory of a block, and a GroupBin. */
 std::uint32_t MaxGroupBins() {
@@ -290,9 +294,7 @@ void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
     limit = std::min<std::uint64_t>(limit, max_group_bins);
   } else if (std::max<EntryIdx>(n_binned, n_rows_) < kManyEntries) {
     auto n_blocks = static_cast<std::uint64_t>(DeviceAttribute(cudaDevAttrMultiProcessorCount));
-    // Row offsets of a group of columns with missing values are 8 B an entry at most.
-    std::uint64_t by_entries = CeilDiv(2 * n_binned, std::max<RowIdx>(n_rows_, 1));
-    n_blocks = std::min(n_blocks, std::max<std::uint64_t>(by_entries, 1));
+    n_blocks = std::min(n_blocks, FillingGroups(n_binned, n_rows_));
     limit = std::min(limit, CeilDiv(n_bins, n_blocks));
   }
   // In bytes, each column of a group has a bank. Groups without places are not, and may be wider.
