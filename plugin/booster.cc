@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@
 #include "delegating_booster.h"
 #include "json_text.h"
 #include "names.h"
+#include "param.h"
+#include "param_json.h"
 #include "pruner.h"
 #include "temporary_context.h"
 
@@ -54,9 +57,14 @@ std::vector<std::string> Split(std::string const& list) {
   return names;
 }
 
-bool NamesOurs(std::string const& list) {
+bool Names(std::string const& list, char const* updater) {
   auto const names = Split(list);
-  return std::find(names.cbegin(), names.cend(), kOwnName) != names.cend();
+  return std::find(names.cbegin(), names.cend(), updater) != names.cend();
+}
+
+template <typename ParamT>
+bool HasParam(std::string const& name) {
+  return ParamT::__MANAGER__()->Find(name) != nullptr;
 }
 
 /** @brief Ours under the name of XGBoost's, whose parameters it has too. */
@@ -86,7 +94,8 @@ void NameUpdaters(std::vector<std::string> const& names, Json* config) {
  *   may be rounded otherwise on a GPU.
  * - Configure: while XGBoost looks up the updaters of `exact`, the context is one of the CPU, as
  *   XGBoost refuses others. Updaters and predictors keep a pointer to the context, which is that of
- *   the GPU again when they use it. An explicit list of updaters with ours in it is passed again.
+ *   the GPU again when they use it. An explicit list of updaters with ours in it is passed again,
+ *   and so is what our updater was told: XGBoost makes it anew, without, when others come between.
  * - SaveConfig: says what XGBoost alone can load, predict with and train on with. That is no `exact`
  *   on a GPU, which it would refuse even for predictions, and no updater of ours. What is in truth
  *   so is kept beside it.
@@ -103,11 +112,22 @@ class ExactBooster final : public DelegatingBooster {
       tree_method_ = *method;
     }
     if (method || updater) {  // whoever names a method alone wants no updater named earlier
-      updater_ = updater && NamesOurs(*updater) ? *updater : "";
+      updater_ = updater && Names(*updater, kOwnName) ? *updater : "";
     }
     device_named_ = device_named_ || Find(args, "device");
 
+    auto told = told_;
+    for (auto const& [name, value] : args) {
+      if (HasParam<GpuExactParam>(name) || HasParam<ColMakerParam>(name)) {
+        told[name] = value;
+      }
+    }
     auto passed = args;
+    for (auto const& [name, value] : told) {
+      if (!Find(args, name.c_str())) {
+        passed.emplace_back(name, value);
+      }
+    }
     if (!updater && !updater_.empty()) {
       passed.emplace_back("updater", updater_);
     }
@@ -123,7 +143,15 @@ class ExactBooster final : public DelegatingBooster {
         on_cpu.emplace(ctx_, ctx_->MakeCPU());
       }
     }
-    DelegatingBooster::Configure(passed);
+    DelegatingBooster::Configure(passed);  // an error where a value is bad
+    told_ = std::move(told);
+    bool const own = updater ? Names(*updater, kOwnName) || Names(*updater, kColMakerName)
+                             : this->WantsExact() || !updater_.empty();
+    if (!own) {  // XGBoost's own exact builder is not told again once another one has come
+      for (auto const& [name, value] : ColMakerParam{}.__DICT__()) {
+        told_.erase(name);
+      }
+    }
   }
 
   void DoBoost(xgboost::DMatrix* data, xgboost::GradientContainer* gradients,
@@ -169,7 +197,14 @@ class ExactBooster final : public DelegatingBooster {
     }
     tree_method_ = UnquoteJson(param["tree_method"]);
     auto const list = UnquoteJson(param["updater_seq"]);
-    updater_ = NamesOurs(list) ? list : "";
+    updater_ = Names(list, kOwnName) ? list : "";
+    told_.clear();
+    for (std::size_t i = 0; i < Split(list).size(); ++i) {
+      auto& saved = config["updater"][static_cast<int>(i)];
+      for (auto const* key : {kParamKey, kColMakerKey}) {
+        told_.merge(ReadParam(saved, key));
+      }
+    }
 
     std::optional<PruneFollows> prune_follows;
     if (list == kExactUpdaters) {
@@ -194,8 +229,9 @@ class ExactBooster final : public DelegatingBooster {
 
   // As XGBoost has them: kept here, as it cannot be asked before it is configured.
   std::string tree_method_{kAuto};
-  std::string updater_;       // the explicit list, where ours is in it
-  bool device_named_{false};  // by the user, now or earlier
+  std::string updater_;                      // the explicit list, where ours is in it
+  std::map<std::string, std::string> told_;  // parameters of our updater
+  bool device_named_{false};                 // by the user, now or earlier
 };
 }  // namespace
 

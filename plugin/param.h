@@ -61,6 +61,10 @@ struct GpuExactParam : public xgboost::XGBoostParameter<GpuExactParam> {
   }
 };
 
+/** @brief Where an updater's saved configuration has them; the other ones as XGBoost's own has. */
+inline constexpr char const* kParamKey = "gpu_exact_train_param";
+inline constexpr char const* kColMakerKey = "colmaker_train_param";
+
 /** @brief The parameters of XGBoost's `grow_colmaker`; the same names, ranges and defaults. */
 struct ColMakerParam : public xgboost::XGBoostParameter<ColMakerParam> {
   float opt_dense_col;

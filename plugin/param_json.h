@@ -22,17 +22,23 @@ void SaveParam(ParamT const& param, std::string const& key, xgboost::Json* out_c
   (*out_config)[key] = ParseJson(os.str());
 }
 
+/** @brief Names and values; empty where the key is not there. */
+[[nodiscard]] inline std::map<std::string, std::string> ReadParam(xgboost::Json const& config,
+                                                                  std::string const& key) {
+  std::map<std::string, std::string> values;
+  if (auto const text = DumpJson(config[key]); text != "null") {
+    std::istringstream is{text};
+    dmlc::JSONReader reader{&is};
+    reader.Read(&values);
+  }
+  return values;
+}
+
 /** @brief A key that is not there changes nothing: the booster was saved by XGBoost alone. */
 template <typename ParamT>
 void LoadParam(xgboost::Json const& config, std::string const& key, ParamT* out_param) {
-  auto const text = DumpJson(config[key]);
-  if (text == "null") {
-    return;
+  if (auto const values = ReadParam(config, key); !values.empty()) {
+    out_param->UpdateAllowUnknown(values);
   }
-  std::istringstream is{text};
-  dmlc::JSONReader reader{&is};
-  std::map<std::string, std::string> values;
-  reader.Read(&values);
-  out_param->UpdateAllowUnknown(values);
 }
 }  // namespace gpu_exact

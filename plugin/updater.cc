@@ -34,9 +34,6 @@ using xgboost::tree::TrainParam;
 static_assert(sizeof(GradientPair) == sizeof(xgboost::GradientPair));
 static_assert(sizeof(NodeIdx) == sizeof(xgboost::bst_node_t));
 
-constexpr char const* kParamKey = "gpu_exact_train_param";
-constexpr char const* kColMakerKey = "colmaker_train_param";  // as XGBoost's own updater saves it
-
 GradientView ViewOf(HostDeviceVector<xgboost::GradientPair> const& gradients,
                     xgboost::Context const* ctx) {
   if (ctx->IsCUDA()) {

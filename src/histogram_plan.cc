@@ -232,7 +232,9 @@ bool ReadsFinest(EntryIdx n_entries, double looked_up_share) {
 std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                              HistogramMemory const& memory, std::uint32_t max_bins) {
   std::uint64_t const rows = std::max(n_rows, 1u);
-  if (IsDense(n_entries, n_rows, n_features)) {  // as it is without features
+  std::uint64_t const n_missing = std::uint64_t{n_rows} * n_features - n_entries;
+  bool const is_dense = IsDense(n_entries, n_rows, n_features);
+  if (is_dense && n_missing == 0) {  // as it is without features
     return 0;
   }
   constexpr double kMost = 1e18;  // more than any device has
@@ -244,10 +246,13 @@ std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_fea
       std::uint64_t const filling = 2 * FillingGroups(n_entries, n_rows) + 1;
       n_groups = std::max(n_groups, std::min<std::uint64_t>(n_features, filling));
     }
+    if (is_dense) {  // as most of its values are missing
+      n_groups = std::min(n_groups, 2 * n_missing / (rows * n_columns));
+    }
     double const all = 4.0 * static_cast<double>(rows + 1) * static_cast<double>(n_groups);
     return static_cast<std::uint64_t>(std::min(all, kMost));
   };
-  auto bins = ChooseResolutions(n_rows, n_features, max_bins, kMaxSortedRows, memory, false);
+  auto bins = ChooseResolutions(n_rows, n_features, max_bins, kMaxSortedRows, memory, is_dense);
   for (std::uint32_t& n : bins) {
     n = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(n_entries / n_features, 1, n));
   }

@@ -244,8 +244,8 @@ struct RefineCost {
 /**
  * @brief Upper bound of the row offsets of groups most of whose values are missing, bytes.
  *
- * Each such group has 4 B a row in each resolution. A very sparse table has many groups of few
- * entries, and is better sorted.
+ * Each such group has 4 B a row in each resolution, also in a table that is dense on the whole. A very
+ * sparse table has many groups of few entries, and is better sorted.
  *
  * @param max_bins That a block has room for.
  */

@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <vector>
 
-#include "src/histogram_plan.h"
 #include "src/memory_plan.h"
 
 namespace gpu_exact {
@@ -67,8 +66,8 @@ std::string MemoryEstimate(std::uint64_t n_rows, std::uint64_t n_features, std::
     // Of the device where it takes most.
     auto make = [&](HistogramMemory const& memory) {
       std::vector<MemoryPlan> plans;
-      for (std::uint32_t max_bins : kMaxGroupBinsOf) {
-        plans.push_back(MemoryPlan::Make(n_entries, rows, features, strategy, memory, max_bins)
+      for (DeviceTraits const& device : kDevices) {
+        plans.push_back(MemoryPlan::Make(n_entries, rows, features, strategy, memory, device)
                             .WithNodes(rows, features, strategy, max_depth, memory));
       }
       return *std::max_element(

@@ -69,8 +69,11 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
     limits += kGroupBytes * (n_bins / (max_bins / 2) + 1);
     histograms += std::max(memory.HistogramBytes(n_entries), kSumBytes * n_bins);
   }
+  histograms += memory.HistogramBytes(n_entries) / 2;  // of one resolution, while they become more
   StoredResolutions const stored{n_features, of_column};
   auto const of_entries = [&](std::uint32_t of_group, bool in_bytes) {
+    of_group =
+        std::clamp<std::uint64_t>(kMaxGroupPlaces / std::max<std::uint64_t>(rows, 1), 1, of_group);
     // Where most values are missing, some groups have places all the same.
     return dense ? rows * RowBytes(n_features, of_group, in_bytes) : 2 * (9 * n_entries / 4);
   };
@@ -119,7 +122,7 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
                   limits_of_bins,
                   sorted_rows,
                   values,
-                  {"rows by node", (dense ? 48 : 56) * rows},
+                  {"rows by node", (dense ? 52 : 60) * rows},
                   {"histograms", histograms},
                   {"open ranges", 40 * open + (kRangeBytes * n_resolutions + kOpenBytes) *
                                                   memory.CertainRanges(n_entries)}};
@@ -129,9 +132,9 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
 
 MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                             Strategy strategy, HistogramMemory const& memory,
-                            std::uint32_t max_bins) {
+                            DeviceTraits const& device) {
   if (strategy == Strategy::kHistogram) {
-    return PlanHistograms(n_entries, n_rows, n_features, memory, max_bins);
+    return PlanHistograms(n_entries, n_rows, n_features, memory, device.max_bins);
   }
   std::uint64_t const rows = n_rows;
   std::uint64_t const n_offsets = std::uint64_t{n_features} + 1;
@@ -156,7 +159,7 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
   std::uint64_t const searched = n_features + 4 * (n_entries / kHintValues + 2);
   plan.growing = {{"columns", columns + searched},
                   {"entries sorted by node", by_node},
-                  {"sort keys", 2 * n_entries},
+                  {"sort keys", 2 * n_entries + (device.is_before_9 ? by_node / 2 + n_entries : 0)},
                   {"rows", 18 * rows},
                   {"sums of tiles", sums}};
   return plan;
@@ -223,7 +226,7 @@ ChosenMemory ChooseMemory(CsrView const& table, Strategy strategy, MemoryRoom co
       strategy == Strategy::kHistogram ? HistogramMemory::All() : std::vector<HistogramMemory>(1);
   auto choose = [&](HistogramMemory const& memory) {
     return ChosenMemory{memory, MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features,
-                                                 strategy, memory, room.max_bins)};
+                                                 strategy, memory, room.device)};
   };
   for (HistogramMemory const& memory : choices) {
     chosen = choose(memory);

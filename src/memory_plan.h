@@ -34,6 +34,18 @@ struct MemoryItem {
   std::uint64_t bytes;
 };
 
+/** @brief What of a GPU a plan depends on. */
+struct DeviceTraits {
+  std::uint32_t max_bins{kMaxGroupBins};  // that a block has room for
+  bool is_before_9{false};  // its compute capability: CUB then takes more to sort keys of a byte
+};
+/** @brief By compute capability: 9.0 and 10.0; 8.0 and 8.7; 8.6 and 8.9; 12.0; 7.5. */
+inline constexpr DeviceTraits kDevices[] = {{kMaxGroupBinsOf[0], false},
+                                            {kMaxGroupBinsOf[1], true},
+                                            {kMaxGroupBinsOf[2], true},
+                                            {kMaxGroupBinsOf[2], false},
+                                            {kMaxGroupBinsOf[3], true}};
+
 /** @brief What a builder holds while it reads the table, sorts it, and grows trees. */
 struct MemoryPlan {
   std::vector<MemoryItem> reading;
@@ -47,11 +59,10 @@ struct MemoryPlan {
    *        that a user forces upon short columns.
    * @param strategy Not kAuto.
    * @param memory   Of kHistogram.
-   * @param max_bins Of kHistogram: that a block of the device has room for.
    */
   static MemoryPlan Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                          Strategy strategy, HistogramMemory const& memory = {},
-                         std::uint32_t max_bins = kMaxGroupBins);
+                         DeviceTraits const& device = {});
 
   /**
    * @brief The same plan with what follows the open nodes of a tree, as a further array.
@@ -76,12 +87,12 @@ struct MemoryPlan {
   [[nodiscard]] std::string Describe() const;
 };
 
-/** @brief Memory of a device, bytes, and the limit that MakeDeviceBuilder() is given. */
+/** @brief Memory of a device, bytes, the limit that MakeDeviceBuilder() is given, and the device. */
 struct MemoryRoom {
   std::uint64_t free;
   std::uint64_t total;
   double limit{0.0};
-  std::uint32_t max_bins{kMaxGroupBins};  // that a block of the device has room for
+  DeviceTraits device{};
 
   /** @brief What a table may take. */
   [[nodiscard]] std::uint64_t Most() const;

@@ -1,5 +1,5 @@
 # GPU_EXACT_PYTHON: a Python interpreter that XGBoost's wheels accept. The user's choice wins; else
-# the first that fits from PATH, pyenv, conda and uv.
+# the first that fits and has pip, which downloads for it, from PATH, pyenv, conda and uv.
 set(GPU_EXACT_PYTHON_MINIMUM 3.12)
 
 function(gpu_exact_python_fits interpreter out_fits out_reason)
@@ -37,14 +37,17 @@ function(gpu_exact_find_python out_python)
   foreach(candidate IN ITEMS python3 python3.13 python3.14 python3.12 LISTS candidates)
     gpu_exact_python_fits("${candidate}" fits reason)
     if(fits)
-      execute_process(COMMAND "${candidate}" -c "import sys; print(sys.executable)"
-                      OUTPUT_VARIABLE executable OUTPUT_STRIP_TRAILING_WHITESPACE)
-      set(${out_python} "${executable}" PARENT_SCOPE)
-      return()
+      execute_process(COMMAND "${candidate}" -c "import pip, sys; print(sys.executable)"
+                      OUTPUT_VARIABLE executable OUTPUT_STRIP_TRAILING_WHITESPACE
+                      ERROR_QUIET RESULT_VARIABLE failed)
+      if(NOT failed)
+        set(${out_python} "${executable}" PARENT_SCOPE)
+        return()
+      endif()
     endif()
   endforeach()
   message(FATAL_ERROR
-    "No Python >= ${GPU_EXACT_PYTHON_MINIMUM}, which XGBoost needs, was found on PATH or under "
-    "pyenv, conda and uv. Install one, or name it with "
+    "No Python >= ${GPU_EXACT_PYTHON_MINIMUM}, which XGBoost needs, with pip was found on PATH or "
+    "under pyenv, conda and uv. Install one, or name it with "
     "-DGPU_EXACT_PYTHON=<interpreter>.")
 endfunction()

@@ -46,8 +46,9 @@ std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strat
   ProfilerRange const range{"gpu_exact: set-up"};
   std::size_t free{0}, total{0};
   EXACT_CUDA(cudaMemGetInfo(&free, &total));
-  ChosenMemory const chosen =
-      ChooseMemory(table, strategy, {free, total, memory_limit, BinnedColumns::MaxBins()});
+  DeviceTraits const device{BinnedColumns::MaxBins(),
+                            DeviceAttribute(cudaDevAttrComputeCapabilityMajor) < 9};
+  ChosenMemory const chosen = ChooseMemory(table, strategy, {free, total, memory_limit, device});
   *stats = {strategy, chosen.plan.Peak(), chosen.plan.HostBytes()};
   return strategy == Strategy::kHistogram ? MakeHistogramStrategy(table, chosen.memory)
                                           : MakeSortStrategy(table);
@@ -369,7 +370,7 @@ void DeviceBuilder::Finish(GrownTree const& tree) {
 }
 }  // namespace
 
-Strategy ChooseStrategy(Strategy strategy, CsrView const& table) {
+Strategy ChooseStrategy(Strategy strategy, CsrView const& table, std::uint32_t max_bins) {
   std::string why_not = WhyNotHistogram(table);
   if (strategy == Strategy::kHistogram && !why_not.empty()) {
     throw std::invalid_argument{"gpu_exact_strategy=histogram takes " + why_not +
@@ -377,10 +378,9 @@ Strategy ChooseStrategy(Strategy strategy, CsrView const& table) {
   }
   if (strategy == Strategy::kAuto) {
     // Offsets of rows may take as much as an entry that is sorted, of a small table some more.
-    // The device is not asked: workers with GPUs of several kinds choose the same.
     bool const histogram = why_not.empty() && table.n_entries >= kLongColumn * table.n_features &&
-                           RowOffsetBytes(table.n_entries, table.n_rows, table.n_features,
-                                          {false}) <= 24 * table.n_entries + kSmallTable;
+                           RowOffsetBytes(table.n_entries, table.n_rows, table.n_features, {false},
+                                          max_bins) <= 24 * table.n_entries + kSmallTable;
     return histogram ? Strategy::kHistogram : Strategy::kSort;
   }
   return strategy;
@@ -391,12 +391,13 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
   DeviceGuard guard{ordinal};
   TreeStats stats;
   if (peers == nullptr || peers->Size() == 1) {
-    Strategy const strategy = ChooseStrategy(options.strategy, rows);
+    Strategy const strategy = ChooseStrategy(options.strategy, rows, BinnedColumns::MaxBins());
     auto columns = MakeStrategy(rows, strategy, options.memory_limit, &stats);
     return MakeDeviceBuilder(ordinal, rows.n_rows, std::move(columns), stats);
   }
   auto share = std::make_unique<TableShare>(peers, rows);
-  Strategy const strategy = ChooseStrategy(options.strategy, share->Whole());
+  // The device is not asked: workers with GPUs of several kinds choose the same.
+  Strategy const strategy = ChooseStrategy(options.strategy, share->Whole(), kMaxGroupBins);
   std::unique_ptr<TreeBuilder> builder;
   AllOrNone(peers, [&] {
     auto columns = MakeStrategy(share->Slice(), strategy, options.memory_limit, &stats);

@@ -73,9 +73,11 @@ class SplitStrategy {
 
 /**
  * @brief The strategy to use, never kAuto.
+ * @param max_bins That a block of the device has room for; kMaxGroupBins where several devices agree.
  * @throw std::invalid_argument where the table is too large for the one that was asked for.
  */
-[[nodiscard]] Strategy ChooseStrategy(Strategy strategy, CsrView const& table);
+[[nodiscard]] Strategy ChooseStrategy(Strategy strategy, CsrView const& table,
+                                      std::uint32_t max_bins);
 
 /**
  * @brief The paper's way: interleaved levels, then entries sorted by node.

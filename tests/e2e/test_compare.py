@@ -198,7 +198,13 @@ def test_program_prints_every_tree_and_a_summary():
 
 
 @pytest.mark.parametrize(
-    "unusable", [["--objective", "binary:logistc"], ["--param", "eta=abc"], ["--data", "none.csv"]]
+    "unusable",
+    [
+        ["--objective", "binary:logistc"],
+        ["--param", "eta=abc"],
+        ["--data", "none.csv"],
+        ["--rounds", "0"],
+    ],
 )
 def test_unusable_input_is_no_different_tree(unusable):
     command = [sys.executable, "-m", "xgboost_gpu_exact.compare", "--data", "diabetes"]

@@ -3,6 +3,7 @@
 
 import re
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -34,6 +35,12 @@ def test_csv_and_parquet_give_the_same_table(frame, tmp_path):
         table = load(str(tmp_path / name), "kind")
         np.testing.assert_array_equal(table.X, frame[["a", "b", "c"]].to_numpy())
         np.testing.assert_array_equal(table.y, frame["kind"] == "yes")
+
+
+def test_decimals_are_numbers(frame, tmp_path):
+    labels = [Decimal(10), Decimal("2.5")] * 100
+    frame[["a"]].assign(price=labels).to_parquet(tmp_path / "t.parquet")
+    assert load(str(tmp_path / "t.parquet"), "price").y[:2].tolist() == [10.0, 2.5]
 
 
 def test_npz_with_matrix_and_with_named_columns(frame, tmp_path):
@@ -85,6 +92,18 @@ def test_unusable_input_is_one_sentence(frame, tmp_path, monkeypatch, capsys):
     np.savez(tmp_path / "flat.npz", X=np.arange(3), y=np.arange(3))
     with pytest.raises(TableError, match="is no table of rows and columns"):
         load(str(tmp_path / "flat.npz"), None)
+    whole = (tmp_path / "flat.npz").read_bytes()
+    (tmp_path / "torn.npz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(TableError, match="`torn.npz` cannot be read"):
+        load(str(tmp_path / "torn.npz"), None)
+    with (tmp_path / "array.npz").open("wb") as file:
+        np.save(file, np.eye(3))
+    with pytest.raises(TableError, match="one array without a name"):
+        load(str(tmp_path / "array.npz"), None)
+    names = frame.assign(qid=np.where(frame["a"] > 0, "q", None))
+    names.to_parquet(tmp_path / "q.parquet")
+    with pytest.raises(TableError, match="queries of `q.parquet` have missing"):
+        load(str(tmp_path / "q.parquet"), "kind")
     with pytest.raises(TableError, match="NAME=VALUE"):
         split_params(["eta"])
     with pytest.raises(TableError, match="needs queries"):

@@ -92,3 +92,39 @@ def test_parameters_survive_pickling(route: dict) -> None:
     assert '"gpu_exact_fallback":"error"' in config
     assert '"gpu_exact_strategy":"sort"' in config
     assert '"opt_dense_col":"0.5"' in config
+
+
+OTHERS = {  # parameters that make XGBoost drop the updater, and those that bring it back
+    "refresh": ({"process_type": "update", "updater": "refresh"}, {"process_type": "default"}),
+    "hist": ({"tree_method": "hist"}, {}),
+    "another name": (BY_NAME, {}),
+}
+
+
+@pytest.mark.parametrize("pickled", [False, True])
+@pytest.mark.parametrize("others", OTHERS)
+def test_parameters_outlive_the_updater(others: str, pickled: bool) -> None:
+    """XGBoost tells a new updater only what is set from then on: so it is with its own parameters."""
+    dtrain = xgb.DMatrix(*make_table())
+    kept = {"gpu_exact_fallback": "error", "gpu_exact_strategy": "sort"}
+    between, back = OTHERS[others]
+
+    def trained(params: dict, between: dict) -> str:
+        booster = xgb.Booster(params | TAKE_OVER | {"nthread": 1, "opt_dense_col": 0.5}, [dtrain])
+        booster.update(dtrain, 0)
+        if pickled:
+            booster = pickle.loads(pickle.dumps(booster))
+        booster.set_param(between)
+        booster.update(dtrain, 0)
+        booster.set_param(back | {"tree_method": "exact"})
+        booster.update(dtrain, 1)
+        assert uses_plugin(booster) == bool(params)
+        return booster.save_config()
+
+    config = trained(kept, between)
+    for name, value in kept.items():
+        assert f'"{name}":"{value}"' in config
+    with stock():
+        theirs = trained({}, TAKE_OVER if between is BY_NAME else between)
+    dense = ['"opt_dense_col":"0.5"' in text for text in (config, theirs)]
+    assert dense == [between is BY_NAME] * 2

@@ -212,6 +212,20 @@ TEST(RowOffsetBytes, ASmallTableHasGroupsThatFillTheDevice) {
   EXPECT_EQ(FillingGroups(0, 0), 1u);
 }
 
+/** @brief Groups of a dense table most of whose values are missing: not more than miss half of them. */
+TEST(RowOffsetBytes, OfColumnsMostlyMissingInADenseTable) {
+  constexpr RowIdx kRows = 1'000'000;
+  constexpr std::uint64_t kGroup = 4 * (kRows + 1);
+  EXPECT_EQ(RowOffsetBytes(EntryIdx{40} * kRows, kRows, 40), 0u);
+  EXPECT_EQ(RowOffsetBytes(EntryIdx{40} * kRows - kRows / 2 + 1, kRows, 40), 0u)
+      << "less than half";
+  auto const half = RowOffsetBytes(EntryIdx{20} * kRows, kRows, 40);
+  EXPECT_GE(half, 10 * kGroup) << "all groups of columns that share a block";
+  auto const few = RowOffsetBytes(EntryIdx{37} * kRows, kRows, 40);
+  EXPECT_GE(few, 1 * kGroup);
+  EXPECT_LT(few, half / 4);
+}
+
 /** @brief Of more rows and columns than any machine has, too: 64 bits would wrap. */
 TEST(RowOffsetBytes, DoNotWrap) {
   constexpr auto kMost = std::numeric_limits<std::uint32_t>::max();

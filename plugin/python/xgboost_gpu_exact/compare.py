@@ -145,7 +145,10 @@ def _parse() -> argparse.Namespace:
         help="another training parameter; gpu_exact_... go to the plugin only",
     )
     parser.add_argument("--differing-only", action="store_true", help="no line for identical trees")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.rounds < 1:
+        parser.error(f"--rounds {args.rounds}: give 1 or more")
+    return args
 
 
 def main() -> int:

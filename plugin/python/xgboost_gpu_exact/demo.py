@@ -174,6 +174,8 @@ def parse() -> argparse.Namespace:
     args = parser.parse_args()
     if args.data and not args.objective:
         parser.error("--data needs --objective, for example binary:logistic")
+    if args.rounds < 1:
+        parser.error(f"--rounds {args.rounds}: give 1 or more")
     if args.device != "cpu" and not xgb.build_info()["USE_CUDA"]:
         parser.error(f"--device {args.device} needs the wheel `xgboost`; this one has no CUDA")
     return args

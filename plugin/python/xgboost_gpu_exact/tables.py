@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import zlib
+from numbers import Number
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 import scipy.sparse as sp
@@ -68,7 +71,7 @@ def load(data: str, label: str | None = None) -> Table:
         raise TableError(
             f"Reading `{path.name}` needs pandas, pyarrow or scikit-learn; install them: {error}."
         ) from error
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, EOFError, BadZipFile, zlib.error) as error:
         raise TableError(f"`{path.name}` cannot be read: {error}") from error
 
 
@@ -142,6 +145,8 @@ def _from_frame(path: Path, frame: pd.DataFrame, label: str | None) -> Table:
     if frame[label].isna().any():  # of text and booleans, too
         raise TableError(MISSING_LABEL.format(path.name))
     qid = frame["qid"].to_numpy() if "qid" in frame.columns and label != "qid" else None
+    if qid is not None and frame["qid"].isna().any():
+        raise TableError(f"The queries of `{path.name}` have missing values; drop their rows.")
     X = features.to_numpy(dtype=np.float32, na_value=np.nan)
     return _checked(Table(path.name, X, _encode(frame[label].to_numpy()), qid))
 
@@ -153,6 +158,9 @@ def _is_number(column: pd.Series) -> bool:
 
 
 def _read_npz(path: Path, label: str | None) -> Table:
+    with open(path, "rb") as file:
+        if file.read(6) == b"\x93NUMPY":
+            raise TableError(f"`{path.name}` is one array without a name; write it by `np.savez`.")
     with np.load(path, allow_pickle=False) as arrays:
         names = list(arrays.files)
         if {"indptr", "indices", "data", "shape"} <= set(names):
@@ -197,7 +205,7 @@ def _some(names: list[str]) -> str:
 
 def _encode(label: np.ndarray) -> np.ndarray:
     """Numbers as they are; anything else as 0, 1, 2, ... in sorted order."""
-    if label.dtype.kind in "biuf":
+    if label.dtype.kind in "biuf" or all(isinstance(value, Number) for value in label):
         return label.astype(np.float32)
     return np.unique(label.astype(str), return_inverse=True)[1].astype(np.float32)
 

@@ -208,7 +208,9 @@ void HistogramFinder::ReserveSlots(std::size_t n, std::size_t n_before) {
   if (n <= n_now) {
     return;
   }
-  std::size_t const n_slots = std::max(n, std::min(max_slots_, 2 * n_now));
+  // Old and new ones are there together for a while: the last step is from half of the most at most.
+  std::size_t const wanted = std::max(n, 2 * n_now);
+  std::size_t const n_slots = 2 * wanted > max_slots_ ? std::max(n, max_slots_) : wanted;
   auto grow = [&](auto* buffer, auto&& more) {
     more.Reserve(n_slots * n_bins);
     CopyAsync(more.Data(), buffer->Data(), std::min(n_before, n_now) * n_bins);
