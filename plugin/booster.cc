@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@
 #include "param.h"
 #include "param_json.h"
 #include "pruner.h"
+#include "round.h"
 #include "temporary_context.h"
 
 namespace gpu_exact {
@@ -157,11 +159,13 @@ class ExactBooster final : public DelegatingBooster {
   void DoBoost(xgboost::DMatrix* data, xgboost::GradientContainer* gradients,
                xgboost::PredictionCacheEntry* cache, xgboost::ObjFunction const* obj) override {
     auto const generator = ctx_->Rng();
+    Round const round{static_cast<std::uint32_t>(this->BoostedRounds()),
+                      static_cast<std::uint32_t>(gradients->gpair.Shape(1))};
     try {
       DelegatingBooster::DoBoost(data, gradients, cache, obj);
     } catch (...) {
       ctx_->Rng() = generator;
-      if (gradients->gpair.Shape(1) > 1) {  // trees of some classes were added
+      if (round.n_groups > 1) {  // trees of some classes were added
         this->PredictAnew(data, cache);
       }
       throw;

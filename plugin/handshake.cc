@@ -61,6 +61,8 @@ void CheckEqual(std::vector<Greeting> const& greetings) {
              "its build of xgboost_gpu_exact: install the same one on every worker.");
   CheckField(greetings, &Greeting::settings,
              "its training parameters: give every worker the same ones.");
+  CheckField(greetings, &Greeting::n_groups,
+             "the trees of a round: give every worker the same objective and `num_class`.");
   CheckField(greetings, &Greeting::n_features,
              "its number of columns: make every DMatrix inside of the communicator.");
   CheckField(greetings, &Greeting::random,
@@ -70,6 +72,9 @@ void CheckEqual(std::vector<Greeting> const& greetings) {
              "the tree that it grew last: give every worker a booster that has trained as the"
              " others have.",
              std::optional<std::uint64_t>{0});
+  CheckField(greetings, &Greeting::n_rounds,
+             "the rounds that its model has: give every worker a booster that has trained as the"
+             " others have, or the same model to go on from.");
   CheckField(greetings, &Greeting::weights,
              "`feature_weights`: give every worker that has rows the same ones.",
              std::optional<std::uint64_t>{0});

@@ -31,7 +31,7 @@ class Hash {
 /** @brief In the place of a tree's hash, while it is not handed to XGBoost. */
 inline constexpr std::uint64_t kUnfinishedTree{1};
 
-/** @brief One worker's state before an update. 56 bytes; TellAll() adds 8. */
+/** @brief One worker's state before an update. 64 bytes; TellAll() adds 8. */
 struct Greeting {
   std::uint64_t epoch{0};         // of the table that it has of the data; 0: none
   std::uint64_t newest_epoch{0};  // that it knows of
@@ -41,9 +41,11 @@ struct Greeting {
   std::uint64_t weights{0};       // hash of those of features; 0: it has none
   std::uint32_t random{0};        // the generator's next word
   std::uint32_t n_features{0};
+  std::uint32_t n_rounds{0};  // that its model has
+  std::uint32_t n_groups{0};  // of trees, in a round
 };
 
-static_assert(sizeof(Greeting) == 56);
+static_assert(sizeof(Greeting) == 64);
 
 /** @brief Throws PeerError on every worker, naming ranks and remedy, where they must be equal. */
 void CheckEqual(std::vector<Greeting> const& greetings);

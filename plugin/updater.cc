@@ -22,6 +22,7 @@
 #include "gpu_exact/source_hash.h"
 #include "param_json.h"
 #include "refusals.h"
+#include "round.h"
 #include "run_log.h"
 #include "tell_all.h"
 #include "tree_writer.h"
@@ -283,6 +284,10 @@ Greeting GpuExactUpdater::MakeGreeting(TrainParam const& param, xgboost::MetaInf
   auto random = ctx_->Rng();  // a copy
   greeting.random = static_cast<std::uint32_t>(random());
   greeting.n_features = static_cast<std::uint32_t>(info.num_col_);
+  if (auto const* round = Round::Current()) {
+    greeting.n_rounds = round->n_before;
+    greeting.n_groups = round->n_groups;
+  }
   return greeting;
 }
 

@@ -237,7 +237,9 @@ TableShare::Traffic TableShare::ShareOut(std::vector<std::uint32_t> const& n_ent
   }
   workers_->OfHost()->AllGather(traffic.data(), n_workers * sizeof(std::uint64_t));
   features.resize(std::max<std::size_t>(1, features.size()));  // of the empty column
-  CopyAsync(features_.Reserve(features.size()), features.data(), features.size());
+  AllOrNone(workers_->OfHost(), [&] {
+    CopyAsync(features_.Reserve(features.size()), features.data(), features.size());
+  });
   return traffic;
 }
 

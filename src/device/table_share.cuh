@@ -15,7 +15,8 @@
 namespace gpu_exact {
 /**
  * @brief Rows are exchanged for columns once. Memory meanwhile: 16 B an own entry, before or after,
- *        and 12 B a row of the whole table; then that of the slice, until it is released.
+ *        and 12 B an own row for each worker, or 12 B a row of the whole table; then that of the slice,
+ *        until it is released.
  */
 class TableShare {
  public:

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import pytest
 import xgboost_gpu_exact as gpu_exact
 from oracle import NO_GPU, run_python
-from workers import DEADLINE, Failed, Pool, train_and_fail, train_and_repeat, train_case
+from workers import DEADLINE, Failed, Pool
+from workers import train_and_fail, train_and_repeat, train_case, train_from
 
 N_WORKERS = 3
 OTHER = N_WORKERS - 1  # the worker that does something else
@@ -120,6 +121,21 @@ def test_round_that_one_worker_repeats(pool: Pool, failing: int) -> None:
     for answer in pool.run(train_and_repeat, failing):
         assert isinstance(answer, Failed), "a model of trees that do not fit together"
         assert "Rank 2 of 3 differs from rank 0 in the tree that it grew last: give" in answer.text
+    assert_usable(pool)
+
+
+@pytest.mark.parametrize(
+    ("other", "what"),
+    [
+        ("fewer rounds", "the rounds that its model has"),
+        ("loaded", "the rounds that its model has"),
+        ("fewer classes", "the trees of a round"),
+    ],
+)
+def test_one_goes_on_from_another_model(pool: Pool, other: str, what: str) -> None:
+    for answer in pool.run(train_from, other):
+        assert isinstance(answer, Failed), "a model of trees that do not fit together"
+        assert f"Rank 2 of 3 differs from rank 0 in {what}: give" in answer.text
     assert_usable(pool)
 
 

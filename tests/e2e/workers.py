@@ -373,6 +373,22 @@ def train_and_repeat(rank: int, n_workers: int, failing: int) -> bytes:
     return bytes(booster.save_raw())
 
 
+def train_from(rank: int, n_workers: int, other: str) -> bytes:
+    """The last worker goes on from fewer rounds than the others, or knows of fewer classes."""
+    dtrain = dmatrix_of(rank, n_workers)
+    params = PARAMS | TAKE_OVER | {"base_score": 0.5}
+    is_other = rank == n_workers - 1
+    if other == "fewer classes":
+        labels = dtrain.get_label() > 0
+        dtrain.set_label(labels if is_other else labels + np.arange(len(labels)) % 2)
+        softmax = {"objective": "multi:softprob", "num_class": 3}
+        return bytes(xgb.train(params | ({"objective": "binary:logistic"} if is_other else softmax), dtrain, 3).save_raw())
+    booster = xgb.train(params, dtrain, 3)
+    booster = xgb.Booster(params, model_file=booster.save_raw()) if other == "loaded" else booster
+    booster = booster[:1] if is_other else booster
+    return bytes(xgb.train(params, dtrain, 2, xgb_model=booster).save_raw())
+
+
 def send_to_all(message: bytes) -> None:
     """To whom this process has a connection."""
     for number in os.listdir("/proc/self/fd"):

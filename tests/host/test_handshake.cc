@@ -114,6 +114,8 @@ TEST(Handshake, DifferencesNameRanksAndRemedy) {
             " the same ones.");
   for (auto const& [error, word] :
        {std::pair{ErrorOfOther(&Greeting::n_features, 1), "columns"},
+        std::pair{ErrorOfOther(&Greeting::n_groups, 1), "`num_class`"},
+        std::pair{ErrorOfOther(&Greeting::n_rounds, 1), "rounds that its model has"},
         std::pair{ErrorOfOther(&Greeting::random, 1), "`seed`"},
         std::pair{ErrorOfOther(&Greeting::last_tree, 1), "tree that it grew last"},
         std::pair{ErrorOfOther(&Greeting::weights, 1), "`feature_weights`"}}) {

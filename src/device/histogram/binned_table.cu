@@ -23,7 +23,7 @@ BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const&
     values_ = std::make_unique<RowValues>(std::move(columns), kept);
     return;
   }
-  RowTable rows{table, memory.BinnedAtOnce(table.n_entries)};
+  RowTable rows{table, std::min(memory.BinnedAtOnce(table.n_entries), RowTable::kSortedAtOnce)};
   std::vector<std::uint32_t> const n_entries = rows.CountEntries();
   auto const kept = this->MakeBins(rows.View(), n_entries, max_bins, memory, max_group_bins);
   values_ = std::make_unique<RowValues>(std::move(rows), table, n_entries, kept, memory.values_at,
