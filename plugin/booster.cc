@@ -202,13 +202,9 @@ class ExactBooster final : public DelegatingBooster {
     tree_method_ = UnquoteJson(param["tree_method"]);
     auto const list = UnquoteJson(param["updater_seq"]);
     updater_ = Names(list, kOwnName) ? list : "";
-    told_.clear();
-    for (std::size_t i = 0; i < Split(list).size(); ++i) {
-      auto& saved = config["updater"][static_cast<int>(i)];
-      for (auto const* key : {kParamKey, kColMakerKey}) {
-        told_.merge(ReadParam(saved, key));
-      }
-    }
+    auto const saved = DumpJson(config["updater"]);  // a list; by name before XGBoost 2.0
+    told_ = FindParam(saved, kParamKey);
+    told_.merge(FindParam(saved, kColMakerKey));
 
     std::optional<PruneFollows> prune_follows;
     if (list == kExactUpdaters) {

@@ -22,12 +22,16 @@ void SaveParam(ParamT const& param, std::string const& key, xgboost::Json* out_c
   (*out_config)[key] = ParseJson(os.str());
 }
 
-/** @brief Names and values; empty where the key is not there. */
-[[nodiscard]] inline std::map<std::string, std::string> ReadParam(xgboost::Json const& config,
+/**
+ * @brief Names and values of the first that has this key, in whatever they lie; empty where none has.
+ * @param config A saved configuration, or a part of it, as text.
+ */
+[[nodiscard]] inline std::map<std::string, std::string> FindParam(std::string const& config,
                                                                   std::string const& key) {
   std::map<std::string, std::string> values;
-  if (auto const text = DumpJson(config[key]); text != "null") {
-    std::istringstream is{text};
+  auto const quoted = '"' + key + "\":";
+  if (auto const at = config.find(quoted); at != std::string::npos) {
+    std::istringstream is{config.substr(at + quoted.size())};
     dmlc::JSONReader reader{&is};
     reader.Read(&values);
   }
@@ -37,7 +41,7 @@ void SaveParam(ParamT const& param, std::string const& key, xgboost::Json* out_c
 /** @brief A key that is not there changes nothing: the booster was saved by XGBoost alone. */
 template <typename ParamT>
 void LoadParam(xgboost::Json const& config, std::string const& key, ParamT* out_param) {
-  if (auto const values = ReadParam(config, key); !values.empty()) {
+  if (auto const values = FindParam(DumpJson(config), key); !values.empty()) {
     out_param->UpdateAllowUnknown(values);
   }
 }

@@ -19,10 +19,11 @@ std::string NameRanks(std::vector<std::int32_t> const& ranks) {
 std::string SentenceOf(std::string text) {
   text = text.substr(0, text.find("\nStack trace"));
   auto const place = text.find(": ");
-  if (text.front() == '[' && place != std::string::npos) {
+  if (text.find('[') == 0 && place != std::string::npos) {
     text = text.substr(place + 2);
   }
-  return text.substr(0, text.find_last_not_of('\n') + 1);
+  text = text.substr(0, text.find_last_not_of('\n') + 1);
+  return text.empty() ? "An error without a text." : text;  // an empty one would count as none
 }
 
 void ThrowFailures(Peers* peers, std::string const& failure) {

@@ -483,7 +483,9 @@ def benchmarks(build: Path | None, current_hash: str) -> dict:
 
 def make_report(options: argparse.Namespace) -> dict:
     env = os.environ | {
-        "PYTHONPATH": str(options.source / "plugin/python"),
+        "PYTHONPATH": os.pathsep.join(
+            filter(None, [str(options.source / "plugin/python"), os.environ.get("PYTHONPATH")])
+        ),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     if options.module:

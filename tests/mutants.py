@@ -73,6 +73,8 @@ LOADING = re.compile(
 LIMIT_S = 200  # of a test program; the slowest takes a third of that on an idle machine
 TOO_LATE = 124  # the status of what is not done in time
 RING_LIMIT_S = 200  # of the device suite with few random problems; the unchanged one must keep to it
+SHARDS = 6  # of the device suite, side by side: a few tests take most of its time
+OF_SEVERAL_GPUS = re.compile(r"device_peers|devices_builder|split_exchange|table_share|mailbox")
 FEW = {"GPU_EXACT_FUZZ": "100", "GPU_EXACT_INPUTS": "200"}  # random problems of a test
 
 # What stands between spaces is an operator, not a template's bracket: the sources are formatted.
@@ -498,16 +500,26 @@ def run_packed(options: argparse.Namespace) -> None:
     """Give each mutant of a folder to its tests, several at a time, on the GPUs in turn."""
     gpus = visible_gpus()
 
-    def judge(number: int, turn: int) -> tuple[str, str]:
-        """What became of it and why, on one of the GPUs: tests of two are left out."""
+    def judge(number: int, turn: int, file: str = "") -> tuple[str, str]:
+        """What became of it and why, on one of the GPUs, or on all where it is about several."""
         command = [options.run / f"{number}", "--gtest_fail_fast", f"--gtest_filter=-{ALONE}"]
-        env = os.environ | {"GPU_EXACT_SEEDS": FEW_SEEDS}
-        env |= {"CUDA_VISIBLE_DEVICES": gpus[turn]} if gpus else {}
-        status, output = RUNNING.run(*command, limit_s=RING_LIMIT_S, env=env)
+        env = os.environ | {"GPU_EXACT_SEEDS": FEW_SEEDS, "GTEST_TOTAL_SHARDS": str(SHARDS)}
+        if gpus and not OF_SEVERAL_GPUS.search(file):
+            env |= {"CUDA_VISIBLE_DEVICES": gpus[turn]}
+
+        def run_part(part: int) -> tuple[int, str]:
+            return RUNNING.run(
+                *command, limit_s=RING_LIMIT_S, env=env | {"GTEST_SHARD_INDEX": str(part)}
+            )
+
+        with ThreadPoolExecutor(SHARDS) as parts:
+            results = list(parts.map(run_part, range(SHARDS)))
+        counts = printed_counts("".join(output for _, output in results))
+        status, output = next((result for result in results if result[0] != 0), (0, ""))
         told = re.findall(r"^\[  FAILED  \] ([^\s,]+)", output, re.MULTILINE)
         if status == 0:
-            n = printed_counts(output)
-            return "survived", "" if n["passed"] > n["skipped"] else "most were skipped: no GPU?"
+            ran = counts["passed"] > counts["skipped"]
+            return "survived", "" if ran else "most were skipped: no GPU?"
         if status == TOO_LATE:
             return "killed", output
         return "killed", told[0] if told else f"it ended with {status}"
@@ -520,7 +532,7 @@ def run_packed(options: argparse.Namespace) -> None:
         turns = range(max(len(gpus), 1))
         unchanged = pool.map(judge, [0 for _ in turns], turns)
         runs = {
-            pool.submit(judge, mutant["number"], mutant["number"] % len(turns)): mutant
+            pool.submit(judge, mutant["number"], mutant["number"] % len(turns), mutant["file"]): mutant
             for mutant in packed
         }
         for result, why in unchanged:

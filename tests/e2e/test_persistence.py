@@ -1,6 +1,7 @@
 # Copyright 2026, the gpu_exact contributors
 """Models and configurations outlive the process and do not need the plugin."""
 
+import json
 import pickle
 from pathlib import Path
 
@@ -92,6 +93,21 @@ def test_parameters_survive_pickling(route: dict) -> None:
     assert '"gpu_exact_fallback":"error"' in config
     assert '"gpu_exact_strategy":"sort"' in config
     assert '"opt_dense_col":"0.5"' in config
+
+
+def test_a_configuration_of_before_xgboost_2(recwarn: pytest.WarningsRecorder) -> None:
+    """It has updaters by their names, and no list of them."""
+    dtrain = xgb.DMatrix(*make_table())
+    params = {"nthread": 1, "opt_dense_col": 0.5, "gpu_exact_strategy": "sort"}
+    config = json.loads(xgb.train(params | TAKE_OVER, dtrain, 1).save_config())
+    booster = config["learner"]["gradient_booster"]
+    booster["updater"] = {updater.pop("name"): updater for updater in booster["updater"]}
+    loaded = xgb.Booster(cache=[dtrain])
+    loaded.load_config(json.dumps(config))
+    loaded.update(dtrain, 0)
+    assert uses_plugin(loaded)
+    assert '"gpu_exact_strategy":"sort"' in loaded.save_config()
+    assert '"opt_dense_col":"0.5"' in loaded.save_config()
 
 
 OTHERS = {  # parameters that make XGBoost drop the updater, and those that bring it back

@@ -55,6 +55,9 @@ TEST(TellAll, ASentenceWithoutPlaceAndStack) {
             "No memory: free some.");
   EXPECT_EQ(SentenceOf("No memory: free some.\n"), "No memory: free some.");
   EXPECT_EQ(SentenceOf("[0, 1] is no list"), "[0, 1] is no list");
+  for (auto const* empty : {"", "\nStack trace:\n  [bt] (0)"}) {
+    EXPECT_EQ(SentenceOf(empty), "An error without a text.");
+  }
 }
 
 TEST(TellAll, AllLearnWhatEachHas) {
