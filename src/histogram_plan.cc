@@ -239,7 +239,6 @@ std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_fea
   }
   constexpr double kMost = 1e18;  // more than any device has
   auto of_groups = [&](std::uint64_t n_columns) {
-    n_columns = std::max<std::uint64_t>(1, std::min(n_columns, kMaxGroupPlaces / rows));
     std::uint64_t n_groups = (n_features + n_columns - 1) / n_columns;
     if (std::max<EntryIdx>(n_entries, rows) < kManyEntries) {
       // Two that follow each other have more bins than an even share.
@@ -259,7 +258,7 @@ std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_fea
   std::uint64_t bytes{0};
   for (std::uint32_t of_group :
        StoredResolutions{n_features, bins}.GroupColumns(memory, max_bins)) {
-    bytes += of_groups(of_group);
+    bytes += of_groups(ColumnsByPlaces(of_group, n_rows));
   }
   return bytes;
 }

@@ -41,6 +41,12 @@ inline constexpr std::uint64_t kManyEntries = std::uint64_t{1} << 22;
 
 /** @brief The most places, rows times columns, of a group: its elements are numbered in 32 bits. */
 inline constexpr std::uint64_t kMaxGroupPlaces = std::uint64_t{1} << 30;
+/** @brief Of so many columns that a block has room for, those that a group of so many rows can have. */
+[[nodiscard]] constexpr std::uint32_t ColumnsByPlaces(std::uint32_t n_columns, RowIdx n_rows) {
+  std::uint64_t const most = kMaxGroupPlaces / std::max(n_rows, RowIdx{1});
+  return static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(n_columns, 1, std::max<std::uint64_t>(most, 1)));
+}
 
 /**
  * @brief What the histogram strategy keeps, and where: all of it on the device, or less where memory

@@ -72,15 +72,14 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
   histograms += memory.HistogramBytes(n_entries) / 2;  // of one resolution, while they become more
   StoredResolutions const stored{n_features, of_column};
   auto const of_entries = [&](std::uint32_t of_group, bool in_bytes) {
-    of_group =
-        std::clamp<std::uint64_t>(kMaxGroupPlaces / std::max<std::uint64_t>(rows, 1), 1, of_group);
     // Where most values are missing, some groups have places all the same.
     return dense ? rows * RowBytes(n_features, of_group, in_bytes) : 2 * (9 * n_entries / 4);
   };
   MemoryItem bins{"bins", 0};
   std::vector<std::uint32_t> const of_groups = stored.GroupColumns(memory, max_bins);
   for (std::size_t i = 0; i < of_groups.size(); ++i) {
-    bins.bytes += of_entries(of_groups[i], stored.last != 0 && i + 1 == of_groups.size());
+    bins.bytes += of_entries(ColumnsByPlaces(of_groups[i], n_rows),
+                             stored.last != 0 && i + 1 == of_groups.size());
   }
   std::uint64_t const sorted_size = dense ? all_places : n_entries;
   std::uint64_t const sorted =

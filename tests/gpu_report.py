@@ -481,11 +481,15 @@ def benchmarks(build: Path | None, current_hash: str) -> dict:
     return {file.name: {"built_of": [current_hash] * is_current} for file in found}
 
 
+def python_path(source: Path) -> str:
+    """The package of these sources, then what was there."""
+    paths = [str(source / "plugin/python"), os.environ.get("PYTHONPATH")]
+    return os.pathsep.join(filter(None, paths))
+
+
 def make_report(options: argparse.Namespace) -> dict:
     env = os.environ | {
-        "PYTHONPATH": os.pathsep.join(
-            filter(None, [str(options.source / "plugin/python"), os.environ.get("PYTHONPATH")])
-        ),
+        "PYTHONPATH": python_path(options.source),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     if options.module:

@@ -41,6 +41,7 @@ from gpu_report import (
     device_facts,
     module_hash,
     printed_counts,
+    python_path,
     read_report,
     recorded_environment,
     report_parser,
@@ -421,9 +422,7 @@ def add_case(step: dict, case: ElementTree.Element) -> None:
 
 def environment(options: argparse.Namespace, module: str) -> dict:
     return os.environ | {
-        "PYTHONPATH": os.pathsep.join(
-            filter(None, [str(options.source / "plugin/python"), os.environ.get("PYTHONPATH")])
-        ),
+        "PYTHONPATH": python_path(options.source),
         "PYTHONDONTWRITEBYTECODE": "1",
         "GPU_EXACT_MODULE": module,
     }

@@ -36,14 +36,15 @@ function(gpu_exact_find_python out_python)
     "$ENV{UV_PYTHON_INSTALL_DIR}/*/bin/python3" "$ENV{HOME}/.local/share/uv/python/*/bin/python3")
   foreach(candidate IN ITEMS python3 python3.13 python3.14 python3.12 LISTS candidates)
     gpu_exact_python_fits("${candidate}" fits reason)
-    if(fits)
-      execute_process(COMMAND "${candidate}" -c "import pip, sys; print(sys.executable)"
-                      OUTPUT_VARIABLE executable OUTPUT_STRIP_TRAILING_WHITESPACE
-                      ERROR_QUIET RESULT_VARIABLE failed)
-      if(NOT failed)
-        set(${out_python} "${executable}" PARENT_SCOPE)
-        return()
-      endif()
+    if(NOT fits)
+      continue()
+    endif()
+    execute_process(COMMAND "${candidate}" -c "import pip, sys; print(sys.executable)"
+                    OUTPUT_VARIABLE executable OUTPUT_STRIP_TRAILING_WHITESPACE
+                    ERROR_QUIET RESULT_VARIABLE failed)
+    if(NOT failed)
+      set(${out_python} "${executable}" PARENT_SCOPE)
+      return()
     endif()
   endforeach()
   message(FATAL_ERROR

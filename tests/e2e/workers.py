@@ -381,8 +381,9 @@ def train_from(rank: int, n_workers: int, other: str) -> bytes:
     if other == "fewer classes":
         labels = dtrain.get_label() > 0
         dtrain.set_label(labels if is_other else labels + np.arange(len(labels)) % 2)
-        softmax = {"objective": "multi:softprob", "num_class": 3}
-        return bytes(xgb.train(params | ({"objective": "binary:logistic"} if is_other else softmax), dtrain, 3).save_raw())
+        params |= {"objective": "multi:softprob", "num_class": 3}
+        params |= {"objective": "binary:logistic", "num_class": 0} if is_other else {}
+        return bytes(xgb.train(params, dtrain, 3).save_raw())
     booster = xgb.train(params, dtrain, 3)
     booster = xgb.Booster(params, model_file=booster.save_raw()) if other == "loaded" else booster
     booster = booster[:1] if is_other else booster
