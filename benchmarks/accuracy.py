@@ -26,6 +26,7 @@ import metrics
 import numpy as np
 import scipy.sparse as sp
 import xgboost as xgb
+from arguments import above_zero
 from train import source_hash
 
 OUT = Path(__file__).resolve().parent / "results/accuracy.jsonl"
@@ -72,6 +73,9 @@ class Task(NamedTuple):
 def load(file: Path) -> Task:
     """The table of a file; its label says what is learnt."""
     with np.load(file, allow_pickle=False) as arrays:
+        wanted = {"y"} if "X" in arrays else {"y", "data", "indices", "indptr", "shape"}
+        if absent := sorted(wanted - {*arrays}):
+            raise SystemExit(f"error: {file} has no {', '.join(absent)}; --help has what it must have")
         if "X" in arrays:
             X = arrays["X"]
         else:
@@ -163,14 +167,14 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path, help="has NAME/data.npz each")
     parser.add_argument("--tables", help="some names, separated by commas; without it all")
-    parser.add_argument("--out", type=Path, default=OUT, help=f"default results/{OUT.name}")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=100)
-    parser.add_argument("--max-depth", type=int, default=6)
-    parser.add_argument("--eta", type=float, default=0.1)
+    parser.add_argument("--out", type=Path, help=f"default results/{OUT.name}, of the whole study")
+    parser.add_argument("--seeds", type=above_zero(int), default=5)
+    parser.add_argument("--rounds", type=above_zero(int), default=100)
+    parser.add_argument("--max-depth", type=above_zero(int), default=6)
+    parser.add_argument("--eta", type=above_zero(float), default=0.1)
     parser.add_argument("--threads", type=int, default=0, help="0: all cores")
     parser.add_argument(
-        "--work", type=float, default=5e7, help="entries times trees of a round, at most"
+        "--work", type=above_zero(float), default=5e7, help="entries times trees of a round, at most"
     )
     options = parser.parse_args(arguments)
     options.files = sorted(options.folder.glob("*/data.npz"))
@@ -182,16 +186,25 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         if absent:
             parser.error(f"there is no table {', '.join(absent)}; there are {', '.join(there)}")
         options.files = [there[name] for name in options.tables.split(",")]
+    if options.out is None:
+        names = ("tables", "seeds", "rounds", "max_depth", "eta", "work")
+        changed = [n for n in names if getattr(options, n) != parser.get_default(n)]
+        if changed:
+            of = ", ".join(f"--{name.replace('_', '-')}" for name in changed)
+            parser.error(f"with {of} it is another study than that of {OUT.name}: name --out")
+        options.out = OUT
     return options
 
 
 def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     options.source_hash = source_hash()
-    with options.out.open("w") as out:
+    made = options.out.with_name(options.out.name + ".part")  # an earlier study stays until the end
+    with made.open("w") as out:
         for file in options.files:
             for line in study(drawn(load(file), options.work), options):
                 print(json.dumps(line), file=out, flush=True)
+    made.rename(options.out)
     return 0
 
 

@@ -25,7 +25,9 @@
 namespace gpu_exact::bench {
 namespace {
 constexpr char const* kHelp =
-    "bench_builder [higgs|bosch|yltr|news20|small] [options]\n"
+    "bench_builder [SHAPE] [options]\n"
+    "  SHAPE    higgs (default), bosch, yltr, news20, epsilon, year, airline, tall, gisette, "
+    "small\n"
     "  --rows N --columns N --depth N   instead of the shape's own\n"
     "  --distinct N --missing PART      likewise; 0 distinct values: continuous\n"
     "  --signal S                       of the gradients; 0: at random (default 2)\n"
@@ -97,6 +99,9 @@ Options Parse(std::vector<std::string> const& words) {
       options.n_repeats = static_cast<std::uint32_t>(std::max(1, std::stoi(next())));
     } else if (word == "--only") {
       options.only = next();
+      if (options.only != "levels" && options.only != "depths" && options.only != "kernels") {
+        throw std::invalid_argument{"There is nothing called `" + options.only + "`; see --help."};
+      }
     } else if (i == 0) {
       options.shape = FindShape(word);
     } else {
@@ -194,8 +199,7 @@ class Bench {
   void Kernels() {
     std::string problem = StartKernelTimes();
     if (!problem.empty()) {
-      std::cerr << "No times of kernels: " << problem << "." << std::endl;
-      return;
+      throw std::runtime_error{"No times of kernels: " + problem + "."};
     }
     std::vector<double> ms;
     for (std::uint32_t i = 0; i < options_.n_repeats; ++i) {

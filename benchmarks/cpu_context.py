@@ -25,6 +25,7 @@ import cases
 import measure
 import numpy as np
 import train
+from arguments import above_zero, folder, words
 from cases import Case
 from systems import SYSTEMS, Laps
 
@@ -85,22 +86,24 @@ def parse() -> argparse.Namespace:
     add = parser.add_argument
     add("--fixed", type=Path, required=True, metavar="MODULE", help="libxgboost_fixed_tree.so")
     shapes = ",".join(SHAPES)
-    add("--shapes", default=shapes, help=f"by comma (default {shapes})")
-    add("--iterations", type=int, default=60, help="rounds at most (default 60)")
+    add("--shapes", type=words, default=SHAPES, help=f"by comma (default {shapes})")
+    add("--iterations", type=above_zero(int), default=60, help="rounds at most (default 60)")
     add("--budget", type=float, default=2.0, metavar="SECONDS", help="of training (default 2)")
-    add("--timeout", type=float, default=120.0, metavar="SECONDS", help="a run (default 120)")
-    add("--threads", type=int, default=device.cpu_cores(), help="default: cores")
-    add("--tables", type=Path, metavar="FOLDER", help="for tables (default: memory, else /tmp)")
+    add("--timeout", type=above_zero(float), default=120.0, metavar="SECONDS", help="a run (default 120)")
+    add("--threads", type=above_zero(int), default=device.cpu_cores(), help="default: cores")
+    add("--tables", type=folder, metavar="FOLDER", help="for tables (default: memory, else /tmp)")
     add("--out", type=Path, metavar="FILE", help="appended to, beside standard output")
     options = parser.parse_args()
     options.fixed = options.fixed.resolve()
+    if not options.fixed.is_file():
+        parser.error(f"there is no `{options.fixed}`: build the target xgboost_fixed_tree")
     try:
-        options.cases = cases.select(options.shapes.split(","))
+        options.cases = cases.select(options.shapes)
         options.device_name = f"{device.Gpu().name()}, {options.threads} CPU cores"
     except ValueError as error:
         parser.error(str(error))
     except device.NoGpu as error:
-        parser.error(f"{error} Without one nothing is beyond XGBoost's own part.")
+        parser.error(f"{error}. Without a GPU there is nothing to compare.")
     return options
 
 
@@ -111,7 +114,11 @@ def main() -> int:
     options = parse()
     n_failed = 0
     for case in options.cases:
-        line = run_shape(case, options)
+        try:
+            line = run_shape(case, options)
+        except cases.NoRoom as error:
+            train.say(f"error: {error}")
+            return 1
         n_failed += "beyond" not in line
         print(json.dumps(line), flush=True)
         if options.out:

@@ -32,6 +32,14 @@ class _Memory(ctypes.Structure):
     _fields_ = [(name, ctypes.c_ulonglong) for name in ("total", "free", "used")]
 
 
+def count() -> int:
+    """GPUs that CUDA shows."""
+    cuda, n = _library("libcuda.so.1"), ctypes.c_int()
+    _call(cuda, "cuInit", 0)
+    _call(cuda, "cuDeviceGetCount", ctypes.byref(n))
+    return n.value
+
+
 class Gpu:
     """The first GPU that CUDA shows, with a context on it, as NVML sees it."""
 

@@ -1,5 +1,5 @@
 # Copyright 2026, the gpu_exact contributors
-"""Train one GPU on a table that fills the host's memory: one JSON line.
+"""Train one GPU on a table larger than it holds without the host's help: one JSON line.
 
     python benchmarks/large.py --entries 12e9 --cache /dev/shm
 
@@ -22,6 +22,7 @@ import measure
 import numpy as np
 import train
 import xgboost as xgb
+from arguments import above_zero, folder
 
 import device
 
@@ -55,6 +56,9 @@ def run(options: argparse.Namespace) -> dict:
 
     source_hash = train.source_hash()
     measure.check_module(source_hash)
+    status = plugin.device_status()
+    if not status.usable:  # to make the pages takes long
+        raise SystemExit(f"error: {status.text}")
     rows = int(options.entries // options.columns)
     params = {"tree_method": "exact", "device": options.device, "gpu_exact_fallback": "error"}
     params |= {"objective": "binary:logistic", "base_score": 0.5, "max_depth": options.max_depth}
@@ -77,7 +81,7 @@ def run(options: argparse.Namespace) -> dict:
             train.say(f"round {i}: {seconds[-1]:.2f} s")
         del booster, table  # pages go with it
     last = plugin.last_run()
-    steady = float(np.median(seconds[1:] or seconds))
+    steady = float(np.median(seconds[1:]))
     return {
         "system": "gpu_exact",
         "rows": rows,
@@ -100,17 +104,21 @@ def run(options: argparse.Namespace) -> dict:
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     add = parser.add_argument
-    add("--entries", type=float, required=True, help="values of the table, 8 bytes each")
-    add("--columns", type=int, default=100, help="default 100")
-    add("--batch", type=float, default=5e8, metavar="ENTRIES", help="of a batch (default 5e8)")
-    add("--max-depth", type=int, default=8, help="default 8")
-    add("--rounds", type=int, default=5, help="default 5")
+    add("--entries", type=above_zero(float), required=True, help="values of the table, 8 bytes each")
+    add("--columns", type=above_zero(int), default=100, help="default 100")
+    add("--batch", type=above_zero(float), default=5e8, metavar="ENTRIES", help="of a batch (default 5e8)")
+    add("--max-depth", type=above_zero(int), default=8, help="default 8")
+    add("--rounds", type=above_zero(int), default=5, help="two at least, of which the first sets up (default 5)")
     add("--device", choices=["cuda", "cpu"], default="cuda", help="of gradients and predictions")
     add("--memory-limit", metavar="LIMIT", help="gpu_exact_memory_limit")
-    add("--threads", type=int, default=device.cpu_cores(), help="default: cores")
-    add("--cache", type=Path, default=Path("/dev/shm"), help="folder of the pages")
+    add("--threads", type=above_zero(int), default=device.cpu_cores(), help="default: cores")
+    add("--cache", type=folder, default=Path("/dev/shm"), help="folder of the pages")
     add("--out", type=Path, metavar="FILE", help="the line is appended to it")
     options = parser.parse_args(arguments)
+    if options.entries < options.columns:
+        parser.error(f"{options.entries:g} entries are less than a row of {options.columns}")
+    if options.rounds < 2:
+        parser.error("the first round sets up, and is not timed: two --rounds at least")
     try:
         name = device.Gpu().name()
     except device.NoGpu:

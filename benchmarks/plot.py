@@ -227,6 +227,8 @@ class Difference(NamedTuple):
     @property
     def is_noise(self) -> bool:
         """Whether splits differ so much that the mean tells nothing: a paired t-test."""
+        if len(self.percent) < 2:
+            return True  # nothing tells how much splits differ
         spread = np.std(self.percent, ddof=1) / np.sqrt(len(self.percent))
         return abs(self.mean) <= spread * stats.t.ppf((1 + CONFIDENCE) / 2, len(self.percent) - 1)
 

@@ -28,6 +28,7 @@ import cases
 import measure
 import numpy as np
 import train
+from arguments import above_zero, folder, words
 from cases import Case, Table
 from systems import Laps, XGBoost
 
@@ -303,10 +304,13 @@ def run_shape(case: Case, options: argparse.Namespace, common: dict[str, Any]) -
                 n_failed += 1
                 train.say(f"{what}: FAILED: {answer['failed']}")
                 continue
-            judge = alone.setdefault(run["system"], answer["trees"])
+            if run["gpus"] == 1:
+                alone.setdefault(run["system"], answer["trees"])
+            judge = alone.get(run["system"])  # None: that run has failed
             line = {"shape": case.name} | run | answer["line"]
-            line["identical"] = same_trees(answer["trees"], judge)
-            line |= {"device": options.device_name, "source_hash": common["source_hash"]}
+            line["identical"] = None if judge is None else same_trees(answer["trees"], judge)
+            line |= {"context": options.device, "device": options.device_name}
+            line |= {"source_hash": common["source_hash"]}
             text = json.dumps(line)
             print(text, flush=True)
             if options.out:
@@ -321,29 +325,33 @@ def run_shape(case: Case, options: argparse.Namespace, common: dict[str, Any]) -
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    def words(text: str) -> list[str]:
-        return [word for word in text.split(",") if word]
+    def counts(text: str) -> list[int]:
+        return [above_zero(int)(word) for word in words(text)]
 
-    def numbers(text: str) -> list[int]:
+    def ordinals(text: str) -> list[int]:
         return [int(word) for word in words(text)]
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     add = parser.add_argument
     add("--shapes", type=words, default=SHAPES, help=f"by comma (default: {','.join(SHAPES)})")
-    add("--gpus", type=numbers, default=[1, 2], help="by comma (default 1,2)")
-    add("--ordinals", type=numbers, help="of the GPUs, in the order of use (default 0,1,...)")
+    add("--gpus", type=counts, default=[1, 2], help="by comma (default 1,2)")
+    add("--ordinals", type=ordinals, help="of the GPUs, in the order of use (default 0,1,...)")
     add("--modes", type=words, default=MODES[:2], help=f"of {', '.join(MODES)} (default: the first two)")
     add("--systems", type=words, default=[EXACT, HIST], help=f"default: {EXACT},{HIST}")
     add("--device", choices=["cuda", "cpu"], default="cuda", help="of gradients and predictions")
-    add("--scale", type=float, default=1.0, help="rows as a part of each shape's own (default 1)")
-    add("--iterations", type=int, default=60, help="rounds at most (default 60)")
+    add("--scale", type=above_zero(float), default=1.0, help="rows as a part of each shape's own (default 1)")
+    add("--iterations", type=above_zero(int), default=60, help="rounds at most (default 60)")
     budget = "of the rounds that count (default 1.5)"
     add("--budget", type=float, default=1.5, metavar="SECONDS", help=budget)
-    add("--timeout", type=float, default=120.0, metavar="SECONDS", help="a run (default 120)")
-    add("--threads", type=int, default=device.cpu_cores(), help="of all workers; default: cores")
-    add("--tables", type=Path, metavar="FOLDER", help="for tables (default: memory, else /tmp)")
+    add("--timeout", type=above_zero(float), default=120.0, metavar="SECONDS", help="a run (default 120)")
+    cores = device.cpu_cores()
+    add("--threads", type=above_zero(int), default=cores, help="of all workers; default: cores")
+    add("--tables", type=folder, metavar="FOLDER", help="for tables (default: memory, else /tmp)")
     add("--out", type=Path, metavar="FILE", help="default: benchmarks/results/scale-<GPU>.jsonl")
     options = parser.parse_args(arguments)
+    options.ordinals = options.ordinals or list(range(max(options.gpus)))
+    if len(options.ordinals) < max(options.gpus):
+        parser.error(f"--ordinals has {len(options.ordinals)} of {max(options.gpus)} GPUs")
     for given, known in ((options.modes, MODES), (options.systems, (EXACT, HIST))):
         for word in given:
             if word not in known:
@@ -353,13 +361,16 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
             case._replace(rows=max(1, int(options.scale * case.rows)))
             for case in cases.select(options.shapes)
         ]
-        name = device.Gpu().name()
+        name, n_gpus = device.Gpu().name(), device.count()
+        if not 0 <= min(options.ordinals) <= max(options.ordinals) < n_gpus:
+            # XGBoost would take another one instead.
+            parser.error(f"of the GPUs {options.ordinals} {n_gpus} are there, numbered from 0")
     except ValueError as error:
         parser.error(str(error))
     except device.NoGpu:
         name = "no GPU"
     options.device_name = f"{name}, {options.threads} CPU cores"
-    if options.out is None and options.scale == 1.0:
+    if options.out is None and options.scale == 1.0 and options.device == "cuda":
         to = train.results_file({"device": options.device_name})
         options.out = to and to.with_name(to.name.replace("train-", "scale-", 1))
     return options
@@ -379,13 +390,17 @@ def main() -> int:
     options = parse()
     common = {
         "device": options.device,
-        "ordinals": options.ordinals or list(range(max(options.gpus))),
+        "ordinals": options.ordinals,
         "threads": options.threads,
         "iterations": options.iterations,
         "budget_s": options.budget,
         "source_hash": train.source_hash(),
     }
-    n_failed = sum(run_shape(case, options, common) for case in options.cases)
+    try:
+        n_failed = sum(run_shape(case, options, common) for case in options.cases)
+    except cases.NoRoom as error:
+        train.say(f"error: {error}")
+        return 1
     return 1 if n_failed else 0
 
 

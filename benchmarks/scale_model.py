@@ -22,6 +22,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from arguments import above_zero
+
 RESULTS = Path(__file__).resolve().parent / "results"
 GPUS = [1, 2, 4, 8, 16, 64, 256, 1000]
 SHOWN = ["higgs", "yltr", "epsilon", "criteo", "tall"]
@@ -220,10 +222,16 @@ def table(head: list[str], lines: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *lines))
 
 
+def text_of(seconds: float) -> str:
+    """In milliseconds."""
+    ms = 1e3 * seconds
+    return f"{ms:,.0f}" if ms >= 100 else f"{ms:.3g}"
+
+
 def forecast(bins: int, some: list[Work] | None = None, cluster: Cluster = CLUSTER) -> str:
     """Markdown: milliseconds a tree on each number of GPUs."""
     lines = [
-        [work.name, scheme, *(f"{1e3 * at(n):.3g}" for n in GPUS)]
+        [work.name, scheme, *(text_of(at(n)) for n in GPUS)]
         for work in some or [*measured(), estimate(10**8, 100, 8)]
         for scheme, at in schemes(work, bins, cluster).items()
     ]
@@ -242,7 +250,7 @@ def crossings(bins: int, some: list[Work], cluster: Cluster) -> str:
     for work in some:
         all_of = schemes(work, bins, cluster).values()
         columns, joined, *rows = ([at(n) for n in range(1, GPUS[-1] + 1)] for at in all_of)
-        best = [f"{t.index(min(t)) + 1} ({1e3 * min(t):.3g} ms)" for t in (columns, joined, *rows)]
+        best = [f"{t.index(min(t)) + 1} ({text_of(min(t))} ms)" for t in (columns, joined, *rows)]
         beat = [f"{wins(times, columns)}; {wins(times, joined)}" for times in rows]
         lines.append([work.name, *best, *beat])
     return table(["best on", *head, *(f"{n}: beat columns; joined" for n in head[2:])], lines)
@@ -261,11 +269,12 @@ def memory(some: list[Work], gpu_bytes: float) -> str:
 
 def held_against(path: Path) -> str:
     """Markdown: what was measured on several GPUs, and what the model says."""
-    lines = [e for e in read(path) if e["system"] == "gpu_exact"]
+    runs = [e for e in read(path) if e["system"] == "gpu_exact"]
+    lines = list({(e["shape"], e["gpus"], e["mode"]): e for e in runs}.values())  # the last of each
     ones = [e for e in lines if e["gpus"] == 1]
     rows = []
     for e in lines:
-        early = e.get("iterations", 60) < 20  # these trees take longer, on one GPU too
+        early = e.get("iterations", 60) < 20  # its trees are no late ones
         work = works(ones, "ms_per_tree_first" if early else "ms_per_tree").get(e["shape"])
         if work and e["gpus"] > 1:
             model = 1e3 * work.by_columns(e["gpus"], e["mode"])
@@ -280,25 +289,30 @@ def main() -> None:
     add = parser.add_argument
     add("--measured", type=Path, metavar="FILE", help="of scale.py: to hold it against")
     add("--bins", type=int, default=256, help="values a column, where these are few (default 256)")
-    add("--rows", type=float, help="of a table, with --columns, in the place of those measured")
-    add("--columns", type=int)
-    add("--depth", type=int, default=6)
-    add("--one-gpu-ms", type=float, help="a tree of that table on one GPU (default: estimated)")
-    add("--gradients-ms", type=float, default=0.0, help="of these, XGBoost's (default: a simple loss)")
-    add("--one-host", type=int, default=8, help="GPUs that NVLink joins; 1: none (default 8)")
-    add("--link-bandwidth", type=float, default=25.0, help="of the others, GB/s a GPU (default 25)")
+    add("--rows", type=above_zero(float), help="of a table, with --columns, in the place of those measured")
+    add("--columns", type=above_zero(int))
+    add("--depth", type=above_zero(int), help="of that table's trees (default 6)")
+    add("--one-gpu-ms", type=above_zero(float), help="a tree of it on one GPU (default: estimated)")
+    add("--gradients-ms", type=above_zero(float), help="of these, XGBoost's (default: a simple loss)")
+    add("--one-host", type=above_zero(int), default=8, help="GPUs that NVLink joins; 1: none (default 8)")
+    add("--link-bandwidth", type=above_zero(float), default=25.0, help="of the others, GB/s a GPU (default 25)")
     add("--link-call-us", type=float, default=60.0, help="of a call of two of them (default 60)")
     add("--link-peer-us", type=float, default=2.0, help="and of each further GPU (default 2)")
-    add("--gpu-gb", type=float, default=141.0, help="memory of a GPU (default 141)")
+    add("--gpu-gb", type=above_zero(float), default=141.0, help="memory of a GPU (default 141)")
     o = parser.parse_args()
     if o.measured:
+        if not o.measured.is_file():
+            parser.error(f"there is no `{o.measured}`")
         print(held_against(o.measured))
         return
     if (o.rows is None) != (o.columns is None):
         parser.error("--rows and --columns go together")
+    if o.rows is None and (o.depth or o.one_gpu_ms or o.gradients_ms):
+        parser.error("--depth, --one-gpu-ms and --gradients-ms are of the table of --rows")
     some = [*measured(), estimate(10**8, 100, 8)]
     if o.rows is not None:
-        work = estimate(int(o.rows), o.columns, o.depth)._replace(gradients_s=o.gradients_ms / 1e3)
+        work = estimate(int(o.rows), o.columns, o.depth or 6)
+        work = work._replace(gradients_s=(o.gradients_ms or 0.0) / 1e3)
         if o.one_gpu_ms:
             name = work.name.removesuffix(", estimated")
             work = work._replace(name=name, one_gpu_s=o.one_gpu_ms / 1e3)

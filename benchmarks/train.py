@@ -22,6 +22,7 @@ from typing import Any
 import cases
 import measure
 import metrics
+from arguments import above_zero, folder, words
 from cases import Case
 from synthetic import SHAPES
 from systems import EXACT, JUDGE, PEERS, STRATEGIES, SYSTEMS
@@ -186,9 +187,6 @@ def say(text: str) -> None:
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    def words(text: str) -> list[str]:
-        return [word for word in text.split(",") if word]
-
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     add = parser.add_argument
     add(
@@ -200,9 +198,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     )
     add("--systems", type=words, default=list(SYSTEMS), help=f"by comma: {', '.join(SYSTEMS)}")
     add("--strategy", choices=STRATEGIES, default="auto", help="of the plugin (default auto)")
-    add("--rows", type=int, help="instead of each shape's own")
-    add("--max-depth", type=int, help="instead of each shape's own")
-    add("--iterations", type=int, default=100, help="rounds at most (default 100)")
+    add("--rows", type=above_zero(int), help="instead of each shape's own")
+    add("--max-depth", type=above_zero(int), help="instead of each shape's own")
+    add("--iterations", type=above_zero(int), default=100, help="rounds at most (default 100)")
     add(
         "--budget",
         type=float,
@@ -212,13 +210,14 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     )
     add(
         "--timeout",
-        type=float,
+        type=above_zero(float),
         default=300.0,
         metavar="SECONDS",
         help="a run, loading included (default 300)",
     )
-    add("--threads", type=int, default=device.cpu_cores(), help="default: all cores")
-    add("--tables", type=Path, metavar="FOLDER", help="for tables (default: memory, else /tmp)")
+    cores = device.cpu_cores()
+    add("--threads", type=above_zero(int), default=cores, help="default: all cores")
+    add("--tables", type=folder, metavar="FOLDER", help="for tables (default: memory, else /tmp)")
     add(
         "--out",
         type=Path,
@@ -246,7 +245,11 @@ def change(case: Case, options: argparse.Namespace) -> Case:
 def main() -> int:
     options = parse()
     session = Session(options)
-    session.run_all(options.cases)
+    try:
+        session.run_all(options.cases)
+    except cases.NoRoom as error:
+        say(f"error: {error}")
+        return 1
     say(f"{session.written} measured, {session.skipped} skipped, {session.failed} failed")
     return 1 if session.failed else 0
 

@@ -24,6 +24,7 @@ import time
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -105,6 +106,11 @@ LOGIN = {
     "yltr": "Log in at Yahoo! Webscope, request the data set C14 (Learning to Rank Challenge) for "
     "research and unpack `set1.train.txt` of what you are given.",
 }
+BY_HAND = {
+    "gisette": "Look for data set 170, Gisette, at archive.ics.uci.edu and unpack "
+    "`gisette_train.data` and `gisette_train.labels`.",
+}
+SHAPES = {"year": "yearpredictionmsd"}  # what the benchmarks call a table
 
 
 class Bar:
@@ -140,12 +146,15 @@ def megabytes(size: float) -> str:
 
 
 @contextmanager
-def disk_full_is_said(folder: Path) -> Iterator[None]:
+def disk_is_blamed(folder: Path) -> Iterator[None]:
+    """For what cannot be written below a folder."""
     try:
         yield
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
+            raise FetchError(
+                f"`{folder}` cannot be written: {error}. Name another folder with --to."
+            ) from None
         raise FetchError(
             f"The disk of `{folder}` is full. Free some of it and run this again, which goes on "
             "where it ended, or name another folder with --to."
@@ -155,7 +164,7 @@ def disk_full_is_said(folder: Path) -> Iterator[None]:
 def fetch(source: Source, folder: Path, out: IO[str] = sys.stderr) -> Path:
     """The file, downloaded unless it is there, checked, and unpacked where that is wanted."""
     file = folder / source.name
-    with disk_full_is_said(folder):
+    with disk_is_blamed(folder):
         folder.mkdir(parents=True, exist_ok=True)
         if file.exists():
             print(f"{file} is there.", file=out)
@@ -237,8 +246,8 @@ def receive(
         bar.end()
     if total is not None and done != total:
         raise FetchError(
-            f"{source.url} ended after {done:,} of {total:,} bytes. Run this again, which goes on "
-            "there."
+            f"{source.url} ended after {done:,} of {total:,} bytes. Run this again, which "
+            f"{'goes on there' if version_file(part).exists() else 'begins anew'}."
         )
 
 
@@ -270,7 +279,7 @@ def unpack(source: Source, file: Path, out: IO[str]) -> Path:
     try:
         with _opened(file, source.unpacked) as packed, made.open("wb") as target:
             shutil.copyfileobj(packed, target, CHUNK)
-    except (EOFError, KeyError, OSError, zipfile.BadZipFile) as error:
+    except (EOFError, KeyError, OSError, zipfile.BadZipFile, zlib.error) as error:
         made.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None:  # of the disk, not the content
             raise
@@ -299,11 +308,14 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{', '.join(SOURCES)}; and with a login: {', '.join(LOGIN)}")
         return 0
     name = options.name.lower()
-    if name in LOGIN:
-        print(f"{options.name} needs a login. {LOGIN[name]}", file=sys.stderr)
+    name = SHAPES.get(name, name)
+    if name in LOGIN or name in BY_HAND:
+        why = "needs a login" if name in LOGIN else "is not fetched by this script"
+        print(f"{options.name} {why}. {(LOGIN | BY_HAND)[name]}", file=sys.stderr)
         return 1
     if name not in SOURCES:
-        parser.error(f"there is no table `{options.name}`; there are {', '.join(SOURCES)}")
+        known = ", ".join([*SOURCES, *SHAPES, *LOGIN, *BY_HAND])
+        parser.error(f"there is no table `{options.name}`; there are {known}")
     try:
         for source in SOURCES[name]:
             print(fetch(source, options.to))
