@@ -24,6 +24,7 @@ import numpy as np
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.ticker import FuncFormatter, NullFormatter
+from scale_model import text_of
 from scipy import stats
 
 SYSTEMS = {  # name: (label, colour)
@@ -87,10 +88,6 @@ def save(figure: plt.Figure, file: Path) -> Path:
     figure.savefig(file, dpi=DPI, bbox_inches="tight", metadata={"Software": None})
     plt.close(figure)
     return file
-
-
-def text_of(ms: float) -> str:
-    return f"{ms:,.0f}" if ms >= 100 else f"{ms:.3g}"
 
 
 def counted(run: Line) -> int:

@@ -222,16 +222,15 @@ def table(head: list[str], lines: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *lines))
 
 
-def text_of(seconds: float) -> str:
-    """In milliseconds."""
-    ms = 1e3 * seconds
+def text_of(ms: float) -> str:
+    """A time as tables have it."""
     return f"{ms:,.0f}" if ms >= 100 else f"{ms:.3g}"
 
 
 def forecast(bins: int, some: list[Work] | None = None, cluster: Cluster = CLUSTER) -> str:
     """Markdown: milliseconds a tree on each number of GPUs."""
     lines = [
-        [work.name, scheme, *(text_of(at(n)) for n in GPUS)]
+        [work.name, scheme, *(text_of(1e3 * at(n)) for n in GPUS)]
         for work in some or [*measured(), estimate(10**8, 100, 8)]
         for scheme, at in schemes(work, bins, cluster).items()
     ]
@@ -250,7 +249,7 @@ def crossings(bins: int, some: list[Work], cluster: Cluster) -> str:
     for work in some:
         all_of = schemes(work, bins, cluster).values()
         columns, joined, *rows = ([at(n) for n in range(1, GPUS[-1] + 1)] for at in all_of)
-        best = [f"{t.index(min(t)) + 1} ({text_of(min(t))} ms)" for t in (columns, joined, *rows)]
+        best = [f"{t.index(min(t)) + 1} ({text_of(1e3 * min(t))} ms)" for t in (columns, joined, *rows)]
         beat = [f"{wins(times, columns)}; {wins(times, joined)}" for times in rows]
         lines.append([work.name, *best, *beat])
     return table(["best on", *head, *(f"{n}: beat columns; joined" for n in head[2:])], lines)
