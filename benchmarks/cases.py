@@ -140,17 +140,13 @@ def load(folder: Path) -> Table:
     return Table(X, array("y"), qid)
 
 
-class NoRoom(Exception):
-    """For a table; and what to do."""
-
-
 def room_for(n_bytes: int) -> str:
-    """A folder with room for a table, in memory if there is one."""
+    """A folder with room for a table, in memory if there is one; ends the script where there is none."""
     for folder in ("/dev/shm", tempfile.gettempdir()):
         if os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > 1.1 * n_bytes:
             return folder
-    raise NoRoom(
-        f"Neither /dev/shm nor {tempfile.gettempdir()} has {n_bytes / 1e9:.1f} GB free for the "
+    raise SystemExit(
+        f"error: Neither /dev/shm nor {tempfile.gettempdir()} has {n_bytes / 1e9:.1f} GB free for the "
         "table; name a folder that has with --tables, or take fewer rows."
     )
 

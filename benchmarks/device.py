@@ -32,19 +32,11 @@ class _Memory(ctypes.Structure):
     _fields_ = [(name, ctypes.c_ulonglong) for name in ("total", "free", "used")]
 
 
-def count() -> int:
-    """GPUs that CUDA shows."""
-    cuda, n = _library("libcuda.so.1"), ctypes.c_int()
-    _call(cuda, "cuInit", 0)
-    _call(cuda, "cuDeviceGetCount", ctypes.byref(n))
-    return n.value
-
-
 class Gpu:
     """The first GPU that CUDA shows, with a context on it, as NVML sees it."""
 
     def __init__(self) -> None:
-        cuda = _library("libcuda.so.1")
+        cuda = self._cuda = _library("libcuda.so.1")
         self._nvml = _library("libnvidia-ml.so.1")
         device, context, bus = ctypes.c_int(), ctypes.c_void_p(), ctypes.create_string_buffer(32)
         _call(cuda, "cuInit", 0)
@@ -58,6 +50,12 @@ class Gpu:
             _call(self._nvml, "nvmlDeviceGetHandleByIndex_v2", 0, handle)
         # The primary context, which XGBoost and the plugin share: its memory is nobody's.
         _call(cuda, "cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+
+    def visible(self) -> int:
+        """GPUs that CUDA shows, this one among them."""
+        n = ctypes.c_int()
+        _call(self._cuda, "cuDeviceGetCount", ctypes.byref(n))
+        return n.value
 
     def used(self) -> int:
         """Bytes, by all processes."""
