@@ -9,9 +9,19 @@
 #include <map>
 #include <mutex>
 
+#include "per_process.h"
+
 namespace gpu_exact {
 namespace {
 std::atomic<pid_t> cuda_process{0};  // the process that has used a GPU; 0: none has
+
+/** @brief What ProbeDevice() has told and will tell again. */
+struct Known {
+  std::mutex mutex;
+  std::map<int, DeviceStatus> by_ordinal;
+};
+
+PerProcess<Known> the_known;
 }  // namespace
 
 bool ForkedAfterCuda() { return cuda_process != 0 && cuda_process != getpid(); }
@@ -23,11 +33,10 @@ DeviceStatus StatusOf(int ordinal) {
             "before the first tree, or start workers that are not forked (Python: `spawn`; R: a "
             "PSOCK cluster)."};
   }
-  static std::mutex mutex;
-  static std::map<int, DeviceStatus> known;
-  std::lock_guard<std::mutex> guard{mutex};
-  auto found = known.find(ordinal);
-  if (found != known.end()) {
+  auto& known = the_known.Get();
+  std::lock_guard<std::mutex> guard{known.mutex};
+  auto found = known.by_ordinal.find(ordinal);
+  if (found != known.by_ordinal.end()) {
     return found->second;
   }
   auto status = ProbeDevice(ordinal);
@@ -35,7 +44,7 @@ DeviceStatus StatusOf(int ordinal) {
     cuda_process = getpid();
   }
   if (status.usable || status.name.empty()) {
-    known.emplace(ordinal, status);
+    known.by_ordinal.emplace(ordinal, status);
   }  // else a GPU that is busy now may be free at the next tree
   return status;
 }

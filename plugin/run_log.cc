@@ -3,7 +3,6 @@
  */
 #include "run_log.h"
 
-#include <unistd.h>
 #include <xgboost/logging.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "gpu_exact/memory_estimate.h"
+#include "per_process.h"
 
 namespace gpu_exact {
 namespace {
@@ -24,25 +24,12 @@ constexpr double kMiB = 1024.0 * 1024.0;
 /** @brief What RecordTree() has seen. */
 struct History {
   std::mutex mutex;
-  pid_t process{getpid()};
   TreeRecord last;
   std::uint64_t n_gpu{0};
   std::uint64_t n_cpu{0};
-
-  /** @brief A forked process begins anew. Under the lock. */
-  void OfThisProcess() {
-    if (process != getpid()) {
-      process = getpid();
-      last = {};
-      n_gpu = n_cpu = 0;
-    }
-  }
 };
 
-History& TheHistory() {
-  static History history;
-  return history;
-}
+PerProcess<History> the_history;
 
 /** @brief Text in quotes, as JSON wants it. */
 std::string Quote(std::string const& text) {
@@ -90,17 +77,15 @@ void Say(TreeRecord const& tree) {
 
 void RecordTree(TreeRecord tree) {
   Say(tree);
-  auto& history = TheHistory();
+  auto& history = the_history.Get();
   std::lock_guard<std::mutex> guard{history.mutex};
-  history.OfThisProcess();
   ++(tree.reason.empty() ? history.n_gpu : history.n_cpu);
   history.last = std::move(tree);
 }
 
 std::string LastRunJson() {
-  auto& history = TheHistory();
+  auto& history = the_history.Get();
   std::lock_guard<std::mutex> guard{history.mutex};
-  history.OfThisProcess();
   auto const& tree = history.last;
   auto const& stats = tree.stats;
   std::ostringstream os;

@@ -21,6 +21,7 @@
 #include "feature_sampler.h"
 #include "gpu_exact/source_hash.h"
 #include "param_json.h"
+#include "per_process.h"
 #include "refusals.h"
 #include "round.h"
 #include "run_log.h"
@@ -122,20 +123,27 @@ class SharedLearningRate {
   bool restored_by_xgboost_{false};
 };
 
+/** @brief What WarnOnce() has told. */
+struct Told {
+  std::mutex mutex;
+  std::set<std::string> kinds;
+};
+
+PerProcess<Told> the_told;
+
 /**
  * @brief Each kind of text is told once in a process; one that nobody was to see has not been told.
  * @param kind Of the text: itself, or a word for texts with other numbers each time.
  */
 void WarnOnce(std::string const& kind, std::string const& text) {
   using Logger = xgboost::ConsoleLogger;
-  static std::mutex mutex;
-  static std::set<std::string> told;
   if (!Logger::ShouldLog(Logger::LV::kWarning)) {
     return;
   }
   {
-    std::lock_guard<std::mutex> guard{mutex};
-    if (!told.insert(kind).second) {
+    auto& told = the_told.Get();
+    std::lock_guard<std::mutex> guard{told.mutex};
+    if (!told.kinds.insert(kind).second) {
       return;
     }
   }

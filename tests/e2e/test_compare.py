@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import xgboost as xgb
 import xgboost_gpu_exact
-from xgboost_gpu_exact import compare
+from xgboost_gpu_exact import compare, demo
 from xgboost_gpu_exact.tree_diff import Verdict, compare_trees, summary, trees_of
 
 PARAMS = {"tree_method": "exact", "objective": "binary:logistic", "max_depth": 4, "nthread": 1}
@@ -197,6 +197,41 @@ def test_program_prints_every_tree_and_a_summary():
     assert "0 different" in done.stdout
 
 
+def test_what_the_cpu_grew_is_not_identical(builder, tmp_path):
+    """Labels of such a range are left to XGBoost's own builder, which would be compared with itself."""
+    if builder.startswith("reference builder"):
+        pytest.skip("it grows trees of any labels")
+    rows = "".join(f"{i},{i}\n" for i in range(20))
+    (tmp_path / "t.csv").write_text(f"a,label\n{rows}20,1e18\n")
+    for program in ("compare", "demo"):
+        command = [sys.executable, "-m", f"xgboost_gpu_exact.{program}", "--rounds", "2"]
+        command += ["--data", str(tmp_path / "t.csv"), "--label", "label"]
+        command += ["--objective", "reg:squarederror"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and "error: " in done.stderr, done
+        assert "identical" not in done.stdout
+
+
+@pytest.mark.parametrize("program", [compare, demo])
+def test_a_plugin_that_is_switched_off_shows_nothing(builder, monkeypatch, capsys, program):
+    arguments = ["--data", "diabetes", "--objective", "reg:squarederror", "--rounds", "2"]
+    monkeypatch.setattr(sys, "argv", ["program", *arguments])
+    monkeypatch.setattr(program, "take_over", lambda _: None)
+    xgboost_gpu_exact.take_over(False)
+    try:
+        assert program.main() == 1
+    finally:
+        xgboost_gpu_exact.take_over(True)
+    assert "The plugin grew 0 of 2 trees" in capsys.readouterr().out
+
+
+def test_trees_that_the_plugin_did_not_grow_show_nothing():
+    grown = xgboost_gpu_exact.last_run().gpu_trees
+    assert "No GPU took part" in compare.nothing_shown(False, grown, [None])
+    assert "The plugin grew 0 of 2 trees" in compare.nothing_shown(True, grown, [None, None])
+    assert compare.nothing_shown(True, grown - 2, [None, None]) == ""
+
+
 @pytest.mark.parametrize(
     "unusable",
     [
@@ -204,6 +239,10 @@ def test_program_prints_every_tree_and_a_summary():
         ["--param", "eta=abc"],
         ["--data", "none.csv"],
         ["--rounds", "0"],
+        ["--param", "updater=grow_quantile_histmaker"],
+        ["--param", "tree_method=hist"],
+        ["--param", "device=cuda"],
+        ["--param", "gpu_exact_fallback=warn"],
     ],
 )
 def test_unusable_input_is_no_different_tree(unusable):

@@ -52,6 +52,23 @@ def test_npz_with_matrix_and_with_named_columns(frame, tmp_path):
         np.testing.assert_array_equal(table.y, y)
 
 
+def test_npz_of_columns_that_scipy_wrote(tmp_path):
+    X = sp.random(5, 5, 0.5, "csc", random_state=1, dtype=np.float32)
+    sp.save_npz(tmp_path / "x.npz", X)
+    with np.load(tmp_path / "x.npz") as arrays:
+        np.savez(tmp_path / "t.npz", y=np.arange(5), **arrays)
+    np.testing.assert_array_equal(load(str(tmp_path / "t.npz")).X.toarray(), X.toarray())
+
+
+def test_text_is_no_number(tmp_path):
+    (tmp_path / "t.csv").write_text('a,price\n1,"1,234"\n2,"99"\n3,"1,234"\n')
+    table = load(str(tmp_path / "t.csv"), "price")
+    assert table.y.tolist() == [0, 1, 0] and table.rows([0]).class_names is table.class_names
+    assert objective_params(table, "multi:softprob")["num_class"] == 2
+    with pytest.raises(TableError, match="`reg:squarederror` needs numbers .* such as `1,234`, `99`"):
+        objective_params(table, "reg:squarederror")
+
+
 def test_libsvm_keeps_absent_apart_from_zero_and_reads_queries(tmp_path):
     X = sp.csr_matrix(([1.5, 0.0, 2.5], ([0, 1, 2], [2, 0, 1])), shape=(3, 3))
     dump_svmlight_file(X, [1, 0, 2], str(tmp_path / "t.libsvm"), query_id=[5, 3, 5])

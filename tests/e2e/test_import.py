@@ -5,7 +5,9 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import xgboost_gpu_exact as gpu_exact
 from xgboost_gpu_exact.versions import XGBOOST_RELEASES
 
 SERVED = " or ".join(XGBOOST_RELEASES)
@@ -65,6 +67,42 @@ def test_environment_says_neither():
 def test_device_status_says_why():
     code = "import xgboost_gpu_exact as g\nusable, text = g.device_status()\n"
     assert not error_of(code + "assert isinstance(usable, bool) and text")
+
+
+@pytest.mark.parametrize("ordinal", ["cuda:0", None, 0.5])
+def test_what_is_no_ordinal(ordinal):
+    with pytest.raises(TypeError, match=f"ordinal is {ordinal!r}: give a whole number."):
+        gpu_exact.device_status(ordinal)
+
+
+@pytest.mark.parametrize("ordinal", [-2, 2**31, 2**32])
+def test_what_no_ordinal_can_be(ordinal):
+    with pytest.raises(ValueError, match=f"ordinal is {ordinal}: give -1, 0, 1, ..."):
+        gpu_exact.device_status(ordinal)
+
+
+def test_numbers_of_numpy():
+    assert gpu_exact.device_status(np.int64(-1)) == gpu_exact.device_status()
+    sizes = (10_000_000, 1_000)  # whose product no int32 holds
+    assert gpu_exact.memory_estimate(*map(np.int32, sizes)) == gpu_exact.memory_estimate(*sizes)
+    with pytest.raises(TypeError, match="columns is 1.5: give a whole number."):
+        gpu_exact.memory_estimate(10, 1.5)
+
+
+# As R's dyn.unload() would. XGBoost has functions of the module, here and at the end.
+UNLOAD = """
+import _ctypes
+for _ in range(3):  # more than it was opened
+    _ctypes.dlclose(gpu_exact._module._handle)
+import numpy as np
+X = np.arange(60, dtype=np.float32).reshape(20, 3)
+for method in ("exact", "hist"):
+    xgb.train({"tree_method": method, "verbosity": 0}, xgb.DMatrix(X, X[:, 0]), 2)
+"""
+
+
+def test_it_cannot_be_unloaded():
+    assert not error_of(LOAD + UNLOAD)
 
 
 def test_without_xgboost():

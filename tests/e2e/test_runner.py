@@ -18,6 +18,7 @@ from small_tables import dyadic, make_table
 
 SCRIPT = """
 import json, os, sys
+import xgboost
 print(json.dumps([__name__, sys.argv, sys.path[0], "xgboost_gpu_exact" in sys.modules]))
 import helper
 sys.exit(helper.CODE)
@@ -237,11 +238,77 @@ import xgboost
 """
 
 
-@pytest.mark.parametrize("code", [IMPORTED_BY_TWO, FAILS_AT_FIRST])
+ASKS_ITS_FELLOWS = """
+class Asks:
+    def find_spec(self, name, path=None, target=None):
+        others = (f.find_spec(name, path, target) for f in sys.meta_path if f is not self)
+        return next(filter(None, others), None)
+sys.meta_path.insert(0, Asks())
+import pickle, xgboost
+pickle.dumps(xgboost.__spec__)
+"""
+
+
+@pytest.mark.parametrize("code", [IMPORTED_BY_TWO, FAILS_AT_FIRST, ASKS_ITS_FELLOWS])
 def test_xgboost_is_imported_by_two_threads_or_at_the_second_try(code: str) -> None:
     folder = str(Path(gpu_exact.__file__).parents[1])
     told = run_python(AT_START + code + WHO_IS_LOADED, folder, XGBOOST_GPU_EXACT_DEVICE="cpu")
     assert json.loads(told) == [False, True]
+
+
+FAILS_AND_IS_ASKED_AGAIN = """
+import os
+for device in ("tpu", "tpu", "cpu"):
+    os.environ["XGBOOST_GPU_EXACT_DEVICE"] = device
+    try:
+        import xgboost as xgb
+    except ImportError as error:
+        assert device == "tpu" and "`tpu` is no device" in str(error)
+    else:
+        assert device == "cpu"
+"""
+
+
+def test_what_fails_fails_again() -> None:
+    """A library may go on without XGBoost: who imports it then does not have it without the plugin."""
+    folder = str(Path(gpu_exact.__file__).parents[1])
+    told = run_python(
+        AT_START + FAILS_AND_IS_ASKED_AGAIN + WHO_IS_LOADED, folder, XGBOOST_GPU_EXACT_DEVICE="tpu"
+    )
+    assert json.loads(told) == [False, True]
+
+
+def test_what_fails_has_not_taken_over() -> None:
+    code = """
+import numpy as np
+try: import xgboost_gpu_exact
+except ImportError as error: assert "`tpu` is no device" in str(error)
+import xgboost as xgb
+X = np.arange(60, dtype=np.float32).reshape(20, 3)
+booster = xgb.train({"tree_method": "exact", "verbosity": 0}, xgb.DMatrix(X, X[:, 0]), 1)
+print("gpu_exact" in booster.save_config())
+"""
+    assert run_python(code, XGBOOST_GPU_EXACT_DEVICE="tpu") == "False\n"
+
+
+def test_a_script_has_its_own_path_and_environment(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Not the current folder's modules, and threads as it asks for before it imports XGBoost."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "secrets.py").write_text("raise ImportError('of the current folder')")
+    lines = "import os, sys\nassert 'xgboost' not in sys.modules and 'numpy' not in sys.modules\n"
+    (folder / "train.py").write_text(lines + TRAIN)
+    done = run(str(folder / "train.py"), json.dumps({"tree_method": "hist"}), cwd=elsewhere)
+    assert (done.returncode, done.stdout) == (0, "cpu\n"), done.stderr
+
+
+def test_a_folder_is_run_as_by_python(folder: Path) -> None:
+    """Without the modules beside it."""
+    (folder / "secrets.py").write_text("raise ImportError('of the folder around')")
+    (folder / "package/__main__.py").write_text("import secrets, sys\nprint(sys.path[0])\n")
+    done = run("package", cwd=folder)
+    assert (done.returncode, done.stdout) == (0, "package\n"), done.stderr
 
 
 def test_the_environment_chooses_the_device(folder: Path) -> None:
@@ -269,8 +336,9 @@ def test_what_is_no_device(device: str) -> None:
     with pytest.raises(ValueError) as error:
         gpu_exact.default_device(device)
     assert str(error.value) == message
-    done = run("--help", XGBOOST_GPU_EXACT_DEVICE=device)
-    assert f"ImportError: XGBOOST_GPU_EXACT_DEVICE: {message}" in done.stderr
+    done = run("train.py", XGBOOST_GPU_EXACT_DEVICE=device)
+    expected = (1, f"error: XGBOOST_GPU_EXACT_DEVICE: {message}\n")
+    assert (done.returncode, done.stderr) == expected
 
 
 @pytest.fixture

@@ -1,7 +1,11 @@
 # Copyright 2026, the gpu_exact contributors
 
 take_over <- function(enabled = TRUE) {
-  invisible(.Call(C_take_over, isTRUE(enabled)))
+  known <- length(enabled) == 1L && (is.logical(enabled) || is.numeric(enabled)) && !is.na(enabled)
+  if (!known) {
+    stop("enabled is ", deparse1(enabled), ": set it to TRUE or FALSE.")
+  }
+  invisible(.Call(C_take_over, as.logical(enabled)))
 }
 
 default_device <- function(device = "cuda") {
@@ -25,16 +29,18 @@ wants_take_over <- function() {
 }
 
 .onLoad <- function(libname, pkgname) {
+  takes_over <- wants_take_over()  # an error before anything is registered
   # The module looks for XGBoost in the process: NAMESPACE imports xgboost, so it is loaded.
   packaged <- file.path(libname, pkgname, "libxgboost_gpu_exact.so")
   named <- Sys.getenv("GPU_EXACT_MODULE")
   .Call(C_load, path.expand(if (nzchar(named)) named else packaged))
-  if (wants_take_over()) {
-    take_over()
-  }
   device <- Sys.getenv("XGBOOST_GPU_EXACT_DEVICE")
   if (nzchar(device)) {
     default_device(device)
+  }
+  .Call(C_register)
+  if (takes_over) {
+    take_over()
   }
 }
 

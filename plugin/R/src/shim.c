@@ -34,14 +34,17 @@ static void* NotNull(void* p) {
 }
 
 static SEXP C_load(SEXP path) {
-  /* Never unloaded: XGBoost's registry points into the module from now on. */
-  void* handle = NotNull(dlopen(CHAR(Rf_asChar(path)), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE));
+  void* handle = NotNull(dlopen(CHAR(Rf_asChar(path)), RTLD_NOW | RTLD_LOCAL));
   *(void**)&module.last_error = NotNull(dlsym(handle, "GpuExactGetLastError"));
   *(void**)&module.register_updater = NotNull(dlsym(handle, "GpuExactRegister"));
   *(void**)&module.take_over = NotNull(dlsym(handle, "GpuExactTakeOver"));
   *(void**)&module.set_default_device = NotNull(dlsym(handle, "GpuExactSetDefaultDevice"));
   *(void**)&module.device_status = NotNull(dlsym(handle, "GpuExactDeviceStatus"));
   *(void**)&module.source_hash = NotNull(dlsym(handle, "GpuExactSourceHash"));
+  return R_NilValue;
+}
+
+static SEXP C_register(void) {
   Check(module.register_updater());
   return R_NilValue;
 }
@@ -75,6 +78,7 @@ static SEXP C_source_hash(void) {
 
 void attribute_visible R_init_xgboostgpuexact(DllInfo* dll) {
   static R_CallMethodDef const kEntries[] = {{"C_load", (DL_FUNC)&C_load, 1},
+                                             {"C_register", (DL_FUNC)&C_register, 0},
                                              {"C_take_over", (DL_FUNC)&C_take_over, 1},
                                              {"C_default_device", (DL_FUNC)&C_default_device, 1},
                                              {"C_device_status", (DL_FUNC)&C_device_status, 1},

@@ -16,6 +16,7 @@ that do it for them.
 import ctypes
 import importlib.util
 import json
+import operator
 import os
 import sys
 from pathlib import Path
@@ -131,6 +132,14 @@ def _name_nccl() -> None:
             os.environ.setdefault("GPU_EXACT_NCCL", str(library))
 
 
+def _whole(name: str, number: Any) -> int:
+    """A number of Python or NumPy; TypeError for what is none."""
+    try:
+        return operator.index(number)
+    except TypeError:
+        raise TypeError(f"{name} is {number!r}: give a whole number.") from None
+
+
 def _check(status: int) -> None:
     if status != 0:
         raise RuntimeError(_module.GpuExactGetLastError().decode())
@@ -161,7 +170,15 @@ def default_device(device: str = "cuda") -> None:
 
 
 def device_status(ordinal: int = -1) -> DeviceStatus:
-    """Ask whether a GPU can build trees, -1: the first visible one. Makes a CUDA context."""
+    """Ask whether a GPU can build trees, -1: the first visible one. Makes a CUDA context.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no ordinal.
+    """
+    if not -1 <= (ordinal := _whole("ordinal", ordinal)) < 2**31:
+        raise ValueError(f"ordinal is {ordinal}: give -1, 0, 1, ...")
     usable, text = ctypes.c_int(), ctypes.c_char_p()
     _check(_module.GpuExactDeviceStatus(ordinal, ctypes.byref(usable), ctypes.byref(text)))
     return DeviceStatus(bool(usable.value), (text.value or b"").decode())
@@ -189,10 +206,12 @@ def memory_estimate(
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         For sizes that no table has.
     """
-    sizes = (rows, columns, rows * columns if entries is None else entries)
+    rows, columns = _whole("rows", rows), _whole("columns", columns)
+    sizes = (rows, columns, rows * columns if entries is None else _whole("entries", entries))
+    max_depth = _whole("max_depth", max_depth)
     if min(sizes) < 0 or max(sizes) >= 2**64 or not -(2**31) <= max_depth < 2**31:
         raise ValueError(f"rows, columns, entries {sizes}, max_depth {max_depth}: out of range.")
     arguments = (*map(ctypes.c_uint64, sizes), ctypes.c_int(max_depth))
@@ -226,37 +245,40 @@ def _wants_take_over() -> bool:
     raise ValueError(f"`{word}` is neither yes nor no: set it to 1 or 0.")
 
 
-def _start() -> None:
-    """Load and register the module as the environment says."""
+def _load() -> bool:
+    """Load the module, without XGBoost. Returns whether the environment says to take over."""
     global _module
-    _import_xgboost()
     try:
         takes_over = _wants_take_over()
     except ValueError as error:
         raise ImportError(f"{TAKEOVER_VARIABLE}: {error}") from None
-    _name_nccl()
     _module = _load_module()
+    try:
+        default_device(os.environ.get(DEVICE_VARIABLE) or "cpu")
+    except ValueError as error:
+        raise ImportError(f"{DEVICE_VARIABLE}: {error}") from None
+    return takes_over
+
+
+def _start() -> None:
+    """Load and register the module as the environment says."""
+    _import_xgboost()
+    takes_over = _load()
+    _name_nccl()
     try:
         _check(_module.GpuExactRegister())
         if takes_over:
             take_over()
-        default_device(os.environ.get(DEVICE_VARIABLE) or "cpu")
     except RuntimeError as error:
         raise ImportError(str(error)) from None
-    except ValueError as error:
-        raise ImportError(f"{DEVICE_VARIABLE}: {error}") from None
 
 
-def _is_asked_for_status() -> bool:
-    """Whether this is `python -m xgboost_gpu_exact`, which tells why the package cannot be used."""
-    return getattr(sys, "argv", None) == ["-m"] and sys.orig_argv[-2:] == ["-m", __name__]
+def _is_program() -> bool:
+    """Whether this is `python -m xgboost_gpu_exact`: __main__.py starts the package when it is wanted."""
+    argv = getattr(sys, "argv", [])  # `-m`, then the program's arguments, while it is looked for
+    return argv[:1] == ["-m"] and sys.orig_argv[-len(argv)].removeprefix("-m") == __name__
 
 
 _module: ctypes.CDLL
-_problem = ""  # why the package cannot be used
-try:
+if not _is_program():
     _start()
-except Exception as error:
-    if not _is_asked_for_status():
-        raise
-    _problem = str(error)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import builtins
 import ctypes
+import importlib
 import importlib.metadata
 import importlib.util
 import os
@@ -25,7 +26,7 @@ import zipfile
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
-from . import DEVICE_VARIABLE, __version__, _problem, default_device, device_status, source_hash
+from . import DEVICE_VARIABLE, __version__, _load, _start, device_status, source_hash
 
 
 def xgboost_releases() -> str:
@@ -36,7 +37,16 @@ def xgboost_releases() -> str:
     return ", ".join(releases) or "none by pip"
 
 
-def xgboost_facts() -> tuple[str, str]:
+def problem() -> str:
+    """Why the package cannot be imported; empty where it can."""
+    try:
+        _start()
+    except Exception as error:  # whatever a broken XGBoost raises
+        return str(error)
+    return ""
+
+
+def xgboost_facts(bound: bool) -> tuple[str, str]:
     """What `import xgboost` finds, and whether its C++ functions are in sight."""
     try:
         import xgboost
@@ -47,7 +57,7 @@ def xgboost_facts() -> tuple[str, str]:
     except Exception as error:  # whatever it is that a broken one raises
         return f"XGBoost cannot be imported: {error}", "out of reach"
     symbol = "_ZNK7xgboost7Context7ThreadsEv"  # a function that the module calls
-    hidden = "not exported" if _problem else "hidden, found in the symbol table"
+    hidden = "hidden, found in the symbol table" if bound else "not exported"
     return f"XGBoost {xgboost.__version__}: {library}", (
         "exported" if hasattr(functions, symbol) else hidden
     )
@@ -66,9 +76,7 @@ def graphics_cards() -> list[str]:
 
 
 def builder() -> list[str]:
-    """What would build exact trees here."""
-    if _problem:
-        return [f"xgboost_gpu_exact cannot be imported: {_problem}"]
+    """What would build exact trees here, as the package can be imported."""
     import xgboost
 
     usable, text = device_status()
@@ -83,9 +91,11 @@ def tell_status() -> int:
 
     Returns 0, or 1 where the package cannot be imported.
     """
-    xgboost, functions = xgboost_facts()
-    print(xgboost, *builder(), "\nFor a bug report:", sep="\n")
-    print(f"  xgboost_gpu_exact {__version__}, sources {'unknown' if _problem else source_hash()}")
+    why = problem()
+    xgboost, functions = xgboost_facts(not why)
+    builders = [f"xgboost_gpu_exact cannot be imported: {why}"] if why else builder()
+    print(xgboost, *builders, "\nFor a bug report:", sep="\n")
+    print(f"  xgboost_gpu_exact {__version__}, sources {'unknown' if why else source_hash()}")
     print(f"  Python {platform.python_version()}, {platform.platform()}")
     print(f"  XGBoost installed: {xgboost_releases()}")
     print(f"  XGBoost's functions: {functions}")
@@ -94,7 +104,7 @@ def tell_status() -> int:
     for name in sorted(os.environ):
         if name.startswith(("XGBOOST_GPU_EXACT_", "GPU_EXACT_", "CUDA_", "NVIDIA_VISIBLE")):
             print(f"  {name}={os.environ[name]}")
-    return 1 if _problem else 0
+    return 1 if why else 0
 
 
 def has_module(name: str) -> bool:
@@ -115,9 +125,16 @@ def be_main() -> types.ModuleType:
     return main
 
 
-def fail(message: str) -> int:
+def fail(message: str, code: int = 2) -> int:
     print(f"error: {message}", file=sys.stderr)
-    return 2
+    return code
+
+
+def start_with_xgboost() -> None:
+    """The package starts when what is run imports XGBoost: with its own path and environment."""
+    for name in [n for n in sys.modules if f"{n}.".startswith(f"{__package__}.")]:
+        del sys.modules[name]
+    importlib.import_module("_xgboost_gpu_exact_start")
 
 
 def run_module(name: str, arguments: list[str]) -> int:
@@ -134,10 +151,11 @@ def run_script(path: str, arguments: list[str]) -> int:
     """As `python path`. Returns 2 where there is no such file."""
     if not Path(path).exists():
         return fail(f"There is no file `{path}`.")
-    if not sys.flags.safe_path:
-        sys.path[0] = str(Path(path).resolve().parent)  # in the place of the current folder
+    is_folder = Path(path).is_dir() or zipfile.is_zipfile(path)
+    if not sys.flags.safe_path:  # the current folder gives way
+        sys.path[:1] = [] if is_folder else [str(Path(path).resolve().parent)]
     sys.argv = [path, *arguments]
-    if Path(path).is_dir() or zipfile.is_zipfile(path):
+    if is_folder:
         runpy.run_path(path, run_name="__main__")
         return 0
     main = be_main()
@@ -165,7 +183,11 @@ def main(arguments: list[str]) -> int:
         return fail(f"There is no option `{first}`: see `python -m xgboost_gpu_exact --help`.")
     # In the environment, for processes that the script starts.
     os.environ[DEVICE_VARIABLE] = os.environ.get(DEVICE_VARIABLE) or "cuda"
-    default_device(os.environ[DEVICE_VARIABLE])
+    try:
+        _load()  # only to see what is wrong before anything runs
+    except ImportError as error:
+        return fail(str(error), 1)
+    start_with_xgboost()
     return run_module(rest[0], rest[1:]) if first == "-m" else run_script(first, rest)
 
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 import xgboost as xgb
 
+from . import device_status, last_run, take_over
 from .tree_diff import CutsApart, TreeReport, Verdict, compare_trees, count, summary, trees_of
 
 
@@ -53,6 +54,27 @@ def builder_params(device: str, ours: bool) -> dict[str, str]:
     if ours or device == "cpu":
         return {"tree_method": "exact", "device": device}
     return {"updater": "grow_colmaker,prune", "device": device}
+
+
+def own_params(usable: bool) -> dict[str, str]:
+    """The plugin's side must not fall back to the builder that it is compared with."""
+    return {"gpu_exact_fallback": "error"} if usable else {}
+
+
+def nothing_shown(usable: bool, n_before: int, reports: list[TreeReport]) -> str:
+    """Why it says nothing of the plugin's trees that these are equal to XGBoost's; else empty.
+
+    Parameters
+    ----------
+    usable : Whether a GPU is.
+    n_before : `last_run().gpu_trees` before the first of them.
+    """
+    if not usable:
+        return "No GPU took part: both sides are XGBoost's own builder, on the CPU."
+    n_grown = last_run().gpu_trees - n_before
+    if n_grown < len(reports):
+        return f"The plugin grew {n_grown} of {len(reports)} trees: the others show nothing."
+    return ""
 
 
 def compare_rounds(
@@ -108,8 +130,6 @@ def _one_round(
 ) -> xgb.Booster:
     # A copy carries the trees and the random state; its predictions are computed anew from the
     # trees, on both sides alike. Its updaters are made while the take-over is as wanted.
-    from . import take_over
-
     take_over(ours)
     try:
         booster = model.copy()
@@ -152,7 +172,7 @@ def _parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Returns 0, 1 where a tree is different, 2 where the input is not usable."""
+    """Returns 0, 1 where a tree is different or not the plugin's, 2 where the input is not usable."""
     from .tables import TableError
 
     args = _parse()
@@ -164,21 +184,24 @@ def main() -> int:
 
 
 def _compare_table(args: argparse.Namespace) -> int:
-    """Prints what comes out. Returns 1 where a tree is different, else 0."""
-    from . import device_status
+    """Prints what comes out. Returns 1 where a tree is different or not the plugin's, else 0."""
     from ._console import difference_lines
-    from .tables import load, objective_params, split_params, to_dmatrix
+    from .tables import TableError, load, objective_params, split_params, to_dmatrix
 
     extra = split_params(args.param)
+    if chosen := sorted({*extra} & {"device", "gpu_exact_fallback", "tree_method", "updater"}):
+        raise TableError(f"`--param {chosen[0]}`: leave it out, each side needs its own.")
     table = load(args.data, args.label)
     params = objective_params(table, args.objective) | {"max_depth": args.max_depth}
+    status = device_status()
     plugin = {k: v for k, v in extra.items() if k.startswith("gpu_exact_")}
     params |= {k: v for k, v in extra.items() if k not in plugin}
+    plugin |= own_params(status.usable)
     dtrain = to_dmatrix(table, args.objective)
-    status = device_status()
     print(f"{table.name}: {dtrain.num_row():,} x {dtrain.num_col():,}. Plugin on: {status.text}")
     print(f"{'tree':>6} {'round':>6} {'nodes':>7} {'statistics':>11}  verdict")
     reports: list[TreeReport] = []
+    n_before = last_run().gpu_trees
     for i, trees in enumerate(compare_rounds(params, dtrain, args.rounds, args.device, plugin)):
         for report in trees:
             if report.differences or not args.differing_only:
@@ -187,9 +210,9 @@ def _compare_table(args: argparse.Namespace) -> int:
                 print("".join(f"{'':15}{line}\n" for line in difference_lines(report)), end="")
             reports.append(report)
     print(summary(reports))
-    if not status.usable:
-        print("Without a usable GPU both sides are XGBoost's own builder: this shows nothing else.")
-    return int(count(reports)[Verdict.DIFFERENT] > 0)
+    if why := nothing_shown(status.usable, n_before, reports):
+        print(why)
+    return int(count(reports)[Verdict.DIFFERENT] > 0 or bool(status.usable and why))
 
 
 if __name__ == "__main__":

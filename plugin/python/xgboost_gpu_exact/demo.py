@@ -15,9 +15,9 @@ import sys
 import numpy as np
 import xgboost as xgb
 
-from . import device_status, take_over
+from . import device_status, last_run, take_over
 from ._console import Progress, difference_lines
-from .compare import builder_params, compare_training
+from .compare import builder_params, compare_training, nothing_shown, own_params
 from .tables import Table, TableError, load, objective_params, synthetic, to_dmatrix
 from .tree_diff import TreeReport, Verdict, count, summary
 
@@ -141,11 +141,12 @@ def print_verdict(reports: list[TreeReport]) -> None:
             print(f"    tree {i} {line}")
 
 
-def plugin_params(args: argparse.Namespace) -> dict[str, int]:
+def plugin_params(args: argparse.Namespace) -> dict[str, int | str]:
     """Parameters that only the plugin knows."""
-    if args.interleaved_levels is None:
-        return {}
-    return {"gpu_exact_interleaved_levels": args.interleaved_levels}
+    params: dict[str, int | str] = {**own_params(device_status().usable)}
+    if args.interleaved_levels is not None:
+        params["gpu_exact_interleaved_levels"] = args.interleaved_levels
+    return params
 
 
 def parse() -> argparse.Namespace:
@@ -182,7 +183,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Returns 0, 1 where a tree is different, 2 where the input is not usable."""
+    """Returns 0, 1 where a tree is different or not the plugin's, 2 where the input is not usable."""
     args = parse()
     status = device_status()
     cuda = "with CUDA" if xgb.build_info()["USE_CUDA"] else "without CUDA"
@@ -192,6 +193,7 @@ def main() -> int:
         if status.usable
         else f"trees are built by XGBoost's CPU builder: {status.text}"
     )
+    n_before = last_run().gpu_trees
     try:
         if args.data:
             reports = train_and_compare(load(args.data, args.label), args.objective, args)
@@ -206,9 +208,9 @@ def main() -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(f"\nall trees: {summary(reports)}")
-    if not status.usable:
-        print("No GPU took part: both sides are XGBoost's CPU builder.")
-    return int(count(reports)[Verdict.DIFFERENT] > 0)
+    if why := nothing_shown(status.usable, n_before, reports):
+        print(why)
+    return int(count(reports)[Verdict.DIFFERENT] > 0 or bool(status.usable and why))
 
 
 if __name__ == "__main__":

@@ -30,11 +30,12 @@ class Table(NamedTuple):
     X: np.ndarray | sp.csr_matrix
     y: np.ndarray
     qid: np.ndarray | None = None  # the query of each row, ascending, for ranking
+    class_names: np.ndarray | None = None  # of y = 0, 1, 2, ..., where the file has text
 
     def rows(self, index: np.ndarray) -> Table:
         """The same table with these rows only."""
         qid = self.qid if self.qid is None else self.qid[index]
-        return Table(self.name, self.X[index], self.y[index], qid)
+        return self._replace(X=self.X[index], y=self.y[index], qid=qid)
 
 
 def load(data: str, label: str | None = None) -> Table:
@@ -87,6 +88,9 @@ def synthetic(n_rows: int, n_columns: int = 28, seed: int = 0) -> Table:
 def objective_params(table: Table, objective: str) -> dict[str, str | int]:
     """The objective and what it needs besides: the number of classes."""
     params: dict[str, str | int] = {"objective": objective}
+    if table.class_names is not None and not objective.startswith(("binary:", "multi:")):
+        names = _some([f"`{name}`" for name in table.class_names[:3]])
+        raise TableError(f"`{objective}` needs numbers as labels; found text such as {names}.")
     if objective.startswith("rank:") and table.qid is None:
         raise TableError(
             f"`{objective}` needs queries: a LIBSVM file with qid:, or a column or array `qid`."
@@ -148,7 +152,8 @@ def _from_frame(path: Path, frame: pd.DataFrame, label: str | None) -> Table:
     if qid is not None and frame["qid"].isna().any():
         raise TableError(f"The queries of `{path.name}` have missing values; drop their rows.")
     X = features.to_numpy(dtype=np.float32, na_value=np.nan)
-    return _checked(Table(path.name, X, _encode(frame[label].to_numpy()), qid))
+    y, class_names = _encode(frame[label].to_numpy())
+    return _checked(Table(path.name, X, y, qid, class_names))
 
 
 def _is_number(column: pd.Series) -> bool:
@@ -165,7 +170,9 @@ def _read_npz(path: Path, label: str | None) -> Table:
         names = list(arrays.files)
         if {"indptr", "indices", "data", "shape"} <= set(names):
             content = (arrays["data"], arrays["indices"], arrays["indptr"])
-            X = sp.csr_matrix(content, shape=tuple(arrays["shape"]), dtype=np.float32)
+            by_column = "format" in names and arrays["format"].item() in ("csc", b"csc")
+            make = sp.csc_matrix if by_column else sp.csr_matrix
+            X = make(content, shape=tuple(arrays["shape"]), dtype=np.float32).tocsr()
         elif "X" in names:
             X = np.asarray(arrays["X"], np.float32)
         else:
@@ -176,7 +183,8 @@ def _read_npz(path: Path, label: str | None) -> Table:
             columns = [arrays[n] for n in names if n not in (label, "qid")]
             X = np.column_stack(columns).astype(np.float32)
         qid = arrays["qid"] if "qid" in names else None
-        return _checked(Table(path.name, X, _encode(arrays[label]), qid))
+        y, class_names = _encode(arrays[label])
+        return _checked(Table(path.name, X, y, qid, class_names))
 
 
 def _read_libsvm(path: Path, label: str | None) -> Table:
@@ -203,11 +211,12 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
 
 
-def _encode(label: np.ndarray) -> np.ndarray:
-    """Numbers as they are; anything else as 0, 1, 2, ... in sorted order."""
+def _encode(label: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Numbers as they are; anything else as 0, 1, 2, ... in sorted order, with what they stand for."""
     if label.dtype.kind in "biuf" or all(isinstance(value, Number) for value in label):
-        return label.astype(np.float32)
-    return np.unique(label.astype(str), return_inverse=True)[1].astype(np.float32)
+        return label.astype(np.float32), None
+    class_names, y = np.unique(label.astype(str), return_inverse=True)
+    return y.astype(np.float32), class_names
 
 
 MISSING_LABEL = "The label of `{}` has missing or infinite values; drop them."

@@ -14,6 +14,26 @@ test_that("loading takes over, unloading gives back", {
   expect_identical(trimws(run_r(c(load, unload, ask_plugin, load, ask_plugin))), c("FALSE", "TRUE"))
 })
 
+test_that("take_over() takes what is yes or no, and nothing else", {
+  load <- "library(xgboostgpuexact)"
+  for (yes in c("1", "TRUE")) {
+    expect_identical(trimws(run_r(c(load, "take_over(FALSE)", sprintf("take_over(%s)", yes), ask_plugin))),
+                     "TRUE")
+  }
+  expect_identical(trimws(run_r(c(load, "take_over(0)", ask_plugin))), "FALSE")
+  for (other in list("yes", NA, NULL, c(TRUE, FALSE), list(TRUE))) {
+    expect_error(take_over(other), "set it to TRUE or FALSE")
+  }
+})
+
+test_that("an environment that is wrong is an error, and nothing is taken over", {
+  load <- "try(loadNamespace('xgboostgpuexact'), silent = TRUE)"
+  for (name in c("XGBOOST_GPU_EXACT_DEVICE", "XGBOOST_GPU_EXACT_TAKEOVER")) {
+    bad <- sprintf("Sys.setenv(%s = 'tpu')", name)
+    expect_identical(trimws(run_r(c(bad, load, ask_plugin))), "FALSE")
+  }
+})
+
 test_that("the lines of README.md are all it takes", {
   t <- random_table(11)
   dtrain <- xgb.DMatrix(t$x, label = t$label, nthread = 1)
