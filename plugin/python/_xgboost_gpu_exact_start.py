@@ -46,4 +46,7 @@ class _AfterXGBoost(MetaPathFinder):
         return spec
 
 
-sys.meta_path.insert(0, _AfterXGBoost())
+if "xgboost" in sys.modules:
+    importlib.import_module("xgboost_gpu_exact")
+else:
+    sys.meta_path.insert(0, _AfterXGBoost())

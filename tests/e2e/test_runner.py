@@ -303,6 +303,17 @@ def test_a_script_has_its_own_path_and_environment(
     assert (done.returncode, done.stdout) == (0, "cpu\n"), done.stderr
 
 
+def test_a_script_has_the_plugin_where_xgboost_was_there_before(folder: Path) -> None:
+    code = f"""
+import runpy, sys, xgboost
+sys.argv[1:] = [{str(folder / "script.py")!r}]
+runpy.run_module("xgboost_gpu_exact", run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=False)
+    assert done.returncode == 7, done.stderr
+    assert json.loads(done.stdout)[3] is True
+
+
 def test_a_folder_is_run_as_by_python(folder: Path) -> None:
     """Without the modules beside it."""
     (folder / "secrets.py").write_text("raise ImportError('of the folder around')")
