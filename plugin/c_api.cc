@@ -12,6 +12,7 @@
 #include "device_status.h"
 #include "gpu_exact/memory_estimate.h"
 #include "gpu_exact/source_hash.h"
+#include "per_process.h"
 #include "register.h"
 #include "run_log.h"
 #include "versions.h"
@@ -33,12 +34,9 @@ int Guarded(Fn&& fn) {
   return -1;
 }
 
-std::mutex& RegistryMutex() {
-  static std::mutex mutex;
-  return mutex;
-}
+gpu_exact::PerProcess<std::mutex> registry_mutex;
 
-/** @brief The caller holds RegistryMutex(). A call that failed may be repeated. */
+/** @brief The caller holds registry_mutex. A call that failed may be repeated. */
 void RegisterOnce() {
   static bool registered = false;
   if (!registered) {
@@ -55,14 +53,14 @@ char const* GpuExactVersion() { return gpu_exact::kVersion; }
 
 int GpuExactRegister() {
   return Guarded([] {
-    std::lock_guard<std::mutex> guard{RegistryMutex()};
+    std::lock_guard<std::mutex> guard{registry_mutex.Get()};
     RegisterOnce();
   });
 }
 
 int GpuExactTakeOver(int enable) {
   return Guarded([&] {
-    std::lock_guard<std::mutex> guard{RegistryMutex()};
+    std::lock_guard<std::mutex> guard{registry_mutex.Get()};
     RegisterOnce();
     gpu_exact::TakeOver(enable != 0);
   });

@@ -11,7 +11,6 @@ import sys
 import threading
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import ModuleType
 from typing import Any
 
 
@@ -33,20 +32,22 @@ class _AfterXGBoost(MetaPathFinder):
             del self._asks.others
         if spec is not None and spec.loader is not None:
             loader = spec.loader
+            load = "exec_module" if hasattr(loader, "exec_module") else "load_module"  # of old hooks
+            of_another_hook = getattr(loader, "__dict__", {}).get(load)
 
-            def import_both(module: ModuleType) -> None:
-                del loader.exec_module  # type: ignore[method-assign]
-                loader.exec_module(module)
-                if "xgboost_gpu_exact" not in sys.modules:  # else another thread imports it, and waits
+            def import_both(what: Any) -> Any:
+                delattr(loader, load)
+                if of_another_hook is not None:
+                    setattr(loader, load, of_another_hook)
+                module = getattr(loader, load)(what)
+                if "xgboost_gpu_exact" not in sys.modules:  # else it is being imported, and waits
                     importlib.import_module("xgboost_gpu_exact")
                 if self in sys.meta_path:
                     sys.meta_path.remove(self)
+                return module
 
-            loader.exec_module = import_both  # type: ignore[method-assign]
+            setattr(loader, load, import_both)
         return spec
 
 
-if "xgboost" in sys.modules:
-    importlib.import_module("xgboost_gpu_exact")
-else:
-    sys.meta_path.insert(0, _AfterXGBoost())
+sys.meta_path.insert(0, _AfterXGBoost())

@@ -216,17 +216,24 @@ def test_a_plugin_that_is_switched_off_shows_nothing(builder, monkeypatch, capsy
     monkeypatch.setattr(program, "take_over", lambda _: None)
     xgboost_gpu_exact.take_over(False)
     try:
-        assert program.main() == 1
+        assert program.main() == 2
     finally:
         xgboost_gpu_exact.take_over(True)
-    assert "The plugin grew 0 of 2 trees" in capsys.readouterr().out
+    assert "error: The plugin grew 0 of " in capsys.readouterr().err
 
 
-def test_trees_that_the_plugin_did_not_grow_show_nothing():
-    grown = xgboost_gpu_exact.last_run().gpu_trees
-    assert "No GPU took part" in compare.nothing_shown(False, grown, [None])
-    assert "The plugin grew 0 of 2 trees" in compare.nothing_shown(True, grown, [None, None])
-    assert compare.nothing_shown(True, grown - 2, [None, None]) == ""
+@pytest.mark.parametrize("program", [compare, demo])
+def test_without_a_gpu_nothing_is_shown(monkeypatch, capsys, program):
+    arguments = ["--data", "diabetes", "--objective", "reg:squarederror", "--rounds", "2"]
+    monkeypatch.setattr(sys, "argv", ["program", *arguments])
+    monkeypatch.setattr(program, "take_over", lambda _: None)
+    monkeypatch.setattr(compare, "device_status", lambda: xgboost_gpu_exact.DeviceStatus(False, ""))
+    xgboost_gpu_exact.take_over(False)
+    try:
+        assert program.main() == 0
+    finally:
+        xgboost_gpu_exact.take_over(True)
+    assert compare.NO_GPU in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

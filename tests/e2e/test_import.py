@@ -122,6 +122,16 @@ def test_other_xgboost(tmp_path):
     )
 
 
+@pytest.mark.parametrize("argv", [["-m", "a", "b", "c", "d"], ["-m"], []])
+def test_a_program_of_another_name_imports_it(argv):
+    assert not error_of(f"import sys\nsys.argv = {argv}\n{LOAD}gpu_exact.source_hash()")
+
+
+def test_module_that_is_another_library():
+    error = error_of("import xgboost_gpu_exact", GPU_EXACT_MODULE="libm.so.6")
+    assert "ImportError: libm.so.6 cannot be loaded: " in error
+
+
 def test_module_that_cannot_be_loaded(tmp_path):
     missing = str(tmp_path / "absent.so")
     error = error_of("import xgboost_gpu_exact", GPU_EXACT_MODULE=missing)

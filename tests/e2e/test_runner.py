@@ -249,19 +249,62 @@ pickle.dumps(xgboost.__spec__)
 """
 
 
-@pytest.mark.parametrize("code", [IMPORTED_BY_TWO, FAILS_AT_FIRST, ASKS_ITS_FELLOWS])
-def test_xgboost_is_imported_by_two_threads_or_at_the_second_try(code: str) -> None:
+OTHER_HOOK = """
+import importlib.util
+class Other:
+    def find_spec(self, name, path=None, target=None):
+        if name != "xgboost" or self not in sys.meta_path: return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        execute = spec.loader.exec_module
+        def both(module):
+            execute(module)
+            module.seen_by_the_other = True
+        spec.loader.exec_module = both
+        return spec
+sys.meta_path.insert({at}, Other())
+import xgboost
+assert xgboost.seen_by_the_other
+"""
+LOADS_BY_NAME = """
+import importlib
+from importlib.machinery import ModuleSpec, PathFinder
+class Loader:
+    def load_module(self, name):
+        sys.meta_path.remove(finder)
+        return importlib.import_module(name)
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        return ModuleSpec(name, Loader()) if name == "xgboost" else None
+finder = Finder()
+sys.meta_path.insert(0, finder)
+import xgboost
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        IMPORTED_BY_TWO,
+        FAILS_AT_FIRST,
+        ASKS_ITS_FELLOWS,
+        OTHER_HOOK.format(at=0),
+        OTHER_HOOK.format(at=1),
+        LOADS_BY_NAME,
+    ],
+)
+def test_xgboost_is_imported_in_odd_ways(code: str) -> None:
     folder = str(Path(gpu_exact.__file__).parents[1])
     told = run_python(AT_START + code + WHO_IS_LOADED, folder, XGBOOST_GPU_EXACT_DEVICE="cpu")
     assert json.loads(told) == [False, True]
 
 
 FAILS_AND_IS_ASKED_AGAIN = """
-import os
-for device in ("tpu", "tpu", "cpu"):
+import importlib, os
+for device, name in (("tpu", "xgboost_gpu_exact"), ("tpu", "xgboost"), ("cpu", "xgboost")):
     os.environ["XGBOOST_GPU_EXACT_DEVICE"] = device
     try:
-        import xgboost as xgb
+        importlib.import_module(name)
     except ImportError as error:
         assert device == "tpu" and "`tpu` is no device" in str(error)
     else:
@@ -294,13 +337,47 @@ print("gpu_exact" in booster.save_config())
 def test_a_script_has_its_own_path_and_environment(
     folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Not the current folder's modules, and threads as it asks for before it imports XGBoost."""
+    """Not the current folder's modules, and what it sets before it imports XGBoost counts."""
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (elsewhere / "secrets.py").write_text("raise ImportError('of the current folder')")
     lines = "import os, sys\nassert 'xgboost' not in sys.modules and 'numpy' not in sys.modules\n"
     (folder / "train.py").write_text(lines + TRAIN)
     done = run(str(folder / "train.py"), json.dumps({"tree_method": "hist"}), cwd=elsewhere)
     assert (done.returncode, done.stdout) == (0, "cpu\n"), done.stderr
+
+
+def test_a_script_has_the_plugin_where_python_imports_xgboost_at_its_start(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    at = tmp_path_factory.mktemp("start")
+    home = str(Path(gpu_exact.__file__).parents[1])
+    code = f"import site\nsite.addsitedir({home!r})\nimport xgboost\n"
+    (at / "sitecustomize.py").write_text(code)
+    params = {"tree_method": "exact", "gpu_exact_interleaved_levels": 99}  # only we know: too many
+    path = os.pathsep.join([str(at), os.environ.get("PYTHONPATH", "")])
+    command = [str(folder / "train.py"), json.dumps(params)]
+    done = run(*command, PYTHONPATH=path, XGBOOST_GPU_EXACT_DEVICE="cpu")
+    assert "value 99 for Parameter gpu_exact_interleaved_levels" in done.stderr
+
+
+def test_a_script_has_the_plugin_of_the_current_folder(folder: Path) -> None:
+    home = Path(gpu_exact.__file__).parents[1]
+    params = {"tree_method": "exact", "gpu_exact_interleaved_levels": 99}
+    others = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p and Path(p) != home]
+    done = run(
+        str(folder / "train.py"), json.dumps(params), cwd=home, PYTHONPATH=os.pathsep.join(others)
+    )
+    assert "value 99 for Parameter gpu_exact_interleaved_levels" in done.stderr
+
+
+def test_an_xgboost_that_is_not_served_is_told_before_a_script_runs(folder: Path) -> None:
+    (folder / "xgboost").mkdir()
+    (folder / "xgboost/__init__.py").touch()
+    (folder / "xgboost/VERSION").write_text("3.3.0\n")
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    done = run(str(folder / "train.py"), PYTHONPATH=path)
+    assert done.returncode == 1 and done.stderr.startswith("error: xgboost_gpu_exact works with")
+    assert "and 3.3.0 is installed" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_script_has_the_plugin_where_xgboost_was_there_before(folder: Path) -> None:

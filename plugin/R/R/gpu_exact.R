@@ -35,9 +35,7 @@ wants_take_over <- function() {
   named <- Sys.getenv("GPU_EXACT_MODULE")
   .Call(C_load, path.expand(if (nzchar(named)) named else packaged))
   device <- Sys.getenv("XGBOOST_GPU_EXACT_DEVICE")
-  if (nzchar(device)) {
-    default_device(device)
-  }
+  default_device(if (nzchar(device)) device else "cpu")
   .Call(C_register)
   if (takes_over) {
     take_over()

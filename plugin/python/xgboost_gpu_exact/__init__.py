@@ -18,6 +18,7 @@ import importlib.util
 import json
 import operator
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -89,22 +90,31 @@ class LastRun(NamedTuple):
     refined_share: float | None  #: of the entries searched, those looked into; None: unknown
 
 
-def _import_xgboost() -> None:
-    """Load libxgboost; never install or replace one."""
+def _check_release(release: str | None) -> None:
+    """ImportError for an XGBoost that is not served, and None: for the lack of one."""
     newest = list(XGBOOST_RELEASES)[-1]
     wheels = f"`pip install xgboost-cpu=={newest}` or `pip install xgboost=={newest}` (with CUDA)"
     served = " or ".join(XGBOOST_RELEASES)
+    if release is None:
+        raise ImportError(f"xgboost_gpu_exact needs XGBoost {served}: {wheels}.")
+    if release not in XGBOOST_RELEASES:
+        raise ImportError(
+            f"xgboost_gpu_exact works with XGBoost {served} only, and {release} is installed: "
+            f"{wheels}."
+        )
+
+
+def _import_xgboost() -> None:
+    """Load libxgboost; never install or replace one."""
+    release = None
     try:
         import xgboost
+
+        release = xgboost.__version__
     except ModuleNotFoundError as error:
         if error.name != "xgboost":
             raise
-        raise ImportError(f"xgboost_gpu_exact needs XGBoost {served}: {wheels}.") from None
-    if xgboost.__version__ not in XGBOOST_RELEASES:
-        raise ImportError(
-            f"xgboost_gpu_exact works with XGBoost {served} only, and {xgboost.__version__} is "
-            f"installed: {wheels}."
-        )
+    _check_release(release)
 
 
 def _load_module() -> ctypes.CDLL:
@@ -115,11 +125,11 @@ def _load_module() -> ctypes.CDLL:
     path = Path(os.environ.get("GPU_EXACT_MODULE") or beside)
     try:
         module = ctypes.CDLL(str(path))
-    except OSError as error:
+        module.GpuExactGetLastError.restype = ctypes.c_char_p
+        module.GpuExactSourceHash.restype = ctypes.c_char_p
+    except (OSError, AttributeError) as error:  # AttributeError: it is another library
         remedy = "Install xgboost_gpu_exact again."
         raise ImportError(f"{path} cannot be loaded: {error}. {remedy}") from None
-    module.GpuExactGetLastError.restype = ctypes.c_char_p
-    module.GpuExactSourceHash.restype = ctypes.c_char_p
     return module
 
 
@@ -262,8 +272,8 @@ def _load() -> bool:
 
 def _start() -> None:
     """Load and register the module as the environment says."""
+    takes_over = _load()  # what fails here leaves XGBoost to the next who imports it
     _import_xgboost()
-    takes_over = _load()
     _name_nccl()
     try:
         _check(_module.GpuExactRegister())
@@ -276,7 +286,8 @@ def _start() -> None:
 def _is_program() -> bool:
     """Whether this is `python -m xgboost_gpu_exact`: __main__.py starts the package when it is wanted."""
     argv = getattr(sys, "argv", [])  # `-m`, then the program's arguments, while it is looked for
-    return argv[:1] == ["-m"] and sys.orig_argv[-len(argv)].removeprefix("-m") == __name__
+    name = sys.orig_argv[-len(argv) :][:1]  # or `-m<name>`, with other letters before the m
+    return argv[:1] == ["-m"] and bool(name and re.fullmatch(rf"(-\w*m)?{__name__}", name[0]))
 
 
 _module: ctypes.CDLL

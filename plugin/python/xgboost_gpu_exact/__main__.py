@@ -26,7 +26,7 @@ import zipfile
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
-from . import DEVICE_VARIABLE, __version__, _load, _start, device_status, source_hash
+from . import DEVICE_VARIABLE, __version__, _check_release, _load, _start, device_status, source_hash
 
 
 def xgboost_releases() -> str:
@@ -130,11 +130,28 @@ def fail(message: str, code: int = 2) -> int:
     return code
 
 
+def check() -> None:
+    """ImportError where the package cannot be imported, as far as that can be seen without XGBoost."""
+    _load()
+    found = importlib.util.find_spec("xgboost")
+    file = Path(found.origin or "").with_name("VERSION") if found else None
+    if file is None or file.is_file():
+        _check_release(file and file.read_text().strip())
+
+
 def start_with_xgboost() -> None:
-    """The package starts when what is run imports XGBoost: with its own path and environment."""
+    """Start the package when what is run imports XGBoost, with the path and environment of that.
+
+    It has been imported without being started: only when it is imported anew it starts.
+    """
     for name in [n for n in sys.modules if f"{n}.".startswith(f"{__package__}.")]:
         del sys.modules[name]
+    home = str(Path(__file__).absolute().parents[1])
+    if home not in sys.path[1:]:  # it is in the current folder, which a script's takes the place of
+        sys.path.append(home)
     importlib.import_module("_xgboost_gpu_exact_start")
+    if "xgboost" in sys.modules:  # by what Python runs at its start
+        importlib.import_module(str(__package__))
 
 
 def run_module(name: str, arguments: list[str]) -> int:
@@ -184,7 +201,7 @@ def main(arguments: list[str]) -> int:
     # In the environment, for processes that the script starts.
     os.environ[DEVICE_VARIABLE] = os.environ.get(DEVICE_VARIABLE) or "cuda"
     try:
-        _load()  # only to see what is wrong before anything runs
+        check()
     except ImportError as error:
         return fail(str(error), 1)
     start_with_xgboost()

@@ -56,25 +56,31 @@ def builder_params(device: str, ours: bool) -> dict[str, str]:
     return {"updater": "grow_colmaker,prune", "device": device}
 
 
-def own_params(usable: bool) -> dict[str, str]:
-    """The plugin's side must not fall back to the builder that it is compared with."""
-    return {"gpu_exact_fallback": "error"} if usable else {}
+class NothingShown(RuntimeError):
+    """Trees are to be compared with XGBoost's own, and the plugin did not grow them."""
 
 
-def nothing_shown(usable: bool, n_before: int, reports: list[TreeReport]) -> str:
-    """Why it says nothing of the plugin's trees that these are equal to XGBoost's; else empty.
+def no_fallback() -> dict[str, str]:
+    """For the plugin's side: not to fall back to the builder that it is compared with.
+
+    Without a usable GPU it may, and `NO_GPU` says that nothing was shown.
+    """
+    return {"gpu_exact_fallback": "error"} if device_status().usable else {}
+
+
+NO_GPU = "No GPU took part: both sides are XGBoost's own builder, on the CPU."
+
+
+def check_grown(n_before: int, n_trees: int) -> None:
+    """NothingShown where a GPU is usable, and the plugin has not grown so many trees since.
 
     Parameters
     ----------
-    usable : Whether a GPU is.
-    n_before : `last_run().gpu_trees` before the first of them.
+    n_before : `last_run().gpu_trees` then.
     """
-    if not usable:
-        return "No GPU took part: both sides are XGBoost's own builder, on the CPU."
     n_grown = last_run().gpu_trees - n_before
-    if n_grown < len(reports):
-        return f"The plugin grew {n_grown} of {len(reports)} trees: the others show nothing."
-    return ""
+    if n_grown < n_trees and device_status().usable:
+        raise NothingShown(f"The plugin grew {n_grown} of {n_trees} trees: there is nothing to compare.")
 
 
 def compare_rounds(
@@ -98,9 +104,11 @@ def compare_rounds(
     cuts_apart = training_cuts(dtrain)
     model = xgb.Booster(stock_params, [dtrain])
     for i in range(rounds):
-        ours = _one_round(model, ours_params, dtrain, i, True)
+        n_before = last_run().gpu_trees
+        ours = trees_of(_one_round(model, ours_params, dtrain, i, True)[i : i + 1])
+        check_grown(n_before, len(ours))
         model = _one_round(model, stock_params, dtrain, i, False)
-        pairs = zip(trees_of(ours[i : i + 1]), trees_of(model[i : i + 1]), strict=True)
+        pairs = zip(ours, trees_of(model[i : i + 1]), strict=True)
         yield [compare_trees(a, b, cuts_apart) for a, b in pairs]
 
 
@@ -144,7 +152,8 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m xgboost_gpu_exact.compare",
         description="Train with the plugin and with XGBoost's own exact builder, round by round on "
-        "the same gradients, and compare every tree. Ends with 1 if a tree is different.",
+        "the same gradients, and compare every tree. Ends with 1 if a tree is different, with 2 if there "
+        "is nothing to compare.",
     )
     parser.add_argument(
         "--data",
@@ -172,19 +181,19 @@ def _parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Returns 0, 1 where a tree is different or not the plugin's, 2 where the input is not usable."""
+    """Returns 0, 1 where a tree is different, 2 where there is nothing to compare."""
     from .tables import TableError
 
     args = _parse()
     try:
         return _compare_table(args)
-    except (TableError, xgb.core.XGBoostError) as error:
+    except (TableError, NothingShown, xgb.core.XGBoostError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
 
 
 def _compare_table(args: argparse.Namespace) -> int:
-    """Prints what comes out. Returns 1 where a tree is different or not the plugin's, else 0."""
+    """Prints what comes out. Returns 1 where a tree is different, else 0."""
     from ._console import difference_lines
     from .tables import TableError, load, objective_params, split_params, to_dmatrix
 
@@ -196,7 +205,7 @@ def _compare_table(args: argparse.Namespace) -> int:
     status = device_status()
     plugin = {k: v for k, v in extra.items() if k.startswith("gpu_exact_")}
     params |= {k: v for k, v in extra.items() if k not in plugin}
-    plugin |= own_params(status.usable)
+    plugin |= no_fallback()
     dtrain = to_dmatrix(table, args.objective)
     print(f"{table.name}: {dtrain.num_row():,} x {dtrain.num_col():,}. Plugin on: {status.text}")
     print(f"{'tree':>6} {'round':>6} {'nodes':>7} {'statistics':>11}  verdict")
@@ -210,9 +219,9 @@ def _compare_table(args: argparse.Namespace) -> int:
                 print("".join(f"{'':15}{line}\n" for line in difference_lines(report)), end="")
             reports.append(report)
     print(summary(reports))
-    if why := nothing_shown(status.usable, n_before, reports):
-        print(why)
-    return int(count(reports)[Verdict.DIFFERENT] > 0 or bool(status.usable and why))
+    if last_run().gpu_trees == n_before:
+        print(NO_GPU)
+    return int(count(reports)[Verdict.DIFFERENT] > 0)
 
 
 if __name__ == "__main__":

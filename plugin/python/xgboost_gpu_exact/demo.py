@@ -17,7 +17,14 @@ import xgboost as xgb
 
 from . import device_status, last_run, take_over
 from ._console import Progress, difference_lines
-from .compare import builder_params, compare_training, nothing_shown, own_params
+from .compare import (
+    NO_GPU,
+    NothingShown,
+    builder_params,
+    check_grown,
+    compare_training,
+    no_fallback,
+)
 from .tables import Table, TableError, load, objective_params, synthetic, to_dmatrix
 from .tree_diff import TreeReport, Verdict, count, summary
 
@@ -46,9 +53,10 @@ def train(
     `import xgboost_gpu_exact` has taken over already; a script that wants the plugin needs no
     `take_over`.
     """
+    n_before = last_run().gpu_trees
     take_over(ours)
     try:
-        return xgb.train(
+        booster = xgb.train(
             params | builder_params(device, ours),
             dtrain,
             rounds,
@@ -59,6 +67,9 @@ def train(
         )
     finally:
         take_over(True)
+    if ours:
+        check_grown(n_before, len(booster.get_dump()))
+    return booster
 
 
 def split(table: Table, seed: int = 0) -> tuple[Table, Table]:
@@ -143,7 +154,7 @@ def print_verdict(reports: list[TreeReport]) -> None:
 
 def plugin_params(args: argparse.Namespace) -> dict[str, int | str]:
     """Parameters that only the plugin knows."""
-    params: dict[str, int | str] = {**own_params(device_status().usable)}
+    params: dict[str, int | str] = {**no_fallback()}
     if args.interleaved_levels is not None:
         params["gpu_exact_interleaved_levels"] = args.interleaved_levels
     return params
@@ -153,7 +164,8 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m xgboost_gpu_exact.demo",
         description="Train exact trees with early stopping, compare each with XGBoost's own exact "
-        "builder and time both. Ends with 1 if a tree is different. Without --data: three tables "
+        "builder and time both. Ends with 1 if a tree is different, with 2 if there is nothing to "
+        "compare. Without --data: three tables "
         "that come with scikit-learn, and a larger one for the speed.",
     )
     parser.add_argument("--data", help="CSV, Parquet, NPZ or LIBSVM file")
@@ -183,7 +195,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Returns 0, 1 where a tree is different or not the plugin's, 2 where the input is not usable."""
+    """Returns 0, 1 where a tree is different, 2 where there is nothing to compare."""
     args = parse()
     status = device_status()
     cuda = "with CUDA" if xgb.build_info()["USE_CUDA"] else "without CUDA"
@@ -204,13 +216,13 @@ def main() -> int:
                 for r in train_and_compare(load(name), objective, args)
             ]
             reports += time_both(status.usable, args)
-    except (TableError, xgb.core.XGBoostError) as error:
+    except (TableError, NothingShown, xgb.core.XGBoostError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(f"\nall trees: {summary(reports)}")
-    if why := nothing_shown(status.usable, n_before, reports):
-        print(why)
-    return int(count(reports)[Verdict.DIFFERENT] > 0 or bool(status.usable and why))
+    if last_run().gpu_trees == n_before:
+        print(NO_GPU)
+    return int(count(reports)[Verdict.DIFFERENT] > 0)
 
 
 if __name__ == "__main__":
