@@ -21,7 +21,7 @@ struct State {
 };
 
 TEST(PerProcess, IsOneForAllThreads) {
-  PerProcess<State> states;
+  static PerProcess<State> states;
   std::vector<State*> seen(8);
   std::vector<std::thread> threads;
   for (auto& state : seen) {
@@ -34,7 +34,7 @@ TEST(PerProcess, IsOneForAllThreads) {
 }
 
 TEST(PerProcess, BeginsAnewInAForkedProcess) {
-  PerProcess<State> states;
+  static PerProcess<State> states;
   states.Get().n = 1;
   std::lock_guard<std::mutex> guard{states.Get().mutex};
   pid_t const child = fork();
