@@ -148,10 +148,17 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
   plan.sorting = {{"sort keys", 8 * n_entries + 8 * longest},
                   {"row ids", 4 * n_entries + 4 * longest}};
   std::uint64_t const columns = (n_entries <= kHostValues ? 8 : 12) * n_entries + 8 * n_offsets;
-  // Interleaved levels, up to 64 nodes at once, keep 48 B a node for each tile of 2,048 entries,
-  // and are chosen where columns are longer than a few tiles; sorted ones 120 B a tile of 1,024.
+  // A column longer than kSharedColumn has a tile for each 2,048 entries, and one more for the rest;
+  // interleaved levels, up to 64 nodes at once, keep 48 B a node for each. Shorter columns share
+  // tiles, of two neighbours more than kSharedColumn entries. Sorted levels keep 120 B a tile of
+  // 1,024.
+  std::uint64_t const columns_at_most =
+      std::min<std::uint64_t>(n_features, n_entries / kSharedColumn);
+  std::uint64_t const long_tiles = n_entries / 2048 + columns_at_most;
+  std::uint64_t const shared_tiles =
+      std::min<std::uint64_t>(n_features, 2 * (n_entries / kSharedColumn) + columns_at_most + 1);
   std::uint64_t const sums =
-      3072 * (n_entries / 2048 + n_entries / 8192) + 120 * (n_entries / 1024);
+      (3072 + 32) * long_tiles + 144 * shared_tiles + 120 * (n_entries / 1024);
   // Two halves; the second one of entries without gradients comes with levels of many nodes.
   std::uint64_t const by_node = (n_rows <= kGatheredRows ? 16 : 32) * n_entries;
   // How each feature is searched, 1 B; the feature of every kHintValues-th value and of the last.
@@ -159,8 +166,8 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
   plan.growing = {{"columns", columns + searched},
                   {"entries sorted by node", by_node},
                   {"sort keys", 2 * n_entries + (device.is_before_9 ? by_node / 2 + n_entries : 0)},
-                  {"rows", 18 * rows},
-                  {"sums of tiles", sums}};
+                  {"rows", (n_rows <= kGatheredRows ? 26 : 18) * rows},
+                  {"tiles", sums}};
   return plan;
 }
 

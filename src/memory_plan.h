@@ -28,6 +28,9 @@ inline constexpr std::uint64_t kHostValues = std::uint64_t{1} << 24;
 /** @brief Strategy kSort: the feature of every so many values is kept, to bisect between two. */
 inline constexpr std::uint64_t kHintValues = 32;
 
+/** @brief Strategy kSort: columns of up to so many entries share tiles on interleaved levels. */
+inline constexpr EntryIdx kSharedColumn = 1024;
+
 /** @brief One kind of array and what it takes. */
 struct MemoryItem {
   char const* what;

@@ -34,7 +34,8 @@ class EntrySorterTest : public DeviceTest {
           ASSERT_EQ(entries[at].row, e.row);
           ASSERT_EQ(entries[at].value, e.value);
           if constexpr (std::is_same_v<EntryT, CarriedEntry>) {
-            ASSERT_EQ(entries[at].gpair.grad, static_cast<float>(e.row));
+            ASSERT_EQ(entries[at].units.grad,
+                      quantiser_.Units({static_cast<float>(e.row), 1.0f}).grad);
           }
           ++at;
         }
@@ -66,7 +67,7 @@ class EntrySorterTest : public DeviceTest {
     auto d_gpair = ToDevice(gpair);
     EntrySorter<EntryT> sorter{store.Ref(), long_segment};
     for (int tree = 0; tree < 2; ++tree) {
-      sorter.Reset(d_gpair.Data());
+      sorter.Reset(d_gpair.Data(), quantiser_);
       ASSERT_NO_FATAL_FAILURE(
           this->CheckNodes(store.Ref(), sorter, std::vector<int>(shape.n_rows, 0), 1));
       ASSERT_NO_FATAL_FAILURE(this->SortByNode(store.Ref(), n_nodes, &random, &sorter));
@@ -117,6 +118,7 @@ class EntrySorterTest : public DeviceTest {
     }
   }
 
+  Quantiser quantiser_{Quantiser::Make(1 << 20, 1.0f, 1 << 20)};
   std::vector<int> node_of_row_;
 };
 

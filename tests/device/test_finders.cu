@@ -133,7 +133,7 @@ class FindersTest : public DeviceTest {
 
     std::vector<std::vector<LevelResult>> found;
     EntrySorter<EntryT> sorter{store.Ref()};
-    sorter.Reset(d_gpair.Data());
+    sorter.Reset(d_gpair.Data(), level.quantiser);
     InterleavedFinder<EntryT> interleaved;
     interleaved.Lay(store.EntryOffsets());
     interleaved.Find(level, sorter.Entries(), d_keys.Data());

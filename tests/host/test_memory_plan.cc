@@ -91,11 +91,19 @@ TEST(MemoryPlan, OffsetsOfSortedColumns) {
   EXPECT_EQ(columns(11) - columns(10), 8 + 1u) << "and how it is searched";
 }
 
-/** @brief One more tile for each column, which has more than a few of them, may be a part of one. */
-TEST(MemoryPlan, SumsOfInterleavedLevelsAre64NodesATile) {
+/** @brief One more tile for each column may be a part of one. */
+TEST(MemoryPlan, InterleavedLevelsHave64NodesALongTile) {
   constexpr EntryIdx kTiles = EntryIdx{1} << 20;
-  auto plan = MemoryPlan::Make(2048 * kTiles, 0, 1, Strategy::kSort);
-  EXPECT_EQ(Of(plan.growing, "sums of tiles"), 64 * 48 * (kTiles + kTiles / 4) + 120 * 2 * kTiles);
+  auto plan = MemoryPlan::Make(2048 * kTiles, 0, 3, Strategy::kSort);
+  EXPECT_EQ(Of(plan.growing, "tiles"), (64 * 48 + 32) * (kTiles + 3) + 144 * 3 + 120 * 2 * kTiles);
+}
+
+/** @brief As many columns as can be long, and as many pairs of short ones as fill tiles. */
+TEST(MemoryPlan, TilesOfManyColumns) {
+  constexpr EntryIdx kTiles = EntryIdx{1} << 20;
+  auto plan = MemoryPlan::Make(2048 * kTiles, 0, ~0u, Strategy::kSort);
+  EXPECT_EQ(Of(plan.growing, "tiles"),
+            (64 * 48 + 32) * 3 * kTiles + 144 * (6 * kTiles + 1) + 120 * 2 * kTiles);
 }
 
 TEST(MemoryPlan, HistogramsDenseAndSparse) {

@@ -39,42 +39,55 @@ template <typename EntryT>
 struct InterleavedLookup {
   InterleavedRef<EntryT> in;
 
-  __device__ bool InNode(EntryIdx i, Bucket bucket) const {
-    return in.row_keys[in.entries[i].row] == bucket;
-  }
-  __device__ ValueId Below(Bucket bucket, FeatureIdx f, std::uint64_t value) const {
+  __device__ EntryIdx Position(std::uint64_t value) const {
     auto e = in.entries.entries;
-    auto [begin, column_end] = in.OfFeature(f);
-    EntryIdx end =
-        FirstIndexByWarp(begin, column_end, [=](EntryIdx i) { return e[i].value >= value; });
-    auto tile =
-        in.tiles.of_feature[f] + static_cast<std::uint32_t>((end - 1 - begin) / kInterleavedTile);
-    begin = in.OfTile(tile).begin;
+    return FirstIndexByWarp(EntryIdx{0}, in.n_entries,
+                            [=](EntryIdx i) { return e[i].value >= value; });
+  }
+  /** @brief The long tile that has the entry; n_long: a shared one has. */
+  __device__ std::uint32_t LongTileOf(EntryIdx i) const {
+    auto tiles = in.long_tiles;
+    auto const t = FirstIndexByWarp(std::uint32_t{0}, in.n_long,
+                                    [=](std::uint32_t j) { return tiles[j].entries.end > i; });
+    return t < in.n_long && tiles[t].entries.begin <= i ? t : in.n_long;
+  }
+  /** @brief Of 32 entries, those of the node. @param i Of this lane; past `end` it has none. */
+  __device__ unsigned InNode(EntryIdx i, EntryIdx end, Bucket bucket) const {
+    return __ballot_sync(kAllLanes, i < end && in.row_keys[in.entries[i].row] == bucket);
+  }
+  __device__ ValueId Below(Bucket bucket, FeatureIdx, std::uint64_t value) const {
+    EntryIdx end = this->Position(value);
+    std::uint32_t const tile = this->LongTileOf(end - 1);
+    bool const is_long = tile < in.n_long;
+    EntryIdx const begin = is_long ? in.long_tiles[tile].entries.begin : 0;
     while (end > begin) {
-      EntryIdx i = end - 1 - threadIdx.x;  // wraps around past entry 0
-      bool hit = threadIdx.x < end - begin && this->InNode(i, bucket);
-      unsigned hits = __ballot_sync(kAllLanes, hit);
+      // Past entry 0 it wraps around.
+      unsigned const hits = this->InNode(end - 1 - threadIdx.x, end, bucket);
       if (hits != 0) {
-        return e[end - __ffs(hits)].value;
+        EntryIdx const i = end - __ffs(hits);
+        return i >= begin ? in.entries[i].value : in.Sum(bucket, tile - 1).last_value;
       }
       end -= min(end - begin, EntryIdx{kWarp});
     }
-    return in.Sum(bucket, tile - 1).last_value;
+    return is_long ? in.Sum(bucket, tile - 1).last_value : 0;  // a short column has the entry
   }
-  __device__ ValueId Least(Bucket bucket, FeatureIdx f, ValueRange) const {
-    auto const& self = *this;
-    auto tile =
-        FirstIndexByWarp(in.tiles.of_feature[f], in.tiles.of_feature[f + 1],
-                         [&](std::uint32_t t) { return self.in.Sum(bucket, t).occupied != 0; });
-    EntryIdx end = in.OfFeature(f).end;
-    for (EntryIdx i = in.OfTile(tile).begin; i < end; i += kWarp) {
-      bool hit = i + threadIdx.x < end && this->InNode(i + threadIdx.x, bucket);
-      unsigned hits = __ballot_sync(kAllLanes, hit);
+  __device__ ValueId Least(Bucket bucket, FeatureIdx, ValueRange values) const {
+    EntryIdx begin = this->Position(values.first);
+    std::uint32_t tile = this->LongTileOf(begin);
+    if (tile < in.n_long) {
+      auto const& self = *this;
+      tile = FirstIndexByWarp(tile, in.long_tiles[tile].last + 1, [&](std::uint32_t t) {
+        return self.in.Sum(bucket, t).occupied != 0;
+      });
+      begin = in.long_tiles[tile].entries.begin;
+    }
+    for (EntryIdx i = begin; i < in.n_entries; i += kWarp) {
+      unsigned const hits = this->InNode(i + threadIdx.x, in.n_entries, bucket);
       if (hits != 0) {
         return in.entries[i + __ffs(hits) - 1].value;
       }
     }
-    return 0;  // not reached: the tile has an entry of the node
+    return 0;  // not reached: the column has an entry of the node
   }
   __device__ EntryRange NodeEntries(Bucket) const { return {0, 0}; }
   __device__ EntryRange FeatureEntries(Bucket, ValueRange) const { return {0, 0}; }

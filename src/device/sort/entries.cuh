@@ -10,23 +10,24 @@
 #pragma once
 
 #include "src/device/column_store.cuh"
+#include "src/quantise.h"
 
 namespace gpu_exact {
 /** @brief An entry with the gradients of its row. */
 struct alignas(16) CarriedEntry {
   RowIdx row;
   ValueId value;
-  GradientPair gpair;
+  GradientUnits units;
 };
 
 /** @brief Entries, borrowed by kernels. @tparam EntryT CarriedEntry or ColumnEntry. */
 template <typename EntryT>
 struct EntriesRef {
   EntryT const* entries;
-  GradientPair const* gpair;  // by row
+  GradientUnits const* units;  // by row; nullptr: entries carry them
 
   __device__ EntryT operator[](EntryIdx i) const { return entries[i]; }
-  __device__ GradientPair Gradients(CarriedEntry const& e) const { return e.gpair; }
-  __device__ GradientPair Gradients(ColumnEntry const& e) const { return gpair[e.row]; }
+  __device__ GradientUnits Units(CarriedEntry const& e) const { return e.units; }
+  __device__ GradientUnits Units(ColumnEntry const& e) const { return units[e.row]; }
 };
 }  // namespace gpu_exact

@@ -22,13 +22,22 @@ constexpr EntryIdx kGroupSpan = EntryIdx{1} << 30;
 constexpr int kKeyThreads = 256;
 constexpr int kKeyItems = 4;
 
+// one thread a row
+__global__ void UnitsKernel(GradientPair const* gpair, Quantiser quantiser, RowIdx n,
+                            GradientUnits* out) {
+  auto i = GlobalIdx();
+  if (i < n) {
+    out[i] = quantiser.Units(gpair[i]);
+  }
+}
+
 // one thread an entry
-__global__ void GatherKernel(ColumnEntry const* columns, GradientPair const* gpair, EntryIdx n,
-                             CarriedEntry* out) {
+__global__ void GatherKernel(ColumnEntry const* columns, GradientPair const* gpair,
+                             Quantiser quantiser, EntryIdx n, CarriedEntry* out) {
   auto i = GlobalIdx();
   if (i < n) {
     ColumnEntry e = columns[i];
-    out[i] = {e.row, e.value, gpair[e.row]};
+    out[i] = {e.row, e.value, quantiser.Units(gpair[e.row])};
   }
 }
 
@@ -95,13 +104,14 @@ struct SizeOfRange {
 }  // namespace
 
 template <typename EntryT>
-void EntrySorter<EntryT>::Reset(GradientPair const* gpair) {
-  gpair_ = gpair;
+void EntrySorter<EntryT>::Reset(GradientPair const* gpair, Quantiser const& quantiser) {
   if constexpr (std::is_same_v<EntryT, CarriedEntry>) {
-    LaunchN("Gather", GatherKernel, columns_.n_entries, columns_.entries, gpair, columns_.n_entries,
-            halves_[0].Reserve(columns_.n_entries));
+    LaunchN("Gather", GatherKernel, columns_.n_entries, columns_.entries, gpair, quantiser,
+            columns_.n_entries, halves_[0].Reserve(columns_.n_entries));
     in_column_order_ = halves_[0].Data();
   } else {
+    LaunchN("Units", UnitsKernel, columns_.n_rows, gpair, quantiser, columns_.n_rows,
+            units_.Reserve(columns_.n_rows));
     in_column_order_ = columns_.entries;
   }
   entries_ = in_column_order_;
@@ -230,8 +240,8 @@ void EntrySorter<EntryT>::SortSegments(std::vector<EntryRange> const& segments) 
 
 template <typename EntryT>
 std::uint64_t EntrySorter<EntryT>::Bytes() const {
-  return halves_[0].Bytes() + halves_[1].Bytes() + keys_.Bytes() + ranges_.Bytes() +
-         split_ranges_.Bytes() + open_ends_.Bytes() + segment_begins_.Bytes() +
+  return units_.Bytes() + halves_[0].Bytes() + halves_[1].Bytes() + keys_.Bytes() +
+         ranges_.Bytes() + split_ranges_.Bytes() + open_ends_.Bytes() + segment_begins_.Bytes() +
          segment_ends_.Bytes() + scratch_.Bytes();
 }
 

@@ -7,7 +7,8 @@
  * level; later those of each split node are sorted by child. Every sort is stable, so that the
  * entries of a node stay ascending by feature and value.
  * Memory: the entries once by node, 8 or 16 B each; a second time where entries carry their
- * gradients or were sorted by child; and 2 B keys.
+ * gradients or were sorted by child; and 2 B keys. Entries in column order alone take nothing, but
+ * for 8 B a row, where they do not carry gradients.
  */
 #pragma once
 
@@ -32,7 +33,7 @@ class EntrySorter {
       : columns_{columns}, long_segment_{long_segment} {}
 
   /** @brief Begin a tree: column order, every entry in one node. Does not wait. */
-  void Reset(GradientPair const* gpair);
+  void Reset(GradientPair const* gpair, Quantiser const& quantiser);
 
   /**
    * @brief Sort all entries, from column order, by the bucket of their row; those of other rows go.
@@ -52,7 +53,7 @@ class EntrySorter {
   void SortByChild(std::vector<EntryRange> const& nodes, std::vector<bool> const& is_split,
                    std::uint8_t const* row_keys);
 
-  [[nodiscard]] EntriesRef<EntryT> Entries() const { return {entries_, gpair_}; }
+  [[nodiscard]] EntriesRef<EntryT> Entries() const { return {entries_, units_.Data()}; }
   [[nodiscard]] NodeRangesRef const& Ranges() const { return ref_; }
   [[nodiscard]] std::uint64_t Bytes() const;
 
@@ -67,12 +68,12 @@ class EntrySorter {
   ColumnsRef columns_;
   EntryIdx long_segment_;
   // of the tree in progress
-  GradientPair const* gpair_{nullptr};
   EntryT const* in_column_order_{nullptr};
   EntryT const* entries_{nullptr};
   int current_{0};  // half that the entries lie in, once they are sorted
   NodeRangesRef ref_{};
 
+  DeviceBuffer<GradientUnits> units_{"gradients of rows"};  // not of entries that carry them
   DeviceBuffer<EntryT> halves_[2]{DeviceBuffer<EntryT>{"entries"},
                                   DeviceBuffer<EntryT>{"entries, second half"}};
   DeviceBuffer<std::uint8_t> keys_{"sort keys"};  // by entry; then those of sorted entries

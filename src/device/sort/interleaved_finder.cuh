@@ -4,11 +4,15 @@
  * @brief Splits of shallow levels: entries stay in the order of their feature, nodes mixed.
  * @see   Mitchell and Frank, PeerJ CS 3:e127, "interleaved" multireduce and multiscan
  *
- * Two passes over the entries. The multireduce sums each tile by node; those sums are scanned over
- * the tiles of a feature. The multiscan then sorts each tile by node in shared memory, where a
- * segmented scan gives the sums before every entry, and a neighbour of another value, the sign that
- * an entry is the first of its value in its node, is the entry beside it.
- * Work: entries, whatever the number of nodes. Extra memory: 48 B a tile of 2,048 entries and node.
+ * A tile is sorted by node in shared memory, where a segmented scan gives the sums before every
+ * entry, and a neighbour of another value, the sign that an entry is the first of its value in its
+ * node, is the entry beside it.
+ *
+ * Columns of up to 1,024 entries share tiles, each as a whole, so that one pass serves them. Longer
+ * ones have tiles of their own and take two passes: the multireduce sums each tile by node, those
+ * sums are scanned over the tiles of the column, and the multiscan begins with them.
+ * Work: entries, whatever the number of nodes and of columns. Extra memory: 48 B a tile of a long
+ * column and node, and 144 B a tile that is shared.
  */
 #pragma once
 
@@ -21,40 +25,48 @@
 namespace gpu_exact {
 static_assert((Bucket{1} << kMaxInterleavedLevels) <= kMaxKeyedNodes);
 
-inline constexpr int kInterleavedItems = 8;  // entries a thread
-inline constexpr int kInterleavedTile = 256 * kInterleavedItems;
+/** @brief A part of a long column, of up to kSize entries; columns and their parts ascend. */
+struct LongTile {
+  static constexpr int kItems = 8;  // entries a thread
+  static constexpr int kSize = 256 * kItems;
 
-/** @brief What the tiles of one feature up to this one hold of one node. */
+  EntryRange entries;
+  FeatureIdx feature;
+  std::uint32_t first;  // tile of the column
+  std::uint32_t last;   // the same, inclusive
+};
+
+/** @brief One or several columns of up to kSize entries in all. */
+struct SharedTile {
+  static constexpr int kItems = 4;
+  static constexpr int kSize = kSharedColumn;
+  static_assert(kSize == 256 * kItems);
+
+  EntryRange entries;
+  std::uint32_t heads[kSize / 32];  // bit i: a column begins with the i-th entry
+};
+
+/** @brief What the tiles of one column up to this one hold of one node. */
 struct TileSum {
   FixedSum sum;
   std::uint32_t occupied;  // 0: no entry of the node so far
   ValueId last_value;
 };
 
-/** @brief The tiles of the columns; none holds two features. */
-struct ColumnTiles {
-  FeatureIdx const* feature;        // shape: (n_tiles)
-  std::uint32_t const* of_feature;  // first tile of a feature, shape: (n_features + 1)
-  EntryIdx const* begins;           // first entry of a tile, shape: (n_tiles + 1)
-  std::uint32_t n_tiles;
-};
-
 /** @brief Entries in column order, for kernels of interleaved levels. */
 template <typename EntryT>
 struct InterleavedRef {
-  EntriesRef<EntryT> entries;    // shape: (n_entries)
-  std::uint8_t const* row_keys;  // bucket of each row, or kNoKey
-  ColumnTiles tiles;
-  TileSum const* sums;  // shape: (n_nodes, n_tiles), inclusive within a feature
+  EntriesRef<EntryT> entries;  // shape: (n_entries)
+  EntryIdx n_entries;
+  std::uint8_t const* row_keys;    // bucket of each row, or kNoKey
+  LongTile const* long_tiles;      // shape: (n_long)
+  SharedTile const* shared_tiles;  // shape: (n_shared)
+  std::uint32_t n_long;
+  std::uint32_t n_shared;
+  TileSum const* sums;  // of long tiles, shape: (n_nodes, n_long), inclusive within a column
 
-  __device__ EntryRange OfTile(std::uint32_t tile) const {
-    return {tiles.begins[tile], tiles.begins[tile + 1]};
-  }
-  __device__ EntryRange OfFeature(FeatureIdx f) const {
-    return {tiles.begins[tiles.of_feature[f]], tiles.begins[tiles.of_feature[f + 1]]};
-  }
   __device__ TileSum const& Sum(Bucket bucket, std::uint32_t tile) const {
-    return sums[std::uint64_t{bucket} * tiles.n_tiles + tile];
+    return sums[std::uint64_t{bucket} * n_long + tile];
   }
 };
 
@@ -76,9 +88,13 @@ class InterleavedFinder {
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
-  DeviceBuffer<FeatureIdx> tile_feature_{"tiles"};
-  DeviceBuffer<std::uint32_t> feature_tile_{"first tiles"};
-  DeviceBuffer<EntryIdx> tile_begin_{"first entries of tiles"};
+  /** @tparam kKeyBits That a bucket, or none, fits. */
+  template <int kKeyBits>
+  void FindByKeys(LevelRef const& level);
+
+  bool is_laid_{false};
+  DeviceBuffer<LongTile> long_tiles_{"tiles of long columns"};
+  DeviceBuffer<SharedTile> shared_tiles_{"tiles of short columns"};
   DeviceBuffer<TileSum> partial_{"sums of tiles by node"};
   DeviceBuffer<TileSum> sums_{"scanned sums of tiles by node"};
   CubScratch scratch_;

@@ -17,8 +17,6 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief The shared memory sort of interleaved levels pays where columns fill many tiles. */
-constexpr EntryIdx kInterleavedColumn = 4 * kInterleavedTile;
 /** @brief All entries are sorted while at least one in so many is open. */
 constexpr EntryIdx kOpenShare = 4;
 
@@ -82,16 +80,15 @@ void SortStrategy<EntryT>::Begin(TreeStart const& start) {
   by_child_ = false;
   interleaved_levels_ = start.param.interleaved_levels;
   if (interleaved_levels_ < 0) {
-    bool long_columns = columns.n_entries >= kInterleavedColumn * columns.n_features;
     // Each level kept interleaved saves time: 10.5M x 28, depth 12, on an H200 took 216 ms a tree
     // at 0 levels, 205 at 3, 192 at 6, 188 at 7; 10,000 x 28, depth 6, 1.7 ms at 0 and 0.6 ms at 7.
-    interleaved_levels_ = long_columns ? kMaxInterleavedLevels : 0;
+    interleaved_levels_ = kMaxInterleavedLevels;
   }
   if (interleaved_levels_ != 0) {
     interleaved_.Lay(columns_.EntryOffsets());
   }
   rows_.Reset(start.rows);
-  sorter_.Reset(gpair_);
+  sorter_.Reset(gpair_, quantiser_);
   if (interleaved_levels_ == 0 && has_left_out_) {
     sorter_.SortByNode(rows_.RowKeys(), 1, columns.n_entries);
   }

@@ -17,6 +17,45 @@ namespace {
 constexpr int kItems = 4;
 using Tile = TileEntries<kItems>;
 
+/** @brief The value ids of an id's feature, remembered while ids of one thread go up. */
+class FeatureCursor {
+ public:
+  __device__ explicit FeatureCursor(ColumnsRef const& columns) : columns_{columns} {}
+
+  __device__ void MoveTo(ValueId value) {
+    if (value < first_ || value > last_) {
+      ValueRange range = columns_.Values(columns_.FeatureOf(value));
+      first_ = static_cast<ValueId>(range.first);
+      last_ = static_cast<ValueId>(range.last - 1);
+    }
+  }
+  /** @brief The feature's first value id. */
+  [[nodiscard]] __device__ ValueId First() const { return first_; }
+  /** @brief Its last one. */
+  [[nodiscard]] __device__ ValueId Last() const { return last_; }
+
+ private:
+  ColumnsRef const& columns_;
+  ValueId first_{1};  // of an empty range
+  ValueId last_{0};   // inclusive
+};
+
+/** @brief Segments of a tile that is sorted by node: the word of an entry is its bucket. */
+class SortedSegments {
+ public:
+  __device__ explicit SortedSegments(LevelRef const& level) : cursor_{level.columns} {}
+  __device__ static Bucket BucketOf(std::uint32_t word) { return word; }
+  /** @brief Whether an entry is of another node or feature than the one before it. */
+  __device__ bool Differ(std::uint32_t word_before, ValueId before, std::uint32_t word,
+                         ValueId value) {
+    cursor_.MoveTo(value);
+    return word_before != word || before < cursor_.First();
+  }
+
+ private:
+  FeatureCursor cursor_;
+};
+
 /** @brief The open entries of one tile, and what their outer neighbours are. */
 template <typename EntryT>
 struct SortedTile {
@@ -54,18 +93,18 @@ struct SortedTile {
     Bucket buckets[kItems];
     this->Fetch(items, buckets);
     // All gradients are on their way before the first one is waited for.
-    GradientPair gpair[kItems];
+    GradientUnits units[kItems];
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       if (buckets[k] != kNoBucket) {
-        gpair[k] = entries.Gradients(items[k]);
+        units[k] = entries.Units(items[k]);
       }
     }
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       if (buckets[k] != kNoBucket) {
         int const i = static_cast<int>(threadIdx.x) + k * kTileThreads;
-        out->Put(i, items[k].value, gpair[k], buckets[k]);
+        out->Put(i, items[k].value, units[k], buckets[k]);
       }
     }
     __syncthreads();
@@ -173,7 +212,7 @@ __global__ __launch_bounds__(kTileThreads) void ReduceTilesKernel(LevelRef level
     bool const is_first = outer.InFirst(buckets[k], items[k].value);
     bool const is_last = outer.InLast(buckets[k], items[k].value);
     if (is_first || is_last) {
-      FixedSum g = level.quantiser.Fixed(entries.Gradients(items[k]));
+      FixedSum g = entries.Units(items[k]).Fixed();
       FixedSum const none{0, 0};
       sums = sums + EndSums{is_first ? g : none, is_last ? g : none};
     }
@@ -206,7 +245,7 @@ template <typename EntryT>
 __global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(
     LevelRef level, EntriesRef<EntryT> entries, NodeRangesRef ranges, OuterSums const* outer,
     OuterSums const* before, OuterSums const* after) {
-  using Agent = SplitAgent<kItems>;
+  using Agent = SplitAgent<kItems, SortedSegments>;
   __shared__ Agent::TempStorage temp;
   __shared__ Tile tile;
   __shared__ TileOutside outside;
@@ -221,7 +260,7 @@ __global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(
     outside.last_value = 0;
     if (outside.continues != 0) {
       outside.before = before[blockIdx.x].right;
-      in.ValueBefore(tile.bucket[Tile::At(0)], &outside.last_value);
+      in.ValueBefore(tile.segment[Tile::At(0)], &outside.last_value);
     }
   } else if (threadIdx.x == 32) {
     // A tile without entries follows no segment.

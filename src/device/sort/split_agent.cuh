@@ -28,40 +28,17 @@ struct TileEntries {
   static constexpr int kPadded = kSize + kSize / 32;
 
   ValueId value[kPadded];
-  GradientPair gpair[kPadded];
-  Bucket bucket[kPadded];
+  GradientUnits units[kPadded];
+  std::uint32_t segment[kPadded];  // what Segments of a SplitAgent read
 
   /** @brief Where item i lies: blocked reads of 4 or 8 items a thread meet no bank conflict. */
   __device__ static int At(int i) { return i + i / 32; }
 
-  __device__ void Put(int i, ValueId v, GradientPair const& g, Bucket b) {
+  __device__ void Put(int i, ValueId v, GradientUnits const& u, std::uint32_t s) {
     value[At(i)] = v;
-    gpair[At(i)] = g;
-    bucket[At(i)] = b;
+    units[At(i)] = u;
+    segment[At(i)] = s;
   }
-};
-
-/** @brief The value ids of an id's feature, remembered while ids of one thread go up. */
-class FeatureCursor {
- public:
-  __device__ explicit FeatureCursor(ColumnsRef const& columns) : columns_{columns} {}
-
-  __device__ void MoveTo(ValueId value) {
-    if (value < first_ || value > last_) {
-      ValueRange range = columns_.Values(columns_.FeatureOf(value));
-      first_ = static_cast<ValueId>(range.first);
-      last_ = static_cast<ValueId>(range.last - 1);
-    }
-  }
-  /** @brief The feature's first value id. */
-  [[nodiscard]] __device__ ValueId First() const { return first_; }
-  /** @brief Its last one. */
-  [[nodiscard]] __device__ ValueId Last() const { return last_; }
-
- private:
-  ColumnsRef const& columns_;
-  ValueId first_{1};  // of an empty range
-  ValueId last_{0};   // inclusive
 };
 
 /** @brief Sum since the last segment head, and how many heads there were. Associative. */
@@ -88,9 +65,11 @@ struct SegmentCarry {
 
 /**
  * @tparam kItems       Entries a thread.
+ * @tparam Segments     Tells the segments of a tile apart by a word for each entry: BucketOf(word),
+ *                      and Differ(word, value, word, value) of two neighbours, asked in order.
  * @tparam kMaxSegments Segments that a tile can hold.
  */
-template <int kItems, int kMaxSegments = kTileThreads* kItems>
+template <int kItems, typename Segments, int kMaxSegments = kTileThreads* kItems>
 class SplitAgent {
   using Tile = TileEntries<kItems>;
   using BlockScan = cub::BlockScan<SegmentSum, kTileThreads, cub::BLOCK_SCAN_WARP_SCANS>;
@@ -126,11 +105,14 @@ class SplitAgent {
     Walk walk{*this, prefix};
     for (int k = 0; begin_ + k < end_; ++k) {
       walk.Enter(k, carry);
+      if (!walk.allowed) {
+        continue;  // up to the next head, which begins anew
+      }
       if (walk.IsBoundary() && level_.MayReach(walk.outside.bar, walk.outside.total, walk.before,
                                                walk.outside.present, walk.missing)) {
         boundary |= 1u << k;
       }
-      if (walk.head && walk.outside.ends && walk.missing && walk.allowed &&
+      if (walk.head && walk.outside.ends && walk.missing &&
           level_.bound.MayReach(walk.outside.bar, walk.outside.present,
                                 walk.outside.total - walk.outside.present)) {
         present |= 1u << k;
@@ -155,7 +137,7 @@ class SplitAgent {
     ValueId last{0};  // value of the segment's entry before the item
     bool has_last{false};
     bool head{false};
-    bool allowed{false};
+    bool allowed{false};  // whether any candidate of the segment may be a split
     bool missing{false};  // some of the node's weight has no value of the feature
 
     __device__ Walk(SplitAgent const& a, SegmentSum const& prefix)
@@ -173,19 +155,19 @@ class SplitAgent {
         ++segment;
         before = {0, 0};
       }
-      bucket = tile.bucket[Tile::At(agent.begin_ + k)];
+      bucket = Segments::BucketOf(tile.segment[Tile::At(agent.begin_ + k)]);
       outside = carry(segment, bucket, agent.temp_.segment_sum[segment]);
       before = before + outside.before;
-      allowed = agent.level_.AllowsValue(bucket, value);
+      // One child of each candidate has no more than the present rows, missing ones go the other way.
+      allowed = outside.present.hess >= agent.level_.bound.min_hess &&
+                agent.level_.AllowsValue(bucket, value);
       missing = !(outside.present == outside.total);
       has_last = !head || outside.continues;
       last = head ? outside.last_value : tile.value[Tile::At(agent.begin_ + k - 1)];
     }
-    [[nodiscard]] __device__ bool IsBoundary() const {
-      return has_last && last != value && allowed;
-    }
+    [[nodiscard]] __device__ bool IsBoundary() const { return has_last && last != value; }
     __device__ void Leave(int k) {
-      before = before + agent.level_.quantiser.Fixed(agent.tile_.gpair[Tile::At(agent.begin_ + k)]);
+      before = before + agent.tile_.units[Tile::At(agent.begin_ + k)].Fixed();
       last = value;
       has_last = true;
     }
@@ -248,14 +230,14 @@ class SplitAgent {
   /** @brief Writes the segment sums; the sum and head count before the thread's first item. */
   __device__ SegmentSum ScanSegments() {
     SegmentSum local{{0, 0}, 0};
-    FeatureCursor cursor{level_.columns};
+    Segments segments{level_};
     for (int i = begin_; i < end_; ++i) {
       int at = Tile::At(i);
-      cursor.MoveTo(tile_.value[at]);
-      bool head = i == 0 || tile_.bucket[Tile::At(i - 1)] != tile_.bucket[at] ||
-                  tile_.value[Tile::At(i - 1)] < cursor.First();
+      int before = Tile::At(i - 1);
+      bool head = i == 0 || segments.Differ(tile_.segment[before], tile_.value[before],
+                                            tile_.segment[at], tile_.value[at]);
       heads_ |= static_cast<std::uint32_t>(head) << (i - begin_);
-      FixedSum g = level_.quantiser.Fixed(tile_.gpair[at]);
+      FixedSum g = tile_.units[at].Fixed();
       local = {head ? g : local.sum + g, local.heads + head};
     }
     SegmentSum prefix, total;
@@ -282,7 +264,7 @@ class SplitAgent {
         }
         running = {{0, 0}, running.heads + 1};
       }
-      running.sum = running.sum + level_.quantiser.Fixed(tile_.gpair[Tile::At(i)]);
+      running.sum = running.sum + tile_.units[Tile::At(i)].Fixed();
     }
   }
 
