@@ -54,6 +54,14 @@ struct LevelRef {
     return mask == nullptr || this->Allowed(bucket, columns.FeatureOf(value));
   }
 
+  /**
+   * @brief The same, and whether children can be as heavy as they must: one of them has no more than
+   *        the rows with a value of the feature, as missing ones go the other way.
+   */
+  __device__ bool MaySplit(Bucket bucket, ValueId value, FixedSum const& present) const {
+    return present.hess >= bound.min_hess && this->AllowsValue(bucket, value);
+  }
+
   /** @brief Keep the candidate if it is the node's best so far. The result knows no order. */
   __device__ void Offer(Bucket bucket, std::uint64_t key) const {
     if (key > __ldcg(best + bucket)) {

@@ -44,11 +44,16 @@ class FindersTest : public DeviceTest {
  protected:
   void Check(Shape const& shape, int n_nodes, unsigned seed) {
     Random random{seed};
-    Table table = MakeTable(shape, &random);
-    auto gpair = MakeGradients(shape.n_rows, 0.1, 0.0, &random);
-    std::vector<std::uint8_t> keys(shape.n_rows);
+    this->Check(MakeTable(shape, &random), n_nodes, seed);
+  }
+
+  /** @param tries_all Whether every candidate is tried on the host, besides that all agree. */
+  void Check(Table const& table, int n_nodes, unsigned seed, bool tries_all = true) {
+    Random random{seed};
+    auto gpair = MakeGradients(table.n_rows, 0.1, 0.0, &random);
+    std::vector<std::uint8_t> keys(table.n_rows);
     std::vector<NaiveNode> nodes(n_nodes);
-    for (RowIdx r = 0; r < shape.n_rows; ++r) {
+    for (RowIdx r = 0; r < table.n_rows; ++r) {
       int node = random.Int(0, n_nodes);  // the last one is closed
       keys[r] = node == n_nodes ? kNoKey : static_cast<std::uint8_t>(node);
       if (node < n_nodes) {
@@ -61,8 +66,8 @@ class FindersTest : public DeviceTest {
     for (auto& results : this->Find<CarriedEntry>(table, gpair, keys, nodes)) {
       found.push_back(std::move(results));
     }
-    std::vector<std::map<RowIdx, float>> columns(shape.n_features);
-    for (RowIdx r = 0; r < shape.n_rows; ++r) {
+    std::vector<std::map<RowIdx, float>> columns(table.n_features);
+    for (RowIdx r = 0; r < table.n_rows; ++r) {
       for (auto i = table.offsets[r]; i < table.offsets[r + 1]; ++i) {
         columns[table.entries[i].feature][r] = table.entries[i].value;
       }
@@ -75,6 +80,9 @@ class FindersTest : public DeviceTest {
         EXPECT_EQ(split.threshold, results[n].split.threshold);
         EXPECT_EQ(split.default_left, results[n].split.default_left);
         EXPECT_EQ(split.first_right, results[n].split.first_right);
+      }
+      if (!tries_all) {
+        continue;
       }
       long double best{0};
       for (auto const& column : columns) {
@@ -106,7 +114,10 @@ class FindersTest : public DeviceTest {
   }
 
  private:
-  /** @brief Results by node: of the interleaved finder, of the sorted one with hints, without. */
+  /**
+   * @brief Results by node: of the interleaved finder, which takes fewer nodes, of the sorted one
+   *        with hints, without.
+   */
   template <typename EntryT>
   std::vector<std::vector<LevelResult>> Find(Table const& table,
                                              std::vector<GradientPair> const& gpair,
@@ -134,11 +145,13 @@ class FindersTest : public DeviceTest {
     std::vector<std::vector<LevelResult>> found;
     EntrySorter<EntryT> sorter{store.Ref()};
     sorter.Reset(d_gpair.Data(), level.quantiser);
-    InterleavedFinder<EntryT> interleaved;
-    interleaved.Lay(store.EntryOffsets());
-    interleaved.Find(level, sorter.Entries(), d_keys.Data());
-    ResolveSplits(level, interleaved.Ref(), results.Data());
-    found.push_back(ToHost(results.Data(), n_nodes));
+    if (n_nodes <= kMaxInterleavedNodes) {
+      InterleavedFinder<EntryT> interleaved;
+      interleaved.Lay(store.EntryOffsets());
+      interleaved.Find(level, sorter.Entries(), d_keys.Data());
+      ResolveSplits(level, interleaved.Ref(), results.Data());
+      found.push_back(ToHost(results.Data(), n_nodes));
+    }
 
     // The bound counts entries of closed nodes: tiles at the end have none.
     sorter.SortByNode(d_keys.Data(), n_nodes, table.entries.size());
@@ -166,6 +179,42 @@ TEST_F(FindersTest, RandomLevels) {
 }
 
 TEST_F(FindersTest, AsManyNodesAsCanBeKeyed) { this->Check({4000, 2, 0.2, 0}, 128, 77); }
+
+TEST_F(FindersTest, AsManyNodesAsCanBeInterleaved) {
+  this->Check({4000, 2, 0.2, 0}, kMaxInterleavedNodes, 76);
+  this->Check({900, 40, 0.97, 0}, kMaxInterleavedNodes, 76);  // sparse columns of a warp
+}
+
+/** @brief Columns that fill a warp, a block, tiles; some more, some less; in any order. */
+TEST_F(FindersTest, ColumnsOfAllLengths) {
+  std::vector<RowIdx> const lengths{1,  31,   0,    32,   2,    33,  1,    1023, 1,  1024, 5,
+                                    27, 1025, 1025, 2048, 2049, 600, 424,  1,    1,  1,    30,
+                                    0,  3,    4097, 31,   1,    32,  1024, 32,   32, 900,  7};
+  constexpr RowIdx kRows = 5000;
+  for (int n_distinct : {0, 7}) {
+    Random random{static_cast<unsigned>(n_distinct)};
+    std::vector<std::vector<CsrEntry>> rows(kRows);
+    for (FeatureIdx f = 0; f < lengths.size(); ++f) {
+      auto const first = static_cast<RowIdx>(random.Int(0, kRows - 1));
+      for (RowIdx i = 0; i < lengths[f]; ++i) {
+        float const value =
+            n_distinct == 0 ? random.Normal() : static_cast<float>(random.Int(1, n_distinct));
+        rows[(first + i) % kRows].push_back({f, value});
+      }
+    }
+    Table table;
+    table.n_rows = kRows;
+    table.n_features = static_cast<FeatureIdx>(lengths.size());
+    for (auto const& row : rows) {
+      table.entries.insert(table.entries.end(), row.cbegin(), row.cend());
+      table.offsets.push_back(table.entries.size());
+    }
+    for (int n_nodes : {1, 3, 15, 16, 40}) {
+      bool const tries_all = n_distinct != 0 && n_nodes <= 3;
+      ASSERT_NO_FATAL_FAILURE(this->Check(table, n_nodes, 83, tries_all));
+    }
+  }
+}
 
 TEST_F(FindersTest, OneEntry) { this->Check({1, 1, 0.0, 0}, 1, 79); }
 

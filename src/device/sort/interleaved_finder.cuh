@@ -4,15 +4,17 @@
  * @brief Splits of shallow levels: entries stay in the order of their feature, nodes mixed.
  * @see   Mitchell and Frank, PeerJ CS 3:e127, "interleaved" multireduce and multiscan
  *
- * A tile is sorted by node in shared memory, where a segmented scan gives the sums before every
- * entry, and a neighbour of another value, the sign that an entry is the first of its value in its
- * node, is the entry beside it.
- *
- * Columns of up to 1,024 entries share tiles, each as a whole, so that one pass serves them. Longer
- * ones have tiles of their own and take two passes: the multireduce sums each tile by node, those
- * sums are scanned over the tiles of the column, and the multiscan begins with them.
+ * Candidates of a node lie between neighbouring values of its entries, which lie apart in a column:
+ * entries of one column and node are a segment, over which sums are scanned.
+ * - Columns of up to 32 entries: the lanes of a warp have whole ones, an entry each; those of one
+ *   segment are linked, and sum up along the links.
+ * - Up to 1,024: a block has whole columns and sorts them by node in shared memory; a segment's
+ *   entries are neighbours then.
+ * - Longer columns have several tiles and take two passes. The multireduce sums each tile by node;
+ *   those sums are scanned over the tiles of the column; the multiscan begins with them. In both
+ *   a warp links 32 entries at a time, and has the sums of its nodes in shared memory.
  * Work: entries, whatever the number of nodes and of columns. Extra memory: 48 B a tile of a long
- * column and node, and 144 B a tile that is shared.
+ * column and node, 144 B a tile of a block, 16 B one of a warp.
  */
 #pragma once
 
@@ -23,12 +25,16 @@
 #include "src/device/sort/row_partition.cuh"
 
 namespace gpu_exact {
-static_assert((Bucket{1} << kMaxInterleavedLevels) <= kMaxKeyedNodes);
+/** @brief The most open nodes of an interleaved level. */
+inline constexpr Bucket kMaxInterleavedNodes = Bucket{1} << (kMaxInterleavedLevels - 1);
+static_assert(2 * kMaxInterleavedNodes <= kMaxKeyedNodes);  // their children have keys
 
-/** @brief A part of a long column, of up to kSize entries; columns and their parts ascend. */
+/** @brief A part of a long column, of up to kSize entries, for a block. Ascending. */
 struct LongTile {
-  static constexpr int kItems = 8;  // entries a thread
-  static constexpr int kSize = 256 * kItems;
+  static constexpr int kSize = 2048;
+  static constexpr unsigned kThreads = 512;
+  static constexpr unsigned kWarps = kThreads / 32;
+  static constexpr int kRuns = kSize / kThreads;  // of 32 entries, a warp
 
   EntryRange entries;
   FeatureIdx feature;
@@ -36,7 +42,16 @@ struct LongTile {
   std::uint32_t last;   // the same, inclusive
 };
 
-/** @brief One or several columns of up to kSize entries in all. */
+/** @brief One or several columns of up to kSize entries in all, for a warp. */
+struct ShortTile {
+  static constexpr int kSize = 32;
+
+  EntryIdx begin;
+  std::uint32_t n;
+  std::uint32_t heads;  // bit i: a column begins with the i-th entry
+};
+
+/** @brief One or several columns of up to kSize entries in all, for a block. */
 struct SharedTile {
   static constexpr int kItems = 4;
   static constexpr int kSize = kSharedColumn;
@@ -61,8 +76,10 @@ struct InterleavedRef {
   std::uint8_t const* row_keys;    // bucket of each row, or kNoKey
   LongTile const* long_tiles;      // shape: (n_long)
   SharedTile const* shared_tiles;  // shape: (n_shared)
+  ShortTile const* short_tiles;    // shape: (n_short)
   std::uint32_t n_long;
   std::uint32_t n_shared;
+  std::uint32_t n_short;
   TileSum const* sums;  // of long tiles, shape: (n_nodes, n_long), inclusive within a column
 
   __device__ TileSum const& Sum(Bucket bucket, std::uint32_t tile) const {
@@ -88,13 +105,10 @@ class InterleavedFinder {
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
-  /** @tparam kKeyBits That a bucket, or none, fits. */
-  template <int kKeyBits>
-  void FindByKeys(LevelRef const& level);
-
   bool is_laid_{false};
   DeviceBuffer<LongTile> long_tiles_{"tiles of long columns"};
-  DeviceBuffer<SharedTile> shared_tiles_{"tiles of short columns"};
+  DeviceBuffer<SharedTile> shared_tiles_{"tiles of several columns"};
+  DeviceBuffer<ShortTile> short_tiles_{"tiles of short columns"};
   DeviceBuffer<TileSum> partial_{"sums of tiles by node"};
   DeviceBuffer<TileSum> sums_{"scanned sums of tiles by node"};
   CubScratch scratch_;

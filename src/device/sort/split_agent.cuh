@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cub/block/block_scan.cuh>
+#include <cuda/std/functional>
 
 #include "src/device/level_ref.cuh"
 #include "src/device/warp.cuh"
@@ -41,14 +42,31 @@ struct TileEntries {
   }
 };
 
-/** @brief Sum since the last segment head, and how many heads there were. Associative. */
-struct SegmentSum {
-  FixedSum sum;
+/**
+ * @brief Of all entries of a tile before one, and how many segments begin before it. Sums of several
+ *        columns may wrap around, their differences within a segment are right.
+ */
+struct TilePrefix {
+  std::uint64_t grad;
+  std::uint64_t hess;
   std::uint32_t heads;
-};
-struct SegmentSumOp {
-  __device__ SegmentSum operator()(SegmentSum const& a, SegmentSum const& b) const {
-    return {b.heads != 0 ? b.sum : a.sum + b.sum, a.heads + b.heads};
+
+  __device__ friend TilePrefix operator+(TilePrefix const& a, TilePrefix const& b) {
+    return {a.grad + b.grad, a.hess + b.hess, a.heads + b.heads};
+  }
+  __device__ void Add(GradientUnits const& units) {
+    FixedSum const sum = units.Fixed();
+    grad += static_cast<std::uint64_t>(sum.grad);
+    hess += static_cast<std::uint64_t>(sum.hess);
+  }
+  /** @brief What lies between two entries. */
+  __device__ FixedSum Since(FixedSum const& begin) const {
+    return {static_cast<std::int64_t>(grad - static_cast<std::uint64_t>(begin.grad)),
+            static_cast<std::int64_t>(hess - static_cast<std::uint64_t>(begin.hess))};
+  }
+  /** @brief For Since(). */
+  [[nodiscard]] __device__ FixedSum Point() const {
+    return {static_cast<std::int64_t>(grad), static_cast<std::int64_t>(hess)};
   }
 };
 
@@ -72,12 +90,12 @@ struct SegmentCarry {
 template <int kItems, typename Segments, int kMaxSegments = kTileThreads* kItems>
 class SplitAgent {
   using Tile = TileEntries<kItems>;
-  using BlockScan = cub::BlockScan<SegmentSum, kTileThreads, cub::BLOCK_SCAN_WARP_SCANS>;
+  using BlockScan = cub::BlockScan<TilePrefix, kTileThreads, cub::BLOCK_SCAN_WARP_SCANS>;
 
  public:
   struct TempStorage {
     typename BlockScan::TempStorage scan;
-    FixedSum segment_sum[kMaxSegments];  // of the entries of a segment that lie in this tile
+    FixedSum begins[kMaxSegments + 1];  // TilePrefix::Point() of each segment's head, and the end
     std::uint32_t n_segments;
   };
 
@@ -98,21 +116,22 @@ class SplitAgent {
    */
   template <typename CarryFn>
   __device__ void Search(CarryFn&& carry) {
-    SegmentSum prefix = this->ScanSegments();
-    __syncthreads();            // segment sums are written
+    TilePrefix const prefix = this->ScanSegments();
+    __syncthreads();            // begins of segments are written
     std::uint32_t boundary{0};  // bit k: the candidate before item k may reach the bar
     std::uint32_t present{0};   // bit k: so may the one between present and missing values
     Walk walk{*this, prefix};
-    for (int k = 0; begin_ + k < end_; ++k) {
-      walk.Enter(k, carry);
-      if (!walk.allowed) {
-        continue;  // up to the next head, which begins anew
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      if (begin_ + k >= end_) {
+        break;
       }
-      if (walk.IsBoundary() && level_.MayReach(walk.outside.bar, walk.outside.total, walk.before,
+      walk.Enter(k, carry);
+      if (walk.IsBoundary() && level_.MayReach(walk.outside.bar, walk.outside.total, walk.Before(),
                                                walk.outside.present, walk.missing)) {
         boundary |= 1u << k;
       }
-      if (walk.head && walk.outside.ends && walk.missing &&
+      if (walk.head && walk.outside.ends && walk.missing && walk.allowed &&
           level_.bound.MayReach(walk.outside.bar, walk.outside.present,
                                 walk.outside.total - walk.outside.present)) {
         present |= 1u << k;
@@ -126,11 +145,11 @@ class SplitAgent {
   [[nodiscard]] __device__ std::uint32_t NumSegments() const { return temp_.n_segments; }
 
  private:
-  /** @brief A thread's way along its items: sums before each, and what its segment is. */
+  /** @brief A thread's way along its items, and what the segment of each is. */
   struct Walk {
     SplitAgent const& agent;
-    std::uint32_t segment;
-    FixedSum before;  // sum of the segment's entries before the item
+    TilePrefix prefix;     // of the item; heads: of its segment, less one, once it is entered
+    FixedSum begin{0, 0};  // of the segment
     SegmentCarry outside{};
     Bucket bucket{kNoBucket};
     ValueId value{0};
@@ -140,8 +159,7 @@ class SplitAgent {
     bool allowed{false};  // whether any candidate of the segment may be a split
     bool missing{false};  // some of the node's weight has no value of the feature
 
-    __device__ Walk(SplitAgent const& a, SegmentSum const& prefix)
-        : agent{a}, segment{prefix.heads - 1}, before{prefix.sum} {}
+    __device__ Walk(SplitAgent const& a, TilePrefix const& p) : agent{a}, prefix{p} {}
 
     template <typename CarryFn>
     __device__ void Enter(int k, CarryFn&& carry) {
@@ -151,30 +169,36 @@ class SplitAgent {
       if (!head && k != 0) {
         return;
       }
-      if (head) {
-        ++segment;
-        before = {0, 0};
-      }
+      prefix.heads += head ? 1 : 0;
+      std::uint32_t const segment = prefix.heads - 1;
+      begin = agent.temp_.begins[segment];
+      FixedSum const end = agent.temp_.begins[segment + 1];
+      FixedSum const in_tile =
+          TilePrefix{static_cast<std::uint64_t>(end.grad), static_cast<std::uint64_t>(end.hess), 0}
+              .Since(begin);
       bucket = Segments::BucketOf(tile.segment[Tile::At(agent.begin_ + k)]);
-      outside = carry(segment, bucket, agent.temp_.segment_sum[segment]);
-      before = before + outside.before;
-      // One child of each candidate has no more than the present rows, missing ones go the other way.
-      allowed = outside.present.hess >= agent.level_.bound.min_hess &&
-                agent.level_.AllowsValue(bucket, value);
+      outside = carry(segment, bucket, in_tile);
+      allowed = agent.level_.MaySplit(bucket, value, outside.present);
       missing = !(outside.present == outside.total);
       has_last = !head || outside.continues;
       last = head ? outside.last_value : tile.value[Tile::At(agent.begin_ + k - 1)];
     }
-    [[nodiscard]] __device__ bool IsBoundary() const { return has_last && last != value; }
+    /** @brief Sum of the segment's entries before the item. */
+    [[nodiscard]] __device__ FixedSum Before() const {
+      return prefix.Since(begin) + outside.before;
+    }
+    [[nodiscard]] __device__ bool IsBoundary() const {
+      return has_last && last != value && allowed;
+    }
     __device__ void Leave(int k) {
-      before = before + agent.tile_.units[Tile::At(agent.begin_ + k)].Fixed();
+      prefix.Add(agent.tile_.units[Tile::At(agent.begin_ + k)]);
       last = value;
       has_last = true;
     }
   };
 
   template <typename CarryFn>
-  __device__ void OfferExact(SegmentSum const& prefix, std::uint32_t boundary,
+  __device__ void OfferExact(TilePrefix const& prefix, std::uint32_t boundary,
                              std::uint32_t present, CarryFn&& carry) const {
     std::uint32_t wanted = boundary | present;
     if (!__any_sync(kAllLanes, wanted != 0)) {
@@ -196,7 +220,7 @@ class SplitAgent {
         NodeState const& node = level_.nodes[walk.bucket];
         FeatureIdx feature = level_.columns.FeatureOf(walk.value);
         if ((boundary >> k & 1u) != 0) {
-          key = level_.BoundaryKey(node, feature, walk.value, walk.before, walk.outside.present);
+          key = level_.BoundaryKey(node, feature, walk.value, walk.Before(), walk.outside.present);
         }
         if ((present >> k & 1u) != 0) {
           key = max(key, level_.PresentKey(node, feature, walk.outside.present));
@@ -227,45 +251,43 @@ class SplitAgent {
     }
   }
 
-  /** @brief Writes the segment sums; the sum and head count before the thread's first item. */
-  __device__ SegmentSum ScanSegments() {
-    SegmentSum local{{0, 0}, 0};
+  /** @brief Writes the begins of segments. @return Of the thread's first item. */
+  __device__ TilePrefix ScanSegments() {
+    TilePrefix own{0, 0, 0};
     Segments segments{level_};
-    for (int i = begin_; i < end_; ++i) {
-      int at = Tile::At(i);
-      int before = Tile::At(i - 1);
-      bool head = i == 0 || segments.Differ(tile_.segment[before], tile_.value[before],
-                                            tile_.segment[at], tile_.value[at]);
-      heads_ |= static_cast<std::uint32_t>(head) << (i - begin_);
-      FixedSum g = tile_.units[at].Fixed();
-      local = {head ? g : local.sum + g, local.heads + head};
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      int const i = begin_ + k;
+      if (i >= end_) {
+        break;
+      }
+      int const at = Tile::At(i);
+      int const before = Tile::At(i - 1);
+      bool const head = i == 0 || segments.Differ(tile_.segment[before], tile_.value[before],
+                                                  tile_.segment[at], tile_.value[at]);
+      heads_ |= static_cast<std::uint32_t>(head) << k;
+      own.Add(tile_.units[at]);
     }
-    SegmentSum prefix, total;
-    BlockScan{temp_.scan}.ExclusiveScan(local, prefix, SegmentSum{{0, 0}, 0}, SegmentSumOp{},
+    own.heads = __popc(heads_);
+    TilePrefix prefix, total;
+    BlockScan{temp_.scan}.ExclusiveScan(own, prefix, TilePrefix{0, 0, 0}, cuda::std::plus<>{},
                                         total);
-    if (heads_ != 0) {
-      this->WriteClosedSegments(prefix);
+    TilePrefix running = prefix;
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      if (begin_ + k >= end_) {
+        break;
+      }
+      if ((heads_ >> k & 1u) != 0) {
+        temp_.begins[running.heads++] = running.Point();
+      }
+      running.Add(tile_.units[Tile::At(begin_ + k)]);
     }
     if (threadIdx.x == 0) {
       temp_.n_segments = total.heads;
-      if (total.heads != 0) {
-        temp_.segment_sum[total.heads - 1] = total.sum;
-      }
+      temp_.begins[total.heads] = total.Point();
     }
     return prefix;
-  }
-
-  /** @brief Writes the sum of every segment that ends before one of the thread's heads. */
-  __device__ void WriteClosedSegments(SegmentSum running) {
-    for (int i = begin_; i < end_; ++i) {
-      if ((heads_ >> (i - begin_) & 1u) != 0) {
-        if (running.heads != 0) {
-          temp_.segment_sum[running.heads - 1] = running.sum;
-        }
-        running = {{0, 0}, running.heads + 1};
-      }
-      running.sum = running.sum + tile_.units[Tile::At(i)].Fixed();
-    }
   }
 
   TempStorage& temp_;
