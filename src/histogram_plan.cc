@@ -55,10 +55,10 @@ std::uint64_t HistogramMemory::OpenEntries(EntryIdx n_entries) const {
   return std::max(EntryIdx{1} << 20, n_entries / 32) / (is_lean ? 8 : 1);
 }
 
-EntryIdx HistogramMemory::BinnedAtOnce(EntryIdx n_entries) const {
+EntryIdx HistogramMemory::BinnedAtOnce(EntryIdx n_entries, bool is_dense) const {
   constexpr EntryIdx kLeast = EntryIdx{1} << 22;
   constexpr EntryIdx kMost = EntryIdx{1} << 31;  // they are numbered in 32 bits
-  return std::clamp(n_entries / 16, kLeast, kMost) / (is_lean ? 8 : 1);
+  return std::clamp(n_entries / 16, kLeast, kMost) / (is_lean ? 8 : is_dense ? 1 : 4);
 }
 
 EntryIdx HistogramMemory::ReadAtOnce() const { return EntryIdx{1} << (is_lean ? 22 : 25); }

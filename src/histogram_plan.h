@@ -73,9 +73,12 @@ struct HistogramMemory {
   [[nodiscard]] std::uint64_t CertainRanges(EntryIdx n_entries) const;
   /** @brief Entries of open ranges that are sorted at once, of so many in the table. */
   [[nodiscard]] std::uint64_t OpenEntries(EntryIdx n_entries) const;
-  /** @brief Entries of whole columns whose values are sorted at once, to make bins. */
-  [[nodiscard]] EntryIdx BinnedAtOnce(EntryIdx n_entries) const;
-  /** @brief Entries of the host's table that are read at once. */
+  /**
+   * @brief Entries of whole columns whose values are sorted at once, to make bins.
+   * @param is_dense Of a table that is not there are fewer, as it is on the device meanwhile.
+   */
+  [[nodiscard]] EntryIdx BinnedAtOnce(EntryIdx n_entries, bool is_dense) const;
+  /** @brief Entries of the host's table that are read at once, while bins are written. */
   [[nodiscard]] EntryIdx ReadAtOnce() const;
 };
 

@@ -83,7 +83,7 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
   }
   std::uint64_t const sorted_size = dense ? all_places : n_entries;
   std::uint64_t const sorted =
-      std::min(sorted_size, std::max(memory.BinnedAtOnce(n_entries), rows));
+      std::min(sorted_size, std::max(memory.BinnedAtOnce(n_entries, dense), rows));
   std::uint64_t const open = std::min(n_entries, memory.OpenEntries(n_entries));
 
   // What may be of the host.
@@ -106,16 +106,22 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
   MemoryItem const limits_of_bins{"limits of bins and offsets of rows", limits};
   MemoryItem const finest_limits{"limits of bins", kBinBytes * n_finest};
 
+  EntryIdx const read = std::min(n_entries, std::max(memory.ReadAtOnce(), EntryIdx{n_features}));
   if (dense) {
-    EntryIdx const read = std::min(n_entries, std::max(memory.ReadAtOnce(), EntryIdx{n_features}));
     plan.reading = {values, {"rows of the table", 8 * read + 8 * std::min(rows, read)}};
     plan.sorting = {values, sorted_rows, finest_limits, {"sort keys", kSortedBytes * sorted}};
   } else {
-    MemoryItem const by_row{"table by row", 8 * n_entries + 8 * rows};
-    plan.reading = {
-        by_row, sorted_rows, finest_limits, {"sort keys", kSortedBytes * sorted + 8 * rows}};
-    plan.sorting = {by_row,      bins,   limits_of_bins,
-                    sorted_rows, values, {"offsets of rows", 8 * rows}};
+    plan.reading = {{"table by row", 8 * n_entries + 8 * rows},
+                    sorted_rows,
+                    finest_limits,
+                    {"sort keys", kSortedBytes * sorted + 8 * rows}};
+    // A part may have nearly all rows. Where they are not sorted, an eighth of it is at a time.
+    plan.sorting = {bins,
+                    limits_of_bins,
+                    sorted_rows,
+                    values,
+                    {"offsets of rows", 8 * rows},
+                    {"rows of the table", 9 * read + 8 * rows}};
   }
   plan.growing = {bins,
                   limits_of_bins,

@@ -216,9 +216,10 @@ void ForEachPart(CsrView const& table, EntryIdx at_once,
     return;
   }
   constexpr RowIdx kAligned = 32;  // rows of a warp, which write a sector of memory together
+  EntryIdx const sorted_at_once = at_once / 8;
   RowTable rows;
   if (table.memory == Memory::kDevice || table.n_entries <= at_once) {
-    rows.Load(table, first_row);
+    rows.Load(table, first_row, sorted_at_once);
     fn(rows.View(), 0);
     Synchronize();
     return;
@@ -238,7 +239,7 @@ void ForEachPart(CsrView const& table, EntryIdx at_once,
     }
     rows.Load({offsets.data(), table.entries + base, offsets.back(), n_rows, table.n_features,
                Memory::kHost},
-              first_row + first);
+              first_row + first, sorted_at_once);
     fn(rows.View(), first);
     first += n_rows;
   }

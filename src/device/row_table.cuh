@@ -60,7 +60,8 @@ class RowTable {
  *        the device as RowTable has them while it runs: some at a time where the table is the
  *        host's, else all. Waits.
  *
- * @param at_once   Entries, unless a row has more.
+ * @param at_once   Entries, unless a row has more; rows that are not in order are sorted an eighth of
+ *                  them at a time.
  * @param first_row What messages count the rows from.
  */
 void ForEachPart(CsrView const& table, EntryIdx at_once,

@@ -25,7 +25,7 @@ __global__ void CountKeptKernel(CsrView table, ColumnSubset subset, EntryIdx* co
     n_kept += __popc(__ballot_sync(kAllLanes, kept));
   }
   if (threadIdx.x % 32 == 0) {
-    counts[row] = n_kept;
+    counts[row + 1] = n_kept;
   }
 }
 
@@ -95,9 +95,8 @@ std::vector<std::uint32_t> DivideColumns(std::vector<EntryIdx> const& entry_offs
 void FindRowOffsets(CsrView const& table, ColumnSubset const& subset, CubScratch* scratch,
                     EntryIdx* out_row_offsets) {
   LaunchRows("CountKept", CountKeptKernel, table.n_rows, table, subset, out_row_offsets);
-  ZeroAsync(out_row_offsets + table.n_rows, 1);
   scratch->Call([&](void* storage, std::size_t& bytes) {
-    return cub::DeviceScan::ExclusiveSum(storage, bytes, out_row_offsets,
+    return cub::DeviceScan::InclusiveSum(storage, bytes, out_row_offsets,
                                          std::uint64_t{table.n_rows} + 1, Stream());
   });
 }
@@ -121,7 +120,7 @@ SortedEntries SortByValue(RowTable table, std::vector<EntryIdx> const& entry_off
   std::uint64_t* keys = sorted.keys.Reserve(entry_offsets.back());
   RowIdx* rows = sorted.rows.Reserve(entry_offsets.back());
   DeviceBuffer<EntryIdx> row_offsets{"row offsets of some columns"};
-  row_offsets.Reserve(std::size_t{table.View().n_rows} + 1);
+  ZeroAsync(row_offsets.Reserve(std::size_t{table.View().n_rows} + 1), 1);
   CubScratch scratch;
   for (std::size_t i = 0; i + 1 < firsts.size(); ++i) {
     EntryIdx const begin = entry_offsets[firsts[i]];

@@ -49,7 +49,10 @@ struct ColumnSubset {
   }
 };
 
-/** @brief Row offsets of a subset, shape: (n_rows + 1); its own are not read. Does not wait. */
+/**
+ * @brief Row offsets of a subset, whose own are not read. Does not wait.
+ * @param out_row_offsets shape: (n_rows + 1); the first one is there.
+ */
 void FindRowOffsets(CsrView const& table, ColumnSubset const& subset, CubScratch* scratch,
                     EntryIdx* out_row_offsets);
 

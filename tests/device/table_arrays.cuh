@@ -38,6 +38,7 @@ class TablePages final : public RowPages {
     bounds_.push_back(table.n_rows);
   }
   void ForEach(std::function<void(CsrView const&, RowIdx)> const& visit) const override {
+    ++n_readings_;
     for (std::size_t p = 0; p + 1 < bounds_.size(); ++p) {
       auto const first = table_.offsets.cbegin() + bounds_[p];
       Table page;
@@ -59,10 +60,13 @@ class TablePages final : public RowPages {
     view.pages = this;
     return view;
   }
+  /** @brief How often all of them were visited. */
+  [[nodiscard]] int NumReadings() const { return n_readings_; }
 
  private:
   Table const& table_;
   std::vector<RowIdx> bounds_;
+  mutable int n_readings_{0};
 };
 
 /** @brief Distinct values of each feature, naively. */

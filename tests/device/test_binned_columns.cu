@@ -8,6 +8,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <random>
 
 #include "src/device/histogram/binned_table.cuh"
 #include "tests/device/rank_bins_problem.cuh"
@@ -19,6 +20,14 @@ __global__ void ReadBinsKernel(BinnedRef binned, FeatureIdx f, RowIdx n_rows, in
   auto r = GlobalIdx();
   if (r < n_rows) {
     out[r] = binned.BinOf(static_cast<RowIdx>(r), f);
+  }
+}
+
+// one thread a row
+__global__ void ReadValuesKernel(BinnedTableRef table, FeatureIdx f, RowIdx n_rows, float* out) {
+  auto r = GlobalIdx();
+  if (r < n_rows) {
+    out[r] = table.ValueOf(static_cast<RowIdx>(r), f);
   }
 }
 
@@ -36,7 +45,8 @@ class BinnedColumnsTest : public DeviceTest {
     for (RankBins const* coarsest : {&bins, &half, &eighth}) {
       for (Layout layout : {Layout::kByRow, Layout::kByColumn}) {
         SourceOnDevice const on_device{table, layout};
-        BinnedColumns const stored{on_device.Source(), n_entries, bins, *coarsest, max_group_bins};
+        BinnedColumns stored{table.n_rows, n_entries, bins, *coarsest, max_group_bins};
+        Write(on_device.Source(), &stored);
         for (RankBins const* read : {&bins, &half, &eighth}) {
           BinnedColumns const binned{stored, n_entries, *read, max_group_bins};
           this->CheckBinOf(table, binned, *read);
@@ -52,6 +62,13 @@ class BinnedColumnsTest : public DeviceTest {
   }
 
  private:
+  static void Write(TableSource const& table, BinnedColumns* out) {
+    if (table.columns != nullptr) {
+      out->WriteColumns(table.columns);
+    } else {
+      out->WriteRows(table.rows, 0);
+    }
+  }
   void CheckBins(Table const& table, RankBins const& bins, std::uint32_t max_group_bins) {
     for (Layout layout : {Layout::kByRow, Layout::kByColumn}) {
       for (bool in_bytes : {false, true}) {
@@ -65,7 +82,8 @@ class BinnedColumnsTest : public DeviceTest {
                    Layout layout, bool in_bytes) {
     SourceOnDevice const on_device{table, layout};
     std::vector<std::uint32_t> const n_entries = CountEntries(table);
-    BinnedColumns const binned{on_device.Source(), n_entries, bins, bins, max_group_bins, in_bytes};
+    BinnedColumns binned{table.n_rows, n_entries, bins, bins, max_group_bins, in_bytes};
+    Write(on_device.Source(), &binned);
     this->CheckBinOf(table, binned, bins);
     this->CheckGroups(table, binned, bins, max_group_bins);
     this->CheckStored(table, binned);
@@ -239,8 +257,7 @@ class BinnedColumnsTest : public DeviceTest {
     return rows;
   }
 
-  /** @brief A row's elements in a group are bins of its values, one each,
-   * ascending by column. */
+  /** @brief A row's elements in a group are bins of its values, one each, ascending by column. */
   static void CheckElements(Table const& table, BinnedColumns const& binned) {
     for (BinGroup const& group : binned.Groups()) {
       auto const rows = ReadElements(group, table.n_rows);
@@ -267,6 +284,53 @@ class BinnedColumnsTest : public DeviceTest {
   }
 
  protected:
+  /** @brief Rows as they were but some, which lose their entries; these are in any order. */
+  static Table OutOfOrder(Table const& table) {
+    Table out;
+    out.n_rows = table.n_rows;
+    out.n_features = table.n_features;
+    for (RowIdx r = 0; r < table.n_rows; ++r) {
+      if (r % 5 != 0 && (r < 50 || r >= 90)) {
+        std::vector<CsrEntry> row(
+            table.entries.cbegin() + static_cast<std::ptrdiff_t>(table.offsets[r]),
+            table.entries.cbegin() + static_cast<std::ptrdiff_t>(table.offsets[r + 1]));
+        std::shuffle(row.begin(), row.end(), std::mt19937{r});
+        out.entries.insert(out.entries.end(), row.cbegin(), row.cend());
+      }
+      out.offsets.push_back(out.entries.size());
+    }
+    return out;
+  }
+
+  /** @brief Every value, of bins or kept. */
+  static void CheckValues(Table const& table, BinnedTable const& binned) {
+    auto const want = ValuesByRow(table);
+    DeviceBuffer<float> read{"values"};
+    for (FeatureIdx f = 0; f < table.n_features; ++f) {
+      LaunchN("ReadValues", ReadValuesKernel, table.n_rows, binned.Ref(), f, table.n_rows,
+              read.Reserve(table.n_rows));
+      auto const got = ToHost(read.Data(), table.n_rows);
+      ASSERT_NO_FATAL_FAILURE(ExpectValues(want[f], got, f));
+    }
+  }
+
+  /** @brief The bins of each row in each group of each resolution. */
+  static void CheckSame(BinnedTable const& got, BinnedTable const& want, RowIdx n_rows) {
+    ASSERT_EQ(got.Resolutions().size(), want.Resolutions().size());
+    for (std::size_t i = 0; i < want.Resolutions().size(); ++i) {
+      auto const& groups = got.Resolutions()[i]->columns->Groups();
+      auto const& want_groups = want.Resolutions()[i]->columns->Groups();
+      ASSERT_EQ(groups.size(), want_groups.size());
+      for (std::size_t g = 0; g < groups.size(); ++g) {
+        ASSERT_EQ(ReadElements(groups[g], n_rows), ReadElements(want_groups[g], n_rows))
+            << "resolution " << i << ", group " << g;
+        n_strided_ += groups[g].Strided() ? 1 : 0;
+        n_listed_ += groups[g].Strided() ? 0 : 1;
+        n_bytes_ += groups[g].InBytes() ? 1 : 0;
+      }
+    }
+  }
+
   static inline int n_strided_{0};  // groups that were met
   static inline int n_listed_{0};
   static inline int n_bytes_{0};
@@ -342,6 +406,40 @@ TEST_F(BinnedColumnsTest, BinsOfOneByte) {
     }
   }
   EXPECT_GT(n_bytes_, 0);
+}
+
+/** @brief Groups with places, in bytes or not, and groups without; rows out of order, and rows
+ *         without entries, some of them side by side. */
+TEST_F(BinnedColumnsTest, ASparseTableIsReadAgainInParts) {
+  Random random{9};
+  std::vector<ColumnShape> columns(16, {0, 0.1});
+  columns.resize(60, {0, 0.9});
+  columns[3] = {5, 0.2};
+  columns[40] = {3, 0.8};
+  Table const table = OutOfOrder(MakeBinnedTable(columns, Scaled(700u, 250u), &random));
+  EntryIdx const n = table.entries.size();
+  ASSERT_FALSE(IsDense(n, table.n_rows, table.n_features));
+  TableOnDevice const on_device{table};
+  std::vector<std::uint32_t> const max_bins{32, 26, 20};
+  constexpr std::uint32_t kGroupBins = 320;
+  n_strided_ = n_listed_ = n_bytes_ = 0;
+  for (HistogramMemory const& memory : HistogramMemory::All()) {
+    BinnedTable const whole{table.View(), max_bins, memory, kGroupBins};
+    this->CheckValues(table, whole);
+    for (EntryIdx at_once : Scaled(std::vector{n / 40, n / 7}, {n / 7})) {
+      TablePages const pages{table, {0, table.n_rows / 3, table.n_rows - table.n_rows / 4}};
+      for (CsrView const& view : {table.View(), on_device.view, pages.View()}) {
+        BinnedTable const in_parts{view, max_bins, memory, kGroupBins, at_once};
+        this->CheckValues(table, in_parts);
+        this->CheckSame(in_parts, whole, table.n_rows);
+        ASSERT_FALSE(this->HasFailure()) << at_once << " of " << n << " entries at once";
+      }
+      EXPECT_EQ(pages.NumReadings(), 3) << "to sort its columns, for bins, for values";
+    }
+  }
+  EXPECT_GT(n_strided_, n_bytes_);
+  EXPECT_GT(n_bytes_, 0);
+  EXPECT_GT(n_listed_, 0);
 }
 
 /** @brief Coarser bins of a small table are its own unless they must be read from the finest. */

@@ -27,11 +27,16 @@ __global__ void ReadValuesKernel(RowValuesRef values, FeatureIdx f, RowIdx n_row
 class RowValuesTest : public DeviceTest {
  protected:
   static void Check(Table const& table, std::vector<bool> const& kept) {
-    for (EntryIdx at_once : {EntryIdx{1} << 25, EntryIdx{1}, table.entries.size() / 3}) {
+    std::vector<std::uint32_t> const n_entries = CountEntries(table);
+    EntryIdx const third = table.entries.size() / 3;
+    for (EntryIdx at_once : {EntryIdx{1} << 25, EntryIdx{1}, third}) {
       Memory const at = at_once == 1 ? Memory::kHost : Memory::kDevice;
-      RowValues const values{
-          RowTable{table.View()}, table.View(), CountEntries(table), kept, at, at_once};
-      Check(table, kept, values);
+      Check(table, kept, RowValues{table.View(), n_entries, kept, at, at_once});
+    }
+    TableOnDevice const on_device{table};
+    TablePages const pages{table, {0, table.n_rows / 3, table.n_rows - table.n_rows / 4}};
+    for (CsrView const& view : {on_device.view, pages.View()}) {
+      Check(table, kept, RowValues{view, n_entries, kept, Memory::kDevice, third});
     }
   }
   static void Check(Table const& table, std::vector<bool> const& kept, RowValues const& values) {

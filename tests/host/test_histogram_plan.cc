@@ -261,10 +261,12 @@ TEST(HistogramMemory, RoomForHistogramsAndOpenRanges) {
 TEST(HistogramMemory, EntriesAtOnceAreNumberedIn32Bits) {
   for (HistogramMemory const& memory : HistogramMemory::All()) {
     for (EntryIdx n = 1; n < EntryIdx{1} << 56; n *= 16) {
-      EXPECT_LT(memory.BinnedAtOnce(n), EntryIdx{1} << 32) << n;
+      EXPECT_LT(memory.BinnedAtOnce(n, true), EntryIdx{1} << 32) << n;
+      EXPECT_LE(memory.BinnedAtOnce(n, false), memory.BinnedAtOnce(n, true)) << n;
     }
   }
-  EXPECT_EQ(HistogramMemory{}.BinnedAtOnce(EntryIdx{1} << 33), EntryIdx{1} << 29);
+  EXPECT_EQ(HistogramMemory{}.BinnedAtOnce(EntryIdx{1} << 33, true), EntryIdx{1} << 29);
+  EXPECT_EQ(HistogramMemory{}.BinnedAtOnce(EntryIdx{1} << 33, false), EntryIdx{1} << 27);
 }
 
 TEST(ChooseResolutions, TheLastOneFitsAByte) {

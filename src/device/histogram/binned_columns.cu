@@ -100,8 +100,9 @@ __device__ void ForRow(CsrView const& table, BinnedRef const& binned, std::uint6
   }
 }
 
-// one warp a row; row_offsets: of all groups that have them, zero
-__global__ void CountElementsKernel(CsrView table, BinnedRef binned, std::uint32_t* row_offsets) {
+// one warp a row; row_offsets: of all groups that have them, zero; a row's count is where it ends
+__global__ void CountElementsKernel(CsrView table, RowIdx first_row, BinnedRef binned,
+                                    std::uint32_t* row_offsets) {
   auto row = WarpRow();
   if (row >= table.n_rows) {
     return;
@@ -109,14 +110,15 @@ __global__ void CountElementsKernel(CsrView table, BinnedRef binned, std::uint32
   ForRow(table, binned, row, [&](GroupEntry const& e) {
     BinGroup const& group = binned.groups[e.group];
     if (!group.Strided() && (e.lanes & LanesBelow()) == 0) {
-      atomicAdd(row_offsets + (group.row_offsets - row_offsets) + row,
+      atomicAdd(row_offsets + (group.row_offsets - row_offsets) + first_row + row + 1,
                 static_cast<std::uint32_t>(__popc(e.lanes)));
     }
   });
 }
 
 // one warp a row; elements: of all groups
-__global__ void WriteBinsKernel(CsrView table, BinnedRef binned, BinsRef bins, GroupBin* elements) {
+__global__ void WriteBinsKernel(CsrView table, RowIdx first_row, BinnedRef binned, BinsRef bins,
+                                GroupBin* elements) {
   auto row = WarpRow();
   if (row >= table.n_rows) {
     return;
@@ -125,7 +127,7 @@ __global__ void WriteBinsKernel(CsrView table, BinnedRef binned, BinsRef bins, G
     BinColumn const column = binned.columns[e.column];
     BinGroup const& group = binned.groups[e.group];
     auto const bin = bins.BinOf(column.feature, e.value);
-    auto at = BinnedRef::Row(group, static_cast<RowIdx>(row)).begin +
+    auto at = BinnedRef::Row(group, static_cast<RowIdx>(first_row + row)).begin +
               (group.Strided() ? e.column - group.first_column : e.rank);
     if (group.InBytes()) {
       auto* bytes = reinterpret_cast<ColumnBin*>(elements + (group.elements - elements));
@@ -197,7 +199,7 @@ __global__ __launch_bounds__(kChunkRows) void WriteChunksKernel(float const* con
   }
 }
 
-// grid: rows of one group after the other, one thread each; row_offsets: of all groups
+// grid: rows of one group after the other, one thread each; row_offsets: as above
 __global__ void CountPresentKernel(float const* const* values, BinnedRef binned,
                                    std::uint32_t const* sparse, std::uint32_t n_sparse,
                                    RowIdx n_rows, std::uint32_t* row_offsets) {
@@ -212,7 +214,7 @@ __global__ void CountPresentKernel(float const* const* values, BinnedRef binned,
   for (std::uint32_t c = 0; c < group.n_columns; ++c) {
     n += isnan(values[binned.columns[group.first_column + c].feature][row]) ? 0 : 1;
   }
-  row_offsets[(group.row_offsets - row_offsets) + row] = n;
+  row_offsets[(group.row_offsets - row_offsets) + row + 1] = n;
 }
 
 // the same grid; elements: of all groups
@@ -239,21 +241,13 @@ __global__ void WritePresentKernel(float const* const* values, BinnedRef binned,
 
 std::uint32_t BinnedColumns::MaxBins() { return MaxGroupBins(); }
 
-BinnedColumns::BinnedColumns(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
+BinnedColumns::BinnedColumns(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
                              RankBins const& bins, RankBins const& coarsest,
                              std::uint32_t max_group_bins, bool in_bytes, Memory at)
-    : bins_{bins}, n_rows_{table.n_rows}, elements_{"bins of the entries", at} {
+    : bins_{bins}, n_rows_{n_rows}, elements_{"bins of the entries", at} {
   this->MakeGroups(n_entries, coarsest, max_group_bins, in_bytes, nullptr);
   this->PlaceGroups(in_bytes);
   this->Upload(n_entries.size());
-  if (h_groups_.empty()) {
-    return;
-  }
-  if (table.columns != nullptr) {
-    this->FillByColumn(table.columns);
-  } else {
-    this->FillByRow(table.rows);
-  }
 }
 
 BinnedColumns::BinnedColumns(BinnedColumns const& stored,
@@ -457,32 +451,32 @@ void BinnedColumns::FindBegins(BinnedColumns const& stored) {
   Synchronize();  // the scratch goes
 }
 
-void BinnedColumns::SumRowOffsets(CubScratch* scratch) {
-  std::uint64_t const n = std::uint64_t{n_rows_} + 1;  // of a group
-  auto* offsets = row_offsets_.Data();
+void BinnedColumns::SumRowOffsets(RowIdx first_row, RowIdx n_rows, CubScratch* scratch) {
+  auto* offsets = row_offsets_.Data() + first_row;
   for (BinGroup const& group : h_groups_) {
     if (!group.Strided()) {
       scratch->Call([&](void* storage, std::size_t& bytes) {
-        return cub::DeviceScan::ExclusiveSum(storage, bytes, offsets, n, Stream());
+        return cub::DeviceScan::InclusiveSum(storage, bytes, offsets, std::uint64_t{n_rows} + 1,
+                                             Stream());
       });
-      offsets += n;
+      offsets += std::uint64_t{n_rows_} + 1;
     }
   }
 }
 
-void BinnedColumns::FillByRow(CsrView const& table) {
+void BinnedColumns::WriteRows(CsrView const& rows, RowIdx first_row) {
   CubScratch scratch;
   if (row_offsets_.Bytes() != 0) {
-    LaunchRows("CountElements", CountElementsKernel, n_rows_, table, this->Ref(),
+    LaunchRows("CountElements", CountElementsKernel, rows.n_rows, rows, first_row, this->Ref(),
                row_offsets_.Data());
-    this->SumRowOffsets(&scratch);
+    this->SumRowOffsets(first_row, rows.n_rows, &scratch);
   }
-  LaunchRows("WriteBins", WriteBinsKernel, n_rows_, table, this->Ref(), bins_.Ref(),
+  LaunchRows("WriteBins", WriteBinsKernel, rows.n_rows, rows, first_row, this->Ref(), bins_.Ref(),
              elements_.Data());
   Synchronize();  // the scratch goes
 }
 
-void BinnedColumns::FillByColumn(float const* const* columns) {
+void BinnedColumns::WriteColumns(float const* const* columns) {
   std::vector<ColumnChunk> chunks;
   std::vector<std::uint32_t> sparse;
   for (std::uint32_t g = 0; g < h_groups_.size(); ++g) {
@@ -507,7 +501,7 @@ void BinnedColumns::FillByColumn(float const* const* columns) {
     std::uint64_t const n = std::uint64_t{n_sparse} * n_rows_;
     LaunchN("CountPresent", CountPresentKernel, n, columns, this->Ref(), d_sparse.Data(), n_sparse,
             n_rows_, row_offsets_.Data());
-    this->SumRowOffsets(&scratch);
+    this->SumRowOffsets(0, n_rows_, &scratch);
     LaunchN("WritePresent", WritePresentKernel, n, columns, this->Ref(), bins_.Ref(),
             d_sparse.Data(), n_sparse, n_rows_, elements_.Data());
   }

@@ -183,9 +183,8 @@ class BinnedColumns {
   [[nodiscard]] static std::uint32_t MaxBins();
 
   /**
-   * @brief Stores bins. Waits for the device.
+   * @brief Has room for bins, which are to be written. May wait.
    *
-   * @param table          Device memory.
    * @param n_entries      Of each feature.
    * @param bins           Of each feature that has entries, at most MaxBins(); outlives this.
    * @param coarsest       By whose numbers of bins columns form groups: that others may read.
@@ -194,17 +193,26 @@ class BinnedColumns {
    * @param in_bytes       Bins take one byte each where they fit; nobody else can read them.
    * @param at             Of the bins.
    */
-  BinnedColumns(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
-                RankBins const& bins, RankBins const& coarsest, std::uint32_t max_group_bins = 0,
-                bool in_bytes = false, Memory at = Memory::kDevice);
+  BinnedColumns(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries, RankBins const& bins,
+                RankBins const& coarsest, std::uint32_t max_group_bins = 0, bool in_bytes = false,
+                Memory at = Memory::kDevice);
   /**
-   * @brief Reads stored bins. May wait.
+   * @brief Reads stored bins, which may be written later. May wait.
    *
    * @param stored Outlives this. Not in bytes.
    * @param bins   The stored ones, or coarser ones that were made of them; outlive this.
    */
   BinnedColumns(BinnedColumns const& stored, std::vector<std::uint32_t> const& n_entries,
                 RankBins const& bins, std::uint32_t max_group_bins = 0);
+
+  /**
+   * @brief Writes the bins of some rows: of all of them once, in their order. Waits for the device.
+   * @param rows      Device memory; features ascend within a row.
+   * @param first_row Number of the first one in the table.
+   */
+  void WriteRows(CsrView const& rows, RowIdx first_row);
+  /** @brief Writes the bins of a table by column, see TableSource. Waits for the device. */
+  void WriteColumns(float const* const* columns);
 
   /**
    * @brief The share of the entries whose bins would be looked up if they were read from stored
@@ -264,10 +272,8 @@ class BinnedColumns {
   void FindGroups(BinnedColumns const& stored);
   /** @brief At which stored bins those of this one begin. */
   void FindBegins(BinnedColumns const& stored);
-  void FillByRow(CsrView const& table);
-  void FillByColumn(float const* const* columns);
-  /** @brief Counts of elements by row become offsets. */
-  void SumRowOffsets(CubScratch* scratch);
+  /** @brief Counts of elements by row become offsets, which follow those of the rows before. */
+  void SumRowOffsets(RowIdx first_row, RowIdx n_rows, CubScratch* scratch);
 
   RankBins const& bins_;
   RowIdx n_rows_;

@@ -14,33 +14,51 @@
 
 namespace gpu_exact {
 BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins,
-                         HistogramMemory const& memory, std::uint32_t max_group_bins) {
+                         HistogramMemory const& memory, std::uint32_t max_group_bins,
+                         EntryIdx read_at_once) {
+  EntryIdx const at_once = read_at_once == 0 ? memory.ReadAtOnce() : read_at_once;
   if (IsDense(table.n_entries, table.n_rows, table.n_features)) {
     ColumnValues columns{table, std::vector<bool>(table.n_features, true), memory.values_at,
-                         memory.ReadAtOnce()};
-    auto const kept =
-        this->MakeBins(columns.Source(), columns.CountEntries(), max_bins, memory, max_group_bins);
+                         at_once};
+    std::vector<std::uint32_t> const& n_entries = columns.CountEntries();
+    auto const last_bins = this->MakeBins(columns.Source(), n_entries, max_bins, memory);
+    for (auto* stored : this->StoreBins(table, n_entries, last_bins, memory, max_group_bins)) {
+      stored->WriteColumns(columns.Source().columns);
+    }
+    auto const kept = this->HaveRanges(table.n_features);
     values_ = std::make_unique<RowValues>(std::move(columns), kept);
     return;
   }
-  RowTable rows{table, std::min(memory.BinnedAtOnce(table.n_entries), RowTable::kSortedAtOnce)};
+  RowTable rows{table,
+                std::min(memory.BinnedAtOnce(table.n_entries, false), RowTable::kSortedAtOnce)};
   std::vector<std::uint32_t> const n_entries = rows.CountEntries();
-  auto const kept = this->MakeBins(rows.View(), n_entries, max_bins, memory, max_group_bins);
-  values_ = std::make_unique<RowValues>(std::move(rows), table, n_entries, kept, memory.values_at,
-                                        memory.ReadAtOnce());
+  auto const last_bins = this->MakeBins(rows.View(), n_entries, max_bins, memory);
+  // A long table of the host makes room for its bins, and is read again, some rows at a time.
+  bool const is_read_again = table.memory == Memory::kHost && table.n_entries > at_once;
+  if (is_read_again) {
+    rows.Release();
+  }
+  CsrView const& source = is_read_again ? table : rows.View();
+  auto const all_stored = this->StoreBins(table, n_entries, last_bins, memory, max_group_bins);
+  ForEachPart(source, at_once, [&](CsrView const& part, RowIdx first_row) {
+    for (auto* stored : all_stored) {
+      stored->WriteRows(part, first_row);
+    }
+  });
+  values_ = std::make_unique<RowValues>(source, n_entries, this->HaveRanges(table.n_features),
+                                        memory.values_at, at_once);
 }
 
-std::vector<bool> BinnedTable::MakeBins(TableSource const& table,
-                                        std::vector<std::uint32_t> const& n_entries,
-                                        std::vector<std::uint32_t> const& max_bins,
-                                        HistogramMemory const& memory,
-                                        std::uint32_t max_group_bins) {
+std::uint32_t BinnedTable::MakeBins(TableSource const& table,
+                                    std::vector<std::uint32_t> const& n_entries,
+                                    std::vector<std::uint32_t> const& max_bins,
+                                    HistogramMemory const& memory) {
   CopyAsync(n_present_.Reserve(n_entries.size()), n_entries.data(), n_entries.size());
   EntryIdx const total = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
+  bool const is_dense = IsDense(total, table.n_rows, table.n_features);
   std::vector<std::uint32_t> const resolutions =
       max_bins.empty() ? ChooseResolutions(table.n_rows, table.n_features, BinnedColumns::MaxBins(),
-                                           kMaxSortedRows, memory,
-                                           IsDense(total, table.n_rows, table.n_features))
+                                           kMaxSortedRows, memory, is_dense)
                        : max_bins;
   if (memory.sorts_rows) {
     sorted_rows_ = std::make_unique<SortedRows>(
@@ -57,10 +75,10 @@ std::vector<bool> BinnedTable::MakeBins(TableSource const& table,
     values.push_back(max_bins.empty() ? MaxValues(n, limits.back(), BinnedColumns::MaxBins())
                                       : limits.back());
   }
-  this->AddResolution(
-      n_entries,
-      RankBins{table, n_entries, limits, values, memory.BinnedAtOnce(total), sorted_rows_.get()},
-      table.n_rows);
+  this->AddResolution(n_entries,
+                      RankBins{table, n_entries, limits, values,
+                               memory.BinnedAtOnce(total, is_dense), sorted_rows_.get()},
+                      table.n_rows);
   if (memory.sorts_rows && !sorted_rows_->Any()) {
     sorted_rows_.reset();
   }
@@ -71,17 +89,22 @@ std::vector<bool> BinnedTable::MakeBins(TableSource const& table,
                         RankBins{resolutions_.front()->bins, n_entries, resolutions[i], by_number},
                         table.n_rows);
   }
-  this->StoreBins(table, n_entries, resolutions.back(), memory, max_group_bins);
-  std::vector<bool> has_ranges;
-  for (FeatureIdx f = 0; f < table.n_features; ++f) {
-    has_ranges.push_back(resolutions_.front()->bins.HasRanges(f));
-  }
-  return has_ranges;
+  return resolutions.back();
 }
 
-void BinnedTable::StoreBins(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
-                            std::uint32_t last_bins, HistogramMemory const& memory,
-                            std::uint32_t max_group_bins) {
+std::vector<bool> BinnedTable::HaveRanges(FeatureIdx n_features) const {
+  std::vector<bool> have_ranges;
+  for (FeatureIdx f = 0; f < n_features; ++f) {
+    have_ranges.push_back(resolutions_.front()->bins.HasRanges(f));
+  }
+  return have_ranges;
+}
+
+std::vector<BinnedColumns*> BinnedTable::StoreBins(CsrView const& table,
+                                                   std::vector<std::uint32_t> const& n_entries,
+                                                   std::uint32_t last_bins,
+                                                   HistogramMemory const& memory,
+                                                   std::uint32_t max_group_bins) {
   bool const in_bytes = resolutions_.size() > 1 && TakesBytes(table.n_features, last_bins);
   EntryIdx const n = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
   RankBins const& finest = resolutions_.front()->bins;
@@ -97,16 +120,22 @@ void BinnedTable::StoreBins(TableSource const& table, std::vector<std::uint32_t>
   while (coarsest > 0 && !reads(coarsest, coarsest)) {
     --coarsest;
   }
-  stored_ = std::make_unique<BinnedColumns>(table, n_entries, finest, bins(coarsest),
+  stored_ = std::make_unique<BinnedColumns>(table.n_rows, n_entries, finest, bins(coarsest),
                                             max_group_bins, false, memory.bins_at);
+  std::vector<BinnedColumns*> all_stored{stored_.get()};
   for (std::size_t i = 0; i < resolutions_.size(); ++i) {
     bool const is_last = i + 1 == resolutions_.size();
-    resolutions_[i]->columns =
-        i == 0 || (i <= coarsest && reads(i, coarsest))
-            ? std::make_unique<BinnedColumns>(*stored_, n_entries, bins(i), max_group_bins)
-            : std::make_unique<BinnedColumns>(table, n_entries, bins(i), bins(i), max_group_bins,
-                                              in_bytes && is_last, memory.bins_at);
+    auto& columns = resolutions_[i]->columns;
+    if (i == 0 || (i <= coarsest && reads(i, coarsest))) {
+      columns = std::make_unique<BinnedColumns>(*stored_, n_entries, bins(i), max_group_bins);
+    } else {
+      columns =
+          std::make_unique<BinnedColumns>(table.n_rows, n_entries, bins(i), bins(i), max_group_bins,
+                                          in_bytes && is_last, memory.bins_at);
+      all_stored.push_back(columns.get());
+    }
   }
+  return all_stored;
 }
 
 void BinnedTable::AddResolution(std::vector<std::uint32_t> const& n_entries, RankBins&& bins,

@@ -56,9 +56,11 @@ class BinnedTable {
    *                       table.
    * @param memory         What is kept beside the bins, and where.
    * @param max_group_bins Of a group of several columns; 0: chosen by the table.
+   * @param read_at_once   Entries of the host's table, unless a row has more; 0: as memory tells.
    */
   BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins,
-              HistogramMemory const& memory, std::uint32_t max_group_bins = 0);
+              HistogramMemory const& memory, std::uint32_t max_group_bins = 0,
+              EntryIdx read_at_once = 0);
 
   [[nodiscard]] BinnedTableRef Ref() const {
     return {resolutions_.front()->columns->Ref(), values_->Ref(),
@@ -75,19 +77,27 @@ class BinnedTable {
  private:
   void AddResolution(std::vector<std::uint32_t> const& n_entries, RankBins&& bins, RowIdx n_rows);
   /**
-   * @brief The bins of all entries: of the finest resolution for all that read them; of the last
-   *        one, of which a byte holds one, and which serves the most scattered rows.
-   * @param memory Where they lie, and whether others read them even if each has to be looked up.
+   * @brief All resolutions and sorted rows of a table.
+   * @return The most bins of a column in the last resolution.
    */
-  void StoreBins(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
-                 std::uint32_t last_bins, HistogramMemory const& memory,
-                 std::uint32_t max_group_bins);
-  /** @brief All resolutions and sorted rows of a table. @return Which features have ranges. */
-  [[nodiscard]] std::vector<bool> MakeBins(TableSource const& table,
-                                           std::vector<std::uint32_t> const& n_entries,
-                                           std::vector<std::uint32_t> const& max_bins,
-                                           HistogramMemory const& memory,
-                                           std::uint32_t max_group_bins);
+  [[nodiscard]] std::uint32_t MakeBins(TableSource const& table,
+                                       std::vector<std::uint32_t> const& n_entries,
+                                       std::vector<std::uint32_t> const& max_bins,
+                                       HistogramMemory const& memory);
+  /** @brief Whether each feature does, shape: (n_features). */
+  [[nodiscard]] std::vector<bool> HaveRanges(FeatureIdx n_features) const;
+  /**
+   * @brief Room for the bins of all entries: of the finest resolution for all that read them; of the
+   *        last one, of which a byte holds one, and which serves the most scattered rows.
+   * @param table  Its sizes.
+   * @param memory Where they lie, and whether others read them even if each has to be looked up.
+   * @return Those that are to be written.
+   */
+  [[nodiscard]] std::vector<BinnedColumns*> StoreBins(CsrView const& table,
+                                                      std::vector<std::uint32_t> const& n_entries,
+                                                      std::uint32_t last_bins,
+                                                      HistogramMemory const& memory,
+                                                      std::uint32_t max_group_bins);
 
   std::unique_ptr<BinnedColumns> stored_;  // that resolutions read
   std::vector<std::unique_ptr<Resolution>> resolutions_;

@@ -284,7 +284,7 @@ class ColumnSorter {
       LaunchN("MakeKeysOfColumns", MakeKeysOfColumnsKernel, n, table_.columns, first, n_columns,
               table_.n_rows, keys_.Current(), rows_.Current());
     } else {
-      row_offsets_.Reserve(std::size_t{table_.n_rows} + 1);
+      ZeroAsync(row_offsets_.Reserve(std::size_t{table_.n_rows} + 1), 1);
       ColumnSubset const part{nullptr, row_offsets_.Data(), n_columns, n, first};
       FindRowOffsets(table_.rows, part, &scratch_, row_offsets_.Data());
       LaunchRows("MakeKeys", MakeKeysKernel, table_.n_rows, table_.rows, part, keys_.Current(),

@@ -28,9 +28,8 @@ RowValues::RowValues(ColumnValues&& columns, std::vector<bool> const& kept)
   columns_->Keep(kept);
 }
 
-RowValues::RowValues(RowTable rows, CsrView const& source,
-                     std::vector<std::uint32_t> const& n_entries, std::vector<bool> const& kept,
-                     Memory at, EntryIdx at_once)
+RowValues::RowValues(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
+                     std::vector<bool> const& kept, Memory at, EntryIdx at_once)
     : values_{"values and columns by row", at} {
   EntryIdx n_kept{0};
   std::uint32_t n_columns{0};
@@ -42,22 +41,19 @@ RowValues::RowValues(RowTable rows, CsrView const& source,
     }
   }
   // A column's values lie by row where most are present, else a row's with their columns.
-  if (std::uint64_t{source.n_rows} * n_columns <= 2 * n_kept) {
-    if (source.memory == Memory::kHost && source.n_entries > at_once) {
-      rows.Release();
-      columns_ = std::make_unique<ColumnValues>(source, kept, at, at_once);
-    } else {
-      columns_ = std::make_unique<ColumnValues>(rows.View(), kept, at, at_once);
-    }
+  if (std::uint64_t{table.n_rows} * n_columns <= 2 * n_kept) {
+    columns_ = std::make_unique<ColumnValues>(table, kept, at, at_once);
     return;
   }
   CopyAsync(column_of_.Reserve(column_of.size()), column_of.data(), column_of.size());
+  ZeroAsync(offsets_.Reserve(std::size_t{table.n_rows} + 1), 1);
+  values_.Reserve(n_kept);
   CubScratch scratch;
-  offsets_.Reserve(std::size_t{source.n_rows} + 1);
-  ColumnSubset const subset{column_of_.Data(), offsets_.Data(), n_columns, n_kept};
-  FindRowOffsets(rows.View(), subset, &scratch, offsets_.Data());
-  LaunchRows("WriteSparse", WriteSparseKernel, source.n_rows, rows.View(), subset,
-             values_.Reserve(n_kept));
-  Synchronize();  // the scratch goes
+  ForEachPart(table, at_once, [&](CsrView const& rows, RowIdx first_row) {
+    EntryIdx* const offsets = offsets_.Data() + first_row;  // the first one is of the rows before
+    ColumnSubset const subset{column_of_.Data(), offsets, n_columns, n_kept};
+    FindRowOffsets(rows, subset, &scratch, offsets);
+    LaunchRows("WriteSparse", WriteSparseKernel, rows.n_rows, rows, subset, values_.Data());
+  });
 }
 }  // namespace gpu_exact

@@ -47,15 +47,16 @@ class RowValues {
   /** @brief Of a table by column. Waits. @param kept As below. */
   RowValues(ColumnValues&& columns, std::vector<bool> const& kept);
   /**
-   * @brief Waits for the device.
-   * @param rows      The table; released where it can be had again, some rows at a time.
-   * @param source    What it was made of.
+   * @brief Reads the table, some rows at a time where it is the host's. Waits for the device.
+   *
+   * Memory meanwhile: 8 B for each entry that is read at once, and 8 B a row of these.
+   *
    * @param n_entries Of each feature.
    * @param kept      Whether a feature's values are kept, shape: (n_features).
    * @param at        Of the values.
-   * @param at_once   Entries that are read again at once, unless a row has more.
+   * @param at_once   Entries, unless a row has more.
    */
-  RowValues(RowTable rows, CsrView const& source, std::vector<std::uint32_t> const& n_entries,
+  RowValues(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
             std::vector<bool> const& kept, Memory at = Memory::kDevice,
             EntryIdx at_once = HistogramMemory{}.ReadAtOnce());
 
