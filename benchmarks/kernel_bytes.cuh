@@ -115,16 +115,20 @@ inline void AddSortBytes(TableSizes const& t, std::vector<LevelRows> const& leve
   Amounts& b = *out;
   double const n_a_row = t.entries / t.rows;
   double const entry = CallsOf(calls, "entry_sorter:GatherKernel") != 0 ? 16 : 8;
-  auto n_interleaved =
-      static_cast<std::size_t>(CallsOf(calls, "interleaved_finder:SearchTilesKernel"));
+  double const n_long = CallsOf(calls, "interleaved_finder:SearchTilesKernel");
+  double const n_shared = CallsOf(calls, "interleaved_finder:SearchSharedTilesKernel");
+  double const n_short = CallsOf(calls, "interleaved_finder:SearchShortTilesKernel");
+  auto n_interleaved = static_cast<std::size_t>(std::max({n_long, n_shared, n_short}));
   auto end_by_node = std::max<std::size_t>(1, n_interleaved) +
                      static_cast<std::size_t>(CallsOf(calls, "entry_sorter:NodeKeysKernel"));
   // row and value; gradients; entry written
   b["entry_sorter:GatherKernel"] = (8 + t.GatheredGradients() + 16) * t.entries;
   for (std::size_t d = 0; d < n_searched; ++d) {
-    if (d < n_interleaved) {  // all entries: those of open nodes lie among the others
-      b["interleaved_finder:ReduceTilesKernel"] += entry * t.entries;
-      b["interleaved_finder:SearchTilesKernel"] += entry * t.entries;
+    if (d < n_interleaved) {          // all entries: those of open nodes lie among the others
+      if (n_shared + n_short == 0) {  // else it is not known how many are in long columns
+        b["interleaved_finder:ReduceTilesKernel"] += entry * t.entries;
+        b["interleaved_finder:SearchTilesKernel"] += entry * t.entries;
+      }
       continue;
     }
     double open = levels[d].open * n_a_row;

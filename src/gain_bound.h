@@ -165,11 +165,7 @@ struct GainBound {
   /** @brief Whether the exact loss change may reach the bar; false only if it can not. */
   [[nodiscard]] GPU_EXACT_HD bool MayReach(float bar, FixedSum const& left,
                                            FixedSum const& right) const {
-    return Reaches(this->Most(left, right), bar);
-  }
-  /** @brief Upper bound, in units as Bar, of the gain of a split; perhaps a NaN, which bounds nothing. */
-  [[nodiscard]] GPU_EXACT_HD float Most(FixedSum const& left, FixedSum const& right) const {
-    return Of(left) + Of(right);
+    return !(Of(left) + Of(right) < bar);  // a NaN may
   }
 
   /**
@@ -199,8 +195,10 @@ struct GainBound {
     return std::fmax(at_low, at_high);
   }
 
-  /** @brief Whether what Most or Largest bounds must be looked into: it may reach the bar, or tie. */
-  [[nodiscard]] GPU_EXACT_HD static bool Reaches(float bound, float bar) { return !(bound < bar); }
+  /** @brief Whether what Largest bounds must be looked into: it may reach the bar, or tie. */
+  [[nodiscard]] GPU_EXACT_HD static bool Reaches(float largest, float bar) {
+    return !(largest < bar);
+  }
 
   /** @brief max(|G| - alpha, 0)^2. @param slack Added to |G|. */
   [[nodiscard]] GPU_EXACT_HD float Numerator(float sum_grad, float slack = 0.0f) const {

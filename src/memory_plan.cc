@@ -153,27 +153,28 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
   EntryIdx const longest = std::min(n_entries, std::max(SortedAtOnce(n_entries), EntryIdx{rows}));
   plan.sorting = {{"sort keys", 8 * n_entries + 8 * longest},
                   {"row ids", 4 * n_entries + 4 * longest}};
-  std::uint64_t const columns = (n_entries <= kHostValues ? 8 : 12) * n_entries + 8 * n_offsets;
+  std::uint64_t const column_bytes =
+      (n_entries <= kHostValues ? 8 : 12) * n_entries + 8 * n_offsets;
   // A column longer than kSharedColumn has a tile for each 2,048 entries, and one more for the rest;
-  // interleaved levels, up to 64 nodes at once, keep 48 B a node for each. Shorter columns share
-  // tiles, of two neighbours more than kSharedColumn entries. Sorted levels keep 120 B a tile of
-  // 1,024.
-  std::uint64_t const columns_at_most =
-      std::min<std::uint64_t>(n_features, n_entries / kSharedColumn);
-  std::uint64_t const long_tiles = n_entries / 2048 + columns_at_most;
-  std::uint64_t const shared_tiles =
-      std::min<std::uint64_t>(n_features, 2 * (n_entries / kSharedColumn) + columns_at_most + 1);
-  std::uint64_t const sums =
-      (3072 + 32) * long_tiles + 144 * shared_tiles + 120 * (n_entries / 1024);
+  // interleaved levels, up to 64 nodes at once, keep 48 B a node for each. Of the tiles that shorter
+  // ones share, two neighbours have more entries than fit one, or a longer column is between them:
+  // of 1,024 for blocks, of 32 for warps. Sorted levels keep 120 B a tile of 1,024.
+  std::uint64_t const columns = n_features;
+  auto const shared = [&](std::uint64_t size) {
+    return std::min(columns, 3 * (n_entries / size) + 1);
+  };
+  std::uint64_t const long_tiles = n_entries / 2048 + std::min(columns, n_entries / kSharedColumn);
+  std::uint64_t const tiles = (3072 + 32) * long_tiles + 144 * shared(kSharedColumn) +
+                              16 * shared(32) + 120 * (n_entries / 1024);
   // Two halves; the second one of entries without gradients comes with levels of many nodes.
   std::uint64_t const by_node = (n_rows <= kGatheredRows ? 16 : 32) * n_entries;
   // How each feature is searched, 1 B; the feature of every kHintValues-th value and of the last.
   std::uint64_t const searched = n_features + 4 * (n_entries / kHintValues + 2);
-  plan.growing = {{"columns", columns + searched},
+  plan.growing = {{"columns", column_bytes + searched},
                   {"entries sorted by node", by_node},
                   {"sort keys", 2 * n_entries + (device.is_before_9 ? by_node / 2 + n_entries : 0)},
                   {"rows", (n_rows <= kGatheredRows ? 26 : 18) * rows},
-                  {"tiles", sums}};
+                  {"tiles", tiles}};
   return plan;
 }
 

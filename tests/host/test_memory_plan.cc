@@ -20,16 +20,16 @@ namespace {
 TEST(MemoryPlan, BytesAnEntryAndRow) {
   constexpr EntryIdx kEntries = EntryIdx{1} << 32;
   auto plan = MemoryPlan::Make(kEntries, 0, 1, Strategy::kSort);
-  EXPECT_NEAR(static_cast<double>(plan.Peak()) / kEntries, 32.117, 0.001);
+  EXPECT_NEAR(static_cast<double>(plan.Peak()) / kEntries, 31.758, 0.001);
   auto with_rows = MemoryPlan::Make(kEntries, 1000, 1, Strategy::kSort);
-  EXPECT_EQ(with_rows.Peak() - plan.Peak(), 18000u);
+  EXPECT_EQ(with_rows.Peak() - plan.Peak(), 26000u);
 }
 
 TEST(MemoryPlan, EntriesOfManyRowsCarryGradients) {
   constexpr EntryIdx kEntries = EntryIdx{1} << 30;
   auto gathered = MemoryPlan::Make(kEntries, kGatheredRows, 1, Strategy::kSort);
   auto carried = MemoryPlan::Make(kEntries, kGatheredRows + 1, 1, Strategy::kSort);
-  EXPECT_EQ(carried.Peak() - gathered.Peak(), 16 * kEntries + 18);
+  EXPECT_EQ(carried.Peak() - gathered.Peak(), 16 * kEntries + 18 - 8 * kGatheredRows);
 }
 
 std::uint64_t Sum(std::vector<MemoryItem> const& items) {
@@ -42,9 +42,9 @@ std::uint64_t Sum(std::vector<MemoryItem> const& items) {
 
 TEST(MemoryPlan, FewDistinctValuesStayOnTheHost) {
   auto few = MemoryPlan::Make(kHostValues, 0, 1, Strategy::kSort);
-  EXPECT_NEAR(static_cast<double>(few.Peak()) / kHostValues, 28.117, 0.001);
+  EXPECT_NEAR(static_cast<double>(few.Peak()) / kHostValues, 27.758, 0.001);
   auto many = MemoryPlan::Make(kHostValues + 1, 0, 1, Strategy::kSort);
-  EXPECT_NEAR(static_cast<double>(many.Peak()) / kHostValues, 32.117, 0.001);
+  EXPECT_NEAR(static_cast<double>(many.Peak()) / kHostValues, 31.758, 0.001);
 }
 
 TEST(MemoryPlan, ColumnsAreSortedInHalves) {
@@ -62,7 +62,7 @@ TEST(MemoryPlan, WideSparseText) {
   auto plan = MemoryPlan::Make(9062668, 19996, 1355191, Strategy::kSort);
   EXPECT_LT(Sum(plan.reading), std::uint64_t{174} << 20);
   EXPECT_LT(Sum(plan.sorting), std::uint64_t{156} << 20);
-  EXPECT_LT(Sum(plan.growing), std::uint64_t{255} << 20);
+  EXPECT_LT(Sum(plan.growing), std::uint64_t{296} << 20);
 }
 
 std::uint64_t Of(std::vector<MemoryItem> const& items, std::string const& what) {
@@ -95,15 +95,16 @@ TEST(MemoryPlan, OffsetsOfSortedColumns) {
 TEST(MemoryPlan, InterleavedLevelsHave64NodesALongTile) {
   constexpr EntryIdx kTiles = EntryIdx{1} << 20;
   auto plan = MemoryPlan::Make(2048 * kTiles, 0, 3, Strategy::kSort);
-  EXPECT_EQ(Of(plan.growing, "tiles"), (64 * 48 + 32) * (kTiles + 3) + 144 * 3 + 120 * 2 * kTiles);
+  EXPECT_EQ(Of(plan.growing, "tiles"),
+            (64 * 48 + 32) * (kTiles + 3) + (144 + 16) * 3 + 120 * 2 * kTiles);
 }
 
-/** @brief As many columns as can be long, and as many pairs of short ones as fill tiles. */
+/** @brief As many columns as can be long, and as many tiles as shorter ones can share. */
 TEST(MemoryPlan, TilesOfManyColumns) {
   constexpr EntryIdx kTiles = EntryIdx{1} << 20;
   auto plan = MemoryPlan::Make(2048 * kTiles, 0, ~0u, Strategy::kSort);
-  EXPECT_EQ(Of(plan.growing, "tiles"),
-            (64 * 48 + 32) * 3 * kTiles + 144 * (6 * kTiles + 1) + 120 * 2 * kTiles);
+  EXPECT_EQ(Of(plan.growing, "tiles"), (64 * 48 + 32) * 3 * kTiles + 144 * (6 * kTiles + 1) +
+                                           16 * (3 * 64 * kTiles + 1) + 120 * 2 * kTiles);
 }
 
 TEST(MemoryPlan, HistogramsDenseAndSparse) {
@@ -486,7 +487,7 @@ TEST(MemoryPlan, KnownTables) {
       {41734350,
        463715,
        90,
-       {842106440, 751218300, 1348838092},
+       {842106440, 751218300, 1337844900},
        {{439082576, 413313106, 659677400, 0},
         {439082576, 413313106, 659677400, 0},
         {204201552, 321562706, 493067760, 0},
@@ -496,7 +497,7 @@ TEST(MemoryPlan, KnownTables) {
       {196805697,
        1070000,
        968,
-       {3953233940, 3542502552, 6340214550},
+       {3953233940, 3542502552, 6281207446},
        {{2335870121, 6556934088, 7171871240, 0},
         {2335870121, 4635547484, 5250484636, 0},
         {2297431496, 4371306332, 4536185318, 0},
@@ -506,7 +507,7 @@ TEST(MemoryPlan, KnownTables) {
       {9062668,
        19996,
        1355191,
-       {181573296, 163128024, 267474495},
+       {181573296, 163128024, 309266175},
        {{409013953, 875048998, 4024053526, 0},
         {409013953, 875048998, 4024053526, 0},
         {395906753, 831233722, 3958689566, 0},
@@ -516,7 +517,7 @@ TEST(MemoryPlan, KnownTables) {
       {500000000,
        50000000,
        10,
-       {10800000000, 9000000000, 24958693826},
+       {10800000000, 9000000000, 24779039426},
        {{2536870912, 5375923040, 12696272622, 0},
         {2536870912, 5375923040, 10696272622, 0},
         {2067108864, 5375923040, 8798021022, 0},

@@ -55,7 +55,6 @@ struct LaneList {
   /** @brief All lanes of a warp. @param word Alike for entries of one segment. */
   __device__ explicit LaneList(std::uint32_t word) : lanes{__match_any_sync(kAllLanes, word)} {}
 
-  LaneList() = default;
   [[nodiscard]] __device__ bool IsFirst() const { return (lanes & LanesBelow()) == 0; }
   [[nodiscard]] __device__ bool IsLast() const { return lanes >> threadIdx.x % 32 == 1; }
   [[nodiscard]] __device__ int Last() const { return 31 - __clz(static_cast<int>(lanes)); }
@@ -63,43 +62,28 @@ struct LaneList {
   [[nodiscard]] __device__ int Before() const {
     return 31 - __clz(static_cast<int>(lanes & LanesBelow()));
   }
-};
-
-/**
- * @brief Of several runs, the sum of each lane's list up to the lane: halves the way to the first lane
- *        again and again. All lanes of a warp.
- * @param sums Of the lanes alone, then up to them.
- */
-template <int kRuns>
-__device__ void SumLists(LaneList const (&lists)[kRuns], FixedSum (&sums)[kRuns]) {
-  int before[kRuns];
-  int any{-1};
-#pragma unroll
-  for (int k = 0; k < kRuns; ++k) {
-    before[k] = lists[k].Before();
-    any = max(any, before[k]);
+  /** @brief The value of the lane before, if there is one. All lanes of a warp. */
+  [[nodiscard]] __device__ ValueId ValueBefore(ValueId value) const {
+    return __shfl_sync(kAllLanes, value, this->Before() & 31);
   }
-  while (__any_sync(kAllLanes, any >= 0)) {
-    any = -1;
-#pragma unroll
-    for (int k = 0; k < kRuns; ++k) {
-      int const from = max(before[k], 0);
-      FixedSum const of_before = Shuffle(sums[k], from);
-      int const next = __shfl_sync(kAllLanes, before[k], from);
-      if (before[k] >= 0) {
-        sums[k] = sums[k] + of_before;
-        before[k] = next;
+  /**
+   * @brief The sum of the list's lanes up to this one: each adds what the one before it has, then
+   *        looks twice as far. All lanes of a warp.
+   */
+  [[nodiscard]] __device__ FixedSum SumUpTo(FixedSum sum) const {
+    int before = this->Before();
+    while (__any_sync(kAllLanes, before >= 0)) {
+      int const from = max(before, 0);
+      FixedSum const of_before = Shuffle(sum, from);
+      int const next = __shfl_sync(kAllLanes, before, from);
+      if (before >= 0) {
+        sum = sum + of_before;
+        before = next;
       }
-      any = max(any, before[k]);
     }
+    return sum;
   }
-}
-
-/** @brief The larger one; NaN where either is, as a bound that is none. */
-__device__ float LargerOrNaN(float a, float b) { return isnan(a) || a >= b ? a : b; }
-
-/** @brief Bits of a gain, which is not negative, that ascend with it; of NaN the most. */
-__device__ unsigned BitsOf(float gain) { return __float_as_uint(gain) & 0x7fffffffu; }
+};
 
 /** @brief What the search asks of a node. */
 struct NodeTotal {
@@ -114,37 +98,24 @@ __device__ void LoadNodes(LevelRef const& level, NodeTotal (&out)[kMaxInterleave
   }
 }
 
-/** @brief A candidate: before an entry, or between present and missing values. */
-struct EntrySplit {
-  ValueId value;
-  Bucket bucket;
-  FixedSum before;   // of the segment's entries before the entry
-  FixedSum present;  // of all its entries
-  bool is_present;   // between present and missing values
-};
-
-/** @brief Upper bound of its gain, in units as the bar. */
-__device__ float MostGain(LevelRef const& level, NodeTotal const& node, EntrySplit const& split) {
-  FixedSum const missing = node.sum - split.present;
-  bool const none = missing == FixedSum{0, 0};
-  if (split.is_present) {
-    return none ? -INFINITY : level.bound.Most(split.present, missing);
+/**
+ * @brief Offer the candidate before an entry, or before the first of its segment the one between
+ *        present and missing values, if it may reach the bar.
+ * @param before  Sum of the segment's entries before this one.
+ * @param present Of all its entries.
+ */
+__device__ void OfferAt(LevelRef const& level, NodeTotal const& node, LaneEntry const& entry,
+                        FixedSum const& before, FixedSum const& present, bool is_first) {
+  bool const missing = !(present == node.sum);
+  bool const may_reach =
+      is_first ? missing && level.bound.MayReach(node.bar, present, node.sum - present)
+               : level.MayReach(node.bar, node.sum, before, present, missing);
+  if (may_reach) {
+    NodeState const& state = level.nodes[entry.bucket];
+    FeatureIdx const f = level.columns.FeatureOf(entry.value);
+    level.Offer(entry.bucket, is_first ? level.PresentKey(state, f, present)
+                                       : level.BoundaryKey(state, f, entry.value, before, present));
   }
-  FixedSum const after = split.present - split.before;
-  float const forward = level.bound.Most(split.before, after + missing);
-  // With nothing missing both scans see the same children.
-  return none ? forward : LargerOrNaN(forward, level.bound.Most(split.before + missing, after));
-}
-
-/** @brief Offer it by its exact gain, which seldom is asked for. @return Its key. */
-__device__ __noinline__ std::uint64_t OfferExact(LevelRef const& level, EntrySplit const& split) {
-  NodeState const& node = level.nodes[split.bucket];
-  FeatureIdx const f = level.columns.FeatureOf(split.value);
-  std::uint64_t const key =
-      split.is_present ? level.PresentKey(node, f, split.present)
-                       : level.BoundaryKey(node, f, split.value, split.before, split.present);
-  level.Offer(split.bucket, key);
-  return key;
 }
 
 /** @brief Of an earlier part, then a later one. */
@@ -165,69 +136,54 @@ __device__ void Clear(WarpSums& sums) {
   __syncwarp();
 }
 
-/** @brief Entries of one column, which a warp has in runs of 32, and what comes before each. */
-template <int kRuns>
-struct ColumnRuns {
-  LaneEntry entries[kRuns];
-  TileSum before[kRuns];  // of the entry's node, in the runs
+/** @brief A long tile: each warp of a block has runs of 32 entries, and what comes before each. */
+struct LoadedTile {
+  static constexpr int kRuns = LongTile::kRuns;
 
-  /**
-   * @brief All lanes of a warp.
-   * @param sums Zeros, to which the entries are added.
-   */
+  LaneEntry entries[kRuns];
+  TileSum before[kRuns];  // of the entry's node, in the warp's runs
+
+  /** @brief All threads of the block; ends with a barrier. @param sums Of each warp. */
   template <typename EntryT>
-  __device__ ColumnRuns(InterleavedRef<EntryT> const& in, EntryRange const& range, WarpSums& sums) {
+  __device__ LoadedTile(InterleavedRef<EntryT> const& in, EntryRange const& range,
+                        WarpSums (&sums)[LongTile::kWarps]) {
+    WarpSums& of_warp = sums[threadIdx.x / 32];
+    Clear(of_warp);
+    EntryIdx const first = range.begin + threadIdx.x / 32 * (32 * kRuns);
     LoadRuns(
         in,
         [&](int k) {
-          return EntryRange{range.begin + k * 32, min(range.begin + k * 32 + 32, range.end)};
+          return EntryRange{first + k * 32, min(first + k * 32 + 32, range.end)};
         },
         entries);
-    LaneList lists[kRuns];
-    FixedSum up_to[kRuns];
-#pragma unroll
-    for (int k = 0; k < kRuns; ++k) {
-      lists[k] = LaneList{entries[k].bucket};
-      up_to[k] = entries[k].units.Fixed();
-    }
-    SumLists(lists, up_to);
 #pragma unroll
     for (int k = 0; k < kRuns; ++k) {
       LaneEntry const& e = entries[k];
+      LaneList const list{e.bucket};
+      FixedSum const own = e.units.Fixed();
+      FixedSum const up_to = list.SumUpTo(own);
+      ValueId const last = list.ValueBefore(e.value);
       bool const is_open = e.bucket != kNoKey;
-      TileSum const earlier = is_open ? sums[e.bucket] : TileSum{{0, 0}, 0, 0};
+      TileSum const earlier = is_open ? of_warp[e.bucket] : TileSum{{0, 0}, 0, 0};
       __syncwarp();
-      if (is_open && lists[k].IsLast()) {
-        sums[e.bucket] = {earlier.sum + up_to[k], 1, e.value};
+      if (is_open && list.IsLast()) {
+        of_warp[e.bucket] = {earlier.sum + up_to, 1, e.value};
       }
       __syncwarp();
-      ValueId const last = __shfl_sync(kAllLanes, e.value, lists[k].Before() & 31);
-      before[k] = {earlier.sum + up_to[k] - e.units.Fixed(),
-                   lists[k].IsFirst() ? earlier.occupied : 1,
-                   lists[k].IsFirst() ? earlier.last_value : last};
+      before[k] = {earlier.sum + up_to - own, list.IsFirst() ? earlier.occupied : 1,
+                   list.IsFirst() ? earlier.last_value : last};
     }
+    __syncthreads();
   }
 };
 
-/** @brief A long tile: each warp of a block has runs of it. All threads of the block. */
-template <typename EntryT>
-__device__ ColumnRuns<LongTile::kRuns> LoadLongTile(InterleavedRef<EntryT> const& in,
-                                                    EntryRange const& range,
-                                                    WarpSums (&sums)[LongTile::kWarps]) {
-  WarpSums& of_warp = sums[threadIdx.x / 32];
-  Clear(of_warp);
-  EntryIdx const begin = range.begin + threadIdx.x / 32 * (32 * LongTile::kRuns);
-  return {in, {begin, range.end}, of_warp};
-}
-
 /** @brief Multireduce. grid: long tiles; block: one tile; result: out_partial[bucket, tile]. */
 template <typename EntryT>
-__global__ __launch_bounds__(LongTile::kThreads,
-                             3) void ReduceTilesKernel(LevelRef level, InterleavedRef<EntryT> in,
-                                                       TileSum* out_partial) {
+__global__ __launch_bounds__(LongTile::kThreads) void ReduceTilesKernel(LevelRef level,
+                                                                        InterleavedRef<EntryT> in,
+                                                                        TileSum* out_partial) {
   __shared__ WarpSums sums[LongTile::kWarps];
-  LoadLongTile(in, in.long_tiles[blockIdx.x].entries, sums);
-  __syncthreads();
+  LoadedTile const tile{in, in.long_tiles[blockIdx.x].entries, sums};
   if (threadIdx.x < level.n_nodes) {
     TileSum all{{0, 0}, 0, 0};
     for (WarpSums const& of_warp : sums) {
@@ -246,27 +202,18 @@ struct TileGroup {
   }
 };
 
-/**
- * @brief Multiscan. grid: long tiles; block: one tile; result: candidates are offered.
- *
- * Of each node that one first which may gain most: few others reach its gain.
- */
+/** @brief Multiscan. grid: long tiles; block: one tile; result: candidates are offered. */
 template <typename EntryT>
 __global__ __launch_bounds__(LongTile::kThreads,
-                             2) void SearchTilesKernel(LevelRef const __grid_constant__ level,
-                                                       InterleavedRef<EntryT> in) {
-  constexpr int kRuns = LongTile::kRuns;
+                             2) void SearchTilesKernel(LevelRef level, InterleavedRef<EntryT> in) {
   __shared__ WarpSums sums[LongTile::kWarps];  // then what comes before each warp
   __shared__ NodeTotal nodes[kMaxInterleavedNodes];
   __shared__ FixedSum presents[kMaxInterleavedNodes];  // of the column
-  __shared__ unsigned most[kMaxInterleavedNodes];      // bits of the largest bound
   LongTile const of = in.long_tiles[blockIdx.x];
-  auto const runs = LoadLongTile(in, of.entries, sums);
   LoadNodes(level, nodes);
-  __syncthreads();
+  LoadedTile const tile{in, of.entries, sums};
   if (threadIdx.x < level.n_nodes) {
     Bucket const bucket = threadIdx.x;
-    most[bucket] = 0;
     TileSum const all = in.Sum(bucket, of.last);
     presents[bucket] = all.sum;
     TileSum before{{0, 0}, 0, 0};
@@ -283,44 +230,19 @@ __global__ __launch_bounds__(LongTile::kThreads,
     }
   }
   __syncthreads();
-  EntrySplit splits[kRuns];
-  float gains[kRuns];
-  std::uint32_t wanted{0};  // bit k: the candidate before the k-th entry may reach the bar
 #pragma unroll
-  for (int k = 0; k < kRuns; ++k) {
-    LaneEntry const& e = runs.entries[k];
+  for (int k = 0; k < LongTile::kRuns; ++k) {
+    LaneEntry const& e = tile.entries[k];
     if (e.bucket == kNoKey) {
       continue;
     }
-    TileSum const before = TileSumOp{}(sums[threadIdx.x / 32][e.bucket], runs.before[k]);
-    splits[k] = {e.value, e.bucket, before.sum, presents[e.bucket], false};
+    TileSum const before = TileSumOp{}(sums[threadIdx.x / 32][e.bucket], tile.before[k]);
+    FixedSum const& present = presents[e.bucket];
     if (before.occupied != 0 && before.last_value != e.value &&
-        level.MaySplit(e.bucket, e.value, splits[k].present)) {
-      gains[k] = MostGain(level, nodes[e.bucket], splits[k]);
-      if (GainBound::Reaches(gains[k], nodes[e.bucket].bar)) {
-        atomicMax(&most[e.bucket], BitsOf(gains[k]));
-        wanted |= 1u << k;
-      }
+        level.MaySplit(e.bucket, e.value, present)) {
+      OfferAt(level, nodes[e.bucket], e, before.sum, present, false);
     }
   }
-  __syncthreads();
-  auto offer = [&](bool first) {
-#pragma unroll
-    for (int k = 0; k < kRuns; ++k) {
-      Bucket const bucket = runs.entries[k].bucket;
-      if ((wanted >> k & 1u) != 0 && (BitsOf(gains[k]) == most[bucket]) == first &&
-          GainBound::Reaches(gains[k], nodes[bucket].bar)) {
-        std::uint64_t const key = OfferExact(level, splits[k]);
-        float const bar = level.bound.Bar(CandidateKey::LossChange(key), level.nodes[bucket].gain);
-        if (bar > nodes[bucket].bar) {
-          nodes[bucket].bar = bar;  // of several that write, any will do
-        }
-      }
-    }
-  };
-  offer(true);
-  __syncthreads();
-  offer(false);
 }
 
 constexpr int kFewKeyBits = 4;  // of levels of few nodes
@@ -374,7 +296,7 @@ class SharedColumns {
  */
 template <typename EntryT, int kKeyBits>
 __global__ __launch_bounds__(kTileThreads,
-                             5) void SearchSharedTilesKernel(LevelRef level,
+                             4) void SearchSharedTilesKernel(LevelRef level,
                                                              InterleavedRef<EntryT> in) {
   constexpr int kItems = SharedTile::kItems;
   using Rank = cub::BlockRadixRankMatch<kTileThreads, kKeyBits, false>;
@@ -428,9 +350,8 @@ constexpr int kShortTiles = 4;  // of a warp
 
 /** @brief Multiscan of whole columns. grid: tiles, kShortTiles a warp; result: candidates offered. */
 template <typename EntryT>
-__global__ __launch_bounds__(kShortThreads,
-                             5) void SearchShortTilesKernel(LevelRef const __grid_constant__ level,
-                                                            InterleavedRef<EntryT> in) {
+__global__ __launch_bounds__(kShortThreads) void SearchShortTilesKernel(LevelRef level,
+                                                                        InterleavedRef<EntryT> in) {
   __shared__ NodeTotal nodes[kMaxInterleavedNodes];
   LoadNodes(level, nodes);
   auto const first = static_cast<std::uint32_t>(GlobalIdx() / 32 * kShortTiles);
@@ -446,28 +367,19 @@ __global__ __launch_bounds__(kShortThreads,
         return EntryRange{tiles[k].begin, tiles[k].begin + tiles[k].n};
       },
       entries);
-  LaneList lists[kShortTiles];
-  FixedSum up_to[kShortTiles];
-#pragma unroll
-  for (int k = 0; k < kShortTiles; ++k) {
-    std::uint32_t const column = __popc(tiles[k].heads & (LanesBelow() << 1 | 1));
-    lists[k] = LaneList{MixedSegments::Word(column, entries[k].bucket)};
-    up_to[k] = entries[k].units.Fixed();
-  }
-  SumLists(lists, up_to);
   __syncthreads();
 #pragma unroll
   for (int k = 0; k < kShortTiles; ++k) {
     LaneEntry const& e = entries[k];
-    FixedSum const present = Shuffle(up_to[k], lists[k].Last());
-    ValueId const last = __shfl_sync(kAllLanes, e.value, lists[k].Before() & 31);
-    bool const is_first = lists[k].IsFirst();
-    if (e.bucket != kNoKey && (is_first || last != e.value) &&
+    std::uint32_t const column = __popc(tiles[k].heads & (LanesBelow() << 1 | 1));
+    LaneList const list{MixedSegments::Word(column, e.bucket)};
+    FixedSum const own = e.units.Fixed();
+    FixedSum const up_to = list.SumUpTo(own);
+    FixedSum const present = Shuffle(up_to, list.Last());
+    ValueId const last = list.ValueBefore(e.value);
+    if (e.bucket != kNoKey && (list.IsFirst() || last != e.value) &&
         level.MaySplit(e.bucket, e.value, present)) {
-      EntrySplit const split{e.value, e.bucket, up_to[k] - e.units.Fixed(), present, is_first};
-      if (GainBound::Reaches(MostGain(level, nodes[e.bucket], split), nodes[e.bucket].bar)) {
-        OfferExact(level, split);
-      }
+      OfferAt(level, nodes[e.bucket], e, up_to - own, present, list.IsFirst());
     }
     __syncwarp();
   }

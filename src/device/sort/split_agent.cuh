@@ -148,7 +148,7 @@ class SplitAgent {
   /** @brief A thread's way along its items, and what the segment of each is. */
   struct Walk {
     SplitAgent const& agent;
-    TilePrefix prefix;     // of the item; heads: of its segment, less one, once it is entered
+    TilePrefix prefix;     // of the item; heads: its own segment's too, once it is entered
     FixedSum begin{0, 0};  // of the segment
     SegmentCarry outside{};
     Bucket bucket{kNoBucket};
