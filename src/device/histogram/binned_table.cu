@@ -21,8 +21,8 @@ BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const&
     ColumnValues columns{table, std::vector<bool>(table.n_features, true), memory.values_at,
                          at_once};
     std::vector<std::uint32_t> const& n_entries = columns.CountEntries();
-    auto const last_bins = this->MakeBins(columns.Source(), n_entries, max_bins, memory);
-    for (auto* stored : this->StoreBins(table, n_entries, last_bins, memory, max_group_bins)) {
+    auto const resolutions = this->MakeFinest(columns.Source(), n_entries, max_bins, memory);
+    for (auto* stored : this->StoreBins(table, n_entries, resolutions, memory, max_group_bins)) {
       stored->WriteColumns(columns.Source().columns);
     }
     auto const kept = this->HaveRanges(table.n_features);
@@ -32,14 +32,14 @@ BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const&
   RowTable rows{table,
                 std::min(memory.BinnedAtOnce(table.n_entries, false), RowTable::kSortedAtOnce)};
   std::vector<std::uint32_t> const n_entries = rows.CountEntries();
-  auto const last_bins = this->MakeBins(rows.View(), n_entries, max_bins, memory);
+  auto const resolutions = this->MakeFinest(rows.View(), n_entries, max_bins, memory);
   // A long table of the host makes room for its bins, and is read again, some rows at a time.
   bool const is_read_again = table.memory == Memory::kHost && table.n_entries > at_once;
   if (is_read_again) {
     rows.Release();
   }
   CsrView const& source = is_read_again ? table : rows.View();
-  auto const all_stored = this->StoreBins(table, n_entries, last_bins, memory, max_group_bins);
+  auto const all_stored = this->StoreBins(table, n_entries, resolutions, memory, max_group_bins);
   ForEachPart(source, at_once, [&](CsrView const& part, RowIdx first_row) {
     for (auto* stored : all_stored) {
       stored->WriteRows(part, first_row);
@@ -49,10 +49,10 @@ BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const&
                                         memory.values_at, at_once);
 }
 
-std::uint32_t BinnedTable::MakeBins(TableSource const& table,
-                                    std::vector<std::uint32_t> const& n_entries,
-                                    std::vector<std::uint32_t> const& max_bins,
-                                    HistogramMemory const& memory) {
+std::vector<std::uint32_t> BinnedTable::MakeFinest(TableSource const& table,
+                                                   std::vector<std::uint32_t> const& n_entries,
+                                                   std::vector<std::uint32_t> const& max_bins,
+                                                   HistogramMemory const& memory) {
   CopyAsync(n_present_.Reserve(n_entries.size()), n_entries.data(), n_entries.size());
   EntryIdx const total = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
   bool const is_dense = IsDense(total, table.n_rows, table.n_features);
@@ -82,14 +82,7 @@ std::uint32_t BinnedTable::MakeBins(TableSource const& table,
   if (memory.sorts_rows && !sorted_rows_->Any()) {
     sorted_rows_.reset();
   }
-  for (std::size_t i = 1; i < resolutions.size(); ++i) {
-    bool const by_number =
-        i + 1 < resolutions.size() || !TakesBytes(table.n_features, resolutions[i]);
-    this->AddResolution(n_entries,
-                        RankBins{resolutions_.front()->bins, n_entries, resolutions[i], by_number},
-                        table.n_rows);
-  }
-  return resolutions.back();
+  return resolutions;
 }
 
 std::vector<bool> BinnedTable::HaveRanges(FeatureIdx n_features) const {
@@ -102,10 +95,17 @@ std::vector<bool> BinnedTable::HaveRanges(FeatureIdx n_features) const {
 
 std::vector<BinnedColumns*> BinnedTable::StoreBins(CsrView const& table,
                                                    std::vector<std::uint32_t> const& n_entries,
-                                                   std::uint32_t last_bins,
+                                                   std::vector<std::uint32_t> const& resolutions,
                                                    HistogramMemory const& memory,
                                                    std::uint32_t max_group_bins) {
-  bool const in_bytes = resolutions_.size() > 1 && TakesBytes(table.n_features, last_bins);
+  for (std::size_t i = 1; i < resolutions.size(); ++i) {
+    bool const by_number =
+        i + 1 < resolutions.size() || !TakesBytes(table.n_features, resolutions[i]);
+    this->AddResolution(n_entries,
+                        RankBins{resolutions_.front()->bins, n_entries, resolutions[i], by_number},
+                        table.n_rows);
+  }
+  bool const in_bytes = resolutions.size() > 1 && TakesBytes(table.n_features, resolutions.back());
   EntryIdx const n = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
   RankBins const& finest = resolutions_.front()->bins;
   auto bins = [&](std::size_t i) -> RankBins const& { return resolutions_[i]->bins; };

@@ -77,25 +77,27 @@ class BinnedTable {
  private:
   void AddResolution(std::vector<std::uint32_t> const& n_entries, RankBins&& bins, RowIdx n_rows);
   /**
-   * @brief All resolutions and sorted rows of a table.
-   * @return The most bins of a column in the last resolution.
+   * @brief The finest resolution and sorted rows of a table. Waits: it may go before the rest.
+   * @return The most bins of a column in each resolution, the finest first.
    */
-  [[nodiscard]] std::uint32_t MakeBins(TableSource const& table,
-                                       std::vector<std::uint32_t> const& n_entries,
-                                       std::vector<std::uint32_t> const& max_bins,
-                                       HistogramMemory const& memory);
+  [[nodiscard]] std::vector<std::uint32_t> MakeFinest(TableSource const& table,
+                                                      std::vector<std::uint32_t> const& n_entries,
+                                                      std::vector<std::uint32_t> const& max_bins,
+                                                      HistogramMemory const& memory);
   /** @brief Whether each feature does, shape: (n_features). */
   [[nodiscard]] std::vector<bool> HaveRanges(FeatureIdx n_features) const;
   /**
-   * @brief Room for the bins of all entries: of the finest resolution for all that read them; of the
-   *        last one, of which a byte holds one, and which serves the most scattered rows.
-   * @param table  Its sizes.
-   * @param memory Where they lie, and whether others read them even if each has to be looked up.
+   * @brief The coarser resolutions, and room for the bins of all entries: of the finest one for all
+   *        that read them; of the last one, of which a byte holds one, and which serves the most
+   *        scattered rows.
+   * @param table       Its sizes.
+   * @param resolutions Of MakeFinest().
+   * @param memory      Where bins lie, and whether others read them even if each is looked up.
    * @return Those that are to be written.
    */
   [[nodiscard]] std::vector<BinnedColumns*> StoreBins(CsrView const& table,
                                                       std::vector<std::uint32_t> const& n_entries,
-                                                      std::uint32_t last_bins,
+                                                      std::vector<std::uint32_t> const& resolutions,
                                                       HistogramMemory const& memory,
                                                       std::uint32_t max_group_bins);
 

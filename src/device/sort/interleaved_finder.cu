@@ -391,7 +391,6 @@ void InterleavedFinder<EntryT>::Lay(std::vector<EntryIdx> const& entry_offsets) 
   if (is_laid_) {
     return;
   }
-  is_laid_ = true;
   std::vector<LongTile> long_tiles;
   std::vector<SharedTile> shared_tiles;
   std::vector<ShortTile> short_tiles;
@@ -403,6 +402,9 @@ void InterleavedFinder<EntryT>::Lay(std::vector<EntryIdx> const& entry_offsets) 
   };
   for (std::size_t f = 0; f + 1 < entry_offsets.size(); ++f) {
     EntryRange const column{entry_offsets[f], entry_offsets[f + 1]};
+    if (column.Size() == 0) {
+      continue;
+    }
     if (column.Size() > SharedTile::kSize) {
       auto const first = static_cast<std::uint32_t>(long_tiles.size());
       auto const last = first + static_cast<std::uint32_t>((column.Size() - 1) / LongTile::kSize);
@@ -421,7 +423,7 @@ void InterleavedFinder<EntryT>::Lay(std::vector<EntryIdx> const& entry_offsets) 
       shared_tiles.back().heads[head / 32] |= 1u << head % 32;
       shared.end = column.end;
       shared_tiles.back().entries = shared;
-    } else if (column.Size() != 0) {
+    } else {
       if (of_warp.Size() == 0 || !fits(of_warp, column, ShortTile::kSize)) {
         of_warp.begin = column.begin;
         short_tiles.push_back({column.begin, 0, 0});
@@ -441,6 +443,7 @@ void InterleavedFinder<EntryT>::Lay(std::vector<EntryIdx> const& entry_offsets) 
   ref_.n_long = static_cast<std::uint32_t>(long_tiles.size());
   ref_.n_shared = static_cast<std::uint32_t>(shared_tiles.size());
   ref_.n_short = static_cast<std::uint32_t>(short_tiles.size());
+  is_laid_ = true;  // not where there was no room
 }
 
 template <typename EntryT>
