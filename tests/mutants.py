@@ -39,7 +39,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock, RLock
+from threading import Lock, Thread
 
 from gpu_report import device_facts, printed_counts, visible_gpus
 
@@ -194,7 +194,7 @@ class Running:
 
     def __init__(self) -> None:
         self.groups: set[int] = set()
-        self.starting = RLock()
+        self.starting = Lock()
 
     def run(self, *command: object, limit_s: float, **options: object) -> tuple[int, str]:
         """Status and output; TOO_LATE where it was not done in time."""
@@ -220,10 +220,15 @@ class Running:
         return process.returncode, output
 
     def end_with_this_script(self) -> None:
+        """A thread hears of signals: the main one may be about to wait, and then does not."""
+        heard, told = os.pipe()
+        os.set_blocking(told, False)
+        signal.set_wakeup_fd(told)
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self.end)
+            signal.signal(number, lambda *_: None)
+        Thread(target=lambda: self.end(os.read(heard, 1)[0]), daemon=True).start()
 
-    def end(self, number: int, _: object) -> None:
+    def end(self, number: int) -> None:
         """By a signal of this number."""
         with self.starting:
             for group in list(self.groups):
