@@ -124,8 +124,10 @@ inline void AddSortBytes(TableSizes const& t, std::vector<LevelRows> const& leve
   // row and value; gradients; entry written
   b["entry_sorter:GatherKernel"] = (8 + t.GatheredGradients() + 16) * t.entries;
   for (std::size_t d = 0; d < n_searched; ++d) {
-    if (d < n_interleaved) {          // all entries: those of open nodes lie among the others
-      if (n_shared + n_short == 0) {  // else it is not known how many are in long columns
+    if (d < n_interleaved) {
+      // All entries: those of open nodes lie among the others. Not known where only some are in long
+      // columns.
+      if (n_shared + n_short == 0) {
         b["interleaved_finder:ReduceTilesKernel"] += entry * t.entries;
         b["interleaved_finder:SearchTilesKernel"] += entry * t.entries;
       }

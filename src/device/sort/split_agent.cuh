@@ -85,9 +85,8 @@ struct SegmentCarry {
  * @tparam kItems       Entries a thread.
  * @tparam Segments     Tells the segments of a tile apart by a word for each entry: BucketOf(word),
  *                      and Differ(word, value, word, value) of two neighbours, asked in order.
- * @tparam kMaxSegments Segments that a tile can hold.
  */
-template <int kItems, typename Segments, int kMaxSegments = kTileThreads* kItems>
+template <int kItems, typename Segments>
 class SplitAgent {
   using Tile = TileEntries<kItems>;
   using BlockScan = cub::BlockScan<TilePrefix, kTileThreads, cub::BLOCK_SCAN_WARP_SCANS>;
@@ -95,7 +94,7 @@ class SplitAgent {
  public:
   struct TempStorage {
     typename BlockScan::TempStorage scan;
-    FixedSum begins[kMaxSegments + 1];  // TilePrefix::Point() of each segment's head, and the end
+    FixedSum begins[Tile::kSize + 1];  // TilePrefix::Point() of each segment's head, and the end
     std::uint32_t n_segments;
   };
 
