@@ -30,13 +30,4 @@ __device__ inline FixedSum Shuffle(FixedSum const& s, int lane) {
 __device__ inline FixedSum SumLanes(FixedSum const& s) {
   return {SumLanes(s.grad), SumLanes(s.hess)};
 }
-/** @brief The sum of the lanes up to this one, its own included. */
-__device__ inline FixedSum SumUpToLane(FixedSum s) {
-#pragma unroll
-  for (int step = 1; step < 32; step *= 2) {
-    FixedSum const below = ShuffleUp(s, step);
-    s = threadIdx.x % 32 >= step ? s + below : s;
-  }
-  return s;
-}
 }  // namespace gpu_exact

@@ -47,6 +47,20 @@ __device__ inline std::uint32_t MinLanes(std::uint32_t value) {
 #endif
 }
 
+__device__ inline std::uint32_t ShuffleUp(std::uint32_t value, int step) {
+  return __shfl_up_sync(kAllLanes, value, step);
+}
+/** @brief The sum of the lanes up to this one, its own included. */
+template <typename T>
+__device__ T SumUpToLane(T value) {
+#pragma unroll
+  for (int step = 1; step < 32; step *= 2) {
+    T const below = ShuffleUp(value, step);
+    value = threadIdx.x % 32 >= step ? value + below : value;
+  }
+  return value;
+}
+
 /** @brief Or of all lanes' bits. */
 __device__ inline std::uint32_t OrLanes(std::uint32_t bits) {
 #if __CUDA_ARCH__ >= 800

@@ -5,6 +5,7 @@ Gradients are multiples of 1/16 of a few units: whatever the order of adding, no
 """
 
 import json
+import os
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,6 +22,10 @@ from oracle import (
     uses_plugin,
 )
 
+N_PROBLEMS = int(os.environ.get("GPU_EXACT_FUZZ", "1000"))  # of a test with random problems
+FIRST = int(os.environ.get("GPU_EXACT_FUZZ_SEED", "0"))
+SEEDS = range(FIRST, FIRST + N_PROBLEMS)
+CHUNKS = [SEEDS[i : i + 50] for i in range(0, N_PROBLEMS, 50)]  # a test each
 LEVELS = [-1, 0, 1, 3, 6]
 STRATEGIES = ["auto", "sort", "histogram"]
 

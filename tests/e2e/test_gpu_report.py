@@ -102,15 +102,17 @@ def test_hash_is_printed(tree, monkeypatch, capsys):
     assert capsys.readouterr().out == gpu_report.source_hash(tree) + "\n"
 
 
-def test_runs_at_the_same_sources_add_up(tmp_path):
+def test_runs_at_the_same_sources_add_up(tmp_path, capsys):
     file, facts = tmp_path / "report.json", {"source_hash": "now", "device": "a GPU"}
     assert gpu_report.begin(file, facts)["rings"] == {}
     file.write_text(json.dumps(GOOD))
     report = gpu_report.begin(file, facts)
     assert (report["rings"], report["sanitizers"]) == (GOOD["rings"], GOOD["sanitizers"])
+    assert capsys.readouterr().out == ""
     for changed in ({"source_hash": "later"}, {"device": "another GPU"}):
         report = gpu_report.begin(file, facts | changed)
         assert (report["rings"], report["sanitizers"]) == ({}, {})
+        assert f"begins anew: {next(iter(changed))} changed" in capsys.readouterr().out
 
 
 def test_a_complete_report_proves():

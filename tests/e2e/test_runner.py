@@ -38,6 +38,10 @@ configs = [json.loads(b.save_config())["learner"]["generic_param"] for b in boos
 print(device)
 """
 
+# Only the plugin knows the parameter, and that these are too many.
+TOO_MANY = {"tree_method": "exact", "gpu_exact_interleaved_levels": 99}
+REFUSED = "value 99 for Parameter gpu_exact_interleaved_levels"
+
 
 def run(*arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "ignore", "-m", "xgboost_gpu_exact", *arguments]
@@ -182,9 +186,8 @@ def test_help() -> None:
 
 
 def test_a_script_has_the_plugin(folder: Path) -> None:
-    params = {"tree_method": "exact", "gpu_exact_interleaved_levels": 99}  # only we know: too many
-    done = run(str(folder / "train.py"), json.dumps(params))
-    assert "value 99 for Parameter gpu_exact_interleaved_levels" in done.stderr
+    done = run(str(folder / "train.py"), json.dumps(TOO_MANY))
+    assert REFUSED in done.stderr
 
 
 # As Python reads the folder where pip installs; then a script that does not know the plugin.
@@ -268,7 +271,7 @@ assert xgboost.seen_by_the_other
 """
 LOADS_BY_NAME = """
 import importlib
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec
 class Loader:
     def load_module(self, name):
         sys.meta_path.remove(finder)
@@ -353,21 +356,19 @@ def test_a_script_has_the_plugin_where_python_imports_xgboost_at_its_start(
     home = str(Path(gpu_exact.__file__).parents[1])
     code = f"import site\nsite.addsitedir({home!r})\nimport xgboost\n"
     (at / "sitecustomize.py").write_text(code)
-    params = {"tree_method": "exact", "gpu_exact_interleaved_levels": 99}  # only we know: too many
     path = os.pathsep.join([str(at), os.environ.get("PYTHONPATH", "")])
-    command = [str(folder / "train.py"), json.dumps(params)]
+    command = [str(folder / "train.py"), json.dumps(TOO_MANY)]
     done = run(*command, PYTHONPATH=path, XGBOOST_GPU_EXACT_DEVICE="cpu")
-    assert "value 99 for Parameter gpu_exact_interleaved_levels" in done.stderr
+    assert REFUSED in done.stderr
 
 
 def test_a_script_has_the_plugin_of_the_current_folder(folder: Path) -> None:
     home = Path(gpu_exact.__file__).parents[1]
-    params = {"tree_method": "exact", "gpu_exact_interleaved_levels": 99}
     others = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p and Path(p) != home]
     done = run(
-        str(folder / "train.py"), json.dumps(params), cwd=home, PYTHONPATH=os.pathsep.join(others)
+        str(folder / "train.py"), json.dumps(TOO_MANY), cwd=home, PYTHONPATH=os.pathsep.join(others)
     )
-    assert "value 99 for Parameter gpu_exact_interleaved_levels" in done.stderr
+    assert REFUSED in done.stderr
 
 
 def test_an_xgboost_that_is_not_served_is_told_before_a_script_runs(folder: Path) -> None:
@@ -402,9 +403,8 @@ def test_a_folder_is_run_as_by_python(folder: Path) -> None:
 def test_the_environment_chooses_the_device(folder: Path) -> None:
     """As `python -m xgboost_gpu_exact` does; one that is none is an error."""
     at = str(Path(gpu_exact.__file__).parents[1])
-    params = {"tree_method": "exact", "gpu_exact_interleaved_levels": 99}  # only we know: too many
-    command = [sys.executable, "-c", AT_START + TRAIN, at, json.dumps(params)]
-    for device, error in (("cpu", "value 99 for Parameter"), ("tpu", "`tpu` is no device")):
+    command = [sys.executable, "-c", AT_START + TRAIN, at, json.dumps(TOO_MANY)]
+    for device, error in (("cpu", REFUSED), ("tpu", "`tpu` is no device")):
         env = os.environ | {"XGBOOST_GPU_EXACT_DEVICE": device}
         done = subprocess.run(command, env=env, text=True, capture_output=True, check=False)
         assert error in done.stderr

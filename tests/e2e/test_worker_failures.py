@@ -151,7 +151,7 @@ def test_others_lose_the_one_that_does_something_else(pool: Pool, how: str) -> N
 
 
 def test_others_lose_the_one_that_is_stuck(pool: Pool) -> None:
-    errors = errors_of(pool, "sleep", dmlc_timeout=1)
+    errors = errors_of(pool, "sleep", dmlc_timeout=3)
     assert any(
         LOST.format("") in text and "XGBoost says: Poll timeout" in text for text in errors[:OTHER]
     ), errors

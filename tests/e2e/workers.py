@@ -47,6 +47,8 @@ class Pool:
             there.close()
             self.processes.append(process)
             self.connections.append(here)
+        for connection in self.connections:
+            connection.recv()  # it has started
 
     def __len__(self) -> int:
         return len(self.processes)
@@ -104,6 +106,7 @@ def _serve(connection: Connection, rank: int, n_workers: int) -> None:
     if len(list(Path("/dev").glob("nvidia[0-9]*"))) >= n_workers:
         os.environ.setdefault("CUDA_VISIBLE_DEVICES", str(rank))  # each has a GPU
     os.environ["GPU_EXACT_PEER_TIMEOUT"] = str(DEADLINE // 2)
+    connection.send(None)
     while True:
         try:
             function, args, communicator, n_workers = connection.recv()
@@ -330,8 +333,8 @@ def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
                 stop_and_end_later()
             elif how == "raise":
                 raise ValueError("This worker's objective is broken.")
-            elif how == "sleep":
-                time.sleep(3)
+            elif how == "sleep":  # longer than the others wait
+                time.sleep(9)
             elif how == "not_finite":
                 grad[3] = np.nan
             elif how in ("build", "positions"):
@@ -340,7 +343,7 @@ def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
                 send_to_all(bytes(1000))
                 raise ValueError("This worker's objective is broken.")
         elif how == "sends_more" and rounds == 2:
-            time.sleep(3)  # until it is gone
+            time.sleep(6)  # until it is gone
         return grad, np.ones_like(grad)
 
     if other:

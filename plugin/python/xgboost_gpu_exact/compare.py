@@ -202,12 +202,12 @@ def _compare_table(args: argparse.Namespace) -> int:
         raise TableError(f"`--param {chosen[0]}`: leave it out, each side needs its own.")
     table = load(args.data, args.label)
     params = objective_params(table, args.objective) | {"max_depth": args.max_depth}
-    status = device_status()
     plugin = {k: v for k, v in extra.items() if k.startswith("gpu_exact_")}
     params |= {k: v for k, v in extra.items() if k not in plugin}
     plugin |= no_fallback()
     dtrain = to_dmatrix(table, args.objective)
-    print(f"{table.name}: {dtrain.num_row():,} x {dtrain.num_col():,}. Plugin on: {status.text}")
+    size = f"{dtrain.num_row():,} x {dtrain.num_col():,}"
+    print(f"{table.name}: {size}. Plugin on: {device_status().text}")
     print(f"{'tree':>6} {'round':>6} {'nodes':>7} {'statistics':>11}  verdict")
     reports: list[TreeReport] = []
     n_before = last_run().gpu_trees

@@ -25,13 +25,9 @@ class WarpBinReader {
 
   /** @param row The lane's; rows with elements come first. */
   __device__ WarpBinReader(GroupBin const* elements, RowElements row) : elements_{elements} {
-    std::uint32_t ends = row.Size();
-    for (int i = 1; i < 32; i *= 2) {
-      std::uint32_t below = __shfl_up_sync(kAllLanes, ends, i);
-      ends += Lane() >= static_cast<unsigned>(i) ? below : 0;
-    }
+    std::uint32_t const ends = SumUpToLane(row.Size());
     n_ = __shfl_sync(kAllLanes, ends, 31);
-    std::uint32_t start = ends - row.Size();
+    std::uint32_t const start = ends - row.Size();
     shift_ = row.begin - start;
     head_ = row.Size() != 0 ? start / 32 : 0xffffffffu;
     head_bit_ = 1u << start % 32;

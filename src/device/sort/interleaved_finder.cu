@@ -270,13 +270,7 @@ class SharedColumns {
   __device__ explicit SharedColumns(SharedTile const& tile) : heads_{tile.heads[threadIdx.x % 32]} {
     static_assert(SharedTile::kSize / 32 == 32, "one lane a word");
     auto const n = static_cast<std::uint32_t>(__popc(heads_));
-    before_ = n;
-#pragma unroll
-    for (unsigned step = 1; step < 32; step *= 2) {
-      std::uint32_t const below = __shfl_up_sync(kAllLanes, before_, step);
-      before_ += threadIdx.x % 32 >= step ? below : 0;
-    }
-    before_ -= n;
+    before_ = SumUpToLane(n) - n;
   }
   /** @brief Of the lane's entry in a run of 32. All lanes of a warp. */
   [[nodiscard]] __device__ std::uint32_t Of(int run) const {
@@ -396,9 +390,10 @@ void InterleavedFinder<EntryT>::Lay(std::vector<EntryIdx> const& entry_offsets) 
   std::vector<ShortTile> short_tiles;
   EntryRange shared{0, 0};  // the last one's entries
   EntryRange of_warp{0, 0};
-  // Whether a column goes on where a tile ends, and fits it.
-  auto const fits = [](EntryRange const& tile, EntryRange const& column, int size) {
-    return tile.end == column.begin && column.end - tile.begin <= static_cast<EntryIdx>(size);
+  // Whether there is a tile, and a column goes on where it ends and fits it.
+  auto const joins = [](EntryRange const& column, EntryRange const& tile, int size) {
+    return tile.Size() != 0 && tile.end == column.begin &&
+           column.end - tile.begin <= static_cast<EntryIdx>(size);
   };
   for (std::size_t f = 0; f + 1 < entry_offsets.size(); ++f) {
     EntryRange const column{entry_offsets[f], entry_offsets[f + 1]};
@@ -412,10 +407,10 @@ void InterleavedFinder<EntryT>::Lay(std::vector<EntryIdx> const& entry_offsets) 
         EntryRange const part{i, std::min(i + LongTile::kSize, column.end)};
         long_tiles.push_back({part, static_cast<FeatureIdx>(f), first, last});
       }
-    } else if (column.Size() > ShortTile::kSize ||
-               (shared.Size() != 0 && fits(shared, column, SharedTile::kSize))) {
+    } else if (bool const joins_shared = joins(column, shared, SharedTile::kSize);
+               column.Size() > ShortTile::kSize || joins_shared) {
       // Short columns fill up a tile that is there.
-      if (shared.Size() == 0 || !fits(shared, column, SharedTile::kSize)) {
+      if (!joins_shared) {
         shared.begin = column.begin;
         shared_tiles.push_back({});
       }
@@ -424,7 +419,7 @@ void InterleavedFinder<EntryT>::Lay(std::vector<EntryIdx> const& entry_offsets) 
       shared.end = column.end;
       shared_tiles.back().entries = shared;
     } else {
-      if (of_warp.Size() == 0 || !fits(of_warp, column, ShortTile::kSize)) {
+      if (!joins(column, of_warp, ShortTile::kSize)) {
         of_warp.begin = column.begin;
         short_tiles.push_back({column.begin, 0, 0});
       }
