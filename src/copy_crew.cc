@@ -4,18 +4,64 @@
 #include "copy_crew.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <new>
 #include <system_error>
+#include <thread>
 #include <utility>
+#include <vector>
 
 namespace gpu_exact {
-CopyCrew::CopyCrew(std::size_t n_threads, std::size_t n_chunks,
+struct CopyCrew::Work {
+  Work(std::size_t n, std::function<void(std::size_t)> fn)
+      : n_chunks{n}, copy{std::move(fn)}, is_copied(n, false) {}
+
+  /** @brief Copies the next chunk, if another one may be. */
+  bool CopyNext(std::unique_lock<std::mutex>* lock) {
+    if (n_begun == n_allowed) {
+      return false;
+    }
+    std::size_t const chunk = n_begun++;
+    lock->unlock();
+    copy(chunk);
+    lock->lock();
+    is_copied[chunk] = true;
+    while (n_copied < n_chunks && is_copied[n_copied]) {
+      ++n_copied;
+    }
+    ++n_ended;
+    more_copied.notify_one();
+    return true;
+  }
+  void Help() {
+    std::unique_lock<std::mutex> lock{mutex};
+    while (!stopped) {
+      if (!this->CopyNext(&lock)) {
+        more_allowed.wait(lock, [&] { return stopped || n_begun < n_allowed; });
+      }
+    }
+  }
+
+  std::size_t const n_chunks;
+  std::function<void(std::size_t)> const copy;
+  std::mutex mutex;                      // of all that follows
+  std::condition_variable more_allowed;  // or stopped
+  std::condition_variable more_copied;
+  std::size_t n_allowed{0};
+  std::size_t n_begun{0};
+  std::size_t n_ended{0};
+  std::size_t n_copied{0};      // chunks before it are
+  std::vector<bool> is_copied;  // shape: (n_chunks)
+  bool stopped{false};
+};
+
+CopyCrew::CopyCrew(std::size_t n_helpers, std::size_t n_chunks,
                    std::function<void(std::size_t)> copy)
-    : n_chunks_{n_chunks}, copy_{std::move(copy)}, is_copied_(n_chunks, false) {
-  n_threads = std::min(n_threads, n_chunks);
-  threads_.reserve(n_threads);
+    : work_{std::make_shared<Work>(n_chunks, std::move(copy))} {
   try {
-    while (threads_.size() < n_threads) {
-      threads_.emplace_back([this] { this->Work(); });
+    for (n_helpers = std::min(n_helpers, n_chunks); n_helpers != 0; --n_helpers) {
+      std::thread{[work = work_] { work->Help(); }}.detach();
     }
   } catch (std::system_error const&) {  // the process has no more threads
   } catch (std::bad_alloc const&) {     // nor memory for one
@@ -23,66 +69,29 @@ CopyCrew::CopyCrew(std::size_t n_threads, std::size_t n_chunks,
 }
 
 CopyCrew::~CopyCrew() {
-  {
-    std::lock_guard<std::mutex> guard{mutex_};
-    stopped_ = true;
-  }
-  more_allowed_.notify_all();
-  for (auto& thread : threads_) {
-    thread.join();
-  }
+  std::unique_lock<std::mutex> lock{work_->mutex};
+  work_->stopped = true;
+  work_->n_allowed = work_->n_begun;
+  work_->more_allowed.notify_all();
+  work_->more_copied.wait(lock, [this] { return work_->n_ended == work_->n_begun; });
 }
 
 void CopyCrew::Allow(std::size_t end) {
-  std::size_t n_more{0};
-  {
-    std::lock_guard<std::mutex> guard{mutex_};
-    end = std::min(end, n_chunks_);
-    if (end > n_allowed_) {
-      n_more = end - n_allowed_;
-      n_allowed_ = end;
-    }
-  }
-  if (n_more == 1) {
-    more_allowed_.notify_one();
-  } else if (n_more > 1) {
-    more_allowed_.notify_all();
+  std::lock_guard<std::mutex> guard{work_->mutex};
+  end = std::min(end, work_->n_chunks);
+  if (end > work_->n_allowed) {
+    bool const one = end == work_->n_allowed + 1;
+    work_->n_allowed = end;
+    one ? work_->more_allowed.notify_one() : work_->more_allowed.notify_all();
   }
 }
 
 void CopyCrew::Await(std::size_t end) {
-  std::unique_lock<std::mutex> lock{mutex_};
-  if (threads_.empty()) {
-    while (n_copied_ < end) {
-      this->CopyNext(&lock);
+  std::unique_lock<std::mutex> lock{work_->mutex};
+  while (work_->n_copied < end) {
+    if (!work_->CopyNext(&lock)) {  // others copy what is missing
+      work_->more_copied.wait(lock, [&] { return work_->n_copied >= end; });
     }
   }
-  more_copied_.wait(lock, [&] { return n_copied_ >= end; });
-}
-
-void CopyCrew::Work() {
-  std::unique_lock<std::mutex> lock{mutex_};
-  for (;;) {
-    more_allowed_.wait(lock, [&] { return stopped_ || n_begun_ < n_allowed_; });
-    if (stopped_) {
-      return;
-    }
-    this->CopyNext(&lock);
-  }
-}
-
-void CopyCrew::CopyNext(std::unique_lock<std::mutex>* lock) {
-  std::size_t const chunk = n_begun_++;
-  lock->unlock();
-  copy_(chunk);
-  lock->lock();
-  is_copied_[chunk] = true;
-  if (chunk != n_copied_) {
-    return;  // one before it is not copied yet
-  }
-  while (n_copied_ < n_chunks_ && is_copied_[n_copied_]) {
-    ++n_copied_;
-  }
-  more_copied_.notify_one();
 }
 }  // namespace gpu_exact

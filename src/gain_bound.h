@@ -162,10 +162,16 @@ struct GainBound {
                    : -std::numeric_limits<float>::infinity();
   }
 
+  /** @brief Upper bound of the gain of one split, in units as Bar. Never NaN. */
+  [[nodiscard]] GPU_EXACT_HD float OfSplit(FixedSum const& left, FixedSum const& right) const {
+    float const gain = Of(left) + Of(right);
+    return std::isnan(gain) ? std::numeric_limits<float>::infinity() : gain;
+  }
+
   /** @brief Whether the exact loss change may reach the bar; false only if it can not. */
   [[nodiscard]] GPU_EXACT_HD bool MayReach(float bar, FixedSum const& left,
                                            FixedSum const& right) const {
-    return !(Of(left) + Of(right) < bar);  // a NaN may
+    return Reaches(this->OfSplit(left, right), bar);
   }
 
   /**
@@ -195,10 +201,8 @@ struct GainBound {
     return std::fmax(at_low, at_high);
   }
 
-  /** @brief Whether what Largest bounds must be looked into: it may reach the bar, or tie. */
-  [[nodiscard]] GPU_EXACT_HD static bool Reaches(float largest, float bar) {
-    return !(largest < bar);
-  }
+  /** @brief Whether what OfSplit() or Largest() bounds may reach the bar, or tie. */
+  [[nodiscard]] GPU_EXACT_HD static bool Reaches(float bound, float bar) { return !(bound < bar); }
 
   /** @brief max(|G| - alpha, 0)^2. @param slack Added to |G|. */
   [[nodiscard]] GPU_EXACT_HD float Numerator(float sum_grad, float slack = 0.0f) const {

@@ -10,7 +10,8 @@ The binaries are run themselves, not through ctest: a build tree copied to anoth
 absolute paths in its ctest files. The report is written after every step, so a run that is cut
 short leaves a report that `--check` calls incomplete. The rest may be done in another run
 (`--rings`, `--sanitizers`): at the same sources and on the same kind of machine it adds to the
-report that lies at --out. A complete report has R's tests (`--r`) and those of sizes, which take a GPU
+report that lies at --out. Of the end-to-end ring and of a sanitizer (with the same `--shards`) that
+run leaves out the parts that have passed. A complete report has R's tests (`--r`) and those of sizes, which take a GPU
 with 130 GiB. Only the standard library is needed.
 """
 
@@ -29,8 +30,10 @@ import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 
 RINGS = ("host", "device", "e2e")
 R = "r"  # a ring too, run by a command of its own
@@ -46,6 +49,7 @@ SANITIZED_E2E = (  # short: every strategy, XGBoost's own kernels between, threa
     "test_strategy.py::test_boosters_of_several_strategies_share_a_dmatrix",
 )
 ALONE = "test_neighbours.py"  # fills the GPU
+CPP_E2E = "test_updater.cc"
 # Files that say which worker or thread has which GPU; of the others each takes another one first.
 DEALS_OUT_GPUS = re.compile("test_(clusters|devices|distributed|nccl_faults|neighbours|worker_failures)")
 SIZES = "Sizes."  # in the names of tests of the device ring that no complete report is without
@@ -186,6 +190,8 @@ def of_others(name: str, run: dict, current_hash: str) -> list[str]:
 def doubts(name: str, run: dict, current_hash: str) -> list[str]:
     """Why a run that passed does not show what it should."""
     found = of_others(name, run, current_hash)
+    if run.get("left"):
+        found.append(f"{name}: {len(run['left'])} parts were not run: {', '.join(run['left'][:10])}.")
     share = next(part for words, part in MAY_SKIP.items() if name.startswith(words))
     if run["skipped"] > share * (run["passed"] + run["skipped"]):
         found.append(
@@ -276,7 +282,42 @@ def another_gpu_first(gpus: list[str], turn: int) -> dict[str, str]:
     return {"CUDA_VISIBLE_DEVICES": ",".join(gpus[turn:] + gpus[:turn])} if len(gpus) > 1 else {}
 
 
-def run_sanitizer(tool: str, env: dict, options: argparse.Namespace) -> dict:
+class Parts:
+    """Results of a step's parts, which are saved one by one.
+
+    Those that passed in an earlier run of the same parts are not run again: what is cut short goes on.
+    """
+
+    def __init__(self, names: list[str], earlier: dict | None, save: Callable[[dict], None]) -> None:
+        self.names = names
+        self.done = {
+            name: part
+            for name, part in (earlier or {}).get("parts", {}).items()
+            if name in names and not part["failed"] and not part.get("exit")
+        }
+        self.save = save
+        self.lock = Lock()
+
+    def left(self) -> list[str]:
+        return [name for name in self.names if name not in self.done]
+
+    def add(self, name: str, part: dict) -> None:
+        with self.lock:
+            self.done[name] = part
+            self.save(self.result())
+
+    def result(self) -> dict:
+        parts = {name: self.done[name] for name in self.names if name in self.done}
+        return added_up(parts.values()) | {"parts": parts, "left": self.left()}
+
+
+def run_sanitizer(
+    tool: str,
+    env: dict,
+    options: argparse.Namespace,
+    earlier: dict | None = None,
+    save: Callable[[dict], None] = lambda _: None,
+) -> dict:
     """Run the device ring, in shards, and a short end-to-end set under one tool.
 
     All side by side, on the GPUs in turn: each part keeps one core busy, and GPUs that are shared by
@@ -288,34 +329,37 @@ def run_sanitizer(tool: str, env: dict, options: argparse.Namespace) -> dict:
     command += SANITIZER_OPTIONS.get(tool, [])
     env = env | {"GPU_EXACT_SEEDS": SANITIZER_SEEDS[tool], "GPU_EXACT_SANITIZER": tool}
     gpus = visible_gpus()
+    names = [f"shard {i} of {options.shards}" for i in range(options.shards)] + list(SANITIZED_E2E)
 
-    def run_part(part: int) -> dict:
+    def with_errors(result: dict) -> dict:
+        errors = [part["errors"] for part in result["parts"].values()]
+        return result | {
+            "errors": None if None in errors else sum(errors),
+            "exit": next((p["exit"] for p in result["parts"].values() if p["exit"] != 0), 0),
+        }
+
+    def run_part(name: str) -> None:
+        part = names.index(name)
         of = {"CUDA_VISIBLE_DEVICES": gpus[part % len(gpus)]} if gpus else {}
         if part < options.shards:
             of |= {"GTEST_TOTAL_SHARDS": str(options.shards), "GTEST_SHARD_INDEX": str(part)}
             binary = options.device_tests
             counts, status, output = run_gtest([*command, binary], env | of, options.timeout)
         else:
-            tests = options.source / "tests/e2e" / SANITIZED_E2E[part - options.shards]
+            tests = options.source / "tests/e2e" / name
             python = [*command, options.python[0]]
             counts, status, output = run_pytest(python, tests, env | of, options.timeout)
             counts["built_of"].append(module_hash(options.module))
         if counts["passed"] == 0 and not counts["failed"]:
-            add(counts, "failed", f"part {part}: no test passed")
+            add(counts, "failed", f"{name}: no test passed")
         if status != 0:
             print(output[-4000:])
-        return {"errors": sanitizer_errors(output), "exit": status, **counts}
+        parts.add(name, {"errors": sanitizer_errors(output), "exit": status, **counts})
 
-    begin = time.monotonic()
-    n_parts = options.shards + len(SANITIZED_E2E)
-    with ThreadPoolExecutor(n_parts) as pool:
-        parts = list(pool.map(run_part, range(n_parts)))
-    errors = [part["errors"] for part in parts]
-    return added_up(parts) | {
-        "errors": None if None in errors else sum(errors),
-        "exit": next((part["exit"] for part in parts if part["exit"] != 0), 0),
-        "seconds": round(time.monotonic() - begin, 1),
-    }
+    parts = Parts(names, earlier, lambda result: save(with_errors(result)))
+    with ThreadPoolExecutor(len(names)) as pool:
+        list(pool.map(run_part, parts.left()))
+    return with_errors(parts.result())
 
 
 def sanitizer_errors(output: str) -> int | None:
@@ -357,7 +401,7 @@ def empty_counts(seconds: float) -> dict:
     return numbers | {"failures": [], "skips": [], "sizes": [], "built_of": []}
 
 
-def added_up(parts: list[dict]) -> dict:
+def added_up(parts: Iterable[dict]) -> dict:
     """Counts of all parts together."""
     counts = empty_counts(0)
     for part in parts:
@@ -440,32 +484,48 @@ def longest_first(file: Path) -> tuple[bool, str]:
     return not file.name.startswith("test_fuzz"), file.name
 
 
-def run_e2e(options: argparse.Namespace, python: str, env: dict) -> tuple[str, dict]:
-    """The end-to-end ring with the XGBoost of one interpreter."""
+def run_e2e(
+    options: argparse.Namespace,
+    python: str,
+    env: dict,
+    rings: dict[str, dict] | None = None,
+    save: Callable[[], None] = lambda: None,
+) -> tuple[str, dict]:
+    """The end-to-end ring with the XGBoost of one interpreter; goes on with what `rings` has of it."""
+    rings = {} if rings is None else rings
     wheel, library = xgboost_facts(python, env)
-    with tempfile.TemporaryDirectory() as folder:
-        libraries = link_libxgboost(library, Path(folder))
-        counts, _, output = run_gtest(
-            [options.e2e_tests], env | {"LD_LIBRARY_PATH": str(libraries)}, options.timeout
-        )
-    if counts["failed"]:
-        print(output[-8000:])
-    counts["built_of"].append(module_hash(options.module))
     files = sorted((options.source / "tests/e2e").glob("test_*.py"), key=longest_first)
     gpus = visible_gpus()
 
-    def run_file(turn: int, file: Path) -> tuple[dict, int, str]:
-        first = {} if DEALS_OUT_GPUS.match(file.name) else another_gpu_first(gpus, turn)
-        return run_pytest([python], file, env | first, options.timeout)
+    def save_result(result: dict) -> None:
+        rings[f"e2e {wheel}"] = result | {"seconds": round(result["seconds"], 1)}
+        save()
 
-    for some in ([f for f in files if f.name != ALONE], [f for f in files if f.name == ALONE]):
+    def run_file(turn: int, file: Path) -> None:
+        first = {} if DEALS_OUT_GPUS.match(file.name) else another_gpu_first(gpus, turn)
+        counts, _, output = run_pytest([python], file, env | first, options.timeout)
+        counts["built_of"].append(module_hash(options.module))
+        if counts["failed"]:
+            print(output[-8000:])
+        parts.add(file.name, counts)
+
+    names = [CPP_E2E, *(file.name for file in files)]
+    parts = Parts(names, rings.get(f"e2e {wheel}"), save_result)
+    if CPP_E2E in parts.left():
+        with tempfile.TemporaryDirectory() as folder:
+            libraries = link_libxgboost(library, Path(folder))
+            counts, _, output = run_gtest(
+                [options.e2e_tests], env | {"LD_LIBRARY_PATH": str(libraries)}, options.timeout
+            )
+        if counts["failed"]:
+            print(output[-8000:])
+        parts.add(CPP_E2E, counts)
+    left = [file for file in files if file.name in parts.left()]
+    for some in ([f for f in left if f.name != ALONE], [f for f in left if f.name == ALONE]):
         with ThreadPoolExecutor(options.jobs) as pool:
-            for of_file, _, more in pool.map(run_file, range(len(some)), some):
-                counts = added_up([counts, of_file])
-                if of_file["failed"]:
-                    print(more[-8000:])
-    counts["seconds"] = round(counts["seconds"], 1)
-    return f"e2e {wheel}", counts
+            list(pool.map(run_file, range(len(some)), some))
+    save_result(parts.result())
+    return f"e2e {wheel}", rings[f"e2e {wheel}"]
 
 
 def begin(out: Path, facts: dict) -> dict:
@@ -519,20 +579,25 @@ def make_report(options: argparse.Namespace) -> dict:
                 print(output[-8000:])
             save()
     for python in options.python if "e2e" in options.rings else ():
-        name, counts = run_e2e(options, python, env)
-        report["rings"][name] = counts
-        save()
+        run_e2e(options, python, env, report["rings"], save)
     if options.r:
         report["rings"][R], output = run_r(options.r, env, options.timeout)
         if report["rings"][R]["failed"]:
             print(output[-8000:])
         save()
     if options.sanitizers:
+        sanitizers, saving = report["sanitizers"], Lock()
+
+        def sanitize(tool: str) -> None:
+            def save_result(result: dict) -> None:
+                with saving:
+                    sanitizers[tool] = result
+                    save()
+
+            save_result(run_sanitizer(tool, env, options, sanitizers.get(tool), save_result))
+
         with ThreadPoolExecutor(len(options.sanitizers)) as pool:
-            runs = {pool.submit(run_sanitizer, t, env, options): t for t in options.sanitizers}
-            for run in as_completed(runs):
-                report["sanitizers"][runs[run]] = run.result()
-                save()
+            list(pool.map(sanitize, options.sanitizers))
     return report
 
 

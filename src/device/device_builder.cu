@@ -335,12 +335,13 @@ std::vector<LevelResult> DeviceBuilder::FindSplits(Tree const& tree) {
   LevelResult* host = host_results_.Reserve(level.n_nodes);
   if (exchange_ == nullptr && level.n_nodes <= kWrittenToHost) {
     strategy_->FindSplits(level, last_level, host);
+    strategy_->AwaitSplits();
   } else {
     LevelResult* results = results_.Reserve(level.n_nodes);
     strategy_->FindSplits(level, last_level, results);
     CopyPinned(host, results, level.n_nodes);
+    this->WaitForAnswers();
   }
-  this->WaitForAnswers();
   return {host, host + level.n_nodes};
 }
 

@@ -17,6 +17,9 @@ std::size_t NumCores() {
   return n_cores;
 }
 
+/** @brief A thread is begun in the time that some chunks take to copy. */
+constexpr std::size_t kChunksForHelper = 8;
+
 /** @brief An array, divided. */
 struct Chunks {
   std::size_t n_bytes;
@@ -31,6 +34,10 @@ struct Chunks {
 
 std::size_t HostCopier::NumThreads() const {
   return std::min(plan_.n_threads, n_allowed_threads_ == 0 ? NumCores() : n_allowed_threads_);
+}
+
+std::size_t HostCopier::NumHelpers(std::size_t n_chunks) const {
+  return std::min(this->NumThreads() - 1, n_chunks / kChunksForHelper);
 }
 
 bool HostCopier::UseRing(std::size_t n_bytes) {
@@ -58,7 +65,7 @@ void HostCopier::Upload(char* to, char const* from, std::size_t n_bytes) {
   std::size_t const n_chunks = this->NumChunks(n_bytes);
   Chunks const chunks{n_bytes, plan_.chunk_bytes};
   WaitAtEnd wait;  // nobody reads the ring after that
-  CopyCrew crew{this->NumThreads(), n_chunks, [&](std::size_t i) {
+  CopyCrew crew{this->NumHelpers(n_chunks), n_chunks, [&](std::size_t i) {
                   std::memcpy(this->Slot(i), from + chunks.Begin(i), chunks.Size(i));
                 }};
   crew.Allow(plan_.n_slots);
@@ -84,7 +91,7 @@ void HostCopier::Download(char* to, char const* from, std::size_t n_bytes) {
   std::size_t const n_chunks = this->NumChunks(n_bytes);
   Chunks const chunks{n_bytes, plan_.chunk_bytes};
   WaitAtEnd wait;  // nobody writes the ring after that
-  CopyCrew crew{this->NumThreads(), n_chunks, [&](std::size_t i) {
+  CopyCrew crew{this->NumHelpers(n_chunks), n_chunks, [&](std::size_t i) {
                   std::memcpy(to + chunks.Begin(i), this->Slot(i), chunks.Size(i));
                 }};
   for (std::size_t i = 0; i < n_chunks + this->Lag(); ++i) {

@@ -16,8 +16,8 @@ namespace gpu_exact {
 struct CopyPlan {
   std::size_t chunk_bytes{std::size_t{1} << 19};
   std::size_t n_slots{16};                      // at least 2
-  std::size_t n_threads{8};                     // at most, of the host
-  std::size_t min_bytes{std::size_t{1} << 20};  // less is copied by one CUDA call
+  std::size_t n_threads{8};                     // at most, of the host, the calling one included
+  std::size_t min_bytes{std::size_t{1} << 17};  // less is copied by one CUDA call
 };
 
 /**
@@ -59,6 +59,8 @@ class HostCopier {
   /** @brief Whether to copy through the ring, which is there then. */
   [[nodiscard]] bool UseRing(std::size_t n_bytes);
   [[nodiscard]] std::size_t NumThreads() const;
+  /** @brief Threads beside the calling one, which copies too. */
+  [[nodiscard]] std::size_t NumHelpers(std::size_t n_chunks) const;
   [[nodiscard]] std::size_t NumChunks(std::size_t n_bytes) const {
     return CeilDiv(n_bytes, plan_.chunk_bytes);
   }

@@ -55,6 +55,9 @@ class SplitStrategy {
    *                   workers device memory
    */
   virtual void FindSplits(LevelRef const& level, bool last_level, LevelResult* out) = 0;
+  /** @brief Waits for page-locked memory that FindSplits() writes; with one worker. The rest of what it
+   *         began may run on, while the host decides what is split. */
+  virtual void AwaitSplits() { Synchronize(); }
   /** @brief Move rows to the children. @param out_children Zeros, to which sums are added. */
   virtual void MoveRows(LevelSplits const& splits, NodeState* out_children) = 0;
   /** @brief All rows have their position. @param tree A split or a leaf for each node. */

@@ -423,7 +423,8 @@ TEST_F(BinnedColumnsTest, ASparseTableIsReadAgainInParts) {
   std::vector<std::uint32_t> const max_bins{32, 26, 20};
   constexpr std::uint32_t kGroupBins = 320;
   n_strided_ = n_listed_ = n_bytes_ = 0;
-  for (HistogramMemory const& memory : HistogramMemory::All()) {
+  auto const all = HistogramMemory::All();
+  for (HistogramMemory const& memory : Scaled(all, {all.front(), all.back()})) {
     BinnedTable const whole{table.View(), max_bins, memory, kGroupBins};
     this->CheckValues(table, whole);
     for (EntryIdx at_once : Scaled(std::vector{n / 40, n / 7}, {n / 7})) {

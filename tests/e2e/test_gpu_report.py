@@ -132,6 +132,8 @@ def test_a_complete_report_proves():
         (["rings", "device", "skips"], ["SortedSizes.A"], "sizes were skipped: SortedSizes.A."),
         (["benchmarks", "bench_builder", "built_of"], [], "bench_builder: a binary is of other"),
         (["rings", "e2e xgboost-cpu 1.2.3", "failed"], 2, "2 failed"),
+        (["rings", "e2e xgboost 1.2.3", "left"], ["test_a.py"], "1 parts were not run: test_a.py"),
+        (["sanitizers", "racecheck", "left"], ["a", "b"], "racecheck: 2 parts were not run: a, b"),
         (["sanitizers", "racecheck"], None, "`racecheck` was not run"),
         (["sanitizers", "memcheck", "errors"], 1, "memcheck: 1 errors"),
         (["sanitizers", "memcheck", "errors"], None, "memcheck: None errors"),
@@ -248,6 +250,21 @@ sys.exit(int(os.environ.get('GTEST_SHARD_INDEX', 0)))"""
     assert (run["errors"], run["exit"], run["failed"]) == (n_parts, 1, n_parts)
 
 
+def test_parts_that_passed_are_not_run_again(tmp_path):
+    saved = []
+    passed = gpu_report.empty_counts(1.0) | {"passed": 2, "exit": 0, "errors": 0}
+    parts = gpu_report.Parts(["a", "b", "c"], None, saved.append)
+    parts.add("a", passed)
+    parts.add("b", passed | {"exit": 124, "errors": None})
+    assert saved[-1]["left"] == ["c"]  # where it was cut
+    again = gpu_report.Parts(["a", "b", "c"], saved[-1], saved.append)
+    assert again.left() == ["b", "c"]
+    again.add("b", passed)
+    again.add("c", passed)
+    assert (again.result()["passed"], again.left()) == (6, [])
+    assert gpu_report.Parts(["a of 2"], saved[-1], saved.append).left() == ["a of 2"]  # other parts
+
+
 def test_pytest_results_are_counted(tmp_path):
     (tmp_path / "test_it.py").write_text(
         "import pytest\ndef test_a(): pass\ndef test_b(): pytest.skip('no GPU')\n"
@@ -273,10 +290,16 @@ def test_files_of_a_ring_add_up(tmp_path, monkeypatch, jobs):
     options = argparse.Namespace(
         source=tmp_path, e2e_tests="none", module=module, jobs=jobs, timeout=120
     )
-    name, counts = gpu_report.run_e2e(options, sys.executable, dict(os.environ))
-    assert name.startswith("e2e xgboost")
+    rings: dict = {}
+    name, counts = gpu_report.run_e2e(options, sys.executable, dict(os.environ), rings)
+    assert name.startswith("e2e xgboost") and rings == {name: counts}
     assert (counts["passed"], counts["failed"], len(counts["failures"])) == (7, 1, 1)
     assert counts["built_of"][-1] == gpu_exact.source_hash()
+    (tmp_path / "tests/e2e/test_a.py").unlink()  # has passed, and counts no more where it is gone
+    (tmp_path / "tests/e2e/test_b.py").write_text("def test_b(): pass\n")
+    _, counts = gpu_report.run_e2e(options, sys.executable, dict(os.environ), rings)
+    assert (counts["passed"], counts["failed"]) == (7, 0)
+    assert sorted(counts["parts"]) == ["test_b.py", "test_c.py", gpu_report.CPP_E2E]
 
 
 SKIP_OF_R = "• needs caret (1): test-a.R:3:1"

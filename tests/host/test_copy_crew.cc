@@ -67,6 +67,26 @@ TEST(CopyCrew, CopiesWhatIsAllowed) {
   }
 }
 
+/** @brief Each helper stays with its first chunk until the steering thread has copied one. */
+TEST(CopyCrew, TheSteeringThreadCopiesToo) {
+  constexpr std::size_t kHelpers = 2;
+  auto const steering = std::this_thread::get_id();
+  for (int run = 0; run < 20; ++run) {
+    std::atomic<bool> has_steered{false};
+    CopyCrew crew{kHelpers, kHelpers + 1, [&](std::size_t) {
+                    if (std::this_thread::get_id() == steering) {
+                      has_steered = true;
+                    }
+                    while (!has_steered) {
+                      std::this_thread::yield();
+                    }
+                  }};
+    crew.Allow(kHelpers + 1);
+    crew.Await(kHelpers + 1);
+    EXPECT_TRUE(has_steered);
+  }
+}
+
 /** @brief As where an exception unwinds: what was begun is finished, and nothing hangs. */
 TEST(CopyCrew, EndsBeforeAllIsCopied) {
   for (int run = 0; run < 50; ++run) {

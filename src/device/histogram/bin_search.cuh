@@ -2,12 +2,16 @@
  * Copyright 2026, the gpu_exact contributors
  *
  * @brief A block searches the histograms of a few columns for splits: a segmented scan over their
- *        bins, then the gain before every bin, and the bound of what is inside of ranges.
+ *        bins, then the gain before every bin, and the bound of what is inside of ranges. A long
+ *        column may have a cluster of blocks, which take kTileBins of its bins each in turns:
+ *
+ *            bins    | block 0 | block 1 | ... | block 7 | block 0 | ...
  */
 #pragma once
 
 #include <cub/block/block_scan.cuh>
 
+#include "src/device/block_cluster.cuh"
 #include "src/device/histogram/bin_sums.cuh"
 #include "src/device/histogram/binned_columns.cuh"
 #include "src/device/histogram/open_ranges.cuh"
@@ -17,7 +21,7 @@ namespace gpu_exact {
 inline constexpr std::uint32_t kTileBins = 1024;
 inline constexpr std::uint32_t kTileColumns = 256;
 
-/** @brief Whole columns of one group that a block searches together: few, or one long one. */
+/** @brief Whole columns of one group that a block, or a cluster, searches: few, or one long one. */
 struct BinTile {
   std::uint32_t group;
   std::uint32_t first_column;
@@ -43,7 +47,7 @@ struct BinRunOp {
 struct NodeSearch {
   Bucket bucket;
   std::uint32_t node;           // among those that are searched together
-  BinRun before{{0, 0}, 0, 0};  // of the bins so far
+  BinRun before{{0, 0}, 0, 0};  // of the bins so far, by all blocks of the cluster
   FixedSum present{0, 0};       // of all columns of the tile, unless they have their own
 };
 
@@ -97,6 +101,8 @@ class BinSearch {
   struct TempStorage {
     FixedSum present[kTileColumns];
     typename BlockScan::TempStorage scan;
+    BinRun of_block[2];  // for the cluster: one is written while blocks behind read the other
+    BinRun of_blocks[BlockCluster::kMost];
   };
 
   __device__ BinSearch(TempStorage* temp, LevelRef const& level, BinnedRef const& binned,
@@ -111,11 +117,11 @@ class BinSearch {
         has_ranges_{binned.groups[tile.group].has_ranges != 0} {}
 
   /**
-   * @brief Offer the candidates of some nodes. All threads of the block; ends with a barrier.
+   * @brief Offer the candidates of some nodes. All threads of the cluster; ends with a barrier.
    *
    * @param nodes Their buckets are set; the first n_nodes are searched.
    * @param load  load(bin, sums): the nodes' sums of a bin of the tile. May be called twice.
-   * @param keep  keep(bin, sums): once for each bin, after the last load of it.
+   * @param keep  keep(bin, sums): once for each bin, after the last load of it, by the same block.
    */
   template <int kNodes, typename LoadFn, typename KeepFn>
   __device__ void Search(NodeSearch (&nodes)[kNodes], int n_nodes, LoadFn&& load, KeepFn&& keep) {
@@ -128,8 +134,8 @@ class BinSearch {
     } else if (tile_.n_bins > kTileBins) {
       this->SumPresent(nodes, load);
     }
-    for (std::uint32_t first = 0; first < tile_.n_bins; first += kTileBins) {
-      Items items{*this, first};
+    for (std::uint32_t turn = 0; turn < tile_.n_bins; turn += kTileBins * BlockCluster::Size()) {
+      Items items{*this, turn + kTileBins * BlockCluster::Rank()};
       BinSum sums[kItems][kNodes]{};
 #pragma unroll
       for (int k = 0; k < kItems; ++k) {
@@ -153,6 +159,7 @@ class BinSearch {
         this->SearchItems(items, of_node, &nodes[i]);
       }
     }
+    BlockCluster::Sync();  // others may read this block's memory still
   }
 
  private:
@@ -202,11 +209,42 @@ class BinSearch {
     }
   };
 
+  /**
+   * @brief What all blocks of the cluster have passed. All threads of the cluster.
+   * @param own         Of this block, the same for all its threads.
+   * @param out_before  Of the blocks whose bins lie before this one's.
+   */
+  __device__ BinRun OfCluster(BinRun const& own, BinRun* out_before) {
+    BinRun all{{0, 0}, 0, 0};
+    *out_before = all;
+    if (BlockCluster::Size() == 1) {
+      return own;
+    }
+    BinRun* const of_block = temp_.of_block + n_turns_++ % 2;
+    if (threadIdx.x == 0) {
+      *of_block = own;
+    }
+    BlockCluster::Sync();
+    if (threadIdx.x < BlockCluster::Size()) {
+      temp_.of_blocks[threadIdx.x] = *BlockCluster::Of(threadIdx.x, of_block);
+    }
+    __syncthreads();
+    for (unsigned rank = 0; rank < BlockCluster::Size(); ++rank) {
+      if (rank == BlockCluster::Rank()) {
+        *out_before = all;
+      }
+      all = BinRunOp{}(all, temp_.of_blocks[rank]);
+    }
+    return all;
+  }
+
   /** @brief Sums over all bins, of a tile that is one column. */
   template <int kNodes, typename LoadFn>
   __device__ void SumPresent(NodeSearch (&nodes)[kNodes], LoadFn&& load) {
     FixedSum total[kNodes]{};
-    for (std::uint32_t bin = threadIdx.x; bin < tile_.n_bins; bin += kThreads) {
+    std::uint32_t const step = kThreads * BlockCluster::Size();
+    for (std::uint32_t bin = kThreads * BlockCluster::Rank() + threadIdx.x; bin < tile_.n_bins;
+         bin += step) {
       BinSum sums[kNodes];
       load(bin, sums);
 #pragma unroll
@@ -219,7 +257,7 @@ class BinSearch {
       BinRun unused, all;
       BlockScan{temp_.scan}.ExclusiveScan({total[i], 0, 0}, unused, BinRun{{0, 0}, 0, 0},
                                           BinRunOp{}, all);
-      nodes[i].present = all.sum;
+      nodes[i].present = this->OfCluster(all, &unused).sum;
       __syncthreads();  // temp is used again
     }
   }
@@ -234,7 +272,9 @@ class BinSearch {
     }
     BinRun before, all;
     BlockScan{temp_.scan}.ExclusiveScan(run, before, BinRun{{0, 0}, 0, 0}, BinRunOp{}, all);
-    before = BinRunOp{}(node->before, before);
+    BinRun before_block;
+    all = this->OfCluster(all, &before_block);
+    before = BinRunOp{}(BinRunOp{}(node->before, before_block), before);
     node->before = BinRunOp{}(node->before, all);
     if (this->OwnPresent()) {
       run = before;
@@ -293,48 +333,111 @@ class BinSearch {
     }
   }
 
-  __device__ void Offer(Items const& items, BinSum const (&sums)[kItems], BinRun run,
-                        NodeSearch const& search) const {
-    if (items.n == 0) {
-      return;
-    }
-    FixedSum const total = level_.nodes[search.bucket].sum;
-    float bar = level_.Bar(search.bucket);
-    std::uint64_t key{0};
+  /** @brief fn(k, offer, before, present) for each of the thread's bins that has a candidate. */
+  template <typename FnT>
+  __device__ void ForCandidates(Items const& items, BinSum const (&sums)[kItems], BinRun run,
+                                NodeSearch const& search, FixedSum const& total, FnT&& fn) const {
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       if (k >= items.n) {
         break;
       }
-      BinRun here = items.Run(k, sums[k]);
-      std::uint32_t below = here.head != 0 ? 0 : run.end;
-      FixedSum before = run.sum;
+      BinRun const here = items.Run(k, sums[k]);
+      std::uint32_t const below = here.head != 0 ? 0 : run.end;
+      FixedSum const before = run.sum;
       run = BinRunOp{}(run, here);
-      bool last = (items.tails >> k & 1u) != 0 && run.end != 0;
-      bool filled = here.end != 0;
+      bool const last = (items.tails >> k & 1u) != 0 && run.end != 0;
+      bool const filled = here.end != 0;
       if (!filled && !last) {
         continue;
       }
       FixedSum const present = this->Present(items, k, search);
-      bool missing = !(present == total);
-      bool may_part =
-          missing && (last || below == 0) && level_.bound.MayReach(bar, present, total - present);
-      BinOffer offer{filled && below != 0 && level_.MayReach(bar, total, before, present, missing),
-                     may_part && last,
-                     may_part && filled && below == 0,
-                     below,
-                     items.begin + k,
-                     run.end};
-      if (offer.boundary || offer.present_forward || offer.present_backward) {
-        BinColumn column = binned_.columns[items.Column(k)];
-        std::uint32_t first = column.first_bin - tile_.first_bin;
-        offer.below -= first;
-        offer.bin -= first;
-        offer.end -= first;
-        key = max(key, ExactKey(level_, search.bucket, column.feature, offer, before, present));
+      bool const missing = !(present == total);
+      fn(k,
+         BinOffer{filled && below != 0, missing && last, missing && filled && below == 0, below,
+                  items.begin + k, run.end},
+         before, present);
+    }
+  }
+
+  /** @brief Upper bound of the gains of a bin's candidates. */
+  [[nodiscard]] __device__ float Bound(BinOffer const& offer, FixedSum const& total,
+                                       FixedSum const& before, FixedSum const& present) const {
+    float bound = -INFINITY;
+    if (offer.boundary) {
+      bound = level_.bound.OfSplit(before, total - before);
+      if (!(present == total)) {  // else both scans see the same children
+        FixedSum const after = present - before;
+        bound = fmaxf(bound, level_.bound.OfSplit(total - after, after));
       }
     }
-    level_.Offer(search.bucket, key);
+    if (offer.present_forward || offer.present_backward) {
+      bound = fmaxf(bound, level_.bound.OfSplit(present, total - present));
+    }
+    return bound;
+  }
+
+  /**
+   * @brief Offer the candidates that may be the best. All lanes of a warp.
+   *
+   * Exact gains take long. A warp first offers the candidate whose bound is the greatest: hardly
+   * another one may reach what that one gains.
+   */
+  __device__ void Offer(Items const& items, BinSum const (&sums)[kItems], BinRun const& run,
+                        NodeSearch const& search) const {
+    FixedSum const total = level_.nodes[search.bucket].sum;
+    float bounds[kItems];
+    float greatest = -INFINITY;
+    std::uint32_t wanted{0};  // bit k: the candidates of item k
+#pragma unroll
+    for (float& bound : bounds) {
+      bound = -INFINITY;
+    }
+    this->ForCandidates(
+        items, sums, run, search, total,
+        [&](int k, BinOffer const& offer, FixedSum const& before, FixedSum const& present) {
+          bounds[k] = this->Bound(offer, total, before, present);
+          wanted = bounds[k] > greatest ? 1u << k : wanted;
+          greatest = fmaxf(greatest, bounds[k]);
+        });
+    float bar = level_.Bar(search.bucket);
+    bool const reaches = greatest > -INFINITY && GainBound::Reaches(greatest, bar);
+    if (__any_sync(kAllLanes, reaches) == 0) {
+      return;
+    }
+    float const of_warp = MaxLanes(greatest);
+    wanted = reaches && greatest == of_warp ? wanted : 0;
+#pragma unroll 1  // one copy of the exact gain
+    for (bool is_first : {true, false}) {
+      std::uint64_t key{0};
+      if (wanted != 0) {
+        this->ForCandidates(
+            items, sums, run, search, total,
+            [&](int k, BinOffer offer, FixedSum const& before, FixedSum const& present) {
+              if ((wanted >> k & 1u) != 0) {
+                BinColumn const column = binned_.columns[items.Column(k)];
+                std::uint32_t const first = column.first_bin - tile_.first_bin;
+                offer.below -= first;
+                offer.bin -= first;
+                offer.end -= first;
+                key = max(key,
+                          ExactKey(level_, search.bucket, column.feature, offer, before, present));
+              }
+            });
+        level_.Offer(search.bucket, key);
+      }
+      if (is_first) {
+        std::uint32_t const seen = wanted;
+        wanted = 0;
+        __syncwarp();  // what was offered is read
+        bar = level_.Bar(search.bucket);
+#pragma unroll
+        for (int k = 0; k < kItems; ++k) {
+          bool const may = bounds[k] > -INFINITY && GainBound::Reaches(bounds[k], bar);
+          wanted |= may && (seen >> k & 1u) == 0 ? 1u << k : 0;
+        }
+      }
+    }
   }
 
   TempStorage& temp_;
@@ -345,5 +448,6 @@ class BinSearch {
   std::uint64_t first_bin_;  // of the tile, in the resolution
   bool dense_;               // no row misses a value: what is present is the node
   bool has_ranges_;
+  unsigned n_turns_{0};  // in which blocks have told each other what they passed
 };
 }  // namespace gpu_exact

@@ -13,6 +13,9 @@ namespace {
 /** @brief Nodes of so many rows for each bin of a column are kept, so that children subtract. */
 constexpr double kKeepRows = 4.0;
 
+/** @brief Blocks that clear the segment a slice begins in, where slices are few. */
+constexpr std::uint32_t kClearBlocks = 8;
+
 /**
  * @brief Blocks of BuildKernel that run at a time with so much dynamic shared memory.
  *
@@ -44,6 +47,9 @@ HistogramFinder::HistogramFinder(BinnedColumns const& columns, std::uint64_t max
   max_kept_ = max_slots_ == 1 ? 1 : max_slots_ - std::max<std::size_t>(1, max_slots_ / 4);
   keep_rows_ = kKeepRows * columns.MeanBins();
   this->MakeTiles();
+  max_clustered_ = RunsInClusters(SearchKernel)
+                       ? kSearchBlocks * DeviceAttribute(cudaDevAttrMultiProcessorCount)
+                       : 0;
   std::uint32_t const max_blocks = MaxBlocks(shared_bytes_);
   if (limits_.n_blocks == 0) {
     limits_.n_blocks = max_blocks;
@@ -65,6 +71,9 @@ void HistogramFinder::MakeTiles() {
       tiles.back().n_bins += column.n_bins;
     }
     shared_bytes_ = std::max(shared_bytes_, SharedHistogram::Bytes(group));
+  }
+  for (BinTile const& tile : tiles) {
+    longest_tile_ = std::max(longest_tile_, tile.n_bins);
   }
   n_tiles_ = static_cast<std::uint32_t>(tiles.size());
   CopyAsync(tiles_.Reserve(tiles.size()), tiles.data(), tiles.size());
@@ -232,14 +241,26 @@ void HistogramFinder::SearchBatches(LevelRef const& level, RowsRef const& rows,
                 tiles_.Data(),  open};
     if (!batch.built.nodes.empty()) {
       f.work = batch.built.Ref(slicer_, arena_);
-      Launch("ClearCuts", ClearCutsKernel, f.work.n_slices, 512, f);
+      std::uint32_t const n_blocks = f.work.n_slices <= limits_.n_blocks ? kClearBlocks : 1;
+      Launch("ClearCuts", ClearCutsKernel, std::uint64_t{f.work.n_slices} * n_blocks, 512, f,
+             n_blocks);
       Launch("Build", BuildKernel, f.work.n_slices, {SharedHistogram::kThreads, shared_bytes_},
              rows, f);
     }
     auto const n = static_cast<std::uint32_t>(batch.searches.size());
-    Launch("Search", SearchKernel, std::uint64_t{n} * n_tiles_, kSearchThreads, level, f,
-           arena_.Data<HistogramSearch>(batch.d_searches), n);
+    std::uint64_t const n_clusters = std::uint64_t{n} * n_tiles_;
+    LaunchClusters("Search", SearchKernel, n_clusters, this->ClusterSize(n_clusters),
+                   kSearchThreads, level, f, arena_.Data<HistogramSearch>(batch.d_searches), n);
   }
+}
+
+unsigned HistogramFinder::ClusterSize(std::uint64_t n_clusters) const {
+  unsigned size{1};
+  while (size < BlockCluster::kMost && size * kTileBins < longest_tile_ &&
+         2 * size * n_clusters <= max_clustered_) {
+    size *= 2;
+  }
+  return size;
 }
 
 std::uint64_t HistogramFinder::Bytes() const {

@@ -98,15 +98,20 @@ class HistogramFinder {
   /** @brief Room for n slots, of which the first n_before keep their content. */
   void ReserveSlots(std::size_t n, std::size_t n_before);
   void SearchBatches(LevelRef const& level, RowsRef const& rows, OpenRangesRef const& open);
+  /** @brief Blocks that share a tile: more than one where tiles are so few that multiprocessors are
+   *         idle. */
+  [[nodiscard]] unsigned ClusterSize(std::uint64_t n_clusters) const;
 
   BinnedColumns const& columns_;
   std::size_t max_slots_;
   std::size_t max_kept_;  // of the slots: the others are for histograms that are not kept
   BuildLimits limits_;
   std::uint32_t n_tiles_{0};
-  std::size_t shared_bytes_{0};  // of a block that builds
-  double keep_rows_;             // nodes of so many rows are kept
-  std::uint64_t n_rows_{0};      // of the searched nodes
+  std::uint32_t longest_tile_{0};   // bins
+  std::uint64_t max_clustered_{0};  // blocks that search in clusters, as many as run at a time
+  std::size_t shared_bytes_{0};     // of a block that builds
+  double keep_rows_;                // nodes of so many rows are kept
+  std::uint64_t n_rows_{0};         // of the searched nodes
   std::size_t n_slots_{0};
   std::vector<std::uint32_t> slots_;  // of the level's nodes, by bucket
   std::vector<SearchedNode> h_nodes_;

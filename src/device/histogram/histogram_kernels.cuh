@@ -33,15 +33,17 @@ struct FinderRef {
   }
 };
 
-// grid: one block a slice; result: zeros where several blocks will add
-__global__ void ClearCutsKernel(FinderRef f) {
-  if (!f.work.Clears(blockIdx.x)) {
+// grid: slices, some blocks each; result: zeros where several blocks will add
+__global__ void ClearCutsKernel(FinderRef f, std::uint32_t n_blocks) {
+  std::uint32_t const slice = blockIdx.x / n_blocks;
+  if (!f.work.Clears(slice)) {
     return;
   }
-  WorkPoint const point = f.work.slices[blockIdx.x];
+  WorkPoint const point = f.work.slices[slice];
   BinSums const out = f.Segment(point);
   std::uint32_t n_bins = f.binned.groups[point.group].n_bins;
-  for (std::uint32_t i = threadIdx.x; i < n_bins; i += blockDim.x) {
+  for (std::uint32_t i = blockIdx.x % n_blocks * blockDim.x + threadIdx.x; i < n_bins;
+       i += n_blocks * blockDim.x) {
     out.Store(i, {{0, 0}, 0});
   }
 }
@@ -77,7 +79,7 @@ __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
 }
 
 /**
- * @brief grid: tiles, histograms; result: the larger siblings' histograms too.
+ * @brief grid: tiles, histograms, blocks of a cluster; result: the larger siblings' histograms too.
  *
  * Before, the slot of a larger sibling holds the parent.
  */
@@ -85,8 +87,9 @@ __global__ __launch_bounds__(kSearchThreads, kSearchBlocks) void SearchKernel(
     __grid_constant__ LevelRef const level, __grid_constant__ FinderRef const f,
     HistogramSearch const* searches, std::uint32_t n_searches) {
   __shared__ typename BinSearch<kSearchThreads>::TempStorage temp;
-  HistogramSearch const search = searches[blockIdx.x % n_searches];  // every node soon has a bar
-  BinTile tile = f.tiles[blockIdx.x / n_searches];
+  unsigned const cluster = blockIdx.x / BlockCluster::Size();
+  HistogramSearch const search = searches[cluster % n_searches];  // every node soon has a bar
+  BinTile tile = f.tiles[cluster / n_searches];
   std::uint64_t first = f.binned.groups[tile.group].first_bin + tile.first_bin;
   bool const has_sibling = search.larger != HistogramSearch::kNone;
   std::uint32_t const second = has_sibling ? search.larger : search.node;

@@ -117,6 +117,7 @@ class HistogramStrategy : public SplitStrategy {
     }
     rows_.CountLeft();
   }
+  void AwaitSplits() override { resolver_.Await(); }
 
   void MoveRows(LevelSplits const& splits, NodeState* out_children) override {
     this->SeeOpen();

@@ -24,9 +24,15 @@ struct WorkRef {
     return point.group + 1 < n_groups ? WorkPoint{point.node, point.group + 1, 0}
                                       : WorkPoint{point.node + 1, 0, 0};
   }
-  /** @brief Whether a slice clears the segment it begins in, to which several blocks add. */
+  /** @brief Whether a slice clears the segment it begins in, to which several blocks add: the first
+   *         one that begins within it does, or its first part. */
   [[nodiscard]] __device__ bool Clears(std::uint32_t slice) const {
-    return slices[slice].row != 0 || nodes[slices[slice].node].part == NodePart::kFirst;
+    WorkPoint const point = slices[slice];
+    if (point.row == 0) {
+      return nodes[point.node].part == NodePart::kFirst;
+    }
+    WorkPoint const before = slices[slice == 0 ? 0 : slice - 1];
+    return slice == 0 || before.row == 0 || !before.SameSegment(point);
   }
 };
 

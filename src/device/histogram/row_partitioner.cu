@@ -413,6 +413,7 @@ void RowPartitioner::ShareLeft(SplitExchange* exchange) {
 void RowPartitioner::CountLeft() {
   auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
   goes_left_.Count(n_trained_, &scratch_, {nodes_.Data(), n_nodes, n_left_.Reserve(n_nodes)});
+  counted_.Record();
 }
 
 void RowPartitioner::Move(LevelSplits const& splits, NodeState* out_children) {
@@ -431,6 +432,7 @@ void RowPartitioner::Move(LevelSplits const& splits, NodeState* out_children) {
             left_of_row_.Data(), first_node_, splits.first_child, n_rows_, positions_.Data(),
             node_of_.Data());
   }
+  counted_.Await();
   std::vector<RowRange> children;
   for (std::size_t b = 0; b < splits.orders.size(); ++b) {
     if (splits.orders[b].left != kNoNode) {

@@ -21,6 +21,7 @@
 #include "src/device/histogram/rows_ref.cuh"
 #include "src/device/split_exchange.cuh"
 #include "src/device/split_strategy.cuh"
+#include "src/device/stream_event.cuh"
 
 namespace gpu_exact {
 class RowPartitioner {
@@ -57,7 +58,7 @@ class RowPartitioner {
   void FindLeft();
   /** @brief Bits of nodes whose split is another worker's are that worker's. Collective. */
   void ShareLeft(SplitExchange* exchange);
-  /** @brief The bits are written. Does not wait; Move reads counts once the stream was waited for. */
+  /** @brief The bits are written. Does not wait; Move() waits for the counts. */
   void CountLeft();
 
   /**
@@ -101,6 +102,7 @@ class RowPartitioner {
   RankBits goes_left_{"rows that go left"};
   DeviceBuffer<std::uint32_t> left_of_row_{"rows that go left, by row"};
   PinnedBuffer<RowIdx> n_left_{"left rows of nodes"};
+  StreamEvent counted_;  // n_left_ is there
   DeviceBuffer<SplitOrder> tree_{"the tree, for rows left out"};
   CubScratch scratch_;
 };

@@ -367,6 +367,7 @@ void SplitResolver::ResolveByRow(LevelRef const& level, BinnedTableRef const& ta
          {kThreads, level.n_nodes * sizeof(std::uint32_t)}, table, rows, level.n_nodes, n_rows,
          points_.Data(), n_rerouted_.Data(), out_left_of_row);
   LaunchN("Resolve", ResolveKernel, level.n_nodes, level, points_.Data(), n_rerouted_.Data(), out);
+  resolved_.Record();
   Launch("RerouteByRow", RerouteByRowKernel, n_blocks, kThreads, table, rows, points_.Data(),
          n_rerouted_.Data(), n_rows, out_left_of_row);
 }
@@ -389,6 +390,7 @@ void SplitResolver::Resolve(LevelRef const& level, BinnedTableRef const& table, 
     }
     LaunchN("Resolve", ResolveKernel, level.n_nodes, level, points_.Data(), n_rerouted_.Data(),
             out);
+    resolved_.Record();
     Launch("Reroute", RerouteKernel<kSlots>, n_blocks, kThreads, table, rows, points_.Data(),
            n_rerouted_.Data(), level.n_nodes, n_slots, goes_left);
   });

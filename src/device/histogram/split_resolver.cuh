@@ -16,6 +16,7 @@
 #include "src/device/histogram/rank_bits.cuh"
 #include "src/device/histogram/searched_node.cuh"
 #include "src/device/level_ref.cuh"
+#include "src/device/stream_event.cuh"
 #include "src/device/value_key.cuh"
 
 namespace gpu_exact {
@@ -109,10 +110,13 @@ class SplitResolver {
    */
   void ResolveByRow(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
                     std::uint32_t* out_left_of_row, LevelResult* out);
+  /** @brief Waits for the last results, not for the rows that go left. */
+  void Await() const { resolved_.Await(); }
   [[nodiscard]] std::uint64_t Bytes() const { return points_.Bytes() + n_rerouted_.Bytes(); }
 
  private:
   DeviceBuffer<SplitPoint> points_{"best splits to resolve"};
   DeviceBuffer<std::uint32_t> n_rerouted_{"splits that reroute"};
+  StreamEvent resolved_;
 };
 }  // namespace gpu_exact

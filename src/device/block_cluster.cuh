@@ -1,0 +1,74 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Blocks that run at a time and read each other's shared memory: clusters, which GPUs have from
+ *        compute capability 9.0 on. On others every cluster is one block, and the same code serves.
+ */
+#pragma once
+
+#include <cooperative_groups.h>
+
+#include "src/device/runtime.cuh"
+
+namespace gpu_exact {
+/** @brief The cluster of the calling block; see LaunchClusters(). */
+struct BlockCluster {
+  /** @brief Blocks of a cluster that every GPU that has clusters takes. */
+  static constexpr unsigned kMost = 8;
+
+#if __CUDA_ARCH__ >= 900
+  [[nodiscard]] __device__ static unsigned Rank() {
+    return cooperative_groups::this_cluster().block_rank();
+  }
+  [[nodiscard]] __device__ static unsigned Size() {
+    return cooperative_groups::this_cluster().num_blocks();
+  }
+  /** @brief A barrier of all threads of all its blocks: what was written before is seen after it. */
+  __device__ static void Sync() { cooperative_groups::this_cluster().sync(); }
+  /** @brief Of another block, what this one has at an address of its shared memory. */
+  template <typename T>
+  [[nodiscard]] __device__ static T* Of(unsigned rank, T* own) {
+    return cooperative_groups::this_cluster().map_shared_rank(own, rank);
+  }
+#else
+  [[nodiscard]] __device__ static unsigned Rank() { return 0; }
+  [[nodiscard]] __device__ static unsigned Size() { return 1; }
+  __device__ static void Sync() { __syncthreads(); }
+  template <typename T>
+  [[nodiscard]] __device__ static T* Of(unsigned, T* own) {
+    return own;
+  }
+#endif
+};
+
+/** @brief Whether a kernel may run in clusters: the GPU has them, and it was compiled for such. */
+template <typename... ParamsT>
+[[nodiscard]] bool RunsInClusters(void (*kernel)(ParamsT...)) {
+  cudaFuncAttributes attributes{};
+  EXACT_CUDA(cudaFuncGetAttributes(&attributes, kernel));
+  return DeviceAttribute(cudaDevAttrClusterLaunch) != 0 && attributes.ptxVersion >= 90;
+}
+
+/** @brief Launch() of clusters of `size` blocks each, neighbours in the grid; 1: of blocks. */
+template <typename... ParamsT, typename... ArgsT>
+void LaunchClusters(char const* name, void (*kernel)(ParamsT...), std::uint64_t n_clusters,
+                    unsigned size, BlockSize block, ArgsT&&... args) {
+  if (size == 1 || n_clusters == 0) {
+    Launch(name, kernel, n_clusters, block, std::forward<ArgsT>(args)...);
+    return;
+  }
+  CheckGrid(name, n_clusters * size);
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {size, 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = static_cast<unsigned>(n_clusters * size);
+  config.blockDim = block.n_threads;
+  config.dynamicSmemBytes = block.shared_bytes;
+  config.stream = Stream();
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  CheckCuda(cudaLaunchKernelEx(&config, kernel, std::forward<ArgsT>(args)...), name, nullptr, 0);
+  CheckLaunch(name);
+}
+}  // namespace gpu_exact
