@@ -12,6 +12,7 @@
 #include <cub/block/block_scan.cuh>
 
 #include "src/device/block_cluster.cuh"
+#include "src/device/greatest_bound.cuh"
 #include "src/device/histogram/bin_sums.cuh"
 #include "src/device/histogram/binned_columns.cuh"
 #include "src/device/histogram/open_ranges.cuh"
@@ -365,11 +366,7 @@ class BinSearch {
                                        FixedSum const& before, FixedSum const& present) const {
     float bound = -INFINITY;
     if (offer.boundary) {
-      bound = level_.bound.OfSplit(before, total - before);
-      if (!(present == total)) {  // else both scans see the same children
-        FixedSum const after = present - before;
-        bound = fmaxf(bound, level_.bound.OfSplit(total - after, after));
-      }
+      bound = level_.Bound(total, before, present, !(present == total));
     }
     if (offer.present_forward || offer.present_backward) {
       bound = fmaxf(bound, level_.bound.OfSplit(present, total - present));
@@ -377,36 +374,20 @@ class BinSearch {
     return bound;
   }
 
-  /**
-   * @brief Offer the candidates that may be the best. All lanes of a warp.
-   *
-   * Exact gains take long. A warp first offers the candidate whose bound is the greatest: hardly
-   * another one may reach what that one gains.
-   */
+  /** @brief Offer the candidates that may be the best. All lanes of a warp. */
   __device__ void Offer(Items const& items, BinSum const (&sums)[kItems], BinRun const& run,
                         NodeSearch const& search) const {
     FixedSum const total = level_.nodes[search.bucket].sum;
-    float bounds[kItems];
-    float greatest = -INFINITY;
-    std::uint32_t wanted{0};  // bit k: the candidates of item k
-#pragma unroll
-    for (float& bound : bounds) {
-      bound = -INFINITY;
-    }
+    GreatestBound<kItems> bounds;
     this->ForCandidates(
         items, sums, run, search, total,
         [&](int k, BinOffer const& offer, FixedSum const& before, FixedSum const& present) {
-          bounds[k] = this->Bound(offer, total, before, present);
-          wanted = bounds[k] > greatest ? 1u << k : wanted;
-          greatest = fmaxf(greatest, bounds[k]);
+          bounds.Set(k, this->Bound(offer, total, before, present));
         });
-    float bar = level_.Bar(search.bucket);
-    bool const reaches = greatest > -INFINITY && GainBound::Reaches(greatest, bar);
-    if (__any_sync(kAllLanes, reaches) == 0) {
+    std::uint32_t wanted = bounds.First(level_.Bar(search.bucket));
+    if (__any_sync(kAllLanes, wanted != 0) == 0) {
       return;
     }
-    float const of_warp = MaxLanes(greatest);
-    wanted = reaches && greatest == of_warp ? wanted : 0;
 #pragma unroll 1  // one copy of the exact gain
     for (bool is_first : {true, false}) {
       std::uint64_t key{0};
@@ -424,18 +405,11 @@ class BinSearch {
                           ExactKey(level_, search.bucket, column.feature, offer, before, present));
               }
             });
-        level_.Offer(search.bucket, key);
       }
+      level_.Offer(search.bucket, key);
       if (is_first) {
-        std::uint32_t const seen = wanted;
-        wanted = 0;
         __syncwarp();  // what was offered is read
-        bar = level_.Bar(search.bucket);
-#pragma unroll
-        for (int k = 0; k < kItems; ++k) {
-          bool const may = bounds[k] > -INFINITY && GainBound::Reaches(bounds[k], bar);
-          wanted |= may && (seen >> k & 1u) == 0 ? 1u << k : 0;
-        }
+        wanted = bounds.Others(level_.Bar(search.bucket), wanted);
       }
     }
   }

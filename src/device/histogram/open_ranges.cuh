@@ -22,7 +22,7 @@ struct OpenRange {
 /** @brief What is counted of a list of open ranges; all zero before ranges are listed. */
 struct OpenCounts {
   std::uint64_t n_listed;         // ranges, by the best candidates while they were listed
-  std::uint64_t n_taken;          // of these, by teams that scan
+  std::uint64_t n_taken;          // of these, by teams that scan, beyond those that are dealt out
   unsigned long long n_scanned;   // entries of the table in ranges that are open still
   unsigned long long n_gathered;  // of these, about so many of the ranges' nodes
   unsigned long long n_entries;   // of nodes, that were scanned (about so many) or gathered

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "src/device/fixed_sum.cuh"
+#include "src/device/greatest_bound.cuh"
 #include "src/device/histogram/range_scanner.cuh"
 
 namespace gpu_exact {
@@ -147,7 +148,10 @@ struct TakenRange {
   unsigned char const* of_column;  // sorted rows
 };
 
-/** @brief Teams take open ranges from a list in turns, some at a time. By one warp of a team. */
+/**
+ * @brief Teams take open ranges from a list, some at a time: the first ones are dealt out, of those
+ *        that are left whoever has ended takes the next. By one warp of a team.
+ */
 struct RangeQueue {
   static constexpr std::uint32_t kMost = 8;  // at a time
 
@@ -160,12 +164,17 @@ struct RangeQueue {
   FoundCandidate* found;
   std::uint32_t n;        // ranges in the list
   std::uint32_t at_once;  // up to kMost
+  std::uint32_t n_dealt;  // places for ranges, at_once for each team
 
-  /** @brief The next ranges are this team's; does not wait. @return The first, to lane 0. */
+  /** @brief The next ranges are this team's; does not wait. @return The first, to lane 0; if it is not
+   *         below n, there are none. */
   [[nodiscard]] __device__ std::uint64_t Reserve() const {
+    if (n <= n_dealt) {
+      return n;
+    }
     return threadIdx.x % 32 == 0
-               ? atomicAdd(reinterpret_cast<unsigned long long*>(&counts->n_taken),
-                           static_cast<unsigned long long>(at_once))
+               ? n_dealt + atomicAdd(reinterpret_cast<unsigned long long*>(&counts->n_taken),
+                                     static_cast<unsigned long long>(at_once))
                : 0;
   }
   /** @brief Read reserved ranges. @return Bits of those that are open; others are closed for good. */
@@ -175,10 +184,10 @@ struct RangeQueue {
     if (lane < at_once && first + lane < n) {
       OpenRange const range = listed.list[first + lane];
       SearchedNode const node = nodes[range.node];
+      RangeEntries const entries{level, binned, range};  // asked for before the bar is there
+      FixedSum const total = level.nodes[node.bucket].sum;
       if (GainBound::Reaches(range.bound, level.Bar(node.bucket))) {
-        RangeEntries const entries{level, binned, range};
         n_entries = entries.OfNode(node, level.columns.n_rows);
-        FixedSum const total = level.nodes[node.bucket].sum;
         out[lane] = {range,
                      entries,
                      total,
@@ -297,10 +306,9 @@ struct RangeCandidates {
     }
     return reaches;
   }
-  /** @brief Whether a candidate right after what was passed may reach the bar in either scan. */
-  [[nodiscard]] __device__ bool MayReach(Passed const& passed, float bar) const {
-    return level.MayReach(bar, taken.total, this->Before(passed), taken.range.present,
-                          taken.missing);
+  /** @brief Upper bound of the gain of a candidate right after what was passed, in either scan. */
+  [[nodiscard]] __device__ float Bound(Passed const& passed) const {
+    return level.Bound(taken.total, this->Before(passed), taken.range.present, taken.missing);
   }
   /** @brief Right after the node's last row. @param at Where that was, or later. */
   __device__ void After(Passed const& passed, std::uint32_t at, FoundCandidate* best) const {
@@ -341,10 +349,14 @@ struct RangeCandidates {
 };
 
 /**
- * @brief The candidates beside a thread's items, one of which may reach the bar. Few threads have
- *        one, and what it takes is many registers: it is not inlined, and loads the items anew.
- * @param before What was passed before the items.
- * @return The best one, or the one that is.
+ * @brief The candidates beside the items of a warp, one of which may reach the bar. All its lanes.
+ *
+ * Exact gains take long: the candidate whose bound is the greatest comes first, and hardly another one
+ * may reach what that one gains. Few warps have any, and what it takes is many registers: it is not
+ * inlined, and loads the items anew.
+ *
+ * @param before What was passed before the lane's items.
+ * @return The lane's best one, or the one that is.
  */
 __device__ __noinline__ FoundCandidate TryItems(LevelRef const& level, SortedRowsRef const& sorted,
                                                 RowsRef const& rows, TakenRange const& taken,
@@ -352,15 +364,34 @@ __device__ __noinline__ FoundCandidate TryItems(LevelRef const& level, SortedRow
                                                 FoundCandidate best) {
   RangeCandidates const candidates{level, taken};
   ScanItems const items{sorted, taken.of_column, taken.entries, at, rows, taken.bucket};
+  GreatestBound<kItems> bounds;
+  Passed passed = before;
 #pragma unroll
   for (int k = 0; k < kItems; ++k) {
-    if (items.IsOfNode(k) && before.IsNew(items.Begins(k)) && candidates.MayReach(before, bar)) {
-      candidates.Before(before, at + k, items.row[k], &best);
-      if (before.any) {
-        candidates.After(before, at + k, &best);
-      }
+    if (items.IsOfNode(k) && passed.IsNew(items.Begins(k))) {
+      bounds.Set(k, candidates.Bound(passed));
     }
-    before = PassedOp{}(before, items.Get(k));
+    passed = PassedOp{}(passed, items.Get(k));
+  }
+  std::uint32_t wanted = bounds.First(bar);
+#pragma unroll 1  // one copy of the exact gain
+  for (bool is_first : {true, false}) {
+    passed = before;
+#pragma unroll
+    for (int k = 0; k < kItems && wanted != 0; ++k) {
+      if ((wanted >> k & 1u) != 0) {
+        candidates.Before(passed, at + k, items.row[k], &best);
+        if (passed.any) {
+          candidates.After(passed, at + k, &best);
+        }
+      }
+      passed = PassedOp{}(passed, items.Get(k));
+    }
+    if (is_first) {
+      level.Offer(taken.bucket, best.key);
+      __syncwarp();  // what was offered is read
+      wanted = bounds.Others(level.Bar(taken.bucket), wanted);
+    }
   }
   return best;
 }
@@ -379,9 +410,12 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
     values[i] = {0, ScanValue::kNone};
   }
   std::uint32_t const n = listed.Size();
-  std::uint32_t const at_once = min(max(n / (4 * gridDim.x * Team::kTeams), 1u), RangeQueue::kMost);
-  RangeQueue const queue{level, binned, sorted, nodes.nodes, listed, counts, found, n, at_once};
-  std::uint64_t next = Team::Rank() < 32 ? queue.Reserve() : 0;
+  std::uint32_t const n_teams = gridDim.x * Team::kTeams;
+  std::uint32_t const at_once = min(max(n / (4 * n_teams), 1u), RangeQueue::kMost);
+  RangeQueue const queue{level,  binned, sorted, nodes.nodes, listed,
+                         counts, found,  n,      at_once,     n_teams * at_once};
+  // Neighbours in the list go to different multiprocessors.
+  std::uint64_t next = std::uint64_t{threadIdx.x / kTeam * gridDim.x + blockIdx.x} * at_once;
   while (true) {
     if (Team::Rank() < 32) {
       std::uint32_t still_open{0};
@@ -416,12 +450,13 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
         float const bar = level.Bar(taken.bucket);
         ScanItems const items{sorted, taken.of_column, taken.entries, at, rows, taken.bucket};
         Passed const before = team.PassedBefore(items.All(), &all);
-        if (candidates.AnyMayReach(items, before, bar)) {
+        if (__any_sync(kAllLanes, candidates.AnyMayReach(items, before, bar)) != 0) {
           best = TryItems(level, sorted, rows, taken, at, before, bar, best);
         }
         Team::Sync();  // its memory is used again
       }
-      if (Team::Rank() == 0 && all.any && candidates.MayReach(all, level.Bar(taken.bucket))) {
+      if (Team::Rank() == 0 && all.any &&
+          GainBound::Reaches(candidates.Bound(all), level.Bar(taken.bucket))) {
         candidates.After(all, end, &best);
       }
       best = team.Best(best);
