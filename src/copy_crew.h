@@ -16,8 +16,8 @@ namespace gpu_exact {
  *
  * One thread, the one that makes a crew, steers it, and copies where it would wait. It never waits for
  * a helper that has not begun: cores may be busy for milliseconds, as threads of OpenMP keep them
- * after each loop. What a helper needs lives until that has ended, so a process may fork at any time
- * but while it copies.
+ * after each loop. A helper that begins once the crew is gone touches nothing but a record of its own, so
+ * a process may fork at any time but while it copies.
  */
 class CopyCrew {
  public:

@@ -168,6 +168,12 @@ struct GainBound {
     return std::isnan(gain) ? std::numeric_limits<float>::infinity() : gain;
   }
 
+  /** @brief The same; -infinity where a child is lighter than any split allows. */
+  [[nodiscard]] GPU_EXACT_HD float OfAllowed(FixedSum const& left, FixedSum const& right) const {
+    return left.hess < min_hess || right.hess < min_hess ? -std::numeric_limits<float>::infinity()
+                                                         : this->OfSplit(left, right);
+  }
+
   /** @brief Whether the exact loss change may reach the bar; false only if it can not. */
   [[nodiscard]] GPU_EXACT_HD bool MayReach(float bar, FixedSum const& left,
                                            FixedSum const& right) const {

@@ -41,15 +41,42 @@ struct BlockCluster {
 #endif
 };
 
-/** @brief Whether a kernel may run in clusters: the GPU has them, and it was compiled for such. */
+/** @brief How clusters of `size` blocks each are launched, neighbours in the grid. */
+struct ClusterLaunch {
+  cudaLaunchAttribute cluster{};
+  cudaLaunchConfig_t config{};
+
+  ClusterLaunch(std::uint64_t n_clusters, unsigned size, BlockSize const& block) {
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim = {size, 1, 1};
+    config.gridDim = static_cast<unsigned>(n_clusters * size);
+    config.blockDim = block.n_threads;
+    config.dynamicSmemBytes = block.shared_bytes;
+    config.stream = Stream();
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+  }
+  ClusterLaunch(ClusterLaunch const&) = delete;
+  ClusterLaunch& operator=(ClusterLaunch const&) = delete;
+};
+
+/** @brief How many such clusters of a kernel run at a time; 0 where the GPU has none, or the kernel was
+ *         not compiled for it, or what the process has of the GPU is too small. */
 template <typename... ParamsT>
-[[nodiscard]] bool RunsInClusters(void (*kernel)(ParamsT...)) {
+[[nodiscard]] std::uint64_t MaxClusters(void (*kernel)(ParamsT...), unsigned size,
+                                        BlockSize block) {
   cudaFuncAttributes attributes{};
   EXACT_CUDA(cudaFuncGetAttributes(&attributes, kernel));
-  return DeviceAttribute(cudaDevAttrClusterLaunch) != 0 && attributes.ptxVersion >= 90;
+  if (DeviceAttribute(cudaDevAttrClusterLaunch) == 0 || attributes.ptxVersion < 90) {
+    return 0;
+  }
+  int n_clusters{0};
+  ClusterLaunch const launch{1, size, block};
+  EXACT_CUDA(cudaOccupancyMaxActiveClusters(&n_clusters, kernel, &launch.config));
+  return static_cast<std::uint64_t>(n_clusters);
 }
 
-/** @brief Launch() of clusters of `size` blocks each, neighbours in the grid; 1: of blocks. */
+/** @brief Launch() of clusters of `size` blocks each; 1: of blocks. */
 template <typename... ParamsT, typename... ArgsT>
 void LaunchClusters(char const* name, void (*kernel)(ParamsT...), std::uint64_t n_clusters,
                     unsigned size, BlockSize block, ArgsT&&... args) {
@@ -58,17 +85,9 @@ void LaunchClusters(char const* name, void (*kernel)(ParamsT...), std::uint64_t 
     return;
   }
   CheckGrid(name, n_clusters * size);
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = {size, 1, 1};
-  cudaLaunchConfig_t config{};
-  config.gridDim = static_cast<unsigned>(n_clusters * size);
-  config.blockDim = block.n_threads;
-  config.dynamicSmemBytes = block.shared_bytes;
-  config.stream = Stream();
-  config.attrs = &cluster;
-  config.numAttrs = 1;
-  CheckCuda(cudaLaunchKernelEx(&config, kernel, std::forward<ArgsT>(args)...), name, nullptr, 0);
+  ClusterLaunch const launch{n_clusters, size, block};
+  CheckCuda(cudaLaunchKernelEx(&launch.config, kernel, std::forward<ArgsT>(args)...), name, nullptr,
+            0);
   CheckLaunch(name);
 }
 }  // namespace gpu_exact

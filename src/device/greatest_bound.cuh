@@ -20,7 +20,7 @@ class GreatestBound {
       bound = -INFINITY;
     }
   }
-  /** @brief Item k has candidates. @param bound Upper bound of their gains. */
+  /** @brief Item k has candidates. @param bound Upper bound of their gains; -infinity: it has none. */
   __device__ void Set(int k, float bound) { bounds_[k] = bound; }
 
   /**

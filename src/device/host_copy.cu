@@ -41,7 +41,7 @@ std::size_t HostCopier::NumHelpers(std::size_t n_chunks) const {
 }
 
 bool HostCopier::UseRing(std::size_t n_bytes) {
-  // One thread would do no better than CUDA does.
+  // Of one chunk nothing is copied at the same time, and one thread is what CUDA's own copy takes.
   if (has_no_ring_ || n_bytes < plan_.min_bytes || std::min(NumThreads(), NumChunks(n_bytes)) < 2) {
     return false;
   }
@@ -90,8 +90,9 @@ void HostCopier::Download(char* to, char const* from, std::size_t n_bytes) {
   }
   std::size_t const n_chunks = this->NumChunks(n_bytes);
   Chunks const chunks{n_bytes, plan_.chunk_bytes};
+  std::size_t const n_helpers = this->NumHelpers(n_chunks);
   WaitAtEnd wait;  // nobody writes the ring after that
-  CopyCrew crew{this->NumHelpers(n_chunks), n_chunks, [&](std::size_t i) {
+  CopyCrew crew{n_helpers, n_chunks, [&](std::size_t i) {
                   std::memcpy(to + chunks.Begin(i), this->Slot(i), chunks.Size(i));
                 }};
   for (std::size_t i = 0; i < n_chunks + this->Lag(); ++i) {
@@ -106,6 +107,9 @@ void HostCopier::Download(char* to, char const* from, std::size_t n_bytes) {
       std::size_t const written = i - this->Lag();
       this->EventOf(written).Await();
       crew.Allow(written + 1);
+      if (n_helpers == 0) {
+        crew.Await(written + 1);
+      }
     }
   }
   crew.Await(n_chunks);

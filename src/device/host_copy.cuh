@@ -17,7 +17,7 @@ struct CopyPlan {
   std::size_t chunk_bytes{std::size_t{1} << 19};
   std::size_t n_slots{16};                      // at least 2
   std::size_t n_threads{8};                     // at most, of the host, the calling one included
-  std::size_t min_bytes{std::size_t{1} << 17};  // less is copied by one CUDA call
+  std::size_t min_bytes{std::size_t{1} << 19};  // not more is copied by one CUDA call
 };
 
 /**

@@ -81,13 +81,14 @@ struct LevelRef {
     return bound.Bar(CandidateKey::LossChange(__ldcg(best + bucket)), nodes[bucket].gain);
   }
 
-  /** @brief Upper bound of the gain of a candidate before a value id, in either scan. */
+  /** @brief Upper bound of the gain of a candidate before a value id, in either scan; -infinity where
+   *         neither is allowed. */
   __device__ float Bound(FixedSum const& total, FixedSum const& before, FixedSum const& present,
                          bool missing) const {
-    float const gain = bound.OfSplit(before, total - before);
+    float const gain = bound.OfAllowed(before, total - before);
     FixedSum const after = present - before;
     // With nothing missing both scans see the same children.
-    return missing ? fmaxf(gain, bound.OfSplit(total - after, after)) : gain;
+    return missing ? fmaxf(gain, bound.OfAllowed(total - after, after)) : gain;
   }
   /** @brief Whether a candidate before a value id may reach the bar in either scan. */
   __device__ bool MayReach(float bar, FixedSum const& total, FixedSum const& before,

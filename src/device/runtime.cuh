@@ -179,8 +179,8 @@ void ZeroAsync(T* p, std::size_t n) {
 /**
  * @brief A small array that the host makes anew for each level.
  *
- * A longer one goes through page-locked memory, which the next upload overwrites: a Synchronize()
- * lies between two uploads.
+ * A longer one goes through page-locked memory, which the next upload overwrites: between two uploads
+ * the host has waited for the stream, or for an event after the first one.
  */
 template <typename T>
 class UploadBuffer {

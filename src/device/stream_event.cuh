@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief A point in a stream that other streams can wait for.
+ * @brief A point in a stream that the host, or other streams, can wait for.
  */
 #pragma once
 

@@ -369,7 +369,7 @@ class BinSearch {
       bound = level_.Bound(total, before, present, !(present == total));
     }
     if (offer.present_forward || offer.present_backward) {
-      bound = fmaxf(bound, level_.bound.OfSplit(present, total - present));
+      bound = fmaxf(bound, level_.bound.OfAllowed(present, total - present));
     }
     return bound;
   }
@@ -382,7 +382,10 @@ class BinSearch {
     this->ForCandidates(
         items, sums, run, search, total,
         [&](int k, BinOffer const& offer, FixedSum const& before, FixedSum const& present) {
-          bounds.Set(k, this->Bound(offer, total, before, present));
+          if (level_.mask == nullptr ||
+              level_.Allowed(search.bucket, binned_.columns[items.Column(k)].feature)) {
+            bounds.Set(k, this->Bound(offer, total, before, present));
+          }
         });
     std::uint32_t wanted = bounds.First(level_.Bar(search.bucket));
     if (__any_sync(kAllLanes, wanted != 0) == 0) {

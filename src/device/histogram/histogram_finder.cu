@@ -47,9 +47,9 @@ HistogramFinder::HistogramFinder(BinnedColumns const& columns, std::uint64_t max
   max_kept_ = max_slots_ == 1 ? 1 : max_slots_ - std::max<std::size_t>(1, max_slots_ / 4);
   keep_rows_ = kKeepRows * columns.MeanBins();
   this->MakeTiles();
-  max_clustered_ = RunsInClusters(SearchKernel)
-                       ? kSearchBlocks * DeviceAttribute(cudaDevAttrMultiProcessorCount)
-                       : 0;
+  for (unsigned size = 2; size <= BlockCluster::kMost; size *= 2) {
+    max_clusters_.push_back({size, MaxClusters(SearchKernel, size, kSearchThreads)});
+  }
   std::uint32_t const max_blocks = MaxBlocks(shared_bytes_);
   if (limits_.n_blocks == 0) {
     limits_.n_blocks = max_blocks;
@@ -255,12 +255,13 @@ void HistogramFinder::SearchBatches(LevelRef const& level, RowsRef const& rows,
 }
 
 unsigned HistogramFinder::ClusterSize(std::uint64_t n_clusters) const {
-  unsigned size{1};
-  while (size < BlockCluster::kMost && size * kTileBins < longest_tile_ &&
-         2 * size * n_clusters <= max_clustered_) {
-    size *= 2;
+  unsigned largest{1};
+  for (auto const& [size, at_once] : max_clusters_) {
+    if (n_clusters <= at_once && largest * kTileBins < longest_tile_) {
+      largest = size;
+    }
   }
-  return size;
+  return largest;
 }
 
 std::uint64_t HistogramFinder::Bytes() const {

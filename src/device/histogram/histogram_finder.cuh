@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "src/device/histogram/bin_search.cuh"
@@ -107,11 +108,11 @@ class HistogramFinder {
   std::size_t max_kept_;  // of the slots: the others are for histograms that are not kept
   BuildLimits limits_;
   std::uint32_t n_tiles_{0};
-  std::uint32_t longest_tile_{0};   // bins
-  std::uint64_t max_clustered_{0};  // blocks that search in clusters, as many as run at a time
-  std::size_t shared_bytes_{0};     // of a block that builds
-  double keep_rows_;                // nodes of so many rows are kept
-  std::uint64_t n_rows_{0};         // of the searched nodes
+  std::uint32_t longest_tile_{0};                                 // bins
+  std::vector<std::pair<unsigned, std::uint64_t>> max_clusters_;  // by size: that search at a time
+  std::size_t shared_bytes_{0};                                   // of a block that builds
+  double keep_rows_;                                              // nodes of so many rows are kept
+  std::uint64_t n_rows_{0};                                       // of the searched nodes
   std::size_t n_slots_{0};
   std::vector<std::uint32_t> slots_;  // of the level's nodes, by bucket
   std::vector<SearchedNode> h_nodes_;

@@ -66,7 +66,7 @@ class RangeRefiner {
    */
   [[nodiscard]] bool Refine(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
                             HistogramFinder* finder, ResolutionShape shape, std::size_t depth);
-  /** @brief About so many entries the last call looked at. The device has been waited for since. */
+  /** @brief About so many entries the last call looked at. The level's results have been waited for since. */
   [[nodiscard]] std::uint64_t NumOpenEntries() const {
     return n_gathered_.value_or(host_counts_.Data()[kScanned].n_entries);
   }
