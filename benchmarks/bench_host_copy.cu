@@ -29,7 +29,7 @@ double MedianMs(FnT&& fn) {
 
 void Time(std::size_t n_bytes, CopyPlan const& plan) {
   HostCopier copier{plan};
-  copier.SetThreads(plan.n_threads);
+  copier.SetTeam({static_cast<std::int32_t>(plan.n_threads)});
   std::vector<char> host(n_bytes, 1);
   DeviceBuffer<char> device{"a benchmark's array"};
   device.Reserve(n_bytes);

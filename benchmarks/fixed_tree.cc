@@ -27,7 +27,7 @@ class FixedTree final : public TreeBuilder {
                   FeaturePolicy* features) override {
     if (tree_.empty()) {
       tree_ = builder_->Build(param, gradients, row_included, features);
-      n_threads_ = static_cast<std::size_t>(std::max(param.n_threads, 1));
+      team_ = param.team;
     }
     return tree_;
   }
@@ -42,12 +42,15 @@ class FixedTree final : public TreeBuilder {
     }
     constexpr std::size_t kChunk = std::size_t{1} << 18;
     std::size_t const n_chunks = (positions_.size() + kChunk - 1) / kChunk;
-    CopyCrew crew{n_threads_ - 1, n_chunks, [&](std::size_t i) {
-                    std::size_t const n = std::min(kChunk, positions_.size() - i * kChunk);
-                    std::copy_n(positions_.begin() + i * kChunk, n, out_positions + i * kChunk);
-                  }};
-    crew.Allow(n_chunks);
-    crew.Await(n_chunks);
+    auto const copy = [&](std::size_t i) {
+      std::size_t const n = std::min(kChunk, positions_.size() - i * kChunk);
+      std::copy_n(positions_.begin() + i * kChunk, n, out_positions + i * kChunk);
+    };
+    std::size_t const n_helpers = static_cast<std::size_t>(std::max(team_.n_threads, 1)) - 1;
+    CopyCrew::Run(team_, n_helpers, n_chunks, copy, [&](CopyCrew* crew) {
+      crew->Allow(n_chunks);
+      crew->Await(n_chunks);
+    });
   }
   [[nodiscard]] bool AnyDeletedRow(GradientPair const* gradients) override {
     return builder_->AnyDeletedRow(gradients);
@@ -60,7 +63,7 @@ class FixedTree final : public TreeBuilder {
   GrownTree tree_;
   std::vector<NodeIdx> positions_;
   bool are_known_{false};
-  std::size_t n_threads_{1};
+  HostTeam team_;
 };
 }  // namespace
 

@@ -153,6 +153,10 @@ std::vector<ImportTarget> Resolve(Library const& library, ImportTable const& imp
 }
 
 bool bound_to_r{false};
+
+/** @brief What compilers make of `#pragma omp parallel`, in GNU's OpenMP. */
+using GompParallel = void (*)(void (*fn)(void*), void* data, unsigned n_threads, unsigned flags);
+GompParallel gomp_parallel{nullptr};
 }  // namespace
 
 void BindXGBoost() {
@@ -167,8 +171,19 @@ void BindXGBoost() {
   auto targets = Resolve(library, Imports());
   std::copy(targets.cbegin(), targets.cend(), Imports().targets);
   bound_to_r = IsOfR(library.path);
+  gomp_parallel = reinterpret_cast<GompParallel>(dlsym(library.handle.get(), "GOMP_parallel"));
   library.handle.release();  // the stubs point into it from now on: never unloaded
   bound = true;
+}
+
+HostTeam TeamOfXGBoost(std::int32_t n_threads) {
+  HostTeam team{n_threads, nullptr};
+  if (gomp_parallel != nullptr) {
+    team.run = [](void (*fn)(void*), void* data, std::int32_t n) {
+      gomp_parallel(fn, data, static_cast<unsigned>(n), 0);
+    };
+  }
+  return team;
 }
 
 bool BoundToR() { return bound_to_r; }

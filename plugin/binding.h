@@ -9,6 +9,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+
+#include "gpu_exact/host_team.h"
 
 namespace gpu_exact {
 using ImportTarget = void (*)();
@@ -30,6 +33,16 @@ struct ImportTable {
  * then nothing is bound. Thread safe.
  */
 void BindXGBoost();
+
+/**
+ * @brief The threads that run XGBoost's own loops, which go on spinning for a while after each: they
+ *        copy at once where threads that are started would wait for a core.
+ *
+ * Of a copy of XGBoost that was built without GNU's OpenMP it has none.
+ *
+ * @param n_threads As XGBoost's loops have, so that they are the same threads.
+ */
+[[nodiscard]] HostTeam TeamOfXGBoost(std::int32_t n_threads);
 
 /** @brief Whether BindXGBoost() has found the copy of XGBoost that is in R's package. */
 [[nodiscard]] bool BoundToR();

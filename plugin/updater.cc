@@ -316,7 +316,7 @@ GrowParam GpuExactUpdater::MakeGrowParam(TrainParam const& param) const {
   grow.default_direction = static_cast<DefaultDirection>(colmaker_param_.default_direction);
   grow.monotone_constraints = param.monotone_constraints;
   grow.interleaved_levels = param_.gpu_exact_interleaved_levels;
-  grow.n_threads = ctx_->Threads();
+  grow.team = TeamOfXGBoost(ctx_->Threads());
   return grow;
 }
 

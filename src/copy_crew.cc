@@ -4,7 +4,9 @@
 #include "copy_crew.h"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <new>
 #include <system_error>
@@ -56,11 +58,58 @@ struct CopyCrew::Work {
   bool stopped{false};
 };
 
-CopyCrew::CopyCrew(std::size_t n_helpers, std::size_t n_chunks,
-                   std::function<void(std::size_t)> copy)
-    : work_{std::make_shared<Work>(n_chunks, std::move(copy))} {
+/** @brief What threads of a team share. */
+struct CopyCrew::TeamRun {
+  CopyCrew* crew;
+  Steer const& steer;
+  std::thread::id steering;
+  std::size_t n_places;                 // of helpers
+  std::atomic<std::size_t> n_asked{0};  // threads that have asked for one
+  std::exception_ptr error{};
+
+  void Take() {
+    if (std::this_thread::get_id() != steering) {
+      if (n_asked++ < n_places) {
+        crew->work_->Help();
+      }
+      return;
+    }
+    try {
+      steer(crew);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    crew->Dismiss();
+  }
+};
+
+CopyCrew::CopyCrew(std::size_t n_chunks, Copy copy)
+    : work_{std::make_shared<Work>(n_chunks, std::move(copy))} {}
+
+CopyCrew::~CopyCrew() {
+  this->Dismiss();
+  std::unique_lock<std::mutex> lock{work_->mutex};
+  work_->more_copied.wait(lock, [this] { return work_->n_ended == work_->n_begun; });
+}
+
+void CopyCrew::Run(HostTeam const& team, std::size_t n_helpers, std::size_t n_chunks, Copy copy,
+                   Steer const& steer) {
+  CopyCrew crew{n_chunks, std::move(copy)};
+  if (team.run == nullptr || n_helpers == 0) {
+    crew.StartThreads(n_helpers);
+    steer(&crew);
+    return;
+  }
+  TeamRun run{&crew, steer, std::this_thread::get_id(), n_helpers};
+  team.run([](void* data) noexcept { static_cast<TeamRun*>(data)->Take(); }, &run, team.n_threads);
+  if (run.error != nullptr) {
+    std::rethrow_exception(run.error);
+  }
+}
+
+void CopyCrew::StartThreads(std::size_t n) {
   try {
-    for (n_helpers = std::min(n_helpers, n_chunks); n_helpers != 0; --n_helpers) {
+    for (n = std::min(n, work_->n_chunks); n != 0; --n) {
       std::thread{[work = work_] { work->Help(); }}.detach();
     }
   } catch (std::system_error const&) {  // the process has no more threads
@@ -68,12 +117,11 @@ CopyCrew::CopyCrew(std::size_t n_helpers, std::size_t n_chunks,
   }
 }
 
-CopyCrew::~CopyCrew() {
-  std::unique_lock<std::mutex> lock{work_->mutex};
+void CopyCrew::Dismiss() {
+  std::lock_guard<std::mutex> guard{work_->mutex};
   work_->stopped = true;
   work_->n_allowed = work_->n_begun;
   work_->more_allowed.notify_all();
-  work_->more_copied.wait(lock, [this] { return work_->n_ended == work_->n_begun; });
 }
 
 void CopyCrew::Allow(std::size_t end) {

@@ -10,36 +10,52 @@
 #include <functional>
 #include <memory>
 
+#include "gpu_exact/host_team.h"
+
 namespace gpu_exact {
 /**
  * @brief Copies chunks in ascending order, as far as they are allowed to be copied.
  *
- * One thread, the one that makes a crew, steers it, and copies where it would wait. It never waits for
- * a helper that has not begun: cores may be busy for milliseconds, as threads of OpenMP keep them
- * after each loop. A helper that begins once the crew is gone touches nothing but a record of its own, so
- * a process may fork at any time but while it copies.
+ * The thread that runs a crew steers it, and copies where it would wait. Helpers are threads of a team,
+ * all of which it waits for in the end, as each loop of theirs does; or else threads that are started.
+ * It never waits for one of these that has not begun: cores may be busy for milliseconds, as threads of
+ * OpenMP keep them after each loop. A started thread that begins once the crew is gone touches nothing but
+ * a record of its own, so a process may fork at any time but while it copies.
  */
 class CopyCrew {
  public:
+  /** @brief Called once a chunk, from several threads at a time; may not throw. */
+  using Copy = std::function<void(std::size_t chunk)>;
+  /** @brief What the calling thread does: allows chunks, and awaits them. What it throws is passed on. */
+  using Steer = std::function<void(CopyCrew* crew)>;
+
   /**
-   * @param n_helpers To start beside the steering thread; as many as can be had.
+   * @brief Steer a crew. Copies that were begun have ended when it returns; no other one is made.
+   * @param n_helpers Beside the steering thread, at most.
    * @param n_chunks  Numbered from 0.
-   * @param copy      Called once a chunk, from several threads at a time; may not throw. Not called
-   *                  any more once the crew is gone.
    */
-  CopyCrew(std::size_t n_helpers, std::size_t n_chunks, std::function<void(std::size_t)> copy);
-  /** @brief Waits for copies that were begun; leaves out those that were not. */
-  ~CopyCrew();
-  CopyCrew(CopyCrew const&) = delete;
-  CopyCrew& operator=(CopyCrew const&) = delete;
+  static void Run(HostTeam const& team, std::size_t n_helpers, std::size_t n_chunks, Copy copy,
+                  Steer const& steer);
 
   /** @brief Chunks before `end` may be copied. Takes nothing back. */
   void Allow(std::size_t end);
   /** @brief Copies until all chunks before `end` are copied; they must be allowed. */
   void Await(std::size_t end);
 
+  CopyCrew(CopyCrew const&) = delete;
+  CopyCrew& operator=(CopyCrew const&) = delete;
+
  private:
   struct Work;
-  std::shared_ptr<Work> work_;  // helpers have it too
+  struct TeamRun;
+
+  CopyCrew(std::size_t n_chunks, Copy copy);
+  ~CopyCrew();
+  /** @brief As many as can be had. */
+  void StartThreads(std::size_t n);
+  /** @brief Helpers leave, now or when they have ended their copy, and no other copy is begun. */
+  void Dismiss();
+
+  std::shared_ptr<Work> work_;  // started threads have it too
 };
 }  // namespace gpu_exact

@@ -41,18 +41,23 @@ std::vector<HistogramMemory> HistogramMemory::All() {
 std::uint64_t HistogramMemory::HistogramBytes(EntryIdx n_entries) const {
   constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
   std::uint64_t const room =
-      n_entries / 2 + std::min<std::uint64_t>(32 * kMiB, n_entries / 4 + 16 * kMiB);
+      n_entries + std::min<std::uint64_t>(64 * kMiB, n_entries / 2 + 32 * kMiB);
   return room / kAllHistograms * histograms;
+}
+
+std::uint64_t HistogramMemory::FirstHistogramBytes(EntryIdx n_entries) const {
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  return std::min(this->HistogramBytes(n_entries) / 2, 8 * n_entries + kMiB);
 }
 
 std::uint64_t HistogramMemory::CertainRanges(EntryIdx n_entries) const {
   constexpr EntryIdx kLeast = EntryIdx{1} << 17;
-  constexpr EntryIdx kMost = EntryIdx{1} << 20;
+  constexpr EntryIdx kMost = EntryIdx{1} << 19;
   return std::clamp(n_entries / 256, kLeast, kMost) / (is_lean ? 8 : 1);
 }
 
 std::uint64_t HistogramMemory::OpenEntries(EntryIdx n_entries) const {
-  return std::max(EntryIdx{1} << 20, n_entries / 32) / (is_lean ? 8 : 1);
+  return std::min(n_entries, std::max(EntryIdx{1} << 20, n_entries / 40) / (is_lean ? 8 : 1));
 }
 
 EntryIdx HistogramMemory::BinnedAtOnce(EntryIdx n_entries, bool is_dense) const {
@@ -61,7 +66,11 @@ EntryIdx HistogramMemory::BinnedAtOnce(EntryIdx n_entries, bool is_dense) const 
   return std::clamp(n_entries / 16, kLeast, kMost) / (is_lean ? 8 : is_dense ? 1 : 4);
 }
 
-EntryIdx HistogramMemory::ReadAtOnce() const { return EntryIdx{1} << (is_lean ? 22 : 25); }
+EntryIdx HistogramMemory::ReadAtOnce(EntryIdx n_entries) const {
+  constexpr EntryIdx kLeast = EntryIdx{1} << 22;
+  constexpr EntryIdx kMost = EntryIdx{1} << 25;
+  return is_lean ? kLeast : std::clamp(n_entries / 8, kLeast, kMost);
+}
 
 double HistogramCost::OpenShare(double n_rows, double n_bins) {
   // In single precision: glibc 2.28 has no other version of the function that is called here.
@@ -150,10 +159,17 @@ bool RefineCost::ScansAnyway() const {
 
 bool RefineCost::Scans(double n_scanned, double n_gathered) const {
   double const density = n_rows / (n_nodes * n_table_rows);
+  // Where there is room for a part of the entries, ranges are halved, and rows read for each half,
+  // until it has room for a half's.
+  double n_parts{1.0};
+  while (n_parts * std::max(at_once, 1.0) < n_gathered) {
+    n_parts *= 2.0;
+  }
+  double const n_walks = 2.0 * n_parts - 1.0;
   return HistogramCost::ScannedEntry(shape) * n_scanned +
              HistogramCost::FoundEntry(n_table_rows) * n_gathered <=
          HistogramCost::kGatherLevel + HistogramCost::OpenEntry(shape) * n_gathered +
-             n_columns * HistogramCost::Read(n_rows, density, shape);
+             n_walks * n_columns * HistogramCost::Read(n_rows, density, shape);
 }
 
 std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_features,

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "gpu_exact/types.h"
@@ -67,11 +68,13 @@ struct HistogramMemory {
   /** @brief All that there is to choose from, the fastest first; the last one takes least. */
   [[nodiscard]] static std::vector<HistogramMemory> All();
 
-  /** @brief Histograms of one resolution take up to so much, bytes; one fits always. */
+  /** @brief Histograms of all resolutions take up to so much, bytes; one fits always. */
   [[nodiscard]] std::uint64_t HistogramBytes(EntryIdx n_entries) const;
+  /** @brief The same at first: most trees do not need all of it. */
+  [[nodiscard]] std::uint64_t FirstHistogramBytes(EntryIdx n_entries) const;
   /** @brief A list with room for so many ranges, all that there are, is scanned without asking. */
   [[nodiscard]] std::uint64_t CertainRanges(EntryIdx n_entries) const;
-  /** @brief Entries of open ranges that are sorted at once, of so many in the table. */
+  /** @brief Entries of open ranges that are sorted at once, of so many in the table, or all of them. */
   [[nodiscard]] std::uint64_t OpenEntries(EntryIdx n_entries) const;
   /**
    * @brief Entries of whole columns whose values are sorted at once, to make bins.
@@ -79,7 +82,7 @@ struct HistogramMemory {
    */
   [[nodiscard]] EntryIdx BinnedAtOnce(EntryIdx n_entries, bool is_dense) const;
   /** @brief Entries of the host's table that are read at once, while bins are written. */
-  [[nodiscard]] EntryIdx ReadAtOnce() const;
+  [[nodiscard]] EntryIdx ReadAtOnce(EntryIdx n_entries) const;
 };
 
 /** @brief Sorted rows: bytes of a row's number above its two low ones. */
@@ -96,6 +99,13 @@ inline constexpr std::uint32_t kSortedRowsBlock = 32;
 [[nodiscard]] constexpr std::uint64_t SortedRowBytes(std::uint64_t n_entries,
                                                      std::uint32_t n_high) {
   return (n_entries + kSortedRowsBlock - 1) / kSortedRowsBlock * SortedRowBlockBytes(n_high);
+}
+
+/** @brief Of so many columns two bytes tell one. */
+inline constexpr FeatureIdx kShortColumns = FeatureIdx{1} << 16;
+/** @brief Bytes of a value that is kept by row with its column, one of so many. */
+[[nodiscard]] constexpr std::uint64_t SparseValueBytes(FeatureIdx n_columns) {
+  return n_columns <= kShortColumns ? 6 : 8;
 }
 
 /** @brief Whether most values are present: columns of a place for each row then take less room. */
@@ -214,6 +224,7 @@ struct RefineCost {
   double n_table_rows;
   double n_columns;
   ResolutionShape shape;
+  double at_once{std::numeric_limits<double>::infinity()};  // gathered entries there is room for
 
   /** @brief Scanning costs little even if many more ranges are open than usual: nobody asks. */
   [[nodiscard]] bool ScansAnyway() const;

@@ -48,6 +48,7 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
   constexpr std::uint64_t kSumBytes = 20;      // of a bin in a histogram
   constexpr std::uint64_t kRangeBytes = 48;    // of a range in a list
   constexpr std::uint64_t kOpenBytes = 64;     // of a range that is searched
+  constexpr std::uint64_t kEntryBytes = 28;    // of an entry of these that is sorted
   constexpr std::uint64_t kSortedBytes = 25;   // of an entry that is sorted, CUB's scratch included
   std::uint64_t const rows = n_rows;
   std::uint64_t const all_places = rows * n_features;
@@ -59,7 +60,7 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
       MostBins(n_entries, n_features, resolutions.front(), true, max_bins);
   std::uint64_t limits{RowOffsetBytes(n_entries, n_rows, n_features, memory, max_bins) +
                        kColumnBytes * n_features};
-  std::uint64_t histograms{0};
+  std::uint64_t most_bins{0};
   std::vector<std::uint32_t> of_column;
   for (std::size_t i = 0; i < n_resolutions; ++i) {
     std::uint64_t const n_bins = MostBins(n_entries, n_features, resolutions[i], i == 0, max_bins);
@@ -67,9 +68,10 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
     limits += kBinBytes * n_bins + kFeatureBytes * (std::uint64_t{n_features} + 1);
     limits += i == 0 ? 0 : n_finest / kBeginsPerByte;
     limits += kGroupBytes * (n_bins / (max_bins / 2) + 1);
-    histograms += std::max(memory.HistogramBytes(n_entries), kSumBytes * n_bins);
+    most_bins = std::max(most_bins, n_bins);
   }
-  histograms += memory.HistogramBytes(n_entries) / 2;  // of one resolution, while they become more
+  std::uint64_t const histograms =
+      std::max(memory.HistogramBytes(n_entries), kSumBytes * most_bins);
   StoredResolutions const stored{n_features, of_column};
   auto const of_entries = [&](std::uint32_t of_group, bool in_bytes) {
     // Where most values are missing, some groups have places all the same.
@@ -84,10 +86,11 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
   std::uint64_t const sorted_size = dense ? all_places : n_entries;
   std::uint64_t const sorted =
       std::min(sorted_size, std::max(memory.BinnedAtOnce(n_entries, dense), rows));
-  std::uint64_t const open = std::min(n_entries, memory.OpenEntries(n_entries));
+  std::uint64_t const open = memory.OpenEntries(n_entries);
 
   // What may be of the host.
-  MemoryItem values{"values by row", dense ? 4 * all_places : 8 * n_entries};
+  MemoryItem values{"values by row",
+                    dense ? 4 * all_places : SparseValueBytes(n_features) * n_entries};
   constexpr std::uint64_t kFilledUp = SortedRowBlockBytes(2) + 8;  // of a column
   MemoryItem sorted_rows{"sorted rows",
                          memory.sorts_rows ? SortedRowBytes(n_entries, SortedRowHighBytes(n_rows)) +
@@ -106,7 +109,8 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
   MemoryItem const limits_of_bins{"limits of bins and offsets of rows", limits};
   MemoryItem const finest_limits{"limits of bins", kBinBytes * n_finest};
 
-  EntryIdx const read = std::min(n_entries, std::max(memory.ReadAtOnce(), EntryIdx{n_features}));
+  EntryIdx const read =
+      std::min(n_entries, std::max(memory.ReadAtOnce(n_entries), EntryIdx{n_features}));
   if (dense) {
     plan.reading = {values, {"rows of the table", 8 * read + 8 * std::min(rows, read)}};
     plan.sorting = {values, sorted_rows, finest_limits, {"sort keys", kSortedBytes * sorted}};
@@ -129,8 +133,8 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
                   values,
                   {"rows by node", (dense ? 52 : 60) * rows},
                   {"histograms", histograms},
-                  {"open ranges", 40 * open + (kRangeBytes * n_resolutions + kOpenBytes) *
-                                                  memory.CertainRanges(n_entries)}};
+                  {"open ranges", kEntryBytes * open + (kRangeBytes * n_resolutions + kOpenBytes) *
+                                                           memory.CertainRanges(n_entries)}};
   return plan;
 }
 }  // namespace

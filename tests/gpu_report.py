@@ -406,7 +406,7 @@ def added_up(parts: Iterable[dict]) -> dict:
     counts = empty_counts(0)
     for part in parts:
         counts = {key: counts[key] + part[key] for key in counts}
-    return counts
+    return counts | {"built_of": sorted(set(counts["built_of"]))}
 
 
 def add(counts: dict, result: str, name: str) -> None:
@@ -496,6 +496,7 @@ def run_e2e(
     wheel, library = xgboost_facts(python, env)
     files = sorted((options.source / "tests/e2e").glob("test_*.py"), key=longest_first)
     gpus = visible_gpus()
+    built_of = module_hash(options.module)
 
     def save_result(result: dict) -> None:
         rings[f"e2e {wheel}"] = result | {"seconds": round(result["seconds"], 1)}
@@ -504,7 +505,7 @@ def run_e2e(
     def run_file(turn: int, file: Path) -> None:
         first = {} if DEALS_OUT_GPUS.match(file.name) else another_gpu_first(gpus, turn)
         counts, _, output = run_pytest([python], file, env | first, options.timeout)
-        counts["built_of"].append(module_hash(options.module))
+        counts["built_of"].append(built_of)
         if counts["failed"]:
             print(output[-8000:])
         parts.add(file.name, counts)

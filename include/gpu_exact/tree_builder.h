@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "gpu_exact/host_team.h"
 #include "gpu_exact/peers.h"
 #include "gpu_exact/types.h"
 
@@ -40,7 +41,7 @@ struct GrowParam {
   DefaultDirection default_direction{DefaultDirection::kLearn};
   std::vector<std::int32_t> monotone_constraints;  // shape: (up to n_features), rest is 0
   std::int32_t interleaved_levels{-1};             // levels before rows are sorted; -1: chosen here
-  std::int32_t n_threads{0};  // of the host, for copies to and from it; 0: chosen here
+  HostTeam team;
 };
 
 /** @brief A node of a grown tree with what XGBoost stores of it. */

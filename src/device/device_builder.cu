@@ -239,7 +239,7 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
                                 std::to_string(kMaxInterleavedLevels) +
                                 ", or to -1 for the default."};
   }
-  copier_.SetThreads(static_cast<std::size_t>(std::max(param.n_threads, 0)));
+  copier_.SetTeam(param.team);
   TrainingRows const rows = this->Gather(gradients, row_included);
   RowSummary summary = scan_.Summarise(rows);
   if (summary.n_not_finite != 0) {

@@ -66,8 +66,9 @@ class DevicesBuilder final : public TreeBuilder {
       DeviceGuard const guard{ordinals_.front()};
       Synchronize();  // other streams read them
     }
-    GrowParam of_worker{param};  // threads of the host are shared out too
-    of_worker.n_threads = std::max(param.n_threads / workers_.Size(), std::min(param.n_threads, 1));
+    GrowParam of_worker{param};  // threads of the host are shared out too; a team serves one thread
+    std::int32_t const n_threads = param.team.n_threads;
+    of_worker.team = {std::max(n_threads / workers_.Size(), std::min(n_threads, 1)), nullptr};
     GrownTree tree;
     workers_.Run([&](std::int32_t rank) {
       SharedPolicy policy{features, workers_.Worker(rank)};

@@ -18,7 +18,9 @@ std::size_t NumCores() {
 }
 
 /** @brief A thread is begun in the time that some chunks take to copy. */
-constexpr std::size_t kChunksForHelper = 8;
+constexpr std::size_t kChunksForHelper = 16;
+/** @brief Fewer chunks are not worth calling a team together. */
+constexpr std::size_t kChunksForTeam = 4;
 
 /** @brief An array, divided. */
 struct Chunks {
@@ -33,11 +35,13 @@ struct Chunks {
 }  // namespace
 
 std::size_t HostCopier::NumThreads() const {
-  return std::min(plan_.n_threads, n_allowed_threads_ == 0 ? NumCores() : n_allowed_threads_);
+  std::int32_t const n = team_.n_threads;
+  return std::min(plan_.n_threads, n <= 0 ? NumCores() : static_cast<std::size_t>(n));
 }
 
 std::size_t HostCopier::NumHelpers(std::size_t n_chunks) const {
-  return std::min(this->NumThreads() - 1, n_chunks / kChunksForHelper);
+  bool const calls = team_.run != nullptr && n_chunks >= kChunksForTeam;
+  return std::min(this->NumThreads() - 1, calls ? n_chunks - 1 : n_chunks / kChunksForHelper);
 }
 
 bool HostCopier::UseRing(std::size_t n_bytes) {
@@ -65,20 +69,22 @@ void HostCopier::Upload(char* to, char const* from, std::size_t n_bytes) {
   std::size_t const n_chunks = this->NumChunks(n_bytes);
   Chunks const chunks{n_bytes, plan_.chunk_bytes};
   WaitAtEnd wait;  // nobody reads the ring after that
-  CopyCrew crew{this->NumHelpers(n_chunks), n_chunks, [&](std::size_t i) {
-                  std::memcpy(this->Slot(i), from + chunks.Begin(i), chunks.Size(i));
-                }};
-  crew.Allow(plan_.n_slots);
-  for (std::size_t i = 0; i < n_chunks; ++i) {
-    crew.Await(i + 1);
-    CopyAsync(to + chunks.Begin(i), this->Slot(i), chunks.Size(i));
-    this->EventOf(i).Record();
-    if (i >= this->Lag()) {
-      std::size_t const read = i - this->Lag();
-      this->EventOf(read).Await();
-      crew.Allow(read + 1 + plan_.n_slots);
+  auto const fill = [&](std::size_t i) {
+    std::memcpy(this->Slot(i), from + chunks.Begin(i), chunks.Size(i));
+  };
+  CopyCrew::Run(team_, this->NumHelpers(n_chunks), n_chunks, fill, [&](CopyCrew* crew) {
+    crew->Allow(plan_.n_slots);
+    for (std::size_t i = 0; i < n_chunks; ++i) {
+      crew->Await(i + 1);
+      CopyAsync(to + chunks.Begin(i), this->Slot(i), chunks.Size(i));
+      this->EventOf(i).Record();
+      if (i >= this->Lag()) {
+        std::size_t const read = i - this->Lag();
+        this->EventOf(read).Await();
+        crew->Allow(read + 1 + plan_.n_slots);
+      }
     }
-  }
+  });
   this->EventOf(n_chunks - 1).Await();
 }
 
@@ -92,26 +98,28 @@ void HostCopier::Download(char* to, char const* from, std::size_t n_bytes) {
   Chunks const chunks{n_bytes, plan_.chunk_bytes};
   std::size_t const n_helpers = this->NumHelpers(n_chunks);
   WaitAtEnd wait;  // nobody writes the ring after that
-  CopyCrew crew{n_helpers, n_chunks, [&](std::size_t i) {
-                  std::memcpy(to + chunks.Begin(i), this->Slot(i), chunks.Size(i));
-                }};
-  for (std::size_t i = 0; i < n_chunks + this->Lag(); ++i) {
-    if (i < n_chunks) {
-      if (i >= plan_.n_slots) {
-        crew.Await(i + 1 - plan_.n_slots);
+  auto const empty = [&](std::size_t i) {
+    std::memcpy(to + chunks.Begin(i), this->Slot(i), chunks.Size(i));
+  };
+  CopyCrew::Run(team_, n_helpers, n_chunks, empty, [&](CopyCrew* crew) {
+    for (std::size_t i = 0; i < n_chunks + this->Lag(); ++i) {
+      if (i < n_chunks) {
+        if (i >= plan_.n_slots) {
+          crew->Await(i + 1 - plan_.n_slots);
+        }
+        CopyAsync(this->Slot(i), from + chunks.Begin(i), chunks.Size(i));
+        this->EventOf(i).Record();
       }
-      CopyAsync(this->Slot(i), from + chunks.Begin(i), chunks.Size(i));
-      this->EventOf(i).Record();
-    }
-    if (i >= this->Lag() && i - this->Lag() < n_chunks) {
-      std::size_t const written = i - this->Lag();
-      this->EventOf(written).Await();
-      crew.Allow(written + 1);
-      if (n_helpers == 0) {
-        crew.Await(written + 1);
+      if (i >= this->Lag() && i - this->Lag() < n_chunks) {
+        std::size_t const written = i - this->Lag();
+        this->EventOf(written).Await();
+        crew->Allow(written + 1);
+        if (n_helpers == 0) {
+          crew->Await(written + 1);
+        }
       }
     }
-  }
-  crew.Await(n_chunks);
+    crew->Await(n_chunks);
+  });
 }
 }  // namespace gpu_exact

@@ -8,15 +8,16 @@
 #include <cstddef>
 #include <vector>
 
+#include "gpu_exact/host_team.h"
 #include "src/device/runtime.cuh"
 #include "src/device/stream_event.cuh"
 
 namespace gpu_exact {
 /** @brief How a HostCopier divides its work. Memory: n_slots x chunk_bytes, page-locked. */
 struct CopyPlan {
-  std::size_t chunk_bytes{std::size_t{1} << 19};
-  std::size_t n_slots{16};                      // at least 2
-  std::size_t n_threads{8};                     // at most, of the host, the calling one included
+  std::size_t chunk_bytes{std::size_t{1} << 18};
+  std::size_t n_slots{32};                      // at least 2
+  std::size_t n_threads{16};                    // at most, of the host, the calling one included
   std::size_t min_bytes{std::size_t{1} << 19};  // not more is copied by one CUDA call
 };
 
@@ -36,8 +37,8 @@ class HostCopier {
  public:
   explicit HostCopier(CopyPlan const& plan = {}) : plan_{plan} {}
 
-  /** @brief How many threads of the host may copy, up to the plan's; 0: as many as it has cores. */
-  void SetThreads(std::size_t n_threads) { n_allowed_threads_ = n_threads; }
+  /** @brief Threads of the host that may copy, up to the plan's number. */
+  void SetTeam(HostTeam const& team) { team_ = team; }
 
   /** @brief In the order of the stream. Host memory may go when the call returns. */
   template <typename T>
@@ -72,7 +73,7 @@ class HostCopier {
   [[nodiscard]] std::size_t Lag() const { return plan_.n_slots / 2; }
 
   CopyPlan plan_;
-  std::size_t n_allowed_threads_{0};
+  HostTeam team_;
   bool has_no_ring_{false};                                    // asked for in vain
   PinnedBuffer<char> ring_{"copies between host and device"};  // shape: (n_slots, chunk_bytes)
   std::vector<StreamEvent> events_;                            // shape: (n_slots)

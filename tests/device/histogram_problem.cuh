@@ -82,9 +82,11 @@ struct TestResolution {
   Pieces of_bins;
   Pieces of_values;
 
-  /** @brief Bytes of one kept histogram. */
-  [[nodiscard]] std::uint64_t HistogramBytes() const {
-    return bins.offsets.back() * (sizeof(FixedSum) + (columns.HasRanges() ? 4 : 0));
+  /** @brief A pool with room for so many histograms, one at least. */
+  [[nodiscard]] HistogramPool MakePool(std::uint64_t n_histograms) const {
+    std::uint64_t const n_bins = columns.Ref().n_bins;
+    std::uint64_t const n_bytes = n_histograms * n_bins * HistogramPool::kBinBytes;
+    return {n_bytes, n_bytes, n_bins};
   }
 };
 
@@ -376,7 +378,9 @@ struct AllCandidates {
 
 /** @brief The nodes that a finder has searched, in its order. */
 inline std::vector<SearchedNode> ReadNodes(HistogramFinder const& finder) {
-  return ToHost(finder.Nodes(), finder.NumNodes());
+  // Before a finder has searched any it has no memory for them.
+  return finder.NumNodes() == 0 ? std::vector<SearchedNode>{}
+                                : ToHost(finder.Nodes(), finder.NumNodes());
 }
 /** @brief Search the ranges that a finder has listed. @return Whether the list
  * had room for all. */

@@ -13,11 +13,11 @@
 namespace gpu_exact {
 namespace {
 struct Settings {
-  std::uint64_t max_slots{0};  // histograms that are kept, one at least
+  std::uint64_t max_slots{0};  // histograms there is room for, one at least
   BuildLimits limits{};
   double elsewhere{0.0};  // share of the families that another resolution searches
 };
-constexpr std::uint64_t kManySlots = 1 << 20;
+constexpr std::uint64_t kManySlots = 500;
 
 /** @brief A finder's list of open ranges, with room for all. */
 struct OpenList {
@@ -46,7 +46,8 @@ class HistogramFinderTest : public DeviceTest {
              int n_levels, Random* random) {
     TestResolution const& r = problem.At(resolution);
     RowIdx const n_rows = problem.Rows().n_rows;
-    HistogramFinder finder{r.columns, settings.max_slots * r.HistogramBytes(), settings.limits};
+    HistogramPool pool = r.MakePool(settings.max_slots);
+    HistogramFinder finder{r.columns, &pool, settings.limits};
     GrowParam const param = MakeParam(problem.Rows().n_features, random);
     for (int tree = 0; tree < 2; ++tree) {  // the second one finds the first one's memory
       finder.Reset();
@@ -56,12 +57,55 @@ class HistogramFinderTest : public DeviceTest {
       for (int depth = 0; depth < n_levels && !nodes.empty(); ++depth) {
         HistogramLevel level{r, param, gpair, nodes};
         level.Mask(problem.Rows().n_features, static_cast<unsigned>(random->Int(0, 1000)));
-        auto const families = MakeFamilies(parents, settings.elsewhere, random);
-        this->CheckLevel(problem.Rows(), r, gpair, nodes,
-                         {families, level.ranges, depth + 1 == n_levels}, &level, &finder);
+        NodesToSearch const to_search{MakeFamilies(parents, settings.elsewhere, random),
+                                      level.ranges, depth + 1 == n_levels};
+        finder.Begin(to_search);
+        this->CheckLevel(problem.Rows(), r, gpair, nodes, to_search, &level, &finder);
         if (this->HasFailure()) {
           FAIL() << "tree " << tree << ", depth " << depth;
         }
+        nodes = SplitAtRandom(nodes, &parents, random);
+      }
+    }
+  }
+
+  /** @brief The same by two finders of one pool, to each of which a part of the families is given. */
+  void CheckTogether(HistogramProblem const& problem, std::uint64_t n_histograms, int n_levels,
+                     Random* random) {
+    RowIdx const n_rows = problem.Rows().n_rows;
+    HistogramPool pool = problem.At(0).MakePool(n_histograms);
+    HistogramFinder finders[]{{problem.At(0).columns, &pool}, {problem.At(1).columns, &pool}};
+    GrowParam const param = MakeParam(problem.Rows().n_features, random);
+    for (int tree = 0; tree < 2; ++tree) {
+      pool.Reset();
+      finders[0].Reset();
+      finders[1].Reset();
+      auto const gpair = MakeWeights(n_rows, random->Pick({0.0, 0.05}), random);
+      LevelRows nodes = MakeRoot(n_rows, 0.05, random);
+      std::vector<Bucket> parents;
+      for (int depth = 0; depth < n_levels && !nodes.empty(); ++depth) {
+        std::vector<NodesToSearch::Family> families[2];
+        for (auto const& family : MakeFamilies(parents, 0.0, random)) {
+          families[random->Chance(0.5) ? 1 : 0].push_back(family);
+        }
+        HistogramLevel levels[]{{problem.At(0), param, gpair, nodes},
+                                {problem.At(1), param, gpair, nodes}};
+        bool const is_last = depth + 1 == n_levels;
+        NodesToSearch const to_search[]{{families[0], levels[0].ranges, is_last},
+                                        {families[1], levels[1].ranges, is_last}};
+        for (int i : {0, 1}) {
+          finders[i].Begin(to_search[i]);
+        }
+        for (int i : {0, 1}) {
+          this->CheckLevel(problem.Rows(), problem.At(i), gpair, nodes, to_search[i], &levels[i],
+                           &finders[i]);
+        }
+        if (this->HasFailure()) {
+          FAIL() << "tree " << tree << ", depth " << depth;
+        }
+        // Once more, after the other one has kept some: the next level shows whether they are whole.
+        OpenList list{nodes.size() * problem.At(0).bins.offsets.back()};
+        finders[0].FindAgain(levels[0].level, levels[0].Rows(), list.Clear());
         nodes = SplitAtRandom(nodes, &parents, random);
       }
     }
@@ -184,6 +228,22 @@ TEST_F(HistogramFinderTest, RandomTrees) {
   EXPECT_GT(n_found_, 0);
   EXPECT_GT(n_listed_, 0u);
   EXPECT_TRUE(n_better_ > 0 || UnderSanitizer());
+}
+
+/** @brief Two resolutions in one level, with room for few histograms and for many. */
+TEST_F(HistogramFinderTest, TwoResolutionsShareAPool) {
+  for (int seed = 0; seed < NumSeeds(20); ++seed) {
+    Random random{static_cast<unsigned>(seed)};
+    Table const table =
+        MakeBinnedTable(static_cast<RowIdx>(random.Int(100, Scaled(2000, 300))),
+                        static_cast<FeatureIdx>(random.Int(1, Scaled(12, 5))), &random);
+    HistogramProblem const problem{table, {21, 9}};
+    for (std::uint64_t n_histograms : {2, 5, 60}) {
+      this->CheckTogether(problem, n_histograms, 5, &random);
+      ASSERT_FALSE(this->HasFailure()) << "seed " << seed << ", " << n_histograms;
+    }
+  }
+  EXPECT_GT(n_found_, 0);
 }
 
 /** @brief Columns of many values and of fewer bins, dense and sparse, in segments of many blocks. */

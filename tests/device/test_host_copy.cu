@@ -14,6 +14,7 @@
 #include "src/device/host_copy.cuh"
 #include "tests/device/device_arrays.cuh"
 #include "tests/device/random_problem.h"
+#include "tests/thread_team.h"
 
 namespace gpu_exact {
 namespace {
@@ -104,7 +105,7 @@ TEST_F(HostCopyTest, Uploads) {
 
 TEST_F(HostCopyTest, AnySize) {
   HostCopier copier{SmallPlan()};
-  copier.SetThreads(3);  // however few cores there are
+  copier.SetTeam({3});  // however few cores there are
   unsigned seed{0};
   for (std::size_t n_chunks : {0, 1, 2, 3, 4, 5, 8, 9, 50}) {
     for (int more : {-1, 0, 1}) {
@@ -123,9 +124,9 @@ TEST_F(HostCopyTest, TheDefaultPlan) {
   CheckCopies(&copier, 1000, 1);
   EXPECT_EQ(copier.HostBytes(), 0u);
   CheckCopies(&copier, Scaled(30000001, 5000001), 2);
-  copier.SetThreads(1);
+  copier.SetTeam({1});
   CheckCopies(&copier, 3000001, 3);
-  copier.SetThreads(5);
+  copier.SetTeam({5});
   CheckCopies(&copier, 3000001, 4);
 }
 
@@ -134,11 +135,27 @@ TEST_F(HostCopyTest, OtherPlans) {
        {CopyPlan{kChunk, 2, 8, 0}, CopyPlan{kChunk, 3, 2, 0}, CopyPlan{1, 16, 2, 0},
         CopyPlan{kChunk, 16, 8, 10 * kChunk}, CopyPlan{kChunk, 4, 1, 0}}) {
     HostCopier copier{plan};
-    copier.SetThreads(8);
+    copier.SetTeam({8});
     CheckCopies(&copier, 20 * plan.chunk_bytes + 1, 5);
     CheckCopies(&copier, 5 * plan.chunk_bytes, 6);
     ASSERT_FALSE(HasFatalFailure()) << plan.n_slots << " slots, " << plan.n_threads << " threads";
   }
+}
+
+TEST_F(HostCopyTest, ByATeam) {
+  unsigned seed{0};
+  for (HostTeam const& team :
+       {HostTeam{4, RunOnThreads<>}, HostTeam{1, RunOnThreads<>}, HostTeam{8, RunOnThreads<6>}}) {
+    HostCopier copier{SmallPlan()};
+    copier.SetTeam(team);
+    for (std::size_t n_chunks : {1, 2, 4, 5, 50}) {
+      CheckCopies(&copier, n_chunks * kChunk + 1, ++seed);
+      ASSERT_FALSE(HasFatalFailure()) << team.n_threads << " threads";
+    }
+  }
+  HostCopier copier;
+  copier.SetTeam({8, RunOnThreads<>});
+  CheckCopies(&copier, Scaled(30000001, 5000001), ++seed);
 }
 
 /** @brief Each thread has a copier of its own, as builders have. */
@@ -148,7 +165,7 @@ TEST_F(HostCopyTest, SeveralAtATime) {
   for (unsigned t = 0; t < 4; ++t) {
     threads.emplace_back([t, &n_right] {
       HostCopier copier{SmallPlan()};
-      copier.SetThreads(3);
+      copier.SetTeam({3});
       DeviceBuffer<unsigned char> d_bytes{"a test's array"};
       for (unsigned run = 0; run < 20; ++run) {
         auto const bytes = MakeBytes((run * 3 + t) * kChunk + run, run * 4 + t);
@@ -168,7 +185,7 @@ TEST_F(HostCopyTest, SeveralAtATime) {
 /** @brief One copier, used by one thread after another: their streams are not the same one. */
 TEST_F(HostCopyTest, OneAfterAnother) {
   HostCopier copier{SmallPlan()};
-  copier.SetThreads(3);
+  copier.SetTeam({3});
   for (unsigned t = 0; t < 4; ++t) {
     std::thread{[&] { CheckCopies(&copier, 30 * kChunk + t, t); }}.join();
   }
@@ -177,7 +194,7 @@ TEST_F(HostCopyTest, OneAfterAnother) {
 TEST_F(HostCopyTest, InTheOrderOfTheStream) {
   constexpr std::size_t kBytes = 30 * kChunk;
   HostCopier copier{SmallPlan()};
-  copier.SetThreads(3);
+  copier.SetTeam({3});
   DeviceBuffer<unsigned char> d_bytes{"a test's array"};
   std::vector<unsigned char> bytes(kBytes, 3);
   EXACT_CUDA(cudaMemsetAsync(d_bytes.Reserve(kBytes), 1, kBytes, Stream()));
@@ -196,7 +213,7 @@ TEST_F(HostCopyTest, WithoutPageLockedMemory) {
     GTEST_SKIP() << "a sanitizer reports the failing call";
   }
   HostCopier copier{{kChunk, std::size_t{1} << 48, 3, 0}};
-  copier.SetThreads(3);
+  copier.SetTeam({3});
   CheckCopies(&copier, 50 * kChunk + 1, 7);
   EXPECT_EQ(copier.HostBytes(), 0u);
   CheckCopies(&copier, 50 * kChunk + 1, 8);
@@ -211,25 +228,27 @@ TEST_F(HostCopyTest, AFailingCall) {
   if (UnderSanitizer()) {
     GTEST_SKIP() << "a sanitizer reports the failing call";
   }
-  HostCopier copier{SmallPlan()};
-  copier.SetThreads(3);
-  std::vector<unsigned char> bytes(30 * kChunk);
-  DeviceBuffer<unsigned char> d_bytes{"a test's array"};
-  d_bytes.Reserve(bytes.size());
-  for (bool to_device : {true, false}) {
-    CheckCopies(&copier, 30 * kChunk, 9);  // takes the page-locked memory
-    EXACT_CUDA(cudaStreamBeginCapture(Stream(), cudaStreamCaptureModeRelaxed));
-    auto copy = [&] {
-      to_device ? copier.CopyToDevice(d_bytes.Data(), bytes.data(), bytes.size())
-                : copier.CopyToHost(bytes.data(), d_bytes.Data(), bytes.size());
-    };
-    EXPECT_THROW(copy(), DeviceError);
-    cudaGraph_t graph{nullptr};
-    EXPECT_NE(cudaStreamEndCapture(Stream(), &graph), cudaSuccess);
-    EXPECT_EQ(graph, nullptr);
-    static_cast<void>(cudaGetLastError());
+  for (HostTeam const& team : {HostTeam{3}, HostTeam{3, RunOnThreads<>}}) {
+    HostCopier copier{SmallPlan()};
+    copier.SetTeam(team);
+    std::vector<unsigned char> bytes(30 * kChunk);
+    DeviceBuffer<unsigned char> d_bytes{"a test's array"};
+    d_bytes.Reserve(bytes.size());
+    for (bool to_device : {true, false}) {
+      CheckCopies(&copier, 30 * kChunk, 9);  // takes the page-locked memory
+      EXACT_CUDA(cudaStreamBeginCapture(Stream(), cudaStreamCaptureModeRelaxed));
+      auto copy = [&] {
+        to_device ? copier.CopyToDevice(d_bytes.Data(), bytes.data(), bytes.size())
+                  : copier.CopyToHost(bytes.data(), d_bytes.Data(), bytes.size());
+      };
+      EXPECT_THROW(copy(), DeviceError);
+      cudaGraph_t graph{nullptr};
+      EXPECT_NE(cudaStreamEndCapture(Stream(), &graph), cudaSuccess);
+      EXPECT_EQ(graph, nullptr);
+      static_cast<void>(cudaGetLastError());
+    }
+    CheckCopies(&copier, 30 * kChunk, 10);
   }
-  CheckCopies(&copier, 30 * kChunk, 10);
 }
 }  // namespace
 }  // namespace gpu_exact

@@ -11,6 +11,7 @@
 namespace gpu_exact {
 namespace {
 constexpr std::uint64_t kMany = std::uint64_t{1} << 20;  // more than any table here has
+constexpr std::uint64_t kManyHistograms = 500;           // likewise of nodes
 
 struct Settings {
   std::uint64_t max_entries{kMany};  // that are sorted at once
@@ -27,7 +28,8 @@ class RangeRefinerTest : public DeviceTest {
     TestResolution const& r = problem.At(resolution);
     ASSERT_TRUE(r.columns.HasRanges());
     RowIdx const n_rows = problem.Rows().n_rows;
-    HistogramFinder finder{r.columns, random->Chance(0.5) ? std::uint64_t{1} << 40 : 0};
+    HistogramPool pool = r.MakePool(random->Chance(0.5) ? kManyHistograms : 0);
+    HistogramFinder finder{r.columns, &pool};
     RefineRoom room;
     RangeRefiner refiner{r.columns, &room, settings.max_entries, settings.max_certain};
     GrowParam const param = MakeParam(problem.Rows().n_features, random);
@@ -55,6 +57,7 @@ class RangeRefinerTest : public DeviceTest {
                   std::vector<GradientPair> const& gpair, LevelRows const& nodes,
                   NodesToSearch const& to_search, HistogramLevel const& level,
                   HistogramFinder* finder, RangeRefiner* refiner) {
+    finder->Begin(to_search);
     finder->Find(level.level, level.Rows(), to_search, refiner->List(to_search.NumNodes()));
     auto const searched = ReadNodes(*finder);
     if (searched.empty()) {
@@ -167,11 +170,12 @@ TEST_F(RangeRefinerTest, LongList) {
   for (bool sorts_rows : {false, true}) {
     HistogramProblem const problem{table, {16}, 0, sorts_rows};
     TestResolution const& r = problem.At(0);
-    for (std::uint64_t max_bytes : {std::uint64_t{0}, std::uint64_t{1} << 40}) {
-      if (LeftOut(sorts_rows, max_bytes == 0)) {
+    for (std::uint64_t n_histograms : {std::uint64_t{0}, kManyHistograms}) {
+      if (LeftOut(sorts_rows, n_histograms == 0)) {
         continue;
       }
-      HistogramFinder finder{r.columns, max_bytes};
+      HistogramPool pool = r.MakePool(n_histograms);
+      HistogramFinder finder{r.columns, &pool};
       RefineRoom room;
       RangeRefiner refiner{r.columns, &room, kMany, 0};
       auto const gpair = MakeWeights(table.n_rows, 0.0, &random);

@@ -113,6 +113,33 @@ TEST_F(RowValuesTest, WideRows) {
   }
 }
 
+/** @brief As many kept columns as two bytes tell, and one more. */
+TEST_F(RowValuesTest, ManyColumns) {
+  for (FeatureIdx more : {0u, 1u}) {
+    Table table;
+    table.n_features = kShortColumns + more;
+    FeatureIdx const last = table.n_features - 1;
+    for (FeatureIdx f : {0u, 1u, 255u, 256u, last - 1, last}) {
+      table.entries.push_back({f, 1.0f + static_cast<float>(f)});
+      if (f != last) {
+        table.entries.push_back({last, 0.5f});
+      }
+      table.offsets.push_back(table.entries.size());
+    }
+    table.n_rows = static_cast<RowIdx>(table.offsets.size() - 1);
+    RowValues const values{table.View(), CountEntries(table),
+                           std::vector<bool>(table.n_features, true)};
+    auto const want = ValuesByRow(table);
+    DeviceBuffer<float> read{"values"};
+    read.Reserve(table.n_rows);
+    for (FeatureIdx f : {0u, 1u, 2u, 256u, last - 2, last - 1, last}) {
+      LaunchN("ReadValues", ReadValuesKernel, table.n_rows, values.Ref(), f, table.n_rows,
+              read.Data());
+      ASSERT_NO_FATAL_FAILURE(ExpectValues(want[f], ToHost(read.Data(), table.n_rows), f));
+    }
+  }
+}
+
 TEST_F(RowValuesTest, OddValues) {
   Table table;
   table.n_features = 2;

@@ -34,7 +34,7 @@ class SortingFinderTest : public DeviceTest {
       HistogramLevel level{r, param, gpair, nodes};
       level.Mask(table.n_features, static_cast<unsigned>(random->Int(0, 1000)));
       for (Bucket b = 0; b < nodes.size(); ++b) {
-        searched.push_back({level.ranges[b], b, SearchedNode::kNoSlot});
+        searched.push_back({level.ranges[b], b, SearchedNode::kNoHistogram});
       }
       finder.Find(level.level, level.Rows(), searched);
       this->ExpectBest(r, AllCandidates{table, r.of_values, gpair, nodes, level.level}, level,

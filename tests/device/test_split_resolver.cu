@@ -88,7 +88,7 @@ class SplitResolverTest : public DeviceTest {
       NodeCandidate const& c = candidates[b];
       searched.resize(std::max(searched.size(), c.resolution + 1));
       refined.resize(searched.size());
-      searched[c.resolution].push_back({level->ranges[b], b, SearchedNode::kNoSlot});
+      searched[c.resolution].push_back({level->ranges[b], b, SearchedNode::kNoHistogram});
       RefinedValue value{random->Chance(0.5) ? 0 : 12345u, 678u};  // of no meaning
       if (c.any) {
         HostBins const& bins = problem.At(c.resolution).bins;

@@ -221,6 +221,16 @@ TEST_F(Updater, EstimatesMemory) {
             std::string::npos);
 }
 
+/** @brief Copies are then helped by the threads of XGBoost's own loops. */
+TEST_F(Updater, FindsTheOpenMPOfAStockBuild) {
+  Dl_info info{};
+  ASSERT_NE(dladdr(reinterpret_cast<void*>(&XGBoostVersion), &info), 0);
+  void* const library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  ASSERT_NE(library, nullptr) << info.dli_fname;
+  EXPECT_NE(dlsym(library, "GOMP_parallel"), nullptr) << info.dli_fname;
+  dlclose(library);
+}
+
 TEST_F(Updater, SaysWhatItIsBuiltOf) {
   ASSERT_EQ(std::strlen(Module::Get().source_hash()), 64u);  // hexadecimal digits of SHA-256
 }

@@ -68,12 +68,29 @@ std::string Remedy() {
          ".";
 }
 
+/** @brief Whether a team has as many threads as are asked for, or none where there is no OpenMP. */
+bool IsTeam(HostTeam const& team, bool has_openmp) {
+  int n_calls{0};
+  auto const count = [](void* n) { ++*static_cast<int*>(n); };
+  if (team.run != nullptr) {
+    team.run(count, &n_calls, team.n_threads);
+  }
+  return team.n_threads == 5 && n_calls == (has_openmp ? 5 : 0) &&
+         has_openmp == (team.run != nullptr);
+}
+
 /** @brief Bind, in a process that ends with it, and call every function of the fake. */
-[[noreturn]] void BindAndCall(bool of_r = false) {
+[[noreturn]] void BindAndCall(bool of_r, bool has_openmp) {
+  if (!IsTeam(TeamOfXGBoost(5), false)) {
+    std::exit(5);
+  }
   BindXGBoost();
   BindXGBoost();
   if (BoundToR() != of_r) {
     std::exit(3);
+  }
+  if (!IsTeam(TeamOfXGBoost(5), has_openmp)) {
+    std::exit(4);
   }
   ImportTable imports = Imports();
   for (std::size_t i = 0; i < imports.n; ++i) {
@@ -141,19 +158,19 @@ TEST(Binding, NothingIsBoundByAnError) {
 TEST(BindingDeathTest, ExportedFunctionsOfEachRelease) {
   for (auto release : kReleases) {
     auto fake = LoadFake(release);
-    EXPECT_EXIT(BindAndCall(), testing::ExitedWithCode(0), "") << release;
+    EXPECT_EXIT(BindAndCall(false, true), testing::ExitedWithCode(0), "") << release;
   }
 }
 
 TEST(BindingDeathTest, HiddenFunctions) {
   auto fake = LoadFake("hidden");
   ASSERT_EQ(dlsym(fake.get(), Imports().names[0]), nullptr);
-  EXPECT_EXIT(BindAndCall(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(BindAndCall(false, false), testing::ExitedWithCode(0), "");
 }
 
 TEST(BindingDeathTest, HiddenFunctionsOfR) {
   auto fake = Load(FakeOfR("hidden"));
-  EXPECT_EXIT(BindAndCall(true), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(BindAndCall(true, false), testing::ExitedWithCode(0), "");
 }
 
 TEST(ElfSymbols, RefusesWhatIsNoElfFile) {

@@ -118,6 +118,23 @@ TEST(RefineCost, GatheringReadsScatteredRows) {
   EXPECT_FALSE(refine.Scans(1.01 * n_scanned, 0.0));
 }
 
+/** @brief Ranges are halved until there is room: each part but the first takes two more walks. */
+TEST(RefineCost, ASmallRoomTakesMoreWalks) {
+  auto refine = kRefine;
+  double const n_gathered{1e6};
+  double const walk =
+      refine.n_columns * HistogramCost::Read(refine.n_rows, 1.0 / refine.n_nodes, refine.shape);
+  for (double n_parts : {1.0, 2.0, 4.0, 8.0}) {
+    refine.at_once = n_gathered / (0.75 * n_parts);
+    double const gathering = HistogramCost::kGatherLevel + (2.0 * n_parts - 1.0) * walk +
+                             n_gathered * (HistogramCost::OpenEntry(refine.shape) -
+                                           HistogramCost::FoundEntry(refine.n_table_rows));
+    double const n_scanned = gathering / HistogramCost::ScannedEntry(refine.shape);
+    EXPECT_TRUE(refine.Scans(0.99 * n_scanned, n_gathered)) << n_parts;
+    EXPECT_FALSE(refine.Scans(1.01 * n_scanned, n_gathered)) << n_parts;
+  }
+}
+
 TEST(HistogramCost, ScatteredRowsCostMoreWhereAGroupIsNarrow) {
   ResolutionShape const narrow{1000.0, 2.0, true};
   ResolutionShape const wide{1000.0, 100.0, true};
@@ -244,18 +261,27 @@ TEST(RowOffsetBytes, DoNotWrap) {
 TEST(HistogramMemory, RoomForHistogramsAndOpenRanges) {
   constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
   HistogramMemory memory;
-  EXPECT_EQ(memory.HistogramBytes(16 * kMiB), 28 * kMiB);
-  EXPECT_EQ(memory.HistogramBytes(1024 * kMiB), 544 * kMiB);
-  EXPECT_EQ(memory.OpenEntries(0), 1u << 20);
-  EXPECT_EQ(memory.OpenEntries(EntryIdx{1} << 30), 1u << 25);
+  EXPECT_EQ(memory.HistogramBytes(16 * kMiB), 56 * kMiB);
+  EXPECT_EQ(memory.HistogramBytes(1024 * kMiB), 1088 * kMiB);
+  EXPECT_EQ(memory.FirstHistogramBytes(0), kMiB);
+  EXPECT_EQ(memory.FirstHistogramBytes(kMiB), 9 * kMiB);
+  EXPECT_EQ(memory.FirstHistogramBytes(16 * kMiB), 28 * kMiB);
+  EXPECT_EQ(memory.FirstHistogramBytes(1024 * kMiB), 544 * kMiB);
+  EXPECT_EQ(memory.OpenEntries(1000), 1000u);
+  EXPECT_EQ(memory.OpenEntries(40 * kMiB), 1u << 20);
+  EXPECT_EQ(memory.OpenEntries(80 * kMiB), 1u << 21);
   EXPECT_EQ(memory.CertainRanges(0), 1u << 17);
   EXPECT_EQ(memory.CertainRanges(EntryIdx{1} << 26), 1u << 18);
-  EXPECT_EQ(memory.CertainRanges(EntryIdx{1} << 40), 1u << 20);
+  EXPECT_EQ(memory.CertainRanges(EntryIdx{1} << 40), 1u << 19);
+  EXPECT_EQ(memory.ReadAtOnce(0), 1u << 22);
+  EXPECT_EQ(memory.ReadAtOnce(EntryIdx{1} << 26), 1u << 23);
+  EXPECT_EQ(memory.ReadAtOnce(EntryIdx{1} << 40), 1u << 25);
   memory.is_lean = true;
   memory.histograms = 1;
-  EXPECT_EQ(memory.HistogramBytes(1024 * kMiB), 68 * kMiB);
-  EXPECT_EQ(memory.OpenEntries(0), 1u << 17);
+  EXPECT_EQ(memory.HistogramBytes(1024 * kMiB), 136 * kMiB);
+  EXPECT_EQ(memory.OpenEntries(kMiB), 1u << 17);
   EXPECT_EQ(memory.CertainRanges(0), 1u << 14);
+  EXPECT_EQ(memory.ReadAtOnce(EntryIdx{1} << 40), 1u << 22);
 }
 
 TEST(HistogramMemory, EntriesAtOnceAreNumberedIn32Bits) {

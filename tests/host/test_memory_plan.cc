@@ -112,7 +112,6 @@ TEST(MemoryPlan, HistogramsDenseAndSparse) {
   auto const resolutions = ChooseResolutions(kRows, 64, kMaxGroupBins, kMaxSortedRows);
   ASSERT_EQ(resolutions.size(), 3u);
   double const n_resolutions{3};
-  constexpr double kGrowing = 0.5;  // of one, old histograms beside new ones
   auto bins = [&](EntryIdx n_columns) {
     std::uint64_t n{0};
     for (std::size_t i = 0; i < resolutions.size(); ++i) {
@@ -127,19 +126,23 @@ TEST(MemoryPlan, HistogramsDenseAndSparse) {
   EXPECT_NEAR(of_row(Of(dense.growing, "limits of bins and offsets of rows")), bins(64), 1.0);
   EXPECT_EQ(Of(dense.growing, "values by row"), std::uint64_t{4 * 64} * kRows);
   EXPECT_NEAR(of_row(Of(dense.growing, "sorted rows")), 64 * 3.25, 1.0);
-  EXPECT_NEAR(of_row(Of(dense.growing, "histograms")),
-              (n_resolutions + kGrowing) * (32 + of_row(std::uint64_t{32} << 20)), 1.0);
+  EXPECT_NEAR(of_row(Of(dense.growing, "histograms")), 64 + of_row(std::uint64_t{64} << 20), 1.0);
   EXPECT_EQ(Of(dense.growing, "rows by node"), std::uint64_t{52} * kRows);
   constexpr EntryIdx kEntries = EntryIdx{64} * kRows;
   EXPECT_EQ(Of(dense.growing, "open ranges"),
-            40 * HistogramMemory{}.OpenEntries(kEntries) +
+            28 * HistogramMemory{}.OpenEntries(kEntries) +
                 (48 * resolutions.size() + 64) * HistogramMemory{}.CertainRanges(kEntries));
   auto sparse = MemoryPlan::Make(EntryIdx{8} * kRows, kRows, 64, Strategy::kHistogram);
   auto const offsets = RowOffsetBytes(EntryIdx{8} * kRows, kRows, 64);
   EXPECT_NEAR(of_row(Of(sparse.growing, "bins")), 8 * 4.5 * n_resolutions, 1.0);
   EXPECT_NEAR(of_row(Of(sparse.growing, "limits of bins and offsets of rows")),
               bins(8) + of_row(offsets), 1.0);
-  EXPECT_EQ(Of(sparse.growing, "values by row"), std::uint64_t{8 * 8} * kRows);
+  EXPECT_EQ(Of(sparse.growing, "values by row"), std::uint64_t{6 * 8} * kRows);
+  auto wide = [](FeatureIdx n) {
+    return Of(MemoryPlan::Make(1000, 1000, n, Strategy::kHistogram).growing, "values by row");
+  };
+  EXPECT_EQ(wide(kShortColumns), 6 * 1000u);
+  EXPECT_EQ(wide(kShortColumns + 1), 8 * 1000u) << "two bytes do not tell a column";
   EXPECT_EQ(Of(sparse.reading, "table by row"), std::uint64_t{8 * 8 + 8} * kRows);
 }
 
@@ -185,7 +188,8 @@ TEST(MemoryPlan, SparseTablesAreReadAgainInParts) {
     auto const plan = MemoryPlan::Make(kEntries, kRows, kColumns, Strategy::kHistogram, memory);
     EXPECT_LE(Sum(plan.reading), asked);
     EXPECT_EQ(Of(plan.sorting, "table by row"), 0u);
-    EXPECT_EQ(Of(plan.sorting, "rows of the table"), 9 * memory.ReadAtOnce() + 8ull * kRows);
+    EXPECT_EQ(Of(plan.sorting, "rows of the table"),
+              9 * memory.ReadAtOnce(kEntries) + 8ull * kRows);
     EXPECT_LE(Sum(plan.sorting), Sum(plan.growing));
   }
   auto const small = MemoryPlan::Make(1000, 100, 100, Strategy::kHistogram);
@@ -471,7 +475,7 @@ TEST(MemoryPlan, NamesEveryPart) {
   EXPECT_NE(text.find("sorting the table 24 MiB"), std::string::npos) << text;
   EXPECT_NE(text.find("entries sorted by node 16"), std::string::npos) << text;
   text = MemoryPlan::Make(EntryIdx{1} << 20, 1, 1, Strategy::kHistogram).Describe();
-  EXPECT_NE(text.find("histograms 25"), std::string::npos) << text;
+  EXPECT_NE(text.find("histograms 33"), std::string::npos) << text;
 }
 
 /** @brief Bytes of known tables: while they are read, sorted, trees grow, and of the host. */
@@ -488,42 +492,42 @@ TEST(MemoryPlan, KnownTables) {
        463715,
        90,
        {842106440, 751218300, 1337844900},
-       {{439082576, 413313106, 659677400, 0},
-        {439082576, 413313106, 659677400, 0},
-        {204201552, 321562706, 493067760, 0},
-        {204201552, 185913050, 357418104, 135649656},
-        {37264152, 18975650, 190480704, 302587056},
-        {37264152, 18975650, 62495364, 430572396}}},
+       {{212381464, 413313106, 612830620, 0},
+        {212381464, 413313106, 612830620, 0},
+        {204201552, 321562706, 481202196, 0},
+        {204201552, 185913050, 345552540, 135649656},
+        {37264152, 18975650, 178615140, 302587056},
+        {37264152, 18975650, 50629800, 430572396}}},
       {196805697,
        1070000,
        968,
        {3953233940, 3542502552, 6281207446},
-       {{2335870121, 6556934088, 7171871240, 0},
-        {2335870121, 4635547484, 5250484636, 0},
-        {2297431496, 4371306332, 4536185318, 0},
-        {1657673488, 3731548324, 3896427310, 639758008},
-        {1657673488, 2157102748, 2321981734, 2214203584},
-        {1657673488, 385851476, 550730462, 3985454856}}},
+       {{2335870121, 6082739214, 6421228110, 0},
+        {2335870121, 4161352610, 4499841506, 0},
+        {2297431496, 3977694938, 4081450390, 0},
+        {1657673488, 3337936930, 3441692382, 639758008},
+        {1657673488, 2157102748, 2260858200, 1820592190},
+        {1657673488, 385851476, 489606928, 3591843462}}},
       {9062668,
        19996,
        1355191,
        {181573296, 163128024, 309266175},
-       {{409013953, 875048998, 4024053526, 0},
-        {409013953, 875048998, 4024053526, 0},
-        {395906753, 831233722, 3958689566, 0},
-        {171305513, 606632482, 3734088326, 224601240},
-        {171305513, 534131138, 3661586982, 297102584},
-        {171305513, 452567126, 3580022970, 378666596}}},
+       {{409013953, 831233722, 3809956766, 0},
+        {409013953, 831233722, 3809956766, 0},
+        {395906753, 831233722, 3765916574, 0},
+        {171305513, 606632482, 3541315334, 224601240},
+        {171305513, 534131138, 3468813990, 297102584},
+        {171305513, 452567126, 3387249978, 378666596}}},
       {500000000,
        50000000,
        10,
        {10800000000, 9000000000, 24779039426},
-       {{2536870912, 5375923040, 12696272622, 0},
-        {2536870912, 5375923040, 10696272622, 0},
-        {2067108864, 5375923040, 8798021022, 0},
-        {2067108864, 3250921600, 6673019582, 2125001440},
-        {67108864, 1250921600, 4673019582, 4125001440},
-        {67108864, 1250921600, 2873019582, 5925001440}}},
+       {{2536870912, 5375923040, 11578168814, 0},
+        {2536870912, 5375923040, 9578168814, 0},
+        {2067108864, 5375923040, 8658258046, 0},
+        {2067108864, 3250921600, 6533256606, 2125001440},
+        {67108864, 1250921600, 4533256606, 4125001440},
+        {67108864, 1250921600, 2733256606, 5925001440}}},
   };
   auto bytes_of = [](Known const& t, Strategy strategy, HistogramMemory const& memory) {
     auto const plan = MemoryPlan::Make(t.n_entries, t.n_rows, t.n_features, strategy, memory)

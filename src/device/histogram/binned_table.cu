@@ -16,7 +16,7 @@ namespace gpu_exact {
 BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins,
                          HistogramMemory const& memory, std::uint32_t max_group_bins,
                          EntryIdx read_at_once) {
-  EntryIdx const at_once = read_at_once == 0 ? memory.ReadAtOnce() : read_at_once;
+  EntryIdx const at_once = read_at_once == 0 ? memory.ReadAtOnce(table.n_entries) : read_at_once;
   if (IsDense(table.n_entries, table.n_rows, table.n_features)) {
     ColumnValues columns{table, std::vector<bool>(table.n_features, true), memory.values_at,
                          at_once};

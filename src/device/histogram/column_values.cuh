@@ -44,7 +44,7 @@ class ColumnValues {
    * @throw std::invalid_argument where a row has two values of a feature.
    */
   ColumnValues(CsrView const& table, std::vector<bool> const& kept, Memory at = Memory::kDevice,
-               EntryIdx at_once = HistogramMemory{}.ReadAtOnce(), std::uint64_t part = kPart);
+               EntryIdx at_once = EntryIdx{1} << 25, std::uint64_t part = kPart);
 
   /** @brief Entries of each kept column. */
   [[nodiscard]] std::vector<std::uint32_t> const& CountEntries() const { return n_entries_; }

@@ -4,6 +4,7 @@
  * @brief Implementation of histogram_finder.cuh.
  */
 #include <algorithm>
+#include <utility>
 
 #include "src/device/histogram/histogram_finder.cuh"
 #include "src/device/histogram/histogram_kernels.cuh"
@@ -35,16 +36,12 @@ std::uint32_t MaxBlocks(std::size_t bytes) {
 }
 }  // namespace
 
-HistogramFinder::HistogramFinder(BinnedColumns const& columns, std::uint64_t max_bytes,
+HistogramFinder::HistogramFinder(BinnedColumns const& columns, HistogramPool* pool,
                                  BuildLimits const& limits)
-    : columns_{columns}, limits_{limits} {
+    : columns_{columns}, pool_{*pool}, limits_{limits} {
   for (BinGroup const& group : columns.Groups()) {
     slicer_.AddGroup(group.n_elements, columns.NumRows(), group.n_bins);
   }
-  auto const n_bins = std::max<std::uint64_t>(1, columns.Ref().n_bins);
-  auto const bin_bytes = sizeof(FixedSum) + (columns.HasRanges() ? sizeof(std::uint32_t) : 0);
-  max_slots_ = std::max<std::size_t>(1, max_bytes / (n_bins * bin_bytes));
-  max_kept_ = max_slots_ == 1 ? 1 : max_slots_ - std::max<std::size_t>(1, max_slots_ / 4);
   keep_rows_ = kKeepRows * columns.MeanBins();
   this->MakeTiles();
   for (unsigned size = 2; size <= BlockCluster::kMost; size *= 2) {
@@ -79,12 +76,34 @@ void HistogramFinder::MakeTiles() {
   CopyAsync(tiles_.Reserve(tiles.size()), tiles.data(), tiles.size());
 }
 
+bool HistogramFinder::IsLarge(NodesToSearch const& nodes,
+                              NodesToSearch::Family const& family) const {
+  return std::any_of(nodes.rows.cbegin() + family.first,
+                     nodes.rows.cbegin() + family.first + family.n,
+                     [&](RowRange const& rows) { return rows.end - rows.begin >= keep_rows_; });
+}
+
+void HistogramFinder::Begin(NodesToSearch const& nodes) {
+  parents_.clear();
+  for (auto const& family : nodes.families) {
+    bool const subtracts =
+        family.n == 2 && this->HasKept(family.parent) && this->IsLarge(nodes, family);
+    parents_.push_back(subtracts ? std::exchange(kept_[family.parent], SearchedNode::kNoHistogram)
+                                 : SearchedNode::kNoHistogram);
+  }
+  for (std::uint32_t const histogram : kept_) {
+    pool_.Release(histogram);
+  }
+  kept_.clear();
+}
+
 void HistogramFinder::Find(LevelRef const& level, RowsRef const& rows, NodesToSearch const& nodes,
                            OpenRangesRef const& open) {
-  this->AssignSlots(nodes);
+  this->Place(nodes);
   if (h_nodes_.empty()) {
     return;
   }
+  this->PlacePassing();
   this->PlanWork();
   this->SearchBatches(level, rows, open);
 }
@@ -102,90 +121,77 @@ void HistogramFinder::FindAgain(LevelRef const& level, RowsRef const& rows,
   }
   kept.searches = std::move(searches);
   kept.built = {};
+  this->PlacePassing();  // other resolutions have kept some since
   this->PlanWork();
   this->SearchBatches(level, rows, open);
 }
 
-void HistogramFinder::AssignSlots(NodesToSearch const& nodes) {
-  std::vector<std::uint32_t> const before = std::move(slots_);
-  std::size_t const n_before = n_slots_;
-  slots_.assign(nodes.rows.size(), SearchedNode::kNoSlot);
+void HistogramFinder::Place(NodesToSearch const& nodes) {
+  constexpr std::uint32_t kNone = SearchedNode::kNoHistogram;
+  kept_.assign(nodes.rows.size(), kNone);
   h_nodes_.clear();
+  passing_.clear();
   n_rows_ = 0;
   batches_.assign(1, {});
+  Batch& kept = batches_.front();
+  std::uint64_t from{0};
+  auto take = [&] { return pool_.Take(columns_.Ref().n_bins, &from); };
   auto n_rows = [&](Bucket b) { return nodes.rows[b].end - nodes.rows[b].begin; };
-  auto larger_of = [&](NodesToSearch::Family const& f) {
-    return f.n == 2 && n_rows(f.first + 1) > n_rows(f.first) ? f.first + 1 : f.first;
-  };
-  auto is_large = [&](NodesToSearch::Family const& f) {
-    return n_rows(larger_of(f)) >= keep_rows_;
-  };
-  auto parent_slot = [&](NodesToSearch::Family const& f) {
-    return f.n == 2 && f.parent < before.size() && is_large(f) ? before[f.parent]
-                                                               : SearchedNode::kNoSlot;
-  };
-  // Slots of parents whose children subtract are taken; all others are free.
-  std::vector<bool> used(n_before, false);
-  std::size_t n_used{0};
-  for (auto const& family : nodes.families) {
-    if (parent_slot(family) != SearchedNode::kNoSlot) {
-      used[parent_slot(family)] = true;
-      ++n_used;
-    }
-  }
-  n_slots_ = 0;
-  std::uint32_t fresh{0};
-  auto take = [&] {
-    while (fresh < used.size() && used[fresh]) {
-      ++fresh;
-    }
-    ++n_used;
-    return fresh++;
-  };
-  auto add = [&](Bucket bucket, std::uint32_t slot) {
-    slots_[bucket] = slot;
-    if (slot != SearchedNode::kNoSlot) {
-      n_slots_ = std::max<std::size_t>(n_slots_, slot + 1);
-    }
+  auto add = [&](Bucket bucket, std::uint32_t histogram) {
+    kept_[bucket] = histogram;
     auto const node = static_cast<std::uint32_t>(h_nodes_.size());
-    h_nodes_.push_back({nodes.rows[bucket], bucket, slot});
+    h_nodes_.push_back({nodes.rows[bucket], bucket, histogram});
     n_rows_ += n_rows(bucket);
     return node;
   };
-  std::vector<std::uint32_t> passing;  // nodes whose histograms are not kept
-  Batch& kept = batches_.front();
-  for (auto const& family : nodes.families) {
-    std::uint32_t const of_parent = parent_slot(family);
-    if (of_parent != SearchedNode::kNoSlot && n_used < max_kept_) {
-      Bucket const larger = larger_of(family);
+  for (std::size_t i = 0; i < nodes.families.size(); ++i) {
+    NodesToSearch::Family const& family = nodes.families[i];
+    bool const keeps =
+        parents_[i] != kNone || (!nodes.is_last_level && this->IsLarge(nodes, family));
+    std::uint32_t const first = keeps ? take() : kNone;
+    if (parents_[i] != kNone && first != kNone) {
+      Bucket const larger =
+          n_rows(family.first + 1) > n_rows(family.first) ? family.first + 1 : family.first;
       Bucket const smaller = 2 * family.first + 1 - larger;
-      std::uint32_t const small_node = add(smaller, take());
-      kept.searches.push_back({small_node, add(larger, of_parent)});
+      std::uint32_t const small_node = add(smaller, first);
+      kept.searches.push_back({small_node, add(larger, parents_[i])});
       kept.built.Add(small_node, nodes.rows[smaller]);
       continue;
     }
-    bool const keeps = is_large(family) && !nodes.is_last_level && n_used + family.n <= max_kept_;
-    for (Bucket b = family.first; b < family.first + family.n; ++b) {
-      std::uint32_t const node = add(b, keeps ? take() : SearchedNode::kNoSlot);
-      if (keeps) {
+    pool_.Release(parents_[i]);
+    std::uint32_t const second = first != kNone && family.n == 2 ? take() : kNone;
+    bool const has_room = first != kNone && (family.n == 1 || second != kNone);
+    if (!has_room && first != kNone) {
+      pool_.Release(first);
+      from = first;
+    }
+    for (Bucket k = 0; k < family.n; ++k) {
+      Bucket const b = family.first + k;
+      std::uint32_t const node = add(b, !has_room ? kNone : k == 0 ? first : second);
+      if (has_room) {
         kept.searches.push_back({node, HistogramSearch::kNone});
         kept.built.Add(node, nodes.rows[b]);
       } else {
-        passing.push_back(node);
+        passing_.push_back(node);
       }
     }
   }
-  // The others use the room that is left, in turns.
-  std::size_t const n_room = std::max<std::size_t>(1, max_slots_ - std::min(max_slots_, n_slots_));
-  for (std::size_t i = 0; i < passing.size(); ++i) {
+}
+
+void HistogramFinder::PlacePassing() {
+  batches_.resize(1);
+  std::uint64_t const n_bins = columns_.Ref().n_bins;
+  std::uint64_t const first = pool_.KeptEnd();
+  std::uint64_t const n_room = pool_.RoomToPass(n_bins, passing_.size());
+  for (std::size_t i = 0; i < passing_.size(); ++i) {
     if (i % n_room == 0) {
       batches_.emplace_back();
     }
-    h_nodes_[passing[i]].slot = static_cast<std::uint32_t>(n_slots_ + i % n_room);
-    batches_.back().searches.push_back({passing[i], HistogramSearch::kNone});
-    batches_.back().built.Add(passing[i], h_nodes_[passing[i]].rows);
+    SearchedNode& node = h_nodes_[passing_[i]];
+    node.histogram = static_cast<std::uint32_t>(first + i % n_room * n_bins);
+    batches_.back().searches.push_back({passing_[i], HistogramSearch::kNone});
+    batches_.back().built.Add(passing_[i], node.rows);
   }
-  this->ReserveSlots(n_slots_ + std::min(n_room, passing.size()), n_before);
 }
 
 void HistogramFinder::PlanWork() {
@@ -208,36 +214,13 @@ WorkRef HistogramFinder::AllRows() {
   return all.Ref(slicer_, all_rows_);
 }
 
-void HistogramFinder::ReserveSlots(std::size_t n, std::size_t n_before) {
-  std::uint64_t const n_bins = columns_.Ref().n_bins;
-  std::size_t n_now = n_bins == 0 ? n : histograms_.Bytes() / sizeof(FixedSum) / n_bins;
-  if (columns_.HasRanges() && n_bins != 0) {  // of both, as memory may have ended between them
-    n_now = std::min<std::size_t>(n_now, magnitudes_.Bytes() / sizeof(std::uint32_t) / n_bins);
-  }
-  if (n <= n_now) {
-    return;
-  }
-  // Old and new ones are there together for a while: the last step is from half of the most at most.
-  std::size_t const wanted = std::max(n, 2 * n_now);
-  std::size_t const n_slots = 2 * wanted > max_slots_ ? std::max(n, max_slots_) : wanted;
-  auto grow = [&](auto* buffer, auto&& more) {
-    more.Reserve(n_slots * n_bins);
-    CopyAsync(more.Data(), buffer->Data(), std::min(n_before, n_now) * n_bins);
-    std::swap(more, *buffer);
-  };
-  grow(&histograms_, DeviceBuffer<FixedSum>{"histograms"});
-  if (columns_.HasRanges()) {
-    grow(&magnitudes_, DeviceBuffer<std::uint32_t>{"magnitudes of histograms"});
-  }
-}
-
 void HistogramFinder::SearchBatches(LevelRef const& level, RowsRef const& rows,
                                     OpenRangesRef const& open) {
   for (Batch const& batch : batches_) {
     if (batch.searches.empty() || n_tiles_ == 0) {
       continue;
     }
-    FinderRef f{columns_.Ref(), this->Nodes(), {}, {histograms_.Data(), magnitudes_.Data()},
+    FinderRef f{columns_.Ref(), this->Nodes(), {}, pool_.Sums(columns_.HasRanges()),
                 tiles_.Data(),  open};
     if (!batch.built.nodes.empty()) {
       f.work = batch.built.Ref(slicer_, arena_);
@@ -265,7 +248,6 @@ unsigned HistogramFinder::ClusterSize(std::uint64_t n_clusters) const {
 }
 
 std::uint64_t HistogramFinder::Bytes() const {
-  return arena_.Bytes() + all_rows_.Bytes() + tiles_.Bytes() + histograms_.Bytes() +
-         magnitudes_.Bytes();
+  return arena_.Bytes() + all_rows_.Bytes() + tiles_.Bytes();
 }
 }  // namespace gpu_exact

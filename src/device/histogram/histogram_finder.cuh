@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "src/device/histogram/bin_search.cuh"
-#include "src/device/histogram/bin_sums.cuh"
+#include "src/device/histogram/histogram_pool.cuh"
 #include "src/device/histogram/histogram_work.cuh"
 #include "src/device/histogram/searched_node.cuh"
 
@@ -51,22 +51,27 @@ class HistogramFinder {
  public:
   /**
    * @param columns    Outlive the finder.
-   * @param max_bytes  Of the histograms, which are one at least. While they grow, old and new ones
-   *                   take less than twice as much.
+   * @param pool       Likewise.
    * @param limits     Not the device's own in tests.
    */
-  HistogramFinder(BinnedColumns const& columns, std::uint64_t max_bytes,
+  HistogramFinder(BinnedColumns const& columns, HistogramPool* pool,
                   BuildLimits const& limits = {});
 
-  /** @brief A new tree: no histogram is kept. */
+  /** @brief A new tree: no histogram is kept. The pool forgets them itself. */
   void Reset() {
-    slots_.clear();
-    n_slots_ = 0;
+    kept_.clear();
+    parents_.clear();
   }
+  /**
+   * @brief A new level: histograms that none of its nodes subtracts from are given back. All finders
+   *        of a pool hear of it before the first one searches.
+   */
+  void Begin(NodesToSearch const& nodes);
 
   /**
    * @brief Offer every candidate between bins, list the ranges that may hold a better one. Does
    *        not wait, but where memory grows.
+   * @param nodes Those of Begin().
    *
    * A bin whose sum is zero counts as empty. Every level of a tree is searched, also where no node
    * is of this resolution.
@@ -78,7 +83,7 @@ class HistogramFinder {
 
   /** @brief Whether the last call has kept the histogram of a node. */
   [[nodiscard]] bool HasKept(Bucket node) const {
-    return node < slots_.size() && slots_[node] != SearchedNode::kNoSlot;
+    return node < kept_.size() && kept_[node] != SearchedNode::kNoHistogram;
   }
   /** @brief How many nodes the last call searched. */
   [[nodiscard]] std::uint32_t NumNodes() const {
@@ -94,18 +99,20 @@ class HistogramFinder {
 
  private:
   void MakeTiles();
-  void AssignSlots(NodesToSearch const& nodes);
+  /** @brief Whether a family's histograms are worth keeping. */
+  [[nodiscard]] bool IsLarge(NodesToSearch const& nodes, NodesToSearch::Family const& family) const;
+  /** @brief Each node to search has a histogram, if it is kept. */
+  void Place(NodesToSearch const& nodes);
+  /** @brief The others have the room that is left, in turns. */
+  void PlacePassing();
   void PlanWork();
-  /** @brief Room for n slots, of which the first n_before keep their content. */
-  void ReserveSlots(std::size_t n, std::size_t n_before);
   void SearchBatches(LevelRef const& level, RowsRef const& rows, OpenRangesRef const& open);
   /** @brief Blocks that share a tile: more than one where tiles are so few that multiprocessors are
    *         idle. */
   [[nodiscard]] unsigned ClusterSize(std::uint64_t n_clusters) const;
 
   BinnedColumns const& columns_;
-  std::size_t max_slots_;
-  std::size_t max_kept_;  // of the slots: the others are for histograms that are not kept
+  HistogramPool& pool_;
   BuildLimits limits_;
   std::uint32_t n_tiles_{0};
   std::uint32_t longest_tile_{0};                                 // bins
@@ -113,8 +120,10 @@ class HistogramFinder {
   std::size_t shared_bytes_{0};                                   // of a block that builds
   double keep_rows_;                                              // nodes of so many rows are kept
   std::uint64_t n_rows_{0};                                       // of the searched nodes
-  std::size_t n_slots_{0};
-  std::vector<std::uint32_t> slots_;  // of the level's nodes, by bucket
+  // First bins in the pool, or SearchedNode::kNoHistogram:
+  std::vector<std::uint32_t> kept_;     // of the level's nodes, by bucket
+  std::vector<std::uint32_t> parents_;  // that a family of the level subtracts from, by family
+  std::vector<std::uint32_t> passing_;  // searched nodes whose histograms are not kept
   std::vector<SearchedNode> h_nodes_;
   /** @brief Histograms that are built and searched at a time. */
   struct Batch {
@@ -128,7 +137,5 @@ class HistogramFinder {
   UploadArena all_rows_{"slices of the rows of nodes"};
   std::size_t d_nodes_{0};  // their number in the arena
   DeviceBuffer<BinTile> tiles_{"tiles of bins"};
-  DeviceBuffer<FixedSum> histograms_{"histograms"};
-  DeviceBuffer<std::uint32_t> magnitudes_{"magnitudes of histograms"};
 };
 }  // namespace gpu_exact

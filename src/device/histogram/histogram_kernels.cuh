@@ -19,17 +19,17 @@ struct FinderRef {
   BinnedRef binned;
   SearchedNode const* nodes;
   WorkRef work;
-  BinSums histograms;  // one of all bins a slot
+  BinSums histograms;  // of the pool
   BinTile const* tiles;
   OpenRangesRef open;
 
-  [[nodiscard]] __device__ BinSums Slot(std::uint32_t slot) const {
-    return histograms.At(slot * binned.n_bins);
+  /** @brief A searched node's histogram, from a bin on. */
+  [[nodiscard]] __device__ BinSums Of(std::uint32_t node, std::uint64_t bin) const {
+    return histograms.At(nodes[node].histogram + bin);
   }
   /** @brief Where the bins of a segment are kept. */
   [[nodiscard]] __device__ BinSums Segment(WorkPoint const& point) const {
-    return this->Slot(nodes[work.nodes[point.node].node].slot)
-        .At(binned.groups[point.group].first_bin);
+    return this->Of(work.nodes[point.node].node, binned.groups[point.group].first_bin);
   }
 };
 
@@ -81,7 +81,7 @@ __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
 /**
  * @brief grid: tiles, histograms, blocks of a cluster; result: the larger siblings' histograms too.
  *
- * Before, the slot of a larger sibling holds the parent.
+ * Before, the parent's is in the place of a larger sibling's.
  */
 __global__ __launch_bounds__(kSearchThreads, kSearchBlocks) void SearchKernel(
     __grid_constant__ LevelRef const level, __grid_constant__ FinderRef const f,
@@ -93,8 +93,8 @@ __global__ __launch_bounds__(kSearchThreads, kSearchBlocks) void SearchKernel(
   std::uint64_t first = f.binned.groups[tile.group].first_bin + tile.first_bin;
   bool const has_sibling = search.larger != HistogramSearch::kNone;
   std::uint32_t const second = has_sibling ? search.larger : search.node;
-  BinSums const own = f.Slot(f.nodes[search.node].slot).At(first);
-  BinSums const larger = f.Slot(f.nodes[second].slot).At(first);
+  BinSums const own = f.Of(search.node, first);
+  BinSums const larger = f.Of(second, first);
   NodeSearch nodes[2]{{f.nodes[search.node].bucket, search.node}, {f.nodes[second].bucket, second}};
   BinSearch<kSearchThreads>{&temp, level, f.binned, f.open, tile}.Search(
       nodes, has_sibling ? 2 : 1,

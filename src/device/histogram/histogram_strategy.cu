@@ -10,6 +10,7 @@
 
 #include "src/device/histogram/binned_table.cuh"
 #include "src/device/histogram/histogram_finder.cuh"
+#include "src/device/histogram/histogram_pool.cuh"
 #include "src/device/histogram/range_refiner.cuh"
 #include "src/device/histogram/row_partitioner.cuh"
 #include "src/device/histogram/sorting_finder.cuh"
@@ -20,12 +21,13 @@ namespace gpu_exact {
 namespace {
 /** @brief What searches in one resolution. */
 struct Searcher {
-  Searcher(Resolution const& r, HistogramMemory const& memory, RefineRoom* room)
-      : resolution{r}, finder{*r.columns, memory.HistogramBytes(r.columns->NumElements())} {
+  Searcher(Resolution const& r, HistogramMemory const& memory, HistogramPool* pool,
+           RefineRoom* room)
+      : resolution{r}, finder{*r.columns, pool} {
     if (r.columns->HasRanges()) {
-      refiner = std::make_unique<RangeRefiner>(*r.columns, room,
-                                               memory.OpenEntries(r.columns->NumElements()),
-                                               memory.CertainRanges(r.columns->NumElements()));
+      EntryIdx const n_entries = r.columns->NumElements();
+      refiner = std::make_unique<RangeRefiner>(*r.columns, room, memory.OpenEntries(n_entries),
+                                               memory.CertainRanges(n_entries));
     }
   }
 
@@ -34,6 +36,19 @@ struct Searcher {
   std::unique_ptr<RangeRefiner> refiner;  // nullptr: every bin is one value
 };
 
+EntryIdx NumEntries(BinnedTable const& table) {
+  return table.Resolutions().front()->columns->NumElements();
+}
+
+/** @brief Of a histogram, in any resolution. */
+std::uint64_t MostBins(BinnedTable const& table) {
+  std::uint64_t most{0};
+  for (auto const& r : table.Resolutions()) {
+    most = std::max(most, r->columns->Ref().n_bins);
+  }
+  return most;
+}
+
 class HistogramStrategy : public SplitStrategy {
  public:
   HistogramStrategy(std::unique_ptr<BinnedTable> table, RowIdx n_rows, RowIdx max_sorted,
@@ -41,6 +56,8 @@ class HistogramStrategy : public SplitStrategy {
       : table_{std::move(table)},
         rows_{n_rows, min_by_row},
         sorting_{*table_},
+        pool_{memory.FirstHistogramBytes(NumEntries(*table_)),
+              memory.HistogramBytes(NumEntries(*table_)), MostBins(*table_)},
         shares_{table_->Resolutions().size()} {
     ways_ = {n_rows,
              static_cast<double>(sorting_.NumColumns()),
@@ -50,7 +67,7 @@ class HistogramStrategy : public SplitStrategy {
                  ? 0
                  : std::min(max_sorted, SortingFinder::kMaxRows)};
     for (auto const& r : table_->Resolutions()) {
-      searchers_.push_back(std::make_unique<Searcher>(*r, memory, &room_));
+      searchers_.push_back(std::make_unique<Searcher>(*r, memory, &pool_, &room_));
       ResolutionShape shape = r->columns->Shape(table_->SortsRows());
       shape.rows_of_host = memory.rows_at == Memory::kHost;
       shape.values_of_host = table_->Ref().values_of_host;
@@ -71,6 +88,7 @@ class HistogramStrategy : public SplitStrategy {
     n_seen_ = n_refined_ = 0.0;
     n_expected_.assign(searchers_.size(), 0.0);
     shares_.Age();
+    pool_.Reset();
     for (auto& s : searchers_) {
       s->finder.Reset();
     }
@@ -91,6 +109,9 @@ class HistogramStrategy : public SplitStrategy {
     std::vector<NodesToSearch> searched;
     for (std::size_t i = 0; i < searchers_.size(); ++i) {
       searched.push_back({nodes.families[i], rows_.Nodes(), last_level});
+      searchers_[i]->finder.Begin(searched[i]);
+    }
+    for (std::size_t i = 0; i < searchers_.size(); ++i) {
       this->SearchBins(i, level, rows, searched[i]);
     }
     if (exchange_ != nullptr) {
@@ -141,8 +162,8 @@ class HistogramStrategy : public SplitStrategy {
   }
   [[nodiscard]] RowPositions& Positions() override { return rows_.Positions(); }
   [[nodiscard]] std::uint64_t Bytes() const override {
-    std::uint64_t bytes =
-        table_->Bytes() + rows_.Bytes() + sorting_.Bytes() + resolver_.Bytes() + room_.Bytes();
+    std::uint64_t bytes = table_->Bytes() + rows_.Bytes() + sorting_.Bytes() + resolver_.Bytes() +
+                          pool_.Bytes() + room_.Bytes();
     for (auto const& s : searchers_) {
       bytes += s->finder.Bytes() + (s->refiner != nullptr ? s->refiner->Bytes() : 0);
     }
@@ -181,7 +202,7 @@ class HistogramStrategy : public SplitStrategy {
         continue;
       }
       for (Bucket b = families[i].first; b < families[i].first + families[i].n; ++b) {
-        chosen.sorted.push_back({nodes[b], b, SearchedNode::kNoSlot});
+        chosen.sorted.push_back({nodes[b], b, SearchedNode::kNoHistogram});
       }
     }
     return chosen;
@@ -244,6 +265,7 @@ class HistogramStrategy : public SplitStrategy {
   RowPartitioner rows_;
   SortingFinder sorting_;
   SplitResolver resolver_;
+  HistogramPool pool_;
   RefineRoom room_;
   std::vector<std::unique_ptr<Searcher>> searchers_;  // by resolution, the finest first
   SearchWays ways_;

@@ -387,7 +387,9 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
   RefineCost const cost{static_cast<double>(n_nodes),
                         static_cast<double>(finder->NumSearchedRows()),
                         static_cast<double>(columns_.NumRows()),
-                        static_cast<double>(columns_.Columns().size()), shape};
+                        static_cast<double>(columns_.Columns().size()),
+                        shape,
+                        static_cast<double>(max_entries_)};
   auto const scan = [&] {
     room_.scanner.Scan(level, columns_, table, rows, {finder->Nodes(), n_nodes}, listed,
                        counts_.Data(), values_.Data(), host_counts_.Data() + kScanned);
@@ -433,8 +435,7 @@ bool RangeRefiner::Gather(Pass const& pass) {
   OpenRangesRef const listed = this->Listed();
   std::uint64_t const n_bits = pass.n_nodes * pass.open.stride;
   room_.open.Reserve(listed.capacity);
-  room_.keys[0].Reserve(std::min<std::uint64_t>(kFirstEntries, max_entries_));
-  room_.slots[0].Reserve(std::min<std::uint64_t>(kFirstEntries, max_entries_));
+  room_.entries.Reserve(std::min<std::uint64_t>(kFirstEntries, max_entries_));
   room_.is_open.ClearAsync(n_bits);
   Launch("MarkOpen", MarkOpenKernel, kListBlocks, kListThreads, pass.level, pass.nodes, listed,
          pass.open);
@@ -447,8 +448,7 @@ bool RangeRefiner::Gather(Pass const& pass) {
     return false;
   }
   n_gathered_ = counts.n_entries;
-  std::uint64_t const capacity = this->EntriesRoom();
-  if (counts.n_entries <= capacity) {
+  if (counts.n_entries <= room_.entries.Size()) {
     this->Search(pass, counts.n_entries, 0, counts.n_open);
   } else {
     this->SearchInParts(pass, 0, counts.n_open, counts.n_entries);
@@ -464,11 +464,6 @@ bool RangeRefiner::HadRoom(OpenCounts const& counts) {
   return false;
 }
 
-std::uint64_t RangeRefiner::EntriesRoom() const {
-  return std::min(room_.keys[0].Bytes() / sizeof(std::uint64_t),
-                  room_.slots[0].Bytes() / sizeof(RowIdx));
-}
-
 void RangeRefiner::AskCounts() {
   CopyPinned(host_counts_.Data() + kAsked, counts_.Data(), 1);
   asked_.Record();
@@ -482,7 +477,7 @@ OpenCounts RangeRefiner::AwaitCounts() {
 void RangeRefiner::Emit(Pass const& pass, std::uint32_t first, std::uint32_t end) {
   Launch("Emit", EmitKernel, pass.work.n_slices, kEmitThreads, pass.table, columns_.Ref(),
          pass.rows, pass.work, pass.open, first, end,
-         OpenEntriesRef{room_.keys[0].Data(), room_.slots[0].Data(), this->EntriesRoom()},
+         OpenEntriesRef{room_.entries.Keys(0), room_.entries.Slots(0), room_.entries.Size()},
          counts_.Data());
 }
 
@@ -497,10 +492,8 @@ void RangeRefiner::SearchInParts(Pass const& pass, std::uint32_t first, std::uin
     }
     return;
   }
-  if (n_entries > this->EntriesRoom()) {
-    std::uint64_t const room = std::max(n_entries, std::min(max_entries_, 2 * n_entries));
-    room_.keys[0].Reserve(room);
-    room_.slots[0].Reserve(room);
+  if (n_entries > room_.entries.Size()) {
+    room_.entries.Reserve(std::max(n_entries, std::min(max_entries_, 2 * n_entries)));
     ZeroAsync(&counts_.Data()->n_entries, 1);
     this->Emit(pass, first, end);
   }
@@ -512,8 +505,9 @@ void RangeRefiner::Search(Pass const& pass, std::uint64_t n, std::uint32_t first
   if (n == 0) {
     return;
   }
-  cub::DoubleBuffer<std::uint64_t> keys{room_.keys[0].Data(), room_.keys[1].Reserve(n)};
-  cub::DoubleBuffer<RowIdx> slots{room_.slots[0].Data(), room_.slots[1].Reserve(n)};
+  OpenEntriesRoom const& room = room_.entries;
+  cub::DoubleBuffer<std::uint64_t> keys{room.Keys(0), room.Keys(1)};
+  cub::DoubleBuffer<RowIdx> slots{room.Slots(0), room.Slots(1)};
   room_.scratch.Call([&](void* storage, std::size_t& bytes) {
     return cub::DeviceRadixSort::SortPairs(storage, bytes, keys, slots, n, 0,
                                            ValueKey::NumBits(n_open), Stream());
@@ -522,13 +516,13 @@ void RangeRefiner::Search(Pass const& pass, std::uint64_t n, std::uint32_t first
   auto ranges = thrust::make_transform_iterator(indices, RangeOfKey{keys.Current()});
   auto gradients =
       thrust::make_transform_iterator(indices, GradientsOfSlot{slots.Current(), pass.rows.units});
-  room_.sums.Reserve(n);
+  FixedSum* const sums = room.Sums(keys.selector);
   room_.scratch.Call([&](void* storage, std::size_t& bytes) {
-    return cub::DeviceScan::InclusiveScanByKey(storage, bytes, ranges, gradients, room_.sums.Data(),
+    return cub::DeviceScan::InclusiveScanByKey(storage, bytes, ranges, gradients, sums,
                                                cuda::std::plus<>{}, n, cuda::std::equal_to<>{},
                                                Stream());
   });
-  SortedEntriesRef const entries{keys.Current(), room_.sums.Data(), n, room_.open.Data() + first};
+  SortedEntriesRef const entries{keys.Current(), sums, n, room_.open.Data() + first};
   LaunchN("OfferEntries", OfferEntriesKernel, n, pass.level, columns_.Ref(), pass.nodes, entries);
   LaunchN("ForgetValues", ForgetValuesKernel, pass.n_nodes, pass.level, pass.nodes, pass.n_nodes,
           values_.Data());

@@ -20,22 +20,51 @@
 #include "src/device/stream_event.cuh"
 
 namespace gpu_exact {
+/**
+ * @brief Room for entries of open ranges: keys and slots of their rows twice, to be sorted from one place
+ *        to the other, and back. Where they are not in the end, sums up to each are written, which take
+ *        the room between the two as well.
+ *
+ *     | keys, slots | 4 B | keys, slots |      12, 4 and 12 bytes an entry
+ */
+class OpenEntriesRoom {
+ public:
+  static constexpr std::uint64_t kEntryBytes = 28;
+
+  /** @brief For at least n entries; content is lost where it grows. */
+  void Reserve(std::uint64_t n) { bytes_.Reserve(CeilDiv(n, kAligned) * kAligned * kEntryBytes); }
+  /** @brief Entries there is room for. */
+  [[nodiscard]] std::uint64_t Size() const { return bytes_.Bytes() / kEntryBytes; }
+  [[nodiscard]] std::uint64_t* Keys(int place) const {
+    return this->At<std::uint64_t>(place == 0 ? 0 : 16);
+  }
+  [[nodiscard]] RowIdx* Slots(int place) const { return this->At<RowIdx>(place == 0 ? 8 : 24); }
+  /** @param place Where the sorted entries are. */
+  [[nodiscard]] FixedSum* Sums(int place) const { return this->At<FixedSum>(place == 0 ? 12 : 0); }
+  [[nodiscard]] std::uint64_t Bytes() const { return bytes_.Bytes(); }
+
+ private:
+  static constexpr std::uint64_t kAligned = 4;  // entries: sums are aligned to 16 B then
+
+  template <typename T>
+  [[nodiscard]] T* At(std::uint64_t of_entry) const {
+    return reinterpret_cast<T*>(bytes_.Data() + of_entry * this->Size());
+  }
+
+  DeviceBuffer<unsigned char> bytes_{"entries of open ranges"};
+};
+
 /** @brief Room for the ranges and entries in work, of refiners that do not work at the same time. */
 struct RefineRoom {
   [[nodiscard]] std::uint64_t Bytes() const {
-    return scanner.Bytes() + scratch.Bytes() + open.Bytes() + is_open.Bytes() + keys[0].Bytes() +
-           keys[1].Bytes() + slots[0].Bytes() + slots[1].Bytes() + sums.Bytes();
+    return scanner.Bytes() + scratch.Bytes() + open.Bytes() + is_open.Bytes() + entries.Bytes();
   }
 
   RangeScanner scanner;
   CubScratch scratch;
   DeviceBuffer<OpenRange> open{"open ranges"};
   RankBits is_open{"open bins"};
-  DeviceBuffer<std::uint64_t> keys[2]{DeviceBuffer<std::uint64_t>{"entries of open ranges"},
-                                      DeviceBuffer<std::uint64_t>{"sorted entries"}};
-  DeviceBuffer<RowIdx> slots[2]{DeviceBuffer<RowIdx>{"rows of entries of open ranges"},
-                                DeviceBuffer<RowIdx>{"rows of sorted entries"}};
-  DeviceBuffer<FixedSum> sums{"sums in open ranges"};
+  OpenEntriesRoom entries;
 };
 
 class RangeRefiner {
@@ -87,8 +116,6 @@ class RangeRefiner {
   [[nodiscard]] bool HadRoom(OpenCounts const& counts);
   /** @brief Refine() by gathering. */
   [[nodiscard]] bool Gather(Pass const& pass);
-  // Of two buffers the smaller one counts: memory may have ended between them.
-  [[nodiscard]] std::uint64_t EntriesRoom() const;
   /** @brief The counts as they are now are on their way to the host; AwaitCounts() has them. */
   void AskCounts();
   [[nodiscard]] OpenCounts AwaitCounts();

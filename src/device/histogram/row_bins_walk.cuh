@@ -227,9 +227,12 @@ class RowBinsWalk {
    * @param  bins bins(chunk, of_row): a lane's next bins, BinChunk, or BankedChunk of bytes with
    *              gradients, and what row made of their row. All lanes of a warp together; places
    *              without a value hold the chunk's kNone.
+   *
+   * Inlined, however long: what the functions refer to would go to local memory to be seen by a call.
    */
   template <bool kGradients, typename RowFn, typename BinsFn>
-  __device__ void Walk(RowIdx begin, RowIdx end, RowIdx n_warps, RowFn&& row, BinsFn&& bins) const {
+  __device__ __forceinline__ void Walk(RowIdx begin, RowIdx end, RowIdx n_warps, RowFn&& row,
+                                       BinsFn&& bins) const {
     RowIdx const lane = threadIdx.x % 32;
     // Few rows are spread over all warps.
     RowIdx n_tile = max(1u, min(32u, static_cast<RowIdx>(CeilDiv(end - begin, n_warps))));

@@ -3,6 +3,7 @@
  *
  * @brief Implementation of row_values.cuh.
  */
+#include <type_traits>
 #include <utility>
 
 #include "src/device/histogram/row_values.cuh"
@@ -12,12 +13,15 @@ namespace gpu_exact {
 namespace {
 static_assert(RowValuesRef::kNotKept == ColumnSubset::kLeftOut);
 
-// one warp a row
-__global__ void WriteSparseKernel(CsrView table, ColumnSubset subset, RowValuesRef::Value* values) {
+// one warp a row; result: columns and values, by row
+template <typename ColumnT>
+__global__ void WriteSparseKernel(CsrView table, ColumnSubset subset, ColumnT* columns,
+                                  float* values) {
   auto row = WarpRow();
   if (row < table.n_rows) {
     subset.ForRow(table, row, [=](std::uint32_t column, float value, EntryIdx to) {
-      values[to] = {column, value};
+      columns[to] = static_cast<ColumnT>(column);
+      values[to] = value;
     });
   }
 }
@@ -30,7 +34,9 @@ RowValues::RowValues(ColumnValues&& columns, std::vector<bool> const& kept)
 
 RowValues::RowValues(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
                      std::vector<bool> const& kept, Memory at, EntryIdx at_once)
-    : values_{"values and columns by row", at} {
+    : short_columns_{"columns of values by row", at},
+      long_columns_{"columns of values by row", at},
+      values_{"values by row", at} {
   EntryIdx n_kept{0};
   std::uint32_t n_columns{0};
   std::vector<std::uint32_t> column_of(kept.size(), RowValuesRef::kNotKept);
@@ -40,20 +46,29 @@ RowValues::RowValues(CsrView const& table, std::vector<std::uint32_t> const& n_e
       n_kept += n_entries[f];
     }
   }
-  // A column's values lie by row where most are present, else a row's with their columns.
-  if (std::uint64_t{table.n_rows} * n_columns <= 2 * n_kept) {
+  // A column's values lie by row where that takes less, else a row's with their columns.
+  if (sizeof(float) * table.n_rows * n_columns <= SparseValueBytes(n_columns) * n_kept) {
     columns_ = std::make_unique<ColumnValues>(table, kept, at, at_once);
     return;
   }
   CopyAsync(column_of_.Reserve(column_of.size()), column_of.data(), column_of.size());
   ZeroAsync(offsets_.Reserve(std::size_t{table.n_rows} + 1), 1);
   values_.Reserve(n_kept);
-  CubScratch scratch;
-  ForEachPart(table, at_once, [&](CsrView const& rows, RowIdx first_row) {
-    EntryIdx* const offsets = offsets_.Data() + first_row;  // the first one is of the rows before
-    ColumnSubset const subset{column_of_.Data(), offsets, n_columns, n_kept};
-    FindRowOffsets(rows, subset, &scratch, offsets);
-    LaunchRows("WriteSparse", WriteSparseKernel, rows.n_rows, rows, subset, values_.Data());
-  });
+  auto const write = [&](auto* columns) {
+    using ColumnT = std::remove_pointer_t<decltype(columns)>;
+    CubScratch scratch;
+    ForEachPart(table, at_once, [&](CsrView const& rows, RowIdx first_row) {
+      EntryIdx* const offsets = offsets_.Data() + first_row;  // the first one is of the rows before
+      ColumnSubset const subset{column_of_.Data(), offsets, n_columns, n_kept};
+      FindRowOffsets(rows, subset, &scratch, offsets);
+      LaunchRows("WriteSparse", WriteSparseKernel<ColumnT>, rows.n_rows, rows, subset, columns,
+                 values_.Data());
+    });
+  };
+  if (n_columns <= kShortColumns) {
+    write(short_columns_.Reserve(n_kept));
+  } else {
+    write(long_columns_.Reserve(n_kept));
+  }
 }
 }  // namespace gpu_exact

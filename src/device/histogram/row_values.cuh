@@ -15,15 +15,14 @@ namespace gpu_exact {
 struct RowValuesRef {
   static constexpr std::uint32_t kNotKept = 0xffffffffu;
 
-  struct Value {
-    std::uint32_t column;
-    float value;
-  };
   float const* const* dense;       // shape: (n_features, n_rows), NaN where missing, nullptr in the
                                    // place of a feature that is not kept; nullptr: as follows
   std::uint32_t const* column_of;  // among the kept ones, or kNotKept; shape: (n_features)
   EntryIdx const* offsets;         // shape: (n_rows + 1)
-  Value const* values;             // shape: (n_entries), by row, column
+  // By row, column, shape: (n_entries):
+  std::uint16_t const* short_columns;  // nullptr: columns takes its place
+  std::uint32_t const* columns;
+  float const* values;
 
   [[nodiscard]] __device__ bool Keeps(FeatureIdx f) const {
     return dense != nullptr ? dense[f] != nullptr : column_of[f] != kNotKept;
@@ -34,14 +33,20 @@ struct RowValuesRef {
       return dense[f][row];
     }
     std::uint32_t const column = column_of[f];
-    auto v = values;
-    EntryIdx end = offsets[row + 1];
-    EntryIdx i = FirstIndex(offsets[row], end, [=](EntryIdx k) { return v[k].column >= column; });
-    return i != end && v[i].column == column ? v[i].value : NAN;
+    // By value: a reference to a kernel's parameter makes a copy of it in local memory.
+    auto const at = [in_two_bytes = short_columns, in_four = columns](EntryIdx k) {
+      return in_two_bytes != nullptr ? in_two_bytes[k] : in_four[k];
+    };
+    EntryIdx const end = offsets[row + 1];
+    EntryIdx const i = FirstIndex(offsets[row], end, [=](EntryIdx k) { return at(k) >= column; });
+    return i != end && at(i) == column ? values[i] : NAN;
   }
 };
 
-/** @brief Owns the values: 4 B a row and column, or 8 B an entry; then also 8 B a row. */
+/**
+ * @brief Owns the values: 4 B a row and column, or 6 B an entry, of very many columns 8 B; then also
+ *        8 B a row.
+ */
 class RowValues {
  public:
   /** @brief Of a table by column. Waits. @param kept As below. */
@@ -58,11 +63,15 @@ class RowValues {
    */
   RowValues(CsrView const& table, std::vector<std::uint32_t> const& n_entries,
             std::vector<bool> const& kept, Memory at = Memory::kDevice,
-            EntryIdx at_once = HistogramMemory{}.ReadAtOnce());
+            EntryIdx at_once = EntryIdx{1} << 25);
 
   [[nodiscard]] RowValuesRef Ref() const {
-    return {columns_ != nullptr ? columns_->Source().columns : nullptr, column_of_.Data(),
-            offsets_.Data(), values_.Data()};
+    return {columns_ != nullptr ? columns_->Source().columns : nullptr,
+            column_of_.Data(),
+            offsets_.Data(),
+            short_columns_.Data(),
+            long_columns_.Data(),
+            values_.Data()};
   }
   /** @brief Whether any lie in the memory of the host. */
   [[nodiscard]] bool AtHost() const {
@@ -70,13 +79,15 @@ class RowValues {
   }
   [[nodiscard]] std::uint64_t Bytes() const {
     return column_of_.Bytes() + (columns_ != nullptr ? columns_->Bytes() : 0) + offsets_.Bytes() +
-           values_.DeviceBytes();
+           short_columns_.DeviceBytes() + long_columns_.DeviceBytes() + values_.DeviceBytes();
   }
 
  private:
   std::unique_ptr<ColumnValues> columns_;  // nullptr: values lie by entry
   DeviceBuffer<std::uint32_t> column_of_{"columns with values by row"};
   DeviceBuffer<EntryIdx> offsets_{"offsets of rows"};
-  PlacedBuffer<RowValuesRef::Value> values_{"values and columns by row", Memory::kDevice};
+  PlacedBuffer<std::uint16_t> short_columns_{"columns of values by row", Memory::kDevice};
+  PlacedBuffer<std::uint32_t> long_columns_{"columns of values by row", Memory::kDevice};
+  PlacedBuffer<float> values_{"values by row", Memory::kDevice};
 };
 }  // namespace gpu_exact

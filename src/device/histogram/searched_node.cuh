@@ -9,10 +9,10 @@
 
 namespace gpu_exact {
 struct SearchedNode {
-  static constexpr std::uint32_t kNoSlot = 0xffffffffu;
+  static constexpr std::uint32_t kNoHistogram = 0xffffffffu;
 
   RowRange rows;
   Bucket bucket;
-  std::uint32_t slot;  // of its kept histogram, or kNoSlot
+  std::uint32_t histogram;  // its first bin in the pool, or kNoHistogram
 };
 }  // namespace gpu_exact

@@ -4,7 +4,8 @@
  * @brief A libxgboost without XGBoost: a version, and perhaps functions that return their number.
  *
  * FAKE_VERSION: its version, such as "1.2.3". FAKE_SCOPE: ".globl" exports the functions, ".local"
- * leaves them to the symbol table; not defined: there are none.
+ * leaves them to the symbol table; not defined: there are none. FAKE_OPENMP: it brings an OpenMP, whose
+ * threads are the calling one, again and again.
  */
 #include <cstdio>
 
@@ -12,6 +13,16 @@ extern "C" __attribute__((visibility("default"))) void XGBoostVersion(int* major
                                                                       int* patch) {
   std::sscanf(FAKE_VERSION, "%d.%d.%d", major, minor, patch);
 }
+
+#if defined(FAKE_OPENMP)
+extern "C" __attribute__((visibility("default"))) void GOMP_parallel(void (*fn)(void*), void* data,
+                                                                     unsigned n_threads,
+                                                                     unsigned flags) {
+  for (unsigned i = 0; flags == 0 && i < n_threads; ++i) {
+    fn(data);
+  }
+}
+#endif
 
 #if defined(FAKE_SCOPE)
 #if defined(__x86_64__)
