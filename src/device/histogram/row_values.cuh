@@ -20,9 +20,9 @@ struct RowValuesRef {
   std::uint32_t const* column_of;  // among the kept ones, or kNotKept; shape: (n_features)
   EntryIdx const* offsets;         // shape: (n_rows + 1)
   // By row, column, shape: (n_entries):
-  std::uint16_t const* short_columns;  // nullptr: columns takes its place
-  std::uint32_t const* columns;
+  void const* columns;  // two bytes each, or four
   float const* values;
+  bool has_short_columns;
 
   [[nodiscard]] __device__ bool Keeps(FeatureIdx f) const {
     return dense != nullptr ? dense[f] != nullptr : column_of[f] != kNotKept;
@@ -34,8 +34,9 @@ struct RowValuesRef {
     }
     std::uint32_t const column = column_of[f];
     // By value: a reference to a kernel's parameter makes a copy of it in local memory.
-    auto const at = [in_two_bytes = short_columns, in_four = columns](EntryIdx k) {
-      return in_two_bytes != nullptr ? in_two_bytes[k] : in_four[k];
+    auto const at = [all = columns, in_two_bytes = has_short_columns](EntryIdx k) -> std::uint32_t {
+      return in_two_bytes ? static_cast<std::uint16_t const*>(all)[k]
+                          : static_cast<std::uint32_t const*>(all)[k];
     };
     EntryIdx const end = offsets[row + 1];
     EntryIdx const i = FirstIndex(offsets[row], end, [=](EntryIdx k) { return at(k) >= column; });
@@ -66,12 +67,15 @@ class RowValues {
             EntryIdx at_once = EntryIdx{1} << 25);
 
   [[nodiscard]] RowValuesRef Ref() const {
+    bool const has_short_columns = short_columns_.Data() != nullptr;
+    void const* const columns =
+        has_short_columns ? static_cast<void const*>(short_columns_.Data()) : long_columns_.Data();
     return {columns_ != nullptr ? columns_->Source().columns : nullptr,
             column_of_.Data(),
             offsets_.Data(),
-            short_columns_.Data(),
-            long_columns_.Data(),
-            values_.Data()};
+            columns,
+            values_.Data(),
+            has_short_columns};
   }
   /** @brief Whether any lie in the memory of the host. */
   [[nodiscard]] bool AtHost() const {

@@ -15,7 +15,6 @@ constexpr FeatureIdx kNoFeature = std::numeric_limits<FeatureIdx>::max();
 constexpr int kThreads = 256;
 constexpr int kReadSlots = 4;  // of a thread: each looks up its node only where it changes
 constexpr int kRows = 4;       // of a thread: all are asked for before the first is used
-constexpr int kRowBlocks = 6;  // on a multiprocessor, by row: they wait for memory
 
 // one thread a node
 __global__ void ReadCandidatesKernel(LevelRef level, BinnedRef binned, SearchedNode const* nodes,
@@ -134,7 +133,7 @@ struct RowTurns {
 };
 
 // grid: strided over rows; result: as FindNextValuesKernel, by row
-__global__ __launch_bounds__(kThreads, kRowBlocks) void FindNextValuesByRowKernel(
+__global__ __launch_bounds__(kThreads) void FindNextValuesByRowKernel(
     BinnedTableRef table, RowsRef rows, Bucket n_nodes, RowIdx n_rows, SplitPoint* points,
     std::uint32_t* n_rerouted, std::uint32_t* left_of_row) {
   extern __shared__ std::uint32_t next[];  // by node, of the rows of this block

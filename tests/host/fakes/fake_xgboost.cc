@@ -15,9 +15,8 @@ extern "C" __attribute__((visibility("default"))) void XGBoostVersion(int* major
 }
 
 #if defined(FAKE_OPENMP)
-extern "C" __attribute__((visibility("default"))) void GOMP_parallel(void (*fn)(void*), void* data,
-                                                                     unsigned n_threads,
-                                                                     unsigned flags) {
+extern "C" __attribute__((visibility("default"))) void GOMP_parallel(  // NOLINT: its name
+    void (*fn)(void*), void* data, unsigned n_threads, unsigned flags) {
   for (unsigned i = 0; flags == 0 && i < n_threads; ++i) {
     fn(data);
   }
