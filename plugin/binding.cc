@@ -32,8 +32,8 @@ struct CloseLibrary {
 struct Library {
   std::unique_ptr<void, CloseLibrary> handle;
   std::string path;
-  std::uintptr_t base{0};     // what the addresses in its file are relative to
-  void* version_fn{nullptr};  // its XGBoostVersion
+  link_map const* map{nullptr};  // its l_addr is what the addresses in its file are relative to
+  void* version_fn{nullptr};     // its XGBoostVersion
 };
 
 /** @brief R's package `xgboost` has its copy of XGBoost in a library of its own name. */
@@ -79,7 +79,7 @@ Library FindLibrary() {
       throw std::runtime_error{"Two XGBoost libraries are loaded, " + found.path + " and " + path +
                                ": load only one."};
     }
-    found = {std::move(handle), path, map->l_addr, version_fn};
+    found = {std::move(handle), path, map, version_fn};
   }
   if (!found.version_fn) {
     throw std::runtime_error{
@@ -116,7 +116,8 @@ std::vector<ImportTarget> ResolveHidden(Library const& library, std::vector<std:
     throw std::runtime_error{std::string{"XGBoost's C++ functions are out of reach: "} +
                              error.what() + " " + Remedy(library.path)};
   }
-  if (library.base + addresses.back() != reinterpret_cast<std::uintptr_t>(library.version_fn)) {
+  std::uintptr_t const base = library.map->l_addr;
+  if (base + addresses.back() != reinterpret_cast<std::uintptr_t>(library.version_fn)) {
     throw std::runtime_error{library.path +
                              " is no longer the file that this process loaded: restart it."};
   }
@@ -128,7 +129,7 @@ std::vector<ImportTarget> ResolveHidden(Library const& library, std::vector<std:
   }
   std::vector<ImportTarget> targets;
   for (auto address : addresses) {
-    targets.push_back(reinterpret_cast<ImportTarget>(library.base + address));
+    targets.push_back(reinterpret_cast<ImportTarget>(base + address));
   }
   return targets;
 }
@@ -171,7 +172,8 @@ void BindXGBoost() {
   auto targets = Resolve(library, Imports());
   std::copy(targets.cbegin(), targets.cend(), Imports().targets);
   bound_to_r = IsOfR(library.path);
-  gomp_parallel = reinterpret_cast<GompParallel>(dlsym(library.handle.get(), "GOMP_parallel"));
+  gomp_parallel = reinterpret_cast<GompParallel>(
+      CalledFunction(library.handle.get(), *library.map, "GOMP_parallel"));
   library.handle.release();  // the stubs point into it from now on: never unloaded
   bound = true;
 }

@@ -5,8 +5,8 @@
  */
 #include "elf_symbols.h"
 
+#include <dlfcn.h>
 #include <elf.h>
-#include <link.h>
 
 #include <algorithm>
 #include <cstring>
@@ -97,5 +97,59 @@ std::vector<std::uintptr_t> ReadFunctionAddresses(std::string const& path,
     }
   }
   return addresses;
+}
+
+void* CalledFunction(void* handle, link_map const& object, char const* name) {
+  struct Table {
+    ElfW(Rela) const* first;
+    std::size_t bytes;
+  };
+  ElfW(Sym) const* symbols{nullptr};
+  char const* names{nullptr};
+  Table of_calls{nullptr, 0};
+  Table of_addresses{nullptr, 0};
+  for (ElfW(Dyn) const* d = object.l_ld; d->d_tag != DT_NULL; ++d) {
+    auto const address = reinterpret_cast<void const*>(d->d_un.d_ptr);
+    switch (d->d_tag) {
+      case DT_SYMTAB:
+        symbols = static_cast<ElfW(Sym) const*>(address);
+        break;
+      case DT_STRTAB:
+        names = static_cast<char const*>(address);
+        break;
+      case DT_JMPREL:
+        of_calls.first = static_cast<ElfW(Rela) const*>(address);
+        break;
+      case DT_PLTRELSZ:
+        of_calls.bytes = d->d_un.d_val;
+        break;
+      case DT_RELA:
+        of_addresses.first = static_cast<ElfW(Rela) const*>(address);
+        break;
+      case DT_RELASZ:
+        of_addresses.bytes = d->d_un.d_val;
+        break;
+      default:
+        break;
+    }
+  }
+  for (Table const& table : {of_calls, of_addresses}) {
+    for (std::size_t i = 0; i < table.bytes / sizeof(ElfW(Rela)); ++i) {
+      ElfW(Sym) const& symbol = symbols[ELF64_R_SYM(table.first[i].r_info)];
+      if (symbol.st_shndx != SHN_UNDEF || std::strcmp(names + symbol.st_name, name) != 0) {
+        continue;
+      }
+      void* const target = *reinterpret_cast<void**>(object.l_addr + table.first[i].r_offset);
+      Dl_info info{};
+      if (dladdr(target, &info) != 0 &&
+          reinterpret_cast<std::uintptr_t>(info.dli_fbase) != object.l_addr) {
+        return target;
+      }
+      // Bound by the first call, which looks in this order.
+      void* const of_all = dlsym(RTLD_DEFAULT, name);
+      return of_all != nullptr ? of_all : dlsym(handle, name);
+    }
+  }
+  return nullptr;
 }
 }  // namespace gpu_exact

@@ -1,9 +1,11 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Reads what dlsym does not see: the full symbol table of an ELF file.
+ * @brief Reads what dlsym does not see: the full symbol table of an ELF file, and where calls go.
  */
 #pragma once
+
+#include <link.h>
 
 #include <cstdint>
 #include <string>
@@ -20,4 +22,16 @@ namespace gpu_exact {
  */
 [[nodiscard]] std::vector<std::uintptr_t> ReadFunctionAddresses(
     std::string const& path, std::vector<std::string> const& names);
+
+/**
+ * @brief Where a loaded object's own calls of another one's function go.
+ *
+ * That may be another definition than dlsym finds among what the object depends on: one that the
+ * program, or an object that was loaded for all, had before comes first.
+ *
+ * @param handle Of dlopen().
+ * @param object The same.
+ * @return nullptr: it calls none.
+ */
+[[nodiscard]] void* CalledFunction(void* handle, link_map const& object, char const* name);
 }  // namespace gpu_exact

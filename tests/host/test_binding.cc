@@ -31,9 +31,11 @@ struct CloseLibrary {
 };
 using Library = std::unique_ptr<void, CloseLibrary>;
 
+/** @param kind Of a fake XGBoost, or the name of another fake. */
 std::string FakePath(std::string const& kind) {
   auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  return (here / "fakes" / ("libfake_xgboost_" + kind + ".so")).string();
+  std::string const name = kind.find("openmp") == 0 ? kind : "xgboost_" + kind;
+  return (here / "fakes" / ("libfake_" + name + ".so")).string();
 }
 
 Library Load(std::string const& path) {
@@ -68,20 +70,19 @@ std::string Remedy() {
          ".";
 }
 
-/** @brief Whether a team has as many threads as are asked for, or none where there is no OpenMP. */
-bool IsTeam(HostTeam const& team, bool has_openmp) {
+/** @brief Whether a team is of the fake OpenMP that calls so many times, 0: whether there is none. */
+bool IsTeam(HostTeam const& team, int times) {
   int n_calls{0};
   auto const count = [](void* n) { ++*static_cast<int*>(n); };
   if (team.run != nullptr) {
     team.run(count, &n_calls, team.n_threads);
   }
-  return team.n_threads == 5 && n_calls == (has_openmp ? 5 : 0) &&
-         has_openmp == (team.run != nullptr);
+  return team.n_threads == 5 && n_calls == 5 * times && (times != 0) == (team.run != nullptr);
 }
 
 /** @brief Bind, in a process that ends with it, and call every function of the fake. */
-[[noreturn]] void BindAndCall(bool of_r, bool has_openmp) {
-  if (!IsTeam(TeamOfXGBoost(5), false)) {
+[[noreturn]] void BindAndCall(bool of_r, int times) {
+  if (!IsTeam(TeamOfXGBoost(5), 0)) {
     std::exit(5);
   }
   BindXGBoost();
@@ -89,7 +90,7 @@ bool IsTeam(HostTeam const& team, bool has_openmp) {
   if (BoundToR() != of_r) {
     std::exit(3);
   }
-  if (!IsTeam(TeamOfXGBoost(5), has_openmp)) {
+  if (!IsTeam(TeamOfXGBoost(5), times)) {
     std::exit(4);
   }
   ImportTable imports = Imports();
@@ -158,19 +159,39 @@ TEST(Binding, NothingIsBoundByAnError) {
 TEST(BindingDeathTest, ExportedFunctionsOfEachRelease) {
   for (auto release : kReleases) {
     auto fake = LoadFake(release);
-    EXPECT_EXIT(BindAndCall(false, true), testing::ExitedWithCode(0), "") << release;
+    EXPECT_EXIT(BindAndCall(false, 1), testing::ExitedWithCode(0), "") << release;
+  }
+}
+
+/** @brief Of two OpenMPs, that which XGBoost's own loops are run by, bound at once or by the first call. */
+TEST(BindingDeathTest, TheOpenMPThatXGBoostCalls) {
+  for (bool for_all_before : {false, true}) {
+    for (int mode : {RTLD_NOW, RTLD_LAZY}) {
+      auto const bind = [&] {
+        auto other = [] {
+          return dlopen(FakePath("openmp_2").c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr;
+        };
+        bool const loaded = !for_all_before || other();
+        Library const fake{dlopen(FakePath(kNewestRelease).c_str(), mode | RTLD_LOCAL)};
+        if (!loaded || fake == nullptr || (!for_all_before && mode == RTLD_NOW && !other())) {
+          std::exit(6);
+        }
+        BindAndCall(false, for_all_before ? 2 : 1);
+      };
+      EXPECT_EXIT(bind(), testing::ExitedWithCode(0), "") << for_all_before << " " << mode;
+    }
   }
 }
 
 TEST(BindingDeathTest, HiddenFunctions) {
   auto fake = LoadFake("hidden");
   ASSERT_EQ(dlsym(fake.get(), Imports().names[0]), nullptr);
-  EXPECT_EXIT(BindAndCall(false, false), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(BindAndCall(false, 0), testing::ExitedWithCode(0), "");
 }
 
 TEST(BindingDeathTest, HiddenFunctionsOfR) {
   auto fake = Load(FakeOfR("hidden"));
-  EXPECT_EXIT(BindAndCall(true, false), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(BindAndCall(true, 0), testing::ExitedWithCode(0), "");
 }
 
 TEST(ElfSymbols, RefusesWhatIsNoElfFile) {

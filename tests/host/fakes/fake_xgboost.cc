@@ -4,8 +4,8 @@
  * @brief A libxgboost without XGBoost: a version, and perhaps functions that return their number.
  *
  * FAKE_VERSION: its version, such as "1.2.3". FAKE_SCOPE: ".globl" exports the functions, ".local"
- * leaves them to the symbol table; not defined: there are none. FAKE_OPENMP: it brings an OpenMP, whose
- * threads are the calling one, again and again.
+ * leaves them to the symbol table; not defined: there are none. FAKE_OPENMP: it has a
+ * loop by OpenMP.
  */
 #include <cstdio>
 
@@ -15,11 +15,11 @@ extern "C" __attribute__((visibility("default"))) void XGBoostVersion(int* major
 }
 
 #if defined(FAKE_OPENMP)
-extern "C" __attribute__((visibility("default"))) void GOMP_parallel(  // NOLINT: its name
-    void (*fn)(void*), void* data, unsigned n_threads, unsigned flags) {
-  for (unsigned i = 0; flags == 0 && i < n_threads; ++i) {
-    fn(data);
-  }
+extern "C" void GOMP_parallel(void (*fn)(void*), void* data,
+                              unsigned n_threads,  // NOLINT: its name
+                              unsigned flags);
+extern "C" __attribute__((visibility("default"))) void FakeLoop(void (*fn)(void*), void* data) {
+  GOMP_parallel(fn, data, 1, 0);
 }
 #endif
 
