@@ -133,6 +133,9 @@ void* CalledFunction(void* handle, link_map const& object, char const* name) {
         break;
     }
   }
+  if (symbols == nullptr || names == nullptr) {
+    return nullptr;
+  }
   for (Table const& table : {of_calls, of_addresses}) {
     for (std::size_t i = 0; i < table.bytes / sizeof(ElfW(Rela)); ++i) {
       ElfW(Sym) const& symbol = symbols[ELF64_R_SYM(table.first[i].r_info)];

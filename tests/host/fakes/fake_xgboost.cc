@@ -15,9 +15,8 @@ extern "C" __attribute__((visibility("default"))) void XGBoostVersion(int* major
 }
 
 #if defined(FAKE_OPENMP)
-extern "C" void GOMP_parallel(void (*fn)(void*), void* data,
-                              unsigned n_threads,  // NOLINT: its name
-                              unsigned flags);
+// NOLINTNEXTLINE(readability-identifier-naming)
+extern "C" void GOMP_parallel(void (*fn)(void*), void* data, unsigned n_threads, unsigned flags);
 extern "C" __attribute__((visibility("default"))) void FakeLoop(void (*fn)(void*), void* data) {
   GOMP_parallel(fn, data, 1, 0);
 }
