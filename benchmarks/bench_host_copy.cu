@@ -48,9 +48,9 @@ int main() {
   using namespace gpu_exact::bench;  // NOLINT
   constexpr std::size_t kKiB = 1024;
   for (std::size_t n_bytes : {kKiB * kKiB, 4 * kKiB * kKiB, 8 * kKiB * kKiB, 42 * kKiB * kKiB,
-                              84 * kKiB * kKiB, 1024 * kKiB * kKiB}) {
-    for (std::size_t n_threads : {1, 2, 4, 8, 12}) {
-      for (std::size_t chunk : {256 * kKiB, 512 * kKiB, 1024 * kKiB}) {
+                              84 * kKiB * kKiB, 256 * kKiB * kKiB}) {
+    for (std::size_t n_threads : {1, 2, 4, 8, 16}) {
+      for (std::size_t chunk : {256 * kKiB, 512 * kKiB, 1024 * kKiB, 2048 * kKiB}) {
         if (n_threads > 1 || chunk == 256 * kKiB) {
           Time(n_bytes, {chunk, 2 * std::max<std::size_t>(n_threads, 8), n_threads, 0});
         }

@@ -148,7 +148,7 @@ void* CalledFunction(void* handle, link_map const& object, char const* name) {
           reinterpret_cast<std::uintptr_t>(info.dli_fbase) != object.l_addr) {
         return target;
       }
-      // Bound by the first call, which looks in this order.
+      // Bound by the first call, which looks in this order; the caller must not bring one itself.
       void* const of_all = dlsym(RTLD_DEFAULT, name);
       return of_all != nullptr ? of_all : dlsym(handle, name);
     }

@@ -31,7 +31,7 @@ namespace gpu_exact {
  *
  * @param handle Of dlopen().
  * @param object The same.
- * @return nullptr: it calls none.
+ * @return nullptr: it calls none that is not its own.
  */
 [[nodiscard]] void* CalledFunction(void* handle, link_map const& object, char const* name);
 }  // namespace gpu_exact

@@ -18,6 +18,7 @@ namespace {
 constexpr std::uint64_t kElementCost = 8;
 constexpr std::uint64_t kRowCost = 8;
 constexpr std::uint64_t kBinCost = 4;  // to clear it and to write it
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 /** @brief Of a level that is searched in a resolution. */
 double LevelCost(ResolutionShape const& shape) {
@@ -39,25 +40,19 @@ std::vector<HistogramMemory> HistogramMemory::All() {
 }
 
 std::uint64_t HistogramMemory::HistogramBytes(EntryIdx n_entries) const {
-  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
   std::uint64_t const room =
-      n_entries + std::min<std::uint64_t>(64 * kMiB, n_entries / 2 + 32 * kMiB);
+      n_entries / 2 + std::min<std::uint64_t>(16 * kMiB, n_entries / 4 + 8 * kMiB);
   return room / kAllHistograms * histograms;
 }
 
 std::uint64_t HistogramMemory::FirstHistogramBytes(EntryIdx n_entries) const {
-  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
   return std::min(this->HistogramBytes(n_entries) / 2, 8 * n_entries + kMiB);
 }
 
-std::uint64_t HistogramMemory::CertainRanges(EntryIdx n_entries) const {
-  constexpr EntryIdx kLeast = EntryIdx{1} << 17;
-  constexpr EntryIdx kMost = EntryIdx{1} << 19;
-  return std::clamp(n_entries / 256, kLeast, kMost) / (is_lean ? 8 : 1);
-}
+std::uint64_t HistogramMemory::CertainRanges() const { return (is_lean ? 1 : 4) * kFirstRanges; }
 
 std::uint64_t HistogramMemory::OpenEntries(EntryIdx n_entries) const {
-  return std::min(n_entries, std::max(EntryIdx{1} << 20, n_entries / 40) / (is_lean ? 8 : 1));
+  return std::min(n_entries, std::max(EntryIdx{1} << 19, n_entries / 256) / (is_lean ? 2 : 1));
 }
 
 EntryIdx HistogramMemory::BinnedAtOnce(EntryIdx n_entries, bool is_dense) const {
@@ -69,7 +64,7 @@ EntryIdx HistogramMemory::BinnedAtOnce(EntryIdx n_entries, bool is_dense) const 
 EntryIdx HistogramMemory::ReadAtOnce(EntryIdx n_entries) const {
   constexpr EntryIdx kLeast = EntryIdx{1} << 22;
   constexpr EntryIdx kMost = EntryIdx{1} << 25;
-  return is_lean ? kLeast : std::clamp(n_entries / 8, kLeast, kMost);
+  return is_lean ? kLeast : std::clamp(n_entries / 16, kLeast, kMost);
 }
 
 double HistogramCost::OpenShare(double n_rows, double n_bins) {
@@ -194,6 +189,9 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   }
   std::uint32_t const finest = max_bins / n_columns;
   std::vector<std::uint32_t> bins{finest};
+  if (n_rows <= max_sorted && memory.SortsNodes()) {  // those of too few rows for as many bins
+    return bins;
+  }
   // Reading rows for one column alone costs the most: then another resolution stands beside it.
   bool const has_second = n_columns == 1;
   // Bins of one byte take a block's room for as many columns as there are banks, however few they
@@ -239,10 +237,11 @@ std::vector<std::uint32_t> StoredResolutions::GroupColumns(HistogramMemory const
   return columns;
 }
 
-bool ReadsFinest(EntryIdx n_entries, double looked_up_share) {
-  constexpr EntryIdx kCached = EntryIdx{1} << 24;  // at 2 B each, half of an H200's L2 cache
+bool ReadsFinest(std::uint64_t n_stored, bool is_dense, double looked_up_share) {
+  constexpr std::uint64_t kCached = std::uint64_t{1}
+                                    << 24;  // at 2 B each, half of an H200's L2 cache
   constexpr double kMostLookedUp = 0.125;
-  return n_entries > kCached && looked_up_share <= kMostLookedUp;
+  return n_stored > kCached && (is_dense || looked_up_share <= kMostLookedUp);
 }
 
 std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,

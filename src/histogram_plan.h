@@ -60,10 +60,14 @@ struct HistogramMemory {
   Memory bins_at{Memory::kDevice};  // of the entries
   bool shares_bins{false};          // coarser ones are looked up where they are not just shifted
   bool is_lean{false};              // little room for what is in work
-  // Eighths of the room that they take where there is much.
+  // Quarters of the room that they take where there is much.
   std::uint32_t histograms{kAllHistograms};
 
-  static constexpr std::uint32_t kAllHistograms = 8;
+  static constexpr std::uint32_t kAllHistograms = 4;
+  /** @brief Of a bin in a histogram. */
+  static constexpr std::uint64_t kBinBytes = 20;
+  /** @brief Of an entry of an open range that is sorted. */
+  static constexpr std::uint64_t kOpenEntryBytes = 28;
 
   /** @brief All that there is to choose from, the fastest first; the last one takes least. */
   [[nodiscard]] static std::vector<HistogramMemory> All();
@@ -72,8 +76,15 @@ struct HistogramMemory {
   [[nodiscard]] std::uint64_t HistogramBytes(EntryIdx n_entries) const;
   /** @brief The same at first: most trees do not need all of it. */
   [[nodiscard]] std::uint64_t FirstHistogramBytes(EntryIdx n_entries) const;
-  /** @brief A list with room for so many ranges, all that there are, is scanned without asking. */
-  [[nodiscard]] std::uint64_t CertainRanges(EntryIdx n_entries) const;
+  /** @brief Whether nodes are sorted, for which all their values are read, or bins: not over the bus. */
+  [[nodiscard]] bool SortsNodes() const {
+    return values_at == Memory::kDevice && bins_at == Memory::kDevice;
+  }
+  /** @brief A list has room for so many ranges at first. */
+  static constexpr std::uint64_t kFirstRanges = std::uint64_t{1} << 14;
+  /** @brief A list with room for so many ranges, all that there are, is scanned without asking: as many as
+   *         at first, or more. */
+  [[nodiscard]] std::uint64_t CertainRanges() const;
   /** @brief Entries of open ranges that are sorted at once, of so many in the table, or all of them. */
   [[nodiscard]] std::uint64_t OpenEntries(EntryIdx n_entries) const;
   /**
@@ -238,13 +249,14 @@ struct RefineCost {
 /**
  * @brief The most bins of a column in each resolution, the finest first.
  *
- * A small table, whose nodes are sorted, has one bin for each value. Otherwise the finest
- * resolution serves the root, within what fits a block, and coarser ones the nodes below. Where
- * most values are present, bins of the last one take a byte each, and are as many as that holds.
+ * A small table, whose nodes are sorted, has one bin for each value, and a wider one of as few rows,
+ * of which nodes can be sorted, has one resolution. Otherwise the finest resolution serves the root,
+ * within what fits a block, and coarser ones the nodes below. Where most values are present, bins of
+ * the last one take a byte each, and are as many as that holds.
  *
  * @param max_bins   That a block has room for.
  * @param max_sorted Rows of a node that a block can sort.
- * @param memory     Whether the table has sorted rows.
+ * @param memory     Whether the table has sorted rows, and where values and bins lie.
  * @param is_dense   IsDense().
  */
 [[nodiscard]] std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_features,
@@ -319,16 +331,26 @@ struct StoredResolutions {
 };
 
 /**
+ * @brief Bins that a resolution stores: a place for each row and column of a dense table.
+ */
+[[nodiscard]] constexpr std::uint64_t NumStoredBins(EntryIdx n_entries, RowIdx n_rows,
+                                                    FeatureIdx n_features) {
+  return IsDense(n_entries, n_rows, n_features) ? std::uint64_t{n_rows} * n_features : n_entries;
+}
+
+/**
  * @brief Whether a coarser resolution reads the finest one's bins, where memory leaves the choice.
  *
  * Bins that the cache holds are read sooner where they lie side by side: the finest ones of the rows
  * of a small table are not next to each other for a group of few columns.
  *
- * @param n_entries       Of the table.
- * @param looked_up_share Of these, whose bins would be looked up instead of shifted: that takes half
- *                        as long again.
+ * @param n_stored        NumStoredBins().
+ * @param is_dense        IsDense(): rows are read whole, and to look bins up takes little of the time
+ *                        (criteo nothing, covtype a tenth), where a third of the memory is saved.
+ * @param looked_up_share Of the entries, whose bins would be looked up instead of shifted. Where most
+ *                        values are missing, that takes half as long again.
  */
-[[nodiscard]] bool ReadsFinest(EntryIdx n_entries, double looked_up_share);
+[[nodiscard]] bool ReadsFinest(std::uint64_t n_stored, bool is_dense, double looked_up_share);
 
 /**
  * @brief Bytes of a row's bins, where most values are present and all columns have as many bins.

@@ -39,20 +39,20 @@ std::string LimitText(double limit) {
 
 /** @brief MemoryPlan::Make() of the histogram strategy. */
 MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
-                          HistogramMemory const& memory, std::uint32_t max_bins) {
+                          HistogramMemory memory, std::uint32_t max_bins) {
   constexpr std::uint64_t kBinBytes = 9;       // of a bin, beside its sums
   constexpr std::uint64_t kFeatureBytes = 32;  // of a feature in a resolution
   constexpr std::uint64_t kColumnBytes = 20;   // of a feature whose bins others read
   constexpr std::uint64_t kGroupBytes = 96;    // of a group of columns in a resolution
   constexpr std::uint64_t kBeginsPerByte = 4;  // finest bins, at which bins of another one begin
-  constexpr std::uint64_t kSumBytes = 20;      // of a bin in a histogram
   constexpr std::uint64_t kRangeBytes = 48;    // of a range in a list
   constexpr std::uint64_t kOpenBytes = 64;     // of a range that is searched
-  constexpr std::uint64_t kEntryBytes = 28;    // of an entry of these that is sorted
   constexpr std::uint64_t kSortedBytes = 25;   // of an entry that is sorted, CUB's scratch included
   std::uint64_t const rows = n_rows;
   std::uint64_t const all_places = rows * n_features;
   bool const dense = IsDense(n_entries, n_rows, n_features);
+  std::uint64_t const n_stored = NumStoredBins(n_entries, n_rows, n_features);
+  memory.shares_bins = memory.shares_bins || ReadsFinest(n_stored, dense, 1.0);
   auto const resolutions =
       ChooseResolutions(n_rows, n_features, max_bins, kMaxSortedRows, memory, dense);
   std::uint64_t const n_resolutions = resolutions.size();
@@ -71,7 +71,7 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
     most_bins = std::max(most_bins, n_bins);
   }
   std::uint64_t const histograms =
-      std::max(memory.HistogramBytes(n_entries), kSumBytes * most_bins);
+      std::max(memory.HistogramBytes(n_entries), HistogramMemory::kBinBytes * most_bins);
   StoredResolutions const stored{n_features, of_column};
   auto const of_entries = [&](std::uint32_t of_group, bool in_bytes) {
     // Where most values are missing, some groups have places all the same.
@@ -83,9 +83,8 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
     bins.bytes += of_entries(ColumnsByPlaces(of_groups[i], n_rows),
                              stored.last != 0 && i + 1 == of_groups.size());
   }
-  std::uint64_t const sorted_size = dense ? all_places : n_entries;
   std::uint64_t const sorted =
-      std::min(sorted_size, std::max(memory.BinnedAtOnce(n_entries, dense), rows));
+      std::min(n_stored, std::max(memory.BinnedAtOnce(n_entries, dense), rows));
   std::uint64_t const open = memory.OpenEntries(n_entries);
 
   // What may be of the host.
@@ -127,14 +126,15 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
                     {"offsets of rows", 8 * rows},
                     {"rows of the table", 9 * read + 8 * rows}};
   }
-  plan.growing = {bins,
-                  limits_of_bins,
-                  sorted_rows,
-                  values,
-                  {"rows by node", (dense ? 52 : 60) * rows},
-                  {"histograms", histograms},
-                  {"open ranges", kEntryBytes * open + (kRangeBytes * n_resolutions + kOpenBytes) *
-                                                           memory.CertainRanges(n_entries)}};
+  plan.growing = {
+      bins,
+      limits_of_bins,
+      sorted_rows,
+      values,
+      {"rows by node", (dense ? 52 : 60) * rows},
+      {"histograms", histograms},
+      {"open ranges", HistogramMemory::kOpenEntryBytes * open +
+                          (kRangeBytes * n_resolutions + kOpenBytes) * memory.CertainRanges()}};
   return plan;
 }
 }  // namespace
@@ -196,8 +196,7 @@ MemoryPlan MemoryPlan::WithNodes(RowIdx n_rows, FeatureIdx n_features, Strategy 
   // Nodes of the last level are leaves: only their parents are searched.
   std::uint64_t const searched = nodes / 2 + nodes % 2;
   constexpr double kMost = 1e18;  // more than any device has
-  bool const sorts = memory.values_at == Memory::kDevice && memory.bins_at == Memory::kDevice;
-  std::uint64_t const column = sorts ? kSortedColumn : kMarkedColumn;
+  std::uint64_t const column = memory.SortsNodes() ? kSortedColumn : kMarkedColumn;
   double const columns =
       strategy == Strategy::kHistogram
           ? static_cast<double>(column * n_features) * static_cast<double>(searched)

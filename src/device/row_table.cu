@@ -21,10 +21,16 @@ constexpr unsigned kCountThreads = 256;
 constexpr FeatureIdx kBlockFeatures = 8192;
 /** @brief Bytes of an array that is worth taking page-locked memory for one copy of it. */
 constexpr std::size_t kWorthPinning = std::size_t{1} << 24;
+/** @brief An array of so many bytes is one part of many: calls that copy more each soon save what more
+ *         page-locked memory takes. */
+constexpr std::size_t kPartOfMany = std::size_t{1} << 27;
 
-CopyPlan PlanForOnce() {
+CopyPlan PlanForOnce(std::size_t n_bytes) {
   CopyPlan plan;
   plan.min_bytes = kWorthPinning;
+  if (n_bytes >= kPartOfMany) {
+    plan.chunk_bytes *= 4;
+  }
   return plan;
 }
 
@@ -136,7 +142,7 @@ void RowTable::Load(CsrView const& table, RowIdx first_row, EntryIdx sorted_at_o
 
 void RowTable::Upload(CsrView const& table) {
   if (copier_ == nullptr) {
-    copier_ = std::make_unique<HostCopier>(PlanForOnce());
+    copier_ = std::make_unique<HostCopier>(PlanForOnce(table.n_entries * sizeof(CsrEntry)));
   }
   if (table.pages == nullptr) {
     copier_->CopyToDevice(row_offsets_.Data(), table.offsets, std::size_t{table.n_rows} + 1);

@@ -77,7 +77,9 @@ class RankBitsTest : public DeviceTest {
 
 TEST_F(RankBitsTest, RanksAndBits) {
   Random random{1};
-  for (std::size_t n : {0u, 1u, 31u, 32u, 33u, 63u, 64u, 1000u, 100000u, 300000u, 33u, 0u}) {
+  // A block counts 131,072 bits at a time, a cluster eight times as many, and twice that in two turns.
+  for (std::size_t n : {0u, 1u, 31u, 32u, 33u, 63u, 64u, 1000u, 100000u, 131071u, 131072u, 300000u,
+                        1048576u, 2097151u, 2097152u, 33u, 0u}) {
     for (double share : {0.0, 0.02, 0.5, 1.0}) {
       std::vector<std::uint8_t> is_set(n);
       for (auto& bit : is_set) {

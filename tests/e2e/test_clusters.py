@@ -161,9 +161,10 @@ class TestDask:
         assert dask_train(client, {"tree_method": EXACT}) == expected()
 
     def test_objective_of_one_worker_fails(self, client: "Client") -> None:
-        """Dask tells the error of whichever worker it hears of first."""
+        """Dask tells the error of whichever worker it hears of first, which may be XGBoost's own of a
+        worker that takes its leave."""
         begin = time.monotonic()
-        told = "objective is broken|has lost another worker"
+        told = "objective is broken|has lost another worker|Failed to shutdown"
         with pytest.raises((ValueError, xgb.core.XGBoostError), match=told):
             dask_train(client, {"tree_method": EXACT}, obj=fail_on_one("raise"))
         assert time.monotonic() - begin < DEADLINE

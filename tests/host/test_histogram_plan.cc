@@ -261,26 +261,25 @@ TEST(RowOffsetBytes, DoNotWrap) {
 TEST(HistogramMemory, RoomForHistogramsAndOpenRanges) {
   constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
   HistogramMemory memory;
-  EXPECT_EQ(memory.HistogramBytes(16 * kMiB), 56 * kMiB);
-  EXPECT_EQ(memory.HistogramBytes(1024 * kMiB), 1088 * kMiB);
+  EXPECT_EQ(memory.HistogramBytes(16 * kMiB), 20 * kMiB);
+  EXPECT_EQ(memory.HistogramBytes(1024 * kMiB), 528 * kMiB);
   EXPECT_EQ(memory.FirstHistogramBytes(0), kMiB);
-  EXPECT_EQ(memory.FirstHistogramBytes(kMiB), 9 * kMiB);
-  EXPECT_EQ(memory.FirstHistogramBytes(16 * kMiB), 28 * kMiB);
-  EXPECT_EQ(memory.FirstHistogramBytes(1024 * kMiB), 544 * kMiB);
+  EXPECT_EQ(memory.FirstHistogramBytes(kMiB / 4), 3 * kMiB);
+  EXPECT_EQ(memory.FirstHistogramBytes(16 * kMiB), 10 * kMiB);
+  EXPECT_EQ(memory.FirstHistogramBytes(1024 * kMiB), 264 * kMiB);
   EXPECT_EQ(memory.OpenEntries(1000), 1000u);
-  EXPECT_EQ(memory.OpenEntries(40 * kMiB), 1u << 20);
-  EXPECT_EQ(memory.OpenEntries(80 * kMiB), 1u << 21);
-  EXPECT_EQ(memory.CertainRanges(0), 1u << 17);
-  EXPECT_EQ(memory.CertainRanges(EntryIdx{1} << 26), 1u << 18);
-  EXPECT_EQ(memory.CertainRanges(EntryIdx{1} << 40), 1u << 19);
+  EXPECT_EQ(memory.OpenEntries(128 * kMiB), 1u << 19);
+  EXPECT_EQ(memory.OpenEntries(256 * kMiB), 1u << 20);
+  EXPECT_EQ(memory.CertainRanges(), 1u << 16);
   EXPECT_EQ(memory.ReadAtOnce(0), 1u << 22);
-  EXPECT_EQ(memory.ReadAtOnce(EntryIdx{1} << 26), 1u << 23);
+  EXPECT_EQ(memory.ReadAtOnce(EntryIdx{1} << 27), 1u << 23);
   EXPECT_EQ(memory.ReadAtOnce(EntryIdx{1} << 40), 1u << 25);
   memory.is_lean = true;
   memory.histograms = 1;
-  EXPECT_EQ(memory.HistogramBytes(1024 * kMiB), 136 * kMiB);
-  EXPECT_EQ(memory.OpenEntries(kMiB), 1u << 17);
-  EXPECT_EQ(memory.CertainRanges(0), 1u << 14);
+  EXPECT_EQ(memory.HistogramBytes(1024 * kMiB), 132 * kMiB);
+  EXPECT_EQ(memory.OpenEntries(kMiB), 1u << 18);
+  EXPECT_EQ(memory.CertainRanges(), HistogramMemory::kFirstRanges)
+      << "a list takes as much at once";
   EXPECT_EQ(memory.ReadAtOnce(EntryIdx{1} << 40), 1u << 22);
 }
 
@@ -306,6 +305,14 @@ TEST(ChooseResolutions, TheLastOneFitsAByte) {
   EXPECT_EQ(of(1'000'000, false), (Bins{2560, 640, 80})) << "no place for each column";
   EXPECT_EQ(of(400'000, true), (Bins{1280, kMaxByteBins})) << "320 bins would be as many";
   EXPECT_EQ(of(30'000, true), (Bins{320, 80})) << "a byte holds nearly as many";
+  EXPECT_EQ(of(kMaxSortedRows + 1, true).size(), 2u);
+  EXPECT_EQ(ChooseResolutions(kMaxSortedRows, 5000, kMaxGroupBins, kMaxSortedRows).size(), 1u)
+      << "nodes are sorted where they have too few rows for as many bins";
+  HistogramMemory of_host;
+  of_host.values_at = Memory::kHost;
+  EXPECT_EQ(ChooseResolutions(kMaxSortedRows, 5000, kMaxGroupBins, kMaxSortedRows, of_host).size(),
+            2u)
+      << "values of the host are not sorted";
 }
 
 /** @brief The last one has its own bins where bytes hold them and take less; all others may share. */
@@ -329,12 +336,19 @@ TEST(StoredResolutions, WhichMayBeReadAndWhichAreNot) {
   EXPECT_EQ((StoredResolutions{0, {0, 0}}).last, 0u);
 }
 
+TEST(NumStoredBins, APlaceForEachRowOfADenseTable) {
+  EXPECT_EQ(NumStoredBins(50, 10, 10), 100u);
+  EXPECT_EQ(NumStoredBins(49, 10, 10), 49u);
+}
+
 TEST(ReadsFinest, LargeTablesWhoseBinsAreJustShifted) {
-  EXPECT_TRUE(ReadsFinest(1 << 26, 0.0));
-  EXPECT_TRUE(ReadsFinest(1 << 26, 0.1));
-  EXPECT_TRUE(ReadsFinest(1 << 26, 0.125));
-  EXPECT_FALSE(ReadsFinest(1 << 26, 0.2)) << "too many are looked up";
-  EXPECT_FALSE(ReadsFinest(1 << 22, 0.0)) << "the cache holds them";
+  EXPECT_TRUE(ReadsFinest(1 << 26, false, 0.0));
+  EXPECT_TRUE(ReadsFinest(1 << 26, false, 0.1));
+  EXPECT_TRUE(ReadsFinest(1 << 26, false, 0.125));
+  EXPECT_FALSE(ReadsFinest(1 << 26, false, 0.2)) << "too many are looked up";
+  EXPECT_TRUE(ReadsFinest(1 << 26, true, 1.0)) << "most values are present";
+  EXPECT_FALSE(ReadsFinest(1 << 22, false, 0.0)) << "the cache holds them";
+  EXPECT_FALSE(ReadsFinest(1 << 22, true, 0.0));
 }
 
 TEST(NumPlaces, WholeChunksWhereLittleIsLost) {
@@ -892,7 +906,7 @@ std::vector<KnownTable> const kKnownTables{
     {100000, 28, true, {640, 255}, {1280, 255}, {1, 2, 2, 2, 2}},
     {463715, 90, true, {1280, 255}, {2560, 640, 255}, {0, 0, 1, 1, 2, 2}},
     {581012, 54, true, {2560, 640, 255}, {2560, 640, 255}, {1, 1, 2, 2, 3, 3}},
-    {6000, 5000, true, {160, 40}, {160, 40}, {1, 1, 1}},
+    {6000, 5000, true, {160}, {160}, {0, 0, 1}},
     {400000, 2000, true, {1280, 255}, {2560, 640, 255}, {0, 1, 1, 1, 2, 2}},
     {473134, 700, true, {1280, 255}, {2560, 640, 255}, {0, 0, 1, 1, 2, 2}},
     {1070000, 968, false, {2560, 640, 80}, {2560, 640, 80}, {1, 1, 1, 1, 2, 2, 3}},

@@ -109,12 +109,16 @@ std::vector<BinnedColumns*> BinnedTable::StoreBins(CsrView const& table,
   EntryIdx const n = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
   RankBins const& finest = resolutions_.front()->bins;
   auto bins = [&](std::size_t i) -> RankBins const& { return resolutions_[i]->bins; };
-  bool const may_read = ReadsFinest(n, 0.0);  // else nobody asks what would be looked up
+  std::uint64_t const n_stored = NumStoredBins(n, table.n_rows, table.n_features);
+  bool const is_dense = IsDense(n, table.n_rows, table.n_features);
   auto reads = [&](std::size_t i, std::size_t coarsest) {
-    return memory.shares_bins ||
-           (may_read &&
-            ReadsFinest(n, BinnedColumns::LookedUpShare(table.n_rows, n_entries, finest,
-                                                        bins(coarsest), bins(i), max_group_bins)));
+    if (memory.shares_bins || ReadsFinest(n_stored, is_dense, 1.0)) {
+      return true;  // however many are looked up
+    }
+    return ReadsFinest(n_stored, is_dense, 0.0) &&
+           ReadsFinest(n_stored, is_dense,
+                       BinnedColumns::LookedUpShare(table.n_rows, n_entries, finest, bins(coarsest),
+                                                    bins(i), max_group_bins));
   };
   std::size_t coarsest = resolutions_.size() - (in_bytes ? 2 : 1);
   while (coarsest > 0 && !reads(coarsest, coarsest)) {

@@ -111,16 +111,14 @@ void HistogramFinder::Find(LevelRef const& level, RowsRef const& rows, NodesToSe
 void HistogramFinder::FindAgain(LevelRef const& level, RowsRef const& rows,
                                 OpenRangesRef const& open) {
   // Kept histograms are there; each is searched by itself.
-  Batch& kept = batches_.front();
   std::vector<HistogramSearch> searches;
-  for (HistogramSearch const& s : kept.searches) {
+  for (HistogramSearch const& s : of_kept_.searches) {
     searches.push_back({s.node, HistogramSearch::kNone});
     if (s.larger != HistogramSearch::kNone) {
       searches.push_back({s.larger, HistogramSearch::kNone});
     }
   }
-  kept.searches = std::move(searches);
-  kept.built = {};
+  of_kept_ = {{}, std::move(searches)};
   this->PlacePassing();  // other resolutions have kept some since
   this->PlanWork();
   this->SearchBatches(level, rows, open);
@@ -132,10 +130,8 @@ void HistogramFinder::Place(NodesToSearch const& nodes) {
   h_nodes_.clear();
   passing_.clear();
   n_rows_ = 0;
-  batches_.assign(1, {});
-  Batch& kept = batches_.front();
-  std::uint64_t from{0};
-  auto take = [&] { return pool_.Take(columns_.Ref().n_bins, &from); };
+  of_kept_ = {};
+  std::uint64_t from[]{0, 0};  // of one histogram, of two side by side
   auto n_rows = [&](Bucket b) { return nodes.rows[b].end - nodes.rows[b].begin; };
   auto add = [&](Bucket bucket, std::uint32_t histogram) {
     kept_[bucket] = histogram;
@@ -146,31 +142,30 @@ void HistogramFinder::Place(NodesToSearch const& nodes) {
   };
   for (std::size_t i = 0; i < nodes.families.size(); ++i) {
     NodesToSearch::Family const& family = nodes.families[i];
-    bool const keeps =
-        parents_[i] != kNone || (!nodes.is_last_level && this->IsLarge(nodes, family));
-    std::uint32_t const first = keeps ? take() : kNone;
-    if (parents_[i] != kNone && first != kNone) {
+    // Where the parent's is kept, one of the two is what it has left, in its place.
+    bool const subtracts = parents_[i] != kNone;
+    bool const keeps = subtracts || (!nodes.is_last_level && this->IsLarge(nodes, family));
+    std::uint32_t const n_taken = subtracts ? 1 : family.n;
+    std::uint64_t const n_bins = columns_.Ref().n_bins;
+    std::uint32_t const first = keeps ? pool_.Take(n_bins, n_taken, &from[n_taken - 1]) : kNone;
+    if (subtracts && first != kNone) {
       Bucket const larger =
           n_rows(family.first + 1) > n_rows(family.first) ? family.first + 1 : family.first;
       Bucket const smaller = 2 * family.first + 1 - larger;
       std::uint32_t const small_node = add(smaller, first);
-      kept.searches.push_back({small_node, add(larger, parents_[i])});
-      kept.built.Add(small_node, nodes.rows[smaller]);
+      of_kept_.searches.push_back({small_node, add(larger, parents_[i])});
+      of_kept_.built.Add(small_node, nodes.rows[smaller]);
       continue;
     }
     pool_.Release(parents_[i]);
-    std::uint32_t const second = first != kNone && family.n == 2 ? take() : kNone;
-    bool const has_room = first != kNone && (family.n == 1 || second != kNone);
-    if (!has_room && first != kNone) {
-      pool_.Release(first);
-      from = first;
-    }
     for (Bucket k = 0; k < family.n; ++k) {
       Bucket const b = family.first + k;
-      std::uint32_t const node = add(b, !has_room ? kNone : k == 0 ? first : second);
-      if (has_room) {
-        kept.searches.push_back({node, HistogramSearch::kNone});
-        kept.built.Add(node, nodes.rows[b]);
+      bool const is_kept = first != kNone;
+      std::uint32_t const node =
+          add(b, is_kept ? static_cast<std::uint32_t>(first + k * n_bins) : kNone);
+      if (is_kept) {
+        of_kept_.searches.push_back({node, HistogramSearch::kNone});
+        of_kept_.built.Add(node, nodes.rows[b]);
       } else {
         passing_.push_back(node);
       }
@@ -179,12 +174,12 @@ void HistogramFinder::Place(NodesToSearch const& nodes) {
 }
 
 void HistogramFinder::PlacePassing() {
-  batches_.resize(1);
+  batches_.assign(1, of_kept_);
   std::uint64_t const n_bins = columns_.Ref().n_bins;
   std::uint64_t const first = pool_.KeptEnd();
   std::uint64_t const n_room = pool_.RoomToPass(n_bins, passing_.size());
   for (std::size_t i = 0; i < passing_.size(); ++i) {
-    if (i % n_room == 0) {
+    if (i % n_room == 0 && passing_.size() > n_room) {
       batches_.emplace_back();
     }
     SearchedNode& node = h_nodes_[passing_[i]];

@@ -103,7 +103,7 @@ class HistogramFinder {
   [[nodiscard]] bool IsLarge(NodesToSearch const& nodes, NodesToSearch::Family const& family) const;
   /** @brief Each node to search has a histogram, if it is kept. */
   void Place(NodesToSearch const& nodes);
-  /** @brief The others have the room that is left, in turns. */
+  /** @brief The others have the room that is left, beside the kept ones or else in turns. */
   void PlacePassing();
   void PlanWork();
   void SearchBatches(LevelRef const& level, RowsRef const& rows, OpenRangesRef const& open);
@@ -131,7 +131,8 @@ class HistogramFinder {
     std::vector<HistogramSearch> searches;
     std::size_t d_searches{0};  // their number in the arena
   };
-  std::vector<Batch> batches_;  // the first one is of the histograms that are kept
+  Batch of_kept_;               // of the histograms that are kept alone
+  std::vector<Batch> batches_;  // they are in the first one
   WorkSlicer slicer_;
   UploadArena arena_{"nodes and slices of histograms"};
   UploadArena all_rows_{"slices of the rows of nodes"};

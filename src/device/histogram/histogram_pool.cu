@@ -42,21 +42,22 @@ std::uint64_t HistogramPool::MostKept() const {
   return n_bins_ - std::min(n_bins_, std::max(largest_, n_bins_ / 4));
 }
 
-std::uint32_t HistogramPool::Take(std::uint64_t n_bins, std::uint64_t* from) {
+std::uint32_t HistogramPool::Take(std::uint64_t n_bins, std::uint32_t n, std::uint64_t* from) {
   auto next = kept_.lower_bound(*from);
   if (next != kept_.begin()) {
     *from = std::max(*from, std::prev(next)->second);
   }
-  for (; next != kept_.end() && next->first < *from + n_bins; ++next) {
+  for (; next != kept_.end() && next->first < *from + n * n_bins; ++next) {
     *from = next->second;
   }
-  if (*from + n_bins > this->MostKept()) {
+  if (*from + n * n_bins > this->MostKept()) {
     was_short_ = true;
     return SearchedNode::kNoHistogram;
   }
   std::uint64_t const first = *from;
-  *from += n_bins;
-  kept_.emplace_hint(next, first, *from);
+  for (std::uint32_t i = 0; i < n; ++i, *from += n_bins) {
+    kept_.emplace_hint(next, *from, *from + n_bins);
+  }
   return static_cast<std::uint32_t>(first);
 }
 

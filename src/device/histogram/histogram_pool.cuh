@@ -19,12 +19,14 @@
 #include "src/device/histogram/bin_sums.cuh"
 #include "src/device/histogram/searched_node.cuh"
 #include "src/device/runtime.cuh"
+#include "src/histogram_plan.h"
 
 namespace gpu_exact {
 class HistogramPool {
  public:
   /** @brief Device memory of a bin. */
-  static constexpr std::uint64_t kBinBytes = sizeof(FixedSum) + sizeof(std::uint32_t);
+  static constexpr std::uint64_t kBinBytes = HistogramMemory::kBinBytes;
+  static_assert(kBinBytes == sizeof(FixedSum) + sizeof(std::uint32_t));
 
   /**
    * @param first_bytes Of the histograms at first, unless one takes more.
@@ -37,12 +39,13 @@ class HistogramPool {
   void Reset();
 
   /**
-   * @brief Keep a histogram.
-   * @param n_bins Of it.
-   * @param from   Bins before it are taken; beyond the histogram afterwards.
-   * @return Its first bin, or SearchedNode::kNoHistogram: there is no room.
+   * @brief Keep histograms, side by side.
+   * @param n_bins Of each.
+   * @param n      How many.
+   * @param from   Bins before it are taken; beyond the histograms afterwards.
+   * @return The first bin of the first one, or SearchedNode::kNoHistogram: there is no room for all.
    */
-  [[nodiscard]] std::uint32_t Take(std::uint64_t n_bins, std::uint64_t* from);
+  [[nodiscard]] std::uint32_t Take(std::uint64_t n_bins, std::uint32_t n, std::uint64_t* from);
   /** @param first Of Take(); of kNoHistogram there is nothing to release. */
   void Release(std::uint32_t first) { kept_.erase(first); }
 

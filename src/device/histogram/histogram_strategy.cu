@@ -25,9 +25,8 @@ struct Searcher {
            RefineRoom* room)
       : resolution{r}, finder{*r.columns, pool} {
     if (r.columns->HasRanges()) {
-      EntryIdx const n_entries = r.columns->NumElements();
-      refiner = std::make_unique<RangeRefiner>(*r.columns, room, memory.OpenEntries(n_entries),
-                                               memory.CertainRanges(n_entries));
+      refiner = std::make_unique<RangeRefiner>(
+          *r.columns, room, memory.OpenEntries(r.columns->NumElements()), memory.CertainRanges());
     }
   }
 

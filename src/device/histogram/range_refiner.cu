@@ -356,10 +356,9 @@ struct RangeRefiner::Pass {
 RangeRefiner::RangeRefiner(BinnedColumns const& columns, RefineRoom* room,
                            std::uint64_t max_entries, std::uint64_t max_certain)
     : columns_{columns}, room_{*room}, max_entries_{max_entries}, max_certain_{max_certain} {
-  constexpr std::size_t kFirstRanges = std::size_t{1} << 14;
   counts_.Reserve(1);
   host_counts_.Reserve(kNumHostCounts);
-  list_.Reserve(kFirstRanges);
+  list_.Reserve(HistogramMemory::kFirstRanges);
 }
 
 OpenRangesRef RangeRefiner::List(std::size_t n_nodes) {

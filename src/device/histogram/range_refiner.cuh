@@ -29,7 +29,7 @@ namespace gpu_exact {
  */
 class OpenEntriesRoom {
  public:
-  static constexpr std::uint64_t kEntryBytes = 28;
+  static constexpr std::uint64_t kEntryBytes = HistogramMemory::kOpenEntryBytes;
 
   /** @brief For at least n entries; content is lost where it grows. */
   void Reserve(std::uint64_t n) { bytes_.Reserve(CeilDiv(n, kAligned) * kAligned * kEntryBytes); }

@@ -62,5 +62,6 @@ class RankBits {
 
  private:
   DeviceBuffer<RankWord> words_;
+  unsigned max_blocks_{0};  // of a cluster that counts; 0: not asked yet
 };
 }  // namespace gpu_exact

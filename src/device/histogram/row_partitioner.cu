@@ -26,12 +26,22 @@ __global__ void FindTrainedKernel(TrainingRows rows, RankBitsRef trained) {
   }
 }
 
+/** @brief The slots of nodes and what lies in them, to be written. */
+struct NextRows {
+  RowIdx* rows;
+  GradientUnits* units;
+  RowRange* nodes;
+};
+
 // one thread a row; trained: nullptr where all are; rows left out are in the root for now
 __global__ void CompactKernel(GradientPair const* gpair, Quantiser quantiser, RankBitsRef trained,
-                              RowIdx n_rows, RowIdx* rows, GradientUnits* units,
+                              RowIdx n_rows, RowRange root, NextRows to,
                               GradientUnits* units_of_row, NodeIdx* positions,
                               ShortBucket* node_of) {
   auto row = static_cast<RowIdx>(GlobalIdx());
+  if (row == 0) {
+    to.nodes[0] = root;
+  }
   if (row >= n_rows) {
     return;
   }
@@ -40,13 +50,13 @@ __global__ void CompactKernel(GradientPair const* gpair, Quantiser quantiser, Ra
   units_of_row[row] = own;
   node_of[row] = is_trained ? 0 : kNowhere;
   if (trained.words == nullptr) {
-    rows[row] = row;
+    to.rows[row] = row;
     return;
   }
   if (is_trained) {
     RowIdx const slot = trained.Rank(row);
-    rows[slot] = row;
-    units[slot] = own;
+    to.rows[slot] = row;
+    to.units[slot] = own;
   }
   positions[row] = EncodePosition(kRoot, is_trained);
 }
@@ -190,15 +200,15 @@ struct NodeOfSlot {
   }
 };
 
-// grid: tiles of slots; result: sums of the children; rows and gradients in their new slots, unless
-// to_rows is nullptr; and positions and nodes of rows, unless node_of is nullptr
+// grid: tiles of slots; result: sums and slots of the children; rows and gradients in their new slots,
+// unless to.rows is nullptr; and positions and nodes of rows, unless node_of is nullptr
 template <int kSlots>
 __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder const* orders,
                                                        NodeIdx first_node, NodeIdx first_child,
                                                        Bucket n_nodes, RowIdx n_slots,
-                                                       RankBitsRef goes_left, RowIdx* to_rows,
-                                                       GradientUnits* to_units, NodeIdx* positions,
-                                                       ShortBucket* node_of, NodeState* states) {
+                                                       RankBitsRef goes_left, NextRows to,
+                                                       NodeIdx* positions, ShortBucket* node_of,
+                                                       NodeState* states) {
   __shared__ ChildSums of_warps[kThreads / 32];
   unsigned const lane = threadIdx.x % 32;
   RowIdx row[kSlots];  // all are asked for before the first is used
@@ -206,10 +216,18 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
 #pragma unroll
   for (int j = 0; j < kSlots; ++j) {
     std::uint64_t const slot = SlotOf<kThreads, kSlots>(n_nodes, j);
-    row[j] = to_rows != nullptr && slot < n_slots ? rows.rows[slot] : 0;
+    row[j] = to.rows != nullptr && slot < n_slots ? rows.rows[slot] : 0;
     units[j] = slot < n_slots ? rows.units[slot] : GradientUnits{0.0f, 0.0f};
   }
   NodeOfSlot at;
+  for (auto b = GlobalIdx(); b < n_nodes; b += std::uint64_t{gridDim.x} * kThreads) {
+    at.Enter(static_cast<Bucket>(b), rows, n_nodes, orders, first_child, goes_left);
+    if (at.is_split) {
+      RowIdx const middle = at.slots.begin + at.n_left;
+      to.nodes[at.left] = {at.slots.begin, middle};
+      to.nodes[at.left + 1] = {middle, at.slots.end};
+    }
+  }
   ChildSums sums;  // of the lane; all lanes are at the same node
   ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int j, std::uint64_t slot, Bucket b) {
     at.Enter(b, rows, n_nodes, orders, first_child, goes_left);
@@ -217,10 +235,10 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
     if (at.is_split) {
       RankWord const word = goes_left.words[slot / 32];
       bool const goes = word.Has(static_cast<RowIdx>(slot));
-      if (to_rows != nullptr) {
-        RowIdx const to = at.SlotInChild(static_cast<RowIdx>(slot), word);
-        to_rows[to] = row[j];
-        to_units[to] = units[j];
+      if (to.rows != nullptr) {
+        RowIdx const in_child = at.SlotInChild(static_cast<RowIdx>(slot), word);
+        to.rows[in_child] = row[j];
+        to.units[in_child] = units[j];
       }
       if (node_of != nullptr) {
         node_of[row[j]] = static_cast<ShortBucket>(at.left + (goes ? 0 : 1));
@@ -366,6 +384,7 @@ void RowPartitioner::Reset(TrainingRows const& rows, RowIdx n_left_out,
   current_ = 0;
   goes_by_row_ = false;
   n_trained_ = n_rows_ - n_left_out;
+  h_nodes_ = {{0, n_trained_}};
   current_units_ = units_of_row_.Data();
   RankBitsRef trained{nullptr};
   if (n_left_out != 0) {
@@ -374,11 +393,11 @@ void RowPartitioner::Reset(TrainingRows const& rows, RowIdx n_left_out,
     goes_left_.Count(n_rows_, &scratch_);
     current_units_ = units_[0].Data();
   }
-  LaunchN("Compact", CompactKernel, n_rows_, rows.gpair, quantiser, trained, n_rows_,
-          rows_[0].Data(), units_[0].Data(), units_of_row_.Data(), positions_.Data(),
-          node_of_.Data());
-  h_nodes_ = {{0, n_trained_}};
-  nodes_.Upload(h_nodes_);
+  // Where there is no row, the root has none.
+  LaunchN("Compact", CompactKernel, std::max(n_rows_, RowIdx{1}), rows.gpair, quantiser, trained,
+          n_rows_, h_nodes_.front(),
+          NextRows{rows_[0].Data(), units_[0].Data(), nodes_[0].Reserve(1)}, units_of_row_.Data(),
+          positions_.Data(), node_of_.Data());
   first_node_ = kRoot;
 }
 
@@ -412,20 +431,24 @@ void RowPartitioner::ShareLeft(SplitExchange* exchange) {
 
 void RowPartitioner::CountLeft() {
   auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
-  goes_left_.Count(n_trained_, &scratch_, {nodes_.Data(), n_nodes, n_left_.Reserve(n_nodes)});
+  goes_left_.Count(n_trained_, &scratch_,
+                   {nodes_[current_].Data(), n_nodes, n_left_.Reserve(n_nodes)});
   counted_.Record();
 }
 
 void RowPartitioner::Move(LevelSplits const& splits, NodeState* out_children) {
   int const next = 1 - current_;
-  RowIdx* const to_rows = splits.is_last && goes_by_row_ ? nullptr : rows_[next].Data();
   auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
+  NextRows const to{splits.is_last && goes_by_row_ ? nullptr : rows_[next].Data(),
+                    units_[next].Data(), nodes_[next].Reserve(2 * std::size_t{n_nodes})};
   WithSlots<kMovedSlots>(n_trained_, [&](auto slots) {
     constexpr int kSlots = decltype(slots)::value;
-    Launch("Move", MoveKernel<kSlots>, SlotTurns::Grid(n_trained_, kThreads * kSlots, n_nodes),
-           kThreads, this->Rows(), splits.device_orders, first_node_, splits.first_child, n_nodes,
-           n_trained_, goes_left_.Ref(), to_rows, units_[next].Data(), positions_.Data(),
-           goes_by_row_ ? nullptr : node_of_.Data(), out_children);
+    // Nodes without rows are split, too.
+    Launch("Move", MoveKernel<kSlots>,
+           SlotTurns::Grid(std::max(n_trained_, RowIdx{1}), kThreads * kSlots, n_nodes), kThreads,
+           this->Rows(), splits.device_orders, first_node_, splits.first_child, n_nodes, n_trained_,
+           goes_left_.Ref(), to, positions_.Data(), goes_by_row_ ? nullptr : node_of_.Data(),
+           out_children);
   });
   if (goes_by_row_) {
     LaunchN("Follow", FollowKernel, CeilDiv(n_rows_, kFollowedRows), splits.device_orders,
@@ -441,7 +464,6 @@ void RowPartitioner::Move(LevelSplits const& splits, NodeState* out_children) {
     }
   }
   h_nodes_ = std::move(children);
-  nodes_.Upload(h_nodes_);
   current_ = next;
   current_units_ = units_[next].Data();
   first_node_ = splits.first_child;
@@ -484,10 +506,10 @@ void RowPartitioner::RouteLeftOut(BinnedTableRef const& table, std::vector<Split
 
 std::uint64_t RowPartitioner::Bytes() const {
   std::uint64_t bytes = positions_.Bytes() + node_of_.Bytes() + goes_left_.Bytes() +
-                        left_of_row_.Bytes() + units_of_row_.Bytes() + nodes_.Bytes() +
-                        tree_.Bytes() + scratch_.Bytes();
+                        left_of_row_.Bytes() + units_of_row_.Bytes() + tree_.Bytes() +
+                        scratch_.Bytes();
   for (int i = 0; i < 2; ++i) {
-    bytes += rows_[i].Bytes() + units_[i].Bytes();
+    bytes += rows_[i].Bytes() + units_[i].Bytes() + nodes_[i].Bytes();
   }
   return bytes;
 }

@@ -36,9 +36,9 @@ class RowPartitioner {
   void Reset(TrainingRows const& rows, RowIdx n_left_out, Quantiser const& quantiser);
 
   [[nodiscard]] RowsRef Rows() const {
-    return {rows_[current_].Data(), current_units_,
-            nodes_.Data(),          node_of_.Data(),
-            units_of_row_.Data(),   h_nodes_.size() == 1 && h_nodes_.front().end == n_rows_};
+    return {rows_[current_].Data(),  current_units_,
+            nodes_[current_].Data(), node_of_.Data(),
+            units_of_row_.Data(),    h_nodes_.size() == 1 && h_nodes_.front().end == n_rows_};
   }
   /** @brief Row slots of the open nodes, by bucket. */
   [[nodiscard]] std::vector<RowRange> const& Nodes() const { return h_nodes_; }
@@ -98,7 +98,8 @@ class RowPartitioner {
   DeviceBuffer<GradientUnits> units_[2]{DeviceBuffer<GradientUnits>{"gradients by node"},
                                         DeviceBuffer<GradientUnits>{"gradients by node, next"}};
   DeviceBuffer<GradientUnits> units_of_row_{"gradients by row"};
-  UploadBuffer<RowRange> nodes_{"rows of nodes"};
+  DeviceBuffer<RowRange> nodes_[2]{DeviceBuffer<RowRange>{"rows of nodes"},
+                                   DeviceBuffer<RowRange>{"rows of nodes, next level"}};
   RankBits goes_left_{"rows that go left"};
   DeviceBuffer<std::uint32_t> left_of_row_{"rows that go left, by row"};
   PinnedBuffer<RowIdx> n_left_{"left rows of nodes"};

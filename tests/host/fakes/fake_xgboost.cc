@@ -4,8 +4,7 @@
  * @brief A libxgboost without XGBoost: a version, and perhaps functions that return their number.
  *
  * FAKE_VERSION: its version, such as "1.2.3". FAKE_SCOPE: ".globl" exports the functions, ".local"
- * leaves them to the symbol table; not defined: there are none. FAKE_OPENMP: it has a
- * loop by OpenMP.
+ * leaves them to the symbol table; not defined: there are none. FAKE_OPENMP: it has a loop by OpenMP.
  */
 #include <cstdio>
 
