@@ -39,7 +39,7 @@ SUM_BYTES, BOUNDED_SUM_BYTES = 16, 20  # of a bin of one node; with what bounds 
 OPEN_BYTES = 12  # value and gradients of an entry that travels
 BINS = [0, *(2**i for i in range(5, 15))]  # of a column to choose from; 0: all entries travel
 # By src/memory_plan.cc, bytes: an entry, the least of it without the host's help, a row.
-ENTRY_BYTES, LEAST_ENTRY_BYTES, HELD_ROW_BYTES = 18, 13, 54
+ENTRY_BYTES, LEAST_ENTRY_BYTES, HELD_ROW_BYTES = 12.5, 12, 54
 MOST_ROWS = 2**31 - 1
 # Between workers, by what is measured on two and four H200s of one host.
 RING_STEP_S = 0.11e-3  # of XGBoost's sockets: a tree has n / 2 steps (plugin/xgboost_peers.cc)
