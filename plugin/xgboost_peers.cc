@@ -4,9 +4,15 @@
 #include "xgboost_peers.h"
 
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <functional>
+#include <limits>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "src/collective/comm_group.h"
@@ -16,39 +22,21 @@
 namespace gpu_exact {
 namespace {
 namespace coll = xgboost::collective;
+using xgboost::common::Span;
 
-/**
- * @brief The last byte of every part that is sent.
- *
- * XGBoost may notice a lost connection one call late: it then passes on zeros in the place of what it
- * has not received, and calls that a success, on that worker and on those that get the zeros. Where
- * there is nothing else to send it still makes all wait for all.
- */
+/** @brief The last byte of every part: a worker that does something else sends another one there. */
 constexpr char kComplete = 0x5a;
 
-/** @brief XGBoost reports errors as a list, from what was tried to the cause. */
-std::string Cause(std::string report) {
-  if (auto const last = report.rfind("\n- "); last != std::string::npos) {
-    report = report.substr(last + 3);
-  }
-  report = report.substr(0, report.find('\n'));
-  if (auto const place = report.find("]: "); place != std::string::npos) {
-    report = report.substr(place + 3);  // where in XGBoost's sources, and when
-  }
-  return report;
-}
-
-std::shared_ptr<coll::Coll> Backend() {
-  return coll::GlobalCommGroup()->Backend(xgboost::DeviceOrd::CPU());
-}
+/** @brief The longest wait that poll() can be asked for. */
+constexpr std::int64_t kMostSeconds = std::numeric_limits<int>::max() / 1000;
 
 coll::Comm const& Connections() {
   return coll::GlobalCommGroup()->Ctx(nullptr, xgboost::DeviceOrd::CPU());
 }
 
 template <typename T>
-xgboost::common::Span<std::int8_t> Bytes(T* data, std::size_t n) {
-  return {reinterpret_cast<std::int8_t*>(data), n * sizeof(T)};
+Span<char> Bytes(std::vector<T>* values) {
+  return {reinterpret_cast<char*>(values->data()), values->size() * sizeof(T)};
 }
 
 /**
@@ -59,7 +47,7 @@ xgboost::common::Span<std::int8_t> Bytes(T* data, std::size_t n) {
  */
 std::vector<std::int32_t> RanksThatAreGone(coll::Comm const& comm) {
   std::vector<std::int32_t> gone;
-  for (std::int32_t rank = 0; rank < comm.World() && !comm.IsFederated(); ++rank) {
+  for (std::int32_t rank = 0; rank < comm.World(); ++rank) {
     bool const is_connected = rank != comm.Rank() && comm.HasChan(rank);
     if (auto const socket = is_connected ? comm.Chan(rank)->Socket() : nullptr) {
       pollfd connection{socket->Handle(), POLLRDHUP, 0};  // what else ends it is told unasked
@@ -71,34 +59,136 @@ std::vector<std::int32_t> RanksThatAreGone(coll::Comm const& comm) {
   return gone;
 }
 
-/**
- * @brief Everybody's part to everybody, both ways around the ring of workers: in half as many steps as
- *        XGBoost's own, each of which takes a tenth of a millisecond on one machine.
- */
-coll::Result AllGatherBothWays(coll::Comm const& comm, xgboost::common::Span<std::int8_t> parts) {
-  auto const n = comm.World();
-  auto const rank = comm.Rank();
-  auto const length = parts.size() / n;
-  auto const part = [&](std::int32_t of) { return parts.subspan((of + n) % n * length, length); };
-  auto const next = comm.Chan((rank + 1) % n);
-  auto const previous = comm.Chan((rank + n - 1) % n);
-  auto result = coll::Success();
-  for (std::int32_t step = 1; step <= n / 2 && result.OK(); ++step) {
-    // Block() tells what becomes of these. What is last may come from one side alone.
-    static_cast<void>(next->SendAll(part(rank - step + 1)));
-    static_cast<void>(previous->RecvAll(part(rank - step)));
-    if (2 * step != n) {
-      static_cast<void>(previous->SendAll(part(rank + step - 1)));
-      static_cast<void>(next->RecvAll(part(rank + step)));
-    }
-    result = comm.Block();
-  }
-  return result;
+/** @brief What the last system call has failed for; empty: it was interrupted, and may be made again. */
+std::string Failure() {
+  return errno == EINTR
+             ? ""
+             : "A connection has failed: " + std::generic_category().message(errno) + ".";
 }
+
+/** @brief Bytes on their way to or from a worker. */
+struct Transfer {
+  enum Direction : std::int16_t { kSend = POLLOUT, kReceive = POLLIN };
+
+  std::int32_t rank;
+  Direction direction;
+  Span<char> left;  // still to be sent, or received
+
+  /** @brief Move what moves without waiting. @return Why nothing ever will; empty: no such reason. */
+  std::string Advance(int connection) {
+    auto const n = direction == kSend ? send(connection, left.data(), left.size(), MSG_NOSIGNAL)
+                                      : recv(connection, left.data(), left.size(), 0);
+    if (n < 0) {
+      return errno == EAGAIN ? "" : Failure();
+    }
+    left = left.subspan(n);
+    return n == 0 ? "A connection has ended." : "";
+  }
+};
+
+/**
+ * @brief Make all transfers, over XGBoost's connections.
+ *
+ * Not by its loop of sends and receives. That may take the end of a connection for a success, and wait
+ * for ever in the next call: an operation that fails is called done before its error is kept.
+ *
+ * @return Why they cannot be made; empty: they are.
+ */
+std::string MakeAll(coll::Comm const& comm, std::vector<Transfer> transfers) {
+  auto const seconds = std::min<std::int64_t>(comm.Timeout().count(), kMostSeconds);
+  auto const is_done = [](Transfer const& transfer) { return transfer.left.empty(); };
+  std::string error;
+  while (error.empty()) {
+    transfers.erase(std::remove_if(transfers.begin(), transfers.end(), is_done), transfers.end());
+    if (transfers.empty()) {
+      break;
+    }
+    std::vector<pollfd> connections;
+    for (auto const& transfer : transfers) {
+      connections.push_back({comm.Chan(transfer.rank)->Socket()->Handle(), transfer.direction, 0});
+    }
+    auto const n_ready =
+        poll(connections.data(), connections.size(), static_cast<int>(seconds * 1000));
+    if (n_ready <= 0) {
+      error = n_ready < 0
+                  ? Failure()
+                  : "Nothing has come for " + std::to_string(seconds) + " s (dmlc_timeout).";
+    }
+    for (std::size_t i = 0; i < transfers.size() && error.empty(); ++i) {
+      if (connections[i].revents != 0) {
+        error = transfers[i].Advance(connections[i].fd);
+      }
+    }
+  }
+  return error;
+}
+
+/** @brief The workers as a ring: each is connected with the next one and with the previous one. */
+class Ring {
+ public:
+  explicit Ring(coll::Comm const& comm)
+      : comm_{comm},
+        n_{comm.World()},
+        rank_{comm.Rank()},
+        next_{(rank_ + 1) % n_},
+        previous_{(rank_ + n_ - 1) % n_} {}
+
+  /**
+   * @brief Everybody's part to everybody, both ways around: in half as many steps as one way.
+   * @return Why it cannot be done; empty: it is done.
+   */
+  [[nodiscard]] std::string AllGather(std::vector<char>* parts) const {
+    auto const all = Bytes(parts);
+    std::string error;
+    for (std::int32_t step = 1; step <= n_ / 2 && error.empty(); ++step) {
+      std::vector<Transfer> transfers{{next_, Transfer::kSend, Part(all, rank_ - step + 1)},
+                                      {previous_, Transfer::kReceive, Part(all, rank_ - step)}};
+      if (2 * step != n_) {  // what is last may come from one side alone
+        transfers.push_back({previous_, Transfer::kSend, Part(all, rank_ + step - 1)});
+        transfers.push_back({next_, Transfer::kReceive, Part(all, rank_ + step)});
+      }
+      error = MakeAll(comm_, std::move(transfers));
+    }
+    return error;
+  }
+
+  /**
+   * @brief Add everybody's parts on their way around. Each is whole when it is with the worker of its
+   *        rank; what else is in `parts` is of no use then.
+   * @return Why it cannot be done; empty: it is done.
+   */
+  [[nodiscard]] std::string ReduceScatter(std::vector<std::uint64_t>* parts) const {
+    auto const all = Bytes(parts);
+    std::vector<std::uint64_t> received(parts->size() / n_);
+    std::string error;
+    for (std::int32_t step = 1; step < n_ && error.empty(); ++step) {
+      error = MakeAll(comm_, {{next_, Transfer::kSend, Part(all, rank_ - step)},
+                              {previous_, Transfer::kReceive, Bytes(&received)}});
+      auto* const sums = parts->data() + (rank_ + n_ - step - 1) % n_ * received.size();
+      std::transform(received.cbegin(), received.cend(), sums, sums, std::plus<>{});
+    }
+    return error;
+  }
+
+ private:
+  /** @brief The part of a rank, of n of the same length. Ranks go around. */
+  [[nodiscard]] Span<char> Part(Span<char> parts, std::int32_t rank) const {
+    auto const length = parts.size() / n_;
+    return parts.subspan((rank + n_) % n_ * length, length);
+  }
+
+  coll::Comm const& comm_;
+  std::int32_t n_;
+  std::int32_t rank_;
+  std::int32_t next_;
+  std::int32_t previous_;
+};
 }  // namespace
 
 GroupToken CurrentGroup() {
-  return coll::GetWorldSize() == 1 ? GroupToken{} : GroupToken{Backend()};
+  return coll::GetWorldSize() == 1
+             ? GroupToken{}
+             : GroupToken{coll::GlobalCommGroup()->Backend(xgboost::DeviceOrd::CPU())};
 }
 
 XGBoostPeers::XGBoostPeers() : rank_{coll::GetRank()}, size_{coll::GetWorldSize()} {}
@@ -110,30 +200,27 @@ void XGBoostPeers::AllGather(void* inout, std::size_t bytes) {
   auto* const own = static_cast<char*>(inout);
   std::copy_n(own + bytes * rank_, bytes, parts.begin() + length * rank_);
   parts[length * rank_ + bytes] = kComplete;
-  auto const& connections = Connections();
-  auto const all = Bytes(parts.data(), parts.size());
-  this->Check(connections.IsFederated() ? Backend()->Allgather(nullptr, connections, all)
-                                        : AllGatherBothWays(connections, all));
+  this->Check(Ring{Connections()}.AllGather(&parts));
   for (std::int32_t rank = 0; rank < size_; ++rank) {
     auto const part = parts.cbegin() + length * rank;
-    if (part[bytes] != kComplete) {
-      this->Lose("nothing, but rank " + std::to_string(rank) + " has not been heard.");
-    }
+    this->Check(part[bytes] == kComplete
+                    ? ""
+                    : "Rank " + std::to_string(rank) + " has sent something else.");
     std::copy_n(part, bytes, own + bytes * rank);
   }
 }
 
 void XGBoostPeers::AllReduce(std::uint64_t* inout, std::size_t n) {
   this->CheckThread();
-  if (n != 0) {
-    this->Check(Backend()->Allreduce(nullptr, Connections(), Bytes(inout, n),
-                                     xgboost::ArrayInterfaceHandler::kU8, coll::Op::kSum));
-    std::vector<char> all_are_here(size_);
-    this->AllGather(all_are_here.data(), 1);
-  }
+  auto const length = (n + size_ - 1) / size_;  // of a part; the last ones may be shorter, or empty
+  std::vector<std::uint64_t> parts(length * size_);
+  std::copy_n(inout, n, parts.begin());
+  this->Check(Ring{Connections()}.ReduceScatter(&parts));
+  this->AllGather(parts.data(), length * sizeof(std::uint64_t));
+  std::copy_n(parts.cbegin(), n, inout);
 }
 
-/** @brief In another thread XGBoost would do nothing, and call it a success. */
+/** @brief In another thread XGBoost has no communicator, or another one. */
 void XGBoostPeers::CheckThread() const {
   if (coll::GetRank() != rank_ || coll::GetWorldSize() != size_) {
     throw PeerError{"This thread is not that of rank " + std::to_string(rank_) + " of " +
@@ -143,20 +230,17 @@ void XGBoostPeers::CheckThread() const {
   }
 }
 
-void XGBoostPeers::Check(coll::Result const& result) const {
-  if (!result.OK()) {
-    this->Lose(Cause(result.Report()));
+void XGBoostPeers::Check(std::string const& error) const {
+  if (error.empty()) {
+    return;
   }
-}
-
-void XGBoostPeers::Lose(std::string const& cause) const {
   auto const gone = RanksThatAreGone(Connections());
   throw PeerError{"Rank " + std::to_string(rank_) + " of " + std::to_string(size_) +
                   " has lost another worker" + (gone.empty() ? "" : " (" + NameRanks(gone) + ")") +
                   ", which was killed, raised an error or waits for"
                   " something else: see the other workers' logs, and import xgboost_gpu_exact on"
-                  " every worker. XGBoost says: " +
-                  cause};
+                  " every worker. " +
+                  error};
 }
 
 std::shared_ptr<Peers> CurrentPeers() {

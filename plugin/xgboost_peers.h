@@ -39,8 +39,7 @@ class XGBoostPeers final : public Peers {
 
  private:
   void CheckThread() const;
-  void Check(xgboost::collective::Result const& result) const;
-  [[noreturn]] void Lose(std::string const& cause) const;
+  void Check(std::string const& error) const;
 
   std::int32_t rank_;
   std::int32_t size_;

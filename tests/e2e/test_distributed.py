@@ -22,12 +22,14 @@ from workers import (
     boost_integers,
     dmatrix_of,
     draw_with_deleted_rows,
+    gather_and_sum,
     grow_problems,
     seconds_to_meet,
     train_after_others,
     train_case,
     train_in_two_groups,
     train_with_new_table,
+    words_of,
 )
 
 N_PROBLEMS = int(os.environ.get("GPU_EXACT_DISTRIBUTED", "80"))
@@ -128,11 +130,25 @@ def test_workers_that_share_a_gpu_are_told_once(builder: str) -> None:
     assert "through the host" not in run_python(THROUGH_THE_HOST)
 
 
+def skip_without_calls() -> None:
+    if not hasattr(gpu_exact._module, "GpuExactReferenceAllGather"):
+        pytest.skip("the reference module makes calls that a test wants")
+
+
 def test_calls_without_bytes_wait(pool: Pool) -> None:
     """Workers that are threads of one process read each other's memory before."""
-    if not hasattr(gpu_exact._module, "GpuExactReferenceMeet"):
-        pytest.skip("the reference module meets where a test wants it")
+    skip_without_calls()
     assert all(seconds >= 0.9 for seconds in pool.run(seconds_to_meet))
+
+
+@pytest.mark.parametrize("pool", [2, 3, 4, 5], indirect=True)
+@pytest.mark.parametrize("n", [0, 1, 4, 7, 1_000_003])  # of the last a connection takes a part at once
+def test_what_workers_tell_each_other(pool: Pool, n: int) -> None:
+    skip_without_calls()
+    expected = np.array([words_of(rank, n) for rank in range(len(pool))])
+    for gathered, summed in pool.run(gather_and_sum, n):
+        np.testing.assert_array_equal(gathered, expected)
+        np.testing.assert_array_equal(summed, expected.sum(axis=0, dtype=np.uint64))
 
 
 def test_device_cuda(pool: Pool) -> None:

@@ -1,6 +1,7 @@
 # Copyright 2026, the gpu_exact contributors
 """Processes of this host as the workers of XGBoost's communicator, and what they run in tests."""
 
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -309,8 +310,24 @@ def seconds_to_meet(rank: int, n_workers: int) -> float:
     begin = time.monotonic()
     if rank == n_workers - 1:
         time.sleep(1)
-    gpu_exact._module.GpuExactReferenceMeet()
+    gpu_exact._module.GpuExactReferenceAllGather(None, ctypes.c_size_t(0))
     return time.monotonic() - begin
+
+
+def words_of(rank: int, n: int) -> np.ndarray:
+    return np.random.default_rng(rank).integers(0, 2**64, n, np.uint64)
+
+
+def gather_and_sum(rank: int, n_workers: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Words of all workers, and their sums."""
+    gathered = np.zeros((n_workers, n), np.uint64)
+    gathered[rank] = summed = words_of(rank, n)
+    words = ctypes.POINTER(ctypes.c_uint64)
+    call = gpu_exact._module.GpuExactReferenceAllGather
+    call(gathered.ctypes.data_as(words), ctypes.c_size_t(8 * n))
+    call = gpu_exact._module.GpuExactReferenceAllReduce
+    call(summed.ctypes.data_as(words), ctypes.c_size_t(n))
+    return gathered, summed
 
 
 def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
