@@ -17,7 +17,7 @@
 namespace gpu_exact {
 struct CopyCrew::Work {
   Work(std::size_t n, std::function<void(std::size_t)> fn)
-      : n_chunks{n}, copy{std::move(fn)}, is_copied(n, false) {}
+      : n_chunks{n}, copy{std::move(fn)}, is_copied(n + 1, false) {}
 
   /** @brief Copies the next chunk, if another one may be. */
   bool CopyNext(std::unique_lock<std::mutex>* lock) {
@@ -29,7 +29,7 @@ struct CopyCrew::Work {
     copy(chunk);
     lock->lock();
     is_copied[chunk] = true;
-    while (n_copied < n_chunks && is_copied[n_copied]) {
+    while (is_copied[n_copied]) {
       ++n_copied;
     }
     ++n_ended;
@@ -54,7 +54,7 @@ struct CopyCrew::Work {
   std::size_t n_begun{0};
   std::size_t n_ended{0};
   std::size_t n_copied{0};      // chunks before it are
-  std::vector<bool> is_copied;  // shape: (n_chunks)
+  std::vector<bool> is_copied;  // shape: (n_chunks + 1), the last one never
   bool stopped{false};
 };
 
@@ -120,7 +120,6 @@ void CopyCrew::StartThreads(std::size_t n) {
 void CopyCrew::Dismiss() {
   std::lock_guard<std::mutex> guard{work_->mutex};
   work_->stopped = true;
-  work_->n_allowed = work_->n_begun;
   work_->more_allowed.notify_all();
 }
 

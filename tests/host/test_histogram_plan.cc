@@ -336,6 +336,11 @@ TEST(StoredResolutions, WhichMayBeReadAndWhichAreNot) {
   EXPECT_EQ((StoredResolutions{0, {0, 0}}).last, 0u);
 }
 
+TEST(SortedRowHighBytes, OneUpTo24Bits) {
+  EXPECT_EQ(SortedRowHighBytes(1u << 24), 1u);
+  EXPECT_EQ(SortedRowHighBytes((1u << 24) + 1), 2u);
+}
+
 TEST(NumStoredBins, APlaceForEachRowOfADenseTable) {
   EXPECT_EQ(NumStoredBins(50, 10, 10), 100u);
   EXPECT_EQ(NumStoredBins(49, 10, 10), 49u);
@@ -858,6 +863,16 @@ TEST(WorkSlicer, MoreRoundsOfThoseThatFillAlike) {
   };
   EXPECT_EQ(n_parts(33), 16 + 1u);
   EXPECT_EQ(n_parts(9), 44 + 1u);
+}
+
+TEST(WorkSlicer, WhereOnePartMoreIsTheNodeOfTheLongestGetsIt) {
+  Parts const whole{33, {690'000, 510'000, 400'000}};  // 6.9, 5.1 and 4 of 16 parts
+  std::map<std::uint32_t, int> n_parts;
+  auto const parts = whole.slicer.Parts(whole.nodes, {132, 1000});
+  for (std::size_t p = 0; p + 1 < parts.size(); ++p) {
+    ++n_parts[parts[p].node / 2];
+  }
+  EXPECT_EQ(n_parts, (std::map<std::uint32_t, int>{{0, 7}, {1, 5}, {2, 4}}));
 }
 
 TEST(WorkSlicer, SegmentsAreASliceEach) {
