@@ -79,7 +79,12 @@ MAY_SKIP = {
     "sanitizer": 0.12,  # these, and those that watch, exhaust or fill memory
 }
 # Environment variables that change what the tests try; a lower number tries less than by default.
-LEAST = {"GPU_EXACT_SEEDS": 1000, "GPU_EXACT_FUZZ": 1000, "GPU_EXACT_INPUTS": 1000}
+LEAST = {
+    "GPU_EXACT_SEEDS": 1000,
+    "GPU_EXACT_FUZZ": 1000,
+    "GPU_EXACT_INPUTS": 1000,
+    "GPU_EXACT_DISTRIBUTED": 80,
+}
 SELECTING = ("GTEST_", "PYTEST_")  # variables by which a test program may leave tests out
 RECORDED = ("GPU_EXACT_", "XGBOOST_GPU_EXACT_", "CUDA_VISIBLE_DEVICES", *SELECTING)
 

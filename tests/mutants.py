@@ -253,8 +253,12 @@ class Workshop:
             capture_output=True,
             text=True,
         ).stdout.split("\n")
-        for name in filter(lambda name: name and (root / name).is_file(), files):
+        names = [name for name in files if name and (root / name).is_file()]
+        for name in names:
             self._copy(name)
+        for file in filter(Path.is_file, self.tree.rglob("*")):
+            if file.relative_to(self.tree).as_posix() not in names:
+                file.unlink()  # since a run before: CMake would compile it
         sources = next(build.glob("_deps/xgboost-*/cpp_src"))
         self.run(
             *("cmake", "-S", self.tree, "-B", self.build, "-DCMAKE_BUILD_TYPE=None"),

@@ -107,6 +107,9 @@ def copy_sources(copy: Path, release: str) -> None:
     lines = (ROOT / VERSIONS).read_text().splitlines(keepends=True)
     lines = [line for line in lines if not line.startswith(f'    "{release}"')]
     lines.insert(lines.index("}\n"), f'    "{release}": "0",\n')  # nothing is downloaded by it
+    for old in filter(Path.is_file, copy.rglob("*")):  # of a run before: CMake would compile it
+        if not (ROOT / old.relative_to(copy)).is_file():
+            old.unlink()
     for name in SOURCES:
         for file in [ROOT / name, *(ROOT / name).rglob("*")]:
             if file.is_file() and "__pycache__" not in file.parts:

@@ -174,6 +174,8 @@ def growth(samples: list[dict]) -> list[str]:
         if len(told) < len(samples):
             continue
         early, late = statistics.median(told[:third]), statistics.median(told[-third:])
+        if name == "device_mib" and max(told) - told[-1] > most:
+            found.append(f"{name} was up to {max(told)}, and {told[-1]} at last: others used the GPU.")
         if late - early > most:
             found.append(
                 f"{name} grew from {early} to {late} between trees {samples[0]['trees']} and "

@@ -84,6 +84,7 @@ def problems(report: dict, current_hash: str) -> list[str]:
     for name in sorted(set(SUITE) - {test.split("::")[0] for test in report["passed"]}):
         found.append(f"No test of {name} passed.")
     found += [f"{test} failed." for test in report["failed"]]
+    found += [f"{test} was skipped: {reason}" for test, reason in report["skipped"].items()]
     found += [f"{test} grew no tree on the GPU." for test in report.get("others", []) if "exact" in test]
     differs = {test.split("::")[-1].split("[")[0] for test in report["differs"]}
     found += [f"{name} passed, and should differ." for name in sorted(set(DIFFERS) - differs)]

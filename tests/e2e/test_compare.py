@@ -247,6 +247,7 @@ def test_without_a_gpu_nothing_is_shown(monkeypatch, capsys, program):
         ["--param", "tree_method=hist"],
         ["--param", "device=cuda"],
         ["--param", "gpu_exact_fallback=warn"],
+        ["--param", "booster=gblinear"],
     ],
 )
 def test_unusable_input_is_no_different_tree(unusable):

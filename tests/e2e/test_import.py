@@ -113,6 +113,12 @@ def test_without_xgboost():
     )
 
 
+def test_an_empty_folder_is_no_xgboost():
+    """As an uninstall may leave it: Python takes it for a package."""
+    code = "import sys, types\nsys.modules['xgboost'] = types.ModuleType('xgboost')\n"
+    assert f"xgboost_gpu_exact needs XGBoost {SERVED}" in error_of(code + "import xgboost_gpu_exact")
+
+
 def test_other_xgboost(tmp_path):
     (tmp_path / "xgboost.py").write_text("__version__ = '3.2.0'\n")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])

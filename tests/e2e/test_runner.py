@@ -1,6 +1,8 @@
 # Copyright 2026, the gpu_exact contributors
 """``python -m xgboost_gpu_exact``, and the device of exact boosters that name none."""
 
+import importlib.machinery
+import importlib.util
 import json
 import os
 import pickle
@@ -15,6 +17,7 @@ import xgboost as xgb
 import xgboost_gpu_exact as gpu_exact
 from oracle import BY_NAME, TAKE_OVER, assert_same_model, run_python, stock
 from small_tables import dyadic, make_table
+from xgboost_gpu_exact import __main__ as runner
 
 SCRIPT = """
 import json, os, sys
@@ -110,6 +113,14 @@ def test_status_says_why_there_is_none(tmp_path: Path, env: dict[str, str], prob
     assert "XGBoost installed: xgboost" in done.stdout and "  GPU: " in done.stdout
     for name in env.keys() - {"PYTHONPATH"}:
         assert f"  {name}={env[name]}" in done.stdout
+
+
+def test_an_empty_folder_is_no_xgboost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an uninstall may leave it: Python finds a package without a file."""
+    left = importlib.machinery.ModuleSpec("xgboost", None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: left)
+    with pytest.raises(ImportError, match="needs XGBoost"):
+        runner.check()
 
 
 def test_a_script_runs_as_by_python(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

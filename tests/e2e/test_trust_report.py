@@ -296,6 +296,8 @@ def test_memory_that_grows_is_told() -> None:
     grown = first | {"trees": 20, "host_mib": 100.0 + soak.MAY_GROW["host_mib"] + 1}
     assert [text.split()[0] for text in soak.growth([first, grown])] == ["host_mib"]
     assert soak.growth([{"trees": 1, "host_mib": 1.0}, {"trees": 2, "host_mib": 2.0}]) == []
+    shared = [first | {"device_mib": n} for n in (14_000.0, 14_000.0, 50.0, 600.0, 600.0, 600.0)]
+    assert any("others used the GPU" in text for text in soak.growth(shared))
 
 
 SMALL_SOAK = """

@@ -75,7 +75,7 @@ def test_each_test_is_accounted_for(checkout, builder):
     assert report["skipped"] == {"test_a.py::test_absent": "no data"}
     there = {"device": "a GPU", "use_cuda": True, "built_of": [report["source_hash"]]}
     found = xgboost_suite.problems(report | there, report["source_hash"])
-    assert found == ["test_a.py::test_bad failed."]
+    assert found == ["test_a.py::test_bad failed.", "test_a.py::test_absent was skipped: no data"]
 
 
 def test_an_exact_test_that_grows_no_tree_on_the_gpu_is_told(checkout):

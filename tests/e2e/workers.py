@@ -38,6 +38,7 @@ class Pool:
     """Workers that live on from one group to the next one: to start a process takes seconds."""
 
     def __init__(self, n_workers: int) -> None:
+        self.deadline = DEADLINE
         spawn = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
         self.processes = []
         self.connections: list[Connection] = []
@@ -80,13 +81,13 @@ class Pool:
     def _run(self, function: Callable, args: tuple, communicator: dict | None) -> list:
         for connection in self.connections:
             connection.send((function, args, communicator, len(self)))
-        end = time.monotonic() + DEADLINE
+        end = time.monotonic() + self.deadline
         answers = []
         for rank, connection in enumerate(self.connections):
             if not connection.poll(max(0.0, end - time.monotonic())):
                 for process in self.processes:
                     process.kill()
-                raise TimeoutError(f"Worker {rank} has not ended in {DEADLINE} s: {answers}")
+                raise TimeoutError(f"Worker {rank} has not ended in {self.deadline} s: {answers}")
             try:
                 answers.append(connection.recv())
             except EOFError:
@@ -305,13 +306,13 @@ def train_after_others(rank: int, n_workers: int, others: dict, all_of_them: dic
     return set_up
 
 
-def seconds_to_meet(rank: int, n_workers: int) -> float:
-    """The last worker is late for a call without bytes."""
-    begin = time.monotonic()
+def meet(rank: int, n_workers: int) -> tuple[float, float]:
+    """When each begins and ends a call without bytes, to which the last worker is late."""
     if rank == n_workers - 1:
         time.sleep(1)
+    begin = time.monotonic()  # of all processes alike
     gpu_exact._module.GpuExactReferenceAllGather(None, ctypes.c_size_t(0))
-    return time.monotonic() - begin
+    return begin, time.monotonic()
 
 
 def words_of(rank: int, n: int) -> np.ndarray:

@@ -110,7 +110,7 @@ def _import_xgboost() -> None:
     try:
         import xgboost
 
-        release = xgboost.__version__
+        release = getattr(xgboost, "__version__", None)  # an uninstall may leave an empty folder
     except ModuleNotFoundError as error:
         if error.name != "xgboost":
             raise

@@ -134,7 +134,8 @@ def check() -> None:
     """ImportError where the package cannot be imported, as far as that can be seen without XGBoost."""
     _load()
     found = importlib.util.find_spec("xgboost")
-    file = Path(found.origin or "").with_name("VERSION") if found else None
+    # What an uninstall has left behind has no origin.
+    file = Path(found.origin).with_name("VERSION") if found and found.origin else None
     if file is None or file.is_file():
         _check_release(file and file.read_text().strip())
 

@@ -200,6 +200,8 @@ def _compare_table(args: argparse.Namespace) -> int:
     extra = split_params(args.param)
     if chosen := sorted({*extra} & {"device", "gpu_exact_fallback", "tree_method", "updater"}):
         raise TableError(f"`--param {chosen[0]}`: leave it out, each side needs its own.")
+    if extra.get("booster") == "gblinear":
+        raise TableError("`--param booster=gblinear` grows no trees: compare gbtree or dart.")
     table = load(args.data, args.label)
     params = objective_params(table, args.objective) | {"max_depth": args.max_depth}
     plugin = {k: v for k, v in extra.items() if k.startswith("gpu_exact_")}
