@@ -14,7 +14,6 @@
 #include <cstdlib>
 #include <iterator>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -161,9 +160,7 @@ GompParallel gomp_parallel{nullptr};
 }  // namespace
 
 void BindXGBoost() {
-  static std::mutex mutex;
   static bool bound{false};
-  std::lock_guard<std::mutex> guard{mutex};
   if (bound) {
     return;
   }

@@ -30,7 +30,7 @@ struct ImportTable {
  *
  * An import is an exported symbol of the library, or else an entry of its .symtab: the stock CUDA
  * wheel hides its C++ functions but is not stripped. Throws std::runtime_error with the remedy, and
- * then nothing is bound. Thread safe.
+ * then nothing is bound. By one thread at a time.
  */
 void BindXGBoost();
 

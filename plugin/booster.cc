@@ -7,7 +7,6 @@
 #include <xgboost/predictor.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -22,7 +21,9 @@
 #include "param.h"
 #include "param_json.h"
 #include "pruner.h"
+#include "register.h"
 #include "round.h"
+#include "src/common/common.h"
 #include "temporary_context.h"
 
 namespace gpu_exact {
@@ -37,8 +38,6 @@ constexpr char const* kAuto = "auto";
 constexpr char const* kNamed = "named";
 constexpr char const* kKey = "gpu_exact";  // of what a saved configuration says in other words
 
-std::atomic<bool> exact_on_cuda_allowed{false};
-
 /** @brief The value of a parameter, or nullptr. */
 std::string const* Find(Args const& args, char const* name) {
   auto const found =
@@ -46,17 +45,9 @@ std::string const* Find(Args const& args, char const* name) {
   return found == args.cend() ? nullptr : &found->second;
 }
 
-/** @brief The names in a list of updaters, separated by commas. */
+/** @brief The names in a list of updaters, as XGBoost reads it. */
 std::vector<std::string> Split(std::string const& list) {
-  std::vector<std::string> names(1);
-  for (char c : list) {
-    if (c == ',') {
-      names.emplace_back();
-    } else {
-      names.back().push_back(c);
-    }
-  }
-  return names;
+  return xgboost::common::Split(list, ',');
 }
 
 bool Names(std::string const& list, char const* updater) {
@@ -133,7 +124,7 @@ class ExactBooster final : public DelegatingBooster {
     if (!updater && !updater_.empty()) {
       passed.emplace_back("updater", updater_);
     }
-    bool const exact = !updater && this->WantsExact() && exact_on_cuda_allowed;
+    bool const exact = !updater && this->WantsExact() && IsTakenOver();
     if (!device_named_ && (exact || !updater_.empty())) {
       MoveToDefaultDevice(ctx_);
     }
@@ -241,6 +232,4 @@ void RegisterBooster() {
     return new ExactBooster{ctx, make(param, ctx)};
   });
 }
-
-void AllowExactOnCuda(bool allow) { exact_on_cuda_allowed = allow; }
 }  // namespace gpu_exact

@@ -3,7 +3,7 @@
  *
  * @brief XGBoost's tree booster, for which `tree_method="exact"` and `device="cuda"` go together.
  *
- * XGBoost refuses the two in `GBTree::Configure`, and forgets an explicit `updater` there when
+ * XGBoost refuses the two in `GBTree::Configure`, as it does until IsTakenOver(), and forgets an explicit `updater` there when
  * other parameters are set later. A booster that is made from now on is one of ours, which owns
  * XGBoost's and hands every call on, see booster.cc. One that was made before stays as it was.
  */
@@ -12,7 +12,4 @@
 namespace gpu_exact {
 /** @brief Answer for `gbtree` in XGBoost's registry of boosters. To be called once. */
 void RegisterBooster();
-
-/** @brief Whether boosters with `tree_method="exact"` may be on a CUDA device: at first not. */
-void AllowExactOnCuda(bool allow);
 }  // namespace gpu_exact

@@ -3,20 +3,20 @@
  */
 #include "cpu_builder.h"
 
-namespace gpu_exact {
-CpuBuilder::CpuBuilder(UpdaterFactory const& colmaker, xgboost::Context const* ctx,
-                       xgboost::ObjInfo const* task)
-    : ctx_{ctx}, cpu_ctx_{ctx->MakeCPU()}, updater_{colmaker(&cpu_ctx_, task)} {}
+#include <memory>
 
-void CpuBuilder::Update(
+namespace gpu_exact {
+void GrowByColMaker(
+    UpdaterFactory const& colmaker, xgboost::Context const* ctx, xgboost::ObjInfo const* task,
     ColMakerParam const& colmaker_param, xgboost::tree::TrainParam const* param,
     xgboost::GradientContainer* gradients, xgboost::DMatrix* data,
     xgboost::common::Span<xgboost::HostDeviceVector<xgboost::bst_node_t>> out_position,
     std::vector<xgboost::RegTree*> const& trees) {
+  auto const cpu_ctx = ctx->MakeCPU();
+  std::unique_ptr<xgboost::TreeUpdater> const updater{colmaker(&cpu_ctx, task)};
   auto const settings = colmaker_param.__DICT__();
-  updater_->Configure({settings.cbegin(), settings.cend()});
-  cpu_ctx_ = ctx_->MakeCPU();  // threads, device and random numbers may have moved on
-  updater_->Update(param, gradients, data, out_position, trees);
-  ctx_->Rng() = cpu_ctx_.Rng();
+  updater->Configure({settings.cbegin(), settings.cend()});
+  updater->Update(param, gradients, data, out_position, trees);
+  ctx->Rng() = cpu_ctx.Rng();
 }
 }  // namespace gpu_exact

@@ -9,7 +9,6 @@
 #include <xgboost/tree_updater.h>
 
 #include <functional>
-#include <memory>
 #include <vector>
 
 #include "param.h"
@@ -20,22 +19,16 @@ using UpdaterFactory =
     std::function<xgboost::TreeUpdater*(xgboost::Context const*, xgboost::ObjInfo const*)>;
 
 /**
- * @brief XGBoost's `grow_colmaker` on a CPU copy of the booster's context: the trees, positions and
- *        random numbers are those that XGBoost alone would give.
+ * @brief Grow trees by XGBoost's `grow_colmaker` on a CPU copy of the booster's context: trees,
+ *        positions and random numbers are those of a booster that trains on this DMatrix first.
+ *
+ * By a new one each time: one that has grown trees before has kept what it knew of another DMatrix, or of
+ * other constraints.
  */
-class CpuBuilder {
- public:
-  CpuBuilder(UpdaterFactory const& colmaker, xgboost::Context const* ctx,
-             xgboost::ObjInfo const* task);
-
-  void Update(ColMakerParam const& colmaker_param, xgboost::tree::TrainParam const* param,
-              xgboost::GradientContainer* gradients, xgboost::DMatrix* data,
-              xgboost::common::Span<xgboost::HostDeviceVector<xgboost::bst_node_t>> out_position,
-              std::vector<xgboost::RegTree*> const& trees);
-
- private:
-  xgboost::Context const* ctx_;
-  xgboost::Context cpu_ctx_;  // the updater below keeps a pointer to it
-  std::unique_ptr<xgboost::TreeUpdater> updater_;
-};
+void GrowByColMaker(
+    UpdaterFactory const& colmaker, xgboost::Context const* ctx, xgboost::ObjInfo const* task,
+    ColMakerParam const& colmaker_param, xgboost::tree::TrainParam const* param,
+    xgboost::GradientContainer* gradients, xgboost::DMatrix* data,
+    xgboost::common::Span<xgboost::HostDeviceVector<xgboost::bst_node_t>> out_position,
+    std::vector<xgboost::RegTree*> const& trees);
 }  // namespace gpu_exact

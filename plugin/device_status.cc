@@ -39,9 +39,10 @@ DeviceStatus StatusOf(int ordinal) {
   if (found != known.by_ordinal.end()) {
     return found->second;
   }
+  auto const before = cuda_process.exchange(getpid());  // another thread may fork meanwhile
   auto status = ProbeDevice(ordinal);
-  if (!status.name.empty()) {
-    cuda_process = getpid();
+  if (status.name.empty()) {  // no GPU
+    cuda_process = before;
   }
   if (status.usable || status.name.empty()) {
     known.by_ordinal.emplace(ordinal, status);

@@ -7,6 +7,7 @@
 #include <xgboost/logging.h>
 #include <xgboost/tree_updater.h>
 
+#include <atomic>
 #include <string>
 
 #include "booster.h"
@@ -20,16 +21,13 @@ xgboost::TreeUpdaterReg& EntryOf(char const* name) {
   return dmlc::Registry<xgboost::TreeUpdaterReg>::Get()->__REGISTER__(name);
 }
 
-/** @brief XGBoost's own exact builder; the first call must come before any take-over. */
-UpdaterFactory const& ColMaker() {
-  static UpdaterFactory const original = EntryOf(kColMakerName).body;  // NOLINT
-  CHECK(original) << "This libxgboost has no updater `" << kColMakerName
-                  << "`; install a stock XGBoost.";
-  return original;
-}
+std::atomic<bool> taken_over{false};
 
-UpdaterFactory Make(std::string const& name) {
-  return [name, colmaker = ColMaker()](xgboost::Context const* ctx, xgboost::ObjInfo const* task) {
+UpdaterFactory Make(std::string const& name, UpdaterFactory const& colmaker) {
+  return [=](xgboost::Context const* ctx, xgboost::ObjInfo const* task) -> xgboost::TreeUpdater* {
+    if (name == kColMakerName && !IsTakenOver()) {
+      return colmaker(ctx, task);
+    }
     bool const inside = name == kOwnName || PruneFollows::Claim();
     auto const pruning = inside ? Pruning::kInside : Pruning::kFollowing;
     return new GpuExactUpdater{name, pruning, ctx, task, colmaker};
@@ -38,16 +36,18 @@ UpdaterFactory Make(std::string const& name) {
 }  // namespace
 
 void Register() {
+  UpdaterFactory const colmaker = EntryOf(kColMakerName).body;
+  CHECK(colmaker) << "This libxgboost has no updater `" << kColMakerName
+                  << "`; install a stock XGBoost.";
   EntryOf(kOwnName)
       .describe("Grow exact greedy trees on a GPU; the same trees as grow_colmaker.")
-      .set_body(Make(kOwnName));
+      .set_body(Make(kOwnName, colmaker));
   RegisterPruner();
   RegisterBooster();
+  EntryOf(kColMakerName).set_body(Make(kColMakerName, colmaker));
 }
 
-void TakeOver(bool enable) {
-  auto const& colmaker = ColMaker();
-  EntryOf(kColMakerName).set_body(enable ? Make(kColMakerName) : colmaker);
-  AllowExactOnCuda(enable);
-}
+void TakeOver(bool enable) { taken_over = enable; }
+
+bool IsTakenOver() { return taken_over; }
 }  // namespace gpu_exact

@@ -17,4 +17,5 @@ void Register();
  *        answer again. Boosters that are configured already keep the updater they have.
  */
 void TakeOver(bool enable);
+[[nodiscard]] bool IsTakenOver();
 }  // namespace gpu_exact

@@ -76,7 +76,7 @@ class Registry {
 };
 
 Registry& Tables() {
-  static Registry tables;
+  static auto& tables = *new Registry;  // never freed: threads may live on while the process ends
   return tables;
 }
 

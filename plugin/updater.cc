@@ -7,6 +7,7 @@
 #include <xgboost/logging.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -167,6 +168,10 @@ GpuExactUpdater::GpuExactUpdater(std::string name, Pruning pruning, xgboost::Con
 void GpuExactUpdater::Configure(xgboost::Args const& args) {
   param_.UpdateAllowUnknown(args);
   colmaker_param_.UpdateAllowUnknown(args);
+  if (std::isnan(param_.gpu_exact_memory_limit)) {
+    LOG(FATAL)
+        << "`gpu_exact_memory_limit` is nan: give bytes, or up to 1 the share of what is free.";
+  }
 }
 
 void GpuExactUpdater::LoadConfig(xgboost::Json const& in) {
@@ -233,7 +238,7 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
     for (std::size_t i = 0; i < trees.size(); ++i) {
       Task const task{*param, gradients, data, *feature_weights, peers, &out_position[i], trees[i]};
       if (!table) {
-        this->GrowOnCpu(task, status.reason, status.reason);
+        this->GrowOnCpu(task, "no GPU " + std::to_string(ordinal), status.reason);
         continue;
       }
       try {
@@ -250,8 +255,6 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
                       (BoundToR() ? " What a fit that failed holds there is freed by gc()." : "")};
   } catch (DeviceError const& e) {
     throw dmlc::Error{whose + e.what()};
-  } catch (PeerError const& e) {
-    throw dmlc::Error{e.what()};
   } catch (std::bad_alloc const& e) {
     throw dmlc::Error{whose + WordsOf(e)};
   }
@@ -381,11 +384,8 @@ void GpuExactUpdater::GrowOnCpu(Task const& task, std::string const& kind,
   WarnOnce(kind, reason +
                      " XGBoost's own exact builder grows the trees on the CPU instead; set"
                      " `gpu_exact_fallback=\"error\"` to raise an error.");
-  if (!cpu_builder_) {
-    cpu_builder_ = std::make_unique<CpuBuilder>(colmaker_, ctx_, task_);
-  }
-  cpu_builder_->Update(colmaker_param_, &task.param, task.gradients, task.data,
-                       {task.out_position, 1}, {task.tree});
+  GrowByColMaker(colmaker_, ctx_, task_, colmaker_param_, &task.param, task.gradients, task.data,
+                 {task.out_position, 1}, {task.tree});
   TreeRecord record = RecordOf(*task.data, "CPU");
   record.reason = reason;
   RecordTree(std::move(record));

@@ -88,6 +88,5 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
   TableCache tables_;
   RowSampler row_sampler_;
   std::uint64_t last_tree_{0};  // hash of the one grown last, by several workers
-  std::unique_ptr<CpuBuilder> cpu_builder_;
 };
 }  // namespace gpu_exact

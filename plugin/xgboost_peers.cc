@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <functional>
 #include <limits>
 #include <string>
@@ -27,9 +28,6 @@ using xgboost::common::Span;
 /** @brief The last byte of every part: a worker that does something else sends another one there. */
 constexpr char kComplete = 0x5a;
 
-/** @brief The longest wait that poll() can be asked for. */
-constexpr std::int64_t kMostSeconds = std::numeric_limits<int>::max() / 1000;
-
 coll::Comm const& Connections() {
   return coll::GlobalCommGroup()->Ctx(nullptr, xgboost::DeviceOrd::CPU());
 }
@@ -39,24 +37,41 @@ Span<char> Bytes(std::vector<T>* values) {
   return {reinterpret_cast<char*>(values->data()), values->size() * sizeof(T)};
 }
 
+/** @brief The ranks with which this worker is connected: from four workers on not all of them. */
+std::vector<std::int32_t> Connected(coll::Comm const& comm) {
+  std::vector<std::int32_t> ranks;
+  for (std::int32_t rank = 0; rank < comm.World(); ++rank) {
+    if (rank != comm.Rank() && comm.HasChan(rank) && comm.Chan(rank)->Socket()) {
+      ranks.push_back(rank);
+    }
+  }
+  return ranks;
+}
+
 /**
- * @brief Those whose connection has ended, as far as this worker has noticed; from four workers on
- *        XGBoost connects each with some of the others only.
+ * @brief Those whose connection has ended, as far as this worker has noticed.
  *
  * What they sent before may be unread, so that reading a byte would not tell.
  */
 std::vector<std::int32_t> RanksThatAreGone(coll::Comm const& comm) {
   std::vector<std::int32_t> gone;
-  for (std::int32_t rank = 0; rank < comm.World(); ++rank) {
-    bool const is_connected = rank != comm.Rank() && comm.HasChan(rank);
-    if (auto const socket = is_connected ? comm.Chan(rank)->Socket() : nullptr) {
-      pollfd connection{socket->Handle(), POLLRDHUP, 0};  // what else ends it is told unasked
-      if (poll(&connection, 1, 0) > 0) {
-        gone.push_back(rank);
-      }
+  for (auto rank : Connected(comm)) {
+    pollfd connection{comm.Chan(rank)->Socket()->Handle(), POLLRDHUP, 0};  // other ends: unasked
+    if (poll(&connection, 1, 0) > 0) {
+      gone.push_back(rank);
     }
   }
   return gone;
+}
+
+/**
+ * @brief End all connections: nobody waits for this worker any more, or reads what is left of a call that
+ *        has failed for the answer to another one.
+ */
+void Disconnect(coll::Comm const& comm) {
+  for (auto rank : Connected(comm)) {
+    shutdown(comm.Chan(rank)->Socket()->Handle(), SHUT_RDWR);  // of processes forked since, too
+  }
 }
 
 /** @brief What the last system call has failed for; empty: it was interrupted, and may be made again. */
@@ -95,8 +110,12 @@ struct Transfer {
  * @return Why they cannot be made; empty: they are.
  */
 std::string MakeAll(coll::Comm const& comm, std::vector<Transfer> transfers) {
-  auto const seconds = std::min<std::int64_t>(comm.Timeout().count(), kMostSeconds);
+  using Clock = std::chrono::steady_clock;
+  using Milliseconds = std::chrono::milliseconds;
+  constexpr std::chrono::seconds kMost{std::numeric_limits<int>::max() / 1000};  // poll() can wait
+  auto const timeout = std::min(comm.Timeout(), kMost);
   auto const is_done = [](Transfer const& transfer) { return transfer.left.empty(); };
+  auto deadline = Clock::now() + timeout;
   std::string error;
   while (error.empty()) {
     transfers.erase(std::remove_if(transfers.begin(), transfers.end(), is_done), transfers.end());
@@ -107,16 +126,19 @@ std::string MakeAll(coll::Comm const& comm, std::vector<Transfer> transfers) {
     for (auto const& transfer : transfers) {
       connections.push_back({comm.Chan(transfer.rank)->Socket()->Handle(), transfer.direction, 0});
     }
-    auto const n_ready =
-        poll(connections.data(), connections.size(), static_cast<int>(seconds * 1000));
-    if (n_ready <= 0) {
-      error = n_ready < 0
-                  ? Failure()
-                  : "Nothing has come for " + std::to_string(seconds) + " s (dmlc_timeout).";
-    }
-    for (std::size_t i = 0; i < transfers.size() && error.empty(); ++i) {
-      if (connections[i].revents != 0) {
-        error = transfers[i].Advance(connections[i].fd);
+    auto const wait = std::chrono::ceil<Milliseconds>(deadline - Clock::now());
+    auto const n_ready = poll(connections.data(), connections.size(),
+                              static_cast<int>(std::max(wait, Milliseconds{0}).count()));
+    if (n_ready < 0) {
+      error = Failure();
+    } else if (n_ready == 0) {
+      error = "Nothing has come for " + std::to_string(timeout.count()) + " s (dmlc_timeout).";
+    } else {
+      deadline = Clock::now() + timeout;
+      for (std::size_t i = 0; i < transfers.size() && error.empty(); ++i) {
+        if (connections[i].revents != 0) {
+          error = transfers[i].Advance(connections[i].fd);
+        }
       }
     }
   }
@@ -234,7 +256,9 @@ void XGBoostPeers::Check(std::string const& error) const {
   if (error.empty()) {
     return;
   }
-  auto const gone = RanksThatAreGone(Connections());
+  auto const& comm = Connections();
+  auto const gone = RanksThatAreGone(comm);
+  Disconnect(comm);
   throw PeerError{"Rank " + std::to_string(rank_) + " of " + std::to_string(size_) +
                   " has lost another worker" + (gone.empty() ? "" : " (" + NameRanks(gone) + ")") +
                   ", which was killed, raised an error or waits for"

@@ -17,7 +17,7 @@
 namespace gpu_exact {
 /**
  * @brief Runs fn on every worker. Where it throws on one, that one throws on, and the others throw
- *        PeerError with the rank and the first 1,000 bytes of its words. Collective; fn is not.
+ *        PeerError with the rank and the first 1,015 bytes of its words. Collective; fn is not.
  */
 template <typename FnT>
 void AllOrNone(Peers* peers, FnT&& fn) {

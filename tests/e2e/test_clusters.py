@@ -172,7 +172,7 @@ class TestDask:
 
     def test_a_worker_is_killed(self) -> None:
         """The other one's error may be XGBoost's, which cannot take leave of the worker that is gone."""
-        told = "has lost another worker|Failed to shutdown|killed|died"
+        told = "has lost another worker|Failed to shutdown|killed|died|Resilience"
         with cluster() as client:
             dask_train(client, {"tree_method": EXACT})  # the time to import all is not counted
             begin = time.monotonic()

@@ -67,7 +67,7 @@ def test_too_little_is_refused(builder: str, route: dict) -> None:
     assert_same_model(train(dtrain, route, 0), train(dtrain, route, None))
 
 
-@pytest.mark.parametrize("limit", [-1, "-0.5", "much"])
+@pytest.mark.parametrize("limit", [-1, "-0.5", "much", "nan"])
 def test_what_is_no_limit_is_refused(limit: object) -> None:
     dtrain = xgb.DMatrix(*make_table(50))
     with pytest.raises((xgb.core.XGBoostError, ValueError), match="gpu_exact_memory_limit"):

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 import xgboost as xgb
-from oracle import TAKE_OVER, assert_same_model, stock, trees
+from oracle import TAKE_OVER, assert_grown, assert_same_model, stock, trees, trees_grown
 from small_tables import one_round
 
 pytestmark = pytest.mark.usefixtures("builder")
@@ -66,17 +66,22 @@ def test_infinite_weights_are_finite_where_there_is_a_constraint(constraint: int
     assert np.isinf(trees(ours)[0]["base_weights"][0]) == (constraint == 0)
 
 
-def test_densities_are_those_of_the_dmatrix_trained_on() -> None:
+@pytest.mark.parametrize("far", [1, 1e18], ids=["gpu", "cpu"])  # gradients too far apart for a GPU
+@pytest.mark.filterwarnings("ignore:.*gpu_exact_fallback")
+def test_densities_are_those_of_the_dmatrix_trained_on(far: float) -> None:
     """XGBoost's builder keeps the densities of its first DMatrix; here a second one has its own."""
     rng = np.random.default_rng(0)
     sparse = rng.integers(0, 9, (200, 3)).astype(np.float32)
     sparse[rng.random(sparse.shape) < 0.4] = np.nan
     grad = (rng.integers(-64, 65, 200) / 16).astype(np.float32)
+    grad[:2] = -far, far
     hess = np.ones_like(grad)
     params = {"nthread": 1, "base_score": 0.0, "num_feature": 3} | TAKE_OVER
+    before = trees_grown()
     booster = xgb.Booster(params)
     booster.boost(xgb.DMatrix(np.nan_to_num(sparse), grad), 0, grad=grad, hess=hess)
     booster.boost(xgb.DMatrix(sparse, grad), 1, grad=grad, hess=hess)
+    assert_grown(before, **{"gpu" if far == 1 else "cpu": 2})
     with stock():
         fresh = xgb.Booster(params)
         fresh.boost(xgb.DMatrix(sparse, grad), 0, grad=grad, hess=hess)

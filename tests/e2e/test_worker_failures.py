@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 import xgboost_gpu_exact as gpu_exact
 from oracle import NO_GPU, run_python
-from workers import DEADLINE, Failed, Pool
+from workers import Failed, Pool, connections_after_a_loss
 from workers import train_and_fail, train_and_repeat, train_case, train_from
 
 N_WORKERS = 3
@@ -149,10 +149,19 @@ def test_others_lose_the_one_that_does_something_else(pool: Pool, how: str) -> N
     assert_usable(pool)
 
 
-def test_others_lose_the_one_that_is_stuck(pool: Pool) -> None:
-    errors = errors_of(pool, "sleep", dmlc_timeout=3)
+@pytest.mark.parametrize("how", ["sleep", "sleep among signals"])
+def test_others_lose_the_one_that_is_stuck(pool: Pool, how: str) -> None:
+    errors = errors_of(pool, how, dmlc_timeout=3)
     waited = "Nothing has come for 3 s (dmlc_timeout)."
     assert any(LOST.format("") in text and waited in text for text in errors[:OTHER]), errors
+    assert_usable(pool)
+
+
+def test_who_has_lost_one_ends_all_connections(pool: Pool) -> None:
+    """Else what is left of the call would be read for the answer to XGBoost's next one."""
+    *ended, other = pool.run(connections_after_a_loss)
+    assert ended == [[True] * OTHER] * OTHER
+    assert other.text == "This worker's objective is broken."
     assert_usable(pool)
 
 
@@ -186,10 +195,10 @@ def test_others_end_where_one_is_killed_in_a_tree(pool: Pool) -> None:
 
 def test_others_end_where_one_is_stopped_in_a_tree(pool: Pool) -> None:
     """It is there, and says nothing: a deadline ends the others, not that it is gone."""
-    pool.deadline = 2 * DEADLINE  # it is killed after 20 seconds only
-    errors = errors_of(pool, "stop in a tree", dmlc_timeout=3)
+    pool.kills_last = True
+    errors = errors_of(pool, "stop in a tree", dmlc_timeout=6)
     assert errors[OTHER] == "The process is gone."
-    assert any("Nothing has come for 3 s" in text or "Worker" in text for text in errors[:OTHER]), errors
+    assert any("Nothing has come for 6 s" in text or "Worker" in text for text in errors[:OTHER]), errors
     for text in errors[:OTHER]:
         assert "(Rank 2)" not in text
 

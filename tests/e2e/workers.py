@@ -4,6 +4,7 @@
 import ctypes
 import multiprocessing
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -38,7 +39,7 @@ class Pool:
     """Workers that live on from one group to the next one: to start a process takes seconds."""
 
     def __init__(self, n_workers: int) -> None:
-        self.deadline = DEADLINE
+        self.kills_last = False  # the last worker, when the others have ended
         spawn = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
         self.processes = []
         self.connections: list[Connection] = []
@@ -81,13 +82,15 @@ class Pool:
     def _run(self, function: Callable, args: tuple, communicator: dict | None) -> list:
         for connection in self.connections:
             connection.send((function, args, communicator, len(self)))
-        end = time.monotonic() + self.deadline
+        end = time.monotonic() + DEADLINE
         answers = []
         for rank, connection in enumerate(self.connections):
+            if self.kills_last and rank == len(self) - 1:
+                self.processes[rank].kill()
             if not connection.poll(max(0.0, end - time.monotonic())):
                 for process in self.processes:
                     process.kill()
-                raise TimeoutError(f"Worker {rank} has not ended in {self.deadline} s: {answers}")
+                raise TimeoutError(f"Worker {rank} has not ended in {DEADLINE} s: {answers}")
             try:
                 answers.append(connection.recv())
             except EOFError:
@@ -348,10 +351,10 @@ def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
             elif how == "kill in a tree":
                 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
             elif how == "stop in a tree":  # so that it is not even noticed to be gone
-                stop_and_end_later()
+                subprocess.Popen(["sh", "-c", f"sleep 0.3; kill -STOP {os.getpid()}"])
             elif how == "raise":
                 raise ValueError("This worker's objective is broken.")
-            elif how == "sleep":  # longer than the others wait
+            elif how.startswith("sleep"):  # longer than the others wait
                 time.sleep(9)
             elif how == "not_finite":
                 grad[3] = np.nan
@@ -361,7 +364,7 @@ def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
                 send_to_all(bytes(1000))
                 raise ValueError("This worker's objective is broken.")
         elif how == "sends_more" and rounds == 2:
-            time.sleep(6)  # until it is gone
+            await_the_end_of_one()
         return grad, np.ones_like(grad)
 
     if other:
@@ -374,9 +377,13 @@ def train_and_fail(rank: int, n_workers: int, how: str) -> bytes:
     if other and how == "fewer_rounds":
         n_rounds = 2
     dtrain = dmatrix_of(rank, n_workers)
+    if how == "sleep among signals" and not other:
+        signal.signal(signal.SIGALRM, lambda *_: None)
+        signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)  # seconds
     try:
         return bytes(xgb.train(params, dtrain, n_rounds, obj=objective).save_raw())
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         gpu_exact.take_over(True)
 
 
@@ -411,18 +418,36 @@ def train_from(rank: int, n_workers: int, other: str) -> bytes:
     return bytes(xgb.train(params, dtrain, 2, xgb_model=booster).save_raw())
 
 
-def send_to_all(message: bytes) -> None:
-    """To whom this process has a connection."""
+def connections() -> Iterator[socket.socket]:
+    """Those with other workers, in turn: XGBoost keeps no others."""
     for number in os.listdir("/proc/self/fd"):
         with suppress(OSError), socket.socket(fileno=os.dup(int(number))) as connection:
-            if connection.family == socket.AF_INET:
-                connection.send(message)
+            if connection.family == socket.AF_INET and connection.type == socket.SOCK_STREAM:
+                if not connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                    yield connection
 
 
-def stop_and_end_later(seconds: int = 20) -> None:
-    """This process is stopped amid what it does; killed when the others have had time to end."""
-    pid = os.getpid()
-    subprocess.Popen(["sh", "-c", f"sleep 0.3; kill -STOP {pid}; sleep {seconds}; kill -KILL {pid}"])
+def send_to_all(message: bytes) -> None:
+    for connection in connections():
+        connection.send(message)
+
+
+def has_ended(connection: socket.socket) -> bool:
+    poll = select.poll()
+    poll.register(connection, select.POLLRDHUP)
+    return bool(poll.poll(0))
+
+
+def await_the_end_of_one() -> None:
+    while not any([has_ended(connection) for connection in connections()]):
+        time.sleep(0.05)
+
+
+def connections_after_a_loss(rank: int, n_workers: int) -> list[bool]:
+    """Whether each has ended, on a worker that has lost one and is in the group still."""
+    with suppress(xgb.core.XGBoostError):
+        train_and_fail(rank, n_workers, "raise")
+    return [has_ended(connection) for connection in connections()]
 
 
 OTHER_PARAMS = {
