@@ -3,9 +3,10 @@
  *
  * @brief XGBoost's tree booster, for which `tree_method="exact"` and `device="cuda"` go together.
  *
- * XGBoost refuses the two in `GBTree::Configure`, as it does until IsTakenOver(), and forgets an explicit `updater` there when
+ * XGBoost refuses the two in `GBTree::Configure`, and forgets an explicit `updater` there when
  * other parameters are set later. A booster that is made from now on is one of ours, which owns
- * XGBoost's and hands every call on, see booster.cc. One that was made before stays as it was.
+ * XGBoost's and hands every call on, see booster.cc. One that was made before stays as it was, and
+ * until IsTakenOver() all are refused.
  */
 #pragma once
 

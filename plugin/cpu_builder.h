@@ -20,7 +20,7 @@ using UpdaterFactory =
 
 /**
  * @brief Grow trees by XGBoost's `grow_colmaker` on a CPU copy of the booster's context: trees,
- *        positions and random numbers are those of a booster that trains on this DMatrix first.
+ *        positions and random numbers are those of a booster whose first DMatrix is this one.
  *
  * By a new one each time: one that has grown trees before has kept what it knew of another DMatrix, or of
  * other constraints.

@@ -41,7 +41,7 @@ DeviceStatus StatusOf(int ordinal) {
   }
   auto const before = cuda_process.exchange(getpid());  // another thread may fork meanwhile
   auto status = ProbeDevice(ordinal);
-  if (status.name.empty()) {  // no GPU
+  if (status.name.empty()) {  // no GPU; a child forked meanwhile takes the fork for the reason
     cuda_process = before;
   }
   if (status.usable || status.name.empty()) {

@@ -25,7 +25,7 @@ namespace {
 namespace coll = xgboost::collective;
 using xgboost::common::Span;
 
-/** @brief The last byte of every part: a worker that does something else sends another one there. */
+/** @brief The last byte of every part. A worker that does something else hardly sends the same there. */
 constexpr char kComplete = 0x5a;
 
 coll::Comm const& Connections() {
@@ -70,7 +70,7 @@ std::vector<std::int32_t> RanksThatAreGone(coll::Comm const& comm) {
  */
 void Disconnect(coll::Comm const& comm) {
   for (auto rank : Connected(comm)) {
-    shutdown(comm.Chan(rank)->Socket()->Handle(), SHUT_RDWR);  // of processes forked since, too
+    shutdown(comm.Chan(rank)->Socket()->Handle(), SHUT_RDWR);  // unlike close(), of forked processes, too
   }
 }
 

@@ -143,7 +143,7 @@ def test_calls_without_bytes_wait(pool: Pool) -> None:
 
 
 @pytest.mark.parametrize("pool", [2, 3, 4, 5], indirect=True)
-@pytest.mark.parametrize("n", [0, 1, 4, 7, 1_000_003])  # of the last a connection takes a part at once
+@pytest.mark.parametrize("n", [0, 1, 4, 7, 1_000_003])  # the last is more than a socket takes at once
 def test_what_workers_tell_each_other(pool: Pool, n: int) -> None:
     skip_without_calls()
     expected = np.array([words_of(rank, n) for rank in range(len(pool))])
