@@ -70,7 +70,7 @@ std::vector<std::int32_t> RanksThatAreGone(coll::Comm const& comm) {
  */
 void Disconnect(coll::Comm const& comm) {
   for (auto rank : Connected(comm)) {
-    shutdown(comm.Chan(rank)->Socket()->Handle(), SHUT_RDWR);  // unlike close(), of forked processes, too
+    shutdown(comm.Chan(rank)->Socket()->Handle(), SHUT_RDWR);  // in forked processes, too
   }
 }
 
