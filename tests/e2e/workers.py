@@ -433,7 +433,8 @@ def connections() -> Iterator[socket.socket]:
 
 def send_to_all(message: bytes) -> None:
     for connection in connections():
-        connection.send(message)
+        with suppress(OSError):  # one that has ended
+            connection.send(message)
 
 
 def has_ended(connection: socket.socket) -> bool:
