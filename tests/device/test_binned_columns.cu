@@ -459,6 +459,31 @@ TEST_F(BinnedColumnsTest, WhichResolutionsReadTheFinest) {
   }
 }
 
+/** @brief Of a sparse table, ranges that the last resolution alone has are not looked up in sorted rows. */
+TEST_F(BinnedColumnsTest, WhichResolutionsScan) {
+  Random random{8};
+  constexpr RowIdx kRows = 4000;
+  auto scans = [&](double missing, std::vector<int> const& n_distinct) {
+    std::vector<ColumnShape> columns;
+    for (int n : n_distinct) {
+      columns.push_back({n, missing});
+    }
+    Table const table = MakeBinnedTable(columns, kRows, &random);
+    BinnedTable const binned{table.View(), {401, 100, 20}, HistogramMemory{}};
+    std::vector<bool> of_resolutions;
+    for (auto const& r : binned.Resolutions()) {
+      of_resolutions.push_back(r->scans);
+    }
+    return of_resolutions;
+  };
+  using Scans = std::vector<bool>;
+  EXPECT_EQ(scans(0.9, {0, 0}), (Scans{true, true, true}));
+  EXPECT_EQ(scans(0.9, {50, 50}), (Scans{false, false, false})) << "none are kept";
+  EXPECT_EQ(scans(0.9, {50, 0}), (Scans{true, true, false})) << "the first column has ranges there";
+  EXPECT_EQ(scans(0.9, {15, 0}), (Scans{true, true, true}));
+  EXPECT_EQ(scans(0.0, {50, 0}), (Scans{true, true, true})) << "most values are present";
+}
+
 TEST_F(BinnedColumnsTest, ColumnsWithoutValues) {
   Random random{2};
   this->Check(MakeBinnedTable({{3, 1.0}, {3, 0.5}, {3, 1.0}}, 50, &random), 10, 0);

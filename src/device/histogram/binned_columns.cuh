@@ -238,7 +238,7 @@ class BinnedColumns {
   }
   /** @brief Whether any bin holds several values. */
   [[nodiscard]] bool HasRanges() const { return has_ranges_; }
-  /** @brief What costs depend on. @param scans Whether the table has sorted rows. */
+  /** @brief What costs depend on. @param scans Whether ranges can be looked up in sorted rows. */
   [[nodiscard]] ResolutionShape Shape(bool scans) const {
     auto const at_least_one = [](std::size_t n) {
       return static_cast<double>(std::max<std::size_t>(1, n));

@@ -13,6 +13,19 @@
 #include "src/histogram_plan.h"
 
 namespace gpu_exact {
+namespace {
+/**
+ * @brief Columns of more bins have ranges in a resolution where these are looked up in sorted rows.
+ *
+ * Where most values are missing, columns of few values may have ranges in the last resolution alone,
+ * which serves the many small nodes. Few of their entries are open; they are gathered as soon.
+ */
+std::uint32_t LeastScannedBins(std::vector<std::uint32_t> const& max_bins, bool is_dense) {
+  std::size_t const n = max_bins.size();
+  return n == 1 ? ~0u : max_bins[n > 2 && !is_dense ? n - 2 : n - 1];
+}
+}  // namespace
+
 BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins,
                          HistogramMemory const& memory, std::uint32_t max_group_bins,
                          EntryIdx read_at_once) {
@@ -62,7 +75,7 @@ std::vector<std::uint32_t> BinnedTable::MakeFinest(TableSource const& table,
                        : max_bins;
   if (memory.sorts_rows) {
     sorted_rows_ = std::make_unique<SortedRows>(
-        table.n_rows, resolutions.size() > 1 ? resolutions.back() : ~0u, memory.rows_at);
+        table.n_rows, LeastScannedBins(resolutions, is_dense), memory.rows_at);
   }
   std::vector<std::uint32_t> limits, values;
   // Of different values there are as many bins as slots, which are one less than a limit: coarser
@@ -104,6 +117,9 @@ std::vector<BinnedColumns*> BinnedTable::StoreBins(CsrView const& table,
     this->AddResolution(n_entries,
                         RankBins{resolutions_.front()->bins, n_entries, resolutions[i], by_number},
                         table.n_rows);
+  }
+  for (std::size_t i = 0; i < resolutions.size(); ++i) {
+    resolutions_[i]->scans = this->SortsRows() && sorted_rows_->HasAllBeyond(resolutions[i]);
   }
   bool const in_bytes = resolutions.size() > 1 && TakesBytes(table.n_features, resolutions.back());
   EntryIdx const n = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});

@@ -45,6 +45,7 @@ struct Resolution {
   std::unique_ptr<BinnedColumns> columns;
   DeviceBuffer<ValueId> offsets{"candidates of features"};
   ColumnsRef candidates{};  // columns without entries, whose values are the bins
+  bool scans{false};        // whether all its ranges can be looked up in sorted rows
 };
 
 class BinnedTable {
