@@ -75,14 +75,21 @@ class CopyingPeers final : public DevicePeers {
     std::vector<Shown> shown(Size());
     shown[Rank()] = {data, &parts};
     OfHost()->AllGather(shown.data(), sizeof(Shown));
-    for (std::int32_t rank = 0; rank < Size(); ++rank) {
-      if (rank != Rank()) {
-        EXACT_CUDA(cudaStreamWaitEvent(Stream(), workers_[rank].written, 0));
-        fn(rank, shown[rank]);
-      }
+    try {
+      AllOrNone(OfHost(), [&] {
+        for (std::int32_t rank = 0; rank < Size(); ++rank) {
+          if (rank != Rank()) {
+            EXACT_CUDA(cudaStreamWaitEvent(Stream(), workers_[rank].written, 0));
+            fn(rank, shown[rank]);
+          }
+        }
+        read_.Record();
+      });
+    } catch (...) {  // nobody frees what others are still reading
+      Succeeds(cudaStreamSynchronize(Stream()));
+      OfHost()->AllGather(nullptr, 0);
+      throw;
     }
-    read_.Record();
-    OfHost()->AllGather(nullptr, 0);
     for (std::int32_t rank = 0; rank < Size(); ++rank) {
       if (rank != Rank()) {  // before anything is written there
         EXACT_CUDA(cudaStreamWaitEvent(Stream(), workers_[rank].read, 0));
@@ -398,13 +405,15 @@ void DevicePeers::TellEach(void const* send, Parts const& send_parts, void* rece
     return;
   }
   DeviceBuffer<std::uint32_t> all{"what workers tell each other"};  // everybody hears everything
-  AllOrNone(peers_, [&] { all.Reserve(begins.back()); });
   auto const words = [&](std::size_t from, std::size_t to) {
     return reinterpret_cast<char*>(all.Data() + begins[from * n + to]);
   };
-  for (std::int32_t rank = 0; rank < Size(); ++rank) {
-    CopyAsync(words(own, rank), At(send, send_parts.Begin(rank)), send_parts.Bytes(rank));
-  }
+  AllOrNone(peers_, [&] {
+    all.Reserve(begins.back());
+    for (std::int32_t rank = 0; rank < Size(); ++rank) {
+      CopyAsync(words(own, rank), At(send, send_parts.Begin(rank)), send_parts.Bytes(rank));
+    }
+  });
   mailbox_->AllGather(all.Data(), of_workers);
   for (std::int32_t rank = 0; rank < Size(); ++rank) {
     CopyAsync(At(receive, receive_parts.Begin(rank)), words(rank, own), receive_parts.Bytes(rank));

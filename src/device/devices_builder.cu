@@ -10,6 +10,7 @@
 
 #include "gpu_exact/tree_builder.h"
 #include "src/device/training_rows.cuh"
+#include "src/peer_agreement.h"
 #include "src/thread_peers.h"
 
 namespace gpu_exact {
@@ -27,10 +28,11 @@ class SharedPolicy final : public FeaturePolicy {
       answers.front() = out_mask;
     }
     peers_->AllGather(answers.data(), sizeof(FeatureMask const*));
-    if (peers_->Rank() != 0 && answers.front() != nullptr) {
-      *out_mask = *answers.front();
-    }
-    peers_->AllGather(nullptr, 0);  // all have read
+    AllOrNone(peers_, [&] {  // nobody goes before all have read
+      if (peers_->Rank() != 0 && answers.front() != nullptr) {
+        *out_mask = *answers.front();
+      }
+    });
     return answers.front() != nullptr;
   }
 

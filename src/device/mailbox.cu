@@ -333,7 +333,12 @@ void Mailbox::AllGather(std::uint32_t* inout, std::vector<std::uint64_t> const& 
   }
   std::uint64_t const grid = std::min<std::uint64_t>(CeilDiv(longest, kBlockWords), kMostBlocks);
   if (!of_one_process_) {
-    Launch("Exchange", ExchangeKernel, grid, kThreads, call, inout);
+    try {
+      Launch("Exchange", ExchangeKernel, grid, kThreads, call, inout);
+    } catch (DeviceError const&) {
+      this->Leave();
+      throw;
+    }
     ++n_calls_;
     return;
   }
