@@ -111,7 +111,7 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
   EntryIdx const read =
       std::min(n_entries, std::max(memory.ReadAtOnce(n_entries), EntryIdx{n_features}));
   if (dense) {
-    plan.reading = {values, {"rows of the table", 8 * read + 8 * std::min(rows, read)}};
+    plan.reading = {values, {"rows of the table", 9 * read + 8 * std::min(rows, read)}};
     plan.sorting = {values, sorted_rows, finest_limits, {"sort keys", kSortedBytes * sorted}};
   } else {
     plan.reading = {{"table by row", 8 * n_entries + 8 * rows},

@@ -30,7 +30,7 @@ struct TableSource {
 
 class ColumnValues {
  public:
-  static constexpr std::uint64_t kPart = std::uint64_t{1} << 26;  // 256 MiB of values
+  static constexpr std::uint64_t kPart = std::uint64_t{1} << 22;  // 16 MiB of values
 
   /**
    * @brief Reads the table, some rows at a time where it is the host's. Waits for the device.

@@ -33,7 +33,13 @@ void HistogramPool::Reserve(std::uint64_t n_bins) {
 void HistogramPool::Reset() {
   kept_.clear();
   if (was_short_ && n_bins_ < most_bins_) {
-    this->Reserve(std::min(2 * n_bins_, most_bins_));
+    std::uint64_t const n_before = n_bins_;
+    try {
+      this->Reserve(std::min(2 * n_before, most_bins_));
+    } catch (OutOfDeviceMemory const&) {  // others have taken it meanwhile
+      most_bins_ = n_before;
+      this->Reserve(n_before);
+    }
   }
   was_short_ = false;
 }
