@@ -28,7 +28,7 @@ class ColumnValuesTest : public DeviceTest {
     for (CsrView const& view : {table.View(), on_device.view, pages.View()}) {
       EntryIdx const n = table.entries.size();
       for (EntryIdx at_once : {kAtOnce, Scaled(EntryIdx{1}, n / 2), n / 3}) {
-        for (std::uint64_t part : {ColumnValues::kPart, std::uint64_t{1}, 3 * n_rows}) {
+        for (std::uint64_t part : {std::uint64_t{0}, std::uint64_t{1}, 3 * n_rows}) {
           Memory const at = part == 1 ? Memory::kHost : Memory::kDevice;
           ColumnValues values{view, kept, at, at_once, part};
           Expect(table, kept, values);

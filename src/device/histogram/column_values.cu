@@ -80,8 +80,9 @@ __global__ __launch_bounds__(kTileThreads) void WriteColumnsKernel(CsrView table
 ColumnValues::ColumnValues(CsrView const& table, std::vector<bool> const& kept, Memory at,
                            EntryIdx at_once, std::uint64_t part)
     : at_{at}, n_rows_{table.n_rows}, n_features_{table.n_features} {
-  of_part_ = std::max<std::uint64_t>(1, part / std::max(n_rows_, 1u));
   auto const n_kept = static_cast<std::uint64_t>(std::count(kept.cbegin(), kept.cend(), true));
+  part = part == 0 ? PartOf(n_kept * n_rows_) : part;
+  of_part_ = std::max<std::uint64_t>(1, part / std::max(n_rows_, 1u));
   for (std::uint64_t first = 0; first < n_kept; first += of_part_) {
     parts_.emplace_back("values by column", at_);
     parts_.back().Reserve(std::min(of_part_, n_kept - first) * n_rows_);

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "src/device/placed_buffer.cuh"
@@ -30,7 +31,15 @@ struct TableSource {
 
 class ColumnValues {
  public:
-  static constexpr std::uint64_t kPart = std::uint64_t{1} << 22;  // 16 MiB of values
+  /**
+   * @brief Values of one allocation: a quarter of them, within 16 and 256 MiB.
+   *
+   * What is freed at the end is freed part by part, and the last part that stays is copied to be
+   * shorter; each part takes whole pages of 2 MiB.
+   */
+  [[nodiscard]] static std::uint64_t PartOf(std::uint64_t n_values) {
+    return std::clamp(n_values / 4, std::uint64_t{1} << 22, std::uint64_t{1} << 26);
+  }
 
   /**
    * @brief Reads the table, some rows at a time where it is the host's. Waits for the device.
@@ -40,11 +49,11 @@ class ColumnValues {
    * @param kept    Which columns, shape: (n_features).
    * @param at      Of the values.
    * @param at_once Entries, unless a row has more.
-   * @param part    Values of one allocation, unless a column has more.
+   * @param part    Values of one allocation, unless a column has more; 0: PartOf() all of them.
    * @throw std::invalid_argument where a row has two values of a feature.
    */
   ColumnValues(CsrView const& table, std::vector<bool> const& kept, Memory at = Memory::kDevice,
-               EntryIdx at_once = EntryIdx{1} << 25, std::uint64_t part = kPart);
+               EntryIdx at_once = EntryIdx{1} << 25, std::uint64_t part = 0);
 
   /** @brief Entries of each kept column. */
   [[nodiscard]] std::vector<std::uint32_t> const& CountEntries() const { return n_entries_; }
