@@ -479,6 +479,10 @@ TEST_F(BinnedColumnsTest, WhichResolutionsScan) {
   using Scans = std::vector<bool>;
   EXPECT_EQ(scans(0.9, {0, 0}), (Scans{true, true, true}));
   EXPECT_EQ(scans(0.9, {50, 50}), (Scans{false, false, false})) << "none are kept";
+  EXPECT_EQ(scans(0.9, {50, 110}), (Scans{false, false, false})) << "hardly two values a range";
+  EXPECT_EQ(scans(0.9, {50, 180}), (Scans{true, true, false}));
+  EXPECT_EQ(scans(0.9, {110, 0}), (Scans{true, true, true})) << "others have more";
+  EXPECT_EQ(scans(0.0, {50, 110}), (Scans{true, true, true})) << "most values are present";
   EXPECT_EQ(scans(0.9, {50, 0}), (Scans{true, true, false})) << "the first column has ranges there";
   EXPECT_EQ(scans(0.9, {15, 0}), (Scans{true, true, true}));
   EXPECT_EQ(scans(0.0, {50, 0}), (Scans{true, true, true})) << "most values are present";

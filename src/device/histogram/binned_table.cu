@@ -24,6 +24,28 @@ std::uint32_t LeastScannedBins(std::vector<std::uint32_t> const& max_bins, bool 
   std::size_t const n = max_bins.size();
   return n == 1 ? ~0u : max_bins[n > 2 && !is_dense ? n - 2 : n - 1];
 }
+
+/**
+ * @brief Whether the ranges of all columns are gathered nearly as soon as they are looked up, so that
+ *        sorted rows, a quarter of the memory, are not worth it.
+ *
+ * That is so where only the coarser resolutions of a sparse table have ranges, of hardly more than one
+ * value each in all of them but the last. (Of 801 values in 640 bins a tree takes 3.5 ms in place of
+ * 3.1; of 1,601 values 7.7 in place of 4.2.)
+ */
+bool GathersAll(RankBins const& finest, FeatureIdx n_features,
+                std::vector<std::uint32_t> const& max_bins, bool is_dense) {
+  if (is_dense || max_bins.size() <= 2) {
+    return false;
+  }
+  std::uint64_t const coarse = max_bins[max_bins.size() - 2];
+  for (FeatureIdx f = 0; f < n_features; ++f) {
+    if (finest.HasRanges(f) || finest.NumBins(f) > coarse + coarse / 2) {
+      return false;
+    }
+  }
+  return true;
+}
 }  // namespace
 
 BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins,
@@ -92,7 +114,9 @@ std::vector<std::uint32_t> BinnedTable::MakeFinest(TableSource const& table,
                       RankBins{table, n_entries, limits, values,
                                memory.BinnedAtOnce(total, is_dense), sorted_rows_.get()},
                       table.n_rows);
-  if (memory.sorts_rows && !sorted_rows_->Any()) {
+  if (memory.sorts_rows &&
+      (!sorted_rows_->Any() ||
+       GathersAll(resolutions_.front()->bins, table.n_features, resolutions, is_dense))) {
     sorted_rows_.reset();
   }
   return resolutions;
