@@ -126,11 +126,11 @@ inline constexpr FeatureIdx kShortColumns = FeatureIdx{1} << 16;
 
 /** @brief A resolution as costs see it: averages over its columns and groups. */
 struct ResolutionShape {
-  double n_bins;             // of a column
-  double n_group_columns;    // that a block adds up together
-  bool has_ranges;           // whether any bin holds several values
-  bool scans{false};         // whether the table has sorted rows, in which ranges can be looked up
-  bool rows_of_host{false};  // whether sorted rows are read over the bus
+  double n_bins;               // of a column
+  double n_group_columns;      // that a block adds up together
+  bool has_ranges;             // whether any bin holds several values
+  bool scans{false};           // whether its ranges can be looked up in sorted rows
+  bool rows_of_host{false};    // whether sorted rows are read over the bus
   bool values_of_host{false};  // whether values are
   double open_factor{1.0};     // entries in open ranges, as seen at this depth, to those expected
   bool in_bytes{false};        // whether bins take one byte each

@@ -32,6 +32,13 @@ bool StayAwake(FnT&& is_so) {
 }  // namespace
 
 void ThreadGroup::Meet() {
+  auto const refuse = [&] {
+    throw PeerError{"Worker " + std::to_string(who_left_) + " of " + std::to_string(this->Size()) +
+                    " has failed; its own error says why."};
+  };
+  if (who_left_ >= 0) {  // nor is anybody counted twice
+    refuse();
+  }
   auto const meeting = n_meetings_.load();
   if (n_waiting_.fetch_add(1) + 1 == this->Size()) {
     n_waiting_ = 0;
@@ -48,8 +55,7 @@ void ThreadGroup::Meet() {
     wake_.wait(lock, is_over);
   }
   if (n_meetings_ == meeting) {
-    throw PeerError{"Worker " + std::to_string(who_left_) + " of " + std::to_string(this->Size()) +
-                    " has failed; its own error says why."};
+    refuse();
   }
 }
 

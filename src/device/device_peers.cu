@@ -27,7 +27,7 @@ char const* At(void const* p, std::uint64_t offset) { return static_cast<char co
 /**
  * @brief Threads of one process: each copies what it needs out of the others' memory.
  *
- * Streams wait for each other by events; threads meet twice a call, so that an event is recorded
+ * Streams wait for each other by events; threads meet before and after, so that an event is recorded
  * before another stream waits for it, and waited for before it is recorded again.
  */
 class CopyingPeers final : public DevicePeers {

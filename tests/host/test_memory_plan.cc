@@ -207,7 +207,7 @@ TEST(MemoryPlan, SparseTablesAreReadAgainInParts) {
   EXPECT_EQ(chosen.memory.bins_at, Memory::kDevice);
 }
 
-/** @brief An entry and the begin of a row take 8 B each. */
+/** @brief An entry and the begin of a row take 8 B each; an eighth of the entries is sorted at a time. */
 TEST(MemoryPlan, ASmallDenseTableIsReadAtOnce) {
   auto const plan = MemoryPlan::Make(1000, 100, 10, Strategy::kHistogram);
   EXPECT_EQ(Of(plan.reading, "rows of the table"), 9 * 1000 + 8 * 100u);

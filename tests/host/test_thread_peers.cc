@@ -206,5 +206,37 @@ TEST(ThreadPeers, LongWordsAreCut) {
   });
   EXPECT_EQ(told, "Worker 1 of 2 has failed: " + std::string(1015, 'x'));
 }
+
+/** @brief Who meets again after a failure is not taken for the one that failed. */
+TEST(ThreadPeers, NobodyMeetsAfterAFailure) {
+  ThreadWorkers workers{3};
+  std::atomic<bool> has_met_twice{false};
+  std::atomic<int> n_refused{0};
+  EXPECT_THROW(workers.Run([&](std::int32_t rank) {
+    auto const meet = [&] {
+      try {
+        workers.Worker(rank)->AllGather(nullptr, 0);
+      } catch (PeerError const&) {
+        ++n_refused;
+      }
+    };
+    if (rank == 0) {
+      throw std::runtime_error{"the first"};
+    }
+    if (rank == 1) {
+      meet();
+      meet();
+      has_met_twice = true;
+    }
+    while (!has_met_twice) {
+      std::this_thread::yield();
+    }
+    if (rank == 2) {
+      meet();
+    }
+  }),
+               std::runtime_error);
+  EXPECT_EQ(n_refused, 3);
+}
 }  // namespace
 }  // namespace gpu_exact

@@ -143,7 +143,8 @@ std::vector<BinnedColumns*> BinnedTable::StoreBins(CsrView const& table,
                         table.n_rows);
   }
   for (std::size_t i = 0; i < resolutions.size(); ++i) {
-    resolutions_[i]->scans = this->SortsRows() && sorted_rows_->HasAllBeyond(resolutions[i]);
+    resolutions_[i]->scans =
+        this->SortsRows() && (i == 0 || sorted_rows_->HasAllBeyond(resolutions[i]));
   }
   bool const in_bytes = resolutions.size() > 1 && TakesBytes(table.n_features, resolutions.back());
   EntryIdx const n = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});

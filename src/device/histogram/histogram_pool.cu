@@ -30,15 +30,24 @@ void HistogramPool::Reserve(std::uint64_t n_bins) {
   n_bins_ = n_bins;
 }
 
+void HistogramPool::ReleaseAll() {
+  n_bins_ = 0;
+  sums_.Release();
+  magnitudes_.Release();
+}
+
 void HistogramPool::Reset() {
   kept_.clear();
   if (was_short_ && n_bins_ < most_bins_) {
     std::uint64_t const n_before = n_bins_;
+    std::uint64_t const n_more = n_before == 0 ? most_bins_ : std::min(2 * n_before, most_bins_);
+    this->ReleaseAll();
     try {
-      this->Reserve(std::min(2 * n_before, most_bins_));
+      this->Reserve(n_more);
     } catch (OutOfDeviceMemory const&) {  // others have taken it meanwhile
-      most_bins_ = n_before;
-      this->Reserve(n_before);
+      this->ReleaseAll();
+      most_bins_ = std::max(n_before, largest_);
+      this->Reserve(most_bins_);
     }
   }
   was_short_ = false;

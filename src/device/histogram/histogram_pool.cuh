@@ -65,6 +65,7 @@ class HistogramPool {
 
  private:
   void Reserve(std::uint64_t n_bins);
+  void ReleaseAll();
   [[nodiscard]] std::uint64_t MostKept() const;
 
   std::uint64_t most_bins_;
