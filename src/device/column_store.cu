@@ -102,7 +102,7 @@ ColumnStore::ColumnStore(CsrView const& table, EntryIdx sorted_at_once, std::uin
       return cub::DeviceScan::InclusiveSum(storage, bytes, is_new, counts.Data(), n, Stream());
     });
   }
-  CopyAsync(n_present_.Reserve(n_features_), n_present.data(), n_features_);
+  CopyFromHost(n_present_.Reserve(n_features_), n_present.data(), n_features_);
   value_offsets_.Reserve(std::size_t{n_features_} + 1);
   LaunchN("FindValueOffsets", FindValueOffsetsKernel, std::uint64_t{n_features_} + 1,
           sorted.keys.Data(), counts.Data(), n, n_features_, value_offsets_.Data());

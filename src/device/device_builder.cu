@@ -255,7 +255,7 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
   bool has_monotone = std::any_of(monotone.cbegin(), monotone.cend(), [](int m) { return m != 0; });
   if (has_monotone) {
     monotone.resize(share_ != nullptr ? share_->Whole().n_features : columns.n_features, 0);
-    CopyAsync(monotone_.Reserve(monotone.size()), monotone.data(), monotone.size());
+    CopyFromHost(monotone_.Reserve(monotone.size()), monotone.data(), monotone.size());
   }
   Tree tree{param, features, quantiser, TreeGrower{param, quantiser},
             has_monotone ? monotone_.Data() : nullptr};
@@ -314,7 +314,7 @@ LevelRef DeviceBuilder::MakeLevel(Tree const& tree) {
   FeatureMask mask;
   if (tree.features != nullptr &&
       tree.features->Select(tree.grower.Depth(), tree.grower.OpenNodes(), &mask)) {
-    CopyAsync(mask_.Reserve(mask.bits.size()), mask.bits.data(), mask.bits.size());
+    CopyFromHost(mask_.Reserve(mask.bits.size()), mask.bits.data(), mask.bits.size());
     level.mask = mask_.Data();
     level.mask_words = mask.n_words;
     level.mask_per_node = mask.bits.size() > mask.n_words;

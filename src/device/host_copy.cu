@@ -63,7 +63,7 @@ bool HostCopier::UseRing(std::size_t n_bytes) {
 
 void HostCopier::Upload(char* to, char const* from, std::size_t n_bytes) {
   if (!this->UseRing(n_bytes)) {
-    CopyAsync(to, from, n_bytes);
+    CopyFromHost(to, from, n_bytes);
     return;
   }
   std::size_t const n_chunks = this->NumChunks(n_bytes);

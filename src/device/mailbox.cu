@@ -302,7 +302,7 @@ bool Mailbox::Try() {
     auto const first = begins[peers_->Rank()];
     std::copy_n(want.cbegin() + first, kWords, sent.begin() + first);
     DeviceBuffer<std::uint32_t> words{"the first message"};
-    CopyAsync(words.Reserve(want.size()), sent.data(), sent.size());
+    CopyFromHost(words.Reserve(want.size()), sent.data(), sent.size());
     this->AllGather(words.Data(), begins);
     is_right = ToHost(words.Data(), want.size()) == want;
   } catch (DeviceError const&) {

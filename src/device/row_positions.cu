@@ -35,7 +35,7 @@ void RowPositions::Write(RowIdx first, RowIdx n, std::vector<NodeIdx> const& rem
   if (!remap.empty() && n != 0) {
     bool const is_here = memory == Memory::kDevice && IsHere(out_positions);
     NodeIdx* to = is_here ? out_positions : out_positions_.Reserve(n);
-    CopyAsync(remap_.Reserve(remap.size()), remap.data(), remap.size());
+    CopyFromHost(remap_.Reserve(remap.size()), remap.data(), remap.size());
     LaunchN("Remap", RemapKernel, n, from, remap_.Data(), n, to);
     from = to;
   }

@@ -69,7 +69,7 @@ __global__ void CheckRowsKernel(CsrView table, RowFaults* out) {
 bool AreSorted(CsrView const& table, RowIdx first_row) {
   DeviceBuffer<RowFaults> faults{"faults of rows"};
   RowFaults found{RowFaults::kNone, 0};
-  CopyAsync(faults.Reserve(1), &found, 1);
+  CopyFromHost(faults.Reserve(1), &found, 1);
   LaunchRows("CheckRows", CheckRowsKernel, table.n_rows, table, faults.Data());
   found = ToHost(faults.Data(), 1)[0];
   if (found.duplicate != RowFaults::kNone) {
@@ -157,7 +157,7 @@ void RowTable::Upload(CsrView const& table) {
     for (EntryIdx& offset : offsets) {
       offset += n_before;
     }
-    CopyAsync(row_offsets_.Data() + first_row, offsets.data(), offsets.size());
+    CopyFromHost(row_offsets_.Data() + first_row, offsets.data(), offsets.size());
     copier_->CopyToDevice(entries_.Data() + n_before, page.entries, page.n_entries);
     n_before += page.n_entries;
   });

@@ -128,11 +128,9 @@ template <typename T>
 using PinnedBuffer = Buffer<T, AllocatePinned, FreePinned>;
 
 /**
- * @brief Copies in the order of the stream.
- *
- * Host memory that is copied from is pageable: CUDA has staged it when the call returns ("API
- * synchronization behavior" of its reference), so that it may go at once. A copy to the host needs
- * a Synchronize().
+ * @brief Copies in the order of the stream: between memory of devices, or from or to the host's. What
+ *        is copied from the host must stay until the stream was waited for (see CopyFromHost()), and
+ *        what is copied to it is there then.
  */
 template <typename T>
 void CopyAsync(T* to, T const* from, std::size_t n) {
@@ -156,6 +154,18 @@ std::vector<T> ToHost(T const* from, std::size_t n) {
  * @return Whether it did: it does nothing where there are more bytes, or other than whole words.
  */
 [[nodiscard]] bool SendBytes(void* to, void const* from, std::size_t n_bytes);
+
+/**
+ * @brief Copies from pageable host memory, which may go at once. Of more than 1 KiB it waits for the
+ *        stream: CUDA does not say that an asynchronous copy has read such memory when it returns.
+ */
+template <typename T>
+void CopyFromHost(T* to, T const* from, std::size_t n) {
+  if (!SendBytes(to, from, n * sizeof(T))) {
+    CopyAsync(to, from, n);
+    Synchronize();
+  }
+}
 
 /** @brief See CopyPinned(). */
 void CopyPinnedBytes(void* to, void const* from, std::size_t n_bytes);

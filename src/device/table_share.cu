@@ -92,7 +92,7 @@ struct Outgoing {
     DeviceBuffer<ColumnPlace> d_places{"columns of workers"};
     DeviceBuffer<EntryIdx> next{"places of rows for workers"};
     CubScratch scratch;
-    CopyAsync(d_places.Reserve(places.size()), places.data(), places.size());
+    CopyFromHost(d_places.Reserve(places.size()), places.data(), places.size());
     ZeroAsync(counts.Reserve(n), n);
     LaunchRows("CountForWorkers", CountForWorkersKernel, table.n_rows, table, d_places.Data(),
                counts.Data());
@@ -238,7 +238,7 @@ TableShare::Traffic TableShare::ShareOut(std::vector<std::uint32_t> const& n_ent
   workers_->OfHost()->AllGather(traffic.data(), n_workers * sizeof(std::uint64_t));
   features.resize(std::max<std::size_t>(1, features.size()));  // of the empty column
   AllOrNone(workers_->OfHost(), [&] {
-    CopyAsync(features_.Reserve(features.size()), features.data(), features.size());
+    CopyFromHost(features_.Reserve(features.size()), features.data(), features.size());
   });
   return traffic;
 }

@@ -268,9 +268,9 @@ void BinnedColumns::Upload(std::size_t n_features) {
   for (std::size_t c = 0; c < h_columns_.size(); ++c) {
     column_of[h_columns_[c].feature] = static_cast<std::uint32_t>(c);
   }
-  CopyAsync(column_of_.Reserve(column_of.size()), column_of.data(), column_of.size());
-  CopyAsync(columns_.Reserve(h_columns_.size()), h_columns_.data(), h_columns_.size());
-  CopyAsync(groups_.Reserve(h_groups_.size()), h_groups_.data(), h_groups_.size());
+  CopyFromHost(column_of_.Reserve(column_of.size()), column_of.data(), column_of.size());
+  CopyFromHost(columns_.Reserve(h_columns_.size()), h_columns_.data(), h_columns_.size());
+  CopyFromHost(groups_.Reserve(h_groups_.size()), h_groups_.data(), h_groups_.size());
 }
 
 void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
@@ -377,7 +377,7 @@ void BinnedColumns::PlaceGroups(bool in_bytes) {
     offsets += n_offsets;
   }
   auto const* places = first_bins_.Reserve(first_bins.size());
-  CopyAsync(first_bins_.Data(), first_bins.data(), first_bins.size());
+  CopyFromHost(first_bins_.Data(), first_bins.data(), first_bins.size());
   for (BinGroup* group : of_bytes) {
     group->first_bins = places;
     places += group->stride;
@@ -437,7 +437,7 @@ void BinnedColumns::FindBegins(BinnedColumns const& stored) {
   RankWord* const words = begins_.Reserve(n).words;
   begins_.ClearAsync(n);
   DeviceBuffer<std::uint64_t> d_first_words{"words of stored groups"};
-  CopyAsync(d_first_words.Reserve(first_words.size()), first_words.data(), first_words.size());
+  CopyFromHost(d_first_words.Reserve(first_words.size()), first_words.data(), first_words.size());
   LaunchN("MarkBegins", MarkBeginsKernel, n_bins_, this->Ref(), stored.Ref(), words,
           d_first_words.Data());
   CubScratch scratch;
@@ -447,7 +447,7 @@ void BinnedColumns::FindBegins(BinnedColumns const& stored) {
       group.begins = words + first_words[stored.h_columns_[group.first_column].group];
     }
   }
-  CopyAsync(groups_.Data(), h_groups_.data(), h_groups_.size());
+  CopyFromHost(groups_.Data(), h_groups_.data(), h_groups_.size());
   Synchronize();  // the scratch goes
 }
 
@@ -493,8 +493,8 @@ void BinnedColumns::WriteColumns(float const* const* columns) {
   DeviceBuffer<ColumnChunk> d_chunks{"columns to be binned"};
   DeviceBuffer<std::uint32_t> d_sparse{"groups to be binned"};
   CubScratch scratch;
-  CopyAsync(d_chunks.Reserve(n_chunks), chunks.data(), n_chunks);
-  CopyAsync(d_sparse.Reserve(n_sparse), sparse.data(), n_sparse);
+  CopyFromHost(d_chunks.Reserve(n_chunks), chunks.data(), n_chunks);
+  CopyFromHost(d_sparse.Reserve(n_sparse), sparse.data(), n_sparse);
   Launch("WriteChunks", WriteChunksKernel, n_chunks * CeilDiv(n_rows_, kChunkRows), kChunkRows,
          columns, this->Ref(), bins_.Ref(), d_chunks.Data(), n_chunks, n_rows_, elements_.Data());
   if (n_sparse != 0) {

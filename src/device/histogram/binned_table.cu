@@ -88,7 +88,7 @@ std::vector<std::uint32_t> BinnedTable::MakeFinest(TableSource const& table,
                                                    std::vector<std::uint32_t> const& n_entries,
                                                    std::vector<std::uint32_t> const& max_bins,
                                                    HistogramMemory const& memory) {
-  CopyAsync(n_present_.Reserve(n_entries.size()), n_entries.data(), n_entries.size());
+  CopyFromHost(n_present_.Reserve(n_entries.size()), n_entries.data(), n_entries.size());
   EntryIdx const total = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
   bool const is_dense = IsDense(total, table.n_rows, table.n_features);
   std::vector<std::uint32_t> const resolutions =
@@ -198,7 +198,7 @@ void BinnedTable::AddResolution(std::vector<std::uint32_t> const& n_entries, Ran
   for (FeatureIdx f = 0; f < n_features; ++f) {
     offsets.push_back(offsets.back() + r->bins.NumBins(f));
   }
-  CopyAsync(r->offsets.Reserve(offsets.size()), offsets.data(), offsets.size());
+  CopyFromHost(r->offsets.Reserve(offsets.size()), offsets.data(), offsets.size());
   EntryIdx const n = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
   r->candidates = {nullptr,        nullptr, n_present_.Data(), r->offsets.Data(), n,
                    offsets.back(), n_rows,  n_features};

@@ -106,7 +106,7 @@ void ColumnValues::Place(std::vector<bool> const& kept) {
     h_columns_.push_back(is_kept ? this->Slot(n) : nullptr);
     n += is_kept ? 1 : 0;
   }
-  CopyAsync(columns_.Reserve(n_features_), h_columns_.data(), n_features_);
+  CopyFromHost(columns_.Reserve(n_features_), h_columns_.data(), n_features_);
 }
 
 void ColumnValues::Keep(std::vector<bool> const& kept) {

@@ -73,7 +73,7 @@ void HistogramFinder::MakeTiles() {
     longest_tile_ = std::max(longest_tile_, tile.n_bins);
   }
   n_tiles_ = static_cast<std::uint32_t>(tiles.size());
-  CopyAsync(tiles_.Reserve(tiles.size()), tiles.data(), tiles.size());
+  CopyFromHost(tiles_.Reserve(tiles.size()), tiles.data(), tiles.size());
 }
 
 bool HistogramFinder::IsLarge(NodesToSearch const& nodes,

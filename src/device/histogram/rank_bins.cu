@@ -359,7 +359,7 @@ RankBins::RankBins(TableSource const& table, std::vector<std::uint32_t> const& n
     std::uint64_t const* keys = sorter.Keys();
     std::uint32_t* positions = sorter.FreeRows();  // first entries of values
     std::uint64_t* bins = sorter.FreeKeys();       // first values of bins
-    CopyAsync(d_columns.Reserve(n_columns), columns.data(), n_columns);
+    CopyFromHost(d_columns.Reserve(n_columns), columns.data(), n_columns);
     PiecesRef pieces{d_columns.Data(), positions, n_columns, 0};
     pieces.n = Select(BeginsValue{keys}, n, positions, &scratch);
     LaunchN("FindFirstPieces", FindFirstPiecesKernel, n_columns, positions, pieces.n,
@@ -370,7 +370,7 @@ RankBins::RankBins(TableSource const& table, std::vector<std::uint32_t> const& n
       bool const few = next - columns[c].first_piece <= max_values[first + c];
       columns[c].n_slots = few ? 0 : max_bins[first + c] - 1;
     }
-    CopyAsync(d_columns.Data(), columns.data(), n_columns);
+    CopyFromHost(d_columns.Data(), columns.data(), n_columns);
     auto const of_columns = FindBins(pieces, bins, &offsets, &scratch);
     auto const begin = h_offsets_.back();
     ZeroAsync(n_ranges.Reserve(n_columns), n_columns);
@@ -392,7 +392,7 @@ RankBins::RankBins(TableSource const& table, std::vector<std::uint32_t> const& n
   if (out_rows != nullptr) {
     out_rows->Upload();
   }
-  CopyAsync(offsets_.Reserve(h_offsets_.size()), h_offsets_.data(), h_offsets_.size());
+  CopyFromHost(offsets_.Reserve(h_offsets_.size()), h_offsets_.data(), h_offsets_.size());
 }
 
 RankBins::RankBins(RankBins const& finer, std::vector<std::uint32_t> const& n_entries,
@@ -423,7 +423,7 @@ RankBins::RankBins(RankBins const& finer, std::vector<std::uint32_t> const& n_en
   DeviceBuffer<std::uint32_t> n_ranges{"ranges of columns"};
   CubScratch scratch;
   auto const n = finer.h_offsets_.back();
-  CopyAsync(d_columns.Reserve(n_features), columns.data(), n_features);
+  CopyFromHost(d_columns.Reserve(n_features), columns.data(), n_features);
   PiecesRef const pieces{d_columns.Data(), finer.first_rank_.Data(), n_features, n};
   if (any_shift) {
     ZeroAsync(n_ranges.Reserve(n_features), n_features);
@@ -436,7 +436,7 @@ RankBins::RankBins(RankBins const& finer, std::vector<std::uint32_t> const& n_en
         columns[f].shift = kByRank;
       }
     }
-    CopyAsync(d_columns.Data(), columns.data(), n_features);
+    CopyFromHost(d_columns.Data(), columns.data(), n_features);
   }
   h_offsets_ = FindBins(pieces, bins.Reserve(n), &offsets_, &scratch);
   auto const n_bins = h_offsets_.back();

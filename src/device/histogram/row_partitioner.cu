@@ -483,7 +483,7 @@ void RowPartitioner::Finish(BinnedTableRef const& table, std::vector<SplitOrder>
   if (n_trained_ == n_rows_) {
     return;
   }
-  CopyAsync(tree_.Reserve(tree.size()), tree.data(), tree.size());
+  CopyFromHost(tree_.Reserve(tree.size()), tree.data(), tree.size());
   if (exchange != nullptr) {
     this->RouteLeftOut(table, tree, exchange);
   } else {

@@ -51,7 +51,7 @@ RowValues::RowValues(CsrView const& table, std::vector<std::uint32_t> const& n_e
     columns_ = std::make_unique<ColumnValues>(table, kept, at, at_once);
     return;
   }
-  CopyAsync(column_of_.Reserve(column_of.size()), column_of.data(), column_of.size());
+  CopyFromHost(column_of_.Reserve(column_of.size()), column_of.data(), column_of.size());
   ZeroAsync(offsets_.Reserve(std::size_t{table.n_rows} + 1), 1);
   values_.Reserve(n_kept);
   auto const write = [&](auto* columns) {

@@ -105,7 +105,7 @@ class SortedRows {
   void AddColumn(unsigned char* bytes) { h_columns_.push_back(bytes); }
   /** @brief All features have been added. Waits. */
   void Upload() {
-    CopyAsync(columns_.Reserve(h_columns_.size()), h_columns_.data(), h_columns_.size());
+    CopyFromHost(columns_.Reserve(h_columns_.size()), h_columns_.data(), h_columns_.size());
     Synchronize();
   }
 

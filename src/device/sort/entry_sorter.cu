@@ -116,8 +116,8 @@ void EntrySorter<EntryT>::Reset(GradientPair const* gpair, Quantiser const& quan
   }
   entries_ = in_column_order_;
   EntryRange all{0, columns_.n_entries};
-  CopyAsync(ranges_.Reserve(1), &all, 1);
-  CopyAsync(open_ends_.Reserve(1), &all.end, 1);
+  CopyFromHost(ranges_.Reserve(1), &all, 1);
+  CopyFromHost(open_ends_.Reserve(1), &all.end, 1);
   ref_ = {ranges_.Data(), open_ends_.Data(), 1, columns_.n_entries};
 }
 
@@ -167,7 +167,7 @@ void EntrySorter<EntryT>::SortByChild(std::vector<EntryRange> const& nodes,
   entries_ = halves_[current_].Data();
   auto n_split = static_cast<Bucket>(segments.size());
   Bucket const n_nodes = 2 * n_split;
-  CopyAsync(split_ranges_.Reserve(n_split), segments.data(), n_split);
+  CopyFromHost(split_ranges_.Reserve(n_split), segments.data(), n_split);
   LaunchN("FindChildren", FindChildrenKernel, n_split, this->SortedKeys(), split_ranges_.Data(),
           n_split, ranges_.Reserve(n_nodes));
   auto sizes = thrust::make_transform_iterator(thrust::make_counting_iterator(Bucket{0}),
@@ -213,8 +213,8 @@ void EntrySorter<EntryT>::SortSegments(std::vector<EntryRange> const& segments) 
       return;
     }
     auto n = static_cast<int>(begins.size());
-    CopyAsync(segment_begins_.Reserve(n), begins.data(), n);
-    CopyAsync(segment_ends_.Reserve(n), ends.data(), n);
+    CopyFromHost(segment_begins_.Reserve(n), begins.data(), n);
+    CopyFromHost(segment_ends_.Reserve(n), ends.data(), n);
     this->OnePass(base, [&](void* storage, std::size_t& bytes, auto* keys, auto* entries) {
       return cub::DeviceSegmentedRadixSort::SortPairs(storage, bytes, *keys, *entries, ends.back(),
                                                       n, segment_begins_.Data(),

@@ -428,9 +428,10 @@ void InterleavedFinder<EntryT>::Lay(std::vector<EntryIdx> const& entry_offsets) 
       of_warp.end = column.end;
     }
   }
-  CopyAsync(long_tiles_.Reserve(long_tiles.size()), long_tiles.data(), long_tiles.size());
-  CopyAsync(shared_tiles_.Reserve(shared_tiles.size()), shared_tiles.data(), shared_tiles.size());
-  CopyAsync(short_tiles_.Reserve(short_tiles.size()), short_tiles.data(), short_tiles.size());
+  CopyFromHost(long_tiles_.Reserve(long_tiles.size()), long_tiles.data(), long_tiles.size());
+  CopyFromHost(shared_tiles_.Reserve(shared_tiles.size()), shared_tiles.data(),
+               shared_tiles.size());
+  CopyFromHost(short_tiles_.Reserve(short_tiles.size()), short_tiles.data(), short_tiles.size());
   ref_.n_entries = entry_offsets.back();
   ref_.long_tiles = long_tiles_.Data();
   ref_.shared_tiles = shared_tiles_.Data();

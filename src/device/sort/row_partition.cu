@@ -161,8 +161,8 @@ void RowPartition::Route(EntryT const* entries, std::vector<RouteRange> const& r
     n += r.entries.Size();
     ends.push_back(n);
   }
-  CopyAsync(ranges_.Reserve(ranges.size()), ranges.data(), ranges.size());
-  CopyAsync(range_ends_.Reserve(ends.size()), ends.data(), ends.size());
+  CopyFromHost(ranges_.Reserve(ranges.size()), ranges.data(), ranges.size());
+  CopyFromHost(range_ends_.Reserve(ends.size()), ends.data(), ends.size());
   LaunchN("Route", RouteKernel<EntryT>, n, entries, ranges_.Data(), range_ends_.Data(),
           static_cast<std::uint32_t>(ranges.size()), n, orders_, first_node_, n_orders_,
           positions_.Data());
