@@ -254,6 +254,7 @@ std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_fea
   }
   constexpr double kMost = 1e18;  // more than any device has
   auto of_groups = [&](std::uint64_t n_columns) {
+    n_columns = std::min<std::uint64_t>(n_columns, RowOffsetBlock::kMaxColumns);
     std::uint64_t n_groups = (n_features + n_columns - 1) / n_columns;
     if (std::max<EntryIdx>(n_entries, rows) < kManyEntries) {
       // Two that follow each other have more bins than an even share.
@@ -263,7 +264,13 @@ std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_fea
     if (is_dense) {  // as most of its values are missing
       n_groups = std::min(n_groups, 2 * n_missing / (rows * n_columns));
     }
-    double const all = 4.0 * static_cast<double>(rows + 1) * static_cast<double>(n_groups);
+    // Groups of many columns take more; each has so many beside the one that any group has.
+    std::uint64_t const n_wide =
+        std::min(n_groups, (n_features - n_groups) / RowOffsetBlock::kNarrowColumns);
+    auto const bytes = [&](bool is_narrow, std::uint64_t n) {
+      return static_cast<double>(RowOffsetBlock::Bytes(n_rows, is_narrow)) * static_cast<double>(n);
+    };
+    double const all = bytes(true, n_groups - n_wide) + bytes(false, n_wide);
     return static_cast<std::uint64_t>(std::min(all, kMost));
   };
   auto bins = ChooseResolutions(n_rows, n_features, max_bins, kMaxSortedRows, memory, is_dense);

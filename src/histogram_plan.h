@@ -42,6 +42,31 @@ inline constexpr std::uint64_t kManyEntries = std::uint64_t{1} << 22;
 
 /** @brief The most places, rows times columns, of a group: its elements are numbered in 32 bits. */
 inline constexpr std::uint64_t kMaxGroupPlaces = std::uint64_t{1} << 30;
+/**
+ * @brief Where a row's elements are, in a group most of whose values are missing, is told in blocks of
+ *        32 B, as memory is read: where those of the first row begin, and where each row's end,
+ *        counted from there: of 28 rows a byte each, or of 14 rows two.
+ */
+struct RowOffsetBlock {
+  static constexpr std::uint32_t kBytes = 32;
+  static constexpr std::uint32_t kWords = kBytes / sizeof(std::uint32_t);
+  static constexpr std::uint32_t kNarrowRows = 28;
+  static constexpr std::uint32_t kWideRows = 14;
+  /** @brief The most columns of a group of which a byte holds the end of each row. */
+  static constexpr std::uint32_t kNarrowColumns = 255 / kNarrowRows;
+  /** @brief The most columns of any group. */
+  static constexpr std::uint32_t kMaxColumns = 65535 / kWideRows;
+
+  [[nodiscard]] static constexpr bool IsNarrow(std::uint64_t n_columns) {
+    return n_columns <= kNarrowColumns;
+  }
+  /** @brief Bytes of a group's blocks. */
+  [[nodiscard]] static constexpr std::uint64_t Bytes(RowIdx n_rows, bool is_narrow) {
+    std::uint64_t const rows = is_narrow ? kNarrowRows : kWideRows;
+    return (n_rows + rows - 1) / rows * kBytes;
+  }
+};
+
 /** @brief Of so many columns that a block has room for, those that a group of so many rows can have. */
 [[nodiscard]] constexpr std::uint32_t ColumnsByPlaces(std::uint32_t n_columns, RowIdx n_rows) {
   std::uint64_t const most = kMaxGroupPlaces / std::max(n_rows, RowIdx{1});
@@ -276,8 +301,8 @@ struct RefineCost {
 /**
  * @brief Upper bound of the row offsets of groups most of whose values are missing, bytes.
  *
- * Each such group has 4 B a row in each resolution, also in a table that is dense on the whole. A very
- * sparse table has many groups of few entries, and is better sorted.
+ * Each such group has RowOffsetBlock's in each array of bins, also in a table that is dense on the whole.
+ * A very sparse table has many groups of few entries, and is better sorted.
  *
  * @param max_bins That a block has room for.
  */

@@ -195,6 +195,7 @@ class BinnedColumnsTest : public DeviceTest {
       BinGroup const& from = stored.Groups()[first.group];
       ASSERT_EQ(group.stride, from.stride);
       ASSERT_EQ(group.row_offsets, from.row_offsets);
+      ASSERT_EQ(group.is_narrow, from.is_narrow);
       ASSERT_LE(group.first_column + group.n_columns, from.first_column + from.n_columns);
       ASSERT_EQ(group.elements - from.elements,
                 group.Strided() ? group.first_column - from.first_column : 0);
@@ -248,12 +249,20 @@ class BinnedColumnsTest : public DeviceTest {
       }
       return rows;
     }
-    auto const offsets = ToHost(group.row_offsets, std::size_t{n_rows} + 1);
-    EXPECT_EQ(offsets.back(), group.n_elements);
+    auto const n_bytes = RowOffsetBlock::Bytes(n_rows, group.is_narrow != 0);
+    auto const offsets = ToHost(group.row_offsets, n_bytes / sizeof(std::uint32_t));
+    BinGroup of_host{group};
+    of_host.row_offsets = offsets.data();
     auto const elements = ToHost(group.elements, group.n_elements);
+    std::uint32_t before{0};
     for (RowIdx r = 0; r < n_rows; ++r) {
-      rows[r].assign(elements.cbegin() + offsets[r], elements.cbegin() + offsets[r + 1]);
+      RowElements const e = BinnedRef::Row(of_host, r);
+      EXPECT_EQ(e.begin, before) << "row " << r;
+      rows[r].assign(elements.cbegin() + e.begin, elements.cbegin() + e.end);
+      before = e.end;
     }
+    EXPECT_EQ(before, group.n_elements);
+    (group.is_narrow != 0 ? n_narrow_ : n_wide_) += 1;
     return rows;
   }
 
@@ -337,6 +346,8 @@ class BinnedColumnsTest : public DeviceTest {
   static inline int n_read_{0};     // groups of bins that are coarser than stored ones
   static inline int n_shifted_{0};  // whose numbers are shifted
   static inline int n_parts_{0};    // that read some of the stored columns
+  static inline int n_narrow_{0};   // that have a byte for each row
+  static inline int n_wide_{0};     // that have two
 };
 
 TEST_F(BinnedColumnsTest, RandomTables) {
@@ -421,23 +432,30 @@ TEST_F(BinnedColumnsTest, ASparseTableIsReadAgainInParts) {
   ASSERT_FALSE(IsDense(n, table.n_rows, table.n_features));
   TableOnDevice const on_device{table};
   std::vector<std::uint32_t> const max_bins{32, 26, 20};
-  constexpr std::uint32_t kGroupBins = 320;
-  n_strided_ = n_listed_ = n_bytes_ = 0;
+  n_strided_ = n_listed_ = n_bytes_ = n_narrow_ = n_wide_ = 0;
   auto const all = HistogramMemory::All();
-  for (HistogramMemory const& memory : Scaled(all, {all.front(), all.back()})) {
-    BinnedTable const whole{table.View(), max_bins, memory, kGroupBins};
+  auto check = [&](HistogramMemory const& memory, std::uint32_t group_bins) {
+    BinnedTable const whole{table.View(), max_bins, memory, group_bins};
     this->CheckValues(table, whole);
     for (EntryIdx at_once : Scaled(std::vector{n / 40, n / 7}, {n / 7})) {
       TablePages const pages{table, {0, table.n_rows / 3, table.n_rows - table.n_rows / 4}};
       for (CsrView const& view : {table.View(), on_device.view, pages.View()}) {
-        BinnedTable const in_parts{view, max_bins, memory, kGroupBins, at_once};
+        BinnedTable const in_parts{view, max_bins, memory, group_bins, at_once};
         this->CheckValues(table, in_parts);
         this->CheckSame(in_parts, whole, table.n_rows);
         ASSERT_FALSE(this->HasFailure()) << at_once << " of " << n << " entries at once";
       }
       EXPECT_EQ(pages.NumReadings(), 3) << "to sort its columns, for bins, for values";
     }
+  };
+  // 10 to 16 columns share a group, so that ends of rows take two bytes, or 5 to 8, and they take one.
+  for (HistogramMemory const& memory : Scaled(all, {all.front(), all.back()})) {
+    ASSERT_NO_FATAL_FAILURE(check(memory, 320));
   }
+  EXPECT_GT(n_wide_, 0);
+  n_narrow_ = 0;
+  ASSERT_NO_FATAL_FAILURE(check(all.front(), 160));
+  EXPECT_GT(n_narrow_, 0);
   EXPECT_GT(n_strided_, n_bytes_);
   EXPECT_GT(n_bytes_, 0);
   EXPECT_GT(n_listed_, 0);

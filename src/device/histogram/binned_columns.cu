@@ -4,7 +4,7 @@
  * @brief Implementation of binned_columns.cuh.
  */
 #include <algorithm>
-#include <cub/device/device_scan.cuh>
+#include <cub/block/block_scan.cuh>
 #include <iterator>
 
 #include "src/device/histogram/binned_columns.cuh"
@@ -97,10 +97,20 @@ __device__ void ForRow(CsrView const& table, BinnedRef const& binned, std::uint6
       last_group = __shfl_sync(kAllLanes, e.group, last);
       n_last = __shfl_sync(kAllLanes, e.rank, last) + 1;
     }
+    __syncwarp();  // what fn writes for a group that goes on is written again, by another lane
   }
 }
 
-// one warp a row; row_offsets: of all groups that have them, zero; a row's count is where it ends
+/** @brief Writes where a row's elements end. @param row_offsets Of all groups. */
+__device__ void SetEnd(BinGroup const& group, std::uint64_t row, std::uint32_t end,
+                       std::uint32_t* row_offsets) {
+  bool const is_narrow = group.is_narrow != 0;
+  RowOffsetPlace const at{static_cast<RowIdx>(row), is_narrow};
+  std::uint32_t* const block = row_offsets + (group.row_offsets - row_offsets) + at.word;
+  RowEnds<std::uint32_t>{block, is_narrow}.Set(at.row, end);
+}
+
+// one warp a row; row_offsets: of all groups that have them, zero; a row's count is written as its end
 __global__ void CountElementsKernel(CsrView table, RowIdx first_row, BinnedRef binned,
                                     std::uint32_t* row_offsets) {
   auto row = WarpRow();
@@ -109,9 +119,9 @@ __global__ void CountElementsKernel(CsrView table, RowIdx first_row, BinnedRef b
   }
   ForRow(table, binned, row, [&](GroupEntry const& e) {
     BinGroup const& group = binned.groups[e.group];
-    if (!group.Strided() && (e.lanes & LanesBelow()) == 0) {
-      atomicAdd(row_offsets + (group.row_offsets - row_offsets) + first_row + row + 1,
-                static_cast<std::uint32_t>(__popc(e.lanes)));
+    bool const is_last = e.lanes >> threadIdx.x % 32 == 1;
+    if (!group.Strided() && is_last) {
+      SetEnd(group, first_row + row, e.rank + 1, row_offsets);
     }
   });
 }
@@ -214,10 +224,53 @@ __global__ void CountPresentKernel(float const* const* values, BinnedRef binned,
   for (std::uint32_t c = 0; c < group.n_columns; ++c) {
     n += isnan(values[binned.columns[group.first_column + c].feature][row]) ? 0 : 1;
   }
-  row_offsets[(group.row_offsets - row_offsets) + row + 1] = n;
+  SetEnd(group, row, n, row_offsets);
 }
 
-// the same grid; elements: of all groups
+constexpr int kSumThreads = 1024;
+
+// one block a group; of rows [first_row, + n_rows) counts stand where ends are to be, of those before ends
+__global__ __launch_bounds__(kSumThreads) void SumRowOffsetsKernel(BinGroup const* groups,
+                                                                   RowIdx first_row, RowIdx n_rows,
+                                                                   std::uint32_t* row_offsets) {
+  using Scan = cub::BlockScan<std::uint32_t, kSumThreads>;
+  __shared__ typename Scan::TempStorage scan;
+  BinGroup const group = groups[blockIdx.x];
+  if (group.Strided()) {
+    return;
+  }
+  bool const is_narrow = group.is_narrow != 0;
+  std::uint64_t const n_block = is_narrow ? RowOffsetBlock::kNarrowRows : RowOffsetBlock::kWideRows;
+  std::uint32_t* const own = row_offsets + (group.row_offsets - row_offsets);
+  auto const block = [&](std::uint64_t i) {
+    return RowEnds<std::uint32_t>{own + i * RowOffsetBlock::kWords, is_narrow};
+  };
+  std::uint64_t const end_row = std::uint64_t{first_row} + n_rows;
+  std::uint64_t const first = first_row / n_block;
+  std::uint64_t const end = (end_row + n_block - 1) / n_block;
+  // Where the first block begins: all rows of the one before it have been summed.
+  std::uint32_t begin =
+      first == 0 ? 0 : *block(first - 1).block + block(first - 1).Get(n_block - 1);
+  for (std::uint64_t base = first; base < end; base += kSumThreads) {
+    std::uint64_t const i = base + threadIdx.x;
+    RowEnds<std::uint32_t> const ends = block(i);
+    std::uint32_t n{0};
+    for (std::uint64_t k = 0; i < end && k < n_block && i * n_block + k < end_row; ++k) {
+      std::uint32_t const value = ends.Get(k);
+      n = i * n_block + k < first_row ? value : n + value;
+      ends.Set(k, n);
+    }
+    std::uint32_t before{0}, all{0};
+    Scan(scan).ExclusiveSum(n, before, all);
+    if (i < end) {
+      *ends.block = begin + before;
+    }
+    begin += all;
+    __syncthreads();  // scan is used again
+  }
+}
+
+// the same grid as CountPresent's; elements: of all groups
 __global__ void WritePresentKernel(float const* const* values, BinnedRef binned, BinsRef bins,
                                    std::uint32_t const* sparse, std::uint32_t n_sparse,
                                    RowIdx n_rows, GroupBin* elements) {
@@ -228,7 +281,8 @@ __global__ void WritePresentKernel(float const* const* values, BinnedRef binned,
   }
   auto const row = i % n_rows;
   BinGroup const& group = binned.groups[sparse[s]];
-  GroupBin* to = elements + (group.elements - elements) + group.row_offsets[row];
+  GroupBin* to = elements + (group.elements - elements) +
+                 BinnedRef::Row(group, static_cast<RowIdx>(row)).begin;
   for (std::uint32_t c = 0; c < group.n_columns; ++c) {
     BinColumn const column = binned.columns[group.first_column + c];
     float const value = values[column.feature][row];
@@ -306,6 +360,7 @@ void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
     std::uint32_t const reads = stored == nullptr ? 0 : stored->h_columns_[h_columns_.size()].group;
     if (h_groups_.empty() || n_coarsest + coarsest.NumBins(f) > limit || reads != stored_group ||
         h_groups_.back().n_bins + n_of_column > kMaxStoredBins || is_full(h_groups_.back()) ||
+        h_groups_.back().n_columns == RowOffsetBlock::kMaxColumns ||
         std::uint64_t{n_rows_} * (h_groups_.back().n_columns + 1) > kMaxGroupPlaces) {
       BinGroup group{};
       group.first_bin = n_bins_;
@@ -369,12 +424,19 @@ void BinnedColumns::PlaceGroups(bool in_bytes) {
   for (std::size_t g = 0; g < h_groups_.size(); ++g) {
     h_groups_[g].elements = elements + begins[g];
   }
-  std::uint64_t const n_offsets = std::uint64_t{n_rows_} + 1;  // of a group
-  auto const* offsets = row_offsets_.Reserve(n_offsets * sparse.size());
-  ZeroAsync(row_offsets_.Data(), n_offsets * sparse.size());
+  std::uint64_t n_offsets{0};  // words
+  auto const words = [&](BinGroup const& group) {
+    return RowOffsetBlock::Bytes(n_rows_, group.is_narrow != 0) / sizeof(std::uint32_t);
+  };
+  for (BinGroup* group : sparse) {
+    group->is_narrow = RowOffsetBlock::IsNarrow(group->n_columns) ? 1 : 0;
+    n_offsets += words(*group);
+  }
+  auto const* offsets = row_offsets_.Reserve(n_offsets);
+  ZeroAsync(row_offsets_.Data(), n_offsets);
   for (BinGroup* group : sparse) {
     group->row_offsets = offsets;
-    offsets += n_offsets;
+    offsets += words(*group);
   }
   auto const* places = first_bins_.Reserve(first_bins.size());
   CopyFromHost(first_bins_.Data(), first_bins.data(), first_bins.size());
@@ -402,6 +464,7 @@ void BinnedColumns::FindGroups(BinnedColumns const& stored) {
     }
     group.reads_part = group.n_columns != from.n_columns ? 1 : 0;
     group.row_offsets = from.row_offsets;
+    group.is_narrow = from.is_narrow;
     group.stride = from.stride;
     group.elements = from.elements + (from.Strided() ? place : 0);
     group.chunk = from.Strided() ? ChunkOf(group.stride, place, group.n_columns) : 0;
@@ -451,29 +514,20 @@ void BinnedColumns::FindBegins(BinnedColumns const& stored) {
   Synchronize();  // the scratch goes
 }
 
-void BinnedColumns::SumRowOffsets(RowIdx first_row, RowIdx n_rows, CubScratch* scratch) {
-  auto* offsets = row_offsets_.Data() + first_row;
-  for (BinGroup const& group : h_groups_) {
-    if (!group.Strided()) {
-      scratch->Call([&](void* storage, std::size_t& bytes) {
-        return cub::DeviceScan::InclusiveSum(storage, bytes, offsets, std::uint64_t{n_rows} + 1,
-                                             Stream());
-      });
-      offsets += std::uint64_t{n_rows_} + 1;
-    }
-  }
+void BinnedColumns::SumRowOffsets(RowIdx first_row, RowIdx n_rows) {
+  Launch("SumRowOffsets", SumRowOffsetsKernel, n_rows == 0 ? 0 : h_groups_.size(), kSumThreads,
+         groups_.Data(), first_row, n_rows, row_offsets_.Data());
 }
 
 void BinnedColumns::WriteRows(CsrView const& rows, RowIdx first_row) {
-  CubScratch scratch;
   if (row_offsets_.Bytes() != 0) {
     LaunchRows("CountElements", CountElementsKernel, rows.n_rows, rows, first_row, this->Ref(),
                row_offsets_.Data());
-    this->SumRowOffsets(first_row, rows.n_rows, &scratch);
+    this->SumRowOffsets(first_row, rows.n_rows);
   }
   LaunchRows("WriteBins", WriteBinsKernel, rows.n_rows, rows, first_row, this->Ref(), bins_.Ref(),
              elements_.Data());
-  Synchronize();  // the scratch goes
+  Synchronize();  // the rows may go
 }
 
 void BinnedColumns::WriteColumns(float const* const* columns) {
@@ -492,7 +546,6 @@ void BinnedColumns::WriteColumns(float const* const* columns) {
   auto const n_sparse = static_cast<std::uint32_t>(sparse.size());
   DeviceBuffer<ColumnChunk> d_chunks{"columns to be binned"};
   DeviceBuffer<std::uint32_t> d_sparse{"groups to be binned"};
-  CubScratch scratch;
   CopyFromHost(d_chunks.Reserve(n_chunks), chunks.data(), n_chunks);
   CopyFromHost(d_sparse.Reserve(n_sparse), sparse.data(), n_sparse);
   Launch("WriteChunks", WriteChunksKernel, n_chunks * CeilDiv(n_rows_, kChunkRows), kChunkRows,
@@ -501,11 +554,11 @@ void BinnedColumns::WriteColumns(float const* const* columns) {
     std::uint64_t const n = std::uint64_t{n_sparse} * n_rows_;
     LaunchN("CountPresent", CountPresentKernel, n, columns, this->Ref(), d_sparse.Data(), n_sparse,
             n_rows_, row_offsets_.Data());
-    this->SumRowOffsets(0, n_rows_, &scratch);
+    this->SumRowOffsets(0, n_rows_);
     LaunchN("WritePresent", WritePresentKernel, n, columns, this->Ref(), bins_.Ref(),
             d_sparse.Data(), n_sparse, n_rows_, elements_.Data());
   }
-  Synchronize();  // the scratch goes
+  Synchronize();  // the lists go
 }
 
 BinnedRef BinnedColumns::Ref() const {

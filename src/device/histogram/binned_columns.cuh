@@ -47,7 +47,7 @@ struct BinGroup {
   static constexpr std::uint32_t kMaxBins = kMaxGroupBins;
 
   GroupBin const* elements;          // row after row; or ColumnBin, where they are InBytes()
-  std::uint32_t const* row_offsets;  // shape: (n_rows + 1); nullptr: every row has `stride`
+  std::uint32_t const* row_offsets;  // RowOffsetBlock's; nullptr: every row has `stride`
   std::uint64_t first_bin;           // among the bins of all groups
   std::uint32_t first_column;
   std::uint32_t n_columns;
@@ -55,6 +55,7 @@ struct BinGroup {
   std::uint32_t n_elements;    // that a walk along all rows meets
   std::uint32_t stride;        // from a row's elements to the next one's; 0: as row_offsets tell
   std::uint32_t chunk;         // elements of a row that are loaded at once; of strided ones
+  std::uint32_t is_narrow;     // 0 or 1: whether row_offsets have a byte a row
   std::uint32_t has_ranges;    // 0 or 1: whether any bin holds several values
   std::uint32_t has_missing;   // 0 or 1: whether any row has no value of a column
   GroupBin const* first_bins;  // of the column in each place, where bins take one byte; or nullptr
@@ -121,6 +122,39 @@ struct RowElements {
   [[nodiscard]] __device__ std::uint32_t Size() const { return end - begin; }
 };
 
+/** @brief A row's place among the blocks of a group. */
+struct RowOffsetPlace {
+  std::uint64_t word;  // where the block begins
+  std::uint32_t row;   // in the block
+
+  __host__ __device__ RowOffsetPlace(RowIdx r, bool is_narrow) {
+    constexpr std::uint32_t kRows = RowOffsetBlock::kWideRows;
+    static_assert(RowOffsetBlock::kNarrowRows == 2 * kRows);
+    std::uint32_t const block = r / kRows >> (is_narrow ? 1 : 0);
+    row = r - block * (is_narrow ? 2 * kRows : kRows);
+    word = std::uint64_t{block} * RowOffsetBlock::kWords;
+  }
+};
+
+/** @brief Where the elements of a block's rows end, counted from where its first one's begin. */
+template <typename WordT>  // std::uint32_t, or const
+struct RowEnds {
+  WordT* block;
+  bool is_narrow;
+
+  [[nodiscard]] __host__ __device__ std::uint32_t Get(std::uint32_t row) const {
+    return is_narrow ? reinterpret_cast<std::uint8_t const*>(block + 1)[row]
+                     : reinterpret_cast<std::uint16_t const*>(block + 1)[row];
+  }
+  __device__ void Set(std::uint32_t row, std::uint32_t end) const {
+    if (is_narrow) {
+      reinterpret_cast<std::uint8_t*>(block + 1)[row] = static_cast<std::uint8_t>(end);
+    } else {
+      reinterpret_cast<std::uint16_t*>(block + 1)[row] = static_cast<std::uint16_t>(end);
+    }
+  }
+};
+
 /** @brief Binned columns, borrowed by kernels. */
 struct BinnedRef {
   static constexpr std::uint32_t kNotBinned = 0xffffffffu;
@@ -141,11 +175,14 @@ struct BinnedRef {
            1;
   }
 
-  [[nodiscard]] __device__ static RowElements Row(BinGroup const& group, RowIdx row) {
+  [[nodiscard]] __host__ __device__ static RowElements Row(BinGroup const& group, RowIdx row) {
     if (group.Strided()) {
       return {row * group.stride, row * group.stride + group.n_columns};
     }
-    return {group.row_offsets[row], group.row_offsets[row + 1]};
+    RowOffsetPlace const at{row, group.is_narrow != 0};
+    RowEnds<std::uint32_t const> const ends{group.row_offsets + at.word, group.is_narrow != 0};
+    std::uint32_t const first = *ends.block;
+    return {first + (at.row == 0 ? 0 : ends.Get(at.row - 1)), first + ends.Get(at.row)};
   }
 
   /** @brief The row's bin of a feature that is binned, -1 where its value is missing. */
@@ -174,8 +211,8 @@ struct BinnedRef {
  * @brief Owns the bins of all entries, or reads those of another one. Work: one pass over the table,
  *        or two.
  *
- * Memory kept: 2 B an entry, or 1; 4 B a row and group most of whose values are missing; of one that
- * looks up another's, 1/4 B for each of those. Little else meanwhile.
+ * Memory kept: 2 B an entry, or 1; 1.2 or 2.3 B a row and group most of whose values are missing; of one
+ * that looks up another's, 1/4 B for each of those. Little else meanwhile.
  */
 class BinnedColumns {
  public:
@@ -273,7 +310,7 @@ class BinnedColumns {
   /** @brief At which stored bins those of this one begin. */
   void FindBegins(BinnedColumns const& stored);
   /** @brief Counts of elements by row become offsets, which follow those of the rows before. */
-  void SumRowOffsets(RowIdx first_row, RowIdx n_rows, CubScratch* scratch);
+  void SumRowOffsets(RowIdx first_row, RowIdx n_rows);
 
   RankBins const& bins_;
   RowIdx n_rows_;
