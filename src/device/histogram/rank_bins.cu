@@ -325,24 +325,34 @@ RankBins::RankBins(TableSource const& table, std::vector<std::uint32_t> const& n
                    std::vector<std::uint32_t> const& max_bins,
                    std::vector<std::uint32_t> const& max_values, EntryIdx sorted_at_once,
                    SortedRows* out_rows)
-    : h_offsets_{0}, has_ranges_(n_entries.size(), 0) {
-  auto const n_features = static_cast<FeatureIdx>(n_entries.size());
+    : has_ranges_(n_entries.size(), 0) {
   std::uint64_t room{0};
-  for (FeatureIdx f = 0; f < n_features; ++f) {
+  for (std::size_t f = 0; f < n_entries.size(); ++f) {
     room += std::min(n_entries[f], std::max(max_bins[f], max_values[f]));
   }
   lowest_.Reserve(room);
   first_rank_.Reserve(room);
   is_range_.Reserve(room);
-  bool const with_rows = out_rows != nullptr;
-  ColumnSorter sorter{table, with_rows};
+  Columns const all{table, n_entries, max_bins, max_values, sorted_at_once, out_rows};
+  bool const keeps_rows = out_rows != nullptr && !out_rows->MayBeNeedless();
+  if (!this->Make(all, keeps_rows)) {
+    this->Make(all, true);
+  }
+  CopyFromHost(offsets_.Reserve(h_offsets_.size()), h_offsets_.data(), h_offsets_.size());
+}
+
+bool RankBins::Make(Columns const& all, bool keeps_rows) {
+  auto const& [table, n_entries, max_bins, max_values, sorted_at_once, out_rows] = all;
+  auto const n_features = static_cast<FeatureIdx>(n_entries.size());
+  h_offsets_ = {0};
+  ColumnSorter sorter{table, keeps_rows};
   DeviceBuffer<std::uint32_t> n_ranges{"ranges of columns"};
   DeviceBuffer<std::uint64_t> offsets{"bins of some columns"};
   DeviceBuffer<PieceColumn> d_columns{"columns that are sorted"};
   CubScratch scratch;
   // What a column takes while it is sorted.
-  auto size = [&](FeatureIdx f) -> EntryIdx {
-    return table.columns != nullptr ? table.n_rows : n_entries[f];
+  auto size = [&all](FeatureIdx f) -> EntryIdx {
+    return all.table.columns != nullptr ? all.table.n_rows : all.n_entries[f];
   };
   for (FeatureIdx first = 0; first < n_features;) {
     FeatureIdx end = first;
@@ -382,17 +392,22 @@ RankBins::RankBins(TableSource const& table, std::vector<std::uint32_t> const& n
     for (std::uint32_t c = 0; c < n_columns; ++c) {
       h_offsets_.push_back(begin + of_columns[c + 1]);
       has_ranges_[first + c] = ranges[c] != 0;
-      keeps.push_back(with_rows && out_rows->Keeps(ranges[c] != 0, this->NumBins(first + c)));
+      std::uint64_t const n_bins = this->NumBins(first + c);
+      if (keeps_rows) {
+        keeps.push_back(out_rows->Keeps(ranges[c] != 0, n_bins));
+      } else if (out_rows != nullptr && out_rows->IsNeeded(ranges[c] != 0, n_bins)) {
+        return false;
+      }
     }
-    if (with_rows) {
+    if (keeps_rows) {
       KeepRows(columns, keeps, keys, sorter.Rows(), out_rows);
     }
     first = end;
   }
-  if (out_rows != nullptr) {
+  if (keeps_rows) {
     out_rows->Upload();
   }
-  CopyFromHost(offsets_.Reserve(h_offsets_.size()), h_offsets_.data(), h_offsets_.size());
+  return true;
 }
 
 RankBins::RankBins(RankBins const& finer, std::vector<std::uint32_t> const& n_entries,

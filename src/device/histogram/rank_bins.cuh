@@ -37,8 +37,8 @@ struct BinsRef {
 class RankBins {
  public:
   /**
-   * @brief Bins of a table. Work: one radix sort of (column, value) keys, some columns at a time.
-   *        Waits.
+   * @brief Bins of a table. Work: one radix sort of (column, value) keys, some columns at a time; a
+   *        second one of those before the first that needs rows, where rows may be needless. Waits.
    *
    * Memory: 9 B a bin kept; 24 B an entry of the columns that are sorted at once meanwhile, or a row
    * of them where the table lies by column; 8 B a row where it does not.
@@ -82,6 +82,23 @@ class RankBins {
   }
 
  private:
+  /** @brief A table whose columns become bins. Params of the constructor. */
+  struct Columns {
+    TableSource const& table;
+    std::vector<std::uint32_t> const& n_entries;
+    std::vector<std::uint32_t> const& max_bins;
+    std::vector<std::uint32_t> const& max_values;
+    EntryIdx sorted_at_once;
+    SortedRows* out_rows;
+  };
+
+  /**
+   * @brief Bins of all columns.
+   * @param keeps_rows Whether rows are kept where a column asks for them.
+   * @return Whether it came to the end: without rows it stops where they are needed.
+   */
+  bool Make(Columns const& all, bool keeps_rows);
+
   std::vector<std::uint64_t> h_offsets_;
   std::vector<std::uint8_t> has_ranges_;
   std::vector<std::uint8_t> shifts_;  // none: these are the finest

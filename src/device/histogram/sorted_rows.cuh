@@ -77,10 +77,18 @@ class SortedRows {
   /**
    * @param n_rows   Of the table.
    * @param max_bins Of a coarser resolution: columns of more bins have ranges there, and are kept.
+   * @param most     While no column has more bins or ranges, none is kept; 0: all that are to be.
    * @param at       Of the rows.
    */
-  SortedRows(RowIdx n_rows, std::uint32_t max_bins, Memory at)
-      : n_high_{SortedRowHighBytes(n_rows)}, max_bins_{max_bins}, at_{at} {}
+  SortedRows(RowIdx n_rows, std::uint32_t max_bins, std::uint32_t most, Memory at)
+      : n_high_{SortedRowHighBytes(n_rows)}, max_bins_{max_bins}, most_needless_{most}, at_{at} {}
+
+  /** @brief Whether it depends on the columns that any is kept. */
+  [[nodiscard]] bool MayBeNeedless() const { return most_needless_ != 0; }
+  /** @brief Whether a column asks for it. Params as of Keeps(). */
+  [[nodiscard]] bool IsNeeded(bool has_ranges, std::uint64_t n_bins) const {
+    return has_ranges || n_bins > most_needless_;
+  }
 
   /**
    * @brief Whether the rows of the next column are kept.
@@ -127,6 +135,7 @@ class SortedRows {
  private:
   std::uint32_t n_high_;
   std::uint32_t max_bins_;
+  std::uint32_t most_needless_;
   std::uint64_t most_left_out_{0};  // bins of a column that is not kept
   Memory at_;
   std::vector<PlacedBuffer<unsigned char>> parts_;
