@@ -56,9 +56,9 @@ std::uint64_t HistogramMemory::OpenEntries(EntryIdx n_entries) const {
 }
 
 EntryIdx HistogramMemory::BinnedAtOnce(EntryIdx n_entries, bool is_dense) const {
-  constexpr EntryIdx kLeast = EntryIdx{1} << 22;
+  EntryIdx const least = EntryIdx{1} << (is_dense && !is_lean ? 21 : 22);
   constexpr EntryIdx kMost = EntryIdx{1} << 31;  // they are numbered in 32 bits
-  return std::clamp(n_entries / 16, kLeast, kMost) / (is_lean ? 8 : is_dense ? 1 : 4);
+  return std::clamp(n_entries / 16, least, kMost) / (is_lean ? 8 : is_dense ? 1 : 4);
 }
 
 EntryIdx HistogramMemory::ReadAtOnce(EntryIdx n_entries) const {

@@ -291,6 +291,9 @@ TEST(HistogramMemory, EntriesAtOnceAreNumberedIn32Bits) {
       EXPECT_LE(memory.BinnedAtOnce(n, false), memory.BinnedAtOnce(n, true)) << n;
     }
   }
+  EXPECT_EQ(HistogramMemory{}.BinnedAtOnce(1, true), EntryIdx{1} << 21);
+  EXPECT_EQ(HistogramMemory{}.BinnedAtOnce(1, false), EntryIdx{1} << 20);
+  EXPECT_EQ(HistogramMemory::All().back().BinnedAtOnce(1, true), EntryIdx{1} << 19);
   EXPECT_EQ(HistogramMemory{}.BinnedAtOnce(EntryIdx{1} << 33, true), EntryIdx{1} << 29);
   EXPECT_EQ(HistogramMemory{}.BinnedAtOnce(EntryIdx{1} << 33, false), EntryIdx{1} << 27);
 }
