@@ -244,16 +244,21 @@ bool ReadsFinest(std::uint64_t n_stored, bool is_dense, double looked_up_share) 
   return n_stored > kCached && (is_dense || looked_up_share <= kMostLookedUp);
 }
 
-std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
-                             HistogramMemory const& memory, std::uint32_t max_bins) {
+namespace {
+/**
+ * @brief The sum over all arrays of bins of fn(n_groups), of at most so many groups that have row offsets;
+ *        1e18 at most, more than any device has.
+ */
+template <typename FnT>
+std::uint64_t OfSparseGroups(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
+                             HistogramMemory const& memory, std::uint32_t max_bins, FnT&& fn) {
   std::uint64_t const rows = std::max(n_rows, 1u);
   std::uint64_t const n_missing = std::uint64_t{n_rows} * n_features - n_entries;
   bool const is_dense = IsDense(n_entries, n_rows, n_features);
   if (is_dense && n_missing == 0) {  // as it is without features
     return 0;
   }
-  constexpr double kMost = 1e18;  // more than any device has
-  auto of_groups = [&](std::uint64_t n_columns) {
+  auto n_groups_of = [&](std::uint64_t n_columns) {
     n_columns = std::min<std::uint64_t>(n_columns, RowOffsetBlock::kMaxColumns);
     std::uint64_t n_groups = (n_features + n_columns - 1) / n_columns;
     if (std::max<EntryIdx>(n_entries, rows) < kManyEntries) {
@@ -264,25 +269,41 @@ std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_fea
     if (is_dense) {  // as most of its values are missing
       n_groups = std::min(n_groups, 2 * n_missing / (rows * n_columns));
     }
-    // Groups of many columns take more; each has so many beside the one that any group has.
-    std::uint64_t const n_wide =
-        std::min(n_groups, (n_features - n_groups) / RowOffsetBlock::kNarrowColumns);
-    auto const bytes = [&](bool is_narrow, std::uint64_t n) {
-      return static_cast<double>(RowOffsetBlock::Bytes(n_rows, is_narrow)) * static_cast<double>(n);
-    };
-    double const all = bytes(true, n_groups - n_wide) + bytes(false, n_wide);
-    return static_cast<std::uint64_t>(std::min(all, kMost));
+    return n_groups;
   };
   auto bins = ChooseResolutions(n_rows, n_features, max_bins, kMaxSortedRows, memory, is_dense);
   for (std::uint32_t& n : bins) {
     n = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(n_entries / n_features, 1, n));
   }
-  std::uint64_t bytes{0};
+  double sum{0.0};
   for (std::uint32_t of_group :
        StoredResolutions{n_features, bins}.GroupColumns(memory, max_bins)) {
-    bytes += of_groups(ColumnsByPlaces(of_group, n_rows));
+    sum += fn(n_groups_of(ColumnsByPlaces(of_group, n_rows)));
   }
-  return bytes;
+  return static_cast<std::uint64_t>(std::min(sum, 1e18));
+}
+}  // namespace
+
+std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
+                             HistogramMemory const& memory, std::uint32_t max_bins) {
+  auto const bytes = [&](bool is_narrow, std::uint64_t n) {
+    return static_cast<double>(RowOffsetBlock::Bytes(n_rows, is_narrow)) * static_cast<double>(n);
+  };
+  return OfSparseGroups(
+      n_entries, n_rows, n_features, memory, max_bins, [&](std::uint64_t n_groups) {
+        // Groups of many columns take more; each has so many beside the one that any group has.
+        std::uint64_t const n_wide =
+            std::min(n_groups, (n_features - n_groups) / RowOffsetBlock::kNarrowColumns);
+        return bytes(true, n_groups - n_wide) + bytes(false, n_wide);
+      });
+}
+
+std::uint64_t NumRowOffsets(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
+                            HistogramMemory const& memory, std::uint32_t max_bins) {
+  return OfSparseGroups(n_entries, n_rows, n_features, memory, max_bins,
+                        [&](std::uint64_t n_groups) {
+                          return static_cast<double>(n_rows) * static_cast<double>(n_groups);
+                        });
 }
 
 std::uint64_t RowBytes(FeatureIdx n_features, std::uint32_t of_group, bool in_bytes) {

@@ -34,7 +34,7 @@ inline constexpr RowIdx kMaxSortedRows = 1024 * 12;
  *        columns than it needs, to fill the device.
  */
 inline constexpr std::uint64_t kManyEntries = std::uint64_t{1} << 22;
-/** @brief Groups of such a table, so that row offsets take about 8 B an entry where they are few. */
+/** @brief Groups of such a table, so that it has about two row offsets an entry where they are few. */
 [[nodiscard]] constexpr std::uint64_t FillingGroups(EntryIdx n_entries, RowIdx n_rows) {
   std::uint64_t const rows = std::max(n_rows, RowIdx{1});
   return std::max<std::uint64_t>((2 * n_entries + rows - 1) / rows, 1);
@@ -309,6 +309,10 @@ struct RefineCost {
 [[nodiscard]] std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                                            HistogramMemory const& memory = {},
                                            std::uint32_t max_bins = kMaxGroupBins);
+/** @brief The same, counted in rows of groups: what a walk along all rows looks up once. */
+[[nodiscard]] std::uint64_t NumRowOffsets(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
+                                          HistogramMemory const& memory = {},
+                                          std::uint32_t max_bins = kMaxGroupBins);
 
 /**
  * @brief Places of a row in a group of so many columns, most of which have a value: a multiple of

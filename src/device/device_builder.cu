@@ -24,7 +24,7 @@ namespace gpu_exact {
 namespace {
 /** @brief Strategy kAuto: histograms where columns are long; many short ones are sorted. */
 constexpr EntryIdx kLongColumn = 256;
-constexpr std::uint64_t kSmallTable = std::uint64_t{256} << 20;
+constexpr std::uint64_t kSmallTable = std::uint64_t{1} << 26;  // row offsets
 
 /** @brief Results of up to so many nodes are written to the host's memory by the kernel that makes them:
  *         few writes over the bus take less than another launch. */
@@ -378,10 +378,10 @@ Strategy ChooseStrategy(Strategy strategy, CsrView const& table, std::uint32_t m
                                 "; set it to auto or sort."};
   }
   if (strategy == Strategy::kAuto) {
-    // Offsets of rows may take as much as an entry that is sorted, of a small table some more.
+    // To look up where a row's bins are takes about as long as to sort a sixth of an entry.
     bool const histogram = why_not.empty() && table.n_entries >= kLongColumn * table.n_features &&
-                           RowOffsetBytes(table.n_entries, table.n_rows, table.n_features, {false},
-                                          max_bins) <= 24 * table.n_entries + kSmallTable;
+                           NumRowOffsets(table.n_entries, table.n_rows, table.n_features, {false},
+                                         max_bins) <= 6 * table.n_entries + kSmallTable;
     return histogram ? Strategy::kHistogram : Strategy::kSort;
   }
   return strategy;

@@ -293,6 +293,26 @@ class BinnedColumnsTest : public DeviceTest {
   }
 
  protected:
+  /** @brief A sparse table that is read in parts has the bins of one that is read at once. */
+  void CheckParts(Table const& table, HistogramMemory const& memory, std::uint32_t group_bins) {
+    EntryIdx const n = table.entries.size();
+    ASSERT_FALSE(IsDense(n, table.n_rows, table.n_features));
+    TableOnDevice const on_device{table};
+    std::vector<std::uint32_t> const max_bins{32, 26, 20};
+    BinnedTable const whole{table.View(), max_bins, memory, group_bins};
+    this->CheckValues(table, whole);
+    for (EntryIdx at_once : Scaled(std::vector{n / 40, n / 7}, {n / 7})) {
+      TablePages const pages{table, {0, table.n_rows / 3, table.n_rows - table.n_rows / 4}};
+      for (CsrView const& view : {table.View(), on_device.view, pages.View()}) {
+        BinnedTable const in_parts{view, max_bins, memory, group_bins, at_once};
+        this->CheckValues(table, in_parts);
+        this->CheckSame(in_parts, whole, table.n_rows);
+        ASSERT_FALSE(HasFailure()) << at_once << " of " << n << " entries at once";
+      }
+      EXPECT_EQ(pages.NumReadings(), 3) << "to sort its columns, for bins, for values";
+    }
+  }
+
   /** @brief Rows as they were but some, which lose their entries; these are in any order. */
   static Table OutOfOrder(Table const& table) {
     Table out;
@@ -428,37 +448,33 @@ TEST_F(BinnedColumnsTest, ASparseTableIsReadAgainInParts) {
   columns[3] = {5, 0.2};
   columns[40] = {3, 0.8};
   Table const table = OutOfOrder(MakeBinnedTable(columns, Scaled(700u, 250u), &random));
-  EntryIdx const n = table.entries.size();
-  ASSERT_FALSE(IsDense(n, table.n_rows, table.n_features));
-  TableOnDevice const on_device{table};
-  std::vector<std::uint32_t> const max_bins{32, 26, 20};
-  n_strided_ = n_listed_ = n_bytes_ = n_narrow_ = n_wide_ = 0;
+  n_strided_ = n_listed_ = n_bytes_ = 0;
   auto const all = HistogramMemory::All();
-  auto check = [&](HistogramMemory const& memory, std::uint32_t group_bins) {
-    BinnedTable const whole{table.View(), max_bins, memory, group_bins};
-    this->CheckValues(table, whole);
-    for (EntryIdx at_once : Scaled(std::vector{n / 40, n / 7}, {n / 7})) {
-      TablePages const pages{table, {0, table.n_rows / 3, table.n_rows - table.n_rows / 4}};
-      for (CsrView const& view : {table.View(), on_device.view, pages.View()}) {
-        BinnedTable const in_parts{view, max_bins, memory, group_bins, at_once};
-        this->CheckValues(table, in_parts);
-        this->CheckSame(in_parts, whole, table.n_rows);
-        ASSERT_FALSE(this->HasFailure()) << at_once << " of " << n << " entries at once";
-      }
-      EXPECT_EQ(pages.NumReadings(), 3) << "to sort its columns, for bins, for values";
-    }
-  };
-  // 10 to 16 columns share a group, so that ends of rows take two bytes, or 5 to 8, and they take one.
   for (HistogramMemory const& memory : Scaled(all, {all.front(), all.back()})) {
-    ASSERT_NO_FATAL_FAILURE(check(memory, 320));
+    ASSERT_NO_FATAL_FAILURE(this->CheckParts(table, memory, 320));
   }
-  EXPECT_GT(n_wide_, 0);
-  n_narrow_ = 0;
-  ASSERT_NO_FATAL_FAILURE(check(all.front(), 160));
-  EXPECT_GT(n_narrow_, 0);
   EXPECT_GT(n_strided_, n_bytes_);
   EXPECT_GT(n_bytes_, 0);
   EXPECT_GT(n_listed_, 0);
+}
+
+/** @brief Blocks of 28 rows with a byte each and of 14 with two, more of them than threads sum at a
+ *         time; rows whose entries in a group are read by more than one turn of a warp. */
+TEST_F(BinnedColumnsTest, RowOffsetsInBlocks) {
+  Random random{11};
+  constexpr std::uint32_t kBins = 28;  // of a column in the finest resolution
+  Table const long_one =
+      MakeBinnedTable(std::vector<ColumnShape>(10, {0, 0.9}), Scaled(60'000u, 500u), &random);
+  Table const wide_one =
+      MakeBinnedTable(std::vector<ColumnShape>(100, {0, 0.6}), Scaled(200u, 60u), &random);
+  for (std::uint32_t of_group : Scaled(std::vector{1u, 9u, 10u}, {10u})) {
+    n_narrow_ = n_wide_ = 0;
+    ASSERT_NO_FATAL_FAILURE(this->CheckParts(long_one, {}, of_group * kBins));
+    EXPECT_EQ(n_narrow_ != 0, of_group < 10) << of_group;
+    EXPECT_NE(n_wide_, 0) << "coarser ones have more columns in a group";
+    this->Check(wide_one, kBins, of_group * kBins);
+    ASSERT_FALSE(this->HasFailure()) << of_group << " columns a group";
+  }
 }
 
 /** @brief Coarser bins of a small table are its own unless they must be read from the finest. */

@@ -197,6 +197,7 @@ TEST(RowOffsetBytes, ColumnsOfOneEntryShareAGroup) {
   auto const n_resolutions =
       ChooseResolutions(kRows, kColumns, kMaxGroupBins, kMaxSortedRows).size();
   EXPECT_EQ(RowOffsetBytes(kColumns, kRows, kColumns), n_resolutions * 22 * kGroup);
+  EXPECT_EQ(NumRowOffsets(kColumns, kRows, kColumns), n_resolutions * 22 * kRows);
   HistogramMemory memory;
   memory.shares_bins = true;  // those of the finest and those of the last
   EXPECT_EQ(RowOffsetBytes(kColumns, kRows, kColumns, memory), 2 * 22 * kGroup);
@@ -235,6 +236,7 @@ TEST(RowOffsetBytes, OfColumnsMostlyMissingInADenseTable) {
   constexpr RowIdx kRows = 1'000'000;
   constexpr std::uint64_t kGroup = RowOffsetBlock::Bytes(kRows, true);
   EXPECT_EQ(RowOffsetBytes(EntryIdx{40} * kRows, kRows, 40), 0u);
+  EXPECT_EQ(NumRowOffsets(EntryIdx{40} * kRows, kRows, 40), 0u);
   EXPECT_EQ(RowOffsetBytes(EntryIdx{40} * kRows - kRows / 2 + 1, kRows, 40), 0u)
       << "less than half";
   auto const half = RowOffsetBytes(EntryIdx{20} * kRows, kRows, 40);

@@ -55,11 +55,11 @@ struct BinGroup {
   std::uint32_t n_elements;    // that a walk along all rows meets
   std::uint32_t stride;        // from a row's elements to the next one's; 0: as row_offsets tell
   std::uint32_t chunk;         // elements of a row that are loaded at once; of strided ones
-  std::uint32_t is_narrow;     // 0 or 1: whether row_offsets have a byte a row
   std::uint32_t has_ranges;    // 0 or 1: whether any bin holds several values
   std::uint32_t has_missing;   // 0 or 1: whether any row has no value of a column
   GroupBin const* first_bins;  // of the column in each place, where bins take one byte; or nullptr
   std::uint32_t longest;       // bins of the column that has most, likewise; or 0
+  std::uint32_t is_narrow;     // 0 or 1: whether row_offsets have a byte a row
   // Elements are bins as they are stored, of which the group has [first_stored, + n_stored).
   RankWord const* begins;  // by stored bin, whether a bin begins there; nullptr: as `shift` tells
   std::uint32_t first_stored;
