@@ -245,8 +245,8 @@ def work_by_dask(job: dict[str, Any]) -> dict[str, Any]:
     return answer_of(case, table, laps, trees_of(booster))
 
 
-def run_apart(job: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-    """work() of every worker, in processes of their own. What the first one answers, or `failed`."""
+def run_apart(job: dict[str, Any], timeout_s: float, script: str = __file__) -> list[dict[str, Any]]:
+    """What each worker answers, in a process of its own that runs `script --work JOB`; or `failed`."""
     with contextlib.ExitStack() as stack:
         job = job | {"communicator": None}
         n_workers = 1
@@ -260,7 +260,7 @@ def run_apart(job: dict[str, Any], timeout_s: float) -> dict[str, Any]:
             job["communicator"] = tracker.worker_args()
         workers = []
         for rank in range(n_workers):
-            command = [sys.executable, __file__, "--work", json.dumps(job | {"rank": rank})]
+            command = [sys.executable, script, "--work", json.dumps(job | {"rank": rank})]
             worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
             stack.callback(worker.kill)
             workers.append(worker)
@@ -270,12 +270,11 @@ def run_apart(job: dict[str, Any], timeout_s: float) -> dict[str, Any]:
             try:
                 out, _ = worker.communicate(timeout=max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                return {"failed": f"it took more than {timeout_s:g} s; --timeout allows more"}
+                return [{"failed": f"it took more than {timeout_s:g} s; --timeout allows more"}]
             lines = out.strip().splitlines()
             ended = {"failed": f"exit {worker.returncode}"}
             answers.append(json.loads(lines[-1]) if worker.returncode == 0 and lines else ended)
-    failed = [answer for answer in answers if "failed" in answer]
-    return failed[0] if failed else answers[0]
+    return [answer for answer in answers if "failed" in answer] or answers
 
 
 def same_trees(ours: list[str], theirs: list[str]) -> bool:
@@ -298,7 +297,7 @@ def run_shape(case: Case, options: argparse.Namespace, common: dict[str, Any]) -
         for run in planned(options.gpus, options.modes, options.systems):
             job = common | run | {"case": case._asdict(), "folder": folder}
             begin = time.perf_counter()
-            answer = run_apart(job, options.timeout)
+            answer = run_apart(job, options.timeout)[0]
             what = f"{case.name}: {run['system']}, {run['gpus']} GPUs, {run['mode']}"
             if "failed" in answer:
                 n_failed += 1

@@ -13,6 +13,7 @@
 #include <limits>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -91,8 +92,9 @@ struct Transfer {
 
   /** @brief Move what moves without waiting. @return Why nothing ever will; empty: no such reason. */
   std::string Advance(int connection) {
-    auto const n = direction == kSend ? send(connection, left.data(), left.size(), MSG_NOSIGNAL)
-                                      : recv(connection, left.data(), left.size(), 0);
+    auto const n = direction == kSend
+                       ? send(connection, left.data(), left.size(), MSG_NOSIGNAL | MSG_DONTWAIT)
+                       : recv(connection, left.data(), left.size(), MSG_DONTWAIT);
     if (n < 0) {
       return errno == EAGAIN ? "" : Failure();
     }
@@ -114,17 +116,29 @@ std::string MakeAll(coll::Comm const& comm, std::vector<Transfer> transfers) {
   using Milliseconds = std::chrono::milliseconds;
   constexpr std::chrono::seconds kMost{std::numeric_limits<int>::max() / 1000};  // poll() can wait
   auto const timeout = std::min(comm.Timeout(), kMost);
+  constexpr std::chrono::microseconds kAwake{500};  // workers are seldom apart for longer
   auto const is_done = [](Transfer const& transfer) { return transfer.left.empty(); };
-  auto deadline = Clock::now() + timeout;
+  auto const handle = [&](Transfer const& transfer) {
+    return comm.Chan(transfer.rank)->Socket()->Handle();
+  };
+  auto const begin = Clock::now();
+  auto deadline = begin + timeout;
   std::string error;
   while (error.empty()) {
     transfers.erase(std::remove_if(transfers.begin(), transfers.end(), is_done), transfers.end());
     if (transfers.empty()) {
       break;
     }
+    if (Clock::now() - begin < kAwake) {
+      for (std::size_t i = 0; i < transfers.size() && error.empty(); ++i) {
+        error = transfers[i].Advance(handle(transfers[i]));
+      }
+      std::this_thread::yield();
+      continue;
+    }
     std::vector<pollfd> connections;
     for (auto const& transfer : transfers) {
-      connections.push_back({comm.Chan(transfer.rank)->Socket()->Handle(), transfer.direction, 0});
+      connections.push_back({handle(transfer), transfer.direction, 0});
     }
     auto const wait = std::chrono::ceil<Milliseconds>(deadline - Clock::now());
     auto const n_ready = poll(connections.data(), connections.size(),

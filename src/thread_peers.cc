@@ -15,11 +15,11 @@ namespace gpu_exact {
 namespace {
 /**
  * @brief Looks for a while whether something is so. Threads meet several times a level and are seldom
- *        apart for long: to sleep would cost more.
+ *        apart for long, nor is one tree from the next: to sleep would cost more.
  */
 template <typename FnT>
 bool StayAwake(FnT&& is_so) {
-  constexpr std::chrono::microseconds kAwake{100};
+  constexpr std::chrono::microseconds kAwake{1000};
   auto const begin = std::chrono::steady_clock::now();
   while (!is_so()) {
     if (std::chrono::steady_clock::now() - begin > kAwake) {

@@ -126,7 +126,8 @@ class TreeBuilder {
    * @brief Grow one tree. Waits for the device.
    *
    * @param param        How to grow it.
-   * @param gradients    One pair a row; device memory must be written on cudaStreamPerThread.
+   * @param gradients    One pair a row; device memory must be written on cudaStreamPerThread. A worker
+   *                     that has those of all rows knows every sampled row, and their positions.
    * @param row_included Host memory, shape (n_rows): 0 for a row left out by sampling; nullptr
    *                     takes all. Rows with a negative hessian are always left out.
    * @param features     nullptr opens every feature to every node.

@@ -59,6 +59,7 @@ struct CsrView {
 struct GradientView {
   GradientPair const* data{nullptr};  // shape: (n_rows)
   Memory memory{Memory::kHost};
+  bool are_all{false};  // a worker of several: those of all rows, not of its own
 };
 
 /**

@@ -89,20 +89,27 @@ __global__ void DeleteKernel(std::uint8_t const* included, RowIdx n_rows, Gradie
   }
 }
 
+/** @brief Rows of the table that a worker has, or has been given. */
+struct RowsOfWorker {
+  RowIdx first;
+  RowIdx n;
+};
+
 class DeviceBuilder : public TreeBuilder {
  public:
   DeviceBuilder(int ordinal, RowIdx n_rows, std::unique_ptr<SplitStrategy> strategy,
                 TreeStats const& stats, std::unique_ptr<TableShare> share)
       : ordinal_{ordinal},
         n_rows_{n_rows},
-        n_own_rows_{n_rows},
+        own_{0, n_rows},
+        given_{own_},
         share_{std::move(share)},
         strategy_{std::move(strategy)},
         stats_{stats} {
     if (share_ != nullptr) {
       auto const rank = share_->Workers()->Rank();
-      first_row_ = static_cast<RowIdx>(share_->RowBegins()[rank]);
-      n_own_rows_ = static_cast<RowIdx>(share_->RowBegins()[rank + 1]) - first_row_;
+      auto const first = static_cast<RowIdx>(share_->RowBegins()[rank]);
+      own_ = {first, static_cast<RowIdx>(share_->RowBegins()[rank + 1]) - first};
       exchange_ = std::make_unique<SplitExchange>(*share_);
       gradients_.Reserve(n_rows);
       stats_.through_host = share_->Workers()->Kind() == Transport::kHost;
@@ -126,11 +133,11 @@ class DeviceBuilder : public TreeBuilder {
   void WritePositions(std::vector<NodeIdx> const& remap, Memory memory,
                       NodeIdx* out_positions) override {
     DeviceGuard guard{ordinal_};
-    strategy_->Positions().Write(first_row_, n_own_rows_, remap, memory, out_positions, &copier_);
+    strategy_->Positions().Write(given_.first, given_.n, remap, memory, out_positions, &copier_);
   }
   [[nodiscard]] bool AnyDeletedRow(GradientPair const* gradients) override {
     DeviceGuard guard{ordinal_};
-    return scan_.AnyDeleted({gradients, nullptr, n_own_rows_});
+    return scan_.AnyDeleted({gradients, nullptr, own_.n});
   }
   [[nodiscard]] std::uint64_t DeviceBytes() const override {
     return strategy_->Bytes() + gradients_.Bytes() + row_included_.Bytes() + monotone_.Bytes() +
@@ -168,8 +175,8 @@ class DeviceBuilder : public TreeBuilder {
 
   int ordinal_;
   RowIdx n_rows_;  // of all workers
-  RowIdx first_row_{0};
-  RowIdx n_own_rows_;
+  RowsOfWorker own_;
+  RowsOfWorker given_;                 // of the last tree: whose gradients came, and positions go
   std::unique_ptr<TableShare> share_;  // nullptr: there is one worker
   std::unique_ptr<SplitExchange> exchange_;
   std::unique_ptr<SplitStrategy> strategy_;
@@ -270,26 +277,28 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
 }
 
 TrainingRows DeviceBuilder::Gather(GradientView gradients, std::uint8_t const* row_included) {
+  given_ = gradients.are_all ? RowsOfWorker{0, n_rows_} : own_;
   TrainingRows rows{gradients.data, nullptr, n_rows_};
-  GradientPair* const own = gradients_.Data() + first_row_;
-  if (share_ != nullptr && gradients.memory == Memory::kDevice) {
-    CopyAsync(own, gradients.data, n_own_rows_);
-  } else if (gradients.memory == Memory::kHost) {
-    copier_.CopyToDevice(gradients_.Reserve(n_rows_) + first_row_, gradients.data, n_own_rows_);
+  if (gradients.memory == Memory::kHost) {
+    copier_.CopyToDevice(gradients_.Reserve(n_rows_) + given_.first, gradients.data, given_.n);
+    rows.gpair = gradients_.Data();
+  } else if (share_ != nullptr) {
+    CopyAsync(gradients_.Data() + given_.first, gradients.data, given_.n);
     rows.gpair = gradients_.Data();
   }
   if (row_included != nullptr) {
-    copier_.CopyToDevice(row_included_.Reserve(n_own_rows_), row_included, n_own_rows_);
+    copier_.CopyToDevice(row_included_.Reserve(given_.n), row_included, given_.n);
     rows.included = row_included_.Data();
   }
-  if (share_ != nullptr) {
+  if (share_ != nullptr && !gradients.are_all) {
     if (row_included != nullptr) {
-      LaunchN("Delete", DeleteKernel, n_own_rows_, rows.included, n_own_rows_, own);
+      LaunchN("Delete", DeleteKernel, given_.n, rows.included, given_.n,
+              gradients_.Data() + given_.first);
+      rows.included = nullptr;
     }
     share_->Workers()->Tell(reinterpret_cast<std::uint32_t*>(gradients_.Data()),
                             {share_->RowBegins(), sizeof(GradientPair)});
     this->WaitForAnswers();
-    rows = {gradients_.Data(), nullptr, n_rows_};
   }
   return rows;
 }

@@ -15,6 +15,9 @@
 
 namespace gpu_exact {
 namespace {
+/** @brief Bytes that the first device may send beyond what it would have to where rows are divided. */
+constexpr std::uint64_t kMostBeyond = std::uint64_t{8} << 20;
+
 /** @brief One policy for all workers: the first one asks, the others hear the answer. */
 class SharedPolicy final : public FeaturePolicy {
  public:
@@ -71,12 +74,17 @@ class DevicesBuilder final : public TreeBuilder {
     GrowParam of_worker{param};  // threads of the host are shared out too; a team serves one thread
     std::int32_t const n_threads = param.team.n_threads;
     of_worker.team = {std::max(n_threads / workers_.Size(), std::min(n_threads, 1)), nullptr};
+    // Each reads those of all rows on the first device, or its part, which the others then hear of.
+    std::uint64_t const beyond =
+        std::uint64_t{row_begins_.back()} * sizeof(GradientPair) * (ordinals_.size() - 2);
+    is_whole_ =
+        gradients.memory == Memory::kDevice && row_included == nullptr && beyond <= kMostBeyond;
     GrownTree tree;
     workers_.Run([&](std::int32_t rank) {
       SharedPolicy policy{features, workers_.Worker(rank)};
-      RowIdx const first = row_begins_[rank];
+      RowIdx const first = is_whole_ ? 0 : row_begins_[rank];
       GrownTree grown =
-          builders_[rank]->Build(of_worker, {gradients.data + first, gradients.memory},
+          builders_[rank]->Build(of_worker, {gradients.data + first, gradients.memory, is_whole_},
                                  row_included == nullptr ? nullptr : row_included + first,
                                  features == nullptr ? nullptr : &policy);
       if (rank == 0) {
@@ -88,6 +96,10 @@ class DevicesBuilder final : public TreeBuilder {
 
   void WritePositions(std::vector<NodeIdx> const& remap, Memory memory,
                       NodeIdx* out_positions) override {
+    if (is_whole_) {
+      builders_.front()->WritePositions(remap, memory, out_positions);
+      return;
+    }
     if (memory == Memory::kDevice) {
       DeviceGuard const guard{ordinals_.front()};
       Synchronize();  // whatever used that memory before
@@ -137,6 +149,7 @@ class DevicesBuilder final : public TreeBuilder {
   ThreadWorkers workers_;           // before the builders, which borrow them
   std::vector<std::unique_ptr<TreeBuilder>> builders_;
   std::unique_ptr<RowScan> scan_;  // on the first device
+  bool is_whole_{false};  // each device has read the gradients of all rows, and knows all positions
 };
 }  // namespace
 

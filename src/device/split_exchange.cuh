@@ -2,12 +2,14 @@
  * Copyright 2026, the gpu_exact contributors
  *
  * @brief What workers with a share of the columns each tell each other of a level: how much a split
- *        must gain, the best splits of its nodes, then which rows go left.
+ *        must gain, the best splits of its nodes, which rows go left.
  *
  * What comes is right if DevicePeers::Check() says so once the stream has been waited for.
  *
  * All know all rows, so that every worker moves all of them. Only the worker of a node's split
- * feature can say which rows go left: it sets their bits, the others set none.
+ * feature can say which rows go left. Where each has bits for its own best split anyway, these come
+ * with it, and of each node those of the best one count; else who has it sets them a call later, and
+ * the others set none.
  */
 #pragma once
 
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "src/device/histogram/rank_bits.cuh"
+#include "src/device/histogram/rows_ref.cuh"
 #include "src/device/level_ref.cuh"
 #include "src/device/table_share.cuh"
 
@@ -50,6 +53,15 @@ class SplitExchange {
   /** @brief By bucket, of the last ShareBest(): 1 where the split's feature is own. */
   [[nodiscard]] std::uint8_t const* IsOwn() const { return is_own_.Data(); }
 
+  /**
+   * @brief ShareBest() that also tells which rows go left, in the same call. Collective.
+   * @param results   As there, but entries and value ids are of no use afterwards.
+   * @param goes_left One bit a slot and one slot more: by the own splits before, by the best of all
+   *                  afterwards, none of nodes without one.
+   */
+  void ShareSplits(RowsRef const& rows, RowIdx n_slots, LevelResult* results, Bucket n_nodes,
+                   RankBitsRef goes_left);
+
   /** @brief The own bits, to be written: shape (n_words). */
   [[nodiscard]] std::uint32_t* OwnWords(std::uint64_t n_words);
   /** @brief All workers' bits, of which at most one worker sets each. Collective. */
@@ -75,7 +87,8 @@ class SplitExchange {
   DeviceBuffer<SplitRecord> records_{"best splits of workers"};  // shape: (n_workers, n_nodes)
   DeviceBuffer<float> bars_{"loss changes of workers"};          // the same
   DeviceBuffer<std::uint8_t> is_own_{"nodes split on own columns"};
-  DeviceBuffer<std::uint32_t> words_{"rows that go left, of workers"};  // shape: (n_workers, n)
+  // shape: (n_workers, n); of ShareSplits() each begins with the records
+  DeviceBuffer<std::uint32_t> words_{"rows that go left, of workers"};
 };
 
 /** @brief The columns of a tree's splits; TableShare::kNotOwn: of another worker. Alone: as it is. */

@@ -353,33 +353,50 @@ TEST_F(PeersOnDevices, ByThePublicCalls) {
   }
 }
 
-/** @brief Tables, gradients and positions in device memory. */
+/** @brief Tables, gradients and positions in device memory, where each device reads the gradients of all
+ *         rows, and where they are divided: as some rows are sampled, or for four devices many. */
 TEST_F(PeersOnDevices, InDeviceMemory) {
-  Random random{32};
-  Table table = MakeTable({3000, 5, 0.2, 0}, &random);
-  auto gpair = MakeGradients(table.n_rows, 0.0, 0.1, &random);
-  auto alone = MakeDeviceBuilder(-1, table.View(), Strategy::kAuto);
   GrowParam param;
-  auto const want = alone->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
-  auto d_offsets = ToDevice(table.offsets);
-  auto d_entries = ToDevice(table.entries);
-  auto d_gpair = ToDevice(gpair);
-  DeviceBuffer<NodeIdx> d_positions{"test positions"};
-  d_positions.Reserve(table.n_rows);
-  CsrView view = table.View();
-  view.offsets = d_offsets.Data();
-  view.entries = d_entries.Data();
-  view.memory = Memory::kDevice;
-  std::vector<int> const ordinals{0, CountDevices() > 1 ? 1 : 0};
-  auto devices = MakeDeviceBuilder(ordinals, view, Strategy::kAuto);
-  auto const got = devices->Build(param, {d_gpair.Data(), Memory::kDevice}, nullptr, nullptr);
-  ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, "device memory"));
-  EXPECT_TRUE(devices->AnyDeletedRow(d_gpair.Data()));
-  std::vector<NodeIdx> to_root(want.size(), kRoot);
-  for (auto const& remap : {std::vector<NodeIdx>{}, to_root}) {
-    devices->WritePositions(remap, Memory::kDevice, d_positions.Data());
-    EXPECT_EQ(ToHost(d_positions.Data(), table.n_rows),
-              Positions(alone.get(), table.n_rows, remap));
+  for (auto const& [n_devices, n_rows] :
+       {std::pair{2, RowIdx{3000}}, std::pair{4, RowIdx{Scaled(530000u, 3000u)}}}) {
+    Random random{32};
+    Table table = MakeTable({n_rows, 5, 0.2, 0}, &random);
+    auto gpair = MakeGradients(table.n_rows, 0.0, 0.1, &random);
+    std::vector<std::uint8_t> sampled;
+    for (RowIdx row = 0; row < n_rows; ++row) {
+      sampled.push_back(random.Chance(0.7) ? 1 : 0);
+    }
+    auto alone = MakeDeviceBuilder(-1, table.View(), Strategy::kAuto);
+    auto d_offsets = ToDevice(table.offsets);
+    auto d_entries = ToDevice(table.entries);
+    auto d_gpair = ToDevice(gpair);
+    DeviceBuffer<NodeIdx> d_positions{"test positions"};
+    d_positions.Reserve(table.n_rows);
+    CsrView view = table.View();
+    view.offsets = d_offsets.Data();
+    view.entries = d_entries.Data();
+    view.memory = Memory::kDevice;
+    std::vector<int> ordinals;
+    for (int i = 0; i < n_devices; ++i) {
+      ordinals.push_back(i % CountDevices());
+    }
+    for (CsrView const& rows : {view, table.View()}) {
+      auto devices = MakeDeviceBuilder(ordinals, rows, Strategy::kAuto);
+      for (auto const* included : std::vector<std::uint8_t const*>{sampled.data(), nullptr}) {
+        auto const want = alone->Build(param, {gpair.data(), Memory::kHost}, included, nullptr);
+        auto const got =
+            devices->Build(param, {d_gpair.Data(), Memory::kDevice}, included, nullptr);
+        ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, "device memory"));
+        EXPECT_TRUE(devices->AnyDeletedRow(d_gpair.Data()));
+        std::vector<NodeIdx> to_root(want.size(), kRoot);
+        for (auto const& remap : {std::vector<NodeIdx>{}, to_root}) {
+          auto const expected = Positions(alone.get(), table.n_rows, remap);
+          devices->WritePositions(remap, Memory::kDevice, d_positions.Data());
+          EXPECT_EQ(ToHost(d_positions.Data(), table.n_rows), expected);
+          EXPECT_EQ(Positions(devices.get(), table.n_rows, remap), expected);
+        }
+      }
+    }
   }
 }
 

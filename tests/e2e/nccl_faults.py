@@ -16,6 +16,7 @@ from oracle import TAKE_OVER
 from workers import PARAMS, Trained, dmatrix_of, train_case
 
 SYSTEM_ERROR, REMOTE_ERROR = 2, 6  # ncclResult_t
+KILLED = -1  # in its place: the process is killed
 POLL = "ncclCommGetAsyncError"
 TIMEOUT = 5  # seconds that the others wait for the one whose call fails
 

@@ -12,14 +12,17 @@ import ctypes
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import xgboost_gpu_exact as gpu_exact
 from faults import DEVICE, HOST, Faults, Site, assert_explained, held_by_worker
 from nccl_faults import (
+    KILLED,
     POLL,
     REMOTE_ERROR,
+    TIMEOUT,
     CallFault,
     NcclFault,
     NcclFaults,
@@ -71,15 +74,21 @@ def nccl(builder: str, shim: Path) -> str:
     return real_nccl()
 
 
-@pytest.fixture
-def pool(nccl: str) -> Iterator[Pool]:
-    if n_gpus() < N_WORKERS:
-        pytest.skip(f"{n_gpus()} GPU is visible, and two workers use NCCL where each has its own")
+@contextmanager
+def pool_of(n_workers: int) -> Iterator[Pool]:
+    if n_gpus() < n_workers:
+        pytest.skip(f"{n_gpus()} GPU visible, and {n_workers} use NCCL where each worker has its own")
     if "CUDA_VISIBLE_DEVICES" in os.environ:
         pytest.skip("CUDA_VISIBLE_DEVICES is set, so that workers would share a GPU: unset it")
-    pool = Pool(N_WORKERS)
+    pool = Pool(n_workers)
     yield pool
     pool.close()
+
+
+@pytest.fixture
+def pool(nccl: str) -> Iterator[Pool]:
+    with pool_of(N_WORKERS) as pool:
+        yield pool
 
 
 def run(pool: Pool, expected: Trained, where: int, fault: NcclFault) -> tuple[list, list[Seen]]:
@@ -132,6 +141,26 @@ def test_nccl_calls(pool: Pool, record_property: Callable[[str, object], None]) 
             assert other == expected.model, context
     record_property("faults", len(cases))
     record_property("errors", n_errors)
+
+
+@pytest.mark.parametrize("n_workers", [2, 4])
+@pytest.mark.parametrize("part", [0.4, 0.7])  # of the calls: in a level, not in what comes before
+def test_a_worker_is_killed_in_a_level(nccl: str, n_workers: int, part: float) -> None:
+    """The others wait for a call of NCCL that it does not make, no longer than their deadline."""
+    with pool_of(n_workers) as pool:
+        expected = train_case(0, 1, {})
+        _, usual = run(pool, expected, 0, NcclFault())
+        last = n_workers - 1
+        n_calls = len(usual[last].calls)
+        number = usual[last].calls.index("ncclGroupEnd", int(part * n_calls)) + 1
+        begin = time.monotonic()
+        answers = pool.run(train_with_nccl_fault, last, NcclFault(number, KILLED))
+        seconds = time.monotonic() - begin
+    assert [isinstance(answer, Failed) for answer in answers] == [True] * n_workers, answers
+    assert answers[last].text == "The process is gone."
+    for answer in answers[:last]:
+        assert any(text in answer.text for text in OF_THE_OTHER), answer.text
+    assert seconds < 3 * TIMEOUT, answers
 
 
 @pytest.fixture

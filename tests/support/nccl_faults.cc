@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief For tests: a library in the place of NCCL that lets the n-th call fail.
+ * @brief For tests: a library in the place of NCCL that lets the n-th call fail, or end the process.
  *
  * GPU_EXACT_NCCL names it to the module. It has the functions that src/device/nccl.cuh looks for, and
  * hands each call on to the library that GPU_EXACT_REAL_NCCL names, where the loader finds it. Without
@@ -9,6 +9,7 @@
  */
 #include <dlfcn.h>
 
+#include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,7 @@
 
 namespace {
 constexpr int kSuccess = 0;
+constexpr int kKilled = -1;  // in the place of a result: the process is killed
 
 struct UniqueId {
   char bytes[128];
@@ -44,6 +46,9 @@ int Next(char const* name) {
   calls.names.push_back(name);
   if (calls.names.size() != calls.fail_at) {
     return kSuccess;
+  }
+  if (calls.result == kKilled) {
+    static_cast<void>(std::raise(SIGKILL));
   }
   calls.failed = name;
   return calls.result;

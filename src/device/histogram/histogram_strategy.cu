@@ -132,8 +132,7 @@ class HistogramStrategy : public SplitStrategy {
       resolver_.Resolve(level, table_->Ref(), rows, rows_.NumTrained(), rows_.GoesLeft(), out);
     }
     if (exchange_ != nullptr) {
-      exchange_->ShareBest(out, level.n_nodes);
-      rows_.ShareLeft(exchange_);
+      rows_.ShareSplits(exchange_, out);
     }
     rows_.CountLeft();
   }

@@ -127,26 +127,6 @@ __global__ void FollowKernel(SplitOrder const* orders, std::uint32_t const* left
   }
 }
 
-// grid: slots and one more; result: the bits of nodes whose split is own
-__global__ __launch_bounds__(kThreads) void KeepOwnKernel(RowsRef rows, Bucket n_nodes,
-                                                          RowIdx n_slots,
-                                                          std::uint8_t const* is_own,
-                                                          RankBitsRef goes_left,
-                                                          std::uint32_t* words) {
-  ForEachSlot<kThreads, kMovedSlots>(
-      rows, n_nodes, n_slots, [&](int, std::uint64_t slot, Bucket b) {
-        if (slot / 32 > n_slots / 32) {
-          return;
-        }
-        bool const left =
-            b < n_nodes && is_own[b] != 0 && goes_left.words[slot / 32].Has(slot % 32);
-        std::uint32_t const bits = __ballot_sync(kAllLanes, left);
-        if (threadIdx.x % 32 == 0) {
-          words[slot / 32] = bits;
-        }
-      });
-}
-
 /** @brief Sums of the two children of one node. */
 struct ChildSums {
   Bucket left{0};
@@ -419,14 +399,9 @@ void RowPartitioner::FindLeft() {
           left_of_row_.Data(), n_trained_, goes_left_.Ref());
 }
 
-void RowPartitioner::ShareLeft(SplitExchange* exchange) {
-  auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
-  std::uint64_t const n_words = n_trained_ / 32 + 1;
-  Launch("KeepOwn", KeepOwnKernel,
-         SlotTurns::Grid(std::uint64_t{n_trained_} + 1, kThreads * kMovedSlots, n_nodes), kThreads,
-         this->Rows(), n_nodes, n_trained_, exchange->IsOwn(), goes_left_.Ref(),
-         exchange->OwnWords(n_words));
-  exchange->JoinWords(n_words, goes_left_.Ref());
+void RowPartitioner::ShareSplits(SplitExchange* exchange, LevelResult* results) {
+  exchange->ShareSplits(this->Rows(), n_trained_, results, static_cast<Bucket>(h_nodes_.size()),
+                        goes_left_.Ref());
 }
 
 void RowPartitioner::CountLeft() {

@@ -56,8 +56,8 @@ class RowPartitioner {
   /** @brief One bit a row of the table and one row more. */
   [[nodiscard]] std::uint32_t* LeftOfRow() const { return left_of_row_.Data(); }
   void FindLeft();
-  /** @brief Bits of nodes whose split is another worker's are that worker's. Collective. */
-  void ShareLeft(SplitExchange* exchange);
+  /** @brief SplitExchange::ShareSplits() of this level's rows. Collective. */
+  void ShareSplits(SplitExchange* exchange, LevelResult* results);
   /** @brief The bits are written. Does not wait; Move() waits for the counts. */
   void CountLeft();
 
