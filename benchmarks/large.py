@@ -162,7 +162,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add = parser.add_argument
     add("--entries", type=above_zero(float), required=True, help="values of the table, 8 bytes each")
     add("--columns", type=above_zero(int), default=100, help="default 100")
-    workers = "processes, a GPU each (default 1)"
+    workers = "processes, a GPU each, by --device cpu all on GPU 0 (default 1)"
     add("--workers", type=above_zero(int), default=1, help=workers)
     add("--batch", type=above_zero(float), default=5e8, metavar="ENTRIES", help="of a batch (default 5e8)")
     add("--max-depth", type=above_zero(int), default=8, help="default 8")

@@ -23,6 +23,7 @@ import numpy as np
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+import scale_model
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from scale_model import text_of
 from scipy import stats
@@ -304,11 +305,15 @@ def draw_accuracy(lines: list[Line], device: str, file: Path) -> Path:
 
 
 def draw_scale(lines: list[Line], device: str, file: Path) -> Path:
-    """Bars of milliseconds a tree of scale.py: a group each shape, a colour each number of GPUs."""
+    """Bars of milliseconds a tree of scale.py: a group each shape, a colour each number of GPUs.
+
+    Marks are what the cost model says; not of Dask, whose workers are processes to it.
+    """
     shapes = list(dict.fromkeys(r["shape"] for r in lines))
     kinds = sorted({(r["system"], r["gpus"], r["mode"] if r["gpus"] > 1 else "") for r in lines})
     figure, axes = plt.subplots(figsize=(max(6.0, 3.0 * len(shapes)), 4.0), layout="constrained")
     width = 0.85 / len(kinds)
+    place_of: dict[tuple[str, int, str], float] = {}
     for k, (system, gpus, mode) in enumerate(kinds):
         ours = system == "gpu_exact"
         # One GPU without a communicator, where there is such a run: it comes last.
@@ -325,6 +330,12 @@ def draw_scale(lines: list[Line], device: str, file: Path) -> Path:
         colour = colours(0.35 + 0.5 * k / len(kinds))
         bars = axes.bar(places, heights, width, label=label, color=colour)
         axes.bar_label(bars, [text_of(ms) for ms in heights], fontsize=7)
+        if ours:
+            of_kind = zip((s for s in shapes if s in mine), places)
+            place_of |= {(shape, gpus, mode): place for shape, place in of_kind}
+    models = scale_model.held_together(lines)
+    if marks := [(place_of[run], ms) for run, (_, ms) in models.items() if run[2] != "dask"]:
+        axes.plot(*zip(*marks), "_k", markersize=12, label="cost model")
     axes.set_xticks(range(len(shapes)), shapes)
     axes.set_ylabel("ms a tree")
     axes.set_title(f"Several GPUs: {device}")

@@ -125,16 +125,17 @@ class Work(NamedTuple):
             return work
         others = (gpus - 1) / gpus
         gradients, bits = 8 * self.rows, self.rows / 8  # a bit a row
-        # A level: how much a split must gain, the best splits, which rows go left.
+        # A level: how much a split must gain, the best splits, which rows go left. The last two have
+        # become one call since, which is not in here yet.
         if joined:
             told = others * (gradients + self.depth * 2 * bits) / cluster.joined(gpus)
-            call = [cluster.joined_call(gpus, n) for n in (gradients, 0, bits)]
+            calls = [cluster.joined_call(gpus, n) for n in (gradients, 0, bits)]
         else:
             told = others * gradients + self.depth * (gpus - 1) * bits
             told /= cluster.link(gpus).bandwidth
-            call = [cluster.call(gpus, n, mode) for n in (gradients, 0, gpus * bits)]
+            calls = [cluster.call(gpus, n, mode) for n in (gradients, 0, gpus * bits)]
         steps = 0 if mode == "devices" else math.log2(gpus) if joined else gpus // 2
-        return work + told + call[0] + self.depth * (2 * call[1] + call[2]) + RING_STEP_S * steps
+        return work + told + calls[0] + self.depth * (2 * calls[1] + calls[2]) + RING_STEP_S * steps
 
     def by_rows(self, gpus: int, bins: int, cluster: Cluster = CLUSTER) -> float:
         """Seconds a tree where a column has so many values; 0: no end of them."""
@@ -266,20 +267,27 @@ def memory(some: list[Work], gpu_bytes: float) -> str:
     return table(head, lines)
 
 
-def held_against(path: Path) -> str:
-    """Markdown: what was measured on several GPUs, and what the model says."""
-    runs = [e for e in read(path) if e["system"] == "gpu_exact"]
-    lines = list({(e["shape"], e["gpus"], e["mode"]): e for e in runs}.values())  # the last of each
-    ones = [e for e in lines if e["gpus"] == 1]
-    rows = []
-    for e in lines:
+def held_together(lines: list[dict]) -> dict[tuple[str, int, str], tuple[float, float]]:
+    """By shape, GPUs and mode: milliseconds that were measured on several GPUs, and the model's."""
+    runs = [e for e in lines if e["system"] == "gpu_exact"]
+    runs = list({(e["shape"], e["gpus"], e["mode"]): e for e in runs}.values())  # the last of each
+    ones = [e for e in runs if e["gpus"] == 1]
+    found = {}
+    for e in runs:
         early = e.get("iterations", 60) < 20  # its trees are no late ones
         work = works(ones, "ms_per_tree_first" if early else "ms_per_tree").get(e["shape"])
         if work and e["gpus"] > 1:
             model = 1e3 * work.by_columns(e["gpus"], e["mode"])
-            times = [f"{e['ms_per_tree']:.3g}", f"{model:.3g}"]
-            off = f"{100 * (model / e['ms_per_tree'] - 1):+.0f}%"
-            rows.append([e["shape"], str(e["gpus"]), e["mode"], *times, off])
+            found[e["shape"], e["gpus"], e["mode"]] = e["ms_per_tree"], model
+    return found
+
+
+def held_against(path: Path) -> str:
+    """Markdown: what was measured on several GPUs, and what the model says."""
+    rows = [
+        [shape, str(gpus), mode, f"{ms:.3g}", f"{model:.3g}", f"{100 * (model / ms - 1):+.0f}%"]
+        for (shape, gpus, mode), (ms, model) in held_together(read(path)).items()
+    ]
     return table(["shape", "GPUs", "mode", "measured, ms", "model, ms", "off by"], rows)
 
 
