@@ -70,17 +70,17 @@ def own_rows(options: argparse.Namespace, rank: int) -> xgb.DMatrix:
     """A worker's part of the table."""
     begin, end = (options.rows * r // options.workers for r in (rank, rank + 1))
     table = synthetic.dense(end - begin, options.columns, seed=begin)
-    return xgb.DMatrix(table.X, table.y, nthread=options.threads // options.workers or 1)
+    return xgb.DMatrix(table.X, table.y, nthread=options.threads_each)
 
 
 def grow(table: xgb.DMatrix, options: argparse.Namespace, rank: int) -> dict[str, Any]:
     """Trains; gives times and memory of this process."""
     import xgboost_gpu_exact as plugin
 
-    where = options.device if options.device == "cpu" else f"cuda:{rank}"
+    where = f"cuda:{rank}" if options.device == "cuda" else "cpu"
     params = {"tree_method": "exact", "device": where, "gpu_exact_fallback": "error"}
     params |= {"objective": "binary:logistic", "base_score": 0.5, "max_depth": options.max_depth}
-    params |= {"nthread": options.threads // options.workers or 1}
+    params |= {"nthread": options.threads_each}
     if options.memory_limit:
         params["gpu_exact_memory_limit"] = options.memory_limit
     booster = xgb.Booster(params, [table])
@@ -146,15 +146,16 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         begin = time.perf_counter()
         with paged(options) as (table, page_bytes):
             load_s = time.perf_counter() - begin
-            train.say(f"{options.rows} rows in {page_bytes / 1e9:.1f} GB, {load_s:.1f} s")
+            shape = f"{options.rows} x {options.columns}"
+            train.say(f"{shape} in {page_bytes / 1e9:.1f} GB, {load_s:.1f} s")
             found = grow(table, options, 0)
             del table
         found |= {"page_bytes": page_bytes, "load_s": round(load_s, 1)}
-    shape = {"rows": options.rows, "columns": options.columns}
-    shape |= {"entries": options.rows * options.columns, "max_depth": options.max_depth}
+    size = {"rows": options.rows, "columns": options.columns}
+    size |= {"entries": options.rows * options.columns, "max_depth": options.max_depth}
     found |= {"memory_limit": options.memory_limit, "device": options.device_name}
     system = {"system": "gpu_exact", "workers": options.workers}
-    return system | shape | found | {"source_hash": source_hash}
+    return system | size | found | {"source_hash": source_hash}
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -176,6 +177,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     options.arguments = sys.argv[1:] if arguments is None else arguments
     options.rows = int(options.entries // options.columns)
+    options.threads_each = options.threads // options.workers or 1
     if options.entries < options.columns:
         parser.error(f"{options.entries:g} entries are less than a row of {options.columns}")
     if options.rounds < 2:

@@ -23,9 +23,8 @@ import numpy as np
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-import scale_model
 from matplotlib.ticker import FuncFormatter, NullFormatter
-from scale_model import text_of
+from scale_model import held_together, text_of
 from scipy import stats
 
 SYSTEMS = {  # name: (label, colour)
@@ -325,16 +324,16 @@ def draw_scale(lines: list[Line], device: str, file: Path) -> Path:
         name = "plugin" if ours else "hist, 256 bins"
         label = f"{name}, {gpus} GPUs, {mode}" if gpus > 1 else f"{name}, 1 GPU"
         colours = plt.get_cmap("Greens" if ours else "Greys")
-        places = [i + (k - (len(kinds) - 1) / 2) * width for i, s in enumerate(shapes) if s in mine]
-        heights = [mine[s] for s in shapes if s in mine]
+        shown = [s for s in shapes if s in mine]
+        places = [shapes.index(s) + (k - (len(kinds) - 1) / 2) * width for s in shown]
+        heights = [mine[s] for s in shown]
         colour = colours(0.35 + 0.5 * k / len(kinds))
         bars = axes.bar(places, heights, width, label=label, color=colour)
         axes.bar_label(bars, [text_of(ms) for ms in heights], fontsize=7)
         if ours:
-            of_kind = zip((s for s in shapes if s in mine), places)
-            place_of |= {(shape, gpus, mode): place for shape, place in of_kind}
-    models = scale_model.held_together(lines)
-    if marks := [(place_of[run], ms) for run, (_, ms) in models.items() if run[2] != "dask"]:
+            place_of |= {(s, gpus, mode): place for s, place in zip(shown, places)}
+    told = held_together(lines).items()
+    if marks := [(place_of[run], model) for run, (_, model) in told if run[2] != "dask"]:
         axes.plot(*zip(*marks), "_k", markersize=12, label="cost model")
     axes.set_xticks(range(len(shapes)), shapes)
     axes.set_ylabel("ms a tree")
