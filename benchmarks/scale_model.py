@@ -125,8 +125,7 @@ class Work(NamedTuple):
             return work
         others = (gpus - 1) / gpus
         gradients, bits = 8 * self.rows, self.rows / 8  # a bit a row
-        # A level: how much a split must gain, the best splits, which rows go left. The last two have
-        # become one call since, which is not in here yet.
+        # A level: how much a split must gain, then the best splits and which rows go left.
         if joined:
             told = others * (gradients + self.depth * 2 * bits) / cluster.joined(gpus)
             calls = [cluster.joined_call(gpus, n) for n in (gradients, 0, bits)]
@@ -135,7 +134,7 @@ class Work(NamedTuple):
             told /= cluster.link(gpus).bandwidth
             calls = [cluster.call(gpus, n, mode) for n in (gradients, 0, gpus * bits)]
         steps = 0 if mode == "devices" else math.log2(gpus) if joined else gpus // 2
-        return work + told + calls[0] + self.depth * (2 * calls[1] + calls[2]) + RING_STEP_S * steps
+        return work + told + calls[0] + self.depth * (calls[1] + calls[2]) + RING_STEP_S * steps
 
     def by_rows(self, gpus: int, bins: int, cluster: Cluster = CLUSTER) -> float:
         """Seconds a tree where a column has so many values; 0: no end of them."""

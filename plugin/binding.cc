@@ -8,10 +8,12 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <link.h>
+#include <xgboost/c_api.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <iterator>
 #include <memory>
 #include <stdexcept>
@@ -157,6 +159,14 @@ bool bound_to_r{false};
 /** @brief What compilers make of `#pragma omp parallel`, in GNU's OpenMP. */
 using GompParallel = void (*)(void (*fn)(void*), void* data, unsigned n_threads, unsigned flags);
 GompParallel gomp_parallel{nullptr};
+
+decltype(&XGBGetGlobalConfig) get_global_config{nullptr};
+decltype(&XGBSetGlobalConfig) set_global_config{nullptr};
+
+template <typename FnT>
+void FindFunction(Library const& library, char const* name, FnT* out) {
+  *out = reinterpret_cast<FnT>(dlsym(library.handle.get(), name));
+}
 }  // namespace
 
 void BindXGBoost() {
@@ -171,6 +181,8 @@ void BindXGBoost() {
   bound_to_r = IsOfR(library.path);
   gomp_parallel = reinterpret_cast<GompParallel>(
       CalledFunction(library.handle.get(), *library.map, "GOMP_parallel"));
+  FindFunction(library, "XGBGetGlobalConfig", &get_global_config);
+  FindFunction(library, "XGBSetGlobalConfig", &set_global_config);
   library.handle.release();  // the stubs point into it from now on: never unloaded
   bound = true;
 }
@@ -183,6 +195,22 @@ HostTeam TeamOfXGBoost(std::int32_t n_threads) {
     };
   }
   return team;
+}
+
+VectorsFromPool::VectorsFromPool(bool wanted) {
+  char const* config{nullptr};
+  if (wanted && get_global_config != nullptr && set_global_config != nullptr &&
+      get_global_config(&config) == 0 &&
+      std::strstr(config, R"("use_cuda_async_pool":false)") != nullptr) {
+    is_set_ = true;  // also by a call that fails
+    static_cast<void>(set_global_config(R"({"use_cuda_async_pool": true})"));
+  }
+}
+
+VectorsFromPool::~VectorsFromPool() {
+  if (is_set_) {
+    static_cast<void>(set_global_config(R"({"use_cuda_async_pool": false})"));
+  }
 }
 
 bool BoundToR() { return bound_to_r; }

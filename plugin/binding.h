@@ -44,6 +44,23 @@ void BindXGBoost();
  */
 [[nodiscard]] HostTeam TeamOfXGBoost(std::int32_t n_threads);
 
+/**
+ * @brief While this lives, vectors that XGBoost makes in this thread take device memory from the pool
+ *        of its device, as with `use_cuda_async_pool` in XGBoost's global configuration.
+ *
+ * A copy of XGBoost that cannot goes on as before.
+ */
+class VectorsFromPool {
+ public:
+  explicit VectorsFromPool(bool wanted);
+  ~VectorsFromPool();
+  VectorsFromPool(VectorsFromPool const&) = delete;
+  VectorsFromPool& operator=(VectorsFromPool const&) = delete;
+
+ private:
+  bool is_set_{false};
+};
+
 /** @brief Whether BindXGBoost() has found the copy of XGBoost that is in R's package. */
 [[nodiscard]] bool BoundToR();
 }  // namespace gpu_exact

@@ -49,8 +49,8 @@ GradientView ViewOf(HostDeviceVector<xgboost::GradientPair> const& gradients,
 /**
  * @brief The positions that XGBoost wants of a tree.
  *
- * On the host they are new memory for every tree, which the system gives page by page: that takes
- * longer than the copy, so that it is done while the tree grows.
+ * They are new memory for every tree. The system gives the host's page by page: that takes longer than
+ * the copy, so that it is done while the tree grows. A device's may come from its pool.
  */
 class Positions {
  public:
@@ -58,7 +58,7 @@ class Positions {
       : out_{out}, n_rows_{n_rows} {
     constexpr std::size_t kWorthAThread = 1 << 17;
     if (ctx->IsCUDA()) {
-      out_->SetDevice(ctx->Device());
+      device_ = ctx->Device();
       return;
     }
     auto* host = &out_->HostVector();
@@ -75,6 +75,8 @@ class Positions {
       resized_.get();
       builder->WritePositions(remap, Memory::kHost, out_->HostPointer());
     } else {
+      VectorsFromPool const pool{builder->KeepsPool()};  // a vector keeps how it was set up
+      out_->SetDevice(device_);
       out_->Resize(n_rows_);
       builder->WritePositions(remap, Memory::kDevice, out_->DevicePointer());
     }
@@ -83,6 +85,7 @@ class Positions {
  private:
   HostDeviceVector<NodeIdx>* out_;
   std::size_t n_rows_;
+  xgboost::DeviceOrd device_{xgboost::DeviceOrd::CPU()};
   std::future<void> resized_;  // of the host's; waits for its thread when it goes
 };
 

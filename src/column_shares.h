@@ -13,7 +13,8 @@
 namespace gpu_exact {
 /**
  * @brief The worker of each column, so that all have about as many entries: the longest column
- *        first, each to the worker with the fewest. Among equals lower numbers come first.
+ *        first, each to the worker with the fewest. Of columns as long as each other lower numbers
+ *        come first; workers with as many entries take turns, which the golden ratio mixes.
  *
  * @param n_entries Of each column. @return shape: (n_columns)
  */

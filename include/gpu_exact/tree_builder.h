@@ -147,6 +147,12 @@ class TreeBuilder {
                               NodeIdx* out_positions) = 0;
 
   /**
+   * @brief Whether memory for the positions of the tree built last should come from the pool of the
+   *        builder's device, which then keeps it for the next tree's.
+   */
+  [[nodiscard]] virtual bool KeepsPool() const { return false; }
+
+  /**
    * @brief Whether any row has a negative hessian: such rows take no random number. Waits.
    * @param gradients Device memory, written on cudaStreamPerThread; shape: (n_rows).
    */

@@ -41,27 +41,8 @@ struct BlockCluster {
 #endif
 };
 
-/** @brief How clusters of `size` blocks each are launched, neighbours in the grid. */
-struct ClusterLaunch {
-  cudaLaunchAttribute cluster{};
-  cudaLaunchConfig_t config{};
-
-  ClusterLaunch(std::uint64_t n_clusters, unsigned size, BlockSize const& block) {
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim = {size, 1, 1};
-    config.gridDim = static_cast<unsigned>(n_clusters * size);
-    config.blockDim = block.n_threads;
-    config.dynamicSmemBytes = block.shared_bytes;
-    config.stream = Stream();
-    config.attrs = &cluster;
-    config.numAttrs = 1;
-  }
-  ClusterLaunch(ClusterLaunch const&) = delete;
-  ClusterLaunch& operator=(ClusterLaunch const&) = delete;
-};
-
-/** @brief How many such clusters of a kernel run at a time; 0 where the GPU has none, or the kernel was
- *         not compiled for it, or what the process has of the GPU is too small. */
+/** @brief How many clusters of `size` blocks, two or more, of a kernel run at a time; 0 where the GPU has
+ *         none, or the kernel was not compiled for it, or what the process has of the GPU is too small. */
 template <typename... ParamsT>
 [[nodiscard]] std::uint64_t MaxClusters(void (*kernel)(ParamsT...), unsigned size,
                                         BlockSize block) {
@@ -71,7 +52,9 @@ template <typename... ParamsT>
     return 0;
   }
   int n_clusters{0};
-  ClusterLaunch const launch{1, size, block};
+  block.cluster = size;
+  LaunchConfig launch{size, block};
+  launch.config.numAttrs = 1;  // the clusters' alone
   EXACT_CUDA(cudaOccupancyMaxActiveClusters(&n_clusters, kernel, &launch.config));
   return static_cast<std::uint64_t>(n_clusters);
 }
@@ -80,14 +63,7 @@ template <typename... ParamsT>
 template <typename... ParamsT, typename... ArgsT>
 void LaunchClusters(char const* name, void (*kernel)(ParamsT...), std::uint64_t n_clusters,
                     unsigned size, BlockSize block, ArgsT&&... args) {
-  if (size == 1 || n_clusters == 0) {
-    Launch(name, kernel, n_clusters, block, std::forward<ArgsT>(args)...);
-    return;
-  }
-  CheckGrid(name, n_clusters * size);
-  ClusterLaunch const launch{n_clusters, size, block};
-  CheckCuda(cudaLaunchKernelEx(&launch.config, kernel, std::forward<ArgsT>(args)...), name, nullptr,
-            0);
-  CheckLaunch(name);
+  block.cluster = size;
+  Launch(name, kernel, n_clusters * size, block, std::forward<ArgsT>(args)...);
 }
 }  // namespace gpu_exact

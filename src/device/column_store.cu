@@ -31,6 +31,7 @@ struct NewValue {
 // one thread an entry; counts: distinct values up to and including the entry
 __global__ void WriteEntriesKernel(RowIdx const* rows, std::uint32_t const* counts, EntryIdx n,
                                    ColumnEntry* entries) {
+  AwaitEarlier();
   auto i = GlobalIdx();
   if (i < n) {
     entries[i] = {rows[i], counts[i] - 1};
@@ -40,6 +41,7 @@ __global__ void WriteEntriesKernel(RowIdx const* rows, std::uint32_t const* coun
 // one thread an entry
 __global__ void WriteValuesKernel(std::uint64_t const* keys, std::uint32_t const* counts,
                                   EntryIdx n, float* values) {
+  AwaitEarlier();
   auto i = GlobalIdx();
   if (i < n && ValueKey::IsFirst(keys, i)) {
     values[counts[i] - 1] = ValueKey::Value(keys[i]);
@@ -49,6 +51,7 @@ __global__ void WriteValuesKernel(std::uint64_t const* keys, std::uint32_t const
 // one thread a feature boundary, n_features + 1 of them
 __global__ void FindValueOffsetsKernel(std::uint64_t const* keys, std::uint32_t const* counts,
                                        EntryIdx n, FeatureIdx n_features, ValueId* value_offsets) {
+  AwaitEarlier();
   auto f = GlobalIdx();
   if (f > n_features) {
     return;

@@ -13,6 +13,7 @@
 #include "gpu_exact/tree_builder.h"
 #include "src/device/histogram/binned_columns.cuh"
 #include "src/device/host_copy.cuh"
+#include "src/device/kept_pool.cuh"
 #include "src/device/node_states.cuh"
 #include "src/device/split_strategy.cuh"
 #include "src/histogram_plan.h"
@@ -56,6 +57,7 @@ std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strat
 
 /** @brief Rows trained on of which fixed point keeps too little, added to the count. */
 __global__ void CountCrushedKernel(TrainingRows rows, Quantiser quantiser, std::uint32_t* out) {
+  AwaitEarlier();
   std::uint64_t row = GlobalIdx();
   bool crushed = row < rows.n_rows && rows.Has(row) && quantiser.Crushes(rows.gpair[row]);
   unsigned lanes = __ballot_sync(kAllLanes, crushed);
@@ -83,10 +85,21 @@ void CheckRange(TrainingRows const& rows, RowSummary const& summary, Quantiser c
 
 // one thread a row; result: a row that is not sampled is like a deleted one
 __global__ void DeleteKernel(std::uint8_t const* included, RowIdx n_rows, GradientPair* gpair) {
+  AwaitEarlier();
   auto row = GlobalIdx();
   if (row < n_rows && included[row] == 0) {
     gpair[row] = {0.0f, -1.0f};
   }
+}
+
+/** @brief What the pool of the device should keep for positions: nothing where these are short, and take
+ *         little time, or where it would be much beside what the table takes. */
+std::uint64_t PoolBytes(RowIdx n_rows, TreeStats const& planned, bool has_workers) {
+  constexpr std::uint64_t kShort = std::uint64_t{1} << 20;
+  std::uint64_t const part = has_workers ? 4 : 16;  // with workers it saves more
+  std::uint64_t const bytes = std::uint64_t{n_rows} * sizeof(NodeIdx);
+  std::uint64_t const kept = CeilDiv(bytes, kPoolStep) * kPoolStep;
+  return bytes >= kShort && part * kept <= planned.planned_bytes ? kept : 0;
 }
 
 /** @brief Rows of the table that a worker has, or has been given. */
@@ -105,11 +118,13 @@ class DeviceBuilder : public TreeBuilder {
         given_{own_},
         share_{std::move(share)},
         strategy_{std::move(strategy)},
-        stats_{stats} {
+        stats_{stats},
+        pool_{PoolBytes(n_rows, stats, share_ != nullptr)} {
     if (share_ != nullptr) {
       auto const rank = share_->Workers()->Rank();
       auto const first = static_cast<RowIdx>(share_->RowBegins()[rank]);
       own_ = {first, static_cast<RowIdx>(share_->RowBegins()[rank + 1]) - first};
+      given_ = own_;
       exchange_ = std::make_unique<SplitExchange>(*share_);
       gradients_.Reserve(n_rows);
       stats_.through_host = share_->Workers()->Kind() == Transport::kHost;
@@ -135,6 +150,7 @@ class DeviceBuilder : public TreeBuilder {
     DeviceGuard guard{ordinal_};
     strategy_->Positions().Write(given_.first, given_.n, remap, memory, out_positions, &copier_);
   }
+  [[nodiscard]] bool KeepsPool() const override { return pool_.Keeps(); }
   [[nodiscard]] bool AnyDeletedRow(GradientPair const* gradients) override {
     DeviceGuard guard{ordinal_};
     return scan_.AnyDeleted({gradients, nullptr, own_.n});
@@ -183,6 +199,7 @@ class DeviceBuilder : public TreeBuilder {
   RowScan scan_;
   HostCopier copier_;
   TreeStats stats_;
+  KeptPool pool_;  // for positions
   DeviceBuffer<GradientPair> gradients_{"gradients"};
   DeviceBuffer<std::uint8_t> row_included_{"sampled rows"};
   DeviceBuffer<std::int32_t> monotone_{"monotone constraints"};

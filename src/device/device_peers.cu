@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "src/device/device_peers.cuh"
+#include "src/device/kept_pool.cuh"
 #include "src/device/mailbox.cuh"
 #include "src/device/nccl.cuh"
 #include "src/device/stream_event.cuh"
@@ -39,6 +40,7 @@ class CopyingPeers final : public DevicePeers {
     peers->AllGather(workers_.data(), sizeof(Worker));
     for (Worker const& w : workers_) {
       static_cast<void>(ReachDevice(w.device));  // else copies are staged
+      ReachPool(w.device);                       // if XGBoost is told to use it
     }
   }
 

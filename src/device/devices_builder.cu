@@ -77,20 +77,21 @@ class DevicesBuilder final : public TreeBuilder {
     // Each reads those of all rows on the first device, or its part, which the others then hear of.
     std::uint64_t const beyond =
         std::uint64_t{row_begins_.back()} * sizeof(GradientPair) * (ordinals_.size() - 2);
-    is_whole_ =
+    bool const is_whole =
         gradients.memory == Memory::kDevice && row_included == nullptr && beyond <= kMostBeyond;
     GrownTree tree;
     workers_.Run([&](std::int32_t rank) {
       SharedPolicy policy{features, workers_.Worker(rank)};
-      RowIdx const first = is_whole_ ? 0 : row_begins_[rank];
+      RowIdx const first = is_whole ? 0 : row_begins_[rank];
       GrownTree grown =
-          builders_[rank]->Build(of_worker, {gradients.data + first, gradients.memory, is_whole_},
+          builders_[rank]->Build(of_worker, {gradients.data + first, gradients.memory, is_whole},
                                  row_included == nullptr ? nullptr : row_included + first,
                                  features == nullptr ? nullptr : &policy);
       if (rank == 0) {
         tree = std::move(grown);
       }
     });
+    is_whole_ = is_whole;
     return tree;
   }
 
@@ -107,6 +108,11 @@ class DevicesBuilder final : public TreeBuilder {
     workers_.Run([&](std::int32_t rank) {
       builders_[rank]->WritePositions(remap, memory, out_positions + row_begins_[rank]);
     });
+  }
+
+  /** @brief Only of the first device, if it writes all positions: the others may not reach its pool. */
+  [[nodiscard]] bool KeepsPool() const override {
+    return is_whole_ && builders_.front()->KeepsPool();
   }
 
   [[nodiscard]] bool AnyDeletedRow(GradientPair const* gradients) override {
@@ -149,7 +155,8 @@ class DevicesBuilder final : public TreeBuilder {
   ThreadWorkers workers_;           // before the builders, which borrow them
   std::vector<std::unique_ptr<TreeBuilder>> builders_;
   std::unique_ptr<RowScan> scan_;  // on the first device
-  bool is_whole_{false};  // each device has read the gradients of all rows, and knows all positions
+  // Of the last tree: each device has read the gradients of all rows, and knows all positions.
+  bool is_whole_{false};
 };
 }  // namespace
 

@@ -86,11 +86,13 @@ __device__ void Read(Call const& call, std::uint32_t* out) {
 
 __global__ __launch_bounds__(kThreads) void WriteKernel(__grid_constant__ Call const call,
                                                         std::uint32_t const* own) {
+  AwaitEarlier();
   Write(call, own);
 }
 
 __global__ __launch_bounds__(kThreads) void ReadKernel(__grid_constant__ Call const call,
                                                        std::uint32_t* out) {
+  AwaitEarlier();
   Read(call, out);
 }
 
@@ -126,6 +128,7 @@ __device__ bool AwaitFlag(Call const& call, std::int32_t from) {
 // grid: pieces of the parts, as many on every worker
 __global__ __launch_bounds__(kThreads) void ExchangeKernel(__grid_constant__ Call const call,
                                                            std::uint32_t* inout) {
+  AwaitEarlier();
   // What this worker would write after a call in vain is not right, nor is where it would write it.
   SystemWord const is_broken{call.Head(call.rank)->is_broken};  // which another block may set now
   if (__syncthreads_or(is_broken.load(cuda::memory_order_relaxed) != 0 ? 1 : 0) != 0) {

@@ -11,6 +11,7 @@ namespace {
 __global__ void RulesKernel(DefaultDirection direction, float opt_dense_col, ColumnsRef columns,
                             std::int32_t const* monotone, FeatureIdx const* features,
                             FeatureRule* rules) {
+  AwaitEarlier();
   auto f = GlobalIdx();
   if (f < columns.n_features) {
     auto n_present = columns.n_present[f];
@@ -40,6 +41,7 @@ __device__ void Clear(LevelZeros const& zeros, Bucket b) {
 
 __global__ void CompleteRootKernel(GainParam param, Quantiser quantiser, WeightBounds bounds,
                                    NodeState* root, LevelZeros zeros) {
+  AwaitEarlier();
   Complete(param, quantiser, bounds, root);
   Clear(zeros, 0);
 }
@@ -49,6 +51,7 @@ __global__ void CompleteChildrenKernel(GainParam param, Quantiser quantiser,
                                        std::int32_t const* monotone, SplitOrder const* orders,
                                        NodeState const* parents, Bucket n_parents,
                                        NodeIdx first_child, NodeState* children, LevelZeros zeros) {
+  AwaitEarlier();
   auto i = GlobalIdx();
   if (i >= n_parents || orders[i].left == kNoNode) {
     return;

@@ -43,6 +43,7 @@ struct RowFaults {
 
 // one warp a row
 __global__ void CheckRowsKernel(CsrView table, RowFaults* out) {
+  AwaitEarlier();
   auto row = WarpRow();
   if (row >= table.n_rows) {
     return;
@@ -83,6 +84,7 @@ bool AreSorted(CsrView const& table, RowIdx first_row) {
 
 // one warp a row, in turns; counts: shape (n_features), zero
 __global__ void CountEntriesKernel(CsrView table, std::uint32_t* counts) {
+  AwaitEarlier();
   __shared__ std::uint32_t of_block[kBlockFeatures];
   FeatureIdx const n_block = min(kBlockFeatures, table.n_features);
   for (FeatureIdx f = threadIdx.x; f < n_block; f += kCountThreads) {

@@ -18,7 +18,10 @@ constexpr std::size_t kLittle = 1 << 16;  // bytes that a kernel has copied befo
 std::atomic<std::size_t> held_bytes{0};  // of device memory
 std::atomic<std::size_t> peak_bytes{0};
 
-__global__ void ProbeKernel(int* out) { *out = 1; }
+__global__ void ProbeKernel(int* out) {
+  AwaitEarlier();
+  *out = 1;
+}
 
 struct SentWords {
   std::uint32_t words[256];
@@ -27,6 +30,7 @@ struct SentWords {
 // one thread a word
 __global__ void ReceiveKernel(__grid_constant__ SentWords const sent, std::size_t n_words,
                               std::uint32_t* to) {
+  AwaitEarlier();
   if (auto const i = GlobalIdx(); i < n_words) {
     to[i] = sent.words[i];
   }
@@ -35,6 +39,7 @@ __global__ void ReceiveKernel(__grid_constant__ SentWords const sent, std::size_
 // one thread a word
 __global__ void CopyPinnedKernel(std::uint32_t const* from, std::size_t n_words,
                                  std::uint32_t* to) {
+  AwaitEarlier();
   if (auto const i = GlobalIdx(); i < n_words) {
     to[i] = from[i];
   }
@@ -42,6 +47,32 @@ __global__ void CopyPinnedKernel(std::uint32_t const* from, std::size_t n_words,
 
 std::string Describe(cudaError_t status) {
   return std::string{cudaGetErrorName(status)} + ", " + cudaGetErrorString(status);
+}
+
+int CapabilityOf(int device) {
+  int major{0}, minor{0};
+  EXACT_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  EXACT_CUDA(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+  return 10 * major + minor;
+}
+
+/** @brief Whether AwaitEarlier() waits: in code that was compiled for Hopper or later, whatever runs it. All
+ *         devices of the process must be alike, as only the first one that is used is asked. */
+bool MayBeginEarly() {
+  static bool const may = [] {
+    constexpr int kHopper = 90;
+    int current{0};
+    cudaFuncAttributes attributes{};
+    EXACT_CUDA(cudaGetDevice(&current));
+    EXACT_CUDA(cudaFuncGetAttributes(&attributes, ProbeKernel));
+    int const capability = CapabilityOf(current);
+    bool all{capability >= kHopper && attributes.ptxVersion >= kHopper};
+    for (int device = 0, n = CountDevices(); all && device < n; ++device) {
+      all = CapabilityOf(device) == capability;
+    }
+    return all;
+  }();
+  return may;
 }
 
 DeviceStatus Refuse(std::string name, std::string reason) {
@@ -152,12 +183,12 @@ void CopyPinnedBytes(void* to, void const* from, std::size_t n_bytes) {
 
 void Synchronize() { EXACT_CUDA(cudaStreamSynchronize(Stream())); }
 
-void CheckLaunch(char const* kernel) {
+void CheckLaunch(cudaError_t status, char const* kernel) {
   static bool const sync = [] {
     char const* value = std::getenv("GPU_EXACT_SYNC");
     return value != nullptr && value[0] == '1';
   }();
-  CheckCuda(cudaGetLastError(), kernel, nullptr, 0);
+  CheckCuda(status, kernel, nullptr, 0);
   if (sync) {
     CheckCuda(cudaStreamSynchronize(Stream()), kernel, nullptr, 0);
   }
@@ -169,6 +200,24 @@ void CheckGrid(char const* kernel, std::uint64_t grid) {
                       " blocks, and CUDA takes " + std::to_string(kMaxGrid) +
                       "; train with fewer rows or columns."};
   }
+}
+
+LaunchConfig::LaunchConfig(std::uint64_t grid, BlockSize const& block) {
+  if (block.cluster != 1) {
+    auto& attribute = attributes[config.numAttrs++];
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {block.cluster, 1, 1};
+  }
+  if (MayBeginEarly()) {
+    auto& attribute = attributes[config.numAttrs++];
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+  }
+  config.gridDim = static_cast<unsigned>(grid);
+  config.blockDim = block.n_threads;
+  config.dynamicSmemBytes = block.shared_bytes;
+  config.stream = Stream();
+  config.attrs = attributes;
 }
 
 int DeviceAttribute(cudaDeviceAttr attribute) {

@@ -62,7 +62,7 @@ struct ProfilerRange {
 };
 
 /** @brief With GPU_EXACT_SYNC=1 in the environment every launch is waited for, to place errors. */
-void CheckLaunch(char const* kernel);
+void CheckLaunch(cudaError_t status, char const* kernel);
 
 /** @brief Of the current device. */
 [[nodiscard]] int DeviceAttribute(cudaDeviceAttr attribute);
@@ -275,16 +275,43 @@ inline constexpr std::uint64_t kMaxGrid = 0x7fffffff;
 /** @brief Throws DeviceError where a grid has more blocks than CUDA takes. */
 void CheckGrid(char const* kernel, std::uint64_t grid);
 
-/** @brief Threads of a block, and bytes of shared memory beside what the kernel declares. */
+/** @brief Threads of a block, bytes of shared memory beside what the kernel declares, and its cluster. */
 struct BlockSize {
   unsigned n_threads;
   std::size_t shared_bytes;
+  unsigned cluster{1};  // blocks of a cluster, neighbours in the grid; 1: there are none
 
   BlockSize(unsigned threads, std::size_t bytes = 0)  // NOLINT: most launches name threads alone
       : n_threads{threads}, shared_bytes{bytes} {}
 };
 
-/** @brief Launch on the stream; an empty grid is no launch. Does not wait. */
+/** @brief How a kernel begins on the stream: while the one before it ends, where AwaitEarlier() waits. */
+struct LaunchConfig {
+  cudaLaunchAttribute attributes[2]{};
+  cudaLaunchConfig_t config{};
+
+  LaunchConfig(std::uint64_t grid, BlockSize const& block);
+  LaunchConfig(LaunchConfig const&) = delete;
+  LaunchConfig& operator=(LaunchConfig const&) = delete;
+};
+
+/**
+ * @brief The first statement of every kernel: what the stream did before is there after it.
+ *
+ * Compiled for Hopper or later, a kernel is made ready while the last blocks of the one before it end (programmatic
+ * dependent launch). It may touch no memory before this. As every kernel waits, the one before has
+ * waited for all that came before it.
+ */
+__device__ inline void AwaitEarlier() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+
+/**
+ * @brief Launch on the stream; an empty grid is no launch. Does not wait.
+ * @param kernel Begins with AwaitEarlier().
+ */
 template <typename... ParamsT, typename... ArgsT>
 void Launch(char const* name, void (*kernel)(ParamsT...), std::uint64_t grid, BlockSize block,
             ArgsT&&... args) {
@@ -292,9 +319,8 @@ void Launch(char const* name, void (*kernel)(ParamsT...), std::uint64_t grid, Bl
     return;
   }
   CheckGrid(name, grid);
-  kernel<<<static_cast<unsigned>(grid), block.n_threads, block.shared_bytes, Stream()>>>(
-      std::forward<ArgsT>(args)...);
-  CheckLaunch(name);
+  LaunchConfig const launch{grid, block};
+  CheckLaunch(cudaLaunchKernelEx(&launch.config, kernel, std::forward<ArgsT>(args)...), name);
 }
 
 /** @brief One thread an element. */

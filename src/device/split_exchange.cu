@@ -15,6 +15,7 @@ constexpr std::size_t kRecordWords = sizeof(SplitRecord) / sizeof(std::uint32_t)
 
 // one thread a node
 __global__ void PackBarsKernel(std::uint64_t const* best, Bucket n_nodes, float* out) {
+  AwaitEarlier();
   auto b = GlobalIdx();
   if (b < n_nodes) {
     out[b] = CandidateKey::LossChange(best[b]);
@@ -24,6 +25,7 @@ __global__ void PackBarsKernel(std::uint64_t const* best, Bucket n_nodes, float*
 // one thread a node
 __global__ void RaiseBarsKernel(float const* bars, std::uint32_t n_workers, Bucket n_nodes,
                                 std::uint64_t* best) {
+  AwaitEarlier();
   auto b = GlobalIdx();
   if (b < n_nodes) {
     float bar{0.0f};
@@ -67,6 +69,7 @@ struct Winner {
 // one thread a node
 __global__ void PackKernel(LevelResult const* results, FeatureIdx const* features, Bucket n_nodes,
                            SplitRecord* out) {
+  AwaitEarlier();
   auto b = GlobalIdx();
   if (b < n_nodes) {
     out[b] = RecordOf(results[b].split, features);
@@ -76,6 +79,7 @@ __global__ void PackKernel(LevelResult const* results, FeatureIdx const* feature
 // one thread a node
 __global__ void PickKernel(SplitRecord const* records, std::uint32_t n_workers, std::uint32_t rank,
                            Bucket n_nodes, LevelResult* results, std::uint8_t* is_own) {
+  AwaitEarlier();
   auto b = GlobalIdx();
   if (b >= n_nodes) {
     return;
@@ -108,6 +112,7 @@ struct SplitMessages {
 __global__ void PackSplitsKernel(LevelResult const* results, FeatureIdx const* features,
                                  Bucket n_nodes, RankBitsRef goes_left, std::uint32_t rank,
                                  SplitMessages messages) {
+  AwaitEarlier();
   auto i = GlobalIdx();
   if (i < n_nodes) {
     messages.Records(rank)[i] = RecordOf(results[i].split, features);
@@ -123,6 +128,7 @@ __global__ __launch_bounds__(kThreads) void JoinSplitsKernel(RowsRef rows, Bucke
                                                              RowIdx n_slots, SplitMessages messages,
                                                              LevelResult* results,
                                                              RankBitsRef goes_left) {
+  AwaitEarlier();
   auto const winner_of = [&](std::uint64_t b) {
     return Winner{messages.Records(0) + b, messages.Stride() * sizeof(std::uint32_t),
                   messages.n_workers};
@@ -149,6 +155,7 @@ __global__ __launch_bounds__(kThreads) void JoinSplitsKernel(RowsRef rows, Bucke
 // one thread a word
 __global__ void JoinKernel(std::uint32_t const* words, std::uint32_t n_workers,
                            std::uint64_t n_words, RankBitsRef out) {
+  AwaitEarlier();
   auto i = GlobalIdx();
   if (i < n_words) {
     std::uint32_t bits{0};
@@ -163,6 +170,7 @@ __global__ void JoinKernel(std::uint32_t const* words, std::uint32_t n_workers,
 __global__ void SelectOwnKernel(std::uint32_t const* masks, std::size_t n_words,
                                 FeatureIdx const* features, FeatureIdx n_columns,
                                 std::uint64_t n_out, std::uint32_t* out) {
+  AwaitEarlier();
   auto i = GlobalIdx();
   if (i >= n_out) {
     return;

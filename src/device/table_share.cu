@@ -50,6 +50,7 @@ __device__ bool IsFirstOf(unsigned lanes) { return (lanes & LanesBelow()) == 0; 
 // one warp a row; result: entries of each row for each worker, shape (n_workers, n_rows), zero before
 __global__ void CountForWorkersKernel(CsrView table, ColumnPlace const* places,
                                       std::uint32_t* counts) {
+  AwaitEarlier();
   auto row = WarpRow();
   if (row >= table.n_rows) {
     return;
@@ -65,6 +66,7 @@ __global__ void CountForWorkersKernel(CsrView table, ColumnPlace const* places,
 // worker, row, column
 __global__ void WriteForWorkersKernel(CsrView table, ColumnPlace const* places, EntryIdx* next,
                                       CsrEntry* out) {
+  AwaitEarlier();
   auto row = WarpRow();
   if (row >= table.n_rows) {
     return;

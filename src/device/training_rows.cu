@@ -29,6 +29,7 @@ struct JoinSummaries {
 // grid: strided over rows; result: *out_summary but its magnitudes, zero before
 __global__ __launch_bounds__(kThreads) void SummariseKernel(TrainingRows rows,
                                                             RowSummary* out_summary) {
+  AwaitEarlier();
   using BlockReduce = cub::BlockReduce<RowSummary, kThreads>;
   __shared__ typename BlockReduce::TempStorage temp;
   RowSummary summary{0, 0, 0, 0, {0, 0}};
@@ -54,6 +55,7 @@ __global__ __launch_bounds__(kThreads) void SummariseKernel(TrainingRows rows,
 
 // one thread a row; result: *out_any, zero before
 __global__ void AnyDeletedKernel(TrainingRows rows, std::uint32_t* out_any) {
+  AwaitEarlier();
   auto row = GlobalIdx();
   bool deleted = row < rows.n_rows && rows.Deleted(static_cast<RowIdx>(row));
   if (__syncthreads_or(deleted) && threadIdx.x == 0) {
@@ -83,12 +85,14 @@ __device__ void AddRows(TrainingRows const& rows, Quantiser const& quantiser, Fi
 // grid: strided over rows; result: summary->magnitudes, zero before
 __global__ __launch_bounds__(kThreads) void SumMagnitudesKernel(TrainingRows rows,
                                                                 RowSummary* summary) {
+  AwaitEarlier();
   AddRows<true>(rows, summary->ByLargest(rows.n_rows), &summary->magnitudes);
 }
 
 // grid: strided over rows; result: *out, zero before
 __global__ __launch_bounds__(kThreads) void SumKernel(TrainingRows rows, Quantiser quantiser,
                                                       FixedSum* out) {
+  AwaitEarlier();
   AddRows<false>(rows, quantiser, out);
 }
 }  // namespace

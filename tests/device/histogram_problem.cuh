@@ -320,6 +320,7 @@ __global__ void TryAllKernel(LevelRef level, FeatureIdx const* features, std::ui
                              std::uint64_t n_pieces, FixedSum const* before,
                              FixedSum const* through, FixedSum const* present, KeyT* forward,
                              KeyT* backward) {
+  AwaitEarlier();
   auto const i = GlobalIdx();
   if (i >= level.n_nodes * n_pieces) {
     return;

@@ -17,6 +17,7 @@ namespace gpu_exact {
 namespace {
 // one thread a row
 __global__ void ReadBinsKernel(BinnedRef binned, FeatureIdx f, RowIdx n_rows, int* out) {
+  AwaitEarlier();
   auto r = GlobalIdx();
   if (r < n_rows) {
     out[r] = binned.BinOf(static_cast<RowIdx>(r), f);
@@ -25,6 +26,7 @@ __global__ void ReadBinsKernel(BinnedRef binned, FeatureIdx f, RowIdx n_rows, in
 
 // one thread a row
 __global__ void ReadValuesKernel(BinnedTableRef table, FeatureIdx f, RowIdx n_rows, float* out) {
+  AwaitEarlier();
   auto r = GlobalIdx();
   if (r < n_rows) {
     out[r] = table.ValueOf(static_cast<RowIdx>(r), f);

@@ -13,6 +13,7 @@ namespace gpu_exact {
 namespace {
 // one thread a bit, in whole warps and one bit more
 __global__ void WriteBitsKernel(std::uint8_t const* is_set, std::uint64_t n, RankBitsRef bits) {
+  AwaitEarlier();
   auto i = GlobalIdx();
   bool const set = i < n && is_set[i] != 0;
   if (i / 32 <= n / 32) {
@@ -23,6 +24,7 @@ __global__ void WriteBitsKernel(std::uint8_t const* is_set, std::uint64_t n, Ran
 // one thread a bit, and one for their end
 __global__ void ReadRanksKernel(RankBitsRef bits, std::uint64_t n, std::uint32_t* ranks,
                                 std::uint8_t* is_set) {
+  AwaitEarlier();
   auto i = GlobalIdx();
   if (i <= n) {
     ranks[i] = bits.Rank(i);

@@ -14,6 +14,7 @@ namespace {
 // one thread a slot and one slot more, in whole warps
 __global__ void WriteGoesLeftKernel(std::uint8_t const* goes_left, std::uint64_t n_slots,
                                     RankBitsRef out) {
+  AwaitEarlier();
   auto slot = GlobalIdx();
   bool const left = slot < n_slots && goes_left[slot] != 0;
   if (slot / 32 <= n_slots / 32) {

@@ -4,6 +4,7 @@
 A device may be named twice, so that one GPU tries what several do.
 """
 
+import ctypes
 import json
 
 import numpy as np
@@ -55,6 +56,53 @@ def test_same_model_on_a_cuda_context(cuda_context: None) -> None:
     params = CUDA | {"max_depth": 6, "subsample": 0.7, "gamma": 0.1}
     one = xgb.train(params | ALONE, xgb.DMatrix(X, y), 5)
     assert_same_model(xgb.train(params | shared(), xgb.DMatrix(X, y), 5), one)
+
+
+@pytest.mark.parametrize("pool", [False, True])
+def test_xgboost_s_own_pool(cuda_context: None, pool: bool) -> None:
+    """Its memory holds the gradients, which other devices read, and the positions."""
+    X, y = make_table(5000)
+    params = CUDA | {"max_depth": 6}
+    one = xgb.train(params | ALONE, xgb.DMatrix(X, y), 5)
+    sampled = {"subsample": 0.7}  # each device has its rows' positions
+    one_sampled = xgb.train(params | ALONE | sampled, xgb.DMatrix(X, y), 5)
+    with xgb.config_context(use_cuda_async_pool=pool):
+        assert_same_model(xgb.train(params | shared(), xgb.DMatrix(X, y), 5), one)
+        several = xgb.train(params | shared() | sampled, xgb.DMatrix(X, y), 5)
+        assert_same_model(several, one_sampled)
+        assert xgb.get_config()["use_cuda_async_pool"] is pool
+
+
+class DevicePool:
+    """What vectors have taken of the pool of the first GPU since this was made, bytes at most."""
+
+    USED_MEM_HIGH = 8
+
+    def __init__(self) -> None:
+        self._driver, self._pool = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+        assert self._driver.cuDeviceGetDefaultMemPool(ctypes.byref(self._pool), 0) == 0
+        self._call("cuMemPoolSetAttribute", 0)
+
+    def used(self) -> int:
+        return self._call("cuMemPoolGetAttribute", 0)
+
+    def _call(self, name: str, value: int) -> int:
+        number = ctypes.c_uint64(value)
+        call = getattr(self._driver, name)
+        assert call(self._pool, self.USED_MEM_HIGH, ctypes.byref(number)) == 0
+        return number.value
+
+
+def test_positions_come_from_the_pool(cuda_context: None) -> None:
+    """Where they are many, and few beside the table."""
+    rows = 300_000
+    rng = np.random.default_rng(1)
+    dtrain = xgb.DMatrix(rng.random((rows, 100), dtype=np.float32), rng.random(rows))
+    for n, used in ((1, 0), (2, 4 * rows)):
+        pool = DevicePool()
+        xgb.train(CUDA | shared(n) | {"max_depth": 2}, dtrain, 2)
+        assert pool.used() >= used
+        assert (pool.used() == 0) is (used == 0)
 
 
 def test_estimators() -> None:

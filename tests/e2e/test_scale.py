@@ -96,7 +96,7 @@ def test_the_model_beside_what_was_measured(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rows", "columns", "from_on"), [(10**8, 1, "from 2; from 2"), (10**4, 10**4, "from 158; never")]
+    ("rows", "columns", "from_on"), [(10**8, 1, "from 2; from 2"), (10**4, 10**4, "from 186; never")]
 )
 def test_the_model_says_where_rows_beat_columns(rows, columns, from_on):
     work = scale_model.Work("some", rows, columns, depth=6, one_gpu_s=0.1)

@@ -20,9 +20,23 @@ TEST(ColumnShares, LongestFirstToTheLeastLoaded) {
 }
 
 TEST(ColumnShares, EqualColumnsGoRound) {
-  EXPECT_EQ(ShareColumns({7, 7, 7, 7, 7}, 3), (std::vector<std::int32_t>{0, 1, 2, 0, 1}));
-  EXPECT_EQ(ShareColumns({0, 0, 0}, 2), (std::vector<std::int32_t>{0, 1, 0}));
-  EXPECT_EQ(ShareColumns({2, 0, 0, 0, 0}, 2), (std::vector<std::int32_t>{0, 1, 1, 1, 0}));
+  EXPECT_EQ(ShareColumns({7, 7, 7, 7, 7}, 3), (std::vector<std::int32_t>{0, 1, 2, 1, 2}));
+  EXPECT_EQ(ShareColumns({0, 0, 0}, 2), (std::vector<std::int32_t>{0, 1, 1}));
+  EXPECT_EQ(ShareColumns({2, 0, 0, 0, 0}, 2), (std::vector<std::int32_t>{0, 1, 1, 1, 1}));
+}
+
+TEST(ColumnShares, WhatReturnsEveryFewColumnsMeetsAllWorkers) {
+  for (std::int32_t n_workers : {2, 3, 4, 8}) {
+    auto const worker_of = ShareColumns(std::vector<std::uint64_t>(1600, 9), n_workers);
+    for (std::size_t every : {2, 4, 8, 10, 12, 16, 24}) {
+      std::vector<std::size_t> columns(n_workers, 0);
+      for (std::size_t c = every - 1; c < worker_of.size(); c += every) {
+        ++columns[worker_of[c]];
+      }
+      auto const [least, most] = std::minmax_element(columns.cbegin(), columns.cend());
+      EXPECT_LE(*most, 2 * *least) << n_workers << " workers, every " << every;
+    }
+  }
 }
 
 TEST(ColumnShares, FewColumnsOrNone) {

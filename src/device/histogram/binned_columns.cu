@@ -42,6 +42,7 @@ std::uint32_t ChunkOf(std::uint32_t stride, std::uint32_t first, std::uint32_t n
 // one thread a bin of all groups; words: all zero, of the stored bins of each of their groups
 __global__ void MarkBeginsKernel(BinnedRef binned, BinnedRef stored, RankWord* words,
                                  std::uint64_t const* first_words) {
+  AwaitEarlier();
   auto const i = GlobalIdx();
   if (i >= binned.n_bins) {
     return;
@@ -113,6 +114,7 @@ __device__ void SetEnd(BinGroup const& group, std::uint64_t row, std::uint32_t e
 // one warp a row; row_offsets: of all groups that have them, zero; a row's count is written as its end
 __global__ void CountElementsKernel(CsrView table, RowIdx first_row, BinnedRef binned,
                                     std::uint32_t* row_offsets) {
+  AwaitEarlier();
   auto row = WarpRow();
   if (row >= table.n_rows) {
     return;
@@ -129,6 +131,7 @@ __global__ void CountElementsKernel(CsrView table, RowIdx first_row, BinnedRef b
 // one warp a row; elements: of all groups
 __global__ void WriteBinsKernel(CsrView table, RowIdx first_row, BinnedRef binned, BinsRef bins,
                                 GroupBin* elements) {
+  AwaitEarlier();
   auto row = WarpRow();
   if (row >= table.n_rows) {
     return;
@@ -165,6 +168,7 @@ __global__ __launch_bounds__(kChunkRows) void WriteChunksKernel(float const* con
                                                                 ColumnChunk const* chunks,
                                                                 std::uint32_t n_chunks,
                                                                 RowIdx n_rows, GroupBin* elements) {
+  AwaitEarlier();
   ColumnChunk const chunk = chunks[blockIdx.x % n_chunks];
   std::uint64_t const row = std::uint64_t{blockIdx.x / n_chunks} * kChunkRows + threadIdx.x;
   if (row >= n_rows) {
@@ -213,6 +217,7 @@ __global__ __launch_bounds__(kChunkRows) void WriteChunksKernel(float const* con
 __global__ void CountPresentKernel(float const* const* values, BinnedRef binned,
                                    std::uint32_t const* sparse, std::uint32_t n_sparse,
                                    RowIdx n_rows, std::uint32_t* row_offsets) {
+  AwaitEarlier();
   auto const i = GlobalIdx();
   auto const s = static_cast<std::uint32_t>(i / n_rows);
   if (s >= n_sparse) {
@@ -233,6 +238,7 @@ constexpr int kSumThreads = 1024;
 __global__ __launch_bounds__(kSumThreads) void SumRowOffsetsKernel(BinGroup const* groups,
                                                                    RowIdx first_row, RowIdx n_rows,
                                                                    std::uint32_t* row_offsets) {
+  AwaitEarlier();
   using Scan = cub::BlockScan<std::uint32_t, kSumThreads>;
   __shared__ typename Scan::TempStorage scan;
   BinGroup const group = groups[blockIdx.x];
@@ -274,6 +280,7 @@ __global__ __launch_bounds__(kSumThreads) void SumRowOffsetsKernel(BinGroup cons
 __global__ void WritePresentKernel(float const* const* values, BinnedRef binned, BinsRef bins,
                                    std::uint32_t const* sparse, std::uint32_t n_sparse,
                                    RowIdx n_rows, GroupBin* elements) {
+  AwaitEarlier();
   auto const i = GlobalIdx();
   auto const s = static_cast<std::uint32_t>(i / n_rows);
   if (s >= n_sparse) {

@@ -35,6 +35,7 @@ struct FinderRef {
 
 // grid: slices, some blocks each; result: zeros where several blocks will add
 __global__ void ClearCutsKernel(FinderRef f, std::uint32_t n_blocks) {
+  AwaitEarlier();
   std::uint32_t const slice = blockIdx.x / n_blocks;
   if (!f.work.Clears(slice)) {
     return;
@@ -51,6 +52,7 @@ __global__ void ClearCutsKernel(FinderRef f, std::uint32_t n_blocks) {
 // grid: one block a slice; result: histograms of the nodes
 __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
     RowsRef rows, __grid_constant__ FinderRef const f) {
+  AwaitEarlier();
   extern __shared__ __align__(SharedHistogram::kAligned) unsigned char memory[];
   WorkPoint point = f.work.slices[blockIdx.x];
   WorkPoint const end = f.work.slices[blockIdx.x + 1];
@@ -86,6 +88,7 @@ __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
 __global__ __launch_bounds__(kSearchThreads, kSearchBlocks) void SearchKernel(
     __grid_constant__ LevelRef const level, __grid_constant__ FinderRef const f,
     HistogramSearch const* searches, std::uint32_t n_searches) {
+  AwaitEarlier();
   __shared__ typename BinSearch<kSearchThreads>::TempStorage temp;
   unsigned const cluster = blockIdx.x / BlockCluster::Size();
   HistogramSearch const search = searches[cluster % n_searches];  // every node soon has a bar

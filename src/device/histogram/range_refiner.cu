@@ -43,6 +43,7 @@ struct OpenEntriesRef {
 // grid: strided over the listed ranges; result: bits of those that still may hold the best split
 __global__ void MarkOpenKernel(LevelRef level, SearchedNode const* nodes, OpenRangesRef listed,
                                OpenBinsRef open) {
+  AwaitEarlier();
   std::uint32_t const n = listed.Size();
   for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
     OpenRange const range = listed.list[i];
@@ -56,6 +57,7 @@ __global__ void MarkOpenKernel(LevelRef level, SearchedNode const* nodes, OpenRa
 // grid: strided over the listed ranges; result: the open ones in the order of nodes and bins
 __global__ void CollectOpenKernel(OpenRangesRef listed, OpenBinsRef open, std::uint64_t n_bits,
                                   OpenRange* out, OpenCounts* counts) {
+  AwaitEarlier();
   std::uint32_t const n = listed.Size();
   for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
     OpenRange const range = listed.list[i];
@@ -149,6 +151,7 @@ struct Emitter {
 __global__ __launch_bounds__(kEmitThreads, kEmitBlocks) void EmitKernel(
     BinnedTableRef table, BinnedRef binned, RowsRef rows, WorkRef work, OpenBinsRef open,
     std::uint32_t first_open, std::uint32_t end_open, OpenEntriesRef out, OpenCounts* counts) {
+  AwaitEarlier();
   __shared__ std::uint32_t bits[kOpenWords];
   __shared__ std::uint32_t n_before[kOpenWords];
   __shared__ EmitQueue queues[kEmitThreads / 32];
@@ -302,6 +305,7 @@ struct EntryCandidates {
 // one thread a sorted entry
 __global__ void OfferEntriesKernel(__grid_constant__ LevelRef const level, BinnedRef binned,
                                    SearchedNode const* nodes, SortedEntriesRef entries) {
+  AwaitEarlier();
   auto i = GlobalIdx();
   if (i < entries.n) {
     EntryCandidates const c{level, binned, nodes, entries, i, false};
@@ -315,6 +319,7 @@ __global__ void OfferEntriesKernel(__grid_constant__ LevelRef const level, Binne
 // one thread a node; values of candidates that are the best no more are forgotten
 __global__ void ForgetValuesKernel(LevelRef level, SearchedNode const* nodes, std::uint32_t n_nodes,
                                    RefinedValue* values) {
+  AwaitEarlier();
   auto i = GlobalIdx();
   if (i < n_nodes) {
     std::uint64_t const best = level.best[nodes[i].bucket];
@@ -328,6 +333,7 @@ __global__ void ForgetValuesKernel(LevelRef level, SearchedNode const* nodes, st
 __global__ void FindValuesKernel(__grid_constant__ LevelRef const level, BinnedRef binned,
                                  SearchedNode const* nodes, SortedEntriesRef entries,
                                  RefinedValue* values) {
+  AwaitEarlier();
   auto i = GlobalIdx();
   if (i >= entries.n) {
     return;

@@ -44,6 +44,7 @@ struct RangeEntries {
 // grid: strided over the listed ranges
 __global__ void MeasureKernel(LevelRef level, BinnedRef binned, SearchedNode const* nodes,
                               OpenRangesRef listed, OpenCounts* counts) {
+  AwaitEarlier();
   std::uint32_t const n = listed.Size();
   std::int64_t n_scanned{0}, n_gathered{0};
   for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
@@ -403,6 +404,7 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
     __grid_constant__ SortedRowsRef const sorted, __grid_constant__ RowsRef const rows,
     SearchedNodes nodes, __grid_constant__ OpenRangesRef const listed, OpenCounts* counts,
     FoundCandidate* found, RefinedValue* values) {
+  AwaitEarlier();
   using Team = ScanTeam<kTeam>;
   __shared__ Team teams[Team::kTeams];
   Team& team = teams[threadIdx.x / kTeam];
@@ -475,6 +477,7 @@ __global__ void KeepValuesKernel(LevelRef level, BinnedRef binned, BinnedTableRe
                                  SearchedNode const* nodes, OpenRangesRef listed,
                                  FoundCandidate const* found, OpenCounts const* counts,
                                  RefinedValue* values, OpenCounts* host_counts) {
+  AwaitEarlier();
   if (GlobalIdx() == 0) {
     *host_counts = *counts;
   }

@@ -75,6 +75,7 @@ struct BeginsValue {
 // one warp a row; rows: nullptr where they are not wanted
 __global__ void MakeKeysKernel(CsrView table, ColumnSubset subset, std::uint64_t* keys,
                                RowIdx* rows) {
+  AwaitEarlier();
   auto row = WarpRow();
   if (row < table.n_rows) {
     subset.ForRow(table, row, [=](std::uint32_t column, float value, EntryIdx to) {
@@ -90,6 +91,7 @@ __global__ void MakeKeysKernel(CsrView table, ColumnSubset subset, std::uint64_t
 __global__ void MakeKeysOfColumnsKernel(float const* const* columns, FeatureIdx first,
                                         std::uint32_t n_columns, RowIdx n_rows, std::uint64_t* keys,
                                         RowIdx* rows) {
+  AwaitEarlier();
   auto i = GlobalIdx();
   auto const column = static_cast<std::uint32_t>(i / n_rows);
   if (column < n_columns) {
@@ -105,6 +107,7 @@ __global__ void MakeKeysOfColumnsKernel(float const* const* columns, FeatureIdx 
 // one warp a block of the entries [begin, begin + n)
 __global__ void KeepRowsKernel(std::uint64_t const* keys, RowIdx const* rows, std::uint64_t begin,
                                std::uint32_t n, std::uint32_t n_high, unsigned char* out) {
+  AwaitEarlier();
   static_assert(kSortedRowsBlock == 32);
   auto const i = GlobalIdx();
   std::uint32_t const lane = threadIdx.x % 32;
@@ -128,6 +131,7 @@ __global__ void KeepRowsKernel(std::uint64_t const* keys, RowIdx const* rows, st
 // one thread a column; result: first_piece, the first value of the column
 __global__ void FindFirstPiecesKernel(std::uint32_t const* positions, std::uint64_t n,
                                       PieceColumn* columns, std::uint32_t n_columns) {
+  AwaitEarlier();
   auto c = GlobalIdx();
   if (c < n_columns) {
     auto const begin = columns[c].begin;
@@ -139,6 +143,7 @@ __global__ void FindFirstPiecesKernel(std::uint32_t const* positions, std::uint6
 // one thread a column boundary; bins: their first pieces
 __global__ void FindBinOffsetsKernel(PiecesRef pieces, std::uint64_t const* bins,
                                      std::uint64_t n_bins, std::uint64_t* offsets) {
+  AwaitEarlier();
   auto c = GlobalIdx();
   if (c <= pieces.n_columns) {
     auto const first = c < pieces.n_columns ? pieces.columns[c].first_piece : pieces.n;
@@ -171,6 +176,7 @@ struct BinPieces {
 // one thread a bin
 __global__ void WriteBinsKernel(PiecesRef pieces, std::uint64_t const* keys,
                                 std::uint64_t const* bins, std::uint64_t n_bins, BinsOut out) {
+  AwaitEarlier();
   auto i = GlobalIdx();
   if (i >= n_bins) {
     return;
@@ -189,6 +195,7 @@ __global__ void WriteBinsKernel(PiecesRef pieces, std::uint64_t const* keys,
 // one thread a coarse bin
 __global__ void MergeBinsKernel(PiecesRef pieces, BinsRef finer, std::uint64_t const* bins,
                                 std::uint64_t n_bins, BinsOut out) {
+  AwaitEarlier();
   auto i = GlobalIdx();
   if (i >= n_bins) {
     return;
@@ -205,6 +212,7 @@ __global__ void MergeBinsKernel(PiecesRef pieces, BinsRef finer, std::uint64_t c
 
 // one thread a piece; result: columns whose pieces are too long to be gathered by their numbers
 __global__ void FindLongBinsKernel(PiecesRef pieces, std::uint32_t* is_long) {
+  AwaitEarlier();
   auto const i = GlobalIdx();
   if (i >= pieces.n) {
     return;

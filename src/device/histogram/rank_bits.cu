@@ -39,12 +39,14 @@ __device__ void CountRanges(RankBitsRef const& bits, BitRanges const& ranges, st
 
 // one thread a range
 __global__ void CountRangesKernel(RankBitsRef bits, BitRanges ranges) {
+  AwaitEarlier();
   CountRanges(bits, ranges, GlobalIdx(), std::uint64_t{gridDim.x} * blockDim.x);
 }
 
 // grid: one cluster
 __global__ __launch_bounds__(kThreads) void CountFewKernel(RankWord* words, std::uint32_t n,
                                                            BitRanges ranges) {
+  AwaitEarlier();
   using Scan = cub::BlockScan<std::uint32_t, kThreads>;
   __shared__ typename Scan::TempStorage temp;
   __shared__ std::uint32_t n_set;  // of the block's words

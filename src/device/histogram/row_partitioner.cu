@@ -19,6 +19,7 @@ constexpr int kFollowedRows = 8;
 
 // one thread a row, in whole warps and one row more
 __global__ void FindTrainedKernel(TrainingRows rows, RankBitsRef trained) {
+  AwaitEarlier();
   auto row = GlobalIdx();
   bool is_trained = row < rows.n_rows && rows.Has(static_cast<RowIdx>(row));
   if (row / 32 <= rows.n_rows / 32) {
@@ -38,6 +39,7 @@ __global__ void CompactKernel(GradientPair const* gpair, Quantiser quantiser, Ra
                               RowIdx n_rows, RowRange root, NextRows to,
                               GradientUnits* units_of_row, NodeIdx* positions,
                               ShortBucket* node_of) {
+  AwaitEarlier();
   auto row = static_cast<RowIdx>(GlobalIdx());
   if (row == 0) {
     to.nodes[0] = root;
@@ -64,6 +66,7 @@ __global__ void CompactKernel(GradientPair const* gpair, Quantiser quantiser, Ra
 // one warp kFoundWords words of slots
 __global__ void FindLeftKernel(RowIdx const* rows, std::uint32_t const* left_of_row, RowIdx n_slots,
                                RankBitsRef goes_left) {
+  AwaitEarlier();
   std::uint64_t const first = GlobalIdx() / 32 * kFoundWords * 32 + threadIdx.x % 32;
   RowIdx row[kFoundWords];  // all are asked for before the first is used
 #pragma unroll
@@ -86,6 +89,7 @@ __global__ void FindLeftKernel(RowIdx const* rows, std::uint32_t const* left_of_
 __global__ void FollowKernel(SplitOrder const* orders, std::uint32_t const* left_of_row,
                              NodeIdx first_node, NodeIdx first_child, RowIdx n_rows,
                              NodeIdx* positions, ShortBucket* node_of) {
+  AwaitEarlier();
   std::uint64_t const first = GlobalIdx() * kFollowedRows;
   if (first >= n_rows) {
     return;
@@ -189,6 +193,7 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
                                                        RankBitsRef goes_left, NextRows to,
                                                        NodeIdx* positions, ShortBucket* node_of,
                                                        NodeState* states) {
+  AwaitEarlier();
   __shared__ ChildSums of_warps[kThreads / 32];
   unsigned const lane = threadIdx.x % 32;
   RowIdx row[kSlots];  // all are asked for before the first is used
@@ -269,6 +274,7 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
 // one thread a row; result: positions of rows in open nodes
 __global__ void WriteOpenPositionsKernel(ShortBucket const* node_of, NodeIdx first_node,
                                          RowIdx n_rows, NodeIdx* positions) {
+  AwaitEarlier();
   auto row = GlobalIdx();
   if (row < n_rows && node_of[row] != kNowhere) {
     positions[row] = first_node + static_cast<NodeIdx>(node_of[row]);
@@ -278,6 +284,7 @@ __global__ void WriteOpenPositionsKernel(ShortBucket const* node_of, NodeIdx fir
 // grid: slots; the same of any number of nodes
 __global__ __launch_bounds__(kThreads) void WritePositionsOfSlotsKernel(
     RowsRef rows, Bucket n_nodes, NodeIdx first_node, RowIdx n_slots, NodeIdx* positions) {
+  AwaitEarlier();
   ForEachSlot<kThreads, kMovedSlots>(
       rows, n_nodes, n_slots, [&](int, std::uint64_t slot, Bucket b) {
         if (b < n_nodes) {
@@ -289,6 +296,7 @@ __global__ __launch_bounds__(kThreads) void WritePositionsOfSlotsKernel(
 // one thread a row
 __global__ void WalkLeftOutKernel(BinnedTableRef table, SplitOrder const* tree, RowIdx n_rows,
                                   NodeIdx* positions) {
+  AwaitEarlier();
   auto row = static_cast<RowIdx>(GlobalIdx());
   if (row < n_rows && positions[row] < 0) {
     NodeIdx nidx = kRoot;
@@ -304,6 +312,7 @@ __global__ void WalkLeftOutKernel(BinnedTableRef table, SplitOrder const* tree, 
 // left
 __global__ void FindLeftOutKernel(BinnedTableRef table, SplitOrder const* tree, RowIdx n_rows,
                                   NodeIdx const* positions, std::uint32_t* words) {
+  AwaitEarlier();
   auto row = GlobalIdx();
   if (row / 32 > n_rows / 32) {
     return;
@@ -323,6 +332,7 @@ __global__ void FindLeftOutKernel(BinnedTableRef table, SplitOrder const* tree, 
 // one thread a row
 __global__ void StepLeftOutKernel(SplitOrder const* tree, RankBitsRef goes_left, RowIdx n_rows,
                                   NodeIdx* positions) {
+  AwaitEarlier();
   auto row = static_cast<RowIdx>(GlobalIdx());
   if (row < n_rows && positions[row] < 0) {
     NodeIdx const left = tree[DecodePosition(positions[row])].left;

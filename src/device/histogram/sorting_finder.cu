@@ -126,6 +126,7 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
     __grid_constant__ LevelRef const level, __grid_constant__ BinnedTableRef const table,
     RowsRef rows, SearchedNode const* nodes, std::uint32_t first_node, std::uint32_t n_columns,
     RefinedValue* out) {
+  AwaitEarlier();
   using Storage = BlockStorage<kThreads, kItems>;
   extern __shared__ __align__(16) unsigned char memory[];
   auto& temp = *reinterpret_cast<Storage*>(memory);
@@ -171,6 +172,7 @@ __global__ __launch_bounds__(32 * kWarps) void SortByWarpKernel(
     __grid_constant__ LevelRef const level, __grid_constant__ BinnedTableRef const table,
     RowsRef rows, SearchedNode const* nodes, std::uint32_t end_node, std::uint32_t n_columns,
     RefinedValue* out) {
+  AwaitEarlier();
   __shared__ typename WarpSort<kItems>::Storage of_warps[kWarps];
   auto& temp = of_warps[threadIdx.x / 32];
   std::uint32_t const lane = threadIdx.x % 32;

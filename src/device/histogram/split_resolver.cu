@@ -19,6 +19,7 @@ constexpr int kRows = 4;       // of a thread: all are asked for before the firs
 // one thread a node
 __global__ void ReadCandidatesKernel(LevelRef level, BinnedRef binned, SearchedNode const* nodes,
                                      Bucket n_nodes, RefinedValues refined, SplitPoint* out) {
+  AwaitEarlier();
   auto i = GlobalIdx();
   if (i >= n_nodes) {
     return;
@@ -88,6 +89,7 @@ __global__ __launch_bounds__(kThreads) void FindNextValuesKernel(BinnedTableRef 
                                                                  SplitPoint* points,
                                                                  std::uint32_t* n_rerouted,
                                                                  RankBitsRef goes_left) {
+  AwaitEarlier();
   if (GlobalIdx() == 0) {
     *n_rerouted = 0;  // counted next
   }
@@ -136,6 +138,7 @@ struct RowTurns {
 __global__ __launch_bounds__(kThreads) void FindNextValuesByRowKernel(
     BinnedTableRef table, RowsRef rows, Bucket n_nodes, RowIdx n_rows, SplitPoint* points,
     std::uint32_t* n_rerouted, std::uint32_t* left_of_row) {
+  AwaitEarlier();
   extern __shared__ std::uint32_t next[];  // by node, of the rows of this block
   if (GlobalIdx() == 0) {
     *n_rerouted = 0;  // counted next
@@ -198,6 +201,7 @@ __global__ __launch_bounds__(kThreads) void RerouteByRowKernel(BinnedTableRef ta
                                                                std::uint32_t const* n_rerouted,
                                                                RowIdx n_rows,
                                                                std::uint32_t* left_of_row) {
+  AwaitEarlier();
   if (*n_rerouted == 0) {
     return;
   }
@@ -215,6 +219,7 @@ __global__ __launch_bounds__(kThreads) void RerouteByRowKernel(BinnedTableRef ta
 
 // one thread a node; result: where in the scan the candidate's bin is
 __global__ void FindBinsKernel(BinnedTableRef table, Bucket n_nodes, SplitPoint* points) {
+  AwaitEarlier();
   auto b = GlobalIdx();
   if (b < n_nodes && points[b].feature != kNoFeature) {
     SplitPoint const p = points[b];
@@ -230,6 +235,7 @@ __global__ __launch_bounds__(kThreads) void FindNextBinsKernel(BinnedTableRef ta
                                                                SplitPoint* points,
                                                                std::uint32_t* n_rerouted,
                                                                RankBitsRef goes_left) {
+  AwaitEarlier();
   if (GlobalIdx() == 0) {
     *n_rerouted = 0;  // counted next
   }
@@ -268,6 +274,7 @@ __global__ __launch_bounds__(kThreads) void FindValuesBeyondKernel(BinnedTableRe
                                                                    RowsRef rows, Bucket n_nodes,
                                                                    RowIdx n_slots,
                                                                    SplitPoint* points) {
+  AwaitEarlier();
   ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, Bucket b) {
     std::uint32_t beyond{ScanValue::kNone};
     if (b != n_nodes && points[b].next_bin != ScanValue::kNone &&
@@ -286,6 +293,7 @@ __global__ __launch_bounds__(kThreads) void FindValuesBeyondKernel(BinnedTableRe
 // one thread a node
 __global__ void ResolveKernel(LevelRef level, SplitPoint* points, std::uint32_t* n_rerouted,
                               LevelResult* out) {
+  AwaitEarlier();
   auto b = static_cast<Bucket>(GlobalIdx());
   if (b >= level.n_nodes) {
     return;
@@ -327,6 +335,7 @@ __global__ __launch_bounds__(kThreads) void RerouteKernel(BinnedTableRef table, 
                                                           std::uint32_t const* n_rerouted,
                                                           Bucket n_nodes, RowIdx n_slots,
                                                           RankBitsRef goes_left) {
+  AwaitEarlier();
   if (*n_rerouted == 0) {
     return;
   }

@@ -96,6 +96,7 @@ struct InterleavedLookup {
 // grid: one warp a node
 template <typename LookupT>
 __global__ void ResolveKernel(LevelRef level, LookupT lookup, LevelResult* out) {
+  AwaitEarlier();
   Bucket bucket = blockIdx.x;
   std::uint64_t key = level.best[bucket];
   LevelResult result{

@@ -25,6 +25,7 @@ constexpr int kKeyItems = 4;
 // one thread a row
 __global__ void UnitsKernel(GradientPair const* gpair, Quantiser quantiser, RowIdx n,
                             GradientUnits* out) {
+  AwaitEarlier();
   auto i = GlobalIdx();
   if (i < n) {
     out[i] = quantiser.Units(gpair[i]);
@@ -34,6 +35,7 @@ __global__ void UnitsKernel(GradientPair const* gpair, Quantiser quantiser, RowI
 // one thread an entry
 __global__ void GatherKernel(ColumnEntry const* columns, GradientPair const* gpair,
                              Quantiser quantiser, EntryIdx n, CarriedEntry* out) {
+  AwaitEarlier();
   auto i = GlobalIdx();
   if (i < n) {
     ColumnEntry e = columns[i];
@@ -46,6 +48,7 @@ template <typename EntryT>
 __global__ __launch_bounds__(kKeyThreads) void NodeKeysKernel(EntryT const* entries, EntryIdx n,
                                                               std::uint8_t const* row_keys,
                                                               std::uint8_t* keys) {
+  AwaitEarlier();
   auto const first = EntryIdx{blockIdx.x} * (kKeyThreads * kKeyItems) + threadIdx.x;
   RowIdx rows[kKeyItems];
 #pragma unroll
@@ -66,6 +69,7 @@ __global__ __launch_bounds__(kKeyThreads) void NodeKeysKernel(EntryT const* entr
 template <typename EntryT>
 __global__ void ChildKeysKernel(EntryT const* entries, NodeRangesRef ranges,
                                 std::uint8_t const* row_keys, std::uint8_t* keys) {
+  AwaitEarlier();
   auto i = GlobalIdx();
   if (i < ranges.NumOpen()) {
     auto at = ranges.Position(ranges.NodeOf(i), i);
@@ -76,6 +80,7 @@ __global__ void ChildKeysKernel(EntryT const* entries, NodeRangesRef ranges,
 // grid: one warp a node; nodes lie side by side, from the first entry on
 __global__ void FindNodesKernel(std::uint8_t const* keys, EntryIdx n, EntryRange* ranges,
                                 EntryIdx* open_ends) {
+  AwaitEarlier();
   Bucket bucket = blockIdx.x;
   auto begin = FirstIndexByWarp(EntryIdx{0}, n, [=](EntryIdx i) { return keys[i] >= bucket; });
   auto end = FirstIndexByWarp(begin, n, [=](EntryIdx i) { return keys[i] > bucket; });
@@ -88,6 +93,7 @@ __global__ void FindNodesKernel(std::uint8_t const* keys, EntryIdx n, EntryRange
 // one thread a split node
 __global__ void FindChildrenKernel(std::uint8_t const* keys, EntryRange const* nodes,
                                    Bucket n_split, EntryRange* children) {
+  AwaitEarlier();
   auto i = GlobalIdx();
   if (i < n_split) {
     EntryRange node = nodes[i];

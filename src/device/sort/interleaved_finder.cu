@@ -182,6 +182,7 @@ template <typename EntryT>
 __global__ __launch_bounds__(LongTile::kThreads) void ReduceTilesKernel(LevelRef level,
                                                                         InterleavedRef<EntryT> in,
                                                                         TileSum* out_partial) {
+  AwaitEarlier();
   __shared__ WarpSums sums[LongTile::kWarps];
   LoadedTile const tile{in, in.long_tiles[blockIdx.x].entries, sums};
   if (threadIdx.x < level.n_nodes) {
@@ -206,6 +207,7 @@ struct TileGroup {
 template <typename EntryT>
 __global__ __launch_bounds__(LongTile::kThreads,
                              2) void SearchTilesKernel(LevelRef level, InterleavedRef<EntryT> in) {
+  AwaitEarlier();
   __shared__ WarpSums sums[LongTile::kWarps];  // then what comes before each warp
   __shared__ NodeTotal nodes[kMaxInterleavedNodes];
   __shared__ FixedSum presents[kMaxInterleavedNodes];  // of the column
@@ -292,6 +294,7 @@ template <typename EntryT, int kKeyBits>
 __global__ __launch_bounds__(kTileThreads,
                              4) void SearchSharedTilesKernel(LevelRef level,
                                                              InterleavedRef<EntryT> in) {
+  AwaitEarlier();
   constexpr int kItems = SharedTile::kItems;
   using Rank = cub::BlockRadixRankMatch<kTileThreads, kKeyBits, false>;
   using Agent = SplitAgent<kItems, MixedSegments>;
@@ -346,6 +349,7 @@ constexpr int kShortTiles = 4;  // of a warp
 template <typename EntryT>
 __global__ __launch_bounds__(kShortThreads) void SearchShortTilesKernel(LevelRef level,
                                                                         InterleavedRef<EntryT> in) {
+  AwaitEarlier();
   __shared__ NodeTotal nodes[kMaxInterleavedNodes];
   LoadNodes(level, nodes);
   auto const first = static_cast<std::uint32_t>(GlobalIdx() / 32 * kShortTiles);

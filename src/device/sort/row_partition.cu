@@ -19,6 +19,7 @@ __device__ bool IsTrained(NodeIdx position) { return position >= 0; }
 
 // one thread a row
 __global__ void ResetKernel(TrainingRows rows, NodeIdx* positions, std::uint8_t* row_keys) {
+  AwaitEarlier();
   auto row = static_cast<RowIdx>(GlobalIdx());
   if (row < rows.n_rows) {
     bool trained = rows.Has(row);
@@ -32,6 +33,7 @@ template <typename EntryT>
 __global__ void RouteKernel(EntryT const* entries, RouteRange const* ranges, EntryIdx const* ends,
                             std::uint32_t n_ranges, EntryIdx n_entries, SplitOrder const* orders,
                             NodeIdx first_node, Bucket n_orders, NodeIdx* positions) {
+  AwaitEarlier();
   auto i = GlobalIdx();
   if (i >= n_entries) {
     return;
@@ -55,6 +57,7 @@ __global__ void FindLeftKernel(SplitOrder const* orders, std::uint8_t const* is_
                                NodeIdx first_node, Bucket n_orders, NodeIdx first_child,
                                Bucket n_children, RowIdx n_rows, NodeIdx const* positions,
                                std::uint32_t* words) {
+  AwaitEarlier();
   auto row = GlobalIdx();
   if (row / 32 > n_rows / 32) {
     return;
@@ -78,6 +81,7 @@ __global__ void RouteMissingKernel(SplitOrder const* orders, RankBitsRef goes_le
                                    NodeIdx first_node, Bucket n_orders, NodeIdx first_child,
                                    Bucket n_children, RowIdx n_rows, NodeIdx* positions,
                                    std::uint8_t* row_keys) {
+  AwaitEarlier();
   auto row = GlobalIdx();
   if (row >= n_rows) {
     return;
@@ -103,6 +107,7 @@ __global__ __launch_bounds__(kThreads) void SumNodesKernel(GradientPair const* g
                                                            NodeIdx const* positions, RowIdx n_rows,
                                                            Quantiser quantiser, NodeIdx first_node,
                                                            Bucket n_nodes, NodeState* out_states) {
+  AwaitEarlier();
   __shared__ FixedSum sums[kSharedSums];
   bool const in_shared = n_nodes <= kSharedSums;
   auto const n_copies = in_shared ? min(32u, kSharedSums / n_nodes) : 1;

@@ -172,6 +172,7 @@ __global__ __launch_bounds__(kTileThreads) void ReduceTilesKernel(LevelRef level
                                                                   EntriesRef<EntryT> entries,
                                                                   NodeRangesRef ranges,
                                                                   OuterSums* out_outer) {
+  AwaitEarlier();
   using BlockReduce = cub::BlockReduce<EndSums, kTileThreads>;
   __shared__ typename BlockReduce::TempStorage temp;
   __shared__ OuterSegments outer;
@@ -245,6 +246,7 @@ template <typename EntryT>
 __global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(
     LevelRef level, EntriesRef<EntryT> entries, NodeRangesRef ranges, OuterSums const* outer,
     OuterSums const* before, OuterSums const* after) {
+  AwaitEarlier();
   using Agent = SplitAgent<kItems, SortedSegments>;
   __shared__ Agent::TempStorage temp;
   __shared__ Tile tile;
