@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "src/device/kept_pool.cuh"
+#include "tests/device/random_problem.h"
 
 namespace gpu_exact {
 namespace {
@@ -26,9 +27,10 @@ std::uint64_t Attribute(cudaMemPoolAttr attribute) {
 
 std::uint64_t Threshold() { return Attribute(cudaMemPoolAttrReleaseThreshold); }
 
-class KeptPoolTest : public testing::Test {
+class KeptPoolTest : public DeviceTest {
   void SetUp() override {
-    if (DeviceAttribute(cudaDevAttrMemoryPoolsSupported) == 0) {
+    DeviceTest::SetUp();
+    if (!IsSkipped() && DeviceAttribute(cudaDevAttrMemoryPoolsSupported) == 0) {
       GTEST_SKIP() << "this device has no pool";
     }
   }
