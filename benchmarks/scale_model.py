@@ -29,7 +29,7 @@ GPUS = [1, 2, 4, 8, 16, 64, 256, 1000]
 SHOWN = ["higgs", "yltr", "epsilon", "criteo", "tall"]
 # Of an H200. The first two are fitted to runs of one and two GPUs; those of four are their test.
 ROW_S = 50e-12  # a row and level: route and move it. 32 B come for each of few scattered bytes
-LEVEL_S = 0.2e-3  # of a level, whatever is in it: launches, ends of kernels, waits of the host
+LEVEL_S = 0.15e-3  # of a level, whatever is in it: launches, ends of kernels, waits of the host
 BANDWIDTH = 2e12  # reached of the device's memory, bytes a second
 XGBOOST_ROW_BYTES = 28  # gradients and prediction cache of a simple loss, read and written
 GRADIENTS_S = {"yltr": 3.45e-3}  # measured, of a ranking
