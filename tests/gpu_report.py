@@ -287,6 +287,13 @@ def another_gpu_first(gpus: list[str], turn: int) -> dict[str, str]:
     return {"CUDA_VISIBLE_DEVICES": ",".join(gpus[turn:] + gpus[:turn])} if len(gpus) > 1 else {}
 
 
+def share_of_cores(n_jobs: int) -> dict[str, str]:
+    """OpenMP's threads of one of several programs at a time, unless it is set: a thread for each core in
+    every one of them spins while it waits, and keeps the others waiting."""
+    n_cores = len(os.sched_getaffinity(0))
+    return {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(max(1, n_cores // n_jobs)))}
+
+
 class Parts:
     """Results of a step's parts, which are saved one by one.
 
@@ -500,6 +507,7 @@ def run_e2e(
     rings = {} if rings is None else rings
     wheel, library = xgboost_facts(python, env)
     files = sorted((options.source / "tests/e2e").glob("test_*.py"), key=longest_first)
+    env = env | share_of_cores(options.jobs)
     gpus = visible_gpus()
     built_of = module_hash(options.module)
 

@@ -57,6 +57,15 @@ def test_programs_at_a_time_take_another_gpu_each():
     assert [first["CUDA_VISIBLE_DEVICES"] for first in firsts] == ["2,0,5", "0,5,2", "5,2,0", "2,0,5"]
 
 
+def test_programs_at_a_time_share_the_cores(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(64))
+    shares = [gpu_report.share_of_cores(n_jobs)["OMP_NUM_THREADS"] for n_jobs in (1, 14, 100)]
+    assert shares == ["64", "4", "1"]
+    monkeypatch.setenv("OMP_NUM_THREADS", "8")
+    assert gpu_report.share_of_cores(14) == {"OMP_NUM_THREADS": "8"}
+
+
 def test_hash_follows_sources_and_nothing_else(tree):
     first = gpu_report.source_hash(tree)
     for report in gpu_report.REPORTS:

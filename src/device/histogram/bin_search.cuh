@@ -118,30 +118,26 @@ class BinSearch {
         has_ranges_{binned.groups[tile.group].has_ranges != 0} {}
 
   /**
-   * @brief Offer the candidates of some nodes. All threads of the cluster; ends with a barrier.
+   * @brief Offer the candidates of a node. All threads of the cluster; ends with a barrier.
    *
-   * @param nodes Their buckets are set; the first n_nodes are searched.
-   * @param load  load(bin, sums): the nodes' sums of a bin of the tile. May be called twice.
-   * @param keep  keep(bin, sums): once for each bin, after the last load of it, by the same block.
+   * @param node Its bucket is set.
+   * @param load load(bin): the node's sums of a bin of the tile. May be called twice.
+   * @param keep keep(bin, sum): once for each bin, after the last load of it, by the same block.
    */
-  template <int kNodes, typename LoadFn, typename KeepFn>
-  __device__ void Search(NodeSearch (&nodes)[kNodes], int n_nodes, LoadFn&& load, KeepFn&& keep) {
-    static_assert(kNodes <= 2);
+  template <typename LoadFn, typename KeepFn>
+  __device__ void Search(NodeSearch node, LoadFn&& load, KeepFn&& keep) {
     if (dense_) {
-#pragma unroll
-      for (NodeSearch& node : nodes) {
-        node.present = level_.nodes[node.bucket].sum;
-      }
+      node.present = level_.nodes[node.bucket].sum;
     } else if (tile_.n_bins > kTileBins) {
-      this->SumPresent(nodes, load);
+      node.present = this->SumPresent(load);
     }
     for (std::uint32_t turn = 0; turn < tile_.n_bins; turn += kTileBins * BlockCluster::Size()) {
       Items items{*this, turn + kTileBins * BlockCluster::Rank()};
-      BinSum sums[kItems][kNodes]{};
+      BinSum sums[kItems]{};
 #pragma unroll
       for (int k = 0; k < kItems; ++k) {
         if (k < items.n) {
-          load(items.begin + k, sums[k]);
+          sums[k] = load(items.begin + k);
         }
       }
 #pragma unroll
@@ -150,15 +146,7 @@ class BinSearch {
           keep(items.begin + k, sums[k]);
         }
       }
-#pragma unroll 1  // one copy of the search
-      for (int i = 0; i < n_nodes; ++i) {
-        BinSum of_node[kItems];
-#pragma unroll
-        for (int k = 0; k < kItems; ++k) {
-          of_node[k] = i == 0 ? sums[k][0] : sums[k][kNodes - 1];
-        }
-        this->SearchItems(items, of_node, &nodes[i]);
-      }
+      this->SearchItems(items, sums, &node);
     }
     BlockCluster::Sync();  // others may read this block's memory still
   }
@@ -239,28 +227,21 @@ class BinSearch {
     return all;
   }
 
-  /** @brief Sums over all bins, of a tile that is one column. */
-  template <int kNodes, typename LoadFn>
-  __device__ void SumPresent(NodeSearch (&nodes)[kNodes], LoadFn&& load) {
-    FixedSum total[kNodes]{};
+  /** @brief The sum over all bins, of a tile that is one column. */
+  template <typename LoadFn>
+  __device__ FixedSum SumPresent(LoadFn&& load) {
+    FixedSum total{0, 0};
     std::uint32_t const step = kThreads * BlockCluster::Size();
     for (std::uint32_t bin = kThreads * BlockCluster::Rank() + threadIdx.x; bin < tile_.n_bins;
          bin += step) {
-      BinSum sums[kNodes];
-      load(bin, sums);
-#pragma unroll
-      for (int i = 0; i < kNodes; ++i) {
-        total[i] = total[i] + sums[i].sum;
-      }
+      total = total + load(bin).sum;
     }
-#pragma unroll
-    for (int i = 0; i < kNodes; ++i) {
-      BinRun unused, all;
-      BlockScan{temp_.scan}.ExclusiveScan({total[i], 0, 0}, unused, BinRun{{0, 0}, 0, 0},
-                                          BinRunOp{}, all);
-      nodes[i].present = this->OfCluster(all, &unused).sum;
-      __syncthreads();  // temp is used again
-    }
+    BinRun unused, all;
+    BlockScan{temp_.scan}.ExclusiveScan({total, 0, 0}, unused, BinRun{{0, 0}, 0, 0}, BinRunOp{},
+                                        all);
+    all = this->OfCluster(all, &unused);
+    __syncthreads();  // temp is used again
+    return all.sum;
   }
 
   __device__ void SearchItems(Items const& items, BinSum const (&sums)[kItems], NodeSearch* node) {

@@ -98,21 +98,28 @@ __global__ __launch_bounds__(kSearchThreads, kSearchBlocks) void SearchKernel(
   std::uint32_t const second = has_sibling ? search.larger : search.node;
   BinSums const own = f.Of(search.node, first);
   BinSums const larger = f.Of(second, first);
-  NodeSearch nodes[2]{{f.nodes[search.node].bucket, search.node}, {f.nodes[second].bucket, second}};
-  BinSearch<kSearchThreads>{&temp, level, f.binned, f.open, tile}.Search(
-      nodes, has_sibling ? 2 : 1,
-      [&](std::uint32_t bin, BinSum(&sums)[2]) {
-        sums[0] = own.Load(bin);
-        sums[1] = sums[0];
-        if (has_sibling) {
+  BinSearch<kSearchThreads> in_tile{&temp, level, f.binned, f.open, tile};
+#pragma unroll 1  // one copy of the search
+  for (bool is_larger : {false, true}) {
+    if (is_larger && !has_sibling) {
+      break;
+    }
+    std::uint32_t const node = is_larger ? second : search.node;
+    in_tile.Search(
+        {f.nodes[node].bucket, node},
+        [&](std::uint32_t bin) {
+          BinSum const smaller = own.Load(bin);
+          if (!is_larger) {
+            return smaller;
+          }
           BinSum const parent = larger.Load(bin);
-          sums[1] = {parent.sum - sums[0].sum, parent.magnitude - sums[0].magnitude};
-        }
-      },
-      [&](std::uint32_t bin, BinSum const(&sums)[2]) {
-        if (has_sibling) {
-          larger.Store(bin, sums[1]);
-        }
-      });
+          return BinSum{parent.sum - smaller.sum, parent.magnitude - smaller.magnitude};
+        },
+        [&](std::uint32_t bin, BinSum const& sum) {
+          if (is_larger) {
+            larger.Store(bin, sum);
+          }
+        });
+  }
 }
 }  // namespace gpu_exact
