@@ -10,7 +10,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,10 +27,13 @@ class Case(NamedTuple):
     name: str
     rows: int
     max_depth: int = 6
-    shape: str = ""  # one of synthetic.SHAPES; else a dense table of the three below
+    shape: str = ""  # one of synthetic.SHAPES; else a table of those below
     columns: int = 28
     distinct: int | None = None
     missing: float = 0.0
+    a_row: int | None = None  # of a sparse table, which has no distinct or missing ones
+    ones: bool = False
+    params: tuple[tuple[str, Any], ...] = ()  # XGBoost's, beside those that all have
 
     @property
     def objective(self) -> str:
@@ -48,12 +51,16 @@ class Case(NamedTuple):
     def same_table(self, other: Case | None) -> bool:
         """Whether both are trained on one table."""
         return (
-            other is not None and self._replace(name=other.name, max_depth=other.max_depth) == other
+            other is not None
+            and self._replace(name=other.name, max_depth=other.max_depth, params=other.params)
+            == other
         )
 
     def make(self) -> Table:
         if self.shape:
             return synthetic.make(self.shape, self.rows)
+        if self.a_row is not None:
+            return synthetic.sparse(self.rows, self.columns, self.a_row, ones=self.ones)
         return synthetic.dense(
             self.rows, self.columns, distinct=self.distinct, missing=self.missing
         )
@@ -82,7 +89,32 @@ def all_cases() -> list[Case]:
     cases += [
         million._replace(name=f"growth-missing-{p}", missing=p / 100) for p in (0, 50, 90, 99)
     ]
-    return cases
+    return cases + other_cases()
+
+
+def other_cases() -> list[Case]:
+    """What the others are not: constraints, sampling, sparse tables, odd sizes."""
+
+    def case(name: str, rows: int, columns: int, max_depth: int, **fields: Any) -> Case:
+        return Case(f"other-{name}", rows, max_depth, columns=columns, **fields)
+
+    falling = f"({','.join(['-1'] * 20)})"
+    return [
+        case("monotone", 1_000_000, 20, 6, params=(("monotone_constraints", falling),)),
+        case("step", 1_000_000, 20, 6, params=(("max_delta_step", 0.1),)),
+        case("sampled", 1_000_000, 40, 8, params=(("subsample", 0.5), ("colsample_bytree", 0.5))),
+        case("sparse", 1_000_000, 1_000, 8, a_row=20),
+        case("sparse_narrow", 2_000_000, 200, 6, a_row=7),
+        case("sparse_wide", 50_000, 10_000, 8, a_row=100),
+        case("ones", 1_000_000, 1_000, 6, a_row=20, ones=True),
+        case("missing", 4_000_000, 60, 8, missing=0.95),
+        case("half", 50_000, 3_000, 6, missing=0.5),
+        case("middle", 20_000, 200, 6),
+        case("wide", 2_000, 20_000, 6),
+        case("narrow", 5_000_000, 4, 8),
+        case("shallow", 1_000_000, 50, 3),
+        case("deep", 3_000_000, 30, 14),
+    ]
 
 
 def select(names: list[str]) -> list[Case]:

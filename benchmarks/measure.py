@@ -14,7 +14,7 @@ import cases
 import metrics
 import numpy as np
 from cases import Case
-from systems import EXACT, JUDGE, METRIC_ROUNDS, NEED_NO_GPU, SYSTEMS, Laps, Unavailable
+from systems import EXACT, JUDGE, METRIC_ROUNDS, NEED_NO_GPU, PEERS, SYSTEMS, Laps, Unavailable
 
 import device
 
@@ -22,6 +22,8 @@ import device
 def measure(job: dict[str, Any]) -> dict[str, Any]:
     """One run in this process: what it cost, and what it reached."""
     name, case = job["system"], Case(**job["case"])
+    if case.params and name in PEERS:
+        raise Unavailable("parameters of XGBoost's are not compared with other systems")
     try:
         gpu = device.Gpu()
     except device.NoGpu as error:

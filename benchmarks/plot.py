@@ -145,6 +145,11 @@ def draw_peers(lines: list[Line], device: str, file: Path) -> Path:
     return save(figure, file)
 
 
+def is_other(line: Line) -> bool:
+    """Of the tables that are in no picture."""
+    return line["shape"].startswith("other-")
+
+
 def series_of(line: Line) -> tuple[str, str] | None:
     """`growth-depth-8` is ("depth", "8")."""
     parts = line["shape"].split("-")
@@ -356,6 +361,11 @@ def faster_load(runs: list[Line]) -> list[Line]:
     return [r for r in runs if r in best]
 
 
+def plain(runs: list[Line]) -> list[Line]:
+    """Of tables in no series."""
+    return [r for r in runs if series_of(r) is None and not is_other(r)]
+
+
 def markdown(head: list[str], rows: Iterable[list[str]]) -> str:
     """A table; every row has as many cells as the head."""
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
@@ -363,7 +373,6 @@ def markdown(head: list[str], rows: Iterable[list[str]]) -> str:
 
 def by_table(runs: list[Line]) -> dict[str, dict[str, Line]]:
     """The run of each system, by the first cells of its row: name, size and depth."""
-    runs = [r for r in runs if series_of(r) is None]
     several = len({r["device"] for r in runs}) > 1
     tables: dict[str, dict[str, Line]] = {}
     for r in runs:
@@ -445,7 +454,7 @@ def draw_all(results: Path) -> list[Path]:
     scale = [r | {"device": r["device"].split(",")[0]} for r in scale]
     scale = latest(scale, "device", "shape", "system", "gpus", "mode")
     for draw, lines in (
-        (draw_peers, [r for r in runs if series_of(r) is None]),
+        (draw_peers, plain(runs)),
         (draw_growth, [r for r in runs if series_of(r) is not None]),
         (draw_levels, builds),
         (draw_accuracy, read(results.glob("accuracy.jsonl"))),
@@ -468,7 +477,9 @@ def main() -> int:
     made = draw_all(options.results)
     if options.table:
         runs = read_runs(options.results)
-        tables = [peers_table(runs), rounds_table(runs), growth_table(runs)]
+        tables = [peers_table(plain(runs)), rounds_table(plain(runs)), growth_table(runs)]
+        if others := [r for r in runs if is_other(r)]:
+            tables.append(peers_table(others))
         accuracy = read(options.results.glob("accuracy.jsonl"))
         tables += [accuracy_summary(accuracy), accuracy_table(accuracy)] if accuracy else []
         print("\n\n".join(filter(None, tables)), end="\n\n")

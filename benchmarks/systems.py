@@ -125,6 +125,7 @@ class XGBoost:
         own = {"objective": case.objective, "max_depth": case.max_depth, "nthread": threads}
         if case.classes > 1:
             own["num_class"] = case.classes
+        own |= dict(case.params)
         self._booster = self._xgb.Booster(self._params | own, [self._data])
 
     def train(self, laps: Laps, between: Callable[[], None]) -> None:

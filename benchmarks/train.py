@@ -193,8 +193,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         "--shapes",
         type=words,
         default=list(SHAPES),
-        help="by comma: a shape, a series (growth-rows, ...; growth: all) or one case of it "
-        "(default: all but growth)",
+        help="by comma: a shape, a series (growth-rows, ...; growth: all; other) or one case of it "
+        "(default: all but growth and other)",
     )
     add("--systems", type=words, default=list(SYSTEMS), help=f"by comma: {', '.join(SYSTEMS)}")
     add("--strategy", choices=STRATEGIES, default="auto", help="of the plugin (default auto)")

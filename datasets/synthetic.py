@@ -66,6 +66,28 @@ def dense(
     return _table(rows, columns, seed, fill)
 
 
+def sparse(rows: int, columns: int, a_row: int, seed: int = 0, ones: bool = False) -> Table:
+    """Values above zero in some columns of each row, and a label that depends on the commonest.
+
+    Parameters
+    ----------
+    a_row :
+        Columns drawn for a row, equal ones once; column c as often as 1 / sqrt(c).
+    ones :
+        All values are 1; otherwise distributed exponentially.
+    """
+    rng = np.random.default_rng(seed)
+    column = np.sort((columns * rng.random((rows, a_row)) ** 2).astype(np.int32), axis=1)
+    kept = np.ones(column.shape, bool)
+    kept[:, 1:] = column[:, 1:] != column[:, :-1]
+    value = np.where(ones, np.float32(1), rng.standard_exponential(column.shape, np.float32))
+    indptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+    X = sp.csr_matrix((value[kept], column[kept], indptr), shape=(rows, columns))
+    weight = rng.standard_normal(columns, dtype=np.float32)
+    score = X @ weight + rng.standard_normal(rows, dtype=np.float32)
+    return Table(X, (score > np.median(score)).astype(np.float32))
+
+
 def higgs(rows: int, seed: int = 0) -> Table:
     """28 continuous columns, nothing missing."""
     return dense(rows, 28, seed)

@@ -90,10 +90,18 @@ GPU_EXACT_HD inline SumBox BoxInside(FixedSum const& before, FixedSum const& sum
   return {{before.grad - negative, before.hess}, {before.grad + positive, before.hess + sum.hess}};
 }
 
+/** @brief Where the weights of a split's two children lie, in units of gradient / hessian. */
+struct WeightLimits {
+  float lower;
+  float upper;
+  int monotone;  // 1: the left one is not above the right one; -1: not below; 0: no matter
+};
+
 /**
  * @brief Bounds the gain of two children by max(|G| - alpha, 0)^2 / (H + lambda) of each.
  *
- * That is the gain at the best weight; max_delta_step and monotone bounds only take from it. All in
+ * That is the gain at the best weight; max_delta_step and monotone bounds only take from it, by which
+ * LargestWithin() is closer, and takes longer. All in
  * fixed point units, so that sums need no scaling; the exact gain is of the same sums, so that it
  * does not matter how gradients were rounded to units.
  *
@@ -117,6 +125,10 @@ GPU_EXACT_HD inline SumBox BoxInside(FixedSum const& before, FixedSum const& sum
  * - Missing values only move the box: each direction has its own.
  * - A tie reaches: a split of the same loss change as the best one has the same bar, and the bound
  *   is not below it.
+ * - Where weights are limited, v and w above are those within limits: at each corner the best such
+ *   weights gain no less than any others. These are the best weights at all, cut to the limits; or,
+ *   where a monotone constraint forbids these two together, one and the same weight for both
+ *   children, as what each of them gains falls on either side of its best weight.
  *
  * Relative errors, in units of 2^-24. |G| is converted, 1, and less by alpha, 1; as |G| - alpha may
  * cancel, alpha is less by kMargin, 64: where |G| < 32 alpha that makes up for what the conversion
@@ -129,6 +141,13 @@ GPU_EXACT_HD inline SumBox BoxInside(FixedSum const& before, FixedSum const& sum
  * has the errors of the loss change, 1, its sum with the node's gain, 1, the subtraction, 1, the
  * unit, 1, and the product, 1. These are 23 of kMargin's 64.
  *
+ * Within limits a child may lose, and gains cancel. There errors are units of 2^-24 of a child's
+ * 2 |G| |v| + (H + lambda) v^2 + 2 alpha |v|, of which each split in the box has at most what the
+ * greatest |G|, H and |v| of the corners make (a weight grows or falls with G, and with H where G keeps
+ * its sign, and so do weights that are cut): converted, multiplied and added, 8, and the exact gain's own
+ * of above, 4. A limit is scaled to units with two errors, by which a weight that it cuts is off, 4. The
+ * bound is greater by kMargin of these sums.
+ *
  * Sums of at most 2^62, 2^63 at corners, over at least one unit: no bound is above 2^127, a finite
  * float, and none is a NaN. Products below the normal floats belong to gains far below XGBoost's
  * least loss change, or to such as the bar's margin covers.
@@ -139,19 +158,40 @@ struct GainBound {
   float lambda;           // in units of the hessian
   float alpha;            // in units of the gradient, rounded down
   float unit;             // multiplies a gain to have it in units
+  float weight_unit;      // multiplies a weight to have it in units
+  float max_step;         // no weight is further from 0 for its own sake
   bool enabled;           // the units are such that no float overflows
+  bool limited;           // weights may have limits: LargestWithin() is closer
   std::int64_t min_hess;  // no child has less, in units; at least 1
 
-  static GainBound Make(GainParam const& p, Quantiser const& q) {
+  /** @param has_monotone Whether a feature has a monotone constraint. */
+  static GainBound Make(GainParam const& p, Quantiser const& q, bool has_monotone = false) {
     double lambda = p.reg_lambda / q.hess_unit;
     double alpha = p.reg_alpha / q.grad_unit;
     double unit = q.hess_unit / (q.grad_unit * q.grad_unit);
+    double weight_unit = q.hess_unit / q.grad_unit;
     constexpr double kHuge = 1e30;
-    bool enabled = lambda < kHuge && unit < kHuge && unit > 1.0 / kHuge;
+    auto fits = [](double x) { return x < kHuge && x > 1.0 / kHuge; };
+    bool enabled = lambda < kHuge && fits(unit);
     // Weights so small that their squares are no normal floats would be taken for larger gains.
     enabled = enabled && p.reg_lambda + std::ldexp(q.hess_unit, 62) < 1e26;
-    return {static_cast<float>(lambda), static_cast<float>(alpha * (1.0 - kMargin)),
-            static_cast<float>(unit), enabled, MinHess(p.min_child_weight / q.hess_unit)};
+    bool has_step = p.max_delta_step != 0.0f;
+    return {static_cast<float>(lambda),
+            static_cast<float>(alpha * (1.0 - kMargin)),
+            static_cast<float>(unit),
+            static_cast<float>(weight_unit),
+            has_step ? p.max_delta_step : std::numeric_limits<float>::infinity(),
+            enabled,
+            (has_monotone || has_step) && fits(weight_unit),
+            MinHess(p.min_child_weight / q.hess_unit)};
+  }
+
+  /** @brief Limits of the weights of a node's children. @param monotone Of the feature: -1, 0, 1. */
+  [[nodiscard]] GPU_EXACT_HD WeightLimits Limits(WeightBounds const& node, int monotone) const {
+    auto cut = [&](float weight) {
+      return std::fmin(std::fmax(weight, node.lower), node.upper) * weight_unit;
+    };
+    return {cut(-max_step), cut(max_step), monotone};
   }
 
   /** @brief What a bound must reach for a candidate to have this loss change, in units. */
@@ -187,9 +227,8 @@ struct GainBound {
    * @param total The node's sum. What it has beyond the box's ends stays in 64 bits.
    */
   [[nodiscard]] GPU_EXACT_HD float Largest(FixedSum const& total, SumBox const& left) const {
-    std::int64_t most = total.hess - min_hess;
-    std::int64_t low = left.low.hess < min_hess ? min_hess : left.low.hess;
-    std::int64_t high = left.high.hess > most ? most : left.high.hess;
+    std::int64_t const low = this->LeastHess(left);
+    std::int64_t const high = this->MostHess(total, left);
     if (low > high) {
       return -std::numeric_limits<float>::infinity();
     }
@@ -207,6 +246,41 @@ struct GainBound {
     return std::fmax(at_low, at_high);
   }
 
+  /**
+   * @brief The same of splits whose children's weights are within limits.
+   * @param left The box; of one split, its sum twice.
+   */
+  [[nodiscard]] GPU_EXACT_HD float LargestWithin(WeightLimits const& limits, FixedSum const& total,
+                                                 SumBox const& left) const {
+    std::int64_t const hess[]{this->LeastHess(left), this->MostHess(total, left)};
+    if (hess[0] > hess[1]) {
+      return -std::numeric_limits<float>::infinity();
+    }
+    Child const both{static_cast<float>(total.grad), static_cast<float>(total.hess) + 2.0f * lambda,
+                     2.0f * alpha};
+    float const alike = both.Gain(both.Weight(limits));
+    Child most_left{0.0f, 0.0f, alpha}, most_right = most_left;
+    float left_weight{0.0f}, right_weight{0.0f};
+    float most = -std::numeric_limits<float>::infinity();
+    for (std::int64_t h : hess) {
+      for (std::int64_t g : {left.low.grad, left.high.grad}) {
+        Child const l{static_cast<float>(g), static_cast<float>(h) + lambda, alpha};
+        Child const r{static_cast<float>(total.grad - g),
+                      static_cast<float>(total.hess - h) + lambda, alpha};
+        float const v = l.Weight(limits), w = r.Weight(limits);
+        bool const forbidden = limits.monotone > 0 ? v > w : limits.monotone < 0 && v < w;
+        most = std::fmax(most, forbidden ? alike : l.Gain(v) + r.Gain(w));
+        most_left.Include(l);
+        most_right.Include(r);
+        left_weight = std::fmax(left_weight, std::fabs(v));
+        right_weight = std::fmax(right_weight, std::fabs(w));
+      }
+    }
+    float const bound =
+        most + kMargin * (most_left.Terms(left_weight) + most_right.Terms(right_weight));
+    return std::isnan(bound) ? std::numeric_limits<float>::infinity() : bound;
+  }
+
   /** @brief Whether what OfSplit() or Largest() bounds may reach the bar, or tie. */
   [[nodiscard]] GPU_EXACT_HD static bool Reaches(float bound, float bar) { return !(bound < bar); }
 
@@ -217,6 +291,41 @@ struct GainBound {
   }
 
  private:
+  /** @brief Sums of a child in units, and what a weight makes of them. */
+  struct Child {
+    float grad;
+    float hess;  // + lambda
+    float alpha;
+
+    /** @brief The best one within limits. */
+    [[nodiscard]] GPU_EXACT_HD float Weight(WeightLimits const& limits) const {
+      float const size = std::fmax(std::fabs(grad) - alpha, 0.0f) * ApproxInverse(hess);
+      return std::fmin(std::fmax(grad > 0.0f ? -size : size, limits.lower), limits.upper);
+    }
+    [[nodiscard]] GPU_EXACT_HD float Gain(float weight) const {
+      return -(2.0f * grad * weight + hess * weight * weight + 2.0f * alpha * std::fabs(weight));
+    }
+    /** @brief All that is added to or taken from the gain. @param weight Its absolute value. */
+    [[nodiscard]] GPU_EXACT_HD float Terms(float weight) const {
+      return weight * (2.0f * grad + hess * weight + 2.0f * alpha);
+    }
+    /** @brief Sums at least as large as another child's. */
+    GPU_EXACT_HD void Include(Child const& other) {
+      grad = std::fmax(grad, std::fabs(other.grad));
+      hess = std::fmax(hess, other.hess);
+    }
+  };
+
+  /** @brief Of the box, as much as lets both children be as heavy as they must. */
+  [[nodiscard]] GPU_EXACT_HD std::int64_t LeastHess(SumBox const& left) const {
+    return left.low.hess < min_hess ? min_hess : left.low.hess;
+  }
+  [[nodiscard]] GPU_EXACT_HD std::int64_t MostHess(FixedSum const& total,
+                                                   SumBox const& left) const {
+    std::int64_t const most = total.hess - min_hess;
+    return left.high.hess > most ? most : left.high.hess;
+  }
+
   /** @brief Least whole number that may, as a double, be at least this. */
   static std::int64_t MinHess(double min_child_weight) {
     // Above 2^53 a sum may be rounded up to it. No sum is above 2^62.

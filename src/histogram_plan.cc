@@ -67,23 +67,35 @@ EntryIdx HistogramMemory::ReadAtOnce(EntryIdx n_entries) const {
   return is_lean ? kLeast : std::clamp(n_entries / 16, kLeast, kMost);
 }
 
-double HistogramCost::OpenShare(double n_rows, double n_bins) {
+double HistogramCost::OpenShare(double n_entries, double n_bins) {
   // In single precision: glibc 2.28 has no other version of the function that is called here.
-  return kOpenShare * std::pow(static_cast<float>(n_rows / (n_bins * n_bins)), kOpenPower);
+  return kOpenShare * std::pow(static_cast<float>(n_entries / (n_bins * n_bins)), kOpenPower);
+}
+
+double HistogramCost::ExpectedOpen(double n_rows, ResolutionShape const& shape) {
+  double const n_entries = n_rows * shape.present;
+  return shape.has_ranges ? n_entries * OpenShare(n_entries, shape.n_bins) : 0.0;
 }
 
 double HistogramCost::Read(double n_rows, double density, ResolutionShape const& shape) {
   constexpr double kSector = 32.0;
   constexpr double kRowBytes = 12.0;  // row and gradients, which the columns of a group share
-  double const bytes = (shape.in_bytes ? 1.0 : 2.0) * shape.n_group_columns;
-  double const read = std::max(bytes, std::min(kSector, bytes / density)) + kRowBytes;
-  return kByte * n_rows * read / shape.n_group_columns;
+  // Where bins are looked up: what tells where a row's are, and the time of as many bytes to do so.
+  constexpr double kPlaceBytes = 1.2;
+  constexpr double kLookUpBytes = 10.0;
+  auto const scattered = [&](double bytes) {
+    return std::max(bytes, std::min(kSector, bytes / density));
+  };
+  double const bytes = (shape.in_bytes ? 1.0 : 2.0) * shape.n_group_columns * shape.present;
+  double const look_up = shape.present < 1.0 ? scattered(kPlaceBytes) + kLookUpBytes : 0.0;
+  return kByte * n_rows * (scattered(bytes) + kRowBytes + look_up) / shape.n_group_columns;
 }
 
 double HistogramCost::Node(double n_rows, double density, ResolutionShape const& shape) {
   // The expected share may be more than one: then the more bins the better all the same.
-  double const expected = OpenShare(n_rows, shape.n_bins);
-  double const n_open = n_rows * std::min(expected * shape.open_factor, std::max(expected, 1.0));
+  double const n_entries = n_rows * shape.present;
+  double const expected = ExpectedOpen(n_rows, shape);
+  double const n_open = std::min(expected * shape.open_factor, std::max(expected, n_entries));
   double const scanned = ScannedEntry(shape) / density + FoundEntry(n_rows / density);
   double const open = shape.scans ? std::min(OpenEntry(shape), scanned) : OpenEntry(shape);
   return kBin * shape.n_bins + open * n_open + Read(n_rows, density, shape);
@@ -144,9 +156,10 @@ void OpenShares::Age() {
 
 bool RefineCost::ScansAnyway() const {
   constexpr double kMore = 4.0;
-  double const share = kMore * std::max(shape.open_factor, 1.0) *
-                       HistogramCost::OpenShare(n_rows / n_nodes, shape.n_bins);
-  double const n_open = n_columns * std::min(share, 1.0);  // of each row
+  double const of_node = kMore * std::max(shape.open_factor, 1.0) *
+                         HistogramCost::ExpectedOpen(n_rows / n_nodes, shape);
+  // Of each row.
+  double const n_open = n_columns * std::min(of_node * n_nodes / n_rows, shape.present);
   return n_open * (HistogramCost::ScannedEntry(shape) * n_nodes * n_table_rows +
                    HistogramCost::FoundEntry(n_table_rows) * n_rows) <=
          HistogramCost::kGatherLevel;
@@ -169,22 +182,32 @@ bool RefineCost::Scans(double n_scanned, double n_gathered) const {
 
 std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_features,
                                              std::uint32_t max_bins, RowIdx max_sorted,
-                                             HistogramMemory const& memory, bool is_dense) {
+                                             HistogramMemory const& memory,
+                                             std::uint64_t n_missing) {
   constexpr std::uint32_t kLeastBins = 32;
+  constexpr std::uint32_t kLeastFinest = 160;  // where rows are looked up
+  EntryIdx const n_entries = std::uint64_t{n_rows} * n_features - n_missing;
+  bool const is_dense = IsDense(n_entries, n_rows, n_features);
   if (n_rows <= max_bins && SortsTable(n_rows, n_features, max_sorted)) {
     return {std::max(n_rows, kLeastBins)};  // sorting by bins of 14 bits is faster than by values
   }
   // Columns that share a block's reading of rows; a power of two, so that several bins of a row are
   // loaded at once. Late trees, with less to find, leave about so many times more open; where that
-  // may be scanned, memory for more bins is well spent.
-  double const open_factor = memory.sorts_rows ? 4.0 : 1.0;
+  // may be scanned, memory for more bins is well spent. Where rows are looked up all is taken to be
+  // gathered.
+  double const present = static_cast<double>(n_entries) / n_rows / n_features;
+  bool const looks_up = !is_dense && present < kLookedUp;
+  bool const scans = memory.sorts_rows && !looks_up;
+  ResolutionShape shape{0.0, 0.0, true, scans, false, false, scans ? 4.0 : 1.0, false};
+  shape.present = looks_up ? present : 1.0;
   auto cost = [&](std::uint32_t n) {
-    return HistogramCost::Node(n_rows, 1.0,
-                               {static_cast<double>(max_bins / n), static_cast<double>(n), true,
-                                memory.sorts_rows, false, false, open_factor});
+    shape.n_bins = max_bins / n;
+    shape.n_group_columns = n;
+    return HistogramCost::Node(n_rows, 1.0, shape);
   };
+  std::uint32_t const least = looks_up ? kLeastFinest : kLeastBins;
   std::uint32_t n_columns{1};
-  while (max_bins / (2 * n_columns) >= kLeastBins && cost(2 * n_columns) < cost(n_columns)) {
+  while (max_bins / (2 * n_columns) >= least && cost(2 * n_columns) < cost(n_columns)) {
     n_columns *= 2;
   }
   std::uint32_t const finest = max_bins / n_columns;
@@ -197,8 +220,9 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   // Bins of one byte take a block's room for as many columns as there are banks, however few they
   // are: then there are as many as a byte holds.
   std::uint32_t const of_bytes = std::min(max_bins / kMaxByteColumns, kMaxByteBins);
-  std::uint32_t const last =
-      is_dense && finest >= 2 * of_bytes ? of_bytes : std::min(finest / 32, kMaxByteBins);
+  std::uint32_t const last = is_dense && finest >= 2 * of_bytes
+                                 ? of_bytes
+                                 : std::min(finest / (looks_up ? 16 : 32), kMaxByteBins);
   for (std::uint32_t coarser : {has_second ? finest / 2 : 0, finest / 4}) {
     if (coarser >= std::max(2 * last, kLeastBins)) {
       bins.push_back(coarser);
@@ -271,7 +295,7 @@ std::uint64_t OfSparseGroups(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_fea
     }
     return n_groups;
   };
-  auto bins = ChooseResolutions(n_rows, n_features, max_bins, kMaxSortedRows, memory, is_dense);
+  auto bins = ChooseResolutions(n_rows, n_features, max_bins, kMaxSortedRows, memory, n_missing);
   for (std::uint32_t& n : bins) {
     n = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(n_entries / n_features, 1, n));
   }

@@ -149,6 +149,12 @@ inline constexpr FeatureIdx kShortColumns = FeatureIdx{1} << 16;
   return std::uint64_t{n_rows} * n_features <= 2 * n_entries;
 }
 
+/**
+ * @brief Part of the values that are present, below which a row has none in most groups: then to look
+ *        rows up costs most, and what is open follows a column's entries, not the table's rows.
+ */
+inline constexpr double kLookedUp = 0.1;
+
 /** @brief A resolution as costs see it: averages over its columns and groups. */
 struct ResolutionShape {
   double n_bins;               // of a column
@@ -159,6 +165,7 @@ struct ResolutionShape {
   bool values_of_host{false};  // whether values are
   double open_factor{1.0};     // entries in open ranges, as seen at this depth, to those expected
   bool in_bytes{false};        // whether bins take one byte each
+  double present{1.0};         // part of the rows with a value in a column, below kLookedUp; or 1
 };
 
 /**
@@ -183,7 +190,10 @@ struct HistogramCost {
   static constexpr double kOpenEntry = 100.0;   // gathered
   static constexpr double kScannedEntry = 8.0;  // of the table, in the range
   static constexpr double kFoundEntry = 20.0;   // of these, of the node: FoundEntry() of many rows
-  static constexpr double kOpenShare = 0.08;    // of n entries in k bins: see OpenShare()
+  // Where rows are looked up: another time for all of them, and ranges of few entries.
+  static constexpr double kOpenSparseEntry = 300.0;
+  static constexpr double kScannedSparseEntry = 32.0;
+  static constexpr double kOpenShare = 0.08;  // of n entries in k bins: see OpenShare()
   static constexpr float kOpenPower = 0.85f;
   // The same over the bus.
   static constexpr double kOpenHostEntry = 1300.0;
@@ -197,15 +207,21 @@ struct HistogramCost {
   static constexpr double kScanLevel = 6e7;
   static constexpr double kGatherLevel = 1.2e8;
 
-  /** @brief Of the entries of a node, those in open ranges: kOpenShare (n / k^2)^kOpenPower. */
-  [[nodiscard]] static double OpenShare(double n_rows, double n_bins);
+  /** @brief Of so many entries, those in open ranges: kOpenShare (n / k^2)^kOpenPower. */
+  [[nodiscard]] static double OpenShare(double n_entries, double n_bins);
+  /** @brief Entries of a node and column in open ranges. */
+  [[nodiscard]] static double ExpectedOpen(double n_rows, ResolutionShape const& shape);
   /** @brief To gather an entry of an open range and sort it. */
   [[nodiscard]] static double OpenEntry(ResolutionShape const& shape) {
-    return shape.values_of_host ? kOpenHostEntry : kOpenEntry;
+    return shape.values_of_host  ? kOpenHostEntry
+           : shape.present < 1.0 ? kOpenSparseEntry
+                                 : kOpenEntry;
   }
   /** @brief To scan an entry of the table in an open range. */
   [[nodiscard]] static double ScannedEntry(ResolutionShape const& shape) {
-    return shape.rows_of_host ? kScannedHostEntry : kScannedEntry;
+    return shape.rows_of_host    ? kScannedHostEntry
+           : shape.present < 1.0 ? kScannedSparseEntry
+                                 : kScannedEntry;
   }
   /** @brief To gather the gradients of a scanned entry; of few rows they are in the cache. */
   [[nodiscard]] static double FoundEntry(double n_table_rows);
@@ -282,13 +298,13 @@ struct RefineCost {
  * @param max_bins   That a block has room for.
  * @param max_sorted Rows of a node that a block can sort.
  * @param memory     Whether the table has sorted rows, and where values and bins lie.
- * @param is_dense   IsDense().
+ * @param n_missing  Values of the table.
  */
 [[nodiscard]] std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_features,
                                                            std::uint32_t max_bins,
                                                            RowIdx max_sorted,
                                                            HistogramMemory const& memory = {},
-                                                           bool is_dense = true);
+                                                           std::uint64_t n_missing = 0);
 
 /**
  * @brief The most distinct values of a column that has a bin for each: no range of it is ever open.

@@ -53,8 +53,8 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
   bool const dense = IsDense(n_entries, n_rows, n_features);
   std::uint64_t const n_stored = NumStoredBins(n_entries, n_rows, n_features);
   memory.shares_bins = memory.shares_bins || ReadsFinest(n_stored, dense, 1.0);
-  auto const resolutions =
-      ChooseResolutions(n_rows, n_features, max_bins, kMaxSortedRows, memory, dense);
+  auto const resolutions = ChooseResolutions(n_rows, n_features, max_bins, kMaxSortedRows, memory,
+                                             all_places - n_entries);
   std::uint64_t const n_resolutions = resolutions.size();
   std::uint64_t const n_finest =
       MostBins(n_entries, n_features, resolutions.front(), true, max_bins);
@@ -240,9 +240,16 @@ ChosenMemory ChooseMemory(CsrView const& table, Strategy strategy, MemoryRoom co
   ChosenMemory chosen;
   std::vector<HistogramMemory> const choices =
       strategy == Strategy::kHistogram ? HistogramMemory::All() : std::vector<HistogramMemory>(1);
+  bool const leaves_rows =  // when they are read; else they are the table by row, and sorted from
+      strategy == Strategy::kHistogram && IsDense(table.n_entries, table.n_rows, table.n_features);
   auto choose = [&](HistogramMemory const& memory) {
-    return ChosenMemory{memory, MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features,
-                                                 strategy, memory, room.device)};
+    ChosenMemory made{memory, MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features,
+                                               strategy, memory, room.device)};
+    if (room.rows_bytes != 0) {
+      (leaves_rows ? made.plan.reading : made.plan.sorting)
+          .push_back({"rows of the own columns", room.rows_bytes});
+    }
+    return made;
   };
   for (HistogramMemory const& memory : choices) {
     chosen = choose(memory);

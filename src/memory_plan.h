@@ -96,6 +96,8 @@ struct MemoryRoom {
   std::uint64_t total;
   double limit{0.0};
   DeviceTraits device{};
+  // Of the rows that the table is made of, where these are the builder's own: a part of what is free.
+  std::uint64_t rows_bytes{0};
 
   /** @brief What a table may take. */
   [[nodiscard]] std::uint64_t Most() const;

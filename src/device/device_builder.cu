@@ -41,18 +41,34 @@ std::string WhyNotHistogram(CsrView const& table) {
   return "";
 }
 
-/** @brief A strategy for a table, as far as memory goes; stats are told what was planned. */
+/**
+ * @brief A strategy for a table, as far as memory goes; stats are told what was planned.
+ * @param share Of several workers, whose slice the table is, and is released; nullptr: there is one.
+ */
 std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strategy,
-                                            double memory_limit, TreeStats* stats) {
+                                            double memory_limit, TableShare* share,
+                                            TreeStats* stats) {
   ProfilerRange const range{"gpu_exact: set-up"};
   std::size_t free{0}, total{0};
   EXACT_CUDA(cudaMemGetInfo(&free, &total));
   DeviceTraits const device{BinnedColumns::MaxBins(),
                             DeviceAttribute(cudaDevAttrComputeCapabilityMajor) < 9};
-  ChosenMemory const chosen = ChooseMemory(table, strategy, {free, total, memory_limit, device});
+  std::uint64_t const rows_bytes = share != nullptr ? share->SliceBytes() : 0;
+  ChosenMemory const chosen =
+      ChooseMemory(table, strategy, {free + rows_bytes, total, memory_limit, device, rows_bytes});
   *stats = {strategy, chosen.plan.Peak(), chosen.plan.HostBytes()};
-  return strategy == Strategy::kHistogram ? MakeHistogramStrategy(table, chosen.memory)
-                                          : MakeSortStrategy(table);
+  auto const rows_read = [&] {
+    if (share != nullptr) {
+      stats->planned_bytes = std::max(stats->planned_bytes, share->ExchangeBytes());
+      share->ReleaseSlice();
+    }
+  };
+  if (strategy == Strategy::kHistogram) {
+    return MakeHistogramStrategy(table, chosen.memory, {}, ~0u, kMinByRow, rows_read);
+  }
+  auto columns = MakeSortStrategy(table);
+  rows_read();
+  return columns;
 }
 
 /** @brief Rows trained on of which fixed point keeps too little, added to the count. */
@@ -335,7 +351,7 @@ LevelRef DeviceBuilder::MakeLevel(Tree const& tree) {
   level.best = best_.Data();  // as ReserveZeros() left it
   level.gain = GainParam{tree.param};
   level.quantiser = tree.quantiser;
-  level.bound = GainBound::Make(level.gain, level.quantiser);
+  level.bound = GainBound::Make(level.gain, level.quantiser, tree.monotone != nullptr);
   level.n_nodes = n_nodes;
   FeatureMask mask;
   if (tree.features != nullptr &&
@@ -419,7 +435,7 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
   TreeStats stats;
   if (peers == nullptr || peers->Size() == 1) {
     Strategy const strategy = ChooseStrategy(options.strategy, rows, BinnedColumns::MaxBins());
-    auto columns = MakeStrategy(rows, strategy, options.memory_limit, &stats);
+    auto columns = MakeStrategy(rows, strategy, options.memory_limit, nullptr, &stats);
     return MakeDeviceBuilder(ordinal, rows.n_rows, std::move(columns), stats);
   }
   auto share = std::make_unique<TableShare>(peers, rows);
@@ -427,8 +443,8 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
   Strategy const strategy = ChooseStrategy(options.strategy, share->Whole(), kMaxGroupBins);
   std::unique_ptr<TreeBuilder> builder;
   AllOrNone(peers, [&] {
-    auto columns = MakeStrategy(share->Slice(), strategy, options.memory_limit, &stats);
-    share->ReleaseSlice();
+    auto columns =
+        MakeStrategy(share->Slice(), strategy, options.memory_limit, share.get(), &stats);
     RowIdx const n_rows = share->Whole().n_rows;
     builder = MakeDeviceBuilder(ordinal, n_rows, std::move(columns), stats, std::move(share));
   });

@@ -102,6 +102,17 @@ struct LevelRef {
   }
 
   /**
+   * @brief GainBound::LargestWithin() of splits of a node by a feature.
+   * @param left Where the sums of their left children lie.
+   *
+   * Not inlined: it is for the few that the other bounds leave, and takes many registers.
+   */
+  __device__ __noinline__ float BoundWithin(Bucket bucket, FeatureIdx f, SumBox const& left) const {
+    NodeState const& node = nodes[bucket];
+    return bound.LargestWithin(bound.Limits(node.bounds, rules[f].monotone), node.sum, left);
+  }
+
+  /**
    * @brief Best candidate before a value id, over both scans.
    * @param before  Sum of the node's rows with a lower value of the feature.
    * @param present Sum of the node's rows with any value of it; the rest is missing.

@@ -150,6 +150,8 @@ TableShare::TableShare(Peers* peers, CsrView const& rows, Transport transport)
       places.push_back({static_cast<std::uint32_t>(w), n_columns[w]++});
     }
     outgoing = std::make_unique<Outgoing>(table->View(), places, n_workers);
+    std::uint64_t const n_counts = std::uint64_t(n_workers) * own.n_rows;
+    exchange_bytes_ = 16 * own.n_entries + 8 * own.n_rows + 12 * n_counts;
     table.reset();
     std::uint64_t n_received{0};
     for (std::int32_t from = 0; from < n_workers; ++from) {
@@ -160,6 +162,9 @@ TableShare::TableShare(Peers* peers, CsrView const& rows, Transport transport)
     entries_.Reserve(n_received);
     counts.Reserve(whole_.n_rows);
     offsets_.Reserve(std::size_t{whole_.n_rows} + 1);
+    exchange_bytes_ =
+        std::max(exchange_bytes_, 8 * (own.n_entries + n_received) +
+                                      12 * std::uint64_t{whole_.n_rows} + 4 * n_counts);
     ZeroAsync(offsets_.Data(), 1);
   });
   workers_->TellEach(

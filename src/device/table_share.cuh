@@ -15,8 +15,8 @@
 namespace gpu_exact {
 /**
  * @brief Rows are exchanged for columns once. Memory meanwhile: 16 B an own entry, before or after,
- *        and 12 B an own row for each worker, or 12 B a row of the whole table; then that of the slice,
- *        until it is released.
+ *        and 12 B an own row for each worker, or 12 B a row of the whole table (ExchangeBytes); then that
+ *        of the slice, until it is released.
  */
 class TableShare {
  public:
@@ -34,6 +34,9 @@ class TableShare {
   /** @brief All rows of the own columns; device memory. A worker without a column has an empty one. */
   [[nodiscard]] CsrView const& Slice() const { return slice_; }
   void ReleaseSlice();
+  /** @brief Device memory of the slice, and the most that was taken to get it. */
+  [[nodiscard]] std::uint64_t SliceBytes() const { return offsets_.Bytes() + entries_.Bytes(); }
+  [[nodiscard]] std::uint64_t ExchangeBytes() const { return exchange_bytes_; }
 
   /** @brief Sizes of the whole table, without arrays. */
   [[nodiscard]] CsrView const& Whole() const { return whole_; }
@@ -45,7 +48,7 @@ class TableShare {
   [[nodiscard]] FeatureIdx ColumnOf(FeatureIdx feature) const { return column_of_[feature]; }
   [[nodiscard]] DevicePeers* Workers() const { return workers_.get(); }
   [[nodiscard]] std::uint64_t Bytes() const {
-    return features_.Bytes() + offsets_.Bytes() + entries_.Bytes() + workers_->Bytes();
+    return features_.Bytes() + this->SliceBytes() + workers_->Bytes();
   }
 
  private:
@@ -62,6 +65,7 @@ class TableShare {
   CsrView slice_{};
   std::vector<std::uint64_t> row_begins_;  // shape: (n_workers + 1)
   std::vector<FeatureIdx> column_of_;      // shape: (n_features)
+  std::uint64_t exchange_bytes_{0};
   DeviceBuffer<FeatureIdx> features_{"own features"};
   DeviceBuffer<EntryIdx> offsets_{"rows of the own columns"};
   DeviceBuffer<CsrEntry> entries_{"own columns by row"};

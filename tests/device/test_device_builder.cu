@@ -623,6 +623,28 @@ TEST_F(DeviceBuilder, KnowsItsLastTree) {
   }
 }
 
+/** @brief Where the best splits break a constraint, the bar is low: ranges must not stay open for them. */
+TEST_F(DeviceBuilder, RangesOfForbiddenSplitsAreNotSearched) {
+  constexpr RowIdx kRows = 200'000;
+  Random random{14};
+  Table table = MakeTable({kRows, 2, 0.0, 0}, &random);
+  CsrView const view = table.View();
+  std::vector<GradientPair> gpair;
+  for (RowIdx row = 0; row < kRows; ++row) {
+    float const noise = random.Normal();
+    gpair.push_back({view.entries[2 * row].value > 0.0f ? noise + 1.0f : noise - 1.0f, 1.0f});
+  }
+  auto builder = MakeDeviceBuilder(-1, view, Strategy::kHistogram);
+  GrowParam param;
+  auto share = [&](std::vector<std::int32_t> const& constraints) {
+    param.monotone_constraints = constraints;
+    static_cast<void>(builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr));
+    return builder->Stats().refined_share;
+  };
+  EXPECT_GT(share({-1, 0}), 0.0) << "what is found";
+  EXPECT_LT(share({1, 0}), 0.3) << "half of the entries are of the first column";
+}
+
 TEST_F(DeviceBuilder, RefusesTooManyInterleavedLevels) {
   Random random{11};
   Table table = MakeTable({40, 2, 0.0, 0}, &random);

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "datasets")]
 
 import cases  # noqa: E402
+import measure  # noqa: E402
 import metrics  # noqa: E402
 import synthetic  # noqa: E402
 import systems  # noqa: E402
@@ -54,13 +55,17 @@ def test_shapes_are_those_that_were_promised():
     assert sizes["criteo"] == (10_000_000, 8, "binary:logistic")
     assert sizes["tall"] == (50_000_000, 6, "reg:squarederror")
     assert sizes["noise"] == (10_000_000, 8, "binary:logistic")
-    assert {c.name for c in train.parse([]).cases} == {n for n in sizes if "growth" not in n}
+    series = ("growth", "other")
+    assert {c.name for c in train.parse([]).cases} == {n for n in sizes if not n.startswith(series)}
     assert [c.rows for c in cases.select(["small"])] == [1_000, 10_000, 100_000]
     assert [c.rows for c in cases.select(["growth-rows"])] == [10**p for p in range(4, 9)]
     assert [c.max_depth for c in cases.select(["growth-depth"])] == [4, 8, 12, 16]
     assert {c.columns for c in cases.select(["growth-features"])} >= {4, 4096}
     assert {c.distinct for c in cases.select(["growth-distinct"])} >= {2, None}
     assert {c.missing for c in cases.select(["growth-missing"])} >= {0.0, 0.99}
+    others = cases.select(["other"])
+    assert {p for c in others for p, _ in c.params} >= {"monotone_constraints", "subsample"}
+    assert any(c.a_row for c in others) and any(c.ones for c in others)
 
 
 def test_selection():
@@ -76,6 +81,17 @@ def test_depths_share_one_table():
     assert second.same_table(first) and not second.same_table(None)
     assert not second._replace(rows=10).same_table(first)
     assert not second._replace(distinct=2).same_table(first)
+    assert second._replace(params=(("subsample", 0.5),)).same_table(first)
+    assert not second._replace(a_row=3).same_table(first)
+
+
+def test_a_case_may_have_parameters_of_its_own():
+    case = cases.select(["other-step"])[0]
+    system = systems.XGBoost({"tree_method": "hist"})
+    system.load(synthetic.dense(200, 20), case, 1)
+    assert '"max_delta_step":"0.1' in system._booster.save_config()
+    job = {"system": "lightgbm_gpu", "strategy": "auto", "case": case._asdict()}
+    assert "parameters" in measure.answer_of(job)["skipped"]
 
 
 @pytest.mark.parametrize("shape", ["higgs", "bosch", "yltr", "news20", "criteo"])
@@ -102,6 +118,12 @@ def test_tables_have_the_structure_of_their_originals():
     assert news20.shape[1] == 1_355_191 and 400 < news20.nnz / 500 < 510
     yltr = synthetic.make("yltr", 2_000)
     assert set(np.unique(yltr.y)) == {0, 1, 2, 3, 4} and np.all(np.diff(yltr.qid) >= 0)
+    ones = synthetic.sparse(2_000, 100, 20, ones=True).X
+    assert set(ones.data) == {1.0} and np.diff(ones.indptr).max() <= 20
+    assert all(np.all(np.diff(row.indices) > 0) for row in ones[:50])
+    often = np.bincount(ones.indices, minlength=100)
+    assert often[:10].sum() > 2 * often[50:60].sum() > 0
+    assert len(np.unique(synthetic.sparse(2_000, 100, 20).X.data)) > 10_000
     few = synthetic.dense(5_000, 3, distinct=16, missing=0.5).X
     assert all(len(np.unique(c[~np.isnan(c)])) == 16 for c in few.T)
     assert 0.45 < np.isnan(few).mean() < 0.55
@@ -480,6 +502,7 @@ def test_pictures_of_what_there_is(tmp_path):
     run = dict.fromkeys(FIELDS, 1) | {"device": "a GPU", "ms_per_tree_quartiles": [0.5, 2.0]}
     run["strategy"] = "auto"
     shapes = ["higgs", "small-1000", "growth-depth-4", "growth-depth-16", "growth-distinct-all"]
+    shapes.append("other-ones")  # in no picture
     runs = [run | {"system": "gpu_exact_cuda", "shape": shape} for shape in shapes]
     runs.append(runs[0] | {"device": "another GPU", "strategy": "sort"})  # is in no picture
     (tmp_path / "train-x.jsonl").write_text("\n".join(map(json.dumps, runs)))

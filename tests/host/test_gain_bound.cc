@@ -125,13 +125,27 @@ struct BoundProblem {
     p.reg_alpha = some(2, grad_scale, 1e-3, 1e3);
     p.max_delta_step = some(4, grad_scale / hess_scale, 1e-2, 1e1);
     p.min_child_weight = rng->OneIn(3) ? 1.0f : some(2, hess_scale, 1e-3, 1e3);
-    bound = GainBound::Make(p, q);
-    if (rng->OneIn(3)) {
+    bool const has_monotone = rng->OneIn(3);
+    bound = GainBound::Make(p, q, has_monotone);
+    if (has_monotone) {
       monotone = rng->Below(3) - 1;
       bounds = WeightBounds::Finite();
-      (rng->OneIn(3) ? bounds.lower : bounds.upper) =
-          static_cast<float>(grad_scale / hess_scale * rng->Uniform(-1.0, 1.0));
+      auto weight = [&] {
+        double const size = rng->OneIn(2) ? 1.0 : rng->Magnitude(1e-6, 1.0);
+        return static_cast<float>(grad_scale / hess_scale * size * rng->Uniform(-1.0, 1.0));
+      };
+      int const ends = rng->Below(4);  // the root has neither, another node one or both
+      bounds.lower = ends % 2 == 1 ? weight() : bounds.lower;
+      bounds.upper = ends >= 2 ? weight() : bounds.upper;
+      if (bounds.lower > bounds.upper) {
+        std::swap(bounds.lower, bounds.upper);
+      }
     }
+  }
+
+  /** @brief The bound by limits of weights, of the same splits as GainBound::Largest(). */
+  [[nodiscard]] float LargestWithin(FixedSum const& total, SumBox const& left) const {
+    return bound.LargestWithin(bound.Limits(bounds, monotone), total, left);
   }
 
   /** @brief Sum of some of the rows that a candidate has on one side in any case. */
@@ -301,9 +315,74 @@ TEST(RangeBound, NoCandidateInARangeExceedsItsBound) {
   EXPECT_GT(seen.refused, seen.boxes / 20);
 }
 
+/** @brief Boxes whose splits' weights are limited. */
+struct SeenWithin {
+  std::int64_t boxes{0};
+  std::int64_t candidates{0};  // that are allowed
+  std::int64_t tight{0};       // a little more gain would not have been let through
+  std::int64_t closer{0};      // boxes whose bound is well below the one without limits
+
+  void SeeBox(float largest, float within) {
+    ++boxes;
+    closer += within < 0.9f * largest ? 1 : 0;
+  }
+  /** @return Whether the bound holds for a candidate that is the best so far. */
+  bool Holds(BoundProblem const& problem, float within, float loss, float node_gain) {
+    if (!std::isfinite(loss)) {
+      return !std::isnan(within);
+    }
+    ++candidates;
+    auto reaches = [&](float more) {
+      return GainBound::Reaches(within, problem.bound.Bar(loss + more, node_gain));
+    };
+    tight += !reaches(1e-3f * (std::fabs(loss) + std::fabs(node_gain)));
+    return reaches(0.0f);
+  }
+};
+
+TEST(RangeBound, NoCandidateExceedsItsBoundWithinLimits) {
+  Random rng{6};
+  SeenWithin ranges, splits;
+  for (int i = 0; i < 4000000; ++i) {
+    BoundProblem problem{&rng};
+    auto rows = RowsOfRange(problem, &rng);
+    FixedSum before = problem.OtherRows(&rng), after = problem.OtherRows(&rng);
+    FixedSum missing = rng.OneIn(2) ? problem.OtherRows(&rng) : FixedSum{0, 0};
+    if (!problem.bound.limited) {
+      continue;
+    }
+    FixedSum sum{0, 0};
+    std::uint32_t magnitude{0};
+    for (auto const& row : rows) {
+      sum = sum + row;
+      magnitude += Magnitude::Of(static_cast<float>(row.grad));
+    }
+    FixedSum const total = before + sum + after + missing;
+    SumBox const box = BoxInside(before, sum, magnitude) + missing;
+    float const within = problem.LargestWithin(total, box);
+    ranges.SeeBox(problem.bound.Largest(total, box), within);
+    float const node_gain = problem.NodeGain(total);
+    FixedSum left = before + missing;
+    for (std::size_t k = 0; k <= rows.size(); ++k) {
+      float const loss = problem.LossChange(total, left, node_gain);
+      ASSERT_TRUE(ranges.Holds(problem, within, loss, node_gain)) << "case " << i << ", " << k;
+      float const of_split = problem.LargestWithin(total, {left, left});
+      splits.SeeBox(problem.bound.OfAllowed(left, total - left), of_split);
+      ASSERT_TRUE(splits.Holds(problem, of_split, loss, node_gain)) << "case " << i << ", " << k;
+      left = k < rows.size() ? left + rows[k] : left;
+    }
+  }
+  EXPECT_GT(ranges.boxes, 1'000'000);
+  EXPECT_GT(ranges.candidates, ranges.boxes);
+  EXPECT_GT(ranges.closer, ranges.boxes / 4);
+  EXPECT_GT(splits.closer, splits.boxes / 4);
+  EXPECT_GT(splits.tight, splits.candidates / 2);
+}
+
 TEST(RangeBound, NoPointOfABoxExceedsItsBound) {
   Random rng{2};
   Seen seen;
+  SeenWithin seen_within;
   for (int i = 0; i < 1000000; ++i) {
     BoundProblem problem{&rng};
     FixedSum low = problem.OtherRows(&rng), after = problem.OtherRows(&rng);
@@ -312,6 +391,7 @@ TEST(RangeBound, NoPointOfABoxExceedsItsBound) {
     SumBox box{low, low + width};
     FixedSum total = box.high + after;
     float largest = problem.bound.Largest(total, box);
+    float const within = problem.LargestWithin(total, box);
     ++seen.boxes;
     float node_gain = problem.NodeGain(total);
     for (int k = 0; k < 8; ++k) {
@@ -322,8 +402,12 @@ TEST(RangeBound, NoPointOfABoxExceedsItsBound) {
       FixedSum left = low + FixedSum{part(width.grad), part(width.hess)};
       float loss = problem.LossChange(total, left, node_gain);
       ASSERT_TRUE(seen.Holds(problem, largest, loss, node_gain)) << "case " << i;
+      if (problem.bound.limited) {
+        ASSERT_TRUE(seen_within.Holds(problem, within, loss, node_gain)) << "case " << i;
+      }
     }
   }
+  EXPECT_GT(seen_within.candidates, seen.boxes / 4);
   EXPECT_GT(seen.candidates, seen.boxes);
   EXPECT_GT(seen.tight, seen.candidates / 10);
 }
@@ -587,6 +671,49 @@ TEST(Largest, NoGainReachesWhereNoneIsFound) {
   EXPECT_EQ(largest, 0.0f);
   EXPECT_TRUE(GainBound::Reaches(largest, bound.Bar(0.0f, 0.0f)));
   EXPECT_TRUE(GainBound::Reaches(largest, bound.Bar(-0.0f, -0.0f)));
+}
+
+TEST(LargestWithin, IsTheGainAtTheBestWeightsWithinLimits) {
+  PlainCase plain;
+  auto bound = plain.Bound();
+  constexpr float kNoLimit = std::numeric_limits<float>::infinity();
+  FixedSum const left{5, 2}, total{6, 4};  // weights of -5/2 and -1/2
+  auto within = [&](WeightLimits const& limits) {
+    return bound.LargestWithin(limits, total, {left, left});
+  };
+  auto expect = [&](WeightLimits const& limits, float gain) {
+    EXPECT_NEAR(within(limits), gain, 1e-3f * gain) << limits.lower << ", " << limits.monotone;
+    EXPECT_GE(within(limits), gain);
+  };
+  expect({-kNoLimit, kNoLimit, 0}, 25.0f / 2.0f + 1.0f / 2.0f);
+  expect({-kNoLimit, kNoLimit, 1}, 25.0f / 2.0f + 1.0f / 2.0f);
+  expect({-kNoLimit, kNoLimit, -1}, 36.0f / 4.0f);  // one weight, -3/2, for both
+  expect({-1.0f, kNoLimit, 0}, 8.0f + 1.0f / 2.0f);
+  expect({-1.0f, kNoLimit, -1}, 8.0f);  // both at the limit
+  expect({-1.0f, -0.75f, 1}, 8.0f + 0.375f);
+  plain.p.reg_lambda = std::ldexp(2.0f, -20);
+  bound = plain.Bound();
+  expect({-kNoLimit, kNoLimit, -1}, 36.0f / 8.0f);
+  EXPECT_EQ(bound.LargestWithin({-1.0f, 1.0f, 0}, {5, 1}, {{-3, 0}, {4, 1}}), kNone);
+}
+
+TEST(LargestWithin, LimitsAreThoseOfTheNodeAndOfTheStep) {
+  PlainCase plain;
+  plain.p.max_delta_step = 0.5f;
+  auto const bound = plain.Bound();
+  EXPECT_TRUE(bound.limited);
+  auto limits = bound.Limits(WeightBounds::None(), 1);
+  EXPECT_EQ(limits.lower, -0.5f);
+  EXPECT_EQ(limits.upper, 0.5f);
+  EXPECT_EQ(limits.monotone, 1);
+  limits = bound.Limits({0.25f, 2.0f}, 0);
+  EXPECT_EQ(limits.lower, 0.25f);
+  EXPECT_EQ(limits.upper, 0.5f);
+  limits = bound.Limits({1.0f, 2.0f}, 0);
+  EXPECT_EQ(limits.lower, 1.0f) << "the node's limits are the last word";
+  EXPECT_EQ(limits.upper, 1.0f);
+  EXPECT_FALSE(GainBound::Make({}, plain.q).limited);
+  EXPECT_TRUE(GainBound::Make({}, plain.q, true).limited);
 }
 
 TEST(Largest, IsNoNanWhereFloatsWouldOverflow) {

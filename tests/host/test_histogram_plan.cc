@@ -152,6 +152,44 @@ TEST(HistogramCost, ByteBinsAreHalfAsMuchToRead) {
   EXPECT_EQ(in_bytes, HistogramCost::Read(1e5, 0.001, shape)) << "a sector of each row, full";
 }
 
+TEST(HistogramCost, NothingIsOpenWithoutRanges) {
+  ResolutionShape const indicators{1.0, 100.0, false};
+  EXPECT_EQ(HistogramCost::ExpectedOpen(1e4, indicators), 0.0);
+  double const read = HistogramCost::Read(1e4, 0.01, indicators);
+  EXPECT_EQ(HistogramCost::Node(1e4, 0.01, indicators), HistogramCost::kBin + read);
+  // So nodes of many rows and of indicators alone are not sorted.
+  SearchWays const ways{1'000'000, 700.0, {indicators}, kMaxSorted};
+  EXPECT_EQ(ChooseWays({{2'500, 10'000}}, ways), std::vector<std::size_t>{0});
+}
+
+TEST(HistogramCost, SparseColumnsAreLookedUpAndHaveFewerEntries) {
+  ResolutionShape shape{320.0, 32.0, true, true};
+  double const dense = HistogramCost::Read(1e6, 1.0, shape);
+  double const open = HistogramCost::ExpectedOpen(1e6, shape);
+  shape.present = 0.02;
+  EXPECT_NEAR(HistogramCost::ExpectedOpen(1e6, shape),
+              0.02 * 1e6 * HistogramCost::OpenShare(2e4, 320.0), 1.0);
+  EXPECT_LT(HistogramCost::ExpectedOpen(1e6, shape), open);
+  EXPECT_LT(HistogramCost::Read(1e6, 1.0, shape), dense) << "64 bytes of bins";
+  EXPECT_GT(HistogramCost::Read(1e6, 0.01, shape), HistogramCost::Read(1e6, 1.0, shape));
+  // Twice as many groups are nearly twice as many look-ups.
+  double const read = HistogramCost::Read(1e6, 1.0, shape);
+  shape.n_group_columns = 16.0;
+  EXPECT_GT(HistogramCost::Read(1e6, 1.0, shape), 1.9 * read);
+}
+
+TEST(ChooseResolutions, SparseColumnsTakeBinsByTheirEntries) {
+  using Bins = std::vector<std::uint32_t>;
+  auto const of = [](RowIdx n_rows, FeatureIdx n_features, EntryIdx n_entries) {
+    return ChooseResolutions(n_rows, n_features, kMaxGroupBins, kMaxSortedRows, {},
+                             std::uint64_t{n_rows} * n_features - n_entries);
+  };
+  EXPECT_EQ(of(1'070'000, 968, 196'805'697), (Bins{2560, 640, 80})) << "a fifth is present";
+  EXPECT_EQ(of(4'000'000, 60, 12'000'000), (Bins{640, 160, 40}));
+  EXPECT_EQ(of(1'000'000, 1'000, 19'000'000), (Bins{320, 80}));
+  EXPECT_EQ(of(50'000, 10'000, 4'900'000), (Bins{160, 40})) << "the fewest";
+}
+
 TEST(ChooseResolutions, WithinBoundsAndDescending) {
   std::vector<std::uint64_t> rows{0, 1, 2, 31, 32, 33, 100, 1000, 10239, 10240, 10241, 20000};
   for (std::uint64_t n = 50'000; n <= std::numeric_limits<RowIdx>::max(); n = n * 5 / 3) {
@@ -186,8 +224,8 @@ TEST(RowOffsetBytes, AreManyOfVerySparseTablesOnly) {
   EXPECT_EQ(RowOffsetBytes(0, 0, 0, {false}), 0u);
   EXPECT_LE(RowOffsetBytes(197'000'000, 1'070'000, 968, {false}), 8 * EntryIdx{197'000'000});
   // One group of columns at least, in each resolution, and more of them where rows are many.
-  EXPECT_GE(RowOffsetBytes(100'000'000, 10'000'000, 1'000, {false}), std::uint64_t{20} << 30);
-  EXPECT_GE(RowOffsetBytes(100'000'000, 10'000'000, 100'000, {false}), std::uint64_t{80} << 30);
+  EXPECT_GE(RowOffsetBytes(1'000'000'000, 100'000'000, 1'000, {false}), std::uint64_t{60} << 30);
+  EXPECT_GE(RowOffsetBytes(100'000'000, 10'000'000, 100'000, {false}), std::uint64_t{50} << 30);
 }
 
 TEST(RowOffsetBytes, ColumnsOfOneEntryShareAGroup) {
@@ -203,7 +241,7 @@ TEST(RowOffsetBytes, ColumnsOfOneEntryShareAGroup) {
   EXPECT_EQ(RowOffsetBytes(kColumns, kRows, kColumns, memory), 2 * 22 * kGroup);
 }
 
-/** @brief Of 10,240 bins a group has 375 columns of 27, of 3,932 it has 93. */
+/** @brief Of 10,240 bins a group has 64 columns of 160, of 3,932 it has 24. */
 TEST(RowOffsetBytes, AreMoreWhereABlockHasLessRoom) {
   constexpr RowIdx kRows = 37'500;
   constexpr FeatureIdx kColumns = 100'000;
@@ -212,7 +250,7 @@ TEST(RowOffsetBytes, AreMoreWhereABlockHasLessRoom) {
   auto const narrow = RowOffsetBytes(kEntries, kRows, kColumns, {}, kMaxGroupBinsOf[2]);
   EXPECT_EQ(wide, RowOffsetBytes(kEntries, kRows, kColumns));
   EXPECT_LT(wide, std::uint64_t{600} << 20);
-  EXPECT_GE(narrow, std::uint64_t{1160} << 20);
+  EXPECT_GE(narrow, std::uint64_t{630} << 20);
 }
 
 /** @brief A table of few entries has a group for each multiprocessor, so that all have work. */
@@ -221,12 +259,14 @@ TEST(RowOffsetBytes, ASmallTableHasGroupsThatFillTheDevice) {
   constexpr EntryIdx kEntries = 4'190'000;
   constexpr std::uint64_t kGroup = RowOffsetBlock::Bytes(kRows, true);
   constexpr std::uint64_t kArrays = 3;
+  constexpr std::uint64_t kArraysOfFew = 2;
   EXPECT_EQ(RowOffsetBytes(kEntries, kRows, 66), kArrays * 66 * kGroup)
       << "a group for each column";
   EXPECT_LE(RowOffsetBytes(kManyEntries, kRows, 66), 8 * kArrays * kGroup) << "many entries";
   // The bins of so few entries fit one group: it may become twice as many as fill the device, and one.
-  EXPECT_EQ(RowOffsetBytes(2460, kRows, 20), (3 + 1) * kArrays * kGroup) << "ten columns take two";
-  EXPECT_EQ(RowOffsetBytes(2460, kRows, 2), 2 * kArrays * kGroup) << "no more than columns";
+  EXPECT_EQ(RowOffsetBytes(2460, kRows, 20), (3 + 1) * kArraysOfFew * kGroup)
+      << "ten columns take two";
+  EXPECT_EQ(RowOffsetBytes(2460, kRows, 2), 2 * kArraysOfFew * kGroup) << "no more than columns";
   EXPECT_EQ(FillingGroups(kRows, kRows), 2u);
   EXPECT_EQ(FillingGroups(0, 0), 1u);
 }
@@ -305,7 +345,8 @@ TEST(ChooseResolutions, TheLastOneFitsAByte) {
             (std::vector<std::uint32_t>{10240, 5120, 2560, kMaxByteBins}));
   using Bins = std::vector<std::uint32_t>;
   auto const of = [](RowIdx n_rows, bool is_dense) {
-    return ChooseResolutions(n_rows, 28, kMaxGroupBins, kMaxSortedRows, {}, is_dense);
+    return ChooseResolutions(n_rows, 28, kMaxGroupBins, kMaxSortedRows, {},
+                             is_dense ? 0 : std::uint64_t{n_rows} * 21);
   };
   EXPECT_EQ(of(1'000'000, true), (Bins{2560, 640, kMaxByteBins}));
   EXPECT_EQ(of(1'000'000, false), (Bins{2560, 640, 80})) << "no place for each column";
@@ -917,29 +958,24 @@ TEST(WorkSlicer, WithoutGroupsThereIsNoWork) {
 struct KnownTable {
   RowIdx n_rows;
   FeatureIdx n_features;
-  bool is_dense;
+  std::uint64_t n_missing;
   std::vector<std::uint32_t> bins;          // of a column in each resolution
   std::vector<std::uint32_t> without_rows;  // the same where sorted rows are not kept
   std::vector<std::size_t> ways;  // of a family of 4^12, 4^11, ... rows, the most it has first
 };
 std::vector<KnownTable> const kKnownTables{
-    {1000, 28, true, {1000}, {1000}, {1}},
-    {100000, 28, true, {640, 255}, {1280, 255}, {1, 2, 2, 2, 2}},
-    {463715, 90, true, {1280, 255}, {2560, 640, 255}, {0, 0, 1, 1, 2, 2}},
-    {581012, 54, true, {2560, 640, 255}, {2560, 640, 255}, {1, 1, 2, 2, 3, 3}},
-    {6000, 5000, true, {160}, {160}, {0, 0, 1}},
-    {400000, 2000, true, {1280, 255}, {2560, 640, 255}, {0, 1, 1, 1, 2, 2}},
-    {473134, 700, true, {1280, 255}, {2560, 640, 255}, {0, 0, 1, 1, 2, 2}},
-    {1070000, 968, false, {2560, 640, 80}, {2560, 640, 80}, {1, 1, 1, 1, 2, 2, 3}},
-    {10000000,
-     39,
-     true,
-     {10240, 5120, 2560, 255},
-     {10240, 5120, 2560, 255},
-     {2, 2, 2, 3, 3, 3, 4, 4}},
+    {1000, 28, 0, {1000}, {1000}, {1}},
+    {100000, 28, 0, {640, 255}, {1280, 255}, {1, 2, 2, 2, 2}},
+    {463715, 90, 0, {1280, 255}, {2560, 640, 255}, {0, 0, 1, 1, 2, 2}},
+    {581012, 54, 0, {2560, 640, 255}, {2560, 640, 255}, {1, 1, 2, 2, 3, 3}},
+    {6000, 5000, 0, {160}, {160}, {0, 0, 1}},
+    {400000, 2000, 0, {1280, 255}, {2560, 640, 255}, {0, 1, 1, 1, 2, 2}},
+    {473134, 700, 0, {1280, 255}, {2560, 640, 255}, {0, 0, 1, 1, 2, 2}},
+    {1070000, 968, 838954303, {2560, 640, 80}, {2560, 640, 80}, {1, 1, 1, 1, 2, 2, 3}},
+    {10000000, 39, 0, {10240, 5120, 2560, 255}, {10240, 5120, 2560, 255}, {2, 2, 2, 3, 3, 3, 4, 4}},
     {50000000,
      10,
-     true,
+     0,
      {10240, 5120, 2560, 255},
      {10240, 5120, 2560, 255},
      {1, 2, 2, 2, 3, 3, 3, 4, 4}},
@@ -949,9 +985,9 @@ TEST(KnownTables, Resolutions) {
   HistogramMemory without;
   without.sorts_rows = false;
   for (KnownTable const& t : kKnownTables) {
-    EXPECT_EQ(ChooseResolutions(t.n_rows, t.n_features, kMaxBins, kMaxSorted, {}, t.is_dense),
+    EXPECT_EQ(ChooseResolutions(t.n_rows, t.n_features, kMaxBins, kMaxSorted, {}, t.n_missing),
               t.bins);
-    EXPECT_EQ(ChooseResolutions(t.n_rows, t.n_features, kMaxBins, kMaxSorted, without, t.is_dense),
+    EXPECT_EQ(ChooseResolutions(t.n_rows, t.n_features, kMaxBins, kMaxSorted, without, t.n_missing),
               t.without_rows);
   }
   // Of a smaller block: as many bins of a byte as it has room for, and twice as many are worth it.
@@ -1012,7 +1048,7 @@ TEST(KnownTables, Costs) {
         20709.401, 21693.9582, 22325.2411},
        22140625,
        548440.931},
-      {{1000, 10, false},
+      {{1000, 10, true},
        {577631659, 581831659, 581831659, 300003.004, 342003.004, 342003.004, 78532.0934, 79792.0934,
         79792.0934},
        35375000,

@@ -93,7 +93,28 @@ __device__ __noinline__ inline std::uint64_t ExactKey(LevelRef const& level, Buc
   return key;
 }
 
-template <int kThreads>
+/** @brief Upper bound of the gains of the candidates at a bin where weights are limited. */
+__device__ __noinline__ inline float BoundWithin(LevelRef const& level, Bucket bucket, FeatureIdx f,
+                                                 BinOffer const& offer, FixedSum const& before,
+                                                 FixedSum const& present) {
+  FixedSum const missing = level.nodes[bucket].sum - present;
+  float bound = -INFINITY;
+  if (offer.boundary) {
+    FixedSum const with_missing = before + missing;
+    bound = fmaxf(level.BoundWithin(bucket, f, {before, before}),
+                  level.BoundWithin(bucket, f, {with_missing, with_missing}));
+  }
+  if (offer.present_forward) {
+    bound = fmaxf(bound, level.BoundWithin(bucket, f, {present, present}));
+  }
+  if (offer.present_backward) {
+    bound = fmaxf(bound, level.BoundWithin(bucket, f, {missing, missing}));
+  }
+  return bound;
+}
+
+/** @tparam kLimited Whether weights may be limited, as GainBound::limited. */
+template <int kThreads, bool kLimited>
 class BinSearch {
   static constexpr int kItems = static_cast<int>(kTileBins) / kThreads;
   using BlockScan = cub::BlockScan<BinRun, kThreads, cub::BLOCK_SCAN_WARP_SCANS>;
@@ -304,11 +325,20 @@ class BinSearch {
       float bound = level_.bound.Largest(total, box);
       if (!(present == total)) {
         FixedSum const missing = total - present;
-        bound = fmaxf(bound, level_.bound.Largest(total, {box.low + missing, box.high + missing}));
+        bound = fmaxf(bound, level_.bound.Largest(total, box + missing));
       }
       std::uint32_t const column = items.Column(k);
-      if (GainBound::Reaches(bound, bar) &&
-          level_.Allowed(search.bucket, binned_.columns[column].feature)) {
+      FeatureIdx const f = binned_.columns[column].feature;
+      if (!GainBound::Reaches(bound, bar) || !level_.Allowed(search.bucket, f)) {
+        continue;
+      }
+      if constexpr (kLimited) {
+        bound = level_.BoundWithin(search.bucket, f, box);
+        if (!(present == total)) {
+          bound = fmaxf(bound, level_.BoundWithin(search.bucket, f, box + (total - present)));
+        }
+      }
+      if (GainBound::Reaches(bound, bar)) {
         auto const bin = static_cast<std::uint32_t>(first_bin_ + items.begin + k);
         open_.Append({search.node, bin, column, bound, before, present});
       }
@@ -363,9 +393,15 @@ class BinSearch {
     this->ForCandidates(
         items, sums, run, search, total,
         [&](int k, BinOffer const& offer, FixedSum const& before, FixedSum const& present) {
-          if (level_.mask == nullptr ||
-              level_.Allowed(search.bucket, binned_.columns[items.Column(k)].feature)) {
-            bounds.Set(k, this->Bound(offer, total, before, present));
+          FeatureIdx const f = binned_.columns[items.Column(k)].feature;
+          if (level_.Allowed(search.bucket, f)) {
+            float bound = this->Bound(offer, total, before, present);
+            if constexpr (kLimited) {
+              bound = GainBound::Reaches(bound, level_.Bar(search.bucket))
+                          ? BoundWithin(level_, search.bucket, f, offer, before, present)
+                          : bound;
+            }
+            bounds.Set(k, bound);
           }
         });
     std::uint32_t wanted = bounds.First(level_.Bar(search.bucket));

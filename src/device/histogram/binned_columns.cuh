@@ -285,6 +285,14 @@ class BinnedColumns {
                           has_ranges_, scans};
     shape.in_bytes = std::all_of(h_groups_.cbegin(), h_groups_.cend(),
                                  [](BinGroup const& group) { return group.InBytes(); });
+    auto const n_looked_up =
+        std::count_if(h_columns_.cbegin(), h_columns_.cend(),
+                      [&](BinColumn const& column) { return !h_groups_[column.group].Strided(); });
+    double const present = static_cast<double>(n_elements_) /
+                           (at_least_one(n_rows_) * at_least_one(h_columns_.size()));
+    if (2 * static_cast<std::size_t>(n_looked_up) > h_columns_.size() && present < kLookedUp) {
+      shape.present = present;
+    }
     return shape;
   }
   /** @brief Device memory held. */

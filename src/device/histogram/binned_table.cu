@@ -41,11 +41,14 @@ std::uint32_t MostGatheredBins(std::vector<std::uint32_t> const& max_bins, bool 
 
 BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins,
                          HistogramMemory const& memory, std::uint32_t max_group_bins,
-                         EntryIdx read_at_once) {
+                         EntryIdx read_at_once, std::function<void()> const& rows_read) {
   EntryIdx const at_once = read_at_once == 0 ? memory.ReadAtOnce(table.n_entries) : read_at_once;
   if (IsDense(table.n_entries, table.n_rows, table.n_features)) {
     ColumnValues columns{table, std::vector<bool>(table.n_features, true), memory.values_at,
                          at_once};
+    if (rows_read) {
+      rows_read();
+    }
     std::vector<std::uint32_t> const& n_entries = columns.CountEntries();
     auto const resolutions = this->MakeFinest(columns.Source(), n_entries, max_bins, memory);
     for (auto* stored : this->StoreBins(table, n_entries, resolutions, memory, max_group_bins)) {
@@ -73,6 +76,9 @@ BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const&
   });
   values_ = std::make_unique<RowValues>(source, n_entries, this->HaveRanges(table.n_features),
                                         memory.values_at, at_once);
+  if (rows_read) {
+    rows_read();
+  }
 }
 
 std::vector<std::uint32_t> BinnedTable::MakeFinest(TableSource const& table,
@@ -84,7 +90,8 @@ std::vector<std::uint32_t> BinnedTable::MakeFinest(TableSource const& table,
   bool const is_dense = IsDense(total, table.n_rows, table.n_features);
   std::vector<std::uint32_t> const resolutions =
       max_bins.empty() ? ChooseResolutions(table.n_rows, table.n_features, BinnedColumns::MaxBins(),
-                                           kMaxSortedRows, memory, is_dense)
+                                           kMaxSortedRows, memory,
+                                           std::uint64_t{table.n_rows} * table.n_features - total)
                        : max_bins;
   if (memory.sorts_rows) {
     sorted_rows_ =

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -58,10 +59,12 @@ class BinnedTable {
    * @param memory         What is kept beside the bins, and where.
    * @param max_group_bins Of a group of several columns; 0: chosen by the table.
    * @param read_at_once   Entries of the host's table, unless a row has more; 0: as memory tells.
+   * @param rows_read      Called when the table is not read any more: of a dense one before its columns
+   *                       are sorted.
    */
   BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins,
               HistogramMemory const& memory, std::uint32_t max_group_bins = 0,
-              EntryIdx read_at_once = 0);
+              EntryIdx read_at_once = 0, std::function<void()> const& rows_read = {});
 
   [[nodiscard]] BinnedTableRef Ref() const {
     return {resolutions_.front()->columns->Ref(), values_->Ref(),

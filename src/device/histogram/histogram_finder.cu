@@ -45,7 +45,7 @@ HistogramFinder::HistogramFinder(BinnedColumns const& columns, HistogramPool* po
   keep_rows_ = kKeepRows * columns.MeanBins();
   this->MakeTiles();
   for (unsigned size = 2; size <= BlockCluster::kMost; size *= 2) {
-    max_clusters_.push_back({size, MaxClusters(SearchKernel, size, kSearchThreads)});
+    max_clusters_.push_back({size, MaxClusters(SearchKernel<false>, size, kSearchThreads)});
   }
   std::uint32_t const max_blocks = MaxBlocks(shared_bytes_);
   if (limits_.n_blocks == 0) {
@@ -227,8 +227,9 @@ void HistogramFinder::SearchBatches(LevelRef const& level, RowsRef const& rows,
     }
     auto const n = static_cast<std::uint32_t>(batch.searches.size());
     std::uint64_t const n_clusters = std::uint64_t{n} * n_tiles_;
-    LaunchClusters("Search", SearchKernel, n_clusters, this->ClusterSize(n_clusters),
-                   kSearchThreads, level, f, arena_.Data<HistogramSearch>(batch.d_searches), n);
+    LaunchClusters("Search", level.bound.limited ? SearchKernel<true> : SearchKernel<false>,
+                   n_clusters, this->ClusterSize(n_clusters), kSearchThreads, level, f,
+                   arena_.Data<HistogramSearch>(batch.d_searches), n);
   }
 }
 

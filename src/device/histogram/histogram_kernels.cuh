@@ -84,12 +84,15 @@ __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
  * @brief grid: tiles, histograms, blocks of a cluster; result: the larger siblings' histograms too.
  *
  * Before, the parent's is in the place of a larger sibling's.
+ *
+ * @tparam kLimited As BinSearch's: without, it takes fewer registers.
  */
+template <bool kLimited>
 __global__ __launch_bounds__(kSearchThreads, kSearchBlocks) void SearchKernel(
     __grid_constant__ LevelRef const level, __grid_constant__ FinderRef const f,
     HistogramSearch const* searches, std::uint32_t n_searches) {
   AwaitEarlier();
-  __shared__ typename BinSearch<kSearchThreads>::TempStorage temp;
+  __shared__ typename BinSearch<kSearchThreads, kLimited>::TempStorage temp;
   unsigned const cluster = blockIdx.x / BlockCluster::Size();
   HistogramSearch const search = searches[cluster % n_searches];  // every node soon has a bar
   BinTile tile = f.tiles[cluster / n_searches];
@@ -98,7 +101,7 @@ __global__ __launch_bounds__(kSearchThreads, kSearchBlocks) void SearchKernel(
   std::uint32_t const second = has_sibling ? search.larger : search.node;
   BinSums const own = f.Of(search.node, first);
   BinSums const larger = f.Of(second, first);
-  BinSearch<kSearchThreads> in_tile{&temp, level, f.binned, f.open, tile};
+  BinSearch<kSearchThreads, kLimited> in_tile{&temp, level, f.binned, f.open, tile};
 #pragma unroll 1  // one copy of the search
   for (bool is_larger : {false, true}) {
     if (is_larger && !has_sibling) {

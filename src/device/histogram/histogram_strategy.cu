@@ -239,9 +239,9 @@ class HistogramStrategy : public SplitStrategy {
     for (NodesToSearch::Family const& family : nodes.families) {
       for (Bucket b = family.first; b < family.first + family.n; ++b) {
         double const n_rows = nodes.rows[b].end - nodes.rows[b].begin;
-        n_seen_ += ways_.n_columns * n_rows;
-        n_expected_[i] += ways_.n_columns * n_rows *
-                          HistogramCost::OpenShare(n_rows, ways_.resolutions[i].n_bins);
+        ResolutionShape const& shape = ways_.resolutions[i];
+        n_seen_ += ways_.n_columns * n_rows * shape.present;
+        n_expected_[i] += ways_.n_columns * HistogramCost::ExpectedOpen(n_rows, shape);
       }
     }
   }
@@ -281,8 +281,10 @@ class HistogramStrategy : public SplitStrategy {
 std::unique_ptr<SplitStrategy> MakeHistogramStrategy(CsrView const& table,
                                                      HistogramMemory const& memory,
                                                      std::vector<std::uint32_t> const& max_bins,
-                                                     RowIdx max_sorted, RowIdx min_by_row) {
-  return std::make_unique<HistogramStrategy>(std::make_unique<BinnedTable>(table, max_bins, memory),
-                                             table.n_rows, max_sorted, min_by_row, memory);
+                                                     RowIdx max_sorted, RowIdx min_by_row,
+                                                     std::function<void()> const& rows_read) {
+  return std::make_unique<HistogramStrategy>(
+      std::make_unique<BinnedTable>(table, max_bins, memory, 0, 0, rows_read), table.n_rows,
+      max_sorted, min_by_row, memory);
 }
 }  // namespace gpu_exact
