@@ -100,10 +100,9 @@ struct WeightLimits {
 /**
  * @brief Bounds the gain of two children by max(|G| - alpha, 0)^2 / (H + lambda) of each.
  *
- * That is the gain at the best weight; max_delta_step and monotone bounds only take from it, by which
- * LargestWithin() is closer, and takes longer. All in
- * fixed point units, so that sums need no scaling; the exact gain is of the same sums, so that it
- * does not matter how gradients were rounded to units.
+ * That is the gain at the best weight; max_delta_step and monotone bounds only take from it, which
+ * LargestWithin() knows, and takes longer. All in fixed point units, so that sums need no scaling;
+ * the exact gain is of the same sums, so that it does not matter how gradients were rounded to units.
  *
  * Many candidates at once. Largest bounds all splits of a node whose left sums (G, H) lie in a box.
  * At weights v and w of the two children, whatever they are, the gain is
@@ -146,11 +145,12 @@ struct WeightLimits {
  * greatest |G|, H and |v| of the corners make (a weight grows or falls with G, and with H where G keeps
  * its sign, and so do weights that are cut): converted, multiplied and added, 8, and the exact gain's own
  * of above, 4. A limit is scaled to units with two errors, by which a weight that it cuts is off, 4. The
- * bound is greater by kMargin of these sums.
+ * bound is greater by kMargin of these sums. It may so be above Largest() too: the smaller one counts.
  *
  * Sums of at most 2^62, 2^63 at corners, over at least one unit: no bound is above 2^127, a finite
- * float, and none is a NaN. Products below the normal floats belong to gains far below XGBoost's
- * least loss change, or to such as the bar's margin covers.
+ * float, and none is a NaN; LargestWithin()'s may be, of the greatest H and weights of different
+ * corners, and is infinity then, which reaches any bar. Products below the normal floats belong to
+ * gains far below XGBoost's least loss change, or to such as the bar's margin covers.
  */
 struct GainBound {
   static constexpr float kMargin = 1.0f / (1 << 18);
@@ -281,7 +281,7 @@ struct GainBound {
     return std::isnan(bound) ? std::numeric_limits<float>::infinity() : bound;
   }
 
-  /** @brief Whether what OfSplit() or Largest() bounds may reach the bar, or tie. */
+  /** @brief Whether what one of the above bounds may reach the bar, or tie. */
   [[nodiscard]] GPU_EXACT_HD static bool Reaches(float bound, float bar) { return !(bound < bar); }
 
   /** @brief max(|G| - alpha, 0)^2. @param slack Added to |G|. */

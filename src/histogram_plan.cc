@@ -192,13 +192,13 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
     return {std::max(n_rows, kLeastBins)};  // sorting by bins of 14 bits is faster than by values
   }
   // Columns that share a block's reading of rows; a power of two, so that several bins of a row are
-  // loaded at once. Late trees, with less to find, leave about so many times more open; where that
-  // may be scanned, memory for more bins is well spent. Where rows are looked up all is taken to be
-  // gathered.
+  // loaded at once. Late trees, with less to find, leave some times more open; where that may be
+  // scanned, memory for more bins is well spent. Where rows are looked up all is taken to be gathered.
   double const present = static_cast<double>(n_entries) / n_rows / n_features;
   bool const looks_up = !is_dense && present < kLookedUp;
   bool const scans = memory.sorts_rows && !looks_up;
-  ResolutionShape shape{0.0, 0.0, true, scans, false, false, scans ? 4.0 : 1.0, false};
+  ResolutionShape shape{0.0, 0.0, true, scans, false, false, 1.0, false};
+  shape.open_factor = looks_up ? 3.0 : scans ? 4.0 : 1.0;
   shape.present = looks_up ? present : 1.0;
   auto cost = [&](std::uint32_t n) {
     shape.n_bins = max_bins / n;
@@ -220,10 +220,14 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   // Bins of one byte take a block's room for as many columns as there are banks, however few they
   // are: then there are as many as a byte holds.
   std::uint32_t const of_bytes = std::min(max_bins / kMaxByteColumns, kMaxByteBins);
+  // The next one has a quarter of the bins. Where rows are looked up, most nodes are best searched in
+  // the least of what may be the finest.
+  std::uint32_t const next =
+      looks_up && finest >= 2 * least ? std::max(finest / 4, least) : finest / 4;
   std::uint32_t const last = is_dense && finest >= 2 * of_bytes
                                  ? of_bytes
-                                 : std::min(finest / (looks_up ? 16 : 32), kMaxByteBins);
-  for (std::uint32_t coarser : {has_second ? finest / 2 : 0, finest / 4}) {
+                                 : std::min(looks_up ? next / 4 : finest / 32, kMaxByteBins);
+  for (std::uint32_t coarser : {has_second ? finest / 2 : 0, next}) {
     if (coarser >= std::max(2 * last, kLeastBins)) {
       bins.push_back(coarser);
     }

@@ -190,10 +190,8 @@ struct HistogramCost {
   static constexpr double kOpenEntry = 100.0;   // gathered
   static constexpr double kScannedEntry = 8.0;  // of the table, in the range
   static constexpr double kFoundEntry = 20.0;   // of these, of the node: FoundEntry() of many rows
-  // Where rows are looked up: another time for all of them, and ranges of few entries.
-  static constexpr double kOpenSparseEntry = 300.0;
-  static constexpr double kScannedSparseEntry = 32.0;
-  static constexpr double kOpenShare = 0.08;  // of n entries in k bins: see OpenShare()
+  static constexpr double kScannedSparseEntry = 32.0;  // where rows are looked up: of short columns
+  static constexpr double kOpenShare = 0.08;           // of n entries in k bins: see OpenShare()
   static constexpr float kOpenPower = 0.85f;
   // The same over the bus.
   static constexpr double kOpenHostEntry = 1300.0;
@@ -213,9 +211,7 @@ struct HistogramCost {
   [[nodiscard]] static double ExpectedOpen(double n_rows, ResolutionShape const& shape);
   /** @brief To gather an entry of an open range and sort it. */
   [[nodiscard]] static double OpenEntry(ResolutionShape const& shape) {
-    return shape.values_of_host  ? kOpenHostEntry
-           : shape.present < 1.0 ? kOpenSparseEntry
-                                 : kOpenEntry;
+    return shape.values_of_host ? kOpenHostEntry : kOpenEntry;
   }
   /** @brief To scan an entry of the table in an open range. */
   [[nodiscard]] static double ScannedEntry(ResolutionShape const& shape) {
@@ -247,7 +243,7 @@ class OpenShares {
    *        seen at this depth; deeper than was seen: of the deepest level seen.
    */
   [[nodiscard]] double Factor(std::size_t depth, std::size_t resolution) const;
-  /** @brief What a level had. @param expected By HistogramCost::OpenShare; more than 0. */
+  /** @brief What a level had. @param expected By HistogramCost::ExpectedOpen; more than 0. */
   void See(std::size_t depth, std::size_t resolution, double n_open, double expected);
   /**
    * @brief A new tree: what was seen before the last one counts a little less. It becomes what the
@@ -293,12 +289,13 @@ struct RefineCost {
  * A small table, whose nodes are sorted, has one bin for each value, and a wider one of as few rows,
  * of which nodes can be sorted, has one resolution. Otherwise the finest resolution serves the root,
  * within what fits a block, and coarser ones the nodes below. Where most values are present, bins of
- * the last one take a byte each, and are as many as that holds.
+ * the last one take a byte each, and are as many as that holds. Where few are (kLookedUp), columns have
+ * fewer entries to tell apart and groups of few columns cost most: the finest has at least 160 bins.
  *
  * @param max_bins   That a block has room for.
  * @param max_sorted Rows of a node that a block can sort.
  * @param memory     Whether the table has sorted rows, and where values and bins lie.
- * @param n_missing  Values of the table.
+ * @param n_missing  Values of the table that are missing.
  */
 [[nodiscard]] std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_features,
                                                            std::uint32_t max_bins,

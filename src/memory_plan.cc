@@ -240,7 +240,8 @@ ChosenMemory ChooseMemory(CsrView const& table, Strategy strategy, MemoryRoom co
   ChosenMemory chosen;
   std::vector<HistogramMemory> const choices =
       strategy == Strategy::kHistogram ? HistogramMemory::All() : std::vector<HistogramMemory>(1);
-  bool const leaves_rows =  // when they are read; else they are the table by row, and sorted from
+  // Rows that other workers sent: of a dense table they go when they are read, else with the sorting.
+  bool const leaves_rows =
       strategy == Strategy::kHistogram && IsDense(table.n_entries, table.n_rows, table.n_features);
   auto choose = [&](HistogramMemory const& memory) {
     ChosenMemory made{memory, MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features,
@@ -269,7 +270,8 @@ ChosenMemory ChooseMemory(CsrView const& table, Strategy strategy, MemoryRoom co
   std::ostringstream msg;
   msg << "The table does not fit on the GPU: " << table.n_rows << " rows with " << table.n_entries
       << " present values take " << (choices.size() > 1 ? "at least " : "up to ")
-      << chosen.plan.Peak() << " bytes, " << room.free << " of " << room.total << " are free, and "
+      << chosen.plan.Peak() << " bytes, " << room.free << " of " << room.total << " are free"
+      << (room.rows_bytes != 0 ? " (with what its own rows take)" : "") << ", and "
       << (limited ? "gpu_exact_memory_limit=" + LimitText(room.limit) + " allows "
                   : std::string{"with a margin "})
       << room.Most() << ": " << chosen.plan.Describe() << ". "

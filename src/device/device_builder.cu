@@ -56,10 +56,10 @@ std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strat
   std::uint64_t const rows_bytes = share != nullptr ? share->SliceBytes() : 0;
   ChosenMemory const chosen =
       ChooseMemory(table, strategy, {free + rows_bytes, total, memory_limit, device, rows_bytes});
-  *stats = {strategy, chosen.plan.Peak(), chosen.plan.HostBytes()};
+  std::uint64_t const exchange_bytes = share != nullptr ? share->ExchangeBytes() : 0;
+  *stats = {strategy, std::max(chosen.plan.Peak(), exchange_bytes), chosen.plan.HostBytes()};
   auto const rows_read = [&] {
     if (share != nullptr) {
-      stats->planned_bytes = std::max(stats->planned_bytes, share->ExchangeBytes());
       share->ReleaseSlice();
     }
   };

@@ -507,6 +507,8 @@ def test_pictures_of_what_there_is(tmp_path):
     runs.append(runs[0] | {"device": "another GPU", "strategy": "sort"})  # is in no picture
     (tmp_path / "train-x.jsonl").write_text("\n".join(map(json.dumps, runs)))
     assert [p.name for p in plot.draw_all(tmp_path)] == ["peers.png", "growth.png"]
+    assert [r["shape"] for r in plot.plain(runs[:-1])] == ["higgs", "small-1000"]
+    assert "other-ones" in plot.peers_table([r for r in runs if plot.is_other(r)])
     levels = run | {"bench": "levels", "shape": "higgs", "interleaved_levels": 3}
     others = [run | {"bench": "depths"}, levels | {"device": "another", "strategy": "histogram"}]
     (tmp_path / "builder-x.jsonl").write_text("\n".join(map(json.dumps, [levels, *others])))

@@ -185,8 +185,9 @@ TEST(ChooseResolutions, SparseColumnsTakeBinsByTheirEntries) {
                              std::uint64_t{n_rows} * n_features - n_entries);
   };
   EXPECT_EQ(of(1'070'000, 968, 196'805'697), (Bins{2560, 640, 80})) << "a fifth is present";
+  EXPECT_EQ(of(20'000'000, 60, 60'000'000), (Bins{1280, 320, 80}));
   EXPECT_EQ(of(4'000'000, 60, 12'000'000), (Bins{640, 160, 40}));
-  EXPECT_EQ(of(1'000'000, 1'000, 19'000'000), (Bins{320, 80}));
+  EXPECT_EQ(of(1'000'000, 1'000, 19'000'000), (Bins{320, 160, 40}));
   EXPECT_EQ(of(50'000, 10'000, 4'900'000), (Bins{160, 40})) << "the fewest";
 }
 
@@ -200,8 +201,10 @@ TEST(ChooseResolutions, WithinBoundsAndDescending) {
     for (std::uint64_t n : rows) {
       for (FeatureIdx n_features :
            {0u, 1u, 2u, 15u, 500u, 2'000'000u, std::numeric_limits<FeatureIdx>::max()}) {
-        auto const bins = ChooseResolutions(static_cast<RowIdx>(n), n_features, max_bins,
-                                            kMaxSorted, {n % 2 == 0});
+        std::uint64_t const n_places = n * n_features;
+        auto const bins =
+            ChooseResolutions(static_cast<RowIdx>(n), n_features, max_bins, kMaxSorted,
+                              {n % 2 == 0}, n % 3 * (n_places / 100 * 49));
         ASSERT_FALSE(bins.empty());
         ASSERT_LE(bins.size(), 4u);
         ASSERT_LE(bins.front(), max_bins);

@@ -333,10 +333,11 @@ class BinSearch {
         continue;
       }
       if constexpr (kLimited) {
-        bound = level_.BoundWithin(search.bucket, f, box);
+        float within = level_.BoundWithin(search.bucket, f, box);
         if (!(present == total)) {
-          bound = fmaxf(bound, level_.BoundWithin(search.bucket, f, box + (total - present)));
+          within = fmaxf(within, level_.BoundWithin(search.bucket, f, box + (total - present)));
         }
+        bound = fminf(bound, within);
       }
       if (GainBound::Reaches(bound, bar)) {
         auto const bin = static_cast<std::uint32_t>(first_bin_ + items.begin + k);
@@ -397,9 +398,9 @@ class BinSearch {
           if (level_.Allowed(search.bucket, f)) {
             float bound = this->Bound(offer, total, before, present);
             if constexpr (kLimited) {
-              bound = GainBound::Reaches(bound, level_.Bar(search.bucket))
-                          ? BoundWithin(level_, search.bucket, f, offer, before, present)
-                          : bound;
+              if (GainBound::Reaches(bound, level_.Bar(search.bucket))) {
+                bound = fminf(bound, BoundWithin(level_, search.bucket, f, offer, before, present));
+              }
             }
             bounds.Set(k, bound);
           }
