@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <iterator>
 
 #include "device_status.h"
+#include "gpu_exact/device.h"
 #include "run_log.h"
 #include "tell_all.h"
 
@@ -53,14 +55,15 @@ class Registry {
   }
 
   /** @brief Have the other tables of these devices given up; whether there was any to give up. */
-  bool GiveUpIdle(DeviceTable const* wanted, std::vector<int> const& devices) {
+  bool GiveUpIdle(DeviceTable const* wanted, std::vector<int> const& devices,
+                  DeviceTable::For why) {
     std::lock_guard<std::mutex> guard{mutex_};
     bool any{false};
     for (auto const& entry : entries_) {
       auto table = entry.table.lock();
       if (table && table.get() != wanted) {
         std::unique_lock<std::mutex> lock{table->mutex, std::try_to_lock};
-        any |= lock && table->GiveUp(devices);
+        any |= lock && table->GiveUp(devices, why);
       }
     }
     return any;
@@ -74,6 +77,13 @@ class Registry {
   std::mutex mutex_;
   std::vector<Entry> entries_;
 };
+
+/** @brief Number the CUDA contexts of devices, each as ContextOf() does. */
+std::vector<std::uint64_t> ContextsOf(std::vector<int> const& devices) {
+  std::vector<std::uint64_t> contexts;
+  std::transform(devices.cbegin(), devices.cend(), std::back_inserter(contexts), ContextOf);
+  return contexts;
+}
 
 Registry& Tables() {
   static auto& tables = *new Registry;  // never freed: threads may live on while the process ends
@@ -117,17 +127,12 @@ class CachedPages final : public RowPages {
 };
 }  // namespace
 
-DeviceTable::~DeviceTable() {
-  if (ForkedAfterCuda()) {
-    static_cast<void>(builder_.release());
-  }
-}
-
 TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const& devices,
                                   TableOptions const& options, std::shared_ptr<Peers> const& peers,
                                   std::uint64_t epoch) {
-  if (!builder_ || !(options_ == options) || devices_ != devices || epoch_ != epoch) {
-    builder_.reset();
+  if (!builder_ || !(options_ == options) || devices_ != devices || epoch_ != epoch ||
+      contexts_ != ContextsOf(devices)) {
+    this->Drop();
     auto const begin = std::chrono::steady_clock::now();
     auto const& info = data->Info();
     CachedPages const pages{data, devices.front()};
@@ -147,32 +152,57 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
     auto const view = TellAll(peers.get(), own_rows)[peers ? peers->Rank() : 0];
     LongSetUp const progress{view};
     peers_ = peers;
-    auto const make = [&] {
-      return peers ? MakeDeviceBuilder(devices.front(), view, options, peers_.get())
-                   : MakeDeviceBuilder(devices, view, options);
+    auto const make = [&](bool device_only) {
+      TableOptions where{options};
+      where.device_only = device_only;
+      builder_ = peers ? MakeDeviceBuilder(devices.front(), view, where, peers_.get())
+                       : MakeDeviceBuilder(devices, view, where);
     };
-    try {
-      builder_ = make();
-    } catch (OutOfDeviceMemory const&) {
-      if (peers || !Tables().GiveUpIdle(this, devices)) {
-        throw;
+    auto const fits_as_a_whole = [&] {
+      try {
+        make(true);
+      } catch (OutOfDeviceMemory const&) {
+        return false;
       }
-      builder_ = make();
+      return true;
+    };
+    bool const limited = options.memory_limit > 1.0;  // to bytes, whatever is free
+    if (peers || limited || !fits_as_a_whole()) {
+      if (!peers && !limited) {
+        Tables().GiveUpIdle(this, devices, For::kSpeed);
+      }
+      try {
+        make(false);
+      } catch (OutOfDeviceMemory const&) {
+        if (peers || !Tables().GiveUpIdle(this, devices, For::kRoom)) {
+          throw;
+        }
+        make(false);
+      }
     }
     options_ = options;
     devices_ = devices;
     epoch_ = epoch;
+    contexts_ = ContextsOf(devices);
     set_up_ms_ = MillisecondsSince(begin);
   }
   return builder_.get();
 }
 
-bool DeviceTable::GiveUp(std::vector<int> const& devices) {
-  bool const there = builder_ && !peers_ &&
+void DeviceTable::Drop() {
+  if (builder_ && (ForkedAfterCuda() || contexts_ != ContextsOf(devices_))) {
+    static_cast<void>(builder_.release());
+  }
+  builder_.reset();
+}
+
+bool DeviceTable::GiveUp(std::vector<int> const& devices, For why) {
+  bool const there = builder_ && !peers_ && (why == For::kRoom || !was_given_up_) &&
                      std::find_first_of(devices_.cbegin(), devices_.cend(), devices.cbegin(),
                                         devices.cend()) != devices_.cend();
   if (there) {
-    builder_.reset();
+    this->Drop();
+    was_given_up_ = true;
   }
   return there;
 }
@@ -185,13 +215,16 @@ std::shared_ptr<DeviceTable> TableCache::Get(xgboost::MetaInfo const& info, int 
   DataToken const data = info.CatsShared();
   auto const group = CurrentGroup();
   auto table = Tables().Get({data, group, ordinal});
-  uses_.erase(std::remove_if(uses_.begin(), uses_.end(),
-                             [&](auto const& use) {
-                               return use.data.expired() || !IsSame(use.group, group) ||
-                                      use.table == table;
-                             }),
-              uses_.end());
-  uses_.push_back({data, group, table});
+  if (!IsSame(group_, group) || ordinal_ != ordinal) {
+    uses_.clear();
+    group_ = group;
+    ordinal_ = ordinal;
+  }
+  uses_.erase(
+      std::remove_if(uses_.begin(), uses_.end(),
+                     [&](auto const& use) { return use.data.expired() || use.table == table; }),
+      uses_.end());
+  uses_.push_back({data, table});
   return table;
 }
 }  // namespace gpu_exact

@@ -26,8 +26,7 @@ using DataToken = std::weak_ptr<xgboost::CatContainer const>;
 class DeviceTable {
  public:
   DeviceTable() = default;
-  /** @brief Frees the table on the device, unless it is that of the process this one forked from. */
-  ~DeviceTable();
+  ~DeviceTable() { this->Drop(); }
   DeviceTable(DeviceTable const&) = delete;
   DeviceTable& operator=(DeviceTable const&) = delete;
 
@@ -37,7 +36,8 @@ class DeviceTable {
    * @brief A builder of such options, made where there is none; under the lock, as is its use.
    *
    * One of other options, devices or epoch goes first, so that a device holds the table once. Where
-   * there is no room, tables that nobody trains on at the moment are given up before it is refused.
+   * there is no room, tables that nobody trains on at the moment are given up before a part of it is
+   * laid in the host's memory, and before it is refused.
    *
    * @param data    Its pages are asked for only where a builder is made: those that an iterator gave
    *                are read from its cache each time.
@@ -53,15 +53,26 @@ class DeviceTable {
   /** @brief The epoch of the builder; 0 if there is none of such options. Under the lock. */
   [[nodiscard]] std::uint64_t Epoch(TableOptions const& options) const;
 
-  /** @brief Give the builder up, so that the next use makes one anew; under the lock. */
-  void Drop() { builder_.reset(); }
+  /**
+   * @brief Give the builder up, so that the next use makes one anew; under the lock.
+   *
+   * Its memory is freed, unless it is not this process's to free: that of the process this one forked
+   * from, or of a CUDA context that another library has reset.
+   */
+  void Drop();
+
+  /** @brief Why a table is given up for another one. */
+  enum class For : std::uint8_t { kSpeed, kRoom };
 
   /**
    * @brief Give the builder up, where it holds memory of one of the devices; under the lock. One among
    *        several workers stays: they make a table together.
+   *
+   * For another table's speed each is given up once: one that is used again afterwards was not idle.
+   *
    * @return Whether there was one to give up.
    */
-  bool GiveUp(std::vector<int> const& devices);
+  bool GiveUp(std::vector<int> const& devices, For why);
 
   /** @brief What it took to make the builder. */
   [[nodiscard]] double SetUpMs() const { return set_up_ms_; }
@@ -69,9 +80,11 @@ class DeviceTable {
  private:
   std::shared_ptr<Peers> peers_;  // outlives the builder
   std::unique_ptr<TreeBuilder> builder_;
-  TableOptions options_;      // of the builder
-  std::vector<int> devices_;  // likewise
-  std::uint64_t epoch_{0};    // likewise
+  TableOptions options_;                 // of the builder
+  std::vector<int> devices_;             // likewise
+  std::uint64_t epoch_{0};               // likewise
+  std::vector<std::uint64_t> contexts_;  // of its devices; see ContextOf()
+  bool was_given_up_{false};             // for another table
   double set_up_ms_{0.0};
 };
 
@@ -79,7 +92,8 @@ class DeviceTable {
  * @brief The tables that one updater uses.
  *
  * Their device memory is freed when no updater uses them: with the updater, or at its first tree
- * after the DMatrix is gone, or in another group of workers. The DMatrix itself is never kept alive.
+ * after the DMatrix is gone, in another group of workers, or on another device. The DMatrix itself is
+ * never kept alive.
  */
 class TableCache {
  public:
@@ -94,9 +108,10 @@ class TableCache {
  private:
   struct Use {
     DataToken data;
-    GroupToken group;
     std::shared_ptr<DeviceTable> table;
   };
-  std::vector<Use> uses_;  // of one group
+  GroupToken group_;  // of the uses, as their device
+  int ordinal_{-1};
+  std::vector<Use> uses_;
 };
 }  // namespace gpu_exact

@@ -45,9 +45,10 @@ struct WeightBounds {
   GPU_EXACT_HD static WeightBounds None() {
     return {-std::numeric_limits<float>::infinity(), std::numeric_limits<float>::infinity()};
   }
-  /** @brief The root's bounds where there is a monotone constraint. */
-  GPU_EXACT_HD static WeightBounds Finite() {
-    return {-std::numeric_limits<float>::max(), std::numeric_limits<float>::max()};
+  /** @brief The root's bounds; finite ones where there is a monotone constraint. */
+  static WeightBounds OfRoot(bool has_monotone) {
+    constexpr float kMost = std::numeric_limits<float>::max();
+    return has_monotone ? WeightBounds{-kMost, kMost} : None();
   }
 };
 

@@ -144,13 +144,14 @@ struct WeightLimits {
  * 2 |G| |v| + (H + lambda) v^2 + 2 alpha |v|, of which each split in the box has at most what the
  * greatest |G|, H and |v| of the corners make (a weight grows or falls with G, and with H where G keeps
  * its sign, and so do weights that are cut): converted, multiplied and added, 8, and the exact gain's own
- * of above, 4. A limit is scaled to units with two errors, by which a weight that it cuts is off, 4. The
- * bound is greater by kMargin of these sums. It may so be above Largest() too: the smaller one counts.
+ * of above, 4. A limit is scaled to units with two errors, by which a weight that it cuts is off, 4; one
+ * that is no normal float in units is moved outwards to the least that is. The bound is greater by
+ * kMargin of these sums. It may so be above Largest() too: the smaller one counts.
  *
  * Sums of at most 2^62, 2^63 at corners, over at least one unit: no bound is above 2^127, a finite
  * float, and none is a NaN; LargestWithin()'s may be, of the greatest H and weights of different
- * corners, and is infinity then, which reaches any bar. Products below the normal floats belong to
- * gains far below XGBoost's least loss change, or to such as the bar's margin covers.
+ * corners, and is infinity then, which reaches any bar. Products of sums, below the normal floats,
+ * belong to gains far below XGBoost's least loss change, or to such as the bar's margin covers.
  */
 struct GainBound {
   static constexpr float kMargin = 1.0f / (1 << 18);
@@ -188,10 +189,14 @@ struct GainBound {
 
   /** @brief Limits of the weights of a node's children. @param monotone Of the feature: -1, 0, 1. */
   [[nodiscard]] GPU_EXACT_HD WeightLimits Limits(WeightBounds const& node, int monotone) const {
-    auto cut = [&](float weight) {
-      return std::fmin(std::fmax(weight, node.lower), node.upper) * weight_unit;
+    auto cut = [&](float weight, float outwards) {
+      float const limit = std::fmin(std::fmax(weight, node.lower), node.upper);
+      float const scaled = limit * weight_unit;
+      return limit != 0.0f && std::fabs(scaled) < std::numeric_limits<float>::min() ? outwards
+                                                                                    : scaled;
     };
-    return {cut(-max_step), cut(max_step), monotone};
+    constexpr float kLeast = std::numeric_limits<float>::min();
+    return {cut(-max_step, -kLeast), cut(max_step, kLeast), monotone};
   }
 
   /** @brief What a bound must reach for a candidate to have this loss change, in units. */

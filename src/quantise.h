@@ -44,6 +44,29 @@ struct alignas(8) GradientUnits {
   }
 };
 
+/** @brief Absolute errors of gradients and hessians, in 1 / kPerUnit of a unit of fixed point. */
+struct RoundingError {
+  static constexpr double kPerUnit = 1 << 20;
+
+  std::uint64_t grad;
+  std::uint64_t hess;
+
+  GPU_EXACT_HD friend RoundingError operator+(RoundingError const& a, RoundingError const& b) {
+    return {a.grad + b.grad, a.hess + b.hess};
+  }
+};
+
+/** @brief What rounding to fixed point changes of some rows, added up; the order does not matter. */
+struct Rounding {
+  RoundingError all;
+  RoundingError few_bits;    // of gradients and hessians that keep fewer than Quantiser::kBits
+  std::uint32_t n_few_bits;  // rows that have such
+
+  GPU_EXACT_HD friend Rounding operator+(Rounding const& a, Rounding const& b) {
+    return {a.all + b.all, a.few_bits + b.few_bits, a.n_few_bits + b.n_few_bits};
+  }
+};
+
 /** @brief 2^exponent as two factors, each of which is a normal float. */
 struct PowerOfTwo {
   float first;
@@ -115,25 +138,45 @@ struct Quantiser {
   }
 
   /**
-   * @brief Whether some rows may keep few bits: their sums are so far above single gradients.
-   *
-   * Below 2^-34, which is sums of magnitudes up to 2^27, what keeps few bits gains next to nothing:
-   * usual objectives on 100 million rows are never asked further.
+   * @brief Whether gradients and hessians of at least these sizes are right to six digits or more.
+   * @param least_grad Least absolute gradient that is not 0; infinity where all are.
+   * @param least_hess Least positive hessian; infinity where there is none.
    */
-  [[nodiscard]] bool MayCrush() const { return std::max(grad_unit, hess_unit) > kFineUnit; }
-  /** @brief Whether a row's gradient or hessian is not zero and keeps less than 10 bits. */
-  [[nodiscard]] GPU_EXACT_HD bool Crushes(GradientPair const& g) const {
-    float const grad = std::fabs(grad_scale.Times(g.grad));
+  [[nodiscard]] bool IsFine(float least_grad, float least_hess) const {
+    constexpr float kFine = 1 << 20;
+    return grad_scale.Times(least_grad) >= kFine && hess_scale.Times(least_hess) >= kFine;
+  }
+  /** @brief What rounding changes of a row. */
+  [[nodiscard]] GPU_EXACT_HD Rounding Rounded(GradientPair const& g) const {
+    FixedSum const fixed = this->Fixed(g);
+    float const grad = grad_scale.Times(g.grad);
     float const hess = hess_scale.Times(g.hess);
-    return (grad_unit > kFineUnit && g.grad != 0.0f && grad < kCrushed) ||
-           (hess_unit > kFineUnit && g.hess > 0.0f && hess < kCrushed);
+    RoundingError const all{Error(grad, fixed.grad, g.grad != 0.0f),
+                            Error(hess, fixed.hess, g.hess > 0.0f)};
+    RoundingError const few_bits{std::fabs(grad) < kFewBits ? all.grad : 0,
+                                 hess < kFewBits ? all.hess : 0};
+    return {all, few_bits, few_bits.grad + few_bits.hess != 0 ? 1u : 0u};
   }
-  /** @brief Whether so many crushed rows among those trained on may make other trees. */
-  [[nodiscard]] static bool TooMany(std::uint64_t n_crushed, std::uint64_t n_trained) {
-    return 16 * n_crushed > n_trained;
+  /**
+   * @brief Whether rows that keep few bits may change a split.
+   *
+   * The hessian of a child, with lambda, is at least the least child weight with lambda, W. A node
+   * whose gradients sum to G gains G^2 / (H + lambda), in which an error E of G and D of H are
+   * 2 G E / W and, relatively, D / W. Harmless is D of less than 2^-15 W, as kBits allow for each
+   * row, and E where 2^16 E^2 / W is less than 2^-22: then either G is above 2^15 E, and what it
+   * gains right to 2^-14, or it is wrong by less than a quarter of the least loss change of a split.
+   */
+  [[nodiscard]] bool MayChangeSplits(Rounding const& rounding, GainParam const& p) const {
+    double const least = double{p.min_child_weight} + p.reg_lambda;
+    GradientSum const error = this->Sizes(rounding.few_bits);
+    return error.hess > std::ldexp(least, -15) || error.grad * error.grad > std::ldexp(least, -38);
   }
-  static constexpr double kFineUnit = 1.0 / (std::uint64_t{1} << 34);
-  static constexpr float kCrushed = 1 << 10;
+  /** @brief Whether it may change the weight of a node, or its hessian, in the first four digits. */
+  [[nodiscard]] bool MayChangeNode(Rounding const& rounding, GradientSum const& node) const {
+    GradientSum const error = this->Sizes(rounding.all);
+    return error.grad > std::ldexp(std::fabs(node.grad), -15) ||
+           error.hess > std::ldexp(node.hess, -15);
+  }
 
   /** @brief Fixed(g) as floats. */
   [[nodiscard]] GPU_EXACT_HD GradientUnits Units(GradientPair const& g) const {
@@ -145,6 +188,9 @@ struct Quantiser {
     return {static_cast<double>(sum.grad) * grad_unit, static_cast<double>(sum.hess) * hess_unit};
   }
 
+  /** @brief Bits that a gradient and a hessian should keep: half of the last one is 2^-15 of it. */
+  static constexpr int kBits = 14;
+
   GPU_EXACT_HD static Quantiser OfExponents(int g, int h, float max_grad, float max_hess) {
     return {PowerOfTwo::Make(g),
             PowerOfTwo::Make(h),
@@ -152,6 +198,21 @@ struct Quantiser {
             std::ldexp(1.0, -h),
             max_grad,
             max_hess};
+  }
+
+ private:
+  static constexpr float kFewBits = 1 << kBits;
+
+  /** @brief The error of x units, fixed as that many; at least 1 where a value is not exact. */
+  [[nodiscard]] GPU_EXACT_HD static std::uint64_t Error(float x, std::int64_t fixed,
+                                                        bool has_value) {
+    auto const error = std::fabs(static_cast<double>(x) - static_cast<double>(fixed));
+    bool const exact = !has_value || (error == 0.0 && x != 0.0f);  // x may have been too small
+    return exact ? 0 : static_cast<std::uint64_t>(error * RoundingError::kPerUnit) + 1;
+  }
+  [[nodiscard]] GradientSum Sizes(RoundingError const& error) const {
+    return {static_cast<double>(error.grad) / RoundingError::kPerUnit * grad_unit,
+            static_cast<double>(error.hess) / RoundingError::kPerUnit * hess_unit};
   }
 };
 }  // namespace gpu_exact

@@ -69,4 +69,29 @@ void TreeGrower::RecordStatistics(NodeIdx nidx, NodeState const& state) {
 bool TreeGrower::RoomForSplit() const {
   return param_.max_leaves == 0 || n_leaves_ < param_.max_leaves;
 }
+
+void SetSums(GrowParam const& param, std::vector<GradientSum> const& leaves, GrownTree* tree) {
+  auto& nodes = *tree;
+  for (std::size_t i = nodes.size(); i-- > 0;) {  // children have higher ids
+    TreeNode& node = nodes[i];
+    bool const leaf = node.IsLeaf();
+    node.sum_grad = leaf ? leaves[i].grad : nodes[node.left].sum_grad + nodes[node.right].sum_grad;
+    node.sum_hess = leaf ? leaves[i].hess : nodes[node.left].sum_hess + nodes[node.right].sum_hess;
+  }
+  GainParam const gain{param};
+  auto const weigh = [&](NodeIdx nidx, WeightBounds const& bounds) {
+    nodes[nidx].weight = CalcWeight(gain, {nodes[nidx].sum_grad, nodes[nidx].sum_hess}, bounds);
+  };
+  std::vector<WeightBounds> bounds(nodes.size(), WeightBounds::OfRoot(param.HasMonotone()));
+  weigh(kRoot, bounds[kRoot]);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    TreeNode const& node = nodes[i];
+    if (!node.IsLeaf()) {
+      weigh(node.left, bounds[i]);
+      weigh(node.right, bounds[i]);
+      SplitBounds(bounds[i], param.Monotone(node.feature), nodes[node.left].weight,
+                  nodes[node.right].weight, &bounds[node.left], &bounds[node.right]);
+    }
+  }
+}
 }  // namespace gpu_exact

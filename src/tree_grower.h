@@ -49,4 +49,9 @@ class TreeGrower {
   std::int32_t depth_{0};
   std::int64_t n_leaves_{1};
 };
+/**
+ * @brief Set the sums and weights of all nodes by sums of the leaves.
+ * @param leaves Gradient sum of each leaf, by node; that of other nodes is not looked at.
+ */
+void SetSums(GrowParam const& param, std::vector<GradientSum> const& leaves, GrownTree* tree);
 }  // namespace gpu_exact

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -28,6 +29,17 @@ struct DeviceStatus {
  * @param ordinal The CUDA device, or -1 for the first visible one.
  */
 [[nodiscard]] DeviceStatus ProbeDevice(int ordinal);
+
+/**
+ * @brief Number the CUDA context that libraries share on a device.
+ *
+ * A context that another library has reset comes back under another number. What was allocated in the
+ * old one is gone: it may neither be used nor freed.
+ *
+ * @param ordinal The CUDA device, or -1 for the first visible one.
+ * @return 0 where it cannot be told.
+ */
+[[nodiscard]] std::uint64_t ContextOf(int ordinal);
 
 /** @brief CUDA devices that this process sees; 0 where there is no driver. Throws DeviceError. */
 [[nodiscard]] int CountDevices();

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -42,6 +43,16 @@ struct GrowParam {
   std::vector<std::int32_t> monotone_constraints;  // shape: (up to n_features), rest is 0
   std::int32_t interleaved_levels{-1};             // levels before rows are sorted; -1: chosen here
   HostTeam team;
+
+  /** @brief Tell whether any feature has a monotone constraint. */
+  [[nodiscard]] bool HasMonotone() const {
+    return std::any_of(monotone_constraints.cbegin(), monotone_constraints.cend(),
+                       [](std::int32_t constraint) { return constraint != 0; });
+  }
+  /** @brief Give the constraint of a feature: -1, 0 or 1. */
+  [[nodiscard]] std::int32_t Monotone(FeatureIdx feature) const {
+    return feature < monotone_constraints.size() ? monotone_constraints[feature] : 0;
+  }
 };
 
 /** @brief A node of a grown tree with what XGBoost stores of it. */
@@ -171,11 +182,14 @@ struct TableOptions {
   // Device memory that the table may take: bytes, or up to 1 the share of what is free; 0: what is
   // free less a margin. Where it is short, trees grow slower.
   double memory_limit{0.0};
+  // Throw OutOfDeviceMemory where a part of the table would lie in the host's memory.
+  bool device_only{false};
 
   TableOptions(Strategy s = Strategy::kAuto, double limit = 0.0)  // NOLINT: a strategy will do
       : strategy{s}, memory_limit{limit} {}
   [[nodiscard]] bool operator==(TableOptions const& that) const {
-    return strategy == that.strategy && memory_limit == that.memory_limit;
+    return strategy == that.strategy && memory_limit == that.memory_limit &&
+           device_only == that.device_only;
   }
 };
 

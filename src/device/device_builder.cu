@@ -8,12 +8,14 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <sstream>
 #include <stdexcept>
 
 #include "gpu_exact/tree_builder.h"
 #include "src/device/histogram/binned_columns.cuh"
 #include "src/device/host_copy.cuh"
 #include "src/device/kept_pool.cuh"
+#include "src/device/leaf_sums.cuh"
 #include "src/device/node_states.cuh"
 #include "src/device/split_strategy.cuh"
 #include "src/histogram_plan.h"
@@ -46,7 +48,7 @@ std::string WhyNotHistogram(CsrView const& table) {
  * @param share Of several workers, whose slice the table is, and is released; nullptr: there is one.
  */
 std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strategy,
-                                            double memory_limit, TableShare* share,
+                                            TableOptions const& options, TableShare* share,
                                             TreeStats* stats) {
   ProfilerRange const range{"gpu_exact: set-up"};
   std::size_t free{0}, total{0};
@@ -54,8 +56,12 @@ std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strat
   DeviceTraits const device{BinnedColumns::MaxBins(),
                             DeviceAttribute(cudaDevAttrComputeCapabilityMajor) < 9};
   std::uint64_t const rows_bytes = share != nullptr ? share->SliceBytes() : 0;
-  ChosenMemory const chosen =
-      ChooseMemory(table, strategy, {free + rows_bytes, total, memory_limit, device, rows_bytes});
+  ChosenMemory const chosen = ChooseMemory(
+      table, strategy, {free + rows_bytes, total, options.memory_limit, device, rows_bytes});
+  if (options.device_only && chosen.plan.HostBytes() != 0) {
+    throw OutOfDeviceMemory{
+        "The table does not fit on the GPU as a whole: " + chosen.plan.Describe() + "."};
+  }
   std::uint64_t const exchange_bytes = share != nullptr ? share->ExchangeBytes() : 0;
   *stats = {strategy, std::max(chosen.plan.Peak(), exchange_bytes), chosen.plan.HostBytes()};
   auto const rows_read = [&] {
@@ -71,32 +77,14 @@ std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strat
   return columns;
 }
 
-/** @brief Rows trained on of which fixed point keeps too little, added to the count. */
-__global__ void CountCrushedKernel(TrainingRows rows, Quantiser quantiser, std::uint32_t* out) {
-  AwaitEarlier();
-  std::uint64_t row = GlobalIdx();
-  bool crushed = row < rows.n_rows && rows.Has(row) && quantiser.Crushes(rows.gpair[row]);
-  unsigned lanes = __ballot_sync(kAllLanes, crushed);
-  if (threadIdx.x % 32 == 0 && lanes != 0) {
-    atomicAdd(out, static_cast<std::uint32_t>(__popc(lanes)));
-  }
-}
-
-/** @brief Throws GradientRange where many rows would be rounded away. Waits, if it must look. */
-void CheckRange(TrainingRows const& rows, RowSummary const& summary, Quantiser const& quantiser) {
-  if (!quantiser.MayCrush()) {
-    return;
-  }
-  DeviceBuffer<std::uint32_t> count{"rows that keep few bits"};
-  ZeroAsync(count.Reserve(1), 1);
-  LaunchN("CountCrushed", CountCrushedKernel, rows.n_rows, rows, quantiser, count.Data());
-  std::uint32_t const n_crushed = ToHost(count.Data(), 1).front();
-  if (Quantiser::TooMany(n_crushed, rows.n_rows - summary.n_left_out)) {
-    throw GradientRange{
-        "The gradients of " + std::to_string(n_crushed) +
-        " rows are too small beside the largest, " + std::to_string(quantiser.max_grad) +
-        ", to be summed with it on the GPU; check labels and weights for outliers."};
-  }
+/** @brief Say why a tree whose rows keep few bits is not grown here. */
+GradientRange FarApart(Rounding const& rounding, Quantiser const& quantiser) {
+  std::ostringstream msg;
+  msg << "The gradients or hessians of " << rounding.n_few_bits
+      << " rows are too small beside the largest gradient, " << quantiser.max_grad
+      << ", or hessian, " << quantiser.max_hess
+      << ", to be summed with it on the GPU; check labels and weights for outliers.";
+  return GradientRange{msg.str()};
 }
 
 // one thread a row; result: a row that is not sampled is like a deleted one
@@ -187,6 +175,8 @@ class DeviceBuilder : public TreeBuilder {
     Quantiser quantiser;
     TreeGrower grower;
     std::int32_t const* monotone;  // by feature, device memory; nullptr: none
+    TrainingRows rows;
+    Rounding rounding;
   };
 
   GrownTree Grow(GrowParam const& param, GradientView gradients, std::uint8_t const* row_included,
@@ -196,6 +186,8 @@ class DeviceBuilder : public TreeBuilder {
   /** @brief Waits for the stream; what other workers told is right, or this throws. */
   void WaitForAnswers();
   void Finish(GrownTree const& tree);
+  /** @brief Add up the rows of each leaf by units of its own, where a leaf's are too coarse. Waits. */
+  void RefineLeaves(Tree const& tree, GrownTree* grown);
   /** @brief Gradients of all rows on the device, the sampled ones and those of all workers. */
   [[nodiscard]] TrainingRows Gather(GradientView gradients, std::uint8_t const* row_included);
   /** @brief Room for those of the open nodes, if they may be split. @param children The states. */
@@ -258,6 +250,7 @@ GrownTree DeviceBuilder::Grow(GrowParam const& param, GradientView gradients,
   GrownTree grown = tree.grower.Finish();
   this->Finish(grown);
   this->WaitForAnswers();
+  this->RefineLeaves(tree, &grown);
   stats_.refined_share = strategy_->RefinedShare();
   stats_.peak_bytes = PeakDeviceBytes();
   return grown;
@@ -288,17 +281,28 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
                             "objective and the labels."};
   }
   Quantiser quantiser = summary.ByLargest(n_rows_).Refined(summary.magnitudes, n_rows_);
-  CheckRange(rows, summary, quantiser);
+  Rounding rounding{};
+  if (!quantiser.IsFine(summary.LeastGrad(), summary.LeastHess())) {
+    rounding = scan_.SumRounding(rows, quantiser);
+    if (quantiser.MayChangeSplits(rounding, GainParam{param})) {
+      throw FarApart(rounding, quantiser);
+    }
+  }
 
   ColumnsRef columns = strategy_->Columns();
   auto monotone = param.monotone_constraints;
-  bool has_monotone = std::any_of(monotone.cbegin(), monotone.cend(), [](int m) { return m != 0; });
+  bool const has_monotone = param.HasMonotone();
   if (has_monotone) {
     monotone.resize(share_ != nullptr ? share_->Whole().n_features : columns.n_features, 0);
     CopyFromHost(monotone_.Reserve(monotone.size()), monotone.data(), monotone.size());
   }
-  Tree tree{param, features, quantiser, TreeGrower{param, quantiser},
-            has_monotone ? monotone_.Data() : nullptr};
+  Tree tree{param,
+            features,
+            quantiser,
+            TreeGrower{param, quantiser},
+            has_monotone ? monotone_.Data() : nullptr,
+            rows,
+            rounding};
   MakeRules(param, columns, tree.monotone, rules_.Reserve(columns.n_features),
             share_ != nullptr ? share_->Features() : nullptr);
   NodeState* root = states_[0].Reserve(1);
@@ -411,6 +415,16 @@ void DeviceBuilder::Finish(GrownTree const& tree) {
   }
   strategy_->Finish(orders);
 }
+
+void DeviceBuilder::RefineLeaves(Tree const& tree, GrownTree* grown) {
+  bool const refine = std::any_of(grown->cbegin(), grown->cend(), [&](TreeNode const& node) {
+    return tree.quantiser.MayChangeNode(tree.rounding, {node.sum_grad, node.sum_hess});
+  });
+  if (refine) {
+    NodeIdx const* const positions = strategy_->Positions().Data();
+    SetSums(tree.param, SumLeaves(tree.rows, positions, grown->size()), grown);
+  }
+}
 }  // namespace
 
 Strategy ChooseStrategy(Strategy strategy, CsrView const& table, std::uint32_t max_bins) {
@@ -435,7 +449,7 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
   TreeStats stats;
   if (peers == nullptr || peers->Size() == 1) {
     Strategy const strategy = ChooseStrategy(options.strategy, rows, BinnedColumns::MaxBins());
-    auto columns = MakeStrategy(rows, strategy, options.memory_limit, nullptr, &stats);
+    auto columns = MakeStrategy(rows, strategy, options, nullptr, &stats);
     return MakeDeviceBuilder(ordinal, rows.n_rows, std::move(columns), stats);
   }
   auto share = std::make_unique<TableShare>(peers, rows);
@@ -443,8 +457,7 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
   Strategy const strategy = ChooseStrategy(options.strategy, share->Whole(), kMaxGroupBins);
   std::unique_ptr<TreeBuilder> builder;
   AllOrNone(peers, [&] {
-    auto columns =
-        MakeStrategy(share->Slice(), strategy, options.memory_limit, share.get(), &stats);
+    auto columns = MakeStrategy(share->Slice(), strategy, options, share.get(), &stats);
     RowIdx const n_rows = share->Whole().n_rows;
     builder = MakeDeviceBuilder(ordinal, n_rows, std::move(columns), stats, std::move(share));
   });

@@ -46,6 +46,7 @@ KeptPool::KeptPool(std::uint64_t bytes) {
 }
 
 KeptPool::~KeptPool() {
+  CaptureGuard const guard;
   std::lock_guard<std::mutex> const lock{thresholds};
   std::uint64_t before{0};
   // The process may have given the device another pool, and destroyed this one.

@@ -78,7 +78,7 @@ void MakeRules(GrowParam const& param, ColumnsRef const& columns, std::int32_t c
 void CompleteRoot(GainParam const& param, Quantiser const& quantiser, bool has_monotone,
                   NodeState* root, LevelZeros const& out_zeros) {
   Launch("CompleteRoot", CompleteRootKernel, 1, 1, param, quantiser,
-         has_monotone ? WeightBounds::Finite() : WeightBounds::None(), root, out_zeros);
+         WeightBounds::OfRoot(has_monotone), root, out_zeros);
 }
 
 void CompleteChildren(GainParam const& param, Quantiser const& quantiser,

@@ -37,9 +37,15 @@ CopyPlan PlanForOnce(std::size_t n_bytes) {
 struct RowFaults {
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
+  std::uint64_t beyond;     // least row << 32 | feature that is not in the table, or kNone
   std::uint64_t duplicate;  // least row << 32 | feature that is there twice, or kNone
   std::uint64_t unsorted;   // whether a row is
 };
+
+__device__ void AddFault(std::uint64_t* least, std::uint64_t row, FeatureIdx feature) {
+  atomicMin(reinterpret_cast<unsigned long long*>(least),
+            static_cast<unsigned long long>((row << 32) | feature));
+}
 
 // one warp a row
 __global__ void CheckRowsKernel(CsrView table, RowFaults* out) {
@@ -49,34 +55,46 @@ __global__ void CheckRowsKernel(CsrView table, RowFaults* out) {
     return;
   }
   ForEachEntry(table, row, [&](EntryIdx i) {
+    FeatureIdx const feature = table.entries[i].feature;
+    if (feature >= table.n_features) {
+      AddFault(&out->beyond, row, feature);
+    }
     if (i == table.offsets[row]) {
       return;
     }
     FeatureIdx const before = table.entries[i - 1].feature;
-    FeatureIdx const feature = table.entries[i].feature;
     if (before > feature) {
       out->unsorted = 1;  // whoever writes, writes the same
     } else if (before == feature) {
-      atomicMin(reinterpret_cast<unsigned long long*>(&out->duplicate),
-                static_cast<unsigned long long>((row << 32) | feature));
+      AddFault(&out->duplicate, row, feature);
     }
   });
 }
 
 /**
- * @brief Finds out whether rows are in order, and refuses a value given twice. Waits.
+ * @brief Find out whether rows are in order; refuse a feature beyond the table's columns, and one that
+ *        is given twice. Waits.
  * @param first_row Number of the first one.
  */
 bool AreSorted(CsrView const& table, RowIdx first_row) {
   DeviceBuffer<RowFaults> faults{"faults of rows"};
-  RowFaults found{RowFaults::kNone, 0};
+  RowFaults found{RowFaults::kNone, RowFaults::kNone, 0};
   CopyFromHost(faults.Reserve(1), &found, 1);
   LaunchRows("CheckRows", CheckRowsKernel, table.n_rows, table, faults.Data());
   found = ToHost(faults.Data(), 1)[0];
+  auto const row = [&](std::uint64_t fault) {
+    return "Row " + std::to_string(first_row + (fault >> 32));
+  };
+  auto const feature = [](std::uint64_t fault) { return std::to_string(fault & 0xffffffffu); };
+  if (found.beyond != RowFaults::kNone) {
+    throw std::invalid_argument{row(found.beyond) + " has a value of feature " +
+                                feature(found.beyond) + ", but the table has " +
+                                std::to_string(table.n_features) +
+                                " columns, counted from 0; give it a shape that has them all."};
+  }
   if (found.duplicate != RowFaults::kNone) {
-    throw std::invalid_argument{"Row " + std::to_string(first_row + (found.duplicate >> 32)) +
-                                " has two values of feature " +
-                                std::to_string(found.duplicate & 0xffffffffu) +
+    throw std::invalid_argument{row(found.duplicate) + " has two values of feature " +
+                                feature(found.duplicate) +
                                 "; give one. SciPy's sum_duplicates() makes one of them."};
   }
   return found.unsorted == 0;

@@ -138,6 +138,7 @@ void* AllocateDevice(std::size_t bytes, char const* what) {
 }
 
 void FreeDevice(void* p, std::size_t bytes) noexcept {
+  CaptureGuard const guard;
   Succeeds(cudaFree(p));
   held_bytes -= bytes;
 }
@@ -156,7 +157,10 @@ void* AllocatePinned(std::size_t bytes, char const* what) {
   return p;
 }
 
-void FreePinned(void* p, std::size_t) noexcept { Succeeds(cudaFreeHost(p)); }
+void FreePinned(void* p, std::size_t) noexcept {
+  CaptureGuard const guard;
+  Succeeds(cudaFreeHost(p));
+}
 
 bool SendBytes(void* to, void const* from, std::size_t n_bytes) {
   SentWords sent{};
@@ -257,6 +261,36 @@ DeviceGuard::~DeviceGuard() {
   }
 }
 
+std::uint64_t ContextOf(int ordinal) {
+  // Of the driver, whose calls need no context to be current; its types are not needed either.
+  using DeviceGet = int (*)(int* device, int ordinal);
+  using Retain = int (*)(void** context, int device);
+  using GetId = int (*)(void* context, unsigned long long* id);
+  using Release = int (*)(int device);
+  auto const find = [](char const* name) {
+    constexpr unsigned kSince = 12000;
+    void* fn{nullptr};
+    cudaDriverEntryPointQueryResult result{};
+    return Succeeds(cudaGetDriverEntryPointByVersion(name, &fn, kSince, cudaEnableDefault, &result))
+               ? fn
+               : nullptr;
+  };
+  static auto const device_get = reinterpret_cast<DeviceGet>(find("cuDeviceGet"));
+  static auto const retain = reinterpret_cast<Retain>(find("cuDevicePrimaryCtxRetain"));
+  static auto const get_id = reinterpret_cast<GetId>(find("cuCtxGetId"));
+  static auto const release = reinterpret_cast<Release>(find("cuDevicePrimaryCtxRelease"));
+  int device{0};
+  void* context{nullptr};
+  if (device_get == nullptr || retain == nullptr || get_id == nullptr || release == nullptr ||
+      device_get(&device, std::max(ordinal, 0)) != 0 || retain(&context, device) != 0) {
+    return 0;
+  }
+  unsigned long long id{0};
+  bool const has_id = get_id(context, &id) == 0;
+  static_cast<void>(release(device));
+  return has_id ? id : 0;
+}
+
 int CountDevices() {
   int n_devices{0};
   cudaError_t const status = cudaGetDeviceCount(&n_devices);
@@ -269,6 +303,7 @@ int CountDevices() {
 }
 
 DeviceStatus ProbeDevice(int ordinal) {
+  CaptureGuard const guard;
   int n_devices{0};
   cudaError_t status = cudaGetDeviceCount(&n_devices);
   if (status == cudaErrorInsufficientDriver) {
@@ -298,7 +333,7 @@ DeviceStatus ProbeDevice(int ordinal) {
   }
   std::string name = prop.name;
   try {
-    DeviceGuard guard{device};
+    DeviceGuard const current{device};
     cudaFuncAttributes attributes{};
     status = cudaFuncGetAttributes(&attributes, ProbeKernel);
     if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction ||

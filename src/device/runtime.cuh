@@ -70,6 +70,21 @@ void CheckLaunch(cudaError_t status, char const* kernel);
 /** @brief The current device's kernels and copies reach another's memory; false where they cannot. */
 [[nodiscard]] bool ReachDevice(int other);
 
+/** @brief Lets this thread make any CUDA call in its scope, while another thread captures a graph. */
+class CaptureGuard {
+ public:
+  CaptureGuard() noexcept { this->Exchange(); }
+  ~CaptureGuard() { this->Exchange(); }
+  CaptureGuard(CaptureGuard const&) = delete;
+  CaptureGuard& operator=(CaptureGuard const&) = delete;
+
+ private:
+  void Exchange() noexcept { Succeeds(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+
+  cudaStreamCaptureMode mode_{
+      cudaStreamCaptureModeRelaxed};  // that of outside the scope, within it
+};
+
 /** @brief Makes a device current for its scope, -1 for the first one. */
 class DeviceGuard {
  public:
@@ -79,6 +94,7 @@ class DeviceGuard {
   DeviceGuard& operator=(DeviceGuard const&) = delete;
 
  private:
+  CaptureGuard capture_;
   int previous_{0};
   bool moved_{false};
 };

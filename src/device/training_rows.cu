@@ -20,11 +20,16 @@ struct JoinSummaries {
   __device__ RowSummary operator()(RowSummary const& a, RowSummary const& b) const {
     return {max(a.max_grad_bits, b.max_grad_bits),
             max(a.max_hess_bits, b.max_hess_bits),
+            max(a.min_grad_bits, b.min_grad_bits),
+            max(a.min_hess_bits, b.min_hess_bits),
             a.n_not_finite + b.n_not_finite,
             a.n_left_out + b.n_left_out,
             {0, 0}};
   }
 };
+
+/** @brief Bits of a float that is not negative, inverted so that the least one is the largest; 0 for 0. */
+__device__ std::uint32_t InvertedBits(float x) { return x == 0.0f ? 0 : ~__float_as_uint(x); }
 
 // grid: strided over rows; result: *out_summary but its magnitudes, zero before
 __global__ __launch_bounds__(kThreads) void SummariseKernel(TrainingRows rows,
@@ -32,14 +37,22 @@ __global__ __launch_bounds__(kThreads) void SummariseKernel(TrainingRows rows,
   AwaitEarlier();
   using BlockReduce = cub::BlockReduce<RowSummary, kThreads>;
   __shared__ typename BlockReduce::TempStorage temp;
-  RowSummary summary{0, 0, 0, 0, {0, 0}};
+  RowSummary summary{};
   auto stride = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
   for (auto row = GlobalIdx(); row < rows.n_rows; row += stride) {
     if (rows.Has(static_cast<RowIdx>(row))) {
       GradientPair g = rows.gpair[row];
       bool finite = isfinite(g.grad) && isfinite(g.hess);
-      RowSummary one{__float_as_uint(fabsf(g.grad)), __float_as_uint(fabsf(g.hess)), 0, 0, {0, 0}};
-      summary = JoinSummaries{}(summary, finite ? one : RowSummary{0, 0, 1, 0, {0, 0}});
+      float const grad = fabsf(g.grad);
+      float const hess = fabsf(g.hess);
+      RowSummary const one{__float_as_uint(grad),
+                           __float_as_uint(hess),
+                           InvertedBits(grad),
+                           InvertedBits(hess),
+                           0,
+                           0,
+                           {0, 0}};
+      summary = JoinSummaries{}(summary, finite ? one : RowSummary{0, 0, 0, 0, 1, 0, {0, 0}});
     } else {
       ++summary.n_left_out;
     }
@@ -48,8 +61,36 @@ __global__ __launch_bounds__(kThreads) void SummariseKernel(TrainingRows rows,
   if (threadIdx.x == 0) {
     atomicMax(&out_summary->max_grad_bits, summary.max_grad_bits);
     atomicMax(&out_summary->max_hess_bits, summary.max_hess_bits);
+    atomicMax(&out_summary->min_grad_bits, summary.min_grad_bits);
+    atomicMax(&out_summary->min_hess_bits, summary.min_hess_bits);
     atomicAdd(&out_summary->n_not_finite, summary.n_not_finite);
     atomicAdd(&out_summary->n_left_out, summary.n_left_out);
+  }
+}
+
+// grid: strided over rows; result: *out, zero before
+__global__ __launch_bounds__(kThreads) void SumRoundingKernel(TrainingRows rows,
+                                                              Quantiser quantiser, Rounding* out) {
+  AwaitEarlier();
+  using BlockReduce = cub::BlockReduce<Rounding, kThreads>;
+  __shared__ typename BlockReduce::TempStorage temp;
+  Rounding sum{};
+  auto stride = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
+  for (auto row = GlobalIdx(); row < rows.n_rows; row += stride) {
+    if (rows.Has(static_cast<RowIdx>(row))) {
+      sum = sum + quantiser.Rounded(rows.gpair[row]);
+    }
+  }
+  sum = BlockReduce{temp}.Reduce(sum, cuda::std::plus<>{});
+  if (threadIdx.x == 0) {
+    auto const add = [](std::uint64_t* to, std::uint64_t x) {
+      atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(x));
+    };
+    add(&out->all.grad, sum.all.grad);
+    add(&out->all.hess, sum.all.hess);
+    add(&out->few_bits.grad, sum.few_bits.grad);
+    add(&out->few_bits.hess, sum.few_bits.hess);
+    atomicAdd(&out->n_few_bits, sum.n_few_bits);
   }
 }
 
@@ -115,6 +156,13 @@ RowSummary RowScan::Summarise(TrainingRows const& rows) {
   CopyPinned(host_summary_.Data(), summary_.Data(), 1);
   Synchronize();
   return *host_summary_.Data();
+}
+
+Rounding RowScan::SumRounding(TrainingRows const& rows, Quantiser const& quantiser) {
+  ZeroAsync(rounding_.Reserve(1), 1);
+  Launch("SumRounding", SumRoundingKernel, this->Grid(rows.n_rows), kThreads, rows, quantiser,
+         rounding_.Data());
+  return ToHost(rounding_.Data(), 1).front();
 }
 
 bool RowScan::AnyDeleted(TrainingRows const& rows) {

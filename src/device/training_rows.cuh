@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstring>
+#include <limits>
 
 #include "src/device/runtime.cuh"
 #include "src/quantise.h"
@@ -28,15 +29,28 @@ struct TrainingRows {
 struct RowSummary {
   std::uint32_t max_grad_bits;  // largest absolute gradient, as the bits of a float
   std::uint32_t max_hess_bits;
+  std::uint32_t min_grad_bits;  // least absolute gradient but 0, its bits inverted; 0: none
+  std::uint32_t min_hess_bits;
   std::uint32_t n_not_finite;
   std::uint32_t n_left_out;  // rows not sampled or deleted
   FixedSum magnitudes;       // absolute gradients and hessians of the others, by ByLargest()
 
   [[nodiscard]] GPU_EXACT_HD Quantiser ByLargest(RowIdx n_rows) const {
-    float max_grad, max_hess;
-    std::memcpy(&max_grad, &max_grad_bits, sizeof(max_grad));
-    std::memcpy(&max_hess, &max_hess_bits, sizeof(max_hess));
-    return Quantiser::Make(max_grad, max_hess, n_rows);
+    return Quantiser::Make(FloatOf(max_grad_bits), FloatOf(max_hess_bits), n_rows);
+  }
+  /** @brief Least absolute gradient that is not 0; infinity where all are. */
+  [[nodiscard]] float LeastGrad() const { return LeastOf(min_grad_bits); }
+  /** @brief Least positive hessian; infinity where there is none. */
+  [[nodiscard]] float LeastHess() const { return LeastOf(min_hess_bits); }
+
+ private:
+  GPU_EXACT_HD static float FloatOf(std::uint32_t bits) {
+    float x;
+    std::memcpy(&x, &bits, sizeof(x));
+    return x;
+  }
+  static float LeastOf(std::uint32_t inverted) {
+    return inverted == 0 ? std::numeric_limits<float>::infinity() : FloatOf(~inverted);
   }
 };
 
@@ -48,6 +62,8 @@ class RowScan {
 
   /** @brief Two passes: magnitudes are summed by the largest. Waits for the device, once. */
   RowSummary Summarise(TrainingRows const& rows);
+  /** @brief What rounding changes of the trained rows. Waits. */
+  [[nodiscard]] Rounding SumRounding(TrainingRows const& rows, Quantiser const& quantiser);
   /** @brief Whether any row is deleted, sampled or not. Waits. */
   bool AnyDeleted(TrainingRows const& rows);
   /** @brief Gradient sum of the trained rows, written to device memory. Does not wait. */
@@ -59,6 +75,7 @@ class RowScan {
   std::uint64_t max_blocks_;
   DeviceBuffer<RowSummary> summary_{"row summary"};
   PinnedBuffer<RowSummary> host_summary_{"row summary"};
+  DeviceBuffer<Rounding> rounding_{"what rounding changes"};
   PinnedBuffer<std::uint32_t> any_deleted_{"whether rows are deleted"};
 };
 }  // namespace gpu_exact

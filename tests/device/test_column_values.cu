@@ -113,20 +113,22 @@ TEST_F(ColumnValuesTest, EmptyRowsColumnsAndTables) {
 }
 
 /** @brief The row's number in the table, not in the part that is read. */
-TEST_F(ColumnValuesTest, RefusesTwoValuesOfAFeature) {
+TEST_F(ColumnValuesTest, RefusesAFaultyRow) {
   Random random{3};
   Table table = MakeTable({200, 3, 0.0, 0}, &random);
-  table.entries[3 * 150 + 1].feature = 2;
   TablePages const pages{table, {0, 20, 120}};
-  for (EntryIdx at_once : {kAtOnce, EntryIdx{90}, EntryIdx{0}}) {
-    CsrView const view = at_once == 0 ? pages.View() : table.View();
-    try {
-      ColumnValues const values{view, {true, true, true}, Memory::kDevice, at_once};
-      FAIL() << "not refused";
-    } catch (std::invalid_argument const& e) {
-      EXPECT_NE(std::string{e.what()}.find("Row 150 has two values of feature 2"),
-                std::string::npos)
-          << e.what();
+  for (auto const& [feature, want] :
+       {std::pair<FeatureIdx, std::string>{2, "Row 150 has two values of feature 2"},
+        std::pair<FeatureIdx, std::string>{7, "Row 150 has a value of feature 7"}}) {
+    table.entries[3 * 150 + 1].feature = feature;
+    for (EntryIdx at_once : {kAtOnce, EntryIdx{90}, EntryIdx{0}}) {
+      CsrView const view = at_once == 0 ? pages.View() : table.View();
+      try {
+        ColumnValues const values{view, {true, true, true}, Memory::kDevice, at_once};
+        FAIL() << "not refused";
+      } catch (std::invalid_argument const& e) {
+        EXPECT_EQ(std::string{e.what()}.rfind(want, 0), 0u) << e.what();
+      }
     }
   }
 }

@@ -112,5 +112,22 @@ TEST_F(RowTableTest, RefusesTwoValuesOfAFeature) {
   table.entries = {{0, 1.0f}, {1, 5.0f}, {2, 3.0f}, {1, 2.0f}};
   EXPECT_NE(WhyRefused(table).find(want), std::string::npos) << WhyRefused(table);
 }
+
+TEST_F(RowTableTest, RefusesAFeatureBeyondTheColumns) {
+  for (FeatureIdx feature : {3u, 2000u, 0xffffffffu}) {
+    Table table;
+    table.n_rows = 3;
+    table.n_features = 3;
+    table.offsets = {0, 1, 3, 4};
+    std::string const want = "has a value of feature " + std::to_string(feature) +
+                             ", but the table has 3 columns";
+    table.entries = {{0, 1.0f}, {1, 3.0f}, {feature, 5.0f}, {feature, 2.0f}};
+    EXPECT_EQ(WhyRefused(table).rfind("Row 1 " + want, 0), 0u) << WhyRefused(table);
+    table.entries = {{0, 1.0f}, {feature, 3.0f}, {1, 5.0f}, {2, 2.0f}};  // a row out of order
+    EXPECT_EQ(WhyRefused(table).rfind("Row 1 " + want, 0), 0u) << WhyRefused(table);
+    table.entries = {{feature, 1.0f}, {0, 3.0f}, {1, 5.0f}, {2, 2.0f}};  // the first one of a row
+    EXPECT_EQ(WhyRefused(table).rfind("Row 0 " + want, 0), 0u) << WhyRefused(table);
+  }
+}
 }  // namespace
 }  // namespace gpu_exact

@@ -2,10 +2,12 @@
 """Where the GPU cannot build trees, XGBoost's own builder does, and says so once."""
 
 import json
+import pickle
 
 import numpy as np
 import pytest
 import xgboost as xgb
+import xgboost_gpu_exact as gpu_exact
 from oracle import (
     BY_NAME,
     NO_GPU,
@@ -65,7 +67,7 @@ import json, warnings
 import numpy as np, xgboost as xgb, xgboost_gpu_exact
 
 def told(value, verbosity):
-    grad, hess = np.ones(200, np.float32), np.ones(200, np.float32)
+    grad, hess = np.full(200, 0.3, np.float32), np.ones(200, np.float32)
     grad[7] = value
     dtrain = xgb.DMatrix(np.arange(400).reshape(200, 2), np.zeros(200))
     params = {"tree_method": "exact", "base_score": 0.0, "verbosity": verbosity}
@@ -335,6 +337,49 @@ def test_tables_of_idle_boosters_make_room(builder: str, monkeypatch: pytest.Mon
             booster.update(dtrain, i)
     for booster, dtrain in zip(boosters, tables, strict=True):
         assert_same_model(booster, xgb.train(TAKE_OVER, dtrain, 3))
+
+
+def test_tables_of_idle_boosters_go_before_the_host_is_used(
+    builder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each once: boosters that train in turns do not take the device from each other for ever."""
+    if not builder.startswith("reference builder"):
+        pytest.skip("needs a GPU that is full")
+    X = np.arange(60, dtype=np.float32).reshape(20, 3)
+    tables = [xgb.DMatrix(X, X[:, i]) for i in range(2)]
+    boosters = [xgb.Booster(TAKE_OVER, [dtrain]) for dtrain in tables]
+    monkeypatch.setenv("GPU_EXACT_REFERENCE_DEVICE_ENTRIES", "60")  # room for one
+    on_host = []
+    for i in range(4):
+        for booster, dtrain in zip(boosters, tables, strict=True):
+            booster.update(dtrain, i)
+            on_host.append(gpu_exact.last_run().planned_host_bytes)
+    assert on_host[:3] == [0, 0, 0]  # the first one came back, and was not idle
+    assert [bool(n) for n in on_host[3:]] == [True, False, True, False, True]
+    for booster, dtrain in zip(boosters, tables, strict=True):
+        assert_same_model(booster, xgb.train(TAKE_OVER, dtrain, 4))
+
+
+def test_a_context_that_is_reset_takes_its_tables_along(builder: str) -> None:
+    """What lay in it is neither used nor freed; boosters go on, and so do models and pickles."""
+    if not builder.startswith("reference builder"):
+        pytest.skip("tests/e2e/test_neighbours.py resets that of a GPU")
+    X = np.arange(60, dtype=np.float32).reshape(20, 3)
+    dtrain = xgb.DMatrix(X, X[:, 0])
+    params = TAKE_OVER | {"gpu_exact_fallback": "error"}
+    other = xgb.DMatrix(X, X[:, 1])
+    booster, idle = xgb.Booster(params, [dtrain]), xgb.Booster(params, [other])
+    booster.update(dtrain, 0)
+    idle.update(other, 0)
+    gpu_exact._module.GpuExactReferenceReset()
+    del idle
+    for i in (1, 2):
+        booster.update(dtrain, i)
+    expected = xgb.train(params, dtrain, 3)
+    assert_same_model(booster, expected)
+    np.testing.assert_array_equal(booster.predict(dtrain), expected.predict(dtrain))
+    assert_same_model(pickle.loads(pickle.dumps(booster)), expected)
+    assert gpu_exact.last_run().gpu_trees > 0
 
 
 def test_a_table_made_anew_needs_no_room_for_two(

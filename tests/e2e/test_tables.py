@@ -184,3 +184,33 @@ def test_sparse_table_wider_than_long() -> None:
 def test_edges(X: np.ndarray, y: np.ndarray) -> None:
     ours, theirs = one_round(X, y)
     assert_same_model(ours, theirs)
+
+
+@pytest.mark.parametrize("strategy", ["sort", "histogram"])
+@pytest.mark.parametrize(("n_columns", "index"), [(4, 4), (40, 340), (40, 2_000_000_000)])
+@pytest.mark.parametrize("in_order", [True, False], ids=["in order", "not in order"])
+def test_a_column_beyond_the_table_is_refused(
+    strategy: str, n_columns: int, index: int, in_order: bool
+) -> None:
+    """SciPy makes such matrices; an error names row, feature and columns, and nothing is harmed."""
+    n_rows = 500
+    rng = np.random.default_rng(0)
+    values = rng.random(3 * n_rows).astype(np.float32)
+    indptr = np.arange(0, 3 * n_rows + 1, 3)
+    label = rng.integers(-16, 17, n_rows) / 16
+
+    def make(last: int) -> xgb.DMatrix:
+        columns = np.tile(np.array([0, 2, 3], np.int32), n_rows)
+        columns[3 * 417 + (2 if in_order else 0)] = last
+        return xgb.DMatrix(sp.csr_matrix((values, columns, indptr), (n_rows, n_columns)), label)
+
+    params = TAKE_OVER | {"gpu_exact_strategy": strategy, "gpu_exact_fallback": "error"}
+    good = make(1)
+    other = xgb.Booster(params, [good])
+    other.update(good, 0)
+    told = f"Row 417 has a value of feature {index}, but the table has {n_columns} columns"
+    with pytest.raises(xgb.core.XGBoostError, match=told):
+        xgb.train(params, make(index), 2)
+    for i in (1, 2):
+        other.update(good, i)
+    assert_same_model(other, xgb.train(params, good, 3))

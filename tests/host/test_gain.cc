@@ -88,11 +88,11 @@ TEST(Gain, MonotoneConstraintsAllowEqualWeights) {
 
 TEST(Gain, SplitBoundsMeetInTheMiddle) {
   WeightBounds left, right;
-  SplitBounds(WeightBounds::Finite(), 1, 1.0f, 2.0f, &left, &right);
+  SplitBounds(WeightBounds::OfRoot(true), 1, 1.0f, 2.0f, &left, &right);
   EXPECT_EQ(left.upper, 1.5f);
   EXPECT_EQ(right.lower, 1.5f);
-  EXPECT_EQ(left.lower, WeightBounds::Finite().lower);
-  SplitBounds(WeightBounds::Finite(), -1, 2.0f, 1.0f, &left, &right);
+  EXPECT_EQ(left.lower, WeightBounds::OfRoot(true).lower);
+  SplitBounds(WeightBounds::OfRoot(true), -1, 2.0f, 1.0f, &left, &right);
   EXPECT_EQ(left.lower, 1.5f);
   EXPECT_EQ(right.upper, 1.5f);
   SplitBounds({-3.0f, 3.0f}, 0, 2.0f, 1.0f, &left, &right);

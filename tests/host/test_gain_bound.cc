@@ -123,13 +123,13 @@ struct BoundProblem {
     };
     p.reg_lambda = rng->OneIn(3) ? 1.0f : some(2, hess_scale, 1e-9, 1e4);
     p.reg_alpha = some(2, grad_scale, 1e-3, 1e3);
-    p.max_delta_step = some(4, grad_scale / hess_scale, 1e-2, 1e1);
+    p.max_delta_step = some(4, grad_scale / hess_scale, rng->OneIn(8) ? 1e-35 : 1e-2, 1e1);
     p.min_child_weight = rng->OneIn(3) ? 1.0f : some(2, hess_scale, 1e-3, 1e3);
     bool const has_monotone = rng->OneIn(3);
     bound = GainBound::Make(p, q, has_monotone);
     if (has_monotone) {
       monotone = rng->Below(3) - 1;
-      bounds = WeightBounds::Finite();
+      bounds = WeightBounds::OfRoot(true);
       auto weight = [&] {
         double const size = rng->OneIn(2) ? 1.0 : rng->Magnitude(1e-6, 1.0);
         return static_cast<float>(grad_scale / hess_scale * size * rng->Uniform(-1.0, 1.0));
@@ -714,6 +714,29 @@ TEST(LargestWithin, LimitsAreThoseOfTheNodeAndOfTheStep) {
   EXPECT_EQ(limits.upper, 1.0f);
   EXPECT_FALSE(GainBound::Make({}, plain.q).limited);
   EXPECT_TRUE(GainBound::Make({}, plain.q, true).limited);
+}
+
+/** @brief A limit that is no normal float in units bounds what it allows all the same. */
+TEST(LargestWithin, HoldsForLimitsBelowTheNormalFloats) {
+  for (float step : {2.04e-29f, 1e-31f, 1e-38f}) {
+    GainParam p{};
+    p.max_delta_step = step;
+    GradientSum const a{3e29, 2e12}, b{-2.9e29, 2e12};
+    auto const q = Quantiser::Make(3e29f, 2e12f, 2);
+    auto const fixed = [&](GradientSum const& sum) {
+      return q.Fixed({static_cast<float>(sum.grad), static_cast<float>(sum.hess)});
+    };
+    auto const bound = GainBound::Make(p, q);
+    ASSERT_TRUE(bound.enabled && bound.limited);
+    GradientSum const node{a.grad + b.grad, a.hess + b.hess};
+    float const node_gain = CalcGain(p, node, CalcWeight(p, node, WeightBounds::None()));
+    float const loss = CalcLossChange(p, a, b, WeightBounds::None(), 0, node_gain);
+    FixedSum const left = fixed(a);
+    float const within =
+        bound.LargestWithin(bound.Limits(WeightBounds::None(), 0), left + fixed(b), {left, left});
+    EXPECT_TRUE(GainBound::Reaches(within, bound.Bar(loss, node_gain)))
+        << "step " << step << ", loss change " << loss << ", bound " << within;
+  }
 }
 
 TEST(Largest, IsNoNanWhereFloatsWouldOverflow) {

@@ -5,7 +5,9 @@
  */
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -106,44 +108,89 @@ TEST(Quantiser, UnitsAreExact) {
   }
 }
 
-/** @brief By n gradients of which one is `largest` and the others are `small`. */
-Quantiser RefinedBy(float largest, float small, RowIdx n) {
-  auto first = Quantiser::Make(largest, 1.0f, n);
-  FixedSum sum = first.Fixed({largest, 1.0f});
-  sum.grad += first.Fixed({small, 1.0f}).grad * (n - 1);
-  sum.hess += first.Fixed({small, 1.0f}).hess * (n - 1);
-  return first.Refined(sum, n);
+GainParam Default() { return GainParam{GrowParam{}}; }
+
+/** @brief All that is known of some rows before a tree grows. */
+struct Range {
+  Quantiser quantiser{};
+  bool is_fine{false};
+  Rounding rounding{};
+
+  explicit Range(std::vector<GradientPair> const& rows) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    float max_grad{0.0f}, max_hess{0.0f}, least_grad{kInfinity}, least_hess{kInfinity};
+    for (auto const& g : rows) {
+      float const grad = std::fabs(g.grad);
+      max_grad = std::max(max_grad, grad);
+      max_hess = std::max(max_hess, g.hess);
+      least_grad = grad == 0.0f ? least_grad : std::min(least_grad, grad);
+      least_hess = g.hess == 0.0f ? least_hess : std::min(least_hess, g.hess);
+    }
+    auto const n = static_cast<RowIdx>(rows.size());
+    auto const first = Quantiser::Make(max_grad, max_hess, n);
+    FixedSum magnitudes{0, 0};
+    for (auto const& g : rows) {
+      magnitudes = magnitudes + first.Fixed({std::fabs(g.grad), g.hess});
+    }
+    quantiser = first.Refined(magnitudes, n);
+    is_fine = quantiser.IsFine(least_grad, least_hess);
+    for (auto const& g : rows) {
+      rounding = rounding + quantiser.Rounded(g);
+    }
+  }
+};
+
+/** @brief n rows like the last one, after one like the first. */
+Range OneBeside(GradientPair one, GradientPair others, std::size_t n = 1000) {
+  std::vector<GradientPair> rows(n, others);
+  rows.front() = one;
+  return Range{rows};
 }
 
-TEST(Quantiser, OneHugeGradientCrushesTheOthers) {
-  auto q = RefinedBy(1e18f, 1.0f, 1000);
-  EXPECT_TRUE(q.MayCrush());
-  EXPECT_TRUE(q.Crushes({1.0f, 1.0f}));
-  EXPECT_TRUE(q.Crushes({-1.0f, 1.0f}));
-  EXPECT_FALSE(q.Crushes({1e18f, 1.0f}));
-  EXPECT_FALSE(q.Crushes({0.0f, 1.0f})) << "of nothing nothing is lost";
-  auto with_bits = RefinedBy(1e12f, 1.0f, 1000);
-  EXPECT_TRUE(with_bits.MayCrush());
-  EXPECT_FALSE(with_bits.Crushes({1.0f, 1.0f}));
-  EXPECT_TRUE(with_bits.Crushes({1e-5f, 1.0f}));
+TEST(Rounding, OfUsualGradientsIsNotLookedAt) {
+  EXPECT_TRUE(OneBeside({1.0f, 1.0f}, {0.7f, 0.3f}).is_fine);
+  EXPECT_TRUE(OneBeside({1e5f, 1.0f}, {1e3f, 1.0f}).is_fine);
+  EXPECT_TRUE(OneBeside({0.0f, 0.0f}, {0.7f, 0.3f}).is_fine) << "of nothing nothing is lost";
+  EXPECT_TRUE(OneBeside({1e30f, 1e30f}, {1e22f, 1e22f}).is_fine);
 }
 
-TEST(Quantiser, UsualGradientsAreNotLookedAt) {
-  EXPECT_FALSE(RefinedBy(1.0f, 1.0f, 100'000'000).MayCrush());
-  EXPECT_FALSE(RefinedBy(1.0f, 1e-12f, 1000).MayCrush()) << "what is so small gains nothing";
-  EXPECT_FALSE(RefinedBy(1e5f, 1e3f, 1000).MayCrush());
+TEST(Rounding, OfAnOutlierIsThatOfTheOthers) {
+  auto const far = OneBeside({1e18f, 1.0f}, {0.7f, 1.0f});
+  EXPECT_FALSE(far.is_fine);
+  EXPECT_EQ(far.rounding.n_few_bits, 999u);
+  EXPECT_EQ(far.rounding.few_bits.hess, 0u);
+  double const error =
+      std::fabs(0.7f / far.quantiser.grad_unit - std::rint(0.7f / far.quantiser.grad_unit));
+  EXPECT_NEAR(static_cast<double>(far.rounding.few_bits.grad) / RoundingError::kPerUnit,
+              999 * error, 1e-2);
+  EXPECT_TRUE(far.quantiser.MayChangeSplits(far.rounding, Default()));
+
+  auto const exact = OneBeside({std::ldexp(1.0f, 57), 1.0f}, {16.0f, 1.0f});
+  EXPECT_FALSE(exact.is_fine);
+  EXPECT_EQ(exact.rounding.n_few_bits, 0u) << "few bits, but none is lost";
+  EXPECT_FALSE(exact.quantiser.MayChangeSplits(exact.rounding, Default()));
 }
 
-TEST(Quantiser, HugeHessiansCrushToo) {
-  auto q = Quantiser::Make(1.0f, 1e18f, 1000).Refined({1 << 20, std::int64_t{1} << 52}, 1000);
-  EXPECT_TRUE(q.MayCrush());
-  EXPECT_TRUE(q.Crushes({1.0f, 1.0f}));
-  EXPECT_FALSE(q.Crushes({1.0f, 0.0f}));
+TEST(Rounding, OfLightRowsMattersUnlessChildrenAreHeavy) {
+  auto const light = OneBeside({1.0f, 1.0f}, {0.3f, 1e-16f});
+  EXPECT_FALSE(light.is_fine);
+  EXPECT_FALSE(light.quantiser.MayChangeSplits(light.rounding, Default()))
+      << "a child weighs 1, lambda is 1";
+  GainParam none = Default();
+  none.min_child_weight = none.reg_lambda = 0.0f;
+  EXPECT_TRUE(light.quantiser.MayChangeSplits(light.rounding, none));
+  auto const heavy = OneBeside({1.0f, 0.7f}, {0.3f, 1e15f});
+  EXPECT_TRUE(heavy.quantiser.MayChangeSplits(heavy.rounding, Default()));
 }
 
-TEST(Quantiser, ASixteenthIsTooMany) {
-  EXPECT_FALSE(Quantiser::TooMany(10, 160));
-  EXPECT_TRUE(Quantiser::TooMany(11, 160));
+TEST(Rounding, OfWhatGainsNothingDoesNotMatter) {
+  auto const small = OneBeside({1.0f, 1.0f}, {0.7e-15f, 1.0f});
+  EXPECT_FALSE(small.is_fine);
+  EXPECT_FALSE(small.quantiser.MayChangeSplits(small.rounding, Default()));
+  EXPECT_TRUE(small.quantiser.MayChangeNode(small.rounding, {10 * 0.7e-15, 10.0}));
+  EXPECT_FALSE(small.quantiser.MayChangeNode(small.rounding, {1e-3, 10.0}));
+  auto const scaled = OneBeside({1e15f, 1.0f}, {0.7f, 1.0f});
+  EXPECT_TRUE(scaled.quantiser.MayChangeSplits(scaled.rounding, Default())) << "there it gains";
 }
 
 TEST(Quantiser, RefinedByNothing) {

@@ -15,10 +15,12 @@
 #include <cstddef>
 #include <iterator>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "gpu_exact/device.h"
+#include "src/quantise.h"
 #include "tests/support/gather.h"
 #include "tests/support/reference_split.h"
 
@@ -40,7 +42,7 @@ class Builder : public TreeBuilder {
  private:
   [[nodiscard]] bool Owns(FeatureIdx fidx) const;
   void ChooseRows(GradientView gradients, std::uint8_t const* row_included);
-  void CheckRange() const;
+  void CheckRange(GrowParam const& param) const;
   [[nodiscard]] Node MakeRoot() const;
   void Measure(GrowParam const& param, Bounds const& bounds, Node* node, TreeNode* out) const;
   [[nodiscard]] Split FindSplit(GrowParam const& param, Node const& node,
@@ -96,8 +98,13 @@ Builder::Builder(CsrView const& rows, Peers* peers)
   auto entry = entries.cbegin();
   for (RowIdx row = 0; row < n_rows_; ++row) {
     for (EntryIdx i = 0; i < sizes[row]; ++i, ++entry) {
+      if (entry->feature >= n_features_) {
+        throw std::invalid_argument{"Row " + std::to_string(row) + " has a value of feature " +
+                                    std::to_string(entry->feature) + ", but the table has " +
+                                    std::to_string(n_features_) + " columns."};
+      }
       if (this->Owns(entry->feature)) {
-        columns_.at(entry->feature).push_back({row, entry->value});
+        columns_[entry->feature].push_back({row, entry->value});
       }
     }
   }
@@ -131,22 +138,35 @@ void Builder::ChooseRows(GradientView gradients, std::uint8_t const* row_include
           "A gradient is NaN or infinite; check labels, weights and objective."};
     }
   }
-  this->CheckRange();
 }
 
-/** @brief Refuses what 61 bits for the sum of magnitudes leave less than 10 bits of. */
-void Builder::CheckRange() const {
-  double sum{0.0};
-  for (RowIdx row = 0; row < n_rows_; ++row) {
-    sum += trained_[row] ? std::fabs(gpair_[row].grad) : 0.0;
-  }
-  RowIdx n_small{0};
-  for (RowIdx row = 0; row < n_rows_; ++row) {
-    double const grad = std::fabs(gpair_[row].grad);
-    n_small += trained_[row] && grad != 0.0 && grad < std::ldexp(sum, -51) ? 1 : 0;
-  }
-  if (sum > std::ldexp(1.0, 27) && n_small > n_rows_ / 16) {
-    throw GradientRange{"Gradients are too far apart; check labels and weights for outliers."};
+/** @brief Refuse what the kernels refuse, by their own rule: see src/quantise.h. */
+void Builder::CheckRange(GrowParam const& param) const {
+  float max_grad{0.0f};
+  float max_hess{0.0f};
+  auto const for_each_trained = [&](auto const& fn) {
+    for (RowIdx row = 0; row < n_rows_; ++row) {
+      if (trained_[row]) {
+        fn(gpair_[row]);
+      }
+    }
+  };
+  for_each_trained([&](GradientPair const& g) {
+    max_grad = std::max(max_grad, std::fabs(g.grad));
+    max_hess = std::max(max_hess, g.hess);
+  });
+  auto quantiser = Quantiser::Make(max_grad, max_hess, n_rows_);
+  FixedSum magnitudes{0, 0};
+  for_each_trained([&](GradientPair const& g) {
+    magnitudes = magnitudes + quantiser.Fixed({std::fabs(g.grad), g.hess});
+  });
+  quantiser = quantiser.Refined(magnitudes, n_rows_);
+  Rounding rounding{};
+  for_each_trained([&](GradientPair const& g) { rounding = rounding + quantiser.Rounded(g); });
+  if (quantiser.MayChangeSplits(rounding, GainParam{param})) {
+    throw GradientRange{"The gradients or hessians of " + std::to_string(rounding.n_few_bits) +
+                        " rows are too small beside the largest; check labels and weights for "
+                        "outliers."};
   }
 }
 
@@ -335,6 +355,7 @@ std::vector<Node> Builder::SplitLevel(GrowParam const& param, std::int32_t depth
 GrownTree Builder::Build(GrowParam const& param, GradientView gradients,
                          std::uint8_t const* row_included, FeaturePolicy* features) {
   this->ChooseRows(gradients, row_included);
+  this->CheckRange(param);
   GrownTree tree(1);
   std::vector<Node> level;
   auto const bounds = Bounds::OfRoot(param);

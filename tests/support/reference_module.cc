@@ -25,7 +25,14 @@
 namespace {
 std::atomic<int> set_up_ms{0};
 std::atomic<gpu_exact::EntryIdx> held_entries{0};  // of all builders
+std::atomic<std::uint64_t> context{1};
 std::string failing_stage;
+
+/** @brief Whether tables would hold more entries than an environment variable of a test's allows. */
+bool IsBeyond(char const* variable, gpu_exact::EntryIdx n_entries) {
+  auto const* limit = std::getenv(variable);
+  return limit != nullptr && held_entries + n_entries > std::strtoull(limit, nullptr, 10);
+}
 }  // namespace
 
 /** @brief For tests: the next "set up", "build" or "positions" of this process has no memory. */
@@ -37,6 +44,9 @@ extern "C" __attribute__((visibility("default"))) void GpuExactReferenceFail(cha
 extern "C" __attribute__((visibility("default"))) void GpuExactReferenceSetUpMs(int ms) {
   set_up_ms = ms;
 }
+
+/** @brief For tests: another library has reset the device's context. */
+extern "C" __attribute__((visibility("default"))) void GpuExactReferenceReset() { ++context; }
 
 namespace gpu_exact {
 namespace {
@@ -79,12 +89,14 @@ void TouchDevice(char const* what) {
 /** @brief The reference builder as one whose memory lies on a device. */
 class StrictBuilder final : public TreeBuilder {
  public:
-  StrictBuilder(CsrView const& rows, Peers* peers)
-      : builder_{MakeReferenceBuilder(rows, peers)}, n_entries_{rows.n_entries} {
+  StrictBuilder(CsrView const& rows, Peers* peers, std::uint64_t host_bytes)
+      : builder_{MakeReferenceBuilder(rows, peers)},
+        n_entries_{rows.n_entries},
+        host_bytes_{host_bytes} {
     held_entries += n_entries_;
   }
   ~StrictBuilder() override {
-    CheckProcess("~TreeBuilder()");
+    this->Check("~TreeBuilder()");
     held_entries -= n_entries_;
   }
   StrictBuilder(StrictBuilder const&) = delete;
@@ -92,6 +104,7 @@ class StrictBuilder final : public TreeBuilder {
 
   GrownTree Build(GrowParam const& param, GradientView gradients, std::uint8_t const* row_included,
                   FeaturePolicy* features) override {
+    this->Check("Build()");
     TouchDevice("Build()");
     MayFail("build");
     auto const begin = std::chrono::steady_clock::now();
@@ -114,6 +127,7 @@ class StrictBuilder final : public TreeBuilder {
   [[nodiscard]] TreeStats Stats() const override {
     TreeStats stats = builder_->Stats();
     stats.peak_bytes = 2 * kDeviceBytes;
+    stats.planned_host_bytes = host_bytes_;
     stats.refined_share = 0.0;
     stats.start_ms = build_ms_ / 4;  // some of it: phases are to be told apart
     stats.levels_ms = build_ms_ / 2;
@@ -125,8 +139,19 @@ class StrictBuilder final : public TreeBuilder {
   // What it says that it holds; none of the entries are looked into.
   static constexpr std::uint64_t kDeviceBytes = std::uint64_t{3} << 20;
 
+  /** @brief What it does to a process to touch memory of a context that is gone. */
+  void Check(char const* what) const {
+    CheckProcess(what);
+    if (context_ != context) {
+      std::fprintf(stderr, "%s on memory of a context that was reset.\n", what);
+      std::_Exit(71);
+    }
+  }
+
   std::unique_ptr<TreeBuilder> builder_;
   EntryIdx n_entries_;
+  std::uint64_t host_bytes_;
+  std::uint64_t context_{context};
   double build_ms_{0.0};
 };
 }  // namespace
@@ -138,6 +163,8 @@ DeviceStatus ProbeDevice(int) {
 }
 
 int CountDevices() { return 2; }
+
+std::uint64_t ContextOf(int) { return context; }
 
 std::unique_ptr<TreeBuilder> MakeDeviceBuilder(std::vector<int> const& ordinals,
                                                CsrView const& table, TableOptions const& options) {
@@ -151,10 +178,11 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& rows,
   std::vector<EntryIdx> offsets{0};
   std::vector<CsrEntry> entries;
   CsrView all = rows;
+  bool const partly_on_host = IsBeyond("GPU_EXACT_REFERENCE_DEVICE_ENTRIES", rows.n_entries);
   Together(peers, [&] {
     MayFail("set up");
-    auto const* limit = std::getenv("GPU_EXACT_REFERENCE_ENTRIES");  // of all tables; set by tests
-    if (limit != nullptr && held_entries + rows.n_entries > std::strtoull(limit, nullptr, 10)) {
+    if (IsBeyond("GPU_EXACT_REFERENCE_ENTRIES", rows.n_entries) ||
+        (options.device_only && partly_on_host)) {
       throw OutOfDeviceMemory{"Out of device memory, as a test wants it."};
     }
     constexpr std::uint64_t kTotal = std::uint64_t{1} << 40;
@@ -179,6 +207,6 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& rows,
     all = {offsets.data(), entries.data(),  rows.n_entries,
            rows.n_rows,    rows.n_features, Memory::kHost};
   });
-  return std::make_unique<StrictBuilder>(all, peers);
+  return std::make_unique<StrictBuilder>(all, peers, partly_on_host ? rows.n_entries : 0);
 }
 }  // namespace gpu_exact
