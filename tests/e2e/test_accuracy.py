@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import accuracy  # noqa: E402
-import tables  # noqa: E402
+import tables as of_results  # noqa: E402
 
 
 def save(folder: Path, name: str, X: object, y: np.ndarray, **more: np.ndarray) -> Path:
@@ -116,11 +116,11 @@ def test_noise_is_called_noise():
         steady=([1.0, 2.0, 3.0], [1.021, 1.020, 1.019], [0.97, 0.97, 0.971], [1.0, 1.0, 1.0]),
         noisy=([2.0, 2.0, 2.0], [1.05, 0.97, 1.1], [1.01, 0.99, 1.0], [1.0, 1.0, 1.0]),
     )
-    assert tables.accuracy(lines).splitlines()[2:] == [
+    assert of_results.accuracy(lines).splitlines()[2:] == [
         "| noisy | 1,000 x 3 | 70 | rmse | 2 | +4.00%, noise | +0.00%, noise | same |",
         "| steady | 1,000 x 3 | 70 | rmse | 2 | **+2.00%** | **-2.97%** | same |",
     ]
-    assert tables.bins(lines).splitlines()[2:5] == [
+    assert of_results.bins(lines).splitlines()[2:5] == [
         "| 64 bins | 1 (up to 2% more) | 0 | 1 |",
         "| 256 bins | 0 | 1 | 1 |",
         "| 4,096 bins | 0 | 0 | 2 |",
