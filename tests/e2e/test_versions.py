@@ -34,6 +34,15 @@ def test_extras_install_what_is_served():
     assert (extras["cpu"], extras["cuda"]) == ([f"xgboost-cpu{bounds}"], [f"xgboost{bounds}"])
 
 
+def test_packages_name_the_project_and_no_address():
+    project = tomllib.loads((ROOT / "plugin/python/pyproject.toml").read_text())["project"]
+    assert project["authors"] == [{"name": "The gpu_exact contributors"}]
+    for file in (project["readme"], *project["license-files"]):
+        assert (ROOT / "plugin/python" / file).read_text()
+    assert "\nAuthor: The gpu_exact contributors\nMaintainer: ORPHANED\n" in R_PACKAGE.read_text()
+    assert "@" not in R_PACKAGE.read_text()  # R takes a maintainer without an address by that word alone
+
+
 def test_readme_names_what_is_served():
     text = (ROOT / "README.md").read_text()
     assert f"| XGBoost | {' or '.join(RELEASES)} |" in text
