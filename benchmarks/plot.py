@@ -1,7 +1,7 @@
 # Copyright 2026, the gpu_exact contributors
 """Draw what benchmarks/results holds: bars of all tables, and times as tables grow.
 
-    python benchmarks/plot.py     # peers.png and growth.png beside the results; needs matplotlib
+python benchmarks/plot.py     # peers.png and growth.png beside the results; needs matplotlib
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ AXES = {
         lambda step: 1e6 if step == "all" else float(step),
     ),
     "missing": Axis(
-        "% missing, by what is present, 1,000,000 rows x 28, depth 6", lambda step: 100.0 - float(step)
+        "% missing, by what is present, 1,000,000 rows x 28, depth 6",
+        lambda step: 100.0 - float(step),
     ),
 }
 DPI = 120
@@ -68,7 +69,9 @@ def draw_peers(rows: list[Row], device: str, file: Path) -> Path:
     n_high = -(-len(rows) // PANEL_TABLES)
     n_wide = -(-len(rows) // n_high)
     size = (max(6.0, 1.8 * n_wide), 4.0 * n_high)
-    figure, panels = plt.subplots(n_high, figsize=size, squeeze=False, sharey=True, layout="constrained")
+    figure, panels = plt.subplots(
+        n_high, figsize=size, squeeze=False, sharey=True, layout="constrained"
+    )
     width = 0.85 / len(systems)
     for s, system in enumerate(systems):
         label, colour = SYSTEMS[system]
@@ -77,10 +80,18 @@ def draw_peers(rows: list[Row], device: str, file: Path) -> Path:
             at = [t for t, row in enumerate(shown) if system in row.runs]
             ms = [fastest(shown[t], system) for t in at]
             bars = axes.bar(
-                np.array(at) + (s - (len(systems) - 1) / 2) * width, ms, width, label=label, color=colour
+                np.array(at) + (s - (len(systems) - 1) / 2) * width,
+                ms,
+                width,
+                label=label,
+                color=colour,
             )
-            axes.bar_label(bars, [tables.text_of(m) for m in ms], fontsize=7, padding=2, rotation=90)
-            axes.set_xticks(range(len(shown)), [f"{r.name}\n{r.size}\ndepth {r.depth}" for r in shown])
+            axes.bar_label(
+                bars, [tables.text_of(m) for m in ms], fontsize=7, padding=2, rotation=90
+            )
+            axes.set_xticks(
+                range(len(shown)), [f"{r.name}\n{r.size}\ndepth {r.depth}" for r in shown]
+            )
             axes.set(yscale="log", ylabel="ms a tree (median)")
             axes.set_xlim(-0.6, n_wide - 0.4)
             axes.margins(y=0.45)  # room for the labels
@@ -107,9 +118,13 @@ def draw_growth(rows: list[Row], device: str, file: Path) -> Path:
             timed = [row for row in some if system in row.runs]
             if timed:
                 places = [at[row.name.split("-")[2]] for row in timed]
-                axes.plot(places, [fastest(r, system) for r in timed], "o-", label=label, color=colour)
+                axes.plot(
+                    places, [fastest(r, system) for r in timed], "o-", label=label, color=colour
+                )
         axes.set(xscale="log", yscale="log", xlabel=AXES[name].label, ylabel="ms a tree (median)")
-        axes.set_xticks(list(at.values()), [f"{int(t):,}" if t.isdigit() else t for t in at], fontsize=8)
+        axes.set_xticks(
+            list(at.values()), [f"{int(t):,}" if t.isdigit() else t for t in at], fontsize=8
+        )
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.grid(alpha=0.3)
         axes.legend(fontsize=7)
@@ -124,7 +139,11 @@ def draw_all(results: Path) -> list[Path]:
     made = []
     for device in devices:
         mine = [line for line in lines if line["device"] == device]
-        slug = "-" + "".join(c if c.isalnum() else "-" for c in device.lower()) if len(devices) > 1 else ""
+        slug = (
+            "-" + "".join(c if c.isalnum() else "-" for c in device.lower())
+            if len(devices) > 1
+            else ""
+        )
         growth = [row for row in tables.rows_of(mine) if row.name.startswith("growth-")]
         for draw, rows in ((draw_peers, tables.plain(mine)), (draw_growth, growth)):
             if rows:

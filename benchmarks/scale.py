@@ -254,11 +254,22 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--modes", type=words, default=list(MODES), help=f"of {', '.join(MODES)} (default: both)")
     add("--systems", type=words, default=[EXACT, HIST], help=f"default: {EXACT},{HIST}")
     add("--device", choices=["cuda", "cpu"], default="cuda", help="of gradients and predictions")
-    add("--scale", type=above_zero(float), default=1.0, help="rows as a part of each shape's own (default 1)")
+    add(
+        "--scale",
+        type=above_zero(float),
+        default=1.0,
+        help="rows as a part of each shape's own (default 1)",
+    )
     add("--iterations", type=above_zero(int), default=60, help="rounds at most (default 60)")
     budget = "of the rounds that count (default 1.5)"
     add("--budget", type=float, default=1.5, metavar="SECONDS", help=budget)
-    add("--timeout", type=above_zero(float), default=120.0, metavar="SECONDS", help="a run (default 120)")
+    add(
+        "--timeout",
+        type=above_zero(float),
+        default=120.0,
+        metavar="SECONDS",
+        help="a run (default 120)",
+    )
     cores = device.cpu_cores()
     add("--threads", type=above_zero(int), default=cores, help="of all workers; default: cores")
     add("--tables", type=folder, metavar="FOLDER", help="for tables (default: memory, else /tmp)")

@@ -27,7 +27,12 @@ RESULTS = ROOT / "benchmarks/results"
 GUIDES = ("README.md", "plugin/guide/*.md", "src/README.md", "benchmarks/*.md")
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 
-OURS, HIST, HIST_FINE, EXACT = "gpu_exact_cuda", "xgb_hist_gpu_256", "xgb_hist_gpu_4096", "xgb_exact_cpu"
+OURS, HIST, HIST_FINE, EXACT = (
+    "gpu_exact_cuda",
+    "xgb_hist_gpu_256",
+    "xgb_hist_gpu_4096",
+    "xgb_exact_cpu",
+)
 BY_DMATRIX = "_dmatrix"  # ends the name of `hist` from a DMatrix, not a QuantileDMatrix
 LABELS = {  # of the systems in tables
     OURS: "this plugin",
@@ -73,7 +78,11 @@ class Row(NamedTuple):
     def ms(self, system: str) -> str:
         """Milliseconds a tree; from the fastest to the slowest of several runs."""
         times = sorted(run["ms"] for run in self.runs.get(system, []))
-        return "" if not times else " to ".join(text_of(t) for t in dict.fromkeys(times[:: len(times) - 1 or 1]))
+        return (
+            ""
+            if not times
+            else " to ".join(text_of(t) for t in dict.fromkeys(times[:: len(times) - 1 or 1]))
+        )
 
     def share(self) -> str:
         """Time of the plugin as a part of that of hist."""
@@ -140,8 +149,12 @@ def headline(lines: list[Line]) -> str:
     cells = []
     for r in rows:
         ours, *hist = (run["peak_mib"] if run else None for run in by_load(lines, r.name))
-        peaks = [f"{peak:,}" if peak else "" for peak in (ours, min(filter(None, hist), default=None))]
-        cells.append([HEADLINE[r.name], r.size, r.depth, *(r.ms(s) or "not timed" for s in systems), *peaks])
+        peaks = [
+            f"{peak:,}" if peak else "" for peak in (ours, min(filter(None, hist), default=None))
+        ]
+        cells.append(
+            [HEADLINE[r.name], r.size, r.depth, *(r.ms(s) or "not timed" for s in systems), *peaks]
+        )
     head = ["ms a tree, shape of", "rows x columns", "depth", *(LABELS[s] for s in systems)]
     head += ["MiB, plugin", "MiB, `hist`"]
     return f"{markdown(head, cells)}\n{origin(rows, systems)}\n"
@@ -151,12 +164,17 @@ def slower(lines: list[Line]) -> str:
     """On which shapes hist is ahead, as a sentence."""
     rows = [r for r in rows_of(lines) if not r.name.startswith("growth-") and r.share()]
     ahead = [float(r.share()) for r in rows if float(r.share()) <= 1]
-    behind = [f"`{r.name.removeprefix('other-')}` {r.share()}" for r in rows if float(r.share()) > 1]
+    behind = [
+        f"`{r.name.removeprefix('other-')}` {r.share()}" for r in rows if float(r.share()) > 1
+    ]
     spread = f"{min(ahead):.2f} to {max(ahead):.2f}"
-    return wrapped(
-        f"Of {len(rows)} shapes, {len(ahead)} took {spread} of the time that `hist` with 256 bins took. "
-        f"The plugin was slower on {len(behind)}: {', '.join(behind)} times its time."
-    ) + "\n"
+    return (
+        wrapped(
+            f"Of {len(rows)} shapes, {len(ahead)} took {spread} of the time that `hist` with 256 bins took. "
+            f"The plugin was slower on {len(behind)}: {', '.join(behind)} times its time."
+        )
+        + "\n"
+    )
 
 
 def times(rows: list[Row], systems: tuple[str, ...]) -> str:
@@ -187,7 +205,9 @@ def growth(lines: list[Line]) -> str:
     rows = [r for some in series.values() for r in some]
     cells = []
     for name, some in series.items():
-        steps = sorted((r.name.split("-")[2] for r in some), key=lambda step: (step == "all", len(step), step))
+        steps = sorted(
+            (r.name.split("-")[2] for r in some), key=lambda step: (step == "all", len(step), step)
+        )
         share = {r.name.split("-")[2]: r.share() for r in some}
         cells.append([name, ", ".join(f"{step}: {share[step]}" for step in steps)])
     return f"{markdown(['what grows', 'plugin / `hist` of 256 bins'], cells)}\n{origin(rows, (OURS, HIST))}\n"
@@ -209,7 +229,14 @@ def rounds(lines: list[Line]) -> str:
             cell += [text_of(run["ms_first"]), text_of(run["ms"]), f"{run['set_up_s']:.2f}"]
         ours, quantile, _ = by_load(lines, row.name)
         cells.append([*cell, *(f"{run['load_s']:.1f}" for run in (ours, quantile))])
-    head = ["", "plugin: first 20, ms", "last 20, ms", "set-up, s", "`hist`: first 20, ms", "last 20, ms"]
+    head = [
+        "",
+        "plugin: first 20, ms",
+        "last 20, ms",
+        "set-up, s",
+        "`hist`: first 20, ms",
+        "last 20, ms",
+    ]
     head += ["set-up, s", "`DMatrix`, s", "`QuantileDMatrix`, s"]
     return f"{markdown(head, cells)}\n{origin(rows, (OURS, HIST))}\n"
 
@@ -218,9 +245,16 @@ def memory(lines: list[Line]) -> str:
     """Device memory of the headline's tables."""
     rows = [row for row in plain(lines) if row.name in HEADLINE]
     cells = [
-        [row.name, row.size, *(f"{run['peak_mib']:,}" for run in by_load(lines, row.name))] for row in rows
+        [row.name, row.size, *(f"{run['peak_mib']:,}" for run in by_load(lines, row.name))]
+        for row in rows
     ]
-    head = ["peak MiB", "rows x columns", "this plugin", "`hist`, `QuantileDMatrix`", "`hist`, `DMatrix`"]
+    head = [
+        "peak MiB",
+        "rows x columns",
+        "this plugin",
+        "`hist`, `QuantileDMatrix`",
+        "`hist`, `DMatrix`",
+    ]
     return f"{markdown(head, cells)}\n{origin(rows, (OURS, HIST))}\n"
 
 
@@ -239,14 +273,18 @@ def scale(lines: list[Line]) -> str:
         for gpus in (2, 4):
             for mode in ("devices", "processes"):
                 run = found.get((shape, "gpu_exact", gpus, mode))
-                cell.append("" if run is None else f"{text_of(run['ms'])} ({one['ms'] / run['ms']:.2f})")
+                cell.append(
+                    "" if run is None else f"{text_of(run['ms'])} ({one['ms'] / run['ms']:.2f})"
+                )
                 used += [run] if run else []
         hist = [found.get((shape, HIST, gpus, "processes")) for gpus in (1, 2, 4)]
         cells.append([*cell, ", ".join(text_of(run["ms"]) if run else "not run" for run in hist)])
     head = ["ms a tree (times as fast)", "1 GPU", "2 GPUs, `devices`", "2 processes"]
     head += ["4 GPUs, `devices`", "4 processes", "`hist`: 1, 2, 4 processes"]
     if not all(run["identical"] for run in used):
-        raise SystemExit("error: A run on several GPUs grew other trees than one GPU: no table of it.")
+        raise SystemExit(
+            "error: A run on several GPUs grew other trees than one GPU: no table of it."
+        )
     runs = sorted({(r["commit"], r["build"], r["date"], r["device"]) for r in used})
     told = "; ".join(f"commit {c} (build {b}, {date}), {device}" for c, b, date, device in runs)
     told = wrapped(f"Run: {told}. Every model equals that of one GPU.")
@@ -303,7 +341,9 @@ def accuracy(lines: list[Line]) -> str:
         exact = [x["loss_test"] for x in lines if (x["table"], x["system"]) == (table, EXACT)]
         size = [f"{r['rows']:,} x {r['columns']:,}", f"{r['most_values']:,}", r["metric"]]
         rows.append([table, *size, f"{statistics.fmean(exact):.4g}", *map(str, by_system.values())])
-    return markdown(["table", "rows x columns", "most values a column", "loss", "exact", *BINS.values()], rows)
+    return markdown(
+        ["table", "rows x columns", "most values a column", "loss", "exact", *BINS.values()], rows
+    )
 
 
 def bins(lines: list[Line]) -> str:
@@ -354,11 +394,15 @@ def main() -> int:
     what.add_argument("--write", action="store_true", help="the tables into the guides")
     what.add_argument("--check", action="store_true", help="whether the guides have them")
     options = parser.parse_args()
-    stale = {file: text for file in guides() if (text := filled(file.read_text())) != file.read_text()}
+    stale = {
+        file: text for file in guides() if (text := filled(file.read_text())) != file.read_text()
+    }
     for file, text in stale.items():
         if options.write:
             file.write_text(text)
-        print(f"{file.relative_to(ROOT)}: {'written' if options.write else 'its tables are not those of the results'}")
+        print(
+            f"{file.relative_to(ROOT)}: {'written' if options.write else 'its tables are not those of the results'}"
+        )
     return 1 if stale and options.check else 0
 
 

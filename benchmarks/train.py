@@ -123,7 +123,9 @@ class Session:
         line = answer["line"]
         self.lines.append(line)
         append(line, self._options.out or results_file(line))
-        return say(f"{what}: {line['ms']:.2f} ms a tree in the end, {time.perf_counter() - begin:.1f} s in all")
+        return say(
+            f"{what}: {line['ms']:.2f} ms a tree in the end, {time.perf_counter() - begin:.1f} s in all"
+        )
 
     def _progress(self) -> str:
         n_runs = len(self._options.cases) * len(self._options.systems)
@@ -205,10 +207,16 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("--headline", action="store_true", help="the shapes and systems of the main README's table, which is printed")
+    add(
+        "--headline",
+        action="store_true",
+        help="the shapes and systems of the main README's table, which is printed",
+    )
     add("--quick", action="store_true", help="a tenth of the rows, fewer rounds")
     shapes = "a shape, a series (growth-rows, ...; growth: all; other) or one case of it"
-    add("--shapes", type=words, help=f"by comma: {shapes} (default: all but growth, other and huge)")
+    add(
+        "--shapes", type=words, help=f"by comma: {shapes} (default: all but growth, other and huge)"
+    )
     add("--systems", type=words, help=f"by comma: {', '.join(SYSTEMS)} (default: all)")
     add("--strategy", choices=STRATEGIES, default="auto", help="of the plugin (default auto)")
     add("--rows", type=above_zero(int), help="instead of each shape's own")

@@ -121,8 +121,25 @@ def fetch(source: Source, folder: Path) -> Path:
 
 def download(source: Source, part: Path) -> None:
     """Complete `part`, which an earlier call may have begun."""
-    silence = ["--speed-limit", "1", "--speed-time", str(SILENCE_S), "--connect-timeout", str(SILENCE_S)]
-    command = ["curl", "--fail", "--location", "--continue-at", "-", *silence, "--output", str(part), source.url]
+    silence = [
+        "--speed-limit",
+        "1",
+        "--speed-time",
+        str(SILENCE_S),
+        "--connect-timeout",
+        str(SILENCE_S),
+    ]
+    command = [
+        "curl",
+        "--fail",
+        "--location",
+        "--continue-at",
+        "-",
+        *silence,
+        "--output",
+        str(part),
+        source.url,
+    ]
     try:
         status = subprocess.run(command, check=False).returncode
     except FileNotFoundError:
@@ -159,12 +176,18 @@ def unpack(source: Source, file: Path) -> Path:
     made = content.with_name(content.name + ".part")
     try:
         with made.open("wb") as target:
-            packed = bz2.open(file) if file.suffix == ".bz2" else zipfile.ZipFile(file).open(source.unpacked)
+            packed = (
+                bz2.open(file)
+                if file.suffix == ".bz2"
+                else zipfile.ZipFile(file).open(source.unpacked)
+            )
             with packed:
                 shutil.copyfileobj(packed, target, CHUNK)
     except (EOFError, KeyError, OSError, zipfile.BadZipFile, zlib.error) as error:
         made.unlink(missing_ok=True)
-        raise FetchError(f"{file} cannot be unpacked: {error}. If the disk has room, remove it and run this again.") from None
+        raise FetchError(
+            f"{file} cannot be unpacked: {error}. If the disk has room, remove it and run this again."
+        ) from None
     made.rename(content)
     return content
 

