@@ -77,12 +77,9 @@ class Row(NamedTuple):
 
     def ms(self, system: str) -> str:
         """Milliseconds a tree; from the fastest to the slowest of several runs."""
-        times = sorted(run["ms"] for run in self.runs.get(system, []))
-        return (
-            ""
-            if not times
-            else " to ".join(text_of(t) for t in dict.fromkeys(times[:: len(times) - 1 or 1]))
-        )
+        times = [run["ms"] for run in self.runs.get(system, [])]
+        ends = {min(times): None, max(times): None} if times else {}
+        return " to ".join(map(text_of, ends))
 
     def share(self) -> str:
         """Time of the plugin as a part of that of hist."""

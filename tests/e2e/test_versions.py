@@ -43,10 +43,11 @@ def test_packages_name_the_project_and_no_address():
     assert "@" not in R_PACKAGE.read_text()  # R takes a maintainer without an address by that word alone
 
 
-def test_readme_names_what_is_served():
-    text = (ROOT / "README.md").read_text()
-    assert f"| XGBoost | {' or '.join(RELEASES)} |" in text
-    named = set(re.findall(r"\b3\.\d+\.\d+\b", text))  # releases of XGBoost 3
+def test_guides_name_what_is_served():
+    first, of_r = ((ROOT / name).read_text() for name in ("README.md", "plugin/guide/r.md"))
+    assert f"| XGBoost | {' or '.join(RELEASES)} |" in first
+    assert f"`xgboost` {' or '.join(RELEASES)}." in of_r
+    named = set(re.findall(r"\b3\.\d+\.\d+\b", first + of_r))  # releases of XGBoost 3
     assert named <= set(RELEASES)
 
 
