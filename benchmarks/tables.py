@@ -329,6 +329,13 @@ def differences(lines: list[Line]) -> dict[str, dict[str, Difference]]:
     return dict(sorted(found.items(), key=lambda item: -item[1][fewest].mean))
 
 
+def study(lines: list[Line]) -> str:
+    """Which run the tables of accuracy are of."""
+    runs = {(r["xgboost"], r["commit"], r["date"]): None for r in lines}
+    told = ", ".join(f"XGBoost {v} (commit {c}, {date})" for v, c, date in runs)
+    return wrapped(f"Device: CPU. Run of {told}.")
+
+
 def accuracy(lines: list[Line]) -> str:
     """A row each table: what exact loses, and what bins lose more."""
     facts = {r["table"]: r for r in lines}
@@ -338,9 +345,8 @@ def accuracy(lines: list[Line]) -> str:
         exact = [x["loss_test"] for x in lines if (x["table"], x["system"]) == (table, EXACT)]
         size = [f"{r['rows']:,} x {r['columns']:,}", f"{r['most_values']:,}", r["metric"]]
         rows.append([table, *size, f"{statistics.fmean(exact):.4g}", *map(str, by_system.values())])
-    return markdown(
-        ["table", "rows x columns", "most values a column", "loss", "exact", *BINS.values()], rows
-    )
+    head = ["table", "rows x columns", "most values a column", "loss", "exact", *BINS.values()]
+    return f"{markdown(head, rows)}\n{study(lines)}\n"
 
 
 def bins(lines: list[Line]) -> str:
@@ -352,9 +358,8 @@ def bins(lines: list[Line]) -> str:
         worse, better = [m for m in clear if m > 0], [m for m in clear if m < 0]
         worst = f" (up to {max(worse):.2g}% more)" if worse else ""
         rows.append([label, f"{len(worse)}{worst}", str(len(better)), str(len(found) - len(clear))])
-    about = f"XGBoost {lines[0]['xgboost']} on the CPU, {min(r['date'] for r in lines)}"
     head = [f"of {len(found)} tables", "loses more than exact", "loses less", "noise, or the same"]
-    return f"{markdown(head, rows)}\nRun: {about}.\n"
+    return f"{markdown(head, rows)}\n{study(lines)}\n"
 
 
 TABLES: dict[str, tuple[Callable[[list[Line]], str], str]] = {
