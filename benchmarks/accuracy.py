@@ -9,7 +9,7 @@ for all systems. A seed is another split: a quarter of the rows, or of the queri
 judged. Of large tables some rows are drawn, once, to keep the study short (--work). The plugin is
 not used: its trees are those of XGBoost's exact on the CPU.
 
-One JSON line a run is written to --out; `plot.py` makes table and picture of them.
+One JSON line a run is written to --out; `tables.py` makes tables of them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 import scipy.sparse as sp
 import xgboost as xgb
 from arguments import above_zero
-from train import source_hash
+from train import origin
 
 OUT = Path(__file__).resolve().parent / "results/accuracy.jsonl"
 SYSTEMS = {
@@ -157,9 +157,8 @@ def study(task: Task, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 "metric": "1 - ndcg" if task.metric == "ndcg" else task.metric,
                 "loss_train": losses[0],
                 "loss_test": losses[1],
-                "device": "cpu",
                 "xgboost": xgb.__version__,
-                "source_hash": options.source_hash,
+                **options.origin,
             }
 
 
@@ -198,7 +197,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
-    options.source_hash = source_hash()
+    options.origin = origin()
     made = options.out.with_name(options.out.name + ".part")  # an earlier study stays until the end
     with made.open("w") as out:
         for file in options.files:

@@ -16,7 +16,6 @@
 
 #include "benchmarks/device_table.cuh"
 #include "benchmarks/json_line.h"
-#include "benchmarks/kernel_bytes.cuh"
 #include "benchmarks/kernel_times.h"
 #include "gpu_exact/source_hash.h"
 #include "gpu_exact/tree_builder.h"
@@ -120,42 +119,12 @@ double TimeMs(FnT&& fn) {
       .count();
 }
 
-/** @brief Bytes read and written a second by a copy on the device, in GB/s. */
-double MeasureCopyRate() {
-  constexpr int kCopies = 9;
-  std::size_t free{0}, total{0};
-  EXACT_CUDA(cudaMemGetInfo(&free, &total));
-  std::size_t const bytes = std::min(free / 4, std::size_t{1} << 30);  // well beyond any L2
-  DeviceBuffer<char> from{"copy source"}, to{"copy target"};
-  from.Reserve(bytes);
-  to.Reserve(bytes);
-  ZeroAsync(from.Data(), bytes);
-  std::vector<double> ms;
-  for (int i = 0; i <= kCopies; ++i) {
-    Synchronize();
-    ms.push_back(TimeMs([&] {
-      CopyAsync(to.Data(), from.Data(), bytes);
-      Synchronize();
-    }));
-  }
-  ms.erase(ms.begin());  // warm-up
-  return 2.0 * static_cast<double>(bytes) / Quartiles{ms}.median * 1e-6;
-}
-
-TableSizes MeasureTable(CsrView const& table) {
-  TableSizes sizes{};
-  sizes.rows = table.n_rows;
-  sizes.entries = static_cast<double>(table.n_entries);
-  return sizes;
-}
-
 class Bench {
  public:
   explicit Bench(Options const& options) : options_{options} {
     cudaDeviceProp prop{};
     EXACT_CUDA(cudaGetDeviceProperties(&prop, 0));
     device_ = prop.name;
-    copy_gb_s_ = MeasureCopyRate();
     table_ = std::make_unique<DeviceTable>(options.shape);
     std::size_t before{0}, after{0}, total{0};
     EXACT_CUDA(cudaMemGetInfo(&before, &total));
@@ -166,10 +135,6 @@ class Bench {
     this->Build(-1, options.shape.max_depth);  // allocates what a tree needs
     EXACT_CUDA(cudaMemGetInfo(&after, &total));
     device_bytes_ = before - after;
-    if (options.only.empty() || options.only == "kernels") {
-      sizes_ = MeasureTable(table_->View());
-      sizes_.cache = prop.l2CacheSize;
-    }
     table_->ReleaseEntries();
     for (std::uint32_t i = 0; i < options.n_rounds; ++i) {
       table_->Boost(builder_.get(), this->Build(-1, options.shape.max_depth));
@@ -203,12 +168,10 @@ class Bench {
     }
     std::vector<double> ms;
     for (std::uint32_t i = 0; i < options_.n_repeats; ++i) {
-      ms.push_back(TimeMs([&] { this->Build(-1, options_.shape.max_depth); }));
+      ms.push_back(TimeMs([&] { nodes_ = this->Build(-1, options_.shape.max_depth).size(); }));
     }
-    std::vector<KernelTime> times = StopKernelTimes();
-    Amounts bytes = this->CountBytes(times);
-    for (KernelTime const& kernel : times) {
-      this->KernelLine(kernel, Quartiles{ms}, bytes);
+    for (KernelTime const& kernel : StopKernelTimes()) {
+      this->KernelLine(kernel, Quartiles{ms});
     }
   }
 
@@ -252,50 +215,27 @@ class Bench {
         .Add("setup_ms", setup_ms_)
         .Add("device_bytes_an_entry",
              static_cast<double>(device_bytes_) / static_cast<double>(table_->NumEntries()))
-        .Add("copy_gb_s", copy_gb_s_)
         .Add("device", device_)
         .Add("source_hash", std::string{SourceHash()});
     return line;
   }
 
-  /** @brief What the kernels of a tree must move, as far as there are formulas. */
-  Amounts CountBytes(std::vector<KernelTime> const& times) {
-    GrownTree tree = this->Build(-1, options_.shape.max_depth);
-    nodes_ = tree.size();
-    std::vector<NodeIdx> positions(options_.shape.n_rows);
-    builder_->WritePositions({}, Memory::kHost, positions.data());
-    Amounts calls;
-    for (KernelTime const& kernel : times) {
-      calls[kernel.name] = static_cast<double>(kernel.calls) / options_.n_repeats;
-    }
-    return KernelBytes(sizes_, CountRows(tree, positions), options_.shape.max_depth, calls);
-  }
-
-  /** @brief A kernel against a copy. */
-  void KernelLine(KernelTime const& kernel, Quartiles const& tree, Amounts const& bytes) const {
+  /** @brief Writes a kernel's time of a tree. */
+  void KernelLine(KernelTime const& kernel, Quartiles const& tree) const {
     double ms = kernel.ms / options_.n_repeats;
     JsonLine line = this->Line("kernels", options_.shape.max_depth, tree);
     line.Add("kernel", kernel.name)
         .Add("calls_a_tree", static_cast<double>(kernel.calls) / options_.n_repeats)
         .Add("kernel_ms_a_tree", ms)
         .Add("share_of_tree", ms / tree.median);
-    auto found = bytes.find(kernel.name);
-    if (found != bytes.cend()) {
-      double gb_s = found->second / ms * 1e-6;
-      line.Add("gb_a_tree", found->second * 1e-9)
-          .Add("gb_s", gb_s)
-          .Add("share_of_copy_rate", gb_s / copy_gb_s_);
-    }
     std::cout << line.Text() << std::endl;
   }
 
   Options options_;
   std::string device_;
-  double copy_gb_s_{0.0};
   double setup_ms_{0.0};
   std::size_t device_bytes_{0};  // held by the builder after a tree
   std::size_t nodes_{0};
-  TableSizes sizes_{};
   std::unique_ptr<DeviceTable> table_;
   std::unique_ptr<TreeBuilder> builder_;
 };

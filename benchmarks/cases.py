@@ -8,7 +8,6 @@ import os
 import shutil
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,6 +88,8 @@ def all_cases() -> list[Case]:
     cases += [
         million._replace(name=f"growth-missing-{p}", missing=p / 100) for p in (0, 50, 90, 99)
     ]
+    # More than a GPU should hold: workers of scale.py divide it.
+    cases.append(Case("huge", 100_000_000, 8, columns=100))
     return cases + other_cases()
 
 
@@ -128,17 +129,6 @@ def select(names: list[str]) -> list[Case]:
             raise ValueError(f"There is no shape `{name}`; there are {', '.join(groups)}.")
         chosen += found
     return list(dict.fromkeys(chosen))
-
-
-def count_entries(table: Table) -> int:
-    """Present values."""
-    X = table.X
-    if sp.issparse(X):
-        return X.nnz
-    step = max(1, (1 << 22) // X.shape[1])
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        blocks = (X[i : i + step] for i in range(0, X.shape[0], step))
-        return X.size - sum(pool.map(lambda b: int(np.count_nonzero(np.isnan(b))), blocks))
 
 
 def save(table: Table, folder: Path) -> None:

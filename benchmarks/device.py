@@ -33,7 +33,10 @@ class _Memory(ctypes.Structure):
 
 
 class Gpu:
-    """The first GPU that CUDA shows, with a context on it, as NVML sees it."""
+    """The first GPU that CUDA shows, with a context on it, as NVML sees it.
+
+    `others` is how many processes were on it before.
+    """
 
     def __init__(self) -> None:
         cuda = self._cuda = _library("libcuda.so.1")
@@ -48,8 +51,16 @@ class Gpu:
         if self._nvml.nvmlDeviceGetHandleByPciBusId_v2(bus, handle) != 0:
             # In a sandbox the two may number buses differently; there it shows one GPU.
             _call(self._nvml, "nvmlDeviceGetHandleByIndex_v2", 0, handle)
+        self.others = self._processes()
         # The primary context, which XGBoost and the plugin share: its memory is nobody's.
         _call(cuda, "cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+
+    def _processes(self) -> int | None:
+        """Processes that compute on it; None where the driver does not say."""
+        insufficient_size = 7  # how NVML answers a question for the number alone
+        n = ctypes.c_uint(0)
+        ask = self._nvml.nvmlDeviceGetComputeRunningProcesses_v3
+        return n.value if ask(self._handle, ctypes.byref(n), None) in (0, insufficient_size) else None
 
     def visible(self) -> int:
         """GPUs that CUDA shows, this one among them."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 from multiprocessing.connection import Connection
@@ -14,7 +15,7 @@ import cases
 import metrics
 import numpy as np
 from cases import Case
-from systems import EXACT, JUDGE, METRIC_ROUNDS, NEED_NO_GPU, PEERS, SYSTEMS, Laps, Unavailable
+from systems import EXACT, JUDGE, METRIC_ROUNDS, NEED_NO_GPU, SYSTEMS, Laps, Unavailable
 
 import device
 
@@ -22,8 +23,6 @@ import device
 def measure(job: dict[str, Any]) -> dict[str, Any]:
     """One run in this process: what it cost, and what it reached."""
     name, case = job["system"], Case(**job["case"])
-    if case.params and name in PEERS:
-        raise Unavailable("parameters of XGBoost's are not compared with other systems")
     try:
         gpu = device.Gpu()
     except device.NoGpu as error:
@@ -33,7 +32,8 @@ def measure(job: dict[str, Any]) -> dict[str, Any]:
     strategy = job["strategy"] if name in EXACT else None
     system = SYSTEMS[name](strategy) if strategy else SYSTEMS[name]()
     if name in EXACT:
-        check_module(job["source_hash"])
+        check_module(job["build"])
+    load = os.getloadavg()[0]
     table = cases.load(Path(job["folder"]))
     # On a GPU the second tree still meets buffers that grow and code that is loaded.
     laps = Laps(job["iterations"], job["budget_s"], warm_up=1 if name == JUDGE else 2)
@@ -51,38 +51,42 @@ def measure(job: dict[str, Any]) -> dict[str, Any]:
 
     def per_tree(quantile: float, seconds: list[float]) -> float:
         """In milliseconds; a round has as many trees as there are classes."""
-        return round(1e3 * float(np.quantile(seconds, quantile)) / case.classes, 4)
+        return short(1e3 * float(np.quantile(seconds, quantile)) / case.classes)
 
     value = metrics.evaluate(case.metric, table.y, laps.prediction, table.qid)
     line = {
         "system": name,
-        "strategy": strategy,
         "shape": case.name,
         "rows": table.X.shape[0],
         "columns": table.X.shape[1],
-        "entries": job["entries"],
         "max_depth": case.max_depth,
-        "iterations": len(laps.seconds),
-        "counted": len(laps.last),
-        "ms_per_tree": per_tree(0.5, laps.last),
-        "ms_per_tree_quartiles": [per_tree(0.25, laps.last), per_tree(0.75, laps.last)],
-        "ms_per_tree_first": per_tree(0.5, laps.first),
-        "set_up_s": round(laps.set_up_s, 4),
-        "load_s": round(load_s, 3),
-        "metric": case.metric,
-        "metric_value": value,
-        "peak_device_mib": watch.peak_mib() if watch else None,
+        "rounds": len(laps.seconds),
+        "ms": per_tree(0.5, laps.last),
+        "quartiles": [per_tree(0.25, laps.last), per_tree(0.75, laps.last)],
+        "ms_first": per_tree(0.5, laps.first),
+        "set_up_s": short(laps.set_up_s),
+        "load_s": short(load_s),
+        "value": short(value, digits=8),
+        "peak_mib": watch.peak_mib() if watch else None,
         "device": f"{gpu.name() if gpu else 'no GPU'}, {job['threads']} CPU cores",
         "driver": gpu.driver() if gpu else None,
-        "source_hash": job["source_hash"],
+        "strategy": None if strategy == "auto" else strategy,
+        "load": short(load),
+        "others": gpu.others if gpu else None,
     }
-    return {"line": line, "untrained": metrics.untrained(case.metric, table.y, table.qid)}
+    line = {key: value for key, value in line.items() if value is not None}
+    untrained = metrics.untrained(case.metric, table.y, table.qid)
+    return {"line": line | job["origin"], "metric": case.metric, "untrained": untrained}
 
 
-def check_module(source_hash: str) -> None:
+def short(number: float, digits: int = 5) -> float:
+    return float(f"{number:.{digits}g}")
+
+
+def check_module(build: str) -> None:
     """A time counts as that of these sources only if the plugin was built of them."""
     built_of = sys.modules["xgboost_gpu_exact"].source_hash()
-    if built_of != source_hash:
+    if built_of != build:
         raise RuntimeError(f"the module is built of other sources, {built_of}: build it again")
 
 

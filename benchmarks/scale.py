@@ -4,8 +4,7 @@
     python benchmarks/scale.py --shapes higgs,epsilon --gpus 1,2
 
 `devices` is one process with `gpu_exact_devices`, `processes` one process a GPU by XGBoost's
-communicator, each with its part of the rows, `dask` the same by workers of Dask, which must be
-installed. A model is compared with that of one GPU, tree by tree.
+communicator, each with its part of the rows. A model is compared with that of one GPU, tree by tree.
 """
 
 from __future__ import annotations
@@ -13,9 +12,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
-import itertools
 import json
-import logging
 import subprocess
 import sys
 import tempfile
@@ -35,7 +32,7 @@ from systems import Laps, XGBoost
 import device
 
 SHAPES = ["higgs", "yltr", "epsilon", "criteo", "tall"]
-MODES = ("devices", "processes", "dask")
+MODES = ("devices", "processes")
 EXACT, HIST = "gpu_exact", "xgb_hist_gpu_256"
 
 
@@ -72,11 +69,6 @@ def trees_of(booster: Any) -> list[str]:
     """A hash of each."""
     model = json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]["model"]
     return [hashlib.sha1(json.dumps(t).encode()).hexdigest()[:16] for t in model["trees"]]
-
-
-def rows_of(folder: str, rank: int, n_workers: int, name: str) -> np.ndarray:
-    """A worker's part of an array of a saved table."""
-    return np.array(getattr(part_of(cases.load(Path(folder)), rank, n_workers), name))
 
 
 class SteadyLaps(Laps):
@@ -117,7 +109,7 @@ class Measured(XGBoost):
 
 def params_of(job: dict[str, Any]) -> dict[str, Any]:
     where = job["device"]
-    if where == "cuda" and job["mode"] != "dask":  # whose workers see one GPU each
+    if where == "cuda":
         where = f"cuda:{job['ordinals'][job['rank']]}"
     # One worker's mean is not that of all.
     params: dict[str, Any] = {"device": where, "base_score": 0.5}
@@ -140,22 +132,6 @@ def communicator(job: dict[str, Any]) -> Iterator[type[Laps]]:
         yield SharedLaps
 
 
-def answer_of(case: Case, table: Table, laps: Laps, trees: list[str]) -> dict[str, Any]:
-    per_tree = 1e3 / case.classes
-    return {
-        "trees": trees,
-        "line": {
-            "rows": table.X.shape[0],
-            "columns": table.X.shape[1],
-            "max_depth": case.max_depth,
-            "iterations": len(laps.seconds),
-            "ms_per_tree": round(per_tree * float(np.median(laps.last)), 4),
-            "ms_per_tree_first": round(per_tree * float(np.median(laps.first)), 4),
-            "set_up_s": round(laps.set_up_s, 4),
-        },
-    }
-
-
 def work(job: dict[str, Any]) -> dict[str, Any]:
     """One worker's part of a run, in this process."""
     case = Case(**job["case"])
@@ -167,97 +143,31 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
         quantile=not exact,
     )
     if exact:
-        measure.check_module(job["source_hash"])
+        measure.check_module(job["build"])
     table = cases.load(Path(job["folder"]))
     n_workers = job["gpus"] if job["communicator"] else 1
     with communicator(job) as make_laps:
         laps = make_laps(job["iterations"], job["budget_s"], warm_up=2)
         system.load(part_of(table, job["rank"], n_workers), case, job["threads"] // n_workers)
         system.train(laps, lambda: None)
-    return answer_of(case, table, laps, system.trees())
+    per_tree = 1e3 / case.classes
+    line = {
+        "rows": table.X.shape[0],
+        "columns": table.X.shape[1],
+        "max_depth": case.max_depth,
+        "rounds": len(laps.seconds),
+        "ms": measure.short(per_tree * float(np.median(laps.last))),
+        "ms_first": measure.short(per_tree * float(np.median(laps.first))),
+        "set_up_s": measure.short(laps.set_up_s),
+    }
+    if exact:
+        run = sys.modules["xgboost_gpu_exact"].last_run()
+        line |= {"peak_mib": run.peak_bytes >> 20, "planned_mib": run.planned_bytes >> 20}
+    return {"trees": system.trees(), "line": line}
 
 
-@contextlib.contextmanager
-def dask_client(job: dict[str, Any]) -> Iterator[Any]:
-    """Of a cluster of this machine with a worker for each GPU."""
-    from distributed import Client, Nanny, Scheduler, SpecCluster
-
-    def worker(ordinal: int) -> dict[str, Any]:
-        options: dict[str, Any] = {"nthreads": job["threads"] // job["gpus"] or 1}
-        options |= {"memory_limit": 0, "silence_logs": logging.ERROR}
-        return {"cls": Nanny, "options": options | {"env": {"CUDA_VISIBLE_DEVICES": f"{ordinal}"}}}
-
-    scheduler = {"cls": Scheduler, "options": {"dashboard_address": ":0"}}
-    workers = {i: worker(ordinal) for i, ordinal in enumerate(job["ordinals"][: job["gpus"]])}
-    with (
-        SpecCluster(workers, scheduler, silence_logs=logging.ERROR) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
-
-
-def work_by_dask(job: dict[str, Any]) -> dict[str, Any]:
-    """A run of Dask's workers, whose tasks this process gives them. All rounds, whatever they take."""
-    import dask.array
-    import xgboost as xgb
-    import xgboost.dask
-
-    case, folder, n_workers = Case(**job["case"]), Path(job["folder"]), job["gpus"]
-    table = cases.load(folder)
-    laps = SteadyLaps(job["iterations"], job["budget_s"], warm_up=2)
-    params = params_of(job) | {"objective": case.objective, "max_depth": case.max_depth}
-    quantile = job["system"] == HIST
-    if not quantile:
-        from xgboost_gpu_exact import EXACT as METHOD
-
-        measure.check_module(job["source_hash"])
-        params["tree_method"] = METHOD  # brings the plugin to the workers
-
-    class Stamps(xgb.callback.TrainingCallback):
-        """When rounds begin, as the first worker sees it."""
-
-        def __init__(self) -> None:
-            self._at: list[float] = []
-
-        def before_iteration(self, model: object, epoch: int, evals_log: dict) -> bool:
-            self._at.append(time.perf_counter())
-            return False
-
-        def after_training(self, model: Any) -> Any:
-            self._at.append(time.perf_counter())
-            if xgb.collective.get_rank() == 0:
-                (folder / "stamps.json").write_text(json.dumps(self._at))
-            return model
-
-    with dask_client(job) as client:
-        names = sorted(client.scheduler_info()["workers"])
-
-        def spread(name: str) -> dask.array.Array:
-            """An array, of which each worker has its rows."""
-            whole = getattr(table, name)
-            parts = []
-            for rank, worker in enumerate(names):
-                part = client.submit(
-                    rows_of, job["folder"], rank, n_workers, name, workers=[worker], pure=False
-                )
-                shape = getattr(part_of(table, rank, n_workers), name).shape
-                parts.append(dask.array.from_delayed(part, shape, whole.dtype))
-            return dask.array.concatenate(parts)
-
-        given = {n: spread(n) for n in ("X", "y", "qid") if getattr(table, n) is not None}
-        make = xgboost.dask.DaskQuantileDMatrix if quantile else xgboost.dask.DaskDMatrix
-        bins = {"max_bin": params["max_bin"]} if quantile else {}
-        dtrain = make(client, given["X"], given["y"], qid=given.get("qid"), **bins)
-        stamps = [Stamps()]
-        trained = xgboost.dask.train(client, params, dtrain, laps.most, callbacks=stamps)
-        booster = trained["booster"]
-    at = json.loads((folder / "stamps.json").read_text())
-    laps.seconds = [end - begin for begin, end in itertools.pairwise(at)]
-    return answer_of(case, table, laps, trees_of(booster))
-
-
-def run_apart(job: dict[str, Any], timeout_s: float, script: str = __file__) -> list[dict[str, Any]]:
-    """What each worker answers, in a process of its own that runs `script --work JOB`; or `failed`."""
+def run_apart(job: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+    """What the first worker answers, each in a process of its own; or `failed`, by any of them."""
     with contextlib.ExitStack() as stack:
         job = job | {"communicator": None}
         n_workers = 1
@@ -271,7 +181,7 @@ def run_apart(job: dict[str, Any], timeout_s: float, script: str = __file__) -> 
             job["communicator"] = tracker.worker_args()
         workers = []
         for rank in range(n_workers):
-            command = [sys.executable, script, "--work", json.dumps(job | {"rank": rank})]
+            command = [sys.executable, __file__, "--work", json.dumps(job | {"rank": rank})]
             worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
             stack.callback(worker.kill)
             workers.append(worker)
@@ -281,11 +191,11 @@ def run_apart(job: dict[str, Any], timeout_s: float, script: str = __file__) -> 
             try:
                 out, _ = worker.communicate(timeout=max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                return [{"failed": f"it took more than {timeout_s:g} s; --timeout allows more"}]
+                return {"failed": f"it took more than {timeout_s:g} s; --timeout allows more"}
             lines = out.strip().splitlines()
             ended = {"failed": f"exit {worker.returncode}"}
             answers.append(json.loads(lines[-1]) if worker.returncode == 0 and lines else ended)
-    return [answer for answer in answers if "failed" in answer] or answers
+    return next((answer for answer in answers if "failed" in answer), answers[0])
 
 
 def same_trees(ours: list[str], theirs: list[str]) -> bool:
@@ -308,7 +218,7 @@ def run_shape(case: Case, options: argparse.Namespace, common: dict[str, Any]) -
         for run in planned(options.gpus, options.modes, options.systems):
             job = common | run | {"case": case._asdict(), "folder": folder}
             begin = time.perf_counter()
-            answer = run_apart(job, options.timeout)[0]
+            answer = run_apart(job, options.timeout)
             what = f"{case.name}: {run['system']}, {run['gpus']} GPUs, {run['mode']}"
             if "failed" in answer:
                 n_failed += 1
@@ -320,15 +230,10 @@ def run_shape(case: Case, options: argparse.Namespace, common: dict[str, Any]) -
             line = {"shape": case.name} | run | answer["line"]
             line["identical"] = None if judge is None else same_trees(answer["trees"], judge)
             line |= {"context": options.device, "device": options.device_name}
-            line |= {"source_hash": common["source_hash"]}
-            text = json.dumps(line)
-            print(text, flush=True)
-            if options.out:
-                options.out.parent.mkdir(parents=True, exist_ok=True)
-                with options.out.open("a") as file:
-                    file.write(text + "\n")
+            line |= train.origin(common["build"])
+            train.append(line, options.out)
             train.say(
-                f"{what}: {line['ms_per_tree']:.2f} ms a tree, identical {line['identical']}, "
+                f"{what}: {line['ms']:.2f} ms a tree, identical {line['identical']}, "
                 f"{time.perf_counter() - begin:.1f} s in all"
             )
     return n_failed
@@ -346,14 +251,25 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--shapes", type=words, default=SHAPES, help=f"by comma (default: {','.join(SHAPES)})")
     add("--gpus", type=counts, default=[1, 2], help="by comma (default 1,2)")
     add("--ordinals", type=ordinals, help="of the GPUs, in the order of use (default 0,1,...)")
-    add("--modes", type=words, default=MODES[:2], help=f"of {', '.join(MODES)} (default: the first two)")
+    add("--modes", type=words, default=list(MODES), help=f"of {', '.join(MODES)} (default: both)")
     add("--systems", type=words, default=[EXACT, HIST], help=f"default: {EXACT},{HIST}")
     add("--device", choices=["cuda", "cpu"], default="cuda", help="of gradients and predictions")
-    add("--scale", type=above_zero(float), default=1.0, help="rows as a part of each shape's own (default 1)")
+    add(
+        "--scale",
+        type=above_zero(float),
+        default=1.0,
+        help="rows as a part of each shape's own (default 1)",
+    )
     add("--iterations", type=above_zero(int), default=60, help="rounds at most (default 60)")
     budget = "of the rounds that count (default 1.5)"
     add("--budget", type=float, default=1.5, metavar="SECONDS", help=budget)
-    add("--timeout", type=above_zero(float), default=120.0, metavar="SECONDS", help="a run (default 120)")
+    add(
+        "--timeout",
+        type=above_zero(float),
+        default=120.0,
+        metavar="SECONDS",
+        help="a run (default 120)",
+    )
     cores = device.cpu_cores()
     add("--threads", type=above_zero(int), default=cores, help="of all workers; default: cores")
     add("--tables", type=folder, metavar="FOLDER", help="for tables (default: memory, else /tmp)")
@@ -382,8 +298,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         name = "no GPU"
     options.device_name = f"{name}, {options.threads} CPU cores"
     if options.out is None and options.scale == 1.0 and options.device == "cuda":
-        to = train.results_file({"device": options.device_name})
-        options.out = to and to.with_name(to.name.replace("train-", "scale-", 1))
+        options.out = train.results_file({"device": options.device_name}, "scale")
     return options
 
 
@@ -391,8 +306,7 @@ def main() -> int:
     if sys.argv[1:2] == ["--work"]:
         try:
             job = json.loads(sys.argv[2])
-            by_dask = job["mode"] == "dask" and job["gpus"] > 1
-            answer = (work_by_dask if by_dask else work)(job)
+            answer = work(job)
         except Exception as error:
             reason = (str(error).strip() or "no message").splitlines()[0]
             answer = {"failed": f"{type(error).__name__}: {reason}"}
@@ -405,7 +319,7 @@ def main() -> int:
         "threads": options.threads,
         "iterations": options.iterations,
         "budget_s": options.budget,
-        "source_hash": train.source_hash(),
+        "build": train.build_of_sources(),
     }
     n_failed = sum(run_shape(case, options, common) for case in options.cases)
     return 1 if n_failed else 0

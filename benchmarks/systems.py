@@ -7,18 +7,14 @@ A system that cannot run here raises Unavailable with the reason.
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import json
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from cases import Case, Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "plugin/python"))
@@ -26,12 +22,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "plugin/python"))
 METRIC_ROUNDS = 2  # rounds after which every system is judged, however many follow
 LEAST_COUNTED = 5  # iterations, whatever they take
 WINDOW = 20  # iterations of a median, at most
-OBJECTIVES = {  # XGBoost's: (LightGBM's, CatBoost's)
-    "binary:logistic": ("binary", "Logloss"),
-    "multi:softprob": ("multiclass", "MultiClass"),
-    "reg:squarederror": ("regression", "RMSE"),
-    "rank:ndcg": ("lambdarank", "YetiRank"),
-}
 
 
 class Unavailable(Exception):
@@ -69,10 +59,6 @@ class Laps:
     def spent_s(self) -> float:
         """What counts against the budget."""
         return sum(self.seconds)
-
-    def affordable(self, seconds: float) -> int:
-        """How many iterations of so many seconds the budget allows."""
-        return max(self.least, min(self.most, int(self._budget_s / seconds)))
 
     def time(self, step: Callable[[], object]) -> None:
         begin = time.perf_counter()
@@ -137,84 +123,6 @@ class XGBoost:
             between()
 
 
-class LightGBM:
-    """LightGBM's histograms through OpenCL, which is what its wheel has."""
-
-    def __init__(self, device: str) -> None:
-        self._lgb, self._device = _import("lightgbm"), device
-
-    def load(self, table: Table, case: Case, threads: int) -> None:
-        params = {
-            "device_type": self._device,
-            "objective": OBJECTIVES[case.objective][0],
-            "num_class": case.classes,
-            "max_depth": case.max_depth,
-            "num_leaves": min(2**case.max_depth, 131072),  # the most that it allows
-            "learning_rate": 0.3,
-            "lambda_l2": 1.0,
-            "min_sum_hessian_in_leaf": 1.0,
-            "min_data_in_leaf": 1,
-            "num_threads": threads,
-            "verbosity": -1,
-        }
-        group = None if table.qid is None else np.unique(table.qid, return_counts=True)[1]
-        self._X = table.X
-        data = self._lgb.Dataset(table.X, table.y, group=group, params=params).construct()
-        self._booster = self._lgb.Booster(params, data)
-
-    def train(self, laps: Laps, between: Callable[[], None]) -> None:
-        while laps.more:
-            laps.time(self._booster.update)
-            between()
-        laps.prediction = self._booster.predict(self._X, num_iteration=METRIC_ROUNDS)
-
-
-class CatBoost:
-    """CatBoost's symmetric trees. It trains in one call; its own log tells the iterations apart."""
-
-    def __init__(self, device: str) -> None:
-        self._catboost, self._device = _import("catboost"), device
-
-    def load(self, table: Table, case: Case, threads: int) -> None:
-        self._loss = OBJECTIVES[case.objective][1]
-        self._params = {
-            "task_type": self._device,
-            "loss_function": self._loss,
-            "depth": min(case.max_depth, 16),  # the most that it allows
-            "learning_rate": 0.3,
-            "thread_count": threads,
-        }
-        if case.classes > 1:
-            self._params["classes_count"] = case.classes
-        X = np.asarray(table.X) if not sp.issparse(table.X) else table.X
-        self._pool = self._catboost.Pool(X, np.asarray(table.y), group_id=table.qid)
-
-    def train(self, laps: Laps, between: Callable[[], None]) -> None:
-        _, trial = self._fit(laps.least)
-        model, laps.seconds = self._fit(laps.affordable(trial[-1]))
-        between()
-        kind = "Probability" if self._loss in ("Logloss", "MultiClass") else "RawFormulaVal"
-        prediction = model.predict(self._pool, prediction_type=kind, ntree_end=METRIC_ROUNDS)
-        laps.prediction = prediction[:, 1] if self._loss == "Logloss" else prediction
-
-    def _fit(self, iterations: int) -> tuple[Any, list[float]]:
-        """A model, and the seconds of each iteration; set-up counts to the first."""
-        begin = time.perf_counter()
-        with tempfile.TemporaryDirectory() as folder:
-            own = {"iterations": iterations, "train_dir": folder, "verbose": False}
-            model = self._catboost.CatBoost(self._params | own).fit(self._pool)
-            log = json.loads(Path(folder, "catboost_training.json").read_text())
-        total = time.perf_counter() - begin
-        seconds = np.diff([i["passed_time"] for i in log["iterations"]]).tolist()
-        return model, [total - sum(seconds), *seconds]
-
-
-def _import(name: str) -> Any:
-    if importlib.util.find_spec(name) is None:
-        raise Unavailable(f"the package {name} is not installed")
-    return importlib.import_module(name)
-
-
 STRATEGIES = ("auto", "sort", "histogram")  # of the plugin
 
 
@@ -244,10 +152,7 @@ SYSTEMS = {
     "xgb_hist_gpu_256_dmatrix": _hist(256, quantile=False),
     "xgb_hist_gpu_4096": _hist(4096, quantile=True),
     "xgb_hist_gpu_4096_dmatrix": _hist(4096, quantile=False),
-    "lightgbm_gpu": lambda: LightGBM("gpu"),
-    "catboost_gpu": lambda: CatBoost("GPU"),
 }
 JUDGE = "xgb_exact_cpu"
 EXACT = ("gpu_exact_cpu_context", "gpu_exact_cuda")
 NEED_NO_GPU = (JUDGE, "gpu_exact_cpu_context")  # the latter runs on what the plugin finds
-PEERS = ("lightgbm_gpu", "catboost_gpu")  # where they do not run, that is no failure

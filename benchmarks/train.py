@@ -1,6 +1,8 @@
 # Copyright 2026, the gpu_exact contributors
-"""Time exact trees against their peers: one JSON line a run, each run in a process of its own.
+"""Time exact trees against XGBoost's hist: one JSON line a run, each run in a process of its own.
 
+    python benchmarks/train.py --headline            # the table of the main README
+    python benchmarks/train.py --headline --quick    # the same of a tenth of the rows: two minutes
     python benchmarks/train.py --shapes higgs,bosch --systems gpu_exact_cuda,xgb_hist_gpu_256
 
 A line is written if the model's metric on the training rows is right: see metrics.py.
@@ -9,9 +11,10 @@ A line is written if the model's metric on the training rows is right: see metri
 from __future__ import annotations
 
 import argparse
-import importlib.util
+import datetime
 import json
 import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -22,28 +25,40 @@ from typing import Any
 import cases
 import measure
 import metrics
+import tables
 from arguments import above_zero, folder, words
 from cases import Case
 from synthetic import SHAPES
-from systems import EXACT, JUDGE, PEERS, STRATEGIES, SYSTEMS
+from systems import EXACT, JUDGE, STRATEGIES, SYSTEMS
 
 import device
 
 ROOT = Path(__file__).resolve().parents[1]
 JUDGE_ROWS = 50_000_000  # beyond, XGBoost's own exact takes many minutes
 ENDING_S = 30.0  # that a run has for its end, once it has told its answer
+QUICK = {"part": 10, "iterations": 30, "budget": 2.0}
 
 
-def results_file(line: dict[str, Any]) -> Path | None:
+def results_file(line: dict[str, Any], kind: str = "train") -> Path | None:
     """Where a line goes unless it is said; a machine without a GPU leaves no results."""
     name = line["device"].rsplit(",", 1)[0]
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-    return None if name == "no GPU" else ROOT / f"benchmarks/results/train-{slug}.jsonl"
+    return None if name == "no GPU" else ROOT / f"benchmarks/results/{kind}-{slug}.jsonl"
 
 
 def table_key(line: dict[str, Any]) -> tuple:
     """What two runs must have in common to reach the same metric."""
-    return tuple(line[key] for key in ("shape", "rows", "columns", "entries", "max_depth"))
+    return tuple(line[key] for key in ("shape", "rows", "columns", "max_depth"))
+
+
+def append(line: dict[str, Any], out: Path | None) -> None:
+    """Print a line, and add it to a file."""
+    text = json.dumps(line, separators=(",", ":"))
+    print(text, flush=True)
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with out.open("a") as file:
+            file.write(text + "\n")
 
 
 class Session:
@@ -52,9 +67,10 @@ class Session:
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
         self._judged: dict[tuple, float] = {}  # metric of the judge, by table_key
-        self._source_hash = source_hash()
+        self._build = build_of_sources()
         self._begin = time.perf_counter()
-        self.written, self.skipped, self.failed = 0, 0, 0
+        self.lines: list[dict[str, Any]] = []
+        self.skipped, self.failed = 0, 0
 
     def run_all(self, chosen: list[Case]) -> None:
         previous, folder = None, None
@@ -62,25 +78,24 @@ class Session:
             if folder is None or not case.same_table(previous):
                 if folder is not None:
                     folder.cleanup()
-                folder, entries = self._make_table(case)
+                folder = self._make_table(case)
             for system in self._options.systems:
-                self._run(system, case, folder.name, entries)
+                self._run(system, case, folder.name)
             previous = case
         folder.cleanup()
 
-    def _make_table(self, case: Case) -> tuple[tempfile.TemporaryDirectory, int]:
+    def _make_table(self, case: Case) -> tempfile.TemporaryDirectory:
         begin = time.perf_counter()
         table = case.make()
         n_bytes = cases.table_bytes(table)
         where = self._options.tables or cases.room_for(n_bytes)
         folder = tempfile.TemporaryDirectory(prefix="gpu-exact-", dir=where)
         cases.save(table, Path(folder.name))
-        entries = cases.count_entries(table)
         seconds = time.perf_counter() - begin
         say(f"{case.name}: {n_bytes / 1e9:.2f} GB made in {seconds:.1f} s, in {where}")
-        return folder, entries
+        return folder
 
-    def _run(self, system: str, case: Case, folder: str, entries: int) -> None:
+    def _run(self, system: str, case: Case, folder: str) -> None:
         what = f"{self._progress()} {case.name}: {system}"
         if system == JUDGE and case.rows > JUDGE_ROWS:
             self.skipped += 1
@@ -90,16 +105,14 @@ class Session:
             "strategy": self._options.strategy,
             "case": case._asdict(),
             "folder": folder,
-            "entries": entries,
             "threads": self._options.threads,
             "iterations": self._options.iterations,
             "budget_s": self._options.budget,
-            "source_hash": self._source_hash,
+            "build": self._build,
+            "origin": origin(self._build),
         }
         begin = time.perf_counter()
         answer = run_apart(job, self._options.timeout)
-        if system in PEERS and "failed" in answer:
-            answer = {"skipped": answer["failed"]}
         if "skipped" in answer:
             self.skipped += 1
             return say(f"{what}: skipped: {answer['skipped']}")
@@ -107,22 +120,23 @@ class Session:
         if problem:
             self.failed += 1
             return say(f"{what}: FAILED: {problem}")
-        self._write(answer["line"])
+        line = answer["line"]
+        self.lines.append(line)
+        append(line, self._options.out or results_file(line))
         return say(
-            f"{what}: {answer['line']['ms_per_tree']:.2f} ms a tree in the end, "
-            f"{time.perf_counter() - begin:.1f} s in all"
+            f"{what}: {line['ms']:.2f} ms a tree in the end, {time.perf_counter() - begin:.1f} s in all"
         )
 
     def _progress(self) -> str:
         n_runs = len(self._options.cases) * len(self._options.systems)
-        n_begun = self.written + self.skipped + self.failed + 1
+        n_begun = len(self.lines) + self.skipped + self.failed + 1
         return f"[{n_begun}/{n_runs}, {time.perf_counter() - self._begin:.0f} s]"
 
     def _objection(self, answer: dict[str, Any]) -> str | None:
         line = answer["line"]
         exact = self._exact_value(line) if line["system"] in EXACT else None
-        value = line["metric_value"]
-        problem = metrics.objection(line["metric"], value, answer["untrained"], exact)
+        value = line["value"]
+        problem = metrics.objection(answer["metric"], value, answer["untrained"], exact)
         if problem is None and line["system"] == JUDGE:
             self._judged[table_key(line)] = value
         if problem is None and line["system"] in EXACT and exact is None:
@@ -134,20 +148,8 @@ class Session:
         out = self._options.out or results_file(line)
         if table_key(line) not in self._judged and out is not None and out.exists():
             earlier = (json.loads(text) for text in out.read_text().splitlines())
-            self._judged |= {
-                table_key(e): e["metric_value"] for e in earlier if e["system"] == JUDGE
-            }
+            self._judged |= {table_key(e): e["value"] for e in earlier if e["system"] == JUDGE}
         return self._judged.get(table_key(line))
-
-    def _write(self, line: dict[str, Any]) -> None:
-        self.written += 1
-        text = json.dumps(line)
-        print(text, flush=True)
-        out = self._options.out or results_file(line)
-        if out is not None:
-            out.parent.mkdir(parents=True, exist_ok=True)
-            with out.open("a") as file:
-                file.write(text + "\n")
 
 
 def run_apart(job: dict[str, Any], timeout_s: float) -> dict[str, Any]:
@@ -174,12 +176,26 @@ def run_apart(job: dict[str, Any], timeout_s: float) -> dict[str, Any]:
     return answer or {"failed": f"exit {process.exitcode}"}
 
 
-def source_hash() -> str:
-    """As in the GPU report of the tests."""
-    spec = importlib.util.spec_from_file_location("gpu_report", ROOT / "tests/gpu_report.py")
-    gpu_report = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(gpu_report)
-    return gpu_report.source_hash(ROOT)
+def build_of_sources() -> str:
+    """What a module says that is built of the sources as they lie here."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "hash")
+        script = ROOT / "plugin/cmake/WriteSourceHash.cmake"
+        subprocess.run(["cmake", f"-DROOT={ROOT}", f"-DOUTPUT={out}", "-P", script], check=True)
+        return out.read_text().strip().strip('"')
+
+
+def origin(build: str | None = None) -> dict[str, str]:
+    """What a result is of: commit, with a + where files have changed since; build; day."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(ROOT), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+    changed = "+" if git("status", "--porcelain", "--untracked-files=no") else ""
+    commit = git("rev-parse", "--short", "HEAD") or "unknown"
+    day = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return {"commit": commit + changed} | ({"build": build[:8]} if build else {}) | {"date": day}
 
 
 def say(text: str) -> None:
@@ -187,44 +203,45 @@ def say(text: str) -> None:
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     add = parser.add_argument
     add(
-        "--shapes",
-        type=words,
-        default=list(SHAPES),
-        help="by comma: a shape, a series (growth-rows, ...; growth: all; other) or one case of it "
-        "(default: all but growth and other)",
+        "--headline",
+        action="store_true",
+        help="the shapes and systems of the main README's table, which is printed",
     )
-    add("--systems", type=words, default=list(SYSTEMS), help=f"by comma: {', '.join(SYSTEMS)}")
+    add("--quick", action="store_true", help="a tenth of the rows, fewer rounds")
+    shapes = "a shape, a series (growth-rows, ...; growth: all; other) or one case of it"
+    add(
+        "--shapes", type=words, help=f"by comma: {shapes} (default: all but growth, other and huge)"
+    )
+    add("--systems", type=words, help=f"by comma: {', '.join(SYSTEMS)} (default: all)")
     add("--strategy", choices=STRATEGIES, default="auto", help="of the plugin (default auto)")
     add("--rows", type=above_zero(int), help="instead of each shape's own")
     add("--max-depth", type=above_zero(int), help="instead of each shape's own")
-    add("--iterations", type=above_zero(int), default=100, help="rounds at most (default 100)")
-    add(
-        "--budget",
-        type=float,
-        default=10.0,
-        metavar="SECONDS",
-        help="of training a run, after which no further round begins (default 10)",
-    )
-    add(
-        "--timeout",
-        type=above_zero(float),
-        default=300.0,
-        metavar="SECONDS",
-        help="a run, loading included (default 300)",
-    )
-    cores = device.cpu_cores()
-    add("--threads", type=above_zero(int), default=cores, help="default: all cores")
+    add("--iterations", type=above_zero(int), help="rounds at most (default 100)")
+    budget = "of training a run, after which no further round begins (default 10)"
+    add("--budget", type=float, metavar="SECONDS", help=budget)
+    timeout = "a run, loading included (default 580)"
+    add("--timeout", type=above_zero(float), default=580.0, metavar="SECONDS", help=timeout)
+    add("--threads", type=above_zero(int), default=device.cpu_cores(), help="default: all cores")
     add("--tables", type=folder, metavar="FOLDER", help="for tables (default: memory, else /tmp)")
-    add(
-        "--out",
-        type=Path,
-        metavar="FILE",
-        help="JSON lines are added to it (default: benchmarks/results/train-<GPU>.jsonl)",
-    )
+    out = "JSON lines are added to it (default: benchmarks/results/train-<GPU>.jsonl; of a headline none)"
+    add("--out", type=Path, metavar="FILE", help=out)
     options = parser.parse_args(arguments)
+    if options.headline and options.out is None:
+        options.out = Path("/dev/null")
+    all_shapes, all_systems = list(SHAPES), list(SYSTEMS)
+    if options.headline:
+        all_shapes, all_systems = list(tables.HEADLINE), [JUDGE, tables.OURS, tables.HIST]
+        all_systems.append(tables.HIST + tables.BY_DMATRIX)
+    options.shapes = options.shapes or all_shapes
+    options.iterations = options.iterations or (QUICK["iterations"] if options.quick else 100)
+    if options.budget is None:
+        options.budget = QUICK["budget"] if options.quick else 10.0
+    options.systems = options.systems or all_systems
     unknown = [name for name in options.systems if name not in SYSTEMS]
     if unknown:
         parser.error(f"there is no system {unknown[0]}; there are {', '.join(SYSTEMS)}")
@@ -237,16 +254,17 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 
 def change(case: Case, options: argparse.Namespace) -> Case:
-    return case._replace(
-        rows=options.rows or case.rows, max_depth=options.max_depth or case.max_depth
-    )
+    rows = options.rows or case.rows // (QUICK["part"] if options.quick else 1)
+    return case._replace(rows=rows, max_depth=options.max_depth or case.max_depth)
 
 
 def main() -> int:
     options = parse()
     session = Session(options)
     session.run_all(options.cases)
-    say(f"{session.written} measured, {session.skipped} skipped, {session.failed} failed")
+    if options.headline and session.lines:
+        print(f"\n{tables.headline(session.lines)}", end="")
+    say(f"{len(session.lines)} measured, {session.skipped} skipped, {session.failed} failed")
     return 1 if session.failed else 0
 
 

@@ -1,37 +1,29 @@
 #!/usr/bin/env python3
 # Copyright 2026, the gpu_exact contributors
-"""Fetch an original table from its source; README.md has their terms and what to make of them.
+"""Fetch an original table from its source, with curl; README.md has the terms and what to make of it.
 
     python datasets/fetch.py higgs --to FOLDER
     python datasets/fetch.py            # which tables there are
 
-A download that was cut short goes on where it ended, if the server still has the same file. What
-was fetched must have the size and SHA-256 that are published before it gets its name and is
-unpacked; where none is published, the SHA-256 is shown, to be recorded. Only the standard library
-is needed.
+A download that was cut short goes on where it ended. What was fetched must have the size and SHA-256
+that are published before it gets its name and is unpacked; where none is published, the SHA-256 is
+shown, to be recorded.
 """
 
 from __future__ import annotations
 
 import argparse
 import bz2
-import errno
 import hashlib
-import http.client
 import shutil
+import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 CHUNK = 1 << 20  # bytes
-BAR = 30  # characters
 SILENCE_S = 60  # of a server, before it is given up
 
 
@@ -113,145 +105,53 @@ BY_HAND = {
 SHAPES = {"year": "yearpredictionmsd"}  # what the benchmarks call a table
 
 
-class Bar:
-    """How far a download is, on one line of a terminal; nothing where there is none."""
-
-    def __init__(self, name: str, total: int | None, out: IO[str]) -> None:
-        self._name, self._total, self._out = name, total, out
-        self._begin, self._shown = time.monotonic(), 0.0
-        self._first: int | None = None
-
-    def show(self, done: int) -> None:
-        """Bytes that are there, at most ten times a second."""
-        now = time.monotonic()
-        self._first = done if self._first is None else self._first
-        if not self._out.isatty() or (now - self._shown < 0.1 and done != self._total):
-            return
-        self._shown = now
-        rate = (done - self._first) / max(now - self._begin, 1e-9)
-        text = f"{megabytes(done)} at {megabytes(rate)} a second"
-        if self._total:
-            filled = BAR * done // self._total
-            bar = "#" * filled + "." * (BAR - filled)
-            text = f"[{bar}] {done / self._total:4.0%} of {megabytes(self._total)}, {text}"
-        print(f"\r{self._name} {text}\x1b[K", end="", file=self._out, flush=True)
-
-    def end(self) -> None:
-        if self._out.isatty():
-            print(file=self._out)
-
-
-def megabytes(size: float) -> str:
-    return f"{size / 1e6:,.1f} MB"
-
-
-@contextmanager
-def disk_is_blamed(folder: Path) -> Iterator[None]:
-    """For what cannot be written below a folder."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise FetchError(
-                f"`{folder}` cannot be written: {error}. Name another folder with --to."
-            ) from None
-        raise FetchError(
-            f"The disk of `{folder}` is full. Free some of it and run this again, which goes on "
-            "where it ended, or name another folder with --to."
-        ) from None
-
-
-def fetch(source: Source, folder: Path, out: IO[str] = sys.stderr) -> Path:
+def fetch(source: Source, folder: Path) -> Path:
     """The file, downloaded unless it is there, checked, and unpacked where that is wanted."""
+    folder.mkdir(parents=True, exist_ok=True)
     file = folder / source.name
-    with disk_is_blamed(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        if file.exists():
-            print(f"{file} is there.", file=out)
-            check(source, file, out)
-        else:
-            part = folder / f"{source.name}.part"
-            download(source, part, out)
-            check(source, part, out)
-            part.rename(file)
-            version_file(part).unlink(missing_ok=True)
-        return unpack(source, file, out) if source.unpacked else file
+    if file.exists():
+        check(source, file)
+    else:
+        part = folder / f"{source.name}.part"
+        download(source, part)
+        check(source, part)
+        part.rename(file)
+    return unpack(source, file) if source.unpacked else file
 
 
-def version_file(part: Path) -> Path:
-    """Holds what the server calls the version of the file that a part is of."""
-    return part.with_name(part.name + ".version")
-
-
-def download(source: Source, part: Path, out: IO[str]) -> None:
+def download(source: Source, part: Path) -> None:
     """Complete `part`, which an earlier call may have begun."""
-    version = version_file(part)
-    begun = part.stat().st_size if part.exists() and version.exists() else 0
-    request = urllib.request.Request(source.url, headers={"User-Agent": "gpu_exact"})
-    if begun:
-        request.add_header("Range", f"bytes={begun}-")
-        request.add_header("If-Range", version.read_text())
+    silence = [
+        "--speed-limit",
+        "1",
+        "--speed-time",
+        str(SILENCE_S),
+        "--connect-timeout",
+        str(SILENCE_S),
+    ]
+    command = [
+        "curl",
+        "--fail",
+        "--location",
+        "--continue-at",
+        "-",
+        *silence,
+        "--output",
+        str(part),
+        source.url,
+    ]
     try:
-        with urllib.request.urlopen(request, timeout=SILENCE_S) as answer:
-            receive(source, answer, part, begun, out)
-    except urllib.error.HTTPError as error:
-        if error.code == 416 and begun:  # nothing follows the part: it is complete, or of no use
-            if error.headers.get("Content-Range") == f"bytes */{begun}":
-                return
-            part.unlink()
-            return download(source, part, out)
+        status = subprocess.run(command, check=False).returncode
+    except FileNotFoundError:
+        raise FetchError("There is no curl: install it.") from None
+    if status != 0:
         raise FetchError(
-            f"{source.url} answered {error.code} {error.reason}. Look for the file at the source "
-            "that datasets/README.md names."
-        ) from None
-    except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as e:
-        reason = getattr(e, "reason", None) or e or type(e).__name__
-        raise FetchError(
-            f"{source.url} cannot be read: {reason}. Check the network and run this again, which "
-            "goes on where it ended."
-        ) from None
-
-
-def receive(
-    source: Source, answer: http.client.HTTPResponse, part: Path, begun: int, out: IO[str]
-) -> None:
-    """Write what a server answers after the bytes that are there, or in their place."""
-    if answer.status == 206 and not (answer.headers["Content-Range"] or "").startswith(
-        f"bytes {begun}-"
-    ):
-        raise FetchError(f"{source.url} answered other bytes than it was asked for.")
-    if answer.status != 206:
-        begun = 0  # all of it comes: the server knows no parts, or has another version by now
-    length = answer.headers["Content-Length"]
-    total = None if length is None else begun + int(length)
-    free = shutil.disk_usage(part.parent).free
-    if total is not None and total - begun > free:
-        raise FetchError(
-            f"{source.name} takes {megabytes(total - begun)} more, and {megabytes(free)} are free "
-            f"in `{part.parent}`. Free some, or name another folder with --to."
-        )
-    name = answer.headers["ETag"] or answer.headers["Last-Modified"]
-    version_file(part).unlink(missing_ok=True)
-    with part.open("ab" if begun else "wb") as file:
-        if name and not name.startswith("W/"):  # weak: its bytes may differ
-            version_file(part).write_text(name)
-        print(f"{source.url}", f"from byte {begun:,} on" if begun else "", file=out)
-        bar = Bar(source.name, total, out)
-        done = begun
-        bar.show(done)
-        while chunk := answer.read1(CHUNK):
-            file.write(chunk)
-            done += len(chunk)
-            bar.show(done)
-        bar.end()
-    if total is not None and done != total:
-        raise FetchError(
-            f"{source.url} ended after {done:,} of {total:,} bytes. Run this again, which "
-            f"{'goes on there' if version_file(part).exists() else 'begins anew'}."
+            f"{source.url} could not be fetched: curl says why above (exit {status}). Run this again, "
+            f"which goes on where it ended, or remove `{part}` to begin anew."
         )
 
 
-def check(source: Source, file: Path, out: IO[str]) -> None:
+def check(source: Source, file: Path) -> None:
     """Compare with what is published; a file that differs is removed."""
     with file.open("rb") as content:
         found = hashlib.file_digest(content, "sha256").hexdigest()
@@ -263,40 +163,33 @@ def check(source: Source, file: Path, out: IO[str]) -> None:
         wrong = f"the SHA-256 {found} instead of {source.sha256}"
     if wrong:
         file.unlink()
-        version_file(file).unlink(missing_ok=True)
         raise FetchError(f"{source.name} has {wrong}: it was removed. Run this again.")
     known = "as published" if source.sha256 else "none is published, so record it"
-    print(f"{source.name}: {size:,} bytes, SHA-256 {found} ({known})", file=out)
+    print(f"{source.name}: {size:,} bytes, SHA-256 {found} ({known})", file=sys.stderr)
 
 
-def unpack(source: Source, file: Path, out: IO[str]) -> Path:
+def unpack(source: Source, file: Path) -> Path:
     """The content of a .bz2 file, or the file of that name in a .zip file."""
     content = file.with_name(source.unpacked)
     if content.exists():
-        print(f"{content} is there.", file=out)
         return content
     made = content.with_name(content.name + ".part")
     try:
-        with _opened(file, source.unpacked) as packed, made.open("wb") as target:
-            shutil.copyfileobj(packed, target, CHUNK)
+        with made.open("wb") as target:
+            packed = (
+                bz2.open(file)
+                if file.suffix == ".bz2"
+                else zipfile.ZipFile(file).open(source.unpacked)
+            )
+            with packed:
+                shutil.copyfileobj(packed, target, CHUNK)
     except (EOFError, KeyError, OSError, zipfile.BadZipFile, zlib.error) as error:
         made.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno is not None:  # of the disk, not the content
-            raise
         raise FetchError(
-            f"{file} cannot be unpacked: {error}. Remove it and run this again."
+            f"{file} cannot be unpacked: {error}. If the disk has room, remove it and run this again."
         ) from None
     made.rename(content)
-    print(f"{content} is unpacked.", file=out)
     return content
-
-
-def _opened(file: Path, member: str) -> IO[bytes]:
-    openers: dict[str, Callable[[], IO[bytes]]] = {
-        ".bz2": lambda: bz2.open(file),
-        ".zip": lambda: zipfile.ZipFile(file).open(member),
-    }
-    return openers[file.suffix]()
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -318,7 +211,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"there is no table `{options.name}`; there are {known}")
     try:
         for source in SOURCES[name]:
-            print(fetch(source, options.to))
+            print(fetch(source, options.to), flush=True)
     except FetchError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

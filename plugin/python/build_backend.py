@@ -62,7 +62,7 @@ def build_sdist(sdist_directory, config_settings=None):
         plugin = [file for file in (root / "plugin").iterdir() if file.is_file()]
         names = ("xgboost_gpu_exact/versions.py", "xgboost_gpu_exact.pth", "_xgboost_gpu_exact_start.py")
         python = [package / name for name in names]
-        for file in (root / "CMakeLists.txt", root / "LICENSE", *plugin, *python):
+        for file in (root / "CMakeLists.txt", *plugin, *python):
             copy = sources / file.relative_to(root)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file, copy)

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import accuracy  # noqa: E402
+import tables as of_results  # noqa: E402
 
 
 def save(folder: Path, name: str, X: object, y: np.ndarray, **more: np.ndarray) -> Path:
@@ -58,12 +59,6 @@ def test_what_is_learnt_follows_the_label(tables, name, objective, classes, most
     assert task.entries == (task.X.nnz if sp.issparse(task.X) else 3 * 240 - 35)
 
 
-def test_groups_are_queries(tmp_path):
-    X, group = np.arange(12, dtype=np.float32).reshape(6, 2), np.array([4, 2])
-    task = accuracy.load(save(tmp_path, "groups", X, np.arange(6), group=group))
-    assert task.qid.tolist() == [0, 0, 0, 0, 1, 1]
-
-
 @pytest.mark.parametrize("name", ["binary", "ranking"])
 def test_rows_held_out_are_not_learnt(tables, name):
     task = accuracy.load(tables / name / "data.npz")
@@ -77,16 +72,6 @@ def test_rows_held_out_are_not_learnt(tables, name):
         assert not set(first[0].qid) & set(first[1].qid)
 
 
-@pytest.mark.parametrize("name", ["classes", "ranking"])
-def test_large_tables_are_cut(tables, name):
-    task = accuracy.load(tables / name / "data.npz")
-    whole = task.entries * task.classes
-    assert accuracy.drawn(task, whole) is task
-    part = accuracy.drawn(task, whole / 2)
-    assert len(part.y) == 120
-    assert name == "classes" or np.all(np.unique(part.qid, return_counts=True)[1] == 10)
-
-
 def test_a_study(tables, tmp_path):
     out = tmp_path / "accuracy.jsonl"
     small = ["--seeds", "2", "--rounds", "4", "--max-depth", "2", "--threads", "1"]
@@ -95,7 +80,7 @@ def test_a_study(tables, tmp_path):
     runs = {(r["table"], r["seed"], r["system"]) for r in lines}
     assert len(runs) == len(lines) == 4 * 2 * len(accuracy.SYSTEMS)
     for r in lines:
-        assert r["device"] == "cpu" and len(r["source_hash"]) == 64
+        assert r["commit"] and r["xgboost"]
         assert (r["rounds"], r["max_depth"], r["rows"]) == (4, 2, 240)
         untrained = {"binary": np.log(2), "classes": np.log(3), "regression": 1.1, "ranking": 0.6}
         assert 0 < r["loss_test"] < untrained[r["table"]]
@@ -107,19 +92,10 @@ def test_a_study(tables, tmp_path):
         assert trained["regression", seed, "xgb_hist_cpu_64"] != pytest.approx(own, rel=1e-6)
 
 
-def test_what_cannot_be_studied(tables, tmp_path, capsys):
-    for arguments in ([str(tmp_path / "none")], [str(tables), "--tables", "binary,absent"]):
-        with pytest.raises(SystemExit):
-            accuracy.parse(arguments)
-    error = capsys.readouterr().err
-    assert "has no NAME/data.npz" in error and "there is no table absent; there are b" in error
-
-
 def line(table, system, seed, loss):
     return {
         "table": table, "system": system, "seed": seed, "loss_test": loss, "metric": "rmse",
-        "rows": 1_000, "columns": 3, "most_values": 70, "device": "cpu", "rounds": 9,
-        "max_depth": 4,
+        "rows": 1_000, "columns": 3, "most_values": 70, "xgboost": "3", "date": "today", "commit": "abc",
     }  # fmt: skip
 
 
@@ -134,33 +110,18 @@ def study(**losses):
     return lines
 
 
-def test_noise_is_called_noise(tmp_path):
-    pytest.importorskip("matplotlib")
-    import plot
-
+def test_noise_is_called_noise():
     # Splits differ more than systems do: only the pairs tell.
     lines = study(
         steady=([1.0, 2.0, 3.0], [1.021, 1.020, 1.019], [0.97, 0.97, 0.971], [1.0, 1.0, 1.0]),
         noisy=([2.0, 2.0, 2.0], [1.05, 0.97, 1.1], [1.01, 0.99, 1.0], [1.0, 1.0, 1.0]),
     )
-    assert plot.accuracy_table(lines).splitlines()[2:] == [
+    assert of_results.accuracy(lines).splitlines()[2:4] == [
         "| noisy | 1,000 x 3 | 70 | rmse | 2 | +4.00%, noise | +0.00%, noise | same |",
         "| steady | 1,000 x 3 | 70 | rmse | 2 | **+2.00%** | **-2.97%** | same |",
     ]
-    assert plot.accuracy_summary(lines).splitlines()[2:] == [
+    assert of_results.bins(lines).splitlines()[2:5] == [
         "| 64 bins | 1 (up to 2% more) | 0 | 1 |",
         "| 256 bins | 0 | 1 | 1 |",
         "| 4,096 bins | 0 | 0 | 2 |",
     ]
-    (tmp_path / "accuracy.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    (made,) = plot.draw_all(tmp_path)
-    assert made.name == "accuracy.png" and made.read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_study_in_the_documents_is_that_of_the_results():
-    pytest.importorskip("matplotlib")
-    import plot
-
-    lines = plot.read([ROOT / "benchmarks/results/accuracy.jsonl"])
-    assert plot.accuracy_summary(lines) in (ROOT / "README.md").read_text()
-    assert plot.accuracy_table(lines) in (ROOT / "benchmarks/README.md").read_text()

@@ -34,10 +34,20 @@ def test_extras_install_what_is_served():
     assert (extras["cpu"], extras["cuda"]) == ([f"xgboost-cpu{bounds}"], [f"xgboost{bounds}"])
 
 
-def test_readme_names_what_is_served():
-    text = (ROOT / "README.md").read_text()
-    assert f"| XGBoost | {' or '.join(RELEASES)} |" in text
-    named = set(re.findall(r"\b3\.\d+\.\d+\b", text))  # releases of XGBoost 3
+def test_packages_name_the_project_and_no_address():
+    project = tomllib.loads((ROOT / "plugin/python/pyproject.toml").read_text())["project"]
+    assert project["authors"] == [{"name": "The gpu_exact contributors"}]
+    for file in (project["readme"], *project["license-files"]):
+        assert (ROOT / "plugin/python" / file).read_text()
+    assert "\nAuthor: The gpu_exact contributors\nMaintainer: ORPHANED\n" in R_PACKAGE.read_text()
+    assert "@" not in R_PACKAGE.read_text()  # R takes a maintainer without an address by that word alone
+
+
+def test_guides_name_what_is_served():
+    first, of_r = ((ROOT / name).read_text() for name in ("README.md", "plugin/guide/r.md"))
+    assert f"| XGBoost | {' or '.join(RELEASES)} |" in first
+    assert f"`xgboost` {' or '.join(RELEASES)}." in of_r
+    named = set(re.findall(r"\b3\.\d+\.\d+\b", first + of_r))  # releases of XGBoost 3
     assert named <= set(RELEASES)
 
 
