@@ -54,22 +54,39 @@ class Registry {
     return table;
   }
 
-  /** @brief Have the other tables of these devices given up; whether there was any to give up. */
+  /** @brief Tell whether any other table may be given up; see DeviceTable::MayGiveUp(). */
+  bool HasIdle(DeviceTable const* wanted, std::vector<int> const& devices, DeviceTable::For why) {
+    return this->AnyIdle(wanted,
+                         [&](DeviceTable* table) { return table->MayGiveUp(devices, why); });
+  }
+  /** @brief Have such tables given up; tells whether there was any. */
   bool GiveUpIdle(DeviceTable const* wanted, std::vector<int> const& devices,
                   DeviceTable::For why) {
+    return this->AnyIdle(wanted, [&](DeviceTable* table) {
+      bool const there = table->MayGiveUp(devices, why);
+      if (there) {
+        table->GiveUp();
+      }
+      return there;
+    });
+  }
+
+ private:
+  /** @brief Call fn(table) for all tables but one that nobody uses now; tell whether any call did. */
+  template <typename FnT>
+  bool AnyIdle(DeviceTable const* but, FnT&& fn) {
     std::lock_guard<std::mutex> guard{mutex_};
     bool any{false};
     for (auto const& entry : entries_) {
       auto table = entry.table.lock();
-      if (table && table.get() != wanted) {
+      if (table && table.get() != but) {
         std::unique_lock<std::mutex> lock{table->mutex, std::try_to_lock};
-        any |= lock && table->GiveUp(devices, why);
+        any |= lock && fn(table.get());
       }
     }
     return any;
   }
 
- private:
   struct Entry {
     Key key;
     std::weak_ptr<DeviceTable> table;
@@ -158,19 +175,15 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
       builder_ = peers ? MakeDeviceBuilder(devices.front(), view, where, peers_.get())
                        : MakeDeviceBuilder(devices, view, where);
     };
-    auto const fits_as_a_whole = [&] {
+    // Where a table is limited to bytes, what others hold makes no difference.
+    if (!peers && options.memory_limit <= 1.0 && Tables().HasIdle(this, devices, For::kSpeed)) {
       try {
         make(true);
       } catch (OutOfDeviceMemory const&) {
-        return false;
-      }
-      return true;
-    };
-    bool const limited = options.memory_limit > 1.0;  // to bytes, whatever is free
-    if (peers || limited || !fits_as_a_whole()) {
-      if (!peers && !limited) {
         Tables().GiveUpIdle(this, devices, For::kSpeed);
       }
+    }
+    if (!builder_) {
       try {
         make(false);
       } catch (OutOfDeviceMemory const&) {
@@ -196,15 +209,15 @@ void DeviceTable::Drop() {
   builder_.reset();
 }
 
-bool DeviceTable::GiveUp(std::vector<int> const& devices, For why) {
-  bool const there = builder_ && !peers_ && (why == For::kRoom || !was_given_up_) &&
-                     std::find_first_of(devices_.cbegin(), devices_.cend(), devices.cbegin(),
-                                        devices.cend()) != devices_.cend();
-  if (there) {
-    this->Drop();
-    was_given_up_ = true;
-  }
-  return there;
+bool DeviceTable::MayGiveUp(std::vector<int> const& devices, For why) const {
+  return builder_ && !peers_ && (why == For::kRoom || !was_given_up_) &&
+         std::find_first_of(devices_.cbegin(), devices_.cend(), devices.cbegin(), devices.cend()) !=
+             devices_.cend();
+}
+
+void DeviceTable::GiveUp() {
+  this->Drop();
+  was_given_up_ = true;
 }
 
 std::uint64_t DeviceTable::Epoch(TableOptions const& options) const {

@@ -65,14 +65,14 @@ class DeviceTable {
   enum class For : std::uint8_t { kSpeed, kRoom };
 
   /**
-   * @brief Give the builder up, where it holds memory of one of the devices; under the lock. One among
-   *        several workers stays: they make a table together.
+   * @brief Tell whether there is a builder to give up that holds memory of one of the devices; under the
+   *        lock. One among several workers stays: they make a table together.
    *
    * For another table's speed each is given up once: one that is used again afterwards was not idle.
-   *
-   * @return Whether there was one to give up.
    */
-  bool GiveUp(std::vector<int> const& devices, For why);
+  [[nodiscard]] bool MayGiveUp(std::vector<int> const& devices, For why) const;
+  /** @brief Give the builder up for another table; under the lock. */
+  void GiveUp();
 
   /** @brief What it took to make the builder. */
   [[nodiscard]] double SetUpMs() const { return set_up_ms_; }

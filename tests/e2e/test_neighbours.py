@@ -169,10 +169,10 @@ class Driver:
     def __init__(self, ordinal: int = 0) -> None:
         self._cuda = ctypes.CDLL("libcuda.so.1")
         self._context = ctypes.c_void_p()
-        device = ctypes.c_int()
+        self._device = ctypes.c_int()
         assert self._cuda.cuInit(0) == 0
-        assert self._cuda.cuDeviceGet(ctypes.byref(device), ordinal) == 0
-        assert self._cuda.cuDevicePrimaryCtxRetain(ctypes.byref(self._context), device) == 0
+        assert self._cuda.cuDeviceGet(ctypes.byref(self._device), ordinal) == 0
+        assert self._cuda.cuDevicePrimaryCtxRetain(ctypes.byref(self._context), self._device) == 0
 
     @contextmanager
     def _current(self) -> Iterator[None]:
@@ -187,6 +187,22 @@ class Driver:
         with self._current():
             assert self._cuda.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)) == 0
         return free.value
+
+    def reset(self) -> None:
+        """As recipes do that are to free the memory of the device."""
+        assert self._cuda.cuDevicePrimaryCtxReset_v2(self._device) == 0
+
+    @contextmanager
+    def capturing(self) -> Iterator[None]:
+        """A stream of this thread is captured in the mode that also watches the other threads."""
+        stream, graph = ctypes.c_void_p(), ctypes.c_void_p()
+        assert self._cuda.cuCtxSetCurrent(self._context) == 0
+        assert self._cuda.cuStreamCreate(ctypes.byref(stream), 1) == 0
+        assert self._cuda.cuStreamBeginCapture_v2(stream, 0) == 0
+        try:
+            yield
+        finally:
+            assert self._cuda.cuStreamEndCapture(stream, ctypes.byref(graph)) == 0
 
     @contextmanager
     def filled(self, leave: int) -> Iterator[None]:
@@ -254,6 +270,73 @@ def test_memory_of_another_device_is_given_back(cuda_context: None) -> None:
     for _ in range(4):
         train()
         gc.collect()
+    assert before - driver.free() < 2 * MIB
+
+
+def test_a_booster_leaves_the_gpu_that_it_has_left(cuda_context: None) -> None:
+    if n_gpus() < 2:
+        pytest.skip("needs two GPUs")
+    driver = Driver(0)
+    booster = xgb.Booster(TAKE_OVER | ALONE, [dtrain := xgb.DMatrix(*make_table(400_000))])
+    booster.set_param({"device": "cuda:0"})
+    before = driver.free()
+    booster.update(dtrain, 0)
+    held = before - driver.free()
+    booster.set_param({"device": "cuda:1"})
+    for i in (1, 2):
+        booster.update(dtrain, i)
+    assert before - driver.free() < held // 2
+
+
+RESET = """
+import pickle, sys
+import numpy as np, xgboost as xgb, xgboost_gpu_exact as gpu_exact
+from small_tables import make_table
+from test_neighbours import Driver
+params = {"tree_method": "exact", "gpu_exact_fallback": "error", "subsample": 0.8, "nthread": 2}
+X, y = make_table(int(sys.argv[1]))
+tables = [xgb.DMatrix(X, y) for _ in range(3)]
+booster, idle, other = (xgb.Booster(params, [dtrain]) for dtrain in tables)
+for b, dtrain in zip((booster, idle, other), tables):
+    b.update(dtrain, 0)
+Driver().reset()
+before = gpu_exact.last_run()
+del idle
+booster.predict(tables[0])
+again = pickle.loads(pickle.dumps(booster))
+for i in (1, 2):
+    booster.update(tables[0], i)
+    again.update(tables[0], i)
+fresh = xgb.train(params, xgb.DMatrix(X, y), 3)
+assert gpu_exact.last_run().gpu_trees == before.gpu_trees + 7, gpu_exact.last_run()
+assert booster.save_raw() == fresh.save_raw() == again.save_raw()
+other.update(tables[2], 1)
+"""
+
+
+@pytest.mark.parametrize("n_rows", [2_000, 300_000])
+def test_another_library_resets_the_context(builder: str, gpu_module: None, n_rows: int) -> None:
+    """Tables are made anew; nothing that lay in the old context is touched."""
+    run_python(RESET, str(n_rows))
+
+
+def test_another_thread_captures_a_graph(builder: str, gpu_module: None) -> None:
+    """Trees grow, tables come and go, and the capture is none the worse for it."""
+    driver = Driver()
+    X, y = make_table(400_000)
+
+    def train() -> bytes:
+        return xgb.train(TAKE_OVER | ALONE, xgb.DMatrix(X, y), 2).save_raw()
+
+    expected = train()
+    booster = xgb.Booster(TAKE_OVER | ALONE, [dtrain := xgb.DMatrix(X, y)])
+    gc.collect()
+    before = driver.free()
+    booster.update(dtrain, 0)
+    with ThreadPoolExecutor(1) as pool, driver.capturing():
+        assert pool.submit(train).result() == expected  # made and freed meanwhile
+        pool.submit(booster.update, dtrain, 1).result()
+        pool.submit(booster.__del__).result()
     assert before - driver.free() < 2 * MIB
 
 
