@@ -46,7 +46,10 @@ extern "C" __attribute__((visibility("default"))) void GpuExactReferenceSetUpMs(
 }
 
 /** @brief For tests: another library has reset the device's context. */
-extern "C" __attribute__((visibility("default"))) void GpuExactReferenceReset() { ++context; }
+extern "C" __attribute__((visibility("default"))) void GpuExactReferenceReset() {
+  ++context;
+  held_entries = 0;  // what lay there is gone
+}
 
 namespace gpu_exact {
 namespace {
