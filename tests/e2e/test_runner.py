@@ -191,8 +191,10 @@ def test_what_cannot_run_is_one_sentence(arguments: list[str], message: str) -> 
     assert (done.returncode, done.stderr) == (2, f"error: {message}\n")
 
 
-def test_help() -> None:
-    done = run("--help")
+@pytest.mark.parametrize("options", [[], ["-OO"]])  # without docstrings
+def test_help(options: list[str]) -> None:
+    command = [sys.executable, *options, "-m", "xgboost_gpu_exact", "--help"]
+    done = subprocess.run(command, text=True, capture_output=True, check=False)
     assert done.returncode == 0 and "script.py [argument ...]" in done.stdout
 
 
