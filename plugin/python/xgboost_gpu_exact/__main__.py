@@ -153,7 +153,7 @@ def start_with_xgboost() -> None:
     home = str(Path(__file__).absolute().parents[1])
     if home not in sys.path[1:]:  # it is in the current folder, which a script's takes the place of
         sys.path.append(home)
-    importlib.import_module("_xgboost_gpu_exact_start")
+    importlib.import_module("_xgboost_gpu_exact_start").start(forgives=False)
     if "xgboost" in sys.modules:  # by what Python runs at its start
         importlib.import_module(str(__package__))
 
