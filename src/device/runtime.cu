@@ -3,6 +3,8 @@
  *
  * @brief Implementation of runtime.cuh, and the probe for a usable device.
  */
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -75,9 +77,19 @@ bool MayBeginEarly() {
   return may;
 }
 
-DeviceStatus Refuse(std::string name, std::string reason) {
-  static_cast<void>(cudaGetLastError());
-  return {false, std::move(name), std::move(reason)};
+/** @param lasts It stays so while the process lives. */
+DeviceStatus Refuse(std::string name, std::string reason, bool lasts = false) {
+  return {false, std::move(name), std::move(reason), lasts};
+}
+
+/**
+ * @brief Start the driver. Where that fails, if only for the moment, CUDA's runtime must not be asked:
+ *        it would give the same answer as long as the process lives.
+ */
+cudaError_t StartDriver() {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW);  // never unloaded
+  auto const init = reinterpret_cast<int (*)(unsigned)>(driver ? dlsym(driver, "cuInit") : nullptr);
+  return init == nullptr ? cudaErrorInsufficientDriver : static_cast<cudaError_t>(init(0));
 }
 }  // namespace
 
@@ -305,11 +317,20 @@ int CountDevices() {
 DeviceStatus ProbeDevice(int ordinal) {
   CaptureGuard const guard;
   int n_devices{0};
-  cudaError_t status = cudaGetDeviceCount(&n_devices);
+  cudaError_t status = StartDriver();
+  bool const started = status == cudaSuccess;
+  if (started) {
+    static_cast<void>(Succeeds(status = cudaGetDeviceCount(&n_devices)));
+  }
   if (status == cudaErrorInsufficientDriver) {
-    return Refuse("", "The NVIDIA driver is missing or older than this build's CUDA " +
-                          std::to_string(CUDART_VERSION / 1000) + "." +
-                          std::to_string(CUDART_VERSION % 1000 / 10) + "; install a newer driver.");
+    return Refuse("",
+                  "The NVIDIA driver is missing or older than this build's CUDA " +
+                      std::to_string(CUDART_VERSION / 1000) + "." +
+                      std::to_string(CUDART_VERSION % 1000 / 10) + "; install a newer driver.",
+                  started);
+  }
+  if (status == cudaErrorInitializationError) {
+    return Refuse("", kForkedAfterCuda);
   }
   if (status == cudaErrorNoDevice || (status == cudaSuccess && n_devices == 0)) {
     return Refuse("",
@@ -322,12 +343,13 @@ DeviceStatus ProbeDevice(int ordinal) {
   }
   int device = std::max(ordinal, 0);
   if (device >= n_devices) {
-    return Refuse("", "There is no GPU with ordinal " + std::to_string(device) + ", only " +
-                          std::to_string(n_devices) + "; set device to a lower one.");
+    return Refuse("",
+                  "There is no GPU with ordinal " + std::to_string(device) + ", only " +
+                      std::to_string(n_devices) + "; set device to a lower one.",
+                  true);
   }
   cudaDeviceProp prop{};
-  status = cudaGetDeviceProperties(&prop, device);
-  if (status != cudaSuccess) {
+  if (!Succeeds(status = cudaGetDeviceProperties(&prop, device))) {
     return Refuse("", "GPU " + std::to_string(device) + " does not answer (" + Describe(status) +
                           "); check nvidia-smi.");
   }
@@ -335,12 +357,14 @@ DeviceStatus ProbeDevice(int ordinal) {
   try {
     DeviceGuard const current{device};
     cudaFuncAttributes attributes{};
-    status = cudaFuncGetAttributes(&attributes, ProbeKernel);
+    static_cast<void>(Succeeds(status = cudaFuncGetAttributes(&attributes, ProbeKernel)));
     if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction ||
         status == cudaErrorUnsupportedPtxVersion) {
       std::string capability = std::to_string(prop.major) + std::to_string(prop.minor);
-      return Refuse(name, "This build has no kernels for " + name + "; build with " +
-                              "-DCMAKE_CUDA_ARCHITECTURES=" + capability + ".");
+      return Refuse(name,
+                    "This build has no kernels for " + name + "; build with " +
+                        "-DCMAKE_CUDA_ARCHITECTURES=" + capability + ".",
+                    true);
     }
     DeviceBuffer<int> buffer{"the probe"};
     int value{0};
