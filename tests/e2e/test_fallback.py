@@ -2,8 +2,10 @@
 """Where the GPU cannot build trees, XGBoost's own builder does, and says so once."""
 
 import json
+import os
 import pickle
 from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -367,6 +369,37 @@ def test_predictions_are_right_after_a_round_that_failed_in_its_second_class(bui
     booster.boost(dtrain, 3, grad=grad, hess=hess)
     assert booster.num_boosted_rounds() == 4
     assert_cache_is_right(booster, dtrain)
+
+
+# Says what comes next, however long the question took before.
+ASKED_AGAIN = """
+import sys, time
+import xgboost_gpu_exact as gpu_exact
+end = time.monotonic() + 60
+for text in sys.argv[1:]:
+    while text not in (told := gpu_exact.device_status().text):
+        assert time.monotonic() < end, f"{told}, not {text}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        ("802,304,100", ["system not yet initialized", "OS call failed", "No NVIDIA GPU is visible"]),
+        ("35,802", ["driver is missing", "does not answer"]),
+        ("3", ["This process was forked after CUDA was used"]),
+    ],
+)
+def test_a_driver_that_cannot_be_started_for_the_moment(
+    gpu_module: None, answers: str, told: list[str]
+) -> None:
+    """It is asked again, and not CUDA's runtime, which remembers what it was told."""
+    build = next((f for f in Path(gpu_exact._module._name).resolve().parents if (f / "tests").exists()), None)
+    driver = build and build / "tests/refusing_driver"
+    if not (driver and driver.is_dir()):
+        pytest.skip("the driver that tests build is not there")
+    path = os.pathsep.join([str(driver), os.environ.get("LD_LIBRARY_PATH", "")])
+    run_python(ASKED_AGAIN, *told, LD_LIBRARY_PATH=path, GPU_EXACT_CUINIT=answers)
 
 
 def test_import_makes_no_cuda_context_and_survives_a_fork() -> None:
