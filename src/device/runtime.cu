@@ -82,6 +82,26 @@ DeviceStatus Refuse(std::string name, std::string reason, bool lasts = false) {
   return {false, std::move(name), std::move(reason), lasts};
 }
 
+/** @brief Where the driver or CUDA's runtime shows no device. */
+DeviceStatus RefuseAll(cudaError_t status) {
+  switch (status) {
+    case cudaErrorInsufficientDriver:
+      return Refuse("", "The NVIDIA driver is missing or older than this build's CUDA " +
+                            std::to_string(CUDART_VERSION / 1000) + "." +
+                            std::to_string(CUDART_VERSION % 1000 / 10) +
+                            "; install a newer driver.");
+    case cudaErrorInitializationError:
+      return Refuse("", kForkedAfterCuda);
+    case cudaErrorNoDevice:
+      return Refuse("",
+                    "No NVIDIA GPU is visible to this process; check nvidia-smi and "
+                    "CUDA_VISIBLE_DEVICES.");
+    default:
+      return Refuse(
+          "", "The NVIDIA driver does not answer (" + Describe(status) + "); check nvidia-smi.");
+  }
+}
+
 /**
  * @brief Start the driver. Where that fails, if only for the moment, CUDA's runtime must not be asked:
  *        it would give the same answer as long as the process lives.
@@ -315,31 +335,17 @@ int CountDevices() {
 }
 
 DeviceStatus ProbeDevice(int ordinal) {
-  CaptureGuard const guard;
-  int n_devices{0};
   cudaError_t status = StartDriver();
-  bool const started = status == cudaSuccess;
-  if (started) {
-    static_cast<void>(Succeeds(status = cudaGetDeviceCount(&n_devices)));
-  }
-  if (status == cudaErrorInsufficientDriver) {
-    return Refuse("",
-                  "The NVIDIA driver is missing or older than this build's CUDA " +
-                      std::to_string(CUDART_VERSION / 1000) + "." +
-                      std::to_string(CUDART_VERSION % 1000 / 10) + "; install a newer driver.",
-                  started);
-  }
-  if (status == cudaErrorInitializationError) {
-    return Refuse("", kForkedAfterCuda);
-  }
-  if (status == cudaErrorNoDevice || (status == cudaSuccess && n_devices == 0)) {
-    return Refuse("",
-                  "No NVIDIA GPU is visible to this process; check nvidia-smi and "
-                  "CUDA_VISIBLE_DEVICES.");
-  }
   if (status != cudaSuccess) {
-    return Refuse(
-        "", "The NVIDIA driver does not answer (" + Describe(status) + "); check nvidia-smi.");
+    return RefuseAll(status);
+  }
+  CaptureGuard const guard;  // a call of the runtime, as all that follow
+  int n_devices{0};
+  if (!Succeeds(status = cudaGetDeviceCount(&n_devices))) {
+    return RefuseAll(status);
+  }
+  if (n_devices == 0) {
+    return RefuseAll(cudaErrorNoDevice);
   }
   int device = std::max(ordinal, 0);
   if (device >= n_devices) {
