@@ -108,17 +108,21 @@ std::string Demangle(std::string const& name) {
 }
 
 /** @brief Resolve names that the library does not export from its symbol table. */
-std::vector<ImportTarget> ResolveHidden(Library const& library, std::vector<std::string> names) {
-  names.emplace_back("XGBoostVersion");
+std::vector<ImportTarget> ResolveHidden(Library const& library,
+                                        std::vector<std::string> const& names) {
   std::vector<std::uintptr_t> addresses;
+  bool is_same{false};
   try {
-    addresses = ReadFunctionAddresses(library.path, names);
+    ElfFile file{library.path};
+    is_same = file.IsThatOf(library.handle.get(), *library.map);
+    if (is_same) {
+      addresses = file.FunctionAddresses(names);
+    }
   } catch (std::runtime_error const& error) {
     throw std::runtime_error{std::string{"XGBoost's C++ functions are out of reach: "} +
                              error.what() + " " + Remedy(library.path)};
   }
-  std::uintptr_t const base = library.map->l_addr;
-  if (base + addresses.back() != reinterpret_cast<std::uintptr_t>(library.version_fn)) {
+  if (!is_same) {
     throw std::runtime_error{library.path +
                              " is no longer the file that this process loaded: restart it."};
   }
@@ -130,7 +134,7 @@ std::vector<ImportTarget> ResolveHidden(Library const& library, std::vector<std:
   }
   std::vector<ImportTarget> targets;
   for (auto address : addresses) {
-    targets.push_back(reinterpret_cast<ImportTarget>(base + address));
+    targets.push_back(reinterpret_cast<ImportTarget>(library.map->l_addr + address));
   }
   return targets;
 }

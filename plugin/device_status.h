@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief ProbeDevice(), asked once in a process for each device, and never by a forked process whose
- *        parent had used the GPU.
+ * @brief ProbeDevice(), asked once in a process for each device where the answer lasts, and never by a
+ *        forked process whose parent had used the GPU.
  */
 #pragma once
 
@@ -11,6 +11,9 @@
 namespace gpu_exact {
 /**
  * @brief The status of a device. The first call makes a CUDA context; what lasts is asked once.
+ *
+ * What may change, such as a driver that is starting or a GPU that is busy, is asked again, but not
+ * before 20 times as long has gone by as the question took.
  *
  * @param ordinal The CUDA device, or -1 for the first visible one.
  */

@@ -8,20 +8,57 @@
 #include <link.h>
 
 #include <cstdint>
+#include <fstream>
 #include <string>
 #include <vector>
 
 namespace gpu_exact {
 /**
- * @brief Addresses of functions, relative to where the file is loaded.
+ * @brief An ELF file, opened once: what is read of it is of one file, whatever takes its place.
  *
- * One pass over the table. Throws std::runtime_error where the file cannot be read or is stripped.
- *
- * @param names Mangled names.
- * @return shape: (names.size()); 0 for a name that is not defined there.
+ * Everything throws std::runtime_error with the path where the file cannot be read.
  */
-[[nodiscard]] std::vector<std::uintptr_t> ReadFunctionAddresses(
-    std::string const& path, std::vector<std::string> const& names);
+class ElfFile {
+ public:
+  explicit ElfFile(std::string const& path);
+
+  /**
+   * @brief Whether a loaded object was made of this file, and not of one that was there before.
+   *
+   * Told by the build id. Where neither has one, by the place of each function that the file exports.
+   *
+   * @param handle Of dlopen().
+   * @param object The same.
+   */
+  [[nodiscard]] bool IsThatOf(void* handle, link_map const& object);
+
+  /**
+   * @brief Addresses of functions, relative to where the file is loaded; throws where it is stripped.
+   *
+   * One pass over the table.
+   *
+   * @param names Mangled names.
+   * @return shape: (names.size()); 0 for a name that is not defined there.
+   */
+  [[nodiscard]] std::vector<std::uintptr_t> FunctionAddresses(
+      std::vector<std::string> const& names);
+
+ private:
+  /** @brief Calls fn(symbol, name) for each function that a table of symbols defines. */
+  template <typename FnT>
+  void ForEachFunction(ElfW(Shdr) const& table, FnT&& fn);
+  /** @brief The table of a type, or nullptr. */
+  [[nodiscard]] ElfW(Shdr) const* FindTable(decltype(ElfW(Shdr)::sh_type) type) const;
+  [[nodiscard]] std::string BuildId();
+  template <typename T>
+  [[nodiscard]] std::vector<T> Read(std::uint64_t offset, std::uint64_t n);
+
+  std::string path_;
+  std::ifstream file_;
+  std::uint64_t size_{0};
+  ElfW(Ehdr) header_{};
+  std::vector<ElfW(Shdr)> sections_;
+};
 
 /**
  * @brief Where a loaded object's own calls of another one's function go.

@@ -14,7 +14,10 @@
 
 namespace gpu_exact {
 /** @brief What to do where the GPU cannot build trees. */
-enum Fallback : std::int32_t { kFallbackWarn = 0, kFallbackError = 1 };
+enum Fallback : std::int32_t { kFallbackWarn = 0, kFallbackError = 1, kFallbackDefault = 2 };
+
+/** @brief Of the environment: what `gpu_exact_fallback` is where it is not given, `warn` or `error`. */
+inline constexpr char const* kFallbackVariable = "XGBOOST_GPU_EXACT_FALLBACK";
 
 /** @brief This library's own parameters. */
 struct GpuExactParam : public xgboost::XGBoostParameter<GpuExactParam> {
@@ -40,12 +43,13 @@ struct GpuExactParam : public xgboost::XGBoostParameter<GpuExactParam> {
             "How the best splits are found: `auto` chooses for the data. It changes speed and "
             "memory, not the trees.");
     DMLC_DECLARE_FIELD(gpu_exact_fallback)
-        .set_default(kFallbackWarn)
+        .set_default(kFallbackDefault)
         .add_enum("warn", kFallbackWarn)
         .add_enum("error", kFallbackError)
+        .add_enum("default", kFallbackDefault)
         .describe(
             "Where the GPU cannot build trees: `warn` once and use XGBoost's own exact builder, or "
-            "raise an `error`.");
+            "raise an `error`; by `default` what XGBOOST_GPU_EXACT_FALLBACK says, or `warn`.");
     DMLC_DECLARE_FIELD(gpu_exact_memory_limit)
         .set_lower_bound(0.0)
         .set_default(0.0)

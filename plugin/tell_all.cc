@@ -29,8 +29,8 @@ std::string SentenceOf(std::string text) {
 void ThrowFailures(Peers* peers, std::string const& failure) {
   constexpr std::size_t kLength = 1024;  // a longer text is cut
   std::vector<char> texts(kLength * peers->Size());
-  std::copy_n(failure.cbegin(), std::min(failure.size(), kLength - 1),
-              texts.begin() + kLength * peers->Rank());
+  auto const sent = WholeCharacters(failure, kLength - 1);
+  std::copy(sent.cbegin(), sent.cend(), texts.begin() + kLength * peers->Rank());
   peers->AllGather(texts.data(), kLength);
   std::map<std::string, std::vector<std::int32_t>> ranks_of;
   for (std::int32_t rank = 0; rank < peers->Size(); ++rank) {

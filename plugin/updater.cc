@@ -153,6 +153,19 @@ void WarnOnce(std::string const& kind, std::string const& text) {
   }
   LOG(WARNING) << text;
 }
+
+/** @brief What is to happen without a GPU; an error where the environment says neither. */
+Fallback FallbackOf(GpuExactParam const& param) {
+  char const* said = std::getenv(kFallbackVariable);
+  std::string const word{said == nullptr ? "" : said};
+  if (word != "" && word != "warn" && word != "error") {
+    LOG(FATAL) << kFallbackVariable << " is `" << word << "`: set it to `warn` or `error`.";
+  }
+  if (param.gpu_exact_fallback != kFallbackDefault) {
+    return static_cast<Fallback>(param.gpu_exact_fallback);
+  }
+  return word == "error" ? kFallbackError : kFallbackWarn;
+}
 }  // namespace
 
 DMLC_REGISTER_PARAMETER(GpuExactParam);
@@ -171,6 +184,7 @@ GpuExactUpdater::GpuExactUpdater(std::string name, Pruning pruning, xgboost::Con
 void GpuExactUpdater::Configure(xgboost::Args const& args) {
   param_.UpdateAllowUnknown(args);
   colmaker_param_.UpdateAllowUnknown(args);
+  static_cast<void>(FallbackOf(param_));  // may be an error
   if (std::isnan(param_.gpu_exact_memory_limit)) {
     LOG(FATAL)
         << "`gpu_exact_memory_limit` is nan: give bytes, or up to 1 the share of what is free.";
@@ -381,7 +395,7 @@ void GpuExactUpdater::GrowTree(Task const& task, TreeBuilder* builder, TreeRecor
 void GpuExactUpdater::GrowOnCpu(Task const& task, std::string const& kind,
                                 std::string const& reason) {
   RefuseOnCpu(task.param, *task.data, reason);
-  if (param_.gpu_exact_fallback == kFallbackError) {
+  if (FallbackOf(param_) == kFallbackError) {
     LOG(FATAL) << reason << " To train on the CPU instead, set `gpu_exact_fallback=\"warn\"`.";
   }
   WarnOnce(kind, reason +

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <string>
 #include <vector>
@@ -17,7 +16,7 @@
 namespace gpu_exact {
 /**
  * @brief Runs fn on every worker. Where it throws on one, that one throws on, and the others throw
- *        PeerError with the rank and the first 1,015 bytes of its words. Collective; fn is not.
+ *        PeerError with the rank and what its first 1,015 bytes say. Collective; fn is not.
  */
 template <typename FnT>
 void AllOrNone(Peers* peers, FnT&& fn) {
@@ -33,7 +32,8 @@ void AllOrNone(Peers* peers, FnT&& fn) {
   } catch (std::exception const& e) {
     error = std::current_exception();
     own.failed = 1;
-    std::strncpy(own.words, WordsOf(e), sizeof(own.words) - 1);
+    auto const words = WholeCharacters(WordsOf(e), sizeof(own.words) - 1);
+    std::copy(words.cbegin(), words.cend(), own.words);
   }
   peers->AllGather(reports.data(), sizeof(Report));
   if (error) {

@@ -22,8 +22,9 @@ __attribute__((visibility("default"))) char const* GpuExactVersion(void);
 /**
  * @brief Bind to the libxgboost of this process and register the updater `grow_gpu_exact`.
  *
- * libxgboost must be loaded already, and boosters of the process be made later. May be called again:
- * later calls do nothing.
+ * libxgboost must be loaded already, and boosters of the process be made later. Call it before other
+ * threads use XGBoost: it writes XGBoost's registries, which they read without a lock. May be called
+ * again: later calls do nothing.
  */
 __attribute__((visibility("default"))) int GpuExactRegister(void);
 

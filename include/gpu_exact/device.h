@@ -19,7 +19,13 @@ struct DeviceStatus {
   bool usable{false};
   std::string name;    // as the driver calls it; empty where there is none
   std::string reason;  // why it is not usable: one sentence with the remedy; empty where it is
+  bool lasts{false};   // it stays so while the process lives: one that is usable does
 };
+
+/** @brief The reason in a process that was forked once CUDA's driver had been started. */
+inline constexpr char const* kForkedAfterCuda =
+    "This process was forked after CUDA was used, and CUDA does not survive that: fork before the "
+    "first booster, or start workers that are not forked (Python: `spawn`; R: a PSOCK cluster).";
 
 /**
  * @brief Whether the device can run this library's kernels.

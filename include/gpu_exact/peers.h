@@ -10,6 +10,7 @@
 #include <exception>
 #include <new>
 #include <stdexcept>
+#include <string_view>
 
 namespace gpu_exact {
 /** @brief What an error says, to users. */
@@ -18,6 +19,20 @@ namespace gpu_exact {
              ? error.what()
              : "Out of host memory while an exact tree was grown. Free memory of the host, or "
                "train with fewer rows or columns.";
+}
+
+/** @brief The beginning of a text in UTF-8 that fits into so many bytes, without half a character. */
+[[nodiscard]] inline std::string_view WholeCharacters(std::string_view text, std::size_t n_bytes) {
+  if (text.size() <= n_bytes) {
+    return text;
+  }
+  auto const continues = [&](std::size_t at) {
+    return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
+  };
+  while (n_bytes != 0 && continues(n_bytes)) {
+    --n_bytes;
+  }
+  return text.substr(0, n_bytes);
 }
 
 /** @brief A worker is gone, stuck or of another mind: which rank, and the remedy. */

@@ -1,27 +1,25 @@
 # Copyright 2026, the gpu_exact contributors
 """Imports xgboost_gpu_exact as soon as xgboost is imported, by whatever script.
 
-Python imports this at its start where the wheel is installed and XGBOOST_GPU_EXACT_DEVICE is set:
-xgboost_gpu_exact.pth beside it says so (see `site` in Python's manual); `python -m xgboost_gpu_exact`
-does it for what it runs. XGBoost is not loaded before a script wants it.
+Python calls start() at its own start where the wheel is installed and XGBOOST_GPU_EXACT_DEVICE or
+XGBOOST_GPU_EXACT_CHILDREN is set: xgboost_gpu_exact.pth beside it says so (see `site` in Python's
+manual); `python -m xgboost_gpu_exact` does it for what it runs. XGBoost is not loaded before a script
+wants it, and nothing else that Python has not loaded itself: every Python process pays for it.
 """
 
-import importlib
+import _thread
 import sys
-import threading
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
-from typing import Any
 
 
-class _AfterXGBoost(MetaPathFinder):
+class _AfterXGBoost:
     """Asked before all other finders, until both are imported: who looks for xgboost need not import
     it, and who fails to import both may try again."""
 
     def __init__(self) -> None:
-        self._asks = threading.local()  # `others`: this thread asks the other finders
+        self._asks = _thread._local()  # `others`: this thread asks the other finders
+        self.forgives = True
 
-    def find_spec(self, fullname: str, *where: Any) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, *where: object):
         if fullname != "xgboost" or hasattr(self._asks, "others"):
             return None
         self._asks.others = [f for f in sys.meta_path if f is not self and hasattr(f, "find_spec")]
@@ -35,13 +33,13 @@ class _AfterXGBoost(MetaPathFinder):
             load = "exec_module" if hasattr(loader, "exec_module") else "load_module"  # of old hooks
             of_another_hook = getattr(loader, "__dict__", {}).get(load)
 
-            def import_both(what: Any) -> Any:
+            def import_both(what: object) -> object:
                 delattr(loader, load)
                 if of_another_hook is not None:
                     setattr(loader, load, of_another_hook)
                 module = getattr(loader, load)(what)
                 if "xgboost_gpu_exact" not in sys.modules:  # else it is being imported, and waits
-                    importlib.import_module("xgboost_gpu_exact")
+                    self._import_plugin()
                 if self in sys.meta_path:
                     sys.meta_path.remove(self)
                 return module
@@ -49,5 +47,29 @@ class _AfterXGBoost(MetaPathFinder):
             setattr(loader, load, import_both)
         return spec
 
+    def _import_plugin(self) -> None:
+        try:
+            import xgboost_gpu_exact  # noqa: F401
+        except ImportError as error:
+            # Without a name it is of a variable that the user has set.
+            if not self.forgives or error.name is None:
+                raise
+            import warnings
 
-sys.meta_path.insert(0, _AfterXGBoost())
+            warnings.warn(f"{error} Without it, XGBoost goes on by itself.", stacklevel=2)
+
+
+_hook = _AfterXGBoost()
+
+
+def start(forgives: bool = True) -> None:
+    """From now on, who imports xgboost imports both.
+
+    Parameters
+    ----------
+    forgives : Where this XGBoost is not served or the package is broken, warn and leave XGBoost as it
+        is: who imports XGBoost has not asked for more.
+    """
+    _hook.forgives = forgives
+    if _hook not in sys.meta_path:
+        sys.meta_path.insert(0, _hook)

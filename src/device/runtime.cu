@@ -3,6 +3,8 @@
  *
  * @brief Implementation of runtime.cuh, and the probe for a usable device.
  */
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -75,9 +77,39 @@ bool MayBeginEarly() {
   return may;
 }
 
-DeviceStatus Refuse(std::string name, std::string reason) {
-  static_cast<void>(cudaGetLastError());
-  return {false, std::move(name), std::move(reason)};
+/** @param lasts It stays so while the process lives. */
+DeviceStatus Refuse(std::string name, std::string reason, bool lasts = false) {
+  return {false, std::move(name), std::move(reason), lasts};
+}
+
+/** @brief Where the driver or CUDA's runtime shows no device. */
+DeviceStatus RefuseAll(cudaError_t status) {
+  switch (status) {
+    case cudaErrorInsufficientDriver:
+      return Refuse("", "The NVIDIA driver is missing or older than this build's CUDA " +
+                            std::to_string(CUDART_VERSION / 1000) + "." +
+                            std::to_string(CUDART_VERSION % 1000 / 10) +
+                            "; install a newer driver.");
+    case cudaErrorInitializationError:
+      return Refuse("", kForkedAfterCuda);
+    case cudaErrorNoDevice:
+      return Refuse("",
+                    "No NVIDIA GPU is visible to this process; check nvidia-smi and "
+                    "CUDA_VISIBLE_DEVICES.");
+    default:
+      return Refuse(
+          "", "The NVIDIA driver does not answer (" + Describe(status) + "); check nvidia-smi.");
+  }
+}
+
+/**
+ * @brief Start the driver. Where that fails, if only for the moment, CUDA's runtime must not be asked:
+ *        it would give the same answer as long as the process lives.
+ */
+cudaError_t StartDriver() {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW);  // never unloaded
+  auto const init = reinterpret_cast<int (*)(unsigned)>(driver ? dlsym(driver, "cuInit") : nullptr);
+  return init == nullptr ? cudaErrorInsufficientDriver : static_cast<cudaError_t>(init(0));
 }
 }  // namespace
 
@@ -303,31 +335,27 @@ int CountDevices() {
 }
 
 DeviceStatus ProbeDevice(int ordinal) {
-  CaptureGuard const guard;
-  int n_devices{0};
-  cudaError_t status = cudaGetDeviceCount(&n_devices);
-  if (status == cudaErrorInsufficientDriver) {
-    return Refuse("", "The NVIDIA driver is missing or older than this build's CUDA " +
-                          std::to_string(CUDART_VERSION / 1000) + "." +
-                          std::to_string(CUDART_VERSION % 1000 / 10) + "; install a newer driver.");
-  }
-  if (status == cudaErrorNoDevice || (status == cudaSuccess && n_devices == 0)) {
-    return Refuse("",
-                  "No NVIDIA GPU is visible to this process; check nvidia-smi and "
-                  "CUDA_VISIBLE_DEVICES.");
-  }
+  cudaError_t status = StartDriver();
   if (status != cudaSuccess) {
-    return Refuse(
-        "", "The NVIDIA driver does not answer (" + Describe(status) + "); check nvidia-smi.");
+    return RefuseAll(status);
+  }
+  CaptureGuard const guard;  // a call of the runtime, as all that follow
+  int n_devices{0};
+  if (!Succeeds(status = cudaGetDeviceCount(&n_devices))) {
+    return RefuseAll(status);
+  }
+  if (n_devices == 0) {
+    return RefuseAll(cudaErrorNoDevice);
   }
   int device = std::max(ordinal, 0);
   if (device >= n_devices) {
-    return Refuse("", "There is no GPU with ordinal " + std::to_string(device) + ", only " +
-                          std::to_string(n_devices) + "; set device to a lower one.");
+    return Refuse("",
+                  "There is no GPU with ordinal " + std::to_string(device) + ", only " +
+                      std::to_string(n_devices) + "; set device to a lower one.",
+                  true);
   }
   cudaDeviceProp prop{};
-  status = cudaGetDeviceProperties(&prop, device);
-  if (status != cudaSuccess) {
+  if (!Succeeds(status = cudaGetDeviceProperties(&prop, device))) {
     return Refuse("", "GPU " + std::to_string(device) + " does not answer (" + Describe(status) +
                           "); check nvidia-smi.");
   }
@@ -335,12 +363,14 @@ DeviceStatus ProbeDevice(int ordinal) {
   try {
     DeviceGuard const current{device};
     cudaFuncAttributes attributes{};
-    status = cudaFuncGetAttributes(&attributes, ProbeKernel);
+    static_cast<void>(Succeeds(status = cudaFuncGetAttributes(&attributes, ProbeKernel)));
     if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction ||
         status == cudaErrorUnsupportedPtxVersion) {
       std::string capability = std::to_string(prop.major) + std::to_string(prop.minor);
-      return Refuse(name, "This build has no kernels for " + name + "; build with " +
-                              "-DCMAKE_CUDA_ARCHITECTURES=" + capability + ".");
+      return Refuse(name,
+                    "This build has no kernels for " + name + "; build with " +
+                        "-DCMAKE_CUDA_ARCHITECTURES=" + capability + ".",
+                    true);
     }
     DeviceBuffer<int> buffer{"the probe"};
     int value{0};

@@ -50,8 +50,11 @@ def cluster(preload: list[str] | None = None, processes: bool = True) -> Iterato
 
 @pytest.fixture(scope="module")
 def client(builder: str) -> Iterator["Client"]:
-    with cluster() as client:
-        yield client
+    """Its workers do not have the plugin by their environment, as where others have started them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XGBOOST_GPU_EXACT_CHILDREN", "0")
+        with cluster() as client:
+            yield client
 
 
 def dask_arrays(labels: np.ndarray = Y, rows: tuple[int, ...] = (100,) * 4) -> tuple:

@@ -3,6 +3,7 @@
 
 import re
 import sys
+import warnings
 from decimal import Decimal
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
-from xgboost_gpu_exact import demo
+from xgboost_gpu_exact import compare, demo
 from xgboost_gpu_exact.tables import TableError, load, objective_params, split_params, synthetic
 
 
@@ -128,6 +129,35 @@ def test_unusable_input_is_one_sentence(frame, tmp_path, monkeypatch, capsys):
     arguments = ("--data", tmp_path / "t.csv", "--label", "goal", "--objective", "binary:logistic")
     assert run_demo(monkeypatch, *arguments) == 2
     assert capsys.readouterr().err.startswith("error: `t.csv` has no column `goal`")
+
+
+# name, content, label, objective, what is told
+UNFIT = [
+    ("inf.csv", "a,b,y\n1,2,0\ninf,3,1\n", "y", "binary:logistic", "infinite .* in columns `a`; replace"),
+    ("large.csv", "a,b,y\n1,-1e39,0\n2,3,1\n", "y", "reg:squarederror", "than 32 bits .* columns `b`;"),
+    ("inf.libsvm", "0 1:2\n1 2:-inf\n", None, "binary:logistic", "infinite .* in columns 1; replace"),
+    ("signs.csv", "a,y\n1,-1\n2,1\n3,1\n", "y", "binary:logistic", "found -1 to 1: write 0 for"),
+    ("many.csv", "a,y\n1,0\n2,1\n3,2\n", "y", "reg:logistic", "labels from 0 to 1; found 0 to 2"),
+    ("w.libsvm", "# a\n0:0.5 1:2\n", None, "binary:logistic", "line 2: the weight in `0:0.5` is not read;"),
+    ("w.txt", "0 1:2\n1:2 1:3\n", None, "reg:squarederror", "line 2: the weight in `1:2` is not read;"),
+    ("below.csv", "a,y\n1,-1\n2,-1\n3,-1\n", "y", "count:poisson", "label must be non-negative"),  # XGBoost's
+]
+
+
+@pytest.mark.parametrize(("name", "content", "label", "objective", "told"), UNFIT)
+@pytest.mark.parametrize("program", [demo, compare])
+def test_what_does_not_fit_is_one_line(
+    name, content, label, objective, told, program, tmp_path, monkeypatch, capfd
+):
+    (tmp_path / name).write_text(content)
+    arguments = ["--data", str(tmp_path / name), "--objective", objective]
+    arguments += ["--label", label] if label else []
+    monkeypatch.setattr(sys, "argv", ["program", *arguments])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert program.main() == 2
+    error = capfd.readouterr().err
+    assert re.match(f"error: .*{told}", error) and error.count("\n") == 1, error
 
 
 def test_users_file(frame, tmp_path, monkeypatch, capsys):

@@ -2,7 +2,10 @@
 """Where the GPU cannot build trees, XGBoost's own builder does, and says so once."""
 
 import json
+import os
 import pickle
+from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -108,7 +111,7 @@ print(os.waitpid(child, 0)[1])
 # The child has the parent's booster, and so its table on the device, and gives it up. Errors of a
 # child, also a CUDA call in one (see support/reference_module.cc), are its exit status.
 FORK_AFTER_CUDA = """
-import gc, os, sys, warnings
+import ctypes, gc, os, sys, warnings
 import numpy as np, xgboost as xgb
 import xgboost_gpu_exact as gpu_exact
 X = np.random.default_rng(0).integers(0, 9, (200, 3)).astype(np.float32)
@@ -149,6 +152,12 @@ expected = train()[1]
 gpu_exact.take_over(True)
 if sys.argv[1] == "asked":
     gpu_exact.device_status()
+elif sys.argv[1] == "asked for another":
+    gpu_exact.device_status(99)
+elif sys.argv[1] == "another library":
+    assert ctypes.CDLL("libcuda.so.1").cuInit(0) == 0
+elif sys.argv[1] == "XGBoost":
+    xgb.train({"tree_method": "hist", "nthread": 1}, dtrain, 1)
 else:
     booster, model = train()
     assert model == expected
@@ -169,6 +178,28 @@ with warnings.catch_warnings():
     assert gpu_exact.device_status().usable
 """
 
+# The child ends as processes do: what was to be written is, and its own handlers run.
+FORK_AND_END = """
+import atexit, ctypes, gc, os, sys
+import numpy as np, xgboost as xgb
+import xgboost_gpu_exact
+X = np.arange(60, dtype=np.float32).reshape(20, 3)
+dtrain = xgb.DMatrix(X, X[:, 0], nthread=1)
+booster = xgb.Booster({"tree_method": "exact", "nthread": 1, "verbosity": 0}, [dtrain])
+booster.update(dtrain, 0)
+child = os.fork()
+if child == 0:
+    if "trains" in sys.argv[1]:
+        booster.update(dtrain, 1)
+    if "gives up" in sys.argv[1]:
+        del booster, dtrain
+        gc.collect()
+    atexit.register(ctypes.CDLL(None).printf, b"handled, ")
+    sys.exit(7)
+code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+booster.update(dtrain, 1)
+print(code)
+"""
 
 # XGBoost moves the leaves of absolute errors to medians of the rows that the tree was trained on. Where
 # gamma leaves the root alone, it has all of them.
@@ -281,6 +312,46 @@ def test_gradients_that_are_not_finite(builder: str, recwarn: pytest.WarningsRec
     assert len(warnings) <= 1
 
 
+@pytest.mark.parametrize(
+    ("said", "given", "raises"),
+    [
+        (None, None, False),
+        ("", None, False),
+        ("warn", None, False),
+        ("error", None, True),
+        ("error", "default", True),
+        ("error", "warn", False),
+        ("warn", "error", True),
+    ],
+)
+def test_the_environment_says_what_happens_where_no_tree_can_grow(
+    builder: str, monkeypatch: pytest.MonkeyPatch, said: str | None, given: str | None, raises: bool
+) -> None:
+    """Unless a parameter does; a booster that is unpickled elsewhere does as that process says."""
+    X = np.arange(60, dtype=np.float32).reshape(20, 3)
+    grad, hess = np.full(20, np.nan, np.float32), np.ones(20, np.float32)
+    dtrain = xgb.DMatrix(X, X[:, 0])
+    monkeypatch.delenv("XGBOOST_GPU_EXACT_FALLBACK", raising=False)
+    params = TAKE_OVER | ({"gpu_exact_fallback": given} if given else {})
+    pickled = pickle.dumps(xgb.train(params, dtrain, 1))
+    if said is not None:
+        monkeypatch.setenv("XGBOOST_GPU_EXACT_FALLBACK", said)
+    for booster in (xgb.Booster(params, [dtrain]), pickle.loads(pickled)):
+        with pytest.raises(xgb.core.XGBoostError, match="NaN") if raises else nullcontext():
+            booster.boost(dtrain, 1, grad=grad, hess=hess)
+
+
+def test_what_the_environment_cannot_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XGBOOST_GPU_EXACT_FALLBACK", "maybe")
+    X = np.arange(60, dtype=np.float32).reshape(20, 3)
+    for params in (TAKE_OVER, TAKE_OVER | {"gpu_exact_fallback": "warn"}):
+        with pytest.raises(xgb.core.XGBoostError) as error:
+            xgb.train(params, xgb.DMatrix(X, X[:, 0]), 1)
+        told = "XGBOOST_GPU_EXACT_FALLBACK is `maybe`: set it to `warn` or `error`."
+        assert told in str(error.value)
+    xgb.train({"tree_method": "hist"}, xgb.DMatrix(X, X[:, 0]), 1)  # has none of it
+
+
 def test_predictions_are_right_after_a_round_that_failed_in_its_second_class(builder: str) -> None:
     """The first one's tree was in them; `boost` takes those that there are."""
     rng = np.random.default_rng(0)
@@ -300,14 +371,57 @@ def test_predictions_are_right_after_a_round_that_failed_in_its_second_class(bui
     assert_cache_is_right(booster, dtrain)
 
 
+# Says what comes next, however long the question took before.
+ASKED_AGAIN = """
+import sys, time
+import xgboost_gpu_exact as gpu_exact
+end = time.monotonic() + 60
+for text in sys.argv[1:]:
+    while text not in (told := gpu_exact.device_status().text):
+        assert time.monotonic() < end, f"{told}, not {text}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        ("802,304,100", ["system not yet initialized", "OS call failed", "No NVIDIA GPU is visible"]),
+        ("35,802", ["driver is missing", "does not answer"]),
+        ("3", ["This process was forked after CUDA was used"]),
+    ],
+)
+def test_a_driver_that_cannot_be_started_for_the_moment(
+    gpu_module: None, answers: str, told: list[str]
+) -> None:
+    """It is asked again, and not CUDA's runtime, which remembers what it was told."""
+    build = next((f for f in Path(gpu_exact._module._name).resolve().parents if (f / "tests").exists()), None)
+    driver = build and build / "tests/refusing_driver"
+    if not (driver and driver.is_dir()):
+        pytest.skip("the driver that tests build is not there")
+    path = os.pathsep.join([str(driver), os.environ.get("LD_LIBRARY_PATH", "")])
+    run_python(ASKED_AGAIN, *told, LD_LIBRARY_PATH=path, GPU_EXACT_CUINIT=answers)
+
+
 def test_import_makes_no_cuda_context_and_survives_a_fork() -> None:
     assert run_python(FORK).strip() == "0"
 
 
-@pytest.mark.parametrize("parent", ["asked", "trained", "trained, and does so first"])
+@pytest.mark.parametrize(
+    "parent",
+    ["asked", "asked for another", "another library", "XGBoost", "trained", "trained, and does so first"],
+)
 def test_forked_after_cuda_was_used(builder: str, parent: str) -> None:
     """The child warns once and gives stock trees, and the parent goes on with the GPU."""
+    if parent in ("another library", "XGBoost") and builder.startswith("reference builder"):
+        pytest.skip("needs a GPU")
+    if parent == "XGBoost" and not xgb.build_info()["USE_CUDA"]:
+        pytest.skip("this XGBoost is built without CUDA")
     run_python(FORK_AFTER_CUDA, parent)
+
+
+@pytest.mark.parametrize("child", ["as it is", "trains", "gives up", "trains, gives up"])
+def test_a_forked_child_ends_with_its_own_status(builder: str, child: str) -> None:
+    assert run_python(FORK_AND_END, child) == "handled, 7\n"
 
 
 def test_out_of_device_memory(builder: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,6 +133,28 @@ def test_a_program_of_another_name_imports_it(argv):
     assert not error_of(f"import sys\nsys.argv = {argv}\n{LOAD}gpu_exact.source_hash()")
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "sys.path += [None, b'/', 7, '/' + 300 * 'x']",
+        "sys.modules['nvidia'] = types.ModuleType('nvidia')",  # no spec
+        "sys.modules['nvidia'] = None",
+    ],
+)
+def test_what_other_programs_leave_behind(odd):
+    assert not error_of(f"import sys, types\n{odd}\n{LOAD}gpu_exact.source_hash()")
+
+
+def test_a_folder_of_the_path_that_holds_the_module(tmp_path):
+    """As of an editable install: the sources are elsewhere. Others in the path are skipped."""
+    (tmp_path / "xgboost_gpu_exact").mkdir()
+    (tmp_path / "xgboost_gpu_exact/libxgboost_gpu_exact.so").symlink_to("/dev/null")
+    code = f"import sys\nsys.path += [None, {str(tmp_path)!r}]\nimport xgboost_gpu_exact"
+    if os.path.exists(os.path.join(os.path.dirname(gpu_exact.__file__), "libxgboost_gpu_exact.so")):
+        pytest.skip("the module is beside the sources")
+    assert f"{tmp_path}/xgboost_gpu_exact/libxg" in error_of(code, GPU_EXACT_MODULE="")
+
+
 def test_module_that_is_another_library():
     error = error_of("import xgboost_gpu_exact", GPU_EXACT_MODULE="libm.so.6")
     assert "ImportError: libm.so.6 cannot be loaded: " in error

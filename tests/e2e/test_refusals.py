@@ -106,7 +106,7 @@ def test_gradient_based_sampling_of_all_rows() -> None:
         ({"gpu_exact_interleaved_levels": -2}, "value -2 for Parameter"),
         (
             {"gpu_exact_fallback": "maybe"},
-            "Invalid Input: 'maybe', valid values are: {'error', 'warn'}",
+            "Invalid Input: 'maybe', valid values are: {'default', 'error', 'warn'}",
         ),
         (
             {"gpu_exact_strategy": "quick"},

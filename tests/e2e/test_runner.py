@@ -191,8 +191,10 @@ def test_what_cannot_run_is_one_sentence(arguments: list[str], message: str) -> 
     assert (done.returncode, done.stderr) == (2, f"error: {message}\n")
 
 
-def test_help() -> None:
-    done = run("--help")
+@pytest.mark.parametrize("options", [[], ["-OO"]])  # without docstrings
+def test_help(options: list[str]) -> None:
+    command = [sys.executable, *options, "-m", "xgboost_gpu_exact", "--help"]
+    done = subprocess.run(command, text=True, capture_output=True, check=False)
     assert done.returncode == 0 and "script.py [argument ...]" in done.stdout
 
 
@@ -214,13 +216,17 @@ print(json.dumps([early, "xgboost_gpu_exact" in sys.modules]))
 
 
 @pytest.mark.parametrize("imported", ["xgboost", "xgboost_gpu_exact", "xgboost.sklearn", "json"])
-@pytest.mark.parametrize("device", ["cpu", "cuda", ""])
-def test_the_environment_is_enough(imported: str, device: str) -> None:
+@pytest.mark.parametrize(
+    ("device", "children"), [("cpu", "0"), ("cuda", ""), ("", "0"), ("", ""), ("", "1")]
+)
+def test_the_environment_is_enough(imported: str, device: str, children: str) -> None:
     """A script has the plugin as soon as it has XGBoost, and not before."""
     folder = str(Path(gpu_exact.__file__).parents[1])
     code = f"{AT_START}import {imported}\n{WHO_IS_LOADED}"
-    told = json.loads(run_python(code, folder, XGBOOST_GPU_EXACT_DEVICE=device))
-    loaded = imported == "xgboost_gpu_exact" or (bool(device) and imported != "json")
+    env = {"XGBOOST_GPU_EXACT_DEVICE": device, "XGBOOST_GPU_EXACT_CHILDREN": children}
+    told = json.loads(run_python(code, folder, **env))
+    wanted = bool(device) or children == "1"
+    loaded = imported == "xgboost_gpu_exact" or (wanted and imported != "json")
     assert told == [False, loaded]
 
 
@@ -327,7 +333,8 @@ for device, name in (("tpu", "xgboost_gpu_exact"), ("tpu", "xgboost"), ("cpu", "
 
 
 def test_what_fails_fails_again() -> None:
-    """A library may go on without XGBoost: who imports it then does not have it without the plugin."""
+    """Of a variable that the user has set. A library may go on without XGBoost: who imports it then
+    does not have it without the plugin."""
     folder = str(Path(gpu_exact.__file__).parents[1])
     told = run_python(
         AT_START + FAILS_AND_IS_ASKED_AGAIN + WHO_IS_LOADED, folder, XGBOOST_GPU_EXACT_DEVICE="tpu"

@@ -18,6 +18,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plugin/binding.h"
@@ -194,13 +195,77 @@ TEST(BindingDeathTest, HiddenFunctionsOfR) {
   EXPECT_EXIT(BindAndCall(true, 0), testing::ExitedWithCode(0), "");
 }
 
+/** @brief A copy of a fake that is loaded, after which another one takes its place, as pip does it. */
+class Replaced {
+ public:
+  Replaced(std::string const& name, std::string const& loaded, std::string const& follower)
+      : path_{Place(name, loaded)}, library_{Load(path_)} {
+    auto const next = path_ + ".next";
+    std::filesystem::copy_file(FakePath(follower), next,
+                               std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::rename(next, path_);
+  }
+  [[nodiscard]] std::string const& Path() const { return path_; }
+
+ private:
+  static std::string Place(std::string const& name, std::string const& loaded) {
+    auto const folder =
+        std::filesystem::path{testing::TempDir()} / ("replaced" + std::to_string(getpid()));
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+    std::filesystem::copy_file(FakePath(loaded), folder / name);
+    return (folder / name).string();
+  }
+
+  std::string path_;
+  Library library_;
+};
+
+/** @brief Where the symbol table has XGBoostVersion, then the imports. */
+std::vector<std::uintptr_t> AddressesIn(std::string const& kind) {
+  std::vector<std::string> names{"XGBoostVersion"};
+  names.insert(names.end(), Imports().names, Imports().names + Imports().n);
+  return ElfFile{FakePath(kind)}.FunctionAddresses(names);
+}
+
+/** @brief As two releases of the CUDA wheel: XGBoostVersion stays where it is, other functions do not. */
+TEST(Binding, AFileThatWasReplaced) {
+  for (std::string kind : {"hidden", "no_id"}) {
+    auto const before = AddressesIn(kind);
+    auto const after = AddressesIn(kind + "_moved");
+    ASSERT_EQ(before.front(), after.front());
+    ASSERT_NE(before.back(), after.back());
+  }
+  for (std::string name : {"libxgboost.so", "xgboost.so"}) {
+    for (auto [loaded, follower] : {std::pair{"hidden", "hidden_moved"},
+                                    {"hidden_moved", "hidden"},
+                                    {"no_id", "no_id_moved"},
+                                    {"no_id_moved", "no_id"},
+                                    {"hidden", "no_id"},
+                                    {"no_id", "hidden"}}) {
+      Replaced const file{name, loaded, follower};
+      EXPECT_EQ(BindError(),
+                file.Path() + " is no longer the file that this process loaded: restart it.")
+          << loaded << " " << follower;
+    }
+  }
+}
+
+/** @brief As after a reinstallation of what there was. */
+TEST(BindingDeathTest, AFileThatWasReplacedByItself) {
+  for (std::string kind : {"hidden", "no_id"}) {
+    Replaced const file{"libxgboost.so", kind, kind};
+    EXPECT_EXIT(BindAndCall(false, 0), testing::ExitedWithCode(0), "") << kind;
+  }
+}
+
 TEST(ElfSymbols, RefusesWhatIsNoElfFile) {
   std::string path = testing::TempDir() + "not_elf";
   for (std::string text : {std::string{}, std::string{"\177ELF"}, std::string(4096, 'x')}) {
     std::ofstream{path} << text;
-    EXPECT_THROW((void)ReadFunctionAddresses(path, {"main"}), std::runtime_error) << text;
+    EXPECT_THROW((void)ElfFile{path}.FunctionAddresses({"main"}), std::runtime_error) << text;
   }
-  EXPECT_THROW((void)ReadFunctionAddresses(path + "_absent", {"main"}), std::runtime_error);
+  EXPECT_THROW((void)ElfFile{path + "_absent"}, std::runtime_error);
 }
 
 TEST(ElfSymbols, RefusesATruncatedFile) {
@@ -210,7 +275,7 @@ TEST(ElfSymbols, RefusesATruncatedFile) {
   for (std::size_t size = 64; size < whole.size(); size += whole.size() / 16) {
     std::ofstream{path, std::ios::binary} << whole.substr(0, size);
     try {
-      static_cast<void>(ReadFunctionAddresses(path, {"main"}));
+      static_cast<void>(ElfFile{path}.FunctionAddresses({"main"}));
       ADD_FAILURE() << "no error of " << size << " bytes";
     } catch (std::runtime_error const& error) {
       EXPECT_EQ(error.what(), path + " is not a whole ELF file.") << size;
@@ -248,13 +313,17 @@ TEST(ElfSymbols, DamagedFilesGiveAddressesOrAnError) {
   std::vector<std::string> const names(Imports().names, Imports().names + Imports().n);
   std::mt19937 rng{1};
   std::size_t n_errors{0};
+  auto fake = LoadFake("hidden");
+  auto const* object = static_cast<link_map const*>(fake.get());
   for (std::size_t i = 0; i < n; ++i) {
     auto const damaged = Damaged(whole, &rng);
     auto const n_bytes = static_cast<ssize_t>(damaged.size());
     ASSERT_EQ(ftruncate(file, n_bytes), 0);
     ASSERT_EQ(pwrite(file, damaged.data(), damaged.size(), 0), n_bytes);
     try {
-      EXPECT_EQ(ReadFunctionAddresses(path, names).size(), names.size());
+      ElfFile damaged_file{path};
+      static_cast<void>(damaged_file.IsThatOf(fake.get(), *object));
+      EXPECT_EQ(damaged_file.FunctionAddresses(names).size(), names.size());
     } catch (std::runtime_error const& error) {
       ++n_errors;
       EXPECT_NE(std::string{error.what()}.find(path), std::string::npos) << error.what();

@@ -103,6 +103,27 @@ TEST(TellAll, EqualFailuresAreToldOnce) {
             Same(4, "Ranks 1 and 3 of 4: No room.\nRank 0 of 4: " + std::string(1023, 'x')));
 }
 
+/** @brief Characters of 1 to 4 bytes; half of one would be no text to Python. */
+TEST(TellAll, ALongTextEndsWithAWholeCharacter) {
+  for (std::string character : {"x", "\u00e9", "\u20ac", "\U0001f600"}) {
+    std::string text;
+    for (std::size_t i = 0; i < 2000; ++i) {
+      text += character;
+    }
+    auto const whole = [&](std::size_t room) {
+      return text.substr(0, room / character.size() * character.size());
+    };
+    auto const errors = ErrorsOf(2, [&](Peers* peers) {
+      TellAll(peers, [&] { return peers->Rank() == 1 ? throw std::runtime_error{text} : 0; });
+    });
+    EXPECT_EQ(errors, Same(2, "Rank 1 of 2: " + whole(1023)));
+    for (std::size_t room = 0; room < 20; ++room) {
+      EXPECT_EQ(WholeCharacters(text, room), whole(room)) << room;
+    }
+    EXPECT_EQ(WholeCharacters(text, text.size()), text);
+  }
+}
+
 TEST(TellAll, AloneAnErrorStaysWhatItIs) {
   EXPECT_THROW(TellAll(nullptr, []() -> int { throw std::invalid_argument{"No."}; }),
                std::invalid_argument);

@@ -188,7 +188,7 @@ TEST(ThreadPeers, WhatOneCannotDoNoneDoes) {
   EXPECT_EQ(told[2], told[0]);
 }
 
-/** @brief So that what a worker tells of a failure is 1 KiB. */
+/** @brief So that what a worker tells of a failure is 1 KiB; between characters. */
 TEST(ThreadPeers, LongWordsAreCut) {
   ThreadWorkers workers{2};
   std::string told;
@@ -196,7 +196,7 @@ TEST(ThreadPeers, LongWordsAreCut) {
     try {
       AllOrNone(workers.Worker(rank), [&] {
         if (rank == 1) {
-          throw std::runtime_error{std::string(5000, 'x')};
+          throw std::runtime_error{std::string(1014, 'x') + "\u20ac"};
         }
       });
     } catch (PeerError const& e) {
@@ -204,7 +204,7 @@ TEST(ThreadPeers, LongWordsAreCut) {
     } catch (std::runtime_error const&) {  // the worker's own
     }
   });
-  EXPECT_EQ(told, "Worker 1 of 2 has failed: " + std::string(1015, 'x'));
+  EXPECT_EQ(told, "Worker 1 of 2 has failed: " + std::string(1014, 'x'));
 }
 
 /** @brief Who meets again after a failure is not taken for the one that failed. */

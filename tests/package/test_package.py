@@ -6,10 +6,12 @@ option; GPU_EXACT_WHEEL, a wheel to test in the place of a new one. pip needs a 
 PIP_FIND_LINKS.
 """
 
+import itertools
 import json
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -118,6 +120,53 @@ def test_trains_beside(release: str, distribution: str, wheel: Path, tmp_path: P
     run(python, "-c", unchanged, env=env | {"XGBOOST_GPU_EXACT_DEVICE": "cuda"})
     warned = "XGBoost's own exact builder grows the trees on the CPU instead" in done.stderr
     assert warned != told["usable"]
+
+
+# Loads a library, has another one take its place, as pip does it, and then loads the module.
+REPLACED = """
+import ctypes, os, shutil, sys
+module, library, follower = sys.argv[1:]
+loaded = ctypes.CDLL(library)
+shutil.copy(follower, library + ".new")
+os.replace(library + ".new", library)
+module = ctypes.CDLL(module)
+module.GpuExactGetLastError.restype = ctypes.c_char_p
+print(module.GpuExactRegister(), module.GpuExactGetLastError().decode())
+"""
+
+
+@pytest.fixture(scope="session")
+def cuda_libraries(tmp_path_factory) -> dict[str, Path]:
+    """The library of each release's CUDA wheel: it hides the functions that the module calls."""
+    folder = tmp_path_factory.mktemp("libraries")
+    libraries = {}
+    for release in VERSIONS["XGBOOST_RELEASES"]:
+        wanted = ["--no-deps", "-q", "-d", folder / release, f"xgboost=={release}"]
+        run(sys.executable, "-m", "pip", "download", *wanted)
+        [archive] = (folder / release).glob("*.whl")
+        with zipfile.ZipFile(archive) as wheel:
+            names = [name for name in wheel.namelist() if ".so" in Path(name).name]
+            wheel.extractall(folder / release, names)
+        archive.unlink()
+        libraries[release] = folder / release / "xgboost/lib/libxgboost.so"
+    return libraries
+
+
+@pytest.mark.parametrize("name", ["libxgboost.so", "xgboost.so"])  # of Python, of R
+@pytest.mark.parametrize(
+    ("loaded", "follower"), list(itertools.product(VERSIONS["XGBOOST_RELEASES"], repeat=2))
+)
+def test_an_xgboost_that_is_replaced_under_a_process(
+    loaded: str, follower: str, name: str, wheel: Path, cuda_libraries: dict, tmp_path: Path
+) -> None:
+    """Other functions lie where the new file has them; one that is put there again is the same."""
+    with zipfile.ZipFile(wheel) as archive:
+        module = archive.extract("xgboost_gpu_exact/libxgboost_gpu_exact.so", tmp_path)
+    shutil.copytree(cuda_libraries[loaded].parents[2], tmp_path / "at", copy_function=os.link)
+    library = (tmp_path / "at/xgboost/lib/libxgboost.so").rename(tmp_path / "at/xgboost/lib" / name)
+    done = run(sys.executable, "-c", REPLACED, module, library, cuda_libraries[follower])
+    error = f"{library} is no longer the file that this process loaded: restart it."
+    assert done.stdout.strip() == ("0" if loaded == follower else f"-1 {error}")
 
 
 def test_source_distribution_builds(wheel: Path, tools: Path, tmp_path: Path) -> None:

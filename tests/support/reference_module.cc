@@ -161,6 +161,9 @@ class StrictBuilder final : public TreeBuilder {
 
 DeviceStatus ProbeDevice(int) {
   CheckProcess("ProbeDevice()");
+  // As CUDA's own exit handlers, which are there from the first call on.
+  static int const set_up = std::atexit([] { CheckProcess("an exit handler of CUDA"); });
+  static_cast<void>(set_up);
   auto const* reason = std::getenv("GPU_EXACT_REFERENCE_REFUSES");
   return {reason == nullptr, "reference builder (no GPU)", reason == nullptr ? "" : reason};
 }

@@ -7,8 +7,10 @@ on ``tree_method="exact"`` builds its trees on the GPU, ``device="cuda"`` goes w
 ``XGBOOST_GPU_EXACT_TAKEOVER=0`` only the last holds. ``XGBOOST_GPU_EXACT_DEVICE=cuda`` is
 ``default_device("cuda")``; where the package is installed, scripts that do not import it have it then.
 
-On a cluster, where workers do not import it, ``EXACT`` and ``UPDATER`` are values of parameters
-that do it for them.
+Where the package is installed, Python processes that this one starts have it with XGBoost, as this one
+has it: by ``XGBOOST_GPU_EXACT_CHILDREN=1``, which the import sets in the environment; with 0, set before,
+they have not. For workers that others start, ``EXACT`` and ``UPDATER`` are values of parameters that
+import it there.
 
 ``memory_estimate`` says what a table takes before, ``last_run`` what a tree took after.
 """
@@ -42,6 +44,7 @@ __all__ = [
 
 TAKEOVER_VARIABLE = "XGBOOST_GPU_EXACT_TAKEOVER"  # of the environment: 0 is take_over(False)
 DEVICE_VARIABLE = "XGBOOST_GPU_EXACT_DEVICE"  # of the environment: see default_device
+CHILDREN_VARIABLE = "XGBOOST_GPU_EXACT_CHILDREN"  # of the environment: 1, or 0 for children without it
 
 
 class _Word(str):
@@ -96,11 +99,12 @@ def _check_release(release: str | None) -> None:
     wheels = f"`pip install xgboost-cpu=={newest}` or `pip install xgboost=={newest}` (with CUDA)"
     served = " or ".join(XGBOOST_RELEASES)
     if release is None:
-        raise ImportError(f"xgboost_gpu_exact needs XGBoost {served}: {wheels}.")
+        raise ImportError(f"xgboost_gpu_exact needs XGBoost {served}: {wheels}.", name="xgboost")
     if release not in XGBOOST_RELEASES:
         raise ImportError(
             f"xgboost_gpu_exact works with XGBoost {served} only, and {release} is installed: "
-            f"{wheels}."
+            f"{wheels}.",
+            name="xgboost",
         )
 
 
@@ -119,23 +123,27 @@ def _import_xgboost() -> None:
 
 def _load_module() -> ctypes.CDLL:
     name = "libxgboost_gpu_exact.so"
-    # Of an editable install the sources are here, and the module is where packages are.
-    folders = [Path(__file__).parent, *(Path(folder, __name__) for folder in sys.path)]
-    beside = next((f / name for f in folders if (f / name).exists()), folders[0] / name)
-    path = Path(os.environ.get("GPU_EXACT_MODULE") or beside)
+    # Of an editable install the sources are here, and the module is where packages are. Python too
+    # skips what is no text in its path.
+    homes = [os.path.join(f, __name__) for f in sys.path if isinstance(f, str)]
+    paths = [os.path.join(f, name) for f in (os.path.dirname(__file__), *homes)]
+    path = os.environ.get("GPU_EXACT_MODULE") or next(filter(os.path.exists, paths), paths[0])
     try:
-        module = ctypes.CDLL(str(path))
+        module = ctypes.CDLL(path)
         module.GpuExactGetLastError.restype = ctypes.c_char_p
         module.GpuExactSourceHash.restype = ctypes.c_char_p
     except (OSError, AttributeError) as error:  # AttributeError: it is another library
         remedy = "Install xgboost_gpu_exact again."
-        raise ImportError(f"{path} cannot be loaded: {error}. {remedy}") from None
+        raise ImportError(f"{path} cannot be loaded: {error}. {remedy}", name=__name__) from None
     return module
 
 
 def _name_nccl() -> None:
     """In the environment, for GPUs of several processes: the NCCL that XGBoost's wheel requires."""
-    found = importlib.util.find_spec("nvidia")
+    try:
+        found = importlib.util.find_spec("nvidia")
+    except ValueError:  # a module that was made without a spec
+        found = None
     for folder in (found and found.submodule_search_locations) or ():
         library = Path(folder, "nccl/lib/libnccl.so.2")
         if library.exists():
@@ -155,26 +163,43 @@ def _check(status: int) -> None:
         raise RuntimeError(_module.GpuExactGetLastError().decode())
 
 
+def _tell_children(variable: str, value: str | None) -> None:
+    """In the environment, so that processes which are started from now on do as this one."""
+    if os.environ.get(CHILDREN_VARIABLE) != "1":
+        return
+    if value is None:
+        os.environ.pop(variable, None)
+    else:
+        os.environ[variable] = value
+
+
 def take_over(enabled: bool = True) -> None:
     """Build the trees of ``tree_method="exact"`` on the GPU, or let XGBoost's own builder do it.
 
-    Holds for boosters that are configured from now on. XGBoost's own builder goes with no GPU:
-    ``device="cuda"`` is refused then, for predictions too.
+    Holds for boosters that are configured from now on, and in processes that are started from now on.
+    XGBoost's own builder goes with no GPU: ``device="cuda"`` is refused then, for predictions too.
     """
     _check(_module.GpuExactTakeOver(int(enabled)))
+    _tell_children(TAKEOVER_VARIABLE, "1" if enabled else "0")
 
 
 def default_device(device: str = "cuda") -> None:
     """Choose the device of exact boosters that name none: ``cpu``, ``cuda`` or ``cuda:<ordinal>``.
 
-    Holds for boosters that are configured from now on, as if they had named it. XGBoost's own
-    default is ``cpu``, and stays where its wheel has no CUDA or the GPU is not usable.
+    Holds for boosters that are configured from now on, as if they had named it, and in processes that
+    are started from now on. XGBoost's own default is ``cpu``, and stays where its wheel has no CUDA or
+    the GPU is not usable.
 
     Raises
     ------
     ValueError
         If it is none of these.
     """
+    _set_default_device(device)
+    _tell_children(DEVICE_VARIABLE, None if device == "cpu" else device)
+
+
+def _set_default_device(device: str) -> None:
     if _module.GpuExactSetDefaultDevice(device.encode()) != 0:
         raise ValueError(_module.GpuExactGetLastError().decode())
 
@@ -264,7 +289,7 @@ def _load() -> bool:
         raise ImportError(f"{TAKEOVER_VARIABLE}: {error}") from None
     _module = _load_module()
     try:
-        default_device(os.environ.get(DEVICE_VARIABLE) or "cpu")
+        _set_default_device(os.environ.get(DEVICE_VARIABLE) or "cpu")
     except ValueError as error:
         raise ImportError(f"{DEVICE_VARIABLE}: {error}") from None
     return takes_over
@@ -277,10 +302,10 @@ def _start() -> None:
     _name_nccl()
     try:
         _check(_module.GpuExactRegister())
-        if takes_over:
-            take_over()
+        _check(_module.GpuExactTakeOver(int(takes_over)))
     except RuntimeError as error:
-        raise ImportError(str(error)) from None
+        raise ImportError(str(error), name="xgboost") from None
+    os.environ.setdefault(CHILDREN_VARIABLE, "1")
 
 
 def _is_program() -> bool:

@@ -1,13 +1,5 @@
 # Copyright 2026, the gpu_exact contributors
-"""Run a script or module as it is, with its exact trees grown on the GPU.
-
-    python -m xgboost_gpu_exact script.py [argument ...]
-    python -m xgboost_gpu_exact -m module [argument ...]
-
-Exact boosters that name no device get device="cuda", or the one that the environment variable
-XGBOOST_GPU_EXACT_DEVICE names. Without a script: what would build trees here, and what a bug report
-needs.
-"""
+"""Runs a script or module as it is, with its exact trees grown on the GPU: see HELP."""
 
 from __future__ import annotations
 
@@ -27,6 +19,17 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 from . import DEVICE_VARIABLE, __version__, _check_release, _load, _start, device_status, source_hash
+
+# No docstring: `python -OO` has none.
+HELP = """Run a script or module as it is, with its exact trees grown on the GPU.
+
+    python -m xgboost_gpu_exact script.py [argument ...]
+    python -m xgboost_gpu_exact -m module [argument ...]
+
+Exact boosters that name no device get device="cuda", or the one that the environment variable
+XGBOOST_GPU_EXACT_DEVICE names. Without a script: what would build trees here, and what a bug report
+needs.
+"""
 
 
 def xgboost_releases() -> str:
@@ -150,7 +153,7 @@ def start_with_xgboost() -> None:
     home = str(Path(__file__).absolute().parents[1])
     if home not in sys.path[1:]:  # it is in the current folder, which a script's takes the place of
         sys.path.append(home)
-    importlib.import_module("_xgboost_gpu_exact_start")
+    importlib.import_module("_xgboost_gpu_exact_start").start(forgives=False)
     if "xgboost" in sys.modules:  # by what Python runs at its start
         importlib.import_module(str(__package__))
 
@@ -193,7 +196,7 @@ def main(arguments: list[str]) -> int:
         return tell_status()
     first, *rest = arguments
     if first in ("-h", "--help"):
-        print(__doc__)
+        print(HELP)
         return 0
     if first == "-m" and not rest:
         return fail("-m needs the name of a module.")

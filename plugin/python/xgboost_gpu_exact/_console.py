@@ -3,12 +3,19 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 
 import xgboost as xgb
 
 from .tree_diff import TreeReport
+
+
+def sentence(error: Exception) -> str:
+    """What an error says, in one line: without the place and the stack that XGBoost puts around it."""
+    text = re.sub(r"^\[[\d:]+\] \S+: ", "", str(error).split("\nStack trace")[0])
+    return " ".join(text.split())
 
 
 def difference_lines(report: TreeReport) -> list[str]:

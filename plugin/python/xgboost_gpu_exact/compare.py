@@ -182,13 +182,14 @@ def _parse() -> argparse.Namespace:
 
 def main() -> int:
     """Returns 0, 1 where a tree is different, 2 where there is nothing to compare."""
+    from ._console import sentence
     from .tables import TableError
 
     args = _parse()
     try:
         return _compare_table(args)
     except (TableError, NothingShown, xgb.core.XGBoostError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {sentence(error)}", file=sys.stderr)
         return 2
 
 

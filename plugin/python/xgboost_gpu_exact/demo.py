@@ -16,7 +16,7 @@ import numpy as np
 import xgboost as xgb
 
 from . import device_status, last_run, take_over
-from ._console import Progress, difference_lines
+from ._console import Progress, difference_lines, sentence
 from .compare import (
     NO_GPU,
     NothingShown,
@@ -217,7 +217,7 @@ def main() -> int:
             ]
             reports += time_both(status.usable, args)
     except (TableError, NothingShown, xgb.core.XGBoostError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {sentence(error)}", file=sys.stderr)
         return 2
     print(f"\nall trees: {summary(reports)}")
     if last_run().gpu_trees == n_before:

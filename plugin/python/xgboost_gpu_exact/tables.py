@@ -16,6 +16,7 @@ import xgboost as xgb
 if TYPE_CHECKING:
     import pandas as pd
 
+LOGISTIC = ("binary:logistic", "binary:logitraw", "reg:logistic")
 BUNDLED = ("digits", "breast_cancer", "diabetes")
 
 
@@ -65,7 +66,8 @@ def load(data: str, label: str | None = None) -> Table:
     if path.suffix.lower() not in readers:
         raise TableError(f"`{path.name}` is none of {', '.join(readers)}; rename or convert it.")
     try:
-        return readers[path.suffix.lower()](path, label)
+        with np.errstate(over="ignore"):  # told of with the infinite ones
+            return readers[path.suffix.lower()](path, label)
     except TableError:
         raise
     except ImportError as error:
@@ -95,8 +97,13 @@ def objective_params(table: Table, objective: str) -> dict[str, str | int]:
         raise TableError(
             f"`{objective}` needs queries: a LIBSVM file with qid:, or a column or array `qid`."
         )
+    low, high = table.y.min(), table.y.max()
+    if objective in LOGISTIC and (low < 0 or high > 1):
+        raise TableError(
+            f"`{objective}` needs labels from 0 to 1; found {low:g} to {high:g}: write 0 for one class "
+            "and 1 for the other."
+        )
     if objective.startswith("multi:"):
-        low, high = table.y.min(), table.y.max()
         if low < 0 or np.any(table.y != np.floor(table.y)):
             raise TableError(f"`{objective}` needs labels 0, 1, 2, ...; found {low} to {high}.")
         params["num_class"] = int(high) + 1
@@ -153,7 +160,7 @@ def _from_frame(path: Path, frame: pd.DataFrame, label: str | None) -> Table:
         raise TableError(f"The queries of `{path.name}` have missing values; drop their rows.")
     X = features.to_numpy(dtype=np.float32, na_value=np.nan)
     y, class_names = _encode(frame[label].to_numpy())
-    return _checked(Table(path.name, X, y, qid, class_names))
+    return _checked(Table(path.name, X, y, qid, class_names), list(features))
 
 
 def _is_number(column: pd.Series) -> bool:
@@ -192,10 +199,26 @@ def _read_libsvm(path: Path, label: str | None) -> Table:
 
     if label is not None:
         raise TableError(f"`{path.name}` is LIBSVM, where the label comes first; drop `--label`.")
-    X, y, qid = load_svmlight_file(str(path), dtype=np.float32, query_id=True)
+    try:
+        X, y, qid = load_svmlight_file(str(path), dtype=np.float32, query_id=True)
+    except ValueError:
+        _refuse_weights(path)
+        raise
     if set(np.unique(y)) == {-1.0, 1.0}:  # the format's two classes; XGBoost's are 0 and 1
         y = y > 0
     return _checked(Table(path.name, X, y.astype(np.float32), qid if len(qid) else None))
+
+
+def _refuse_weights(path: Path) -> None:
+    """TableError where a label has a weight, as in XGBoost's own text format."""
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            label, colon, weight = b"".join(line.split(b"#")[0].split()[:1]).decode().partition(":")
+            if colon:
+                raise TableError(
+                    f"`{path.name}`, line {number}: the weight in `{label}:{weight}` is not read; write "
+                    f"`{label}` alone."
+                )
 
 
 def _require_label(path: Path, label: str | None, columns: list[str]) -> None:
@@ -222,7 +245,8 @@ def _encode(label: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
 MISSING_LABEL = "The label of `{}` has missing or infinite values; drop them."
 
 
-def _checked(table: Table) -> Table:
+def _checked(table: Table, columns: list[str] | None = None) -> Table:
+    """The table, its queries in order; TableError where it is none. `columns`: their names."""
     if table.X.ndim != 2 or 0 in table.X.shape:
         raise TableError(f"`{table.name}` is no table of rows and columns: shape {table.X.shape}.")
     n_rows = table.X.shape[0]
@@ -230,6 +254,14 @@ def _checked(table: Table) -> Table:
         raise TableError(f"`{table.name}` has {n_rows} rows, its label the shape {table.y.shape}.")
     if not np.all(np.isfinite(table.y)):
         raise TableError(MISSING_LABEL.format(table.name))
+    infinite = np.unique(table.X.indices[np.isinf(table.X.data)] if sp.issparse(table.X)
+                         else np.flatnonzero(np.isinf(table.X).any(axis=0)))
+    if len(infinite):
+        names = _some([f"`{columns[i]}`" if columns else str(i) for i in infinite])
+        raise TableError(
+            f"`{table.name}` has infinite values, or larger ones than 32 bits hold, in columns {names}; "
+            "replace them by numbers, or leave them out."
+        )
     if table.qid is None:
         return table
     qid = np.unique(table.qid, return_inverse=True)[1]  # numbers, also where they were names

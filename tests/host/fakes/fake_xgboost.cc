@@ -4,7 +4,8 @@
  * @brief A libxgboost without XGBoost: a version, and perhaps functions that return their number.
  *
  * FAKE_VERSION: its version, such as "1.2.3". FAKE_SCOPE: ".globl" exports the functions, ".local"
- * leaves them to the symbol table; not defined: there are none. FAKE_OPENMP: it has a loop by OpenMP.
+ * leaves them to the symbol table; not defined: there are none. FAKE_MOVED: 1 has them, and an exported
+ * one, elsewhere than 0, but XGBoostVersion at the same place. FAKE_OPENMP: it has a loop by OpenMP.
  */
 #include <cstdio>
 
@@ -30,5 +31,15 @@ extern "C" __attribute__((visibility("default"))) void FakeLoop(void (*fn)(void*
 #define IMPORT(index, symbol)                                                                    \
   asm(".pushsection .text\n " FAKE_SCOPE " " #symbol "\n .type " #symbol ", %function\n" #symbol \
       ":\n" RETURN(index) ".popsection");
+#if defined(FAKE_MOVED)
+#define SKIP(n) SKIP_BYTES(n)
+#define SKIP_BYTES(n) asm(".pushsection .text\n .skip 64 * (" #n ")\n .popsection")
+SKIP(FAKE_MOVED);
+asm(".pushsection .text\n .globl FakeMoved\n .type FakeMoved, %function\nFakeMoved:\n" RETURN(
+    0) ".popsection");
+#endif
 #include "imports.inc"
+#if defined(FAKE_MOVED)
+SKIP(1 - FAKE_MOVED);
+#endif
 #endif
