@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "per_process.h"
+#include "warn_once.h"
 
 namespace gpu_exact {
 namespace {
@@ -22,17 +23,8 @@ struct Known {
 };
 
 PerProcess<Known> the_known;
-}  // namespace
 
-bool ForkedAfterCuda() { return cuda_process != 0 && cuda_process != getpid(); }
-
-DeviceStatus StatusOf(int ordinal) {
-  if (ForkedAfterCuda()) {
-    return {false, "",
-            "This process was forked after CUDA was used, and CUDA does not survive that: fork "
-            "before the first tree, or start workers that are not forked (Python: `spawn`; R: a "
-            "PSOCK cluster)."};
-  }
+DeviceStatus AskOnce(int ordinal) {
   auto& known = the_known.Get();
   std::lock_guard<std::mutex> guard{known.mutex};
   auto found = known.by_ordinal.find(ordinal);
@@ -47,6 +39,23 @@ DeviceStatus StatusOf(int ordinal) {
   if (status.usable || status.name.empty()) {
     known.by_ordinal.emplace(ordinal, status);
   }  // else a GPU that is busy now may be free at the next tree
+  return status;
+}
+}  // namespace
+
+bool ForkedAfterCuda() { return cuda_process != 0 && cuda_process != getpid(); }
+
+DeviceStatus StatusOf(int ordinal) {
+  if (ForkedAfterCuda()) {
+    return {false, "",
+            "This process was forked after CUDA was used, and CUDA does not survive that: fork "
+            "before the first tree, or start workers that are not forked (Python: `spawn`; R: a "
+            "PSOCK cluster)."};
+  }
+  auto status = AskOnce(ordinal);
+  if (!status.advice.empty()) {
+    WarnOnce(status.advice, status.advice);
+  }
   return status;
 }
 }  // namespace gpu_exact

@@ -12,6 +12,8 @@ namespace gpu_exact {
 /**
  * @brief The status of a device. The first call makes a CUDA context; what lasts is asked once.
  *
+ * Where another build would be faster on it, a warning says so once in the process.
+ *
  * @param ordinal The CUDA device, or -1 for the first visible one.
  */
 [[nodiscard]] DeviceStatus StatusOf(int ordinal);

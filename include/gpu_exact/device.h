@@ -19,6 +19,7 @@ struct DeviceStatus {
   bool usable{false};
   std::string name;    // as the driver calls it; empty where there is none
   std::string reason;  // why it is not usable: one sentence with the remedy; empty where it is
+  std::string advice{};  // which build would be faster on it; empty where this one is fine
 };
 
 /**

@@ -159,7 +159,9 @@ class StrictBuilder final : public TreeBuilder {
 DeviceStatus ProbeDevice(int) {
   CheckProcess("ProbeDevice()");
   auto const* reason = std::getenv("GPU_EXACT_REFERENCE_REFUSES");
-  return {reason == nullptr, "reference builder (no GPU)", reason == nullptr ? "" : reason};
+  auto const* advice = std::getenv("GPU_EXACT_REFERENCE_ADVICE");
+  return {reason == nullptr, "reference builder (no GPU)", reason == nullptr ? "" : reason,
+          advice == nullptr ? "" : advice};
 }
 
 int CountDevices() { return 2; }
