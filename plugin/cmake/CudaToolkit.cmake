@@ -92,9 +92,9 @@ if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
   elseif(GPU_EXACT_GPU_VISIBLE)
     set(CMAKE_CUDA_ARCHITECTURES native)
   else()
-    set(CMAKE_CUDA_ARCHITECTURES 75-virtual)  # PTX of the oldest, which each GPU's driver compiles
-    message(STATUS "No GPU is visible: compiling quickly, for a first look, not for speed on a GPU; "
-                   "-DGPU_EXACT_ALL_GPUS=ON compiles for all")
+    set(CMAKE_CUDA_ARCHITECTURES 75-virtual)  # PTX of the oldest: the driver makes code of any GPU
+    message(STATUS "No GPU is visible: compiling a first look, slower than it could be on a GPU; "
+                   "-DGPU_EXACT_ALL_GPUS=ON compiles for all GPUs, which takes several times as long")
   endif()
 endif()
 
