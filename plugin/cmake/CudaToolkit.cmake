@@ -1,4 +1,5 @@
 # nvcc, the machine's or else PyPI's, and for which GPUs it compiles.
+include("${CMAKE_CURRENT_LIST_DIR}/FindPython.cmake")
 set(GPU_EXACT_CUDA_MINIMUM 12.9)
 option(GPU_EXACT_CUDA_FROM_PYPI
        "Install nvcc from PyPI into the build folder where no CUDA toolkit will do" ON)
