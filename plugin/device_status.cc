@@ -13,6 +13,7 @@
 #include <mutex>
 
 #include "per_process.h"
+#include "warn_once.h"
 
 namespace gpu_exact {
 namespace {
@@ -46,14 +47,8 @@ void EndForked(int status, void*) {
     _exit(status);
   }
 }
-}  // namespace
 
-bool ForkedAfterCuda() { return cuda_process != 0 && cuda_process != getpid(); }
-
-DeviceStatus StatusOf(int ordinal) {
-  if (ForkedAfterCuda()) {
-    return {false, "", kForkedAfterCuda};
-  }
+DeviceStatus AskOnce(int ordinal) {
   auto& known = the_known.Get();
   std::lock_guard<std::mutex> guard{known.mutex};
   auto const begin = Clock::now();
@@ -73,6 +68,20 @@ DeviceStatus StatusOf(int ordinal) {
   bool const lasts = status.usable || status.lasts;
   known.by_ordinal[ordinal] = {status,
                                lasts ? Clock::time_point::max() : end + kShare * (end - begin)};
+  return status;
+}
+}  // namespace
+
+bool ForkedAfterCuda() { return cuda_process != 0 && cuda_process != getpid(); }
+
+DeviceStatus StatusOf(int ordinal) {
+  if (ForkedAfterCuda()) {
+    return {false, "", kForkedAfterCuda};
+  }
+  auto status = AskOnce(ordinal);
+  if (!status.advice.empty()) {
+    WarnOnce(status.advice, status.advice);
+  }
   return status;
 }
 }  // namespace gpu_exact

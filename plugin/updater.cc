@@ -14,7 +14,6 @@
 #include <future>
 #include <mutex>
 #include <new>
-#include <set>
 #include <utility>
 
 #include "binding.h"
@@ -22,12 +21,12 @@
 #include "feature_sampler.h"
 #include "gpu_exact/source_hash.h"
 #include "param_json.h"
-#include "per_process.h"
 #include "refusals.h"
 #include "round.h"
 #include "run_log.h"
 #include "tell_all.h"
 #include "tree_writer.h"
+#include "warn_once.h"
 
 namespace gpu_exact {
 namespace {
@@ -126,34 +125,6 @@ class SharedLearningRate {
   float n_trees_;
   bool restored_by_xgboost_{false};
 };
-
-/** @brief What WarnOnce() has told. */
-struct Told {
-  std::mutex mutex;
-  std::set<std::string> kinds;
-};
-
-PerProcess<Told> the_told;
-
-/**
- * @brief Each kind of text is told once in a process; one that nobody was to see has not been told.
- * @param kind Of the text: itself, or a word for texts with other numbers each time.
- */
-void WarnOnce(std::string const& kind, std::string const& text) {
-  using Logger = xgboost::ConsoleLogger;
-  if (!Logger::ShouldLog(Logger::LV::kWarning)) {
-    return;
-  }
-  {
-    auto& told = the_told.Get();
-    std::lock_guard<std::mutex> guard{told.mutex};
-    if (!told.kinds.insert(kind).second) {
-      return;
-    }
-  }
-  LOG(WARNING) << text;
-}
-
 /** @brief What is to happen without a GPU; an error where the environment says neither. */
 Fallback FallbackOf(GpuExactParam const& param) {
   char const* said = std::getenv(kFallbackVariable);

@@ -8,6 +8,7 @@
 
 #include <cooperative_groups.h>
 
+#include "src/build_advice.h"
 #include "src/device/runtime.cuh"
 
 namespace gpu_exact {
@@ -48,7 +49,7 @@ template <typename... ParamsT>
                                         BlockSize block) {
   cudaFuncAttributes attributes{};
   EXACT_CUDA(cudaFuncGetAttributes(&attributes, kernel));
-  if (DeviceAttribute(cudaDevAttrClusterLaunch) == 0 || attributes.ptxVersion < 90) {
+  if (DeviceAttribute(cudaDevAttrClusterLaunch) == 0 || attributes.ptxVersion < kHopper) {
     return 0;
   }
   int n_clusters{0};

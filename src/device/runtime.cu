@@ -11,6 +11,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "src/build_advice.h"
 #include "src/device/runtime.cuh"
 
 namespace gpu_exact {
@@ -62,7 +63,6 @@ int CapabilityOf(int device) {
  *         devices of the process must be alike, as only the first one that is used is asked. */
 bool MayBeginEarly() {
   static bool const may = [] {
-    constexpr int kHopper = 90;
     int current{0};
     cudaFuncAttributes attributes{};
     EXACT_CUDA(cudaGetDevice(&current));
@@ -360,18 +360,20 @@ DeviceStatus ProbeDevice(int ordinal) {
                           "); check nvidia-smi.");
   }
   std::string name = prop.name;
+  std::string advice;
+  int const capability = 10 * prop.major + prop.minor;
   try {
     DeviceGuard const current{device};
     cudaFuncAttributes attributes{};
     static_cast<void>(Succeeds(status = cudaFuncGetAttributes(&attributes, ProbeKernel)));
     if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction ||
         status == cudaErrorUnsupportedPtxVersion) {
-      std::string capability = std::to_string(prop.major) + std::to_string(prop.minor);
       return Refuse(name,
                     "This build has no kernels for " + name + "; build with " +
-                        "-DCMAKE_CUDA_ARCHITECTURES=" + capability + ".",
+                        "-DCMAKE_CUDA_ARCHITECTURES=" + std::to_string(capability) + ".",
                     true);
     }
+    advice = AdviseBuild(name, capability, attributes.ptxVersion);
     DeviceBuffer<int> buffer{"the probe"};
     int value{0};
     buffer.Reserve(1);
@@ -384,6 +386,6 @@ DeviceStatus ProbeDevice(int ordinal) {
   } catch (DeviceError const& e) {
     return Refuse(name, name + " cannot be used: " + e.what());
   }
-  return {true, name, ""};
+  return {true, name, "", true, advice};
 }
 }  // namespace gpu_exact

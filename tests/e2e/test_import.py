@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import xgboost_gpu_exact as gpu_exact
+from oracle import run_python
 from xgboost_gpu_exact.versions import XGBOOST_RELEASES
 
 SERVED = " or ".join(XGBOOST_RELEASES)
@@ -67,6 +68,33 @@ def test_environment_says_neither():
 def test_device_status_says_why():
     code = "import xgboost_gpu_exact as g\nusable, text = g.device_status()\n"
     assert not error_of(code + "assert isinstance(usable, bool) and text")
+
+
+@pytest.mark.parametrize(
+    "first", ["gpu_exact.device_status()", "train(0)", "gpu_exact.default_device('cuda'), train()"]
+)
+def test_a_faster_build_is_advised_once(builder, first):
+    """By whatever asks for the device first and is to be heard."""
+    if not builder.startswith("reference"):
+        pytest.skip("a GPU's advice depends on its build")
+    code = f"""
+import warnings
+import numpy as np, xgboost as xgb, xgboost_gpu_exact as gpu_exact
+X = np.arange(60, dtype=np.float32).reshape(20, 3)
+
+def train(verbosity=1):
+    xgb.train({{"tree_method": "exact", "verbosity": verbosity}}, xgb.DMatrix(X, X[:, 0]), 2)
+
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    {first}
+    train()
+    gpu_exact.device_status()
+    gpu_exact.device_status(1)
+print(sum("build it anew" in str(w.message) for w in caught))
+"""
+    assert run_python(code, GPU_EXACT_REFERENCE_ADVICE="Slow: build it anew.") == "1\n"
+    assert run_python(code) == "0\n"
 
 
 @pytest.mark.parametrize("ordinal", ["cuda:0", None, 0.5])

@@ -165,7 +165,9 @@ DeviceStatus ProbeDevice(int) {
   static int const set_up = std::atexit([] { CheckProcess("an exit handler of CUDA"); });
   static_cast<void>(set_up);
   auto const* reason = std::getenv("GPU_EXACT_REFERENCE_REFUSES");
-  return {reason == nullptr, "reference builder (no GPU)", reason == nullptr ? "" : reason};
+  auto const* advice = std::getenv("GPU_EXACT_REFERENCE_ADVICE");
+  return {reason == nullptr, "reference builder (no GPU)", reason == nullptr ? "" : reason,
+          advice == nullptr ? "" : advice};
 }
 
 int CountDevices() { return 2; }
