@@ -44,7 +44,7 @@ TWO_GPUS = "*PeersOnTwoDevices*:*PeersByNccl*"
 # Tests of tools and of texts: they say the same with any module.
 ONCE = " ".join(
     f"e2e/test_{name}.py"
-    for name in "accuracy benchmarks fetch large parity proof scale sources versions".split()
+    for name in "accuracy benchmarks fetch guides parity proof scale sources versions".split()
 )
 APART = " ".join(
     f"e2e/test_{name}.py" for name in "faults nccl_faults neighbours inputs soak".split()
@@ -237,6 +237,8 @@ class Runner:
         suite, begin = part.suite, time.monotonic()
         env = self.env | {"GPU_EXACT_RUN": suite.name}
         env |= {"GPU_EXACT_MODULE": str(self.built(suite.module))} | suite.env
+        if self.options.xgboost:
+            env["GPU_EXACT_XGBOOST_TESTS"] = str(self.options.xgboost)
         gpus = self.gpus[turn % max(len(self.gpus), 1) :] + self.gpus
         if len(self.gpus) > 1 and suite.gpus == 1 and not DEALS_OUT_GPUS.search(part.file):
             env["CUDA_VISIBLE_DEVICES"] = ",".join(dict.fromkeys(gpus))
@@ -277,7 +279,8 @@ class Runner:
             script = [python, ROOT / "tests/parity.py", "--tables", self.options.tables]
             return [*script, "--only", part.file]
         if suite.by == "upstream":
-            return [python, "-m", "xgboost_gpu_exact", *pytest, ROOT / "tests" / part.file]
+            pytest += ["--hypothesis-seed=0", ROOT / "tests" / part.file]
+            return [python, "-m", "xgboost_gpu_exact", *pytest]
         if suite.by == "pytest":
             return [python, *pytest, ROOT / "tests" / part.file, *shlex.split(suite.tests)]
         binary = self.built(f"gpu_exact_{suite.by}_tests")
@@ -503,6 +506,7 @@ def main(arguments: list[str] | None = None) -> int:
     running.add_argument("--jobs", type=int, default=1, help="processes at a time (default 1)")
     running.add_argument("--commit", help="what the tree is of, where there is no git")
     running.add_argument("--tables", type=Path, help="for parity: folder of NAME/data.npz")
+    running.add_argument("--xgboost", type=Path, help="for upstream: a checkout of XGBoost")
     running.add_argument("--timeout", type=float, default=3600, help="seconds a process (default 3600)")
     running.add_argument("--tail", type=int, default=4000, help="characters shown of what fails")
     checking = commands.add_parser("check", help="judge a record")
