@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <future>
-#include <mutex>
 #include <new>
 #include <utility>
 

@@ -2,6 +2,7 @@
 # Copyright 2026, the gpu_exact contributors
 """Lines of host code that tests have run, of a build with --coverage: python tests/coverage.py BUILD
 
+With `--least 95` it ends with 1 where that is less than so many percent.
 Lines of code in src and plugin that the compiler made something of; in a header those of any file that
 includes it. The last line is the whole, as JSON. Needs gcov.
 """
@@ -14,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def main() -> None:
+def main() -> int:
     run: dict[str, dict[int, bool]] = {}  # by file and line
     for data in Path(sys.argv[1]).resolve().rglob("*.gcda"):
         text = subprocess.run(
@@ -40,8 +41,11 @@ def main() -> None:
         print(f"{name}: {len(lines) - len(missed)} of {len(lines)}{told}")
     hit = sum(sum(lines.values()) for lines in run.values())
     of = sum(map(len, run.values()))
-    print(json.dumps({"lines": of, "run": hit, "percent": round(100 * hit / max(of, 1), 1)}))
+    percent = round(100 * hit / max(of, 1), 1)
+    print(json.dumps({"lines": of, "run": hit, "percent": percent}))
+    least = float(sys.argv[3]) if sys.argv[2:3] == ["--least"] else 0
+    return int(percent < least)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -85,7 +85,7 @@ __attribute__((visibility("default"))) int GpuExactMemoryEstimate(uint64_t rows,
                                                                   uint64_t entries, int max_depth,
                                                                   char const** out_json);
 
-/** @brief What sources this module was built of: `python tests/gpu_report.py --hash` of them. */
+/** @brief What sources this module was built of: the hash of all that is compiled. */
 __attribute__((visibility("default"))) char const* GpuExactSourceHash(void);
 
 #if defined(__cplusplus)

@@ -6,6 +6,6 @@
 #pragma once
 
 namespace gpu_exact {
-/** @brief SHA-256 as tests/gpu_report.py computes it, 64 hexadecimal digits. */
+/** @brief SHA-256 of all that is compiled, 64 hexadecimal digits: plugin/cmake/WriteSourceHash.cmake. */
 [[nodiscard]] char const* SourceHash();
 }  // namespace gpu_exact

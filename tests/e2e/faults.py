@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import xgboost_gpu_exact as gpu_exact
+from oracle import FAULTS, REFERENCE
 
 DEVICE, HOST = 0, 1  # CUDA calls; allocations by operator new
 OUT_OF_MEMORY, OUT_OF_RESOURCES, ILLEGAL_ADDRESS = 2, 701, 700  # cudaError_t
@@ -40,7 +41,7 @@ class Site:
 class Faults:
     """The module's hook; `possible` says whether it has one."""
 
-    possible = hasattr(gpu_exact._module, "GpuExactFaultBegin")
+    possible = REFERENCE or FAULTS
     if possible:
         _begin = gpu_exact._module.GpuExactFaultBegin
         _begin.argtypes = [ctypes.c_int, ctypes.c_longlong, ctypes.c_int, ctypes.c_int]
@@ -51,7 +52,7 @@ class Faults:
         _site.argtypes = [ctypes.c_size_t, *2 * [ctypes.POINTER(ctypes.c_longlong)]]
         _held = gpu_exact._module.GpuExactFaultHeld
         _held.restype = ctypes.c_longlong
-        if hasattr(gpu_exact._module, "GpuExactFaultTake"):  # the reference module has no device
+        if FAULTS:
             _take = gpu_exact._module.GpuExactFaultTake
             _take.argtypes = [ctypes.c_longlong]
 

@@ -16,6 +16,10 @@ import xgboost_gpu_exact as gpu_exact
 TAKE_OVER = {"tree_method": "exact"}
 BY_NAME = {"updater": "grow_gpu_exact"}
 CUDA = {"tree_method": "exact", "device": "cuda"}
+# What a module is for is told by its name, not by what it exports: lost exports are errors.
+MODULE = Path(gpu_exact._module._name).name
+REFERENCE = MODULE == "libxgboost_gpu_exact_reference.so"
+FAULTS = MODULE == "libxgboost_gpu_exact_faults.so"
 NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}  # the environment of a process without one
 CUDA_BY_NAME = {"updater": "grow_gpu_exact", "device": "cuda"}
 
@@ -23,10 +27,10 @@ CUDA_BY_NAME = {"updater": "grow_gpu_exact", "device": "cuda"}
 def cuda_context_reason() -> str:
     """Why `device="cuda"` cannot be tested here; empty where it can."""
     status = gpu_exact.device_status()
+    if not status.usable or REFERENCE:
+        return f"no GPU builder: {status.text}"
     if not xgb.build_info()["USE_CUDA"]:
         return "this XGBoost is built without CUDA"
-    if not status.usable or status.text.startswith("reference builder"):
-        return f"no GPU builder: {status.text}"
     return ""
 
 
@@ -37,7 +41,7 @@ class Pretence:
     the CPU.
     """
 
-    possible = hasattr(gpu_exact._module, "GpuExactPretendCuda")
+    possible = REFERENCE
     on = False
 
     @classmethod

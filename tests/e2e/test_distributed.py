@@ -11,8 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import xgboost as xgb
-import xgboost_gpu_exact as gpu_exact
-from oracle import BY_NAME, TAKE_OVER, Pretence, rng_state, run_python, stock
+from oracle import BY_NAME, REFERENCE, TAKE_OVER, Pretence, rng_state, run_python, stock
 from problems import make_problem
 from workers import (
     PARAMS,
@@ -131,7 +130,7 @@ def test_workers_that_share_a_gpu_are_told_once(builder: str) -> None:
 
 
 def skip_without_calls() -> None:
-    if not hasattr(gpu_exact._module, "GpuExactReferenceAllGather"):
+    if not REFERENCE:
         pytest.skip("the reference module makes calls that a test wants")
 
 

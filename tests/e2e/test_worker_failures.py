@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-import xgboost_gpu_exact as gpu_exact
-from oracle import NO_GPU, run_python
+from oracle import NO_GPU, REFERENCE, run_python
 from workers import Failed, Pool, connections_after_a_loss
 from workers import train_and_fail, train_and_repeat, train_case, train_from
 
@@ -37,7 +36,7 @@ def shared_pool(builder: str) -> Iterator[list[Pool]]:
 
 
 def skip_without_reference() -> None:
-    if not hasattr(gpu_exact._module, "GpuExactReferenceFail"):
+    if not REFERENCE:
         pytest.skip("the reference module fails where a test wants it, and has no other connections")
 
 

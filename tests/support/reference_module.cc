@@ -167,7 +167,7 @@ DeviceStatus ProbeDevice(int) {
   auto const* reason = std::getenv("GPU_EXACT_REFERENCE_REFUSES");
   auto const* advice = std::getenv("GPU_EXACT_REFERENCE_ADVICE");
   return {reason == nullptr, "reference builder (no GPU)", reason == nullptr ? "" : reason,
-          advice == nullptr ? "" : advice};
+          reason == nullptr, advice == nullptr ? "" : advice};
 }
 
 int CountDevices() { return 2; }

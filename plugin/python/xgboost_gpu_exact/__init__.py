@@ -266,7 +266,7 @@ def last_run() -> LastRun:
 
 
 def source_hash() -> str:
-    """What sources the module was built of, as ``tests/gpu_report.py --hash`` has it."""
+    """What sources the module was built of: a hash of all that is compiled."""
     return (_module.GpuExactSourceHash() or b"").decode()
 
 

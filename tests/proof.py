@@ -1,0 +1,526 @@
+#!/usr/bin/env python3
+# Copyright 2026, the gpu_exact contributors
+"""Run suites of tests for the record, and judge whether a record proves a commit.
+
+    python tests/proof.py run device e2e --build build --jobs 8 --out proof.jsonl
+    python tests/proof.py check proof.jsonl
+    python tests/proof.py files e2e        # what a suite consists of
+
+`run` takes a clean tree and binaries of these sources. It adds a line to --out as each part of a suite
+ends, and leaves out parts that have passed before: a run that is cut short goes on. No line is ever
+replaced: a failed attempt stays. Where there is no git, as in a build folder that was carried to a
+machine with a GPU, --commit says what the tree is of. Records of several machines are joined by `cat`.
+
+`check` wants, of one commit, every file of every suite: with a test that has passed, none that has
+failed in any attempt, and none skipped but by a line of skips.txt. Only the standard library is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import fnmatch
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+
+ROOT = Path(__file__).resolve().parents[1]
+GPU, FAULTS = "libxgboost_gpu_exact.so", "libxgboost_gpu_exact_faults.so"
+REFERENCE = "libxgboost_gpu_exact_reference.so"
+TWO_GPUS = "*PeersOnTwoDevices*:*PeersByNccl*"
+# Tests of tools and of texts: they say the same with any module.
+ONCE = " ".join(
+    f"e2e/test_{name}.py"
+    for name in "accuracy benchmarks fetch guides parity proof scale sources versions".split()
+)
+APART = " ".join(
+    f"e2e/test_{name}.py" for name in "faults nccl_faults neighbours inputs soak".split()
+)
+# Short: every strategy, XGBoost's own kernels between, threads, odd trees.
+SANITIZED = "e2e/test_quirks.py e2e/test_strategy.py"
+TABLES = (
+    "a9a adult agaricus california covtype_20k diamonds elec2 flights200k hep_atlas higgs_lgbm letter "
+    "rank_lgbm skin"
+)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A row of the table of suites. Several rows of one name are one suite."""
+
+    name: str
+    files: str  # patterns below tests/
+    but: str = ""  # files that the patterns find and this row leaves out
+    by: str = "pytest"  # what runs them: pytest, or gpu_exact_<by>_tests, or see COMMANDS
+    module: str = GPU
+    gpus: int = 1  # that it needs
+    alone: bool = False  # nothing else may use the GPU meanwhile
+    tests: str = ""  # options of pytest, or GoogleTest's filter
+    tool: str = ""  # of compute-sanitizer
+    piece: int = 1000  # tests of a file that run in one process, with GoogleTest
+    env: dict[str, str] = field(default_factory=dict)
+
+
+def sanitizer(tool: str, seeds: int, piece: int) -> list[Suite]:
+    """The device suite and some end-to-end files, with few random problems: the tool is slow."""
+    env = {"GPU_EXACT_SANITIZER": tool, "GPU_EXACT_SEEDS": f"{seeds}"}
+    but = "device/test_sizes.cu"
+    if tool == "racecheck":  # it cannot follow workers that are threads
+        but += " device/test_peers.cu"
+    device = {"but": but, "by": "device", "tests": f"-{TWO_GPUS}", "piece": piece}
+    short = "-k 'quirks or same_model_on_a_cuda_context or between_iterations or share_a_dmatrix'"
+    return [
+        Suite(tool, "device/test_*.cu", tool=tool, env=env, **device),
+        Suite(tool, SANITIZED, tool=tool, env=env, tests=short),
+    ]
+
+
+SUITES = [
+    # Anywhere, without a GPU.
+    Suite("host", "host/test_*.cc", by="host", gpus=0),
+    Suite("reference", "e2e/test_*.py", but="e2e/test_soak.py", module=REFERENCE, gpus=0),
+    Suite("reference", "e2e/test_updater.cc", by="e2e", module=REFERENCE, gpus=0),
+    Suite(  # the module that users have, where there is no GPU
+        "nogpu",
+        "e2e/test_fallback.py e2e/test_import.py e2e/test_runner.py",
+        gpus=0,
+        env={"CUDA_VISIBLE_DEVICES": ""},
+    ),
+    Suite("package", "package/test_package.py", gpus=0),  # and a package index
+    # With a GPU.
+    Suite("device", "device/test_*.cu", "device/test_sizes.cu", by="device", tests=f"-{TWO_GPUS}"),
+    Suite("sizes", "device/test_sizes.cu", by="device", alone=True),  # 130 GiB of the GPU
+    Suite("peers", "device/test_peers.cu", by="device", tests=TWO_GPUS, gpus=2),
+    Suite("e2e", "e2e/test_*.py", but=f"{ONCE} {APART}"),
+    Suite("e2e", "e2e/test_updater.cc", by="e2e"),
+    Suite("faults", "e2e/test_faults.py", module=FAULTS),
+    Suite("nccl", "e2e/test_nccl_faults.py", module=FAULTS, gpus=2),
+    Suite("neighbours", "e2e/test_neighbours.py", module=FAULTS, gpus=2, alone=True),
+    Suite("inputs", "e2e/test_inputs.py", env={"GPU_EXACT_INPUTS": "100000"}),
+    Suite("soak", "e2e/test_soak.py", tests="-m soak", alone=True),
+    *sanitizer("memcheck", seeds=2, piece=40),
+    *sanitizer("racecheck", seeds=1, piece=4),
+    *sanitizer("initcheck", seeds=2, piece=40),
+    *sanitizer("synccheck", seeds=2, piece=40),
+    Suite("r", "r/run_tests.sh", by="r"),
+    Suite("upstream", "upstream/selection.txt", by="upstream"),
+    Suite("parity", TABLES, by="parity"),
+]
+NAMES = list(dict.fromkeys(suite.name for suite in SUITES))
+# These say which worker or thread has which GPU. Of the others each file begins with another one.
+DEALS_OUT_GPUS = re.compile("test_(clusters|devices|distributed|nccl_faults|neighbours|worker_failures)")
+KEPT = (  # of the environment; anything else could make tests try less
+    "PATH HOME LANG TMPDIR LD_LIBRARY_PATH PYTHONPATH CUDA_VISIBLE_DEVICES PIP_* GPU_EXACT_NCCL "
+    "GPU_EXACT_R_ROOT"
+).split()
+# What initcheck notes of kernels that run at a time is wrong.
+TOOL_OPTIONS = {"initcheck": ["--force-blocking-launches"]}
+LONGEST = 400  # characters of a line
+
+COMPILED = re.compile(r"(CMakeLists\.txt|/versions\.py|/[^./][^/]*\.(cc|h|cu|cuh|in|map|cmake))$")
+
+
+def source_hash(root: Path | None = None) -> str:
+    """SHA-256 of all that is compiled: of its lines, each a path and the SHA-256 of a file.
+
+    plugin/cmake/WriteSourceHash.cmake computes the same for binaries: keep both alike.
+    """
+    root = root or ROOT
+    files = [f for folder in ("src", "include", "plugin/cmake") for f in (root / folder).rglob("*")]
+    files += (root / "plugin").glob("*")
+    files += [root / "CMakeLists.txt", root / "plugin/python/xgboost_gpu_exact/versions.py"]
+    paths = sorted(file.relative_to(root).as_posix() for file in files if file.is_file())
+    lines = [
+        f"{path} {hashlib.sha256((root / path).read_bytes()).hexdigest()}\n"
+        for path in paths
+        if COMPILED.search(path)
+    ]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def may_skip(suite: str, test: str, reason: str) -> bool:
+    """Whether a line of skips.txt lets a suite skip a test for this reason."""
+    for line in (ROOT / "tests/skips.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            suites, pattern, why = re.split(r"\s{2,}", line.strip(), maxsplit=2)
+            if suite in suites.split(","):
+                if fnmatch.fnmatchcase(test, f"*{pattern}") and fnmatch.fnmatchcase(reason, why):
+                    return True
+    return False
+
+
+def files_of(suite: Suite, root: Path | None = None) -> list[str]:
+    """Paths below tests/, or what else a suite is made of."""
+    if suite.by == "parity":
+        return suite.files.split()
+    tests = (root or ROOT) / "tests"
+    found = {f.relative_to(tests).as_posix() for p in suite.files.split() for f in tests.glob(p)}
+    return sorted(found - set(suite.but.split()))
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one process runs."""
+
+    suite: Suite
+    file: str
+    piece: str = "1/1"
+    names: str = ""  # of GoogleTest's tests
+
+    def key(self) -> tuple[str, str, str]:
+        return self.suite.name, self.file, self.piece
+
+
+class Runner:
+    """Runs parts with what was built in a folder."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.gpus, self.device, self.driver = visible_gpus()
+        cores = len(os.sched_getaffinity(0))
+        self.env = {n: v for n, v in os.environ.items() if any(fnmatch.fnmatch(n, k) for k in KEPT)}
+        self.env |= {"OMP_NUM_THREADS": f"{max(1, cores // options.jobs)}", "GPU_EXACT_STRICT": "1"}
+        self.env |= {"PYTHONDONTWRITEBYTECODE": "1"}
+        packages = [str(ROOT / "plugin/python"), self.env.get("PYTHONPATH", "")]
+        self.env["PYTHONPATH"] = os.pathsep.join(filter(None, packages))
+        self.xgboost, self.library = self._xgboost()
+
+    def built(self, name: str) -> Path:
+        """A file of the build folder, which must be of these sources."""
+        file = next((f for f in sorted(self.options.build.rglob(name)) if f.is_file()), None)
+        if file is None:
+            sys.exit(f"{self.options.build} has no {name}: build gpu_exact_tests.")
+        if source_hash().encode() not in file.read_bytes():
+            sys.exit(f"{name} is of other sources: build gpu_exact_tests.")
+        return file.resolve()
+
+    def parts(self, suite: Suite) -> list[Part]:
+        if len(self.gpus) < suite.gpus:
+            sys.exit(f"{suite.name} needs {suite.gpus} GPUs; there are {len(self.gpus)}.")
+        files = files_of(suite)
+        if suite.by in ("r", "upstream", "parity", "pytest"):
+            self.built(suite.module)
+            return [Part(suite, file) for file in files]
+        tests = defaultdict(list)  # by file
+        with tempfile.TemporaryDirectory() as folder:
+            out = f"{folder}/tests.json"
+            command = [self.built(f"gpu_exact_{suite.by}_tests"), "--gtest_list_tests"]
+            command += [f"--gtest_output=json:{out}", f"--gtest_filter={suite.tests or '*'}"]
+            self._run(command, self._links(folder))
+            listed = json.loads(Path(out).read_text())["testsuites"]
+        for group in listed:
+            for test in group["testsuite"]:
+                tests[Path(test["file"]).name].append(f"{group['name']}.{test['name']}")
+        parts = []
+        for file in files:
+            names, size = tests[Path(file).name], suite.piece
+            pieces = [names[i : i + size] for i in range(0, len(names), size)] or [[]]
+            for i, some in enumerate(pieces, 1):
+                parts.append(Part(suite, file, f"{i}/{len(pieces)}", ":".join(some)))
+        return parts
+
+    def run(self, part: Part, turn: int) -> dict:
+        """A line of the record."""
+        suite, begin = part.suite, time.monotonic()
+        env = self.env | {"GPU_EXACT_RUN": suite.name}
+        env |= {"GPU_EXACT_MODULE": str(self.built(suite.module))} | suite.env
+        if self.options.xgboost:
+            env["GPU_EXACT_XGBOOST_TESTS"] = str(self.options.xgboost)
+        gpus = self.gpus[turn % max(len(self.gpus), 1) :] + self.gpus
+        if len(self.gpus) > 1 and suite.gpus == 1 and not DEALS_OUT_GPUS.search(part.file):
+            env["CUDA_VISIBLE_DEVICES"] = ",".join(dict.fromkeys(gpus))
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder, "result.xml")
+            command = self._command(part, out)
+            if suite.tool:
+                command = [*self._tool(suite.tool), *command]
+            status, output = self._run(command, env | self._links(folder))
+            if suite.by == "r":
+                passed, skipped, failed = of_r(output)
+            elif suite.by == "parity":  # it prints a line a table
+                passed, skipped, failed = len(re.findall('^{"table"', output, re.MULTILINE)), 0, []
+            else:
+                passed, skipped, failed = of_junit(out, suite.name)
+        if status and not failed:
+            failed.append(f"ended with {status}")
+        if suite.tool and not re.search(r"(ERROR|RACECHECK) SUMMARY: 0 ", output):
+            failed.append(f"{suite.tool} told errors, or nothing")
+        if failed:
+            print(f"{' '.join(part.key())}: {failed}\n{output[-self.options.tail :]}", flush=True)
+        counts = {"passed": passed, "skipped": skipped, "failed": failed}
+        return counts | {"seconds": round(time.monotonic() - begin, 1)}
+
+    def facts(self) -> dict:
+        """What a line says of the machine, and of what is run."""
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="minutes")
+        facts = {"commit": self.options.commit, "sources": source_hash()[:12], "when": now}
+        machine = {"gpus": len(self.gpus), "device": self.device, "driver": self.driver}
+        return facts | machine | {"xgboost": self.xgboost}
+
+    def _command(self, part: Part, out: Path) -> list[object]:
+        suite, python = part.suite, self.options.python
+        pytest = ["-m", "pytest", "-q", f"--junitxml={out}"]
+        if suite.by == "r":
+            return [ROOT / "tests" / part.file, self.built(suite.module)]
+        if suite.by == "parity":
+            script = [python, ROOT / "tests/parity.py", "--tables", self.options.tables]
+            return [*script, "--only", part.file]
+        if suite.by == "upstream":
+            pytest += ["--hypothesis-seed=0", ROOT / "tests" / part.file]
+            return [python, "-m", "xgboost_gpu_exact", *pytest]
+        if suite.by == "pytest":
+            return [python, *pytest, ROOT / "tests" / part.file, *shlex.split(suite.tests)]
+        binary = self.built(f"gpu_exact_{suite.by}_tests")
+        return [binary, f"--gtest_output=xml:{out}", f"--gtest_filter={part.names}"]
+
+    def _tool(self, tool: str) -> list[object]:
+        found = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+        options = ["--target-processes", "all", "--error-exitcode", "86"]
+        return [found, "--tool", tool, *options, *TOOL_OPTIONS.get(tool, [])]
+
+    def _links(self, folder: str) -> dict[str, str]:
+        """By which a program finds the wheel's library by its SONAME, its OpenMP beside it."""
+        place = Path(folder, "xgboost/lib")
+        if self.library and not place.exists():
+            place.mkdir(parents=True)
+            (place / "libxgboost.so.3").symlink_to(self.library)
+            for bundled in self.library.parents[2].glob("xgboost*.libs"):
+                Path(folder, bundled.name).symlink_to(bundled)
+        path = [str(place), self.env.get("LD_LIBRARY_PATH", "")]
+        return {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, path))} if self.library else {}
+
+    def _xgboost(self) -> tuple[str, Path | None]:
+        code = "import xgboost as x, xgboost.libpath as p; print('XGBoost', x.__version__, "
+        code += "'with CUDA' if x.build_info()['USE_CUDA'] else 'without CUDA', p.find_lib_path()[0], sep=';')"
+        status, output = self._run([self.options.python, "-c", code], self.env)
+        if status:
+            sys.exit(f"{self.options.python} has no XGBoost: {output[-300:]}")
+        _, version, cuda, library = output.strip().splitlines()[-1].split(";")
+        return f"{version} {cuda}", Path(library)
+
+    def _run(self, command: list[object], env: dict[str, str]) -> tuple[int, str]:
+        """Status and output."""
+        try:
+            done = subprocess.run(
+                [str(word) for word in command],
+                env=self.env | env,
+                timeout=self.options.timeout,
+                check=False,
+                text=True,
+                errors="replace",
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+        except subprocess.TimeoutExpired:
+            return 124, f"not done after {self.options.timeout} s"
+        except OSError as error:
+            return 127, str(error)
+        return done.returncode, done.stdout
+
+
+def visible_gpus() -> tuple[list[str], str, str]:
+    """What CUDA_VISIBLE_DEVICES names, or the numbers of all; the first one's name, its driver."""
+    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    try:
+        told = subprocess.run(query, check=True, capture_output=True, text=True, timeout=60).stdout
+    except (OSError, subprocess.SubprocessError):
+        return [], "", ""
+    lines = told.strip().splitlines()
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    gpus = [str(i) for i in range(len(lines))] if named is None else list(filter(None, named.split(",")))
+    name, _, driver = lines[0].partition(", ")
+    return gpus, name, driver
+
+
+def of_junit(file: Path, suite: str) -> tuple[int, int, list[str]]:
+    """Tests that passed, that were skipped, and names of those that failed or may not be skipped."""
+    passed, skipped, failed = 0, 0, []
+    if not file.is_file():
+        return 0, 0, ["wrote no results"]
+    for case in ElementTree.parse(file).iter("testcase"):
+        name = f"{case.get('classname')}.{case.get('name')}"
+        kinds = {child.tag: child for child in case}
+        if kinds.keys() & {"failure", "error"}:
+            failed.append(name)
+        elif "skipped" in kinds:
+            # GoogleTest's message begins with the place.
+            reason = (kinds["skipped"].get("message") or "").strip().split("\n")[-1]
+            skipped += 1
+            if not may_skip(suite, name, reason):
+                failed.append(f"{name} was skipped: {reason}")
+        elif case.get("status") != "notrun":
+            passed += 1
+    return passed, skipped, failed
+
+
+def of_r(output: str) -> tuple[int, int, list[str]]:
+    """Likewise, of what testthat prints last."""
+    told = re.findall(r"\[ FAIL (\d+) \| WARN \d+ \| SKIP (\d+) \| PASS (\d+) \]", output)
+    n_failed, skipped, passed = map(int, told[-1]) if told else (0, 0, 0)
+    failed = [f"{n_failed} failed"] * (n_failed > 0) + ["no result"] * (not told)
+    for reason, name in re.findall(r"^[•*] (.+) \(\d+\): '?(.*)$", output, re.MULTILINE):
+        failed += [f"{name} was skipped: {reason}"] * (not may_skip("r", name, reason))
+    return passed, skipped, failed
+
+
+def read_record(file: Path) -> tuple[list[dict], list[str]]:
+    """Its lines, and which of them are cut short."""
+    lines, problems = [], []
+    text = file.read_text() if file.is_file() else ""
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        try:
+            lines.append(json.loads(line))
+        except ValueError:
+            problems.append(f"Line {number} is cut short.")
+    if text and not text.endswith("\n"):
+        problems.append("The last line is cut short.")
+    return lines, problems
+
+
+def shortened(line: dict) -> str:
+    """As JSON, and names of failed tests left out until it is no longer than it may be."""
+    names = [name[:80] for name in line["failed"]]
+    while len(text := json.dumps(line | {"failed": names})) > LONGEST:
+        names = [*names[:-2], "..."] if len(names) > 2 else [name[:-10] for name in names]
+    return text
+
+
+def problems_of(lines: list[dict], tree: Path, wanted: list[str]) -> list[str]:
+    """Why lines do not prove the commit whose tree this is, a sentence each."""
+    found = []
+    if len(commits := {line["commit"] for line in lines}) != 1:
+        found.append(f"One commit is proved at a time, here are {', '.join(sorted(commits)) or 'none'}.")
+    parts = defaultdict(list)
+    for line in lines:
+        what = f"{line['suite']}, {line['file']} {line['piece']}"
+        if line["sources"] != source_hash(tree)[:12]:
+            found.append(f"{what}: ran binaries of other sources.")
+        if line["failed"]:
+            found.append(f"{what}: attempt {line['attempt']} failed: {', '.join(line['failed'])}.")
+        needs = max((s.gpus for s in SUITES if s.name == line["suite"]), default=0)
+        if line["gpus"] < needs:
+            found.append(f"{what}: needs {needs} GPUs and had {line['gpus']}.")
+        parts[line["suite"], line["file"]].append(line)
+    for suite in (suite for suite in SUITES if suite.name in wanted):
+        for file in files_of(suite, tree):
+            of_file = parts[suite.name, file]
+            pieces = {line["piece"] for line in of_file}
+            n_pieces = int(of_file[0]["piece"].split("/")[1]) if of_file else 1
+            if pieces != {f"{i}/{n_pieces}" for i in range(1, n_pieces + 1)}:
+                found.append(f"{suite.name}, {file}: was not run to its end.")
+            elif not any(line["passed"] for line in of_file):
+                found.append(f"{suite.name}, {file}: no test has passed.")
+    return found
+
+
+def git(*words: str) -> str | None:
+    """What it says; None where there is no git or no repository."""
+    try:
+        done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, check=True, text=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
+
+
+def commit_of_tree(named: str | None) -> str:
+    """Of a clean tree; ends the program where there is none."""
+    head = git("rev-parse", "HEAD")
+    if head is None:
+        return named[:12] if named else sys.exit("Here is no git: say by --commit what the tree is of.")
+    if changed := git("status", "--porcelain"):
+        sys.exit(f"The tree is not clean, so nothing is proved of a commit:\n{changed}")
+    return head[:12]
+
+
+def run(options: argparse.Namespace) -> int:
+    options.commit = commit_of_tree(options.commit)
+    runner = Runner(options)
+    earlier, problems = read_record(options.out)
+    if problems:
+        sys.exit(f"{options.out}: {' '.join(problems)}")
+    facts, writing = runner.facts(), Lock()
+    same = [line for line in earlier if all(line[k] == facts[k] for k in ("commit", "sources"))]
+
+    def run_part(number: int, part: Part) -> bool:
+        key = dict(zip(("suite", "file", "piece"), part.key(), strict=True))
+        attempts = [line for line in same if key.items() <= line.items()]
+        if any(not line["failed"] for line in attempts):
+            return True
+        line = facts | key | {"attempt": len(attempts) + 1} | runner.run(part, number)
+        with writing, options.out.open("a") as out:
+            out.write(shortened(line) + "\n")
+        told = {name: line[name] for name in ("passed", "skipped", "seconds")}
+        print(" ".join(part.key()), told, "FAILED" if line["failed"] else "", flush=True)
+        return not line["failed"]
+
+    suites = [suite for suite in SUITES if suite.name in options.suites]
+    parts = [part for suite in suites for part in runner.parts(suite)]
+    good = True
+    for some, jobs in (
+        ([part for part in parts if not part.suite.alone], options.jobs),
+        ([part for part in parts if part.suite.alone], 1),
+    ):
+        with ThreadPoolExecutor(jobs) as pool:
+            good &= all(list(pool.map(run_part, range(len(some)), some)))
+    return 0 if good else 1
+
+
+def check(options: argparse.Namespace) -> int:
+    lines, problems = read_record(options.record)
+    commit = lines[0]["commit"] if lines else "HEAD"
+    with tempfile.TemporaryDirectory() as folder:
+        tree = ROOT
+        if git("rev-parse", "HEAD"):
+            tree, archive = Path(folder), f"{folder}/commit.tar"
+            if git("archive", "-o", archive, commit) is None:
+                sys.exit(f"The repository has no commit {commit}.")
+            shutil.unpack_archive(archive, folder, filter="data")
+        problems += problems_of(lines, tree, options.suites or NAMES)
+    devices = {f"{line['gpus']} x {line['device']}" for line in lines if line["gpus"]}
+    told = f"{commit} is proved by {len(lines)} runs, with {', '.join(sorted(devices)) or 'no GPU'}."
+    print("\n".join(problems) or told)
+    return 1 if problems else 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    running = commands.add_parser("run", help="run suites, and add to a record")
+    running.add_argument("suites", nargs="+", choices=NAMES, metavar="SUITE", help=", ".join(NAMES))
+    running.add_argument("--out", type=Path, default=Path("proof.jsonl"), help="the record")
+    running.add_argument("--build", type=Path, default=ROOT / "build", help="what was built")
+    running.add_argument("--python", default=sys.executable, help="interpreter with XGBoost and pytest")
+    running.add_argument("--jobs", type=int, default=1, help="processes at a time (default 1)")
+    running.add_argument("--commit", help="what the tree is of, where there is no git")
+    running.add_argument("--tables", type=Path, help="for parity: folder of NAME/data.npz")
+    running.add_argument("--xgboost", type=Path, help="for upstream: a checkout of XGBoost")
+    running.add_argument("--timeout", type=float, default=3600, help="seconds a process (default 3600)")
+    running.add_argument("--tail", type=int, default=4000, help="characters shown of what fails")
+    checking = commands.add_parser("check", help="judge a record")
+    checking.add_argument("record", type=Path)
+    checking.add_argument("--suites", nargs="+", choices=NAMES, help="only these (default: all)")
+    listing = commands.add_parser("files", help="print the files that pytest runs of suites")
+    listing.add_argument("suites", nargs="+", choices=NAMES)
+    options = parser.parse_args(arguments)
+    if options.command == "files":
+        rows = [s for s in SUITES if s.name in options.suites and s.by == "pytest"]
+        print(";".join(sorted({file for suite in rows for file in files_of(suite)})))
+        return 0
+    return (run if options.command == "run" else check)(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
