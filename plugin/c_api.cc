@@ -16,6 +16,7 @@
 #include "register.h"
 #include "run_log.h"
 #include "versions.h"
+#include "warn_once.h"
 
 namespace {
 thread_local std::string last_error;  // NOLINT
@@ -74,6 +75,7 @@ int GpuExactDeviceStatus(int ordinal, int* out_usable, char const** out_text) {
   return Guarded([&] {
     thread_local gpu_exact::DeviceStatus status;  // holds the text until the next call
     status = gpu_exact::StatusOf(ordinal);
+    gpu_exact::WarnOnce(status.advice, status.advice);
     *out_usable = status.usable ? 1 : 0;
     *out_text = (status.usable ? status.name : status.reason).c_str();
   });

@@ -13,7 +13,6 @@
 #include <mutex>
 
 #include "per_process.h"
-#include "warn_once.h"
 
 namespace gpu_exact {
 namespace {
@@ -78,10 +77,6 @@ DeviceStatus StatusOf(int ordinal) {
   if (ForkedAfterCuda()) {
     return {false, "", kForkedAfterCuda};
   }
-  auto status = AskOnce(ordinal);
-  if (!status.advice.empty()) {
-    WarnOnce(status.advice, status.advice);
-  }
-  return status;
+  return AskOnce(ordinal);
 }
 }  // namespace gpu_exact

@@ -14,7 +14,6 @@ namespace gpu_exact {
  *
  * What may change, such as a driver that is starting or a GPU that is busy, is asked again, but not
  * before 20 times as long has gone by as the question took.
- * Where another build would be faster on it, a warning says so once in the process.
  *
  * @param ordinal The CUDA device, or -1 for the first visible one.
  */

@@ -190,6 +190,7 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
     auto const greetings = TellAll(peers.get(), [&] {
       RefuseUnsupported(*param, *gradients, *data, trees);
       status = StatusOf(ordinal);
+      WarnOnce(status.advice, status.advice);
       if (status.usable) {
         table = tables_.Get(info, ordinal);
       } else if (peers) {

@@ -23,7 +23,7 @@ PerProcess<Told> the_told;
 
 void WarnOnce(std::string const& kind, std::string const& text) {
   using Logger = xgboost::ConsoleLogger;
-  if (!Logger::ShouldLog(Logger::LV::kWarning)) {
+  if (text.empty() || !Logger::ShouldLog(Logger::LV::kWarning)) {
     return;
   }
   {
