@@ -16,7 +16,6 @@
 #include "register.h"
 #include "run_log.h"
 #include "versions.h"
-#include "warn_once.h"
 
 namespace {
 thread_local std::string last_error;  // NOLINT
@@ -73,11 +72,14 @@ int GpuExactSetDefaultDevice(char const* device) {
 
 int GpuExactDeviceStatus(int ordinal, int* out_usable, char const** out_text) {
   return Guarded([&] {
-    thread_local gpu_exact::DeviceStatus status;  // holds the text until the next call
-    status = gpu_exact::StatusOf(ordinal);
-    gpu_exact::WarnOnce(status.advice, status.advice);
+    auto const status = gpu_exact::StatusOf(ordinal);
+    thread_local std::string text;  // until the next call
+    text = status.usable ? status.name : status.reason;
+    if (!status.advice.empty()) {
+      text += ". " + status.advice;
+    }
     *out_usable = status.usable ? 1 : 0;
-    *out_text = (status.usable ? status.name : status.reason).c_str();
+    *out_text = text.c_str();
   });
 }
 

@@ -51,7 +51,8 @@ __attribute__((visibility("default"))) int GpuExactSetDefaultDevice(char const* 
  *
  * @param ordinal    The CUDA device, or -1 for the first visible one.
  * @param out_usable 1 or 0.
- * @param out_text   The device's name, or the reason why it is not usable; valid until the thread's
+ * @param out_text   The device's name, with a build that would be faster on it, or the reason why it
+ *                   is not usable; valid until the thread's
  *                   next call.
  */
 __attribute__((visibility("default"))) int GpuExactDeviceStatus(int ordinal, int* out_usable,

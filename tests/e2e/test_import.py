@@ -74,7 +74,7 @@ def test_device_status_says_why():
     "first", ["gpu_exact.device_status()", "train(0)", "gpu_exact.default_device('cuda'), train()"]
 )
 def test_a_faster_build_is_advised_once(builder, first):
-    """By whatever asks for the device first and is to be heard."""
+    """By the first tree that is to be heard, and in the text of each device_status()."""
     if not builder.startswith("reference"):
         pytest.skip("a GPU's advice depends on its build")
     code = f"""
@@ -90,11 +90,11 @@ with warnings.catch_warnings(record=True) as caught:
     {first}
     train()
     gpu_exact.device_status()
-    gpu_exact.device_status(1)
-print(sum("build it anew" in str(w.message) for w in caught))
+    told = gpu_exact.device_status(1).text
+print(sum("build it anew" in str(w.message) for w in caught), told.endswith("build it anew."))
 """
-    assert run_python(code, GPU_EXACT_REFERENCE_ADVICE="Slow: build it anew.") == "1\n"
-    assert run_python(code) == "0\n"
+    assert run_python(code, GPU_EXACT_REFERENCE_ADVICE="Slow: build it anew.") == "1 True\n"
+    assert run_python(code) == "0 False\n"
 
 
 @pytest.mark.parametrize("ordinal", ["cuda:0", None, 0.5])

@@ -123,7 +123,7 @@ struct BoundProblem {
     };
     p.reg_lambda = rng->OneIn(3) ? 1.0f : some(2, hess_scale, 1e-9, 1e4);
     p.reg_alpha = some(2, grad_scale, 1e-3, 1e3);
-    p.max_delta_step = some(4, grad_scale / hess_scale, rng->OneIn(8) ? 1e-35 : 1e-2, 1e1);
+    p.max_delta_step = some(4, grad_scale / hess_scale, 1e-2, 1e1);
     p.min_child_weight = rng->OneIn(3) ? 1.0f : some(2, hess_scale, 1e-3, 1e3);
     bool const has_monotone = rng->OneIn(3);
     bound = GainBound::Make(p, q, has_monotone);
@@ -718,25 +718,36 @@ TEST(LargestWithin, LimitsAreThoseOfTheNodeAndOfTheStep) {
 
 /** @brief A limit that is no normal float in units bounds what it allows all the same. */
 TEST(LargestWithin, HoldsForLimitsBelowTheNormalFloats) {
-  for (float step : {2.04e-29f, 1e-31f, 1e-38f}) {
-    GainParam p{};
-    p.max_delta_step = step;
-    GradientSum const a{3e29, 2e12}, b{-2.9e29, 2e12};
-    auto const q = Quantiser::Make(3e29f, 2e12f, 2);
-    auto const fixed = [&](GradientSum const& sum) {
-      return q.Fixed({static_cast<float>(sum.grad), static_cast<float>(sum.hess)});
+  Random rng{7};
+  int n_below{0};
+  for (int i = 0; i < 300000; ++i) {
+    auto const scale = [&](double low, double high) {
+      return static_cast<float>(rng.Magnitude(low, high));
     };
+    GradientPair const rows[]{{scale(1e12, 1e30), scale(1e-4, 1e14)},
+                              {-scale(1e12, 1e30), scale(1e-4, 1e14)}};
+    GainParam p{};
+    p.max_delta_step = scale(1e-37, 1e-10);
+    auto const q = Quantiser::Make(std::max(rows[0].grad, -rows[1].grad),
+                                   std::max(rows[0].hess, rows[1].hess), 2);
     auto const bound = GainBound::Make(p, q);
-    ASSERT_TRUE(bound.enabled && bound.limited);
-    GradientSum const node{a.grad + b.grad, a.hess + b.hess};
+    FixedSum const left = q.Fixed(rows[0]);
+    FixedSum const total = left + q.Fixed(rows[1]);
+    GradientSum const node = q.Real(total);
     float const node_gain = CalcGain(p, node, CalcWeight(p, node, WeightBounds::None()));
-    float const loss = CalcLossChange(p, a, b, WeightBounds::None(), 0, node_gain);
-    FixedSum const left = fixed(a);
+    float const loss =
+        CalcLossChange(p, q.Real(left), q.Real(total - left), WeightBounds::None(), 0, node_gain);
+    if (!bound.enabled || !bound.limited || !(loss > 1e-6f)) {
+      continue;
+    }
+    n_below += p.max_delta_step * bound.weight_unit < std::numeric_limits<float>::min() ? 1 : 0;
     float const within =
-        bound.LargestWithin(bound.Limits(WeightBounds::None(), 0), left + fixed(b), {left, left});
-    EXPECT_TRUE(GainBound::Reaches(within, bound.Bar(loss, node_gain)))
-        << "step " << step << ", loss change " << loss << ", bound " << within;
+        bound.LargestWithin(bound.Limits(WeightBounds::None(), 0), total, {left, left});
+    ASSERT_TRUE(GainBound::Reaches(within, bound.Bar(loss, node_gain)))
+        << "case " << i << ": step " << p.max_delta_step << ", loss change " << loss << ", bound "
+        << within;
   }
+  EXPECT_GT(n_below, 1000);
 }
 
 TEST(Largest, IsNoNanWhereFloatsWouldOverflow) {
