@@ -32,14 +32,15 @@ extern "C" __attribute__((visibility("default"))) void FakeLoop(void (*fn)(void*
   asm(".pushsection .text\n " FAKE_SCOPE " " #symbol "\n .type " #symbol ", %function\n" #symbol \
       ":\n" RETURN(index) ".popsection");
 #if defined(FAKE_MOVED)
-#define SKIP(n) SKIP_BYTES(n)
-#define SKIP_BYTES(n) asm(".pushsection .text\n .skip 64 * (" #n ")\n .popsection")
-SKIP(FAKE_MOVED);
+#define SKIP() asm(".pushsection .text\n .skip 64\n .popsection")
+#if FAKE_MOVED
+SKIP();
+#endif
 asm(".pushsection .text\n .globl FakeMoved\n .type FakeMoved, %function\nFakeMoved:\n" RETURN(
     0) ".popsection");
 #endif
 #include "imports.inc"
-#if defined(FAKE_MOVED)
-SKIP(1 - FAKE_MOVED);
+#if defined(FAKE_MOVED) && !FAKE_MOVED
+SKIP();
 #endif
 #endif
