@@ -1,13 +1,14 @@
 # Copyright 2026, the gpu_exact contributors
 """Imports xgboost_gpu_exact as soon as xgboost is imported, by whatever script.
 
-Python calls start() at its own start where the wheel is installed and XGBOOST_GPU_EXACT_DEVICE or
-XGBOOST_GPU_EXACT_CHILDREN is set: xgboost_gpu_exact.pth beside it says so (see `site` in Python's
-manual); `python -m xgboost_gpu_exact` does it for what it runs. XGBoost is not loaded before a script
-wants it, and nothing else that Python has not loaded itself: every Python process pays for it.
+Python calls start_if_asked() at its own start where the wheel is installed: xgboost_gpu_exact.start
+beside it says so, to a Python before 3.15 xgboost_gpu_exact.pth (PEP 829, and `site` in Python's
+manual). `python -m xgboost_gpu_exact` calls start() for what it runs. XGBoost is not loaded before a
+script wants it, and nothing else that Python has not loaded itself: every Python process pays for it.
 """
 
 import _thread
+import os
 import sys
 
 
@@ -73,3 +74,10 @@ def start(forgives: bool = True) -> None:
     _hook.forgives = forgives
     if _hook not in sys.meta_path:
         sys.meta_path.insert(0, _hook)
+
+
+def start_if_asked() -> None:
+    """Start, if a variable of the environment asks for it."""
+    asks = os.environ.get
+    if asks("XGBOOST_GPU_EXACT_DEVICE") or asks("XGBOOST_GPU_EXACT_CHILDREN") == "1":
+        start()

@@ -60,8 +60,8 @@ def build_sdist(sdist_directory, config_settings=None):
         for name in ("include", "src", "plugin/cmake"):
             shutil.copytree(root / name, sources / name)
         plugin = [file for file in (root / "plugin").iterdir() if file.is_file()]
-        names = ("xgboost_gpu_exact/versions.py", "xgboost_gpu_exact.pth", "_xgboost_gpu_exact_start.py")
-        python = [package / name for name in names]
+        start = [*package.glob("xgboost_gpu_exact.*"), package / "_xgboost_gpu_exact_start.py"]
+        python = [package / "xgboost_gpu_exact/versions.py", *start]
         for file in (root / "CMakeLists.txt", *plugin, *python):
             copy = sources / file.relative_to(root)
             copy.parent.mkdir(parents=True, exist_ok=True)

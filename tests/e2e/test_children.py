@@ -3,6 +3,7 @@
 
 import importlib.util
 import os
+import pkgutil
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,9 @@ from pathlib import Path
 
 import pytest
 import xgboost_gpu_exact as gpu_exact
+
+HOME = Path(gpu_exact.__file__).parents[1]
+START_FILES = ("xgboost_gpu_exact.pth", "xgboost_gpu_exact.start")
 
 # A module of the script's that children import: it knows XGBoost alone.
 WORK = """
@@ -105,10 +109,9 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [site] = folder.glob("lib/python*/site-packages")
     others = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
     (site / "others.pth").write_text("\n".join(others))
-    home = Path(gpu_exact.__file__).parents[1]
-    for name in ("xgboost_gpu_exact.pth", "_xgboost_gpu_exact_start.py"):
-        shutil.copy(home / name, site)
-    (site / "xgboost_gpu_exact").symlink_to(home / "xgboost_gpu_exact")
+    for name in (*START_FILES, "_xgboost_gpu_exact_start.py"):
+        shutil.copy(HOME / name, site)
+    (site / "xgboost_gpu_exact").symlink_to(HOME / "xgboost_gpu_exact")
     return folder / "bin/python"
 
 
@@ -246,10 +249,17 @@ def test_what_a_script_is_run_with_it_must_have(python: Path, tmp_path: Path) ->
 
 
 def test_the_start_of_python_loads_next_to_nothing(python: Path) -> None:
-    """Every Python process pays for it while the variable is set."""
-    loaded = []
-    for value in ("0", "1"):
-        command = [python, "-c", "import sys; print(*sorted(sys.modules))"]
-        env = os.environ | {"XGBOOST_GPU_EXACT_CHILDREN": value}
-        loaded.append(set(subprocess.check_output(command, env=env, text=True).split()))
-    assert loaded[1] - loaded[0] == {"_xgboost_gpu_exact_start"}
+    """Every Python process pays for it."""
+    [site] = python.parents[1].glob("lib/python*/site-packages")
+    code = f"import os, sys; sys.path.append({str(site)!r}); before = set(sys.modules)\n"
+    code += "import _xgboost_gpu_exact_start as s; s.start(); print(*set(sys.modules) - before)"
+    loaded = subprocess.check_output([python, "-S", "-c", code], text=True).split()
+    assert loaded == ["_xgboost_gpu_exact_start"]
+
+
+def test_every_python_starts_alike() -> None:
+    """From 3.15 on it reads the one file, before the other (PEP 829)."""
+    lines, entry = ((HOME / name).read_text().strip() for name in START_FILES)
+    module, name = entry.split(":")
+    assert lines == f"import {module}; {module}.{name}()"
+    assert callable(pkgutil.resolve_name(entry))
