@@ -236,7 +236,9 @@ class Runner:
         """A line of the record."""
         suite, begin = part.suite, time.monotonic()
         env = self.env | {"GPU_EXACT_RUN": suite.name}
-        env |= {"GPU_EXACT_MODULE": str(self.built(suite.module))} | suite.env
+        if suite.by not in ("host", "device"):
+            env["GPU_EXACT_MODULE"] = str(self.built(suite.module))
+        env |= suite.env
         if self.options.xgboost:
             env["GPU_EXACT_XGBOOST_TESTS"] = str(self.options.xgboost)
         gpus = self.gpus[turn % max(len(self.gpus), 1) :] + self.gpus

@@ -284,7 +284,7 @@ def test_checkpoints(exact_on_cuda: dict, tmp_path: Path) -> None:
 def test_a_configuration_is_given_to_another_booster(exact_on_cuda: dict) -> None:
     dtrain = table()
     one = xgb.train(PARAMS | exact_on_cuda, dtrain, 1)
-    other = xgb.Booster({}, [dtrain])
+    other = xgb.Booster({"base_score": 0.5}, [dtrain])  # no part of a configuration
     other.load_config(one.save_config())
     other.update(dtrain, 0)
     assert uses_plugin(other)

@@ -55,9 +55,9 @@ def test_pickles_without_the_plugin(tmp_path: Path, route: dict, used_before: bo
     run_python(PREDICT_WITHOUT_PLUGIN, "pickle", *files)
 
 
-def exact_gradients(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+def exact_gradients(n_rows: int) -> dict[str, np.ndarray]:
     """Whose sums are exact in any order."""
-    return np.arange(n_rows, dtype=np.float32) % 7 - 3, np.ones(n_rows, np.float32)
+    return {"grad": np.arange(n_rows, dtype=np.float32) % 7 - 3, "hess": np.ones(n_rows, np.float32)}
 
 
 def test_a_pickle_made_without_the_plugin_goes_on_with_it() -> None:
@@ -65,9 +65,9 @@ def test_a_pickle_made_without_the_plugin_goes_on_with_it() -> None:
     with stock():
         theirs = xgb.train({"nthread": 1} | TAKE_OVER, xgb.DMatrix(X, y), 2)
         pickled = pickle.dumps(theirs)
-        theirs.boost(xgb.DMatrix(X, y), 2, *exact_gradients(len(y)))
+        theirs.boost(xgb.DMatrix(X, y), 2, **exact_gradients(len(y)))
     ours = pickle.loads(pickled)
-    ours.boost(xgb.DMatrix(X, y), 2, *exact_gradients(len(y)))
+    ours.boost(xgb.DMatrix(X, y), 2, **exact_gradients(len(y)))
     assert uses_plugin(ours) and not uses_plugin(theirs)
     assert trees(ours) == trees(theirs)
 
@@ -78,10 +78,10 @@ def test_a_pickle_goes_on_where_exact_is_given_back() -> None:
     dtrain = xgb.DMatrix(X, y)
     ours = xgb.train({"nthread": 1, "gamma": 5.0} | TAKE_OVER, dtrain, 2)
     pickled = pickle.dumps(ours)
-    ours.boost(dtrain, 2, *exact_gradients(len(y)))
+    ours.boost(dtrain, 2, **exact_gradients(len(y)))
     with stock():
         theirs = pickle.loads(pickled)
-        theirs.boost(dtrain, 2, *exact_gradients(len(y)))
+        theirs.boost(dtrain, 2, **exact_gradients(len(y)))
     assert uses_plugin(ours) and not uses_plugin(theirs)
     assert trees(ours) == trees(theirs)
 
