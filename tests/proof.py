@@ -49,6 +49,7 @@ ONCE = " ".join(
 APART = " ".join(
     f"e2e/test_{name}.py" for name in "faults nccl_faults neighbours inputs soak".split()
 )
+WITH_GPU = "e2e/test_fuzz_on_cuda.py e2e/test_nccl_faults.py e2e/test_soak.py"  # wholly
 # Short: every strategy, XGBoost's own kernels between, threads, odd trees.
 SANITIZED = "e2e/test_quirks.py e2e/test_strategy.py"
 TABLES = (
@@ -91,7 +92,7 @@ def sanitizer(tool: str, seeds: int, piece: int) -> list[Suite]:
 SUITES = [
     # Anywhere, without a GPU.
     Suite("host", "host/test_*.cc", by="host", gpus=0),
-    Suite("reference", "e2e/test_*.py", but="e2e/test_soak.py", module=REFERENCE, gpus=0),
+    Suite("reference", "e2e/test_*.py", but=WITH_GPU, module=REFERENCE, gpus=0),
     Suite("reference", "e2e/test_updater.cc", by="e2e", module=REFERENCE, gpus=0),
     Suite(  # the module that users have, where there is no GPU
         "nogpu",
@@ -236,7 +237,9 @@ class Runner:
         """A line of the record."""
         suite, begin = part.suite, time.monotonic()
         env = self.env | {"GPU_EXACT_RUN": suite.name}
-        env |= {"GPU_EXACT_MODULE": str(self.built(suite.module))} | suite.env
+        if suite.by not in ("host", "device"):
+            env["GPU_EXACT_MODULE"] = str(self.built(suite.module))
+        env |= suite.env
         if self.options.xgboost:
             env["GPU_EXACT_XGBOOST_TESTS"] = str(self.options.xgboost)
         gpus = self.gpus[turn % max(len(self.gpus), 1) :] + self.gpus

@@ -22,9 +22,11 @@ from oracle import (
     TAKE_OVER,
     Pretence,
     assert_cache_is_right,
+    assert_grown,
     assert_same_model,
     run_python,
     stock,
+    trees_grown,
     uses_plugin,
 )
 from problems import assert_equals_stock
@@ -110,7 +112,9 @@ def test_evaluation_early_stopping_and_callbacks(exact_on_cuda: dict) -> None:
 
 def test_cross_validation(exact_on_cuda: dict) -> None:
     X, y = make_table()
+    before = trees_grown()
     ours = xgb.cv({"nthread": 1} | exact_on_cuda, xgb.DMatrix(X, y), 5, nfold=3, seed=1)
+    assert_grown(before, gpu=15)
     with stock():
         theirs = xgb.cv({"nthread": 1} | TAKE_OVER, xgb.DMatrix(X, y), 5, nfold=3, seed=1)
     assert_close(ours.to_numpy(), theirs.to_numpy())
@@ -279,11 +283,12 @@ def test_checkpoints(exact_on_cuda: dict, tmp_path: Path) -> None:
 
 def test_a_configuration_is_given_to_another_booster(exact_on_cuda: dict) -> None:
     dtrain = table()
-    config = xgb.train(PARAMS | exact_on_cuda, dtrain, 1).save_config()
-    booster = xgb.Booster({}, [dtrain])
-    booster.load_config(config)
-    booster.update(dtrain, 0)
-    assert uses_plugin(booster)
+    one = xgb.train(PARAMS | exact_on_cuda, dtrain, 1)
+    other = xgb.Booster({"base_score": 0.5}, [dtrain])  # no part of a configuration
+    other.load_config(one.save_config())
+    other.update(dtrain, 0)
+    assert uses_plugin(other)
+    assert other.get_dump() == one.get_dump()
 
 
 @pytest.mark.parametrize("route", ["exact", "by_name"])
@@ -479,6 +484,3 @@ except xgb.core.XGBoostError:
 def test_a_booster_made_before_the_import_can_be_copied_and_sliced() -> None:
     assert run_python(SLICE_OF_AN_EARLIER_BOOSTER).strip() == "2"
 
-
-def test_pretence_is_off_unless_asked_for() -> None:
-    assert not Pretence.on

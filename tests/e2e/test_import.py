@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 import xgboost_gpu_exact as gpu_exact
-from oracle import run_python
+from oracle import NO_GPU, run_python
 from xgboost_gpu_exact.versions import XGBOOST_RELEASES
 
 SERVED = " or ".join(XGBOOST_RELEASES)
@@ -60,14 +60,12 @@ def test_environment_says_yes(word):
 
 def test_environment_says_neither():
     error = error_of(LOAD + TRAIN, XGBOOST_GPU_EXACT_TAKEOVER="maybe")
-    assert error.endswith(
-        "ImportError: XGBOOST_GPU_EXACT_TAKEOVER: `maybe` is neither yes nor no: set it to 1 or 0.\n"
-    )
+    assert "ImportError: XGBOOST_GPU_EXACT_TAKEOVER: `maybe`" in error
 
 
 def test_device_status_says_why():
     code = "import xgboost_gpu_exact as g\nusable, text = g.device_status()\n"
-    assert not error_of(code + "assert isinstance(usable, bool) and text")
+    assert not error_of(code + "assert text if usable is True else 'NVIDIA' in text", **NO_GPU)
 
 
 @pytest.mark.parametrize(
@@ -135,10 +133,9 @@ def test_it_cannot_be_unloaded():
 
 def test_without_xgboost():
     code = "import sys\nsys.modules['xgboost'] = None\nimport xgboost_gpu_exact"
-    assert error_of(code).endswith(
-        f"ImportError: xgboost_gpu_exact needs XGBoost {SERVED}: `pip install "
-        f"xgboost-cpu=={NEWEST}` or `pip install xgboost=={NEWEST}` (with CUDA).\n"
-    )
+    error = error_of(code)
+    assert f"ImportError: xgboost_gpu_exact needs XGBoost {SERVED}" in error
+    assert f"pip install xgboost-cpu=={NEWEST}" in error
 
 
 def test_an_empty_folder_is_no_xgboost():

@@ -147,14 +147,6 @@ class Updater : public ::testing::Test {
 };
 }  // namespace
 
-TEST_F(Updater, DeviceStatusHasAText) {
-  int usable{-1};
-  char const* text{nullptr};
-  ASSERT_EQ(Module::Get().device_status(-1, &usable, &text), 0);
-  ASSERT_TRUE(usable == 0 || usable == 1);
-  ASSERT_GT(std::strlen(text), 0u);
-}
-
 TEST_F(Updater, TakesOverAndGivesBack) {
   auto const stock = Train(table_, {{"tree_method", "exact"}});
   ASSERT_EQ(stock.status, 0) << stock.error;
@@ -219,16 +211,6 @@ TEST_F(Updater, EstimatesMemory) {
   ASSERT_EQ(Module::Get().memory_estimate(1000, 10, 10001, 6, &json), -1);
   ASSERT_NE(std::string{Module::Get().get_last_error()}.find("has no 10001 entries"),
             std::string::npos);
-}
-
-/** @brief Copies are then helped by the threads of XGBoost's own loops. */
-TEST_F(Updater, FindsTheOpenMPOfAStockBuild) {
-  Dl_info info{};
-  ASSERT_NE(dladdr(reinterpret_cast<void*>(&XGBoostVersion), &info), 0);
-  void* const library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-  ASSERT_NE(library, nullptr) << info.dli_fname;
-  EXPECT_NE(dlsym(library, "GOMP_parallel"), nullptr) << info.dli_fname;
-  dlclose(library);
 }
 
 TEST_F(Updater, SaysWhatItIsBuiltOf) {

@@ -105,22 +105,24 @@ bool IsTeam(HostTeam const& team, int times) {
 }  // namespace
 
 TEST(Binding, NoLibrary) {
-  EXPECT_EQ(BindError(),
-            std::string{"No XGBoost library is loaded in this process: load XGBoost "} +
-                kReleasesText + " first (in Python: import xgboost; in R: library(xgboost)).");
+  auto const error = BindError();
+  EXPECT_EQ(error.rfind("No XGBoost library is loaded", 0), 0u) << error;
+  EXPECT_NE(error.find(kReleasesText), std::string::npos) << error;
 }
 
 TEST(Binding, OtherVersion) {
   auto fake = LoadFake("other_version");
-  EXPECT_EQ(BindError(), FakePath("other_version") +
-                             " is XGBoost 9.9.9, but this build of gpu_exact works with " +
-                             kReleasesText + " only. " + Remedy());
+  auto const error = BindError();
+  EXPECT_EQ(error.rfind(FakePath("other_version") + " is XGBoost 9.9.9", 0), 0u) << error;
+  EXPECT_NE(error.find(std::string{kReleasesText} + " only. " + Remedy()), std::string::npos)
+      << error;
 }
 
 TEST(Binding, Stripped) {
   auto fake = LoadFake("stripped");
-  EXPECT_EQ(BindError(), "XGBoost's C++ functions are out of reach: " + FakePath("stripped") +
-                             " has no symbol table, it was stripped. " + Remedy());
+  auto const error = BindError();
+  EXPECT_NE(error.find(FakePath("stripped") + " has no symbol table"), std::string::npos) << error;
+  EXPECT_NE(error.find(Remedy()), std::string::npos) << error;
 }
 
 TEST(Binding, RemediesOfR) {
@@ -137,18 +139,18 @@ TEST(Binding, RemediesOfR) {
 
 TEST(Binding, MissingFunction) {
   auto fake = LoadFake("empty");
-  EXPECT_NE(
-      BindError().find("_empty.so lacks dmlc::Registry<xgboost::TreeUpdaterReg>::Get(), which "
-                       "gpu_exact calls: it is not a stock build. Install"),
-      std::string::npos)
+  EXPECT_NE(BindError().find("_empty.so lacks dmlc::Registry<xgboost::TreeUpdaterReg>::Get()"),
+            std::string::npos)
       << BindError();
 }
 
 TEST(Binding, TwoLibraries) {
   auto first = LoadFake("empty");
   auto second = LoadFake("other_version");
-  EXPECT_EQ(BindError(), "Two XGBoost libraries are loaded, " + FakePath("empty") + " and " +
-                             FakePath("other_version") + ": load only one.");
+  auto const error = BindError();
+  EXPECT_EQ(error.rfind("Two XGBoost libraries are loaded", 0), 0u) << error;
+  EXPECT_NE(error.find(FakePath("empty")), std::string::npos) << error;
+  EXPECT_NE(error.find(FakePath("other_version")), std::string::npos) << error;
 }
 
 TEST(Binding, NothingIsBoundByAnError) {
