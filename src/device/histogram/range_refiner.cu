@@ -147,23 +147,10 @@ struct Emitter {
   }
 };
 
-/**
- * @brief Emitter::Emit(), in one place: the walk would have it in a hundred, and take longer to compile
- *        than ten other files.
- *
- * @param emitter Copied, so that the caller's stays in registers. What it refers to is a kernel's
- *                constant or lies in global memory.
- */
-__device__ __noinline__ void CallEmit(Emitter const emitter, EmitQueue const& queue,
-                                      std::uint32_t n) {
-  emitter.Emit(queue, n);
-}
-
 // grid: one block a slice; result: the entries of open ranges, in any order
 __global__ __launch_bounds__(kEmitThreads, kEmitBlocks) void EmitKernel(
-    __grid_constant__ BinnedTableRef const table, __grid_constant__ BinnedRef const binned,
-    __grid_constant__ RowsRef const rows, WorkRef work, OpenBinsRef open, std::uint32_t first_open,
-    std::uint32_t end_open, OpenEntriesRef out, OpenCounts* counts) {
+    BinnedTableRef table, BinnedRef binned, RowsRef rows, WorkRef work, OpenBinsRef open,
+    std::uint32_t first_open, std::uint32_t end_open, OpenEntriesRef out, OpenCounts* counts) {
   AwaitEarlier();
   __shared__ std::uint32_t bits[kOpenWords];
   __shared__ std::uint32_t n_before[kOpenWords];
@@ -194,10 +181,8 @@ __global__ __launch_bounds__(kEmitThreads, kEmitBlocks) void EmitKernel(
     }
     RowBinsWalk::LoadBegins(group, begins);
     if (__syncthreads_or(any) != 0) {
-      Emitter const emitter{table, binned,     binned.groups[point.group],
-                            rows,  bits,       n_before,
-                            shift, first_open, end_open,
-                            out,   counts};
+      Emitter const emitter{table, binned,     group,    rows, bits,  n_before,
+                            shift, first_open, end_open, out,  counts};
       RowIdx const last = point.SameSegment(end) ? end.row : work.NumRows(point.node);
       std::uint32_t n_queued{0};
       RowBinsWalk{group, rows, walk_queues + threadIdx.x / 32, begins}.Walk<false>(
@@ -228,7 +213,7 @@ __global__ __launch_bounds__(kEmitThreads, kEmitBlocks) void EmitKernel(
               n_queued += __popc(hits);
               __syncwarp();
               if (n_queued >= EmitQueue::kFull) {
-                CallEmit(emitter, queue, EmitQueue::kFull);
+                emitter.Emit(queue, EmitQueue::kFull);
                 n_queued -= EmitQueue::kFull;
                 __syncwarp();
                 if (lane < n_queued) {
@@ -239,7 +224,7 @@ __global__ __launch_bounds__(kEmitThreads, kEmitBlocks) void EmitKernel(
               }
             }
           });
-      CallEmit(emitter, queue, n_queued);
+      emitter.Emit(queue, n_queued);
     }
     __syncthreads();  // the words are used again
   }
