@@ -17,9 +17,9 @@ namespace gpu_exact {
 /** @brief What a process knows of one GPU. */
 struct DeviceStatus {
   bool usable{false};
-  std::string name;    // as the driver calls it; empty where there is none
-  std::string reason;  // why it is not usable: one sentence with the remedy; empty where it is
-  bool lasts{false};   // it stays so while the process lives: one that is usable does
+  std::string name;      // as the driver calls it; empty where there is none
+  std::string reason;    // why it is not usable: one sentence with the remedy; empty where it is
+  bool lasts{false};     // it stays so while the process lives: one that is usable does
   std::string advice{};  // which build would be faster on it; empty where this one is fine
 };
 

@@ -119,8 +119,8 @@ TEST_F(RowTableTest, RefusesAFeatureBeyondTheColumns) {
     table.n_rows = 3;
     table.n_features = 3;
     table.offsets = {0, 1, 3, 4};
-    std::string const want = "has a value of feature " + std::to_string(feature) +
-                             ", but the table has 3 columns";
+    std::string const want =
+        "has a value of feature " + std::to_string(feature) + ", but the table has 3 columns";
     table.entries = {{0, 1.0f}, {1, 3.0f}, {feature, 5.0f}, {feature, 2.0f}};
     EXPECT_EQ(WhyRefused(table).rfind("Row 1 " + want, 0), 0u) << WhyRefused(table);
     table.entries = {{0, 1.0f}, {feature, 3.0f}, {1, 5.0f}, {2, 2.0f}};  // a row out of order
