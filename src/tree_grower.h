@@ -50,7 +50,7 @@ class TreeGrower {
   void Close(std::vector<NodeState> const& states);
 
   /** @brief All nodes that grew. */
-  [[nodiscard]] GrownTree const& Nodes() const { return nodes_; }
+  [[nodiscard]] GrownTree* Nodes() { return &nodes_; }
   /** @brief The tree of these nodes, which go. Leaf-wise ids are given anew, in the order of splits. */
   [[nodiscard]] FinishedTree Finish();
 

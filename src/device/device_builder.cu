@@ -254,9 +254,9 @@ GrownTree DeviceBuilder::Grow(GrowParam const& param, GradientView gradients,
     tree.grower.Close({host, host + tree.grower.NumOpen()});
   }
   stats_.levels_ms = MillisecondsSince(begin) - stats_.start_ms;
-  this->Finish(tree.grower.Nodes());
+  this->Finish(*tree.grower.Nodes());
   this->WaitForAnswers();
-  this->RefineLeaves(tree, &grown);
+  this->RefineLeaves(tree, tree.grower.Nodes());
   stats_.refined_share = strategy_->RefinedShare();
   stats_.peak_bytes = PeakDeviceBytes();
   FinishedTree finished = tree.grower.Finish();
