@@ -165,8 +165,8 @@ std::vector<bool> TreeGrower::ChooseByLoss() {
 std::vector<NodeIdx> TreeGrower::BestFirst() const {
   std::vector<NodeIdx> splits;
   std::vector<NodeIdx> nodes{kRoot};  // by final id
-  std::priority_queue<std::pair<float, NodeIdx>>
-      queue;  // loss change, final id: the lower one first
+  // By loss change, and of equals the lower final id.
+  std::priority_queue<std::pair<float, NodeIdx>> queue;
   auto const push = [&](NodeIdx final_id) {
     NodeIdx const nidx = nodes[final_id];
     if (nidx != kNoNode && IsWorthIt(nidx)) {
