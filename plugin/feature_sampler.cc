@@ -43,11 +43,10 @@ InteractionGroups::InteractionGroups(std::string const& constraints)
 
 void InteractionGroups::Select(std::vector<OpenNode> const& nodes, FeatureIdx n_features,
                                FeatureMask* out_mask) {
-  std::unordered_map<NodeIdx, Features> paths;
   out_mask->bits.clear();
   for (auto const& node : nodes) {
     if (node.nidx == kRoot) {
-      paths[kRoot] = {};
+      paths_[kRoot] = {};
       out_mask->bits.insert(out_mask->bits.end(), out_mask->n_words, ~std::uint32_t{0});
       continue;
     }
@@ -64,18 +63,22 @@ void InteractionGroups::Select(std::vector<OpenNode> const& nodes, FeatureIdx n_
     }
     auto const bits = BitsOf(open, n_features, out_mask->n_words);
     out_mask->bits.insert(out_mask->bits.end(), bits.cbegin(), bits.cend());
-    paths[node.nidx] = std::move(path);
+    paths_[node.nidx] = std::move(path);
   }
-  paths_ = std::move(paths);
+  for (auto const& node : nodes) {
+    paths_.erase(node.parent);
+  }
 }
 
 TreeFeatures::TreeFeatures(xgboost::Context const* ctx, xgboost::tree::TrainParam const& param,
                            FeatureIdx n_features, xgboost::HostDeviceVector<float> const& weights)
     : ctx_{ctx},
+      param_{param},
       n_features_{n_features},
       sampled_{Sampled(param)},
       sampled_by_node_{param.colsample_bynode != 1.0f},
-      groups_{param.interaction_constraints} {
+      groups_{param.interaction_constraints},
+      leaf_wise_{param.grow_policy == xgboost::tree::TrainParam::kLossGuide} {
   if (sampled_) {
     sampler_.Init(ctx_, n_features_, weights, param.colsample_bynode, param.colsample_bylevel,
                   param.colsample_bytree);
@@ -96,7 +99,17 @@ bool TreeFeatures::Select(std::int32_t depth, std::vector<OpenNode> const& nodes
   } else {
     out_mask->bits.assign(sampled_by_node_ ? nodes.size() * n_words : n_words, ~std::uint32_t{0});
   }
-  for (std::size_t first = 0; sampled_ && first < out_mask->bits.size();) {
+  if (!sampled_) {
+    return true;
+  }
+  if (leaf_wise_ && static_cast<std::size_t>(depth) == drawn_.size()) {
+    static_cast<void>(sampler_.GetFeatureSet(ctx_, depth));
+    drawn_.push_back(ctx_->Rng());
+  }
+  for (std::size_t first = 0; first < out_mask->bits.size();) {
+    if (leaf_wise_ && sampled_by_node_) {
+      ctx_->Rng() = this->EngineOf(depth, nodes[first / n_words]);
+    }
     auto const drawn =
         BitsOf(sampler_.GetFeatureSet(ctx_, depth)->ConstHostVector(), n_features_, n_words);
     auto const end = sampled_by_node_ ? first + n_words : out_mask->bits.size();
@@ -104,6 +117,38 @@ bool TreeFeatures::Select(std::int32_t depth, std::vector<OpenNode> const& nodes
       out_mask->bits[first] &= drawn[first % n_words];
     }
   }
+  if (leaf_wise_) {
+    ctx_->Rng() = drawn_.back();
+  }
   return true;
+}
+
+xgboost::RandomEngine TreeFeatures::EngineOf(std::int32_t depth, OpenNode const& node) {
+  auto& way = ways_[node.nidx];
+  std::seed_seq{ways_[node.parent], static_cast<std::uint32_t>(node.nidx % 2)}.generate(&way,
+                                                                                        &way + 1);
+  auto engine = drawn_[depth];
+  std::seed_seq seeds{static_cast<std::uint32_t>(engine()), way};
+  engine.seed(seeds);
+  return engine;
+}
+
+void TreeFeatures::Finish(GrownTree const& tree) {
+  if (drawn_.empty()) {
+    return;
+  }
+  auto has_room = [](std::int32_t n, std::int32_t limit) { return limit == 0 || n < limit; };
+  std::vector<std::int32_t> depths(tree.size(), 0);
+  std::int32_t deepest{0};  // level searched
+  std::int32_t n_leaves{1};
+  for (std::size_t left = 1; left < tree.size(); left += 2) {
+    auto const depth = depths[tree[left].parent] + 1;
+    depths[left] = depths[left + 1] = depth;
+    ++n_leaves;
+    if (has_room(n_leaves, param_.max_leaves) && has_room(depth, param_.max_depth)) {
+      deepest = std::max(deepest, depth);
+    }
+  }
+  ctx_->Rng() = drawn_.at(deepest);
 }
 }  // namespace gpu_exact

@@ -8,6 +8,7 @@
 #include <xgboost/context.h>
 #include <xgboost/host_device_vector.h>
 
+#include <cstdint>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -29,7 +30,7 @@ class InteractionGroups {
   explicit InteractionGroups(std::string const& constraints);
 
   [[nodiscard]] bool Enabled() const { return enabled_; }
-  /** @brief The features open to each node of the next level, and one row for each node. */
+  /** @brief The features open to each node, and one row for each. Siblings are asked for together. */
   void Select(std::vector<OpenNode> const& nodes, FeatureIdx n_features, FeatureMask* out_mask);
 
  private:
@@ -37,7 +38,7 @@ class InteractionGroups {
 
   bool enabled_;  // `[]` is a constraint too: a path may use the root's feature only
   std::vector<Features> groups_;
-  std::unordered_map<NodeIdx, Features> paths_;  // of the level selected last
+  std::unordered_map<NodeIdx, Features> paths_;  // of nodes whose children may still come
 };
 
 /**
@@ -45,6 +46,10 @@ class InteractionGroups {
  *
  * Sampling by node, which XGBoost's exact builder refuses, draws once for each node searched, in
  * the order of ids, after the draw of its level: as XGBoost's `hist` does.
+ *
+ * Leaf-wise a level draws what it draws in `hist`. Of nodes this cannot be had: `hist` draws in the
+ * order in which it searches them, one split after the other. Here a node's draw depends on its level's
+ * and on the way to it, so that it is the same whatever else is searched.
  */
 class TreeFeatures : public FeaturePolicy {
  public:
@@ -62,13 +67,22 @@ class TreeFeatures : public FeaturePolicy {
   [[nodiscard]] bool Restricted() const { return sampled_ || groups_.Enabled(); }
   bool Select(std::int32_t depth, std::vector<OpenNode> const& nodes,
               FeatureMask* out_mask) override;
+  /** @brief Takes back what was drawn for levels that `hist` would not have searched for this tree. */
+  void Finish(GrownTree const& tree);
 
  private:
+  /** @brief The generator for a node's own draw, leaf-wise. */
+  [[nodiscard]] xgboost::RandomEngine EngineOf(std::int32_t depth, OpenNode const& node);
+
   xgboost::Context const* ctx_;
+  xgboost::tree::TrainParam const& param_;
   FeatureIdx n_features_;
   bool sampled_;
   bool sampled_by_node_;
   xgboost::common::ColumnSampler sampler_;
   InteractionGroups groups_;
+  bool leaf_wise_;
+  std::vector<xgboost::RandomEngine> drawn_;         // leaf-wise: after the draw of each level
+  std::unordered_map<NodeIdx, std::uint32_t> ways_;  // to nodes with a draw of their own, leaf-wise
 };
 }  // namespace gpu_exact

@@ -15,7 +15,6 @@ namespace {
 using xgboost::tree::TrainParam;
 
 constexpr char const* kExact = "Updater `grow_colmaker` or `exact` tree method";
-constexpr char const* kNoDepth = "exact tree method doesn't support unlimited depth.";
 
 void RefuseData(xgboost::DMatrix const& data) {
   if (data.Info().HasCategorical()) {
@@ -39,13 +38,6 @@ void RefuseParam(TrainParam const& param, std::size_t n_features) {
   if (param.subsample < 1.0f && param.sampling_method != TrainParam::kUniform) {
     LOG(FATAL) << "Only uniform sampling is supported, gradient-based sampling is only support by "
                << "the `hist` tree method. Set `sampling_method=\"uniform\"`.";
-  }
-  if (param.max_depth == 0 && param.max_leaves == 0) {
-    LOG(FATAL) << kNoDepth << " Set `max_depth`, or limit the leaves with `max_leaves`.";
-  }
-  if (param.max_depth == 0 && param.grow_policy == TrainParam::kLossGuide) {
-    LOG(FATAL) << kNoDepth << " With `max_leaves` alone nodes are split level by level: set "
-               << "`grow_policy=\"depthwise\"`, or `max_depth`.";
   }
 }
 }  // namespace
@@ -88,9 +80,14 @@ void RefuseOnCpu(TrainParam const& param, xgboost::DMatrix const& data, std::str
                << "GPU's builder has it, and: " << reason
                << " Set `colsample_bynode` to 1, or use `colsample_bylevel`.";
   }
+  if (param.grow_policy == TrainParam::kLossGuide) {
+    LOG(FATAL) << "XGBoost's own exact builder ignores `grow_policy=\"lossguide\"`. Only the GPU's "
+               << "builder has it, and: " << reason
+               << " Leave it out, or use `tree_method=\"hist\"`.";
+  }
   if (param.max_depth == 0) {
-    LOG(FATAL) << kNoDepth << " Only the GPU's builder has it, and: " << reason
-               << " Set `max_depth`.";
+    LOG(FATAL) << "exact tree method doesn't support unlimited depth. Only the GPU's builder has "
+               << "it, and: " << reason << " Set `max_depth`.";
   }
 }
 }  // namespace gpu_exact

@@ -24,15 +24,12 @@ NodeIdx WeakParent(TrainParam const& param, NodeIdx leaf, RegTree* tree) {
 }  // namespace
 
 void WriteTree(GrownTree const& grown, float learning_rate, RegTree* tree) {
-  for (std::size_t i = 0; i < grown.size(); ++i) {
-    auto const nidx = static_cast<NodeIdx>(i);
-    auto const& node = grown[i];
-    if (node.IsLeaf()) {
-      continue;
-    }
+  for (std::size_t left = 1; left < grown.size(); left += 2) {  // splits in their order
+    auto const nidx = grown[left].parent;
+    auto const& node = grown[nidx];
     tree->ExpandNode(nidx, node.feature, node.threshold, node.default_left, node.weight, 0.0f, 0.0f,
                      node.loss_change, 0.0f, 0.0f, 0.0f);
-    CHECK_EQ((*tree)[nidx].LeftChild(), node.left) << "Node ids must be breadth first.";
+    CHECK_EQ((*tree)[nidx].LeftChild(), node.left) << "Node ids must be in the order of splits.";
   }
   CHECK_EQ(tree->NumNodes(), static_cast<NodeIdx>(grown.size()));
   for (std::size_t i = 0; i < grown.size(); ++i) {

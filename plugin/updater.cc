@@ -211,6 +211,13 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
       }
       return peers ? this->MakeGreeting(*param, info, trees.size(), table.get()) : Greeting{};
     });
+    if (table && param->grow_policy == TrainParam::kLossGuide) {
+      WarnOnce(
+          "lossguide",
+          "`grow_policy=\"lossguide\"`: the leaf that gains most is split next, as by"
+          " `tree_method=\"hist\"`. XGBoost's own exact builder ignores it; for its trees leave"
+          " `grow_policy` out.");
+    }
     HostDeviceVector<float> all_weights;
     auto const* feature_weights = &info.feature_weights;
     std::uint64_t epoch{0};
@@ -297,8 +304,14 @@ TableOptions GpuExactUpdater::MakeTableOptions() const {
 GrowParam GpuExactUpdater::MakeGrowParam(TrainParam const& param) const {
   GrowParam grow;
   grow.max_depth = param.max_depth;
-  // With a depth grow_colmaker does not look at max_leaves, and without one it grows nothing.
-  grow.max_leaves = param.max_depth == 0 ? param.max_leaves : 0;
+  if (param.grow_policy == TrainParam::kLossGuide) {  // as `hist`
+    grow.grow_policy = GrowPolicy::kLossGuide;
+    grow.max_leaves = param.max_leaves;
+    grow.min_split_loss = param.min_split_loss;
+  } else {
+    // With a depth grow_colmaker does not look at max_leaves, and without one it grows nothing.
+    grow.max_leaves = param.max_depth == 0 ? param.max_leaves : 0;
+  }
   grow.min_child_weight = param.min_child_weight;
   grow.reg_lambda = param.reg_lambda;
   grow.reg_alpha = param.reg_alpha;
@@ -346,6 +359,7 @@ void GpuExactUpdater::GrowTree(Task const& task, TreeBuilder* builder, TreeRecor
   last_tree_ = task.peers ? kUnfinishedTree : 0;  // of a worker that fails, be it alone
   auto const grown = builder->Build(this->MakeGrowParam(task.param), ViewOf(gpair, ctx_), rows,
                                     features.Restricted() ? &features : nullptr);
+  features.Finish(grown);
   ctx_->Rng() = cpu_ctx.Rng();
   record->build_ms = MillisecondsSince(sampled);
   auto const built = std::chrono::steady_clock::now();

@@ -27,6 +27,12 @@ enum class Strategy : std::uint8_t {
   kHistogram  // histograms bound the gain, entries are searched where the best split may lie
 };
 
+/** @brief Which node is split next. */
+enum class GrowPolicy : std::uint8_t {
+  kDepthWise,  // level by level, in the order of ids
+  kLossGuide   // the one whose split gains most, among equals the one of the lower id
+};
+
 /** @brief Levels that can be interleaved: buckets of the next one, and "none", fit a byte a row. */
 inline constexpr std::int32_t kMaxInterleavedLevels = 7;
 
@@ -34,6 +40,8 @@ inline constexpr std::int32_t kMaxInterleavedLevels = 7;
 struct GrowParam {
   std::int32_t max_depth{6};   // levels of splits; 0: no limit
   std::int32_t max_leaves{0};  // 0: no limit
+  GrowPolicy grow_policy{GrowPolicy::kDepthWise};
+  float min_split_loss{0.0f};  // splits that gain less are not made
   float min_child_weight{1.0f};
   float reg_lambda{1.0f};
   float reg_alpha{0.0f};
@@ -63,7 +71,7 @@ struct TreeNode {
   FeatureIdx feature{0};  // feature, threshold, default_left: of a split node
   float threshold{0.0f};  // value < threshold goes left
   bool default_left{false};
-  float loss_change{0.0f};  // of the best split found, taken or not
+  float loss_change{0.0f};  // of the best split found, taken or not; leaf-wise: of splits taken
   float weight{0.0f};       // before the learning rate
   double sum_grad{0.0};
   double sum_hess{0.0};
@@ -71,7 +79,10 @@ struct TreeNode {
   [[nodiscard]] bool IsLeaf() const { return left == kNoNode; }
 };
 
-/** @brief A tree before learning rate and pruning; nodes in the order of their ids, root first. */
+/**
+ * @brief A tree before learning rate and pruning; nodes in the order of their ids, root first. A split
+ *        gives its children the next two ids, left and right.
+ */
 using GrownTree = std::vector<TreeNode>;
 
 /** @brief Of the host's clock. */
@@ -108,14 +119,16 @@ struct OpenNode {
 /**
  * @brief Which features a level's nodes may use: column sampling and interaction constraints.
  *
- * Asked on the caller's thread, once for each level searched, in the order of levels.
+ * Asked on the caller's thread, once for each node searched, parents before their children: depth-wise
+ * for the nodes of a level, leaf-wise for those of a level or for two siblings. Leaf-wise some of them
+ * may be left out of the tree in the end: an answer then depends on the way to the node alone.
  */
 class FeaturePolicy {
  public:
   virtual ~FeaturePolicy() = default;
   /**
-   * @param depth    Depth of the level, root 0.
-   * @param nodes    Its nodes, ascending by id.
+   * @param depth    Of the nodes, root 0.
+   * @param nodes    Ascending by id.
    * @param out_mask Filled when the answer is true.
    * @return Whether there is any restriction; false leaves every feature open to every node.
    */

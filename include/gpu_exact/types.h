@@ -12,7 +12,7 @@ namespace gpu_exact {
 using RowIdx = std::uint32_t;      // at most kMostRows rows
 using FeatureIdx = std::uint32_t;  // fewer than 2^32
 using EntryIdx = std::uint64_t;    // entries, the present values, pass 2^32 on ordinary tables
-using NodeIdx = std::int32_t;      // node id inside one tree, breadth first; root is 0
+using NodeIdx = std::int32_t;      // node id inside one tree, in the order of splits; root is 0
 
 inline constexpr RowIdx kMostRows = 0xfffffffe;  // that fit: the last id is no row's
 inline constexpr NodeIdx kRoot = 0;

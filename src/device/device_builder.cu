@@ -10,6 +10,7 @@
 #include <limits>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "gpu_exact/tree_builder.h"
 #include "src/device/histogram/binned_columns.cuh"
@@ -152,7 +153,12 @@ class DeviceBuilder : public TreeBuilder {
   void WritePositions(std::vector<NodeIdx> const& remap, Memory memory,
                       NodeIdx* out_positions) override {
     DeviceGuard guard{ordinal_};
-    strategy_->Positions().Write(given_.first, given_.n, remap, memory, out_positions, &copier_);
+    std::vector<NodeIdx> ids = final_ids_;
+    for (std::size_t i = 0; !remap.empty() && i < ids.size(); ++i) {
+      ids[i] = remap[ids[i]];
+    }
+    strategy_->Positions().Write(given_.first, given_.n, ids.empty() ? remap : ids, memory,
+                                 out_positions, &copier_);
   }
   [[nodiscard]] bool KeepsPool() const override { return pool_.Keeps(); }
   [[nodiscard]] bool AnyDeletedRow(GradientPair const* gradients) override {
@@ -207,7 +213,8 @@ class DeviceBuilder : public TreeBuilder {
   RowScan scan_;
   HostCopier copier_;
   TreeStats stats_;
-  KeptPool pool_;  // for positions
+  KeptPool pool_;                   // for positions
+  std::vector<NodeIdx> final_ids_;  // of the nodes that positions name; empty: these are the tree's
   DeviceBuffer<GradientPair> gradients_{"gradients"};
   DeviceBuffer<std::uint8_t> row_included_{"sampled rows"};
   DeviceBuffer<std::int32_t> monotone_{"monotone constraints"};
@@ -247,13 +254,14 @@ GrownTree DeviceBuilder::Grow(GrowParam const& param, GradientView gradients,
     tree.grower.Close({host, host + tree.grower.NumOpen()});
   }
   stats_.levels_ms = MillisecondsSince(begin) - stats_.start_ms;
-  GrownTree grown = tree.grower.Finish();
-  this->Finish(grown);
+  this->Finish(*tree.grower.Nodes());
   this->WaitForAnswers();
-  this->RefineLeaves(tree, &grown);
+  this->RefineLeaves(tree, tree.grower.Nodes());
   stats_.refined_share = strategy_->RefinedShare();
   stats_.peak_bytes = PeakDeviceBytes();
-  return grown;
+  FinishedTree finished = tree.grower.Finish();
+  final_ids_ = std::move(finished.final_ids);
+  return std::move(finished.tree);
 }
 
 void DeviceBuilder::WaitForAnswers() {

@@ -229,7 +229,12 @@ class HistogramLevel {
   void Mask(FeatureIdx n_features, unsigned seed) {
     FeatureMask mask;
     RandomFeatures policy{n_features, seed};
-    if (policy.Select(0, std::vector<OpenNode>(level.n_nodes), &mask)) {
+    std::vector<OpenNode> open;
+    for (auto b = kRoot; b < static_cast<NodeIdx>(level.n_nodes); ++b) {
+      open.push_back(
+          {b, b - 1});  // as if each were the child of the one before: no way is another's
+    }
+    if (policy.Select(0, open, &mask)) {
       mask_ = ToDevice(mask.bits);
       level.mask = mask_.Data();
       level.mask_words = mask.n_words;

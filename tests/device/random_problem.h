@@ -14,6 +14,7 @@
 #include <random>
 #include <string>
 #include <type_traits>
+#include <unordered_map>
 #include <vector>
 
 #include "gpu_exact/device.h"
@@ -135,6 +136,12 @@ inline GrowParam MakeParam(FeatureIdx n_features, Random* random) {
   p.reg_alpha = random->Pick({0.0f, 0.0f, 0.5f});
   p.max_delta_step = random->Pick({0.0f, 0.0f, 0.7f});
   p.opt_dense_col = random->Pick({1.0f, 1.0f, 0.6f});
+  if (random->Chance(0.3)) {
+    p.grow_policy = GrowPolicy::kLossGuide;
+    p.max_depth = random->Pick({0, p.max_depth});
+    p.max_leaves = random->Pick({2, 5, 20, 70});
+    p.min_split_loss = random->Pick({0.0f, 0.0f, 0.5f});
+  }
   p.default_direction = random->Pick({DefaultDirection::kLearn, DefaultDirection::kLearn,
                                       DefaultDirection::kLeft, DefaultDirection::kRight});
   if (random->Chance(0.3)) {
@@ -146,28 +153,43 @@ inline GrowParam MakeParam(FeatureIdx n_features, Random* random) {
   return p;
 }
 
-/** @brief A mask that bars a share of the features, other ones at each node of a level. */
+/** @brief A mask that bars a share of the features, other ones at each node or at each level. It depends
+ *         on the way to a node alone. */
 class RandomFeatures : public FeaturePolicy {
  public:
   RandomFeatures(FeatureIdx n_features, unsigned seed) : n_features_{n_features}, seed_{seed} {}
   bool Select(std::int32_t depth, std::vector<OpenNode> const& nodes,
               FeatureMask* out_mask) override {
+    for (OpenNode const& node : nodes) {
+      ways_[node.nidx] = 2654435761u * (2 * ways_[node.parent] + node.nidx % 2 + seed_ + 1);
+    }
     Random random{seed_ + static_cast<unsigned>(depth)};
     if (random.Chance(0.3)) {
       return false;
     }
-    std::size_t n_rows = random.Chance(0.3) ? 1 : nodes.size();
     out_mask->n_words = (n_features_ + 31) / 32;
-    out_mask->bits.assign(n_rows * out_mask->n_words, 0);
-    for (auto& word : out_mask->bits) {
-      word = static_cast<std::uint32_t>(random.Int(0, 0x7fffffff)) * 2654435761u;
+    out_mask->bits.clear();
+    if (random.Chance(0.3)) {
+      this->AddRow(&random, out_mask);
+      return true;
+    }
+    for (OpenNode const& node : nodes) {
+      Random of_node{ways_[node.nidx]};
+      this->AddRow(&of_node, out_mask);
     }
     return true;
   }
 
  private:
+  static void AddRow(Random* random, FeatureMask* mask) {
+    for (std::size_t i = 0; i < mask->n_words; ++i) {
+      mask->bits.push_back(static_cast<std::uint32_t>(random->Int(0, 0x7fffffff)) * 2654435761u);
+    }
+  }
+
   FeatureIdx n_features_;
   unsigned seed_;
+  std::unordered_map<NodeIdx, unsigned> ways_;  // numbers that stand for them; 0 above the root
 };
 
 /** @brief Every field of two trees, bit for bit. */

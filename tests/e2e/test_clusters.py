@@ -159,8 +159,9 @@ class TestDask:
         assert trained["history"]["test"]["rmse"][0] < Y.std()
 
     def test_failure_of_a_worker(self, client: "Client") -> None:
-        with pytest.raises(xgb.core.XGBoostError, match="unlimited depth"):
-            dask_train(client, {"tree_method": EXACT, "max_depth": 0})
+        refused = {"subsample": 0.5, "sampling_method": "gradient_based"}
+        with pytest.raises(xgb.core.XGBoostError, match="Only uniform sampling is supported"):
+            dask_train(client, {"tree_method": EXACT} | refused)
         assert dask_train(client, {"tree_method": EXACT}) == expected()
 
     def test_objective_of_one_worker_fails(self, client: "Client") -> None:

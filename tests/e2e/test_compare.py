@@ -248,6 +248,7 @@ def test_without_a_gpu_nothing_is_shown(monkeypatch, capsys, program):
         ["--param", "device=cuda"],
         ["--param", "gpu_exact_fallback=warn"],
         ["--param", "booster=gblinear"],
+        ["--param", "grow_policy=lossguide"],
     ],
 )
 def test_unusable_input_is_no_different_tree(unusable):

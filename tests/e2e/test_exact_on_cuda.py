@@ -419,8 +419,9 @@ def test_is_refused_where_exact_was_never_taken_over(exact_on_cuda: dict) -> Non
 
 
 def test_refusals_are_those_of_exact(exact_on_cuda: dict) -> None:
-    with pytest.raises(xgb.core.XGBoostError, match="unlimited depth.*max_leaves"):
-        xgb.train(exact_on_cuda | {"max_depth": 0}, table(), 1)
+    sampling = {"subsample": 0.5, "sampling_method": "gradient_based"}
+    with pytest.raises(xgb.core.XGBoostError, match="Only uniform sampling is supported"):
+        xgb.train(exact_on_cuda | sampling, table(), 1)
     X, _ = make_table()
     with pytest.raises(xgb.core.XGBoostError, match="Make a `DMatrix`"):
         xgb.train(exact_on_cuda, xgb.QuantileDMatrix(X, dyadic(300)), 1)

@@ -22,6 +22,18 @@ def test_neighbouring_floats_may_leave_a_child_empty() -> None:
     assert tree["sum_hessian"][1:] == [0.0, 5.0] and tree["loss_changes"][0] > 10
 
 
+@pytest.mark.parametrize("policy", ["depthwise", "lossguide"])
+@pytest.mark.filterwarnings("ignore:.*lossguide")
+def test_an_empty_child_ends_a_branch_where_no_depth_does(policy: str) -> None:
+    """The other child has all rows: it would be split in the same way for ever."""
+    low, high = np.float32(1), np.nextafter(np.float32(1), np.float32(2))
+    X = np.array([[low], [low], [high], [high], [np.nan]], np.float32)
+    y = np.array([-4, -4, 4, 4, 4], np.float32)
+    params = {"max_depth": 0, "grow_policy": policy, "base_score": 0.0, "min_child_weight": 0}
+    (tree,) = trees(xgb.train(params | TAKE_OVER, xgb.DMatrix(X, y), 1))
+    assert tree["sum_hessian"] == [5.0, 0.0, 5.0]
+
+
 def test_present_against_missing_splits_beyond_the_last_value() -> None:
     """Kept: the threshold is twice the value, and not the next float."""
     X = np.array([[8], [8], [8], [np.nan], [np.nan]], np.float32)

@@ -69,12 +69,6 @@ def test_vector_leaves() -> None:
             "`hist` tree method.",
             'sampling_method="uniform"',
         ),
-        ({"max_depth": 0}, "exact tree method doesn't support unlimited depth.", "`max_leaves`"),
-        (
-            {"max_depth": 0, "max_leaves": 8, "grow_policy": "lossguide"},
-            "exact tree method doesn't support unlimited depth.",
-            'grow_policy="depthwise"',
-        ),
         (
             {"interaction_constraints": "[[0, 0.5]]"},
             "Failed to parse feature interaction constraint:",
@@ -120,9 +114,9 @@ def test_own_limits(route: dict, params: dict, wording: str) -> None:
 
 def test_a_refusal_harms_nothing() -> None:
     dtrain = xgb.DMatrix(X, Y)
-    booster = xgb.Booster({"max_depth": 0} | TAKE_OVER, [dtrain])
+    booster = xgb.Booster({"monotone_constraints": "(1,0,-1)"} | TAKE_OVER, [dtrain])
     with pytest.raises(xgb.core.XGBoostError):
         booster.update(dtrain, 0)
-    booster.set_param({"max_depth": 1})
+    booster.set_param({"monotone_constraints": "(1,0)"})
     booster.update(dtrain, 0)
     assert booster.num_boosted_rounds() == 1

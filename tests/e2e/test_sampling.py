@@ -108,3 +108,9 @@ def test_leaf_limit_without_depth(max_leaves: int) -> None:
     """XGBoost's exact builder refuses it; nodes are split level by level, as by `hist`."""
     tree = assert_splits_as_hist(few_values(3), TAKE_OVER, max_depth=0, max_leaves=max_leaves)
     assert tree["left_children"].count(-1) == max_leaves
+
+
+def test_no_limit_at_all() -> None:
+    """XGBoost's exact builder refuses it, `hist` grows until nothing is gained."""
+    tree = assert_splits_as_hist(few_values(2), TAKE_OVER, max_depth=0)
+    assert tree["left_children"].count(-1) > 150

@@ -252,7 +252,7 @@ def test_forest() -> None:
 
 def test_max_leaves_is_ignored_where_there_is_a_depth() -> None:
     X, _ = make_table()
-    ours, theirs = one_round(X, dyadic(len(X)), max_leaves=3, grow_policy="lossguide")
+    ours, theirs = one_round(X, dyadic(len(X)), max_leaves=3)
     assert_same_model(ours, theirs)
     assert len(trees(ours)[0]["parents"]) > 5
 

@@ -219,8 +219,10 @@ TEST_F(Updater, SaysWhatItIsBuiltOf) {
 
 TEST_F(Updater, ErrorsArriveAsXGBoostsOwn) {
   ASSERT_EQ(Module::Get().take_over(1), 0) << Module::Get().get_last_error();
-  auto const refused = Train(table_, {{"tree_method", "exact"}, {"max_depth", "0"}});
+  auto const refused =
+      Train(table_, {{"tree_method", "exact"}, {"interaction_constraints", "[[0, 0.5]]"}});
   ASSERT_EQ(refused.status, -1);
-  ASSERT_NE(refused.error.find("doesn't support unlimited depth"), std::string::npos);
+  ASSERT_NE(refused.error.find("Failed to parse feature interaction constraint"),
+            std::string::npos);
   ASSERT_EQ(Train(table_, {{"tree_method", "exact"}}).status, 0) << "the process goes on";
 }

@@ -62,6 +62,7 @@ def assert_usable(pool: Pool) -> None:
     [
         ("other_depth", "Rank 2 of 3 differs from rank 0 in its training parameters: give every"),
         ("other_direction", "Rank 2 of 3 differs from rank 0 in its training parameters: give"),
+        ("other_policy", "Rank 2 of 3 differs from rank 0 in its training parameters: give every"),
         ("other_strategy", "Rank 2 of 3 differs from rank 0 in its training parameters: give"),
         ("other_forest", "Rank 2 of 3 differs from rank 0 in its training parameters: give every"),
         ("other_route", "Rank 2 of 3 differs from rank 0 in its training parameters: give every"),

@@ -456,6 +456,7 @@ OTHER_PARAMS = {
     "other_forest": {"num_parallel_tree": 2},
     "short_of_memory": {"gpu_exact_memory_limit": 4096},
     "other_direction": {"default_direction": "left"},
+    "other_policy": {"grow_policy": "lossguide"},
     "other_seed": {"seed": 5},
     "other_strategy": {"gpu_exact_strategy": "sort"},
     "other_route": {"updater": "grow_gpu_exact,prune"},

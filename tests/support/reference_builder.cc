@@ -52,8 +52,12 @@ class Builder : public TreeBuilder {
                                               FeatureMask const* mask) const;
   [[nodiscard]] std::vector<std::uint64_t> RowsGoingLeft(std::vector<Node> const& level,
                                                          GrownTree const& tree) const;
-  std::vector<Node> SplitLevel(GrowParam const& param, std::int32_t depth, FeaturePolicy* features,
-                               std::vector<Node>* level, GrownTree* tree);
+  [[nodiscard]] std::vector<Split> Search(GrowParam const& param, std::int32_t depth,
+                                          FeaturePolicy* features, std::vector<Node> const& nodes,
+                                          GrownTree const& tree) const;
+  std::vector<Node> DivideSplit(GrowParam const& param, std::vector<Node>* nodes, GrownTree* tree);
+  void GrowByDepth(GrowParam const& param, FeaturePolicy* features, Node root, GrownTree* tree);
+  void GrowByLoss(GrowParam const& param, FeaturePolicy* features, Node root, GrownTree* tree);
   std::pair<Node, Node> Divide(GrowParam const& param, Node node,
                                std::vector<std::uint64_t> const& goes_left, GrownTree* tree) const;
 
@@ -313,43 +317,123 @@ bool HasRoom(GrowParam const& param, GrownTree const& tree) {
          (tree.size() + 1) / 2 < static_cast<std::size_t>(param.max_leaves);
 }
 
-/** @return The next level. */
-std::vector<Node> Builder::SplitLevel(GrowParam const& param, std::int32_t depth,
-                                      FeaturePolicy* features, std::vector<Node>* level,
-                                      GrownTree* tree) {
+/** @brief Whether a split gains enough, and the node has not all rows of its parent, as with a threshold
+ *         that was rounded: without a limit of depth it would be split so again and again. */
+bool IsWorthIt(GrowParam const& param, Split const& split, NodeIdx nidx, GrownTree const& tree) {
+  if (!(split.loss_change > kEps) || split.loss_change < param.min_split_loss) {
+    return false;
+  }
+  auto const parent = tree[nidx].parent;
+  return param.max_depth != 0 || parent == kNoNode ||
+         (tree[tree[parent].left].sum_hess > 0.0 && tree[tree[parent].right].sum_hess > 0.0);
+}
+
+bool MayBeDeeper(GrowParam const& param, std::int32_t depth) {
+  return param.max_depth == 0 || depth < param.max_depth;
+}
+
+/** @brief The children are the next two nodes. */
+void MakeSplit(Split const& split, NodeIdx nidx, GrownTree* tree) {
+  auto const left = static_cast<NodeIdx>(tree->size());
+  tree->resize(tree->size() + 2);
+  (*tree)[left].parent = (*tree)[left + 1].parent = nidx;
+  auto& node = (*tree)[nidx];
+  node.feature = split.feature;
+  node.threshold = split.threshold;
+  node.default_left = split.default_left;
+  node.left = left;
+  node.right = left + 1;
+}
+
+/** @brief The best splits of nodes of one depth. */
+std::vector<Split> Builder::Search(GrowParam const& param, std::int32_t depth,
+                                   FeaturePolicy* features, std::vector<Node> const& nodes,
+                                   GrownTree const& tree) const {
   std::vector<OpenNode> open;
-  for (auto const& node : *level) {
-    auto const parent = (*tree)[node.nidx].parent;
-    open.push_back({node.nidx, parent, parent == kNoNode ? 0 : (*tree)[parent].feature});
+  for (auto const& node : nodes) {
+    auto const parent = tree[node.nidx].parent;
+    open.push_back({node.nidx, parent, parent == kNoNode ? 0 : tree[parent].feature});
   }
   FeatureMask mask;
   bool const masked = features && features->Select(depth, open, &mask);
-  auto const best = this->FindSplits(param, *level, masked ? &mask : nullptr);
-  for (std::size_t i = 0; i < level->size(); ++i) {
-    auto const nidx = (*level)[i].nidx;
-    (*tree)[nidx].loss_change = best[i].loss_change;
-    if (!(best[i].loss_change > kEps) || !HasRoom(param, *tree)) {
-      continue;
-    }
-    (*tree)[nidx].feature = best[i].feature;
-    (*tree)[nidx].threshold = best[i].threshold;
-    (*tree)[nidx].default_left = best[i].default_left;
-    (*tree)[nidx].left = static_cast<NodeIdx>(tree->size());
-    (*tree)[nidx].right = static_cast<NodeIdx>(tree->size() + 1);
-    tree->resize(tree->size() + 2);
-    (*tree)[(*tree)[nidx].left].parent = (*tree)[(*tree)[nidx].right].parent = nidx;
-  }
-  auto const goes_left = this->RowsGoingLeft(*level, *tree);
-  std::vector<Node> next;
-  for (auto& node : *level) {
+  return this->FindSplits(param, nodes, masked ? &mask : nullptr);
+}
+
+/** @return The children of those nodes that are split, with their rows. */
+std::vector<Node> Builder::DivideSplit(GrowParam const& param, std::vector<Node>* nodes,
+                                       GrownTree* tree) {
+  auto const goes_left = this->RowsGoingLeft(*nodes, *tree);
+  std::vector<Node> children;
+  for (auto& node : *nodes) {
     if ((*tree)[node.nidx].IsLeaf()) {
       continue;
     }
-    auto children = this->Divide(param, std::move(node), goes_left, tree);
-    next.push_back(std::move(children.first));
-    next.push_back(std::move(children.second));
+    auto pair = this->Divide(param, std::move(node), goes_left, tree);
+    children.push_back(std::move(pair.first));
+    children.push_back(std::move(pair.second));
   }
-  return next;
+  for (auto const& child : children) {
+    for (auto row : child.rows) {
+      leaf_[row] = child.nidx;
+    }
+  }
+  return children;
+}
+
+void Builder::GrowByDepth(GrowParam const& param, FeaturePolicy* features, Node root,
+                          GrownTree* tree) {
+  std::vector<Node> level;
+  level.push_back(std::move(root));
+  for (std::int32_t depth = 0; !level.empty() && MayBeDeeper(param, depth) && HasRoom(param, *tree);
+       ++depth) {
+    auto const best = this->Search(param, depth, features, level, *tree);
+    for (std::size_t i = 0; i < level.size(); ++i) {
+      auto const nidx = level[i].nidx;
+      (*tree)[nidx].loss_change = best[i].loss_change;
+      if (IsWorthIt(param, best[i], nidx, *tree) && HasRoom(param, *tree)) {
+        MakeSplit(best[i], nidx, tree);
+      }
+    }
+    level = this->DivideSplit(param, &level, tree);
+  }
+}
+
+/** @brief One split after the other, as XGBoost's `hist` makes them. */
+void Builder::GrowByLoss(GrowParam const& param, FeaturePolicy* features, Node root,
+                         GrownTree* tree) {
+  struct Leaf {
+    Node node;
+    Split best;
+    std::int32_t depth;
+  };
+  std::vector<Leaf> leaves;  // ascending by id
+  std::vector<Node> nodes;   // to be searched
+  nodes.push_back(std::move(root));
+  for (std::int32_t depth = 0;;) {
+    if (MayBeDeeper(param, depth) && HasRoom(param, *tree)) {
+      auto const best = this->Search(param, depth, features, nodes, *tree);
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        if (IsWorthIt(param, best[i], nodes[i].nidx, *tree)) {
+          leaves.push_back({std::move(nodes[i]), best[i], depth});
+        }
+      }
+    }
+    if (leaves.empty() || !HasRoom(param, *tree)) {
+      return;
+    }
+    auto const next = std::max_element(  // the first of equals
+        leaves.begin(), leaves.end(), [](auto const& lhs, auto const& rhs) {
+          return lhs.best.loss_change < rhs.best.loss_change;
+        });
+    auto const nidx = next->node.nidx;
+    (*tree)[nidx].loss_change = next->best.loss_change;
+    MakeSplit(next->best, nidx, tree);
+    depth = next->depth + 1;
+    nodes.clear();
+    nodes.push_back(std::move(next->node));
+    leaves.erase(next);
+    nodes = this->DivideSplit(param, &nodes, tree);
+  }
 }
 
 GrownTree Builder::Build(GrowParam const& param, GradientView gradients,
@@ -357,23 +441,14 @@ GrownTree Builder::Build(GrowParam const& param, GradientView gradients,
   this->ChooseRows(gradients, row_included);
   this->CheckRange(param);
   GrownTree tree(1);
-  std::vector<Node> level;
-  auto const bounds = Bounds::OfRoot(param);
-  level.push_back(this->MakeRoot());
-  level.front().bounds = bounds;
-  this->Measure(param, bounds, &level.front(), &tree.front());
-
+  auto root = this->MakeRoot();
+  root.bounds = Bounds::OfRoot(param);
+  this->Measure(param, root.bounds, &root, &tree.front());
   leaf_.assign(n_rows_, kRoot);
-  for (std::int32_t depth = 0; !level.empty(); ++depth) {
-    for (auto const& node : level) {
-      for (auto row : node.rows) {
-        leaf_[row] = node.nidx;
-      }
-    }
-    if ((param.max_depth != 0 && depth == param.max_depth) || !HasRoom(param, tree)) {
-      break;
-    }
-    level = this->SplitLevel(param, depth, features, &level, &tree);
+  if (param.grow_policy == GrowPolicy::kLossGuide) {
+    this->GrowByLoss(param, features, std::move(root), &tree);
+  } else {
+    this->GrowByDepth(param, features, std::move(root), &tree);
   }
   return tree;
 }

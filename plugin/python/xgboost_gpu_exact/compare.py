@@ -203,6 +203,8 @@ def _compare_table(args: argparse.Namespace) -> int:
         raise TableError(f"`--param {chosen[0]}`: leave it out, each side needs its own.")
     if extra.get("booster") == "gblinear":
         raise TableError("`--param booster=gblinear` grows no trees: compare gbtree or dart.")
+    if extra.get("grow_policy") == "lossguide":
+        raise TableError("XGBoost's exact builder ignores `grow_policy=lossguide`: leave it out.")
     table = load(args.data, args.label)
     params = objective_params(table, args.objective) | {"max_depth": args.max_depth}
     plugin = {k: v for k, v in extra.items() if k.startswith("gpu_exact_")}
