@@ -361,7 +361,9 @@ GrownTree Builder::Build(GrowParam const& param, GradientView gradients,
   auto const bounds = Bounds::OfRoot(param);
   level.push_back(this->MakeRoot());
   level.front().bounds = bounds;
-  this->Measure(param, bounds, &level.front(), &tree.front());
+  // By the old rules the root's own weight knows no bounds.
+  bool const old = param.gain_rules == GainRules::kOld;
+  this->Measure(param, old ? Bounds{} : bounds, &level.front(), &tree.front());
 
   leaf_.assign(n_rows_, kRoot);
   for (std::int32_t depth = 0; !level.empty(); ++depth) {
