@@ -4,26 +4,31 @@
 #include "booster.h"
 
 #include <dmlc/registry.h>
+#include <xgboost/logging.h>
 #include <xgboost/predictor.h>
+#include <xgboost/tree_updater.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "default_device.h"
 #include "delegating_booster.h"
+#include "device_status.h"
 #include "json_text.h"
 #include "names.h"
 #include "param.h"
 #include "param_json.h"
 #include "pruner.h"
-#include "register.h"
+#include "release.h"
 #include "round.h"
 #include "src/common/common.h"
+#include "take_over.h"
 #include "temporary_context.h"
 
 namespace gpu_exact {
@@ -76,6 +81,39 @@ void NameUpdaters(std::vector<std::string> const& names, Json* config) {
   for (auto const* key : {"updater", "updater_seq"}) {  // one parameter, saved under both its names
     (*config)["gbtree_train_param"][key] = QuoteJson(list);
   }
+}
+
+bool XGBoostHasCuda() {
+  return dmlc::Registry<xgboost::TreeUpdaterReg>::Get()->Find("grow_gpu_hist") != nullptr;
+}
+
+void WarnOnceOfNoCuda() {
+  static std::once_flag warned;
+  std::call_once(warned, [] {
+    LOG(WARNING) << "This XGBoost is built without CUDA: trees are grown on the GPU, but gradients "
+                 << "and predictions are computed on the CPU. Install the wheel `xgboost` in the "
+                 << "place of `xgboost-cpu` to have both on the GPU.";
+  });
+}
+
+/**
+ * @brief Move a learner's context from the CPU to the default device.
+ *
+ * Does nothing where that GPU is not usable, and warns once where XGBoost is built without CUDA.
+ *
+ * @param ctx A member of a learner: only this view of it is constant.
+ */
+void MoveToDefaultDevice(xgboost::Context const* ctx) {
+  int const ordinal = DefaultOrdinal();
+  if (ordinal < 0 || !ctx->IsCPU() || !StatusOf(ordinal).usable) {
+    return;  // without a GPU the updater says what grows the trees
+  }
+  if (!XGBoostHasCuda()) {
+    WarnOnceOfNoCuda();
+    return;
+  }
+  const_cast<xgboost::Context*>(ctx)->UpdateAllowUnknown(
+      xgboost::Args{{"device", "cuda:" + std::to_string(ordinal)}});
 }
 
 /**
@@ -149,13 +187,13 @@ class ExactBooster final : public DelegatingBooster {
 
   void DoBoost(xgboost::DMatrix* data, xgboost::GradientContainer* gradients,
                xgboost::PredictionCacheEntry* cache, xgboost::ObjFunction const* obj) override {
-    auto const generator = ctx_->Rng();
+    auto const generator = RandomOf(ctx_);
     Round const round{static_cast<std::uint32_t>(this->BoostedRounds()),
                       static_cast<std::uint32_t>(gradients->gpair.Shape(1))};
     try {
       DelegatingBooster::DoBoost(data, gradients, cache, obj);
     } catch (...) {
-      ctx_->Rng() = generator;
+      RandomOf(ctx_) = generator;
       if (round.n_groups > 1) {  // trees of some classes were added
         this->PredictAnew(data, cache);
       }

@@ -18,12 +18,14 @@
 #include <utility>
 #include <vector>
 
+#include "release.h"
+
 namespace gpu_exact {
-class DelegatingBooster : public xgboost::GradientBooster {
+class DelegatingBooster : public HandingBooster {
  public:
   /** @param booster What is handed on to; becomes owned. */
   DelegatingBooster(xgboost::Context const* ctx, xgboost::GradientBooster* booster)
-      : GradientBooster{ctx}, booster_{booster} {}
+      : HandingBooster{ctx, booster} {}
 
   void Configure(xgboost::Args const& args) override { booster_->Configure(args); }
   void LoadConfig(xgboost::Json const& in) override { booster_->LoadConfig(in); }
@@ -54,11 +56,6 @@ class DelegatingBooster : public xgboost::GradientBooster {
                       xgboost::bst_layer_t end) const override {
     booster_->InplacePredict(std::move(data), missing, out, begin, end);
   }
-  void PredictLeaf(xgboost::DMatrix* data, xgboost::HostDeviceVector<float>* out,
-                   xgboost::bst_layer_t begin, xgboost::bst_layer_t end,
-                   bool strict_shape) override {
-    booster_->PredictLeaf(data, out, begin, end, strict_shape);
-  }
   void PredictContribution(xgboost::DMatrix* data, xgboost::HostDeviceVector<float>* out,
                            xgboost::bst_layer_t begin, xgboost::bst_layer_t end,
                            bool approximate) override {
@@ -82,8 +79,5 @@ class DelegatingBooster : public xgboost::GradientBooster {
     booster_->FeatureScore(type, trees, features, scores);
   }
   [[nodiscard]] xgboost::CatContainer const* Cats() const override { return booster_->Cats(); }
-
- private:
-  std::unique_ptr<xgboost::GradientBooster> booster_;
 };
 }  // namespace gpu_exact

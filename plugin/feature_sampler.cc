@@ -75,6 +75,7 @@ TreeFeatures::TreeFeatures(xgboost::Context const* ctx, xgboost::tree::TrainPara
       n_features_{n_features},
       sampled_{Sampled(param)},
       sampled_by_node_{param.colsample_bynode != 1.0f},
+      sampler_{ctx},
       groups_{param.interaction_constraints} {
   if (sampled_) {
     sampler_.Init(ctx_, n_features_, weights, param.colsample_bynode, param.colsample_bylevel,

@@ -7,6 +7,7 @@
 
 #include "feature_sampler.h"
 #include "gpu_exact/types.h"
+#include "release.h"
 #include "src/collective/communicator-inl.h"
 #include "src/common/error_msg.h"
 
@@ -14,12 +15,12 @@ namespace gpu_exact {
 namespace {
 using xgboost::tree::TrainParam;
 
-constexpr char const* kExact = "Updater `grow_colmaker` or `exact` tree method";
+constexpr char const* kUpdater = "Updater `grow_colmaker` or `exact` tree method";
 constexpr char const* kNoDepth = "exact tree method doesn't support unlimited depth.";
 
 void RefuseData(xgboost::DMatrix const& data) {
   if (data.Info().HasCategorical()) {
-    LOG(FATAL) << xgboost::error::NoCategorical(kExact)
+    LOG(FATAL) << xgboost::error::NoCategorical(kUpdater)
                << " Encode them as numbers, or use `tree_method=\"hist\"`.";
   }
   if (data.Info().num_row_ > kMostRows) {
@@ -39,6 +40,12 @@ void RefuseParam(TrainParam const& param, std::size_t n_features) {
   if (param.subsample < 1.0f && param.sampling_method != TrainParam::kUniform) {
     LOG(FATAL) << "Only uniform sampling is supported, gradient-based sampling is only support by "
                << "the `hist` tree method. Set `sampling_method=\"uniform\"`.";
+  }
+  if (!kSamplesByNode && param.colsample_bynode != 1.0f) {
+    LOG(FATAL) << "`colsample_bynode` is " << param.colsample_bynode
+               << ", and column sample by node "
+               << "is not supported by exact trees beside this release of XGBoost, whose `hist` "
+               << "draws in another way. Set it to 1, or install XGBoost 3.3 or later.";
   }
   if (param.max_depth == 0 && param.max_leaves == 0) {
     LOG(FATAL) << kNoDepth << " Set `max_depth`, or limit the leaves with `max_leaves`.";
@@ -75,11 +82,12 @@ void RefuseUnsupported(TrainParam const& param, xgboost::GradientContainer const
 
 void RefuseOnCpu(TrainParam const& param, xgboost::DMatrix const& data, std::string const& reason) {
   if (xgboost::collective::IsDistributed()) {
-    LOG(FATAL) << kExact << " doesn't support distributed training. Only the GPU's builder does, "
+    LOG(FATAL) << kUpdater << " doesn't support distributed training. Only the GPU's builder does, "
                << "and: " << reason;
   }
   if (!data.SingleColBlock()) {
-    LOG(FATAL) << kExact << " doesn't support external memory training. Only the GPU's builder has "
+    LOG(FATAL) << kUpdater
+               << " doesn't support external memory training. Only the GPU's builder has "
                << "it, and: " << reason
                << " Make one `DMatrix` of the data, or use `tree_method=\"hist\"`.";
   }

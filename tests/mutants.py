@@ -259,7 +259,7 @@ class Workshop:
         for file in filter(Path.is_file, self.tree.rglob("*")):
             if file.relative_to(self.tree).as_posix() not in names:
                 file.unlink()  # since a run before: CMake would compile it
-        sources = next(build.glob("_deps/xgboost-*/cpp_src"))
+        sources = ";".join(map(str, build.glob("_deps/xgboost-*/cpp_src")))
         self.run(
             *("cmake", "-S", self.tree, "-B", self.build, "-DCMAKE_BUILD_TYPE=None"),
             *("-DCMAKE_CXX_FLAGS=-O1", "-DCMAKE_COMPILE_WARNING_AS_ERROR=OFF"),

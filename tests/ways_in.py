@@ -54,11 +54,10 @@ from gpu_report import (
 )
 
 REPORT = "tests/ways_in.json"
-RELEASES = tuple(
-    runpy.run_path(
-        str(Path(__file__).resolve().parents[1] / "plugin/python/xgboost_gpu_exact/versions.py")
-    )["XGBOOST_RELEASES"]
+VERSIONS = runpy.run_path(
+    str(Path(__file__).resolve().parents[1] / "plugin/python/xgboost_gpu_exact/versions.py")
 )
+RELEASES = tuple(r for r in VERSIONS["XGBOOST_RELEASES"] if r not in VERSIONS["R_ONLY"])
 WHEELS = ("xgboost-cpu", "xgboost")
 R_WHEEL = "R package"
 ROUNDS = 3

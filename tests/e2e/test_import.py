@@ -8,9 +8,8 @@ import sys
 import numpy as np
 import pytest
 import xgboost_gpu_exact as gpu_exact
-from xgboost_gpu_exact.versions import XGBOOST_RELEASES
+from xgboost_gpu_exact.versions import SERVED, XGBOOST_RELEASES
 
-SERVED = " or ".join(XGBOOST_RELEASES)
 NEWEST = list(XGBOOST_RELEASES)[-1]
 TRAIN = """
 import numpy as np
@@ -120,10 +119,10 @@ def test_an_empty_folder_is_no_xgboost():
 
 
 def test_other_xgboost(tmp_path):
-    (tmp_path / "xgboost.py").write_text("__version__ = '3.2.0'\n")
+    (tmp_path / "xgboost.py").write_text("__version__ = '3.1.3'\n")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     assert (
-        f"ImportError: xgboost_gpu_exact works with XGBoost {SERVED} only, and 3.2.0 is installed: "
+        f"ImportError: xgboost_gpu_exact works with XGBoost {SERVED} only, and 3.1.3 is installed: "
         in error_of("import xgboost_gpu_exact", PYTHONPATH=path)
     )
 

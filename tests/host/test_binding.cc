@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "plugin/adapter.h"
 #include "plugin/binding.h"
 #include "plugin/elf_symbols.h"
 #include "versions.h"
@@ -55,6 +56,8 @@ std::string FakeOfR(std::string const& kind) {
   return path.string();
 }
 
+Adapter const& Newest() { return *AdapterTo(kNewestRelease); }
+
 std::string BindError() {
   try {
     BindXGBoost();
@@ -85,15 +88,17 @@ bool IsTeam(HostTeam const& team, int times) {
   if (!IsTeam(TeamOfXGBoost(5), 0)) {
     std::exit(5);
   }
-  BindXGBoost();
-  BindXGBoost();
+  auto const& adapter = BindXGBoost();
+  if (&BindXGBoost() != &adapter) {
+    std::exit(7);
+  }
   if (BoundToR() != of_r) {
     std::exit(3);
   }
   if (!IsTeam(TeamOfXGBoost(5), times)) {
     std::exit(4);
   }
-  ImportTable imports = Imports();
+  ImportTable imports = adapter.imports;
   for (std::size_t i = 0; i < imports.n; ++i) {
     if (reinterpret_cast<std::size_t (*)()>(imports.targets[i])() != i) {
       std::exit(1);
@@ -113,7 +118,10 @@ TEST(Binding, OtherVersion) {
   auto fake = LoadFake("other_version");
   EXPECT_EQ(BindError(), FakePath("other_version") +
                              " is XGBoost 9.9.9, but this build of gpu_exact works with " +
-                             kReleasesText + " only. " + Remedy());
+                             kReleasesText +
+                             " only, until `python tests/release_check.py 9.9.9` in its sources "
+                             "says more. " +
+                             Remedy());
 }
 
 TEST(Binding, Stripped) {
@@ -123,8 +131,9 @@ TEST(Binding, Stripped) {
 }
 
 TEST(Binding, RemediesOfR) {
-  std::string const remedy = std::string{"Install R's package xgboost "} + kNewestRelease +
-                             " from source, not stripped, or as its release's binary for GPUs.";
+  std::string const remedy =
+      "Install R's package xgboost from source, which is not stripped: "
+      "install.packages(\"xgboost\", type = \"source\"); or its release's binary for GPUs.";
   for (std::string kind : {"other_version", "stripped", "empty"}) {
     auto const path = FakeOfR(kind);
     auto fake = Load(path);
@@ -153,7 +162,17 @@ TEST(Binding, TwoLibraries) {
 TEST(Binding, NothingIsBoundByAnError) {
   auto fake = LoadFake("other_version");
   BindError();
-  EXPECT_THROW(Imports().targets[0](), std::logic_error);
+  for (auto release : kReleases) {
+    EXPECT_THROW(AdapterTo(release)->imports.targets[0](), std::logic_error) << release;
+  }
+}
+
+TEST(Adapters, ReleasesOfOneLayoutShareOne) {
+  EXPECT_EQ(AdapterTo("3.2.0"), AdapterTo("3.2.1"));
+  EXPECT_EQ(AdapterTo("3.4.0"), AdapterTo("3.4.1"));
+  EXPECT_NE(AdapterTo("3.2.0"), AdapterTo("3.3.0"));
+  EXPECT_NE(AdapterTo("3.3.0"), AdapterTo("3.4.1"));
+  EXPECT_EQ(AdapterTo("3.4.2"), nullptr);
 }
 
 TEST(BindingDeathTest, ExportedFunctionsOfEachRelease) {
@@ -185,7 +204,7 @@ TEST(BindingDeathTest, TheOpenMPThatXGBoostCalls) {
 
 TEST(BindingDeathTest, HiddenFunctions) {
   auto fake = LoadFake("hidden");
-  ASSERT_EQ(dlsym(fake.get(), Imports().names[0]), nullptr);
+  ASSERT_EQ(dlsym(fake.get(), Newest().imports.names[0]), nullptr);
   EXPECT_EXIT(BindAndCall(false, 0), testing::ExitedWithCode(0), "");
 }
 
@@ -245,7 +264,8 @@ TEST(ElfSymbols, DamagedFilesGiveAddressesOrAnError) {
   int const file = memfd_create("damaged", 0);  // on a disk it takes a hundred times as long
   ASSERT_GE(file, 0);
   std::string const path = "/proc/self/fd/" + std::to_string(file);
-  std::vector<std::string> const names(Imports().names, Imports().names + Imports().n);
+  ImportTable const imports = Newest().imports;
+  std::vector<std::string> const names(imports.names, imports.names + imports.n);
   std::mt19937 rng{1};
   std::size_t n_errors{0};
   for (std::size_t i = 0; i < n; ++i) {

@@ -23,7 +23,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .versions import XGBOOST_RELEASES, __version__
+from .versions import SERVED, XGBOOST_RELEASES, __version__
 
 __all__ = [
     "EXACT",
@@ -94,13 +94,13 @@ def _check_release(release: str | None) -> None:
     """ImportError for an XGBoost that is not served, and None: for the lack of one."""
     newest = list(XGBOOST_RELEASES)[-1]
     wheels = f"`pip install xgboost-cpu=={newest}` or `pip install xgboost=={newest}` (with CUDA)"
-    served = " or ".join(XGBOOST_RELEASES)
     if release is None:
-        raise ImportError(f"xgboost_gpu_exact needs XGBoost {served}: {wheels}.")
+        raise ImportError(f"xgboost_gpu_exact needs XGBoost {SERVED}: {wheels}.")
     if release not in XGBOOST_RELEASES:
         raise ImportError(
-            f"xgboost_gpu_exact works with XGBoost {served} only, and {release} is installed: "
-            f"{wheels}."
+            f"xgboost_gpu_exact works with XGBoost {SERVED} only, and {release} is installed: "
+            f"{wheels}. Whether {release} can be served, `python tests/release_check.py {release}` in "
+            "the sources says."
         )
 
 
