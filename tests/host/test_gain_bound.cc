@@ -172,6 +172,12 @@ struct BoundProblem {
   }
 };
 
+/** @brief Whether a split is allowed, and its gain is one of normal floats: far below the least loss
+ *         change of a split the square of a weight may be none. */
+bool Counts(float loss, float node_gain) {
+  return std::isfinite(loss) && std::fabs(loss) + std::fabs(node_gain) > 1e-30f;
+}
+
 /** @brief What was seen of candidates and their box's bound. */
 struct Seen {
   std::int64_t boxes{0};
@@ -184,7 +190,7 @@ struct Seen {
     if (std::isnan(largest)) {
       return false;
     }
-    if (!std::isfinite(loss)) {
+    if (!Counts(loss, node_gain)) {
       return true;
     }
     ++candidates;
@@ -261,7 +267,7 @@ TEST(PassingBound, NoSplitExceedsItsBound) {
     PassingBound bound{problem.bound, left, total - left, passing};
     for (std::size_t k = 0;; ++k) {
       float const loss = problem.LossChange(total, left, node_gain);
-      if (std::isfinite(loss)) {
+      if (Counts(loss, node_gain)) {
         ASSERT_TRUE(bound.MayReach(problem.bound, problem.bound.Bar(loss, node_gain)))
             << "case " << i << ", split " << k;
         float const more = 1e-4f * (std::fabs(loss) + std::fabs(node_gain));
@@ -329,7 +335,7 @@ struct SeenWithin {
   }
   /** @return Whether the bound holds for a candidate that is the best so far. */
   bool Holds(BoundProblem const& problem, float within, float loss, float node_gain) {
-    if (!std::isfinite(loss)) {
+    if (!Counts(loss, node_gain)) {
       return !std::isnan(within);
     }
     ++candidates;
