@@ -5,11 +5,11 @@ set(GPU_EXACT_PYTHON_ENV venv CACHE STRING
     "Runs tests and demo: venv (in the build folder), current (GPU_EXACT_PYTHON as it is), none")
 set(GPU_EXACT_XGBOOST auto CACHE STRING
     "XGBoost in venv: cpu (xgboost-cpu), cuda (xgboost), auto (cuda where a GPU is visible)")
-set(GPU_EXACT_XGBOOST_VERSION ${GPU_EXACT_NEWEST_RELEASE} CACHE STRING
-    "Release of XGBoost in venv: ${GPU_EXACT_RELEASES_TEXT}")
+set(GPU_EXACT_XGBOOST_VERSION auto CACHE STRING
+    "Release of XGBoost in venv: ${GPU_EXACT_RELEASES_TEXT}; auto: the newest that Python takes")
 set_property(CACHE GPU_EXACT_PYTHON_ENV PROPERTY STRINGS venv current none)
 set_property(CACHE GPU_EXACT_XGBOOST PROPERTY STRINGS auto cpu cuda)
-set_property(CACHE GPU_EXACT_XGBOOST_VERSION PROPERTY STRINGS ${GPU_EXACT_RELEASES})
+set_property(CACHE GPU_EXACT_XGBOOST_VERSION PROPERTY STRINGS auto ${GPU_EXACT_RELEASES})
 set(_packages numpy scipy scikit-learn pandas pyarrow polars matplotlib
     dask distributed pytest)
 
@@ -23,12 +23,16 @@ function(gpu_exact_xgboost_requirement out_requirement)
   if(NOT DEFINED distribution_${GPU_EXACT_XGBOOST})
     message(FATAL_ERROR "GPU_EXACT_XGBOOST=${GPU_EXACT_XGBOOST}: say auto, cpu or cuda.")
   endif()
-  if(NOT GPU_EXACT_XGBOOST_VERSION IN_LIST GPU_EXACT_RELEASES)
-    message(FATAL_ERROR "GPU_EXACT_XGBOOST_VERSION=${GPU_EXACT_XGBOOST_VERSION}: say "
+  if(NOT GPU_EXACT_XGBOOST_VERSION IN_LIST GPU_EXACT_RELEASES
+     AND NOT GPU_EXACT_XGBOOST_VERSION STREQUAL auto)
+    message(FATAL_ERROR "GPU_EXACT_XGBOOST_VERSION=${GPU_EXACT_XGBOOST_VERSION}: say auto, "
                         "${GPU_EXACT_RELEASES_TEXT}.")
   endif()
-  set(${out_requirement} ${distribution_${GPU_EXACT_XGBOOST}}==${GPU_EXACT_XGBOOST_VERSION}
-      PARENT_SCOPE)
+  set(version "==${GPU_EXACT_XGBOOST_VERSION}")
+  if(GPU_EXACT_XGBOOST_VERSION STREQUAL auto)
+    set(version "<=${GPU_EXACT_NEWEST_RELEASE}")
+  endif()
+  set(${out_requirement} "${distribution_${GPU_EXACT_XGBOOST}}${version}" PARENT_SCOPE)
 endfunction()
 
 function(gpu_exact_make_venv venv)

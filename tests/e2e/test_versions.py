@@ -4,12 +4,12 @@
 import ctypes
 import os
 import re
-import tomllib
 from pathlib import Path
 
+import pytest
 import xgboost
 import xgboost_gpu_exact as gpu_exact
-from xgboost_gpu_exact.versions import SERVED, XGBOOST_LAYOUTS, XGBOOST_RELEASES
+from xgboost_gpu_exact.versions import SERVED, XGBOOST_LAYOUTS, XGBOOST_RELEASES, XGBOOST_WHEELS
 
 ROOT = Path(__file__).parents[2]
 RELEASES = list(XGBOOST_RELEASES)
@@ -27,15 +27,21 @@ def test_this_release_is_served():
     assert xgboost.__version__ in RELEASES
 
 
+def read_project() -> dict:
+    tomllib = pytest.importorskip("tomllib")  # Python 3.10 has none
+    return tomllib.loads((ROOT / "plugin/python/pyproject.toml").read_text())["project"]
+
+
 def test_extras_install_what_is_served():
-    project = tomllib.loads((ROOT / "plugin/python/pyproject.toml").read_text())["project"]
+    project = read_project()
     bounds = f">={RELEASES[0]},<={RELEASES[-1]}"
     extras = project["optional-dependencies"]
-    assert (extras["cpu"], extras["cuda"]) == ([f"xgboost-cpu{bounds}"], [f"xgboost{bounds}"])
+    wheels = {name: extras[name] for name in XGBOOST_WHEELS}
+    assert wheels == {extra: [f"{wheel}{bounds}"] for extra, wheel in XGBOOST_WHEELS.items()}
 
 
 def test_packages_name_the_project_and_no_address():
-    project = tomllib.loads((ROOT / "plugin/python/pyproject.toml").read_text())["project"]
+    project = read_project()
     assert project["authors"] == [{"name": "The gpu_exact contributors"}]
     for file in (project["readme"], *project["license-files"]):
         assert (ROOT / "plugin/python" / file).read_text()

@@ -102,7 +102,7 @@ def test_wheel_is_for_every_linux(wheel: Path, tools: Path) -> None:
     assert tag and int(tag[1]) <= 28, text
 
 
-@pytest.mark.parametrize("distribution", ["xgboost-cpu", "xgboost"])
+@pytest.mark.parametrize("distribution", ["xgboost-cpu", "xgboost", "xgboost-cu12"])
 @pytest.mark.parametrize("release", RELEASES)
 def test_trains_beside(release: str, distribution: str, wheel: Path, tmp_path: Path) -> None:
     python = make_environment(tmp_path / "env", "numpy", "scipy")
@@ -113,7 +113,7 @@ def test_trains_beside(release: str, distribution: str, wheel: Path, tmp_path: P
     done = run(python, "-c", TRAIN, env=env, cwd=tmp_path)
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["version"] == VERSIONS["__version__"]
-    assert (told["xgboost"], told["cuda"]) == (release, distribution == "xgboost")
+    assert (told["xgboost"], told["cuda"]) == (release, distribution != "xgboost-cpu")
     assert told["same"]
     unchanged = "import sys, xgboost; assert 'xgboost_gpu_exact' in sys.modules"
     run(python, "-c", unchanged, env=env | {"XGBOOST_GPU_EXACT_DEVICE": "cuda"})

@@ -25,5 +25,14 @@ XGBOOST_RELEASES = {
     "3.4.0": "3.4.1",
     "3.4.1": "3.4.1",
 }
+NEWEST_OF_PYTHON_3_10 = "3.2.0"  # and of 3.11; later releases have wheels for 3.12 on
+
+# The wheels of them, which write one folder; by what the extras of this package call them.
+XGBOOST_WHEELS = {
+    "cpu": "xgboost-cpu",
+    "cuda": "xgboost",
+    "cuda12": "xgboost-cu12",
+    "cuda13": "xgboost-cu13",
+}
 R_ONLY = {"3.2.1"}  # releases of R's package alone, as its 3.2.1.1 calls itself
 SERVED = ", ".join(list(XGBOOST_RELEASES)[:-1]) + " or " + list(XGBOOST_RELEASES)[-1]
