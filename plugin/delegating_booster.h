@@ -27,7 +27,6 @@ class DelegatingBooster : public HandingBooster {
   DelegatingBooster(xgboost::Context const* ctx, xgboost::GradientBooster* booster)
       : HandingBooster{ctx, booster} {}
 
-  void Configure(xgboost::Args const& args) override { booster_->Configure(args); }
   void LoadConfig(xgboost::Json const& in) override { booster_->LoadConfig(in); }
   void SaveConfig(xgboost::Json* p_out) const override { booster_->SaveConfig(p_out); }
   void LoadModel(xgboost::Json const& in) override { booster_->LoadModel(in); }
@@ -41,21 +40,7 @@ class DelegatingBooster : public HandingBooster {
   }
 
   [[nodiscard]] std::int32_t BoostedRounds() const override { return booster_->BoostedRounds(); }
-  [[nodiscard]] bool ModelFitted() const override { return booster_->ModelFitted(); }
-  void DoBoost(xgboost::DMatrix* data, xgboost::GradientContainer* gradients,
-               xgboost::PredictionCacheEntry* cache, xgboost::ObjFunction const* obj) override {
-    booster_->DoBoost(data, gradients, cache, obj);
-  }
 
-  void PredictBatch(xgboost::DMatrix* data, xgboost::PredictionCacheEntry* out, bool training,
-                    xgboost::bst_layer_t begin, xgboost::bst_layer_t end) override {
-    booster_->PredictBatch(data, out, training, begin, end);
-  }
-  void InplacePredict(std::shared_ptr<xgboost::DMatrix> data, float missing,
-                      xgboost::PredictionCacheEntry* out, xgboost::bst_layer_t begin,
-                      xgboost::bst_layer_t end) const override {
-    booster_->InplacePredict(std::move(data), missing, out, begin, end);
-  }
   void PredictContribution(xgboost::DMatrix* data, xgboost::HostDeviceVector<float>* out,
                            xgboost::bst_layer_t begin, xgboost::bst_layer_t end,
                            bool approximate) override {

@@ -14,6 +14,9 @@
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <set>
+#include <string>
+#include <type_traits>
 #include <utility>
 
 #include "gpu_exact/tree_builder.h"
@@ -84,11 +87,81 @@ inline std::shared_ptr<xgboost::collective::Channel> ChannelTo(
 #endif
 }
 
+#if GPU_EXACT_XGBOOST >= 305
+using LearnerModel = xgboost::LearnerModelState;
+
+/** @brief The names of parameters that somebody takes: XGBoost warns of others. */
+using UsedParameters = std::set<std::string>;
+using DataPointer = std::shared_ptr<xgboost::DMatrix>;
+using Predictions = xgboost::HostDeviceVector<float>;
+#else
+using LearnerModel = xgboost::LearnerModelParam;
+using UsedParameters = void;
+using DataPointer = xgboost::DMatrix*;
+using Predictions = xgboost::PredictionCacheEntry;
+#endif
+
+/** @brief Give parameters the values among the arguments that are theirs. */
+template <typename... ParamT>
+UsedParameters UpdateParameters(xgboost::Args const& args, ParamT*... out_params) {
+#if GPU_EXACT_XGBOOST >= 305
+  UsedParameters used;
+  (used.merge(xgboost::UpdateAndGetUsedParameters(out_params, args)), ...);
+  return used;
+#else
+  (out_params->UpdateAllowUnknown(args), ...);
+#endif
+}
+
+/** @brief Call both, one after the other. @return What the first gives. */
+template <typename First, typename Second>
+auto InTurn(First&& first, Second&& second) {
+  if constexpr (std::is_void_v<decltype(first())>) {
+    first();
+    second();
+  } else {
+    auto result = first();
+    second();
+    return result;
+  }
+}
+
+/** @brief What XGBoost gives a booster for a round. */
+struct BoostRound {
+  DataPointer data;
+  xgboost::GradientContainer* gradients;
+  Predictions* cache;  // from release 3.5 on the booster has it: nullptr
+  xgboost::ObjFunction const* obj;
+};
+
 /** @brief A gradient booster that hands on to another one the calls whose forms differ. */
 class HandingBooster : public xgboost::GradientBooster {
  public:
   HandingBooster(xgboost::Context const* ctx, xgboost::GradientBooster* booster)
       : GradientBooster{ctx}, booster_{booster} {}
+
+  UsedParameters Configure(xgboost::Args const& args) override { return booster_->Configure(args); }
+  void PredictBatch(DataPointer data, Predictions* out, bool training, xgboost::bst_layer_t begin,
+                    xgboost::bst_layer_t end) override {
+    booster_->PredictBatch(std::move(data), out, training, begin, end);
+  }
+  void InplacePredict(std::shared_ptr<xgboost::DMatrix> data, float missing, Predictions* out,
+                      xgboost::bst_layer_t begin, xgboost::bst_layer_t end) const override {
+    booster_->InplacePredict(std::move(data), missing, out, begin, end);
+  }
+
+#if GPU_EXACT_XGBOOST >= 305
+  void DoBoost(DataPointer data, xgboost::GradientContainer* gradients,
+               xgboost::ObjFunction const* obj) override {
+    this->Boost({std::move(data), gradients, nullptr, obj});
+  }
+#else
+  [[nodiscard]] bool ModelFitted() const override { return booster_->ModelFitted(); }
+  void DoBoost(DataPointer data, xgboost::GradientContainer* gradients, Predictions* cache,
+               xgboost::ObjFunction const* obj) override {
+    this->Boost({data, gradients, cache, obj});
+  }
+#endif
 
 #if GPU_EXACT_XGBOOST >= 304
   void PredictLeaf(xgboost::DMatrix* data, xgboost::HostDeviceVector<float>* out,
@@ -104,6 +177,35 @@ class HandingBooster : public xgboost::GradientBooster {
 #endif
 
  protected:
+  virtual void Boost(BoostRound const& round) {
+#if GPU_EXACT_XGBOOST >= 305
+    booster_->DoBoost(round.data, round.gradients, round.obj);
+#else
+    booster_->DoBoost(round.data, round.gradients, round.cache, round.obj);
+#endif
+  }
+
+  /** @brief Make the cached predictions of the round's data anew, of the trees that there are; what
+   *         fails is made by the next prediction. */
+  void PredictAnew(BoostRound const& round) {
+#if GPU_EXACT_XGBOOST >= 305
+    auto const n_rounds = booster_->BoostedRounds();
+    Predictions out;
+    try {  // a range that does not begin at 0 gives up the cached sums
+      booster_->PredictBatch(round.data, &out, false, n_rounds > 0 ? 1 : 0, n_rounds);
+      booster_->PredictBatch(round.data, &out, false, 0, 0);
+    } catch (...) {
+    }
+#else
+    round.cache->version = 0;
+    try {
+      booster_->PredictBatch(round.data, round.cache, false, 0, 0);
+    } catch (...) {
+      round.cache->version = 0;
+    }
+#endif
+  }
+
   std::unique_ptr<xgboost::GradientBooster> booster_;
 };
 }  // namespace gpu_exact

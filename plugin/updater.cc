@@ -179,13 +179,16 @@ GpuExactUpdater::GpuExactUpdater(std::string name, Pruning pruning, xgboost::Con
   this->Configure({});
 }
 
-void GpuExactUpdater::Configure(xgboost::Args const& args) {
-  param_.UpdateAllowUnknown(args);
-  colmaker_param_.UpdateAllowUnknown(args);
-  if (std::isnan(param_.gpu_exact_memory_limit)) {
-    LOG(FATAL)
-        << "`gpu_exact_memory_limit` is nan: give bytes, or up to 1 the share of what is free.";
-  }
+UsedParameters GpuExactUpdater::Configure(xgboost::Args const& args) {
+  return InTurn(
+      [&] { return UpdateParameters(args, &param_, &colmaker_param_); },
+      [&] {
+        if (std::isnan(param_.gpu_exact_memory_limit)) {
+          LOG(FATAL)
+              << "`gpu_exact_memory_limit` is nan: give bytes, or up to 1 the share of what is "
+                 "free.";
+        }
+      });
 }
 
 void GpuExactUpdater::LoadConfig(xgboost::Json const& in) {

@@ -21,9 +21,9 @@ class PretendingBooster final : public DelegatingBooster {
  public:
   using DelegatingBooster::DelegatingBooster;
 
-  void Configure(xgboost::Args const& args) override {
+  UsedParameters Configure(xgboost::Args const& args) override {
     TemporaryContext const on_cuda{ctx_, ctx_->MakeCUDA()};
-    DelegatingBooster::Configure(args);
+    return DelegatingBooster::Configure(args);
   }
   void SaveConfig(xgboost::Json* p_out) const override {
     TemporaryContext const on_cuda{ctx_, ctx_->MakeCUDA()};
@@ -38,7 +38,7 @@ void PretendCuda(bool enable) {
     entry.set_body(honest);
     return;
   }
-  entry.set_body([](xgboost::LearnerModelParam const* param, xgboost::Context const* ctx) {
+  entry.set_body([](LearnerModel const* param, xgboost::Context const* ctx) {
     return new PretendingBooster{ctx, honest(param, ctx)};
   });
 }
