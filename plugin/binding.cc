@@ -8,13 +8,11 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <link.h>
-#include <xgboost/c_api.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -41,11 +39,11 @@ struct Library {
 bool IsOfR(std::string const& path) { return path.substr(path.rfind('/') + 1) == "xgboost.so"; }
 
 std::string Remedy(std::string const& path) {
-  std::string release{kNewestRelease};
   if (IsOfR(path)) {
-    return "Install R's package xgboost " + release +
-           " from source, not stripped, or as its release's binary for GPUs.";
+    return "Install R's package xgboost from source, which is not stripped: "
+           "install.packages(\"xgboost\", type = \"source\"); or its release's binary for GPUs.";
   }
+  std::string release{kNewestRelease};
   return "Install a stock build: pip install xgboost==" + release + " or xgboost-cpu==" + release +
          ".";
 }
@@ -90,15 +88,18 @@ Library FindLibrary() {
   return found;
 }
 
-void CheckVersion(Library const& library) {
+Adapter const& ChooseAdapter(Library const& library) {
   int major{0}, minor{0}, patch{0};
   reinterpret_cast<void (*)(int*, int*, int*)>(library.version_fn)(&major, &minor, &patch);
   auto release = std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
-  if (std::find(std::begin(kReleases), std::end(kReleases), release) == std::end(kReleases)) {
+  auto const* adapter = AdapterTo(release);
+  if (adapter == nullptr) {
     throw std::runtime_error{library.path + " is XGBoost " + release +
                              ", but this build of gpu_exact works with " + kReleasesText +
-                             " only. " + Remedy(library.path)};
+                             " only, until `python tests/release_check.py " + release +
+                             "` in its sources says more. " + Remedy(library.path)};
   }
+  return *adapter;
 }
 
 std::string Demangle(std::string const& name) {
@@ -164,8 +165,9 @@ bool bound_to_r{false};
 using GompParallel = void (*)(void (*fn)(void*), void* data, unsigned n_threads, unsigned flags);
 GompParallel gomp_parallel{nullptr};
 
-decltype(&XGBGetGlobalConfig) get_global_config{nullptr};
-decltype(&XGBSetGlobalConfig) set_global_config{nullptr};
+// As in xgboost/c_api.h.
+int (*get_global_config)(char const** out_json){nullptr};
+int (*set_global_config)(char const* json){nullptr};
 
 template <typename FnT>
 void FindFunction(Library const& library, char const* name, FnT* out) {
@@ -173,22 +175,23 @@ void FindFunction(Library const& library, char const* name, FnT* out) {
 }
 }  // namespace
 
-void BindXGBoost() {
-  static bool bound{false};
+Adapter const& BindXGBoost() {
+  static Adapter const* bound{nullptr};
   if (bound) {
-    return;
+    return *bound;
   }
   Library library = FindLibrary();
-  CheckVersion(library);
-  auto targets = Resolve(library, Imports());
-  std::copy(targets.cbegin(), targets.cend(), Imports().targets);
+  auto const& adapter = ChooseAdapter(library);
+  auto targets = Resolve(library, adapter.imports);
+  std::copy(targets.cbegin(), targets.cend(), adapter.imports.targets);
   bound_to_r = IsOfR(library.path);
   gomp_parallel = reinterpret_cast<GompParallel>(
       CalledFunction(library.handle.get(), *library.map, "GOMP_parallel"));
   FindFunction(library, "XGBGetGlobalConfig", &get_global_config);
   FindFunction(library, "XGBSetGlobalConfig", &set_global_config);
   library.handle.release();  // the stubs point into it from now on: never unloaded
-  bound = true;
+  bound = &adapter;
+  return adapter;
 }
 
 HostTeam TeamOfXGBoost(std::int32_t n_threads) {

@@ -3,36 +3,27 @@
  *
  * @brief Connects this module's calls into XGBoost to the libxgboost of the process.
  *
- * The module is linked against nothing of XGBoost. Each XGBoost function that it calls is a stub
- * (trampolines.cc) that jumps through a table, and BindXGBoost() fills the table.
+ * The module is linked against nothing of XGBoost. Each XGBoost function that an adapter calls is a
+ * stub (trampolines.cc) that jumps through a table, and BindXGBoost() fills the table of the one that
+ * knows the library's release.
  */
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
+#include "adapter.h"
 #include "gpu_exact/host_team.h"
 
 namespace gpu_exact {
-using ImportTarget = void (*)();
-
-/** @brief The XGBoost functions that this module calls; written at build time from its objects. */
-struct ImportTable {
-  char const* const* names;  // mangled, shape: (n)
-  ImportTarget* targets;     // where the stubs jump to, shape: (n)
-  std::size_t n;
-};
-
-[[nodiscard]] ImportTable Imports();
-
 /**
- * @brief Find libxgboost, check its version and bind every import. Later calls do nothing.
+ * @brief Find libxgboost, choose the adapter to its release and bind what it imports. Later calls only
+ *        give the adapter.
  *
  * An import is an exported symbol of the library, or else an entry of its .symtab: the stock CUDA
  * wheel hides its C++ functions but is not stripped. Throws std::runtime_error with the remedy, and
  * then nothing is bound. By one thread at a time.
  */
-void BindXGBoost();
+Adapter const& BindXGBoost();
 
 /**
  * @brief The threads that run XGBoost's own loops, which go on spinning for a while after each: they

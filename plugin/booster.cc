@@ -4,26 +4,31 @@
 #include "booster.h"
 
 #include <dmlc/registry.h>
+#include <xgboost/logging.h>
 #include <xgboost/predictor.h>
+#include <xgboost/tree_updater.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "default_device.h"
 #include "delegating_booster.h"
+#include "device_status.h"
 #include "json_text.h"
 #include "names.h"
 #include "param.h"
 #include "param_json.h"
 #include "pruner.h"
-#include "register.h"
+#include "release.h"
 #include "round.h"
 #include "src/common/common.h"
+#include "take_over.h"
 #include "temporary_context.h"
 
 namespace gpu_exact {
@@ -78,10 +83,43 @@ void NameUpdaters(std::vector<std::string> const& names, Json* config) {
   }
 }
 
+bool XGBoostHasCuda() {
+  return dmlc::Registry<xgboost::TreeUpdaterReg>::Get()->Find("grow_gpu_hist") != nullptr;
+}
+
+void WarnOnceOfNoCuda() {
+  static std::once_flag warned;
+  std::call_once(warned, [] {
+    LOG(WARNING) << "This XGBoost is built without CUDA: trees are grown on the GPU, but gradients "
+                 << "and predictions are computed on the CPU. Install the wheel `xgboost` in the "
+                 << "place of `xgboost-cpu` to have both on the GPU.";
+  });
+}
+
+/**
+ * @brief Move a learner's context from the CPU to the default device.
+ *
+ * Does nothing where that GPU is not usable, and warns once where XGBoost is built without CUDA.
+ *
+ * @param ctx A member of a learner: only this view of it is constant.
+ */
+void MoveToDefaultDevice(xgboost::Context const* ctx) {
+  int const ordinal = DefaultOrdinal();
+  if (ordinal < 0 || !ctx->IsCPU() || !StatusOf(ordinal).usable) {
+    return;  // without a GPU the updater says what grows the trees
+  }
+  if (!XGBoostHasCuda()) {
+    WarnOnceOfNoCuda();
+    return;
+  }
+  const_cast<xgboost::Context*>(ctx)->UpdateAllowUnknown(
+      xgboost::Args{{"device", "cuda:" + std::to_string(ordinal)}});
+}
+
 /**
  * @brief Hands every call on to XGBoost's tree booster, and comes between in four of them.
  *
- * - DoBoost: of a round that fails nothing stays. A tree may fail after others have drawn random
+ * - Boost: of a round that fails nothing stays. A tree may fail after others have drawn random
  *   numbers, and a class after others have added their trees, which nobody will have, to the cached
  *   predictions. Those of a single class are as they were and stay: made anew, sums of several trees
  *   may be rounded otherwise on a GPU.
@@ -98,7 +136,7 @@ class ExactBooster final : public DelegatingBooster {
  public:
   using DelegatingBooster::DelegatingBooster;
 
-  void Configure(Args const& args) override {
+  UsedParameters Configure(Args const& args) override {
     auto const* method = Find(args, "tree_method");
     auto const* updater = Find(args, "updater");
     if (method) {
@@ -136,31 +174,18 @@ class ExactBooster final : public DelegatingBooster {
         on_cpu.emplace(ctx_, ctx_->MakeCPU());
       }
     }
-    DelegatingBooster::Configure(passed);  // an error where a value is bad
-    told_ = std::move(told);
-    bool const own = updater ? Names(*updater, kOwnName) || Names(*updater, kColMakerName)
-                             : this->WantsExact() || !updater_.empty();
-    if (!own) {  // XGBoost's own exact builder is not told again once another one has come
-      for (auto const& [name, value] : ColMakerParam{}.__DICT__()) {
-        told_.erase(name);
-      }
-    }
-  }
-
-  void DoBoost(xgboost::DMatrix* data, xgboost::GradientContainer* gradients,
-               xgboost::PredictionCacheEntry* cache, xgboost::ObjFunction const* obj) override {
-    auto const generator = ctx_->Rng();
-    Round const round{static_cast<std::uint32_t>(this->BoostedRounds()),
-                      static_cast<std::uint32_t>(gradients->gpair.Shape(1))};
-    try {
-      DelegatingBooster::DoBoost(data, gradients, cache, obj);
-    } catch (...) {
-      ctx_->Rng() = generator;
-      if (round.n_groups > 1) {  // trees of some classes were added
-        this->PredictAnew(data, cache);
-      }
-      throw;
-    }
+    return InTurn(
+        [&] { return DelegatingBooster::Configure(passed); },  // an error where a value is bad
+        [&] {
+          told_ = std::move(told);
+          bool const own = updater ? Names(*updater, kOwnName) || Names(*updater, kColMakerName)
+                                   : this->WantsExact() || !updater_.empty();
+          if (!own) {  // XGBoost's own exact builder is not told again once another one has come
+            for (auto const& [name, value] : ColMakerParam{}.__DICT__()) {
+              told_.erase(name);
+            }
+          }
+        });
   }
 
   void SaveConfig(Json* p_out) const override {
@@ -205,13 +230,18 @@ class ExactBooster final : public DelegatingBooster {
   }
 
  private:
-  /** @brief Cached predictions as of the trees that there are. */
-  void PredictAnew(xgboost::DMatrix* data, xgboost::PredictionCacheEntry* cache) {
-    cache->version = 0;
+  void Boost(BoostRound const& given) override {
+    auto const generator = RandomOf(ctx_);
+    Round const round{static_cast<std::uint32_t>(this->BoostedRounds()),
+                      static_cast<std::uint32_t>(given.gradients->gpair.Shape(1))};
     try {
-      DelegatingBooster::PredictBatch(data, cache, false, 0, 0);
-    } catch (...) {  // what failed may fail here, too: the next prediction makes them
-      cache->version = 0;
+      DelegatingBooster::Boost(given);
+    } catch (...) {
+      RandomOf(ctx_) = generator;
+      if (round.n_groups > 1) {  // trees of some classes were added
+        this->PredictAnew(given);
+      }
+      throw;
     }
   }
 
@@ -228,7 +258,7 @@ class ExactBooster final : public DelegatingBooster {
 
 void RegisterBooster() {
   auto& entry = dmlc::Registry<xgboost::GradientBoosterReg>::Get()->__REGISTER__("gbtree");
-  entry.set_body([make = entry.body](xgboost::LearnerModelParam const* param, Context const* ctx) {
+  entry.set_body([make = entry.body](LearnerModel const* param, Context const* ctx) {
     return new ExactBooster{ctx, make(param, ctx)};
   });
 }

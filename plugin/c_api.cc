@@ -13,8 +13,8 @@
 #include "gpu_exact/memory_estimate.h"
 #include "gpu_exact/source_hash.h"
 #include "per_process.h"
-#include "register.h"
 #include "run_log.h"
+#include "take_over.h"
 #include "versions.h"
 
 namespace {
@@ -40,8 +40,7 @@ gpu_exact::PerProcess<std::mutex> registry_mutex;
 void RegisterOnce() {
   static bool registered = false;
   if (!registered) {
-    gpu_exact::BindXGBoost();
-    gpu_exact::Register();
+    gpu_exact::BindXGBoost().do_register();
     registered = true;
   }
 }

@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include "drawing_context.h"
+
 namespace gpu_exact {
 void GrowByColMaker(
     UpdaterFactory const& colmaker, xgboost::Context const* ctx, xgboost::ObjInfo const* task,
@@ -12,11 +14,11 @@ void GrowByColMaker(
     xgboost::GradientContainer* gradients, xgboost::DMatrix* data,
     xgboost::common::Span<xgboost::HostDeviceVector<xgboost::bst_node_t>> out_position,
     std::vector<xgboost::RegTree*> const& trees) {
-  auto const cpu_ctx = ctx->MakeCPU();
-  std::unique_ptr<xgboost::TreeUpdater> const updater{colmaker(&cpu_ctx, task)};
+  DrawingContext cpu_ctx{ctx};
+  std::unique_ptr<xgboost::TreeUpdater> const updater{colmaker(cpu_ctx.Get(), task)};
   auto const settings = colmaker_param.__DICT__();
   updater->Configure({settings.cbegin(), settings.cend()});
   updater->Update(param, gradients, data, out_position, trees);
-  ctx->Rng() = cpu_ctx.Rng();
+  cpu_ctx.Keep();
 }
 }  // namespace gpu_exact

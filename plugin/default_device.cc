@@ -3,17 +3,10 @@
  */
 #include "default_device.h"
 
-#include <dmlc/registry.h>
-#include <xgboost/logging.h>
-#include <xgboost/tree_updater.h>
-
 #include <atomic>
 #include <charconv>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
-
-#include "device_status.h"
 
 namespace gpu_exact {
 namespace {
@@ -38,19 +31,6 @@ std::optional<int> ParseDevice(std::string const& device) {
   bool const valid = parsed.ec == std::errc{} && parsed.ptr == end && ordinal >= 0;
   return valid ? std::optional<int>{ordinal} : std::nullopt;
 }
-
-bool XGBoostHasCuda() {
-  return dmlc::Registry<xgboost::TreeUpdaterReg>::Get()->Find("grow_gpu_hist") != nullptr;
-}
-
-void WarnOnceOfNoCuda() {
-  static std::once_flag warned;
-  std::call_once(warned, [] {
-    LOG(WARNING) << "This XGBoost is built without CUDA: trees are grown on the GPU, but gradients "
-                 << "and predictions are computed on the CPU. Install the wheel `xgboost` in the "
-                 << "place of `xgboost-cpu` to have both on the GPU.";
-  });
-}
 }  // namespace
 
 void SetDefaultDevice(std::string const& device) {
@@ -62,16 +42,5 @@ void SetDefaultDevice(std::string const& device) {
   default_ordinal = *ordinal;
 }
 
-void MoveToDefaultDevice(xgboost::Context const* ctx) {
-  int const ordinal = default_ordinal;
-  if (ordinal == kCpu || !ctx->IsCPU() || !StatusOf(ordinal).usable) {
-    return;  // without a GPU the updater says what grows the trees
-  }
-  if (!XGBoostHasCuda()) {
-    WarnOnceOfNoCuda();
-    return;
-  }
-  const_cast<xgboost::Context*>(ctx)->UpdateAllowUnknown(
-      xgboost::Args{{"device", "cuda:" + std::to_string(ordinal)}});
-}
+int DefaultOrdinal() { return default_ordinal; }
 }  // namespace gpu_exact

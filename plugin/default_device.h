@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <xgboost/context.h>
-
 #include <string>
 
 namespace gpu_exact {
@@ -17,12 +15,6 @@ namespace gpu_exact {
  */
 void SetDefaultDevice(std::string const& device);
 
-/**
- * @brief Move a learner's context from the CPU to the default device.
- *
- * Does nothing where that GPU is not usable, and warns once where XGBoost is built without CUDA.
- *
- * @param ctx A member of a learner: only this view of it is constant.
- */
-void MoveToDefaultDevice(xgboost::Context const* ctx);
+/** @brief Its CUDA ordinal; negative: it is the CPU. */
+[[nodiscard]] int DefaultOrdinal();
 }  // namespace gpu_exact

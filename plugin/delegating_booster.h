@@ -18,14 +18,15 @@
 #include <utility>
 #include <vector>
 
+#include "release.h"
+
 namespace gpu_exact {
-class DelegatingBooster : public xgboost::GradientBooster {
+class DelegatingBooster : public HandingBooster {
  public:
   /** @param booster What is handed on to; becomes owned. */
   DelegatingBooster(xgboost::Context const* ctx, xgboost::GradientBooster* booster)
-      : GradientBooster{ctx}, booster_{booster} {}
+      : HandingBooster{ctx, booster} {}
 
-  void Configure(xgboost::Args const& args) override { booster_->Configure(args); }
   void LoadConfig(xgboost::Json const& in) override { booster_->LoadConfig(in); }
   void SaveConfig(xgboost::Json* p_out) const override { booster_->SaveConfig(p_out); }
   void LoadModel(xgboost::Json const& in) override { booster_->LoadModel(in); }
@@ -39,26 +40,7 @@ class DelegatingBooster : public xgboost::GradientBooster {
   }
 
   [[nodiscard]] std::int32_t BoostedRounds() const override { return booster_->BoostedRounds(); }
-  [[nodiscard]] bool ModelFitted() const override { return booster_->ModelFitted(); }
-  void DoBoost(xgboost::DMatrix* data, xgboost::GradientContainer* gradients,
-               xgboost::PredictionCacheEntry* cache, xgboost::ObjFunction const* obj) override {
-    booster_->DoBoost(data, gradients, cache, obj);
-  }
 
-  void PredictBatch(xgboost::DMatrix* data, xgboost::PredictionCacheEntry* out, bool training,
-                    xgboost::bst_layer_t begin, xgboost::bst_layer_t end) override {
-    booster_->PredictBatch(data, out, training, begin, end);
-  }
-  void InplacePredict(std::shared_ptr<xgboost::DMatrix> data, float missing,
-                      xgboost::PredictionCacheEntry* out, xgboost::bst_layer_t begin,
-                      xgboost::bst_layer_t end) const override {
-    booster_->InplacePredict(std::move(data), missing, out, begin, end);
-  }
-  void PredictLeaf(xgboost::DMatrix* data, xgboost::HostDeviceVector<float>* out,
-                   xgboost::bst_layer_t begin, xgboost::bst_layer_t end,
-                   bool strict_shape) override {
-    booster_->PredictLeaf(data, out, begin, end, strict_shape);
-  }
   void PredictContribution(xgboost::DMatrix* data, xgboost::HostDeviceVector<float>* out,
                            xgboost::bst_layer_t begin, xgboost::bst_layer_t end,
                            bool approximate) override {
@@ -82,8 +64,5 @@ class DelegatingBooster : public xgboost::GradientBooster {
     booster_->FeatureScore(type, trees, features, scores);
   }
   [[nodiscard]] xgboost::CatContainer const* Cats() const override { return booster_->Cats(); }
-
- private:
-  std::unique_ptr<xgboost::GradientBooster> booster_;
 };
 }  // namespace gpu_exact

@@ -77,6 +77,7 @@ TreeFeatures::TreeFeatures(xgboost::Context const* ctx, xgboost::tree::TrainPara
       n_features_{n_features},
       sampled_{Sampled(param)},
       sampled_by_node_{param.colsample_bynode != 1.0f},
+      sampler_{ctx},
       groups_{param.interaction_constraints},
       leaf_wise_{param.grow_policy == xgboost::tree::TrainParam::kLossGuide} {
   if (sampled_) {

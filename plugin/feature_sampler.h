@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "gpu_exact/tree_builder.h"
-#include "src/common/random.h"
+#include "release.h"
 #include "src/tree/param.h"
 
 namespace gpu_exact {
@@ -79,7 +79,7 @@ class TreeFeatures : public FeaturePolicy {
   FeatureIdx n_features_;
   bool sampled_;
   bool sampled_by_node_;
-  xgboost::common::ColumnSampler sampler_;
+  ColumnSampler sampler_;
   InteractionGroups groups_;
   bool leaf_wise_;
   std::vector<xgboost::RandomEngine> drawn_;         // leaf-wise: after the draw of each level

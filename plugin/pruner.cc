@@ -8,6 +8,8 @@
 
 #include <vector>
 
+#include "release.h"
+
 namespace gpu_exact {
 namespace {
 thread_local PruneFollows* current{nullptr};
@@ -17,7 +19,7 @@ class NothingToPrune final : public xgboost::TreeUpdater {
  public:
   using TreeUpdater::TreeUpdater;
 
-  void Configure(xgboost::Args const&) override {}
+  UsedParameters Configure(xgboost::Args const&) override { return UsedParameters(); }
   void LoadConfig(xgboost::Json const&) override {}
   void SaveConfig(xgboost::Json*) const override {}
   [[nodiscard]] bool CanModifyTree() const override { return true; }

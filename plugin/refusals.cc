@@ -7,6 +7,7 @@
 
 #include "feature_sampler.h"
 #include "gpu_exact/types.h"
+#include "release.h"
 #include "src/collective/communicator-inl.h"
 #include "src/common/error_msg.h"
 
@@ -38,6 +39,12 @@ void RefuseParam(TrainParam const& param, std::size_t n_features) {
   if (param.subsample < 1.0f && param.sampling_method != TrainParam::kUniform) {
     LOG(FATAL) << "Only uniform sampling is supported, gradient-based sampling is only support by "
                << "the `hist` tree method. Set `sampling_method=\"uniform\"`.";
+  }
+  if (!kSamplesByNode && param.colsample_bynode != 1.0f) {
+    LOG(FATAL) << "`colsample_bynode` is " << param.colsample_bynode
+               << ", and column sample by node "
+               << "is not supported by exact trees beside this release of XGBoost, whose `hist` "
+               << "draws in another way. Set it to 1, or install XGBoost 3.3 or later.";
   }
 }
 }  // namespace
@@ -71,7 +78,8 @@ void RefuseOnCpu(TrainParam const& param, xgboost::DMatrix const& data, std::str
                << "and: " << reason;
   }
   if (!data.SingleColBlock()) {
-    LOG(FATAL) << kExact << " doesn't support external memory training. Only the GPU's builder has "
+    LOG(FATAL) << kExact
+               << " doesn't support external memory training. Only the GPU's builder has "
                << "it, and: " << reason
                << " Make one `DMatrix` of the data, or use `tree_method=\"hist\"`.";
   }

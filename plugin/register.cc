@@ -7,12 +7,12 @@
 #include <xgboost/logging.h>
 #include <xgboost/tree_updater.h>
 
-#include <atomic>
 #include <string>
 
 #include "booster.h"
 #include "names.h"
 #include "pruner.h"
+#include "take_over.h"
 #include "updater.h"
 
 namespace gpu_exact {
@@ -20,8 +20,6 @@ namespace {
 xgboost::TreeUpdaterReg& EntryOf(char const* name) {
   return dmlc::Registry<xgboost::TreeUpdaterReg>::Get()->__REGISTER__(name);
 }
-
-std::atomic<bool> taken_over{false};
 
 UpdaterFactory Make(std::string const& name, UpdaterFactory const& colmaker) {
   return [=](xgboost::Context const* ctx, xgboost::ObjInfo const* task) -> xgboost::TreeUpdater* {
@@ -46,8 +44,4 @@ void Register() {
   RegisterBooster();
   EntryOf(kColMakerName).set_body(Make(kColMakerName, colmaker));
 }
-
-void TakeOver(bool enable) { taken_over = enable; }
-
-bool IsTakenOver() { return taken_over; }
 }  // namespace gpu_exact

@@ -11,11 +11,4 @@ namespace gpu_exact {
  *        called once, when XGBoost is bound.
  */
 void Register();
-
-/**
- * @brief Answer for `grow_colmaker`, the updater of `tree_method="exact"`, or let XGBoost's own
- *        answer again. Boosters that are configured already keep the updater they have.
- */
-void TakeOver(bool enable);
-[[nodiscard]] bool IsTakenOver();
 }  // namespace gpu_exact

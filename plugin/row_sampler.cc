@@ -48,7 +48,7 @@ constexpr std::uint64_t kWordsADraw = 2;
 
 std::uint8_t const* RowSampler::Sample(xgboost::Context const* ctx, TreeBuilder* builder,
                                        Gradients const& gradients, float subsample, Peers* peers,
-                                       xgboost::RandomEngine* rng) {
+                                       RandomEngine* rng) {
   auto const n_rows = gradients.Size();
   std::uint64_t n_after{0};
   std::shared_future<std::size_t> count;

@@ -14,6 +14,7 @@
 
 #include "gpu_exact/peers.h"
 #include "gpu_exact/tree_builder.h"
+#include "release.h"
 
 namespace gpu_exact {
 /**
@@ -36,7 +37,7 @@ class RowSampler {
   [[nodiscard]] std::uint8_t const* Sample(
       xgboost::Context const* ctx, TreeBuilder* builder,
       xgboost::HostDeviceVector<xgboost::GradientPair> const& gradients, float subsample,
-      Peers* peers, xgboost::RandomEngine* rng);
+      Peers* peers, RandomEngine* rng);
 
  private:
   std::vector<std::uint8_t> included_;  // kept: fresh memory takes longer than the draws

@@ -3,8 +3,6 @@
  */
 #include "run_log.h"
 
-#include <xgboost/logging.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -48,17 +46,14 @@ double FinishMs(TreeRecord const& tree) {
 }
 
 double TreeMs(TreeRecord const& tree) { return tree.sample_ms + tree.build_ms + tree.write_ms; }
+}  // namespace
 
-void Say(TreeRecord const& tree) {
-  if (!xgboost::ConsoleLogger::ShouldLog(xgboost::ConsoleLogger::LV::kInfo)) {
-    return;
-  }
+std::string LineOf(TreeRecord const& tree) {
   std::ostringstream line;
   line.precision(3);
   line << "Exact tree on " << tree.device;
   if (!tree.reason.empty()) {
-    LOG(INFO) << line.str() << ": " << tree.reason;
-    return;
+    return line.str() + ": " + tree.reason;
   }
   if (tree.stats.strategy != Strategy::kAuto) {
     line << ", " << NameOf(tree.stats.strategy);
@@ -71,12 +66,10 @@ void Say(TreeRecord const& tree) {
   if (tree.stats.refined_share >= 0.0) {
     line << ", " << 100.0 * tree.stats.refined_share << "% of entries refined";
   }
-  LOG(INFO) << line.str();
+  return line.str();
 }
-}  // namespace
 
 void RecordTree(TreeRecord tree) {
-  Say(tree);
   auto& history = the_history.Get();
   std::lock_guard<std::mutex> guard{history.mutex};
   ++(tree.reason.empty() ? history.n_gpu : history.n_cpu);
@@ -109,8 +102,8 @@ std::string LastRunJson() {
   return os.str();
 }
 
-LongSetUp::LongSetUp(CsrView const& table) {
-  if (!xgboost::ConsoleLogger::ShouldLog(xgboost::ConsoleLogger::LV::kWarning)) {
+LongSetUp::LongSetUp(CsrView const& table, bool silent) {
+  if (silent) {
     return;
   }
   try {

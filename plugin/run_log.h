@@ -32,19 +32,23 @@ struct TreeRecord {
   std::uint64_t device_bytes{0};
 };
 
-/** @brief Count the tree, remember it as the last one, and say a line of it at verbosity 2. */
+/** @brief Count the tree, and remember it as the last one. */
 void RecordTree(TreeRecord tree);
+
+/** @brief What there is to say of a tree, a line without an end. */
+[[nodiscard]] std::string LineOf(TreeRecord const& tree);
 
 /** @brief JSON: the last tree, and the numbers of trees of this process, "gpu_trees", "cpu_trees". */
 [[nodiscard]] std::string LastRunJson();
 
 /**
  * @brief Says a line on standard error if it lives for longer than two seconds: a table is being
- *        prepared. Says nothing where XGBoost's verbosity is 0.
+ *        prepared.
  */
 class LongSetUp {
  public:
-  explicit LongSetUp(CsrView const& table);
+  /** @param silent Says nothing. */
+  LongSetUp(CsrView const& table, bool silent);
   ~LongSetUp();
   LongSetUp(LongSetUp const&) = delete;
   LongSetUp& operator=(LongSetUp const&) = delete;

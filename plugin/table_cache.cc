@@ -3,6 +3,8 @@
  */
 #include "table_cache.h"
 
+#include <xgboost/logging.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -167,7 +169,8 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
       return view;
     };
     auto const view = TellAll(peers.get(), own_rows)[peers ? peers->Rank() : 0];
-    LongSetUp const progress{view};
+    using Logger = xgboost::ConsoleLogger;
+    LongSetUp const progress{view, !Logger::ShouldLog(Logger::LV::kWarning)};
     peers_ = peers;
     auto const make = [&](bool device_only) {
       TableOptions where{options};

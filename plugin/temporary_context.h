@@ -9,6 +9,8 @@
 
 #include <utility>
 
+#include "release.h"
+
 namespace gpu_exact {
 /**
  * @brief While this lives, a learner's context is another one. Random numbers drawn meanwhile count.
@@ -24,7 +26,7 @@ class TemporaryContext {
     *ctx_ = std::move(other);
   }
   ~TemporaryContext() {
-    own_.Rng() = ctx_->Rng();
+    RandomOf(&own_) = RandomOf(ctx_);
     *ctx_ = std::move(own_);
   }
   TemporaryContext(TemporaryContext const&) = delete;

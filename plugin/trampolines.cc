@@ -1,13 +1,14 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief One stub for each XGBoost function that this module calls. imports.inc is written by
- *        cmake/WriteImports.cmake: lines of IMPORT(index, mangled name).
+ * @brief One stub for each XGBoost function that an adapter calls, and the adapter. imports.inc is
+ *        written by cmake/WriteImports.cmake: lines of IMPORT(index, mangled name).
  */
 #include <iterator>
 #include <stdexcept>
 
-#include "binding.h"
+#include "adapter.h"
+#include "register.h"
 
 namespace {
 [[noreturn]] void Unbound() {
@@ -40,13 +41,14 @@ gpu_exact::ImportTarget gpu_exact_import_targets[] = {
 #include "imports.inc"
 #undef IMPORT
 
-namespace gpu_exact {
-ImportTable Imports() {
+extern "C" gpu_exact::Adapter const* GPU_EXACT_ADAPTER() {
   static char const* const kNames[] = {
 #define IMPORT(index, symbol) #symbol,
 #include "imports.inc"
 #undef IMPORT
   };
-  return {kNames, gpu_exact_import_targets, std::size(kNames)};
+  static gpu_exact::Adapter const adapter{// NOLINT
+                                          {kNames, gpu_exact_import_targets, std::size(kNames)},
+                                          gpu_exact::Register};
+  return &adapter;
 }
-}  // namespace gpu_exact

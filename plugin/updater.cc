@@ -13,10 +13,12 @@
 #include <cstdlib>
 #include <future>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "binding.h"
 #include "device_status.h"
+#include "drawing_context.h"
 #include "feature_sampler.h"
 #include "gpu_exact/source_hash.h"
 #include "param_json.h"
@@ -87,6 +89,15 @@ class Positions {
   std::future<void> resized_;  // of the host's; waits for its thread when it goes
 };
 
+/** @brief RecordTree(), and a line of it at verbosity 2. */
+void Tell(TreeRecord record) {
+  using Logger = xgboost::ConsoleLogger;
+  if (Logger::ShouldLog(Logger::LV::kInfo)) {
+    LOG(INFO) << LineOf(record);
+  }
+  RecordTree(std::move(record));
+}
+
 TreeRecord RecordOf(xgboost::DMatrix const& data, std::string const& device) {
   TreeRecord record;
   record.device = device;
@@ -151,14 +162,17 @@ GpuExactUpdater::GpuExactUpdater(std::string name, Pruning pruning, xgboost::Con
   this->Configure({});
 }
 
-void GpuExactUpdater::Configure(xgboost::Args const& args) {
-  param_.UpdateAllowUnknown(args);
-  colmaker_param_.UpdateAllowUnknown(args);
-  static_cast<void>(FallbackOf(param_));  // may be an error
-  if (std::isnan(param_.gpu_exact_memory_limit)) {
-    LOG(FATAL)
-        << "`gpu_exact_memory_limit` is nan: give bytes, or up to 1 the share of what is free.";
-  }
+UsedParameters GpuExactUpdater::Configure(xgboost::Args const& args) {
+  return InTurn(
+      [&] { return UpdateParameters(args, &param_, &colmaker_param_); },
+      [&] {
+        static_cast<void>(FallbackOf(param_));  // may be an error
+        if (std::isnan(param_.gpu_exact_memory_limit)) {
+          LOG(FATAL)
+              << "`gpu_exact_memory_limit` is nan: give bytes, or up to 1 the share of what is "
+                 "free.";
+        }
+      });
 }
 
 void GpuExactUpdater::LoadConfig(xgboost::Json const& in) {
@@ -287,7 +301,7 @@ Greeting GpuExactUpdater::MakeGreeting(TrainParam const& param, xgboost::MetaInf
       TreeFeatures::Sampled(param) && !weights.empty()) {
     greeting.weights = Hash{}.Add(weights.data(), weights.size() * sizeof(float)).Value();
   }
-  auto random = ctx_->Rng();  // a copy
+  auto random = RandomOf(ctx_);  // a copy
   greeting.random = static_cast<std::uint32_t>(random());
   greeting.n_features = static_cast<std::uint32_t>(info.num_col_);
   if (auto const* round = Round::Current()) {
@@ -317,6 +331,7 @@ GrowParam GpuExactUpdater::MakeGrowParam(TrainParam const& param) const {
   grow.reg_alpha = param.reg_alpha;
   grow.max_delta_step = param.max_delta_step;
   grow.opt_dense_col = colmaker_param_.opt_dense_col;
+  grow.gain_rules = kGainRules;
   grow.default_direction = static_cast<DefaultDirection>(colmaker_param_.default_direction);
   grow.monotone_constraints = param.monotone_constraints;
   grow.interleaved_levels = param_.gpu_exact_interleaved_levels;
@@ -339,32 +354,38 @@ void GpuExactUpdater::GrowOnGpu(Task const& task, DeviceTable* table,
     table->Drop();
     throw;
   }
-  RecordTree(std::move(record));
+  Tell(std::move(record));
 }
 
 void GpuExactUpdater::GrowTree(Task const& task, TreeBuilder* builder, TreeRecord* record) {
   auto const begin = std::chrono::steady_clock::now();
   auto const& gpair = *task.gradients->FullGradOnly()->Data();
-  Positions positions{ctx_, gpair.Size(), task.out_position};
+  std::optional<Positions> positions;
+  if (kReadsPositions) {
+    positions.emplace(ctx_, gpair.Size(), task.out_position);
+  }
   // Random numbers are drawn from a copy, so that a tree that fails has drawn none.
-  auto const cpu_ctx = ctx_->MakeCPU();
+  DrawingContext cpu_ctx{ctx_};
   auto const* rows = task.param.subsample < 1.0f
                          ? row_sampler_.Sample(ctx_, builder, gpair, task.param.subsample,
-                                               task.peers.get(), &cpu_ctx.Rng())
+                                               task.peers.get(), &RandomOf(cpu_ctx.Get()))
                          : nullptr;
   record->sample_ms = MillisecondsSince(begin);
   auto const sampled = std::chrono::steady_clock::now();
-  TreeFeatures features{&cpu_ctx, task.param, static_cast<FeatureIdx>(task.data->Info().num_col_),
-                        task.feature_weights};
+  TreeFeatures features{cpu_ctx.Get(), task.param,
+                        static_cast<FeatureIdx>(task.data->Info().num_col_), task.feature_weights};
   last_tree_ = task.peers ? kUnfinishedTree : 0;  // of a worker that fails, be it alone
   auto const grown = builder->Build(this->MakeGrowParam(task.param), ViewOf(gpair, ctx_), rows,
                                     features.Restricted() ? &features : nullptr);
   features.Finish(grown);
-  ctx_->Rng() = cpu_ctx.Rng();
+  cpu_ctx.Keep();
   record->build_ms = MillisecondsSince(sampled);
   auto const built = std::chrono::steady_clock::now();
   WriteTree(grown, task.param.learning_rate, task.tree);
-  positions.Write(builder, this->Prune(task));
+  auto const remap = this->Prune(task);
+  if (positions) {
+    positions->Write(builder, remap);
+  }
   last_tree_ = task.peers ? HashOf(grown) : 0;
   record->write_ms = MillisecondsSince(built);
   record->stats = builder->Stats();
@@ -390,7 +411,7 @@ void GpuExactUpdater::GrowOnCpu(Task const& task, std::string const& kind,
                  {task.out_position, 1}, {task.tree});
   TreeRecord record = RecordOf(*task.data, "CPU");
   record.reason = reason;
-  RecordTree(std::move(record));
+  Tell(std::move(record));
   auto const remap = this->Prune(task);
   if (remap.empty()) {
     return;

@@ -16,6 +16,7 @@
 #include "gpu_exact/tree_builder.h"
 #include "handshake.h"
 #include "param.h"
+#include "release.h"
 #include "row_sampler.h"
 #include "run_log.h"
 #include "src/tree/param.h"
@@ -39,7 +40,7 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
   GpuExactUpdater(std::string name, Pruning pruning, xgboost::Context const* ctx,
                   xgboost::ObjInfo const* task, UpdaterFactory colmaker);
 
-  void Configure(xgboost::Args const& args) override;
+  UsedParameters Configure(xgboost::Args const& args) override;
   void LoadConfig(xgboost::Json const& in) override;
   void SaveConfig(xgboost::Json* p_out) const override;
   [[nodiscard]] char const* Name() const override { return name_.c_str(); }

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "release.h"
 #include "src/collective/comm_group.h"
 #include "src/collective/communicator-inl.h"
 #include "tell_all.h"
@@ -42,7 +43,8 @@ Span<char> Bytes(std::vector<T>* values) {
 std::vector<std::int32_t> Connected(coll::Comm const& comm) {
   std::vector<std::int32_t> ranks;
   for (std::int32_t rank = 0; rank < comm.World(); ++rank) {
-    if (rank != comm.Rank() && comm.HasChan(rank) && comm.Chan(rank)->Socket()) {
+    auto const channel = rank != comm.Rank() ? ChannelTo(comm, rank) : nullptr;
+    if (channel && channel->Socket()) {
       ranks.push_back(rank);
     }
   }

@@ -4,6 +4,13 @@
  * @brief Weights, gains and the loss change of a split, in the float widths of XGBoost's
  *        split_evaluator.h and param.h, so that trees come out the same to the last bit.
  *
+ * XGBoost changed its rules once. By the old ones, up to release 3.3,
+ * - a gain is computed in single precision, and knows no alpha beside the weight's;
+ * - where no weight may be limited, it is G^2 / (H + lambda) whatever the weight is;
+ * - a child may have no hessian, where min_child_weight is 0: it weighs and gains nothing;
+ * - a node lighter than min_child_weight weighs nothing;
+ * - monotone constraints that are all 0 are constraints.
+ *
  * Compiled without contraction to fused multiply-add on either side.
  */
 #pragma once
@@ -21,13 +28,20 @@ struct GainParam {
   float reg_lambda;
   float reg_alpha;
   float max_delta_step;
+  GainRules rules;
+  bool bounded;  // monotone constraints keep weights within bounds
 
   GainParam() = default;
   explicit GainParam(GrowParam const& p)
       : min_child_weight{p.min_child_weight},
         reg_lambda{p.reg_lambda},
         reg_alpha{p.reg_alpha},
-        max_delta_step{p.max_delta_step} {}
+        max_delta_step{p.max_delta_step},
+        rules{p.gain_rules},
+        bounded{p.gain_rules == GainRules::kOld ? !p.monotone_constraints.empty()
+                                                : p.HasMonotone()} {}
+
+  [[nodiscard]] GPU_EXACT_HD bool Old() const { return rules == GainRules::kOld; }
 };
 
 /** @brief Sum of gradient pairs. */
@@ -67,7 +81,7 @@ GPU_EXACT_HD inline double ThresholdL1(double grad, float alpha) {
 GPU_EXACT_HD inline float CalcWeight(GainParam const& p, GradientSum const& sum,
                                      WeightBounds const& bounds) {
   double weight{0.0};
-  if (sum.hess > 0.0) {
+  if (sum.hess > 0.0 && !(p.Old() && sum.hess < p.min_child_weight)) {
     weight = -ThresholdL1(sum.grad, p.reg_alpha) / (sum.hess + p.reg_lambda);
     if (p.max_delta_step != 0.0f && std::fabs(weight) > p.max_delta_step) {
       weight = std::copysign(static_cast<double>(p.max_delta_step), weight);
@@ -77,10 +91,24 @@ GPU_EXACT_HD inline float CalcWeight(GainParam const& p, GradientSum const& sum,
   return w < bounds.lower ? bounds.lower : (w > bounds.upper ? bounds.upper : w);
 }
 
+/** @brief CalcGain() by the old rules, of a positive hessian. */
+GPU_EXACT_HD inline float CalcOldGain(GainParam const& p, GradientSum const& sum, float weight) {
+  if (p.max_delta_step == 0.0f && !p.bounded) {
+    double const grad = ThresholdL1(sum.grad, p.reg_alpha);
+    return static_cast<float>(grad * grad) / static_cast<float>(sum.hess + p.reg_lambda);
+  }
+  auto const grad = static_cast<float>(sum.grad);
+  auto const hess = static_cast<float>(sum.hess);
+  return -(2.0f * grad * weight + (hess + p.reg_lambda) * (weight * weight));
+}
+
 /** @brief How much a leaf of this weight lowers the loss, doubled. */
 GPU_EXACT_HD inline float CalcGain(GainParam const& p, GradientSum const& sum, float weight) {
   if (sum.hess <= 0.0) {
     return 0.0f;
+  }
+  if (p.Old()) {
+    return CalcOldGain(p, sum, weight);
   }
   // The square is a float product in XGBoost, the rest is double.
   return static_cast<float>(-(2.0 * sum.grad * weight +
@@ -99,8 +127,8 @@ GPU_EXACT_HD inline float CalcLossChange(GainParam const& p, GradientSum const& 
                                          GradientSum const& right, WeightBounds const& bounds,
                                          int monotone, float node_gain) {
   constexpr float kRefused = -std::numeric_limits<float>::infinity();
-  bool valid = left.hess > 0.0 && right.hess > 0.0 && left.hess >= p.min_child_weight &&
-               right.hess >= p.min_child_weight;
+  bool valid = left.hess >= p.min_child_weight && right.hess >= p.min_child_weight &&
+               (p.Old() || (left.hess > 0.0 && right.hess > 0.0));
   if (!valid) {
     return kRefused;
   }

@@ -199,8 +199,8 @@ void SetSums(GrowParam const& param, std::vector<GradientSum> const& leaves, Gro
   auto const weigh = [&](NodeIdx nidx, WeightBounds const& bounds) {
     nodes[nidx].weight = CalcWeight(gain, {nodes[nidx].sum_grad, nodes[nidx].sum_hess}, bounds);
   };
-  std::vector<WeightBounds> bounds(nodes.size(), WeightBounds::OfRoot(param.HasMonotone()));
-  weigh(kRoot, bounds[kRoot]);
+  std::vector<WeightBounds> bounds(nodes.size(), WeightBounds::OfRoot(gain.bounded));
+  weigh(kRoot, WeightBounds::OfRoot(gain.bounded && !gain.Old()));
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     TreeNode const& node = nodes[i];
     if (!node.IsLeaf()) {

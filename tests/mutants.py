@@ -163,7 +163,7 @@ class Workshop:
             if (ROOT / name).is_file():
                 (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, self.tree / name)
-        sources = next(build.glob("_deps/xgboost-*/cpp_src"))
+        sources = ";".join(map(str, build.glob("_deps/xgboost-*/cpp_src")))
         made = self.run(
             *("cmake", "-S", self.tree, "-B", self.build, "-DCMAKE_BUILD_TYPE=None"),
             *("-DCMAKE_CXX_FLAGS=-O1", "-DCMAKE_COMPILE_WARNING_AS_ERROR=OFF"),

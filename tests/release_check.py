@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 # Copyright 2026, the gpu_exact contributors
-"""Say whether a release of XGBoost can be served by the build that serves the others.
+"""Say whether a release of XGBoost can be served, and by which adapter.
 
     python tests/release_check.py 3.4.1
     python tests/release_check.py 3.5.0 --sha256 HASH    # of a release that is not served yet
+    python tests/release_check.py 3.5.0 --source TREE    # before there are wheels of it
 
-A copy of the sources in which `versions.py` names the release is compiled against its headers. Then
-the classes that the plugin uses must lie in memory as those of the newest served release, both
-wheels must have every function that the plugin calls, and random problems must give the models of
-XGBoost's own builder, by the reference builder on the host. Ends with 0 where all that holds. What
-it takes: Python >= 3.12 with pip and a package index, g++ and binutils, CMake, and the CUDA toolkit
-to configure; no GPU. The first run takes some minutes.
+A copy of the sources, in which `versions.py` names the release, is compiled against its headers and
+those of every layout that is served. Then it is told
+- which of these layouts the classes that the plugin uses have in the release, virtual tables too;
+- whether functions whose rules are repeated here have the same text as there;
+- whether both wheels, where there are any, have every function that the plugin calls;
+- whether random problems give the models of XGBoost's own builder, by the reference builder on the host.
+Ends with 0 where all that holds. What it takes: Python >= 3.12 with pip and a package index, g++ and
+binutils, CMake, and the CUDA toolkit to configure; no GPU. The first run takes some minutes.
 """
 
 from __future__ import annotations
@@ -32,8 +35,26 @@ VERSIONS = "plugin/python/xgboost_gpu_exact/versions.py"
 SOURCES = ("CMakeLists.txt", "benchmarks", "include", "plugin", "src", "tests")
 PIP = (sys.executable, "-m", "pip")
 DOWNLOAD = ("download", "-q", "--no-deps")
+FETCH = ROOT / "plugin/cmake/download_source.py"
 DEBUG_FLAGS = "-g -femit-class-debug-always"  # of classes whose functions are elsewhere, too
 SHOWN = 12  # differences and errors of each kind
+# Of releases that are served by the layout of another one.
+SHA256_OF_OTHERS = {
+    "3.4.0": "a6b5d114e7186b5a68c5b08b42297fc76c8c5d7292294220cdb12a6efd59977e",
+}
+# Functions of XGBoost that this plugin does anew, in the same way.
+REPEATED = {
+    "src/common/random.cc": "ColSample",
+    "src/common/random.h": "GetFeatureSet WeightedSamplingWithoutReplacement",
+    "src/gbm/gbtree.cc": "BoostNewTrees UpdatersMatched",
+    "src/tree/constraints.cc": "Configure SplitImpl",
+    "src/tree/param.h": "CalcGain CalcGainGivenWeight CalcWeight IsValidSplit NeedPrune NeedReplace "
+    "ThresholdL1",
+    "src/tree/split_evaluator.h": "AddSplit CalcGainGivenWeight CalcSplitGain CalcWeight",
+    "src/tree/updater_colmaker.cc": "EnumerateSplit FindSplit InitData InitNewNode NeedBackwardSearch "
+    "NeedForwardSearch ResetPosition UpdateEnumeration UpdateSolution",
+    "src/tree/updater_prune.cc": "DoPrune TryPruneLeaf",
+}
 
 
 @dataclass
@@ -61,17 +82,11 @@ def must(*command: object, **options: object) -> str:
 
 
 def download_source(release: str, folder: Path, sha256: str) -> Path:
-    """The source distribution with this SHA-256, unpacked.
-
-    pip runs an archive's build backend, for its metadata: with a hash, not that of another archive.
-    """
+    """The source distribution with this SHA-256, unpacked. Nothing of it is run."""
     archive = folder / f"xgboost-{release}.tar.gz"
     if not archive.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        wanted = folder / "source.txt"
-        wanted.write_text(f"xgboost=={release} --hash=sha256:{sha256}\n")
-        hashed = ("--require-hashes", "--requirement", wanted)
-        must(*PIP, *DOWNLOAD, "--no-binary", "xgboost", "-d", folder, *hashed)
+        must(sys.executable, FETCH, release, sha256, archive)
     found = hashlib.sha256(archive.read_bytes()).hexdigest()
     if found != sha256:
         sys.exit(f"{archive} has the SHA-256 {found}, not {sha256}: remove it.")
@@ -102,11 +117,19 @@ def download_libraries(release: str, folder: Path) -> dict[str, Path]:
     return libraries
 
 
-def copy_sources(copy: Path, release: str) -> None:
-    """The sources, with `versions.py` naming the release last; what is the same stays untouched."""
+def versions_with(release: str, layout: str) -> str:
+    """`versions.py` of sources that serve the release by this layout, which may be its own."""
     lines = (ROOT / VERSIONS).read_text().splitlines(keepends=True)
-    lines = [line for line in lines if not line.startswith(f'    "{release}"')]
-    lines.insert(lines.index("}\n"), f'    "{release}": "0",\n')  # nothing is downloaded by it
+    lines = [line for line in lines if not line.startswith(f'    "{release}": "{release[:2]}')]
+    ends = [i for i, line in enumerate(lines) if line == "}\n"]  # of layouts, of releases
+    lines.insert(ends[1], f'    "{release}": "{layout}",\n')
+    if layout == release and not any(f'    "{layout}": "' in line for line in lines[: ends[0]]):
+        lines.insert(ends[0], f'    "{layout}": "0",\n')  # nothing is downloaded by it
+    return "".join(lines)
+
+
+def copy_sources(copy: Path, versions: str) -> None:
+    """The sources with this `versions.py`; what is the same stays untouched."""
     for old in filter(Path.is_file, copy.rglob("*")):  # of a run before: CMake would compile it
         if not (ROOT / old.relative_to(copy)).is_file():
             old.unlink()
@@ -114,17 +137,15 @@ def copy_sources(copy: Path, release: str) -> None:
         for file in [ROOT / name, *(ROOT / name).rglob("*")]:
             if file.is_file() and "__pycache__" not in file.parts:
                 path = file.relative_to(ROOT)
-                content = file.read_bytes()
-                if path == Path(VERSIONS):
-                    content = "".join(lines).encode()
+                content = versions.encode() if path == Path(VERSIONS) else file.read_bytes()
                 if not (copy / path).exists() or (copy / path).read_bytes() != content:
                     (copy / path).parent.mkdir(parents=True, exist_ok=True)
                     (copy / path).write_bytes(content)
 
 
-def configure(work: Path, release: str, headers: Path, *options: str) -> Path:
-    """Gives the build folder, in which the sources meet the headers of the release."""
-    build = work / release / "build"
+def configure(work: Path, name: str, trees: list[Path], *options: str) -> Path:
+    """Gives the build folder, in which the sources meet the headers of all trees."""
+    build = work / name
     must(
         "cmake",
         "-S",
@@ -133,7 +154,7 @@ def configure(work: Path, release: str, headers: Path, *options: str) -> Path:
         build,
         "-G",
         "Unix Makefiles",
-        f"-DXGBOOST_SOURCE_DIR={headers}",
+        f"-DXGBOOST_SOURCE_DIR={';'.join(map(str, trees))}",
         f"-DCMAKE_CXX_FLAGS={DEBUG_FLAGS}",
         "-DCMAKE_CUDA_ARCHITECTURES=75",
         *options,
@@ -235,6 +256,43 @@ def differences(ours: dict[str, Layout], theirs: dict[str, Layout], whole: bool)
     return found
 
 
+def bodies(text: str, name: str) -> list[str]:
+    """Parameters and bodies of a file's functions of this name, without comments and white space."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+    found = []
+    for match in re.finditer(rf"\b{name}\s*\(", text):
+        end = closing(text, match.end() - 1, "()")
+        head = re.compile(r"\s*(?:(?:const|noexcept|override)\s*)*\{").match(text, end)
+        if head:
+            found.append("".join(text[match.start() : closing(text, head.end() - 1, "{}")].split()))
+    return found
+
+
+def closing(text: str, at: int, pair: str) -> int:
+    """One past the bracket that closes the one here."""
+    depth = 0
+    for i in range(at, len(text)):
+        depth += (text[i] == pair[0]) - (text[i] == pair[1])
+        if depth == 0:
+            return i + 1
+    return len(text)
+
+
+def changed_rules(ours: Path, theirs: Path) -> list[str]:
+    """Functions in REPEATED that two trees have in other words."""
+    found = []
+    for file, names in REPEATED.items():
+        texts = [(root_of(tree) / file).read_text() for tree in (ours, theirs)]
+        for name in names.split():
+            if bodies(texts[0], name) != bodies(texts[1], name):
+                found.append(f"{name} of {file}: read it, and repeat here what it does")
+    return found
+
+
+def root_of(tree: Path) -> Path:
+    return tree / "cpp_src" if (tree / "cpp_src").exists() else tree
+
+
 def functions_of(library: Path) -> set[str]:
     """Names of the functions that a library has, exported or in its symbol table."""
     symbols = must("readelf", "--wide", "--dyn-syms", "--syms", library)
@@ -251,7 +309,7 @@ def tell(what: str, findings: list[str], good: str) -> bool:
     return not findings
 
 
-def run_fuzz(options: argparse.Namespace, headers: Path) -> list[str]:
+def run_fuzz(options: argparse.Namespace, trees: list[Path]) -> list[str]:
     """The last lines of what failed; empty where all models are equal."""
     environment = ["-DGPU_EXACT_PYTHON_ENV=venv", f"-DGPU_EXACT_PYTHON={sys.executable}"]
     if options.python:
@@ -259,7 +317,7 @@ def run_fuzz(options: argparse.Namespace, headers: Path) -> list[str]:
     build = configure(
         options.work,
         options.release,
-        headers,
+        trees,
         *environment,
         "-DGPU_EXACT_BUILD_TESTS=ON",
         "-DGPU_EXACT_XGBOOST=cpu",
@@ -293,7 +351,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--source",
         type=Path,
-        help="source tree of the release; else pip downloads it, which builds releases before 3.4",
+        help="source tree of the release; else pip downloads it",
     )
     parser.add_argument(
         "--sha256",
@@ -315,52 +373,71 @@ def parse() -> argparse.Namespace:
 
 def main() -> int:
     options = parse()
-    served = runpy.run_path(str(ROOT / VERSIONS))["XGBOOST_RELEASES"]
-    release, newest = options.release, list(served)[-1]
-    print(f"XGBoost {release}, beside {newest}")
-    headers, sha256 = options.source, options.sha256 or "SHA-256 of its source distribution"
-    if not headers:
-        sha256 = hash_of(release, served, options.sha256)
-        headers = download_source(release, options.work / release, sha256)
-    known = download_source(newest, options.work / newest, served[newest])
+    known = runpy.run_path(str(ROOT / VERSIONS))
+    served, hashes, release = known["XGBOOST_RELEASES"], known["XGBOOST_LAYOUTS"], options.release
+    expected = served.get(release, list(hashes)[-1])
+    print(f"XGBoost {release}, beside {', '.join(hashes)}")
+    trees = {name: download_source(name, options.work / name, hashes[name]) for name in hashes}
+    sha256 = options.sha256 or "SHA-256 of its source distribution"
+    if options.source:
+        trees[release] = options.source
+    elif release not in trees:
+        sha256 = hash_of(release, SHA256_OF_OTHERS | hashes, options.sha256)
+        trees[release] = download_source(release, options.work / release, sha256)
+    sources = list(trees.values())
     libraries = download_libraries(release, options.work / release)
-    copy_sources(options.work / "sources", release)
 
+    copy_sources(options.work / "sources", versions_with(release, release))
     alone = ("-DGPU_EXACT_PYTHON_ENV=none", "-DGPU_EXACT_BUILD_TESTS=OFF")
-    theirs = configure(options.work, release, headers, *alone)
-    ours = configure(options.work, newest, known, *alone)
-    errors = compile_target(theirs, "gpu_exact_imports", options.jobs)
-    passed = [tell("compiles", errors, "yes")]
+    build = configure(options.work, "adapters", sources, *alone)
+    passed = []
+    for name in dict.fromkeys([*hashes, release]):
+        errors = compile_target(build, f"gpu_exact_imports_{name}", options.jobs)
+        passed.append(tell("compiles", errors, f"against {name}"))
 
-    failed = compile_target(ours, "gpu_exact_imports", options.jobs)
-    if failed:
-        sys.exit("These sources do not compile themselves:\n" + "\n".join(failed))
-    objects = "plugin/CMakeFiles/gpu_exact_plugin.dir"
-    layouts = [read_layouts(sorted((b / objects).glob("*.o"))) for b in (ours, theirs)]
-    found = differences(*layouts, whole=not errors)
-    passed.append(tell("layouts", found, f"{len(layouts[0])} classes as in {newest}"))
+    def layouts_of(name: str) -> dict[str, Layout]:
+        folder = build / f"plugin/CMakeFiles/gpu_exact_adapter_{name}.dir"
+        return read_layouts(sorted(folder.rglob("*.o")))
 
-    imports = (ours if errors else theirs) / "plugin/imports.inc"
-    names = re.findall(r"IMPORT\(\d+, (\w+)\)", imports.read_text())
+    layout = release
+    if passed[-1]:
+        theirs = layouts_of(release)
+        found = {name: differences(layouts_of(name), theirs, whole=True) for name in hashes}
+        layout = next((name for name in hashes if not found[name]), release)
+        if layout in hashes:
+            passed.append(tell("layouts", [], f"{len(theirs)} classes as in {layout}"))
+        else:
+            fine = tell("layouts", found[expected], "")
+            passed.append(fine or release not in served)
+    rules = changed_rules(trees[expected], trees[release])
+    passed.append(tell("rules", rules, f"the text of {expected}"))
+
+    imports = build / f"plugin/imports-{release}/imports.inc"
+    names = re.findall(r"IMPORT\(\d+, (\w+)\)", imports.read_text() if imports.exists() else "")
     for name in ("xgboost-cpu", "xgboost"):
         if name in libraries:
             functions = functions_of(libraries[name])
             missing = [f"lacks {must('c++filt', n).strip()}" for n in names if n not in functions]
+            passed.append(tell(name, missing, f"all {len(names)} functions"))
+        elif options.source:
+            print(f"  {name:<12} not looked at: there is no wheel of this release")
         else:
-            missing = ["has no wheel of this release"]
-        passed.append(tell(name, missing, f"all {len(names)} functions"))
+            passed.append(tell(name, ["has no wheel of this release"], ""))
 
-    if all(passed):
-        failures = run_fuzz(options, headers)
+    if all(passed) and libraries:
+        copy_sources(options.work / "sources", versions_with(release, layout))
+        failures = run_fuzz(options, sources)
         passed.append(tell("fuzz", failures, f"{options.fuzz} problems, equal models"))
     else:
         print("  fuzz         not run: it would crash, or compare nothing")
     if not all(passed):
-        print(f"XGBoost {release} CANNOT be served by the build that serves {newest}.")
+        print(f"XGBoost {release} CANNOT be served by these sources.")
         return 1
-    print(f"XGBoost {release} can be served by the build that serves {newest}.")
+    by = f"the adapter to {layout}" if layout in hashes else "an adapter of its own"
+    print(f"XGBoost {release} can be served by {by}.")
     if release not in served:
-        print(f'Add this to {VERSIONS}, in its place:\n    "{release}": "{sha256}",')
+        own = "" if layout in hashes else f'\n    "{release}": "{sha256}",\nand'
+        print(f'Add to {VERSIONS}, in their places:{own}\n    "{release}": "{layout}",')
     return 0
 
 

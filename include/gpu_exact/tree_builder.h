@@ -20,6 +20,12 @@ namespace gpu_exact {
 /** @brief Where rows without a value of the split feature may go. */
 enum class DefaultDirection : std::uint8_t { kLearn, kLeft, kRight };
 
+/** @brief How XGBoost computes weights and gains, which changed once: see src/gain.h. */
+enum class GainRules : std::uint8_t {
+  kNew,  // from release 3.4 on
+  kOld   // before
+};
+
 /** @brief How the best splits are found: a matter of speed and memory, the trees are the same. */
 enum class Strategy : std::uint8_t {
   kAuto,      // chosen for the table
@@ -48,6 +54,7 @@ struct GrowParam {
   float max_delta_step{0.0f};  // 0: no limit
   float opt_dense_col{1.0f};   // columns of at least this density are searched backward only
   DefaultDirection default_direction{DefaultDirection::kLearn};
+  GainRules gain_rules{GainRules::kNew};
   std::vector<std::int32_t> monotone_constraints;  // shape: (up to n_features), rest is 0
   std::int32_t interleaved_levels{-1};             // levels before rows are sorted; -1: chosen here
   HostTeam team;

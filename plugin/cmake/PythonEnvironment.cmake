@@ -1,15 +1,15 @@
 # GPU_EXACT_PYTHON_RUN: the interpreter that runs tests and demo, with a stock XGBoost in reach;
-# target libxgboost: the library that this XGBoost loads, for C++ tests.
+# targets libxgboost, the library that this XGBoost loads, and xgboost_headers: for C++ tests.
 include("${CMAKE_CURRENT_LIST_DIR}/FindPython.cmake")
 set(GPU_EXACT_PYTHON_ENV venv CACHE STRING
     "Runs tests and demo: venv (in the build folder), current (GPU_EXACT_PYTHON as it is), none")
 set(GPU_EXACT_XGBOOST auto CACHE STRING
     "XGBoost in venv: cpu (xgboost-cpu), cuda (xgboost), auto (cuda where a GPU is visible)")
-set(GPU_EXACT_XGBOOST_VERSION ${GPU_EXACT_NEWEST_RELEASE} CACHE STRING
-    "Release of XGBoost in venv: ${GPU_EXACT_RELEASES_TEXT}")
+set(GPU_EXACT_XGBOOST_VERSION auto CACHE STRING
+    "Release of XGBoost in venv: ${GPU_EXACT_RELEASES_TEXT}; auto: the newest that Python takes")
 set_property(CACHE GPU_EXACT_PYTHON_ENV PROPERTY STRINGS venv current none)
 set_property(CACHE GPU_EXACT_XGBOOST PROPERTY STRINGS auto cpu cuda)
-set_property(CACHE GPU_EXACT_XGBOOST_VERSION PROPERTY STRINGS ${GPU_EXACT_RELEASES})
+set_property(CACHE GPU_EXACT_XGBOOST_VERSION PROPERTY STRINGS auto ${GPU_EXACT_RELEASES})
 set(_packages numpy scipy scikit-learn pandas pyarrow polars matplotlib
     dask distributed pytest)
 
@@ -23,12 +23,16 @@ function(gpu_exact_xgboost_requirement out_requirement)
   if(NOT DEFINED distribution_${GPU_EXACT_XGBOOST})
     message(FATAL_ERROR "GPU_EXACT_XGBOOST=${GPU_EXACT_XGBOOST}: say auto, cpu or cuda.")
   endif()
-  if(NOT GPU_EXACT_XGBOOST_VERSION IN_LIST GPU_EXACT_RELEASES)
-    message(FATAL_ERROR "GPU_EXACT_XGBOOST_VERSION=${GPU_EXACT_XGBOOST_VERSION}: say "
+  if(NOT GPU_EXACT_XGBOOST_VERSION IN_LIST GPU_EXACT_RELEASES
+     AND NOT GPU_EXACT_XGBOOST_VERSION STREQUAL auto)
+    message(FATAL_ERROR "GPU_EXACT_XGBOOST_VERSION=${GPU_EXACT_XGBOOST_VERSION}: say auto, "
                         "${GPU_EXACT_RELEASES_TEXT}.")
   endif()
-  set(${out_requirement} ${distribution_${GPU_EXACT_XGBOOST}}==${GPU_EXACT_XGBOOST_VERSION}
-      PARENT_SCOPE)
+  set(version "==${GPU_EXACT_XGBOOST_VERSION}")
+  if(GPU_EXACT_XGBOOST_VERSION STREQUAL auto)
+    set(version "<=${GPU_EXACT_NEWEST_RELEASE}")
+  endif()
+  set(${out_requirement} "${distribution_${GPU_EXACT_XGBOOST}}${version}" PARENT_SCOPE)
 endfunction()
 
 function(gpu_exact_make_venv venv)
@@ -91,9 +95,9 @@ print(xgboost.__version__, libpath.find_lib_path()[0], sep=';')"
   set(${out_path} "${path}" PARENT_SCOPE)
 endfunction()
 
-# A wheel's libxgboost.so calls itself libxgboost.so.3 and looks for its OpenMP runtime beside its
-# own folder: a mirror of links gives a linked program both.
-function(gpu_exact_import_libxgboost path)
+# A wheel's libxgboost.so calls itself libxgboost.so.3, or libxgboost.so before 3.3, and looks for its
+# OpenMP runtime beside its own folder: a mirror of links gives a linked program both.
+function(gpu_exact_import_libxgboost version path)
   set(mirror "${CMAKE_BINARY_DIR}/libxgboost")
   file(REMOVE_RECURSE "${mirror}")
   file(MAKE_DIRECTORY "${mirror}/xgboost/lib")
@@ -107,7 +111,11 @@ function(gpu_exact_import_libxgboost path)
     file(CREATE_LINK "${libraries}" "${mirror}/${name}" SYMBOLIC)
   endforeach()
   add_library(libxgboost SHARED IMPORTED GLOBAL)
-  set_target_properties(libxgboost PROPERTIES IMPORTED_SONAME libxgboost.so.3
+  set(soname libxgboost.so.3)
+  if(version VERSION_LESS 3.3)
+    set(soname libxgboost.so)
+  endif()
+  set_target_properties(libxgboost PROPERTIES IMPORTED_SONAME ${soname}
                         IMPORTED_LOCATION "${mirror}/xgboost/lib/libxgboost.so")
 endfunction()
 
@@ -128,4 +136,5 @@ else()
 endif()
 gpu_exact_ask_xgboost("${GPU_EXACT_PYTHON_RUN}" _version _path)
 message(STATUS "XGBoost ${_version} for tests and demo: ${_path}")
-gpu_exact_import_libxgboost("${_path}")
+gpu_exact_import_libxgboost(${_version} "${_path}")
+add_library(xgboost_headers ALIAS xgboost_headers_${GPU_EXACT_LAYOUT_OF_${_version}})  # of its release

@@ -7,7 +7,7 @@
   else for this machine.
 """
 
-import contextlib
+import os
 import re
 import shutil
 import subprocess
@@ -67,5 +67,9 @@ def build_sdist(sdist_directory, config_settings=None):
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file, copy)
         directory = Path(sdist_directory).resolve()
-        with contextlib.chdir(folder):
+        here = Path.cwd()
+        os.chdir(folder)
+        try:
             return backend.build_sdist(str(directory), config_settings)
+        finally:
+            os.chdir(here)

@@ -315,8 +315,7 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
             share_ != nullptr ? share_->Features() : nullptr);
   NodeState* root = states_[0].Reserve(1);
   scan_.Sum(rows, quantiser, &root->sum);
-  CompleteRoot(GainParam{param}, quantiser, has_monotone, root,
-               this->ReserveZeros(tree, &states_[1]));
+  CompleteRoot(GainParam{param}, quantiser, root, this->ReserveZeros(tree, &states_[1]));
   strategy_->Begin({param, rows, summary.n_left_out, quantiser, exchange_.get()});
   return tree;
 }
@@ -363,7 +362,7 @@ LevelRef DeviceBuilder::MakeLevel(Tree const& tree) {
   level.best = best_.Data();  // as ReserveZeros() left it
   level.gain = GainParam{tree.param};
   level.quantiser = tree.quantiser;
-  level.bound = GainBound::Make(level.gain, level.quantiser, tree.monotone != nullptr);
+  level.bound = GainBound::Make(level.gain, level.quantiser);
   level.n_nodes = n_nodes;
   FeatureMask mask;
   if (tree.features != nullptr &&

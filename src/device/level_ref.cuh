@@ -134,11 +134,14 @@ struct LevelRef {
                                    FixedSum const& present) const {
     FeatureRule const rule = rules[f];
     bool const forward = direction == ScanDirection::kForward;
-    // With nothing missing both scans see the same children, and forward comes first.
-    if (forward ? !rule.forward : !rule.backward || (rule.forward && present == node.sum)) {
+    FixedSum const after = forward ? node.sum - before : present - before;
+    // A scan proposes nothing before it has met a hessian. With nothing missing both see the same
+    // children, and forward comes first.
+    if (forward ? !rule.forward || before.hess == 0
+                : !rule.backward || after.hess == 0 ||
+                      (rule.forward && before.hess != 0 && present == node.sum)) {
       return 0;
     }
-    FixedSum const after = forward ? node.sum - before : present - before;
     float loss = LossChange(node, rule.monotone, node.sum - after, after);
     return CandidateKey::Make(loss, CandidateKey::Place(columns.Values(f), direction, value));
   }
@@ -160,7 +163,7 @@ struct LevelRef {
     FeatureRule rule = rules[f];
     bool const forward = direction == ScanDirection::kForward;
     FixedSum missing = node.sum - present;
-    if (missing.hess <= 0 || !(forward ? rule.forward : rule.backward)) {
+    if (missing == FixedSum{0, 0} || !(forward ? rule.forward : rule.backward)) {
       return 0;
     }
     float loss = forward ? LossChange(node, rule.monotone, present, missing)

@@ -39,10 +39,12 @@ __device__ void Clear(LevelZeros const& zeros, Bucket b) {
   }
 }
 
-__global__ void CompleteRootKernel(GainParam param, Quantiser quantiser, WeightBounds bounds,
-                                   NodeState* root, LevelZeros zeros) {
+/** @param own_bounds Of the root's own weight. @param bounds Of its splits. */
+__global__ void CompleteRootKernel(GainParam param, Quantiser quantiser, WeightBounds own_bounds,
+                                   WeightBounds bounds, NodeState* root, LevelZeros zeros) {
   AwaitEarlier();
-  Complete(param, quantiser, bounds, root);
+  Complete(param, quantiser, own_bounds, root);
+  root->bounds = bounds;
   Clear(zeros, 0);
 }
 
@@ -75,10 +77,11 @@ void MakeRules(GrowParam const& param, ColumnsRef const& columns, std::int32_t c
           columns, monotone, features, out_rules);
 }
 
-void CompleteRoot(GainParam const& param, Quantiser const& quantiser, bool has_monotone,
-                  NodeState* root, LevelZeros const& out_zeros) {
+void CompleteRoot(GainParam const& param, Quantiser const& quantiser, NodeState* root,
+                  LevelZeros const& out_zeros) {
   Launch("CompleteRoot", CompleteRootKernel, 1, 1, param, quantiser,
-         WeightBounds::OfRoot(has_monotone), root, out_zeros);
+         WeightBounds::OfRoot(param.bounded && !param.Old()), WeightBounds::OfRoot(param.bounded),
+         root, out_zeros);
 }
 
 void CompleteChildren(GainParam const& param, Quantiser const& quantiser,

@@ -24,8 +24,8 @@ struct LevelZeros {
 };
 
 /** @brief Complete the root's state, whose sum is written. Does not wait. */
-void CompleteRoot(GainParam const& param, Quantiser const& quantiser, bool has_monotone,
-                  NodeState* root, LevelZeros const& out_zeros);
+void CompleteRoot(GainParam const& param, Quantiser const& quantiser, NodeState* root,
+                  LevelZeros const& out_zeros);
 
 /**
  * @brief Complete the children's states, whose sums are written. Does not wait.

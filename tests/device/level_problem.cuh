@@ -21,7 +21,7 @@ struct LevelProblem {
     level.columns = columns;
     level.gain = GainParam{param};
     level.quantiser = Quantiser::Make(4.0f, 2.0f, columns.n_rows);
-    level.bound = GainBound::Make(level.gain, level.quantiser, !param.monotone_constraints.empty());
+    level.bound = GainBound::Make(level.gain, level.quantiser);
     level.n_nodes = n_nodes;
     level.rules = rules_.Reserve(columns.n_features);
     MakeRules(param, columns, param.monotone_constraints.empty() ? nullptr : monotone_.Data(),

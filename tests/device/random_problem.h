@@ -135,6 +135,7 @@ inline GrowParam MakeParam(FeatureIdx n_features, Random* random) {
   p.reg_lambda = random->Pick({0.0f, 1.0f, 0.37f});
   p.reg_alpha = random->Pick({0.0f, 0.0f, 0.5f});
   p.max_delta_step = random->Pick({0.0f, 0.0f, 0.7f});
+  p.gain_rules = random->Pick({GainRules::kNew, GainRules::kOld});
   p.opt_dense_col = random->Pick({1.0f, 1.0f, 0.6f});
   if (random->Chance(0.3)) {
     p.grow_policy = GrowPolicy::kLossGuide;

@@ -13,6 +13,7 @@ import numpy as np
 import xgboost as xgb
 import xgboost_gpu_exact as gpu_exact
 
+RELEASE = tuple(int(part) for part in xgb.__version__.split(".")[:2])
 TAKE_OVER = {"tree_method": "exact"}
 BY_NAME = {"updater": "grow_gpu_exact"}
 CUDA = {"tree_method": "exact", "device": "cuda"}
@@ -35,7 +36,7 @@ def cuda_context_reason() -> str:
 
 
 class Pretence:
-    """Boosters that believe to be on a GPU while they are configured: see support/pretend_cuda.cc.
+    """Boosters that believe to be on a GPU while they are configured: see support/layout_hooks.cc.
 
     The reference module has it. It shows what XGBoost and the plugin make of parameters, and runs on
     the CPU.
@@ -88,7 +89,9 @@ def assert_grown(before: tuple[int, int], gpu: int = 0, cpu: int = 0, context: o
 
 
 def rng_state(booster: xgb.Booster) -> str:
-    return json.loads(booster.save_config())["learner"]["generic_param"]["rng_state"]
+    """Of the generator; empty before XGBoost 3.3, where the thread has one and boosters have none."""
+    param = json.loads(booster.save_config())["learner"]["generic_param"]
+    return param["rng_state"] if RELEASE >= (3, 3) else ""
 
 
 def trees(booster: xgb.Booster) -> list[dict]:

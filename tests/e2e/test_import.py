@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 import xgboost_gpu_exact as gpu_exact
 from oracle import NO_GPU, run_python
-from xgboost_gpu_exact.versions import XGBOOST_RELEASES
+from xgboost_gpu_exact.versions import NEWEST_OF_PYTHON_3_10, SERVED, XGBOOST_RELEASES
 
-SERVED = " or ".join(XGBOOST_RELEASES)
-NEWEST = list(XGBOOST_RELEASES)[-1]
+NEWEST = list(XGBOOST_RELEASES)[-1] if sys.version_info >= (3, 12) else NEWEST_OF_PYTHON_3_10
 TRAIN = """
 import numpy as np
 X = np.arange(8, dtype=np.float32).reshape(8, 1)
@@ -134,8 +133,33 @@ def test_it_cannot_be_unloaded():
 def test_without_xgboost():
     code = "import sys\nsys.modules['xgboost'] = None\nimport xgboost_gpu_exact"
     error = error_of(code)
-    assert f"ImportError: xgboost_gpu_exact needs XGBoost {SERVED}" in error
-    assert f"pip install xgboost-cpu=={NEWEST}" in error
+    assert f"ImportError: xgboost_gpu_exact needs XGBoost {SERVED}: {gpu_exact._remedy()}." in error
+
+
+@pytest.mark.parametrize(
+    ("wheels", "remedy"),
+    [
+        ([], f"`pip install xgboost-cpu=={NEWEST}` or `pip install xgboost=={NEWEST}` (with CUDA)"),
+        (["xgboost-cu12"], f"`pip install xgboost-cu12=={NEWEST}`"),
+        (
+            ["xgboost", "xgboost-cpu"],
+            "`xgboost` and `xgboost-cpu` lie over one another, in one folder: `pip uninstall -y xgboost "
+            f"xgboost-cpu`, then install one of them, {NEWEST}",
+        ),
+    ],
+)
+def test_remedies_name_the_wheel_that_is_there(wheels, remedy, tmp_path, monkeypatch):
+    for wheel in [*wheels, "xgboost-cu13"]:  # the last has no library of its own
+        folder = tmp_path / f"{wheel.replace('-', '_')}-3.1.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {wheel}\nVersion: 3.1.0\n")
+        library = "xgboost/lib/libxgboost.so" if wheel in wheels else "LICENSE"
+        (tmp_path / library).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / library).touch()
+        (folder / "RECORD").write_text(f"{library},,\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    assert gpu_exact._wheels() == dict.fromkeys(wheels, "3.1.0")
+    assert gpu_exact._remedy() == remedy
 
 
 def test_an_empty_folder_is_no_xgboost():
@@ -145,10 +169,10 @@ def test_an_empty_folder_is_no_xgboost():
 
 
 def test_other_xgboost(tmp_path):
-    (tmp_path / "xgboost.py").write_text("__version__ = '3.2.0'\n")
+    (tmp_path / "xgboost.py").write_text("__version__ = '3.1.3'\n")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     assert (
-        f"ImportError: xgboost_gpu_exact works with XGBoost {SERVED} only, and 3.2.0 is installed: "
+        f"ImportError: xgboost_gpu_exact works with XGBoost {SERVED} only, and 3.1.3 is installed: "
         in error_of("import xgboost_gpu_exact", PYTHONPATH=path)
     )
 

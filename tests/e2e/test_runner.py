@@ -94,7 +94,7 @@ def test_status_has_what_a_bug_report_needs() -> None:
 @pytest.mark.parametrize(
     ("env", "problem"),
     [
-        ({"PYTHONPATH": "{folder}"}, " only, and 3.3.0 is installed"),
+        ({"PYTHONPATH": "{folder}"}, " only, and 3.1.3 is installed"),
         ({"GPU_EXACT_MODULE": "{folder}/none.so"}, "none.so cannot be loaded"),
         ({"XGBOOST_GPU_EXACT_DEVICE": "tpu"}, "XGBOOST_GPU_EXACT_DEVICE: "),
     ],
@@ -102,7 +102,7 @@ def test_status_has_what_a_bug_report_needs() -> None:
 def test_status_says_why_there_is_none(tmp_path: Path, env: dict[str, str], problem: str) -> None:
     """One line, and still what a bug report needs."""
     (tmp_path / "xgboost").mkdir()
-    (tmp_path / "xgboost/__init__.py").write_text("__version__ = '3.3.0'")
+    (tmp_path / "xgboost/__init__.py").write_text("__version__ = '3.1.3'")
     env = {name: value.format(folder=tmp_path) for name, value in env.items()}
     path = [env.get("PYTHONPATH", ""), os.environ.get("PYTHONPATH", "")]
     done = run(**env | {"PYTHONPATH": os.pathsep.join(filter(None, path))})
@@ -392,11 +392,11 @@ def test_a_script_has_the_plugin_of_the_current_folder(folder: Path) -> None:
 def test_an_xgboost_that_is_not_served_is_told_before_a_script_runs(folder: Path) -> None:
     (folder / "xgboost").mkdir()
     (folder / "xgboost/__init__.py").touch()
-    (folder / "xgboost/VERSION").write_text("3.3.0\n")
+    (folder / "xgboost/VERSION").write_text("3.1.3\n")
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
     done = run(str(folder / "train.py"), PYTHONPATH=path)
     assert done.returncode == 1 and done.stderr.startswith("error: xgboost_gpu_exact works with")
-    assert "and 3.3.0 is installed" in done.stderr and "Traceback" not in done.stderr
+    assert "and 3.1.3 is installed" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_script_has_the_plugin_where_xgboost_was_there_before(folder: Path) -> None:

@@ -4,12 +4,12 @@
 import ctypes
 import os
 import re
-import tomllib
 from pathlib import Path
 
+import pytest
 import xgboost
 import xgboost_gpu_exact as gpu_exact
-from xgboost_gpu_exact.versions import XGBOOST_RELEASES
+from xgboost_gpu_exact.versions import SERVED, XGBOOST_LAYOUTS, XGBOOST_RELEASES, XGBOOST_WHEELS
 
 ROOT = Path(__file__).parents[2]
 RELEASES = list(XGBOOST_RELEASES)
@@ -27,15 +27,21 @@ def test_this_release_is_served():
     assert xgboost.__version__ in RELEASES
 
 
+def read_project() -> dict:
+    tomllib = pytest.importorskip("tomllib")  # Python 3.10 has none
+    return tomllib.loads((ROOT / "plugin/python/pyproject.toml").read_text())["project"]
+
+
 def test_extras_install_what_is_served():
-    project = tomllib.loads((ROOT / "plugin/python/pyproject.toml").read_text())["project"]
+    project = read_project()
     bounds = f">={RELEASES[0]},<={RELEASES[-1]}"
     extras = project["optional-dependencies"]
-    assert (extras["cpu"], extras["cuda"]) == ([f"xgboost-cpu{bounds}"], [f"xgboost{bounds}"])
+    wheels = {name: extras[name] for name in XGBOOST_WHEELS}
+    assert wheels == {extra: [f"{wheel}{bounds}"] for extra, wheel in XGBOOST_WHEELS.items()}
 
 
 def test_packages_name_the_project_and_no_address():
-    project = tomllib.loads((ROOT / "plugin/python/pyproject.toml").read_text())["project"]
+    project = read_project()
     assert project["authors"] == [{"name": "The gpu_exact contributors"}]
     for file in (project["readme"], *project["license-files"]):
         assert (ROOT / "plugin/python" / file).read_text()
@@ -45,8 +51,8 @@ def test_packages_name_the_project_and_no_address():
 
 def test_guides_name_what_is_served():
     first, of_r = ((ROOT / name).read_text() for name in ("README.md", "plugin/guide/r.md"))
-    assert f"| XGBoost | {' or '.join(RELEASES)} |" in first
-    assert f"`xgboost` {' or '.join(RELEASES)}." in of_r
+    assert f"| XGBoost | {SERVED} |" in first
+    assert f"`xgboost` {SERVED}." in of_r
     named = set(re.findall(r"\b3\.\d+\.\d+\b", first + of_r))  # releases of XGBoost 3
     assert named <= set(RELEASES)
 
@@ -57,4 +63,8 @@ def test_r_package():
     first, middle, last = RELEASES[-1].split(".")
     assert f"xgboost (>= {RELEASES[0]}), xgboost (< {first}.{middle}.{int(last) + 1})" in text
     manual = (R_PACKAGE.parent / "man/xgboostgpuexact.Rd").read_text()
-    assert f"Version {' or '.join(RELEASES)}, not stripped" in manual
+    assert f"Version {SERVED}, not stripped" in manual
+
+
+def test_every_layout_is_that_of_a_release():
+    assert list(dict.fromkeys(XGBOOST_RELEASES.values())) == list(XGBOOST_LAYOUTS)

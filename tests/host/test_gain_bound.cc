@@ -125,9 +125,10 @@ struct BoundProblem {
     p.reg_alpha = some(2, grad_scale, 1e-3, 1e3);
     p.max_delta_step = some(4, grad_scale / hess_scale, 1e-2, 1e1);
     p.min_child_weight = rng->OneIn(3) ? 1.0f : some(2, hess_scale, 1e-3, 1e3);
-    bool const has_monotone = rng->OneIn(3);
-    bound = GainBound::Make(p, q, has_monotone);
-    if (has_monotone) {
+    p.rules = rng->OneIn(2) ? GainRules::kOld : GainRules::kNew;
+    p.bounded = rng->OneIn(3);
+    bound = GainBound::Make(p, q);
+    if (p.bounded) {
       monotone = rng->Below(3) - 1;
       bounds = WeightBounds::OfRoot(true);
       auto weight = [&] {
@@ -171,6 +172,12 @@ struct BoundProblem {
   }
 };
 
+/** @brief Whether a split is allowed, and its gain is one of normal floats: far below the least loss
+ *         change of a split the square of a weight may be none. */
+bool Counts(float loss, float node_gain) {
+  return std::isfinite(loss) && std::fabs(loss) + std::fabs(node_gain) > 1e-30f;
+}
+
 /** @brief What was seen of candidates and their box's bound. */
 struct Seen {
   std::int64_t boxes{0};
@@ -183,7 +190,7 @@ struct Seen {
     if (std::isnan(largest)) {
       return false;
     }
-    if (!std::isfinite(loss)) {
+    if (!Counts(loss, node_gain)) {
       return true;
     }
     ++candidates;
@@ -260,7 +267,7 @@ TEST(PassingBound, NoSplitExceedsItsBound) {
     PassingBound bound{problem.bound, left, total - left, passing};
     for (std::size_t k = 0;; ++k) {
       float const loss = problem.LossChange(total, left, node_gain);
-      if (std::isfinite(loss)) {
+      if (Counts(loss, node_gain)) {
         ASSERT_TRUE(bound.MayReach(problem.bound, problem.bound.Bar(loss, node_gain)))
             << "case " << i << ", split " << k;
         float const more = 1e-4f * (std::fabs(loss) + std::fabs(node_gain));
@@ -328,7 +335,7 @@ struct SeenWithin {
   }
   /** @return Whether the bound holds for a candidate that is the best so far. */
   bool Holds(BoundProblem const& problem, float within, float loss, float node_gain) {
-    if (!std::isfinite(loss)) {
+    if (!Counts(loss, node_gain)) {
       return !std::isnan(within);
     }
     ++candidates;
@@ -572,6 +579,52 @@ TEST(Largest, NoneIsAllowedWithoutHessian) {
   }
 }
 
+/** @brief By the old rules a child may have none, where it need not weigh anything. */
+TEST(Largest, ByTheOldRulesAChildWithoutHessianIsAllowed) {
+  PlainCase plain;
+  plain.p.rules = GainRules::kOld;
+  FixedSum const total{5, 9}, left{-3, 0};
+  EXPECT_GT(plain.Gain(total, left), 0.0f);
+  for (float lambda : {0.0f, 1.0f}) {
+    plain.p.reg_lambda = lambda;
+    auto bound = plain.Bound();
+    EXPECT_TRUE(GainBound::Reaches(bound.Largest(total, {left, left}),
+                                   bound.Bar(plain.Gain(total, left), 0.0f)));
+    EXPECT_TRUE(GainBound::Reaches(bound.OfAllowed(left, total - left),
+                                   bound.Bar(plain.Gain(total, left), 0.0f)));
+    EXPECT_EQ(bound.Largest({0, 0}, {{0, 0}, {0, 0}}), 0.0f) << "no 0 / 0";
+  }
+  plain.p.min_child_weight = 1e-9f;
+  EXPECT_EQ(plain.Bound().Largest(total, {left, left}), kNone);
+}
+
+/** @brief At a weight that alpha makes smaller the old gain, which has no alpha, is the greater. */
+TEST(Largest, ByTheOldRulesLimitsTakeAlphaFromTheBound) {
+  PlainCase plain;
+  plain.p.rules = GainRules::kOld;
+  plain.p.bounded = true;
+  plain.p.reg_alpha = std::ldexp(20.0f, -20);
+  FixedSum const total{0, 4}, left{30, 2};
+  GainBound const bound = plain.Bound();
+  EXPECT_FLOAT_EQ(plain.Gain(total, left) * bound.unit, 500.0f);  // 2 (30^2 - 20^2) / 2
+  EXPECT_FLOAT_EQ(bound.Largest(total, {left, left}), 900.0f);
+  plain.p.bounded = false;
+  EXPECT_NEAR(plain.Bound().Largest(total, {left, left}), 100.0f, 0.1f);
+}
+
+TEST(Largest, ByTheOldRulesItIsOffWhereAQuotientsPartsAreNoNormalFloats) {
+  PlainCase plain;
+  plain.p.rules = GainRules::kOld;
+  plain.q.hess_unit = 1e-32;
+  plain.q.grad_unit = 1e-16;
+  EXPECT_FALSE(plain.Bound().enabled);
+  plain.p.reg_lambda = 1e-3f;
+  EXPECT_TRUE(plain.Bound().enabled);
+  plain.p.reg_lambda = 0.0f;
+  plain.p.rules = GainRules::kNew;
+  EXPECT_TRUE(plain.Bound().enabled);
+}
+
 TEST(Largest, IsFiniteWhereACornerHasNoHessianAndLambdaIsZero) {
   PlainCase plain;
   auto bound = plain.Bound();
@@ -713,7 +766,13 @@ TEST(LargestWithin, LimitsAreThoseOfTheNodeAndOfTheStep) {
   EXPECT_EQ(limits.lower, 1.0f) << "the node's limits are the last word";
   EXPECT_EQ(limits.upper, 1.0f);
   EXPECT_FALSE(GainBound::Make({}, plain.q).limited);
-  EXPECT_TRUE(GainBound::Make({}, plain.q, true).limited);
+  plain.p = {};
+  plain.p.bounded = true;
+  EXPECT_TRUE(plain.Bound().limited);
+  plain.p.rules = GainRules::kOld;
+  EXPECT_FALSE(plain.Bound().limited) << "a child without hessian gains 0, which may be more";
+  plain.p.min_child_weight = 1.0f;
+  EXPECT_TRUE(plain.Bound().limited);
 }
 
 /** @brief A limit that is no normal float in units bounds what it allows all the same. */

@@ -23,6 +23,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "plugin/python"
 VERSIONS = runpy.run_path(str(PACKAGE / "xgboost_gpu_exact/versions.py"))
+RELEASES = [r for r in VERSIONS["XGBOOST_RELEASES"] if r not in VERSIONS["R_ONLY"]]
 
 # One tree of whole gradients: their sums are exact in any order, so the models are equal.
 TRAIN = """
@@ -103,8 +104,8 @@ def test_wheel_is_for_every_linux(wheel: Path, tools: Path) -> None:
     assert tag and int(tag[1]) <= 28, text
 
 
-@pytest.mark.parametrize("distribution", ["xgboost-cpu", "xgboost"])
-@pytest.mark.parametrize("release", VERSIONS["XGBOOST_RELEASES"])
+@pytest.mark.parametrize("distribution", ["xgboost-cpu", "xgboost", "xgboost-cu12"])
+@pytest.mark.parametrize("release", RELEASES)
 def test_trains_beside(release: str, distribution: str, wheel: Path, tmp_path: Path) -> None:
     python = make_environment(tmp_path / "env", "numpy", "scipy")
     install(python, "--no-deps", wheel, f"{distribution}=={release}")  # no NCCL for one GPU
@@ -114,7 +115,7 @@ def test_trains_beside(release: str, distribution: str, wheel: Path, tmp_path: P
     done = run(python, "-c", TRAIN, env=env, cwd=tmp_path)
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["version"] == VERSIONS["__version__"]
-    assert (told["xgboost"], told["cuda"]) == (release, distribution == "xgboost")
+    assert (told["xgboost"], told["cuda"]) == (release, distribution != "xgboost-cpu")
     assert told["same"]
     unchanged = "import sys, xgboost; assert 'xgboost_gpu_exact' in sys.modules"
     run(python, "-c", unchanged, env=env | {"XGBOOST_GPU_EXACT_DEVICE": "cuda"})

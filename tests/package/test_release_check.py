@@ -11,7 +11,16 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import release_check
-from release_check import DEBUG_FLAGS, Layout, differences, functions_of, read_layouts
+from release_check import (
+    DEBUG_FLAGS,
+    ROOT,
+    VERSIONS,
+    Layout,
+    bodies,
+    differences,
+    functions_of,
+    read_layouts,
+)
 
 HEADER = """
 namespace xgboost {
@@ -88,23 +97,21 @@ def make_archive(folder: Path) -> Path:
     return archive
 
 
-def test_an_archive_with_another_hash_is_not_run(tmp_path, monkeypatch):
+def test_an_archive_with_another_hash_is_refused_and_none_is_run(tmp_path, monkeypatch):
     pytest.importorskip("pip")
     archive = make_archive(tmp_path / "index")
     for name, value in {"NO_INDEX": "1", "FIND_LINKS": str(archive.parent)}.items():
         monkeypatch.setenv(f"PIP_{name}", value)
-    with pytest.raises(SystemExit, match="DO NOT MATCH THE HASHES"):
+    with pytest.raises(SystemExit, match="has the SHA-256"):
         release_check.download_source("9.9.9", tmp_path / "work", "0" * 64)
     assert not (archive.parent / "ran").exists()
     sha256 = hashlib.sha256(archive.read_bytes()).hexdigest()
-    with pytest.raises(SystemExit):  # the backend makes no metadata
-        release_check.download_source("9.9.9", tmp_path / "work", sha256)
-    assert (archive.parent / "ran").exists()
     (tmp_path / "work" / archive.name).write_bytes(archive.read_bytes())  # by an earlier run
     with pytest.raises(SystemExit, match="has the SHA-256"):
         release_check.download_source("9.9.9", tmp_path / "work", "0" * 64)
     source = release_check.download_source("9.9.9", tmp_path / "work", sha256)
     assert (source / "PKG-INFO").is_file()
+    assert not (archive.parent / "ran").exists()
 
 
 def test_a_release_that_is_not_served_wants_a_hash():
@@ -113,3 +120,36 @@ def test_a_release_that_is_not_served_wants_a_hash():
     assert release_check.hash_of("3.5.0", served, "of 3.5.0") == "of 3.5.0"
     with pytest.raises(SystemExit, match="SHA-256 of xgboost-3.5.0.tar.gz by --sha256"):
         release_check.hash_of("3.5.0", served, None)
+
+
+def test_versions_that_serve_one_more_release():
+    text = release_check.versions_with("9.9.9", "9.9.9")
+    assert '"9.9.9": "0",\n}' in text and '"9.9.9": "9.9.9",\n}' in text
+    text = release_check.versions_with("3.4.0", "3.4.1")
+    assert text.count('"3.4.0"') == 1 and '"3.4.0": "3.4.1",\n}' in text
+    assert release_check.versions_with("3.4.1", "3.4.1") == (ROOT / VERSIONS).read_text()
+
+
+RULES = """
+// Weigh(no one)
+double Weigh(double sum, int n) const {  // of a leaf
+  return n > 0 ? sum / n : Weigh(sum, 1);
+}
+double Weigh(int);
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        ("// of a leaf", "/* of any\n leaf */", True),
+        ("sum / n", "sum  /  n", True),
+        ("n > 0", "n >= 0", False),
+        ("int n)", "long n)", False),
+        ("double Weigh(int);", "", True),
+    ],
+)
+def test_text_of_functions(before, after, same):
+    assert before in RULES
+    ours, theirs = bodies(RULES, "Weigh"), bodies(RULES.replace(before, after), "Weigh")
+    assert len(ours) == 1 and (ours == theirs) == same

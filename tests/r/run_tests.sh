@@ -12,7 +12,7 @@
 set -euo pipefail
 root=${GPU_EXACT_R_ROOT:-}
 plugin=$(realpath "$(dirname "$0")/../../plugin")
-served=$(sed -n 's/^    "\([0-9.]*\)": .*/\1/p' "$plugin/python/xgboost_gpu_exact/versions.py" |
+served=$(sed -n 's/^    "\([0-9.]*\)": "[0-9.]*",/\1/p' "$plugin/python/xgboost_gpu_exact/versions.py" |
   paste -sd ' ')
 in_r() {
   if [ -n "$root" ]; then

@@ -1,22 +1,23 @@
 #!/usr/bin/env bash
 # Copyright 2026, the gpu_exact contributors
 #
-#   setup_r.sh ROOT SOURCES [CPP_SRC]
+#   setup_r.sh ROOT SOURCES [CPP_SRC ...]
 #
 # R 4.5 with XGBoost's R package in a Debian 13 of its own below the folder ROOT, for run_tests.sh;
 # about 4 minutes and 1 GB. As root, on Debian or a relative.
 #
 # SOURCES  A tar archive, by path or URL, of either XGBoost's R source package (as R installs it)
-#          or XGBoost's repository: of that R-package/ and amalgamation/ are taken. It may end in
-#          #sha256=<of the archive>, and a URL has to.
-# CPP_SRC  The folder cpp_src of XGBoost's source distribution, which CMake puts into build/_deps;
-#          only for the second kind of archive. The source distribution leaves R-package/ out.
+#          or XGBoost's repository: of that R-package/ and amalgamation/ are taken, and src/ and
+#          include/ where it has them. It may end in #sha256=<of the archive>, and a URL has to.
+# CPP_SRC  The folders cpp_src of XGBoost's source distributions, which CMake puts into build/_deps;
+#          only for the second kind of archive, which lacks what is in that of the same release. They
+#          leave R-package/ out.
 set -euo pipefail
 if [[ $2 == *://* && $2 != *#sha256=* ]]; then
   echo "$2: end it in #sha256=<of the archive>." >&2
   exit 1
 fi
-root=$1 sources=$2 cpp_src=${3:-}
+root=$1 sources=$2
 packages=r-base-core,r-cran-matrix,r-cran-jsonlite,r-cran-data.table,r-cran-testthat,g++,make,cmake
 in_root() {
   chroot "$root" env -i HOME=/root PATH=/usr/bin:/bin LC_ALL=C.UTF-8 "$@"
@@ -48,7 +49,15 @@ if ! in_root Rscript -e 'loadNamespace("xgboost")' >/dev/null 2>&1; then
   package=$root/build/xgboost
   if [ -n "$part" ]; then # put together as for a release
     cp -r "$part" "$package"
+    release=$(sed -n 's/^Version: \([0-9]*\.[0-9]*\)\..*/\1/p' "$part/DESCRIPTION")
+    for cpp_src in "${@:3}"; do # the last one, or that of the release
+      version=$(sed -n 's/.*XGBOOST_VER_M[AI][JN]OR *//p' "$cpp_src/include/xgboost/version_config.h")
+      [ "$(paste -sd . <<<"$version")" != "$release" ] || break
+    done
     cp -r "$part/../amalgamation" "$cpp_src"/{src,include} "$package/src"
+    for own in "$part"/../{src,include}; do
+      [ ! -d "$own" ] || cp -r "$own" "$package/src"
+    done
     mkdir "$package/src/dmlc-core"
     cp -r "$cpp_src"/dmlc-core/{include,src} "$package/src/dmlc-core"
     sed -i 's|^PKGROOT=.*|PKGROOT=.|' "$package/src/Makevars.in"

@@ -443,7 +443,9 @@ GrownTree Builder::Build(GrowParam const& param, GradientView gradients,
   GrownTree tree(1);
   auto root = this->MakeRoot();
   root.bounds = Bounds::OfRoot(param);
-  this->Measure(param, root.bounds, &root, &tree.front());
+  // By the old rules the root's own weight knows no bounds.
+  bool const old = param.gain_rules == GainRules::kOld;
+  this->Measure(param, old ? Bounds{} : root.bounds, &root, &tree.front());
   leaf_.assign(n_rows_, kRoot);
   if (param.grow_policy == GrowPolicy::kLossGuide) {
     this->GrowByLoss(param, features, std::move(root), &tree);

@@ -31,17 +31,26 @@ struct Bounds {
 
   /** @brief The root's. Where there is a constraint XGBoost clips weights that are infinite. */
   static Bounds OfRoot(GrowParam const& param) {
-    auto const& constraints = param.monotone_constraints;
-    bool const any = std::any_of(constraints.cbegin(), constraints.cend(),
-                                 [](std::int32_t sign) { return sign != 0; });
     constexpr float kMost = std::numeric_limits<float>::max();
-    return any ? Bounds{-kMost, kMost} : Bounds{};
+    return Constrained(param) ? Bounds{-kMost, kMost} : Bounds{};
+  }
+
+  /** @brief Whether XGBoost keeps bounds at all; the old rules do for a list of zeros, too. */
+  static bool Constrained(GrowParam const& param) {
+    auto const& constraints = param.monotone_constraints;
+    if (param.gain_rules == GainRules::kOld) {
+      return !constraints.empty();
+    }
+    return std::any_of(constraints.cbegin(), constraints.cend(),
+                       [](std::int32_t sign) { return sign != 0; });
   }
 };
 
 inline float Weight(GrowParam const& param, Sums const& sums, Bounds const& bounds) {
   float weight = 0.0f;
-  if (sums.hess > 0.0) {
+  bool const light = param.gain_rules == GainRules::kOld &&
+                     sums.hess < static_cast<double>(param.min_child_weight);
+  if (sums.hess > 0.0 && !light) {
     double const alpha = param.reg_alpha;
     double const shrunk = sums.grad > alpha    ? sums.grad - alpha
                           : sums.grad < -alpha ? sums.grad + alpha
@@ -57,9 +66,27 @@ inline float Weight(GrowParam const& param, Sums const& sums, Bounds const& boun
   return weight < bounds.lower ? bounds.lower : weight > bounds.upper ? bounds.upper : weight;
 }
 
+/** @brief By the old rules, all in single precision but the square of the gradient. */
+inline float OldGain(GrowParam const& param, Sums const& sums, float weight) {
+  if (param.max_delta_step == 0.0f && !Bounds::Constrained(param)) {
+    double const alpha = param.reg_alpha;
+    double const shrunk = std::abs(sums.grad) > alpha ? std::abs(sums.grad) - alpha : 0.0;
+    auto const square = static_cast<float>(shrunk * shrunk);
+    auto const divisor = static_cast<float>(sums.hess + static_cast<double>(param.reg_lambda));
+    return square / divisor;
+  }
+  float const linear = 2.0f * static_cast<float>(sums.grad) * weight;
+  float const divisor = static_cast<float>(sums.hess) + param.reg_lambda;
+  float const square = weight * weight;
+  return -(linear + divisor * square);
+}
+
 inline float Gain(GrowParam const& param, Sums const& sums, float weight) {
   if (sums.hess <= 0.0) {
     return 0.0f;
+  }
+  if (param.gain_rules == GainRules::kOld) {
+    return OldGain(param, sums, weight);
   }
   float const square = weight * weight;
   double const lambda = param.reg_lambda;
@@ -74,7 +101,9 @@ inline float SplitGain(GrowParam const& param, Sums const& left, Sums const& rig
                        Bounds const& bounds, std::int32_t monotone) {
   constexpr float kNotAllowed = -std::numeric_limits<float>::infinity();
   double const least = param.min_child_weight;
-  if (!(left.hess > 0.0 && right.hess > 0.0 && left.hess >= least && right.hess >= least)) {
+  bool const both = left.hess > 0.0 && right.hess > 0.0;
+  if (!(left.hess >= least && right.hess >= least) ||
+      (param.gain_rules == GainRules::kNew && !both)) {
     return kNotAllowed;
   }
   auto const w_left = Weight(param, left, bounds);

@@ -57,9 +57,9 @@ class Scan {
     }
   }
 
-  /** @brief The first value proposes nothing: a child without hessian is not allowed. */
+  /** @brief Nothing is proposed before a hessian was seen. */
   void Visit(float value, GradientPair const& gpair) {
-    if (value != last_) {
+    if (value != last_ && seen_.hess != 0.0) {
       float const middle = (value + last_) * 0.5f;
       this->Propose(middle == value ? last_ : middle);
     }

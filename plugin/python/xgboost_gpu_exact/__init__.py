@@ -25,7 +25,13 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .versions import XGBOOST_RELEASES, __version__
+from .versions import (
+    NEWEST_OF_PYTHON_3_10,
+    SERVED,
+    XGBOOST_RELEASES,
+    XGBOOST_WHEELS,
+    __version__,
+)
 
 __all__ = [
     "EXACT",
@@ -93,17 +99,42 @@ class LastRun(NamedTuple):
     refined_share: float | None  #: of the entries searched, those looked into; None: unknown
 
 
+def _wheels() -> dict[str, str]:
+    """The releases of the installed wheels of XGBoost that have a library, by name."""
+    from importlib.metadata import distributions  # takes 20 ms
+
+    return {
+        wheel.metadata["Name"]: wheel.version
+        for wheel in distributions()
+        if wheel.metadata["Name"] in XGBOOST_WHEELS.values()
+        and any(file.name == "libxgboost.so" for file in wheel.files or ())
+    }
+
+
+def _remedy() -> str:
+    """How to have an XGBoost that is served: the wheel that is installed, or one of two."""
+    newest = list(XGBOOST_RELEASES)[-1] if sys.version_info >= (3, 12) else NEWEST_OF_PYTHON_3_10
+    names = list(_wheels())
+    if len(names) > 1:
+        return (
+            f"{' and '.join(f'`{name}`' for name in names)} lie over one another, in one folder: "
+            f"`pip uninstall -y {' '.join(names)}`, then install one of them, {newest}"
+        )
+    if names:
+        return f"`pip install {names[0]}=={newest}`"
+    return f"`pip install xgboost-cpu=={newest}` or `pip install xgboost=={newest}` (with CUDA)"
+
+
 def _check_release(release: str | None) -> None:
     """ImportError for an XGBoost that is not served, and None: for the lack of one."""
-    newest = list(XGBOOST_RELEASES)[-1]
-    wheels = f"`pip install xgboost-cpu=={newest}` or `pip install xgboost=={newest}` (with CUDA)"
-    served = " or ".join(XGBOOST_RELEASES)
+    wheels = _remedy()
     if release is None:
-        raise ImportError(f"xgboost_gpu_exact needs XGBoost {served}: {wheels}.", name="xgboost")
+        raise ImportError(f"xgboost_gpu_exact needs XGBoost {SERVED}: {wheels}.", name="xgboost")
     if release not in XGBOOST_RELEASES:
         raise ImportError(
-            f"xgboost_gpu_exact works with XGBoost {served} only, and {release} is installed: "
-            f"{wheels}.",
+            f"xgboost_gpu_exact works with XGBoost {SERVED} only, and {release} is installed: "
+            f"{wheels}. Whether {release} can be served, `python tests/release_check.py {release}` in "
+            "the sources says.",
             name="xgboost",
         )
 

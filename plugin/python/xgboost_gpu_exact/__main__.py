@@ -6,7 +6,6 @@ from __future__ import annotations
 import builtins
 import ctypes
 import importlib
-import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -18,7 +17,17 @@ import zipfile
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
-from . import DEVICE_VARIABLE, __version__, _check_release, _load, _start, device_status, source_hash
+from . import (
+    DEVICE_VARIABLE,
+    __version__,
+    _check_release,
+    _load,
+    _remedy,
+    _start,
+    _wheels,
+    device_status,
+    source_hash,
+)
 
 # No docstring: `python -OO` has none.
 HELP = """Run a script or module as it is, with its exact trees grown on the GPU.
@@ -33,11 +42,10 @@ needs.
 
 
 def xgboost_releases() -> str:
-    """Which distributions of XGBoost are installed; two of them share one folder."""
-    names = ("xgboost", "xgboost-cpu")
-    found = [d for d in importlib.metadata.distributions() if d.metadata["Name"] in names]
-    releases = sorted({f"{d.metadata['Name']} {d.version}" for d in found})
-    return ", ".join(releases) or "none by pip"
+    """Which wheels of XGBoost are installed."""
+    found = _wheels()
+    releases = ", ".join(f"{name} {found[name]}" for name in sorted(found))
+    return f"{releases}: {_remedy()}" if len(found) > 1 else releases or "none by pip"
 
 
 def problem() -> str:

@@ -3,42 +3,48 @@
  *
  * @brief For tests without a GPU: boosters that believe to be on one while they are configured.
  *
- * Part of the reference module only. XGBoost refuses or accepts a combination of parameters, and the
+ * Part of the reference module's adapters only. XGBoost refuses or accepts a combination of parameters, and the
  * plugin comes between, in `Configure` and `SaveConfig`; neither makes a CUDA call there. So the
  * context says CUDA in these two, and trees grow and predictions are made on the CPU.
  */
+#include "tests/support/layout_hooks.h"
+
 #include <dmlc/registry.h>
 
 #include "plugin/delegating_booster.h"
 #include "plugin/temporary_context.h"
+#include "plugin/xgboost_peers.h"
 
+namespace gpu_exact {
 namespace {
-using gpu_exact::TemporaryContext;
-
-class PretendingBooster final : public gpu_exact::DelegatingBooster {
+class PretendingBooster final : public DelegatingBooster {
  public:
   using DelegatingBooster::DelegatingBooster;
 
-  void Configure(xgboost::Args const& args) override {
+  UsedParameters Configure(xgboost::Args const& args) override {
     TemporaryContext const on_cuda{ctx_, ctx_->MakeCUDA()};
-    DelegatingBooster::Configure(args);
+    return DelegatingBooster::Configure(args);
   }
   void SaveConfig(xgboost::Json* p_out) const override {
     TemporaryContext const on_cuda{ctx_, ctx_->MakeCUDA()};
     DelegatingBooster::SaveConfig(p_out);
   }
 };
-}  // namespace
 
-/** @brief 1: boosters made from now on pretend; 0: no longer. The plugin must be registered. */
-extern "C" __attribute__((visibility("default"))) void GpuExactPretendCuda(int enable) {
+void PretendCuda(bool enable) {
   auto& entry = dmlc::Registry<xgboost::GradientBoosterReg>::Get()->__REGISTER__("gbtree");
   static auto const honest = entry.body;  // NOLINT
-  if (enable == 0) {
+  if (!enable) {
     entry.set_body(honest);
     return;
   }
-  entry.set_body([](xgboost::LearnerModelParam const* param, xgboost::Context const* ctx) {
+  entry.set_body([](LearnerModel const* param, xgboost::Context const* ctx) {
     return new PretendingBooster{ctx, honest(param, ctx)};
   });
+}
+}  // namespace
+}  // namespace gpu_exact
+
+extern "C" gpu_exact::LayoutHooks GPU_EXACT_HOOKS() {
+  return {gpu_exact::PretendCuda, gpu_exact::CurrentPeers};
 }

@@ -1,0 +1,17 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief What tests call of the adapter to the XGBoost of the process.
+ */
+#pragma once
+
+#include <memory>
+
+#include "gpu_exact/peers.h"
+
+namespace gpu_exact {
+struct LayoutHooks {
+  void (*pretend_cuda)(bool enable);
+  std::shared_ptr<Peers> (*current_peers)();
+};
+}  // namespace gpu_exact
