@@ -105,11 +105,11 @@ bool TreeFeatures::Select(std::int32_t depth, std::vector<OpenNode> const& nodes
   }
   if (leaf_wise_ && static_cast<std::size_t>(depth) == drawn_.size()) {
     static_cast<void>(sampler_.GetFeatureSet(ctx_, depth));
-    drawn_.push_back(ctx_->Rng());
+    drawn_.push_back(RandomOf(ctx_));
   }
   for (std::size_t first = 0; first < out_mask->bits.size();) {
     if (leaf_wise_ && sampled_by_node_) {
-      ctx_->Rng() = this->EngineOf(depth, nodes[first / n_words]);
+      RandomOf(ctx_) = this->EngineOf(depth, nodes[first / n_words]);
     }
     auto const drawn =
         BitsOf(sampler_.GetFeatureSet(ctx_, depth)->ConstHostVector(), n_features_, n_words);
@@ -119,12 +119,12 @@ bool TreeFeatures::Select(std::int32_t depth, std::vector<OpenNode> const& nodes
     }
   }
   if (leaf_wise_) {
-    ctx_->Rng() = drawn_.back();
+    RandomOf(ctx_) = drawn_.back();
   }
   return true;
 }
 
-xgboost::RandomEngine TreeFeatures::EngineOf(std::int32_t depth, OpenNode const& node) {
+RandomEngine TreeFeatures::EngineOf(std::int32_t depth, OpenNode const& node) {
   auto& way = ways_[node.nidx];
   std::seed_seq{ways_[node.parent], static_cast<std::uint32_t>(node.nidx % 2)}.generate(&way,
                                                                                         &way + 1);
@@ -150,6 +150,6 @@ void TreeFeatures::Finish(GrownTree const& tree) {
       deepest = std::max(deepest, depth);
     }
   }
-  ctx_->Rng() = drawn_.at(deepest);
+  RandomOf(ctx_) = drawn_.at(deepest);
 }
 }  // namespace gpu_exact

@@ -72,7 +72,7 @@ class TreeFeatures : public FeaturePolicy {
 
  private:
   /** @brief The generator for a node's own draw, leaf-wise. */
-  [[nodiscard]] xgboost::RandomEngine EngineOf(std::int32_t depth, OpenNode const& node);
+  [[nodiscard]] RandomEngine EngineOf(std::int32_t depth, OpenNode const& node);
 
   xgboost::Context const* ctx_;
   xgboost::tree::TrainParam const& param_;
@@ -82,7 +82,7 @@ class TreeFeatures : public FeaturePolicy {
   ColumnSampler sampler_;
   InteractionGroups groups_;
   bool leaf_wise_;
-  std::vector<xgboost::RandomEngine> drawn_;         // leaf-wise: after the draw of each level
+  std::vector<RandomEngine> drawn_;         // leaf-wise: after the draw of each level
   std::unordered_map<NodeIdx, std::uint32_t> ways_;  // to nodes with a draw of their own, leaf-wise
 };
 }  // namespace gpu_exact
