@@ -73,13 +73,13 @@ void InteractionGroups::Select(std::vector<OpenNode> const& nodes, FeatureIdx n_
 TreeFeatures::TreeFeatures(xgboost::Context const* ctx, xgboost::tree::TrainParam const& param,
                            FeatureIdx n_features, xgboost::HostDeviceVector<float> const& weights)
     : ctx_{ctx},
-      param_{param},
       n_features_{n_features},
       sampled_{Sampled(param)},
       sampled_by_node_{param.colsample_bynode != 1.0f},
+      sampled_by_way_{sampled_by_node_ &&
+                      param.grow_policy == xgboost::tree::TrainParam::kLossGuide},
       sampler_{ctx},
-      groups_{param.interaction_constraints},
-      leaf_wise_{param.grow_policy == xgboost::tree::TrainParam::kLossGuide} {
+      groups_{param.interaction_constraints} {
   if (sampled_) {
     sampler_.Init(ctx_, n_features_, weights, param.colsample_bynode, param.colsample_bylevel,
                   param.colsample_bytree);
@@ -103,12 +103,12 @@ bool TreeFeatures::Select(std::int32_t depth, std::vector<OpenNode> const& nodes
   if (!sampled_) {
     return true;
   }
-  if (leaf_wise_ && static_cast<std::size_t>(depth) == drawn_.size()) {
-    static_cast<void>(sampler_.GetFeatureSet(ctx_, depth));
+  if (sampled_by_way_ && static_cast<std::size_t>(depth) == drawn_.size()) {
+    static_cast<void>(sampler_.GetFeatureSet(ctx_, depth));  // of the level, and of no node
     drawn_.push_back(RandomOf(ctx_));
   }
   for (std::size_t first = 0; first < out_mask->bits.size();) {
-    if (leaf_wise_ && sampled_by_node_) {
+    if (sampled_by_way_) {
       RandomOf(ctx_) = this->EngineOf(depth, nodes[first / n_words]);
     }
     auto const drawn =
@@ -118,7 +118,7 @@ bool TreeFeatures::Select(std::int32_t depth, std::vector<OpenNode> const& nodes
       out_mask->bits[first] &= drawn[first % n_words];
     }
   }
-  if (leaf_wise_) {
+  if (sampled_by_way_) {
     RandomOf(ctx_) = drawn_.back();
   }
   return true;
@@ -132,24 +132,5 @@ RandomEngine TreeFeatures::EngineOf(std::int32_t depth, OpenNode const& node) {
   std::seed_seq seeds{static_cast<std::uint32_t>(engine()), way};
   engine.seed(seeds);
   return engine;
-}
-
-void TreeFeatures::Finish(GrownTree const& tree) {
-  if (drawn_.empty()) {
-    return;
-  }
-  auto has_room = [](std::int32_t n, std::int32_t limit) { return limit == 0 || n < limit; };
-  std::vector<std::int32_t> depths(tree.size(), 0);
-  std::int32_t deepest{0};  // level searched
-  std::int32_t n_leaves{1};
-  for (std::size_t left = 1; left < tree.size(); left += 2) {
-    auto const depth = depths[tree[left].parent] + 1;
-    depths[left] = depths[left + 1] = depth;
-    ++n_leaves;
-    if (has_room(n_leaves, param_.max_leaves) && has_room(depth, param_.max_depth)) {
-      deepest = std::max(deepest, depth);
-    }
-  }
-  RandomOf(ctx_) = drawn_.at(deepest);
 }
 }  // namespace gpu_exact

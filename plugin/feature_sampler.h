@@ -47,9 +47,10 @@ class InteractionGroups {
  * Sampling by node, which XGBoost's exact builder refuses, draws once for each node searched, in
  * the order of ids, after the draw of its level: as XGBoost's `hist` does.
  *
- * Leaf-wise a level draws what it draws in `hist`. Of nodes this cannot be had: `hist` draws in the
- * order in which it searches them, one split after the other. Here a node's draw depends on its level's
- * and on the way to it, so that it is the same whatever else is searched.
+ * Leaf-wise levels draw as in `hist` too: it searches a node of each level that is searched here. Of
+ * nodes this cannot be had: `hist` draws in the order in which it searches them, one split after the
+ * other. Here a node's draw depends on its level's and on the way to it, so that it is the same whatever
+ * else is searched.
  */
 class TreeFeatures : public FeaturePolicy {
  public:
@@ -67,22 +68,19 @@ class TreeFeatures : public FeaturePolicy {
   [[nodiscard]] bool Restricted() const { return sampled_ || groups_.Enabled(); }
   bool Select(std::int32_t depth, std::vector<OpenNode> const& nodes,
               FeatureMask* out_mask) override;
-  /** @brief Takes back what was drawn for levels that `hist` would not have searched for this tree. */
-  void Finish(GrownTree const& tree);
 
  private:
-  /** @brief The generator for a node's own draw, leaf-wise. */
+  /** @brief The generator for a node's own draw, by the way to it. */
   [[nodiscard]] RandomEngine EngineOf(std::int32_t depth, OpenNode const& node);
 
   xgboost::Context const* ctx_;
-  xgboost::tree::TrainParam const& param_;
   FeatureIdx n_features_;
   bool sampled_;
   bool sampled_by_node_;
+  bool sampled_by_way_;  // by node, leaf-wise
   ColumnSampler sampler_;
   InteractionGroups groups_;
-  bool leaf_wise_;
-  std::vector<RandomEngine> drawn_;         // leaf-wise: after the draw of each level
-  std::unordered_map<NodeIdx, std::uint32_t> ways_;  // to nodes with a draw of their own, leaf-wise
+  std::vector<RandomEngine> drawn_;                  // by way: after the draw of each level
+  std::unordered_map<NodeIdx, std::uint32_t> ways_;  // numbers that stand for them
 };
 }  // namespace gpu_exact

@@ -15,11 +15,11 @@ namespace gpu_exact {
 namespace {
 using xgboost::tree::TrainParam;
 
-constexpr char const* kExact = "Updater `grow_colmaker` or `exact` tree method";
+constexpr char const* kUpdater = "Updater `grow_colmaker` or `exact` tree method";
 
 void RefuseData(xgboost::DMatrix const& data) {
   if (data.Info().HasCategorical()) {
-    LOG(FATAL) << xgboost::error::NoCategorical(kExact)
+    LOG(FATAL) << xgboost::error::NoCategorical(kUpdater)
                << " Encode them as numbers, or use `tree_method=\"hist\"`.";
   }
   if (data.Info().num_row_ > kMostRows) {
@@ -74,11 +74,11 @@ void RefuseUnsupported(TrainParam const& param, xgboost::GradientContainer const
 
 void RefuseOnCpu(TrainParam const& param, xgboost::DMatrix const& data, std::string const& reason) {
   if (xgboost::collective::IsDistributed()) {
-    LOG(FATAL) << kExact << " doesn't support distributed training. Only the GPU's builder does, "
+    LOG(FATAL) << kUpdater << " doesn't support distributed training. Only the GPU's builder does, "
                << "and: " << reason;
   }
   if (!data.SingleColBlock()) {
-    LOG(FATAL) << kExact
+    LOG(FATAL) << kUpdater
                << " doesn't support external memory training. Only the GPU's builder has "
                << "it, and: " << reason
                << " Make one `DMatrix` of the data, or use `tree_method=\"hist\"`.";

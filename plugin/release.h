@@ -9,6 +9,7 @@
 #include <xgboost/context.h>
 #include <xgboost/gbm.h>
 #include <xgboost/parameter.h>
+#include <xgboost/predictor.h>
 #include <xgboost/version_config.h>
 
 #include <cstdint>

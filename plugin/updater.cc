@@ -377,7 +377,6 @@ void GpuExactUpdater::GrowTree(Task const& task, TreeBuilder* builder, TreeRecor
   last_tree_ = task.peers ? kUnfinishedTree : 0;  // of a worker that fails, be it alone
   auto const grown = builder->Build(this->MakeGrowParam(task.param), ViewOf(gpair, ctx_), rows,
                                     features.Restricted() ? &features : nullptr);
-  features.Finish(grown);
   cpu_ctx.Keep();
   record->build_ms = MillisecondsSince(sampled);
   auto const built = std::chrono::steady_clock::now();

@@ -218,8 +218,8 @@ def test_draws_for_nodes_differ_from_node_to_node() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_trees_share_their_draws_with_nobody(seed: int) -> None:
-    """A second tree draws as if the levels that were searched in vain had not been."""
+def test_nothing_is_drawn_in_vain(seed: int) -> None:
+    """What is searched in vain lies in levels that `hist` draws for, too: the next tree's draws agree."""
     rng = np.random.default_rng([7, seed])
     X = few_values(rng, 600, 9, missing=0)
     params = LEAF_WISE | {"base_score": 0.0, "max_depth": 0, "max_leaves": 5, "seed": seed}
