@@ -241,8 +241,9 @@ class Replaced {
 
 /** @brief Where the symbol table has XGBoostVersion, then the imports. */
 std::vector<std::uintptr_t> AddressesIn(std::string const& kind) {
+  ImportTable const imports = Newest().imports;
   std::vector<std::string> names{"XGBoostVersion"};
-  names.insert(names.end(), Imports().names, Imports().names + Imports().n);
+  names.insert(names.end(), imports.names, imports.names + imports.n);
   return ElfFile{FakePath(kind)}.FunctionAddresses(names);
 }
 
