@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 import xgboost as xgb
-from oracle import TAKE_OVER, assert_grown, assert_same_model, stock, trees, trees_grown
+from oracle import RELEASE, TAKE_OVER, assert_grown, assert_same_model, stock, trees, trees_grown
 from small_tables import one_round
 
 pytestmark = pytest.mark.usefixtures("builder")
@@ -75,7 +75,8 @@ def test_infinite_weights_are_finite_where_there_is_a_constraint(constraint: int
     ours = train()
     with stock():
         assert_same_model(ours, train())
-    assert np.isinf(trees(ours)[0]["base_weights"][0]) == (constraint == 0)
+    # Before XGBoost 3.4 the root's own weight knows no bounds.
+    assert np.isinf(trees(ours)[0]["base_weights"][0]) == (constraint == 0 or RELEASE < (3, 4))
 
 
 @pytest.mark.parametrize("far", [1, 1e18], ids=["gpu", "cpu"])  # gradients too far apart for a GPU

@@ -65,8 +65,7 @@ def test_vector_leaves() -> None:
         ),
         (
             {"subsample": 0.5, "sampling_method": "gradient_based"},
-            "Only uniform sampling is supported, gradient-based sampling is only support by the "
-            "`hist` tree method.",
+            "Only uniform sampling is supported, gradient-based sampling is only support by ",
             'sampling_method="uniform"',
         ),
         (

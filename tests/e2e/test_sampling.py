@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 import xgboost as xgb
-from oracle import BY_NAME, TAKE_OVER, assert_same_model, rng_state, stock, trees
+from oracle import BY_NAME, RELEASE, TAKE_OVER, assert_same_model, rng_state, stock, trees
 
 pytestmark = pytest.mark.usefixtures("builder")
 
@@ -68,6 +68,19 @@ def assert_splits_as_hist(dtrain: xgb.DMatrix, route: dict, **params: object) ->
     return trees(ours)[-1]
 
 
+needs_sampling_by_node = pytest.mark.skipif(
+    RELEASE < (3, 3), reason="sampling by node is refused beside XGBoost 3.2"
+)
+
+
+@pytest.mark.skipif(RELEASE >= (3, 3), reason="sampling by node is refused beside XGBoost 3.2 alone")
+@pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
+def test_colsample_bynode_is_refused(route: dict) -> None:
+    with pytest.raises(xgb.core.XGBoostError, match="`colsample_bynode` is 0.5, .* Set it to 1, or"):
+        xgb.train(route | {"colsample_bynode": 0.5}, few_values(0), 1)
+
+
+@needs_sampling_by_node
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(
     "params",
@@ -82,17 +95,20 @@ def test_colsample_bynode(seed: int, params: dict, route: dict) -> None:
     assert len(tree["parents"]) > 20
 
 
+@needs_sampling_by_node
 @pytest.mark.parametrize("n_columns", [32, 33, 70])
 def test_colsample_bynode_of_many_columns(n_columns: int) -> None:
     """A node has a word for each 32 of them."""
     assert_splits_as_hist(few_values(3, n_columns), TAKE_OVER, colsample_bynode=0.5, max_depth=5)
 
 
+@needs_sampling_by_node
 def test_colsample_bynode_with_interaction_constraints() -> None:
     constraints = {"interaction_constraints": "[[0, 1, 2], [2, 3, 4, 5]]", "max_depth": 5}
     assert_splits_as_hist(few_values(2), TAKE_OVER, colsample_bynode=0.5, **constraints)
 
 
+@needs_sampling_by_node
 def test_random_forest_estimators_with_their_own_rate() -> None:
     """Their default is `colsample_bynode=0.8`, with which XGBoost's exact builder fails."""
     pytest.importorskip("sklearn")
