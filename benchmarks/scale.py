@@ -319,7 +319,7 @@ def main() -> int:
         "threads": options.threads,
         "iterations": options.iterations,
         "budget_s": options.budget,
-        "build": train.build_of_sources(),
+        "build": train.source_hash(),
     }
     n_failed = sum(run_shape(case, options, common) for case in options.cases)
     return 1 if n_failed else 0

@@ -34,6 +34,9 @@ from systems import EXACT, JUDGE, STRATEGIES, SYSTEMS
 import device
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+from proof import source_hash  # noqa: E402
+
 JUDGE_ROWS = 50_000_000  # beyond, XGBoost's own exact takes many minutes
 ENDING_S = 30.0  # that a run has for its end, once it has told its answer
 QUICK = {"part": 10, "iterations": 30, "budget": 2.0}
@@ -67,7 +70,7 @@ class Session:
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
         self._judged: dict[tuple, float] = {}  # metric of the judge, by table_key
-        self._build = build_of_sources()
+        self._build = source_hash()
         self._begin = time.perf_counter()
         self.lines: list[dict[str, Any]] = []
         self.skipped, self.failed = 0, 0
@@ -174,15 +177,6 @@ def run_apart(job: dict[str, Any], timeout_s: float) -> dict[str, Any]:
     process.kill()  # what still runs
     process.join()
     return answer or {"failed": f"exit {process.exitcode}"}
-
-
-def build_of_sources() -> str:
-    """What a module says that is built of the sources as they lie here."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder, "hash")
-        script = ROOT / "plugin/cmake/WriteSourceHash.cmake"
-        subprocess.run(["cmake", f"-DROOT={ROOT}", f"-DOUTPUT={out}", "-P", script], check=True)
-        return out.read_text().strip().strip('"')
 
 
 def origin(build: str | None = None) -> dict[str, str]:

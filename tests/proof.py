@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import fnmatch
+import functools
 import hashlib
 import json
 import os
@@ -199,6 +200,7 @@ class Runner:
         self.env["PYTHONPATH"] = os.pathsep.join(filter(None, packages))
         self.xgboost, self.library = self._xgboost()
 
+    @functools.cache
     def built(self, name: str) -> Path:
         """A file of the build folder, which must be of these sources."""
         file = next((f for f in sorted(self.options.build.rglob(name)) if f.is_file()), None)
