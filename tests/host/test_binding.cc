@@ -119,8 +119,7 @@ TEST(Binding, OtherVersion) {
   auto fake = LoadFake("other_version");
   auto const error = BindError();
   EXPECT_EQ(error.rfind(FakePath("other_version") + " is XGBoost 9.9.9", 0), 0u) << error;
-  EXPECT_NE(error.find(std::string{kReleasesText} + " only"), std::string::npos)
-      << error;
+  EXPECT_NE(error.find(std::string{kReleasesText} + " only"), std::string::npos) << error;
 }
 
 TEST(Binding, Stripped) {

@@ -8,23 +8,17 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <set>
 #include <string>
 #include <thread>
 
 #include "plugin/device_status.h"
-#include "plugin/warn_once.h"
 
 namespace gpu_exact {
 namespace {
 DeviceStatus answer;  // of the next questions
 std::chrono::milliseconds takes{0};
 int n_asked{0};
-std::set<std::string> warnings;
 }  // namespace
-
-// The one that XGBoost's logger would tell.
-void WarnOnce(std::string const&, std::string const& text) { warnings.insert(text); }
 
 DeviceStatus ProbeDevice(int) {
   ++n_asked;
@@ -70,15 +64,6 @@ TEST(DeviceStatus, WhatFailsForTheMomentIsAskedAgain) {
     answer = {false, "", "Too late."};
     EXPECT_TRUE(StatusOf(ordinal).usable);
   }
-}
-
-TEST(DeviceStatus, AdviceIsAWarning) {
-  answer = {true, "A GPU", ""};
-  EXPECT_TRUE(StatusOf(NextOrdinal()).usable);
-  EXPECT_TRUE(warnings.empty());
-  answer.advice = "Build it for this GPU.";
-  EXPECT_TRUE(StatusOf(NextOrdinal()).usable);
-  EXPECT_EQ(warnings, std::set<std::string>{"Build it for this GPU."});
 }
 
 /** @brief A driver may take a second to say no: trees on the CPU do not wait for it each time. */
