@@ -72,6 +72,18 @@ void RefuseUnsupported(TrainParam const& param, xgboost::GradientContainer const
   RefuseParam(param, data.Info().num_col_);
 }
 
+std::string WhyNotOnGpu([[maybe_unused]] TrainParam const& param) {
+  if constexpr (kGainRules == GainRules::kOld) {
+    if (param.min_child_weight == 0.0f && !param.monotone_constraints.empty()) {
+      return "By this release of XGBoost a node may be split into all of its rows and none, where "
+             "`min_child_weight` is 0 and there are `monotone_constraints`; the GPU does not do "
+             "so. "
+             "Set `min_child_weight` above 0, or install XGBoost 3.4.";
+    }
+  }
+  return "";
+}
+
 void RefuseOnCpu(TrainParam const& param, xgboost::DMatrix const& data, std::string const& reason) {
   if (xgboost::collective::IsDistributed()) {
     LOG(FATAL) << kUpdater << " doesn't support distributed training. Only the GPU's builder does, "

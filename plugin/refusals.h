@@ -20,6 +20,9 @@ void RefuseUnsupported(xgboost::tree::TrainParam const& param,
                        xgboost::GradientContainer const& gradients, xgboost::DMatrix const& data,
                        std::vector<xgboost::RegTree*> const& trees);
 
+/** @brief Say why XGBoost's own builder grows such trees, in one sentence; empty where the GPU does. */
+std::string WhyNotOnGpu(xgboost::tree::TrainParam const& param);
+
 /**
  * @brief Throws dmlc::Error for what only the GPU can do.
  *

@@ -250,6 +250,10 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
         this->GrowOnCpu(task, "no GPU " + std::to_string(ordinal), status.reason);
         continue;
       }
+      if (auto const why = WhyNotOnGpu(*param); !why.empty()) {
+        this->GrowOnCpu(task, why, why);
+        continue;
+      }
       try {
         this->GrowOnGpu(task, table.get(), devices, epoch, status.name);
       } catch (NonFiniteGradient const& e) {

@@ -150,6 +150,9 @@ inline GrowParam MakeParam(FeatureIdx n_features, Random* random) {
     for (auto& m : p.monotone_constraints) {
       m = random->Int(-1, 1);
     }
+    if (p.gain_rules == GainRules::kOld) {
+      p.min_child_weight = 1.0f;  // 0 is left to XGBoost, see WhyNotOnGpu()
+    }
   }
   return p;
 }
