@@ -136,6 +136,9 @@ inline GrowParam MakeParam(FeatureIdx n_features, Random* random) {
   p.reg_alpha = random->Pick({0.0f, 0.0f, 0.5f});
   p.max_delta_step = random->Pick({0.0f, 0.0f, 0.7f});
   p.gain_rules = random->Pick({GainRules::kNew, GainRules::kOld});
+  if (p.gain_rules == GainRules::kOld && p.min_child_weight == 0.0f) {
+    p.min_child_weight = 0.5f;  // 0 is left to XGBoost, see WhyNotOnGpu()
+  }
   p.opt_dense_col = random->Pick({1.0f, 1.0f, 0.6f});
   if (random->Chance(0.3)) {
     p.grow_policy = GrowPolicy::kLossGuide;
@@ -149,9 +152,6 @@ inline GrowParam MakeParam(FeatureIdx n_features, Random* random) {
     p.monotone_constraints.resize(n_features);
     for (auto& m : p.monotone_constraints) {
       m = random->Int(-1, 1);
-    }
-    if (p.gain_rules == GainRules::kOld) {
-      p.min_child_weight = 1.0f;  // 0 is left to XGBoost, see WhyNotOnGpu()
     }
   }
   return p;

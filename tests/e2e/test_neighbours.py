@@ -274,17 +274,17 @@ def test_memory_of_another_device_is_given_back(cuda_context: None) -> None:
 
 
 def test_a_booster_leaves_the_gpu_that_it_has_left(cuda_context: None) -> None:
-    """XGBoost wants another DMatrix there; the first one lives on."""
+    """XGBoost itself goes from one GPU to another with no booster: this one began on the CPU."""
     if n_gpus() < 2:
         pytest.skip("needs two GPUs")
     driver = Driver(0)
-    tables = [xgb.DMatrix(*make_table(400_000)) for _ in range(2)]
-    booster = xgb.Booster(TAKE_OVER | ALONE | {"device": "cuda:0"}, tables[:1])
+    dtrain = xgb.DMatrix(*make_table(400_000))
+    booster = xgb.Booster(TAKE_OVER | ALONE, [dtrain])  # trees grow on the first GPU
     before = driver.free()
-    booster.update(tables[0], 0)
+    booster.update(dtrain, 0)
     held = before - driver.free()
     booster.set_param({"device": "cuda:1"})
-    booster.update(tables[1], 1)
+    booster.update(dtrain, 1)
     assert before - driver.free() < held // 2
 
 

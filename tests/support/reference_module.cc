@@ -163,8 +163,8 @@ class StrictBuilder final : public TreeBuilder {
 __attribute__((weak)) DeviceStatus ProbeDevice(int) {
   CheckProcess("ProbeDevice()");
   // As CUDA's own exit handlers, which are there from the first call on.
-  static int const set_up = std::atexit([] { CheckProcess("an exit handler of CUDA"); });
-  static_cast<void>(set_up);
+  static int const kSetUp = std::atexit([] { CheckProcess("an exit handler of CUDA"); });
+  static_cast<void>(kSetUp);
   auto const* reason = std::getenv("GPU_EXACT_REFERENCE_REFUSES");
   auto const* advice = std::getenv("GPU_EXACT_REFERENCE_ADVICE");
   return {reason == nullptr, "reference builder (no GPU)", reason == nullptr ? "" : reason,

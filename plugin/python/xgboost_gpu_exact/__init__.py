@@ -173,7 +173,7 @@ def _name_nccl() -> None:
     """In the environment, for GPUs of several processes: the NCCL that XGBoost's wheel requires."""
     try:
         found = importlib.util.find_spec("nvidia")
-    except ValueError:  # a module that was made without a spec
+    except (TypeError, ValueError):  # a path with what is no text, a module made without a spec
         found = None
     for folder in (found and found.submodule_search_locations) or ():
         library = Path(folder, "nccl/lib/libnccl.so.2")
