@@ -1,9 +1,8 @@
 # Copyright 2026, the gpu_exact contributors
 """Search parameters with scikit-learn.
 
-Fits run in this process, one after the other: one GPU is kept busy by one fit, and processes that
-n_jobs starts would need the plugin in each: by an import, or XGBOOST_GPU_EXACT_DEVICE=cuda in the
-environment.
+Fits run in this process, one after the other: one GPU is kept busy by one fit. Processes that n_jobs
+starts have the plugin too, if pip has installed it.
 """
 
 import xgboost as xgb
