@@ -105,7 +105,7 @@ def _wheels() -> dict[str, str]:
 
     return {
         wheel.metadata["Name"]: wheel.version
-        for wheel in distributions()
+        for wheel in distributions(path=[f for f in sys.path if isinstance(f, str)])
         if wheel.metadata["Name"] in XGBOOST_WHEELS.values()
         and any(file.name == "libxgboost.so" for file in wheel.files or ())
     }
@@ -127,14 +127,13 @@ def _remedy() -> str:
 
 def _check_release(release: str | None) -> None:
     """ImportError for an XGBoost that is not served, and None: for the lack of one."""
-    wheels = _remedy()
     if release is None:
-        raise ImportError(f"xgboost_gpu_exact needs XGBoost {SERVED}: {wheels}.", name="xgboost")
+        raise ImportError(f"xgboost_gpu_exact needs XGBoost {SERVED}: {_remedy()}.", name="xgboost")
     if release not in XGBOOST_RELEASES:
         raise ImportError(
             f"xgboost_gpu_exact works with XGBoost {SERVED} only, and {release} is installed: "
-            f"{wheels}. Whether {release} can be served, `python tests/release_check.py {release}` in "
-            "the sources says.",
+            f"{_remedy()}. Whether {release} can be served, `python tests/release_check.py {release}` "
+            "in the sources says.",
             name="xgboost",
         )
 
