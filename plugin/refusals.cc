@@ -75,7 +75,8 @@ void RefuseUnsupported(TrainParam const& param, xgboost::GradientContainer const
 std::string WhyNotOnGpu([[maybe_unused]] TrainParam const& param) {
   if constexpr (kGainRules == GainRules::kOld) {
     if (param.min_child_weight == 0.0f) {
-      return "By this release of XGBoost a child may have no hessian where `min_child_weight` is 0, "
+      return "By this release of XGBoost a child may have no hessian where `min_child_weight` is "
+             "0, "
              "which the GPU does not try. Set it above 0, or install XGBoost 3.4.";
     }
   }
