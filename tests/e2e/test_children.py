@@ -219,7 +219,7 @@ def test_who_imports_xgboost_alone_has_it(
     env = {variable: "1" if variable.endswith("CHILDREN") else "cpu"}
     text = "works with XGBoost"
     if broken == "a release that is not served":
-        (tmp_path / "xgboost.py").write_text("__version__ = '3.3.0'\n")
+        (tmp_path / "xgboost.py").write_text("__version__ = '3.1.0'\n")
     elif broken == "no module":
         env["GPU_EXACT_MODULE"], text = str(tmp_path / "none.so"), "none.so cannot be loaded"
     else:
@@ -238,14 +238,14 @@ def test_who_imports_xgboost_alone_has_it(
 def test_what_a_script_is_run_with_it_must_have(python: Path, tmp_path: Path) -> None:
     """`python -m xgboost_gpu_exact` was asked for it, and warns of nothing."""
     (tmp_path / "xgboost").mkdir()
-    (tmp_path / "xgboost/__init__.py").write_text("__version__ = '3.3.0'\n")
+    (tmp_path / "xgboost/__init__.py").write_text("__version__ = '3.1.0'\n")
     newest = list(gpu_exact.XGBOOST_RELEASES)[-1]
     (tmp_path / "xgboost/VERSION").write_text(newest)  # seen before the script runs
     (tmp_path / "script.py").write_text("import xgboost\n")
     clean = {name: os.environ[name] for name in os.environ if name != "PYTHONPATH"}
     command = [python, "-m", "xgboost_gpu_exact", "script.py"]
     done = subprocess.run(command, env=clean, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and "and 3.3.0 is installed" in done.stderr, done.stderr
+    assert done.returncode == 1 and "and 3.1.0 is installed" in done.stderr, done.stderr
 
 
 def test_the_start_of_python_loads_next_to_nothing(python: Path) -> None:

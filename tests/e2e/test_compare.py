@@ -199,7 +199,7 @@ def test_program_prints_every_tree_and_a_summary():
 
 def test_what_the_cpu_grew_is_not_identical(builder, tmp_path):
     """Labels of such a range are left to XGBoost's own builder, which would be compared with itself."""
-    rows = "".join(f"{i},{i % 3}\n" for i in range(200))
+    rows = "".join(f"{i},{i % 3}.3\n" for i in range(200))
     (tmp_path / "t.csv").write_text(f"a,label\n{rows}200,1e18\n")
     command = [sys.executable, "-m", "xgboost_gpu_exact.compare", "--rounds", "2"]
     command += ["--data", str(tmp_path / "t.csv"), "--label", "label", "--param", "base_score=0"]
