@@ -2,7 +2,7 @@
 # Copyright 2026, the gpu_exact contributors
 """Lines of host code that tests have run, of a build with --coverage: python tests/coverage.py BUILD
 
-With `--least 93` it ends with 1 where that is less than so many percent.
+With `--least 90` it ends with 1 where that is less than so many percent.
 Lines of code in src and plugin that the compiler made something of; in a header those of any file that
 includes it. The last line is the whole, as JSON. Needs gcov.
 """
