@@ -117,10 +117,13 @@ def assert_as_hist(ours: xgb.Booster, judge: xgb.Booster, X: np.ndarray, context
                 np.array(a[key])[where], np.array(b[key])[where], f"{key}; {context}"
             )
         n_splits += int(is_split.sum())
-    leaves = [  # by the CPU: what is loaded has no device
-        xgb.Booster(model_file=bytearray(booster.save_raw())).predict(xgb.DMatrix(X), pred_leaf=True)
-        for booster in (ours, judge)
-    ]
+    with stock():
+        leaves = [  # by the CPU: what is loaded has no device
+            xgb.Booster(model_file=bytearray(booster.save_raw())).predict(
+                xgb.DMatrix(X), pred_leaf=True
+            )
+            for booster in (ours, judge)
+        ]
     np.testing.assert_array_equal(*leaves, err_msg=str(context))
     return n_splits
 
