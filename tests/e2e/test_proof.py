@@ -34,6 +34,13 @@ cases = [f'<testcase classname="A" name="{{n[2:]}}" status="run">{{skipped}}</te
 open(file, "w").write(f"<testsuites>{{''.join(cases)}}</testsuites>")
 """
 
+# A test that knows its environment: what its suite wants, and NVLink's switches as they are here.
+TEST_B = """
+import os
+def test_b():
+    assert [os.environ.get(n) for n in ("ASKED", "NCCL_NVLS_ENABLE", "LESS")] == ["1", "0", None]
+"""
+
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -44,7 +51,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "src/a.cc": "int a;",
         "plugin/python/xgboost_gpu_exact/versions.py": "",
         "tests/device/test_a.cu": "",
-        "tests/e2e/test_b.py": "import os\ndef test_b():\n    assert os.environ['ASKED'] == '1'\n",
+        "tests/e2e/test_b.py": TEST_B,
         "tests/skips.txt": "# runs\n\ndevice,e2e  test_b.test_listed*  no * of [0-9] GPUs\n",
         ".gitignore": "/build/\n__pycache__/\n",
     }
@@ -53,6 +60,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (root / name).write_text(text)
     for name in ("conftest.py", "pytest.ini", "proof.py"):
         shutil.copy(TESTS / name, root / "tests")
+    monkeypatch.setenv("NCCL_NVLS_ENABLE", "0")
+    monkeypatch.setenv("LESS", "1")
     monkeypatch.setattr(proof, "ROOT", root)
     monkeypatch.setattr(proof, "SUITES", [DEVICE, E2E])
     monkeypatch.setattr(proof, "visible_gpus", lambda: (["0"], "A GPU", "999"))
@@ -197,7 +206,8 @@ def test_a_record_that_is_cut_short_is_refused(tree: Path, lost: int) -> None:
     assert check(tree) == 0
     record = tree / "build/proof.jsonl"
     record.write_text(record.read_text()[:-lost])
-    assert check(tree) == 1
+    with pytest.raises(SystemExit, match="cut short"):
+        check(tree)
 
 
 def test_failures_are_told_in_a_line(tree: Path) -> None:
