@@ -39,6 +39,7 @@ from pathlib import Path
 from threading import Lock
 
 ROOT = Path(__file__).resolve().parents[1]
+VERSIONS = "plugin/python/xgboost_gpu_exact/versions.py"
 GPU, FAULTS = "libxgboost_gpu_exact.so", "libxgboost_gpu_exact_faults.so"
 REFERENCE = "libxgboost_gpu_exact_reference.so"
 TWO_GPUS = "*PeersOnTwoDevices*:*PeersByNccl*"
@@ -146,7 +147,7 @@ def source_hash(root: Path | None = None) -> str:
     root = root or ROOT
     files = [f for folder in ("src", "include", "plugin/cmake") for f in (root / folder).rglob("*")]
     files += (root / "plugin").glob("*")
-    files += [root / "CMakeLists.txt", root / "plugin/python/xgboost_gpu_exact/versions.py"]
+    files += [root / "CMakeLists.txt", root / VERSIONS]
     paths = sorted(file.relative_to(root).as_posix() for file in files if file.is_file())
     lines = [
         f"{path} {hashlib.sha256((root / path).read_bytes()).hexdigest()}\n"
@@ -492,6 +493,9 @@ def check(options: argparse.Namespace) -> int:
                 sys.exit(f"The repository has no commit {commit}.")
             shutil.unpack_archive(archive, folder, filter="data")
         problems = problems_of(lines, tree, options.suites or NAMES)
+        named = re.fullmatch(r"v([\d.]+)", options.record.stem)
+        if named and f'__version__ = "{named[1]}"' not in (tree / VERSIONS).read_text():
+            problems.append(f"{commit} is not of version {named[1]}.")
     devices = {f"{line['gpus']} x {line['device']}" for line in lines if line["gpus"]}
     told = f"{commit} is proved by {len(lines)} runs, with {', '.join(sorted(devices)) or 'no GPU'}."
     print("\n".join(problems) or told)

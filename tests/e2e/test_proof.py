@@ -49,7 +49,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     texts = {
         "CMakeLists.txt": "project()",
         "src/a.cc": "int a;",
-        "plugin/python/xgboost_gpu_exact/versions.py": "",
+        proof.VERSIONS: '__version__ = "1.2.3"\n',
         "tests/device/test_a.cu": "",
         "tests/e2e/test_b.py": TEST_B,
         "tests/skips.txt": "# runs\n\ndevice,e2e  test_b.test_listed*  no * of [0-9] GPUs\n",
@@ -100,8 +100,8 @@ def run(root: Path, *more: str) -> tuple[int, list[dict]]:
     return status, [json.loads(line) for line in record.read_text().splitlines()]
 
 
-def check(root: Path) -> int:
-    return proof.main(["check", str(root / "build/proof.jsonl"), "--suites", "device", "e2e"])
+def check(root: Path, record: str = "proof") -> int:
+    return proof.main(["check", str(root / f"build/{record}.jsonl"), "--suites", "device", "e2e"])
 
 
 def test_a_good_run_is_a_proof(tree: Path, capsys: pytest.CaptureFixture) -> None:
@@ -115,6 +115,9 @@ def test_a_good_run_is_a_proof(tree: Path, capsys: pytest.CaptureFixture) -> Non
     (tree / "README.md").write_text("of later")
     commit(tree)
     assert check(tree) == 0  # it is of a commit, whatever came after
+    for version, status in (("v1.2.3", 0), ("v1.2.4", 1)):
+        shutil.copy(tree / "build/proof.jsonl", tree / f"build/{version}.jsonl")
+        assert check(tree, version) == status
 
 
 @pytest.mark.parametrize("by_git", [True, False])
