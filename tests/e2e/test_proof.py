@@ -175,6 +175,15 @@ def test_skips_are_those_that_are_listed(tree: Path, test: str, status: int) -> 
     assert run(tree)[0] == status
 
 
+def test_a_file_is_shared_by_processes(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proof, "SUITES", [Suite("e2e", "e2e/test_*.py", pieces=2)])
+    (tree / "tests/e2e/test_b.py").write_text("".join(f"def test_{i}(): pass\n" for i in range(3)))
+    commit(tree)
+    status, lines = run(tree)
+    assert status == 0 and [(line["piece"], line["passed"]) for line in lines] == [("1/2", 2), ("2/2", 1)]
+    assert not proof.problems_of(lines, tree, ["e2e"]) and proof.problems_of(lines[:1], tree, ["e2e"])
+
+
 def of(suite: str, file: str, **more: object) -> dict:
     numbers = {"piece": "1/1", "attempt": 1, "passed": 3, "skipped": 0, "failed": []}
     facts = {"commit": "c", "sources": proof.source_hash()[:12], "gpus": 1, "device": "A GPU"}
