@@ -36,18 +36,20 @@ def place(row: Row) -> float:
 def draw(rows: list[Row], file: Path) -> None:
     """Time against size, a panel each series and a line each system; both axes logarithmic."""
     figure, panels = plt.subplots(2, 3, figsize=(15.0, 8.0), layout="constrained")
-    for axes, (series, label) in zip(panels.flat, LABELS.items(), strict=False):
+    present = dict.fromkeys(row.series for row in rows)
+    for axes in panels.flat[len(present) :]:
+        axes.remove()
+    for axes, series in zip(panels.flat, present, strict=False):
         some = sorted((row for row in rows if row.series == series), key=place)
         for system, (name, colour) in SYSTEMS.items():
             ms = [row.of(system)[0]["ms"] for row in some]
             axes.plot(list(map(place, some)), ms, "o-", label=name, color=colour)
-        axes.set(xscale="log", yscale="log", xlabel=label, ylabel="ms a tree (median)")
+        axes.set(xscale="log", yscale="log", xlabel=LABELS[series], ylabel="ms a tree (median)")
         steps = [f"{int(row.name):,}" if row.name.isdecimal() else row.name for row in some]
         axes.set_xticks(list(map(place, some)), steps, fontsize=8)
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.grid(alpha=0.3)
         axes.legend(fontsize=7)
-    panels.flat[-1].remove()
     figure.suptitle(f"Growth, {rows[0].of(OURS)[0]['device']}")
     figure.savefig(file, dpi=120, bbox_inches="tight", metadata={"Software": None})
 

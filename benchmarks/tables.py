@@ -240,9 +240,9 @@ def scale(lines: list[Line]) -> str:
         cell = [f"{shape}, {one['rows']:,} x {one['columns']:,}, depth {one['max_depth']}"]
         cell.append(text_of(one["ms"]))
         several = [(shape, "gpu_exact", n, m) for n in (2, 4) for m in ("devices", "processes")]
-        runs = [found[key] for key in several]
-        cell += [f"{text_of(run['ms'])} ({one['ms'] / run['ms']:.2f})" for run in runs]
-        used += [one, *runs]
+        runs = [found.get(key) for key in several]
+        cell += [f"{text_of(r['ms'])} ({one['ms'] / r['ms']:.2f})" if r else "not run" for r in runs]
+        used += [one, *filter(None, runs)]
         hist = [found.get((shape, HIST, gpus, "processes")) for gpus in (1, 2, 4)]
         cells.append([*cell, ", ".join(text_of(run["ms"]) if run else "not run" for run in hist)])
     head = ["ms a tree (times as fast)", "1 GPU", "2 GPUs, `devices`", "2 processes"]
