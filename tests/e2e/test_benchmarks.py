@@ -2,6 +2,7 @@
 """The benchmark: its tables, its metrics, which times count, and a small run of all of it."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,13 @@ def test_selection():
     ]  # fmt: skip
     with pytest.raises(ValueError, match="no shape `hig`; there are higgs, bosch"):
         cases.select(["hig"])
+
+
+def test_commands_of_the_guide_can_be_run():
+    text = (ROOT / "benchmarks/README.md").read_text()
+    commands = re.findall(r"^(?:train|\S+/python benchmarks/train.py) (--[^#\n]*)", text, re.MULTILINE)
+    assert len(commands) > 4
+    assert all(train.parse(command.split()).cases for command in commands)
 
 
 def test_depths_share_one_table():
