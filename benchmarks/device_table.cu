@@ -61,7 +61,7 @@ struct Cells {
 
 // one thread a row; result: counts[row], and 0 behind the last
 __global__ void CountKernel(Cells cells, EntryIdx* counts) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = GlobalIdx();
   if (row <= cells.n_rows) {
     EntryIdx n{0};
@@ -74,7 +74,7 @@ __global__ void CountKernel(Cells cells, EntryIdx* counts) {
 
 // one thread a row
 __global__ void FillKernel(Cells cells, EntryIdx const* offsets, CsrEntry* entries) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = GlobalIdx();
   if (row < cells.n_rows) {
     EntryIdx at = offsets[row];
@@ -92,7 +92,7 @@ __device__ GradientPair GradientsOf(float label, float margin) {
 __global__ void MarginsKernel(Cells cells, float signal, EntryIdx const* offsets,
                               CsrEntry const* entries, float* labels, float* margins,
                               GradientPair* gradients) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   constexpr EntryIdx kUsed = 8;
   auto row = GlobalIdx();
   if (row >= cells.n_rows) {
@@ -112,7 +112,7 @@ __global__ void MarginsKernel(Cells cells, float signal, EntryIdx const* offsets
 // one thread a row
 __global__ void BoostKernel(RowIdx n_rows, NodeIdx const* positions, float const* weights,
                             float const* labels, float* margins, GradientPair* gradients) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = GlobalIdx();
   if (row < n_rows) {
     margins[row] += weights[positions[row]];
