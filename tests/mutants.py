@@ -32,7 +32,7 @@ HOST_FILES = ("src/*.cc", "src/*.h", "plugin/*.cc", "plugin/*.h")
 # What has host code in it. The other program has none, but is built with the GPU's module, kernels too.
 MUTATED = ("gpu_exact_host_tests", "gpu_exact_fakes", "xgboost_gpu_exact_reference")
 # Nothing in them is tested without a GPU or a second process image, or they are for old systems only.
-LEFT_OUT = ("src/source_hash.cc", "plugin/older_libstdcxx.cc", "src/platform.h")
+LEFT_OUT = ("src/host/source_hash.cc", "plugin/load/older_libstdcxx.cc", "src/core/platform.h")
 # End-to-end tests that run what is mutated, the quickest and most telling first. The others test
 # scripts and packages. What is about loading and devices is tested by processes of their own, slowly.
 E2E = (
@@ -42,11 +42,9 @@ E2E = (
 OF_PROCESSES = ["import", "fallback", "runner", *E2E]
 OF_CORE = ["tables", "sampling", "strategy", "last_run"]  # kernels' arithmetic is not in that module
 OF_WORKERS = ["distributed", "worker_failures"]
-WORKERS = re.compile(r"plugin/(xgboost_peers|handshake|tell_all)")
-ALSO_PROCESSES = re.compile(r"plugin/(row_sampler|run_log|table_cache|updater)")  # workers, and forked ones
-LOADING = re.compile(
-    r"plugin/(binding|booster|elf_symbols|c_api|register|device_status|default_device)"
-)
+WORKERS = re.compile(r"plugin/workers/")
+ALSO_PROCESSES = re.compile(r"plugin/train/(row_sampler|run_log|table_cache|updater)")  # workers, and forked ones
+LOADING = re.compile(r"plugin/(load/|hooks/(booster|register|default_device)|train/device_status)")
 LIMIT_S = 200  # of a test program; the slowest takes a third of that on an idle machine
 FEW = {"GPU_EXACT_FUZZ": "100", "GPU_EXACT_INPUTS": "200"}  # random problems of a test
 
