@@ -6,12 +6,12 @@
     python tests/release_check.py path/to/xgboost   # a source tree, before there are wheels of it
 
 Takes a configured build folder (`cmake -B build`), where nothing need be built; no GPU. The adapter is
-compiled against the headers of every layout that is served, and against those of the release. Then it is
-compared with the layout that serves this release, or else with the newest one:
+compiled against the headers of the release, and of the layout that serves it, or else of the newest one.
+Then it says what differs:
 - the classes of XGBoost that the adapter uses: sizes, members, virtual tables;
 - the functions of XGBoost that it calls, and whether the release's wheels have them;
 - the text of functions whose rules are repeated here.
-Ends with 1 where the release cannot be served by these sources.
+Ends with 1 where the release cannot be served by these sources, or its rules must be read first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import re
 import runpy
 import shlex
@@ -106,11 +105,10 @@ def adapters_of(build: Path) -> dict[str, Adapter]:
     return adapters
 
 
-def download_source(release: str, folder: Path, sha256: str | None = None) -> tuple[Path, str]:
-    """The source distribution, which must have this SHA-256, unpacked, and its SHA-256. Nothing of it
-    is run."""
+def download_source(release: str, folder: Path) -> tuple[Path, str]:
+    """The source distribution, unpacked, and its SHA-256. Nothing of it is run."""
     archive = folder / f"xgboost-{release}.tar.gz"
-    must(sys.executable, ROOT / "plugin/cmake/download_source.py", release, archive, *filter(None, [sha256]))
+    must(sys.executable, ROOT / "plugin/cmake/download_source.py", release, archive)
     shutil.unpack_archive(archive, folder, filter="data")
     return folder / f"xgboost-{release}", hashlib.sha256(archive.read_bytes()).hexdigest()
 
@@ -222,7 +220,7 @@ def changed_rules(ours: Path, theirs: Path) -> list[str]:
     for file, names in REPEATED.items():
         a, b = ((tree / file).read_text() if (tree / file).exists() else "" for tree in (ours, theirs))
         found += [
-            f"{name} of {file}: read it, and repeat here what it does"
+            f"{name} of {file} has another text: repeat here what it does"
             for name in names.split()
             if bodies(a, name) != bodies(b, name) or not bodies(a, name)
         ]
@@ -262,33 +260,34 @@ def main() -> int:
     parser.add_argument("release", help="of XGBoost, such as 3.4.1, or the root of its sources")
     parser.add_argument("--build", type=Path, default=ROOT / "build", help="a configured build folder")
     options = parser.parse_args()
-    versions = runpy.run_path(str(ROOT / VERSIONS))
-    served, layouts = versions["XGBOOST_RELEASES"], versions["XGBOOST_LAYOUTS"]
+    served = runpy.run_path(str(ROOT / VERSIONS))["XGBOOST_RELEASES"]
     adapters = adapters_of(options.build)
     work = options.build.resolve() / "release-check"
     work.mkdir(exist_ok=True)
 
-    tree, sha256, libraries = Path(options.release).resolve(), "of its source distribution", {}
+    tree, sha256, libraries = Path(options.release).resolve(), "SHA-256 of its source distribution", {}
     if not tree.is_dir():
-        tree, sha256 = download_source(options.release, work, layouts.get(options.release))
         libraries = download_libraries(options.release, work)
+        if options.release in adapters:
+            tree = adapters[options.release].tree
+        else:
+            tree, sha256 = download_source(options.release, work)
     tree = tree / "cpp_src" if (tree / "cpp_src").exists() else tree
     release = version_of(tree)
-    layout = served.get(release, list(layouts)[-1])
+    layout = served.get(release, list(served.values())[-1])
     print(f"XGBoost {release}, beside {layout}")
 
-    checked = work / f"adapter-{release}.o"
-    objects = {name: work / f"layout-{name}.o" for name in adapters}
-    jobs = [(f"against {name}", adapters[name], objects[name]) for name in adapters]
-    jobs.append((f"against {release} of {tree}", adapters[layout].against(tree), checked))
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        errors = list(pool.map(lambda job: job[1].compile(job[2]), jobs))
-    passed = [tell("compiles", found, job[0]) for job, found in zip(jobs, errors, strict=True)]
-    passed.append(tell("rules", changed_rules(adapters[layout].tree, tree), f"the text of {layout}"))
+    compiled = {layout: adapters[layout], f"{release} of {tree}": adapters[layout].against(tree)}
+    objects = [work / f"{layout}.o", work / "checked.o"]
+    with ThreadPoolExecutor() as pool:
+        errors = list(pool.map(Adapter.compile, compiled.values(), objects))
+    passed = [tell("compiles", e, f"against {name}") for name, e in zip(compiled, errors, strict=True)]
+    alike = tell("rules", changed_rules(adapters[layout].tree, tree), f"the text of {layout}")
+    passed.append(alike or release not in served)
     if not any(errors):
-        before, now = (read_layouts(file) for file in (objects[layout], checked))
+        before, now = map(read_layouts, objects)
         fits = tell("layouts", differences(before, now), f"{len(now)} classes as in {layout}")
-        before, now = (calls_of(file) for file in (objects[layout], checked))
+        before, now = map(calls_of, objects)
         calls = [f"{readable(f)} is {'new' if f in now else 'gone'}" for f in sorted(before ^ now)]
         fits &= tell("calls", calls, f"{len(now)} functions as in {layout}")
         passed.append(fits or release not in served)
@@ -298,11 +297,13 @@ def main() -> int:
     if not all(passed):
         print(f"XGBoost {release} CANNOT be served by these sources.")
         return 1
-    print(f"XGBoost {release} can be served by {f'the adapter to {layout}' if fits else 'its own adapter'}.")
+    adapter = f"the adapter to {layout}" if fits else "an adapter of its own"
+    print(f"XGBoost {release} can be served by {adapter}{'' if alike else ', once its rules are read'}.")
     if release not in served:
         own = "" if fits else f'\n    "{release}": "{sha256}",\nand'
-        print(f'Add to {VERSIONS}, in their places:{own}\n    "{release}": "{layout if fits else release}",')
-    return 0
+        adapter = layout if fits else release
+        print(f'Add to {VERSIONS}, in their places:{own}\n    "{release}": "{adapter}",')
+    return 0 if alike else 1
 
 
 if __name__ == "__main__":

@@ -15,9 +15,11 @@ from pathlib import Path
 import pytest
 from test_package import RELEASES, ROOT, make_environment
 
+sys.path.insert(0, str(ROOT / "tests"))
+from release_check import adapters_of
+
 BUILD = Path(os.environ["GPU_EXACT_BUILD"])
 CHECK = (sys.executable, ROOT / "tests/release_check.py", "--build", BUILD)
-NEEDED = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "pytest")
 
 
 def check(release: str | Path) -> tuple[int, str]:
@@ -37,7 +39,7 @@ def test_is_served(release: str) -> None:
 
 def test_a_class_that_is_laid_out_anew_is_found(tmp_path: Path) -> None:
     """In a source tree that calls itself a release, and has one member more."""
-    known = BUILD / "release-check" / f"xgboost-{RELEASES[-1]}/cpp_src"
+    known = adapters_of(BUILD)[RELEASES[-1]].tree
     for folder in ("include", "src", "dmlc-core/include"):
         shutil.copytree(known / folder, tmp_path / folder)
     header = tmp_path / "include/xgboost/context.h"
@@ -49,7 +51,8 @@ def test_a_class_that_is_laid_out_anew_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_models_are_its_own(release: str, tmp_path: Path) -> None:
-    python = make_environment(tmp_path / "env", *NEEDED, f"xgboost-cpu=={release}")
+    needed = ("numpy", "scipy", "pytest", f"xgboost-cpu=={release}")
+    python = make_environment(tmp_path / "env", *needed)
     env = os.environ | {"PYTHONPATH": str(ROOT / "plugin/python"), "GPU_EXACT_RUN": ""}
     env.setdefault("GPU_EXACT_FUZZ", "200")
     fuzz = ROOT / "tests/e2e/test_fuzz.py"
