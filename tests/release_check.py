@@ -222,7 +222,7 @@ def changed_rules(ours: Path, theirs: Path) -> list[str]:
         found += [
             f"{name} of {file} has another text: repeat here what it does"
             for name in names.split()
-            if bodies(a, name) != bodies(b, name) or not bodies(a, name)
+            if bodies(a, name) != bodies(b, name)
         ]
     return found
 

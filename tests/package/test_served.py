@@ -16,7 +16,7 @@ import pytest
 from test_package import RELEASES, ROOT, make_environment
 
 sys.path.insert(0, str(ROOT / "tests"))
-from release_check import adapters_of
+from release_check import REPEATED, adapters_of, bodies
 
 BUILD = Path(os.environ["GPU_EXACT_BUILD"])
 CHECK = (sys.executable, ROOT / "tests/release_check.py", "--build", BUILD)
@@ -47,6 +47,12 @@ def test_a_class_that_is_laid_out_anew_is_found(tmp_path: Path) -> None:
     status, text = check(tmp_path)
     assert (status, "CANNOT be served" in text) == (1, True), text
     assert "xgboost::Context: size is " in text
+
+
+def test_the_functions_that_are_compared_are_there() -> None:
+    tree = adapters_of(BUILD)[RELEASES[-1]].tree
+    for file, names in REPEATED.items():
+        assert all(bodies((tree / file).read_text(), name) for name in names.split()), file
 
 
 @pytest.mark.parametrize("release", RELEASES)
