@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "gpu_exact/tree_builder.h"
-#include "src/histogram_plan.h"
+#include "src/bin_layout.h"
+#include "src/histogram_memory.h"
 
 namespace gpu_exact {
 /**

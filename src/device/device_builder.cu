@@ -13,13 +13,13 @@
 #include <utility>
 
 #include "gpu_exact/tree_builder.h"
+#include "src/bin_bound.h"
 #include "src/device/histogram/binned_columns.cuh"
 #include "src/device/host_copy.cuh"
 #include "src/device/kept_pool.cuh"
 #include "src/device/leaf_sums.cuh"
 #include "src/device/node_states.cuh"
 #include "src/device/split_strategy.cuh"
-#include "src/histogram_plan.h"
 #include "src/memory_plan.h"
 #include "src/peer_agreement.h"
 #include "src/tree_grower.h"

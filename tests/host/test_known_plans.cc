@@ -17,8 +17,9 @@
 #include <vector>
 
 #include "gpu_exact/device.h"
-#include "src/histogram_plan.h"
+#include "src/bin_bound.h"
 #include "src/memory_plan.h"
+#include "src/search_cost.h"
 
 namespace gpu_exact {
 namespace {

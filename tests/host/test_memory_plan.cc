@@ -11,8 +11,9 @@
 
 #include "gpu_exact/device.h"
 #include "gpu_exact/memory_estimate.h"
-#include "src/histogram_plan.h"
+#include "src/bin_bound.h"
 #include "src/memory_plan.h"
+#include "src/search_cost.h"
 #include "tests/support/spaced_numbers.h"
 
 namespace gpu_exact {

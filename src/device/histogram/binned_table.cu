@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "src/device/histogram/binned_table.cuh"
-#include "src/histogram_plan.h"
+#include "src/search_cost.h"
 
 namespace gpu_exact {
 namespace {
@@ -132,49 +132,32 @@ std::vector<BinnedColumns*> BinnedTable::StoreBins(CsrView const& table,
                                                    std::vector<std::uint32_t> const& resolutions,
                                                    HistogramMemory const& memory,
                                                    std::uint32_t max_group_bins) {
+  bool const in_bytes = LastTakesBytes(table.n_features, resolutions);
   for (std::size_t i = 1; i < resolutions.size(); ++i) {
-    bool const by_number =
-        i + 1 < resolutions.size() || !TakesBytes(table.n_features, resolutions[i]);
+    bool const by_number = i + 1 < resolutions.size() || !in_bytes;
     this->AddResolution(n_entries,
                         RankBins{resolutions_.front()->bins, n_entries, resolutions[i], by_number},
                         table.n_rows);
   }
+  std::vector<std::vector<ColumnBins>> columns;
   for (std::size_t i = 0; i < resolutions.size(); ++i) {
     resolutions_[i]->scans =
         this->SortsRows() && (i == 0 || sorted_rows_->HasAllBeyond(resolutions[i]));
+    columns.push_back(resolutions_[i]->bins.ByColumn());
   }
-  bool const in_bytes = resolutions.size() > 1 && TakesBytes(table.n_features, resolutions.back());
-  EntryIdx const n = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
-  RankBins const& finest = resolutions_.front()->bins;
-  auto bins = [&](std::size_t i) -> RankBins const& { return resolutions_[i]->bins; };
-  std::uint64_t const n_stored = NumStoredBins(n, table.n_rows, table.n_features);
-  bool const is_dense = IsDense(n, table.n_rows, table.n_features);
-  auto reads = [&](std::size_t i, std::size_t coarsest) {
-    if (memory.shares_bins || ReadsFinest(n_stored, is_dense, 1.0)) {
-      return true;  // however many are looked up
-    }
-    return ReadsFinest(n_stored, is_dense, 0.0) &&
-           ReadsFinest(n_stored, is_dense,
-                       BinnedColumns::LookedUpShare(table.n_rows, n_entries, finest, bins(coarsest),
-                                                    bins(i), max_group_bins));
-  };
-  std::size_t coarsest = resolutions_.size() - (in_bytes ? 2 : 1);
-  while (coarsest > 0 && !reads(coarsest, coarsest)) {
-    --coarsest;
-  }
-  stored_ = std::make_unique<BinnedColumns>(table.n_rows, n_entries, finest, bins(coarsest),
-                                            max_group_bins, false, memory.bins_at);
+  TableLayout layout = LayTable(table.n_rows, n_entries, columns, in_bytes, memory.shares_bins,
+                                BinnedColumns::Limits(max_group_bins));
+  stored_ = std::make_unique<BinnedColumns>(resolutions_.front()->bins, std::move(layout.stored),
+                                            memory.bins_at);
   std::vector<BinnedColumns*> all_stored{stored_.get()};
-  for (std::size_t i = 0; i < resolutions_.size(); ++i) {
-    bool const is_last = i + 1 == resolutions_.size();
-    auto& columns = resolutions_[i]->columns;
-    if (i == 0 || (i <= coarsest && reads(i, coarsest))) {
-      columns = std::make_unique<BinnedColumns>(*stored_, n_entries, bins(i), max_group_bins);
+  for (std::size_t i = 0; i < resolutions.size(); ++i) {
+    BinLayout& of_resolution = layout.resolutions[i];
+    auto& r = *resolutions_[i];
+    if (of_resolution.is_stored) {
+      r.columns = std::make_unique<BinnedColumns>(r.bins, std::move(of_resolution), memory.bins_at);
+      all_stored.push_back(r.columns.get());
     } else {
-      columns =
-          std::make_unique<BinnedColumns>(table.n_rows, n_entries, bins(i), bins(i), max_group_bins,
-                                          in_bytes && is_last, memory.bins_at);
-      all_stored.push_back(columns.get());
+      r.columns = std::make_unique<BinnedColumns>(*stored_, r.bins, std::move(of_resolution));
     }
   }
   return all_stored;

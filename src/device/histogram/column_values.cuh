@@ -13,7 +13,6 @@
 
 #include "src/device/placed_buffer.cuh"
 #include "src/device/row_table.cuh"
-#include "src/histogram_plan.h"
 
 namespace gpu_exact {
 /** @brief A table on the device while bins are made of it, borrowed: by row, or by column. */

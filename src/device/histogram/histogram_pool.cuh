@@ -19,7 +19,7 @@
 #include "src/device/histogram/bin_sums.cuh"
 #include "src/device/histogram/searched_node.cuh"
 #include "src/device/runtime.cuh"
-#include "src/histogram_plan.h"
+#include "src/histogram_memory.h"
 
 namespace gpu_exact {
 class HistogramPool {

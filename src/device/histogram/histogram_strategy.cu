@@ -67,7 +67,7 @@ class HistogramStrategy : public SplitStrategy {
                  : std::min(max_sorted, SortingFinder::kMaxRows)};
     for (auto const& r : table_->Resolutions()) {
       searchers_.push_back(std::make_unique<Searcher>(*r, memory, &pool_, &room_));
-      ResolutionShape shape = r->columns->Shape(r->scans);
+      ResolutionShape shape = ShapeOf(r->columns->Layout(), r->scans);
       shape.rows_of_host = memory.rows_at == Memory::kHost;
       shape.values_of_host = table_->Ref().values_of_host;
       ways_.resolutions.push_back(shape);

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "src/device/histogram/searched_node.cuh"
-#include "src/histogram_plan.h"
+#include "src/load_balancer.h"
 
 namespace gpu_exact {
 struct WorkRef {

@@ -17,7 +17,6 @@
 #include "src/device/histogram/searched_node.cuh"
 #include "src/device/value_key.cuh"
 #include "src/device/warp.cuh"
-#include "src/histogram_plan.h"
 #include "src/quantise.h"
 
 namespace gpu_exact {

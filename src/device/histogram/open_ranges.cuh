@@ -6,6 +6,7 @@
 #pragma once
 
 #include "src/device/warp.cuh"
+#include "src/histogram_memory.h"
 #include "src/quantise.h"
 
 namespace gpu_exact {
@@ -18,6 +19,8 @@ struct OpenRange {
   FixedSum before;       // of the node's rows in the column's lower bins
   FixedSum present;      // of the node's rows with any value of the column
 };
+
+static_assert(sizeof(OpenRange) == HistogramMemory::kListedRangeBytes);
 
 /** @brief What is counted of a list of open ranges; all zero before ranges are listed. */
 struct OpenCounts {

@@ -20,8 +20,8 @@ struct PieceColumn {
   std::uint64_t begin;        // first entry among the keys; of finer bins, 0
   std::uint64_t first_piece;  // among the pieces
   std::uint32_t n_entries;
-  std::uint32_t n_slots;                   // 0: every piece is a bin
-  std::uint32_t shift{RankBins::kByRank};  // of pieces' numbers, which then tell the bin
+  std::uint32_t n_slots;         // 0: every piece is a bin
+  std::uint32_t shift{kByRank};  // of pieces' numbers, which then tell the bin
 };
 
 /** @brief Pieces in the order of column and value. */
@@ -44,7 +44,7 @@ struct PiecesRef {
     if (c.n_slots == 0) {
       return piece;
     }
-    if (c.shift != RankBins::kByRank) {
+    if (c.shift != kByRank) {
       return (piece - c.first_piece) >> c.shift;
     }
     std::uint64_t const rank = ranks[piece] - c.begin;
@@ -220,7 +220,7 @@ __global__ void FindLongBinsKernel(PiecesRef pieces, std::uint32_t* is_long) {
   std::uint32_t const column = pieces.ColumnOf(i);
   PieceColumn const c = pieces.columns[column];
   std::uint64_t const k = i - c.first_piece;
-  if (c.shift == RankBins::kByRank || (k & ((1u << c.shift) - 1)) != 0) {
+  if (c.shift == kByRank || (k & ((1u << c.shift) - 1)) != 0) {
     return;
   }
   std::uint64_t const end = i + (1u << c.shift);
@@ -416,6 +416,14 @@ bool RankBins::Make(Columns const& all, bool keeps_rows) {
     out_rows->Upload();
   }
   return true;
+}
+
+std::vector<ColumnBins> RankBins::ByColumn() const {
+  std::vector<ColumnBins> columns;
+  for (FeatureIdx f = 0; f < has_ranges_.size(); ++f) {
+    columns.push_back({this->NumBins(f), has_ranges_[f] != 0, shifts_.empty() ? 0u : shifts_[f]});
+  }
+  return columns;
 }
 
 RankBins::RankBins(RankBins const& finer, std::vector<std::uint32_t> const& n_entries,

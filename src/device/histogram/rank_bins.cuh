@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "src/bin_layout.h"
 #include "src/device/histogram/column_values.cuh"
 #include "src/device/histogram/sorted_rows.cuh"
 
@@ -25,6 +26,9 @@ struct BinsRef {
     auto const n = static_cast<std::uint32_t>(offsets[f + 1] - offsets[f]);
     return FirstIndex(1u, n, [=](std::uint32_t k) { return v[k] > value; }) - 1;
   }
+
+  static_assert(sizeof(*lowest) + sizeof(*first_rank) + sizeof(*is_range) == BinBytes::kBin &&
+                sizeof(*offsets) == BinBytes::kOffset);
 };
 
 /**
@@ -63,9 +67,8 @@ class RankBins {
   RankBins(RankBins const& finer, std::vector<std::uint32_t> const& n_entries,
            std::uint32_t max_bins, bool by_number = false);
 
-  static constexpr std::uint32_t kByRank = 32;
-  /** @brief Bits by which numbers of finer bins are shifted, or kByRank. */
-  [[nodiscard]] std::uint32_t Shift(FeatureIdx f) const { return shifts_.empty() ? 0 : shifts_[f]; }
+  /** @brief Counts the bins of each feature, which are laid out by that. */
+  [[nodiscard]] std::vector<ColumnBins> ByColumn() const;
 
   [[nodiscard]] BinsRef Ref() const {
     return {offsets_.Data(), lowest_.Data(), first_rank_.Data(), is_range_.Data()};
@@ -101,7 +104,7 @@ class RankBins {
 
   std::vector<std::uint64_t> h_offsets_;
   std::vector<std::uint8_t> has_ranges_;
-  std::vector<std::uint8_t> shifts_;  // none: these are the finest
+  std::vector<std::uint8_t> shifts_;  // as ColumnBins::shift; none: these are the finest
   DeviceBuffer<std::uint64_t> offsets_{"bins of columns"};
   DeviceBuffer<float> lowest_{"least values of bins"};
   DeviceBuffer<std::uint32_t> first_rank_{"ranks of bins"};

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "src/bin_layout.h"
 #include "src/device/histogram/rows_ref.cuh"
 #include "src/device/runtime.cuh"
 
@@ -50,8 +51,8 @@ class RankBits {
   explicit RankBits(char const* what) : words_{what} {}
 
   /** @brief Room for n bits and one position more; content is lost where it grows. */
-  RankBitsRef Reserve(std::uint64_t n) { return {words_.Reserve(n / 32 + 1)}; }
-  void ClearAsync(std::uint64_t n) { ZeroAsync(words_.Data(), n / 32 + 1); }
+  RankBitsRef Reserve(std::uint64_t n) { return {words_.Reserve(NumRankWords(n))}; }
+  void ClearAsync(std::uint64_t n) { ZeroAsync(words_.Data(), NumRankWords(n)); }
   /**
    * @brief Count what is set before each of n bits and their end. Does not wait.
    * @param ranges Of which is told how many bits are set.

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "gpu_exact/types.h"
+#include "src/bin_layout.h"
 #include "src/device/placed_buffer.cuh"
-#include "src/histogram_plan.h"
 
 namespace gpu_exact {
 /** @brief Where the parts of a block begin. @tparam ByteT unsigned char, maybe const. */
