@@ -125,8 +125,8 @@ class HistogramStrategy : public SplitStrategy {
       this->SearchRanges(i, level, rows, searched[i]);
     }
     // With several workers most columns are others': what they send left comes by slot.
-    if (exchange_ == nullptr && !table_->Ref().values_of_host && rows_.GoByRow()) {
-      resolver_.ResolveByRow(level, table_->Ref(), rows, rows_.LeftOfRow(), out);
+    if (exchange_ == nullptr && !table_->Ref().values_of_host && rows_.MayGoByRow()) {
+      resolver_.ResolveByRow(level, table_->Ref(), rows, rows_.GoByRow(), out);
       rows_.FindLeft();
     } else {
       resolver_.Resolve(level, table_->Ref(), rows, rows_.NumTrained(), rows_.GoesLeft(), out);
