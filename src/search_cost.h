@@ -236,6 +236,41 @@ struct RefineCost {
 [[nodiscard]] std::uint32_t MaxValues(std::uint32_t n_entries, std::uint32_t max_bins,
                                       std::uint32_t most);
 
+/**
+ * @brief Says which columns keep their rows sorted by value, in which open ranges are looked up: those
+ *        that have ranges in a resolution that looks them up.
+ *
+ * Where most values are missing, columns of few values may have ranges in the last resolution alone,
+ * which serves the many small nodes. Few of their entries are open; they are gathered as soon. If no
+ * column of such a table has ranges of much more than one value, in all resolutions but the last, none
+ * is kept: ranges are gathered nearly as soon, for a quarter less memory. (Of 801 values in 640 bins a
+ * tree takes 3.5 ms in place of 3.1; of 1,601 values 7.7 in place of 4.2.)
+ */
+class SortedRowsRule {
+ public:
+  /** @param max_bins Of a column in each resolution, the finest first. */
+  SortedRowsRule(std::vector<std::uint32_t> const& max_bins, bool is_dense);
+
+  /** @brief Tells whether it depends on the columns that any is kept. */
+  [[nodiscard]] bool MayKeepNone() const { return most_needless_ != 0; }
+  /** @brief Tells whether any is kept because of this column. @param finest Its finest bins. */
+  [[nodiscard]] bool NeedsRows(ColumnBins const& finest) const {
+    return finest.has_ranges || finest.n_bins > most_needless_;
+  }
+  /** @brief Tells whether this column is kept, if any is. */
+  [[nodiscard]] bool Keeps(ColumnBins const& finest) const {
+    return finest.has_ranges || finest.n_bins > least_scanned_;
+  }
+  /** @brief Tells whether all columns are kept that have ranges in a resolution of so many bins. */
+  [[nodiscard]] bool KeepsAllBeyond(std::vector<ColumnBins> const& finest,
+                                    std::uint32_t n_bins) const;
+
+ private:
+  std::uint32_t least_scanned_;  // columns of more bins are kept
+  std::uint32_t
+      most_needless_;  // while no column has more bins, none is kept; 0: all that are to be
+};
+
 /** @brief Rows of a node, or of two siblings, which are searched in the same way. */
 struct FamilyRows {
   static constexpr std::size_t kNone = ~std::size_t{0};

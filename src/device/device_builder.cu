@@ -14,7 +14,7 @@
 
 #include "gpu_exact/tree_builder.h"
 #include "src/bin_bound.h"
-#include "src/device/histogram/binned_columns.cuh"
+#include "src/device/histogram/binned_table.cuh"
 #include "src/device/host_copy.cuh"
 #include "src/device/kept_pool.cuh"
 #include "src/device/leaf_sums.cuh"
@@ -65,16 +65,23 @@ std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strat
   }
   std::uint64_t const exchange_bytes = share != nullptr ? share->ExchangeBytes() : 0;
   *stats = {strategy, std::max(chosen.plan.Peak(), exchange_bytes), chosen.plan.HostBytes()};
-  auto const rows_read = [&] {
+  auto const release_slice = [&] {
     if (share != nullptr) {
       share->ReleaseSlice();
     }
   };
   if (strategy == Strategy::kHistogram) {
-    return MakeHistogramStrategy(table, chosen.memory, {}, ~0u, kMinByRow, rows_read);
+    StagedTable staged{table, chosen.memory};
+    if (staged.WholeRead()) {
+      release_slice();
+    }
+    auto binned = std::make_unique<BinnedTable>(std::move(staged), std::vector<std::uint32_t>{},
+                                                chosen.memory);
+    release_slice();
+    return MakeHistogramStrategy(std::move(binned), chosen.memory);
   }
   auto columns = MakeSortStrategy(table);
-  rows_read();
+  release_slice();
   return columns;
 }
 

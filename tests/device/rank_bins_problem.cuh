@@ -49,7 +49,8 @@ inline RankBins MakeRankBins(Table const& table, std::uint32_t max_bins,
     limits.push_back(n == 0 ? 0 : max_bins);
     values.push_back(n == 0 || max_values == 0 ? limits.back() : max_values);
   }
-  RankBins bins{on_device.Source(), n_entries, limits, values, sorted_at_once};
+  TableSource const source = on_device.Source();
+  RankBins bins{UnbinnedColumns{source, n_entries, limits, values, sorted_at_once}};
   Synchronize();  // the table goes
   return bins;
 }

@@ -12,6 +12,7 @@
 #include "src/device/sort/row_partition.cuh"
 #include "src/device/split_strategy.cuh"
 #include "src/memory_plan.h"
+#include "tests/device/histogram_strategy.cuh"
 #include "tests/device/random_problem.h"
 #include "tests/support/reference_builder.h"
 

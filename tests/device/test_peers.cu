@@ -21,6 +21,7 @@
 #include "src/device/nccl.cuh"
 #include "src/device/split_strategy.cuh"
 #include "src/thread_peers.h"
+#include "tests/device/histogram_strategy.cuh"
 #include "tests/device/random_problem.h"
 #include "tests/device/table_arrays.cuh"
 

@@ -10,6 +10,7 @@
 
 #include "src/device/split_strategy.cuh"
 #include "src/memory_plan.h"
+#include "tests/device/histogram_strategy.cuh"
 #include "tests/device/random_problem.h"
 #include "tests/support/reference_builder.h"
 

@@ -14,147 +14,108 @@
 
 namespace gpu_exact {
 namespace {
-/**
- * @brief Columns whose sorted rows are kept: those that have more bins than a resolution in which ranges
- *        are looked up in them.
- *
- * Where most values are missing, columns of few values may have ranges in the last resolution alone,
- * which serves the many small nodes. Few of their entries are open; they are gathered as soon.
- */
-std::uint32_t LeastScannedBins(std::vector<std::uint32_t> const& max_bins, bool is_dense) {
-  std::size_t const n = max_bins.size();
-  return n == 1 ? ~0u : max_bins[n > 2 && !is_dense ? n - 2 : n - 1];
+/** @brief Sizes of a table whose columns have been counted. */
+struct CountedTable {
+  std::vector<std::uint32_t> n_entries;  // of each feature
+  EntryIdx n_all;
+  RowIdx n_rows;
+  FeatureIdx n_features;
+  bool is_dense;
+
+  explicit CountedTable(StagedTable const& table)
+      : n_entries{table.CountEntries()},
+        n_all{std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0})},
+        n_rows{table.table.n_rows},
+        n_features{table.table.n_features},
+        is_dense{IsDense(n_all, n_rows, n_features)} {}
+};
+
+std::vector<std::uint32_t> Choose(CountedTable const& sizes, HistogramMemory const& memory) {
+  return ChooseResolutions(sizes.n_rows, sizes.n_features, BinnedColumns::MaxBins(), kMaxSortedRows,
+                           memory, std::uint64_t{sizes.n_rows} * sizes.n_features - sizes.n_all);
 }
 
-/**
- * @brief While no column has more bins than so many, or ranges in the finest resolution, none is kept.
- *
- * Ranges of such a sparse table hold hardly more than one value, in all resolutions but the last, and
- * are gathered nearly as soon, for a quarter less memory. (Of 801 values in 640 bins a tree takes
- * 3.5 ms in place of 3.1; of 1,601 values 7.7 in place of 4.2.)
- */
-std::uint32_t MostGatheredBins(std::vector<std::uint32_t> const& max_bins, bool is_dense) {
-  std::size_t const n = max_bins.size();
-  return is_dense || n <= 2 ? 0 : max_bins[n - 2] + max_bins[n - 2] / 2;
-}
-}  // namespace
-
-BinnedTable::BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins,
-                         HistogramMemory const& memory, std::uint32_t max_group_bins,
-                         EntryIdx read_at_once, std::function<void()> const& rows_read) {
-  EntryIdx const at_once = read_at_once == 0 ? memory.ReadAtOnce(table.n_entries) : read_at_once;
-  if (IsDense(table.n_entries, table.n_rows, table.n_features)) {
-    ColumnValues columns{table, std::vector<bool>(table.n_features, true), memory.values_at,
-                         at_once};
-    if (rows_read) {
-      rows_read();
-    }
-    std::vector<std::uint32_t> const& n_entries = columns.CountEntries();
-    auto const resolutions = this->MakeFinest(columns.Source(), n_entries, max_bins, memory);
-    for (auto* stored : this->StoreBins(table, n_entries, resolutions, memory, max_group_bins)) {
-      stored->WriteColumns(columns.Source().columns);
-    }
-    auto const kept = this->HaveRanges(table.n_features);
-    values_ = std::make_unique<RowValues>(std::move(columns), kept);
-    return;
-  }
-  RowTable rows{table,
-                std::min(memory.BinnedAtOnce(table.n_entries, false), RowTable::kSortedAtOnce)};
-  std::vector<std::uint32_t> const n_entries = rows.CountEntries();
-  auto const resolutions = this->MakeFinest(rows.View(), n_entries, max_bins, memory);
-  // A long table of the host makes room for its bins, and is read again, some rows at a time.
-  bool const is_read_again = table.memory == Memory::kHost && table.n_entries > at_once;
-  if (is_read_again) {
-    rows.Release();
-  }
-  CsrView const& source = is_read_again ? table : rows.View();
-  auto const all_stored = this->StoreBins(table, n_entries, resolutions, memory, max_group_bins);
-  ForEachPart(source, at_once, [&](CsrView const& part, RowIdx first_row) {
-    for (auto* stored : all_stored) {
-      stored->WriteRows(part, first_row);
-    }
-  });
-  values_ = std::make_unique<RowValues>(source, n_entries, this->HaveRanges(table.n_features),
-                                        memory.values_at, at_once);
-  if (rows_read) {
-    rows_read();
-  }
-}
-
-std::vector<std::uint32_t> BinnedTable::MakeFinest(TableSource const& table,
-                                                   std::vector<std::uint32_t> const& n_entries,
-                                                   std::vector<std::uint32_t> const& max_bins,
-                                                   HistogramMemory const& memory) {
-  CopyFromHost(n_present_.Reserve(n_entries.size()), n_entries.data(), n_entries.size());
-  EntryIdx const total = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
-  bool const is_dense = IsDense(total, table.n_rows, table.n_features);
-  std::vector<std::uint32_t> const resolutions =
-      max_bins.empty() ? ChooseResolutions(table.n_rows, table.n_features, BinnedColumns::MaxBins(),
-                                           kMaxSortedRows, memory,
-                                           std::uint64_t{table.n_rows} * table.n_features - total)
-                       : max_bins;
-  if (memory.sorts_rows) {
-    sorted_rows_ =
-        std::make_unique<SortedRows>(table.n_rows, LeastScannedBins(resolutions, is_dense),
-                                     MostGatheredBins(resolutions, is_dense), memory.rows_at);
-  }
-  std::vector<std::uint32_t> limits, values;
+/** @brief Makes the finest bins. @param few_values Bins that a column of few values has at most; 0: as
+ *         in the finest resolution. */
+FinestBins MakeFinest(TableSource const& table, CountedTable const& sizes,
+                      std::vector<std::uint32_t> const& resolutions, SortedRowsRule const& rule,
+                      std::uint32_t few_values, HistogramMemory const& memory) {
   // Of different values there are as many bins as slots, which are one less than a limit: coarser
   // bins are two or four of them each.
   std::uint32_t const finest = resolutions.front();
   std::uint32_t const limit =
       resolutions.size() > 1 && finest >= 32 ? (finest - 1) / 4 * 4 + 1 : finest;
-  for (std::uint32_t n : n_entries) {
+  std::vector<std::uint32_t> limits, values;
+  for (std::uint32_t n : sizes.n_entries) {
     limits.push_back(n == 0 ? 0 : limit);
-    values.push_back(max_bins.empty() ? MaxValues(n, limits.back(), BinnedColumns::MaxBins())
-                                      : limits.back());
+    values.push_back(few_values == 0 ? limits.back() : MaxValues(n, limits.back(), few_values));
   }
-  this->AddResolution(n_entries,
-                      RankBins{table, n_entries, limits, values,
-                               memory.BinnedAtOnce(total, is_dense), sorted_rows_.get()},
-                      table.n_rows);
-  if (memory.sorts_rows && !sorted_rows_->Any()) {
-    sorted_rows_.reset();
-  }
-  return resolutions;
+  UnbinnedColumns const columns{table, sizes.n_entries, limits, values,
+                                memory.BinnedAtOnce(sizes.n_all, sizes.is_dense)};
+  return memory.sorts_rows ? MakeFinestBins(columns, rule, memory.rows_at)
+                           : FinestBins{RankBins{columns}, nullptr};
 }
+}  // namespace
 
-std::vector<bool> BinnedTable::HaveRanges(FeatureIdx n_features) const {
-  std::vector<bool> have_ranges;
-  for (FeatureIdx f = 0; f < n_features; ++f) {
-    have_ranges.push_back(resolutions_.front()->bins.HasRanges(f));
-  }
-  return have_ranges;
-}
-
-std::vector<BinnedColumns*> BinnedTable::StoreBins(CsrView const& table,
-                                                   std::vector<std::uint32_t> const& n_entries,
-                                                   std::vector<std::uint32_t> const& resolutions,
-                                                   HistogramMemory const& memory,
-                                                   std::uint32_t max_group_bins) {
-  bool const in_bytes = LastTakesBytes(table.n_features, resolutions);
+BinnedTable::BinnedTable(StagedTable staged, std::vector<std::uint32_t> const& max_bins,
+                         HistogramMemory const& memory, std::uint32_t max_group_bins) {
+  CountedTable const sizes{staged};
+  std::vector<std::uint32_t> const& n_entries = sizes.n_entries;
+  CopyFromHost(n_present_.Reserve(n_entries.size()), n_entries.data(), n_entries.size());
+  bool const chooses = max_bins.empty();
+  std::vector<std::uint32_t> const resolutions = chooses ? Choose(sizes, memory) : max_bins;
+  SortedRowsRule const rule{resolutions, sizes.is_dense};
+  FinestBins finest = MakeFinest(staged.Source(), sizes, resolutions, rule,
+                                 chooses ? BinnedColumns::MaxBins() : 0, memory);
+  sorted_rows_ = std::move(finest.rows);
+  this->AddResolution(n_entries, std::move(finest.bins), sizes.n_rows);
+  staged.MakeRoom();
+  bool const in_bytes = LastTakesBytes(sizes.n_features, resolutions);
+  std::vector<std::vector<ColumnBins>> bins{resolutions_.front()->bins.ByColumn()};
   for (std::size_t i = 1; i < resolutions.size(); ++i) {
     bool const by_number = i + 1 < resolutions.size() || !in_bytes;
     this->AddResolution(n_entries,
                         RankBins{resolutions_.front()->bins, n_entries, resolutions[i], by_number},
-                        table.n_rows);
+                        sizes.n_rows);
+    bins.push_back(resolutions_.back()->bins.ByColumn());
   }
-  std::vector<std::vector<ColumnBins>> columns;
   for (std::size_t i = 0; i < resolutions.size(); ++i) {
     resolutions_[i]->scans =
-        this->SortsRows() && (i == 0 || sorted_rows_->HasAllBeyond(resolutions[i]));
-    columns.push_back(resolutions_[i]->bins.ByColumn());
+        this->SortsRows() && (i == 0 || rule.KeepsAllBeyond(bins.front(), resolutions[i]));
   }
-  TableLayout layout = LayTable(table.n_rows, n_entries, columns, in_bytes, memory.shares_bins,
-                                BinnedColumns::Limits(max_group_bins));
+  std::vector<BinnedColumns*> const all_stored =
+      this->Allocate(LayTable(sizes.n_rows, n_entries, bins, in_bytes, memory.shares_bins,
+                              BinnedColumns::Limits(max_group_bins)),
+                     memory.bins_at);
+  std::vector<bool> have_ranges;
+  for (ColumnBins const& column : bins.front()) {
+    have_ranges.push_back(column.has_ranges);
+  }
+  if (staged.columns != nullptr) {
+    for (auto* stored : all_stored) {
+      stored->WriteColumns(staged.columns->Source().columns);
+    }
+    values_ = std::make_unique<RowValues>(std::move(*staged.columns), have_ranges);
+    return;
+  }
+  ForEachPart(staged.Rows(), staged.n_at_once, [&](CsrView const& part, RowIdx first_row) {
+    for (auto* stored : all_stored) {
+      stored->WriteRows(part, first_row);
+    }
+  });
+  values_ = std::make_unique<RowValues>(staged.Rows(), n_entries, have_ranges, memory.values_at,
+                                        staged.n_at_once);
+}
+
+std::vector<BinnedColumns*> BinnedTable::Allocate(TableLayout&& layout, Memory bins_at) {
   stored_ = std::make_unique<BinnedColumns>(resolutions_.front()->bins, std::move(layout.stored),
-                                            memory.bins_at);
+                                            bins_at);
   std::vector<BinnedColumns*> all_stored{stored_.get()};
-  for (std::size_t i = 0; i < resolutions.size(); ++i) {
+  for (std::size_t i = 0; i < resolutions_.size(); ++i) {
     BinLayout& of_resolution = layout.resolutions[i];
     auto& r = *resolutions_[i];
     if (of_resolution.is_stored) {
-      r.columns = std::make_unique<BinnedColumns>(r.bins, std::move(of_resolution), memory.bins_at);
+      r.columns = std::make_unique<BinnedColumns>(r.bins, std::move(of_resolution), bins_at);
       all_stored.push_back(r.columns.get());
     } else {
       r.columns = std::make_unique<BinnedColumns>(*stored_, r.bins, std::move(of_resolution));

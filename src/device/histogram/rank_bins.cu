@@ -329,11 +329,27 @@ class ColumnSorter {
 };
 }  // namespace
 
-RankBins::RankBins(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
-                   std::vector<std::uint32_t> const& max_bins,
-                   std::vector<std::uint32_t> const& max_values, EntryIdx sorted_at_once,
-                   SortedRows* out_rows)
-    : has_ranges_(n_entries.size(), 0) {
+RankBins::RankBins(UnbinnedColumns const& columns) : RankBins{columns.n_entries.size()} {
+  this->Make(columns, nullptr, nullptr);
+}
+
+FinestBins MakeFinestBins(UnbinnedColumns const& columns, SortedRowsRule const& rule,
+                          Memory rows_at) {
+  FinestBins out{RankBins{columns.n_entries.size()}, nullptr};
+  // Where rows may be needless, the columns are first sorted without them.
+  if (!rule.MayKeepNone() || !out.bins.Make(columns, &rule, nullptr)) {
+    out.rows = std::make_unique<SortedRows>(columns.table.n_rows, rows_at);
+    out.bins.Make(columns, &rule, out.rows.get());
+    if (!out.rows->Any()) {
+      out.rows.reset();
+    }
+  }
+  return out;
+}
+
+bool RankBins::Make(UnbinnedColumns const& all, SortedRowsRule const* rule, SortedRows* out_rows) {
+  auto const& [table, n_entries, max_bins, max_values, sorted_at_once] = all;
+  bool const keeps_rows = out_rows != nullptr;
   std::uint64_t room{0};
   for (std::size_t f = 0; f < n_entries.size(); ++f) {
     room += std::min(n_entries[f], std::max(max_bins[f], max_values[f]));
@@ -341,16 +357,6 @@ RankBins::RankBins(TableSource const& table, std::vector<std::uint32_t> const& n
   lowest_.Reserve(room);
   first_rank_.Reserve(room);
   is_range_.Reserve(room);
-  Columns const all{table, n_entries, max_bins, max_values, sorted_at_once, out_rows};
-  bool const keeps_rows = out_rows != nullptr && !out_rows->MayBeNeedless();
-  if (!this->Make(all, keeps_rows)) {
-    this->Make(all, true);
-  }
-  CopyFromHost(offsets_.Reserve(h_offsets_.size()), h_offsets_.data(), h_offsets_.size());
-}
-
-bool RankBins::Make(Columns const& all, bool keeps_rows) {
-  auto const& [table, n_entries, max_bins, max_values, sorted_at_once, out_rows] = all;
   auto const n_features = static_cast<FeatureIdx>(n_entries.size());
   h_offsets_ = {0};
   ColumnSorter sorter{table, keeps_rows};
@@ -400,10 +406,10 @@ bool RankBins::Make(Columns const& all, bool keeps_rows) {
     for (std::uint32_t c = 0; c < n_columns; ++c) {
       h_offsets_.push_back(begin + of_columns[c + 1]);
       has_ranges_[first + c] = ranges[c] != 0;
-      std::uint64_t const n_bins = this->NumBins(first + c);
+      ColumnBins const finest{this->NumBins(first + c), ranges[c] != 0};
       if (keeps_rows) {
-        keeps.push_back(out_rows->Keeps(ranges[c] != 0, n_bins));
-      } else if (out_rows != nullptr && out_rows->IsNeeded(ranges[c] != 0, n_bins)) {
+        keeps.push_back(rule->Keeps(finest));
+      } else if (rule != nullptr && rule->NeedsRows(finest)) {
         return false;
       }
     }
@@ -415,6 +421,7 @@ bool RankBins::Make(Columns const& all, bool keeps_rows) {
   if (keeps_rows) {
     out_rows->Upload();
   }
+  CopyFromHost(offsets_.Reserve(h_offsets_.size()), h_offsets_.data(), h_offsets_.size());
   return true;
 }
 

@@ -6,11 +6,13 @@
  */
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "src/bin_layout.h"
 #include "src/device/histogram/column_values.cuh"
 #include "src/device/histogram/sorted_rows.cuh"
+#include "src/search_cost.h"
 
 namespace gpu_exact {
 /** @brief Bins of all features, borrowed by kernels. */
@@ -31,6 +33,17 @@ struct BinsRef {
                 sizeof(*offsets) == BinBytes::kOffset);
 };
 
+/** @brief Columns of a table that are to be binned. */
+struct UnbinnedColumns {
+  TableSource const& table;                      // device memory
+  std::vector<std::uint32_t> const& n_entries;   // of each feature
+  std::vector<std::uint32_t> const& max_bins;    // likewise, 4 at least; 0 without entries
+  std::vector<std::uint32_t> const& max_values;  // of so many distinct ones each has a bin
+  EntryIdx sorted_at_once;                       // entries, or places by column, if one has no more
+};
+
+struct FinestBins;
+
 /**
  * @brief Owns the bins of all features.
  *
@@ -40,23 +53,8 @@ struct BinsRef {
  */
 class RankBins {
  public:
-  /**
-   * @brief Bins of a table. Work: one radix sort of (column, value) keys, some columns at a time; a
-   *        second one of those before the first that needs rows, where rows may be needless. Waits.
-   *
-   * Memory: 9 B a bin kept; 24 B an entry of the columns that are sorted at once meanwhile, or a row
-   * of them where the table lies by column; 8 B a row where it does not.
-   *
-   * @param table          Device memory.
-   * @param n_entries      Of each feature.
-   * @param max_bins       Of each feature, 4 at least; 0 for a feature without entries.
-   * @param max_values     Of each feature: with at most so many distinct values it has a bin for each.
-   * @param sorted_at_once Entries, or places by column, unless one column has more.
-   * @param out_rows       Rows of the columns that it keeps; nullptr: they are not wanted.
-   */
-  RankBins(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
-           std::vector<std::uint32_t> const& max_bins, std::vector<std::uint32_t> const& max_values,
-           EntryIdx sorted_at_once, SortedRows* out_rows = nullptr);
+  /** @brief Bins of a table, whose sorted rows are not wanted. Otherwise as MakeFinestBins(). */
+  explicit RankBins(UnbinnedColumns const& columns);
 
   /**
    * @brief Fewer bins, each of which is one or several of the finer ones. Waits.
@@ -85,22 +83,18 @@ class RankBins {
   }
 
  private:
-  /** @brief A table whose columns become bins. Params of the constructor. */
-  struct Columns {
-    TableSource const& table;
-    std::vector<std::uint32_t> const& n_entries;
-    std::vector<std::uint32_t> const& max_bins;
-    std::vector<std::uint32_t> const& max_values;
-    EntryIdx sorted_at_once;
-    SortedRows* out_rows;
-  };
+  friend FinestBins MakeFinestBins(UnbinnedColumns const& columns, SortedRowsRule const& rule,
+                                   Memory rows_at);
 
+  /** @brief Has room for the bins of so many features, none of which is made. */
+  explicit RankBins(std::size_t n_features) : has_ranges_(n_features, 0) {}
   /**
-   * @brief Bins of all columns.
-   * @param keeps_rows Whether rows are kept where a column asks for them.
-   * @return Whether it came to the end: without rows it stops where they are needed.
+   * @brief Makes the bins of all columns.
+   * @param rule     Which columns keep their rows; nullptr: none.
+   * @param out_rows Their rows; nullptr: it stops at the first column that needs some.
+   * @return Whether it came to the end.
    */
-  bool Make(Columns const& all, bool keeps_rows);
+  bool Make(UnbinnedColumns const& all, SortedRowsRule const* rule, SortedRows* out_rows);
 
   std::vector<std::uint64_t> h_offsets_;
   std::vector<std::uint8_t> has_ranges_;
@@ -110,4 +104,20 @@ class RankBins {
   DeviceBuffer<std::uint32_t> first_rank_{"ranks of bins"};
   DeviceBuffer<std::uint8_t> is_range_{"bins that are ranges"};
 };
+
+/** @brief The finest bins of a table, and the sorted rows that are kept beside them. */
+struct FinestBins {
+  RankBins bins;
+  std::unique_ptr<SortedRows> rows;  // nullptr: none are kept
+};
+
+/**
+ * @brief Makes bins of a table. Work: one radix sort of (column, value) keys, some columns at a time; a
+ *        second one of those before the first that needs rows, where rows may be needless. Waits.
+ *
+ * Memory: 9 B a bin kept; 24 B an entry of the columns that are sorted at once meanwhile, or a row
+ * of them where the table lies by column; 8 B a row where it does not.
+ */
+[[nodiscard]] FinestBins MakeFinestBins(UnbinnedColumns const& columns, SortedRowsRule const& rule,
+                                        Memory rows_at);
 }  // namespace gpu_exact
