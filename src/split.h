@@ -69,10 +69,9 @@ class CandidateKey {
   GPU_EXACT_HD static std::uint64_t PlaceOf(std::uint64_t key) {
     return kPlaceMask - (key & kPlaceMask);
   }
-  /** @brief A key below all candidates of this loss change here: another worker has one. */
-  GPU_EXACT_HD static std::uint64_t Elsewhere(float loss_change) {
-    return Make(loss_change, kPlaceMask);
-  }
+  /** @brief A key below all candidates of this loss change: candidates that lose less are not looked for.
+   */
+  GPU_EXACT_HD static std::uint64_t Bar(float loss_change) { return Make(loss_change, kPlaceMask); }
   /** @brief Whether the key is that of a candidate here. */
   GPU_EXACT_HD static bool IsHere(std::uint64_t key) { return (key & kPlaceMask) != 0; }
   /** @brief A value id of the candidate's feature. */

@@ -5,6 +5,8 @@
  */
 #include "src/tree_grower.h"
 
+#include <algorithm>
+#include <limits>
 #include <queue>
 #include <utility>
 
@@ -22,7 +24,11 @@ TreeNode AsLeaf(TreeNode const& node, NodeIdx parent) {
 }  // namespace
 
 TreeGrower::TreeGrower(GrowParam const& param, Quantiser const& quantiser)
-    : param_{param}, quantiser_{quantiser}, nodes_(1), has_room_{this->HasRoom(0)} {}
+    : param_{param},
+      quantiser_{quantiser},
+      nodes_(1),
+      least_loss_change_{param.min_split_loss},
+      has_room_{this->HasRoom(0)} {}
 
 bool TreeGrower::MaySplit() const {
   return NumOpen() != 0 && (param_.max_depth == 0 || depth_ < param_.max_depth) && has_room_;
@@ -153,7 +159,11 @@ std::vector<bool> TreeGrower::ChooseByLoss() {
   chosen.assign(chosen.size(), false);
   has_room_ = false;
   std::vector<NodeIdx> const splits = this->BestFirst();
+  // A node that gains less than each of them never is among the first: whenever it comes first in the
+  // queue, one of them is in the queue too, as they hang together.
+  least_loss_change_ = std::numeric_limits<float>::infinity();
   for (std::size_t i = 0; i < splits.size(); ++i) {
+    least_loss_change_ = std::min(least_loss_change_, nodes_[splits[i]].loss_change);
     if (splits[i] >= first_open_) {
       chosen[splits[i] - first_open_] = true;
       has_room_ = has_room_ || HasRoom(i + 1);

@@ -38,10 +38,12 @@ class TreeGrower {
   [[nodiscard]] std::size_t NumOpen() const { return nodes_.size() - first_open_; }
   [[nodiscard]] std::int32_t Depth() const { return depth_; }
   [[nodiscard]] std::vector<OpenNode> OpenNodes() const;
+  /** @brief Open nodes whose best split changes the loss by less than this stay leaves. */
+  [[nodiscard]] float LeastLossChange() const { return least_loss_change_; }
 
   /**
    * @brief Record the level's results and split the nodes whose best split is worth it.
-   * @param results shape: (NumOpen())
+   * @param results shape: (NumOpen()); splits below LeastLossChange() may be left out
    * @return One order for each node of the level; their children are the open nodes from now on.
    */
   std::vector<SplitOrder> Expand(std::vector<LevelResult> const& results);
@@ -70,6 +72,7 @@ class TreeGrower {
   GrownTree nodes_;
   NodeIdx first_open_{kRoot};
   std::int32_t depth_{0};
+  float least_loss_change_;
   std::size_t n_worth_{0};  // splits made; leaf-wise: splits worth it
   bool has_room_;           // for a split of an open node
 };

@@ -20,7 +20,6 @@ import random
 import re
 import shutil
 import subprocess
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -29,46 +28,23 @@ from threading import Lock
 
 ROOT = Path(__file__).resolve().parents[1]
 HOST_FILES = ("src/*.cc", "src/*.h", "plugin/*.cc", "plugin/*.h")
-# What has host code in it. The other program has none, but is built with the GPU's module, kernels too.
-MUTATED = ("gpu_exact_host_tests", "gpu_exact_fakes", "xgboost_gpu_exact_reference")
+MUTATED = "gpu_exact_host_tests gpu_exact_fakes gpu_exact_e2e_tests xgboost_gpu_exact_reference".split()
 # Nothing in them is tested without a GPU or a second process image, or they are for old systems only.
 LEFT_OUT = ("src/source_hash.cc", "plugin/older_libstdcxx.cc", "src/platform.h")
-# End-to-end tests that run what is mutated, the quickest and most telling first. The others test
-# scripts and packages. What is about loading and devices is tested by processes of their own, slowly.
-E2E = (
+# End-to-end tests that run what is mutated, the quickest and most telling first; what is about loading,
+# devices and workers has processes of its own, slowly. Kernels' arithmetic is not in that module.
+OF_CORE = ["tables", "sampling", "strategy", "last_run"]
+OF_PLUGIN = (
     "quirks refusals training tables sampling objectives strategy exact_on_cuda inputs fuzz last_run "
-    "persistence devices external_memory faults"
+    "persistence devices external_memory faults import fallback runner distributed worker_failures"
 ).split()
-OF_PROCESSES = ["import", "fallback", "runner", *E2E]
-OF_CORE = ["tables", "sampling", "strategy", "last_run"]  # kernels' arithmetic is not in that module
-OF_WORKERS = ["distributed", "worker_failures"]
-WORKERS = re.compile(r"plugin/(xgboost_peers|handshake|tell_all)")
-ALSO_PROCESSES = re.compile(r"plugin/(row_sampler|run_log|table_cache|updater)")  # workers, and forked ones
-LOADING = re.compile(
-    r"plugin/(binding|booster|elf_symbols|c_api|register|device_status|default_device)"
-)
 LIMIT_S = 200  # of a test program; the slowest takes a third of that on an idle machine
 FEW = {"GPU_EXACT_FUZZ": "100", "GPU_EXACT_INPUTS": "200"}  # random problems of a test
 
 # What stands between spaces is an operator, not a template's bracket: the sources are formatted.
-SWAPPED = {
-    " < ": " <= ",
-    " <= ": " < ",
-    " > ": " >= ",
-    " >= ": " > ",
-    " == ": " != ",
-    " != ": " == ",
-    " && ": " || ",
-    " || ": " && ",
-    " + ": " - ",
-    " - ": " + ",
-    " * ": " / ",
-    " / ": " * ",
-    " += ": " -= ",
-    "++": "--",
-    "true": "false",
-    "false": "true",
-}
+OPPOSITES = [(" < ", " <= "), (" > ", " >= "), (" == ", " != "), (" && ", " || "), (" + ", " - ")]
+OPPOSITES += [(" * ", " / "), (" += ", " -= "), ("++", "--"), ("true", "false")]
+SWAPPED = dict(OPPOSITES) | {b: a for a, b in OPPOSITES}
 STATEMENT = re.compile(r"^\s+(?:\+\+)?[\w.>\-\[\]()*]+(?:\(.*\)| [-+*/|&^%]?= [^{]*|\+\+)?;$")
 CONDITION = re.compile(r"\b(if|while) \((.+)\) \{$")
 NUMBER = re.compile(r"(?<![\w.])(\d+)(?:\.(\d+))?(f?)(?![\w.])")
@@ -170,7 +146,7 @@ class Workshop:
             *("-DCMAKE_CUDA_ARCHITECTURES=90", "-DGPU_EXACT_PYTHON_ENV=current"),
             *(f"-DGPU_EXACT_PYTHON={self.python}", f"-DXGBOOST_SOURCE_DIR={sources}"),
         )
-        unchanged = made or self.make(*MUTATED, "gpu_exact_e2e_tests") or self.first_failure()
+        unchanged = made or self.make(*MUTATED) or self.first_failure()
         if unchanged:
             raise SystemExit(f"The tests fail without any mutant: {unchanged[-2000:]}")
 
@@ -195,10 +171,7 @@ class Workshop:
         """The test that notices a change in a file, or an empty text."""
         module = {"GPU_EXACT_MODULE": f"{self.build}/tests/libxgboost_gpu_exact_reference.so"}
         env = {"PYTHONPATH": f"{self.build}/python", "PYTHONDONTWRITEBYTECODE": "1", **module, **FEW}
-        names = OF_CORE if file.startswith("src/") else E2E
-        names = OF_PROCESSES if not file or LOADING.match(file) else names
-        names = OF_WORKERS if WORKERS.match(file) else names
-        names = [*names, "fallback", *OF_WORKERS] if ALSO_PROCESSES.match(file) else names
+        names = OF_CORE if file.startswith("src/") else OF_PLUGIN
         steps = [(f"{self.build}/tests/gpu_exact_{which}_tests",) for which in ("host", "e2e")]
         steps = [(*step, "--gtest_fail_fast", "--gtest_brief=1") for step in steps]
         steps += [
@@ -236,16 +209,14 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=50, help="mutants that compile (default 50)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time (default 1)")
-    parser.add_argument("--minutes", type=float, default=1e9, help="begin no mutant after so long")
     options = parser.parse_args()
-    end = time.monotonic() + 60 * options.minutes
     mutants = all_mutants(options.since)
     random.Random(options.seed).shuffle(mutants)
     left, counts, survivors, lock = iter(mutants), Counter(), [], Lock()
 
     def work(job: int) -> None:
         workshop = Workshop(options.build.resolve(), options.work / str(job))
-        while time.monotonic() < end:
+        while True:
             with lock:
                 done = counts["killed"] + counts["survived"]
                 mutant = next(left, None) if done < options.count else None

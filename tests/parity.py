@@ -9,7 +9,7 @@ group. XGBoost's own model is trained as ever. In each round the plugin grows th
 the same margins and the same random state, and tree_diff.py judges them. Every tree of the plugin's side
 must be one that the module counts as grown by its builder, and the module one of these sources. That is
 done for several depths, without and with sampling, constraints and regularisation. It prints one line of
-JSON a table, adds it to --out, and ends with 1 where a tree differs by more than a tie.
+JSON a table, and ends with 1 where a tree differs by more than a tie.
 """
 
 from __future__ import annotations
@@ -17,13 +17,10 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import sys
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +62,8 @@ def load(path: str) -> tuple[xgb.DMatrix, dict]:
             X = sp.csr_matrix(parts, shape=tuple(arrays["shape"]))
         y, info = arrays["y"], {}
         if "qid" in arrays or "group" in arrays:
-            qid = arrays["qid"] if "qid" in arrays else np.repeat(*_counted(arrays["group"]))
+            sizes = arrays["group"] if "group" in arrays else []
+            qid = arrays["qid"] if "qid" in arrays else np.arange(len(sizes)).repeat(sizes)
             order = np.argsort(qid, kind="stable")
             X, y, info = X[order], y[order], {"qid": qid[order]}
     classes = np.unique(y)
@@ -78,10 +76,6 @@ def load(path: str) -> tuple[xgb.DMatrix, dict]:
     else:
         params = {"objective": "reg:squarederror", "base_score": float(y.mean())}
     return xgb.DMatrix(X, y, **info), params
-
-
-def _counted(group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return np.arange(len(group)), group
 
 
 def restrictions(n_rows: int, n_features: int, scale: float) -> dict:
@@ -203,9 +197,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--seconds", type=float, default=150, help="no round begins after, of a depth of a table"
     )
-    parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
-    parser.add_argument("--threads", type=int, default=2, help="of XGBoost's builder, a process")
-    parser.add_argument("--out", type=Path, help="file of JSON lines to add to")
+    parser.add_argument("--threads", type=int, default=2, help="of XGBoost's builder (default 2)")
     return parser.parse_args()
 
 
@@ -216,32 +208,17 @@ def main() -> int:
         sys.exit(f"Nothing is compared: both sides would be XGBoost's own builder: {text}")
     if gpu_exact.source_hash() != source_hash():
         sys.exit("Nothing is compared: the module is of other sources, build it again.")
-    # Processes share the cores, in making tables and predicting too.
-    os.environ.setdefault("OMP_NUM_THREADS", str(args.threads))
     names = args.only or sorted(path.parent.name for path in args.tables.glob("*/data.npz"))
     if not names:
         sys.exit(f"Nothing is compared: {args.tables} has no NAME/data.npz.")
     of = {"device": text, "xgboost": xgb.__version__, "sources": source_hash()[:12]}
     good = True
-    with ProcessPoolExecutor(args.jobs, get_context("spawn")) as pool:
-        futures = {
-            name: [
-                pool.submit(run_table, TableTask(path, depth, restricted, *limits))
-                for depth in args.depths
-                for restricted in (False, True)
-            ]
-            for name in names
-            for path in [str(args.tables / name / "data.npz")]
-            for limits in [(args.rounds, args.seconds, args.threads)]
-        }
-        for name, runs in futures.items():
-            line = {"table": name} | of_table([run.result() for run in runs])
-            good &= not line["different"] and not line["layouts_differ"] and line["splits"] > 0
-            text = json.dumps(line | {"depths": args.depths} | of)
-            print(text, flush=True)
-            if args.out:
-                with args.out.open("a") as out:
-                    out.write(text + "\n")
+    for name in names:
+        path, limits = str(args.tables / name / "data.npz"), (args.rounds, args.seconds, args.threads)
+        ways = [(depth, restricted) for depth in args.depths for restricted in (False, True)]
+        line = {"table": name} | of_table([run_table(TableTask(path, *way, *limits)) for way in ways])
+        good &= not line["different"] and not line["layouts_differ"] and line["splits"] > 0
+        print(json.dumps(line | {"depths": args.depths} | of), flush=True)
     return 0 if good else 1
 
 

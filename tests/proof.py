@@ -39,9 +39,12 @@ from pathlib import Path
 from threading import Lock
 
 ROOT = Path(__file__).resolve().parents[1]
+VERSIONS = "plugin/python/xgboost_gpu_exact/versions.py"
 GPU, FAULTS = "libxgboost_gpu_exact.so", "libxgboost_gpu_exact_faults.so"
 REFERENCE = "libxgboost_gpu_exact_reference.so"
 TWO_GPUS = "*PeersOnTwoDevices*:*PeersByNccl*"
+DEVICE = {"by": "device", "tests": f"-{TWO_GPUS}"}
+PLANS = "device/test_device_builder.cu"  # reads what is free of the GPU's memory
 # Tests of tools and of texts: they say the same with any module.
 ONCE = " ".join(
     f"e2e/test_{name}.py"
@@ -51,6 +54,9 @@ APART = " ".join(
     f"e2e/test_{name}.py" for name in "faults nccl_faults neighbours inputs soak".split()
 )
 WITH_GPU = "e2e/test_fuzz_on_cuda.py e2e/test_nccl_faults.py e2e/test_soak.py"  # wholly
+LOADING = "e2e/test_import.py"  # of the module that users have, with a GPU and without
+# Random problems of a test; `check` draws fewer.
+MANY = {"GPU_EXACT_FUZZ": "1000", "GPU_EXACT_DISTRIBUTED": "80", "GPU_EXACT_RANGES": "100"}
 # Short: every strategy, XGBoost's own kernels between, threads, odd trees.
 SANITIZED = "e2e/test_quirks.py e2e/test_strategy.py"
 TABLES = (
@@ -73,6 +79,7 @@ class Suite:
     tests: str = ""  # options of pytest, or GoogleTest's filter
     tool: str = ""  # of compute-sanitizer
     piece: int = 1000  # tests of a file that run in one process, with GoogleTest
+    pieces: int = 1  # processes that share the tests of a file, with pytest
     env: dict[str, str] = field(default_factory=dict)
 
 
@@ -82,10 +89,9 @@ def sanitizer(tool: str, seeds: int, piece: int) -> list[Suite]:
     but = "device/test_sizes.cu"
     if tool == "racecheck":  # it cannot follow workers that are threads
         but += " device/test_peers.cu"
-    device = {"but": but, "by": "device", "tests": f"-{TWO_GPUS}", "piece": piece}
     short = "-k 'quirks or same_model_on_a_cuda_context or between_iterations or share_a_dmatrix'"
     return [
-        Suite(tool, "device/test_*.cu", tool=tool, env=env, **device),
+        Suite(tool, "device/test_*.cu", but, tool=tool, env=env, piece=piece, **DEVICE),
         Suite(tool, SANITIZED, tool=tool, env=env, tests=short),
     ]
 
@@ -93,25 +99,22 @@ def sanitizer(tool: str, seeds: int, piece: int) -> list[Suite]:
 SUITES = [
     # Anywhere, without a GPU.
     Suite("host", "host/test_*.cc", by="host", gpus=0),
-    Suite("reference", "e2e/test_*.py", but=WITH_GPU, module=REFERENCE, gpus=0),
+    Suite("reference", "e2e/test_*.py", f"{WITH_GPU} {LOADING}", module=REFERENCE, gpus=0, env=MANY),
     Suite("reference", "e2e/test_updater.cc", by="e2e", module=REFERENCE, gpus=0),
-    Suite(  # the module that users have, where there is no GPU
-        "nogpu",
-        "e2e/test_fallback.py e2e/test_import.py e2e/test_runner.py",
-        gpus=0,
-        env={"CUDA_VISIBLE_DEVICES": ""},
-    ),
+    # The module that users have, where there is no GPU.
+    Suite("nogpu", f"e2e/test_fallback.py {LOADING}", gpus=0, env={"CUDA_VISIBLE_DEVICES": ""}),
     Suite("package", "package/test_package.py", gpus=0),  # and a package index
     # With a GPU.
-    Suite("device", "device/test_*.cu", "device/test_sizes.cu", by="device", tests=f"-{TWO_GPUS}"),
+    Suite("device", "device/test_*.cu", f"device/test_sizes.cu {PLANS}", **DEVICE),
+    Suite("device", PLANS, alone=True, **DEVICE),
     Suite("sizes", "device/test_sizes.cu", by="device", alone=True),  # 130 GiB of the GPU
     Suite("peers", "device/test_peers.cu", by="device", tests=TWO_GPUS, gpus=2),
-    Suite("e2e", "e2e/test_*.py", but=f"{ONCE} {APART}"),
+    Suite("e2e", "e2e/test_*.py", f"{ONCE} {APART}", env=MANY),
     Suite("e2e", "e2e/test_updater.cc", by="e2e"),
-    Suite("faults", "e2e/test_faults.py", module=FAULTS),
+    Suite("faults", "e2e/test_faults.py", module=FAULTS, pieces=8),
     Suite("nccl", "e2e/test_nccl_faults.py", module=FAULTS, gpus=2),
     Suite("neighbours", "e2e/test_neighbours.py", module=FAULTS, gpus=2, alone=True),
-    Suite("inputs", "e2e/test_inputs.py", env={"GPU_EXACT_INPUTS": "100000"}),
+    Suite("inputs", "e2e/test_inputs.py", env={"GPU_EXACT_INPUTS": "100000"}, pieces=8),
     Suite("soak", "e2e/test_soak.py", tests="-m soak", alone=True),
     *sanitizer("memcheck", seeds=2, piece=40),
     *sanitizer("racecheck", seeds=1, piece=4),
@@ -126,11 +129,12 @@ NAMES = list(dict.fromkeys(suite.name for suite in SUITES))
 DEALS_OUT_GPUS = re.compile("test_(clusters|devices|distributed|nccl_faults|neighbours|worker_failures)")
 KEPT = (  # of the environment; anything else could make tests try less
     "PATH HOME LANG TMPDIR LD_LIBRARY_PATH PYTHONPATH CUDA_VISIBLE_DEVICES PIP_* GPU_EXACT_NCCL "
-    "GPU_EXACT_R_ROOT"
+    "GPU_EXACT_R_ROOT *_NVLS* *_MULTICAST"
 ).split()
 # What initcheck notes of kernels that run at a time is wrong.
 TOOL_OPTIONS = {"initcheck": ["--force-blocking-launches"]}
 LONGEST = 400  # characters of a line
+SHOWN = 4000  # characters of what fails
 
 COMPILED = re.compile(r"(CMakeLists\.txt|/versions\.py|/[^./][^/]*\.(cc|h|cu|cuh|in|map|cmake))$")
 
@@ -143,7 +147,7 @@ def source_hash(root: Path | None = None) -> str:
     root = root or ROOT
     files = [f for folder in ("src", "include", "plugin/cmake") for f in (root / folder).rglob("*")]
     files += (root / "plugin").glob("*")
-    files += [root / "CMakeLists.txt", root / "plugin/python/xgboost_gpu_exact/versions.py"]
+    files += [root / "CMakeLists.txt", root / VERSIONS]
     paths = sorted(file.relative_to(root).as_posix() for file in files if file.is_file())
     lines = [
         f"{path} {hashlib.sha256((root / path).read_bytes()).hexdigest()}\n"
@@ -179,7 +183,7 @@ class Part:
 
     suite: Suite
     file: str
-    piece: str = "1/1"
+    piece: str
     names: str = ""  # of GoogleTest's tests
 
     def key(self) -> tuple[str, str, str]:
@@ -216,7 +220,8 @@ class Runner:
         files = files_of(suite)
         if suite.by in ("r", "upstream", "parity", "pytest"):
             self.built(suite.module)
-            return [Part(suite, file) for file in files]
+            pieces = [f"{i}/{suite.pieces}" for i in range(1, suite.pieces + 1)]
+            return [Part(suite, file, piece) for file in files for piece in pieces]
         tests = defaultdict(list)  # by file
         with tempfile.TemporaryDirectory() as folder:
             out = f"{folder}/tests.json"
@@ -241,7 +246,7 @@ class Runner:
         env = self.env | {"GPU_EXACT_RUN": suite.name}
         if suite.by not in ("host", "device"):
             env["GPU_EXACT_MODULE"] = str(self.built(suite.module))
-        env |= suite.env
+        env |= {"GPU_EXACT_PIECE": part.piece} | suite.env
         if self.options.xgboost:
             env["GPU_EXACT_XGBOOST_TESTS"] = str(self.options.xgboost)
         gpus = self.gpus[turn % max(len(self.gpus), 1) :] + self.gpus
@@ -264,7 +269,7 @@ class Runner:
         if suite.tool and not re.search(r"(ERROR|RACECHECK) SUMMARY: 0 ", output):
             failed.append(f"{suite.tool} told errors, or nothing")
         if failed:
-            print(f"{' '.join(part.key())}: {failed}\n{output[-self.options.tail :]}", flush=True)
+            print(f"{' '.join(part.key())}: {failed}\n{output[-SHOWN:]}", flush=True)
         counts = {"passed": passed, "skipped": skipped, "failed": failed}
         return counts | {"seconds": round(time.monotonic() - begin, 1)}
 
@@ -381,18 +386,15 @@ def of_r(output: str) -> tuple[int, int, list[str]]:
     return passed, skipped, failed
 
 
-def read_record(file: Path) -> tuple[list[dict], list[str]]:
-    """Its lines, and which of them are cut short."""
-    lines, problems = [], []
+def read_record(file: Path) -> list[dict]:
+    """Its lines; ends the program where one is cut short."""
     text = file.read_text() if file.is_file() else ""
-    for number, line in enumerate(text.splitlines(keepends=True), 1):
-        try:
-            lines.append(json.loads(line))
-        except ValueError:
-            problems.append(f"Line {number} is cut short.")
-    if text and not text.endswith("\n"):
-        problems.append("The last line is cut short.")
-    return lines, problems
+    try:
+        if text[-1:] not in ("", "\n"):
+            raise ValueError(text[-1])
+        return [json.loads(line) for line in text.splitlines()]
+    except ValueError:
+        sys.exit(f"{file} has a line that is cut short: remove it.")
 
 
 def shortened(line: dict) -> str:
@@ -453,11 +455,8 @@ def commit_of_tree(named: str | None) -> str:
 def run(options: argparse.Namespace) -> int:
     options.commit = commit_of_tree(options.commit)
     runner = Runner(options)
-    earlier, problems = read_record(options.out)
-    if problems:
-        sys.exit(f"{options.out}: {' '.join(problems)}")
     facts, writing = runner.facts(), Lock()
-    same = [line for line in earlier if all(line[k] == facts[k] for k in ("commit", "sources"))]
+    same = [line for line in read_record(options.out) if all(line[k] == facts[k] for k in ("commit", "sources"))]
 
     def run_part(number: int, part: Part) -> bool:
         key = dict(zip(("suite", "file", "piece"), part.key(), strict=True))
@@ -484,7 +483,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def check(options: argparse.Namespace) -> int:
-    lines, problems = read_record(options.record)
+    lines = read_record(options.record)
     commit = lines[0]["commit"] if lines else "HEAD"
     with tempfile.TemporaryDirectory() as folder:
         tree = ROOT
@@ -493,7 +492,10 @@ def check(options: argparse.Namespace) -> int:
             if git("archive", "-o", archive, commit) is None:
                 sys.exit(f"The repository has no commit {commit}.")
             shutil.unpack_archive(archive, folder, filter="data")
-        problems += problems_of(lines, tree, options.suites or NAMES)
+        problems = problems_of(lines, tree, options.suites or NAMES)
+        named = re.fullmatch(r"v([\d.]+)", options.record.stem)
+        if named and f'__version__ = "{named[1]}"' not in (tree / VERSIONS).read_text():
+            problems.append(f"{commit} is not of version {named[1]}.")
     devices = {f"{line['gpus']} x {line['device']}" for line in lines if line["gpus"]}
     told = f"{commit} is proved by {len(lines)} runs, with {', '.join(sorted(devices)) or 'no GPU'}."
     print("\n".join(problems) or told)
@@ -513,7 +515,6 @@ def main(arguments: list[str] | None = None) -> int:
     running.add_argument("--tables", type=Path, help="for parity: folder of NAME/data.npz")
     running.add_argument("--xgboost", type=Path, help="for upstream: a checkout of XGBoost")
     running.add_argument("--timeout", type=float, default=3600, help="seconds a process (default 3600)")
-    running.add_argument("--tail", type=int, default=4000, help="characters shown of what fails")
     checking = commands.add_parser("check", help="judge a record")
     checking.add_argument("record", type=Path)
     checking.add_argument("--suites", nargs="+", choices=NAMES, help="only these (default: all)")

@@ -356,8 +356,11 @@ TrainingRows DeviceBuilder::Gather(GradientView gradients, std::uint8_t const* r
 
 LevelZeros DeviceBuilder::ReserveZeros(Tree const& tree, DeviceBuffer<NodeState>* children) {
   std::size_t const n_nodes = tree.grower.NumOpen();
-  return tree.grower.MaySplit() ? LevelZeros{best_.Reserve(n_nodes), children->Reserve(2 * n_nodes)}
-                                : LevelZeros{nullptr, nullptr};
+  if (!tree.grower.MaySplit()) {
+    return {nullptr, nullptr, 0};
+  }
+  return {best_.Reserve(n_nodes), children->Reserve(2 * n_nodes),
+          CandidateKey::Bar(tree.grower.LeastLossChange())};
 }
 
 LevelRef DeviceBuilder::MakeLevel(Tree const& tree) {

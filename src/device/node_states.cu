@@ -34,7 +34,7 @@ __device__ void Complete(GainParam const& param, Quantiser const& quantiser,
 /** @brief Those of one node. */
 __device__ void Clear(LevelZeros const& zeros, Bucket b) {
   if (zeros.best != nullptr) {
-    zeros.best[b] = 0;
+    zeros.best[b] = zeros.bar;
     zeros.children[2 * b] = zeros.children[2 * b + 1] = {};
   }
 }

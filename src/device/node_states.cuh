@@ -19,8 +19,9 @@ void MakeRules(GrowParam const& param, ColumnsRef const& columns, std::int32_t c
 /** @brief To what the search of a level's nodes and the move to their children add, cleared with the
  *         nodes' states; nullptr: they are not split. */
 struct LevelZeros {
-  std::uint64_t* best;  // shape: (n_nodes)
-  NodeState* children;  // shape: (2 n_nodes)
+  std::uint64_t* best;  // shape: (n_nodes), becomes bar
+  NodeState* children;  // shape: (2 n_nodes), becomes 0
+  std::uint64_t bar;    // CandidateKey
 };
 
 /** @brief Complete the root's state, whose sum is written. Does not wait. */

@@ -32,7 +32,7 @@ __global__ void RaiseBarsKernel(float const* bars, std::uint32_t n_workers, Buck
     for (std::uint32_t w = 0; w < n_workers; ++w) {
       bar = fmaxf(bar, bars[std::uint64_t{w} * n_nodes + b]);
     }
-    best[b] = max(best[b], CandidateKey::Elsewhere(bar));
+    best[b] = max(best[b], CandidateKey::Bar(bar));
   }
 }
 

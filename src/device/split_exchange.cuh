@@ -38,7 +38,7 @@ class SplitExchange {
   /**
    * @brief What any worker has found is what a candidate must reach on each. Collective.
    * @param best CandidateKey, shape: (n_nodes). Nodes that another worker has a better candidate
-   *             of get its CandidateKey::Elsewhere().
+   *             of get its CandidateKey::Bar().
    */
   void ShareBars(std::uint64_t* best, Bucket n_nodes);
 

@@ -182,7 +182,7 @@ class HistogramLevel {
       : problem_{resolution.resolution.candidates, param, static_cast<Bucket>(nodes.size())},
         level{problem_.level} {
     std::vector<NodeState> states;
-    std::vector<RowIdx> rows{0};  // a hole
+    std::vector<RowIdx> rows;
     auto const bounds =
         param.monotone_constraints.empty() ? WeightBounds::None() : WeightBounds{-0.5f, 0.75f};
     for (auto const& node : nodes) {
@@ -193,7 +193,6 @@ class HistogramLevel {
         rows.push_back(r);
       }
       ranges.push_back({begin, static_cast<RowIdx>(rows.size())});
-      rows.resize(rows.size() + states.size() % 3, 0);
       auto const real = level.quantiser.Real(sum);
       float const weight = CalcWeight(level.gain, real, bounds);
       states.push_back({sum, weight, CalcGain(level.gain, real, weight), bounds});

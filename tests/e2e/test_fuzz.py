@@ -1,7 +1,7 @@
 # Copyright 2026, the gpu_exact contributors
 """Random small problems: the plugin's models are XGBoost's own, bit for bit.
 
-GPU_EXACT_FUZZ sets how many (1000), GPU_EXACT_FUZZ_SEED where the seeds begin (0).
+GPU_EXACT_FUZZ sets how many (300), GPU_EXACT_FUZZ_SEED where the seeds begin (0).
 """
 
 import pytest

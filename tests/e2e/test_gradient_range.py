@@ -16,7 +16,7 @@ import xgboost_gpu_exact as gpu_exact
 from oracle import TAKE_OVER, run_python, stock, trees, trees_grown
 
 pytestmark = pytest.mark.usefixtures("builder")
-N_PROBLEMS = int(os.environ.get("GPU_EXACT_RANGES", "100"))  # of each range
+N_PROBLEMS = int(os.environ.get("GPU_EXACT_RANGES", "30"))  # of each range
 
 
 def make_problem(seed: int, log2_range: int) -> tuple:

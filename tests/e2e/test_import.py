@@ -2,13 +2,14 @@
 """``import xgboost_gpu_exact`` in processes of its own: the order, the switch, the errors."""
 
 import os
+import re
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 import xgboost_gpu_exact as gpu_exact
-from oracle import NO_GPU, run_python
+from oracle import NO_GPU
 from xgboost_gpu_exact.versions import NEWEST_OF_PYTHON_3_10, SERVED, XGBOOST_RELEASES
 
 NEWEST = list(XGBOOST_RELEASES)[-1] if sys.version_info >= (3, 12) else NEWEST_OF_PYTHON_3_10
@@ -18,6 +19,7 @@ X = np.arange(8, dtype=np.float32).reshape(8, 1)
 params = {"tree_method": "exact", "gpu_exact_interleaved_levels": 99}  # only we know: out of range
 xgb.train(params, xgb.DMatrix(X, X[:, 0]), 1)
 """
+REFUSED = "Parameter gpu_exact_interleaved_levels"
 
 
 def error_of(code: str, **env: str) -> str:
@@ -34,7 +36,7 @@ def error_of(code: str, **env: str) -> str:
 )
 def test_takes_over_in_either_order(order):
     error = error_of(f"import {order}{TRAIN}")
-    assert "value 99 for Parameter gpu_exact_interleaved_levels" in error
+    assert REFUSED in error
 
 
 LOAD = "import xgboost as xgb, xgboost_gpu_exact as gpu_exact\n"
@@ -43,7 +45,7 @@ LOAD = "import xgboost as xgb, xgboost_gpu_exact as gpu_exact\n"
 def test_switches():
     assert not error_of(LOAD + "gpu_exact.take_over(False)\n" + TRAIN)
     again = LOAD + "gpu_exact.take_over(False)\ngpu_exact.take_over()\n" + TRAIN
-    assert "value 99 for Parameter gpu_exact_interleaved_levels" in error_of(again)
+    assert REFUSED in error_of(again)
 
 
 @pytest.mark.parametrize("word", ["0", "false", "Off", " NO "])
@@ -54,7 +56,7 @@ def test_environment_says_no(word):
 @pytest.mark.parametrize("word", ["", "1", "TRUE", "on", "yes"])
 def test_environment_says_yes(word):
     error = error_of(LOAD + TRAIN, XGBOOST_GPU_EXACT_TAKEOVER=word)
-    assert "value 99 for Parameter gpu_exact_interleaved_levels" in error
+    assert REFUSED in error
 
 
 def test_environment_says_neither():
@@ -65,33 +67,6 @@ def test_environment_says_neither():
 def test_device_status_says_why():
     code = "import xgboost_gpu_exact as g\nusable, text = g.device_status()\n"
     assert not error_of(code + "assert text if usable is True else 'NVIDIA' in text", **NO_GPU)
-
-
-@pytest.mark.parametrize(
-    "first", ["gpu_exact.device_status()", "train(0)", "gpu_exact.default_device('cuda'), train()"]
-)
-def test_a_faster_build_is_advised_once(builder, first):
-    """By the first tree that is to be heard, and in the text of each device_status()."""
-    if not builder.startswith("reference"):
-        pytest.skip("a GPU's advice depends on its build")
-    code = f"""
-import warnings
-import numpy as np, xgboost as xgb, xgboost_gpu_exact as gpu_exact
-X = np.arange(60, dtype=np.float32).reshape(20, 3)
-
-def train(verbosity=1):
-    xgb.train({{"tree_method": "exact", "verbosity": verbosity}}, xgb.DMatrix(X, X[:, 0]), 2)
-
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    {first}
-    train()
-    gpu_exact.device_status()
-    told = gpu_exact.device_status(1).text
-print(sum("build it anew" in str(w.message) for w in caught), told.endswith("build it anew."))
-"""
-    assert run_python(code, GPU_EXACT_REFERENCE_ADVICE="Slow: build it anew.") == "1 True\n"
-    assert run_python(code) == "0 False\n"
 
 
 @pytest.mark.parametrize("ordinal", ["cuda:0", None, 0.5])
@@ -133,22 +108,18 @@ def test_it_cannot_be_unloaded():
 def test_without_xgboost():
     code = "import sys\nsys.modules['xgboost'] = None\nimport xgboost_gpu_exact"
     error = error_of(code)
-    assert f"ImportError: xgboost_gpu_exact needs XGBoost {SERVED}: {gpu_exact._remedy()}." in error
+    assert "ImportError: " in error and SERVED in error and gpu_exact._remedy() in error
 
 
 @pytest.mark.parametrize(
-    ("wheels", "remedy"),
+    ("wheels", "commands"),
     [
-        ([], f"`pip install xgboost-cpu=={NEWEST}` or `pip install xgboost=={NEWEST}` (with CUDA)"),
-        (["xgboost-cu12"], f"`pip install xgboost-cu12=={NEWEST}`"),
-        (
-            ["xgboost", "xgboost-cpu"],
-            "`xgboost` and `xgboost-cpu` lie over one another, in one folder: `pip uninstall -y xgboost "
-            f"xgboost-cpu`, then install one of them, {NEWEST}",
-        ),
+        ([], [f"pip install xgboost-cpu=={NEWEST}", f"pip install xgboost=={NEWEST}"]),
+        (["xgboost-cu12"], [f"pip install xgboost-cu12=={NEWEST}"]),
+        (["xgboost", "xgboost-cpu"], ["pip uninstall -y xgboost xgboost-cpu"]),
     ],
 )
-def test_remedies_name_the_wheel_that_is_there(wheels, remedy, tmp_path, monkeypatch):
+def test_remedies_name_the_wheel_that_is_there(wheels, commands, tmp_path, monkeypatch):
     for wheel in [*wheels, "xgboost-cu13"]:  # the last has no library of its own
         folder = tmp_path / f"{wheel.replace('-', '_')}-3.1.0.dist-info"
         folder.mkdir()
@@ -159,22 +130,22 @@ def test_remedies_name_the_wheel_that_is_there(wheels, remedy, tmp_path, monkeyp
         (folder / "RECORD").write_text(f"{library},,\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     assert gpu_exact._wheels() == dict.fromkeys(wheels, "3.1.0")
-    assert gpu_exact._remedy() == remedy
+    remedy = gpu_exact._remedy()
+    assert NEWEST in remedy and re.findall("`(pip [^`]*)`", remedy) == commands
 
 
 def test_an_empty_folder_is_no_xgboost():
     """As an uninstall may leave it: Python takes it for a package."""
     code = "import sys, types\nsys.modules['xgboost'] = types.ModuleType('xgboost')\n"
-    assert f"xgboost_gpu_exact needs XGBoost {SERVED}" in error_of(code + "import xgboost_gpu_exact")
+    error = error_of(code + "import xgboost_gpu_exact")
+    assert "ImportError: " in error and SERVED in error
 
 
 def test_other_xgboost(tmp_path):
     (tmp_path / "xgboost.py").write_text("__version__ = '3.1.3'\n")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    assert (
-        f"ImportError: xgboost_gpu_exact works with XGBoost {SERVED} only, and 3.1.3 is installed: "
-        in error_of("import xgboost_gpu_exact", PYTHONPATH=path)
-    )
+    error = error_of("import xgboost_gpu_exact", PYTHONPATH=path)
+    assert "ImportError: " in error and SERVED in error and " 3.1.3 " in error
 
 
 @pytest.mark.parametrize("argv", [["-m", "a", "b", "c", "d"], ["-m"], []])
@@ -206,10 +177,10 @@ def test_a_folder_of_the_path_that_holds_the_module(tmp_path):
 
 def test_module_that_is_another_library():
     error = error_of("import xgboost_gpu_exact", GPU_EXACT_MODULE="libm.so.6")
-    assert "ImportError: libm.so.6 cannot be loaded: " in error
+    assert "ImportError: libm.so.6 " in error
 
 
 def test_module_that_cannot_be_loaded(tmp_path):
     missing = str(tmp_path / "absent.so")
     error = error_of("import xgboost_gpu_exact", GPU_EXACT_MODULE=missing)
-    assert f"ImportError: {missing} cannot be loaded: " in error
+    assert f"ImportError: {missing} " in error

@@ -6,7 +6,7 @@ differs in thresholds (the next value of the table, not the middle), in the defa
 without missing values, and in the leaves' base weights, which have the learning rate in them. Labels
 have thousands of values, as of two equal splits each may take another one.
 
-GPU_EXACT_FUZZ sets half of how many problems (1000), GPU_EXACT_FUZZ_SEED where the seeds begin (0).
+GPU_EXACT_FUZZ sets half of how many problems (300), GPU_EXACT_FUZZ_SEED where the seeds begin (0).
 """
 
 import json

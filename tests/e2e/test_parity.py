@@ -9,9 +9,7 @@ from pathlib import Path
 import numpy as np
 import parity
 import pytest
-import xgboost as xgb
 import xgboost_gpu_exact as gpu_exact
-
 
 
 def run_main(monkeypatch: pytest.MonkeyPatch, folder: Path) -> int:
@@ -60,21 +58,3 @@ def test_what_proves_nothing_is_not_compared(
         monkeypatch.setattr(gpu_exact, "device_status", lambda: none)
     with pytest.raises(SystemExit, match=why):
         run_main(monkeypatch, tmp_path)
-
-
-@pytest.mark.parametrize(
-    "lacking", ["", "reg_lambda", "reg_alpha", "min_child_weight", "max_delta_step"]
-)
-def test_regularisation_takes_part_in_tables(
-    builder: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lacking: str
-) -> None:
-    """A plugin that ignores one of these has other trees."""
-    booster = xgb.Booster
-
-    def without(params: dict, cache: list[xgb.DMatrix]) -> xgb.Booster:
-        own = "seed" in params  # the plugin's side of a comparison
-        return booster({k: v for k, v in params.items() if not own or k != lacking}, cache)
-
-    monkeypatch.setattr(parity.xgb, "Booster", without)
-    row = parity.run_table(parity.TableTask(make_table(tmp_path), 4, True, 3, 60, 1))
-    assert bool(row["different"]) == bool(lacking), row

@@ -34,6 +34,13 @@ cases = [f'<testcase classname="A" name="{{n[2:]}}" status="run">{{skipped}}</te
 open(file, "w").write(f"<testsuites>{{''.join(cases)}}</testsuites>")
 """
 
+# A test that knows its environment: what its suite wants, and NVLink's switches as they are here.
+TEST_B = """
+import os
+def test_b():
+    assert [os.environ.get(n) for n in ("ASKED", "NCCL_NVLS_ENABLE", "LESS")] == ["1", "0", None]
+"""
+
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -42,9 +49,9 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     texts = {
         "CMakeLists.txt": "project()",
         "src/a.cc": "int a;",
-        "plugin/python/xgboost_gpu_exact/versions.py": "",
+        proof.VERSIONS: '__version__ = "1.2.3"\n',
         "tests/device/test_a.cu": "",
-        "tests/e2e/test_b.py": "import os\ndef test_b():\n    assert os.environ['ASKED'] == '1'\n",
+        "tests/e2e/test_b.py": TEST_B,
         "tests/skips.txt": "# runs\n\ndevice,e2e  test_b.test_listed*  no * of [0-9] GPUs\n",
         ".gitignore": "/build/\n__pycache__/\n",
     }
@@ -53,6 +60,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (root / name).write_text(text)
     for name in ("conftest.py", "pytest.ini", "proof.py"):
         shutil.copy(TESTS / name, root / "tests")
+    monkeypatch.setenv("NCCL_NVLS_ENABLE", "0")
+    monkeypatch.setenv("LESS", "1")
     monkeypatch.setattr(proof, "ROOT", root)
     monkeypatch.setattr(proof, "SUITES", [DEVICE, E2E])
     monkeypatch.setattr(proof, "visible_gpus", lambda: (["0"], "A GPU", "999"))
@@ -91,8 +100,8 @@ def run(root: Path, *more: str) -> tuple[int, list[dict]]:
     return status, [json.loads(line) for line in record.read_text().splitlines()]
 
 
-def check(root: Path) -> int:
-    return proof.main(["check", str(root / "build/proof.jsonl"), "--suites", "device", "e2e"])
+def check(root: Path, record: str = "proof") -> int:
+    return proof.main(["check", str(root / f"build/{record}.jsonl"), "--suites", "device", "e2e"])
 
 
 def test_a_good_run_is_a_proof(tree: Path, capsys: pytest.CaptureFixture) -> None:
@@ -106,6 +115,9 @@ def test_a_good_run_is_a_proof(tree: Path, capsys: pytest.CaptureFixture) -> Non
     (tree / "README.md").write_text("of later")
     commit(tree)
     assert check(tree) == 0  # it is of a commit, whatever came after
+    for version, status in (("v1.2.3", 0), ("v1.2.4", 1)):
+        shutil.copy(tree / "build/proof.jsonl", tree / f"build/{version}.jsonl")
+        assert check(tree, version) == status
 
 
 @pytest.mark.parametrize("by_git", [True, False])
@@ -163,6 +175,15 @@ def test_skips_are_those_that_are_listed(tree: Path, test: str, status: int) -> 
     assert run(tree)[0] == status
 
 
+def test_a_file_is_shared_by_processes(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proof, "SUITES", [Suite("e2e", "e2e/test_*.py", pieces=2)])
+    (tree / "tests/e2e/test_b.py").write_text("".join(f"def test_{i}(): pass\n" for i in range(3)))
+    commit(tree)
+    status, lines = run(tree)
+    assert status == 0 and [(line["piece"], line["passed"]) for line in lines] == [("1/2", 2), ("2/2", 1)]
+    assert not proof.problems_of(lines, tree, ["e2e"]) and proof.problems_of(lines[:1], tree, ["e2e"])
+
+
 def of(suite: str, file: str, **more: object) -> dict:
     numbers = {"piece": "1/1", "attempt": 1, "passed": 3, "skipped": 0, "failed": []}
     facts = {"commit": "c", "sources": proof.source_hash()[:12], "gpus": 1, "device": "A GPU"}
@@ -197,7 +218,8 @@ def test_a_record_that_is_cut_short_is_refused(tree: Path, lost: int) -> None:
     assert check(tree) == 0
     record = tree / "build/proof.jsonl"
     record.write_text(record.read_text()[:-lost])
-    assert check(tree) == 1
+    with pytest.raises(SystemExit, match="cut short"):
+        check(tree)
 
 
 def test_failures_are_told_in_a_line(tree: Path) -> None:

@@ -1,5 +1,8 @@
 # Copyright 2026, the gpu_exact contributors
-"""What exact trees cannot do is refused as XGBoost refuses it, and with a remedy."""
+"""What exact trees cannot do is refused as XGBoost refuses it, and with a remedy.
+
+The tests look for what is refused and for the remedy, not for whole sentences.
+"""
 
 import numpy as np
 import pytest
@@ -17,32 +20,30 @@ def error_of(params: dict, dtrain: xgb.DMatrix | None = None) -> str:
 
 
 def check(
-    wording: str, remedy: str, params: dict | None = None, dtrain: xgb.DMatrix | None = None
+    refused: str, remedy: str, params: dict | None = None, dtrain: xgb.DMatrix | None = None
 ) -> None:
-    """Both routes say it in XGBoost's words and add the remedy."""
+    """Both routes say what XGBoost says, and add the remedy."""
     with stock():
-        assert wording in error_of(TAKE_OVER | (params or {}), dtrain)
+        assert refused in error_of(TAKE_OVER | (params or {}), dtrain)
     for route in (TAKE_OVER, BY_NAME):
         message = error_of(route | (params or {}), dtrain)
-        assert wording in message and remedy in message
-
-
+        assert refused in message and remedy in message
 
 
 def test_categorical_features() -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(["x", "y"] * 10)})
     check(
-        "Updater `grow_colmaker` or `exact` tree method doesn't support categorical features.",
-        "Encode them as numbers",
+        "categorical features",
+        "as numbers",
         dtrain=xgb.DMatrix(frame, Y, enable_categorical=True),
     )
 
 
 def test_quantile_dmatrix() -> None:
     check(
-        "Only `hist` tree method can use `QuantileDMatrix`.",
-        "Make a `DMatrix`",
+        "`QuantileDMatrix`",
+        "a `DMatrix`",
         dtrain=xgb.QuantileDMatrix(X, Y),
     )
 
@@ -51,34 +52,26 @@ def test_vector_leaves() -> None:
     """XGBoost itself refuses them for `tree_method="exact"`, in other words."""
     params = {"multi_strategy": "multi_output_tree", "num_class": 3, "objective": "multi:softprob"}
     message = error_of(BY_NAME | params)
-    assert "exact support for multi-target tree is not yet implemented." in message
+    assert "multi-target tree" in message
     assert 'multi_strategy="one_output_per_tree"' in message
 
 
 @pytest.mark.parametrize(
-    ("params", "wording", "remedy"),
+    ("params", "refused", "remedy"),
     [
-        (
-            {"monotone_constraints": "(1,0,-1)"},
-            "The size of monotone constraint should be less or equal to the number of features.",
-            "3 constraints are given for 2 features",
-        ),
+        ({"monotone_constraints": "(1,0,-1)"}, "size of monotone constraint", "3 constraints"),
         (
             {"subsample": 0.5, "sampling_method": "gradient_based"},
-            "Only uniform sampling is supported, gradient-based sampling is only support by ",
+            "uniform sampling",
             'sampling_method="uniform"',
         ),
-        (
-            {"interaction_constraints": "[[0, 0.5]]"},
-            "Failed to parse feature interaction constraint:",
-            "[[0, 0.5]]",
-        ),
-        ({"opt_dense_col": 2}, "value 2 for Parameter opt_dense_col", "exceed bound [0,1]"),
+        ({"interaction_constraints": "[[0, 0.5]]"}, "interaction constraint", "[[0, 0.5]]"),
+        ({"opt_dense_col": 2}, "opt_dense_col", "[0,1]"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_parameters(params: dict, wording: str, remedy: str) -> None:
-    check(wording, remedy, params)
+def test_parameters(params: dict, refused: str, remedy: str) -> None:
+    check(refused, remedy, params)
 
 
 def test_gradient_based_sampling_of_all_rows() -> None:
@@ -93,22 +86,17 @@ def test_gradient_based_sampling_of_all_rows() -> None:
 
 @pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
 @pytest.mark.parametrize(
-    ("params", "wording"),
+    ("params", "named"),
     [
-        ({"gpu_exact_interleaved_levels": 9}, "value 9 for Parameter gpu_exact_interleaved_levels"),
-        ({"gpu_exact_interleaved_levels": -2}, "value -2 for Parameter"),
-        (
-            {"gpu_exact_fallback": "maybe"},
-            "Invalid Input: 'maybe', valid values are: {'default', 'error', 'warn'}",
-        ),
-        (
-            {"gpu_exact_strategy": "quick"},
-            "Invalid Input: 'quick', valid values are: {'auto', 'histogram', 'sort'}",
-        ),
+        ({"gpu_exact_interleaved_levels": 9}, ["value 9 ", "gpu_exact_interleaved_levels"]),
+        ({"gpu_exact_interleaved_levels": -2}, ["value -2 ", "gpu_exact_interleaved_levels"]),
+        ({"gpu_exact_fallback": "maybe"}, ["'maybe'", "'error'", "'warn'"]),
+        ({"gpu_exact_strategy": "quick"}, ["'quick'", "'auto'", "'histogram'", "'sort'"]),
     ],
 )
-def test_own_limits(route: dict, params: dict, wording: str) -> None:
-    assert wording in error_of(route | params)
+def test_own_limits(route: dict, params: dict, named: list[str]) -> None:
+    message = error_of(route | params)
+    assert [name for name in named if name not in message] == []
 
 
 def test_a_refusal_harms_nothing() -> None:

@@ -43,7 +43,7 @@ print(device)
 
 # Only the plugin knows the parameter, and that these are too many.
 TOO_MANY = {"tree_method": "exact", "gpu_exact_interleaved_levels": 99}
-REFUSED = "value 99 for Parameter gpu_exact_interleaved_levels"
+REFUSED = "Parameter gpu_exact_interleaved_levels"
 
 
 def run(*arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
@@ -73,17 +73,18 @@ def test_status() -> None:
 
 
 def test_status_has_what_a_bug_report_needs() -> None:
-    lines = run(XGBOOST_GPU_EXACT_DEVICE="cpu").stdout.split("For a bug report:\n")[1].splitlines()
+    report = run(XGBOOST_GPU_EXACT_DEVICE="cpu").stdout.partition("bug report")[2]
     wheel = "xgboost" if xgb.build_info()["USE_CUDA"] else "xgboost-cpu"
     hidden = wheel == "xgboost"  # the wheel with CUDA exports its C functions only
-    for line in (
-        f"xgboost_gpu_exact {gpu_exact.__version__}, sources {gpu_exact.source_hash()}",
-        f"XGBoost installed: {wheel} {xgb.__version__}",
-        f"XGBoost's functions: {'hidden, found in the symbol table' if hidden else 'exported'}",
+    for fact in (
+        gpu_exact.__version__,
+        gpu_exact.source_hash(),
+        f"{wheel} {xgb.__version__}",
+        "hidden" if hidden else "exported",
         "XGBOOST_GPU_EXACT_DEVICE=cpu",
     ):
-        assert f"  {line}" in lines
-    cards = [line for line in lines if line.startswith("  GPU: ")]
+        assert fact in report
+    cards = [line for line in report.splitlines() if line.startswith("  GPU: ")]
     usable, name = gpu_exact.device_status()
     if usable and shutil.which("nvidia-smi") and not name.startswith("reference builder"):
         assert any(name in card and "MiB" in card for card in cards)
@@ -94,8 +95,8 @@ def test_status_has_what_a_bug_report_needs() -> None:
 @pytest.mark.parametrize(
     ("env", "problem"),
     [
-        ({"PYTHONPATH": "{folder}"}, " only, and 3.1.3 is installed"),
-        ({"GPU_EXACT_MODULE": "{folder}/none.so"}, "none.so cannot be loaded"),
+        ({"PYTHONPATH": "{folder}"}, " 3.1.3 "),
+        ({"GPU_EXACT_MODULE": "{folder}/none.so"}, "/none.so "),
         ({"XGBOOST_GPU_EXACT_DEVICE": "tpu"}, "XGBOOST_GPU_EXACT_DEVICE: "),
     ],
 )
@@ -107,10 +108,9 @@ def test_status_says_why_there_is_none(tmp_path: Path, env: dict[str, str], prob
     path = [env.get("PYTHONPATH", ""), os.environ.get("PYTHONPATH", "")]
     done = run(**env | {"PYTHONPATH": os.pathsep.join(filter(None, path))})
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
-    start = "xgboost_gpu_exact cannot be imported: "
-    (line,) = (line for line in done.stdout.splitlines() if line.startswith(start))
+    line = next(line for line in done.stdout.splitlines() if "cannot be imported" in line)
     assert problem in line
-    assert "XGBoost installed: xgboost" in done.stdout and "  GPU: " in done.stdout
+    assert "bug report" in done.stdout and "  GPU: " in done.stdout
     for name in env.keys() - {"PYTHONPATH"}:
         assert f"  {name}={env[name]}" in done.stdout
 
@@ -177,18 +177,19 @@ def test_what_a_package_lacks_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "named"),
     [
-        (["absent.py"], "There is no file `absent.py`."),
-        (["-m", "absent"], "There is no module `absent`."),
-        (["-m", "absent.inside"], "There is no module `absent.inside`."),
-        (["-m"], "-m needs the name of a module."),
-        (["--fast"], "There is no option `--fast`: see `python -m xgboost_gpu_exact --help`."),
+        (["absent.py"], "file `absent.py`"),
+        (["-m", "absent"], "module `absent`"),
+        (["-m", "absent.inside"], "module `absent.inside`"),
+        (["-m"], "-m "),
+        (["--fast"], "option `--fast`"),
     ],
 )
-def test_what_cannot_run_is_one_sentence(arguments: list[str], message: str) -> None:
+def test_what_cannot_run_is_one_sentence(arguments: list[str], named: str) -> None:
     done = run(*arguments)
-    assert (done.returncode, done.stderr) == (2, f"error: {message}\n")
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 2 and line.startswith("error: ") and named in line
 
 
 @pytest.mark.parametrize("options", [[], ["-OO"]])  # without docstrings
@@ -395,8 +396,8 @@ def test_an_xgboost_that_is_not_served_is_told_before_a_script_runs(folder: Path
     (folder / "xgboost/VERSION").write_text("3.1.3\n")
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
     done = run(str(folder / "train.py"), PYTHONPATH=path)
-    assert done.returncode == 1 and done.stderr.startswith("error: xgboost_gpu_exact works with")
-    assert "and 3.1.3 is installed" in done.stderr and "Traceback" not in done.stderr
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 1 and line.startswith("error: ") and " 3.1.3 " in line
 
 
 def test_a_script_has_the_plugin_where_xgboost_was_there_before(folder: Path) -> None:
@@ -428,23 +429,12 @@ def test_the_environment_chooses_the_device(folder: Path) -> None:
         assert error in done.stderr
 
 
-@pytest.mark.parametrize("device", ["cuda:0", "cuda:1", "cuda", "cpu"])
-def test_what_is_a_device(device: str) -> None:
-    try:
-        gpu_exact.default_device(device)
-    finally:
-        gpu_exact.default_device("cpu")
-
-
 @pytest.mark.parametrize("device", ["tpu", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1.5", "CUDA"])
 def test_what_is_no_device(device: str) -> None:
-    message = f"`{device}` is no device for exact boosters: say `cpu`, `cuda` or `cuda:<ordinal>`."
-    with pytest.raises(ValueError) as error:
+    with pytest.raises(ValueError, match=f"`{device}`.*`cuda:<ordinal>`") as error:
         gpu_exact.default_device(device)
-    assert str(error.value) == message
     done = run("train.py", XGBOOST_GPU_EXACT_DEVICE=device)
-    expected = (1, f"error: XGBOOST_GPU_EXACT_DEVICE: {message}\n")
-    assert (done.returncode, done.stderr) == expected
+    assert (done.returncode, done.stderr) == (1, f"error: XGBOOST_GPU_EXACT_DEVICE: {error.value}\n")
 
 
 @pytest.fixture
@@ -464,13 +454,14 @@ def train(params: dict) -> xgb.Booster:
     return xgb.train(params, xgb.DMatrix(X, dyadic(len(X))), 1)
 
 
-def test_an_xgboost_without_cuda_stays_on_the_cpu(builder: str, default_cuda: None) -> None:
+@pytest.mark.parametrize("device", ["cuda", "cuda:0", "cuda:1", "cpu"])
+def test_an_xgboost_without_cuda_stays_on_the_cpu(builder: str, device: str) -> None:
+    """Where a GPU is the default, this is told once, for several boosters."""
     if xgb.build_info()["USE_CUDA"]:
         pytest.skip("this XGBoost is built with CUDA")
-    assert device_of(train(TAKE_OVER)) == "cpu"
-    code = "import os; os.dup2(1, 2)\nimport xgboost_gpu_exact\n" + TRAIN
-    told = run_python(code, json.dumps(TAKE_OVER), XGBOOST_GPU_EXACT_DEVICE="cuda")
-    assert told.count("This XGBoost is built without CUDA") == 1  # for several boosters
+    code = f"import os; os.dup2(1, 2)\nimport xgboost_gpu_exact as g\ng.default_device('{device}')\n"
+    told = run_python(code + TRAIN, json.dumps(TAKE_OVER))
+    assert told.endswith("cpu\n") and told.count("built without CUDA") == (device != "cpu")
 
 
 def test_a_named_device_is_remembered(builder: str) -> None:

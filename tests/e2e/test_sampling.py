@@ -109,14 +109,14 @@ def test_colsample_bynode_with_interaction_constraints() -> None:
 
 
 @needs_sampling_by_node
-def test_random_forest_estimators_with_their_own_rate() -> None:
+def test_random_forest_estimators_with_their_own_rate(exact: dict) -> None:
     """Their default is `colsample_bynode=0.8`, with which XGBoost's exact builder fails."""
     pytest.importorskip("sklearn")
     X = np.arange(200, dtype=np.float32).reshape(-1, 2)
-    forest = xgb.XGBRFRegressor(tree_method="exact", n_estimators=5, n_jobs=1)
+    forest = xgb.XGBRFRegressor(**exact, n_estimators=5, n_jobs=1)
     assert forest.fit(X, X[:, 0] > 90).score(X, X[:, 0] > 90) > 0.9
     with stock(), pytest.raises(xgb.core.XGBoostError, match="column sample by node"):
-        forest.fit(X, X[:, 0] > 90)
+        forest.set_params(**TAKE_OVER, device="cpu").fit(X, X[:, 0] > 90)
 
 
 @pytest.mark.parametrize("max_leaves", [1, 2, 3, 8, 21])

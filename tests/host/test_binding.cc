@@ -130,15 +130,13 @@ TEST(Binding, Stripped) {
 }
 
 TEST(Binding, RemediesOfR) {
-  std::string const remedy =
-      "Install R's package xgboost from source, which is not stripped: "
-      "install.packages(\"xgboost\", type = \"source\"); or its release's binary for GPUs.";
+  std::string const remedy = "install.packages(\"xgboost\", type = \"source\")";
   for (std::string kind : {"other_version", "stripped", "empty"}) {
     auto const path = FakeOfR(kind);
     auto fake = Load(path);
     auto const error = BindError();
     EXPECT_NE(error.find(path), std::string::npos) << error;
-    EXPECT_EQ(error.substr(error.rfind(". ") + 2), remedy) << error;
+    EXPECT_NE(error.find(remedy), std::string::npos) << error;
   }
 }
 

@@ -57,18 +57,18 @@ TEST(CandidateKey, CandidatesComeBackFromTheirPlaces) {
 }
 
 /** @brief What another worker has found bars all that gains less, and nothing that gains as much. */
-TEST(CandidateKey, ElsewhereIsBelowItsEqualsHere) {
+TEST(CandidateKey, BarIsBelowItsEquals) {
   ValueRange const most{0xfffffff0u, 0xffffffffu};
   auto const last = CandidateKey::Place(most, kBackward, most.first);
   for (float loss : {1e-30f, 0.5f, 3e38f}) {
-    auto const elsewhere = CandidateKey::Elsewhere(loss);
-    EXPECT_EQ(CandidateKey::LossChange(elsewhere), loss);
-    EXPECT_LT(elsewhere, CandidateKey::Make(loss, last));
-    EXPECT_GT(elsewhere, CandidateKey::Make(std::nextafter(loss, 0.0f), 0));
-    EXPECT_FALSE(CandidateKey::IsHere(elsewhere));
+    auto const bar = CandidateKey::Bar(loss);
+    EXPECT_EQ(CandidateKey::LossChange(bar), loss);
+    EXPECT_LT(bar, CandidateKey::Make(loss, last));
+    EXPECT_GT(bar, CandidateKey::Make(std::nextafter(loss, 0.0f), 0));
+    EXPECT_FALSE(CandidateKey::IsHere(bar));
     EXPECT_TRUE(CandidateKey::IsHere(CandidateKey::Make(loss, last)));
   }
-  EXPECT_EQ(CandidateKey::Elsewhere(0.0f), 0u);
+  EXPECT_EQ(CandidateKey::Bar(0.0f), 0u);
   EXPECT_FALSE(CandidateKey::IsHere(0));
 }
 

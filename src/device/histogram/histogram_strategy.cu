@@ -129,7 +129,7 @@ class HistogramStrategy : public SplitStrategy {
       resolver_.ResolveByRow(level, table_->Ref(), rows, rows_.GoByRow(), out);
       rows_.FindLeft();
     } else {
-      resolver_.Resolve(level, table_->Ref(), rows, rows_.NumTrained(), rows_.GoesLeft(), out);
+      resolver_.Resolve(level, table_->Ref(), rows, rows_.NumSlots(), rows_.GoesLeft(), out);
     }
     if (exchange_ != nullptr) {
       rows_.ShareSplits(exchange_, out);

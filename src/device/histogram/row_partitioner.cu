@@ -159,11 +159,12 @@ struct NodeOfSlot {
   bool is_split{false};
   Bucket left{0};  // its left child, among the children
   RowRange slots{};
+  RowIdx to{0};  // where its rows begin on the next level
   RowIdx n_left{0};
   RowIdx left_before{0};  // left rows of the level before the node's
 
   __device__ void Enter(Bucket b, RowsRef const& rows, Bucket n_nodes, SplitOrder const* orders,
-                        NodeIdx first_child, RankBitsRef const& goes_left) {
+                        RowIdx const* begins, NodeIdx first_child, RankBitsRef const& goes_left) {
     if (b == node) {
       return;
     }
@@ -173,6 +174,7 @@ struct NodeOfSlot {
     if (is_split) {
       left = static_cast<Bucket>(left_id - first_child);
       slots = rows.nodes[b];
+      to = begins != nullptr ? begins[b] : slots.begin;
       left_before = goes_left.Rank(slots.begin);
       n_left = goes_left.Rank(slots.end) - left_before;
     }
@@ -180,19 +182,20 @@ struct NodeOfSlot {
   /** @brief Where the row in a slot goes. @param word The slot's. */
   [[nodiscard]] __device__ RowIdx SlotInChild(RowIdx slot, RankWord const& word) const {
     RowIdx const rank = word.Rank(slot) - left_before;
-    return slots.begin + (word.Has(slot) ? rank : n_left + (slot - slots.begin - rank));
+    return to + (word.Has(slot) ? rank : n_left + (slot - slots.begin - rank));
   }
 };
 
-// grid: tiles of slots; result: sums and slots of the children; rows and gradients in their new slots,
+// grid: tiles of slots; begins: by node, where its rows begin on the next level, nullptr: where they do
+// now; result: sums and slots of the children; rows and gradients in their new slots,
 // unless to.rows is nullptr; and positions and nodes of rows, unless node_of is nullptr
 template <int kSlots>
 __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder const* orders,
-                                                       NodeIdx first_node, NodeIdx first_child,
-                                                       Bucket n_nodes, RowIdx n_slots,
-                                                       RankBitsRef goes_left, NextRows to,
-                                                       NodeIdx* positions, ShortBucket* node_of,
-                                                       NodeState* states) {
+                                                       RowIdx const* begins, NodeIdx first_node,
+                                                       NodeIdx first_child, Bucket n_nodes,
+                                                       RowIdx n_slots, RankBitsRef goes_left,
+                                                       NextRows to, NodeIdx* positions,
+                                                       ShortBucket* node_of, NodeState* states) {
   AwaitEarlier();
   __shared__ ChildSums of_warps[kThreads / 32];
   unsigned const lane = threadIdx.x % 32;
@@ -206,16 +209,16 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
   }
   NodeOfSlot at;
   for (auto b = GlobalIdx(); b < n_nodes; b += std::uint64_t{gridDim.x} * kThreads) {
-    at.Enter(static_cast<Bucket>(b), rows, n_nodes, orders, first_child, goes_left);
+    at.Enter(static_cast<Bucket>(b), rows, n_nodes, orders, begins, first_child, goes_left);
     if (at.is_split) {
-      RowIdx const middle = at.slots.begin + at.n_left;
-      to.nodes[at.left] = {at.slots.begin, middle};
-      to.nodes[at.left + 1] = {middle, at.slots.end};
+      RowIdx const middle = at.to + at.n_left;
+      to.nodes[at.left] = {at.to, middle};
+      to.nodes[at.left + 1] = {middle, at.to + (at.slots.end - at.slots.begin)};
     }
   }
   ChildSums sums;  // of the lane; all lanes are at the same node
   ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int j, std::uint64_t slot, Bucket b) {
-    at.Enter(b, rows, n_nodes, orders, first_child, goes_left);
+    at.Enter(b, rows, n_nodes, orders, begins, first_child, goes_left);
     ChildSums own;
     if (at.is_split) {
       RankWord const word = goes_left.words[slot / 32];
@@ -362,8 +365,6 @@ RowPartitioner::RowPartitioner(RowIdx n_rows, RowIdx min_by_row)
   for (int i = 0; i < 2; ++i) {
     rows_[i].Reserve(n_rows);
     units_[i].Reserve(n_rows);
-    ZeroAsync(rows_[i].Data(), n_rows);  // MoveKernel asks for slots of closed nodes too
-    ZeroAsync(units_[i].Data(), n_rows);
   }
   units_of_row_.Reserve(n_rows);
   goes_left_.Reserve(n_rows);
@@ -392,11 +393,7 @@ void RowPartitioner::Reset(TrainingRows const& rows, RowIdx n_left_out,
 }
 
 bool RowPartitioner::MayGoByRow() const {
-  RowIdx n_open{0};
-  for (RowRange const& node : h_nodes_) {
-    n_open += node.end - node.begin;
-  }
-  return n_rows_ >= min_by_row_ && h_nodes_.size() <= kMostByRow && n_open >= n_rows_ / 2;
+  return n_rows_ >= min_by_row_ && h_nodes_.size() <= kMostByRow && this->NumSlots() >= n_rows_ / 2;
 }
 
 std::uint32_t* RowPartitioner::GoByRow() {
@@ -405,19 +402,19 @@ std::uint32_t* RowPartitioner::GoByRow() {
 }
 
 void RowPartitioner::FindLeft() {
-  std::uint64_t const n_words = n_trained_ / 32 + std::uint64_t{1};
+  std::uint64_t const n_words = this->NumSlots() / 32 + std::uint64_t{1};
   LaunchN("FindLeft", FindLeftKernel, CeilDiv(n_words, kFoundWords) * 32, rows_[current_].Data(),
-          left_of_row_.Data(), n_trained_, goes_left_.Ref());
+          left_of_row_.Data(), this->NumSlots(), goes_left_.Ref());
 }
 
 void RowPartitioner::ShareSplits(SplitExchange* exchange, LevelResult* results) {
-  exchange->ShareSplits(this->Rows(), n_trained_, results, static_cast<Bucket>(h_nodes_.size()),
-                        goes_left_.Ref());
+  exchange->ShareSplits(this->Rows(), this->NumSlots(), results,
+                        static_cast<Bucket>(h_nodes_.size()), goes_left_.Ref());
 }
 
 void RowPartitioner::CountLeft() {
   auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
-  goes_left_.Count(n_trained_, &scratch_,
+  goes_left_.Count(this->NumSlots(), &scratch_,
                    {nodes_[current_].Data(), n_nodes, n_left_.Reserve(n_nodes)});
   counted_.Record();
 }
@@ -425,16 +422,24 @@ void RowPartitioner::CountLeft() {
 void RowPartitioner::Move(LevelSplits const& splits, NodeState* out_children) {
   int const next = 1 - current_;
   auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
+  RowIdx const n_slots = this->NumSlots();
+  std::vector<RowIdx> begins;  // where a node's rows begin on the next level
+  RowIdx n_open{0};
+  for (Bucket b = 0; b < n_nodes; ++b) {
+    begins.push_back(n_open);
+    n_open += splits.orders[b].left != kNoNode ? h_nodes_[b].end - h_nodes_[b].begin : 0;
+  }
   NextRows const to{splits.is_last && goes_by_row_ ? nullptr : rows_[next].Data(),
                     units_[next].Data(), nodes_[next].Reserve(2 * std::size_t{n_nodes})};
-  WithSlots<kMovedSlots>(n_trained_, [&](auto slots) {
+  RowIdx const* const d_begins = n_open == n_slots ? nullptr : begins_.Upload(begins);
+  WithSlots<kMovedSlots>(n_slots, [&](auto slots) {
     constexpr int kSlots = decltype(slots)::value;
     // Nodes without rows are split, too.
     Launch("Move", MoveKernel<kSlots>,
-           SlotTurns::Grid(std::max(n_trained_, RowIdx{1}), kThreads * kSlots, n_nodes), kThreads,
-           this->Rows(), splits.device_orders, first_node_, splits.first_child, n_nodes, n_trained_,
-           goes_left_.Ref(), to, positions_.Data(), goes_by_row_ ? nullptr : node_of_.Data(),
-           out_children);
+           SlotTurns::Grid(std::max(n_slots, RowIdx{1}), kThreads * kSlots, n_nodes), kThreads,
+           this->Rows(), splits.device_orders, d_begins, first_node_, splits.first_child, n_nodes,
+           n_slots, goes_left_.Ref(), to, positions_.Data(),
+           goes_by_row_ ? nullptr : node_of_.Data(), out_children);
   });
   if (goes_by_row_) {
     LaunchN("Follow", FollowKernel, CeilDiv(n_rows_, kFollowedRows), splits.device_orders,
@@ -443,10 +448,11 @@ void RowPartitioner::Move(LevelSplits const& splits, NodeState* out_children) {
   }
   counted_.Await();
   std::vector<RowRange> children;
-  for (std::size_t b = 0; b < splits.orders.size(); ++b) {
+  for (Bucket b = 0; b < n_nodes; ++b) {
     if (splits.orders[b].left != kNoNode) {
-      RowIdx const middle = h_nodes_[b].begin + n_left_.Data()[b];
-      children.insert(children.end(), {{h_nodes_[b].begin, middle}, {middle, h_nodes_[b].end}});
+      RowIdx const middle = begins[b] + n_left_.Data()[b];
+      RowIdx const end = begins[b] + (h_nodes_[b].end - h_nodes_[b].begin);
+      children.insert(children.end(), {{begins[b], middle}, {middle, end}});
     }
   }
   h_nodes_ = std::move(children);
@@ -464,8 +470,8 @@ void RowPartitioner::Finish(BinnedTableRef const& table, std::vector<SplitOrder>
             n_rows_, positions_.Data());
   } else {
     Launch("WritePositionsOfSlots", WritePositionsOfSlotsKernel,
-           SlotTurns::Grid(n_trained_, kThreads * kMovedSlots, n_nodes), kThreads, this->Rows(),
-           n_nodes, first_node_, n_trained_, positions_.Data());
+           SlotTurns::Grid(this->NumSlots(), kThreads * kMovedSlots, n_nodes), kThreads,
+           this->Rows(), n_nodes, first_node_, this->NumSlots(), positions_.Data());
   }
   if (n_trained_ == n_rows_) {
     return;
@@ -493,8 +499,8 @@ void RowPartitioner::RouteLeftOut(BinnedTableRef const& table, std::vector<Split
 
 std::uint64_t RowPartitioner::Bytes() const {
   std::uint64_t bytes = positions_.Bytes() + node_of_.Bytes() + goes_left_.Bytes() +
-                        left_of_row_.Bytes() + units_of_row_.Bytes() + tree_.Bytes() +
-                        scratch_.Bytes();
+                        left_of_row_.Bytes() + units_of_row_.Bytes() + begins_.Bytes() +
+                        tree_.Bytes() + scratch_.Bytes();
   for (int i = 0; i < 2; ++i) {
     bytes += rows_[i].Bytes() + units_[i].Bytes() + nodes_[i].Bytes();
   }

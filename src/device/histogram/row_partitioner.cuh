@@ -8,9 +8,10 @@
  *     slot        0 1 2 3 4 5 6 7 8
  *     row         1 2 4 5 8|0 3 6 7        rows of A, rows of B
  *     goes left   1 0 0 1 1|. . . .        one bit a slot, counted by RankBits
- *     row after   1 5 8|2 4|. . . .        left child, right child; B's rows have their position
+ *     row after   1 5 8|2 4                left child, right child; B's rows have their position
  *
- * The k-th left row of a node goes to slot begin + k, the k-th right one to begin + n_left + k.
+ * The k-th left row of a node goes to slot begin + k, the k-th right one to begin + n_left + k, where
+ * begin is the number of rows of the nodes before it that are split.
  */
 #pragma once
 
@@ -42,7 +43,8 @@ class RowPartitioner {
   }
   /** @brief Row slots of the open nodes, by bucket. */
   [[nodiscard]] std::vector<RowRange> const& Nodes() const { return h_nodes_; }
-  [[nodiscard]] RowIdx NumTrained() const { return n_trained_; }
+  /** @brief Rows in open nodes. */
+  [[nodiscard]] RowIdx NumSlots() const { return h_nodes_.empty() ? 0 : h_nodes_.back().end; }
 
   [[nodiscard]] RowIdx NumRows() const { return n_rows_; }
 
@@ -106,6 +108,7 @@ class RowPartitioner {
   DeviceBuffer<std::uint32_t> left_of_row_{"rows that go left, by row"};
   PinnedBuffer<RowIdx> n_left_{"left rows of nodes"};
   StreamEvent counted_;  // n_left_ is there
+  UploadBuffer<RowIdx> begins_{"rows before those of nodes"};
   DeviceBuffer<SplitOrder> tree_{"the tree, for rows left out"};
   CubScratch scratch_;
 };

@@ -29,30 +29,19 @@ inline constexpr Bucket kMostByRow = 4096;
 struct RowsRef {
   RowIdx const* rows;          // the row in each slot
   GradientUnits const* units;  // and its gradients
-  RowRange const* nodes;       // slots of each open node, by bucket, shape: (n_nodes); closed nodes
-                               // leave holes between them
+  RowRange const* nodes;       // slots of each open node, by bucket, shape: (n_nodes); side by side
   // For those who come from sorted columns, by row of the table, not by slot:
   ShortBucket const* node_of;  // kNowhere: no open node; of at most kMostFollowed nodes
   GradientUnits const* units_of_row;
   bool are_all;  // whether one open node has every row of the table
 
-  /** @brief The open node of a slot; n_nodes, as many as there are, where it is in none. */
-  [[nodiscard]] __device__ Bucket NodeOf(RowIdx slot, Bucket n_nodes) const {
-    Bucket b = this->FirstNode(slot, n_nodes, 0);
-    return this->Has(b, slot, n_nodes) ? b : n_nodes;
-  }
-
-  /** @brief The first open node that ends past a slot. @param from That of an earlier slot. */
-  [[nodiscard]] __device__ Bucket FirstNode(RowIdx slot, Bucket n_nodes, Bucket from) const {
+  /** @brief The open node of a slot. @param from That of an earlier slot. */
+  [[nodiscard]] __device__ Bucket NodeOf(RowIdx slot, Bucket n_nodes, Bucket from) const {
     auto ranges = nodes;
     if (from < n_nodes && ranges[from].end > slot) {  // most neighbours are of one node
       return from;
     }
     return FirstIndex(from, n_nodes, [=](Bucket k) { return ranges[k].end > slot; });
-  }
-  /** @brief Whether a slot is in its FirstNode(). */
-  [[nodiscard]] __device__ bool Has(Bucket first, RowIdx slot, Bucket n_nodes) const {
-    return first < n_nodes && nodes[first].begin <= slot;
   }
 };
 
@@ -102,20 +91,16 @@ void WithSlots(std::uint64_t n_slots, FnT&& fn) {
   }
 }
 
-/** @brief Calls fn(j, slot, node) for each slot of the thread, all lanes of a warp together;
- *         where no open node has the slot, the node is n_nodes. Grid: SlotTurns::Grid(). */
+/** @brief Calls fn(j, slot, node) for each slot of the thread, all lanes of a warp together; past the
+ *         last slot the node is n_nodes. Grid: SlotTurns::Grid(). */
 template <int kThreads, int kSlots, typename FnT>
 __device__ void ForEachSlot(RowsRef const& rows, Bucket n_nodes, RowIdx n_slots, FnT&& fn) {
   Bucket node{0};
 #pragma unroll
   for (int j = 0; j < kSlots; ++j) {
     std::uint64_t const slot = SlotOf<kThreads, kSlots>(n_nodes, j);
-    bool is_open{false};
-    if (slot < n_slots) {
-      node = rows.FirstNode(static_cast<RowIdx>(slot), n_nodes, node);
-      is_open = rows.Has(node, static_cast<RowIdx>(slot), n_nodes);
-    }
-    fn(j, slot, is_open ? node : n_nodes);
+    node = slot < n_slots ? rows.NodeOf(static_cast<RowIdx>(slot), n_nodes, node) : n_nodes;
+    fn(j, slot, node);
   }
 }
 }  // namespace gpu_exact

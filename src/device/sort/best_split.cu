@@ -101,7 +101,7 @@ __global__ void ResolveKernel(LevelRef level, LookupT lookup, LevelResult* out) 
   std::uint64_t key = level.best[bucket];
   LevelResult result{
       level.nodes[bucket], {0.0f, 0, 0.0f, 0, 0}, lookup.NodeEntries(bucket), {0, 0}};
-  if (key != 0) {
+  if (CandidateKey::IsHere(key)) {
     ColumnsRef const& columns = level.columns;
     std::uint64_t place = CandidateKey::PlaceOf(key);
     FeatureIdx f = columns.FeatureOf(CandidateKey::AnyValueOf(place));
