@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "src/bin_layout.h"
 #include "src/device/histogram/row_values.cuh"
 #include "src/device/value_sort.cuh"
 
