@@ -301,6 +301,9 @@ TEST(TableLayout, WhichResolutionsReadTheFinest) {
   EXPECT_EQ(n_stored(LayColumns(kRows, kRows / 10, 0, false, false)), 1) << "the last is looked up";
   EXPECT_EQ(n_stored(LayColumns(kRows, kRows / 10, 20, false, false)), 2) << "half are looked up";
   EXPECT_EQ(n_stored(LayColumns(kRows, kRows / 10, 20, false, true)), 0);
+  auto const unshared = LayColumns(kRows, kRows / 10, 20, false, false);
+  EXPECT_EQ(unshared.stored.groups.size(), unshared.resolutions[0].groups.size())
+      << "nobody else reads them";
   auto const shared = LayColumns(kRows, kRows, 0, true, true);
   EXPECT_LT(shared.stored.groups.size(), shared.resolutions[0].groups.size())
       << "groups are those of the coarsest that reads them";
