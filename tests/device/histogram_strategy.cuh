@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "src/device/histogram/binned_table.cuh"
-#include "src/device/split_strategy.cuh"
+#include "device/histogram/bins/binned_table.cuh"
+#include "device/level/split_strategy.cuh"
 
 namespace gpu_exact {
 /** @param max_bins Of a column in each resolution; empty: chosen by the table. */

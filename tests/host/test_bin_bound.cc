@@ -10,9 +10,9 @@
 #include <random>
 #include <vector>
 
-#include "src/bin_bound.h"
-#include "src/memory_plan.h"
-#include "src/search_cost.h"
+#include "plan/bin_bound.h"
+#include "plan/memory_plan.h"
+#include "plan/search_cost.h"
 #include "tests/support/random_columns.h"
 
 namespace gpu_exact {

@@ -10,8 +10,8 @@
 #include <random>
 #include <vector>
 
-#include "src/bin_layout.h"
-#include "src/search_cost.h"
+#include "plan/bin_layout.h"
+#include "plan/search_cost.h"
 
 namespace gpu_exact {
 /** @brief Columns of a table, and their bins in each resolution, the finest first. */

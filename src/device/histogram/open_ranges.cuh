@@ -5,9 +5,9 @@
  */
 #pragma once
 
-#include "src/device/warp.cuh"
-#include "src/histogram_memory.h"
-#include "src/quantise.h"
+#include "core/quantise.h"
+#include "device/runtime/warp.cuh"
+#include "plan/histogram_memory.h"
 
 namespace gpu_exact {
 /** @brief A bin of a node that holds several values and may hold the best split. */

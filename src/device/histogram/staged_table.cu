@@ -5,8 +5,8 @@
  */
 #include <algorithm>
 
-#include "src/bin_layout.h"
-#include "src/device/histogram/staged_table.cuh"
+#include "device/histogram/staged_table.cuh"
+#include "plan/bin_layout.h"
 
 namespace gpu_exact {
 StagedTable::StagedTable(CsrView const& source, HistogramMemory const& memory, EntryIdx at_once)

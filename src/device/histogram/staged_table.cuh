@@ -9,9 +9,9 @@
 #include <memory>
 #include <vector>
 
-#include "src/device/histogram/column_values.cuh"
-#include "src/device/row_table.cuh"
-#include "src/histogram_memory.h"
+#include "device/histogram/bins/column_values.cuh"
+#include "device/table/row_table.cuh"
+#include "plan/histogram_memory.h"
 
 namespace gpu_exact {
 struct StagedTable {

@@ -1,0 +1,123 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Bins of every column: one value each where a column has few, else ranges of values that
+ *        hold about as many entries each.
+ */
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "device/histogram/bins/column_values.cuh"
+#include "device/histogram/bins/sorted_columns.cuh"
+#include "plan/bin_layout.h"
+#include "plan/search_cost.h"
+
+namespace gpu_exact {
+/** @brief Bins of all features, borrowed by kernels. */
+struct BinsRef {
+  std::uint64_t const* offsets;     // first bin of each feature, shape: (n_features + 1)
+  float const* lowest;              // least value of a bin, ascending within a feature
+  std::uint32_t const* first_rank;  // entries of the column below a bin
+  std::uint8_t const* is_range;     // whether a bin holds several distinct values
+
+  /** @brief The bin, counted in its column, that holds a value of the column. */
+  [[nodiscard]] __device__ std::uint32_t BinOf(FeatureIdx f, float value) const {
+    auto const* v = lowest + offsets[f];
+    auto const n = static_cast<std::uint32_t>(offsets[f + 1] - offsets[f]);
+    return FirstIndex(1u, n, [=](std::uint32_t k) { return v[k] > value; }) - 1;
+  }
+
+  static_assert(sizeof(*lowest) + sizeof(*first_rank) + sizeof(*is_range) == BinBytes::kBin &&
+                sizeof(*offsets) == BinBytes::kOffset);
+};
+
+/** @brief Columns of a table that are to be binned. */
+struct UnbinnedColumns {
+  TableSource const& table;                      // device memory
+  std::vector<std::uint32_t> const& n_entries;   // of each feature
+  std::vector<std::uint32_t> const& max_bins;    // likewise, 4 at least; 0 without entries
+  std::vector<std::uint32_t> const& max_values;  // of so many distinct ones each has a bin
+  EntryIdx sorted_at_once;                       // entries, or places by column, if one has no more
+};
+
+struct FinestBins;
+
+/**
+ * @brief Owns the bins of all features.
+ *
+ * A column of few distinct values has a bin for each of them. Of another one, bins
+ * begin where ranks pass a multiple of n_entries / slots, but never inside a value; a value of two
+ * slots and more has a bin of its own, so that a range holds at most three slots of entries.
+ */
+class RankBins {
+ public:
+  /** @brief Bins of a table, whose sorted rows are not wanted. Otherwise as MakeFinestBins(). */
+  explicit RankBins(UnbinnedColumns const& columns);
+
+  /**
+   * @brief Fewer bins, each of which is one or several of the finer ones. Waits.
+   * @param max_bins  Of a column that is a range of the finer bins or has more of them.
+   * @param by_number Whether each is a power of two of the finer ones, where no range becomes longer
+   *                  than three slots by that: the number of a bin is that of a finer one, shifted.
+   */
+  RankBins(RankBins const& finer, std::vector<std::uint32_t> const& n_entries,
+           std::uint32_t max_bins, bool by_number = false);
+
+  /** @brief Counts the bins of each feature, which are laid out by that. */
+  [[nodiscard]] std::vector<ColumnBins> ByColumn() const;
+
+  [[nodiscard]] BinsRef Ref() const {
+    return {offsets_.Data(), lowest_.Data(), first_rank_.Data(), is_range_.Data()};
+  }
+  [[nodiscard]] std::uint32_t NumBins(FeatureIdx f) const {
+    return static_cast<std::uint32_t>(h_offsets_[f + 1] - h_offsets_[f]);
+  }
+  /** @brief Bins of all features. */
+  [[nodiscard]] std::uint64_t Size() const { return h_offsets_.back(); }
+  /** @brief Whether any bin of a feature is a range. */
+  [[nodiscard]] bool HasRanges(FeatureIdx f) const { return has_ranges_[f] != 0; }
+  [[nodiscard]] std::uint64_t Bytes() const {
+    return offsets_.Bytes() + lowest_.Bytes() + first_rank_.Bytes() + is_range_.Bytes();
+  }
+
+ private:
+  friend FinestBins MakeFinestBins(UnbinnedColumns const& columns, SortedRowsRule const& rule,
+                                   Memory rows_at);
+
+  /** @brief Has room for the bins of so many features, none of which is made. */
+  explicit RankBins(std::size_t n_features) : has_ranges_(n_features, 0) {}
+  /**
+   * @brief Makes the bins of all columns.
+   * @param rule     Which columns keep their rows; nullptr: none.
+   * @param out_rows Their rows; nullptr: it stops at the first column that needs some.
+   * @return Whether it came to the end.
+   */
+  bool Make(UnbinnedColumns const& all, SortedRowsRule const* rule, SortedRows* out_rows);
+
+  std::vector<std::uint64_t> h_offsets_;
+  std::vector<std::uint8_t> has_ranges_;
+  std::vector<std::uint8_t> shifts_;  // as ColumnBins::shift; none: these are the finest
+  DeviceBuffer<std::uint64_t> offsets_{"bins of columns"};
+  DeviceBuffer<float> lowest_{"least values of bins"};
+  DeviceBuffer<std::uint32_t> first_rank_{"ranks of bins"};
+  DeviceBuffer<std::uint8_t> is_range_{"bins that are ranges"};
+};
+
+/** @brief The finest bins of a table, and the sorted rows that are kept beside them. */
+struct FinestBins {
+  RankBins bins;
+  std::unique_ptr<SortedRows> rows;  // nullptr: none are kept
+};
+
+/**
+ * @brief Makes bins of a table. Work: one radix sort of (column, value) keys, some columns at a time; a
+ *        second one of those before the first that needs rows, where rows may be needless. Waits.
+ *
+ * Memory: 9 B a bin kept; 24 B an entry of the columns that are sorted at once meanwhile, or a row
+ * of them where the table lies by column; 8 B a row where it does not.
+ */
+[[nodiscard]] FinestBins MakeFinestBins(UnbinnedColumns const& columns, SortedRowsRule const& rule,
+                                        Memory rows_at);
+}  // namespace gpu_exact
