@@ -70,7 +70,7 @@ std::uint64_t OfSparseGroups(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_fea
   double sum{0.0};
   for (std::uint32_t of_group :
        StoredResolutions{n_features, bins}.GroupColumns(memory, max_bins)) {
-    sum += fn(n_groups_of(ColumnsByPlaces(of_group, n_rows)));
+    sum += fn(n_groups_of(LimitGroupColumns(of_group, n_rows)));
   }
   return static_cast<std::uint64_t>(std::min(sum, 1e18));
 }
@@ -101,8 +101,8 @@ std::uint64_t NumRowOffsets(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
 std::uint64_t RowBytes(FeatureIdx n_features, std::uint32_t of_group, bool in_bytes) {
   of_group = in_bytes ? std::min(of_group, kMaxByteColumns) : of_group;
   auto bytes = [&](std::uint32_t n_columns) -> std::uint64_t {
-    std::uint32_t const n = in_bytes ? NumBytePlaces(n_columns) : 0;
-    return n != 0 ? n : sizeof(std::uint16_t) * NumPlaces(n_columns);
+    std::uint32_t const n = in_bytes ? NumByteCells(n_columns) : 0;
+    return n != 0 ? n : sizeof(std::uint16_t) * NumCells(n_columns);
   };
   return n_features / of_group * bytes(of_group) + bytes(n_features % of_group);
 }
@@ -148,7 +148,7 @@ BinBound::BinBound(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features, His
     // Where most values are missing some groups have places all the same, of which half have a value,
     // and an eighth fills them up.
     elements += is_dense
-                    ? rows * RowBytes(n_features, ColumnsByPlaces(of_groups[i], n_rows), in_bytes)
+                    ? rows * RowBytes(n_features, LimitGroupColumns(of_groups[i], n_rows), in_bytes)
                     : sizeof(GroupBin) * (9 * n_entries / 4);
   }
 }

@@ -64,11 +64,11 @@ struct StoredResolutions {
                                           HistogramMemory const& memory = {},
                                           std::uint32_t max_bins = kMaxGroupBins);
 
-/** @brief Bounds the bytes of sorted rows, whose columns are filled up to whole blocks. */
+/** @brief Bounds the bytes of sorted columns, whose columns are filled up to whole blocks. */
 [[nodiscard]] constexpr std::uint64_t MostSortedRowBytes(EntryIdx n_entries, RowIdx n_rows,
                                                          FeatureIdx n_features) {
-  constexpr std::uint64_t kFilledUp = SortedRowBlockBytes(2) + 8;  // of a column
-  return SortedRowBytes(n_entries, SortedRowHighBytes(n_rows)) + kFilledUp * n_features;
+  constexpr std::uint64_t kFilledUp = SortedColumnBlockBytes(2) + 8;  // of a column
+  return SortedColumnBytes(n_entries, SortedColumnHighBytes(n_rows)) + kFilledUp * n_features;
 }
 
 /** @brief Bounds the bins of a table of so many entries, rows and columns, whatever its values. */

@@ -25,7 +25,7 @@ std::uint32_t ChunkOf(std::uint32_t stride, std::uint32_t first, std::uint32_t n
 std::uint64_t RoundUp(std::uint64_t n, std::uint64_t step) { return (n + step - 1) / step * step; }
 
 /** @brief Tells whether rows have a place for each column of a group: most values are present. */
-bool HasPlaces(GroupLayout const& group, RowIdx n_rows) {
+bool HasCells(GroupLayout const& group, RowIdx n_rows) {
   return std::uint64_t{n_rows} * group.n_columns <= 2 * group.n_entries;
 }
 
@@ -67,9 +67,9 @@ BinLayout MakeGroups(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
     auto const is_full = [&](GroupLayout const& group) {
       return n_coarsest + coarsest[f].n_bins > limit || reads != stored_group ||
              group.n_bins + n_of_column > kMaxStoredBins ||
-             (in_bytes && group.n_columns == kMaxByteColumns && HasPlaces(group, n_rows)) ||
+             (in_bytes && group.n_columns == kMaxByteColumns && HasCells(group, n_rows)) ||
              group.n_columns == RowOffsetBlock::kMaxColumns ||
-             std::uint64_t{n_rows} * (group.n_columns + 1) > kMaxGroupPlaces;
+             std::uint64_t{n_rows} * (group.n_columns + 1) > kMaxGroupCells;
     };
     if (out.groups.empty() || is_full(out.groups.back())) {
       GroupLayout group;
@@ -104,9 +104,9 @@ void PlaceRows(GroupLayout* group, BinLayout* out, std::uint32_t max_bins, bool 
   auto const fewer = [](BinColumn const& a, BinColumn const& b) { return a.n_bins < b.n_bins; };
   std::uint32_t const longest = std::max_element(first, last, fewer)->n_bins;
   std::uint32_t const n_bytes =
-      in_bytes && group->n_columns <= kMaxByteColumns ? NumBytePlaces(group->n_columns) : 0;
+      in_bytes && group->n_columns <= kMaxByteColumns ? NumByteCells(group->n_columns) : 0;
   if (n_bytes == 0 || longest > kMaxByteBins || longest * kMaxByteColumns > max_bins) {
-    group->stride = NumPlaces(group->n_columns);
+    group->stride = NumCells(group->n_columns);
     group->chunk = ChunkOf(group->stride, 0, group->n_columns);
     return;
   }
@@ -156,7 +156,7 @@ BinLayout LayStored(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
     group.n_elements = group.n_entries;
     group.elements = out.n_elements;
     std::uint64_t n_words{group.n_entries};  // of two bytes
-    if (HasPlaces(group, n_rows)) {
+    if (HasCells(group, n_rows)) {
       PlaceRows(&group, &out, limits.max_bins, in_bytes);
       group.n_elements = std::uint64_t{n_rows} * group.stride;
       n_words = group.n_elements / (group.InBytes() ? sizeof(GroupBin) : 1);

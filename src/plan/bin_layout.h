@@ -55,7 +55,7 @@ inline constexpr std::uint64_t kManyEntries = std::uint64_t{1} << 22;
 }
 
 /** @brief The most places, rows times columns, of a group: its elements are numbered in 32 bits. */
-inline constexpr std::uint64_t kMaxGroupPlaces = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t kMaxGroupCells = std::uint64_t{1} << 30;
 /**
  * @brief Where a row's elements are, in a group most of whose values are missing, is told in blocks of
  *        32 B, as memory is read: where those of the first row begin, and where each row's end,
@@ -82,26 +82,27 @@ struct RowOffsetBlock {
 };
 
 /** @brief Of so many columns that a block has room for, those that a group of so many rows can have. */
-[[nodiscard]] constexpr std::uint32_t ColumnsByPlaces(std::uint32_t n_columns, RowIdx n_rows) {
-  std::uint64_t const most = kMaxGroupPlaces / std::max(n_rows, RowIdx{1});
+[[nodiscard]] constexpr std::uint32_t LimitGroupColumns(std::uint32_t n_columns, RowIdx n_rows) {
+  std::uint64_t const most = kMaxGroupCells / std::max(n_rows, RowIdx{1});
   return static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(n_columns, 1, std::max<std::uint64_t>(most, 1)));
 }
 
 /** @brief Sorted rows: bytes of a row's number above its two low ones. */
-[[nodiscard]] constexpr std::uint32_t SortedRowHighBytes(RowIdx n_rows) {
+[[nodiscard]] constexpr std::uint32_t SortedColumnHighBytes(RowIdx n_rows) {
   return n_rows <= std::uint64_t{1} << 24 ? 1 : 2;
 }
-/** @brief Entries of a block of sorted rows. */
-inline constexpr std::uint32_t kSortedRowsBlock = 32;
+/** @brief Entries of a block of sorted columns. */
+inline constexpr std::uint32_t kSortedColumnsBlock = 32;
 /** @brief Bytes of a block, a multiple of 8. */
-[[nodiscard]] GPU_EXACT_HD constexpr std::uint32_t SortedRowBlockBytes(std::uint32_t n_high) {
-  return (2 + n_high) * kSortedRowsBlock + 8;
+[[nodiscard]] GPU_EXACT_HD constexpr std::uint32_t SortedColumnBlockBytes(std::uint32_t n_high) {
+  return (2 + n_high) * kSortedColumnsBlock + 8;
 }
 /** @brief Bytes of a column's entries. */
-[[nodiscard]] constexpr std::uint64_t SortedRowBytes(std::uint64_t n_entries,
-                                                     std::uint32_t n_high) {
-  return (n_entries + kSortedRowsBlock - 1) / kSortedRowsBlock * SortedRowBlockBytes(n_high);
+[[nodiscard]] constexpr std::uint64_t SortedColumnBytes(std::uint64_t n_entries,
+                                                        std::uint32_t n_high) {
+  return (n_entries + kSortedColumnsBlock - 1) / kSortedColumnsBlock *
+         SortedColumnBlockBytes(n_high);
 }
 
 /** @brief Of so many columns two bytes tell one. */
@@ -120,7 +121,7 @@ inline constexpr FeatureIdx kShortColumns = FeatureIdx{1} << 16;
  * @brief Places of a row in a group of so many columns, most of which have a value: a multiple of
  *        what a walk loads at once, where few places stay without a column.
  */
-[[nodiscard]] constexpr std::uint32_t NumPlaces(std::uint32_t n_columns) {
+[[nodiscard]] constexpr std::uint32_t NumCells(std::uint32_t n_columns) {
   for (std::uint32_t at_once : {8u, 4u, 2u}) {
     std::uint32_t const n = (n_columns + at_once - 1) / at_once * at_once;
     if (8 * (n - n_columns) <= n_columns) {
@@ -130,7 +131,7 @@ inline constexpr FeatureIdx kShortColumns = FeatureIdx{1} << 16;
   return n_columns;
 }
 /** @brief The same where bins take one byte each; 0: of so few columns they would take no less. */
-[[nodiscard]] constexpr std::uint32_t NumBytePlaces(std::uint32_t n_columns) {
+[[nodiscard]] constexpr std::uint32_t NumByteCells(std::uint32_t n_columns) {
   std::uint32_t const n = (n_columns + 7) / 8 * 8;
   return n < 2 * n_columns ? n : 0;
 }
@@ -146,7 +147,7 @@ inline constexpr std::uint32_t kMaxByteColumns = 32;
 [[nodiscard]] inline bool LastTakesBytes(FeatureIdx n_features,
                                          std::vector<std::uint32_t> const& max_bins) {
   return max_bins.size() > 1 && max_bins.back() <= kMaxByteBins &&
-         NumBytePlaces(std::min(n_features, kMaxByteColumns)) != 0;
+         NumByteCells(std::min(n_features, kMaxByteColumns)) != 0;
 }
 
 /**

@@ -16,8 +16,8 @@ namespace gpu_exact {
  *        is short. The trees are the same.
  */
 struct HistogramMemory {
-  bool sorts_rows{true};            // whether sorted rows are kept, which trees grow faster with
-  Memory rows_at{Memory::kDevice};  // sorted rows; of the host: page-locked, read from there
+  bool sorts_columns{true};         // whether sorted columns are kept, which trees grow faster with
+  Memory rows_at{Memory::kDevice};  // sorted columns; of the host: page-locked, read from there
   Memory values_at{Memory::kDevice};
   Memory bins_at{Memory::kDevice};  // of the entries
   bool shares_bins{false};          // coarser ones are looked up where they are not just shifted

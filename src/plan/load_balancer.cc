@@ -15,15 +15,15 @@ constexpr std::uint64_t kRowCost = 8;
 constexpr std::uint64_t kBinCost = 4;  // to clear it and to write it
 }  // namespace
 
-void WorkSlicer::AddGroup(std::uint64_t n_elements, RowIdx n_rows, std::uint32_t n_bins) {
+void LoadBalancer::AddGroup(std::uint64_t n_elements, RowIdx n_rows, std::uint32_t n_bins) {
   GroupCost const before = costs_.back();
   costs_.push_back(
       {before.row + kRowCost + kElementCost * n_elements / std::max<std::uint64_t>(n_rows, 1),
        before.segment + kBinCost * (n_bins + 64)});
 }
 
-std::uint64_t WorkSlicer::Before(std::vector<BuiltNode> const& nodes, std::size_t node,
-                                 std::uint32_t group) const {
+std::uint64_t LoadBalancer::Before(std::vector<BuiltNode> const& nodes, std::size_t node,
+                                   std::uint32_t group) const {
   GroupCost const& all = costs_.back();
   std::uint64_t units = nodes[node].before * all.row + node * all.segment;
   if (group != 0) {
@@ -33,8 +33,8 @@ std::uint64_t WorkSlicer::Before(std::vector<BuiltNode> const& nodes, std::size_
   return units;
 }
 
-WorkPoint WorkSlicer::Locate(std::vector<BuiltNode> const& nodes, std::uint64_t unit,
-                             std::uint32_t first) const {
+WorkOffset LoadBalancer::Locate(std::vector<BuiltNode> const& nodes, std::uint64_t unit,
+                                std::uint32_t first) const {
   auto const n_nodes = static_cast<std::uint32_t>(nodes.size() - 1);
   auto node = first;
   while (node < n_nodes && this->Before(nodes, node + 1, 0) <= unit) {
@@ -43,7 +43,7 @@ WorkPoint WorkSlicer::Locate(std::vector<BuiltNode> const& nodes, std::uint64_t 
   if (node == n_nodes) {
     return {node, 0, 0};
   }
-  auto const group = FirstIndex(0u, this->NumGroups() - 1, [&](std::uint32_t g) {
+  auto const group = PartitionPoint(0u, this->NumGroups() - 1, [&](std::uint32_t g) {
     return this->Before(nodes, node, g + 1) > unit;
   });
   std::uint64_t const row_cost = costs_[group + 1].row - costs_[group].row;
@@ -52,14 +52,16 @@ WorkPoint WorkSlicer::Locate(std::vector<BuiltNode> const& nodes, std::uint64_t 
   if (row < n_rows || n_rows == 0) {
     return {node, group, static_cast<RowIdx>(n_rows == 0 ? 0 : row)};
   }
-  return group + 1 < this->NumGroups() ? WorkPoint{node, group + 1, 0} : WorkPoint{node + 1, 0, 0};
+  return group + 1 < this->NumGroups() ? WorkOffset{node, group + 1, 0}
+                                       : WorkOffset{node + 1, 0, 0};
 }
 
-std::vector<WorkPoint> WorkSlicer::Slices(std::vector<BuiltNode> const& nodes,
-                                          std::uint32_t max_slices, std::uint64_t min_slice) const {
+std::vector<WorkOffset> LoadBalancer::Slices(std::vector<BuiltNode> const& nodes,
+                                             std::uint32_t max_slices,
+                                             std::uint64_t min_slice) const {
   std::uint64_t const total = this->Before(nodes, nodes.size() - 1, 0);
   std::uint64_t const n = std::clamp<std::uint64_t>(total / min_slice, 1, std::max(max_slices, 1u));
-  std::vector<WorkPoint> slices;
+  std::vector<WorkOffset> slices;
   for (std::uint64_t s = 0; s <= n; ++s) {
     // total * s could overflow
     // The point of a unit may be the begin of the node after the unit's.
@@ -69,7 +71,7 @@ std::vector<WorkPoint> WorkSlicer::Slices(std::vector<BuiltNode> const& nodes,
   return slices;
 }
 
-std::uint64_t WorkSlicer::NumParts(std::uint64_t n_blocks) const {
+std::uint64_t LoadBalancer::NumParts(std::uint64_t n_blocks) const {
   constexpr std::uint64_t kMostRounds = 4;  // of more, blocks lose step with each other
   constexpr double kAlike = 0.01;
   std::uint64_t best{0};
@@ -86,8 +88,8 @@ std::uint64_t WorkSlicer::NumParts(std::uint64_t n_blocks) const {
   return best;
 }
 
-std::vector<BuiltNode> WorkSlicer::Parts(std::vector<BuiltNode> const& nodes,
-                                         BuildLimits const& limits) const {
+std::vector<BuiltNode> LoadBalancer::Parts(std::vector<BuiltNode> const& nodes,
+                                           BuildLimits const& limits) const {
   constexpr std::uint64_t kMostSegments = 8192;  // many small nodes share rows as they are
   constexpr std::uint64_t kLeastParts = 8;       // of fewer, some blocks have far more to do
   std::uint64_t const n_rows = nodes.back().before;
@@ -139,8 +141,8 @@ std::vector<BuiltNode> WorkSlicer::Parts(std::vector<BuiltNode> const& nodes,
   return parts;
 }
 
-std::vector<WorkPoint> WorkSlicer::Segments(std::uint32_t n_nodes) const {
-  std::vector<WorkPoint> slices;
+std::vector<WorkOffset> LoadBalancer::Segments(std::uint32_t n_nodes) const {
+  std::vector<WorkOffset> slices;
   for (std::uint32_t node = 0; node < n_nodes; ++node) {
     for (std::uint32_t group = 0; group < this->NumGroups(); ++group) {
       slices.push_back({node, group, 0});

@@ -37,17 +37,17 @@ struct GroupCost {
 };
 
 /** @brief A point in the order of the work: by node, group, row. */
-struct WorkPoint {
+struct WorkOffset {
   std::uint32_t node;  // index among the built ones
   std::uint32_t group;
   RowIdx row;  // of the segment
 
-  [[nodiscard]] GPU_EXACT_HD bool operator<(WorkPoint const& that) const {
+  [[nodiscard]] GPU_EXACT_HD bool operator<(WorkOffset const& that) const {
     return node != that.node     ? node < that.node
            : group != that.group ? group < that.group
                                  : row < that.row;
   }
-  [[nodiscard]] GPU_EXACT_HD bool SameSegment(WorkPoint const& that) const {
+  [[nodiscard]] GPU_EXACT_HD bool SameSegment(WorkOffset const& that) const {
     return group == that.group && node == that.node;
   }
 };
@@ -61,7 +61,7 @@ struct WorkPoint {
  * cut into parts, and slices are segments: then blocks go along the same rows at the same time, each
  * for another group, and memory is read once for all of them.
  */
-class WorkSlicer {
+class LoadBalancer {
  public:
   /** @brief A block is started for at least so much: 2,048 elements. */
   static constexpr std::uint64_t kMinSlice = 16384;
@@ -79,9 +79,9 @@ class WorkSlicer {
    * @param min_slice  Of the work, at least.
    * @return Where each slice begins, and the end.
    */
-  [[nodiscard]] std::vector<WorkPoint> Slices(std::vector<BuiltNode> const& nodes,
-                                              std::uint32_t max_slices,
-                                              std::uint64_t min_slice = kMinSlice) const;
+  [[nodiscard]] std::vector<WorkOffset> Slices(std::vector<BuiltNode> const& nodes,
+                                               std::uint32_t max_slices,
+                                               std::uint64_t min_slice = kMinSlice) const;
 
   /**
    * @brief The nodes in parts, the largest node first: as many parts as keep all blocks busy for a
@@ -92,7 +92,7 @@ class WorkSlicer {
   [[nodiscard]] std::vector<BuiltNode> Parts(std::vector<BuiltNode> const& nodes,
                                              BuildLimits const& limits) const;
   /** @brief A slice for each segment of so many nodes: where each begins, and the end. */
-  [[nodiscard]] std::vector<WorkPoint> Segments(std::uint32_t n_nodes) const;
+  [[nodiscard]] std::vector<WorkOffset> Segments(std::uint32_t n_nodes) const;
 
  private:
   /** @brief How many parts, times groups, fill some rounds of blocks best: more rather than fewer,
@@ -101,8 +101,8 @@ class WorkSlicer {
   [[nodiscard]] std::uint64_t Before(std::vector<BuiltNode> const& nodes, std::size_t node,
                                      std::uint32_t group) const;
   /** @param first A node at or before the unit's. */
-  [[nodiscard]] WorkPoint Locate(std::vector<BuiltNode> const& nodes, std::uint64_t unit,
-                                 std::uint32_t first) const;
+  [[nodiscard]] WorkOffset Locate(std::vector<BuiltNode> const& nodes, std::uint64_t unit,
+                                  std::uint32_t first) const;
 
   std::vector<GroupCost> costs_{{0, 0}};
 };

@@ -56,10 +56,11 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
   auto const values = place(
       {"values by row", dense ? 4 * rows * n_features : SparseValueBytes(n_features) * n_entries},
       memory.values_at);
-  auto const sorted_rows =
-      memory.sorts_rows ? place({"sorted rows", MostSortedRowBytes(n_entries, n_rows, n_features)},
-                                memory.rows_at)
-                        : MemoryItem{"sorted rows", 0};
+  auto const sorted_columns =
+      memory.sorts_columns
+          ? place({"sorted rows", MostSortedRowBytes(n_entries, n_rows, n_features)},
+                  memory.rows_at)
+          : MemoryItem{"sorted rows", 0};
   auto const bins = place({"bins", bound.elements}, memory.bins_at);
   MemoryItem const limits{"limits of bins and offsets of rows", bound.descriptions};
   MemoryItem const finest_limits{"limits of bins", bound.finest_limits};
@@ -70,16 +71,16 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
       std::min(n_entries, std::max(memory.ReadAtOnce(n_entries), EntryIdx{n_features}));
   if (dense) {
     plan.reading = {values, {"rows of the table", 9 * read + 8 * std::min(rows, read)}};
-    plan.sorting = {values, sorted_rows, finest_limits, {"sort keys", sort_keys}};
+    plan.sorting = {values, sorted_columns, finest_limits, {"sort keys", sort_keys}};
   } else {
     plan.reading = {{"table by row", 8 * n_entries + 8 * rows},
-                    sorted_rows,
+                    sorted_columns,
                     finest_limits,
                     {"sort keys", sort_keys + 8 * rows}};
     // A part may have nearly all rows. Where they are not sorted, an eighth of it is at a time.
     plan.sorting = {bins,
                     limits,
-                    sorted_rows,
+                    sorted_columns,
                     values,
                     {"offsets of rows", 8 * rows},
                     {"rows of the table", 9 * read + 8 * rows}};
@@ -87,7 +88,7 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
   plan.growing = {
       bins,
       limits,
-      sorted_rows,
+      sorted_columns,
       values,
       {"rows by node", (dense ? 52 : 60) * rows},
       {"histograms",

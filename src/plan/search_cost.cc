@@ -77,8 +77,8 @@ double HistogramCost::FoundEntry(double n_table_rows) {
   return CostTable::kFoundEntry * std::min(n_table_rows / CostTable::kCachedRows, 1.0);
 }
 
-OpenShares::Seen const* OpenShares::Nearest(std::size_t depth, std::size_t resolution,
-                                            bool used) const {
+OpenShareHistory::Seen const* OpenShareHistory::Nearest(std::size_t depth, std::size_t resolution,
+                                                        bool used) const {
   for (std::size_t distance = 0; distance < n_resolutions_; ++distance) {
     for (std::size_t r : {resolution - distance, resolution + distance}) {  // the finer one first
       if (r < n_resolutions_) {
@@ -92,7 +92,7 @@ OpenShares::Seen const* OpenShares::Nearest(std::size_t depth, std::size_t resol
   return nullptr;
 }
 
-double OpenShares::Factor(std::size_t depth, std::size_t resolution) const {
+double OpenShareHistory::Factor(std::size_t depth, std::size_t resolution) const {
   for (std::size_t d = std::min(depth + 1, seen_.size() / n_resolutions_); d-- > 0;) {
     if (Seen const* seen = this->Nearest(d, resolution, false); seen != nullptr) {
       return seen->factor;
@@ -101,7 +101,8 @@ double OpenShares::Factor(std::size_t depth, std::size_t resolution) const {
   return 1.0;
 }
 
-void OpenShares::See(std::size_t depth, std::size_t resolution, double n_open, double expected) {
+void OpenShareHistory::Record(std::size_t depth, std::size_t resolution, double n_open,
+                              double expected) {
   double const factor =
       std::clamp(n_open / expected, CostTable::kLeastFactor, CostTable::kMostFactor);
   seen_.resize(std::max(seen_.size(), (depth + 1) * n_resolutions_));
@@ -109,7 +110,7 @@ void OpenShares::See(std::size_t depth, std::size_t resolution, double n_open, d
   seen = {std::max(factor, CostTable::kFallsTo * seen.factor), true};
 }
 
-void OpenShares::Age() {
+void OpenShareHistory::Decay() {
   for (std::size_t i = 0; i < seen_.size(); ++i) {
     if (seen_[i].factor != kNotSeen && !seen_[i].used) {
       Seen const* other = this->Nearest(i / n_resolutions_, i % n_resolutions_, true);
@@ -163,7 +164,7 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   // scanned, memory for more bins is well spent. Where rows are looked up all is taken to be gathered.
   double const present = static_cast<double>(n_entries) / n_rows / n_features;
   bool const looks_up = !is_dense && LooksUp(present);
-  bool const scans = memory.sorts_rows && !looks_up;
+  bool const scans = memory.sorts_columns && !looks_up;
   ResolutionShape shape{0.0, 0.0, true, scans, false, false, 1.0, false};
   shape.open_factor = looks_up ? 3.0 : scans ? 4.0 : 1.0;
   shape.present = looks_up ? present : 1.0;
@@ -230,8 +231,8 @@ bool SortsTable(RowIdx n_rows, FeatureIdx n_features, RowIdx max_sorted) {
              CostTable::kSearchLevel + CostTable::kScanLevel;
 }
 
-std::vector<std::size_t> ChooseWays(std::vector<FamilyRows> const& families,
-                                    SearchWays const& ways) {
+std::vector<std::size_t> ChooseSearchMethods(std::vector<FamilyRows> const& families,
+                                             SearchMethods const& ways) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   std::size_t const n_resolutions = ways.resolutions.size();
   std::size_t const n_ways = n_resolutions + 1;
@@ -252,7 +253,7 @@ std::vector<std::size_t> ChooseWays(std::vector<FamilyRows> const& families,
       longest_read = std::max(longest_read, HistogramCost::Read(rows, rows / n_all, shape));
     }
     // The larger child's histogram is what the smaller one leaves of the parent's.
-    return (sum - (way == family.parent_way ? longest_read : 0.0)) * ways.n_columns;
+    return (sum - (way == family.parent_method ? longest_read : 0.0)) * ways.n_columns;
   };
   std::vector<double> costs;  // shape: (families, ways)
   for (FamilyRows const& family : families) {

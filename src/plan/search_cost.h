@@ -71,7 +71,7 @@ struct CostTable {
   static constexpr std::size_t kFewFamilies = 256;  // of more, what a level costs hardly counts;
                                                     // guessed
 
-  // What was open in earlier trees, to what was expected (OpenShares).
+  // What was open in earlier trees, to what was expected (OpenShareHistory).
   static constexpr double kLeastFactor = 0.01;  // tried: 0.5 (criteo 10.0 for 8.9)
   static constexpr double kMostFactor =
       1000.0;                              // so that it ages within some hundred trees; guessed
@@ -96,8 +96,8 @@ struct ResolutionShape {
   double n_bins;               // of a column
   double n_group_columns;      // that a block adds up together
   bool has_ranges;             // whether any bin holds several values
-  bool scans{false};           // whether its ranges can be looked up in sorted rows
-  bool rows_of_host{false};    // whether sorted rows are read over the bus
+  bool scans{false};           // whether its ranges can be looked up in sorted columns
+  bool rows_of_host{false};    // whether sorted columns are read over the bus
   bool values_of_host{false};  // whether values are
   double open_factor{1.0};     // entries in open ranges, as seen at this depth, to those expected
   bool in_bytes{false};        // whether bins take one byte each
@@ -111,7 +111,8 @@ struct ResolutionShape {
  */
 [[nodiscard]] constexpr bool LooksUp(double present) { return present < CostTable::kLookedUp; }
 
-/** @brief Describes what is laid out. @param scans Whether ranges can be looked up in sorted rows. */
+/** @brief Describes what is laid out. @param scans Whether ranges can be looked up in sorted
+ *         columns. */
 [[nodiscard]] ResolutionShape ShapeOf(BinLayout const& layout, bool scans);
 
 /**
@@ -127,7 +128,8 @@ struct ResolutionShape {
  * entries leaves the gain open by about n / k gradients, where the best candidate of a node without
  * anything to find gains about sqrt(n) of them (of a strong signal the power is less). Late trees find
  * less and leave more open. Nodes deep down may leave far more open, as those of a strong signal do,
- * whose gradients are all alike: what was seen at a depth counts there in the next trees (OpenShares).
+ * whose gradients are all alike: what was seen at a depth counts there in the next trees
+ * (OpenShareHistory).
  */
 struct HistogramCost {
   /** @brief Of so many entries, those in open ranges: kOpenShare (n / k^2)^kOpenPower. */
@@ -159,9 +161,9 @@ struct HistogramCost {
  * @brief How many entries were in open ranges, beside what was expected, by depth and resolution: a
  *        resolution that was tried and left far more open than another is not tried again soon.
  */
-class OpenShares {
+class OpenShareHistory {
  public:
-  explicit OpenShares(std::size_t n_resolutions) : n_resolutions_{n_resolutions} {}
+  explicit OpenShareHistory(std::size_t n_resolutions) : n_resolutions_{n_resolutions} {}
 
   /**
    * @brief For ResolutionShape::open_factor. Not seen yet: of the resolution next to it that was
@@ -169,12 +171,12 @@ class OpenShares {
    */
   [[nodiscard]] double Factor(std::size_t depth, std::size_t resolution) const;
   /** @brief What a level had. @param expected By HistogramCost::ExpectedOpen; more than 0. */
-  void See(std::size_t depth, std::size_t resolution, double n_open, double expected);
+  void Record(std::size_t depth, std::size_t resolution, double n_open, double expected);
   /**
    * @brief A new tree: what was seen before the last one counts a little less. It becomes what the
    *        last one had in the resolution next to it, or as expected, so that it is tried again.
    */
-  void Age();
+  void Decay();
 
  private:
   static constexpr double kNotSeen = 0.0;
@@ -219,7 +221,7 @@ struct RefineCost {
  *
  * @param max_bins   That a block has room for.
  * @param max_sorted Rows of a node that a block can sort.
- * @param memory     Whether the table has sorted rows, and where values and bins lie.
+ * @param memory     Whether the table has sorted columns, and where values and bins lie.
  * @param n_missing  Values of the table that are missing.
  */
 [[nodiscard]] std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_features,
@@ -276,12 +278,12 @@ struct FamilyRows {
   static constexpr std::size_t kNone = ~std::size_t{0};
 
   RowIdx first;
-  RowIdx second;                  // 0: there is none
-  std::size_t parent_way{kNone};  // the resolution that has kept their parent's histogram
+  RowIdx second;                     // 0: there is none
+  std::size_t parent_method{kNone};  // the resolution that has kept their parent's histogram
 };
 
 /** @brief A level's table and ways to search it. */
-struct SearchWays {
+struct SearchMethods {
   RowIdx n_rows;                             // of the table
   double n_columns;                          // of the table
   std::vector<ResolutionShape> resolutions;  // the finest first
@@ -295,8 +297,8 @@ struct SearchWays {
  * Costs are those of HistogramCost. A sorted entry costs more than one that is added up, but no bins
  * are cleared and searched. Few families are searched in few ways, as each has kernels of its own.
  */
-[[nodiscard]] std::vector<std::size_t> ChooseWays(std::vector<FamilyRows> const& families,
-                                                  SearchWays const& ways);
+[[nodiscard]] std::vector<std::size_t> ChooseSearchMethods(std::vector<FamilyRows> const& families,
+                                                           SearchMethods const& ways);
 
 /** @brief Whether all levels of a table are sorted, from the root on. */
 [[nodiscard]] bool SortsTable(RowIdx n_rows, FeatureIdx n_features, RowIdx max_sorted);

@@ -19,9 +19,9 @@ TEST(IsDense, WhereHalfOfTheValuesArePresent) {
   EXPECT_FALSE(IsDense(49, 10, 10));
 }
 
-TEST(SortedRowHighBytes, OneUpTo24Bits) {
-  EXPECT_EQ(SortedRowHighBytes(1u << 24), 1u);
-  EXPECT_EQ(SortedRowHighBytes((1u << 24) + 1), 2u);
+TEST(SortedColumnHighBytes, OneUpTo24Bits) {
+  EXPECT_EQ(SortedColumnHighBytes(1u << 24), 1u);
+  EXPECT_EQ(SortedColumnHighBytes((1u << 24) + 1), 2u);
 }
 
 TEST(NumStoredBins, APlaceForEachRowOfADenseTable) {
@@ -39,18 +39,18 @@ TEST(ReadsFinest, LargeTablesWhoseBinsAreJustShifted) {
   EXPECT_FALSE(ReadsFinest(1 << 22, true, 0.0));
 }
 
-TEST(NumPlaces, WholeChunksWhereLittleIsLost) {
-  EXPECT_EQ(NumPlaces(8), 8u);
-  EXPECT_EQ(NumPlaces(28), 28u);  // in chunks of four
-  EXPECT_EQ(NumPlaces(31), 32u);
-  EXPECT_EQ(NumPlaces(5), 5u);
-  EXPECT_EQ(NumBytePlaces(4), 0u);  // would take as much as two bytes each
-  EXPECT_EQ(NumBytePlaces(5), 8u);
-  EXPECT_EQ(NumBytePlaces(40), 40u);
+TEST(NumCells, WholeChunksWhereLittleIsLost) {
+  EXPECT_EQ(NumCells(8), 8u);
+  EXPECT_EQ(NumCells(28), 28u);  // in chunks of four
+  EXPECT_EQ(NumCells(31), 32u);
+  EXPECT_EQ(NumCells(5), 5u);
+  EXPECT_EQ(NumByteCells(4), 0u);  // would take as much as two bytes each
+  EXPECT_EQ(NumByteCells(5), 8u);
+  EXPECT_EQ(NumByteCells(40), 40u);
   for (std::uint32_t n = 1; n < 300; ++n) {
-    EXPECT_GE(NumPlaces(n), n);
-    EXPECT_LE(8 * NumPlaces(n), 9 * n);
-    EXPECT_TRUE(NumBytePlaces(n) == 0 || (NumBytePlaces(n) >= n && NumBytePlaces(n) % 8 == 0));
+    EXPECT_GE(NumCells(n), n);
+    EXPECT_LE(8 * NumCells(n), 9 * n);
+    EXPECT_TRUE(NumByteCells(n) == 0 || (NumByteCells(n) >= n && NumByteCells(n) % 8 == 0));
   }
 }
 /** @brief Checks what is laid out against the columns, and that no two things share room. */
@@ -128,7 +128,7 @@ class LayoutCheck {
       ASSERT_EQ(group.InBytes(), in_bytes && group.Strided() && longest <= kMaxByteBins &&
                                      longest * kMaxByteColumns <= max_bins &&
                                      group.n_columns <= kMaxByteColumns &&
-                                     NumBytePlaces(group.n_columns) != 0);
+                                     NumByteCells(group.n_columns) != 0);
       ASSERT_TRUE(!group.InBytes() || group.longest == longest);
       ASSERT_EQ(group.elements, elements);
       ASSERT_EQ(group.elements % kAlignedElements, 0u);

@@ -52,7 +52,7 @@ class Slicing {
     for (std::size_t s = 0; s < n_slices; ++s) {
       ASSERT_FALSE(slices[s + 1] < slices[s]);
       double cost{0.0};
-      WorkPoint point = slices[s];
+      WorkOffset point = slices[s];
       while (point < slices[s + 1]) {
         ASSERT_LT(point.node, n_nodes);
         ASSERT_LT(point.group, slicer_.NumGroups());
@@ -66,8 +66,8 @@ class Slicing {
         ASSERT_EQ(segment->second, point.row) << "rows twice, or left out";
         segment->second = last;
         cost += this->Cost(point, last, !ends_cut);
-        point = point.group + 1 < slicer_.NumGroups() ? WorkPoint{point.node, point.group + 1, 0}
-                                                      : WorkPoint{point.node + 1, 0, 0};
+        point = point.group + 1 < slicer_.NumGroups() ? WorkOffset{point.node, point.group + 1, 0}
+                                                      : WorkOffset{point.node + 1, 0, 0};
       }
       costs.push_back(cost);
       total += cost;
@@ -86,22 +86,22 @@ class Slicing {
     double const share = total / static_cast<double>(n_slices);
     EXPECT_LE(*std::max_element(costs.begin(), costs.end()), share + 2.0 * most + 1.0);
     if (n_slices > 1) {
-      EXPECT_GE(share, static_cast<double>(WorkSlicer::kMinSlice));
+      EXPECT_GE(share, static_cast<double>(LoadBalancer::kMinSlice));
     }
     if (n_slices < max_slices) {
-      EXPECT_LT(share, 2.0 * static_cast<double>(WorkSlicer::kMinSlice));
+      EXPECT_LT(share, 2.0 * static_cast<double>(LoadBalancer::kMinSlice));
     }
   }
 
  private:
-  [[nodiscard]] double Cost(WorkPoint const& point, RowIdx last, bool ends) const {
+  [[nodiscard]] double Cost(WorkOffset const& point, RowIdx last, bool ends) const {
     GroupCost const& before = slicer_.Costs()[point.group];
     GroupCost const& after = slicer_.Costs()[point.group + 1];
     return static_cast<double>(last - point.row) * static_cast<double>(after.row - before.row) +
            (ends ? static_cast<double>(after.segment - before.segment) : 0.0);
   }
 
-  WorkSlicer slicer_;
+  LoadBalancer slicer_;
   std::vector<RowIdx> rows_;
   std::vector<BuiltNode> nodes_;
 };
@@ -114,7 +114,7 @@ void CheckSlices(std::vector<Group> const& groups, std::vector<RowIdx> const& ro
   }
 }
 
-TEST(WorkSlicer, NoRowsAndOneRow) {
+TEST(LoadBalancer, NoRowsAndOneRow) {
   for (RowIdx n : {0u, 1u}) {
     CheckSlices({{n, 1}}, {n}, n);
     CheckSlices({{n, 2}, {5 * n, 10'000}, {0, 3}}, {n}, n);
@@ -122,7 +122,7 @@ TEST(WorkSlicer, NoRowsAndOneRow) {
   CheckSlices({{1000, 60'000}, {1, 60'000}}, {0, 0, 1, 0, 0, 1, 0}, 1000);
 }
 
-TEST(WorkSlicer, OneLargeNodeBesideThousandsOfSmallOnes) {
+TEST(LoadBalancer, OneLargeNodeBesideThousandsOfSmallOnes) {
   std::vector<RowIdx> rows(5000, 3);
   for (std::size_t at : {std::size_t{0}, std::size_t{2500}, rows.size() - 1}) {
     rows[at] = 3'000'000;
@@ -131,20 +131,20 @@ TEST(WorkSlicer, OneLargeNodeBesideThousandsOfSmallOnes) {
   }
 }
 
-TEST(WorkSlicer, RowsOfMoreCostThanASlice) {
+TEST(LoadBalancer, RowsOfMoreCostThanASlice) {
   // 4000 elements a row: several slices begin at the same row, and all but one
   // have nothing to do.
   CheckSlices({{4'000'000, 10'000}, {1000, 10}}, {10, 0, 1, 989}, 1000);
 }
 
-TEST(WorkSlicer, MoreThan32BitsOfRowsTimesGroups) {
+TEST(LoadBalancer, MoreThan32BitsOfRowsTimesGroups) {
   constexpr RowIdx kRows = std::numeric_limits<std::int32_t>::max();
   std::vector<Group> const groups(9, Group{std::uint64_t{1} << 30, 10'000});
   CheckSlices(groups, {kRows}, kRows);
   CheckSlices(groups, {kRows / 2, 0, 17, kRows / 2 - 100}, kRows);
 }
 
-TEST(WorkSlicer, RandomNodesAndGroups) {
+TEST(LoadBalancer, RandomNodesAndGroups) {
   std::mt19937 engine{3};
   auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(engine() % n); };
   for (int i = 0; i < 300; ++i) {
@@ -166,7 +166,7 @@ TEST(WorkSlicer, RandomNodesAndGroups) {
 
 /** @brief A slicer of so many alike groups, and nodes of so many rows, one after the other. */
 struct Parts {
-  WorkSlicer slicer;
+  LoadBalancer slicer;
   std::vector<BuiltNode> nodes;
 
   Parts(std::uint32_t n_groups, std::vector<RowIdx> const& rows) {
@@ -184,7 +184,7 @@ struct Parts {
   }
 };
 
-TEST(WorkSlicer, PartsAreAllRowsOnceTheLargestNodeFirst) {
+TEST(LoadBalancer, PartsAreAllRowsOnceTheLargestNodeFirst) {
   std::mt19937 engine{5};
   auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(engine() % n); };
   int n_cut{0};
@@ -224,7 +224,7 @@ TEST(WorkSlicer, PartsAreAllRowsOnceTheLargestNodeFirst) {
   EXPECT_GT(n_cut, 300);
 }
 
-TEST(WorkSlicer, PartsKeepAllBlocksBusy) {
+TEST(LoadBalancer, PartsKeepAllBlocksBusy) {
   constexpr std::uint32_t kBlocks = 132;
   for (std::uint32_t n_groups = 2; n_groups <= kBlocks / 2; ++n_groups) {
     for (std::vector<RowIdx> const& rows :
@@ -253,7 +253,7 @@ TEST(WorkSlicer, PartsKeepAllBlocksBusy) {
 
 /** @brief 33 groups fill one to four rounds of 132 blocks, of which the most are taken; 9 groups fill three,
  *         and leave 6 of 528 blocks idle in four. */
-TEST(WorkSlicer, MoreRoundsOfThoseThatFillAlike) {
+TEST(LoadBalancer, MoreRoundsOfThoseThatFillAlike) {
   constexpr std::uint32_t kBlocks = 132;
   for (std::uint32_t n_groups : {9, 33}) {
     Parts const whole{n_groups, {10'000'000}};
@@ -263,7 +263,7 @@ TEST(WorkSlicer, MoreRoundsOfThoseThatFillAlike) {
   }
 }
 
-TEST(WorkSlicer, WhereOnePartMoreIsTheNodeOfTheLongestGetsIt) {
+TEST(LoadBalancer, WhereOnePartMoreIsTheNodeOfTheLongestGetsIt) {
   Parts const whole{33, {690'000, 510'000, 400'000}};  // 6.9, 5.1 and 4 of 16 parts
   std::map<std::uint32_t, int> n_parts;
   auto const parts = whole.slicer.Parts(whole.nodes, {132, 1000});
@@ -273,7 +273,7 @@ TEST(WorkSlicer, WhereOnePartMoreIsTheNodeOfTheLongestGetsIt) {
   EXPECT_EQ(n_parts, (std::map<std::uint32_t, int>{{0, 7}, {1, 5}, {2, 4}}));
 }
 
-TEST(WorkSlicer, SegmentsAreASliceEach) {
+TEST(LoadBalancer, SegmentsAreASliceEach) {
   constexpr std::uint32_t kNodes = 3;
   Parts const whole{4, {10, 20, 30}};
   auto const slices = whole.slicer.Segments(kNodes);
@@ -285,7 +285,7 @@ TEST(WorkSlicer, SegmentsAreASliceEach) {
   }
 }
 
-TEST(WorkSlicer, WhatTheCacheHoldsIsNotCut) {
+TEST(LoadBalancer, WhatTheCacheHoldsIsNotCut) {
   Parts const whole{20, {1000, 2000}};
   EXPECT_TRUE(whole.slicer.Parts(whole.nodes, {132, 3000}).empty());
   EXPECT_FALSE(whole.slicer.Parts(whole.nodes, {132, 2999}).empty());
@@ -297,8 +297,8 @@ TEST(WorkSlicer, WhatTheCacheHoldsIsNotCut) {
   EXPECT_TRUE(many_groups.slicer.Parts(many_groups.nodes, {132, 0}).empty());
 }
 
-TEST(WorkSlicer, WithoutGroupsThereIsNoWork) {
-  WorkSlicer const slicer;
+TEST(LoadBalancer, WithoutGroupsThereIsNoWork) {
+  LoadBalancer const slicer;
   auto const slices = slicer.Slices({{0, 0, 0}, {0, 0, 100}}, 132);
   ASSERT_EQ(slices.size(), 2u);
   EXPECT_FALSE(slices[0] < slices[1]);

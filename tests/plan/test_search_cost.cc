@@ -154,8 +154,8 @@ TEST(HistogramCost, NothingIsOpenWithoutRanges) {
   double const read = HistogramCost::Read(1e4, 0.01, indicators);
   EXPECT_EQ(HistogramCost::Node(1e4, 0.01, indicators), CostTable::kBin + read);
   // So nodes of many rows and of indicators alone are not sorted.
-  SearchWays const ways{1'000'000, 700.0, {indicators}, kMaxSorted};
-  EXPECT_EQ(ChooseWays({{2'500, 10'000}}, ways), std::vector<std::size_t>{0});
+  SearchMethods const ways{1'000'000, 700.0, {indicators}, kMaxSorted};
+  EXPECT_EQ(ChooseSearchMethods({{2'500, 10'000}}, ways), std::vector<std::size_t>{0});
 }
 
 TEST(HistogramCost, SparseColumnsAreLookedUpAndHaveFewerEntries) {
@@ -269,25 +269,25 @@ TEST(ChooseResolutions, FinestCostsLeastAtTheRoot) {
   }
 }
 
-TEST(OpenShares, SeenAtADepthCountsThereAndBelow) {
-  OpenShares shares{1};
+TEST(OpenShareHistory, SeenAtADepthCountsThereAndBelow) {
+  OpenShareHistory shares{1};
   EXPECT_EQ(shares.Factor(3, 0), 1.0);
-  shares.See(2, 0, 500.0, 10.0);
+  shares.Record(2, 0, 500.0, 10.0);
   EXPECT_EQ(shares.Factor(1, 0), 1.0);
   EXPECT_EQ(shares.Factor(2, 0), 50.0);
   EXPECT_EQ(shares.Factor(7, 0), 50.0);  // of the deepest level seen
-  shares.See(4, 0, 900.0, 10.0);
+  shares.Record(4, 0, 900.0, 10.0);
   EXPECT_EQ(shares.Factor(4, 0), 90.0);
   EXPECT_EQ(shares.Factor(3, 0), 50.0);
 }
 
-TEST(OpenShares, AResolutionNotSeenCountsAsTheOneNextToIt) {
-  OpenShares shares{4};
-  shares.See(1, 2, 500.0, 10.0);
+TEST(OpenShareHistory, AResolutionNotSeenCountsAsTheOneNextToIt) {
+  OpenShareHistory shares{4};
+  shares.Record(1, 2, 500.0, 10.0);
   for (std::size_t r = 0; r < 4; ++r) {
     EXPECT_EQ(shares.Factor(1, r), 50.0) << r;
   }
-  shares.See(1, 0, 20.0, 10.0);
+  shares.Record(1, 0, 20.0, 10.0);
   EXPECT_EQ(shares.Factor(1, 0), 2.0);
   EXPECT_EQ(shares.Factor(1, 1), 2.0);  // the finer one of two
   EXPECT_EQ(shares.Factor(1, 2), 50.0);
@@ -297,14 +297,14 @@ TEST(OpenShares, AResolutionNotSeenCountsAsTheOneNextToIt) {
   EXPECT_EQ(shares.Factor(0, 0), 1.0);
 }
 
-TEST(OpenShares, LessIsBelievedByAndBy) {
-  OpenShares shares{1};
-  shares.See(2, 0, 500.0, 10.0);
+TEST(OpenShareHistory, LessIsBelievedByAndBy) {
+  OpenShareHistory shares{1};
+  shares.Record(2, 0, 500.0, 10.0);
   double before{50.0};
   for (int tree = 0; tree < 80; ++tree) {
-    shares.Age();
+    shares.Decay();
     EXPECT_EQ(shares.Factor(2, 0), before);  // as it was used
-    shares.See(2, 0, 1.0, 1000.0);
+    shares.Record(2, 0, 1.0, 1000.0);
     EXPECT_LE(shares.Factor(2, 0), before);
     EXPECT_GE(shares.Factor(2, 0), 0.5 * before);
     before = shares.Factor(2, 0);
@@ -313,16 +313,16 @@ TEST(OpenShares, LessIsBelievedByAndBy) {
   EXPECT_GT(before, 0.001);
 }
 
-TEST(OpenShares, AgesUntilItIsLookedAtAgain) {
+TEST(OpenShareHistory, AgesUntilItIsLookedAtAgain) {
   for (double n_open : {1e9, 0.0}) {
-    OpenShares shares{1};
-    shares.See(0, 0, n_open, 1.0);
+    OpenShareHistory shares{1};
+    shares.Record(0, 0, n_open, 1.0);
     double before = shares.Factor(0, 0);
     EXPECT_LE(std::abs(std::log(before)), std::log(1000.001));
     EXPECT_GT(std::abs(std::log(before)), std::log(50.0));
-    shares.Age();  // after the tree that saw it
+    shares.Decay();  // after the tree that saw it
     for (int tree = 0; tree < 300; ++tree) {
-      shares.Age();
+      shares.Decay();
       EXPECT_LT(std::abs(std::log(shares.Factor(0, 0))), std::abs(std::log(before)));
       before = shares.Factor(0, 0);
     }
@@ -330,15 +330,15 @@ TEST(OpenShares, AgesUntilItIsLookedAtAgain) {
   }
 }
 
-TEST(OpenShares, AgesTowardsWhatIsUsed) {
-  OpenShares shares{3};
-  shares.See(1, 0, 1.0, 1.0);
-  shares.See(1, 1, 900.0, 1.0);  // tried once
-  shares.Age();
+TEST(OpenShareHistory, AgesTowardsWhatIsUsed) {
+  OpenShareHistory shares{3};
+  shares.Record(1, 0, 1.0, 1.0);
+  shares.Record(1, 1, 900.0, 1.0);  // tried once
+  shares.Decay();
   double before = shares.Factor(1, 1);
   for (int tree = 0; tree < 200; ++tree) {
-    shares.See(1, 0, 0.2, 1.0);
-    shares.Age();
+    shares.Record(1, 0, 0.2, 1.0);
+    shares.Decay();
     EXPECT_LT(shares.Factor(1, 1), before);
     before = shares.Factor(1, 1);
   }
@@ -346,36 +346,36 @@ TEST(OpenShares, AgesTowardsWhatIsUsed) {
   EXPECT_DOUBLE_EQ(shares.Factor(1, 0), 0.2);
 }
 
-TEST(ChooseWays, SortsWhereFarMoreIsOpenThanExpected) {
-  SearchWays ways{1'000'000, 28.0, {{40.0, 28.0, true, true}}, kMaxSorted};
+TEST(ChooseSearchMethods, SortsWhereFarMoreIsOpenThanExpected) {
+  SearchMethods ways{1'000'000, 28.0, {{40.0, 28.0, true, true}}, kMaxSorted};
   std::vector<FamilyRows> const families(1000, {250, 250});
-  EXPECT_EQ(ChooseWays(families, ways).front(), 0u);
+  EXPECT_EQ(ChooseSearchMethods(families, ways).front(), 0u);
   ways.resolutions[0].open_factor = 1000.0;
-  EXPECT_EQ(ChooseWays(families, ways).front(), 1u);
+  EXPECT_EQ(ChooseSearchMethods(families, ways).front(), 1u);
 }
 
 /** @brief What a level costs, whatever is in it, is paid for the ways that are taken alone. */
-TEST(ChooseWays, FewSmallNodesGoTheWayOfALargeOne) {
+TEST(ChooseSearchMethods, FewSmallNodesGoTheWayOfALargeOne) {
   std::vector<FamilyRows> families{{5'000'000, 0}, {3000, 0}};
-  SearchWays const ways{10'000'000, 28.0, {{5120.0, 2.0, true, true}}, kMaxSorted};
-  EXPECT_EQ(ChooseWays(families, ways), (std::vector<std::size_t>{0, 0}));
+  SearchMethods const ways{10'000'000, 28.0, {{5120.0, 2.0, true, true}}, kMaxSorted};
+  EXPECT_EQ(ChooseSearchMethods(families, ways), (std::vector<std::size_t>{0, 0}));
   families.resize(100, {3000, 0});
-  EXPECT_EQ(ChooseWays(families, ways).at(1), 1u) << "sorted";
+  EXPECT_EQ(ChooseSearchMethods(families, ways).at(1), 1u) << "sorted";
 }
 
-TEST(ChooseWays, AParentsHistogramIsWorthKeepingTo) {
+TEST(ChooseSearchMethods, AParentsHistogramIsWorthKeepingTo) {
   std::vector<ResolutionShape> const shapes{
       {5120.0, 2.0, true}, {1280.0, 8.0, true}, {160.0, 64.0, true}};
-  SearchWays const ways{10'000'000, 28.0, shapes, kMaxSorted};
+  SearchMethods const ways{10'000'000, 28.0, shapes, kMaxSorted};
   std::size_t n_kept{0};
   for (RowIdx n = 20'000; n < 5'000'000; n = n * 4 / 3) {
-    std::size_t const free = ChooseWays({{n, 3 * n}}, ways).at(0);
+    std::size_t const free = ChooseSearchMethods({{n, 3 * n}}, ways).at(0);
     for (std::size_t way = 0; way < shapes.size(); ++way) {
-      std::size_t const chosen = ChooseWays({{n, 3 * n, way}}, ways).at(0);
+      std::size_t const chosen = ChooseSearchMethods({{n, 3 * n, way}}, ways).at(0);
       EXPECT_TRUE(chosen == free || chosen == way) << n << " rows";
       n_kept += chosen != free ? 1 : 0;
     }
-    EXPECT_EQ(ChooseWays({{n, 3 * n, free}}, ways).at(0), free);
+    EXPECT_EQ(ChooseSearchMethods({{n, 3 * n, free}}, ways).at(0), free);
   }
   EXPECT_GT(n_kept, 0u);
 }
@@ -393,10 +393,10 @@ std::vector<ResolutionShape> ShapesOf(std::vector<std::uint32_t> const& resoluti
 /** @brief The way to search two siblings of so many rows each. */
 std::size_t WayFor(RowIdx n_rows, RowIdx n_all, std::vector<ResolutionShape> const& shapes,
                    RowIdx max_sorted = 0) {
-  return ChooseWays({{n_rows, n_rows}}, {n_all, 100.0, shapes, max_sorted}).at(0);
+  return ChooseSearchMethods({{n_rows, n_rows}}, {n_all, 100.0, shapes, max_sorted}).at(0);
 }
 
-TEST(ChooseWays, FinerForLargerNodes) {
+TEST(ChooseSearchMethods, FinerForLargerNodes) {
   for (RowIdx n_all : {20'000u, 100'000u, 1'000'000u, 10'000'000u, 100'000'000u}) {
     auto const shapes = ShapesOf(ChooseResolutions(n_all, 100, kMaxBins, kMaxSorted, {false}));
     ASSERT_GT(shapes.size(), 1u);
@@ -412,7 +412,7 @@ TEST(ChooseWays, FinerForLargerNodes) {
   }
 }
 
-TEST(ChooseWays, CoarserForScatteredNodes) {
+TEST(ChooseSearchMethods, CoarserForScatteredNodes) {
   std::vector<ResolutionShape> const shapes{
       {5120.0, 2.0, true}, {1280.0, 8.0, true}, {160.0, 64.0, true}};
   bool any_change{false};
@@ -428,20 +428,20 @@ TEST(ChooseWays, CoarserForScatteredNodes) {
   EXPECT_TRUE(any_change);
 }
 
-TEST(ChooseWays, OneResolutionServesAll) {
+TEST(ChooseSearchMethods, OneResolutionServesAll) {
   for (RowIdx n_rows : {1u, 1000u}) {
     EXPECT_EQ(WayFor(n_rows, 1000, {{32.0, 320.0, true}}), 0u);
     EXPECT_EQ(WayFor(n_rows, 0, {{32.0, 320.0, false}}), 0u);
   }
 }
 
-TEST(ChooseWays, SortsUpToAsManyRowsAsCanBe) {
+TEST(ChooseSearchMethods, SortsUpToAsManyRowsAsCanBe) {
   auto const shapes = ShapesOf(ChooseResolutions(1'000'000, 100, kMaxBins, kMaxSorted, {false}));
   EXPECT_EQ(WayFor(100, 1'000'000, shapes, 100), shapes.size());
   EXPECT_LT(WayFor(100, 1'000'000, shapes, 99), shapes.size());
 }
 
-TEST(ChooseWays, NoLargerNodesAreSortedThanCanBe) {
+TEST(ChooseSearchMethods, NoLargerNodesAreSortedThanCanBe) {
   auto const shapes = ShapesOf(ChooseResolutions(1'000'000, 100, kMaxBins, kMaxSorted, {false}));
   std::vector<FamilyRows> families;
   for (RowIdx n : {0u, 1u, 10u, 100u, 12'287u, 12'288u, 12'289u, 500'000u}) {
@@ -454,7 +454,7 @@ TEST(ChooseWays, NoLargerNodesAreSortedThanCanBe) {
     for (int i = 0; i < copies; ++i) {
       all.insert(all.end(), families.begin(), families.end());
     }
-    auto const ways = ChooseWays(all, {1'000'000, 100.0, shapes, kMaxSorted});
+    auto const ways = ChooseSearchMethods(all, {1'000'000, 100.0, shapes, kMaxSorted});
     ASSERT_EQ(ways.size(), all.size());
     bool any_sorted{false};
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -466,10 +466,10 @@ TEST(ChooseWays, NoLargerNodesAreSortedThanCanBe) {
     }
     EXPECT_TRUE(any_sorted || copies == 1);  // of few, kernels of their own cost more
   }
-  EXPECT_TRUE(ChooseWays({}, {1'000'000, 100.0, shapes, kMaxSorted}).empty());
+  EXPECT_TRUE(ChooseSearchMethods({}, {1'000'000, 100.0, shapes, kMaxSorted}).empty());
 }
 
-TEST(ChooseWays, SmallTablesAreSorted) {
+TEST(ChooseSearchMethods, SmallTablesAreSorted) {
   EXPECT_TRUE(SortsTable(0, 0, kMaxSorted));
   EXPECT_TRUE(SortsTable(1000, 100, kMaxSorted));
   EXPECT_FALSE(SortsTable(kMaxSorted + 1, 1, kMaxSorted));

@@ -43,8 +43,8 @@ struct RandomColumns {
   }
 
   /**
-   * @brief Gives each column bins as RankBins does: one for each value where these are few, ranges
-   *        otherwise; coarser ones are shifted or looked up.
+   * @brief Gives each column bins as QuantileCuts does: one for each value where these are few,
+   *        ranges otherwise; coarser ones are shifted or looked up.
    * @param max_bins Of a column in each resolution.
    * @param most     That a block has room for.
    */

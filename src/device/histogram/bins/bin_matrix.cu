@@ -21,16 +21,17 @@ static_assert(SharedHistogram::MaxBins(227 << 10) >= kMaxGroupBinsOf[0] &&
               SharedHistogram::MaxBins(64 << 10) == kMaxGroupBinsOf[3]);
 
 // one thread a bin of all groups; words: all zero, of the stored bins of each of their groups
-__global__ void MarkBeginsKernel(BinnedRef binned, BinnedRef stored, RankWord* words,
+__global__ void MarkBeginsKernel(BinMatrixRef binned, BinMatrixRef stored, RankWord* words,
                                  std::uint64_t const* first_words) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto const i = GlobalIdx();
   if (i >= binned.n_bins) {
     return;
   }
   auto const* groups = binned.groups;
-  auto const g =
-      FirstIndex(1u, binned.n_groups, [=](std::uint32_t k) { return groups[k].first_bin > i; }) - 1;
+  auto const g = PartitionPoint(1u, binned.n_groups,
+                                [=](std::uint32_t k) { return groups[k].first_bin > i; }) -
+                 1;
   auto const bin = static_cast<std::uint32_t>(i - groups[g].first_bin);
   BinColumn const column = binned.columns[binned.ColumnOf(groups[g], bin)];
   float const lowest =
@@ -51,25 +52,26 @@ struct GroupEntry {
 
 /** @brief A warp calls fn(GroupEntry) for the entries of a row that are binned. */
 template <typename FnT>
-__device__ void ForRow(CsrView const& table, BinnedRef const& binned, std::uint64_t row, FnT&& fn) {
+__device__ void ForRow(CsrView const& table, BinMatrixRef const& binned, std::uint64_t row,
+                       FnT&& fn) {
   constexpr std::uint32_t kNoGroup = 0xffffffffu;
   std::uint32_t last_group{kNoGroup};  // groups ascend along a row: only this one may go on
   std::uint32_t n_last{0};             // entries of it so far
   EntryIdx const end = table.offsets[row + 1];
   for (EntryIdx base = table.offsets[row]; base < end; base += 32) {
     EntryIdx const i = base + threadIdx.x % 32;
-    GroupEntry e{0.0f, BinnedRef::kNotBinned, kNoGroup, 0, 0};
+    GroupEntry e{0.0f, BinMatrixRef::kNotBinned, kNoGroup, 0, 0};
     if (i < end) {
       CsrEntry const entry = table.entries[i];
       e.value = entry.value;
       e.column = binned.column_of[entry.feature];
     }
-    bool const is_binned = e.column != BinnedRef::kNotBinned;
+    bool const is_binned = e.column != BinMatrixRef::kNotBinned;
     if (is_binned) {
       e.group = binned.columns[e.column].group;
     }
     e.lanes = __match_any_sync(kAllLanes, e.group);
-    e.rank = __popc(e.lanes & LanesBelow()) + (e.group == last_group ? n_last : 0);
+    e.rank = __popc(e.lanes & LaneMaskLt()) + (e.group == last_group ? n_last : 0);
     if (is_binned) {
       fn(e);
     }
@@ -84,24 +86,24 @@ __device__ void ForRow(CsrView const& table, BinnedRef const& binned, std::uint6
 }
 
 /** @brief Writes where a row's elements end. @param row_offsets Of all groups. */
-__device__ void SetEnd(BinGroup const& group, std::uint64_t row, std::uint32_t end,
+__device__ void SetEnd(FeatureGroup const& group, std::uint64_t row, std::uint32_t end,
                        std::uint32_t* row_offsets) {
   bool const is_narrow = group.is_narrow != 0;
-  RowOffsetPlace const at{static_cast<RowIdx>(row), is_narrow};
+  RowOffsetPosition const at{static_cast<RowIdx>(row), is_narrow};
   std::uint32_t* const block = row_offsets + (group.row_offsets - row_offsets) + at.word;
   RowEnds<std::uint32_t>{block, is_narrow}.Set(at.row, end);
 }
 
 // one warp a row; row_offsets: of all groups that have them, zero; a row's count is written as its end
-__global__ void CountElementsKernel(CsrView table, RowIdx first_row, BinnedRef binned,
+__global__ void CountElementsKernel(CsrView table, RowIdx first_row, BinMatrixRef binned,
                                     std::uint32_t* row_offsets) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = WarpRow();
   if (row >= table.n_rows) {
     return;
   }
   ForRow(table, binned, row, [&](GroupEntry const& e) {
-    BinGroup const& group = binned.groups[e.group];
+    FeatureGroup const& group = binned.groups[e.group];
     bool const is_last = e.lanes >> threadIdx.x % 32 == 1;
     if (!group.Strided() && is_last) {
       SetEnd(group, first_row + row, e.rank + 1, row_offsets);
@@ -110,18 +112,18 @@ __global__ void CountElementsKernel(CsrView table, RowIdx first_row, BinnedRef b
 }
 
 // one warp a row; elements: of all groups
-__global__ void WriteBinsKernel(CsrView table, RowIdx first_row, BinnedRef binned, BinsRef bins,
-                                GroupBin* elements) {
-  AwaitEarlier();
+__global__ void WriteRowBinsKernel(CsrView table, RowIdx first_row, BinMatrixRef binned,
+                                   CutsRef bins, GroupBin* elements) {
+  WaitForPreviousKernel();
   auto row = WarpRow();
   if (row >= table.n_rows) {
     return;
   }
   ForRow(table, binned, row, [&](GroupEntry const& e) {
     BinColumn const column = binned.columns[e.column];
-    BinGroup const& group = binned.groups[e.group];
+    FeatureGroup const& group = binned.groups[e.group];
     auto const bin = bins.BinOf(column.feature, e.value);
-    auto at = BinnedRef::Row(group, static_cast<RowIdx>(first_row + row)).begin +
+    auto at = BinMatrixRef::Row(group, static_cast<RowIdx>(first_row + row)).begin +
               (group.Strided() ? e.column - group.first_column : e.rank);
     if (group.InBytes()) {
       auto* bytes = reinterpret_cast<ColumnBin*>(elements + (group.elements - elements));
@@ -145,17 +147,17 @@ constexpr unsigned kChunkRows = 256;  // of a block
 
 // grid: chunks of the same rows side by side, whose elements are neighbours; one thread a row
 __global__ __launch_bounds__(kChunkRows) void WriteChunksKernel(float const* const* values,
-                                                                BinnedRef binned, BinsRef bins,
+                                                                BinMatrixRef binned, CutsRef bins,
                                                                 ColumnChunk const* chunks,
                                                                 std::uint32_t n_chunks,
                                                                 RowIdx n_rows, GroupBin* elements) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   ColumnChunk const chunk = chunks[blockIdx.x % n_chunks];
   std::uint64_t const row = std::uint64_t{blockIdx.x / n_chunks} * kChunkRows + threadIdx.x;
   if (row >= n_rows) {
     return;
   }
-  BinGroup const& group = binned.groups[chunk.group];
+  FeatureGroup const& group = binned.groups[chunk.group];
   GroupBin* const first = elements + (group.elements - elements);
   std::uint64_t const at = row * group.stride + chunk.first;
   BinColumn const* columns = binned.columns + group.first_column + chunk.first;
@@ -168,7 +170,7 @@ __global__ __launch_bounds__(kChunkRows) void WriteChunksKernel(float const* con
   std::uint32_t bin[ColumnChunk::kColumns];
 #pragma unroll
   for (std::uint32_t k = 0; k < ColumnChunk::kColumns; ++k) {
-    bin[k] = in_bytes ? BinGroup::kNoColumnBin : BinGroup::kNoBin;
+    bin[k] = in_bytes ? FeatureGroup::kNoColumnBin : FeatureGroup::kNoBin;
     if (!isnan(value[k])) {
       bin[k] = (in_bytes ? 0 : columns[k].first_bin) + bins.BinOf(columns[k].feature, value[k]);
     }
@@ -195,17 +197,17 @@ __global__ __launch_bounds__(kChunkRows) void WriteChunksKernel(float const* con
 }
 
 // grid: rows of one group after the other, one thread each; row_offsets: as above
-__global__ void CountPresentKernel(float const* const* values, BinnedRef binned,
+__global__ void CountPresentKernel(float const* const* values, BinMatrixRef binned,
                                    std::uint32_t const* sparse, std::uint32_t n_sparse,
                                    RowIdx n_rows, std::uint32_t* row_offsets) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto const i = GlobalIdx();
   auto const s = static_cast<std::uint32_t>(i / n_rows);
   if (s >= n_sparse) {
     return;
   }
   auto const row = i % n_rows;
-  BinGroup const& group = binned.groups[sparse[s]];
+  FeatureGroup const& group = binned.groups[sparse[s]];
   std::uint32_t n{0};
   for (std::uint32_t c = 0; c < group.n_columns; ++c) {
     n += isnan(values[binned.columns[group.first_column + c].feature][row]) ? 0 : 1;
@@ -216,13 +218,13 @@ __global__ void CountPresentKernel(float const* const* values, BinnedRef binned,
 constexpr int kSumThreads = 1024;
 
 // one block a group; of rows [first_row, + n_rows) counts stand where ends are to be, of those before ends
-__global__ __launch_bounds__(kSumThreads) void SumRowOffsetsKernel(BinGroup const* groups,
+__global__ __launch_bounds__(kSumThreads) void SumRowOffsetsKernel(FeatureGroup const* groups,
                                                                    RowIdx first_row, RowIdx n_rows,
                                                                    std::uint32_t* row_offsets) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   using Scan = cub::BlockScan<std::uint32_t, kSumThreads>;
   __shared__ typename Scan::TempStorage scan;
-  BinGroup const group = groups[blockIdx.x];
+  FeatureGroup const group = groups[blockIdx.x];
   if (group.Strided()) {
     return;
   }
@@ -258,19 +260,19 @@ __global__ __launch_bounds__(kSumThreads) void SumRowOffsetsKernel(BinGroup cons
 }
 
 // the same grid as CountPresent's; elements: of all groups
-__global__ void WritePresentKernel(float const* const* values, BinnedRef binned, BinsRef bins,
+__global__ void WritePresentKernel(float const* const* values, BinMatrixRef binned, CutsRef bins,
                                    std::uint32_t const* sparse, std::uint32_t n_sparse,
                                    RowIdx n_rows, GroupBin* elements) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto const i = GlobalIdx();
   auto const s = static_cast<std::uint32_t>(i / n_rows);
   if (s >= n_sparse) {
     return;
   }
   auto const row = i % n_rows;
-  BinGroup const& group = binned.groups[sparse[s]];
+  FeatureGroup const& group = binned.groups[sparse[s]];
   GroupBin* to = elements + (group.elements - elements) +
-                 BinnedRef::Row(group, static_cast<RowIdx>(row)).begin;
+                 BinMatrixRef::Row(group, static_cast<RowIdx>(row)).begin;
   for (std::uint32_t c = 0; c < group.n_columns; ++c) {
     BinColumn const column = binned.columns[group.first_column + c];
     float const value = values[column.feature][row];
@@ -281,18 +283,18 @@ __global__ void WritePresentKernel(float const* const* values, BinnedRef binned,
 }
 }  // namespace
 
-std::uint32_t BinnedColumns::MaxBins() {
+std::uint32_t BinMatrix::MaxBins() {
   auto bytes = static_cast<std::size_t>(DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
   return static_cast<std::uint32_t>(
-      std::min<std::size_t>(SharedHistogram::MaxBins(bytes), BinGroup::kMaxBins));
+      std::min<std::size_t>(SharedHistogram::MaxBins(bytes), FeatureGroup::kMaxBins));
 }
 
-GroupLimits BinnedColumns::Limits(std::uint32_t max_group_bins) {
+GroupLimits BinMatrix::Limits(std::uint32_t max_group_bins) {
   return {MaxBins(), static_cast<std::uint32_t>(DeviceAttribute(cudaDevAttrMultiProcessorCount)),
           max_group_bins};
 }
 
-BinnedColumns::BinnedColumns(RankBins const& bins, BinLayout&& layout, Memory at)
+BinMatrix::BinMatrix(QuantileCuts const& bins, BinLayout&& layout, Memory at)
     : bins_{bins}, layout_{std::move(layout)}, elements_{"bins of the entries", at} {
   elements_.Reserve(layout_.n_elements);
   EXACT_CUDA(cudaMemsetAsync(elements_.Data(), 0xff, elements_.Bytes(), Stream()));
@@ -303,7 +305,7 @@ BinnedColumns::BinnedColumns(RankBins const& bins, BinLayout&& layout, Memory at
   this->Upload();
 }
 
-BinnedColumns::BinnedColumns(BinnedColumns const& stored, RankBins const& bins, BinLayout&& layout)
+BinMatrix::BinMatrix(BinMatrix const& stored, QuantileCuts const& bins, BinLayout&& layout)
     : bins_{bins}, layout_{std::move(layout)}, elements_{"bins of the entries", Memory::kDevice} {
   if (!layout_.first_words.empty()) {
     begins_.Reserve(layout_.n_stored_bins);
@@ -315,9 +317,9 @@ BinnedColumns::BinnedColumns(BinnedColumns const& stored, RankBins const& bins, 
   }
 }
 
-void BinnedColumns::PlaceGroups(BinnedColumns const& stored) {
+void BinMatrix::PlaceGroups(BinMatrix const& stored) {
   for (GroupLayout const& laid : layout_.groups) {
-    BinGroup group{};
+    FeatureGroup group{};
     group.elements = stored.elements_.Data() + laid.elements;
     group.row_offsets = laid.Strided() ? nullptr : stored.row_offsets_.Data() + laid.row_offsets;
     group.first_bin = laid.first_bin;
@@ -341,8 +343,8 @@ void BinnedColumns::PlaceGroups(BinnedColumns const& stored) {
   }
 }
 
-void BinnedColumns::Upload() {
-  std::vector<std::uint32_t> column_of(layout_.n_features, BinnedRef::kNotBinned);
+void BinMatrix::Upload() {
+  std::vector<std::uint32_t> column_of(layout_.n_features, BinMatrixRef::kNotBinned);
   std::vector<BinColumn> const& columns = layout_.columns;
   for (std::size_t c = 0; c < columns.size(); ++c) {
     column_of[columns[c].feature] = static_cast<std::uint32_t>(c);
@@ -352,7 +354,7 @@ void BinnedColumns::Upload() {
   CopyFromHost(groups_.Reserve(h_groups_.size()), h_groups_.data(), h_groups_.size());
 }
 
-void BinnedColumns::FindBegins(BinnedColumns const& stored) {
+void BinMatrix::FindBegins(BinMatrix const& stored) {
   std::uint64_t const n = layout_.n_stored_bins;
   std::vector<std::uint64_t> const& first_words = layout_.first_words;
   begins_.ClearAsync(n);
@@ -365,23 +367,23 @@ void BinnedColumns::FindBegins(BinnedColumns const& stored) {
   Synchronize();  // the scratch goes
 }
 
-void BinnedColumns::SumRowOffsets(RowIdx first_row, RowIdx n_rows) {
+void BinMatrix::SumRowOffsets(RowIdx first_row, RowIdx n_rows) {
   Launch("SumRowOffsets", SumRowOffsetsKernel, n_rows == 0 ? 0 : h_groups_.size(), kSumThreads,
          groups_.Data(), first_row, n_rows, row_offsets_.Data());
 }
 
-void BinnedColumns::WriteRows(CsrView const& rows, RowIdx first_row) {
+void BinMatrix::WriteRows(CsrView const& rows, RowIdx first_row) {
   if (row_offsets_.Bytes() != 0) {
     LaunchRows("CountElements", CountElementsKernel, rows.n_rows, rows, first_row, this->Ref(),
                row_offsets_.Data());
     this->SumRowOffsets(first_row, rows.n_rows);
   }
-  LaunchRows("WriteBins", WriteBinsKernel, rows.n_rows, rows, first_row, this->Ref(), bins_.Ref(),
-             elements_.Data());
+  LaunchRows("WriteRowBins", WriteRowBinsKernel, rows.n_rows, rows, first_row, this->Ref(),
+             bins_.Ref(), elements_.Data());
   Synchronize();  // the rows may go
 }
 
-void BinnedColumns::WriteColumns(float const* const* columns) {
+void BinMatrix::WriteColumns(float const* const* columns) {
   RowIdx const n_rows = layout_.n_rows;
   std::vector<ColumnChunk> chunks;
   std::vector<std::uint32_t> sparse;
@@ -413,7 +415,7 @@ void BinnedColumns::WriteColumns(float const* const* columns) {
   Synchronize();  // the lists go
 }
 
-BinnedRef BinnedColumns::Ref() const {
+BinMatrixRef BinMatrix::Ref() const {
   return {groups_.Data(),
           columns_.Data(),
           column_of_.Data(),
@@ -423,7 +425,7 @@ BinnedRef BinnedColumns::Ref() const {
           static_cast<std::uint32_t>(layout_.columns.size())};
 }
 
-std::uint64_t BinnedColumns::Bytes() const {
+std::uint64_t BinMatrix::Bytes() const {
   return groups_.Bytes() + columns_.Bytes() + column_of_.Bytes() + elements_.DeviceBytes() +
          row_offsets_.Bytes() + first_bins_.Bytes() + begins_.Bytes();
 }

@@ -17,7 +17,7 @@
 
 namespace gpu_exact {
 /** @brief Columns that one block adds up together. */
-struct BinGroup {
+struct FeatureGroup {
   static constexpr std::uint32_t kBeyond = kElementsBeyond;
   static constexpr std::uint32_t kNoBin = 0xffffu;  // in a place without a value
   static constexpr std::uint32_t kNoColumnBin = 0xffu;
@@ -57,33 +57,34 @@ struct BinGroup {
   }
 };
 
-static_assert(sizeof(BinGroup) == BinBytes::kGroup && sizeof(RankWord) == BinBytes::kRankWord);
+static_assert(sizeof(FeatureGroup) == BinBytes::kGroup && sizeof(RankWord) == BinBytes::kRankWord);
 
 /** @brief What a stored bin is in a group. */
 struct BinMap {
-  RankWord const* begins;  // BinGroup::begins, from the word of first_stored on; nullptr: likewise
+  RankWord const*
+      begins;  // FeatureGroup::begins, from the word of first_stored on; nullptr: likewise
   std::uint32_t first_stored;
   std::uint32_t n_stored;
   std::uint32_t shift;
   std::uint32_t n_before;  // bins of groups before, and one: a stored bin is of the last one begun
 
   /** @param begins As above, wherever they lie. */
-  __device__ BinMap(BinGroup const& group, RankWord const* from)
+  __device__ BinMap(FeatureGroup const& group, RankWord const* from)
       : begins{group.begins == nullptr ? nullptr : from},
         first_stored{group.first_stored},
         n_stored{group.n_stored},
         shift{group.shift},
         n_before{static_cast<std::uint32_t>(group.first_bin) + 1} {}
   /** @brief By the words in device memory. */
-  __device__ explicit BinMap(BinGroup const& group)
+  __device__ explicit BinMap(FeatureGroup const& group)
       : BinMap{group, group.begins + group.first_stored / 32} {}
 
   /** @brief The bin, counted in the group; kNoBin where it has none: of another group, or missing. */
   [[nodiscard]] __device__ std::uint32_t BinOf(std::uint32_t stored) const {
-    static_assert(kMaxStoredBins <= BinGroup::kNoBin);
+    static_assert(kMaxStoredBins <= FeatureGroup::kNoBin);
     std::uint32_t const bin = stored - first_stored;
     if (bin >= n_stored) {
-      return BinGroup::kNoBin;
+      return FeatureGroup::kNoBin;
     }
     if (begins == nullptr) {
       return bin >> shift;
@@ -102,11 +103,11 @@ struct RowElements {
 };
 
 /** @brief A row's place among the blocks of a group. */
-struct RowOffsetPlace {
+struct RowOffsetPosition {
   std::uint64_t word;  // where the block begins
   std::uint32_t row;   // in the block
 
-  __host__ __device__ RowOffsetPlace(RowIdx r, bool is_narrow) {
+  __host__ __device__ RowOffsetPosition(RowIdx r, bool is_narrow) {
     constexpr std::uint32_t kRows = RowOffsetBlock::kWideRows;
     static_assert(RowOffsetBlock::kNarrowRows == 2 * kRows);
     std::uint32_t const block = r / kRows >> (is_narrow ? 1 : 0);
@@ -135,30 +136,31 @@ struct RowEnds {
 };
 
 /** @brief Binned columns, borrowed by kernels. */
-struct BinnedRef {
+struct BinMatrixRef {
   static constexpr std::uint32_t kNotBinned = 0xffffffffu;
 
-  BinGroup const* groups;          // shape: (n_groups)
+  FeatureGroup const* groups;      // shape: (n_groups)
   BinColumn const* columns;        // shape: (n_columns), ascending by feature
   std::uint32_t const* column_of;  // shape: (n_features), kNotBinned
-  BinsRef bins;                    // by feature, which is the order of the groups
+  CutsRef bins;                    // by feature, which is the order of the groups
   std::uint64_t n_bins;            // of all groups
   std::uint32_t n_groups;
   std::uint32_t n_columns;
 
   /** @brief The column that owns a bin of a group. */
-  [[nodiscard]] __device__ std::uint32_t ColumnOf(BinGroup const& group, std::uint32_t bin) const {
+  [[nodiscard]] __device__ std::uint32_t ColumnOf(FeatureGroup const& group,
+                                                  std::uint32_t bin) const {
     auto const* c = columns;
-    return FirstIndex(group.first_column + 1, group.first_column + group.n_columns,
-                      [=](std::uint32_t k) { return c[k].first_bin > bin; }) -
+    return PartitionPoint(group.first_column + 1, group.first_column + group.n_columns,
+                          [=](std::uint32_t k) { return c[k].first_bin > bin; }) -
            1;
   }
 
-  [[nodiscard]] __host__ __device__ static RowElements Row(BinGroup const& group, RowIdx row) {
+  [[nodiscard]] __host__ __device__ static RowElements Row(FeatureGroup const& group, RowIdx row) {
     if (group.Strided()) {
       return {row * group.stride, row * group.stride + group.n_columns};
     }
-    RowOffsetPlace const at{row, group.is_narrow != 0};
+    RowOffsetPosition const at{row, group.is_narrow != 0};
     RowEnds<std::uint32_t const> const ends{group.row_offsets + at.word, group.is_narrow != 0};
     std::uint32_t const first = *ends.block;
     return {first + (at.row == 0 ? 0 : ends.Get(at.row - 1)), first + ends.Get(at.row)};
@@ -168,20 +170,20 @@ struct BinnedRef {
   [[nodiscard]] __device__ int BinOf(RowIdx row, FeatureIdx f) const {
     std::uint32_t c = column_of[f];
     BinColumn column = columns[c];
-    BinGroup const& group = groups[column.group];
+    FeatureGroup const& group = groups[column.group];
     RowElements e = Row(group, row);
     if (group.InBytes()) {
       ColumnBin const bin = group.Bytes()[e.begin + c - group.first_column];
-      return bin == BinGroup::kNoColumnBin ? -1 : bin;
+      return bin == FeatureGroup::kNoColumnBin ? -1 : bin;
     }
     auto first = group.elements + e.begin;
     BinMap const map{group};
     auto i = group.Strided()
                  ? c - group.first_column
-                 : FirstIndex(std::uint32_t{0}, e.Size(), [=](std::uint32_t k) {
+                 : PartitionPoint(std::uint32_t{0}, e.Size(), [=](std::uint32_t k) {
                      return first[k] >= map.first_stored && map.BinOf(first[k]) >= column.first_bin;
                    });
-    std::uint32_t const bin = i == e.Size() ? BinGroup::kNoBin : map.BinOf(first[i]);
+    std::uint32_t const bin = i == e.Size() ? FeatureGroup::kNoBin : map.BinOf(first[i]);
     return bin - column.first_bin < column.n_bins ? static_cast<int>(bin - column.first_bin) : -1;
   }
 };
@@ -190,7 +192,7 @@ struct BinnedRef {
  * @brief Owns the bins of all entries, or reads those of another one, as they are laid out. Work: one
  *        pass over the table, or two.
  */
-class BinnedColumns {
+class BinMatrix {
  public:
   /** @brief The most bins of a column: they fit the shared memory of a block, and a GroupBin. */
   [[nodiscard]] static std::uint32_t MaxBins();
@@ -203,14 +205,14 @@ class BinnedColumns {
    * @param layout Of LayStored().
    * @param at     Of the bins.
    */
-  BinnedColumns(RankBins const& bins, BinLayout&& layout, Memory at = Memory::kDevice);
+  BinMatrix(QuantileCuts const& bins, BinLayout&& layout, Memory at = Memory::kDevice);
   /**
    * @brief Reads stored bins, which may be written later. May wait.
    * @param stored Outlives this. Not in bytes.
    * @param bins   The stored ones, or coarser ones that were made of them; outlive this.
    * @param layout Of LayRead().
    */
-  BinnedColumns(BinnedColumns const& stored, RankBins const& bins, BinLayout&& layout);
+  BinMatrix(BinMatrix const& stored, QuantileCuts const& bins, BinLayout&& layout);
 
   /**
    * @brief Writes the bins of some rows: of all of them once, in their order. Waits for the device.
@@ -221,9 +223,9 @@ class BinnedColumns {
   /** @brief Writes the bins of a table by column, see TableSource. Waits for the device. */
   void WriteColumns(float const* const* columns);
 
-  [[nodiscard]] BinnedRef Ref() const;
+  [[nodiscard]] BinMatrixRef Ref() const;
   [[nodiscard]] BinLayout const& Layout() const { return layout_; }
-  [[nodiscard]] std::vector<BinGroup> const& Groups() const { return h_groups_; }
+  [[nodiscard]] std::vector<FeatureGroup> const& Groups() const { return h_groups_; }
   [[nodiscard]] std::vector<BinColumn> const& Columns() const { return layout_.columns; }
   [[nodiscard]] RowIdx NumRows() const { return layout_.n_rows; }
   /** @brief Entries of all groups. */
@@ -235,23 +237,23 @@ class BinnedColumns {
 
  private:
   /** @brief The groups at their addresses. @param stored Whose elements they have. */
-  void PlaceGroups(BinnedColumns const& stored);
+  void PlaceGroups(BinMatrix const& stored);
   /** @brief The groups, the columns, and these by feature, to the device. */
   void Upload();
   /** @brief At which stored bins those of this one begin. */
-  void FindBegins(BinnedColumns const& stored);
+  void FindBegins(BinMatrix const& stored);
   /** @brief Counts of elements by row become offsets, which follow those of the rows before. */
   void SumRowOffsets(RowIdx first_row, RowIdx n_rows);
 
-  RankBins const& bins_;
+  QuantileCuts const& bins_;
   BinLayout layout_;
-  std::vector<BinGroup> h_groups_;
-  DeviceBuffer<BinGroup> groups_{"groups of binned columns"};
+  std::vector<FeatureGroup> h_groups_;
+  DeviceBuffer<FeatureGroup> groups_{"groups of binned columns"};
   DeviceBuffer<BinColumn> columns_{"binned columns"};
   DeviceBuffer<std::uint32_t> column_of_{"binned columns by feature"};
   PlacedBuffer<GroupBin> elements_;
   DeviceBuffer<std::uint32_t> row_offsets_{"rows of binned columns"};
   DeviceBuffer<GroupBin> first_bins_{"first bins of columns"};
-  RankBits begins_{"finer bins at which bins begin"};
+  RankBitVector begins_{"finer bins at which bins begin"};
 };
 }  // namespace gpu_exact

@@ -31,7 +31,7 @@ struct CountedTable {
 };
 
 std::vector<std::uint32_t> Choose(CountedTable const& sizes, HistogramMemory const& memory) {
-  return ChooseResolutions(sizes.n_rows, sizes.n_features, BinnedColumns::MaxBins(), kMaxSortedRows,
+  return ChooseResolutions(sizes.n_rows, sizes.n_features, BinMatrix::MaxBins(), kMaxSortedRows,
                            memory, std::uint64_t{sizes.n_rows} * sizes.n_features - sizes.n_all);
 }
 
@@ -52,8 +52,8 @@ FinestBins MakeFinest(TableSource const& table, CountedTable const& sizes,
   }
   UnbinnedColumns const columns{table, sizes.n_entries, limits, values,
                                 memory.BinnedAtOnce(sizes.n_all, sizes.is_dense)};
-  return memory.sorts_rows ? MakeFinestBins(columns, rule, memory.rows_at)
-                           : FinestBins{RankBins{columns}, nullptr};
+  return memory.sorts_columns ? MakeFinestBins(columns, rule, memory.rows_at)
+                              : FinestBins{QuantileCuts{columns}, nullptr};
 }
 }  // namespace
 
@@ -66,26 +66,26 @@ BinnedTable::BinnedTable(StagedTable staged, std::vector<std::uint32_t> const& m
   std::vector<std::uint32_t> const resolutions = chooses ? Choose(sizes, memory) : max_bins;
   SortedRowsRule const rule{resolutions, sizes.is_dense};
   FinestBins finest = MakeFinest(staged.Source(), sizes, resolutions, rule,
-                                 chooses ? BinnedColumns::MaxBins() : 0, memory);
-  sorted_rows_ = std::move(finest.rows);
+                                 chooses ? BinMatrix::MaxBins() : 0, memory);
+  sorted_columns_ = std::move(finest.rows);
   this->AddResolution(n_entries, std::move(finest.bins), sizes.n_rows);
   staged.MakeRoom();
   bool const in_bytes = LastTakesBytes(sizes.n_features, resolutions);
   std::vector<std::vector<ColumnBins>> bins{resolutions_.front()->bins.ByColumn()};
   for (std::size_t i = 1; i < resolutions.size(); ++i) {
     bool const by_number = i + 1 < resolutions.size() || !in_bytes;
-    this->AddResolution(n_entries,
-                        RankBins{resolutions_.front()->bins, n_entries, resolutions[i], by_number},
-                        sizes.n_rows);
+    this->AddResolution(
+        n_entries, QuantileCuts{resolutions_.front()->bins, n_entries, resolutions[i], by_number},
+        sizes.n_rows);
     bins.push_back(resolutions_.back()->bins.ByColumn());
   }
   for (std::size_t i = 0; i < resolutions.size(); ++i) {
     resolutions_[i]->scans =
-        this->SortsRows() && (i == 0 || rule.KeepsAllBeyond(bins.front(), resolutions[i]));
+        this->HasSortedColumns() && (i == 0 || rule.KeepsAllBeyond(bins.front(), resolutions[i]));
   }
-  std::vector<BinnedColumns*> const all_stored =
+  std::vector<BinMatrix*> const all_stored =
       this->Allocate(LayTable(sizes.n_rows, n_entries, bins, in_bytes, memory.shares_bins,
-                              BinnedColumns::Limits(max_group_bins)),
+                              BinMatrix::Limits(max_group_bins)),
                      memory.bins_at);
   std::vector<bool> have_ranges;
   for (ColumnBins const& column : bins.front()) {
@@ -107,24 +107,24 @@ BinnedTable::BinnedTable(StagedTable staged, std::vector<std::uint32_t> const& m
                                         staged.n_at_once);
 }
 
-std::vector<BinnedColumns*> BinnedTable::Allocate(TableLayout&& layout, Memory bins_at) {
-  stored_ = std::make_unique<BinnedColumns>(resolutions_.front()->bins, std::move(layout.stored),
-                                            bins_at);
-  std::vector<BinnedColumns*> all_stored{stored_.get()};
+std::vector<BinMatrix*> BinnedTable::Allocate(TableLayout&& layout, Memory bins_at) {
+  stored_ =
+      std::make_unique<BinMatrix>(resolutions_.front()->bins, std::move(layout.stored), bins_at);
+  std::vector<BinMatrix*> all_stored{stored_.get()};
   for (std::size_t i = 0; i < resolutions_.size(); ++i) {
     BinLayout& of_resolution = layout.resolutions[i];
     auto& r = *resolutions_[i];
     if (of_resolution.is_stored) {
-      r.columns = std::make_unique<BinnedColumns>(r.bins, std::move(of_resolution), bins_at);
+      r.columns = std::make_unique<BinMatrix>(r.bins, std::move(of_resolution), bins_at);
       all_stored.push_back(r.columns.get());
     } else {
-      r.columns = std::make_unique<BinnedColumns>(*stored_, r.bins, std::move(of_resolution));
+      r.columns = std::make_unique<BinMatrix>(*stored_, r.bins, std::move(of_resolution));
     }
   }
   return all_stored;
 }
 
-void BinnedTable::AddResolution(std::vector<std::uint32_t> const& n_entries, RankBins&& bins,
+void BinnedTable::AddResolution(std::vector<std::uint32_t> const& n_entries, QuantileCuts&& bins,
                                 RowIdx n_rows) {
   if (bins.Size() > std::numeric_limits<ValueId>::max()) {  // their numbers are 32 bit
     throw std::invalid_argument{
@@ -147,7 +147,7 @@ void BinnedTable::AddResolution(std::vector<std::uint32_t> const& n_entries, Ran
 
 std::uint64_t BinnedTable::Bytes() const {
   std::uint64_t bytes = values_->Bytes() + n_present_.Bytes() + stored_->Bytes() +
-                        (sorted_rows_ != nullptr ? sorted_rows_->Bytes() : 0);
+                        (sorted_columns_ != nullptr ? sorted_columns_->Bytes() : 0);
   for (auto const& r : resolutions_) {
     bytes += r->bins.Bytes() + r->columns->Bytes() + r->offsets.Bytes();
   }

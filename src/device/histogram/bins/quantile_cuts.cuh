@@ -16,7 +16,7 @@
 
 namespace gpu_exact {
 /** @brief Bins of all features, borrowed by kernels. */
-struct BinsRef {
+struct CutsRef {
   std::uint64_t const* offsets;     // first bin of each feature, shape: (n_features + 1)
   float const* lowest;              // least value of a bin, ascending within a feature
   std::uint32_t const* first_rank;  // entries of the column below a bin
@@ -26,7 +26,7 @@ struct BinsRef {
   [[nodiscard]] __device__ std::uint32_t BinOf(FeatureIdx f, float value) const {
     auto const* v = lowest + offsets[f];
     auto const n = static_cast<std::uint32_t>(offsets[f + 1] - offsets[f]);
-    return FirstIndex(1u, n, [=](std::uint32_t k) { return v[k] > value; }) - 1;
+    return PartitionPoint(1u, n, [=](std::uint32_t k) { return v[k] > value; }) - 1;
   }
 
   static_assert(sizeof(*lowest) + sizeof(*first_rank) + sizeof(*is_range) == BinBytes::kBin &&
@@ -51,10 +51,10 @@ struct FinestBins;
  * begin where ranks pass a multiple of n_entries / slots, but never inside a value; a value of two
  * slots and more has a bin of its own, so that a range holds at most three slots of entries.
  */
-class RankBins {
+class QuantileCuts {
  public:
-  /** @brief Bins of a table, whose sorted rows are not wanted. Otherwise as MakeFinestBins(). */
-  explicit RankBins(UnbinnedColumns const& columns);
+  /** @brief Bins of a table, whose sorted columns are not wanted. Otherwise as MakeFinestBins(). */
+  explicit QuantileCuts(UnbinnedColumns const& columns);
 
   /**
    * @brief Fewer bins, each of which is one or several of the finer ones. Waits.
@@ -62,13 +62,13 @@ class RankBins {
    * @param by_number Whether each is a power of two of the finer ones, where no range becomes longer
    *                  than three slots by that: the number of a bin is that of a finer one, shifted.
    */
-  RankBins(RankBins const& finer, std::vector<std::uint32_t> const& n_entries,
-           std::uint32_t max_bins, bool by_number = false);
+  QuantileCuts(QuantileCuts const& finer, std::vector<std::uint32_t> const& n_entries,
+               std::uint32_t max_bins, bool by_number = false);
 
   /** @brief Counts the bins of each feature, which are laid out by that. */
   [[nodiscard]] std::vector<ColumnBins> ByColumn() const;
 
-  [[nodiscard]] BinsRef Ref() const {
+  [[nodiscard]] CutsRef Ref() const {
     return {offsets_.Data(), lowest_.Data(), first_rank_.Data(), is_range_.Data()};
   }
   [[nodiscard]] std::uint32_t NumBins(FeatureIdx f) const {
@@ -87,14 +87,14 @@ class RankBins {
                                    Memory rows_at);
 
   /** @brief Has room for the bins of so many features, none of which is made. */
-  explicit RankBins(std::size_t n_features) : has_ranges_(n_features, 0) {}
+  explicit QuantileCuts(std::size_t n_features) : has_ranges_(n_features, 0) {}
   /**
    * @brief Makes the bins of all columns.
    * @param rule     Which columns keep their rows; nullptr: none.
    * @param out_rows Their rows; nullptr: it stops at the first column that needs some.
    * @return Whether it came to the end.
    */
-  bool Make(UnbinnedColumns const& all, SortedRowsRule const* rule, SortedRows* out_rows);
+  bool Make(UnbinnedColumns const& all, SortedRowsRule const* rule, SortedColumns* out_rows);
 
   std::vector<std::uint64_t> h_offsets_;
   std::vector<std::uint8_t> has_ranges_;
@@ -105,10 +105,10 @@ class RankBins {
   DeviceBuffer<std::uint8_t> is_range_{"bins that are ranges"};
 };
 
-/** @brief The finest bins of a table, and the sorted rows that are kept beside them. */
+/** @brief The finest bins of a table, and the sorted columns that are kept beside them. */
 struct FinestBins {
-  RankBins bins;
-  std::unique_ptr<SortedRows> rows;  // nullptr: none are kept
+  QuantileCuts bins;
+  std::unique_ptr<SortedColumns> rows;  // nullptr: none are kept
 };
 
 /**
