@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <iterator>
+#include <utility>
 
 #include "gpu_exact/device.h"
 #include "train/device_status.h"
@@ -172,11 +173,12 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
     using Logger = xgboost::ConsoleLogger;
     LongSetUp const progress{view, !Logger::ShouldLog(Logger::LV::kWarning)};
     comm_ = comm;
+    std::unique_ptr<TreeBuilder> builder;
     auto const make = [&](bool device_only) {
       TableOptions where{options};
       where.device_only = device_only;
-      builder_ = comm ? MakeDeviceBuilder(devices.front(), view, where, comm_.get())
-                      : MakeDeviceBuilder(devices, view, where);
+      builder = comm ? MakeDeviceBuilder(devices.front(), view, where, comm_.get())
+                     : MakeDeviceBuilder(devices, view, where);
     };
     // Where a table is limited to bytes, what others hold makes no difference.
     if (!comm && options.memory_limit <= 1.0 && Tables().HasIdle(this, devices, For::kSpeed)) {
@@ -186,7 +188,7 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
         Tables().GiveUpIdle(this, devices, For::kSpeed);
       }
     }
-    if (!builder_) {
+    if (!builder) {
       try {
         make(false);
       } catch (OutOfDeviceMemory const&) {
@@ -196,10 +198,11 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
         make(false);
       }
     }
-    options_ = options;
-    devices_ = devices;
-    epoch_ = epoch;
     contexts_ = ContextsOf(devices);
+    devices_ = devices;
+    options_ = options;
+    epoch_ = epoch;
+    builder_ = std::move(builder);  // where this is reached, Drop() knows its contexts
     set_up_ms_ = MillisecondsSince(begin);
   }
   return builder_.get();

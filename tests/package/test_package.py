@@ -175,7 +175,7 @@ def test_source_distribution_builds(wheel: Path, tools: Path, tmp_path: Path) ->
     [archive] = tmp_path.glob("*.tar.gz")
     with tarfile.open(archive) as tar:
         names = {name.partition("/")[2] for name in tar.getnames()}
-    for folder in ("include", "src"):
+    for folder in ("include", "src", "plugin/load", "plugin/hooks", "plugin/train", "plugin/workers"):
         files = [file for file in (ROOT / folder).rglob("*") if file.is_file()]
         assert {f"cpp_src/{file.relative_to(ROOT)}" for file in files} <= names
     again = build_wheel(archive, tmp_path)

@@ -39,8 +39,11 @@ class BestBoundFirst {
     float const of_warp = WarpMax(greatest);
     return reaches && greatest == of_warp ? item : 0;
   }
-  /** @brief Items whose bounds reach the gain to beat. @param to_beat With what First() has gained. @param first
-   *         Its result, which is left out. */
+  /**
+   * @brief Give the items whose bounds reach the gain to beat.
+   * @param to_beat With what First() has gained.
+   * @param first   Its result, which is left out.
+   */
   [[nodiscard]] __device__ std::uint32_t Others(float to_beat, std::uint32_t first) const {
     std::uint32_t items{0};
 #pragma unroll

@@ -59,8 +59,9 @@ int CapabilityOf(int device) {
   return 10 * major + minor;
 }
 
-/** @brief Whether WaitForPreviousKernel() waits: in code that was compiled for Hopper or later, whatever runs it. All
- *         devices of the process must be alike, as only the first one that is used is asked. */
+/** @brief Whether WaitForPreviousKernel() waits: in code that was compiled for Hopper or later,
+ *         whatever runs it. All devices of the process must be alike, as only the first one that is
+ *         used is asked. */
 bool MayBeginEarly() {
   static bool const may = [] {
     int current{0};

@@ -84,7 +84,8 @@ struct SegmentCarry {
 /**
  * @tparam kItems       Entries a thread.
  * @tparam Segments     Tells the segments of a tile apart by a word for each entry:
- *                      LevelNodeOf(word), and Differ(word, value, word, value) of two neighbours, asked in order.
+ *                      LevelNodeOf(word), and Differ(word, value, word, value) of two neighbours,
+ *                      asked in order.
  */
 template <int kItems, typename Segments>
 class SplitAgent {
