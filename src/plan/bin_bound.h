@@ -65,7 +65,7 @@ struct StoredResolutions {
                                           std::uint32_t max_bins = kMaxGroupBins);
 
 /** @brief Bounds the bytes of sorted columns, whose columns are filled up to whole blocks. */
-[[nodiscard]] constexpr std::uint64_t MostSortedRowBytes(EntryIdx n_entries, RowIdx n_rows,
+[[nodiscard]] constexpr std::uint64_t MostSortedColumnBytes(EntryIdx n_entries, RowIdx n_rows,
                                                          FeatureIdx n_features) {
   constexpr std::uint64_t kFilledUp = SortedColumnBlockBytes(2) + 8;  // of a column
   return SortedColumnBytes(n_entries, SortedColumnHighBytes(n_rows)) + kFilledUp * n_features;

@@ -58,7 +58,7 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
       memory.values_at);
   auto const sorted_columns =
       memory.sorts_columns
-          ? place({"sorted rows", MostSortedRowBytes(n_entries, n_rows, n_features)},
+          ? place({"sorted rows", MostSortedColumnBytes(n_entries, n_rows, n_features)},
                   memory.rows_at)
           : MemoryItem{"sorted rows", 0};
   auto const bins = place({"bins", bound.elements}, memory.bins_at);

@@ -210,7 +210,7 @@ std::uint32_t MaxValues(std::uint32_t n_entries, std::uint32_t max_bins, std::ui
   return std::max(max_bins, std::min(most, n_entries / CostTable::kEntriesPerBin));
 }
 
-SortedRowsRule::SortedRowsRule(std::vector<std::uint32_t> const& max_bins, bool is_dense) {
+SortedColumnsRule::SortedColumnsRule(std::vector<std::uint32_t> const& max_bins, bool is_dense) {
   std::size_t const n = max_bins.size();
   bool const leaves_out_last = n > 2 && !is_dense;
   std::uint32_t const last = max_bins[leaves_out_last ? n - 2 : n - 1];
@@ -218,7 +218,7 @@ SortedRowsRule::SortedRowsRule(std::vector<std::uint32_t> const& max_bins, bool 
   most_needless_ = leaves_out_last ? last + last / 2 : 0;
 }
 
-bool SortedRowsRule::KeepsAllBeyond(std::vector<ColumnBins> const& finest,
+bool SortedColumnsRule::KeepsAllBeyond(std::vector<ColumnBins> const& finest,
                                     std::uint32_t n_bins) const {
   return std::all_of(finest.cbegin(), finest.cend(), [&](ColumnBins const& column) {
     return this->Keeps(column) || column.n_bins <= n_bins;

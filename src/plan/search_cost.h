@@ -248,10 +248,10 @@ struct RefineCost {
  * is kept: ranges are gathered nearly as soon, for a quarter less memory. (Of 801 values in 640 bins a
  * tree takes 3.5 ms in place of 3.1; of 1,601 values 7.7 in place of 4.2.)
  */
-class SortedRowsRule {
+class SortedColumnsRule {
  public:
   /** @param max_bins Of a column in each resolution, the finest first. */
-  SortedRowsRule(std::vector<std::uint32_t> const& max_bins, bool is_dense);
+  SortedColumnsRule(std::vector<std::uint32_t> const& max_bins, bool is_dense);
 
   /** @brief Tells whether it depends on the columns that any is kept. */
   [[nodiscard]] bool MayKeepNone() const { return most_needless_ != 0; }

@@ -476,26 +476,26 @@ TEST(ChooseSearchMethods, SmallTablesAreSorted) {
   EXPECT_FALSE(SortsTable(1000, 100'000, kMaxSorted));
 }
 /** @brief Columns with ranges are kept, and those that have some in a resolution that is scanned. */
-TEST(SortedRowsRule, WhichColumnsAreKept) {
+TEST(SortedColumnsRule, WhichColumnsAreKept) {
   using Bins = std::vector<std::uint32_t>;
   ColumnBins const ranges{400, true};
   auto values = [](std::uint32_t n) { return ColumnBins{n, false}; };
-  SortedRowsRule const one{Bins{400}, true};
+  SortedColumnsRule const one{Bins{400}, true};
   EXPECT_FALSE(one.MayKeepNone());
   EXPECT_TRUE(one.Keeps(ranges));
   EXPECT_FALSE(one.Keeps(values(1'000'000))) << "no other resolution";
-  SortedRowsRule const dense{Bins{400, 100, 20}, true};
+  SortedColumnsRule const dense{Bins{400, 100, 20}, true};
   EXPECT_FALSE(dense.MayKeepNone());
   EXPECT_FALSE(dense.Keeps(values(20)));
   EXPECT_TRUE(dense.Keeps(values(21)));
-  SortedRowsRule const sparse{Bins{400, 100, 20}, false};
+  SortedColumnsRule const sparse{Bins{400, 100, 20}, false};
   EXPECT_TRUE(sparse.MayKeepNone());
   EXPECT_FALSE(sparse.Keeps(values(100))) << "ranges in the last one alone";
   EXPECT_TRUE(sparse.Keeps(values(101)));
   EXPECT_TRUE(sparse.NeedsRows(ranges));
   EXPECT_FALSE(sparse.NeedsRows(values(150))) << "hardly two values a range";
   EXPECT_TRUE(sparse.NeedsRows(values(151)));
-  EXPECT_FALSE((SortedRowsRule{Bins{400, 20}, false}).MayKeepNone());
+  EXPECT_FALSE((SortedColumnsRule{Bins{400, 20}, false}).MayKeepNone());
   EXPECT_TRUE(sparse.KeepsAllBeyond({values(90), ranges}, 100));
   EXPECT_FALSE(sparse.KeepsAllBeyond({values(90), ranges}, 20)) << "the first has ranges there";
   EXPECT_TRUE(sparse.KeepsAllBeyond({values(15), ranges, values(0)}, 20));

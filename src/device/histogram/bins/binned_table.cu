@@ -38,7 +38,7 @@ std::vector<std::uint32_t> Choose(CountedTable const& sizes, HistogramMemory con
 /** @brief Makes the finest bins. @param few_values Bins that a column of few values has at most; 0: as
  *         in the finest resolution. */
 FinestBins MakeFinest(TableSource const& table, CountedTable const& sizes,
-                      std::vector<std::uint32_t> const& resolutions, SortedRowsRule const& rule,
+                      std::vector<std::uint32_t> const& resolutions, SortedColumnsRule const& rule,
                       std::uint32_t few_values, HistogramMemory const& memory) {
   // Of different values there are as many bins as slots, which are one less than a limit: coarser
   // bins are two or four of them each.
@@ -64,7 +64,7 @@ BinnedTable::BinnedTable(StagedTable staged, std::vector<std::uint32_t> const& m
   CopyFromHost(n_present_.Reserve(n_entries.size()), n_entries.data(), n_entries.size());
   bool const chooses = max_bins.empty();
   std::vector<std::uint32_t> const resolutions = chooses ? Choose(sizes, memory) : max_bins;
-  SortedRowsRule const rule{resolutions, sizes.is_dense};
+  SortedColumnsRule const rule{resolutions, sizes.is_dense};
   FinestBins finest = MakeFinest(staged.Source(), sizes, resolutions, rule,
                                  chooses ? BinMatrix::MaxBins() : 0, memory);
   sorted_columns_ = std::move(finest.rows);

@@ -11,7 +11,7 @@
 
 #include "device/histogram/bins/bin_matrix.cuh"
 #include "device/histogram/bins/row_values.cuh"
-#include "device/histogram/staged_table.cuh"
+#include "device/histogram/bins/staged_table.cuh"
 #include "device/level/level_ref.cuh"
 
 namespace gpu_exact {

@@ -336,7 +336,7 @@ QuantileCuts::QuantileCuts(UnbinnedColumns const& columns)
   this->Make(columns, nullptr, nullptr);
 }
 
-FinestBins MakeFinestBins(UnbinnedColumns const& columns, SortedRowsRule const& rule,
+FinestBins MakeFinestBins(UnbinnedColumns const& columns, SortedColumnsRule const& rule,
                           Memory rows_at) {
   FinestBins out{QuantileCuts{columns.n_entries.size()}, nullptr};
   // Where rows may be needless, the columns are first sorted without them.
@@ -350,7 +350,7 @@ FinestBins MakeFinestBins(UnbinnedColumns const& columns, SortedRowsRule const& 
   return out;
 }
 
-bool QuantileCuts::Make(UnbinnedColumns const& all, SortedRowsRule const* rule,
+bool QuantileCuts::Make(UnbinnedColumns const& all, SortedColumnsRule const* rule,
                         SortedColumns* out_rows) {
   auto const& [table, n_entries, max_bins, max_values, sorted_at_once] = all;
   bool const keeps_rows = out_rows != nullptr;

@@ -83,7 +83,7 @@ class QuantileCuts {
   }
 
  private:
-  friend FinestBins MakeFinestBins(UnbinnedColumns const& columns, SortedRowsRule const& rule,
+  friend FinestBins MakeFinestBins(UnbinnedColumns const& columns, SortedColumnsRule const& rule,
                                    Memory rows_at);
 
   /** @brief Has room for the bins of so many features, none of which is made. */
@@ -94,7 +94,7 @@ class QuantileCuts {
    * @param out_rows Their rows; nullptr: it stops at the first column that needs some.
    * @return Whether it came to the end.
    */
-  bool Make(UnbinnedColumns const& all, SortedRowsRule const* rule, SortedColumns* out_rows);
+  bool Make(UnbinnedColumns const& all, SortedColumnsRule const* rule, SortedColumns* out_rows);
 
   std::vector<std::uint64_t> h_offsets_;
   std::vector<std::uint8_t> has_ranges_;
@@ -118,6 +118,6 @@ struct FinestBins {
  * Memory: 9 B a bin kept; 24 B an entry of the columns that are sorted at once meanwhile, or a row
  * of them where the table lies by column; 8 B a row where it does not.
  */
-[[nodiscard]] FinestBins MakeFinestBins(UnbinnedColumns const& columns, SortedRowsRule const& rule,
+[[nodiscard]] FinestBins MakeFinestBins(UnbinnedColumns const& columns, SortedColumnsRule const& rule,
                                         Memory rows_at);
 }  // namespace gpu_exact

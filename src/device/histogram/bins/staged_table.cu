@@ -5,7 +5,7 @@
  */
 #include <algorithm>
 
-#include "device/histogram/staged_table.cuh"
+#include "device/histogram/bins/staged_table.cuh"
 #include "plan/bin_layout.h"
 
 namespace gpu_exact {
