@@ -38,8 +38,8 @@ std::vector<std::uint32_t> StoredResolutions::GroupColumns(HistogramMemory const
 
 namespace {
 /**
- * @brief The sum over all arrays of bins of fn(n_groups), of at most so many groups that have row offsets;
- *        1e18 at most, more than any device has.
+ * @brief The sum over all arrays of bins of fn(n_groups), of at most so many groups that have row
+ *        offsets; 1e18 at most, more than any device has.
  */
 template <typename FnT>
 std::uint64_t OfSparseGroups(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
@@ -145,8 +145,8 @@ BinBound::BinBound(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features, His
   std::vector<std::uint32_t> const of_groups = stored.GroupColumns(memory, max_bins);
   for (std::size_t i = 0; i < of_groups.size(); ++i) {
     bool const in_bytes = stored.last != 0 && i + 1 == of_groups.size();
-    // Where most values are missing some groups have places all the same, of which half have a value,
-    // and an eighth fills them up.
+    // Where most values are missing some groups have cells all the same, of which half have a
+    // value, and an eighth fills them up.
     elements += is_dense
                     ? rows * RowBytes(n_features, LimitGroupColumns(of_groups[i], n_rows), in_bytes)
                     : sizeof(GroupBin) * (9 * n_entries / 4);

@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Bounds what bins take, before any value of a table is seen. bin_layout.h says what they take
- *        once all columns are known; it is never more.
+ * @brief Bounds what bins take, before any value of a table is seen. bin_layout.h says what they
+ *        take once all columns are known; it is never more.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "plan/histogram_memory.h"
 
 namespace gpu_exact {
-/** @brief Resolutions as they are stored: those that read the finest bins if they can, and the last
+/** @brief Divides resolutions into those that read the finest bins if they can, and the last
  *         one. */
 struct StoredResolutions {
   std::vector<std::uint32_t> reading;  // bins of a column, the finest first
@@ -23,7 +23,8 @@ struct StoredResolutions {
   /** @param bins Of all resolutions, the finest first. */
   StoredResolutions(FeatureIdx n_features, std::vector<std::uint32_t> const& bins);
   /**
-   * @brief Columns of a group in each array of bins that there may be, the last one's last.
+   * @brief Counts the columns of a group in each array of bins that there may be, the last one's
+   *        last.
    * @param memory   Whether one array is read by all others.
    * @param max_bins That a block has room for.
    */
@@ -32,14 +33,16 @@ struct StoredResolutions {
 };
 
 /**
- * @brief Bytes of a row's bins, where most values are present and all columns have as many bins.
+ * @brief Counts the bytes of a row's bins, where most values are present and all columns have as
+ *        many bins.
  * @param of_group Columns of a group.
  * @param in_bytes Whether bins take one byte each.
  */
 [[nodiscard]] std::uint64_t RowBytes(FeatureIdx n_features, std::uint32_t of_group, bool in_bytes);
 
 /**
- * @brief The most bins of all columns in a resolution, or little more where columns differ in length.
+ * @brief Bounds the bins of all columns in a resolution; there may be little more where columns
+ *        differ in length.
  * @param max_bins Of a column in it.
  * @param finest   Whether it is the finest, in which short columns have a bin for each value.
  * @param most     That a block has room for.
@@ -49,24 +52,24 @@ struct StoredResolutions {
                                      std::uint32_t most = kMaxGroupBins);
 
 /**
- * @brief Upper bound of the row offsets of groups most of whose values are missing, bytes.
+ * @brief Bounds the bytes of row offsets of groups most of whose values are missing.
  *
- * Each such group has RowOffsetBlock's in each array of bins, also in a table that is dense on the whole.
- * A very sparse table has many groups of few entries, and is better sorted.
+ * Each such group has RowOffsetBlock's in each array of bins, also in a table that is dense on the
+ * whole. A very sparse table has many groups of few entries, and is better sorted.
  *
  * @param max_bins That a block has room for.
  */
 [[nodiscard]] std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                                            HistogramMemory const& memory = {},
                                            std::uint32_t max_bins = kMaxGroupBins);
-/** @brief The same, counted in rows of groups: what a walk along all rows looks up once. */
+/** @brief Counts them in rows of groups: what a walk along all rows looks up once. */
 [[nodiscard]] std::uint64_t NumRowOffsets(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                                           HistogramMemory const& memory = {},
                                           std::uint32_t max_bins = kMaxGroupBins);
 
 /** @brief Bounds the bytes of sorted columns, whose columns are filled up to whole blocks. */
 [[nodiscard]] constexpr std::uint64_t MostSortedColumnBytes(EntryIdx n_entries, RowIdx n_rows,
-                                                         FeatureIdx n_features) {
+                                                            FeatureIdx n_features) {
   constexpr std::uint64_t kFilledUp = SortedColumnBlockBytes(2) + 8;  // of a column
   return SortedColumnBytes(n_entries, SortedColumnHighBytes(n_rows)) + kFilledUp * n_features;
 }

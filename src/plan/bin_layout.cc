@@ -24,7 +24,7 @@ std::uint32_t ChunkOf(std::uint32_t stride, std::uint32_t first, std::uint32_t n
 
 std::uint64_t RoundUp(std::uint64_t n, std::uint64_t step) { return (n + step - 1) / step * step; }
 
-/** @brief Tells whether rows have a place for each column of a group: most values are present. */
+/** @brief Tells whether rows have a cell for each column of a group: most values are present. */
 bool HasCells(GroupLayout const& group, RowIdx n_rows) {
   return std::uint64_t{n_rows} * group.n_columns <= 2 * group.n_entries;
 }
@@ -46,7 +46,8 @@ std::uint64_t MostBinsOfGroup(RowIdx n_rows, std::vector<std::uint32_t> const& n
   return std::min<std::uint64_t>(limits.max_bins, (n_bins + n_groups - 1) / n_groups);
 }
 
-/** @brief Forms groups of columns. @param stored Whose groups are read; nullptr: they are stored. */
+/** @brief Forms groups of columns. @param stored Whose groups are read; nullptr: they are
+ *         stored. */
 BinLayout MakeGroups(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
                      std::vector<ColumnBins> const& bins, std::vector<ColumnBins> const& coarsest,
                      GroupLimits const& limits, bool in_bytes, BinLayout const* stored) {
@@ -63,7 +64,7 @@ BinLayout MakeGroups(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
       continue;
     }
     std::uint32_t const reads = stored == nullptr ? 0 : stored->columns[out.columns.size()].group;
-    // In bytes, each column of a group has a bank. Groups without places are not, and may be wider.
+    // In bytes, each column of a group has a bank. Groups without cells are not, and may be wider.
     auto const is_full = [&](GroupLayout const& group) {
       return n_coarsest + coarsest[f].n_bins > limit || reads != stored_group ||
              group.n_bins + n_of_column > kMaxStoredBins ||
@@ -97,8 +98,9 @@ BinLayout MakeGroups(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
   return out;
 }
 
-/** @brief Gives a group whose rows have places its stride, and bytes in place of words if they fit. */
-void PlaceRows(GroupLayout* group, BinLayout* out, std::uint32_t max_bins, bool in_bytes) {
+/** @brief Gives a group whose rows have cells its stride, and bytes in place of words if they
+ *         fit. */
+void GiveCells(GroupLayout* group, BinLayout* out, std::uint32_t max_bins, bool in_bytes) {
   auto const first = out->columns.cbegin() + group->first_column;
   auto const last = first + group->n_columns;
   auto const fewer = [](BinColumn const& a, BinColumn const& b) { return a.n_bins < b.n_bins; };
@@ -157,7 +159,7 @@ BinLayout LayStored(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
     group.elements = out.n_elements;
     std::uint64_t n_words{group.n_entries};  // of two bytes
     if (HasCells(group, n_rows)) {
-      PlaceRows(&group, &out, limits.max_bins, in_bytes);
+      GiveCells(&group, &out, limits.max_bins, in_bytes);
       group.n_elements = std::uint64_t{n_rows} * group.stride;
       n_words = group.n_elements / (group.InBytes() ? sizeof(GroupBin) : 1);
     } else {
@@ -180,7 +182,7 @@ BinLayout LayRead(BinLayout const& stored, std::vector<std::uint32_t> const& n_e
     BinColumn const& first = stored.columns[group.first_column];
     BinColumn const& last = stored.columns[group.first_column + group.n_columns - 1];
     GroupLayout const& from = stored.groups[first.group];
-    std::uint32_t const place = group.first_column - from.first_column;
+    std::uint32_t const first_cell = group.first_column - from.first_column;
     group.first_stored = first.first_bin;
     group.n_stored = last.first_bin + last.n_bins - first.first_bin;
     group.shift = bins[first.feature].shift;
@@ -193,9 +195,9 @@ BinLayout LayRead(BinLayout const& stored, std::vector<std::uint32_t> const& n_e
     group.row_offsets = from.row_offsets;
     group.is_narrow = from.is_narrow;
     group.stride = from.stride;
-    group.elements = from.elements + (from.Strided() ? place : 0);
-    group.chunk = from.Strided() ? ChunkOf(group.stride, place, group.n_columns) : 0;
-    // Of rows without places all elements are met.
+    group.elements = from.elements + (from.Strided() ? first_cell : 0);
+    group.chunk = from.Strided() ? ChunkOf(group.stride, first_cell, group.n_columns) : 0;
+    // Of rows without cells all elements are met.
     group.n_elements =
         from.Strided() ? std::uint64_t{stored.n_rows} * group.n_columns : from.n_elements;
   }

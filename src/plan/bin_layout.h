@@ -1,12 +1,13 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Lays out the bins of a table: which columns form a group, where each group's bins lie, and how
- *        many bytes all of it takes. The builder allocates what is said here, memory_plan counts it.
+ * @brief Lays out the bins of a table: which columns form a group, where each group's bins lie, and
+ *        how many bytes all of it takes. The builder allocates what is said here, memory_plan
+ *        counts it.
  *
  * Neighbouring columns form groups whose bins fit the shared memory of a block. Within a group the
- * bins of a row lie side by side, ascending by column: where most values are present in a place for
- * each column, otherwise as many as there are values. They take two bytes each, or one in a place of
+ * bins of a row lie side by side, ascending by column: where most values are present in a cell for
+ * each column, otherwise as many as there are values. They take two bytes each, or one in a cell of
  * a group whose columns have few, if that is asked for.
  *
  * Coarser bins need not be stored: each is one or several of the finer ones. Where it is always as
@@ -17,7 +18,8 @@
  *
  *     stored      a0 b0 c0 d0 | a1 b1 c1 d1 | ...     finest bins of columns a, b, c, d by row
  *     coarsest    |  one group |                      bin = stored one, shifted; or begins up to it
- *     finest      |a| |b| |c| |d|                     bin = stored one, less those of columns before
+ *     finest      |a| |b| |c| |d|                     bin = stored one, less those of columns
+ *     before
  */
 #pragma once
 
@@ -30,96 +32,99 @@
 #include "gpu_exact/types.h"
 
 namespace gpu_exact {
-/** @brief The most bins of a block's histogram, so that 2, 4, 8, ... columns of as many fit. */
+/** @brief Limits the bins of a block's histogram, so that 2, 4, 8, ... columns of as many fit. */
 inline constexpr std::uint32_t kMaxGroupBins = 10240;
-/** @brief The same by shared memory of a block: 227 KiB (compute capability 9.0, 10.0), 163 KiB (8.0,
+/** @brief Limits them by shared memory of a block: 227 KiB (compute capability 9.0, 10.0), 163 KiB (8.0,
  *         8.7), 99 KiB (8.6, 8.9, 12.0), 64 KiB (7.5). */
 inline constexpr std::uint32_t kMaxGroupBinsOf[] = {kMaxGroupBins, 7209, 3932, 2140};
 /**
- * @brief The most stored bins of a group, which others may read as coarser ones: as many as finest
- *        bins become the most bins of the coarsest of them.
+ * @brief Limits the stored bins of a group, which others may read as coarser ones: as many as
+ *        finest bins become the most bins of the coarsest of them.
  */
 inline constexpr std::uint32_t kMaxStoredBins = 4 * kMaxGroupBins;
-/** @brief The most rows of a node that a block sorts. */
+/** @brief Limits the rows of a node that a block sorts. */
 inline constexpr RowIdx kMaxSortedRows = 1024 * 12;
 
 /**
- * @brief A table of fewer entries and fewer rows gives no block enough to do: it has more groups of
- *        columns than it needs, to fill the device.
+ * @brief Tells small tables from others: one of fewer entries and fewer rows gives no block enough
+ *        to do, and has more groups of columns than it needs, to fill the device.
  */
 inline constexpr std::uint64_t kManyEntries = std::uint64_t{1} << 22;
-/** @brief Groups of such a table, so that it has about two row offsets an entry where they are few. */
+/** @brief Chooses the groups of a small table: about two row offsets an entry where they are
+ *         few. */
 [[nodiscard]] constexpr std::uint64_t FillingGroups(EntryIdx n_entries, RowIdx n_rows) {
   std::uint64_t const rows = std::max(n_rows, RowIdx{1});
   return std::max<std::uint64_t>((2 * n_entries + rows - 1) / rows, 1);
 }
 
-/** @brief The most places, rows times columns, of a group: its elements are numbered in 32 bits. */
+/** @brief Limits the cells, rows times columns, of a group: its elements are numbered in 32
+ *         bits. */
 inline constexpr std::uint64_t kMaxGroupCells = std::uint64_t{1} << 30;
 /**
- * @brief Where a row's elements are, in a group most of whose values are missing, is told in blocks of
- *        32 B, as memory is read: where those of the first row begin, and where each row's end,
- *        counted from there: of 28 rows a byte each, or of 14 rows two.
+ * @brief Tells where a row's elements are, in a group most of whose values are missing. Blocks of
+ *        32 B, as memory is read, hold where those of the first row begin, and where each row's
+ *        end, counted from there: of 28 rows a byte each, or of 14 rows two.
  */
 struct RowOffsetBlock {
   static constexpr std::uint32_t kBytes = 32;
   static constexpr std::uint32_t kWords = kBytes / sizeof(std::uint32_t);
   static constexpr std::uint32_t kNarrowRows = 28;
   static constexpr std::uint32_t kWideRows = 14;
-  /** @brief The most columns of a group of which a byte holds the end of each row. */
+  /** @brief Limits the columns of a group of which a byte holds the end of each row. */
   static constexpr std::uint32_t kNarrowColumns = 255 / kNarrowRows;
-  /** @brief The most columns of any group. */
+  /** @brief Limits the columns of any group. */
   static constexpr std::uint32_t kMaxColumns = 65535 / kWideRows;
 
   [[nodiscard]] static constexpr bool IsNarrow(std::uint64_t n_columns) {
     return n_columns <= kNarrowColumns;
   }
-  /** @brief Bytes of a group's blocks. */
+  /** @brief Counts the bytes of a group's blocks. */
   [[nodiscard]] static constexpr std::uint64_t Bytes(RowIdx n_rows, bool is_narrow) {
     std::uint64_t const rows = is_narrow ? kNarrowRows : kWideRows;
     return (n_rows + rows - 1) / rows * kBytes;
   }
 };
 
-/** @brief Of so many columns that a block has room for, those that a group of so many rows can have. */
+/** @brief Limits a group's columns so that rows times columns are kMaxGroupCells at most. */
 [[nodiscard]] constexpr std::uint32_t LimitGroupColumns(std::uint32_t n_columns, RowIdx n_rows) {
   std::uint64_t const most = kMaxGroupCells / std::max(n_rows, RowIdx{1});
   return static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(n_columns, 1, std::max<std::uint64_t>(most, 1)));
 }
 
-/** @brief Sorted rows: bytes of a row's number above its two low ones. */
+/** @brief Counts the bytes of a row's number above its two low ones, in sorted columns. */
 [[nodiscard]] constexpr std::uint32_t SortedColumnHighBytes(RowIdx n_rows) {
   return n_rows <= std::uint64_t{1} << 24 ? 1 : 2;
 }
-/** @brief Entries of a block of sorted columns. */
+/** @brief Counts the entries of a block of sorted columns. */
 inline constexpr std::uint32_t kSortedColumnsBlock = 32;
-/** @brief Bytes of a block, a multiple of 8. */
+/** @brief Counts the bytes of a block, a multiple of 8. */
 [[nodiscard]] GPU_EXACT_HD constexpr std::uint32_t SortedColumnBlockBytes(std::uint32_t n_high) {
   return (2 + n_high) * kSortedColumnsBlock + 8;
 }
-/** @brief Bytes of a column's entries. */
+/** @brief Counts the bytes of a sorted column. */
 [[nodiscard]] constexpr std::uint64_t SortedColumnBytes(std::uint64_t n_entries,
                                                         std::uint32_t n_high) {
   return (n_entries + kSortedColumnsBlock - 1) / kSortedColumnsBlock *
          SortedColumnBlockBytes(n_high);
 }
 
-/** @brief Of so many columns two bytes tell one. */
+/** @brief Limits the columns whose numbers fit two bytes. */
 inline constexpr FeatureIdx kShortColumns = FeatureIdx{1} << 16;
-/** @brief Bytes of a value that is kept by row with its column, one of so many. */
+/** @brief Counts the bytes of a value that is kept by row with the number of its column. */
 [[nodiscard]] constexpr std::uint64_t SparseValueBytes(FeatureIdx n_columns) {
   return n_columns <= kShortColumns ? 6 : 8;
 }
 
-/** @brief Whether most values are present: columns of a place for each row then take less room. */
+/** @brief Tells whether most values are present: columns with a cell for each row then take less
+ *         room. */
 [[nodiscard]] constexpr bool IsDense(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features) {
   return std::uint64_t{n_rows} * n_features <= 2 * n_entries;
 }
 
 /**
- * @brief Places of a row in a group of so many columns, most of which have a value: a multiple of
- *        what a walk loads at once, where few places stay without a column.
+ * @brief Counts the cells of a row in a group, most of whose columns have a value: a multiple of
+ *        what a walk loads at once, where few cells stay without a column.
  */
 [[nodiscard]] constexpr std::uint32_t NumCells(std::uint32_t n_columns) {
   for (std::uint32_t at_once : {8u, 4u, 2u}) {
@@ -130,18 +135,20 @@ inline constexpr FeatureIdx kShortColumns = FeatureIdx{1} << 16;
   }
   return n_columns;
 }
-/** @brief The same where bins take one byte each; 0: of so few columns they would take no less. */
+/** @brief Counts them where bins take one byte each; 0: of so few columns they would take no
+ *         less. */
 [[nodiscard]] constexpr std::uint32_t NumByteCells(std::uint32_t n_columns) {
   std::uint32_t const n = (n_columns + 7) / 8 * 8;
   return n < 2 * n_columns ? n : 0;
 }
-/** @brief The most bins of a column of which a byte holds one, or that there is none. */
+/** @brief Limits the bins of a column of which a byte holds one, or that there is none. */
 inline constexpr std::uint32_t kMaxByteBins = 255;
-/** @brief The most columns of a group whose bins take a byte: each has a bank of shared memory. */
+/** @brief Limits the columns of a group whose bins take a byte: each has a bank of shared
+ *         memory. */
 inline constexpr std::uint32_t kMaxByteColumns = 32;
 /**
- * @brief Tells whether the last of several resolutions has bins of its own in bytes: they fit, and take
- *        less. All others may read the finest one's.
+ * @brief Tells whether the last of several resolutions has bins of its own in bytes: they fit, and
+ *        take less. All others may read the finest one's.
  * @param max_bins Of a column in each resolution, the finest first.
  */
 [[nodiscard]] inline bool LastTakesBytes(FeatureIdx n_features,
@@ -151,7 +158,7 @@ inline constexpr std::uint32_t kMaxByteColumns = 32;
 }
 
 /**
- * @brief Bins that a resolution stores: a place for each row and column of a dense table.
+ * @brief Counts the bins that a resolution stores: a cell for each row and column of a dense table.
  */
 [[nodiscard]] constexpr std::uint64_t NumStoredBins(EntryIdx n_entries, RowIdx n_rows,
                                                     FeatureIdx n_features) {
@@ -159,16 +166,17 @@ inline constexpr std::uint32_t kMaxByteColumns = 32;
 }
 
 /**
- * @brief Whether a coarser resolution reads the finest one's bins, where memory leaves the choice.
+ * @brief Tells whether a coarser resolution reads the finest one's bins, where memory leaves the
+ *        choice.
  *
- * Bins that the cache holds are read sooner where they lie side by side: the finest ones of the rows
- * of a small table are not next to each other for a group of few columns.
+ * Bins that the cache holds are read sooner where they lie side by side: the finest ones of the
+ * rows of a small table are not next to each other for a group of few columns.
  *
  * @param n_stored        NumStoredBins().
- * @param is_dense        IsDense(): rows are read whole, and to look bins up takes little of the time
- *                        (criteo nothing, covtype a tenth), where a third of the memory is saved.
- * @param looked_up_share Of the entries, whose bins would be looked up instead of shifted. Where most
- *                        values are missing, that takes half as long again.
+ * @param is_dense        IsDense(): rows are read whole, and to look bins up takes little of the
+ *                        time (criteo nothing, covtype a tenth), where a third of the memory is saved.
+ * @param looked_up_share Of the entries, whose bins would be looked up instead of shifted. Where
+ *                        most values are missing, that takes half as long again.
  */
 [[nodiscard]] bool ReadsFinest(std::uint64_t n_stored, bool is_dense, double looked_up_share);
 
@@ -183,7 +191,8 @@ struct BinColumn {
   std::uint32_t n_bins;
 };
 
-/** @brief Lists the bytes of what describes bins on the device; there each type is held to its line. */
+/** @brief Lists the bytes of what describes bins on the device; there each type is held to its
+ *         line. */
 struct BinBytes {
   static constexpr std::uint64_t kBin = 9;     // its least value, its rank, whether it is a range
   static constexpr std::uint64_t kOffset = 8;  // of a column's bins; one more than columns
@@ -193,21 +202,22 @@ struct BinBytes {
   static constexpr std::uint64_t kRankWord = 8;  // of 32 bits, see BinLayout::first_words
 };
 
-/** @brief Words of 32 bits that hold n bits and one more. */
+/** @brief Counts the words of 32 bits that hold n bits and one more. */
 [[nodiscard]] constexpr std::uint64_t NumRankWords(std::uint64_t n) { return n / 32 + 1; }
 
-/** @brief Elements that may be read after the last one of an array. */
+/** @brief Counts the elements that may be read after the last one of an array. */
 inline constexpr std::uint32_t kElementsBeyond = 256;
-/** @brief Groups begin at a multiple of so many elements, which a walk loads at once. */
+/** @brief Aligns the begin of a group, in elements: a walk loads so many at once. */
 inline constexpr std::uint64_t kAlignedElements = 8;
-/** @brief Shift of a column whose bins are looked up. */
+/** @brief Stands for the shift of a column whose bins are looked up. */
 inline constexpr std::uint32_t kByRank = 32;
 
 /** @brief Counts the bins of a column in one resolution. */
 struct ColumnBins {
   std::uint32_t n_bins;    // 0: the column has no entries
   bool has_ranges{false};  // whether any of them holds several values
-  // Numbers of the finest bins are shifted by so many bits, or kByRank: a bin is any number of them.
+  // Numbers of the finest bins are shifted by so many bits, or kByRank: a bin is any number of
+  // them.
   std::uint32_t shift{0};
 };
 
@@ -264,9 +274,9 @@ struct BinLayout {
   // Lengths of arrays, and the content of those that are known.
   std::uint64_t n_elements{0};  // kElementsBeyond included
   std::uint64_t n_row_offsets{0};
-  std::vector<GroupBin> first_bins;  // of the column in each place, where bins take one byte
-  // Of one that looks stored bins up: for each of the stored groups the word where its bits begin, one
-  // for each stored bin, which tell where a bin begins.
+  std::vector<GroupBin> first_bins;  // of the column in each cell, where bins take one byte
+  // Of one that looks stored bins up: for each of the stored groups the word where its bits begin,
+  // one for each stored bin, which tell where a bin begins.
   std::vector<std::uint64_t> first_words;
   std::uint64_t n_stored_bins{0};  // bits, each group's filled up to whole words
 

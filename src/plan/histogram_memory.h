@@ -1,7 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Chooses what the histogram strategy keeps, and where; sizes all that is not fixed by the table.
+ * @brief Chooses what the histogram strategy keeps, and where; sizes all that is not fixed by the
+ *        table.
  */
 #pragma once
 
@@ -12,8 +13,8 @@
 
 namespace gpu_exact {
 /**
- * @brief What the histogram strategy keeps, and where: all of it on the device, or less where memory
- *        is short. The trees are the same.
+ * @brief Says what the histogram strategy keeps, and where: all of it on the device, or less where
+ *        memory is short. The trees are the same.
  */
 struct HistogramMemory {
   bool sorts_columns{true};         // whether sorted columns are kept, which trees grow faster with
@@ -33,30 +34,33 @@ struct HistogramMemory {
   static constexpr std::uint64_t kOpenRangeBytes = 64;  // of one that is searched, with its counts
   static constexpr std::uint64_t kSortedEntryBytes = 25;  // of a value that is sorted to make bins
 
-  /** @brief All that there is to choose from, the fastest first; the last one takes least. */
+  /** @brief Lists all that there is to choose from, the fastest first; the last one takes least. */
   [[nodiscard]] static std::vector<HistogramMemory> All();
 
-  /** @brief Histograms of all resolutions take up to so much, bytes; one fits always. */
+  /** @brief Limits the bytes of histograms of all resolutions; one fits always. */
   [[nodiscard]] std::uint64_t HistogramBytes(EntryIdx n_entries) const;
-  /** @brief The same at first: most trees do not need all of it. */
+  /** @brief Limits them at first: most trees do not need all of it. */
   [[nodiscard]] std::uint64_t FirstHistogramBytes(EntryIdx n_entries) const;
-  /** @brief Whether nodes are sorted, for which all their values are read, or bins: not over the bus. */
+  /** @brief Tells whether nodes are sorted, for which all their values or bins are read: not over the
+   *         bus. */
   [[nodiscard]] bool SortsNodes() const {
     return values_at == Memory::kDevice && bins_at == Memory::kDevice;
   }
-  /** @brief A list has room for so many ranges at first. */
+  /** @brief Sizes a list of open ranges at first. */
   static constexpr std::uint64_t kFirstRanges = std::uint64_t{1} << 14;
-  /** @brief A list with room for so many ranges, all that there are, is scanned without asking: as many as
-   *         at first, or more. */
+  /** @brief Sizes a list that has room for all ranges of a level, so that the device is not asked how
+   *         many are open; a level of more ranges asks. */
   [[nodiscard]] std::uint64_t CertainRanges() const;
-  /** @brief Entries of open ranges that are sorted at once, of so many in the table, or all of them. */
+  /** @brief Limits the entries of open ranges that are sorted at once. @param n_entries Of the
+   *         table. */
   [[nodiscard]] std::uint64_t OpenEntries(EntryIdx n_entries) const;
   /**
-   * @brief Entries of whole columns whose values are sorted at once, to make bins.
-   * @param is_dense Of a table that is not there are fewer, as it is on the device meanwhile.
+   * @brief Limits the entries of whole columns whose values are sorted at once, to make bins.
+   * @param is_dense Otherwise there are fewer, as the table is on the device meanwhile.
    */
   [[nodiscard]] EntryIdx BinnedAtOnce(EntryIdx n_entries, bool is_dense) const;
-  /** @brief Entries of the host's table that are read at once, while bins are written. */
+  /** @brief Limits the entries of the host's table that are read at once, while bins are
+   *         written. */
   [[nodiscard]] EntryIdx ReadAtOnce(EntryIdx n_entries) const;
 };
 }  // namespace gpu_exact

@@ -12,10 +12,10 @@
 #include "gpu_exact/types.h"
 
 namespace gpu_exact {
-/** @brief What of a node's rows is worked on by itself. */
+/** @brief Says which part of a node's rows is worked on by itself. */
 enum class NodePart : std::uint32_t { kWhole, kFirst, kLater };
 
-/** @brief A node, or a part of one, whose rows are added up or looked through. */
+/** @brief Describes a node, or a part of one, whose rows are added up or looked through. */
 struct BuiltNode {
   RowIdx begin;          // slot of its first row
   std::uint32_t node;    // index among the nodes that are searched
@@ -23,20 +23,21 @@ struct BuiltNode {
   NodePart part{NodePart::kWhole};
 };
 
-/** @brief What of a device decides how rows are dealt out to the blocks that add them up. */
+/** @brief Describes what of a device decides how rows are dealt out to the blocks that add them
+ *         up. */
 struct BuildLimits {
   std::uint32_t n_blocks{0};  // that run at a time; 0: the device tells
   // The cache holds so many rows, with gradients and a group's bins: half of an H200's 50 MB.
   std::uint64_t cached_rows{std::uint64_t{1} << 20};
 };
 
-/** @brief What the groups before one take: for each row, and for each segment. */
+/** @brief Sums the cost of the groups before one: for each row, and for each segment. */
 struct GroupCost {
   std::uint64_t row;
   std::uint64_t segment;
 };
 
-/** @brief A point in the order of the work: by node, group, row. */
+/** @brief Points into the work, which is ordered by node, group, row. */
 struct WorkOffset {
   std::uint32_t node;  // index among the built ones
   std::uint32_t group;
@@ -58,15 +59,15 @@ struct WorkOffset {
  * A segment is the rows of one node in one group of columns. Segments are ordered by node, then
  * group, so that blocks that run together share the rows that they read. Of rows that the cache
  * holds, slices are of equal cost: they may begin and end within a segment. Of more rows, nodes are
- * cut into parts, and slices are segments: then blocks go along the same rows at the same time, each
- * for another group, and memory is read once for all of them.
+ * cut into parts, and slices are segments: then blocks go along the same rows at the same time,
+ * each for another group, and memory is read once for all of them.
  */
 class LoadBalancer {
  public:
-  /** @brief A block is started for at least so much: 2,048 elements. */
+  /** @brief Limits the work for which a block is started: 2,048 elements at least. */
   static constexpr std::uint64_t kMinSlice = 16384;
 
-  /** @brief Elements of a group for each of n_rows rows, and its bins. */
+  /** @brief Adds a group. @param n_elements Of n_rows rows. */
   void AddGroup(std::uint64_t n_elements, RowIdx n_rows, std::uint32_t n_bins);
   [[nodiscard]] std::vector<GroupCost> const& Costs() const { return costs_; }
   [[nodiscard]] std::uint32_t NumGroups() const {
@@ -84,18 +85,18 @@ class LoadBalancer {
                                                std::uint64_t min_slice = kMinSlice) const;
 
   /**
-   * @brief The nodes in parts, the largest node first: as many parts as keep all blocks busy for a
+   * @brief Cuts nodes into parts, the largest node first: as many as keep all blocks busy for a
    *        few rounds.
    * @param nodes As above.
    * @return Likewise; nothing where no node needs to be cut.
    */
   [[nodiscard]] std::vector<BuiltNode> Parts(std::vector<BuiltNode> const& nodes,
                                              BuildLimits const& limits) const;
-  /** @brief A slice for each segment of so many nodes: where each begins, and the end. */
+  /** @brief Makes a slice for each segment of the nodes: where each begins, and the end. */
   [[nodiscard]] std::vector<WorkOffset> Segments(std::uint32_t n_nodes) const;
 
  private:
-  /** @brief How many parts, times groups, fill some rounds of blocks best: more rather than fewer,
+  /** @brief Chooses how many parts, times groups, fill some rounds of blocks best: more rather than fewer,
    *         as nodes differ. */
   [[nodiscard]] std::uint64_t NumParts(std::uint64_t n_blocks) const;
   [[nodiscard]] std::uint64_t Before(std::vector<BuiltNode> const& nodes, std::size_t node,

@@ -161,7 +161,8 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   }
   // Columns that share a block's reading of rows; a power of two, so that several bins of a row are
   // loaded at once. Late trees, with less to find, leave some times more open; where that may be
-  // scanned, memory for more bins is well spent. Where rows are looked up all is taken to be gathered.
+  // scanned, memory for more bins is well spent. Where rows are looked up all is taken to be
+  // gathered.
   double const present = static_cast<double>(n_entries) / n_rows / n_features;
   bool const looks_up = !is_dense && LooksUp(present);
   bool const scans = memory.sorts_columns && !looks_up;
@@ -188,8 +189,8 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   // Bins of one byte take a block's room for as many columns as there are banks, however few they
   // are: then there are as many as a byte holds.
   std::uint32_t const of_bytes = std::min(max_bins / kMaxByteColumns, kMaxByteBins);
-  // The next one has a quarter of the bins. Where rows are looked up, most nodes are best searched in
-  // the least of what may be the finest.
+  // The next one has a quarter of the bins. Where rows are looked up, most nodes are best searched
+  // in the least of what may be the finest.
   std::uint32_t const next =
       looks_up && finest >= 2 * least ? std::max(finest / 4, least) : finest / 4;
   std::uint32_t const last = is_dense && finest >= 2 * of_bytes
@@ -219,7 +220,7 @@ SortedColumnsRule::SortedColumnsRule(std::vector<std::uint32_t> const& max_bins,
 }
 
 bool SortedColumnsRule::KeepsAllBeyond(std::vector<ColumnBins> const& finest,
-                                    std::uint32_t n_bins) const {
+                                       std::uint32_t n_bins) const {
   return std::all_of(finest.cbegin(), finest.cend(), [&](ColumnBins const& column) {
     return this->Keeps(column) || column.n_bins <= n_bins;
   });

@@ -1,8 +1,9 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Says what it costs to search a node by histograms or by sorting, and chooses by that: how many
- *        bins columns have, and how each node of a level is searched. The trees do not depend on it.
+ * @brief Says what it costs to search a node by histograms or by sorting, and chooses by that: how
+ *        many bins columns have, and how each node of a level is searched. The trees do not depend
+ *        on it.
  */
 #pragma once
 
@@ -19,12 +20,12 @@ namespace gpu_exact {
 /**
  * @brief Lists the constants of the cost model.
  *
- * The unit is a picosecond of the whole device (one NVIDIA H200), unless a line says otherwise. Behind
- * each constant stands how it was found:
+ * The unit is a picosecond of the whole device (one NVIDIA H200), unless a line says otherwise.
+ * Behind each constant stands how it was found:
  *
  *     timed    by the time of a kernel, divided by what it did
- *     tried    by the times of whole trees, with this value and with others (ms a tree, in brackets)
- *     size     by the size of what is read, or of a cache
+ *     tried    by the times of whole trees, with this value and with others (ms a tree, in
+ *     brackets) size     by the size of what is read, or of a cache
  *     guessed  no measurement of it by itself is on record
  */
 struct CostTable {
@@ -78,7 +79,8 @@ struct CostTable {
   static constexpr double kFallsTo = 0.8;  // at once, as one tree may be unlike the next; guessed
   static constexpr float kAgePower =
       0.965f;  // a tree, of a factor that was not seen again; guessed
-  // Scans begin unasked where they cost less than a level of gathering with so much more open; guessed.
+  // Scans begin unasked where they cost less than a level of gathering with so much more open;
+  // guessed.
   static constexpr double kMoreOpen = 4.0;
 
   // Bins of a column.
@@ -105,8 +107,8 @@ struct ResolutionShape {
 };
 
 /**
- * @brief Tells whether most rows have no value in most groups. Then to look rows up costs most, and what
- *        is open follows a column's entries, not the table's rows.
+ * @brief Tells whether most rows have no value in most groups. Then to look rows up costs most, and
+ *        what is open follows a column's entries, not the table's rows.
  * @param present Part of the values that are present.
  */
 [[nodiscard]] constexpr bool LooksUp(double present) { return present < CostTable::kLookedUp; }
@@ -126,55 +128,58 @@ struct ResolutionShape {
  *
  * The share of such ranges falls with nearly the square of the number of bins: a range of n / k
  * entries leaves the gain open by about n / k gradients, where the best candidate of a node without
- * anything to find gains about sqrt(n) of them (of a strong signal the power is less). Late trees find
- * less and leave more open. Nodes deep down may leave far more open, as those of a strong signal do,
- * whose gradients are all alike: what was seen at a depth counts there in the next trees
+ * anything to find gains about sqrt(n) of them (of a strong signal the power is less). Late trees
+ * find less and leave more open. Nodes deep down may leave far more open, as those of a strong
+ * signal do, whose gradients are all alike: what was seen at a depth counts there in the next trees
  * (OpenShareHistory).
  */
 struct HistogramCost {
-  /** @brief Of so many entries, those in open ranges: kOpenShare (n / k^2)^kOpenPower. */
+  /** @brief Estimates the part of n entries in open ranges of k bins: kOpenShare (n /
+   *         k^2)^kOpenPower. */
   [[nodiscard]] static double OpenShare(double n_entries, double n_bins);
-  /** @brief Entries of a node and column in open ranges. */
+  /** @brief Estimates the entries of a node and column in open ranges. */
   [[nodiscard]] static double ExpectedOpen(double n_rows, ResolutionShape const& shape);
-  /** @brief To gather an entry of an open range and sort it. */
+  /** @brief Prices an entry of an open range that is gathered and sorted. */
   [[nodiscard]] static double OpenEntry(ResolutionShape const& shape) {
     return shape.values_of_host ? CostTable::kOpenHostEntry : CostTable::kOpenEntry;
   }
-  /** @brief To scan an entry of the table in an open range. */
+  /** @brief Prices an entry of the table in an open range that is scanned. */
   [[nodiscard]] static double ScannedEntry(ResolutionShape const& shape) {
     return shape.rows_of_host    ? CostTable::kScannedHostEntry
            : shape.present < 1.0 ? CostTable::kScannedSparseEntry
                                  : CostTable::kScannedEntry;
   }
-  /** @brief To gather the gradients of a scanned entry; of few rows they are in the cache. */
+  /** @brief Prices the gradients of a scanned entry; of few rows they are in the cache. */
   [[nodiscard]] static double FoundEntry(double n_table_rows);
-  /** @brief To read the bins of a node's rows. @param density Part of the table's rows it has. */
+  /** @brief Prices the bins of a node's rows. @param density Part of the table's rows it has. */
   [[nodiscard]] static double Read(double n_rows, double density, ResolutionShape const& shape);
   /**
-   * @brief Of a node of so many rows.
+   * @brief Prices a column of a node.
    * @param density Part of the table's rows that it has.
    */
   [[nodiscard]] static double Node(double n_rows, double density, ResolutionShape const& shape);
 };
 
 /**
- * @brief How many entries were in open ranges, beside what was expected, by depth and resolution: a
- *        resolution that was tried and left far more open than another is not tried again soon.
+ * @brief Remembers how many entries were in open ranges beside what was expected, by depth and
+ *        resolution: a resolution that was tried and left far more open than another is not tried
+ *        again soon.
  */
 class OpenShareHistory {
  public:
   explicit OpenShareHistory(std::size_t n_resolutions) : n_resolutions_{n_resolutions} {}
 
   /**
-   * @brief For ResolutionShape::open_factor. Not seen yet: of the resolution next to it that was
-   *        seen at this depth; deeper than was seen: of the deepest level seen.
+   * @brief Estimates ResolutionShape::open_factor. Not seen yet: that of the resolution next to it
+   *        that was seen at this depth; deeper than was seen: that of the deepest level seen.
    */
   [[nodiscard]] double Factor(std::size_t depth, std::size_t resolution) const;
-  /** @brief What a level had. @param expected By HistogramCost::ExpectedOpen; more than 0. */
+  /** @brief Records what a level had. @param expected By HistogramCost::ExpectedOpen; more than
+   *         0. */
   void Record(std::size_t depth, std::size_t resolution, double n_open, double expected);
   /**
-   * @brief A new tree: what was seen before the last one counts a little less. It becomes what the
-   *        last one had in the resolution next to it, or as expected, so that it is tried again.
+   * @brief Begins a tree: moves factors that the last one did not see a little toward that of the
+   *        nearest resolution that it used, or toward 1, so that they are tried again.
    */
   void Decay();
 
@@ -185,14 +190,16 @@ class OpenShareHistory {
     double factor{kNotSeen};
     bool used{false};  // by the last tree
   };
-  /** @brief Of a depth that was seen: of the resolution, or else of the one next to it; or nullptr. */
+  /** @brief Finds what a depth has seen of a resolution, or else of the one next to it; or
+   *         nullptr. */
   [[nodiscard]] Seen const* Nearest(std::size_t depth, std::size_t resolution, bool used) const;
 
   std::size_t n_resolutions_;
   std::vector<Seen> seen_;  // shape: (depths, n_resolutions)
 };
 
-/** @brief Whether open ranges are scanned in sorted columns, or their entries are gathered. */
+/** @brief Chooses whether open ranges are scanned in sorted columns, or their entries are
+ *         gathered. */
 struct RefineCost {
   double n_nodes;  // that are searched
   double n_rows;   // of these nodes
@@ -201,7 +208,8 @@ struct RefineCost {
   ResolutionShape shape;
   double at_once{std::numeric_limits<double>::infinity()};  // gathered entries there is room for
 
-  /** @brief Scanning costs little even if many more ranges are open than usual: nobody asks. */
+  /** @brief Tells whether scanning costs little even if many more ranges are open than usual: nobody asks
+   *         how many are. */
   [[nodiscard]] bool ScansAnyway() const;
   /**
    * @param n_scanned  Entries of the table in open ranges.
@@ -211,13 +219,14 @@ struct RefineCost {
 };
 
 /**
- * @brief The most bins of a column in each resolution, the finest first.
+ * @brief Chooses the most bins of a column in each resolution, the finest first.
  *
- * A small table, whose nodes are sorted, has one bin for each value, and a wider one of as few rows,
- * of which nodes can be sorted, has one resolution. Otherwise the finest resolution serves the root,
- * within what fits a block, and coarser ones the nodes below. Where most values are present, bins of
- * the last one take a byte each, and are as many as that holds. Where few are (kLookedUp), columns have
- * fewer entries to tell apart and groups of few columns cost most: the finest has at least 160 bins.
+ * A small table, whose nodes are sorted, has one bin for each value, and a wider one of as few
+ * rows, of which nodes can be sorted, has one resolution. Otherwise the finest resolution serves
+ * the root, within what fits a block, and coarser ones the nodes below. Where most values are
+ * present, bins of the last one take a byte each, and are as many as that holds. Where few are
+ * (kLookedUp), columns have fewer entries to tell apart and groups of few columns cost most: the
+ * finest has at least 160 bins.
  *
  * @param max_bins   That a block has room for.
  * @param max_sorted Rows of a node that a block can sort.
@@ -231,7 +240,8 @@ struct RefineCost {
                                                            std::uint64_t n_missing = 0);
 
 /**
- * @brief The most distinct values of a column that has a bin for each: no range of it is ever open.
+ * @brief Limits the distinct values of a column that has a bin for each: no range of it is ever
+ *        open.
  * @param max_bins In the finest resolution.
  * @param most     That a block has room for.
  */
@@ -239,14 +249,14 @@ struct RefineCost {
                                       std::uint32_t most);
 
 /**
- * @brief Says which columns keep their rows sorted by value, in which open ranges are looked up: those
- *        that have ranges in a resolution that looks them up.
+ * @brief Says which columns keep their rows sorted by value, in which open ranges are looked up:
+ *        those that have ranges in a resolution that looks them up.
  *
- * Where most values are missing, columns of few values may have ranges in the last resolution alone,
- * which serves the many small nodes. Few of their entries are open; they are gathered as soon. If no
- * column of such a table has ranges of much more than one value, in all resolutions but the last, none
- * is kept: ranges are gathered nearly as soon, for a quarter less memory. (Of 801 values in 640 bins a
- * tree takes 3.5 ms in place of 3.1; of 1,601 values 7.7 in place of 4.2.)
+ * Where most values are missing, columns of few values may have ranges in the last resolution
+ * alone, which serves the many small nodes. Few of their entries are open; they are gathered as
+ * soon. If no column of such a table has ranges of much more than one value, in all resolutions but
+ * the last, none is kept: ranges are gathered nearly as soon, for a quarter less memory. (Of 801
+ * values in 640 bins a tree takes 3.5 ms in place of 3.1; of 1,601 values 7.7 in place of 4.2.)
  */
 class SortedColumnsRule {
  public:
@@ -273,7 +283,7 @@ class SortedColumnsRule {
       most_needless_;  // while no column has more bins, none is kept; 0: all that are to be
 };
 
-/** @brief Rows of a node, or of two siblings, which are searched in the same way. */
+/** @brief Counts the rows of a node, or of two siblings, which are searched in the same way. */
 struct FamilyRows {
   static constexpr std::size_t kNone = ~std::size_t{0};
 
@@ -282,7 +292,7 @@ struct FamilyRows {
   std::size_t parent_method{kNone};  // the resolution that has kept their parent's histogram
 };
 
-/** @brief A level's table and ways to search it. */
+/** @brief Describes a level's table and the ways to search it. */
 struct SearchMethods {
   RowIdx n_rows;                             // of the table
   double n_columns;                          // of the table
@@ -291,15 +301,16 @@ struct SearchMethods {
 };
 
 /**
- * @brief The way that each family of a level is searched: by histograms of a resolution, or, one
- *        past the last resolution, by sorting its rows column by column.
+ * @brief Chooses the way that each family of a level is searched: by histograms of a resolution,
+ *        or, one past the last resolution, by sorting its rows column by column.
  *
- * Costs are those of HistogramCost. A sorted entry costs more than one that is added up, but no bins
- * are cleared and searched. Few families are searched in few ways, as each has kernels of its own.
+ * Costs are those of HistogramCost. A sorted entry costs more than one that is added up, but no
+ * bins are cleared and searched. Few families are searched in few ways, as each has kernels of its
+ * own.
  */
 [[nodiscard]] std::vector<std::size_t> ChooseSearchMethods(std::vector<FamilyRows> const& families,
                                                            SearchMethods const& ways);
 
-/** @brief Whether all levels of a table are sorted, from the root on. */
+/** @brief Tells whether all levels of a table are sorted, from the root on. */
 [[nodiscard]] bool SortsTable(RowIdx n_rows, FeatureIdx n_features, RowIdx max_sorted);
 }  // namespace gpu_exact

@@ -61,7 +61,8 @@ TEST(RowOffsetBytes, ASmallTableHasGroupsThatFillTheDevice) {
   EXPECT_EQ(RowOffsetBytes(kEntries, kRows, 66), kArrays * 66 * kGroup)
       << "a group for each column";
   EXPECT_LE(RowOffsetBytes(kManyEntries, kRows, 66), 8 * kArrays * kGroup) << "many entries";
-  // The bins of so few entries fit one group: it may become twice as many as fill the device, and one.
+  // The bins of so few entries fit one group: it may become twice as many as fill the device, and
+  // one.
   EXPECT_EQ(RowOffsetBytes(2460, kRows, 20), (3 + 1) * kArraysOfFew * kGroup)
       << "ten columns take two";
   EXPECT_EQ(RowOffsetBytes(2460, kRows, 2), 2 * kArraysOfFew * kGroup) << "no more than columns";
@@ -69,7 +70,8 @@ TEST(RowOffsetBytes, ASmallTableHasGroupsThatFillTheDevice) {
   EXPECT_EQ(FillingGroups(0, 0), 1u);
 }
 
-/** @brief Groups of a dense table most of whose values are missing: not more than miss half of them. */
+/** @brief Groups of a dense table most of whose values are missing: not more than miss half of
+ *         them. */
 TEST(RowOffsetBytes, OfColumnsMostlyMissingInADenseTable) {
   constexpr RowIdx kRows = 1'000'000;
   constexpr std::uint64_t kGroup = RowOffsetBlock::Bytes(kRows, true);
@@ -99,7 +101,8 @@ TEST(RowOffsetBytes, DoNotWrap) {
   }
 }
 
-/** @brief The last one has its own bins where bytes hold them and take less; all others may share. */
+/** @brief The last one has its own bins where bytes hold them and take less; all others may
+ *         share. */
 TEST(StoredResolutions, WhichMayBeReadAndWhichAreNot) {
   using Columns = std::vector<std::uint32_t>;
   HistogramMemory own;
@@ -161,9 +164,9 @@ struct Taken {
 /**
  * @brief Holds what is laid out to what is planned, for columns that differ in all ways.
  *
- * The plan takes columns to be alike. Where they differ, rows may be filled up by an eighth; in a small
- * table, whose groups fill the device, bins may take two bytes in place of one, and more groups have row
- * offsets.
+ * The plan takes columns to be alike. Where they differ, rows may be filled up by an eighth; in a
+ * small table, whose groups fill the device, bins may take two bytes in place of one, and more
+ * groups have row offsets.
  */
 TEST(BinBound, LayoutsTakeNoMoreButForRowsThatAreFilledUp) {
   constexpr std::uint64_t kOfArrays = 1 << 17;

@@ -60,7 +60,8 @@ class LayoutCheck {
               BinLayout const& layout)
       : table_{table}, bins_{bins}, layout_{layout} {}
 
-  /** @brief Bins of groups and columns follow each other without a gap, in the order of features. */
+  /** @brief Bins of groups and columns follow each other without a gap, in the order of
+   *         features. */
   void Groups() const {
     std::uint64_t n_bins{0}, n_entries{0};
     std::uint32_t n_columns{0};
@@ -114,7 +115,8 @@ class LayoutCheck {
     }
   }
 
-  /** @brief Of stored bins: arrays of groups follow each other, aligned, within what is allocated. */
+  /** @brief Of stored bins: arrays of groups follow each other, aligned, within what is
+   *         allocated. */
   void Stored(bool in_bytes, std::uint32_t max_bins) const {
     std::uint64_t elements{0}, row_offsets{0}, first_bins{0};
     for (GroupLayout const& group : layout_.groups) {
@@ -160,7 +162,8 @@ class LayoutCheck {
                                               2 * first_bins);
   }
 
-  /** @brief Of bins that are read: each group reads some columns of one stored group, in their places. */
+  /** @brief Of bins that are read: each group reads some columns of one stored group, in their
+   *         cells. */
   void Read(BinLayout const& stored) const {
     bool any_looked_up{false};
     double n_looked_up{0.0};

@@ -475,7 +475,8 @@ TEST(ChooseSearchMethods, SmallTablesAreSorted) {
   EXPECT_FALSE(SortsTable(kMaxSorted + 1, 1, kMaxSorted));
   EXPECT_FALSE(SortsTable(1000, 100'000, kMaxSorted));
 }
-/** @brief Columns with ranges are kept, and those that have some in a resolution that is scanned. */
+/** @brief Columns with ranges are kept, and those that have some in a resolution that is
+ *         scanned. */
 TEST(SortedColumnsRule, WhichColumnsAreKept) {
   using Bins = std::vector<std::uint32_t>;
   ColumnBins const ranges{400, true};

@@ -86,8 +86,8 @@ class BinnedTable {
   void AddResolution(std::vector<std::uint32_t> const& n_entries, QuantileCuts&& bins,
                      RowIdx n_rows);
   /**
-   * @brief Has room for the bins of all entries: of the finest resolution for all that read them; of
-   *        others as they are laid out.
+   * @brief Has room for the bins of all entries: of the finest resolution for all that read them;
+   *        of others as they are laid out.
    * @return Those that are to be written.
    */
   [[nodiscard]] std::vector<BinMatrix*> Allocate(TableLayout&& layout, Memory bins_at);

@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Brings a table to the device for its bins to be made: by column where most values are present,
- *        by row otherwise.
+ * @brief Brings a table to the device for its bins to be made: by column where most values are
+ *        present, by row otherwise.
  */
 #pragma once
 
