@@ -65,7 +65,7 @@ std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strat
   }
   std::uint64_t const exchange_bytes = share != nullptr ? share->ExchangeBytes() : 0;
   *stats = {strategy, std::max(chosen.plan.Peak(), exchange_bytes), chosen.plan.HostBytes()};
-  auto const release_slice = [&] {
+  auto const release_own_table = [&] {
     if (share != nullptr) {
       share->ReleaseOwnTable();
     }
@@ -73,15 +73,15 @@ std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strat
   if (strategy == Strategy::kHistogram) {
     StagedTable staged{table, chosen.memory};
     if (staged.WholeRead()) {
-      release_slice();
+      release_own_table();
     }
     auto binned = std::make_unique<BinnedTable>(std::move(staged), std::vector<std::uint32_t>{},
                                                 chosen.memory);
-    release_slice();
+    release_own_table();
     return MakeHistogramStrategy(std::move(binned), chosen.memory);
   }
   auto columns = MakeSortStrategy(table);
-  release_slice();
+  release_own_table();
   return columns;
 }
 
