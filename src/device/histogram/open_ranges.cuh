@@ -7,6 +7,7 @@
 
 #include "core/quantise.h"
 #include "device/runtime/warp.cuh"
+#include "plan/histogram_memory.h"
 
 namespace gpu_exact {
 /** @brief A bin of a node that holds several values and may hold the best split. */
@@ -18,6 +19,8 @@ struct OpenRange {
   FixedSum before;       // of the node's rows in the column's lower bins
   FixedSum present;      // of the node's rows with any value of the column
 };
+
+static_assert(sizeof(OpenRange) == HistogramMemory::kListedRangeBytes);
 
 /** @brief What is counted of a list of open ranges; all zero before ranges are listed. */
 struct OpenCounts {

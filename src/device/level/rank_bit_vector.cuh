@@ -7,6 +7,7 @@
 
 #include "device/level/rows_ref.cuh"
 #include "device/runtime/runtime.cuh"
+#include "plan/bin_layout.h"
 
 namespace gpu_exact {
 /** @brief 32 bits, and how many of all lower ones are set. */
@@ -50,8 +51,8 @@ class RankBitVector {
   explicit RankBitVector(char const* what) : words_{what} {}
 
   /** @brief Room for n bits and one position more; content is lost where it grows. */
-  RankBitVectorRef Reserve(std::uint64_t n) { return {words_.Reserve(n / 32 + 1)}; }
-  void ClearAsync(std::uint64_t n) { ZeroAsync(words_.Data(), n / 32 + 1); }
+  RankBitVectorRef Reserve(std::uint64_t n) { return {words_.Reserve(NumRankWords(n))}; }
+  void ClearAsync(std::uint64_t n) { ZeroAsync(words_.Data(), NumRankWords(n)); }
   /**
    * @brief Count what is set before each of n bits and their end. Does not wait.
    * @param ranges Of which is told how many bits are set.

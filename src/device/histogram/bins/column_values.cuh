@@ -13,7 +13,6 @@
 
 #include "device/runtime/placed_buffer.cuh"
 #include "device/table/row_table.cuh"
-#include "plan/histogram_plan.h"
 
 namespace gpu_exact {
 /** @brief A table on the device while bins are made of it, borrowed: by row, or by column. */

@@ -8,6 +8,7 @@
 
 #include "device/histogram/bins/row_values.cuh"
 #include "device/table/value_sort.cuh"
+#include "plan/bin_layout.h"
 
 namespace gpu_exact {
 namespace {

@@ -42,7 +42,7 @@ HistogramFinder::HistogramFinder(BinMatrix const& columns, HistogramPool* pool,
   for (FeatureGroup const& group : columns.Groups()) {
     slicer_.AddGroup(group.n_elements, columns.NumRows(), group.n_bins);
   }
-  keep_rows_ = kKeepRows * columns.MeanBins();
+  keep_rows_ = kKeepRows * columns.Layout().MeanBins();
   this->MakeTiles();
   for (unsigned size = 2; size <= BlockCluster::kMost; size *= 2) {
     max_clusters_.push_back({size, MaxClusters(SearchKernel<false>, size, kSearchThreads)});

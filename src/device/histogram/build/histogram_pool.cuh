@@ -19,7 +19,7 @@
 #include "device/histogram/build/bin_sums.cuh"
 #include "device/histogram/searched_node.cuh"
 #include "device/runtime/runtime.cuh"
-#include "plan/histogram_plan.h"
+#include "plan/histogram_memory.h"
 
 namespace gpu_exact {
 class HistogramPool {

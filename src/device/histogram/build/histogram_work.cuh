@@ -6,7 +6,7 @@
 #pragma once
 
 #include "device/histogram/searched_node.cuh"
-#include "plan/histogram_plan.h"
+#include "plan/load_balancer.h"
 
 namespace gpu_exact {
 struct WorkRef {

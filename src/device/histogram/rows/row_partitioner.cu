@@ -394,13 +394,13 @@ void RowPartitioner::Reset(TrainingRows const& rows, RowIdx n_left_out,
   first_node_ = kRoot;
 }
 
-bool RowPartitioner::GoByRow() {
-  goes_by_row_ =
-      n_rows_ >= min_by_row_ && h_nodes_.size() <= kMostByRow && this->NumSlots() >= n_rows_ / 2;
-  if (goes_by_row_) {
-    left_of_row_.Reserve(n_rows_ / 32 + std::size_t{1});
-  }
-  return goes_by_row_;
+bool RowPartitioner::MayGoByRow() const {
+  return n_rows_ >= min_by_row_ && h_nodes_.size() <= kMostByRow && this->NumSlots() >= n_rows_ / 2;
+}
+
+std::uint32_t* RowPartitioner::GoByRow() {
+  goes_by_row_ = true;
+  return left_of_row_.Reserve(n_rows_ / 32 + std::size_t{1});
 }
 
 void RowPartitioner::FindLeft() {
@@ -461,6 +461,7 @@ void RowPartitioner::Move(LevelSplits const& splits, NodeState* out_children) {
   current_ = next;
   current_units_ = units_[next].Data();
   first_node_ = splits.first_child;
+  goes_by_row_ = false;
 }
 
 void RowPartitioner::Finish(BinnedTableRef const& table, std::vector<NodeSplit> const& tree,

@@ -18,7 +18,6 @@
 #include "device/histogram/searched_node.cuh"
 #include "device/runtime/warp.cuh"
 #include "device/table/value_key.cuh"
-#include "plan/histogram_plan.h"
 
 namespace gpu_exact {
 /** @brief An entry in one word, so that those of kMaxSortedRows rows fit what Turing has to share. */
