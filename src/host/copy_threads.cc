@@ -58,7 +58,7 @@ struct CopyThreads::Work {
   bool stopped{false};
 };
 
-/** @brief What threads of a team share. */
+/** @brief Holds what the threads of a team share. */
 struct CopyThreads::TeamRun {
   CopyThreads* crew;
   Steer const& steer;
