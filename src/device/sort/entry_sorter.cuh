@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The entries of a tree in progress: in column order at first, then sorted by node.
+ * @brief Sorts the entries of a tree in progress: in column order at first, then by node.
  *
  * While nodes have a key each, all entries are sorted from column order, in one pass for the whole
  * level; later those of each split node are sorted by child. Every sort is stable, so that the
