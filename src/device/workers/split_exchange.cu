@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of split_exchange.cuh.
+ * @brief Implements split_exchange.cuh.
  */
 #include <algorithm>
 
@@ -40,7 +40,7 @@ __device__ SplitRecord RecordOf(Split const& split, FeatureIdx const* features) 
   return {split.loss_change, features[split.feature], split.threshold, split.default_left};
 }
 
-/** @brief The best split of a node, and whose it is. */
+/** @brief Holds the best split of a node, and whose it is. */
 struct Winner {
   SplitRecord best;
   std::uint32_t rank;
@@ -59,7 +59,7 @@ struct Winner {
     }
   }
   [[nodiscard]] __device__ bool Exists() const { return best.loss_change > 0.0f; }
-  /** @brief The split becomes the node's. */
+  /** @brief Make the split the node's. */
   __device__ void Write(LevelResult* result) const {
     result->split = {best.loss_change, best.feature, best.threshold, best.default_left,
                      result->split.first_right};
@@ -92,7 +92,7 @@ __global__ void PickKernel(SplitRecord const* records, std::uint32_t n_workers, 
   }
 }
 
-/** @brief What workers tell of a level by ShareSplits(), one worker after the other. */
+/** @brief Lays out what workers tell of a level by ShareSplits(), one worker after the other. */
 struct SplitMessages {
   std::uint32_t* words;
   std::uint64_t n_records;  // words of a message, before
