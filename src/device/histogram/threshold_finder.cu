@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of split_resolver.cuh.
+ * @brief Implements threshold_finder.cuh.
  */
 #include <algorithm>
 #include <limits>

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of sorting_finder.cuh.
+ * @brief Implements node_sort_finder.cuh.
  */
 #include <algorithm>
 #include <cub/block/block_reduce.cuh>
