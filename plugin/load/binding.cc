@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of binding.h.
+ * @brief Implements binding.h.
  */
 #include "load/binding.h"
 

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of elf_symbols.h.
+ * @brief Implements elf_symbols.h.
  */
 #include "load/elf_symbols.h"
 

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of histogram_plan.h.
+ * @brief Implements histogram_plan.h.
  */
 #include "plan/histogram_plan.h"
 
