@@ -40,7 +40,7 @@ enum class GrowPolicy : std::uint8_t {
   kLossGuide   // the one whose split gains most, among equals the one of the lower id
 };
 
-/** @brief Limits the levels that can be interleaved: nodes of the next one, and "none", fit a byte a row. */
+/** @brief Limits the levels that can be interleaved: a byte a row holds a node of the next one. */
 inline constexpr std::int32_t kMaxInterleavedLevels = 7;
 
 /** @brief Holds how trees are grown. Names and meaning are XGBoost's training parameters. */

@@ -143,7 +143,7 @@ std::uint64_t BernoulliThreshold(double p) {
 
 void DrawBernoulli(double p, std::size_t n, std::mt19937* engine, std::uint8_t* out) {
   constexpr std::size_t kWorthBlocks = 1
-                                       << 13;  // going through text takes as long as so many draws
+                                       << 13;  // draws that take as long as going through text
   auto const threshold = BernoulliThreshold(p);
   if (n >= kWorthBlocks) {
     BlockEngine blocks{*engine};

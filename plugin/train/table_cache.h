@@ -82,8 +82,8 @@ class DeviceTable {
   std::shared_ptr<Communicator> comm_;  // outlives the builder
   std::unique_ptr<TreeBuilder> builder_;
   TableOptions options_;                 // of the builder
-  std::vector<int> devices_;             // likewise
-  std::uint64_t epoch_{0};               // likewise
+  std::vector<int> devices_;             // of the builder
+  std::uint64_t epoch_{0};               // of the builder
   std::vector<std::uint64_t> contexts_;  // of its devices; see ContextOf()
   bool was_given_up_{false};             // for another table
   double set_up_ms_{0.0};

@@ -64,7 +64,7 @@ class ThreadCommunicator final : public Communicator {
 /** @brief Owns threads that wait to work together. Rank 0 is the caller's own. */
 class ThreadWorkers {
  public:
-  /** @brief Throws std::runtime_error where so many threads cannot be had. */
+  /** @brief Throw std::runtime_error where that many threads cannot be had. */
   explicit ThreadWorkers(std::int32_t size);
   ~ThreadWorkers();
   ThreadWorkers(ThreadWorkers const&) = delete;

@@ -23,10 +23,10 @@ struct OpenRange {
 /** @brief Counts a list of open ranges; all zero before ranges are listed. */
 struct OpenCounts {
   std::uint64_t n_listed;         // ranges, by the best candidates while they were listed
-  std::uint64_t n_taken;          // of these, by teams that scan, beyond those that are dealt out
+  std::uint64_t n_taken;          // listed ranges that teams took, beyond those dealt out
   unsigned long long n_scanned;   // entries of the table in ranges that are open still
-  unsigned long long n_gathered;  // of these, about so many of the ranges' nodes
-  unsigned long long n_entries;   // of nodes, that were scanned (about so many) or gathered
+  unsigned long long n_gathered;  // about how many of them are the ranges' nodes'
+  unsigned long long n_entries;   // of nodes, scanned (about) or gathered
   std::uint32_t n_open;           // ranges whose entries are gathered
 };
 

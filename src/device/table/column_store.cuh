@@ -61,7 +61,7 @@ class ColumnStore {
       : ColumnStore{table, MemoryPlan::SortedAtOnce(table.n_entries), kHostValues} {}
   /**
    * @param sorted_at_once Entries, as far as columns can be divided.
-   * @param host_values    Up to so many distinct values stay in host memory.
+   * @param host_values    Up to this many distinct values stay in host memory.
    */
   ColumnStore(CsrView const& table, EntryIdx sorted_at_once, std::uint64_t host_values);
 
@@ -73,7 +73,7 @@ class ColumnStore {
  private:
   DeviceBuffer<ColumnEntry> entries_{"column entries"};
   DeviceBuffer<float> values_{"distinct values"};
-  PinnedBuffer<float> host_values_{"distinct values"};  // these or those
+  PinnedBuffer<float> host_values_{"distinct values"};  // in place of values_
   float* values_at_{nullptr};
   DeviceBuffer<std::uint32_t> n_present_{"entries of columns"};
   DeviceBuffer<ValueId> value_offsets_{"value offsets"};

@@ -22,8 +22,8 @@ constexpr unsigned kCountThreads = 256;
 constexpr FeatureIdx kBlockFeatures = 8192;
 /** @brief Sets how many bytes are worth taking page-locked memory for one copy. */
 constexpr std::size_t kWorthPinning = std::size_t{1} << 24;
-/** @brief An array of so many bytes is one part of many: calls that copy more each soon save what more
- *         page-locked memory takes. */
+/** @brief Sets how many bytes make an array one part of many: calls that copy more each soon save
+ *         what more page-locked memory takes. */
 constexpr std::size_t kPartOfMany = std::size_t{1} << 27;
 
 CopyPlan PlanForOnce(std::size_t n_bytes) {

@@ -34,7 +34,7 @@ struct ValueKey {
   __device__ static bool IsFirst(std::uint64_t const* keys, std::uint64_t i) {
     return i == 0 || keys[i] != keys[i - 1];
   }
-  /** @brief Count the bits that differ among keys of so many columns. */
+  /** @brief Count the bits that differ among keys of n_columns columns. */
   static int NumBits(std::uint32_t n_columns) { return 32 + BitsBelow(n_columns); }
 };
 }  // namespace gpu_exact

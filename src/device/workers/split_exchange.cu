@@ -45,7 +45,7 @@ struct Winner {
   SplitRecord best;
   std::uint32_t rank;
 
-  /** @param records Of a node, by worker: so many bytes lie between one and the next. */
+  /** @param records Of a node, by worker, with `stride` bytes from one to the next. */
   __device__ Winner(SplitRecord const* records, std::uint64_t stride, std::uint32_t n_workers)
       : best{records[0]}, rank{0} {
     for (std::uint32_t w = 1; w < n_workers; ++w) {

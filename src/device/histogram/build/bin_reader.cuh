@@ -285,7 +285,7 @@ class BinReader {
   enum class Stored {
     kBytes,    // of the column, one byte each
     kShifted,  // all that is loaded is of the group, each as a power of two of them
-    kAnyhow    // likewise, or as BinMap tells
+    kAnyhow    // as kShifted, or as BinMap tells
   };
 
   /** @brief Turn the bins that were loaded into the group's. */

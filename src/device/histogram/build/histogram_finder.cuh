@@ -118,7 +118,8 @@ class HistogramFinder {
   std::uint32_t longest_tile_{0};                                 // bins
   std::vector<std::pair<unsigned, std::uint64_t>> max_clusters_;  // by size: that search at a time
   std::size_t shared_bytes_{0};                                   // of a block that builds
-  double keep_rows_;                                              // nodes of so many rows are kept
+  double keep_rows_;                                              // least rows of a node whose
+                                                                  // histogram is kept
   std::uint64_t n_rows_{0};                                       // of the searched nodes
   // First bins in the pool, or SearchedNode::kNoHistogram:
   std::vector<std::uint32_t> kept_;     // of the level's nodes, by node

@@ -15,7 +15,7 @@ constexpr int kScanThreads = 128;  // of a block
 constexpr int kScanBlocks = 8;     // on a multiprocessor: it waits for memory
 /** @brief Sets the rows of a thread: all are asked for before the first is used. */
 constexpr int kItems = SortedColumnsRef::kAtOnce;
-/** @brief Ranges of so many entries on average, or less, are each walked by a warp: more of them are
+/** @brief Sets up to how many entries on average ranges are each walked by a warp: more of them are
  *         under way then, and what they wait for costs more than their few steps. */
 constexpr std::uint64_t kWarpsRange = 1024;
 constexpr unsigned kListBlocks = 256;

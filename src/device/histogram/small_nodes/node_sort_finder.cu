@@ -246,7 +246,7 @@ std::uint64_t BlocksAtOnce(void (*kernel)(ParamsT...), int n_threads, std::size_
   return std::uint64_t(n_blocks) * DeviceAttribute(cudaDevAttrMultiProcessorCount);
 }
 
-/** @brief Nodes of so many rows at most, and how they are searched. */
+/** @brief Sets how nodes of up to a number of rows are searched. */
 struct SizeClass {
   RowIdx max_rows;
   void (Launcher::*launch)(std::uint32_t first_node, std::uint32_t n_nodes) const;
