@@ -142,8 +142,7 @@ std::uint64_t BernoulliThreshold(double p) {
 }
 
 void DrawBernoulli(double p, std::size_t n, std::mt19937* engine, std::uint8_t* out) {
-  constexpr std::size_t kWorthBlocks = 1
-                                       << 13;  // draws that take as long as going through text
+  constexpr std::size_t kWorthBlocks = 1 << 13;  // draws that take as long as going through text
   auto const threshold = BernoulliThreshold(p);
   if (n >= kWorthBlocks) {
     BlockEngine blocks{*engine};

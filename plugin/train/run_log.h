@@ -38,7 +38,8 @@ void RecordTree(TreeRecord tree);
 /** @brief Describe a tree in a line without an end. */
 [[nodiscard]] std::string LineOf(TreeRecord const& tree);
 
-/** @brief Give as JSON the last tree, and this process's numbers of trees, "gpu_trees", "cpu_trees". */
+/** @brief Give as JSON the last tree, and numbers of trees of this process: "gpu_trees",
+ *         "cpu_trees". */
 [[nodiscard]] std::string LastRunJson();
 
 /**

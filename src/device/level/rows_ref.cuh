@@ -91,8 +91,11 @@ void WithSlots(std::uint64_t n_slots, FnT&& fn) {
   }
 }
 
-/** @brief Call fn(j, slot, node) for each slot of the thread, all lanes of a warp together; past the
- *         last slot the node is n_nodes. Grid: SlotTurns::Grid(). */
+/**
+ * @brief Call fn(j, slot, node) for each slot of the thread, all lanes of a warp together.
+ *
+ * Past the last slot the node is n_nodes. Grid: SlotTurns::Grid().
+ */
 template <int kThreads, int kSlots, typename FnT>
 __device__ void ForEachSlot(RowsRef const& rows, LevelNode n_nodes, RowIdx n_slots, FnT&& fn) {
   LevelNode node{0};
