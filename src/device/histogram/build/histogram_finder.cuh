@@ -18,14 +18,6 @@
 #include "device/histogram/searched_node.cuh"
 
 namespace gpu_exact {
-/** @brief Names a histogram to search, with the sibling that is what the parent has left. */
-struct HistogramSearch {
-  static constexpr std::uint32_t kNone = 0xffffffffu;
-
-  std::uint32_t node;    // among the searched nodes
-  std::uint32_t larger;  // the same, or kNone
-};
-
 /** @brief Lists nodes to search in one resolution. */
 struct NodesToSearch {
   /** @brief Names one node, or two siblings. */

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "device/histogram/build/bin_search.cuh"
-#include "device/histogram/build/histogram_finder.cuh"
+#include "device/histogram/build/histogram_work.cuh"
 #include "device/histogram/build/shared_histogram.cuh"
 #include "device/runtime/fixed_sum.cuh"
 

@@ -9,6 +9,14 @@
 #include "plan/histogram_plan.h"
 
 namespace gpu_exact {
+/** @brief Names a histogram to search, with the sibling that is what the parent has left. */
+struct HistogramSearch {
+  static constexpr std::uint32_t kNone = 0xffffffffu;
+
+  std::uint32_t node;    // among the searched nodes
+  std::uint32_t larger;  // the same, or kNone
+};
+
 struct WorkRef {
   BuiltNode const* nodes;    // shape: (n_nodes + 1)
   WorkOffset const* slices;  // where each begins, shape: (n_slices + 1)
