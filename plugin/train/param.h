@@ -16,8 +16,11 @@ namespace gpu_exact {
 /** @brief Names what to do where the GPU cannot build trees. */
 enum Fallback : std::int32_t { kFallbackWarn = 0, kFallbackError = 1, kFallbackDefault = 2 };
 
-/** @brief Of the environment: what `gpu_exact_fallback` is where it is not given, `warn` or `error`. */
-inline constexpr char const* kFallbackVariable = "XGBOOST_GPU_EXACT_FALLBACK";
+/** @brief Names the variable of the environment that says what `gpu_exact_fallback` is where it is
+ *         not given: `warn` or `error`. */
+inline constexpr char const* kFallbackVariable = "GPU_EXACT_FALLBACK";
+/** @brief Names it as earlier releases did. */
+inline constexpr char const* kOldFallbackVariable = "XGBOOST_GPU_EXACT_FALLBACK";
 
 /** @brief Declares this library's own parameters. */
 struct GpuExactParam : public xgboost::XGBoostParameter<GpuExactParam> {
@@ -49,7 +52,7 @@ struct GpuExactParam : public xgboost::XGBoostParameter<GpuExactParam> {
         .add_enum("default", kFallbackDefault)
         .describe(
             "Where the GPU cannot build trees: `warn` once and use XGBoost's own exact builder, or "
-            "raise an `error`; by `default` what XGBOOST_GPU_EXACT_FALLBACK says, or `warn`.");
+            "raise an `error`; by `default` what GPU_EXACT_FALLBACK says, or `warn`.");
     DMLC_DECLARE_FIELD(gpu_exact_memory_limit)
         .set_lower_bound(0.0)
         .set_default(0.0)

@@ -138,6 +138,7 @@ class SharedLearningRate {
 /** @brief Decide what is to happen without a GPU; an error where the environment says neither. */
 Fallback FallbackOf(GpuExactParam const& param) {
   char const* said = std::getenv(kFallbackVariable);
+  said = said == nullptr ? std::getenv(kOldFallbackVariable) : said;
   std::string const word{said == nullptr ? "" : said};
   if (word != "" && word != "warn" && word != "error") {
     LOG(FATAL) << kFallbackVariable << " is `" << word << "`: set it to `warn` or `error`.";
