@@ -190,7 +190,7 @@ __global__ void SelectOwnKernel(std::uint32_t const* masks, std::size_t n_words,
 SplitExchange::SplitExchange(ColumnPartition const& share) : share_{share} {
   constexpr std::uint64_t kFewNodes = 4096;
   static_cast<void>(this->OwnWords(std::uint64_t{share.Whole().n_rows} / 32 + 1 +
-                                   kFewNodes * kRecordWords));  // nor more but for levels of more
+                                   kFewNodes * kRecordWords));  // grows for levels of more nodes
 }
 
 Parts SplitExchange::Equal(std::uint64_t n, std::size_t unit) const {
