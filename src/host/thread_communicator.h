@@ -38,7 +38,7 @@ class ThreadGroup {
   std::atomic<std::int32_t> n_waiting_{0};
   std::atomic<std::uint64_t> n_meetings_{0};
   std::atomic<std::int32_t> who_left_{-1};
-  std::mutex mutex_;  // of those who sleep
+  std::mutex mutex_;  // for those who sleep
   std::condition_variable wake_;
 };
 
@@ -90,7 +90,7 @@ class ThreadWorkers {
 
   ThreadGroup group_;
   std::vector<ThreadCommunicator> comm_;
-  std::mutex mutex_;  // of all that follows; who is awake looks at the atomic ones without
+  std::mutex mutex_;  // guards all that follows; who is awake reads the atomic ones without
   std::condition_variable more_;
   std::condition_variable done_;
   std::function<void(std::int32_t)> const* job_{nullptr};

@@ -24,9 +24,9 @@ struct OddWord {
 };
 
 constexpr int kThreads = 1024;
-constexpr int kWords = 4;  // of a thread
+constexpr int kWords = 4;  // per thread
 // That one cluster counts: one kernel, not three.
-constexpr std::uint64_t kFewWords = 2 * kWords * kThreads;  // of a block
+constexpr std::uint64_t kFewWords = 2 * kWords * kThreads;  // per block
 constexpr LevelNode kFewRanges = 4 * kThreads;
 
 /** @brief Count the set bits of ranges: of each stride-th one. */

@@ -22,7 +22,7 @@
 #define EXACT_CUDA(call) ::gpu_exact::CheckCuda((call), #call, __FILE__, __LINE__)
 
 namespace gpu_exact {
-inline constexpr unsigned kAllLanes = 0xffffffffu;  // of a warp
+inline constexpr unsigned kAllLanes = 0xffffffffu;  // all lanes of a warp
 
 /** @brief Give XGBoost's own stream; everything here runs in its order. */
 inline cudaStream_t Stream() { return cudaStreamPerThread; }

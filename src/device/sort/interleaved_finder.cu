@@ -349,7 +349,7 @@ __global__ __launch_bounds__(kTileThreads,
 }
 
 constexpr unsigned kShortThreads = 256;
-constexpr int kShortTiles = 4;  // of a warp
+constexpr int kShortTiles = 4;  // per warp
 
 /** @brief Run the multiscan of whole columns. grid: tiles, kShortTiles a warp; result: candidates
  *         offered. */

@@ -10,7 +10,7 @@
 namespace gpu_exact {
 namespace {
 constexpr int kThreads = 256;
-constexpr int kJoinedSlots = 8;  // of a thread, which look up few nodes
+constexpr int kJoinedSlots = 8;  // per thread: they look up few nodes
 constexpr std::size_t kRecordWords = sizeof(SplitRecord) / sizeof(std::uint32_t);
 
 // one thread a node

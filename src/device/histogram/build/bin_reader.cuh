@@ -360,7 +360,7 @@ class BinReader {
     using Loaded = std::conditional_t<kBytes, ByteChunk, Chunk>;
     using Used = std::conditional_t<kBanked, BankedChunk, Chunk>;
     std::uint32_t const lane = threadIdx.x % 32;
-    std::uint32_t const n_chunks = (group_.n_columns + kBins - 1) / kBins;  // of a row
+    std::uint32_t const n_chunks = (group_.n_columns + kBins - 1) / kBins;  // per row
     std::uint32_t const inverse = n_chunks == 1 ? 0 : 0xffffffffu / n_chunks + 1;
     std::uint32_t const n_tasks = tiles.n_tile * n_chunks;
     auto row_of = [&](std::uint32_t task) {

@@ -29,10 +29,10 @@ namespace gpu_exact {
  */
 class SharedHistogram {
  public:
-  static constexpr int kThreads = 1024;  // of a block
+  static constexpr int kThreads = 1024;  // per block
   static constexpr int kWarps = kThreads / 32;
 
-  static constexpr int kWords = 5;  // of a bin
+  static constexpr int kWords = 5;  // per bin
   static constexpr std::size_t kBinBytes = kWords * sizeof(std::uint32_t);
   static constexpr std::uint32_t kBanks = 32;
   static_assert(kBanks == kMaxByteColumns);

@@ -11,7 +11,7 @@
 
 namespace gpu_exact {
 namespace {
-constexpr int kScanThreads = 128;  // of a block
+constexpr int kScanThreads = 128;  // per block
 constexpr int kScanBlocks = 8;     // on a multiprocessor: it waits for memory
 /** @brief Sets the rows of a thread: all are asked for before the first is used. */
 constexpr int kItems = SortedColumnsRef::kAtOnce;
@@ -214,7 +214,7 @@ struct RangeQueue {
 /** @brief Joins threads that walk a range together: a warp, or a block. */
 template <int kTeam>
 struct ScanTeam {
-  static constexpr int kTeams = kScanThreads / kTeam;  // of a block
+  static constexpr int kTeams = kScanThreads / kTeam;  // per block
 
   Passed passed[kTeam / 32];  // by warp
   FoundCandidate of_warps[kTeam / 32];

@@ -178,7 +178,7 @@ __device__ std::uint32_t KeyBefore(std::uint32_t const (&keys)[kItems], int k,
 
 /** @brief Packs where a block puts an entry into one word, as registers are few. */
 struct SortedPosition {
-  static constexpr std::uint32_t kCrowd = 32;  // of a bin: more are not ordered among themselves
+  static constexpr std::uint32_t kCrowd = 32;  // per bin: more are not ordered among themselves
   static_assert(kMaxSortedRows <= 1u << 14);
 
   SortedPosition() = default;

@@ -164,7 +164,7 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
   }
 }
 
-constexpr int kWarps = 8;  // of a block whose warps work by themselves
+constexpr int kWarps = 8;  // per block whose warps work by themselves
 
 // grid: nodes up to end_node, columns; one warp for both
 template <int kItems>
