@@ -162,7 +162,7 @@ def assert_trains(wheel: Path, distribution: str, release: str, python: Path) ->
     assert (told["xgboost"], told["cuda"]) == (release, distribution != "xgboost-cpu")
     assert told["same"]
     unchanged = "import sys, xgboost; assert 'xgboost_gpu_exact' in sys.modules"
-    run(python, "-c", unchanged, env=env | {"XGBOOST_GPU_EXACT_DEVICE": "cuda"})
+    run(python, "-c", unchanged, env=env | {"GPU_EXACT_DEVICE": "cuda"})
     warned = "XGBoost's own exact builder grows the trees on the CPU instead" in done.stderr
     assert warned != told["usable"]
 
