@@ -49,6 +49,19 @@ test_that("a module that cannot be loaded is named, with the remedy", {
   expect_match(paste(run_r(code), collapse = " "), "/absent.so.*Install xgboostgpuexact again")
 })
 
+test_that("a stripped xgboost is told so, with the remedy", {
+  strip <- Sys.which("strip")
+  skip_if_not(nzchar(strip), "there is no strip")
+  stripped <- tempfile("library")
+  dir.create(stripped)
+  file.copy(find.package("xgboost"), stripped, recursive = TRUE)
+  system2(strip, c("--strip-unneeded", file.path(stripped, "xgboost/libs/xgboost.so")))
+  code <- sprintf(".libPaths(c('%s', .libPaths()))
+    tryCatch(loadNamespace('xgboostgpuexact'), error = function(e) cat(conditionMessage(e)))", stripped)
+  expect_match(paste(run_r(code), collapse = " "),
+               "xgboost.so has no symbol table, it was stripped.*Install R's package xgboost from source")
+})
+
 test_that("models load and predict without the plugin", {
   t <- random_table(3)
   d <- xgb.DMatrix(t$x, label = t$y, nthread = 1)
