@@ -97,7 +97,8 @@ test_that("what XGBoost refuses is an R error in its words, and the session goes
   d <- xgb.DMatrix(data.frame(a = factor(t$label), b = t$y), label = t$y, nthread = 1)
   expect_error(xgb.train(p, d, 1, verbose = 0), "categorical")
   d <- xgb.DMatrix(t$x, label = t$y, nthread = 1)
-  expect_error(xgb.train(c(p, max_depth = 0), d, 1, verbose = 0), "max_depth")
+  gradient_based <- list(subsample = 0.5, sampling_method = "gradient_based")
+  expect_error(xgb.train(c(p, gradient_based), d, 1, verbose = 0), "Only uniform sampling")
   expect_length(predict(xgb.train(p, d, 1, verbose = 0), t$x), 200)
 })
 
