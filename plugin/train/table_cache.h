@@ -42,13 +42,14 @@ class DeviceTable {
    * @param data    Its pages are asked for only where a builder is made: those that an iterator gave
    *                are read from its cache each time.
    * @param devices The first is that of the table's key; of one among several workers, it alone.
-   * @param peers   Kept with the builder. To make one is collective.
+   * @param comm    Kept with the builder. To make one is collective.
    * @param epoch   What the workers agreed on, see AgreeOnEpoch(): all make a builder, or none. 0 for
    *                one that is alone.
    */
   [[nodiscard]] TreeBuilder* Builder(xgboost::DMatrix* data, std::vector<int> const& devices,
                                      TableOptions const& options,
-                                     std::shared_ptr<Peers> const& peers, std::uint64_t epoch);
+                                     std::shared_ptr<Communicator> const& comm,
+                                     std::uint64_t epoch);
 
   /** @brief The epoch of the builder; 0 if there is none of such options. Under the lock. */
   [[nodiscard]] std::uint64_t Epoch(TableOptions const& options) const;
@@ -78,7 +79,7 @@ class DeviceTable {
   [[nodiscard]] double SetUpMs() const { return set_up_ms_; }
 
  private:
-  std::shared_ptr<Peers> peers_;  // outlives the builder
+  std::shared_ptr<Communicator> comm_;  // outlives the builder
   std::unique_ptr<TreeBuilder> builder_;
   TableOptions options_;                 // of the builder
   std::vector<int> devices_;             // likewise

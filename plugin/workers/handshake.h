@@ -32,7 +32,7 @@ class Hash {
 inline constexpr std::uint64_t kUnfinishedTree{1};
 
 /** @brief One worker's state before an update. 64 bytes; TellAll() adds 8. */
-struct Greeting {
+struct WorkerState {
   std::uint64_t epoch{0};         // of the table that it has of the data; 0: none
   std::uint64_t newest_epoch{0};  // that it knows of
   std::uint64_t sources{0};       // hash of those that the module was built of
@@ -45,16 +45,16 @@ struct Greeting {
   std::uint32_t n_groups{0};  // of trees, in a round
 };
 
-static_assert(sizeof(Greeting) == 64);
+static_assert(sizeof(WorkerState) == 64);
 
-/** @brief Throws PeerError on every worker, naming ranks and remedy, where they must be equal. */
-void CheckEqual(std::vector<Greeting> const& greetings);
+/** @brief Throws WorkerError on every worker, naming ranks and remedy, where they must be equal. */
+void CheckEqual(std::vector<WorkerState> const& worker_states);
 
 /**
  * @brief The epoch of the table that all workers have of this data; a new one if any has none or
  *        another one, and then all make their table anew.
  */
-[[nodiscard]] std::uint64_t AgreeOnEpoch(std::vector<Greeting> const& greetings);
+[[nodiscard]] std::uint64_t AgreeOnEpoch(std::vector<WorkerState> const& worker_states);
 
 /** @brief The newest epoch that a worker knows of: of this thread, as its group is. */
 [[nodiscard]] std::uint64_t NewestEpoch();
@@ -64,7 +64,7 @@ void CheckEqual(std::vector<Greeting> const& greetings);
  * @param own shape: (n_features) or empty
  * @return shape: (n_features), or empty where no worker has any.
  */
-[[nodiscard]] std::vector<float> AgreeOnWeights(Peers* peers,
-                                                std::vector<Greeting> const& greetings,
+[[nodiscard]] std::vector<float> AgreeOnWeights(Communicator* comm,
+                                                std::vector<WorkerState> const& worker_states,
                                                 std::vector<float> own);
 }  // namespace gpu_exact
