@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <iterator>
+#include <utility>
 
 #include "gpu_exact/device.h"
 #include "train/device_status.h"
@@ -24,7 +25,7 @@ static_assert(sizeof(CsrEntry) == sizeof(xgboost::Entry) &&
               offsetof(CsrEntry, value) == offsetof(xgboost::Entry, fvalue));
 static_assert(sizeof(EntryIdx) == sizeof(xgboost::bst_idx_t));
 
-/** @brief What tells one table from another. */
+/** @brief Tells one table from another. */
 struct Key {
   DataToken data;
   GroupToken group;
@@ -37,7 +38,7 @@ bool operator==(Key const& lhs, Key const& rhs) {
          lhs.ordinal == rhs.ordinal;
 }
 
-/** @brief The tables of the process. Owns none of them: the updaters do. */
+/** @brief Lists the tables of the process. Owns none of them: the updaters do. */
 class Registry {
  public:
   std::shared_ptr<DeviceTable> Get(Key const& key) {
@@ -61,7 +62,7 @@ class Registry {
     return this->AnyIdle(wanted,
                          [&](DeviceTable* table) { return table->MayGiveUp(devices, why); });
   }
-  /** @brief Have such tables given up; tells whether there was any. */
+  /** @brief Give such tables up; tells whether there was any. */
   bool GiveUpIdle(DeviceTable const* wanted, std::vector<int> const& devices,
                   DeviceTable::For why) {
     return this->AnyIdle(wanted, [&](DeviceTable* table) {
@@ -109,7 +110,7 @@ Registry& Tables() {
   return tables;
 }
 
-/** @brief A page as the builder reads it: on its device if it lies there, else on the host. */
+/** @brief Give a page as the builder reads it: on its device if it lies there, else on the host. */
 CsrView ViewOf(SparsePage const& page, std::size_t n_features, int ordinal) {
   auto const& data = page.data;
   bool const on_device =
@@ -130,7 +131,7 @@ CsrView ViewOf(SparsePage const& page, std::size_t n_features, int ordinal) {
   return view;
 }
 
-/** @brief The pages of a DMatrix in external memory, which are read from its cache each time. */
+/** @brief Reads the pages of a DMatrix in external memory, from its cache each time. */
 class CachedPages final : public RowPages {
  public:
   CachedPages(xgboost::DMatrix* data, int ordinal) : data_{data}, ordinal_{ordinal} {}
@@ -172,11 +173,12 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
     using Logger = xgboost::ConsoleLogger;
     LongSetUp const progress{view, !Logger::ShouldLog(Logger::LV::kWarning)};
     comm_ = comm;
+    std::unique_ptr<TreeBuilder> builder;
     auto const make = [&](bool device_only) {
       TableOptions where{options};
       where.device_only = device_only;
-      builder_ = comm ? MakeDeviceBuilder(devices.front(), view, where, comm_.get())
-                      : MakeDeviceBuilder(devices, view, where);
+      builder = comm ? MakeDeviceBuilder(devices.front(), view, where, comm_.get())
+                     : MakeDeviceBuilder(devices, view, where);
     };
     // Where a table is limited to bytes, what others hold makes no difference.
     if (!comm && options.memory_limit <= 1.0 && Tables().HasIdle(this, devices, For::kSpeed)) {
@@ -186,7 +188,7 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
         Tables().GiveUpIdle(this, devices, For::kSpeed);
       }
     }
-    if (!builder_) {
+    if (!builder) {
       try {
         make(false);
       } catch (OutOfDeviceMemory const&) {
@@ -196,10 +198,11 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
         make(false);
       }
     }
-    options_ = options;
-    devices_ = devices;
-    epoch_ = epoch;
     contexts_ = ContextsOf(devices);
+    devices_ = devices;
+    options_ = options;
+    epoch_ = epoch;
+    builder_ = std::move(builder);  // where this is reached, Drop() knows its contexts
     set_up_ms_ = MillisecondsSince(begin);
   }
   return builder_.get();
