@@ -12,7 +12,8 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief Elements that a lane loads at once: aligned ones, and few beyond the group's own. */
+/** @brief Choose the elements that a lane loads at once: aligned ones, and few beyond the group's
+ *         own. */
 std::uint32_t ChunkOf(std::uint32_t stride, std::uint32_t first, std::uint32_t n_columns) {
   for (std::uint32_t chunk : {8u, 4u, 2u}) {
     if (stride % chunk == 0 && first % chunk == 0 && n_columns > chunk / 2) {

@@ -13,10 +13,11 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief Of a worker: entries, its turn among those of as many, who it is, columns. */
+/** @brief Orders workers by entries, then by their turn among those of as many, who it is,
+ *         columns. */
 using Load = std::tuple<std::uint64_t, std::int32_t, std::int32_t, std::uint32_t>;
 
-/** @brief When a worker's turn is among those of as many columns. Who begins is said by the golden
+/** @brief Compute a worker's turn among those of as many columns. Who begins is said by the golden
  *         ratio, so that whatever returns every few columns meets all workers alike. */
 std::int32_t Turn(std::int32_t worker, std::uint32_t n_columns, std::int32_t n_workers) {
   std::uint32_t const part = n_columns * 2654435769u;  // of 2^32

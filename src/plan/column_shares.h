@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Which worker searches which columns of a table.
+ * @brief Decides which worker searches which columns of a table.
  */
 #pragma once
 
@@ -12,9 +12,9 @@
 
 namespace gpu_exact {
 /**
- * @brief The worker of each column, so that all have about as many entries: the longest column
- *        first, each to the worker with the fewest. Of columns as long as each other lower numbers
- *        come first; workers with as many entries take turns, which the golden ratio mixes.
+ * @brief Choose the worker of each column, so that all have about as many entries: the longest
+ *        column first, each to the worker with the fewest. Of columns as long as each other lower
+ *        numbers come first; workers with as many entries take turns, which the golden ratio mixes.
  *
  * @param n_entries Of each column. @return shape: (n_columns)
  */

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Which GPUs share a table.
+ * @brief Decides which GPUs share a table.
  */
 #include <sstream>
 #include <stdexcept>

@@ -23,7 +23,7 @@ struct HistogramMemory {
   Memory bins_at{Memory::kDevice};  // of the entries
   bool shares_bins{false};          // coarser ones are looked up where they are not just shifted
   bool is_lean{false};              // little room for what is in work
-  // Quarters of the room that they take where there is much.
+  // In quarters of what histograms take where memory is plenty.
   std::uint32_t histograms{kAllHistograms};
 
   static constexpr std::uint32_t kAllHistograms = 4;

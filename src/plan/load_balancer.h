@@ -75,7 +75,7 @@ class LoadBalancer {
   }
 
   /**
-   * @param nodes      As many as are worked on, and one more whose `before` is the rows of all.
+   * @param nodes      Those worked on, and a last one whose `before` counts the rows of all.
    * @param max_slices At most so many.
    * @param min_slice  Of the work, at least.
    * @return Where each slice begins, and the end.

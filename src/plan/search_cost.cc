@@ -12,7 +12,7 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief Of a level that is searched in a resolution. */
+/** @brief Sums the costs of a level that is searched in a resolution. */
 double LevelCost(ResolutionShape const& shape) {
   return CostTable::kSearchLevel + (!shape.has_ranges ? 0.0
                                     : shape.scans     ? CostTable::kScanLevel

@@ -41,7 +41,7 @@ __global__ void MarkBeginsKernel(BinMatrixRef binned, BinMatrixRef stored, RankW
   atomicOr(&words[first_words[finer.group] + at / 32].bits, 1u << at % 32);
 }
 
-/** @brief An entry on its way into a group. */
+/** @brief Holds an entry on its way into a group. */
 struct GroupEntry {
   float value;
   std::uint32_t column;
@@ -50,7 +50,7 @@ struct GroupEntry {
   std::uint32_t lanes;  // whose entries are of the same group
 };
 
-/** @brief A warp calls fn(GroupEntry) for the entries of a row that are binned. */
+/** @brief Call fn(GroupEntry) by a warp for the entries of a row that are binned. */
 template <typename FnT>
 __device__ void ForRow(CsrView const& table, BinMatrixRef const& binned, std::uint64_t row,
                        FnT&& fn) {
@@ -134,7 +134,7 @@ __global__ void WriteRowBinsKernel(CsrView table, RowIdx first_row, BinMatrixRef
   });
 }
 
-/** @brief Up to eight neighbouring columns of a group. */
+/** @brief Names up to eight neighbouring columns of a group. */
 struct ColumnChunk {
   static constexpr std::uint32_t kColumns = 8;
 

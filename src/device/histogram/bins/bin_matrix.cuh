@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The bins of all entries, row by row.
+ * @brief Keeps the bins of all entries, row by row.
  *
  * bin_layout.h says which columns form a group, and where its bins lie; here they are written and read.
  */
@@ -16,7 +16,7 @@
 #include "plan/search_cost.h"
 
 namespace gpu_exact {
-/** @brief Columns that one block adds up together. */
+/** @brief Names columns that one block adds up together. */
 struct FeatureGroup {
   static constexpr std::uint32_t kBeyond = kElementsBeyond;
   static constexpr std::uint32_t kNoBin = 0xffffu;  // in a place without a value
@@ -45,13 +45,13 @@ struct FeatureGroup {
   std::uint32_t reads_part;  // 0 or 1: whether rows have elements of other groups, too
 
   [[nodiscard]] __host__ __device__ bool Strided() const { return stride != 0; }
-  /** @brief Words of `begins` that the group needs, from that of first_stored on. */
+  /** @brief Count the words of `begins` that the group needs, from that of first_stored on. */
   [[nodiscard]] __host__ __device__ std::uint32_t NumWords() const {
     return begins == nullptr ? 0 : (first_stored % 32 + n_stored + 31) / 32;
   }
-  /** @brief Whether bins take one byte each. */
+  /** @brief Tell whether bins take one byte each. */
   [[nodiscard]] __host__ __device__ bool InBytes() const { return first_bins != nullptr; }
-  /** @brief Bins, where they are InBytes(). */
+  /** @brief Give the bins, where they are InBytes(). */
   [[nodiscard]] __device__ ColumnBin const* Bytes() const {
     return reinterpret_cast<ColumnBin const*>(elements);
   }
@@ -59,7 +59,7 @@ struct FeatureGroup {
 
 static_assert(sizeof(FeatureGroup) == BinBytes::kGroup && sizeof(RankWord) == BinBytes::kRankWord);
 
-/** @brief What a stored bin is in a group. */
+/** @brief Maps a stored bin to that of a group. */
 struct BinMap {
   RankWord const*
       begins;  // FeatureGroup::begins, from the word of first_stored on; nullptr: likewise
@@ -75,11 +75,12 @@ struct BinMap {
         n_stored{group.n_stored},
         shift{group.shift},
         n_before{static_cast<std::uint32_t>(group.first_bin) + 1} {}
-  /** @brief By the words in device memory. */
+  /** @brief Map by the words in device memory. */
   __device__ explicit BinMap(FeatureGroup const& group)
       : BinMap{group, group.begins + group.first_stored / 32} {}
 
-  /** @brief The bin, counted in the group; kNoBin where it has none: of another group, or missing. */
+  /** @brief Give the bin, counted in the group; kNoBin where it has none: of another group, or
+   *         missing. */
   [[nodiscard]] __device__ std::uint32_t BinOf(std::uint32_t stored) const {
     static_assert(kMaxStoredBins <= FeatureGroup::kNoBin);
     std::uint32_t const bin = stored - first_stored;
@@ -94,7 +95,7 @@ struct BinMap {
   }
 };
 
-/** @brief Elements of one row in one group. */
+/** @brief Bounds the elements of one row in one group. */
 struct RowElements {
   std::uint32_t begin;
   std::uint32_t end;
@@ -102,7 +103,7 @@ struct RowElements {
   [[nodiscard]] __device__ std::uint32_t Size() const { return end - begin; }
 };
 
-/** @brief A row's place among the blocks of a group. */
+/** @brief Finds a row among the blocks of a group. */
 struct RowOffsetPosition {
   std::uint64_t word;  // where the block begins
   std::uint32_t row;   // in the block
@@ -116,7 +117,8 @@ struct RowOffsetPosition {
   }
 };
 
-/** @brief Where the elements of a block's rows end, counted from where its first one's begin. */
+/** @brief Tells where the elements of a block's rows end, counted from where its first one's
+ *         begin. */
 template <typename WordT>  // std::uint32_t, or const
 struct RowEnds {
   WordT* block;
@@ -135,7 +137,7 @@ struct RowEnds {
   }
 };
 
-/** @brief Binned columns, borrowed by kernels. */
+/** @brief Lends the bins of all columns to kernels. */
 struct BinMatrixRef {
   static constexpr std::uint32_t kNotBinned = 0xffffffffu;
 
@@ -147,7 +149,7 @@ struct BinMatrixRef {
   std::uint32_t n_groups;
   std::uint32_t n_columns;
 
-  /** @brief The column that owns a bin of a group. */
+  /** @brief Find the column that owns a bin of a group. */
   [[nodiscard]] __device__ std::uint32_t ColumnOf(FeatureGroup const& group,
                                                   std::uint32_t bin) const {
     auto const* c = columns;
@@ -166,7 +168,7 @@ struct BinMatrixRef {
     return {first + (at.row == 0 ? 0 : ends.Get(at.row - 1)), first + ends.Get(at.row)};
   }
 
-  /** @brief The row's bin of a feature that is binned, -1 where its value is missing. */
+  /** @brief Find the row's bin of a feature that is binned, -1 where its value is missing. */
   [[nodiscard]] __device__ int BinOf(RowIdx row, FeatureIdx f) const {
     std::uint32_t c = column_of[f];
     BinColumn column = columns[c];
@@ -194,7 +196,7 @@ struct BinMatrixRef {
  */
 class BinMatrix {
  public:
-  /** @brief The most bins of a column: they fit the shared memory of a block, and a GroupBin. */
+  /** @brief Limit the bins of a column: they fit the shared memory of a block, and a GroupBin. */
   [[nodiscard]] static std::uint32_t MaxBins();
   /** @brief What the current device lays groups out by. @param max_group_bins As GroupLimits'. */
   [[nodiscard]] static GroupLimits Limits(std::uint32_t max_group_bins = 0);
@@ -228,11 +230,11 @@ class BinMatrix {
   [[nodiscard]] std::vector<FeatureGroup> const& Groups() const { return h_groups_; }
   [[nodiscard]] std::vector<BinColumn> const& Columns() const { return layout_.columns; }
   [[nodiscard]] RowIdx NumRows() const { return layout_.n_rows; }
-  /** @brief Entries of all groups. */
+  /** @brief Count the entries of all groups. */
   [[nodiscard]] std::uint64_t NumElements() const { return layout_.n_entries; }
-  /** @brief Whether any bin holds several values. */
+  /** @brief Tell whether any bin holds several values. */
   [[nodiscard]] bool HasRanges() const { return layout_.has_ranges; }
-  /** @brief Device memory held. */
+  /** @brief Count the device memory held. */
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
@@ -240,9 +242,9 @@ class BinMatrix {
   void PlaceGroups(BinMatrix const& stored);
   /** @brief The groups, the columns, and these by feature, to the device. */
   void Upload();
-  /** @brief At which stored bins those of this one begin. */
+  /** @brief Find at which stored bins those of this one begin. */
   void FindBegins(BinMatrix const& stored);
-  /** @brief Counts of elements by row become offsets, which follow those of the rows before. */
+  /** @brief Turn counts of elements by row into offsets, which follow those of the rows before. */
   void SumRowOffsets(RowIdx first_row, RowIdx n_rows);
 
   QuantileCuts const& bins_;

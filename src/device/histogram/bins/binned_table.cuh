@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The table as the histogram strategy keeps it: the bins of all entries by row, in one or
+ * @brief Keeps the table for the histogram strategy: the bins of all entries by row, in one or
  *        several resolutions, the values that bins do not tell, and the rows of ranges.
  */
 #pragma once
@@ -15,14 +15,14 @@
 #include "device/level/level_ref.cuh"
 
 namespace gpu_exact {
-/** @brief The table, borrowed by kernels. */
+/** @brief Lends the table to kernels. */
 struct BinnedTableRef {
   BinMatrixRef finest;
   RowValuesRef values;
   SortedColumnsRef sorted_columns;
   bool values_of_host{false};  // to be read over the bus, where bins do not tell as much
 
-  /** @brief A row's value of a feature; NaN where it is missing. */
+  /** @brief Find a row's value of a feature; NaN where it is missing. */
   [[nodiscard]] __device__ float ValueOf(RowIdx row, FeatureIdx f) const {
     if (values.Keeps(f)) {
       return values.Find(row, f);
@@ -30,7 +30,7 @@ struct BinnedTableRef {
     int const bin = finest.BinOf(row, f);
     return bin < 0 ? NAN : finest.bins.lowest[finest.bins.offsets[f] + bin];
   }
-  /** @brief Whether a row goes to the left child. */
+  /** @brief Tell whether a row goes to the left child. */
   [[nodiscard]] __device__ bool GoesLeft(RowIdx row, FeatureIdx f, float threshold,
                                          bool default_left) const {
     float const value = this->ValueOf(row, f);
@@ -38,7 +38,7 @@ struct BinnedTableRef {
   }
 };
 
-/** @brief The same entries in bins, finer or coarser ones. */
+/** @brief Holds all entries in bins of one fineness. */
 struct Resolution {
   explicit Resolution(QuantileCuts&& b) : bins{std::move(b)} {}
 
@@ -76,7 +76,7 @@ class BinnedTable {
   }
   [[nodiscard]] RowIdx NumRows() const { return stored_->NumRows(); }
   [[nodiscard]] bool HasSortedColumns() const { return sorted_columns_ != nullptr; }
-  /** @brief The finest first. */
+  /** @brief Give the resolutions, the finest first. */
   [[nodiscard]] std::vector<std::unique_ptr<Resolution>> const& Resolutions() const {
     return resolutions_;
   }

@@ -15,7 +15,7 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief A column whose pieces, single values or finer bins, are gathered to bins. */
+/** @brief Describes a column whose pieces, single values or finer bins, are gathered to bins. */
 struct PieceColumn {
   std::uint64_t begin;        // first entry among the keys; of finer bins, 0
   std::uint64_t first_piece;  // among the pieces
@@ -24,7 +24,7 @@ struct PieceColumn {
   std::uint32_t shift{kByRank};  // of pieces' numbers, which then tell the bin
 };
 
-/** @brief Pieces in the order of column and value. */
+/** @brief Lends pieces in the order of column and value. */
 struct PiecesRef {
   PieceColumn const* columns;  // shape: (n_columns), ascending by first_piece
   std::uint32_t const* ranks;  // entries before each piece, from the column's begin
@@ -40,7 +40,7 @@ struct PiecesRef {
   [[nodiscard]] __device__ std::uint64_t End(std::uint32_t column) const {
     return column + 1 < n_columns ? columns[column + 1].first_piece : n;
   }
-  /** @brief A number that ascends with the pieces of a column, alike for those of one bin. */
+  /** @brief Number pieces so that it ascends in a column, alike for those of one bin. */
   [[nodiscard]] __device__ std::uint64_t CodeOf(std::uint32_t column, std::uint64_t piece) const {
     PieceColumn const c = columns[column];
     if (c.n_slots == 0) {
@@ -68,7 +68,7 @@ struct BeginsBin {
   __device__ bool operator()(std::uint64_t piece) const { return pieces.BeginsBin(piece); }
 };
 
-/** @brief Whether a (column, value) pair is met first among sorted keys. */
+/** @brief Tells whether a (column, value) pair is met first among sorted keys. */
 struct BeginsValue {
   std::uint64_t const* keys;
   __device__ bool operator()(std::uint64_t i) const { return ValueKey::IsFirst(keys, i); }
@@ -154,7 +154,7 @@ __global__ void FindBinOffsetsKernel(PiecesRef pieces, std::uint64_t const* bins
   }
 }
 
-/** @brief Where the bins of some columns are written. */
+/** @brief Names where the bins of some columns are written. */
 struct BinsOut {
   float* lowest;
   std::uint32_t* first_rank;
@@ -162,7 +162,7 @@ struct BinsOut {
   std::uint32_t* n_ranges;  // by column, zero before
 };
 
-/** @brief The pieces of a bin: [begin, end). */
+/** @brief Bounds the pieces of a bin: [begin, end). */
 struct BinPieces {
   std::uint64_t begin;
   std::uint64_t end;
@@ -233,7 +233,7 @@ __global__ void FindLongBinsKernel(PiecesRef pieces, std::uint32_t* is_long) {
   }
 }
 
-/** @brief Indices below n for which is_first holds, ascending. Waits. */
+/** @brief List the indices below n for which is_first holds, ascending. Waits. */
 template <typename IndexT, typename FnT>
 std::uint64_t Select(FnT is_first, std::uint64_t n, IndexT* out, CubScratch* scratch) {
   DeviceBuffer<std::uint64_t> n_selected{"selected"};
@@ -245,7 +245,7 @@ std::uint64_t Select(FnT is_first, std::uint64_t n, IndexT* out, CubScratch* scr
   return ToHost(n_selected.Data(), 1)[0];
 }
 
-/** @brief Pieces that begin bins, and where the bins of each column begin. Waits. */
+/** @brief Find the pieces that begin bins, and where the bins of each column begin. Waits. */
 std::vector<std::uint64_t> FindBins(PiecesRef const& pieces, std::uint64_t* out_bins,
                                     DeviceBuffer<std::uint64_t>* out_offsets, CubScratch* scratch) {
   auto const n_bins = Select(BeginsBin{pieces}, pieces.n, out_bins, scratch);
@@ -276,7 +276,7 @@ void KeepRows(std::vector<PieceColumn> const& columns, std::vector<bool> const& 
   }
 }
 
-/** @brief (column, value) keys of some columns, sorted, and the rows of theirs. */
+/** @brief Sorts (column, value) keys of some columns, and the rows of theirs. */
 class ColumnSorter {
  public:
   ColumnSorter(TableSource const& table, bool with_rows) : table_{table}, with_rows_{with_rows} {}

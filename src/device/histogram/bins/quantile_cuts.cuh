@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Bins of every column: one value each where a column has few, else ranges of values that
- *        hold about as many entries each.
+ * @brief Cuts every column into bins: one value each where a column has few, else ranges of values
+ *        that hold about as many entries each.
  */
 #pragma once
 
@@ -15,14 +15,14 @@
 #include "plan/search_cost.h"
 
 namespace gpu_exact {
-/** @brief Bins of all features, borrowed by kernels. */
+/** @brief Lends the bins of all features to kernels. */
 struct CutsRef {
   std::uint64_t const* offsets;     // first bin of each feature, shape: (n_features + 1)
   float const* lowest;              // least value of a bin, ascending within a feature
   std::uint32_t const* first_rank;  // entries of the column below a bin
   std::uint8_t const* is_range;     // whether a bin holds several distinct values
 
-  /** @brief The bin, counted in its column, that holds a value of the column. */
+  /** @brief Find the bin, counted in its column, that holds a value of the column. */
   [[nodiscard]] __device__ std::uint32_t BinOf(FeatureIdx f, float value) const {
     auto const* v = lowest + offsets[f];
     auto const n = static_cast<std::uint32_t>(offsets[f + 1] - offsets[f]);
@@ -57,7 +57,7 @@ class QuantileCuts {
   explicit QuantileCuts(UnbinnedColumns const& columns);
 
   /**
-   * @brief Fewer bins, each of which is one or several of the finer ones. Waits.
+   * @brief Merge finer bins: each becomes one or several of them. Waits.
    * @param max_bins  Of a column that is a range of the finer bins or has more of them.
    * @param by_number Whether each is a power of two of the finer ones, where no range becomes longer
    *                  than three slots by that: the number of a bin is that of a finer one, shifted.
@@ -74,9 +74,9 @@ class QuantileCuts {
   [[nodiscard]] std::uint32_t NumBins(FeatureIdx f) const {
     return static_cast<std::uint32_t>(h_offsets_[f + 1] - h_offsets_[f]);
   }
-  /** @brief Bins of all features. */
+  /** @brief Count the bins of all features. */
   [[nodiscard]] std::uint64_t Size() const { return h_offsets_.back(); }
-  /** @brief Whether any bin of a feature is a range. */
+  /** @brief Tell whether any bin of a feature is a range. */
   [[nodiscard]] bool HasRanges(FeatureIdx f) const { return has_ranges_[f] != 0; }
   [[nodiscard]] std::uint64_t Bytes() const {
     return offsets_.Bytes() + lowest_.Bytes() + first_rank_.Bytes() + is_range_.Bytes();

@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The rows of every column that has ranges in any resolution, ascending by value: a range's
- *        entries lie side by side.
+ * @brief Keeps the rows of every column that has ranges in any resolution, ascending by value: a
+ *        range's entries lie side by side.
  *
  * Entries lie in blocks of 32. The number of a row is in two parts, so that it takes three bytes
  * where those are enough: in a block the low halves come first, then what is above them, then a bit
@@ -18,7 +18,7 @@
 #include "plan/bin_layout.h"
 
 namespace gpu_exact {
-/** @brief Where the parts of a block begin. @tparam ByteT unsigned char, maybe const. */
+/** @brief Tells where the parts of a block begin. @tparam ByteT unsigned char, maybe const. */
 template <typename ByteT>
 struct SortedColumnsBlock {
   static constexpr std::uint32_t kEntries = kSortedColumnsBlock;
@@ -33,7 +33,7 @@ struct SortedColumnsBlock {
         begins{high + n_high * kEntries} {}
 };
 
-/** @brief Borrowed by kernels. */
+/** @brief Lends them to kernels. */
 struct SortedColumnsRef {
   static constexpr int kAtOnce = 4;  // entries
 
@@ -45,8 +45,8 @@ struct SortedColumnsRef {
   unsigned char* const* columns;  // by feature, nullptr where a feature has no ranges; or nullptr
   std::uint32_t n_high;           // bytes of a row above the low half: 1 or 2
 
-  /** @brief Entries [at, at + kAtOnce), of which those past the end are anything. @param at Multiple
-   *         of as many. */
+  /** @brief Load entries [at, at + kAtOnce), of which those past the end are anything. @param at
+   *         Multiple of as many. */
   [[nodiscard]] __device__ Entries Load(unsigned char const* column, std::uint32_t at) const {
     SortedColumnsBlock<unsigned char const> const block{column, at / kSortedColumnsBlock, n_high};
     std::uint32_t const i = at % kSortedColumnsBlock;
@@ -77,28 +77,28 @@ class SortedColumns {
   /** @param n_rows Of the table. @param at Of the rows. */
   SortedColumns(RowIdx n_rows, Memory at) : n_high_{SortedColumnHighBytes(n_rows)}, at_{at} {}
 
-  /** @brief As SortedColumnsRef::n_high. */
+  /** @brief Give SortedColumnsRef::n_high. */
   [[nodiscard]] std::uint32_t NumHigh() const { return n_high_; }
-  /** @brief Room for n bytes of the next columns, which come in the order of the features. */
+  /** @brief Make room for n bytes of the next columns, which come in the order of the features. */
   unsigned char* AddRoom(std::uint64_t n) {
     parts_.emplace_back("sorted rows of columns", at_);
     return parts_.back().Reserve(n);
   }
   /** @param bytes Of the next feature, within a room; nullptr: none are kept. */
   void AddColumn(unsigned char* bytes) { h_columns_.push_back(bytes); }
-  /** @brief All features have been added. Waits. */
+  /** @brief Upload: all features have been added. Waits. */
   void Upload() {
     CopyFromHost(columns_.Reserve(h_columns_.size()), h_columns_.data(), h_columns_.size());
     Synchronize();
   }
 
-  /** @brief Whether any column is kept. */
+  /** @brief Tell whether any column is kept. */
   [[nodiscard]] bool Any() const {
     return std::any_of(parts_.cbegin(), parts_.cend(),
                        [](auto const& p) { return p.Bytes() != 0; });
   }
   [[nodiscard]] SortedColumnsRef Ref() const { return {columns_.Data(), n_high_}; }
-  /** @brief Device memory held. */
+  /** @brief Count the device memory held. */
   [[nodiscard]] std::uint64_t Bytes() const {
     std::uint64_t bytes = columns_.Bytes();
     for (auto const& part : parts_) {
