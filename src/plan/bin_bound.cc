@@ -38,7 +38,7 @@ std::vector<std::uint32_t> StoredResolutions::GroupColumns(HistogramMemory const
 
 namespace {
 /**
- * @brief The sum over all arrays of bins of fn(n_groups), of at most so many groups that have row
+ * @brief Sum fn(n_groups) over all arrays of bins, of at most as many groups as have row
  *        offsets; 1e18 at most, more than any device has.
  */
 template <typename FnT>

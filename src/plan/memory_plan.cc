@@ -30,7 +30,7 @@ void Describe(std::ostream& os, char const* when, std::vector<MemoryItem> const&
   os << ")";
 }
 
-/** @brief As a user writes it: bytes in full. */
+/** @brief Print as a user writes it: bytes in full. */
 std::string LimitText(double limit) {
   std::ostringstream os;
   os << std::setprecision(17) << limit;

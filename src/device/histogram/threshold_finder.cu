@@ -49,13 +49,13 @@ __global__ void ReadCandidatesKernel(LevelRef level, BinMatrixRef binned, Search
   out[b] = point;
 }
 
-/** @brief Whether a row goes left by the value that the best candidate lies beside. */
+/** @brief Tell whether a row goes left by the value that the best candidate lies beside. */
 __device__ bool GoesLeft(NodeThreshold const& point, float value) {
   bool const is_scanned = !isnan(value) && ScanValue::Make(point.direction, value) <= point.scanned;
   return point.direction == ScanDirection::kForward ? is_scanned : !is_scanned;
 }
 
-/** @brief A value on the other side of the candidate, or kNone. */
+/** @brief Give a value on the other side of the candidate, or kNone. */
 __device__ std::uint32_t NextOf(NodeThreshold const& point, float value) {
   if (isnan(value)) {
     return ScanValue::kNone;
@@ -65,7 +65,7 @@ __device__ std::uint32_t NextOf(NodeThreshold const& point, float value) {
 }
 
 /**
- * @brief The least of what all slots of a node offer is kept. All lanes of a warp.
+ * @brief Keep the least of what all slots of a node offer. All lanes of a warp.
  * @param field Of the node's point.
  * @param value kNone: nothing is offered.
  */
@@ -109,7 +109,7 @@ __global__ __launch_bounds__(kThreads) void FindNextValuesKernel(BinnedTableRef 
   });
 }
 
-/** @brief Rows of a warp, 32 at a time, of all rows of a table. */
+/** @brief Deals out rows of a table to a warp, 32 at a time. */
 struct RowTurns {
   std::uint64_t word;  // of the first ones
   std::uint64_t n_words;
@@ -186,8 +186,8 @@ __global__ __launch_bounds__(kThreads) void FindNextValuesByRowKernel(
   }
 }
 
-/** @brief Whether a row of an open node goes left, by the node's threshold where it says otherwise
- *         than the candidate. */
+/** @brief Tell whether a row of an open node goes left, by the node's threshold where it says
+ *         otherwise than the candidate. */
 __device__ bool Rerouted(BinnedTableRef const& table, NodeThreshold const& point, RowIdx row,
                          bool left) {
   return point.reroutes ? table.GoesLeft(row, point.feature, point.threshold,

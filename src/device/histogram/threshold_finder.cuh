@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief From the best candidate of each node to its split: the values beside it, the threshold.
+ * @brief Turns the best candidate of each node into its split: the values beside it, the threshold.
  *
  * A candidate lies beside a value with weight: right after it in a forward scan, right before it in
  * a backward scan. That value is the bin's, or, of a bin that is a range, the one that the refiner
@@ -20,7 +20,7 @@
 #include "device/table/value_key.cuh"
 
 namespace gpu_exact {
-/** @brief Values as whole numbers that order as a scan meets them: less is met first. */
+/** @brief Makes values whole numbers that order as a scan meets them: less is met first. */
 struct ScanValue {
   static constexpr std::uint32_t kNone = 0xffffffffu;  // a NaN has these bits, no value does
 
@@ -33,7 +33,7 @@ struct ScanValue {
   }
 };
 
-/** @brief The value that a node's best candidate lies beside, where it is inside a range. */
+/** @brief Holds the value that a node's best candidate lies beside, where it is inside a range. */
 struct RefinedValue {
   std::uint64_t key;         // the candidate's; of another one, the value is of no meaning
   std::uint32_t scan_value;  // ScanValue; kNone: not known
@@ -45,7 +45,7 @@ struct RefinedValues {
   std::uint32_t n_columns;     // of the resolution; 0: one for all, shape (n_nodes)
 };
 
-/** @brief The best candidate of a node, read back from its key. */
+/** @brief Reads the best candidate of a node back from its key. */
 struct BestCandidate {
   FeatureIdx feature;
   ScanDirection direction;
@@ -65,7 +65,7 @@ struct BestCandidate {
   }
 };
 
-/** @brief Where a node's best split lies. */
+/** @brief Tells where a node's best split lies. */
 struct alignas(16) NodeThreshold {
   FeatureIdx feature;  // kNoFeature: there is no candidate
   ScanDirection direction;
@@ -78,7 +78,7 @@ struct alignas(16) NodeThreshold {
   std::uint32_t next_bin;  // the node's next one, or kNone
   std::uint32_t beyond;    // the first value in the next bin, or kNone
 
-  /** @brief A bin of the feature in the order of the scan. */
+  /** @brief Number a bin of the feature in the order of the scan. */
   [[nodiscard]] __device__ std::uint32_t InOrder(int of_column) const {
     auto const b = static_cast<std::uint32_t>(of_column);
     return direction == ScanDirection::kForward ? b : ScanValue::kNone - 1 - b;
@@ -104,7 +104,7 @@ class ThresholdFinder {
   void Resolve(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
                RowIdx n_slots, RankBitVectorRef const& out_goes_left, LevelResult* out);
   /**
-   * @brief The same in the order of the rows, of at most kMostByRow nodes: neighbouring rows have
+   * @brief Write them in the order of the rows, of at most kMostByRow nodes: neighbouring rows have
    *        values and positions side by side, whatever their nodes.
    * @param out_left_of_row A bit for each row of the table.
    */

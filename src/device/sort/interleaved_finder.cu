@@ -53,7 +53,7 @@ __device__ void LoadRuns(InterleavedRef<EntryT> const& in, RunsFn&& runs, LaneEn
 struct LaneList {
   unsigned lanes;
 
-  /** @brief All lanes of a warp. @param word Alike for entries of one segment. */
+  /** @brief Link by all lanes of a warp. @param word Alike for entries of one segment. */
   __device__ explicit LaneList(std::uint32_t word) : lanes{__match_any_sync(kAllLanes, word)} {}
 
   [[nodiscard]] __device__ bool IsFirst() const { return (lanes & LaneMaskLt()) == 0; }
@@ -130,7 +130,7 @@ struct TileSumOp {
 /** @brief Holds what a warp has of each node, of a column. */
 using WarpSums = TileSum[kMaxInterleavedNodes];
 
-/** @brief All lanes of a warp. */
+/** @brief Clear them by all lanes of a warp. */
 __device__ void Clear(WarpSums& sums) {
   for (unsigned i = threadIdx.x % 32; i < kMaxInterleavedNodes; i += 32) {
     sums[i] = {{0, 0}, 0, 0};
@@ -272,13 +272,13 @@ struct MixedSegments {
 /** @brief Numbers the columns of a shared tile as their entries lie. */
 class SharedColumns {
  public:
-  /** @brief All lanes of a warp. */
+  /** @brief Count the columns by all lanes of a warp. */
   __device__ explicit SharedColumns(SharedTile const& tile) : heads_{tile.heads[threadIdx.x % 32]} {
     static_assert(SharedTile::kSize / 32 == 32, "one lane a word");
     auto const n = static_cast<std::uint32_t>(__popc(heads_));
     before_ = WarpInclusiveSum(n) - n;
   }
-  /** @brief Of the lane's entry in a run of 32. All lanes of a warp. */
+  /** @brief Number the column of the lane's entry in a run of 32. All lanes of a warp. */
   [[nodiscard]] __device__ std::uint32_t Of(int run) const {
     std::uint32_t const heads = __shfl_sync(kAllLanes, heads_, run);
     return __shfl_sync(kAllLanes, before_, run) + __popc(heads & (LaneMaskLt() << 1 | 1));

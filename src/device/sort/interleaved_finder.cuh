@@ -42,7 +42,7 @@ struct LongTile {
   std::uint32_t last;   // the same, inclusive
 };
 
-/** @brief One or several columns of up to kSize entries in all, for a warp. */
+/** @brief Bounds one or several columns of up to kSize entries in all, for a warp. */
 struct ShortTile {
   static constexpr int kSize = 32;
 
@@ -51,7 +51,7 @@ struct ShortTile {
   std::uint32_t heads;  // bit i: a column begins with the i-th entry
 };
 
-/** @brief One or several columns of up to kSize entries in all, for a block. */
+/** @brief Bounds one or several columns of up to kSize entries in all, for a block. */
 struct SharedTile {
   static constexpr int kItems = 4;
   static constexpr int kSize = kSharedColumn;

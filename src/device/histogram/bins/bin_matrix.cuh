@@ -198,7 +198,8 @@ class BinMatrix {
  public:
   /** @brief Limit the bins of a column: they fit the shared memory of a block, and a GroupBin. */
   [[nodiscard]] static std::uint32_t MaxBins();
-  /** @brief What the current device lays groups out by. @param max_group_bins As GroupLimits'. */
+  /** @brief Give what the current device lays groups out by. @param max_group_bins As
+   *         GroupLimits'. */
   [[nodiscard]] static GroupLimits Limits(std::uint32_t max_group_bins = 0);
 
   /**
@@ -238,9 +239,9 @@ class BinMatrix {
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
-  /** @brief The groups at their addresses. @param stored Whose elements they have. */
+  /** @brief Give the groups at their addresses. @param stored Whose elements they have. */
   void PlaceGroups(BinMatrix const& stored);
-  /** @brief The groups, the columns, and these by feature, to the device. */
+  /** @brief Upload the groups, the columns, and these by feature. */
   void Upload();
   /** @brief Find at which stored bins those of this one begin. */
   void FindBegins(BinMatrix const& stored);

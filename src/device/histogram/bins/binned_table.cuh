@@ -63,7 +63,7 @@ class BinnedTable {
    */
   BinnedTable(StagedTable table, std::vector<std::uint32_t> const& max_bins,
               HistogramMemory const& memory, std::uint32_t max_group_bins = 0);
-  /** @brief The same of a table that is not staged yet. @param read_at_once As StagedTable's. */
+  /** @brief Make it of a table that is not staged yet. @param read_at_once As StagedTable's. */
   BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins,
               HistogramMemory const& memory, std::uint32_t max_group_bins = 0,
               EntryIdx read_at_once = 0)

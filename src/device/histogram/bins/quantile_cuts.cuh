@@ -33,7 +33,7 @@ struct CutsRef {
                 sizeof(*offsets) == BinBytes::kOffset);
 };
 
-/** @brief Columns of a table that are to be binned. */
+/** @brief Names columns of a table that are to be binned. */
 struct UnbinnedColumns {
   TableSource const& table;                      // device memory
   std::vector<std::uint32_t> const& n_entries;   // of each feature
@@ -53,7 +53,7 @@ struct FinestBins;
  */
 class QuantileCuts {
  public:
-  /** @brief Bins of a table, whose sorted columns are not wanted. Otherwise as MakeFinestBins(). */
+  /** @brief Cut a table whose sorted columns are not wanted. Otherwise as MakeFinestBins(). */
   explicit QuantileCuts(UnbinnedColumns const& columns);
 
   /**
@@ -105,7 +105,7 @@ class QuantileCuts {
   DeviceBuffer<std::uint8_t> is_range_{"bins that are ranges"};
 };
 
-/** @brief The finest bins of a table, and the sorted columns that are kept beside them. */
+/** @brief Holds the finest bins of a table, and the sorted columns that are kept beside them. */
 struct FinestBins {
   QuantileCuts bins;
   std::unique_ptr<SortedColumns> rows;  // nullptr: none are kept

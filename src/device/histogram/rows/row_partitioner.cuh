@@ -43,7 +43,7 @@ class RowPartitioner {
   }
   /** @brief Give the row slots of the open nodes, by node. */
   [[nodiscard]] std::vector<RowRange> const& Nodes() const { return h_nodes_; }
-  /** @brief Rows in open nodes. */
+  /** @brief Count the rows in open nodes. */
   [[nodiscard]] RowIdx NumSlots() const { return h_nodes_.empty() ? 0 : h_nodes_.back().end; }
 
   [[nodiscard]] RowIdx NumRows() const { return n_rows_; }

@@ -14,7 +14,7 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief The better candidate: the greater key, among alike ones that met first. */
+/** @brief Choose the better candidate: the greater key, among alike ones that met first. */
 struct BetterValue {
   __device__ RefinedValue operator()(RefinedValue const& a, RefinedValue const& b) const {
     if (a.key != b.key) {
@@ -24,7 +24,7 @@ struct BetterValue {
   }
 };
 
-/** @brief A node, a column, and what all candidates of theirs share. */
+/** @brief Holds a node, a column, and what all candidates of theirs share. */
 struct ColumnCandidates {
   LevelRef const& level;
   NodeColumn const& column;
@@ -33,7 +33,7 @@ struct ColumnCandidates {
   FixedSum present;  // sum of them all
 
   /**
-   * @brief The best candidate beside entries [i, end).
+   * @brief Find the best candidate beside entries [i, end).
    * @param before Sum of those before i; then of those before the end, if the feature is open.
    * @param best   Of other entries.
    */
@@ -72,7 +72,7 @@ struct ColumnCandidates {
   }
 };
 
-/** @brief The best of all lanes of a warp. */
+/** @brief Find the best of all lanes of a warp. */
 __device__ RefinedValue BestOfLanes(RefinedValue best) {
 #pragma unroll
   for (int step = 16; step > 0; step /= 2) {
@@ -82,8 +82,8 @@ __device__ RefinedValue BestOfLanes(RefinedValue best) {
   return best;
 }
 
-/** @brief The sorted entries of a thread, as many for each: an odd number, so that the threads of a
- *         warp read other banks of shared memory. */
+/** @brief Bounds the sorted entries of a thread, as many for each: an odd number, so that the
+ *         threads of a warp read other banks of shared memory. */
 struct OwnEntries {
   std::uint32_t begin;
   std::uint32_t end;
@@ -236,7 +236,7 @@ struct Launcher {
   }
 };
 
-/** @brief Blocks of a kernel that run at a time, with so much dynamic shared memory. */
+/** @brief Count the blocks of a kernel that run at a time, with some dynamic shared memory. */
 template <typename... ParamsT>
 std::uint64_t BlocksAtOnce(void (*kernel)(ParamsT...), int n_threads, std::size_t bytes) {
   EXACT_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,

@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Nodes of few rows: a block, or a warp, sorts a node's rows by a column and looks at every
- *        candidate.
+ * @brief Searches nodes of few rows: a block, or a warp, sorts a node's rows by a column and looks
+ *        at every candidate.
  *
  * An entry costs more than in a histogram, but no bins are cleared, written or searched, no range
  * is left open, and a level of a small table is one kernel.
@@ -17,7 +17,7 @@
 namespace gpu_exact {
 class NodeSortFinder {
  public:
-  /** @brief The most rows of a node. */
+  /** @brief Limits the rows of a node. */
   static constexpr RowIdx kMaxRows = kMaxSortedRows;
 
   /**
@@ -33,9 +33,9 @@ class NodeSortFinder {
    */
   void Find(LevelRef const& level, RowsRef const& rows, std::vector<SearchedNode> const& nodes);
 
-  /** @brief The nodes of the last call, device memory. */
+  /** @brief Give the nodes of the last call, device memory. */
   [[nodiscard]] SearchedNode const* Nodes() const { return nodes_.Data(); }
-  /** @brief The best candidate of each node and column, shape: (n_nodes, NumColumns()). */
+  /** @brief Give the best candidate of each node and column, shape: (n_nodes, NumColumns()). */
   [[nodiscard]] RefinedValue const* Values() const { return values_.Data(); }
   [[nodiscard]] std::uint32_t NumColumns() const { return n_columns_; }
   [[nodiscard]] std::uint64_t Bytes() const { return nodes_.Bytes() + values_.Bytes(); }
