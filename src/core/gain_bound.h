@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Cheap upper bounds of gains in single precision, of a split or of all splits inside a
+ * @brief Bounds gains from above, cheaply in single precision: of a split or of all splits inside a
  *        range of values: only candidates that may beat the best so far are worth the exact gain,
  *        with its divisions in double precision.
  */
@@ -17,7 +17,7 @@
 #include "core/quantise.h"
 
 namespace gpu_exact {
-/** @brief 1 / x within 2^-22; on the host, where bounds are tested, less by as much. */
+/** @brief Compute 1 / x within 2^-22; on the host, where bounds are tested, less by as much. */
 GPU_EXACT_HD inline float ApproxInverse(float x) {
 #if defined(__CUDA_ARCH__)
   float inverse;
@@ -29,8 +29,8 @@ GPU_EXACT_HD inline float ApproxInverse(float x) {
 }
 
 /**
- * @brief Coarse units of |gradient| in fixed point: 32 bits hold the sum of all rows, each rounded
- *        up. For fewer than 2^31 rows.
+ * @brief Counts coarse units of |gradient| in fixed point: 32 bits hold the sum of all rows, each
+ *        rounded up. For fewer than 2^31 rows.
  *
  * Their gradients' magnitudes add up to at most 2^62 (Quantiser), which is 2^31 coarse units, and
  * rounding up takes less than one more from each row: the sum stays below 2^32.
@@ -38,7 +38,7 @@ GPU_EXACT_HD inline float ApproxInverse(float x) {
 struct Magnitude {
   static constexpr int kShift = 31;
 
-  /** @brief |grad|, GradientUnits of at most 2^62, rounded up: 0 only for 0. */
+  /** @brief Round |grad| up, GradientUnits of at most 2^62: 0 only for 0. */
   GPU_EXACT_HD static std::uint32_t Of(float grad) {
     float const coarse = std::fabs(grad) * (1.0f / (1u << kShift));  // exact: a power of two
 #if defined(__CUDA_ARCH__)
@@ -47,13 +47,13 @@ struct Magnitude {
     return static_cast<std::uint32_t>(std::ceil(coarse));
 #endif
   }
-  /** @brief Upper bound of the sum of |gradient|, in fixed point. @param magnitude Below 2^32. */
+  /** @brief Bound the sum of |gradient| from above, in fixed point. @param magnitude Below 2^32. */
   GPU_EXACT_HD static std::int64_t ToFixed(std::uint64_t magnitude) {
     return static_cast<std::int64_t>(magnitude << kShift);
   }
 };
 
-/** @brief Where the left child's sums may lie: each of the two between its own ends. */
+/** @brief Bounds the left child's sums: each of the two lies between its own ends. */
 struct SumBox {
   FixedSum low;
   FixedSum high;
@@ -64,7 +64,8 @@ struct SumBox {
 };
 
 /**
- * @brief Box of the left sums of all candidates inside a range of a column's values, in a node.
+ * @brief Make the box of the left sums of all candidates inside a range of a column's values, in a
+ *        node.
  *
  * That is where missing values go right; where they go left it is the box + their sum. A candidate
  * passes some of the range's rows. Of their gradients it has at most all positive ones, P, and at
@@ -91,7 +92,7 @@ GPU_EXACT_HD inline SumBox BoxInside(FixedSum const& before, FixedSum const& sum
   return {{before.grad - negative, before.hess}, {before.grad + positive, before.hess + sum.hess}};
 }
 
-/** @brief Where the weights of a split's two children lie, in units of gradient / hessian. */
+/** @brief Bounds the weights of a split's two children, in units of gradient / hessian. */
 struct WeightLimits {
   float lower;
   float upper;
@@ -202,7 +203,8 @@ struct GainBound {
             MinHess(p.min_child_weight / q.hess_unit)};
   }
 
-  /** @brief Limits of the weights of a node's children. @param monotone Of the feature: -1, 0, 1. */
+  /** @brief Compute the limits of the weights of a node's children. @param monotone Of the feature:
+   *         -1, 0, 1. */
   [[nodiscard]] GPU_EXACT_HD WeightLimits Limits(WeightBounds const& node, int monotone) const {
     auto cut = [&](float weight, float outwards) {
       float const limit = std::fmin(std::fmax(weight, node.lower), node.upper);
@@ -214,7 +216,7 @@ struct GainBound {
     return {cut(-max_step, -kLeast), cut(max_step, kLeast), monotone};
   }
 
-  /** @brief What a bound must reach for a candidate to have this loss change, in units. */
+  /** @brief Compute what a bound must reach for a candidate to have this loss change, in units. */
   [[nodiscard]] GPU_EXACT_HD float GainToBeat(float loss_change, float node_gain) const {
     // A node's gain may be negative under monotone constraints, and the sum then cancel.
     float rounding = (std::fabs(loss_change) + std::fabs(node_gain)) * kMargin;
@@ -222,26 +224,27 @@ struct GainBound {
                    : -std::numeric_limits<float>::infinity();
   }
 
-  /** @brief Upper bound of the gain of one split, in units as GainToBeat. Never NaN. */
+  /** @brief Bound the gain of one split from above, in units as GainToBeat. Never NaN. */
   [[nodiscard]] GPU_EXACT_HD float OfSplit(FixedSum const& left, FixedSum const& right) const {
     float const gain = Of(left) + Of(right);
     return std::isnan(gain) ? std::numeric_limits<float>::infinity() : gain;
   }
 
-  /** @brief The same; -infinity where a child is lighter than any split allows. */
+  /** @brief Bound it; -infinity where a child is lighter than any split allows. */
   [[nodiscard]] GPU_EXACT_HD float OfAllowed(FixedSum const& left, FixedSum const& right) const {
     return left.hess < min_hess || right.hess < min_hess ? -std::numeric_limits<float>::infinity()
                                                          : this->OfSplit(left, right);
   }
 
-  /** @brief Whether the exact loss change may reach the gain to beat; false only if it can not. */
+  /** @brief Tell whether the exact loss change may reach the gain to beat; false only if it can
+   *         not. */
   [[nodiscard]] GPU_EXACT_HD bool MayReach(float to_beat, FixedSum const& left,
                                            FixedSum const& right) const {
     return Reaches(this->OfSplit(left, right), to_beat);
   }
 
   /**
-   * @brief Upper bound, in units as GainToBeat, of the gain of any allowed split of a node whose
+   * @brief Bound from above, in units as GainToBeat, the gain of any allowed split of a node whose
    *        left child's sums lie in the box; -infinity where no split there is allowed. Never NaN.
    *
    * @param total The node's sum. What it has beyond the box's ends stays in 64 bits.
@@ -267,7 +270,7 @@ struct GainBound {
   }
 
   /**
-   * @brief The same of splits whose children's weights are within limits.
+   * @brief Bound the gain of splits whose children's weights are within limits.
    * @param left The box; of one split, its sum twice.
    */
   [[nodiscard]] GPU_EXACT_HD float LargestWithin(WeightLimits const& limits, FixedSum const& total,
@@ -301,25 +304,25 @@ struct GainBound {
     return std::isnan(bound) ? std::numeric_limits<float>::infinity() : bound;
   }
 
-  /** @brief Whether what one of the above bounds may reach the gain to beat, or tie. */
+  /** @brief Tell whether what one of the above bounds may reach the gain to beat, or tie. */
   [[nodiscard]] GPU_EXACT_HD static bool Reaches(float bound, float to_beat) {
     return !(bound < to_beat);
   }
 
-  /** @brief max(|G| - alpha, 0)^2. @param slack Added to |G|. */
+  /** @brief Compute max(|G| - alpha, 0)^2. @param slack Added to |G|. */
   [[nodiscard]] GPU_EXACT_HD float Numerator(float sum_grad, float slack = 0.0f) const {
     float grad = std::fmax(std::fabs(sum_grad) + (slack - alpha), 0.0f);
     return grad * grad;
   }
 
  private:
-  /** @brief Sums of a child in units, and what a weight makes of them. */
+  /** @brief Holds the sums of a child in units, and tells what a weight makes of them. */
   struct Child {
     float grad;
     float hess;  // + lambda
     float alpha;
 
-    /** @brief The best one within limits. */
+    /** @brief Find the best one within limits. */
     [[nodiscard]] GPU_EXACT_HD float Weight(WeightLimits const& limits) const {
       float const size = std::fmax(std::fabs(grad) - alpha, 0.0f) * ApproxInverse(hess);
       return std::fmin(std::fmax(grad > 0.0f ? -size : size, limits.lower), limits.upper);
@@ -327,18 +330,18 @@ struct GainBound {
     [[nodiscard]] GPU_EXACT_HD float Gain(float weight) const {
       return -(2.0f * grad * weight + hess * weight * weight + 2.0f * alpha * std::fabs(weight));
     }
-    /** @brief All that is added to or taken from the gain. @param weight Its absolute value. */
+    /** @brief Sum all that is added to or taken from the gain. @param weight Its absolute value. */
     [[nodiscard]] GPU_EXACT_HD float Terms(float weight) const {
       return weight * (2.0f * grad + hess * weight + 2.0f * alpha);
     }
-    /** @brief Sums at least as large as another child's. */
+    /** @brief Raise the sums to at least another child's. */
     GPU_EXACT_HD void Include(Child const& other) {
       grad = std::fmax(grad, std::fabs(other.grad));
       hess = std::fmax(hess, other.hess);
     }
   };
 
-  /** @brief Of the box, as much as lets both children be as heavy as they must. */
+  /** @brief Cut the box's hessians to those that min_child_weight allows: the lower end. */
   [[nodiscard]] GPU_EXACT_HD std::int64_t LeastHess(SumBox const& left) const {
     return left.low.hess < min_hess ? min_hess : left.low.hess;
   }
@@ -397,11 +400,12 @@ class PassingBound {
                Slack(left_.hess, right_.hess, passing.hess)},
         least_hess_{static_cast<float>(bound.min_hess)} {}
 
-  /** @brief Whether the exact loss change may reach the gain to beat; false only if it can not. */
+  /** @brief Tell whether the exact loss change may reach the gain to beat; false only if it can
+   *         not. */
   [[nodiscard]] GPU_EXACT_HD bool MayReach(GainBound const& bound, float to_beat) const {
     return !(this->Of(bound, left_) + this->Of(bound, right_) < to_beat);
   }
-  /** @brief A row goes from the right child to the left one. */
+  /** @brief Move a row from the right child to the left one. */
   GPU_EXACT_HD void Pass(GradientUnits const& row) {
     left_ = {left_.grad + row.grad, left_.hess + row.hess};
     right_ = {right_.grad - row.grad, right_.hess - row.hess};
