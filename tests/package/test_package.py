@@ -25,6 +25,8 @@ PACKAGE = ROOT / "plugin/python"
 NOTEBOOK = PACKAGE / "examples/exact_on_a_gpu.ipynb"
 VERSIONS = runpy.run_path(str(PACKAGE / "xgboost_gpu_exact/versions.py"))
 RELEASES = [r for r in VERSIONS["XGBOOST_RELEASES"] if r not in VERSIONS["R_ONLY"]]
+BESIDE = list(itertools.product(RELEASES, ["xgboost-cpu", "xgboost"]))
+BESIDE += [(r, "xgboost-cu12") for r in RELEASES if r >= "3.4"]  # earlier ones bring `xgboost`
 
 # One tree of whole gradients: their sums are exact in any order, so the models are equal.
 TRAIN = """
@@ -121,14 +123,14 @@ def test_wheel_tells_what_it_is(wheel: Path, tools: Path) -> None:
     assert "xgboost_gpu_exact/py.typed" in files_of(wheel)
 
 
-@pytest.mark.parametrize("distribution", ["xgboost-cpu", "xgboost", "xgboost-cu12"])
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize(("release", "distribution"), BESIDE)
 def test_wheel_trains_beside(release: str, distribution: str, wheel: Path, tmp_path: Path) -> None:
-    assert_trains(wheel, distribution, release, make_environment(tmp_path / "env"))
+    python = make_environment(tmp_path / "env", "numpy", "scipy")
+    assert_trains(wheel, distribution, release, python)
 
 
 def test_wheel_trains_on_python_3_10(wheel: Path, python_3_10: str, tmp_path: Path) -> None:
-    python = make_environment(tmp_path / "env", base=python_3_10)
+    python = make_environment(tmp_path / "env", "numpy", "scipy", base=python_3_10)
     assert_trains(wheel, "xgboost-cpu", VERSIONS["NEWEST_OF_PYTHON_3_10"], python)
 
 
@@ -153,7 +155,6 @@ def without_compiler(python: Path) -> dict[str, str]:
 
 def assert_trains(wheel: Path, distribution: str, release: str, python: Path) -> None:
     """Install both; the trees are XGBoost's."""
-    install(python, "numpy", "scipy")
     install(python, "--no-deps", wheel, f"{distribution}=={release}")  # no NCCL for one GPU
     env = without_compiler(python)
     done = run(python, "-c", TRAIN, env=env, cwd=python.parents[2])
