@@ -118,6 +118,6 @@ struct FinestBins {
  * Memory: 9 B a bin kept; 24 B an entry of the columns that are sorted at once meanwhile, or a row
  * of them where the table lies by column; 8 B a row where it does not.
  */
-[[nodiscard]] FinestBins MakeFinestBins(UnbinnedColumns const& columns, SortedColumnsRule const& rule,
-                                        Memory rows_at);
+[[nodiscard]] FinestBins MakeFinestBins(UnbinnedColumns const& columns,
+                                        SortedColumnsRule const& rule, Memory rows_at);
 }  // namespace gpu_exact
