@@ -55,8 +55,9 @@ def build_sdist(sdist_directory, config_settings=None):
         return backend.build_sdist(sdist_directory, config_settings)
     root = package.parents[1]
     with tempfile.TemporaryDirectory() as folder:
-        made = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.so", "dist")
-        shutil.copytree(package, folder, ignore=made, dirs_exist_ok=True)
+        others = ("__pycache__", "*.egg-info", "*.so", "dist", "make_wheel.py")
+        ignore = shutil.ignore_patterns(*others)
+        shutil.copytree(package, folder, ignore=ignore, dirs_exist_ok=True)
         sources = Path(folder, CPP_SOURCES)
         for name in COMPILED:
             shutil.copytree(root / name, sources / name)

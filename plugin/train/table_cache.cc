@@ -25,7 +25,7 @@ static_assert(sizeof(CsrEntry) == sizeof(xgboost::Entry) &&
               offsetof(CsrEntry, value) == offsetof(xgboost::Entry, fvalue));
 static_assert(sizeof(EntryIdx) == sizeof(xgboost::bst_idx_t));
 
-/** @brief What tells one table from another. */
+/** @brief Tells one table from another. */
 struct Key {
   DataToken data;
   GroupToken group;
@@ -38,7 +38,7 @@ bool operator==(Key const& lhs, Key const& rhs) {
          lhs.ordinal == rhs.ordinal;
 }
 
-/** @brief The tables of the process. Owns none of them: the updaters do. */
+/** @brief Lists the tables of the process. Owns none of them: the updaters do. */
 class Registry {
  public:
   std::shared_ptr<DeviceTable> Get(Key const& key) {
@@ -62,7 +62,7 @@ class Registry {
     return this->AnyIdle(wanted,
                          [&](DeviceTable* table) { return table->MayGiveUp(devices, why); });
   }
-  /** @brief Have such tables given up; tells whether there was any. */
+  /** @brief Give such tables up; tells whether there was any. */
   bool GiveUpIdle(DeviceTable const* wanted, std::vector<int> const& devices,
                   DeviceTable::For why) {
     return this->AnyIdle(wanted, [&](DeviceTable* table) {
@@ -110,7 +110,7 @@ Registry& Tables() {
   return tables;
 }
 
-/** @brief A page as the builder reads it: on its device if it lies there, else on the host. */
+/** @brief Give a page as the builder reads it: on its device if it lies there, else on the host. */
 CsrView ViewOf(SparsePage const& page, std::size_t n_features, int ordinal) {
   auto const& data = page.data;
   bool const on_device =
@@ -131,7 +131,7 @@ CsrView ViewOf(SparsePage const& page, std::size_t n_features, int ordinal) {
   return view;
 }
 
-/** @brief The pages of a DMatrix in external memory, which are read from its cache each time. */
+/** @brief Reads the pages of a DMatrix in external memory, from its cache each time. */
 class CachedPages final : public RowPages {
  public:
   CachedPages(xgboost::DMatrix* data, int ordinal) : data_{data}, ordinal_{ordinal} {}

@@ -10,7 +10,7 @@ namespace {
 using xgboost::RegTree;
 using xgboost::tree::TrainParam;
 
-/** @brief The parent of a leaf if both its children are leaves and it gains too little. */
+/** @brief Find the parent of a leaf if both its children are leaves and it gains too little. */
 NodeIdx WeakParent(TrainParam const& param, NodeIdx leaf, RegTree* tree) {
   if ((*tree)[leaf].IsRoot()) {
     return kNoNode;

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of bin_bound.h.
+ * @brief Implements bin_bound.h.
  */
 #include "plan/bin_bound.h"
 

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of bin_layout.h.
+ * @brief Implements bin_layout.h.
  */
 #include "plan/bin_layout.h"
 

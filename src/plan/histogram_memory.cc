@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of histogram_memory.h.
+ * @brief Implements histogram_memory.h.
  */
 #include "plan/histogram_memory.h"
 

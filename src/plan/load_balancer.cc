@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of load_balancer.h.
+ * @brief Implements load_balancer.h.
  */
 #include "plan/load_balancer.h"
 

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of memory_plan.h.
+ * @brief Implements memory_plan.h.
  */
 #include "plan/memory_plan.h"
 

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of search_cost.h.
+ * @brief Implements search_cost.h.
  */
 #include "plan/search_cost.h"
 

@@ -7,7 +7,7 @@ cat(grepl('gpu_exact', jsonlite::toJSON(xgb.config(b))), '\\n')"
 
 test_that("loading takes over, unloading gives back", {
   load <- "library(xgboostgpuexact)"
-  off <- "Sys.setenv(XGBOOST_GPU_EXACT_TAKEOVER = '0')"
+  off <- "Sys.setenv(GPU_EXACT_TAKEOVER = '0')"
   unload <- "unloadNamespace('xgboostgpuexact')"
   expect_identical(trimws(run_r(c(load, ask_plugin))), "TRUE")
   expect_identical(trimws(run_r(c(off, load, ask_plugin))), "FALSE")
@@ -28,7 +28,7 @@ test_that("take_over() takes what is yes or no, and nothing else", {
 
 test_that("an environment that is wrong is an error, and nothing is taken over", {
   load <- "try(loadNamespace('xgboostgpuexact'), silent = TRUE)"
-  for (name in c("XGBOOST_GPU_EXACT_DEVICE", "XGBOOST_GPU_EXACT_TAKEOVER")) {
+  for (name in c("GPU_EXACT_DEVICE", "GPU_EXACT_TAKEOVER")) {
     bad <- sprintf("Sys.setenv(%s = 'tpu')", name)
     expect_identical(trimws(run_r(c(bad, load, ask_plugin))), "FALSE")
   }
@@ -47,6 +47,19 @@ test_that("a module that cannot be loaded is named, with the remedy", {
   code <- "Sys.setenv(GPU_EXACT_MODULE = '/absent.so')
            tryCatch(loadNamespace('xgboostgpuexact'), error = function(e) cat(conditionMessage(e)))"
   expect_match(paste(run_r(code), collapse = " "), "/absent.so.*Install xgboostgpuexact again")
+})
+
+test_that("a stripped xgboost is told so, with the remedy", {
+  strip <- Sys.which("strip")
+  skip_if_not(nzchar(strip), "there is no strip")
+  stripped <- tempfile("library")
+  dir.create(stripped)
+  file.copy(find.package("xgboost"), stripped, recursive = TRUE)
+  system2(strip, c("--strip-unneeded", file.path(stripped, "xgboost/libs/xgboost.so")))
+  code <- sprintf(".libPaths(c('%s', .libPaths()))
+    tryCatch(loadNamespace('xgboostgpuexact'), error = function(e) cat(conditionMessage(e)))", stripped)
+  expect_match(paste(run_r(code), collapse = " "),
+               "xgboost.so has no symbol table, it was stripped.*Install R's package xgboost from source")
 })
 
 test_that("models load and predict without the plugin", {
@@ -84,7 +97,8 @@ test_that("what XGBoost refuses is an R error in its words, and the session goes
   d <- xgb.DMatrix(data.frame(a = factor(t$label), b = t$y), label = t$y, nthread = 1)
   expect_error(xgb.train(p, d, 1, verbose = 0), "categorical")
   d <- xgb.DMatrix(t$x, label = t$y, nthread = 1)
-  expect_error(xgb.train(c(p, max_depth = 0), d, 1, verbose = 0), "max_depth")
+  gradient_based <- list(subsample = 0.5, sampling_method = "gradient_based")
+  expect_error(xgb.train(c(p, gradient_based), d, 1, verbose = 0), "Only uniform sampling")
   expect_length(predict(xgb.train(p, d, 1, verbose = 0), t$x), 200)
 })
 

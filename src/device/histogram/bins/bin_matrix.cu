@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of binned_columns.cuh.
+ * @brief Implements bin_matrix.cuh.
  */
 #include <algorithm>
 #include <cub/block/block_scan.cuh>

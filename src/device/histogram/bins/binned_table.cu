@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of binned_table.cuh.
+ * @brief Implements binned_table.cuh.
  */
 #include <limits>
 #include <numeric>

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of rank_bins.cuh.
+ * @brief Implements quantile_cuts.cuh.
  */
 #include <thrust/iterator/counting_iterator.h>
 

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of row_values.cuh.
+ * @brief Implements row_values.cuh.
  */
 #include <type_traits>
 #include <utility>

@@ -41,14 +41,14 @@ class RowPartitioner {
             nodes_[current_].Data(), node_of_.Data(),
             units_of_row_.Data(),    h_nodes_.size() == 1 && h_nodes_.front().end == n_rows_};
   }
-  /** @brief Row slots of the open nodes, by node. */
+  /** @brief Give the row slots of the open nodes, by node. */
   [[nodiscard]] std::vector<RowRange> const& Nodes() const { return h_nodes_; }
   /** @brief Rows in open nodes. */
   [[nodiscard]] RowIdx NumSlots() const { return h_nodes_.empty() ? 0 : h_nodes_.back().end; }
 
   [[nodiscard]] RowIdx NumRows() const { return n_rows_; }
 
-  /** @brief One bit a slot and one slot more, to be written: whether the row goes left. */
+  /** @brief Give one bit a slot and one slot more, to be written: whether the row goes left. */
   [[nodiscard]] RankBitVectorRef GoesLeft() const { return goes_left_.Ref(); }
   /** @brief Tells whether rows of this level may go left or right in the order of the table: it is long,
    *         and most of them are in open nodes. */
@@ -60,9 +60,9 @@ class RowPartitioner {
   [[nodiscard]] std::uint32_t* GoByRow();
   /** @brief Writes GoesLeft() by the bits of GoByRow(). */
   void FindLeft();
-  /** @brief SplitExchange::ShareSplits() of this level's rows. Collective. */
+  /** @brief Call SplitExchange::ShareSplits() for this level's rows. Collective. */
   void ShareSplits(SplitExchange* exchange, LevelResult* results);
-  /** @brief The bits are written. Does not wait; Move() waits for the counts. */
+  /** @brief Count the bits, which are written. Does not wait; Move() waits for the counts. */
   void CountLeft();
 
   /**
@@ -83,7 +83,8 @@ class RowPartitioner {
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
-  /** @brief Rows left out go down the tree level by level, as columns are with several workers. */
+  /** @brief Move rows left out down the tree level by level, as columns are with several
+   *         workers. */
   void RouteLeftOut(BinnedTableRef const& table, std::vector<NodeSplit> const& tree,
                     SplitExchange* exchange);
 
