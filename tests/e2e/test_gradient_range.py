@@ -104,7 +104,7 @@ def test_equals_stock_or_goes_to_the_cpu(
             assert "too small beside" in gpu_exact.last_run().reason
     assert n_ties <= N_PROBLEMS // 50 + 1
     if log2_range <= 40:
-        assert n_on_gpu >= 0.95 * N_PROBLEMS
+        assert n_on_gpu >= 0.95 * N_PROBLEMS - 1
 
 
 TOLD = """
