@@ -50,6 +50,7 @@ std::uint64_t HashOf(GrownTree const& tree) {
     hash.Add(&node.left, sizeof(node.left))
         .Add(&node.feature, sizeof(node.feature))
         .Add(&node.threshold, sizeof(node.threshold))
+        .Add(node.categories.data(), node.categories.size() * sizeof(node.categories[0]))
         .Add(&node.default_left, sizeof(node.default_left))
         .Add(&node.weight, sizeof(node.weight));
   }
@@ -78,6 +79,9 @@ void CheckEqual(std::vector<Greeting> const& greetings) {
   CheckField(greetings, &Greeting::weights,
              "`feature_weights`: give every worker that has rows the same ones.",
              std::optional<std::uint64_t>{0});
+  CheckField(greetings, &Greeting::types,
+             "`feature_types`: name the same columns categorical on every worker that has rows.",
+             std::optional<std::uint64_t>{0});
 }
 
 std::uint64_t AgreeOnEpoch(std::vector<Greeting> const& greetings) {
@@ -91,20 +95,4 @@ std::uint64_t AgreeOnEpoch(std::vector<Greeting> const& greetings) {
 }
 
 std::uint64_t NewestEpoch() { return newest_epoch; }
-
-std::vector<float> AgreeOnWeights(Peers* peers, std::vector<Greeting> const& greetings,
-                                  std::vector<float> own) {
-  auto const has_none = [](auto const& greeting) { return greeting.weights == 0; };
-  auto const source = std::find_if_not(greetings.cbegin(), greetings.cend(), has_none);
-  if (source == greetings.cend() || std::none_of(greetings.cbegin(), greetings.cend(), has_none)) {
-    return own;
-  }
-  auto const n = source->n_features;
-  own.resize(n);
-  std::vector<float> all(n * greetings.size());
-  std::copy(own.cbegin(), own.cend(), all.begin() + n * peers->Rank());
-  peers->AllGather(all.data(), n * sizeof(float));
-  auto const begin = all.cbegin() + n * (source - greetings.cbegin());
-  return {begin, begin + n};
-}
 }  // namespace gpu_exact

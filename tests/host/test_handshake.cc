@@ -5,6 +5,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plugin/handshake.h"
@@ -38,7 +39,7 @@ std::vector<std::string> Same(std::size_t n, std::string const& text) {
 template <typename T>
 std::string ErrorOfOther(T Greeting::*field, std::size_t rank) {
   Greeting usual;
-  usual.sources = usual.settings = usual.last_tree = usual.weights = 7;
+  usual.sources = usual.settings = usual.last_tree = usual.weights = usual.types = 7;
   std::vector<Greeting> greetings(3, usual);
   CheckEqual(greetings);
   greetings[rank].*field = 8;
@@ -140,15 +141,16 @@ TEST(Handshake, DifferencesNameRanksAndRemedy) {
         std::pair{ErrorOfOther(&Greeting::n_rounds, 1), "rounds that its model has"},
         std::pair{ErrorOfOther(&Greeting::random, 1), "`seed`"},
         std::pair{ErrorOfOther(&Greeting::last_tree, 1), "tree that it grew last"},
-        std::pair{ErrorOfOther(&Greeting::weights, 1), "`feature_weights`"}}) {
+        std::pair{ErrorOfOther(&Greeting::weights, 1), "`feature_weights`"},
+        std::pair{ErrorOfOther(&Greeting::types, 1), "`feature_types`"}}) {
     EXPECT_EQ(error.find("Rank 1 of 3 differs from rank 0 in "), 0) << error;
     EXPECT_NE(error.find(word), std::string::npos) << error;
   }
 }
 
-TEST(Handshake, NoTreeAndNoWeightsAreNoDifference) {
+TEST(Handshake, NoTreeNoWeightsAndNoTypesAreNoDifference) {
   std::vector<Greeting> greetings(3);
-  greetings[1].last_tree = greetings[1].weights = 7;
+  greetings[1].last_tree = greetings[1].weights = greetings[1].types = 7;
   EXPECT_NO_THROW(CheckEqual(greetings));
   greetings[2].last_tree = 8;
   EXPECT_THROW(CheckEqual(greetings), PeerError);
@@ -178,19 +180,43 @@ TEST(Handshake, ATableThatOneLacksIsMadeAnewByAll) {
   EXPECT_EQ(errors, Same(3, "none"));
 }
 
-TEST(Handshake, WorkersWithoutWeightsGetThoseOfTheOthers) {
-  auto const errors = ErrorsOf(3, [](Peers* peers) {
-    std::vector<float> const weights{1, 2, 3};
+/** @brief @param hash Of what workers agree on, which those that have it have alike. */
+template <typename T>
+std::vector<std::string> ErrorsOfAgreement(std::uint64_t Greeting::*hash,
+                                           std::vector<T> const& theirs,
+                                           std::vector<T> const& expected) {
+  return ErrorsOf(3, [&](Peers* peers) {
     std::vector<Greeting> greetings(3);
-    EXPECT_TRUE(AgreeOnWeights(peers, greetings, {}).empty());
+    EXPECT_TRUE(AgreeOn(peers, greetings, hash, std::vector<T>{}).empty());
     for (auto& greeting : greetings) {
       greeting.n_features = 3;
     }
-    greetings[1].weights = greetings[2].weights = 7;
-    EXPECT_EQ(AgreeOnWeights(peers, greetings, peers->Rank() == 0 ? std::vector<float>{} : weights),
-              weights);
+    greetings[1].*hash = greetings[2].*hash = 7;
+    auto own = peers->Rank() == 0 ? std::vector<T>{} : theirs;
+    EXPECT_EQ(AgreeOn(peers, greetings, hash, std::move(own)), expected);
   });
-  EXPECT_EQ(errors, Same(3, "none"));
+}
+
+TEST(Handshake, WorkersWithoutWeightsOrTypesGetThoseOfTheOthers) {
+  std::vector<float> const weights{1, 2, 3};
+  EXPECT_EQ(ErrorsOfAgreement(&Greeting::weights, weights, weights), Same(3, "none"));
+  std::vector<FeatureType> const numbers(3, FeatureType::kNumerical);
+  auto types = numbers;
+  types[2] = FeatureType::kCategorical;
+  EXPECT_EQ(ErrorsOfAgreement(&Greeting::types, types, types), Same(3, "none"));
+  EXPECT_EQ(ErrorsOfAgreement(&Greeting::types, {}, numbers), Same(3, "none"));
+}
+
+TEST(Handshake, AHashKnowsCategories) {
+  GrownTree tree(3);
+  tree[0].left = 1;
+  tree[0].right = 2;
+  auto const by_threshold = HashOf(tree);
+  tree[0].categories = {1};
+  auto const by_category = HashOf(tree);
+  tree[0].categories = {2};
+  EXPECT_NE(by_category, by_threshold);
+  EXPECT_NE(by_category, HashOf(tree));
 }
 }  // namespace
 }  // namespace gpu_exact
