@@ -39,9 +39,8 @@ class DeviceTable {
    * @brief A builder of such options, made where there is none; under the lock, as is its use.
    *
    * One of other options, types, devices or epoch goes first, so that a device holds the table once.
-   * Where
-   * there is no room, tables that nobody trains on at the moment are given up before a part of it is
-   * laid in the host's memory, and before it is refused.
+   * Where there is no room, tables that nobody trains on at the moment are given up before a part of
+   * it is laid in the host's memory, and before it is refused.
    *
    * @param data    Its pages are asked for only where a builder is made: those that an iterator gave
    *                are read from its cache each time.

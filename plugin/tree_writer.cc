@@ -24,15 +24,15 @@ NodeIdx WeakParent(TrainParam const& param, NodeIdx leaf, RegTree* tree) {
   return childless && param.NeedPrune(tree->Stat(parent).loss_chg, 0) ? parent : kNoNode;
 }
 
-/** @brief The splits that PruneTree() leaves, by node. */
-std::vector<bool> SplitsLeft(GrownTree const& grown, TrainParam const& param) {
-  std::vector<bool> left(grown.size());
+/** @brief By node: whether it is a split that PruneTree() does not take back. */
+std::vector<bool> KeptSplits(GrownTree const& grown, TrainParam const& param) {
+  std::vector<bool> kept(grown.size());
   for (auto nidx = grown.size(); nidx-- > 0;) {  // children come after their parents
     auto const& node = grown[nidx];
-    left[nidx] = !node.IsLeaf() &&
-                 (left[node.left] || left[node.right] || !param.NeedPrune(node.loss_change, 0));
+    kept[nidx] = !node.IsLeaf() &&
+                 (kept[node.left] || kept[node.right] || !param.NeedPrune(node.loss_change, 0));
   }
-  return left;
+  return kept;
 }
 
 /** @brief A set of categories as XGBoost keeps it. */
@@ -49,11 +49,11 @@ std::vector<xgboost::common::CatBitField::value_type> BitsOf(TreeNode const& nod
 }  // namespace
 
 void WriteTree(GrownTree const& grown, TrainParam const& param, bool will_prune, RegTree* tree) {
-  auto const splits_left = SplitsLeft(grown, param);
+  auto const kept = KeptSplits(grown, param);
   for (std::size_t left = 1; left < grown.size(); left += 2) {  // splits in their order
     auto const nidx = grown[left].parent;
     auto const& node = grown[nidx];
-    if (node.categories.empty() || (will_prune && !splits_left[nidx])) {
+    if (node.categories.empty() || (will_prune && !kept[nidx])) {
       tree->ExpandNode(nidx, node.feature, node.threshold, node.default_left, node.weight, 0.0f,
                        0.0f, node.loss_change, 0.0f, 0.0f, 0.0f);
     } else {

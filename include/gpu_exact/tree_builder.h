@@ -152,7 +152,7 @@ class FeaturePolicy {
 /**
  * @brief Grows exact greedy trees over one table. Not thread safe; one table, one device.
  *
- * Errors: DeviceError, OutOfDeviceMemory, UnfitTable, NonFiniteGradient, GradientRange (gpu_exact/device.h),
+ * Errors: DeviceError, OutOfDeviceMemory, NonFiniteGradient, GradientRange (gpu_exact/device.h),
  * std::invalid_argument for a parameter outside its range.
  */
 class TreeBuilder {

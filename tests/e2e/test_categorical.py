@@ -391,12 +391,14 @@ def of_arrow(names: np.ndarray) -> object:
 @pytest.mark.parametrize("make", [of_pandas, of_polars, of_arrow])
 @pytest.mark.parametrize("max_cat_to_onehot", [1, 100])
 def test_frames(make: Callable, max_cat_to_onehot: int) -> None:
-    """As scikit-learn's users have it, too: `enable_categorical` is on by default."""
+    """As scikit-learn's users have them: `enable_categorical` is on by default from 3.3 on."""
     rng = np.random.default_rng(4)
     names = CITIES[rng.integers(0, 6, (300, 3))].astype(object)
     names[rng.random(names.shape) < 0.1] = None
     frame, y = make(names), (rng.integers(-32, 33, 300) / 16).astype(np.float32)
     params = BOOSTS | {"max_depth": 4, "max_cat_to_onehot": max_cat_to_onehot, "n_estimators": 1}
+    if RELEASE < (3, 3):
+        params["enable_categorical"] = True
     ours = xgb.XGBRegressor(**params, **TAKE_OVER).fit(frame, y)
     with stock():
         judge = xgb.XGBRegressor(**params, **HIST).fit(frame, y)
