@@ -17,9 +17,9 @@
 #include "benchmarks/device_table.cuh"
 #include "benchmarks/json_line.h"
 #include "benchmarks/kernel_times.h"
+#include "device/level/split_strategy.cuh"
 #include "gpu_exact/source_hash.h"
 #include "gpu_exact/tree_builder.h"
-#include "src/device/split_strategy.cuh"
 
 namespace gpu_exact::bench {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <string>
 
+#include "device/runtime/runtime.cuh"
 #include "gpu_exact/tree_builder.h"
-#include "src/device/runtime.cuh"
 
 namespace gpu_exact::bench {
 /** @brief A shape as in datasets/: the names and sizes are the same, the values are not. */

@@ -12,15 +12,15 @@
 #include <memory>
 #include <vector>
 
+#include "gpu_exact/communicator.h"
 #include "gpu_exact/host_team.h"
-#include "gpu_exact/peers.h"
 #include "gpu_exact/types.h"
 
 namespace gpu_exact {
 /** @brief Where rows without a value of the split feature may go. */
 enum class DefaultDirection : std::uint8_t { kLearn, kLeft, kRight };
 
-/** @brief How XGBoost computes weights and gains, which changed once: see src/gain.h. */
+/** @brief How XGBoost computes weights and gains, which changed once: see src/core/gain.h. */
 enum class GainRules : std::uint8_t {
   kNew,  // from release 3.4 on
   kOld   // before

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "src/device/runtime.cuh"
+#include "device/runtime/runtime.cuh"
 
 namespace gpu_exact {
 template <typename T>

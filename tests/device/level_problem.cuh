@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "src/device/node_states.cuh"
+#include "device/level/node_states.cuh"
 #include "tests/device/device_arrays.cuh"
 
 namespace gpu_exact {

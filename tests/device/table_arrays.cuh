@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/device/histogram/binned_columns.cuh"
-#include "src/device/row_table.cuh"
+#include "device/histogram/bins/bin_matrix.cuh"
+#include "device/table/row_table.cuh"
 #include "tests/device/device_arrays.cuh"
 #include "tests/device/random_problem.h"
 

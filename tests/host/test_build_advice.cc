@@ -3,7 +3,7 @@
  */
 #include <gtest/gtest.h>
 
-#include "src/build_advice.h"
+#include "host/build_advice.h"
 
 namespace gpu_exact {
 namespace {

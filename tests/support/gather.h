@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "gpu_exact/peers.h"
+#include "gpu_exact/communicator.h"
 
 namespace gpu_exact::reference {
 /**

@@ -11,9 +11,9 @@
 
 #include <dmlc/registry.h>
 
-#include "plugin/delegating_booster.h"
-#include "plugin/temporary_context.h"
-#include "plugin/xgboost_peers.h"
+#include "hooks/delegating_booster.h"
+#include "hooks/temporary_context.h"
+#include "workers/xgboost_communicator.h"
 
 namespace gpu_exact {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "gpu_exact/peers.h"
+#include "gpu_exact/communicator.h"
 
 namespace gpu_exact {
 struct LayoutHooks {

@@ -3,7 +3,7 @@
  *
  * @brief For tests: a library in the place of NCCL that lets the n-th call fail, or end the process.
  *
- * GPU_EXACT_NCCL names it to the module. It has the functions that src/device/nccl.cuh looks for, and
+ * GPU_EXACT_NCCL names it to the module. It has the functions that src/device/workers/nccl.cuh looks for, and
  * hands each call on to the library that GPU_EXACT_REAL_NCCL names, where the loader finds it. Without
  * that variable calls do nothing. CUDA's and NCCL's headers are not needed: pointers and int will do.
  */

@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/quantise.h"
 #include "gpu_exact/device.h"
-#include "src/quantise.h"
 #include "tests/support/gather.h"
 #include "tests/support/reference_split.h"
 
@@ -152,7 +152,7 @@ void Builder::ChooseRows(GradientView gradients, std::uint8_t const* row_include
   }
 }
 
-/** @brief Refuse what the kernels refuse, by their own rule: see src/quantise.h. */
+/** @brief Refuse what the kernels refuse, by their own rule: see src/core/quantise.h. */
 void Builder::CheckRange(GrowParam const& param) const {
   float max_grad{0.0f};
   float max_hess{0.0f};

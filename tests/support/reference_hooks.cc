@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <stdexcept>
 
-#include "plugin/binding.h"
+#include "load/binding.h"
 #include "tests/support/layout_hooks.h"
 
 extern "C" {

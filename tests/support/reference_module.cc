@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "gpu_exact/device.h"
-#include "src/memory_plan.h"
-#include "src/peer_agreement.h"
+#include "host/all_or_none.h"
+#include "plan/memory_plan.h"
 #include "tests/support/faults.h"
 #include "tests/support/reference_builder.h"
 

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "src/thread_peers.h"
+#include "host/thread_communicator.h"
 
 namespace gpu_exact::reference {
 /**

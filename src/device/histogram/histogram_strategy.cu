@@ -8,14 +8,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/device/histogram/binned_table.cuh"
-#include "src/device/histogram/histogram_finder.cuh"
-#include "src/device/histogram/histogram_pool.cuh"
-#include "src/device/histogram/range_refiner.cuh"
-#include "src/device/histogram/row_partitioner.cuh"
-#include "src/device/histogram/sorting_finder.cuh"
-#include "src/device/histogram/split_resolver.cuh"
-#include "src/device/split_strategy.cuh"
+#include "device/histogram/bins/binned_table.cuh"
+#include "device/histogram/build/histogram_finder.cuh"
+#include "device/histogram/build/histogram_pool.cuh"
+#include "device/histogram/ranges/range_refiner.cuh"
+#include "device/histogram/rows/row_partitioner.cuh"
+#include "device/histogram/small_nodes/node_sort_finder.cuh"
+#include "device/histogram/threshold_finder.cuh"
+#include "device/level/split_strategy.cuh"
 
 namespace gpu_exact {
 namespace {

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "src/device/warp.cuh"
-#include "src/quantise.h"
+#include "core/quantise.h"
+#include "device/runtime/warp.cuh"
 
 namespace gpu_exact {
 /** @brief A bin of a node that holds several values and may hold the best split. */

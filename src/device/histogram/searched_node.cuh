@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "src/device/histogram/rows_ref.cuh"
+#include "device/level/rows_ref.cuh"
 
 namespace gpu_exact {
 struct SearchedNode {

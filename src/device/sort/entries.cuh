@@ -9,8 +9,8 @@
  */
 #pragma once
 
-#include "src/device/column_store.cuh"
-#include "src/quantise.h"
+#include "core/quantise.h"
+#include "device/table/column_store.cuh"
 
 namespace gpu_exact {
 /** @brief An entry with the gradients of its row. */

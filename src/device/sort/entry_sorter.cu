@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "src/device/sort/entry_sorter.cuh"
+#include "device/sort/entry_sorter.cuh"
 
 namespace gpu_exact {
 namespace {

@@ -14,8 +14,8 @@
 
 #include <vector>
 
-#include "src/device/sort/entries.cuh"
-#include "src/device/sort/sorted_finder.cuh"
+#include "device/sort/entries.cuh"
+#include "device/sort/segmented_finder.cuh"
 
 namespace gpu_exact {
 /** @tparam EntryT CarriedEntry or ColumnEntry. */

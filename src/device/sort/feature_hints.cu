@@ -3,7 +3,7 @@
  *
  * @brief Implementation of feature_hints.cuh.
  */
-#include "src/device/sort/feature_hints.cuh"
+#include "device/sort/feature_hints.cuh"
 
 namespace gpu_exact {
 namespace {

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "src/device/column_store.cuh"
+#include "device/table/column_store.cuh"
 
 namespace gpu_exact {
 class FeatureHints {

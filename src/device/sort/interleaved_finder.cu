@@ -10,9 +10,9 @@
 #include <cub/block/block_radix_rank.cuh>
 #include <cub/device/device_scan.cuh>
 
-#include "src/device/fixed_sum.cuh"
-#include "src/device/sort/interleaved_finder.cuh"
-#include "src/device/sort/split_agent.cuh"
+#include "device/runtime/fixed_sum.cuh"
+#include "device/sort/interleaved_finder.cuh"
+#include "device/sort/split_agent.cuh"
 
 namespace gpu_exact {
 namespace {

@@ -20,9 +20,9 @@
 
 #include <vector>
 
-#include "src/device/level_ref.cuh"
-#include "src/device/sort/entries.cuh"
-#include "src/device/sort/row_partition.cuh"
+#include "device/level/level_ref.cuh"
+#include "device/sort/entries.cuh"
+#include "device/sort/row_router.cuh"
 
 namespace gpu_exact {
 /** @brief The most open nodes of an interleaved level. */

@@ -7,13 +7,13 @@
  */
 #include <algorithm>
 
-#include "src/device/sort/best_split.cuh"
-#include "src/device/sort/entry_sorter.cuh"
-#include "src/device/sort/feature_hints.cuh"
-#include "src/device/sort/interleaved_finder.cuh"
-#include "src/device/sort/row_partition.cuh"
-#include "src/device/sort/sorted_finder.cuh"
-#include "src/device/split_strategy.cuh"
+#include "device/level/split_strategy.cuh"
+#include "device/sort/entry_sorter.cuh"
+#include "device/sort/feature_hints.cuh"
+#include "device/sort/interleaved_finder.cuh"
+#include "device/sort/row_router.cuh"
+#include "device/sort/segmented_finder.cuh"
+#include "device/sort/thresholds.cuh"
 
 namespace gpu_exact {
 namespace {

@@ -12,8 +12,8 @@
 #include <cub/block/block_scan.cuh>
 #include <cuda/std/functional>
 
-#include "src/device/level_ref.cuh"
-#include "src/device/warp.cuh"
+#include "device/level/level_ref.cuh"
+#include "device/runtime/warp.cuh"
 
 namespace gpu_exact {
 inline constexpr int kTileThreads = 256;

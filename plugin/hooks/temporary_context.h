@@ -1,0 +1,39 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Another context for a learner, for a while.
+ */
+#pragma once
+
+#include <xgboost/context.h>
+
+#include <utility>
+
+#include "load/release.h"
+
+namespace gpu_exact {
+/**
+ * @brief While this lives, a learner's context is another one. Random numbers drawn meanwhile count.
+ *
+ * Boosters and updaters keep a pointer to the context of their learner: what they make in the
+ * meantime goes on with the learner's own context afterwards.
+ */
+class TemporaryContext {
+ public:
+  /** @param ctx A member of a learner: only this view of it is constant. */
+  TemporaryContext(xgboost::Context const* ctx, xgboost::Context other)
+      : ctx_{const_cast<xgboost::Context*>(ctx)}, own_{*ctx} {
+    *ctx_ = std::move(other);
+  }
+  ~TemporaryContext() {
+    RandomOf(&own_) = RandomOf(ctx_);
+    *ctx_ = std::move(own_);
+  }
+  TemporaryContext(TemporaryContext const&) = delete;
+  TemporaryContext& operator=(TemporaryContext const&) = delete;
+
+ private:
+  xgboost::Context* ctx_;
+  xgboost::Context own_;
+};
+}  // namespace gpu_exact

@@ -1,0 +1,68 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Steps that workers take together: each learns what the others have, and who failed.
+ */
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "gpu_exact/communicator.h"
+
+namespace gpu_exact {
+/** @brief "Rank 1", or "Ranks 0, 1 and 5"; none is no rank. */
+[[nodiscard]] std::string NameRanks(std::vector<std::int32_t> const& ranks);
+
+/** @brief An error's text without what XGBoost's logger puts around it: a place and a stack. */
+[[nodiscard]] std::string SentenceOf(std::string text);
+
+/**
+ * @brief Throw PeerError with the ranks of those that failed and what they say. Collective.
+ * @param failure The own one; empty: none.
+ */
+[[noreturn]] void ThrowFailures(Peers* peers, std::string const& failure);
+
+/**
+ * @brief Run something on each worker, and tell all what it returned. Collective.
+ *
+ * Where it throws on any worker, all throw PeerError with ranks and texts: nobody goes on alone.
+ *
+ * @param peers nullptr: this worker is alone; what it throws is passed on as it is.
+ * @param fn    Not collective itself.
+ * @return In the order of ranks.
+ */
+template <typename Fn, typename T = std::invoke_result_t<Fn>>
+std::vector<T> TellAll(Peers* peers, Fn const& fn) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  if (!peers) {
+    return {fn()};
+  }
+  struct Told {
+    T value{};
+    std::uint64_t failed{0};
+  };
+  std::vector<Told> told(peers->Size());
+  auto& own = told[peers->Rank()];
+  std::string failure;
+  try {
+    own.value = fn();
+  } catch (std::exception const& e) {
+    own.failed = 1;
+    failure = SentenceOf(WordsOf(e));
+  }
+  peers->AllGather(told.data(), sizeof(Told));
+  std::vector<T> values;
+  for (auto const& worker : told) {
+    if (worker.failed != 0) {
+      ThrowFailures(peers, failure);
+    }
+    values.push_back(worker.value);
+  }
+  return values;
+}
+}  // namespace gpu_exact

@@ -1,0 +1,50 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The workers of XGBoost's own communicator (xgboost.collective, Dask, Spark), as Peers.
+ */
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "gpu_exact/communicator.h"
+#include "src/collective/coll.h"
+
+namespace gpu_exact {
+/**
+ * @brief Tells one group of workers from another, and when it is gone. Empty: this thread is alone,
+ *        in no communicator or in one of one worker.
+ */
+using GroupToken = std::weak_ptr<xgboost::collective::Coll>;
+
+/** @brief The group that this thread is in; XGBoost has one for each thread. */
+[[nodiscard]] GroupToken CurrentGroup();
+
+[[nodiscard]] inline bool IsSame(GroupToken const& lhs, GroupToken const& rhs) {
+  return !lhs.owner_before(rhs) && !rhs.owner_before(lhs);
+}
+
+/** @brief Over XGBoost's sockets, in host memory. Not by its C API, which R's package lacks. */
+class XGBoostPeers final : public Peers {
+ public:
+  XGBoostPeers();
+
+  [[nodiscard]] std::int32_t Rank() const override { return rank_; }
+  [[nodiscard]] std::int32_t Size() const override { return size_; }
+  void AllGather(void* inout, std::size_t bytes) override;
+  void AllReduce(std::uint64_t* inout, std::size_t n) override;
+
+ private:
+  void CheckThread() const;
+  void Check(std::string const& error) const;
+
+  std::int32_t rank_;
+  std::int32_t size_;
+};
+
+/** @brief The workers of this thread's group; nullptr where it is alone. */
+[[nodiscard]] std::shared_ptr<Peers> CurrentPeers();
+}  // namespace gpu_exact

@@ -1,0 +1,435 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Cheap upper bounds of gains in single precision, of a split or of all splits inside a
+ *        range of values: only candidates that may beat the best so far are worth the exact gain,
+ *        with its divisions in double precision.
+ */
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "core/gain.h"
+#include "core/platform.h"
+#include "core/quantise.h"
+
+namespace gpu_exact {
+/** @brief 1 / x within 2^-22; on the host, where bounds are tested, less by as much. */
+GPU_EXACT_HD inline float ApproxInverse(float x) {
+#if defined(__CUDA_ARCH__)
+  float inverse;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(x));
+  return inverse;
+#else
+  return (1.0f - 1.0f / (1 << 22)) / x;
+#endif
+}
+
+/**
+ * @brief Coarse units of |gradient| in fixed point: 32 bits hold the sum of all rows, each rounded
+ *        up. For fewer than 2^31 rows.
+ *
+ * Their gradients' magnitudes add up to at most 2^62 (Quantiser), which is 2^31 coarse units, and
+ * rounding up takes less than one more from each row: the sum stays below 2^32.
+ */
+struct Magnitude {
+  static constexpr int kShift = 31;
+
+  /** @brief |grad|, GradientUnits of at most 2^62, rounded up: 0 only for 0. */
+  GPU_EXACT_HD static std::uint32_t Of(float grad) {
+    float const coarse = std::fabs(grad) * (1.0f / (1u << kShift));  // exact: a power of two
+#if defined(__CUDA_ARCH__)
+    return __float2uint_ru(coarse);
+#else
+    return static_cast<std::uint32_t>(std::ceil(coarse));
+#endif
+  }
+  /** @brief Upper bound of the sum of |gradient|, in fixed point. @param magnitude Below 2^32. */
+  GPU_EXACT_HD static std::int64_t ToFixed(std::uint64_t magnitude) {
+    return static_cast<std::int64_t>(magnitude << kShift);
+  }
+};
+
+/** @brief Where the left child's sums may lie: each of the two between its own ends. */
+struct SumBox {
+  FixedSum low;
+  FixedSum high;
+
+  GPU_EXACT_HD friend SumBox operator+(SumBox const& box, FixedSum const& shift) {
+    return {box.low + shift, box.high + shift};
+  }
+};
+
+/**
+ * @brief Box of the left sums of all candidates inside a range of a column's values, in a node.
+ *
+ * That is where missing values go right; where they go left it is the box + their sum. A candidate
+ * passes some of the range's rows. Of their gradients it has at most all positive ones, P, and at
+ * least all negative ones, -N; of their hessians, none of which is negative, between none and all.
+ * P + N is the magnitude and P - N the sum: P = (magnitude + sum) / 2, N = (magnitude - sum) / 2.
+ * The magnitude is an upper bound, which makes both larger. The true P and N are whole numbers, so
+ * that they are kept where a half is dropped.
+ *
+ * No overflow: with the true magnitude a corner, and what it leaves of the total, are sums over
+ * some of the node's rows, within 2^62. Rounding up adds less than 2^31 to the magnitude for each
+ * of less than 2^31 rows, half of which, 2^61, reaches a corner. Magnitude + sum, twice P, is
+ * positive and below 2^64: hence without a sign.
+ *
+ * @param before    Sum of the node's rows with values below the range.
+ * @param sum       Sum of the node's rows with values in the range.
+ * @param magnitude Sum of Magnitude::Of their gradients.
+ */
+GPU_EXACT_HD inline SumBox BoxInside(FixedSum const& before, FixedSum const& sum,
+                                     std::uint32_t magnitude) {
+  auto both = static_cast<std::uint64_t>(Magnitude::ToFixed(magnitude));
+  auto grad = static_cast<std::uint64_t>(sum.grad);
+  auto positive = static_cast<std::int64_t>((both + grad) >> 1);
+  auto negative = static_cast<std::int64_t>((both - grad) >> 1);
+  return {{before.grad - negative, before.hess}, {before.grad + positive, before.hess + sum.hess}};
+}
+
+/** @brief Where the weights of a split's two children lie, in units of gradient / hessian. */
+struct WeightLimits {
+  float lower;
+  float upper;
+  int monotone;  // 1: the left one is not above the right one; -1: not below; 0: no matter
+};
+
+/**
+ * @brief Bounds the gain of two children by max(|G| - alpha, 0)^2 / (H + lambda) of each.
+ *
+ * That is the gain at the best weight; max_delta_step and monotone bounds only take from it, which
+ * LargestWithin() knows, and takes longer. All in fixed point units, so that sums need no scaling;
+ * the exact gain is of the same sums, so that it does not matter how gradients were rounded to units.
+ *
+ * Many candidates at once. Largest bounds all splits of a node whose left sums (G, H) lie in a box.
+ * At weights v and w of the two children, whatever they are, the gain is
+ *
+ *     -(2 G v + (H + lambda) v^2 + 2 alpha |v|) - (2 G' w + (H' + lambda) w^2 + 2 alpha |w|)
+ *
+ * where the right child's (G', H') is the total less (G, H). Given v and w that is linear in G and
+ * H, so that at a point of the box it is at most what it is at one of the four corners; and there
+ * the best weights gain no less. So the greatest of the four corners' gains at best weights bounds
+ * the gain of any split in the box, at its own best weights or at any others. (In other words
+ * max(|G| - alpha, 0)^2 / (H + lambda) is convex in G and H together, so is the right child's, an
+ * affine image, and their sum is greatest at a corner.)
+ * - Corners need not be splits of any rows. Both children only need H + lambda > 0 there.
+ * - A split is allowed only if both hessians are positive and at least min_child_weight. The box is
+ *   first cut to those, H >= min_hess and total - H >= min_hess: it still holds all splits that are
+ *   allowed, and has lost corners that bound nothing real, such as an infinite gain without hessian
+ *   where lambda is 0. If nothing is left, no split is allowed. min_hess is at least one unit, so
+ *   that no division is by less.
+ * - Missing values only move the box: each direction has its own.
+ * - A tie reaches: a split of the same loss change as the best one has the same bar, and the bound
+ *   is not below it.
+ * - Where weights are limited, v and w above are those within limits: at each corner the best such
+ *   weights gain no less than any others. These are the best weights at all, cut to the limits; or,
+ *   where a monotone constraint forbids these two together, one and the same weight for both
+ *   children, as what each of them gains falls on either side of its best weight.
+ *
+ * Relative errors, in units of 2^-24. |G| is converted, 1, and less by alpha, 1; as |G| - alpha may
+ * cancel, alpha is less by kMargin, 64: where |G| < 32 alpha that makes up for what the conversion
+ * lost, elsewhere at most 1/31 of |G| - alpha cancelled. Squared, that is 4.2, and 1 for the
+ * product. H is converted, lambda too, 1, and added, 1; its approximate inverse has 4, the product
+ * with it 1, the sum of the children 1. The exact gain exceeds the one at the best weight by less
+ * than 4: it squares the weight in single precision, 1, and rounds two gains to floats, 1, and
+ * their sum, 1; a weight further off loses more than its square's rounding adds. What double
+ * precision loses where |G| - alpha cancels is below 2^-50 |G|, again made up for by alpha. The bar
+ * has the errors of the loss change, 1, its sum with the node's gain, 1, the subtraction, 1, the
+ * unit, 1, and the product, 1. These are 23 of kMargin's 64.
+ *
+ * Within limits a child may lose, and gains cancel. There errors are units of 2^-24 of a child's
+ * 2 |G| |v| + (H + lambda) v^2 + 2 alpha |v|, of which each split in the box has at most what the
+ * greatest |G|, H and |v| of the corners make (a weight grows or falls with G, and with H where G keeps
+ * its sign, and so do weights that are cut): converted, multiplied and added, 8, and the exact gain's own
+ * of above, 4. A limit is scaled to units with two errors, by which a weight that it cuts is off, 4; one
+ * that is no normal float in units is moved outwards to the least that is. The bound is greater by
+ * kMargin of these sums. It may so be above Largest() too: the smaller one counts.
+ *
+ * By the old rules of gain (src/core/gain.h) the above holds with the following changes.
+ * - Where weights may be limited, alpha is only in the weights: at any weight a child gains at most
+ *   -(2 G v + (H + lambda) v^2), so that alpha is 0 here. Where none is, the gain is the one at the
+ *   best weight.
+ * - It is computed in single precision. Without limits that is 3: the square, H + lambda, and their
+ *   quotient; all are normal floats, or the gain is below the least loss change, as the least hessian
+ *   is held against kLeastDivisor. At a weight, 2 |G v| has 3 and (H + lambda) v^2 has 5, with the
+ *   subtraction: 11 of the child's greatest gain, of which the former is at most twice and the latter
+ *   once; a weight further off loses more. These are 31 of kMargin's 64, where they were 23. Within
+ *   limits it is 6 of the sums, where it was 4.
+ * - With min_child_weight 0 a child may have no hessian. It gains 0, and the other child at most what
+ *   it does at the corner; 0 is no more than the square over any divisor, so that only the divisor
+ *   must not be 0: lambda is at least kLeastLambda, which is nothing beside one unit. But 0 may be
+ *   more than a limited weight gains: then limits are not looked at.
+ *
+ * Sums of at most 2^62, 2^63 at corners, over at least one unit: no bound is above 2^127, a finite
+ * float, but over kLeastLambda, and none is a NaN; LargestWithin()'s may be, of the greatest H and
+ * weights of different corners, and is infinity then, which reaches any bar. Products of sums, below
+ * the normal floats, belong to gains far below XGBoost's least loss change, or to such as the bar's
+ * margin covers.
+ */
+struct GainBound {
+  static constexpr float kMargin = 1.0f / (1 << 18);
+  static constexpr float kLeastLambda = 1e-30f;
+  static constexpr double kLeastDivisor = 1e-31;
+
+  float lambda;           // in units of the hessian
+  float alpha;            // in units of the gradient, rounded down
+  float unit;             // multiplies a gain to have it in units
+  float weight_unit;      // multiplies a weight to have it in units
+  float max_step;         // no weight is further from 0 for its own sake
+  bool enabled;           // the units are such that no float overflows
+  bool limited;           // weights may have limits: LargestWithin() is closer
+  std::int64_t min_hess;  // no child has less, in units; at least 1, or 0 by the old rules
+
+  static GainBound Make(GainParam const& p, Quantiser const& q) {
+    bool const has_step = p.max_delta_step != 0.0f;
+    bool const may_limit = p.bounded || has_step;
+    std::int64_t const min_hess = MinHess(p.min_child_weight / q.hess_unit, p.Old() ? 0 : 1);
+    double lambda = p.reg_lambda / q.hess_unit;
+    if (min_hess == 0) {
+      lambda = std::max<double>(lambda, kLeastLambda);
+    }
+    double alpha = p.Old() && may_limit ? 0.0 : p.reg_alpha / q.grad_unit;
+    double unit = q.hess_unit / (q.grad_unit * q.grad_unit);
+    double weight_unit = q.hess_unit / q.grad_unit;
+    constexpr double kHuge = 1e30;
+    auto fits = [](double x) { return x < kHuge && x > 1.0 / kHuge; };
+    bool enabled = lambda < kHuge && fits(unit);
+    // Weights so small that their squares are no normal floats would be taken for larger gains.
+    enabled = enabled && p.reg_lambda + std::ldexp(q.hess_unit, 62) < 1e26;
+    enabled = enabled && !(p.Old() && p.reg_lambda + q.hess_unit < kLeastDivisor);
+    return {static_cast<float>(lambda),
+            static_cast<float>(alpha * (1.0 - kMargin)),
+            static_cast<float>(unit),
+            static_cast<float>(weight_unit),
+            has_step ? p.max_delta_step : std::numeric_limits<float>::infinity(),
+            enabled,
+            may_limit && min_hess > 0 && fits(weight_unit),
+            min_hess};
+  }
+
+  /** @brief Limits of the weights of a node's children. @param monotone Of the feature: -1, 0, 1. */
+  [[nodiscard]] GPU_EXACT_HD WeightLimits Limits(WeightBounds const& node, int monotone) const {
+    auto cut = [&](float weight, float outwards) {
+      float const limit = std::fmin(std::fmax(weight, node.lower), node.upper);
+      float const scaled = limit * weight_unit;
+      return limit != 0.0f && std::fabs(scaled) < std::numeric_limits<float>::min() ? outwards
+                                                                                    : scaled;
+    };
+    constexpr float kLeast = std::numeric_limits<float>::min();
+    return {cut(-max_step, -kLeast), cut(max_step, kLeast), monotone};
+  }
+
+  /** @brief What a bound must reach for a candidate to have this loss change, in units. */
+  [[nodiscard]] GPU_EXACT_HD float Bar(float loss_change, float node_gain) const {
+    // A node's gain may be negative under monotone constraints, and the sum then cancel.
+    float rounding = (std::fabs(loss_change) + std::fabs(node_gain)) * kMargin;
+    return enabled ? (loss_change + node_gain - rounding) * unit
+                   : -std::numeric_limits<float>::infinity();
+  }
+
+  /** @brief Upper bound of the gain of one split, in units as Bar. Never NaN. */
+  [[nodiscard]] GPU_EXACT_HD float OfSplit(FixedSum const& left, FixedSum const& right) const {
+    float const gain = Of(left) + Of(right);
+    return std::isnan(gain) ? std::numeric_limits<float>::infinity() : gain;
+  }
+
+  /** @brief The same; -infinity where a child is lighter than any split allows. */
+  [[nodiscard]] GPU_EXACT_HD float OfAllowed(FixedSum const& left, FixedSum const& right) const {
+    return left.hess < min_hess || right.hess < min_hess ? -std::numeric_limits<float>::infinity()
+                                                         : this->OfSplit(left, right);
+  }
+
+  /** @brief Whether the exact loss change may reach the bar; false only if it can not. */
+  [[nodiscard]] GPU_EXACT_HD bool MayReach(float bar, FixedSum const& left,
+                                           FixedSum const& right) const {
+    return Reaches(this->OfSplit(left, right), bar);
+  }
+
+  /**
+   * @brief Upper bound, in units as Bar, of the gain of any allowed split of a node whose left
+   *        child's sums lie in the box; -infinity where no split there is allowed. Never NaN.
+   *
+   * @param total The node's sum. What it has beyond the box's ends stays in 64 bits.
+   */
+  [[nodiscard]] GPU_EXACT_HD float Largest(FixedSum const& total, SumBox const& left) const {
+    std::int64_t const low = this->LeastHess(left);
+    std::int64_t const high = this->MostHess(total, left);
+    if (low > high) {
+      return -std::numeric_limits<float>::infinity();
+    }
+    // At either end of the gradients, for the left child and the right one.
+    float left_low = Numerator(left.low.grad);
+    float left_high = Numerator(left.high.grad);
+    float right_low = Numerator(total.grad - left.low.grad);
+    float right_high = Numerator(total.grad - left.high.grad);
+    float l = Inverse(low);
+    float r = Inverse(total.hess - low);
+    float at_low = std::fmax(left_low * l + right_low * r, left_high * l + right_high * r);
+    l = Inverse(high);
+    r = Inverse(total.hess - high);
+    float at_high = std::fmax(left_low * l + right_low * r, left_high * l + right_high * r);
+    return std::fmax(at_low, at_high);
+  }
+
+  /**
+   * @brief The same of splits whose children's weights are within limits.
+   * @param left The box; of one split, its sum twice.
+   */
+  [[nodiscard]] GPU_EXACT_HD float LargestWithin(WeightLimits const& limits, FixedSum const& total,
+                                                 SumBox const& left) const {
+    std::int64_t const hess[]{this->LeastHess(left), this->MostHess(total, left)};
+    if (hess[0] > hess[1]) {
+      return -std::numeric_limits<float>::infinity();
+    }
+    Child const both{static_cast<float>(total.grad), static_cast<float>(total.hess) + 2.0f * lambda,
+                     2.0f * alpha};
+    float const alike = both.Gain(both.Weight(limits));
+    Child most_left{0.0f, 0.0f, alpha}, most_right = most_left;
+    float left_weight{0.0f}, right_weight{0.0f};
+    float most = -std::numeric_limits<float>::infinity();
+    for (std::int64_t h : hess) {
+      for (std::int64_t g : {left.low.grad, left.high.grad}) {
+        Child const l{static_cast<float>(g), static_cast<float>(h) + lambda, alpha};
+        Child const r{static_cast<float>(total.grad - g),
+                      static_cast<float>(total.hess - h) + lambda, alpha};
+        float const v = l.Weight(limits), w = r.Weight(limits);
+        bool const forbidden = limits.monotone > 0 ? v > w : limits.monotone < 0 && v < w;
+        most = std::fmax(most, forbidden ? alike : l.Gain(v) + r.Gain(w));
+        most_left.Include(l);
+        most_right.Include(r);
+        left_weight = std::fmax(left_weight, std::fabs(v));
+        right_weight = std::fmax(right_weight, std::fabs(w));
+      }
+    }
+    float const bound =
+        most + kMargin * (most_left.Terms(left_weight) + most_right.Terms(right_weight));
+    return std::isnan(bound) ? std::numeric_limits<float>::infinity() : bound;
+  }
+
+  /** @brief Whether what one of the above bounds may reach the bar, or tie. */
+  [[nodiscard]] GPU_EXACT_HD static bool Reaches(float bound, float bar) { return !(bound < bar); }
+
+  /** @brief max(|G| - alpha, 0)^2. @param slack Added to |G|. */
+  [[nodiscard]] GPU_EXACT_HD float Numerator(float sum_grad, float slack = 0.0f) const {
+    float grad = std::fmax(std::fabs(sum_grad) + (slack - alpha), 0.0f);
+    return grad * grad;
+  }
+
+ private:
+  /** @brief Sums of a child in units, and what a weight makes of them. */
+  struct Child {
+    float grad;
+    float hess;  // + lambda
+    float alpha;
+
+    /** @brief The best one within limits. */
+    [[nodiscard]] GPU_EXACT_HD float Weight(WeightLimits const& limits) const {
+      float const size = std::fmax(std::fabs(grad) - alpha, 0.0f) * ApproxInverse(hess);
+      return std::fmin(std::fmax(grad > 0.0f ? -size : size, limits.lower), limits.upper);
+    }
+    [[nodiscard]] GPU_EXACT_HD float Gain(float weight) const {
+      return -(2.0f * grad * weight + hess * weight * weight + 2.0f * alpha * std::fabs(weight));
+    }
+    /** @brief All that is added to or taken from the gain. @param weight Its absolute value. */
+    [[nodiscard]] GPU_EXACT_HD float Terms(float weight) const {
+      return weight * (2.0f * grad + hess * weight + 2.0f * alpha);
+    }
+    /** @brief Sums at least as large as another child's. */
+    GPU_EXACT_HD void Include(Child const& other) {
+      grad = std::fmax(grad, std::fabs(other.grad));
+      hess = std::fmax(hess, other.hess);
+    }
+  };
+
+  /** @brief Of the box, as much as lets both children be as heavy as they must. */
+  [[nodiscard]] GPU_EXACT_HD std::int64_t LeastHess(SumBox const& left) const {
+    return left.low.hess < min_hess ? min_hess : left.low.hess;
+  }
+  [[nodiscard]] GPU_EXACT_HD std::int64_t MostHess(FixedSum const& total,
+                                                   SumBox const& left) const {
+    std::int64_t const most = total.hess - min_hess;
+    return left.high.hess > most ? most : left.high.hess;
+  }
+
+  /** @brief Least whole number that may, as a double, be at least this. @param or_more The least. */
+  static std::int64_t MinHess(double min_child_weight, std::int64_t or_more) {
+    // Above 2^53 a sum may be rounded up to it. No sum is above 2^62.
+    double least = std::ceil(min_child_weight * (1.0 - std::ldexp(1.0, -52)));
+    constexpr std::int64_t kLargest = std::int64_t{1} << 62;
+    if (!(least > static_cast<double>(or_more))) {
+      return or_more;
+    }
+    return least < static_cast<double>(kLargest) ? static_cast<std::int64_t>(least) : kLargest;
+  }
+
+  [[nodiscard]] GPU_EXACT_HD float Of(FixedSum const& sum) const {
+    return Numerator(sum.grad) * Inverse(sum.hess);
+  }
+  [[nodiscard]] GPU_EXACT_HD float Numerator(std::int64_t sum_grad) const {
+    return this->Numerator(static_cast<float>(sum_grad));
+  }
+  [[nodiscard]] GPU_EXACT_HD float Inverse(std::int64_t sum_hess) const {
+    return ApproxInverse(static_cast<float>(sum_hess) + lambda);
+  }
+};
+
+/**
+ * @brief Bounds as GainBound::MayReach one split after the other, each of which has a row more on
+ *        the left: in single precision alone, where 64-bit sums would have to be converted each time.
+ *
+ * The sums of the first split are converted, then rows are added on the left and taken away on the
+ * right. A conversion or an addition errs by at most 2^-24 of its result; no result is above the
+ * larger sum of the first split and all that is passed, `most` here. With kMost rows that is five
+ * errors, for which |G| is larger and H less by eight, 2^-21 most: G may have cancelled, so that what
+ * is relative to G itself does not suffice. An allowed split has H >= min_hess all the same. Of
+ * kMargin this takes 3 more than GainBound: |G| and H are added to once more, and min_hess converted.
+ */
+class PassingBound {
+ public:
+  static constexpr int kMost = 4;  // rows that may pass
+
+  /**
+   * @param left, right Sums of the first split's children.
+   * @param passing     Absolute gradients and hessians of all rows that will pass, added up.
+   */
+  GPU_EXACT_HD PassingBound(GainBound const& bound, FixedSum const& left, FixedSum const& right,
+                            GradientUnits const& passing)
+      : left_{ToFloats(left)},
+        right_{ToFloats(right)},
+        slack_{Slack(left_.grad, right_.grad, passing.grad),
+               Slack(left_.hess, right_.hess, passing.hess)},
+        least_hess_{static_cast<float>(bound.min_hess)} {}
+
+  /** @brief Whether the exact loss change may reach the bar; false only if it can not. */
+  [[nodiscard]] GPU_EXACT_HD bool MayReach(GainBound const& bound, float bar) const {
+    return !(this->Of(bound, left_) + this->Of(bound, right_) < bar);
+  }
+  /** @brief A row goes from the right child to the left one. */
+  GPU_EXACT_HD void Pass(GradientUnits const& row) {
+    left_ = {left_.grad + row.grad, left_.hess + row.hess};
+    right_ = {right_.grad - row.grad, right_.hess - row.hess};
+  }
+
+ private:
+  [[nodiscard]] GPU_EXACT_HD static GradientUnits ToFloats(FixedSum const& sum) {
+    return {static_cast<float>(sum.grad), static_cast<float>(sum.hess)};
+  }
+  [[nodiscard]] GPU_EXACT_HD static float Slack(float left, float right, float passing) {
+    constexpr float kErrors = 1.0f / (1 << 21);
+    return (std::fmax(std::fabs(left), std::fabs(right)) + passing) * kErrors;
+  }
+  [[nodiscard]] GPU_EXACT_HD float Of(GainBound const& bound, GradientUnits const& sum) const {
+    return bound.Numerator(sum.grad, slack_.grad) *
+           ApproxInverse(std::fmax(sum.hess - slack_.hess, least_hess_) + bound.lambda);
+  }
+
+  GradientUnits left_;
+  GradientUnits right_;
+  GradientUnits slack_;
+  float least_hess_;
+};
+}  // namespace gpu_exact

@@ -1,0 +1,142 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Split candidates of one feature, their total order, and their thresholds.
+ *
+ * Distinct values of the table are numbered by (feature, value): the value id. Feature f owns ids
+ * [first, last). A candidate lies before the value id v, or between all present values and the
+ * missing ones; it is searched forward (missing goes right) or backward (missing goes left).
+ */
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "core/platform.h"
+#include "gpu_exact/tree_builder.h"
+
+namespace gpu_exact {
+using ValueId = std::uint32_t;
+
+/** @brief XGBoost's kRtEps: a node is split when its loss change is greater. */
+inline constexpr float kMinLossChange = 1e-6f;
+
+/** @brief Value ids of one feature: [first, last). */
+struct ValueRange {
+  std::uint64_t first;
+  std::uint64_t last;
+};
+
+enum class ScanDirection : std::uint8_t { kForward, kBackward };
+
+/**
+ * @brief A split candidate as one number: a greater key is a better candidate, 0 is none.
+ *
+ * XGBoost takes the greatest loss change as a float; among equals the lower feature, then forward
+ * before backward, then the earlier one of the scan. So: 31 bits of a positive float, then 33 bits
+ * of the candidate's place in that order, complemented. Feature f's places are [2 first, 2 last).
+ */
+class CandidateKey {
+ public:
+  static constexpr int kPlaceBits = 33;
+  static constexpr std::uint64_t kPlaceMask = (std::uint64_t{1} << kPlaceBits) - 1;
+
+  /**
+   * @brief Place of the candidate before value id v, first < v < last; between present and missing
+   *        values it is v = last forward, v = first backward.
+   */
+  GPU_EXACT_HD static std::uint64_t Place(ValueRange r, ScanDirection d, std::uint64_t v) {
+    return d == ScanDirection::kForward ? r.first + v - 1 : 2 * r.last - 1 - (v - r.first);
+  }
+  /** @brief The key; 0 unless the loss change is positive and finite. */
+  GPU_EXACT_HD static std::uint64_t Make(float loss_change, std::uint64_t place) {
+    if (!(loss_change > 0.0f) || !(loss_change <= std::numeric_limits<float>::max())) {
+      return 0;
+    }
+    std::uint32_t bits;
+    std::memcpy(&bits, &loss_change, sizeof(bits));
+    return (static_cast<std::uint64_t>(bits) << kPlaceBits) | (kPlaceMask - place);
+  }
+
+  GPU_EXACT_HD static float LossChange(std::uint64_t key) {
+    auto bits = static_cast<std::uint32_t>(key >> kPlaceBits);
+    float loss_change;
+    std::memcpy(&loss_change, &bits, sizeof(bits));
+    return loss_change;
+  }
+  GPU_EXACT_HD static std::uint64_t PlaceOf(std::uint64_t key) {
+    return kPlaceMask - (key & kPlaceMask);
+  }
+  /** @brief A key below all candidates of this loss change: candidates that lose less are not looked for.
+   */
+  GPU_EXACT_HD static std::uint64_t Bar(float loss_change) { return Make(loss_change, kPlaceMask); }
+  /** @brief Whether the key is that of a candidate here. */
+  GPU_EXACT_HD static bool IsHere(std::uint64_t key) { return (key & kPlaceMask) != 0; }
+  /** @brief A value id of the candidate's feature. */
+  GPU_EXACT_HD static std::uint64_t AnyValueOf(std::uint64_t place) { return place / 2; }
+};
+
+/** @brief A candidate, read back from its place. */
+struct Candidate {
+  ScanDirection direction;
+  bool present;   // between present and missing values
+  ValueId value;  // else: before this value id
+
+  GPU_EXACT_HD static Candidate FromPlace(ValueRange r, std::uint64_t place) {
+    std::uint64_t n = r.last - r.first;
+    std::uint64_t k = place - 2 * r.first;
+    bool forward = k < n;
+    std::uint64_t step = forward ? k : k - n;  // of the scan
+    bool present = step == n - 1;
+    std::uint64_t value = forward ? r.first + step + 1 : r.last - 1 - step;
+    return {forward ? ScanDirection::kForward : ScanDirection::kBackward, present,
+            static_cast<ValueId>(present ? r.first : value)};
+  }
+};
+
+/** @brief Threshold between two neighbouring values of a node, lower < upper. */
+GPU_EXACT_HD inline float MidThreshold(ScanDirection d, float lower, float upper) {
+  float scanned = d == ScanDirection::kForward ? upper : lower;
+  float last = d == ScanDirection::kForward ? lower : upper;
+  float mid = (scanned + last) * 0.5f;
+  // Neighbouring floats. Forward, rows at the threshold then go right although their gradients were
+  // counted left; XGBoost does the same.
+  return mid == scanned ? last : mid;
+}
+
+/** @brief Threshold past the last value scanned: every present value goes one way. */
+GPU_EXACT_HD inline float PresentThreshold(ScanDirection d, float last) {
+  float gap = std::fabs(last) + kMinLossChange;
+  return d == ScanDirection::kForward ? last + gap : last - gap;
+}
+
+/** @brief Which scans a feature needs; both may be set. */
+struct ScanPlan {
+  bool forward;
+  bool backward;
+
+  /**
+   * @param n_present  Rows with a value.
+   * @param n_distinct Distinct values; a constant column is never searched forward.
+   */
+  GPU_EXACT_HD static ScanPlan Make(DefaultDirection direction, float opt_dense_col,
+                                    std::uint64_t n_rows, std::uint64_t n_present,
+                                    std::uint64_t n_distinct) {
+    float density = 1.0f - static_cast<float>(n_rows - n_present) / static_cast<float>(n_rows);
+    return {direction == DefaultDirection::kRight || (direction == DefaultDirection::kLearn &&
+                                                      density < opt_dense_col && n_distinct != 1),
+            direction != DefaultDirection::kRight};
+  }
+};
+
+/** @brief The best split of a node. */
+struct Split {
+  float loss_change;  // 0: no candidate
+  FeatureIdx feature;
+  float threshold;
+  std::uint32_t default_left;  // 0 or 1; not a bool, so that the struct has no padding
+  std::uint64_t first_right;   // first value id that goes right; may be past the last one
+};
+}  // namespace gpu_exact

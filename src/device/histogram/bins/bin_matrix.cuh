@@ -1,0 +1,338 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The bins of all entries, row by row.
+ *
+ * Neighbouring columns form groups whose bins fit the shared memory of a block. Within a group the
+ * bins of a row lie side by side, ascending by column: where most values are present in a place for
+ * each column, otherwise as many as there are values. They take two bytes each, or one in a place of
+ * a group whose columns have few, if that is asked for.
+ *
+ * Coarser bins need not be stored: each is one or several of the finer ones. Where it is always as
+ * many, a shift tells it; otherwise a bit for each stored bin tells where a coarser one begins. A
+ * coarser resolution has more columns in a group, since fewer bins each fit; so what is stored lies
+ * in the groups of the coarsest one that reads it, and of a finer one several groups read parts of
+ * the same rows:
+ *
+ *     stored      a0 b0 c0 d0 | a1 b1 c1 d1 | ...     finest bins of columns a, b, c, d by row
+ *     coarsest    |  one group |                      bin = stored one, shifted; or begins up to it
+ *     finest      |a| |b| |c| |d|                     bin = stored one, less those of columns before
+ */
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "device/histogram/bins/quantile_cuts.cuh"
+#include "device/level/rank_bit_vector.cuh"
+#include "plan/histogram_plan.h"
+
+namespace gpu_exact {
+using GroupBin = std::uint16_t;  // counts from the first bin of the group
+using ColumnBin = std::uint8_t;  // counts from the first bin of the column
+
+/** @brief A feature and its bins, ascending by value. */
+struct BinColumn {
+  FeatureIdx feature;
+  std::uint32_t group;
+  std::uint32_t first_bin;  // in the group
+  std::uint32_t n_bins;
+};
+
+/** @brief Columns that one block adds up together. */
+struct BinGroup {
+  static constexpr std::uint32_t kBeyond = 256;     // elements that may be read after the last one
+  static constexpr std::uint32_t kNoBin = 0xffffu;  // in a place without a value
+  static constexpr std::uint32_t kNoColumnBin = 0xffu;
+  static constexpr std::uint32_t kMaxBins = kMaxGroupBins;
+
+  GroupBin const* elements;          // row after row; or ColumnBin, where they are InBytes()
+  std::uint32_t const* row_offsets;  // RowOffsetBlock's; nullptr: every row has `stride`
+  std::uint64_t first_bin;           // among the bins of all groups
+  std::uint32_t first_column;
+  std::uint32_t n_columns;
+  std::uint32_t n_bins;
+  std::uint32_t n_elements;    // that a walk along all rows meets
+  std::uint32_t stride;        // from a row's elements to the next one's; 0: as row_offsets tell
+  std::uint32_t chunk;         // elements of a row that are loaded at once; of strided ones
+  std::uint32_t has_ranges;    // 0 or 1: whether any bin holds several values
+  std::uint32_t has_missing;   // 0 or 1: whether any row has no value of a column
+  GroupBin const* first_bins;  // of the column in each place, where bins take one byte; or nullptr
+  std::uint32_t longest;       // bins of the column that has most, likewise; or 0
+  std::uint32_t is_narrow;     // 0 or 1: whether row_offsets have a byte a row
+  // Elements are bins as they are stored, of which the group has [first_stored, + n_stored).
+  RankWord const* begins;  // by stored bin, whether a bin begins there; nullptr: as `shift` tells
+  std::uint32_t first_stored;
+  std::uint32_t n_stored;
+  std::uint32_t shift;       // a bin is as many stored ones as a power of two
+  std::uint32_t reads_part;  // 0 or 1: whether rows have elements of other groups, too
+
+  [[nodiscard]] __host__ __device__ bool Strided() const { return stride != 0; }
+  /** @brief Words of `begins` that the group needs, from that of first_stored on. */
+  [[nodiscard]] __host__ __device__ std::uint32_t NumWords() const {
+    return begins == nullptr ? 0 : (first_stored % 32 + n_stored + 31) / 32;
+  }
+  /** @brief Whether bins take one byte each. */
+  [[nodiscard]] __host__ __device__ bool InBytes() const { return first_bins != nullptr; }
+  /** @brief Bins, where they are InBytes(). */
+  [[nodiscard]] __device__ ColumnBin const* Bytes() const {
+    return reinterpret_cast<ColumnBin const*>(elements);
+  }
+};
+
+/** @brief What a stored bin is in a group. */
+struct BinMap {
+  RankWord const* begins;  // BinGroup::begins, from the word of first_stored on; nullptr: likewise
+  std::uint32_t first_stored;
+  std::uint32_t n_stored;
+  std::uint32_t shift;
+  std::uint32_t n_before;  // bins of groups before, and one: a stored bin is of the last one begun
+
+  /** @param begins As above, wherever they lie. */
+  __device__ BinMap(BinGroup const& group, RankWord const* from)
+      : begins{group.begins == nullptr ? nullptr : from},
+        first_stored{group.first_stored},
+        n_stored{group.n_stored},
+        shift{group.shift},
+        n_before{static_cast<std::uint32_t>(group.first_bin) + 1} {}
+  /** @brief By the words in device memory. */
+  __device__ explicit BinMap(BinGroup const& group)
+      : BinMap{group, group.begins + group.first_stored / 32} {}
+
+  /** @brief The bin, counted in the group; kNoBin where it has none: of another group, or missing. */
+  [[nodiscard]] __device__ std::uint32_t BinOf(std::uint32_t stored) const {
+    static_assert(kMaxStoredBins <= BinGroup::kNoBin);
+    std::uint32_t const bin = stored - first_stored;
+    if (bin >= n_stored) {
+      return BinGroup::kNoBin;
+    }
+    if (begins == nullptr) {
+      return bin >> shift;
+    }
+    RankWord const word = begins[stored / 32 - first_stored / 32];
+    return word.n_before + __popc(word.bits & ((2u << stored % 32) - 1)) - n_before;
+  }
+};
+
+/** @brief Elements of one row in one group. */
+struct RowElements {
+  std::uint32_t begin;
+  std::uint32_t end;
+
+  [[nodiscard]] __device__ std::uint32_t Size() const { return end - begin; }
+};
+
+/** @brief A row's place among the blocks of a group. */
+struct RowOffsetPlace {
+  std::uint64_t word;  // where the block begins
+  std::uint32_t row;   // in the block
+
+  __host__ __device__ RowOffsetPlace(RowIdx r, bool is_narrow) {
+    constexpr std::uint32_t kRows = RowOffsetBlock::kWideRows;
+    static_assert(RowOffsetBlock::kNarrowRows == 2 * kRows);
+    std::uint32_t const block = r / kRows >> (is_narrow ? 1 : 0);
+    row = r - block * (is_narrow ? 2 * kRows : kRows);
+    word = std::uint64_t{block} * RowOffsetBlock::kWords;
+  }
+};
+
+/** @brief Where the elements of a block's rows end, counted from where its first one's begin. */
+template <typename WordT>  // std::uint32_t, or const
+struct RowEnds {
+  WordT* block;
+  bool is_narrow;
+
+  [[nodiscard]] __host__ __device__ std::uint32_t Get(std::uint32_t row) const {
+    return is_narrow ? reinterpret_cast<std::uint8_t const*>(block + 1)[row]
+                     : reinterpret_cast<std::uint16_t const*>(block + 1)[row];
+  }
+  __device__ void Set(std::uint32_t row, std::uint32_t end) const {
+    if (is_narrow) {
+      reinterpret_cast<std::uint8_t*>(block + 1)[row] = static_cast<std::uint8_t>(end);
+    } else {
+      reinterpret_cast<std::uint16_t*>(block + 1)[row] = static_cast<std::uint16_t>(end);
+    }
+  }
+};
+
+/** @brief Binned columns, borrowed by kernels. */
+struct BinnedRef {
+  static constexpr std::uint32_t kNotBinned = 0xffffffffu;
+
+  BinGroup const* groups;          // shape: (n_groups)
+  BinColumn const* columns;        // shape: (n_columns), ascending by feature
+  std::uint32_t const* column_of;  // shape: (n_features), kNotBinned
+  BinsRef bins;                    // by feature, which is the order of the groups
+  std::uint64_t n_bins;            // of all groups
+  std::uint32_t n_groups;
+  std::uint32_t n_columns;
+
+  /** @brief The column that owns a bin of a group. */
+  [[nodiscard]] __device__ std::uint32_t ColumnOf(BinGroup const& group, std::uint32_t bin) const {
+    auto const* c = columns;
+    return FirstIndex(group.first_column + 1, group.first_column + group.n_columns,
+                      [=](std::uint32_t k) { return c[k].first_bin > bin; }) -
+           1;
+  }
+
+  [[nodiscard]] __host__ __device__ static RowElements Row(BinGroup const& group, RowIdx row) {
+    if (group.Strided()) {
+      return {row * group.stride, row * group.stride + group.n_columns};
+    }
+    RowOffsetPlace const at{row, group.is_narrow != 0};
+    RowEnds<std::uint32_t const> const ends{group.row_offsets + at.word, group.is_narrow != 0};
+    std::uint32_t const first = *ends.block;
+    return {first + (at.row == 0 ? 0 : ends.Get(at.row - 1)), first + ends.Get(at.row)};
+  }
+
+  /** @brief The row's bin of a feature that is binned, -1 where its value is missing. */
+  [[nodiscard]] __device__ int BinOf(RowIdx row, FeatureIdx f) const {
+    std::uint32_t c = column_of[f];
+    BinColumn column = columns[c];
+    BinGroup const& group = groups[column.group];
+    RowElements e = Row(group, row);
+    if (group.InBytes()) {
+      ColumnBin const bin = group.Bytes()[e.begin + c - group.first_column];
+      return bin == BinGroup::kNoColumnBin ? -1 : bin;
+    }
+    auto first = group.elements + e.begin;
+    BinMap const map{group};
+    auto i = group.Strided()
+                 ? c - group.first_column
+                 : FirstIndex(std::uint32_t{0}, e.Size(), [=](std::uint32_t k) {
+                     return first[k] >= map.first_stored && map.BinOf(first[k]) >= column.first_bin;
+                   });
+    std::uint32_t const bin = i == e.Size() ? BinGroup::kNoBin : map.BinOf(first[i]);
+    return bin - column.first_bin < column.n_bins ? static_cast<int>(bin - column.first_bin) : -1;
+  }
+};
+
+/**
+ * @brief Owns the bins of all entries, or reads those of another one. Work: one pass over the table,
+ *        or two.
+ *
+ * Memory kept: 2 B an entry, or 1; 1.2 or 2.3 B a row and group most of whose values are missing; of one
+ * that looks up another's, 1/4 B for each of those. Little else meanwhile.
+ */
+class BinnedColumns {
+ public:
+  /** @brief The most bins of a column: they fit the shared memory of a block, and a GroupBin. */
+  [[nodiscard]] static std::uint32_t MaxBins();
+
+  /**
+   * @brief Has room for bins, which are to be written. May wait.
+   *
+   * @param n_entries      Of each feature.
+   * @param bins           Of each feature that has entries, at most MaxBins(); outlives this.
+   * @param coarsest       By whose numbers of bins columns form groups: that others may read.
+   * @param max_group_bins Bins that a group of several columns may have; 0: chosen by the size of
+   *                       the table.
+   * @param in_bytes       Bins take one byte each where they fit; nobody else can read them.
+   * @param at             Of the bins.
+   */
+  BinnedColumns(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries, RankBins const& bins,
+                RankBins const& coarsest, std::uint32_t max_group_bins = 0, bool in_bytes = false,
+                Memory at = Memory::kDevice);
+  /**
+   * @brief Reads stored bins, which may be written later. May wait.
+   *
+   * @param stored Outlives this. Not in bytes.
+   * @param bins   The stored ones, or coarser ones that were made of them; outlive this.
+   */
+  BinnedColumns(BinnedColumns const& stored, std::vector<std::uint32_t> const& n_entries,
+                RankBins const& bins, std::uint32_t max_group_bins = 0);
+
+  /**
+   * @brief Writes the bins of some rows: of all of them once, in their order. Waits for the device.
+   * @param rows      Device memory; features ascend within a row.
+   * @param first_row Number of the first one in the table.
+   */
+  void WriteRows(CsrView const& rows, RowIdx first_row);
+  /** @brief Writes the bins of a table by column, see TableSource. Waits for the device. */
+  void WriteColumns(float const* const* columns);
+
+  /**
+   * @brief The share of the entries whose bins would be looked up if they were read from stored
+   *        ones, as columns of a group are not all shifted alike.
+   * @param stored, coarsest As they would be stored.
+   * @param bins             Those that would be read.
+   */
+  [[nodiscard]] static double LookedUpShare(RowIdx n_rows,
+                                            std::vector<std::uint32_t> const& n_entries,
+                                            RankBins const& stored, RankBins const& coarsest,
+                                            RankBins const& bins, std::uint32_t max_group_bins = 0);
+
+  [[nodiscard]] BinnedRef Ref() const;
+  [[nodiscard]] std::vector<BinGroup> const& Groups() const { return h_groups_; }
+  [[nodiscard]] std::vector<BinColumn> const& Columns() const { return h_columns_; }
+  [[nodiscard]] RowIdx NumRows() const { return n_rows_; }
+  /** @brief Entries of all groups. */
+  [[nodiscard]] std::uint64_t NumElements() const { return n_elements_; }
+  /** @brief Of a column, at least 1. */
+  [[nodiscard]] double MeanBins() const {
+    return std::max(1.0, static_cast<double>(n_bins_) /
+                             static_cast<double>(std::max<std::size_t>(1, h_columns_.size())));
+  }
+  /** @brief Whether any bin holds several values. */
+  [[nodiscard]] bool HasRanges() const { return has_ranges_; }
+  /** @brief What costs depend on. @param scans Whether ranges can be looked up in sorted rows. */
+  [[nodiscard]] ResolutionShape Shape(bool scans) const {
+    auto const at_least_one = [](std::size_t n) {
+      return static_cast<double>(std::max<std::size_t>(1, n));
+    };
+    ResolutionShape shape{this->MeanBins(),
+                          at_least_one(h_columns_.size()) / at_least_one(h_groups_.size()),
+                          has_ranges_, scans};
+    shape.in_bytes = std::all_of(h_groups_.cbegin(), h_groups_.cend(),
+                                 [](BinGroup const& group) { return group.InBytes(); });
+    auto const n_looked_up =
+        std::count_if(h_columns_.cbegin(), h_columns_.cend(),
+                      [&](BinColumn const& column) { return !h_groups_[column.group].Strided(); });
+    double const present = static_cast<double>(n_elements_) /
+                           (at_least_one(n_rows_) * at_least_one(h_columns_.size()));
+    if (2 * static_cast<std::size_t>(n_looked_up) > h_columns_.size() && present < kLookedUp) {
+      shape.present = present;
+    }
+    return shape;
+  }
+  /** @brief Device memory held. */
+  [[nodiscard]] std::uint64_t Bytes() const;
+
+ private:
+  /** @brief Has groups, and nothing on the device. */
+  BinnedColumns(RankBins const& bins, RowIdx n_rows)
+      : bins_{bins}, n_rows_{n_rows}, elements_{"bins of the entries", Memory::kDevice} {}
+  /** @param stored nullptr: it is this one. */
+  void MakeGroups(std::vector<std::uint32_t> const& n_entries, RankBins const& coarsest,
+                  std::uint32_t max_group_bins, bool in_bytes, BinnedColumns const* stored);
+  /** @brief Whether rows have a place for each column of a group: most values are present. */
+  [[nodiscard]] bool HasPlaces(BinGroup const& group) const {
+    return std::uint64_t{n_rows_} * group.n_columns <= 2 * std::uint64_t{group.n_elements};
+  }
+  /** @brief The columns by feature, and all of that to the device. */
+  void Upload(std::size_t n_features);
+  /** @brief Room for the elements. @param in_bytes As above. */
+  void PlaceGroups(bool in_bytes);
+  /** @brief Which of the elements of another one each group reads. */
+  void FindGroups(BinnedColumns const& stored);
+  /** @brief At which stored bins those of this one begin. */
+  void FindBegins(BinnedColumns const& stored);
+  /** @brief Counts of elements by row become offsets, which follow those of the rows before. */
+  void SumRowOffsets(RowIdx first_row, RowIdx n_rows);
+
+  RankBins const& bins_;
+  RowIdx n_rows_;
+  std::uint64_t n_bins_{0};
+  std::uint64_t n_elements_{0};
+  bool has_ranges_{false};
+  std::vector<BinGroup> h_groups_;
+  std::vector<BinColumn> h_columns_;
+  DeviceBuffer<BinGroup> groups_{"groups of binned columns"};
+  DeviceBuffer<BinColumn> columns_{"binned columns"};
+  DeviceBuffer<std::uint32_t> column_of_{"binned columns by feature"};
+  PlacedBuffer<GroupBin> elements_;
+  DeviceBuffer<std::uint32_t> row_offsets_{"rows of binned columns"};
+  DeviceBuffer<GroupBin> first_bins_{"first bins of columns"};
+  RankBits begins_{"finer bins at which bins begin"};
+};
+}  // namespace gpu_exact

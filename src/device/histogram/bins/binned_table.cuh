@@ -1,0 +1,114 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The table as the histogram strategy keeps it: the bins of all entries by row, in one or
+ *        several resolutions, the values that bins do not tell, and the rows of ranges.
+ */
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "device/histogram/bins/bin_matrix.cuh"
+#include "device/histogram/bins/row_values.cuh"
+#include "device/level/level_ref.cuh"
+
+namespace gpu_exact {
+/** @brief The table, borrowed by kernels. */
+struct BinnedTableRef {
+  BinnedRef finest;
+  RowValuesRef values;
+  SortedRowsRef sorted_rows;
+  bool values_of_host{false};  // to be read over the bus, where bins do not tell as much
+
+  /** @brief A row's value of a feature; NaN where it is missing. */
+  [[nodiscard]] __device__ float ValueOf(RowIdx row, FeatureIdx f) const {
+    if (values.Keeps(f)) {
+      return values.Find(row, f);
+    }
+    int const bin = finest.BinOf(row, f);
+    return bin < 0 ? NAN : finest.bins.lowest[finest.bins.offsets[f] + bin];
+  }
+  /** @brief Whether a row goes to the left child. */
+  [[nodiscard]] __device__ bool GoesLeft(RowIdx row, FeatureIdx f, float threshold,
+                                         bool default_left) const {
+    float const value = this->ValueOf(row, f);
+    return isnan(value) ? default_left : value < threshold;
+  }
+};
+
+/** @brief The same entries in bins, finer or coarser ones. */
+struct Resolution {
+  explicit Resolution(RankBins&& b) : bins{std::move(b)} {}
+
+  RankBins bins;
+  std::unique_ptr<BinnedColumns> columns;
+  DeviceBuffer<ValueId> offsets{"candidates of features"};
+  ColumnsRef candidates{};  // columns without entries, whose values are the bins
+  bool scans{false};        // whether all its ranges can be looked up in sorted rows
+};
+
+class BinnedTable {
+ public:
+  /**
+   * @brief Copies what it needs of the table; waits until that has been read.
+   *
+   * @param max_bins       Of a column in each resolution, the finest first; empty: chosen by the
+   *                       table.
+   * @param memory         What is kept beside the bins, and where.
+   * @param max_group_bins Of a group of several columns; 0: chosen by the table.
+   * @param read_at_once   Entries of the host's table, unless a row has more; 0: as memory tells.
+   * @param rows_read      Called when the table is not read any more: of a dense one before its columns
+   *                       are sorted.
+   */
+  BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins,
+              HistogramMemory const& memory, std::uint32_t max_group_bins = 0,
+              EntryIdx read_at_once = 0, std::function<void()> const& rows_read = {});
+
+  [[nodiscard]] BinnedTableRef Ref() const {
+    return {resolutions_.front()->columns->Ref(), values_->Ref(),
+            sorted_rows_ != nullptr ? sorted_rows_->Ref() : SortedRowsRef{nullptr, 0},
+            values_->AtHost()};
+  }
+  [[nodiscard]] bool SortsRows() const { return sorted_rows_ != nullptr; }
+  /** @brief The finest first. */
+  [[nodiscard]] std::vector<std::unique_ptr<Resolution>> const& Resolutions() const {
+    return resolutions_;
+  }
+  [[nodiscard]] std::uint64_t Bytes() const;
+
+ private:
+  void AddResolution(std::vector<std::uint32_t> const& n_entries, RankBins&& bins, RowIdx n_rows);
+  /**
+   * @brief The finest resolution and sorted rows of a table. Waits: it may go before the rest.
+   * @return The most bins of a column in each resolution, the finest first.
+   */
+  [[nodiscard]] std::vector<std::uint32_t> MakeFinest(TableSource const& table,
+                                                      std::vector<std::uint32_t> const& n_entries,
+                                                      std::vector<std::uint32_t> const& max_bins,
+                                                      HistogramMemory const& memory);
+  /** @brief Whether each feature does, shape: (n_features). */
+  [[nodiscard]] std::vector<bool> HaveRanges(FeatureIdx n_features) const;
+  /**
+   * @brief The coarser resolutions, and room for the bins of all entries: of the finest one for all
+   *        that read them; of the last one, of which a byte holds one, and which serves the most
+   *        scattered rows.
+   * @param table       Its sizes.
+   * @param resolutions Of MakeFinest().
+   * @param memory      Where bins lie, and whether others read them even if each is looked up.
+   * @return Those that are to be written.
+   */
+  [[nodiscard]] std::vector<BinnedColumns*> StoreBins(CsrView const& table,
+                                                      std::vector<std::uint32_t> const& n_entries,
+                                                      std::vector<std::uint32_t> const& resolutions,
+                                                      HistogramMemory const& memory,
+                                                      std::uint32_t max_group_bins);
+
+  std::unique_ptr<BinnedColumns> stored_;  // that resolutions read
+  std::vector<std::unique_ptr<Resolution>> resolutions_;
+  std::unique_ptr<RowValues> values_;
+  std::unique_ptr<SortedRows> sorted_rows_;  // nullptr: not kept
+  DeviceBuffer<std::uint32_t> n_present_{"entries of columns"};
+};
+}  // namespace gpu_exact

@@ -1,0 +1,474 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of rank_bins.cuh.
+ */
+#include <thrust/iterator/counting_iterator.h>
+
+#include <algorithm>
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_select.cuh>
+#include <numeric>
+
+#include "device/histogram/bins/quantile_cuts.cuh"
+#include "device/table/value_sort.cuh"
+
+namespace gpu_exact {
+namespace {
+/** @brief A column whose pieces, single values or finer bins, are gathered to bins. */
+struct PieceColumn {
+  std::uint64_t begin;        // first entry among the keys; of finer bins, 0
+  std::uint64_t first_piece;  // among the pieces
+  std::uint32_t n_entries;
+  std::uint32_t n_slots;                   // 0: every piece is a bin
+  std::uint32_t shift{RankBins::kByRank};  // of pieces' numbers, which then tell the bin
+};
+
+/** @brief Pieces in the order of column and value. */
+struct PiecesRef {
+  PieceColumn const* columns;  // shape: (n_columns), ascending by first_piece
+  std::uint32_t const* ranks;  // entries before each piece, from the column's begin
+  std::uint32_t n_columns;
+  std::uint64_t n;
+
+  [[nodiscard]] __device__ std::uint32_t ColumnOf(std::uint64_t piece) const {
+    auto const* c = columns;
+    return FirstIndex(1u, n_columns, [=](std::uint32_t k) { return c[k].first_piece > piece; }) - 1;
+  }
+  [[nodiscard]] __device__ std::uint64_t End(std::uint32_t column) const {
+    return column + 1 < n_columns ? columns[column + 1].first_piece : n;
+  }
+  /** @brief A number that ascends with the pieces of a column, alike for those of one bin. */
+  [[nodiscard]] __device__ std::uint64_t CodeOf(std::uint32_t column, std::uint64_t piece) const {
+    PieceColumn const c = columns[column];
+    if (c.n_slots == 0) {
+      return piece;
+    }
+    if (c.shift != RankBins::kByRank) {
+      return (piece - c.first_piece) >> c.shift;
+    }
+    std::uint64_t const rank = ranks[piece] - c.begin;
+    std::uint64_t const end =
+        piece + 1 < this->End(column) ? ranks[piece + 1] - c.begin : c.n_entries;
+    // The last value that begins in a slot may be a long one: it has a bin of its own.
+    bool const is_long = (end - rank) * c.n_slots >= 2 * std::uint64_t{c.n_entries};
+    return 2 * (rank * c.n_slots / c.n_entries) + (is_long ? 1 : 0);
+  }
+  [[nodiscard]] __device__ bool BeginsBin(std::uint64_t piece) const {
+    std::uint32_t const column = this->ColumnOf(piece);
+    return piece == columns[column].first_piece ||
+           this->CodeOf(column, piece) != this->CodeOf(column, piece - 1);
+  }
+};
+
+struct BeginsBin {
+  PiecesRef pieces;
+  __device__ bool operator()(std::uint64_t piece) const { return pieces.BeginsBin(piece); }
+};
+
+/** @brief Whether a (column, value) pair is met first among sorted keys. */
+struct BeginsValue {
+  std::uint64_t const* keys;
+  __device__ bool operator()(std::uint64_t i) const { return ValueKey::IsFirst(keys, i); }
+};
+
+// one warp a row; rows: nullptr where they are not wanted
+__global__ void MakeKeysKernel(CsrView table, ColumnSubset subset, std::uint64_t* keys,
+                               RowIdx* rows) {
+  AwaitEarlier();
+  auto row = WarpRow();
+  if (row < table.n_rows) {
+    subset.ForRow(table, row, [=](std::uint32_t column, float value, EntryIdx to) {
+      keys[to] = ValueKey::Make(column, OrderedBits(value));
+      if (rows != nullptr) {
+        rows[to] = static_cast<RowIdx>(row);
+      }
+    });
+  }
+}
+
+// grid: rows of one column after the other, one thread each; missing values come last among all keys
+__global__ void MakeKeysOfColumnsKernel(float const* const* columns, FeatureIdx first,
+                                        std::uint32_t n_columns, RowIdx n_rows, std::uint64_t* keys,
+                                        RowIdx* rows) {
+  AwaitEarlier();
+  auto i = GlobalIdx();
+  auto const column = static_cast<std::uint32_t>(i / n_rows);
+  if (column < n_columns) {
+    auto const row = static_cast<RowIdx>(i % n_rows);
+    float const value = columns[first + column][row];
+    keys[i] = isnan(value) ? ~std::uint64_t{0} : ValueKey::Make(first + column, OrderedBits(value));
+    if (rows != nullptr) {
+      rows[i] = row;
+    }
+  }
+}
+
+// one warp a block of the entries [begin, begin + n)
+__global__ void KeepRowsKernel(std::uint64_t const* keys, RowIdx const* rows, std::uint64_t begin,
+                               std::uint32_t n, std::uint32_t n_high, unsigned char* out) {
+  AwaitEarlier();
+  static_assert(kSortedRowsBlock == 32);
+  auto const i = GlobalIdx();
+  std::uint32_t const lane = threadIdx.x % 32;
+  RowIdx const row = i < n ? rows[begin + i] : 0;
+  unsigned const begins = __ballot_sync(kAllLanes, i < n && ValueKey::IsFirst(keys, begin + i));
+  if (i - lane >= n) {
+    return;
+  }
+  SortedRowsBlock<unsigned char> const block{out, i / 32, n_high};
+  reinterpret_cast<std::uint16_t*>(block.low)[lane] = static_cast<std::uint16_t>(row);
+  if (n_high == 1) {
+    block.high[lane] = static_cast<unsigned char>(row >> 16);
+  } else {
+    reinterpret_cast<std::uint16_t*>(block.high)[lane] = static_cast<std::uint16_t>(row >> 16);
+  }
+  if (lane == 0) {
+    *reinterpret_cast<std::uint32_t*>(block.begins) = begins;
+  }
+}
+
+// one thread a column; result: first_piece, the first value of the column
+__global__ void FindFirstPiecesKernel(std::uint32_t const* positions, std::uint64_t n,
+                                      PieceColumn* columns, std::uint32_t n_columns) {
+  AwaitEarlier();
+  auto c = GlobalIdx();
+  if (c < n_columns) {
+    auto const begin = columns[c].begin;
+    columns[c].first_piece =
+        FirstIndex(std::uint64_t{0}, n, [=](std::uint64_t i) { return positions[i] >= begin; });
+  }
+}
+
+// one thread a column boundary; bins: their first pieces
+__global__ void FindBinOffsetsKernel(PiecesRef pieces, std::uint64_t const* bins,
+                                     std::uint64_t n_bins, std::uint64_t* offsets) {
+  AwaitEarlier();
+  auto c = GlobalIdx();
+  if (c <= pieces.n_columns) {
+    auto const first = c < pieces.n_columns ? pieces.columns[c].first_piece : pieces.n;
+    offsets[c] =
+        FirstIndex(std::uint64_t{0}, n_bins, [=](std::uint64_t i) { return bins[i] >= first; });
+  }
+}
+
+/** @brief Where the bins of some columns are written. */
+struct BinsOut {
+  float* lowest;
+  std::uint32_t* first_rank;
+  std::uint8_t* is_range;
+  std::uint32_t* n_ranges;  // by column, zero before
+};
+
+/** @brief The pieces of a bin: [begin, end). */
+struct BinPieces {
+  std::uint64_t begin;
+  std::uint64_t end;
+  std::uint32_t column;
+
+  __device__ BinPieces(PiecesRef const& pieces, std::uint64_t const* bins, std::uint64_t n_bins,
+                       std::uint64_t i)
+      : begin{bins[i]}, column{pieces.ColumnOf(bins[i])} {
+    end = i + 1 < n_bins ? min(bins[i + 1], pieces.End(column)) : pieces.End(column);
+  }
+};
+
+// one thread a bin
+__global__ void WriteBinsKernel(PiecesRef pieces, std::uint64_t const* keys,
+                                std::uint64_t const* bins, std::uint64_t n_bins, BinsOut out) {
+  AwaitEarlier();
+  auto i = GlobalIdx();
+  if (i >= n_bins) {
+    return;
+  }
+  BinPieces const bin{pieces, bins, n_bins, i};
+  bool const is_range = bin.end - bin.begin > 1;
+  out.lowest[i] = ValueKey::Value(keys[pieces.ranks[bin.begin]]);
+  out.first_rank[i] =
+      static_cast<std::uint32_t>(pieces.ranks[bin.begin] - pieces.columns[bin.column].begin);
+  out.is_range[i] = is_range ? 1 : 0;
+  if (is_range) {
+    atomicAdd(out.n_ranges + bin.column, 1u);
+  }
+}
+
+// one thread a coarse bin
+__global__ void MergeBinsKernel(PiecesRef pieces, BinsRef finer, std::uint64_t const* bins,
+                                std::uint64_t n_bins, BinsOut out) {
+  AwaitEarlier();
+  auto i = GlobalIdx();
+  if (i >= n_bins) {
+    return;
+  }
+  BinPieces const bin{pieces, bins, n_bins, i};
+  bool const is_range = bin.end - bin.begin > 1 || finer.is_range[bin.begin] != 0;
+  out.lowest[i] = finer.lowest[bin.begin];
+  out.first_rank[i] = finer.first_rank[bin.begin];
+  out.is_range[i] = is_range ? 1 : 0;
+  if (is_range) {
+    atomicAdd(out.n_ranges + bin.column, 1u);
+  }
+}
+
+// one thread a piece; result: columns whose pieces are too long to be gathered by their numbers
+__global__ void FindLongBinsKernel(PiecesRef pieces, std::uint32_t* is_long) {
+  AwaitEarlier();
+  auto const i = GlobalIdx();
+  if (i >= pieces.n) {
+    return;
+  }
+  std::uint32_t const column = pieces.ColumnOf(i);
+  PieceColumn const c = pieces.columns[column];
+  std::uint64_t const k = i - c.first_piece;
+  if (c.shift == RankBins::kByRank || (k & ((1u << c.shift) - 1)) != 0) {
+    return;
+  }
+  std::uint64_t const end = i + (1u << c.shift);
+  std::uint64_t const n =
+      (end < pieces.End(column) ? pieces.ranks[end] : c.n_entries) - pieces.ranks[i];
+  if (n * c.n_slots > 3 * std::uint64_t{c.n_entries}) {
+    is_long[column] = 1;
+  }
+}
+
+/** @brief Indices below n for which is_first holds, ascending. Waits. */
+template <typename IndexT, typename FnT>
+std::uint64_t Select(FnT is_first, std::uint64_t n, IndexT* out, CubScratch* scratch) {
+  DeviceBuffer<std::uint64_t> n_selected{"selected"};
+  auto indices = thrust::make_counting_iterator(std::uint64_t{0});
+  scratch->Call([&](void* storage, std::size_t& bytes) {
+    return cub::DeviceSelect::If(storage, bytes, indices, out, n_selected.Reserve(1),
+                                 static_cast<std::int64_t>(n), is_first, Stream());
+  });
+  return ToHost(n_selected.Data(), 1)[0];
+}
+
+/** @brief Pieces that begin bins, and where the bins of each column begin. Waits. */
+std::vector<std::uint64_t> FindBins(PiecesRef const& pieces, std::uint64_t* out_bins,
+                                    DeviceBuffer<std::uint64_t>* out_offsets, CubScratch* scratch) {
+  auto const n_bins = Select(BeginsBin{pieces}, pieces.n, out_bins, scratch);
+  auto const n_offsets = std::size_t{pieces.n_columns} + 1;
+  LaunchN("FindBinOffsets", FindBinOffsetsKernel, n_offsets, pieces, out_bins, n_bins,
+          out_offsets->Reserve(n_offsets));
+  return ToHost(out_offsets->Data(), n_offsets);
+}
+
+/** @brief Keep the rows of some columns. @param keeps Whether each of them is kept. */
+void KeepRows(std::vector<PieceColumn> const& columns, std::vector<bool> const& keeps,
+              std::uint64_t const* keys, RowIdx const* rows, SortedRows* out) {
+  auto const n_bytes = [&](std::size_t c) {
+    return keeps[c] ? SortedRowBytes(columns[c].n_entries, out->NumHigh()) : 0;
+  };
+  std::uint64_t n{0};
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    n += n_bytes(c);
+  }
+  unsigned char* room = out->AddRoom(n);
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    out->AddColumn(keeps[c] ? room : nullptr);
+    if (keeps[c]) {
+      LaunchN("KeepRows", KeepRowsKernel, std::uint64_t{columns[c].n_entries} + 31, keys, rows,
+              columns[c].begin, columns[c].n_entries, out->NumHigh(), room);
+      room += n_bytes(c);
+    }
+  }
+}
+
+/** @brief (column, value) keys of some columns, sorted, and the rows of theirs. */
+class ColumnSorter {
+ public:
+  ColumnSorter(TableSource const& table, bool with_rows) : table_{table}, with_rows_{with_rows} {}
+
+  /**
+   * @brief Sort the next columns. Does not wait.
+   * @param n_entries Of the columns.
+   */
+  void Sort(FeatureIdx first, std::uint32_t n_columns, EntryIdx n_entries) {
+    bool const by_column = table_.columns != nullptr;
+    std::uint64_t const n = by_column ? std::uint64_t{n_columns} * table_.n_rows : n_entries;
+    keys_ = {key_halves_[0].Reserve(n), key_halves_[1].Reserve(n)};
+    rows_ = {with_rows_ ? row_halves_[0].Reserve(n) : nullptr, row_halves_[1].Reserve(n)};
+    if (by_column) {
+      LaunchN("MakeKeysOfColumns", MakeKeysOfColumnsKernel, n, table_.columns, first, n_columns,
+              table_.n_rows, keys_.Current(), rows_.Current());
+    } else {
+      ZeroAsync(row_offsets_.Reserve(std::size_t{table_.n_rows} + 1), 1);
+      ColumnSubset const part{nullptr, row_offsets_.Data(), n_columns, n, first};
+      FindRowOffsets(table_.rows, part, &scratch_, row_offsets_.Data());
+      LaunchRows("MakeKeys", MakeKeysKernel, table_.n_rows, table_.rows, part, keys_.Current(),
+                 rows_.Current());
+    }
+    if (n != 0) {
+      scratch_.Call([&](void* storage, std::size_t& bytes) {
+        int const n_bits = ValueKey::NumBits(first + n_columns);
+        return with_rows_
+                   ? cub::DeviceRadixSort::SortPairs(storage, bytes, keys_, rows_, n, 0, n_bits,
+                                                     Stream())
+                   : cub::DeviceRadixSort::SortKeys(storage, bytes, keys_, n, 0, n_bits, Stream());
+      });
+    }
+  }
+
+  [[nodiscard]] std::uint64_t const* Keys() { return keys_.Current(); }
+  [[nodiscard]] RowIdx const* Rows() { return rows_.Current(); }
+  // The other halves, as long as the keys, are free until the next ones are sorted.
+  [[nodiscard]] std::uint64_t* FreeKeys() { return keys_.Alternate(); }
+  [[nodiscard]] RowIdx* FreeRows() { return rows_.Alternate(); }
+
+ private:
+  TableSource table_;
+  bool with_rows_;
+  DeviceBuffer<EntryIdx> row_offsets_{"row offsets of some columns"};
+  DeviceBuffer<std::uint64_t> key_halves_[2]{DeviceBuffer<std::uint64_t>{"sort keys"},
+                                             DeviceBuffer<std::uint64_t>{"sort keys, second half"}};
+  DeviceBuffer<RowIdx> row_halves_[2]{DeviceBuffer<RowIdx>{"rows of keys"},
+                                      DeviceBuffer<RowIdx>{"rows of keys, second half"}};
+  cub::DoubleBuffer<std::uint64_t> keys_;
+  cub::DoubleBuffer<RowIdx> rows_;
+  CubScratch scratch_;
+};
+}  // namespace
+
+RankBins::RankBins(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
+                   std::vector<std::uint32_t> const& max_bins,
+                   std::vector<std::uint32_t> const& max_values, EntryIdx sorted_at_once,
+                   SortedRows* out_rows)
+    : has_ranges_(n_entries.size(), 0) {
+  std::uint64_t room{0};
+  for (std::size_t f = 0; f < n_entries.size(); ++f) {
+    room += std::min(n_entries[f], std::max(max_bins[f], max_values[f]));
+  }
+  lowest_.Reserve(room);
+  first_rank_.Reserve(room);
+  is_range_.Reserve(room);
+  Columns const all{table, n_entries, max_bins, max_values, sorted_at_once, out_rows};
+  bool const keeps_rows = out_rows != nullptr && !out_rows->MayBeNeedless();
+  if (!this->Make(all, keeps_rows)) {
+    this->Make(all, true);
+  }
+  CopyFromHost(offsets_.Reserve(h_offsets_.size()), h_offsets_.data(), h_offsets_.size());
+}
+
+bool RankBins::Make(Columns const& all, bool keeps_rows) {
+  auto const& [table, n_entries, max_bins, max_values, sorted_at_once, out_rows] = all;
+  auto const n_features = static_cast<FeatureIdx>(n_entries.size());
+  h_offsets_ = {0};
+  ColumnSorter sorter{table, keeps_rows};
+  DeviceBuffer<std::uint32_t> n_ranges{"ranges of columns"};
+  DeviceBuffer<std::uint64_t> offsets{"bins of some columns"};
+  DeviceBuffer<PieceColumn> d_columns{"columns that are sorted"};
+  CubScratch scratch;
+  // What a column takes while it is sorted.
+  auto size = [&all](FeatureIdx f) -> EntryIdx {
+    return all.table.columns != nullptr ? all.table.n_rows : all.n_entries[f];
+  };
+  for (FeatureIdx first = 0; first < n_features;) {
+    FeatureIdx end = first;
+    EntryIdx n{0};
+    EntryIdx n_sorted{0};
+    std::vector<PieceColumn> columns;
+    do {
+      columns.push_back({n, 0, n_entries[end], 0});
+      n_sorted += size(end);
+      n += n_entries[end++];
+    } while (end < n_features && n_sorted + size(end) <= sorted_at_once);
+    auto const n_columns = end - first;
+    sorter.Sort(first, n_columns, n);
+    std::uint64_t const* keys = sorter.Keys();
+    std::uint32_t* positions = sorter.FreeRows();  // first entries of values
+    std::uint64_t* bins = sorter.FreeKeys();       // first values of bins
+    CopyFromHost(d_columns.Reserve(n_columns), columns.data(), n_columns);
+    PiecesRef pieces{d_columns.Data(), positions, n_columns, 0};
+    pieces.n = Select(BeginsValue{keys}, n, positions, &scratch);
+    LaunchN("FindFirstPieces", FindFirstPiecesKernel, n_columns, positions, pieces.n,
+            d_columns.Data(), n_columns);
+    columns = ToHost(d_columns.Data(), n_columns);
+    for (std::uint32_t c = 0; c < n_columns; ++c) {
+      auto const next = c + 1 < n_columns ? columns[c + 1].first_piece : pieces.n;
+      bool const few = next - columns[c].first_piece <= max_values[first + c];
+      columns[c].n_slots = few ? 0 : max_bins[first + c] - 1;
+    }
+    CopyFromHost(d_columns.Data(), columns.data(), n_columns);
+    auto const of_columns = FindBins(pieces, bins, &offsets, &scratch);
+    auto const begin = h_offsets_.back();
+    ZeroAsync(n_ranges.Reserve(n_columns), n_columns);
+    LaunchN("WriteBins", WriteBinsKernel, of_columns.back(), pieces, keys, bins, of_columns.back(),
+            BinsOut{lowest_.Data() + begin, first_rank_.Data() + begin, is_range_.Data() + begin,
+                    n_ranges.Data()});
+    auto const ranges = ToHost(n_ranges.Data(), n_columns);
+    std::vector<bool> keeps;
+    for (std::uint32_t c = 0; c < n_columns; ++c) {
+      h_offsets_.push_back(begin + of_columns[c + 1]);
+      has_ranges_[first + c] = ranges[c] != 0;
+      std::uint64_t const n_bins = this->NumBins(first + c);
+      if (keeps_rows) {
+        keeps.push_back(out_rows->Keeps(ranges[c] != 0, n_bins));
+      } else if (out_rows != nullptr && out_rows->IsNeeded(ranges[c] != 0, n_bins)) {
+        return false;
+      }
+    }
+    if (keeps_rows) {
+      KeepRows(columns, keeps, keys, sorter.Rows(), out_rows);
+    }
+    first = end;
+  }
+  if (keeps_rows) {
+    out_rows->Upload();
+  }
+  return true;
+}
+
+RankBins::RankBins(RankBins const& finer, std::vector<std::uint32_t> const& n_entries,
+                   std::uint32_t max_bins, bool by_number)
+    : h_offsets_{0}, has_ranges_(n_entries.size(), 0), shifts_(n_entries.size(), kByRank) {
+  auto const n_features = static_cast<FeatureIdx>(n_entries.size());
+  std::vector<PieceColumn> columns;
+  bool any_shift{false};
+  for (FeatureIdx f = 0; f < n_features; ++f) {
+    std::uint32_t const n_finer = finer.NumBins(f);
+    bool const few = n_finer <= max_bins;
+    columns.push_back({0, finer.h_offsets_[f], n_entries[f], few ? 0 : max_bins - 1});
+    if (few) {
+      shifts_[f] = 0;
+    } else if (by_number) {
+      std::uint32_t shift{1};
+      while (CeilDiv(n_finer, std::uint64_t{1} << shift) > max_bins) {
+        ++shift;
+      }
+      if (n_finer % (1u << shift) == 0) {  // columns side by side are shifted at once
+        columns.back().shift = shift;
+        any_shift = true;
+      }
+    }
+  }
+  DeviceBuffer<PieceColumn> d_columns{"columns of bins"};
+  DeviceBuffer<std::uint64_t> bins{"first bins of coarse ones"};
+  DeviceBuffer<std::uint32_t> n_ranges{"ranges of columns"};
+  CubScratch scratch;
+  auto const n = finer.h_offsets_.back();
+  CopyFromHost(d_columns.Reserve(n_features), columns.data(), n_features);
+  PiecesRef const pieces{d_columns.Data(), finer.first_rank_.Data(), n_features, n};
+  if (any_shift) {
+    ZeroAsync(n_ranges.Reserve(n_features), n_features);
+    LaunchN("FindLongBins", FindLongBinsKernel, n, pieces, n_ranges.Data());
+    auto const is_long = ToHost(n_ranges.Data(), n_features);
+    for (FeatureIdx f = 0; f < n_features; ++f) {
+      if (columns[f].shift != kByRank && is_long[f] == 0) {
+        shifts_[f] = static_cast<std::uint8_t>(columns[f].shift);
+      } else {
+        columns[f].shift = kByRank;
+      }
+    }
+    CopyFromHost(d_columns.Data(), columns.data(), n_features);
+  }
+  h_offsets_ = FindBins(pieces, bins.Reserve(n), &offsets_, &scratch);
+  auto const n_bins = h_offsets_.back();
+  ZeroAsync(n_ranges.Reserve(n_features), n_features);
+  LaunchN("MergeBins", MergeBinsKernel, n_bins, pieces, finer.Ref(), bins.Data(), n_bins,
+          BinsOut{lowest_.Reserve(n_bins), first_rank_.Reserve(n_bins), is_range_.Reserve(n_bins),
+                  n_ranges.Data()});
+  auto const ranges = ToHost(n_ranges.Data(), n_features);
+  std::transform(ranges.cbegin(), ranges.cend(), has_ranges_.begin(),
+                 [](std::uint32_t r) { return r != 0 ? 1 : 0; });
+}
+}  // namespace gpu_exact

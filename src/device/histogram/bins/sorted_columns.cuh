@@ -1,0 +1,145 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The rows of every column that has ranges in any resolution, ascending by value: a range's
+ *        entries lie side by side.
+ *
+ * Entries lie in blocks of 32. The number of a row is in two parts, so that it takes three bytes
+ * where those are enough: in a block the low halves come first, then what is above them, then a bit
+ * for each entry that tells whether a value begins there. Four entries are read at once.
+ */
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "device/runtime/placed_buffer.cuh"
+#include "gpu_exact/types.h"
+#include "plan/histogram_plan.h"
+
+namespace gpu_exact {
+/** @brief Where the parts of a block begin. @tparam ByteT unsigned char, maybe const. */
+template <typename ByteT>
+struct SortedRowsBlock {
+  static constexpr std::uint32_t kEntries = kSortedRowsBlock;
+
+  ByteT* low;
+  ByteT* high;
+  ByteT* begins;
+
+  __device__ SortedRowsBlock(ByteT* column, std::uint64_t block, std::uint32_t n_high)
+      : low{column + block * SortedRowBlockBytes(n_high)},
+        high{low + 2 * kEntries},
+        begins{high + n_high * kEntries} {}
+};
+
+/** @brief Borrowed by kernels. */
+struct SortedRowsRef {
+  static constexpr int kAtOnce = 4;  // entries
+
+  struct Entries {
+    RowIdx row[kAtOnce];
+    std::uint32_t begins;  // bit k: whether entry k is the first of its value
+  };
+
+  unsigned char* const* columns;  // by feature, nullptr where a feature has no ranges; or nullptr
+  std::uint32_t n_high;           // bytes of a row above the low half: 1 or 2
+
+  /** @brief Entries [at, at + kAtOnce), of which those past the end are anything. @param at Multiple
+   *         of as many. */
+  [[nodiscard]] __device__ Entries Load(unsigned char const* column, std::uint32_t at) const {
+    SortedRowsBlock<unsigned char const> const block{column, at / kSortedRowsBlock, n_high};
+    std::uint32_t const i = at % kSortedRowsBlock;
+    auto const low = *reinterpret_cast<ushort4 const*>(block.low + 2 * i);
+    Entries e{{low.x, low.y, low.z, low.w},
+              *reinterpret_cast<std::uint32_t const*>(block.begins) >> i};
+    if (n_high == 1) {
+      Add(&e, *reinterpret_cast<uchar4 const*>(block.high + i));
+    } else {
+      Add(&e, *reinterpret_cast<ushort4 const*>(block.high + 2 * i));
+    }
+    return e;
+  }
+
+ private:
+  template <typename HighT>
+  __device__ static void Add(Entries* e, HighT const& high) {
+    e->row[0] |= std::uint32_t{high.x} << 16;
+    e->row[1] |= std::uint32_t{high.y} << 16;
+    e->row[2] |= std::uint32_t{high.z} << 16;
+    e->row[3] |= std::uint32_t{high.w} << 16;
+  }
+};
+
+/** @brief Owns the rows. About 3 or 4 B an entry of the columns that are kept, 8 B a feature. */
+class SortedRows {
+ public:
+  /**
+   * @param n_rows   Of the table.
+   * @param max_bins Of a coarser resolution: columns of more bins have ranges there, and are kept.
+   * @param most     While no column has more bins or ranges, none is kept; 0: all that are to be.
+   * @param at       Of the rows.
+   */
+  SortedRows(RowIdx n_rows, std::uint32_t max_bins, std::uint32_t most, Memory at)
+      : n_high_{SortedRowHighBytes(n_rows)}, max_bins_{max_bins}, most_needless_{most}, at_{at} {}
+
+  /** @brief Whether it depends on the columns that any is kept. */
+  [[nodiscard]] bool MayBeNeedless() const { return most_needless_ != 0; }
+  /** @brief Whether a column asks for it. Params as of Keeps(). */
+  [[nodiscard]] bool IsNeeded(bool has_ranges, std::uint64_t n_bins) const {
+    return has_ranges || n_bins > most_needless_;
+  }
+
+  /**
+   * @brief Whether the rows of the next column are kept.
+   * @param has_ranges In the finest resolution.
+   * @param n_bins     Of it there.
+   */
+  [[nodiscard]] bool Keeps(bool has_ranges, std::uint64_t n_bins) {
+    bool const keeps = has_ranges || n_bins > max_bins_;
+    most_left_out_ = keeps ? most_left_out_ : std::max(most_left_out_, n_bins);
+    return keeps;
+  }
+  /** @brief Whether columns are kept that have ranges in a resolution of so many bins, all of them. */
+  [[nodiscard]] bool HasAllBeyond(std::uint32_t n_bins) const { return most_left_out_ <= n_bins; }
+  /** @brief As SortedRowsRef::n_high. */
+  [[nodiscard]] std::uint32_t NumHigh() const { return n_high_; }
+  /** @brief Room for n bytes of the next columns, which come in the order of the features. */
+  unsigned char* AddRoom(std::uint64_t n) {
+    parts_.emplace_back("sorted rows of columns", at_);
+    return parts_.back().Reserve(n);
+  }
+  /** @param bytes Of the next feature, within a room; nullptr: none are kept. */
+  void AddColumn(unsigned char* bytes) { h_columns_.push_back(bytes); }
+  /** @brief All features have been added. Waits. */
+  void Upload() {
+    CopyFromHost(columns_.Reserve(h_columns_.size()), h_columns_.data(), h_columns_.size());
+    Synchronize();
+  }
+
+  /** @brief Whether any column is kept. */
+  [[nodiscard]] bool Any() const {
+    return std::any_of(parts_.cbegin(), parts_.cend(),
+                       [](auto const& p) { return p.Bytes() != 0; });
+  }
+  [[nodiscard]] SortedRowsRef Ref() const { return {columns_.Data(), n_high_}; }
+  /** @brief Device memory held. */
+  [[nodiscard]] std::uint64_t Bytes() const {
+    std::uint64_t bytes = columns_.Bytes();
+    for (auto const& part : parts_) {
+      bytes += part.DeviceBytes();
+    }
+    return bytes;
+  }
+
+ private:
+  std::uint32_t n_high_;
+  std::uint32_t max_bins_;
+  std::uint32_t most_needless_;
+  std::uint64_t most_left_out_{0};  // bins of a column that is not kept
+  Memory at_;
+  std::vector<PlacedBuffer<unsigned char>> parts_;
+  std::vector<unsigned char*> h_columns_;
+  DeviceBuffer<unsigned char*> columns_{"sorted rows by column"};
+};
+}  // namespace gpu_exact

@@ -1,0 +1,249 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of histogram_finder.cuh.
+ */
+#include <algorithm>
+#include <utility>
+
+#include "device/histogram/build/histogram_finder.cuh"
+#include "device/histogram/build/histogram_kernels.cuh"
+
+namespace gpu_exact {
+namespace {
+/** @brief Nodes of so many rows for each bin of a column are kept, so that children subtract. */
+constexpr double kKeepRows = 4.0;
+
+/** @brief Blocks that clear the segment a slice begins in, where slices are few. */
+constexpr std::uint32_t kClearBlocks = 8;
+
+/**
+ * @brief Blocks of BuildKernel that run at a time with so much dynamic shared memory.
+ *
+ * Allows it all that there is: the setting is one for all finders of the process.
+ */
+std::uint32_t MaxBlocks(std::size_t bytes) {
+  int const max_bytes = DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  cudaFuncAttributes attributes{};
+  EXACT_CUDA(cudaFuncGetAttributes(&attributes, BuildKernel));
+  EXACT_CUDA(cudaFuncSetAttribute(BuildKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  max_bytes - static_cast<int>(attributes.sharedSizeBytes)));
+  int n_blocks{0};  // on a multiprocessor
+  EXACT_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n_blocks, BuildKernel,
+                                                           SharedHistogram::kThreads, bytes));
+  return static_cast<std::uint32_t>(
+      std::max(1, n_blocks * DeviceAttribute(cudaDevAttrMultiProcessorCount)));
+}
+}  // namespace
+
+HistogramFinder::HistogramFinder(BinnedColumns const& columns, HistogramPool* pool,
+                                 BuildLimits const& limits)
+    : columns_{columns}, pool_{*pool}, limits_{limits} {
+  for (BinGroup const& group : columns.Groups()) {
+    slicer_.AddGroup(group.n_elements, columns.NumRows(), group.n_bins);
+  }
+  keep_rows_ = kKeepRows * columns.MeanBins();
+  this->MakeTiles();
+  for (unsigned size = 2; size <= BlockCluster::kMost; size *= 2) {
+    max_clusters_.push_back({size, MaxClusters(SearchKernel<false>, size, kSearchThreads)});
+  }
+  std::uint32_t const max_blocks = MaxBlocks(shared_bytes_);
+  if (limits_.n_blocks == 0) {
+    limits_.n_blocks = max_blocks;
+  }
+}
+
+void HistogramFinder::MakeTiles() {
+  std::vector<BinTile> tiles;
+  auto const& groups = columns_.Groups();
+  for (std::uint32_t g = 0; g < groups.size(); ++g) {
+    auto const& group = groups[g];
+    for (std::uint32_t c = group.first_column; c < group.first_column + group.n_columns; ++c) {
+      auto const& column = columns_.Columns()[c];
+      if (c == group.first_column || tiles.back().n_columns == kTileColumns ||
+          tiles.back().n_bins + column.n_bins > kTileBins) {
+        tiles.push_back({g, c, 0, column.first_bin, 0});
+      }
+      ++tiles.back().n_columns;
+      tiles.back().n_bins += column.n_bins;
+    }
+    shared_bytes_ = std::max(shared_bytes_, SharedHistogram::Bytes(group));
+  }
+  for (BinTile const& tile : tiles) {
+    longest_tile_ = std::max(longest_tile_, tile.n_bins);
+  }
+  n_tiles_ = static_cast<std::uint32_t>(tiles.size());
+  CopyFromHost(tiles_.Reserve(tiles.size()), tiles.data(), tiles.size());
+}
+
+bool HistogramFinder::IsLarge(NodesToSearch const& nodes,
+                              NodesToSearch::Family const& family) const {
+  return std::any_of(nodes.rows.cbegin() + family.first,
+                     nodes.rows.cbegin() + family.first + family.n,
+                     [&](RowRange const& rows) { return rows.end - rows.begin >= keep_rows_; });
+}
+
+void HistogramFinder::Begin(NodesToSearch const& nodes) {
+  parents_.clear();
+  for (auto const& family : nodes.families) {
+    bool const subtracts =
+        family.n == 2 && this->HasKept(family.parent) && this->IsLarge(nodes, family);
+    parents_.push_back(subtracts ? std::exchange(kept_[family.parent], SearchedNode::kNoHistogram)
+                                 : SearchedNode::kNoHistogram);
+  }
+  for (std::uint32_t const histogram : kept_) {
+    pool_.Release(histogram);
+  }
+  kept_.clear();
+}
+
+void HistogramFinder::Find(LevelRef const& level, RowsRef const& rows, NodesToSearch const& nodes,
+                           OpenRangesRef const& open) {
+  this->Place(nodes);
+  if (h_nodes_.empty()) {
+    return;
+  }
+  this->PlacePassing();
+  this->PlanWork();
+  this->SearchBatches(level, rows, open);
+}
+
+void HistogramFinder::FindAgain(LevelRef const& level, RowsRef const& rows,
+                                OpenRangesRef const& open) {
+  // Kept histograms are there; each is searched by itself.
+  std::vector<HistogramSearch> searches;
+  for (HistogramSearch const& s : of_kept_.searches) {
+    searches.push_back({s.node, HistogramSearch::kNone});
+    if (s.larger != HistogramSearch::kNone) {
+      searches.push_back({s.larger, HistogramSearch::kNone});
+    }
+  }
+  of_kept_ = {{}, std::move(searches)};
+  this->PlacePassing();  // other resolutions have kept some since
+  this->PlanWork();
+  this->SearchBatches(level, rows, open);
+}
+
+void HistogramFinder::Place(NodesToSearch const& nodes) {
+  constexpr std::uint32_t kNone = SearchedNode::kNoHistogram;
+  kept_.assign(nodes.rows.size(), kNone);
+  h_nodes_.clear();
+  passing_.clear();
+  n_rows_ = 0;
+  of_kept_ = {};
+  std::uint64_t from[]{0, 0};  // of one histogram, of two side by side
+  auto n_rows = [&](Bucket b) { return nodes.rows[b].end - nodes.rows[b].begin; };
+  auto add = [&](Bucket bucket, std::uint32_t histogram) {
+    kept_[bucket] = histogram;
+    auto const node = static_cast<std::uint32_t>(h_nodes_.size());
+    h_nodes_.push_back({nodes.rows[bucket], bucket, histogram});
+    n_rows_ += n_rows(bucket);
+    return node;
+  };
+  for (std::size_t i = 0; i < nodes.families.size(); ++i) {
+    NodesToSearch::Family const& family = nodes.families[i];
+    // Where the parent's is kept, one of the two is what it has left, in its place.
+    bool const subtracts = parents_[i] != kNone;
+    bool const keeps = subtracts || (!nodes.is_last_level && this->IsLarge(nodes, family));
+    std::uint32_t const n_taken = subtracts ? 1 : family.n;
+    std::uint64_t const n_bins = columns_.Ref().n_bins;
+    std::uint32_t const first = keeps ? pool_.Take(n_bins, n_taken, &from[n_taken - 1]) : kNone;
+    if (subtracts && first != kNone) {
+      Bucket const larger =
+          n_rows(family.first + 1) > n_rows(family.first) ? family.first + 1 : family.first;
+      Bucket const smaller = 2 * family.first + 1 - larger;
+      std::uint32_t const small_node = add(smaller, first);
+      of_kept_.searches.push_back({small_node, add(larger, parents_[i])});
+      of_kept_.built.Add(small_node, nodes.rows[smaller]);
+      continue;
+    }
+    pool_.Release(parents_[i]);
+    for (Bucket k = 0; k < family.n; ++k) {
+      Bucket const b = family.first + k;
+      bool const is_kept = first != kNone;
+      std::uint32_t const node =
+          add(b, is_kept ? static_cast<std::uint32_t>(first + k * n_bins) : kNone);
+      if (is_kept) {
+        of_kept_.searches.push_back({node, HistogramSearch::kNone});
+        of_kept_.built.Add(node, nodes.rows[b]);
+      } else {
+        passing_.push_back(node);
+      }
+    }
+  }
+}
+
+void HistogramFinder::PlacePassing() {
+  batches_.assign(1, of_kept_);
+  std::uint64_t const n_bins = columns_.Ref().n_bins;
+  std::uint64_t const first = pool_.KeptEnd();
+  std::uint64_t const n_room = pool_.RoomToPass(n_bins, passing_.size());
+  for (std::size_t i = 0; i < passing_.size(); ++i) {
+    if (i % n_room == 0 && passing_.size() > n_room) {
+      batches_.emplace_back();
+    }
+    SearchedNode& node = h_nodes_[passing_[i]];
+    node.histogram = static_cast<std::uint32_t>(first + i % n_room * n_bins);
+    batches_.back().searches.push_back({passing_[i], HistogramSearch::kNone});
+    batches_.back().built.Add(passing_[i], node.rows);
+  }
+}
+
+void HistogramFinder::PlanWork() {
+  d_nodes_ = arena_.Add(h_nodes_);
+  for (Batch& batch : batches_) {
+    batch.built.Slice(slicer_, limits_, &arena_);
+    batch.d_searches = arena_.Add(batch.searches);
+  }
+  arena_.Upload();
+}
+
+WorkRef HistogramFinder::AllRows() {
+  constexpr std::uint32_t kSlices = 6144;  // more than run at a time: most have little to find
+  PlannedWork all{};
+  for (std::uint32_t i = 0; i < this->NumNodes(); ++i) {
+    all.Add(i, h_nodes_[i].rows);
+  }
+  all.Slice(slicer_, kSlices, 8 * WorkSlicer::kMinSlice, &all_rows_);
+  all_rows_.Upload();
+  return all.Ref(slicer_, all_rows_);
+}
+
+void HistogramFinder::SearchBatches(LevelRef const& level, RowsRef const& rows,
+                                    OpenRangesRef const& open) {
+  for (Batch const& batch : batches_) {
+    if (batch.searches.empty() || n_tiles_ == 0) {
+      continue;
+    }
+    FinderRef f{columns_.Ref(), this->Nodes(), {}, pool_.Sums(columns_.HasRanges()),
+                tiles_.Data(),  open};
+    if (!batch.built.nodes.empty()) {
+      f.work = batch.built.Ref(slicer_, arena_);
+      std::uint32_t const n_blocks = f.work.n_slices <= limits_.n_blocks ? kClearBlocks : 1;
+      Launch("ClearCuts", ClearCutsKernel, std::uint64_t{f.work.n_slices} * n_blocks, 512, f,
+             n_blocks);
+      Launch("Build", BuildKernel, f.work.n_slices, {SharedHistogram::kThreads, shared_bytes_},
+             rows, f);
+    }
+    auto const n = static_cast<std::uint32_t>(batch.searches.size());
+    std::uint64_t const n_clusters = std::uint64_t{n} * n_tiles_;
+    LaunchClusters("Search", level.bound.limited ? SearchKernel<true> : SearchKernel<false>,
+                   n_clusters, this->ClusterSize(n_clusters), kSearchThreads, level, f,
+                   arena_.Data<HistogramSearch>(batch.d_searches), n);
+  }
+}
+
+unsigned HistogramFinder::ClusterSize(std::uint64_t n_clusters) const {
+  unsigned largest{1};
+  for (auto const& [size, at_once] : max_clusters_) {
+    if (n_clusters <= at_once && largest * kTileBins < longest_tile_) {
+      largest = size;
+    }
+  }
+  return largest;
+}
+
+std::uint64_t HistogramFinder::Bytes() const {
+  return arena_.Bytes() + all_rows_.Bytes() + tiles_.Bytes();
+}
+}  // namespace gpu_exact

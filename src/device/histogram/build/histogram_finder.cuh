@@ -1,0 +1,142 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Candidates at the ends of bins, by histograms of one resolution.
+ *
+ * Of two siblings whose parent's histogram is kept only the smaller one is built from its rows: the
+ * other one is what the parent has left, exactly, as sums are integers. Histograms of nodes of few
+ * rows are not worth keeping: as many as there is room for are built and searched at a time.
+ */
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "device/histogram/build/bin_search.cuh"
+#include "device/histogram/build/histogram_pool.cuh"
+#include "device/histogram/build/histogram_work.cuh"
+#include "device/histogram/searched_node.cuh"
+
+namespace gpu_exact {
+/** @brief A histogram to search, with the sibling that is what the parent has left. */
+struct HistogramSearch {
+  static constexpr std::uint32_t kNone = 0xffffffffu;
+
+  std::uint32_t node;    // among the searched nodes
+  std::uint32_t larger;  // the same, or kNone
+};
+
+/** @brief Nodes to search in one resolution. */
+struct NodesToSearch {
+  /** @brief One node, or two siblings. */
+  struct Family {
+    Bucket first;     // bucket of the node, or of the left sibling
+    std::uint32_t n;  // 1 or 2
+    Bucket parent;    // bucket in the level before
+  };
+  std::vector<Family> families;
+  std::vector<RowRange> const& rows;  // of all nodes of the level, by bucket
+  bool is_last_level;                 // histograms serve no later level
+
+  [[nodiscard]] std::size_t NumNodes() const {
+    std::size_t n{0};
+    for (Family const& family : families) {
+      n += family.n;
+    }
+    return n;
+  }
+};
+
+class HistogramFinder {
+ public:
+  /**
+   * @param columns    Outlive the finder.
+   * @param pool       Likewise.
+   * @param limits     Not the device's own in tests.
+   */
+  HistogramFinder(BinnedColumns const& columns, HistogramPool* pool,
+                  BuildLimits const& limits = {});
+
+  /** @brief A new tree: no histogram is kept. The pool forgets them itself. */
+  void Reset() {
+    kept_.clear();
+    parents_.clear();
+  }
+  /**
+   * @brief A new level: histograms that none of its nodes subtracts from are given back. All finders
+   *        of a pool hear of it before the first one searches.
+   */
+  void Begin(NodesToSearch const& nodes);
+
+  /**
+   * @brief Offer every candidate between bins, list the ranges that may hold a better one. Does
+   *        not wait, but where memory grows.
+   * @param nodes Those of Begin().
+   *
+   * A bin whose sum is zero counts as empty. Every level of a tree is searched, also where no node
+   * is of this resolution.
+   */
+  void Find(LevelRef const& level, RowsRef const& rows, NodesToSearch const& nodes,
+            OpenRangesRef const& open);
+  /** @brief List the open ranges of the same nodes again, by the best candidates there are now. */
+  void FindAgain(LevelRef const& level, RowsRef const& rows, OpenRangesRef const& open);
+
+  /** @brief Whether the last call has kept the histogram of a node. */
+  [[nodiscard]] bool HasKept(Bucket node) const {
+    return node < kept_.size() && kept_[node] != SearchedNode::kNoHistogram;
+  }
+  /** @brief How many nodes the last call searched. */
+  [[nodiscard]] std::uint32_t NumNodes() const {
+    return static_cast<std::uint32_t>(h_nodes_.size());
+  }
+  /** @brief Rows of those nodes. */
+  [[nodiscard]] std::uint64_t NumSearchedRows() const { return n_rows_; }
+  /** @brief Those nodes, device memory, shape: (NumNodes()). */
+  [[nodiscard]] SearchedNode const* Nodes() const { return arena_.Data<SearchedNode>(d_nodes_); }
+  /** @brief Work on all their rows. Waits for the device before it is asked for again. */
+  [[nodiscard]] WorkRef AllRows();
+  [[nodiscard]] std::uint64_t Bytes() const;
+
+ private:
+  void MakeTiles();
+  /** @brief Whether a family's histograms are worth keeping. */
+  [[nodiscard]] bool IsLarge(NodesToSearch const& nodes, NodesToSearch::Family const& family) const;
+  /** @brief Each node to search has a histogram, if it is kept. */
+  void Place(NodesToSearch const& nodes);
+  /** @brief The others have the room that is left, beside the kept ones or else in turns. */
+  void PlacePassing();
+  void PlanWork();
+  void SearchBatches(LevelRef const& level, RowsRef const& rows, OpenRangesRef const& open);
+  /** @brief Blocks that share a tile: more than one where tiles are so few that multiprocessors are
+   *         idle. */
+  [[nodiscard]] unsigned ClusterSize(std::uint64_t n_clusters) const;
+
+  BinnedColumns const& columns_;
+  HistogramPool& pool_;
+  BuildLimits limits_;
+  std::uint32_t n_tiles_{0};
+  std::uint32_t longest_tile_{0};                                 // bins
+  std::vector<std::pair<unsigned, std::uint64_t>> max_clusters_;  // by size: that search at a time
+  std::size_t shared_bytes_{0};                                   // of a block that builds
+  double keep_rows_;                                              // nodes of so many rows are kept
+  std::uint64_t n_rows_{0};                                       // of the searched nodes
+  // First bins in the pool, or SearchedNode::kNoHistogram:
+  std::vector<std::uint32_t> kept_;     // of the level's nodes, by bucket
+  std::vector<std::uint32_t> parents_;  // that a family of the level subtracts from, by family
+  std::vector<std::uint32_t> passing_;  // searched nodes whose histograms are not kept
+  std::vector<SearchedNode> h_nodes_;
+  /** @brief Histograms that are built and searched at a time. */
+  struct Batch {
+    PlannedWork built;
+    std::vector<HistogramSearch> searches;
+    std::size_t d_searches{0};  // their number in the arena
+  };
+  Batch of_kept_;               // of the histograms that are kept alone
+  std::vector<Batch> batches_;  // they are in the first one
+  WorkSlicer slicer_;
+  UploadArena arena_{"nodes and slices of histograms"};
+  UploadArena all_rows_{"slices of the rows of nodes"};
+  std::size_t d_nodes_{0};  // their number in the arena
+  DeviceBuffer<BinTile> tiles_{"tiles of bins"};
+};
+}  // namespace gpu_exact

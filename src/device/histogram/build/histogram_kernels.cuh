@@ -1,0 +1,128 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The kernels of the histogram finder, which alone includes this.
+ */
+#pragma once
+
+#include "device/histogram/build/bin_search.cuh"
+#include "device/histogram/build/histogram_finder.cuh"
+#include "device/histogram/build/shared_histogram.cuh"
+#include "device/runtime/fixed_sum.cuh"
+
+namespace gpu_exact {
+inline constexpr int kSearchThreads = 256;
+inline constexpr int kSearchBlocks = 2;  // on a multiprocessor
+
+/** @brief All that building and searching needs. */
+struct FinderRef {
+  BinnedRef binned;
+  SearchedNode const* nodes;
+  WorkRef work;
+  BinSums histograms;  // of the pool
+  BinTile const* tiles;
+  OpenRangesRef open;
+
+  /** @brief A searched node's histogram, from a bin on. */
+  [[nodiscard]] __device__ BinSums Of(std::uint32_t node, std::uint64_t bin) const {
+    return histograms.At(nodes[node].histogram + bin);
+  }
+  /** @brief Where the bins of a segment are kept. */
+  [[nodiscard]] __device__ BinSums Segment(WorkPoint const& point) const {
+    return this->Of(work.nodes[point.node].node, binned.groups[point.group].first_bin);
+  }
+};
+
+// grid: slices, some blocks each; result: zeros where several blocks will add
+__global__ void ClearCutsKernel(FinderRef f, std::uint32_t n_blocks) {
+  AwaitEarlier();
+  std::uint32_t const slice = blockIdx.x / n_blocks;
+  if (!f.work.Clears(slice)) {
+    return;
+  }
+  WorkPoint const point = f.work.slices[slice];
+  BinSums const out = f.Segment(point);
+  std::uint32_t n_bins = f.binned.groups[point.group].n_bins;
+  for (std::uint32_t i = blockIdx.x % n_blocks * blockDim.x + threadIdx.x; i < n_bins;
+       i += n_blocks * blockDim.x) {
+    out.Store(i, {{0, 0}, 0});
+  }
+}
+
+// grid: one block a slice; result: histograms of the nodes
+__global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
+    RowsRef rows, __grid_constant__ FinderRef const f) {
+  AwaitEarlier();
+  extern __shared__ __align__(SharedHistogram::kAligned) unsigned char memory[];
+  WorkPoint point = f.work.slices[blockIdx.x];
+  WorkPoint const end = f.work.slices[blockIdx.x + 1];
+  while (point < end) {
+    BinGroup const group = f.binned.groups[point.group];
+    BuiltNode const node = f.work.nodes[point.node];
+    bool ends_cut = point.SameSegment(end);
+    RowIdx last = ends_cut ? end.row : f.work.NumRows(point.node);
+    bool whole = point.row == 0 && !ends_cut && node.part == NodePart::kWhole;
+    SharedHistogram const histogram{memory, group};
+    histogram.Begin();
+    __syncthreads();
+    histogram.AddRows(rows, node.begin + point.row, node.begin + last);
+    __syncthreads();
+    BinSums const out = f.Segment(point);
+    histogram.ForBins(f.binned.columns, [&](std::uint32_t bin, BinSum const& sum) {
+      if (whole) {
+        out.Store(bin, sum);
+      } else {
+        out.Add(bin, sum);  // as other blocks do
+      }
+    });
+    __syncthreads();  // the histogram is cleared next
+    point = f.work.Next(point);
+  }
+}
+
+/**
+ * @brief grid: tiles, histograms, blocks of a cluster; result: the larger siblings' histograms too.
+ *
+ * Before, the parent's is in the place of a larger sibling's.
+ *
+ * @tparam kLimited As BinSearch's: without, it takes fewer registers.
+ */
+template <bool kLimited>
+__global__ __launch_bounds__(kSearchThreads, kSearchBlocks) void SearchKernel(
+    __grid_constant__ LevelRef const level, __grid_constant__ FinderRef const f,
+    HistogramSearch const* searches, std::uint32_t n_searches) {
+  AwaitEarlier();
+  __shared__ typename BinSearch<kSearchThreads, kLimited>::TempStorage temp;
+  unsigned const cluster = blockIdx.x / BlockCluster::Size();
+  HistogramSearch const search = searches[cluster % n_searches];  // every node soon has a bar
+  BinTile tile = f.tiles[cluster / n_searches];
+  std::uint64_t first = f.binned.groups[tile.group].first_bin + tile.first_bin;
+  bool const has_sibling = search.larger != HistogramSearch::kNone;
+  std::uint32_t const second = has_sibling ? search.larger : search.node;
+  BinSums const own = f.Of(search.node, first);
+  BinSums const larger = f.Of(second, first);
+  BinSearch<kSearchThreads, kLimited> in_tile{&temp, level, f.binned, f.open, tile};
+#pragma unroll 1  // one copy of the search
+  for (bool is_larger : {false, true}) {
+    if (is_larger && !has_sibling) {
+      break;
+    }
+    std::uint32_t const node = is_larger ? second : search.node;
+    in_tile.Search(
+        {f.nodes[node].bucket, node},
+        [&](std::uint32_t bin) {
+          BinSum const smaller = own.Load(bin);
+          if (!is_larger) {
+            return smaller;
+          }
+          BinSum const parent = larger.Load(bin);
+          return BinSum{parent.sum - smaller.sum, parent.magnitude - smaller.magnitude};
+        },
+        [&](std::uint32_t bin, BinSum const& sum) {
+          if (is_larger) {
+            larger.Store(bin, sum);
+          }
+        });
+  }
+}
+}  // namespace gpu_exact

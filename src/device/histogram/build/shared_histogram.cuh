@@ -1,0 +1,214 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The histogram of one group of columns in the shared memory of a block.
+ */
+#pragma once
+
+#include <type_traits>
+
+#include "core/gain_bound.h"
+#include "core/quantise.h"
+#include "device/histogram/bins/bin_matrix.cuh"
+#include "device/histogram/build/bin_reader.cuh"
+#include "device/histogram/build/bin_sums.cuh"
+
+namespace gpu_exact {
+/**
+ * @brief Sums by bin, five words each: there is no 64-bit atomic addition in shared memory.
+ *        Magnitudes are added up of ranges only.
+ *
+ * The words of a bin lie side by side. Five is odd, so that the same word of different bins spreads
+ * over all banks, and the address of one is known from the bin alone. Of bins that take one byte a
+ * word has a row of its own with a place, and so a bank, for each column of the group, or each copy
+ * of its few columns:
+ *
+ *     word 5 b + w of bin b     | column 0 | column 1 | ... | column 31 |
+ *
+ * Lanes that add for different columns then never wait for each other (BankedChunk).
+ */
+class SharedHistogram {
+ public:
+  static constexpr int kThreads = 1024;  // of a block
+  static constexpr int kWarps = kThreads / 32;
+
+  static constexpr int kWords = 5;  // of a bin
+  static constexpr std::size_t kBinBytes = kWords * sizeof(std::uint32_t);
+  static constexpr std::uint32_t kBanks = 32;
+  static_assert(kBanks == kMaxByteColumns);
+  static constexpr std::size_t kAligned = kBanks * sizeof(std::uint32_t);
+  static constexpr std::size_t kStagingBytes = kWarps * sizeof(RowBinsWalk::Queue);
+  static_assert(kStagingBytes % kAligned == 0);
+  /** @brief Bins that fit into so many bytes of shared memory, beside the words of a group. */
+  static constexpr std::size_t MaxBins(std::size_t bytes) {
+    constexpr std::size_t kStatic = kAligned;  // of the kernels
+    constexpr std::size_t kBegins = (kMaxStoredBins / 32 + 1) * sizeof(RankWord);
+    return (bytes - kStagingBytes - kStatic - kBegins) / kBinBytes - 3;
+  }
+  static std::size_t Bytes(BinGroup const& group) {
+    return kStagingBytes + WholeBins(group) * kBinBytes + group.NumWords() * sizeof(RankWord);
+  }
+
+  /**
+   * @param memory Of Bytes(group), aligned to kAligned. Its start is for staging.
+   * @param group  Outlives this.
+   */
+  __device__ SharedHistogram(unsigned char* memory, BinGroup const& group)
+      : staging_{memory},
+        words_{reinterpret_cast<std::uint32_t*>(memory + kStagingBytes)},
+        group_{group} {}
+
+  /** @brief Before rows are added. All threads of the block, no barrier. */
+  __device__ void Begin() const {
+    auto const n = static_cast<std::uint32_t>(WholeBins(group_) * kBinBytes / sizeof(uint4));
+    for (std::uint32_t i = threadIdx.x; i < n; i += kThreads) {
+      reinterpret_cast<uint4*>(words_)[i] = {0, 0, 0, 0};
+    }
+    RowBinsWalk::LoadBegins(group_, this->Begins());
+  }
+
+  /**
+   * @brief fn(bin, BinSum) for each bin of the group. All threads of the block, no barrier.
+   * @param columns Of all groups.
+   */
+  template <typename FnT>
+  __device__ void ForBins(BinColumn const* columns, FnT&& fn) const {
+    if (!group_.InBytes()) {
+      for (std::uint32_t i = threadIdx.x; i < group_.n_bins; i += kThreads) {
+        fn(i, Get<1>(words_ + kWords * i));
+      }
+      return;
+    }
+    // A warp has four bins of eight columns at a time: of more columns neighbouring threads would
+    // write to more places, of fewer they would read from fewer banks.
+    constexpr std::uint32_t kColumns = BankedChunk::kSize;
+    constexpr std::uint32_t kBins = 32 / kColumns;
+    std::uint32_t const n_chunks = group_.stride / kColumns;
+    std::uint32_t const n_tiles = n_chunks * ((group_.longest + kBins - 1) / kBins);
+    for (std::uint32_t tile = threadIdx.x / 32; tile < n_tiles; tile += kWarps) {
+      std::uint32_t const place = tile % n_chunks * kColumns + threadIdx.x % 32 / kBins;
+      std::uint32_t const bin = tile / n_chunks * kBins + threadIdx.x % kBins;
+      if (place >= group_.n_columns) {
+        continue;
+      }
+      BinColumn const column = columns[group_.first_column + place];
+      if (bin < column.n_bins) {
+        BinSum sum{};
+        for (std::uint32_t bank = place; bank < kBanks; bank += group_.stride) {
+          BinSum const copy = Get<kBanks>(words_ + kBanks * kWords * bin + bank);
+          sum = {sum.sum + copy.sum, sum.magnitude + copy.magnitude};
+        }
+        fn(column.first_bin + bin, sum);
+      }
+    }
+  }
+
+  /** @brief Add the rows in slots [begin, end). All threads of the block, no barrier. */
+  __device__ void AddRows(RowsRef const& rows, RowIdx begin, RowIdx end) const {
+    auto* queues = reinterpret_cast<RowBinsWalk::Queue*>(staging_);
+    std::uint32_t base;  // kept in a register by the detour
+    asm volatile("mov.u32 %0, %1;"
+                 : "=r"(base)
+                 : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(words_))));
+    RowBinsWalk{group_, rows, queues + threadIdx.x / 32, this->Begins()}.Walk<true>(
+        begin, end, kWarps, [](RowIdx, GradientUnits const& units) { return units; },
+        [&](auto const& chunk, GradientUnits const& units) {
+          using Chunk = std::decay_t<decltype(chunk)>;
+          FixedSum const sum = units.Fixed();
+          std::uint32_t const magnitude = Magnitude::Of(units.grad);
+#pragma unroll
+          for (int i = 0; i < Chunk::kSize; ++i) {
+            std::uint32_t const bin = chunk.Bin(i);
+            if (bin == Chunk::kNone) {
+              continue;
+            }
+            if constexpr (std::is_same_v<Chunk, BankedChunk>) {
+              std::uint32_t const first = base + sizeof(std::uint32_t) * chunk.bank;
+              this->Add<kBanks>((first + kBanks * kBinBytes * bin) ^ sizeof(std::uint32_t) * i, sum,
+                                magnitude);
+            } else {
+              this->Add<1>(base + kBinBytes * bin, sum, magnitude);
+            }
+          }
+        });
+  }
+
+ private:
+  // Words of a bin.
+  static constexpr int kGradLow = 0;
+  static constexpr int kGradHigh = 1;
+  static constexpr int kHessLow = 2;
+  static constexpr int kHessHigh = 3;
+  static constexpr int kMagnitude = 4;
+
+  /** @brief Bins there is room for: as many at least, so that what follows is aligned to 16 B. */
+  [[nodiscard]] __host__ __device__ static std::size_t WholeBins(BinGroup const& group) {
+    return group.InBytes() ? kBanks * group.longest : (group.n_bins + 3) / 4 * 4;
+  }
+  /** @brief Words of the group's BinGroup::begins. */
+  [[nodiscard]] __device__ RankWord* Begins() const {
+    return reinterpret_cast<RankWord*>(words_ + kWords * WholeBins(group_));
+  }
+
+  [[nodiscard]] __device__ static std::int64_t Join(std::uint32_t low, std::uint32_t high) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(high) << 32 | low);
+  }
+
+  /** @param words Of a bin. @tparam kStep From one to the next. */
+  template <std::uint32_t kStep>
+  [[nodiscard]] __device__ static BinSum Get(std::uint32_t const* words) {
+    auto word = [&](int i) { return words[kStep * i]; };
+    return {{Join(word(kGradLow), word(kGradHigh)), Join(word(kHessLow), word(kHessHigh))},
+            word(kMagnitude)};
+  }
+
+  /** @brief Add to a word of a bin in shared memory, by the bin's address there. @return What it
+   *         was. */
+  template <int kWord>
+  __device__ static std::uint32_t AddLow(std::uint32_t address, std::uint32_t x) {
+    std::uint32_t before;
+    asm volatile("atom.shared.add.u32 %0, [%1 + %3], %2;"
+                 : "=r"(before)
+                 : "r"(address), "r"(x), "n"(4 * kWord)
+                 : "memory");
+    return before;
+  }
+  /** @brief Add a high word, and the carry of the low one. */
+  template <int kWord>
+  __device__ static void AddHigh(std::uint32_t address, std::uint32_t high, std::uint32_t before,
+                                 std::uint32_t low) {
+    asm volatile(
+        "{\n"
+        ".reg .u32 sum;\n"
+        "add.cc.u32 sum, %2, %3;\n"
+        "addc.u32 sum, %1, 0;\n"
+        "red.shared.add.u32 [%0 + %4], sum;\n"
+        "}" ::"r"(address),
+        "r"(high), "r"(before), "r"(low), "n"(4 * kWord)
+        : "memory");
+  }
+  template <int kWord>
+  __device__ static void AddWord(std::uint32_t address, std::uint32_t x) {
+    asm volatile("red.shared.add.u32 [%0 + %2], %1;" ::"r"(address), "r"(x), "n"(4 * kWord)
+                 : "memory");
+  }
+
+  /** @brief Add gradients. @param address Of the bin. @tparam kStep As above. */
+  template <std::uint32_t kStep>
+  __device__ void Add(std::uint32_t address, FixedSum const& g, std::uint32_t magnitude) const {
+    auto low = [](std::int64_t x) { return static_cast<std::uint32_t>(x); };
+    auto high = [](std::int64_t x) { return static_cast<std::uint32_t>(x >> 32); };
+    std::uint32_t const g_before = AddLow<kStep * kGradLow>(address, low(g.grad));
+    std::uint32_t const h_before = AddLow<kStep * kHessLow>(address, low(g.hess));
+    AddHigh<kStep * kGradHigh>(address, high(g.grad), g_before, low(g.grad));
+    AddHigh<kStep * kHessHigh>(address, high(g.hess), h_before, low(g.hess));
+    if (group_.has_ranges != 0) {
+      AddWord<kStep * kMagnitude>(address, magnitude);
+    }
+  }
+
+  unsigned char* staging_;
+  std::uint32_t* words_;
+  BinGroup const& group_;
+};
+}  // namespace gpu_exact

@@ -1,0 +1,537 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of range_refiner.cuh.
+ */
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+
+#include <algorithm>
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
+#include <cuda/std/functional>
+
+#include "device/histogram/build/bin_reader.cuh"
+#include "device/histogram/ranges/range_refiner.cuh"
+#include "device/runtime/fixed_sum.cuh"
+#include "device/table/value_key.cuh"
+
+namespace gpu_exact {
+namespace {
+constexpr int kEmitThreads = 256;
+constexpr int kEmitBlocks = 4;  // on a multiprocessor: it waits for memory
+constexpr unsigned kListBlocks = 512;
+constexpr unsigned kListThreads = 256;
+
+/** @brief The open bins of all nodes, a whole number of words each. */
+struct OpenBinsRef {
+  RankBitsRef bits;
+  std::uint64_t stride;  // bits a node
+
+  [[nodiscard]] __device__ std::uint64_t At(std::uint32_t node, std::uint64_t bin) const {
+    return node * stride + bin;
+  }
+};
+
+/** @brief Entries of open ranges: which range and value, which row. */
+struct OpenEntriesRef {
+  std::uint64_t* keys;  // ValueKey of the open range, in place of a column
+  RowIdx* slots;
+  std::uint64_t capacity;
+};
+
+// grid: strided over the listed ranges; result: bits of those that still may hold the best split
+__global__ void MarkOpenKernel(LevelRef level, SearchedNode const* nodes, OpenRangesRef listed,
+                               OpenBinsRef open) {
+  AwaitEarlier();
+  std::uint32_t const n = listed.Size();
+  for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
+    OpenRange const range = listed.list[i];
+    if (GainBound::Reaches(range.bound, level.Bar(nodes[range.node].bucket))) {
+      std::uint64_t const bit = open.At(range.node, range.bin);
+      atomicOr(&open.bits.words[bit / 32].bits, 1u << bit % 32);
+    }
+  }
+}
+
+// grid: strided over the listed ranges; result: the open ones in the order of nodes and bins
+__global__ void CollectOpenKernel(OpenRangesRef listed, OpenBinsRef open, std::uint64_t n_bits,
+                                  OpenRange* out, OpenCounts* counts) {
+  AwaitEarlier();
+  std::uint32_t const n = listed.Size();
+  for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
+    OpenRange const range = listed.list[i];
+    std::uint64_t const bit = open.At(range.node, range.bin);
+    if (open.bits.words[bit / 32].Has(bit % 32)) {
+      out[open.bits.Rank(bit)] = range;
+    }
+  }
+  if (GlobalIdx() == 0) {
+    counts->n_open = open.bits.Rank(n_bits);
+  }
+}
+
+/** @brief Entries that a warp has found in open ranges; it emits many at a time, as all warps count
+ *         in one place. */
+struct EmitQueue {
+  static constexpr std::uint32_t kSteps = 4;
+  static constexpr std::uint32_t kFull = 32 * kSteps;
+
+  std::uint32_t bin[kFull + 32];  // of the group
+  RowIdx slot[kFull + 32];
+};
+
+constexpr std::uint32_t kOpenWords = BinGroup::kMaxBins / 32 + 3;
+constexpr std::uint32_t kNoBit = (kOpenWords - 1) * 32;  // never open
+
+/** @brief Where entries of one segment go. */
+struct Emitter {
+  BinnedTableRef const& table;
+  BinnedRef const& binned;
+  BinGroup const& group;
+  RowsRef const& rows;
+  std::uint32_t const* bits;      // of the group's bins
+  std::uint32_t const* n_before;  // open bins before each word
+  std::uint32_t shift;            // of the first bin
+  std::uint32_t first;            // open ranges [first, end) are wanted
+  std::uint32_t end;
+  OpenEntriesRef out;
+  OpenCounts* counts;
+
+  /** @brief Whether a bin is open; BinGroup::kNoBin is not. */
+  [[nodiscard]] __device__ bool IsOpen(std::uint32_t bin) const {
+    std::uint32_t const bit = min(shift + bin, kNoBit);
+    return (bits[bit / 32] >> bit % 32 & 1u) != 0;
+  }
+  /** @brief The number of an open bin among all. */
+  [[nodiscard]] __device__ std::uint32_t Range(std::uint32_t bin) const {
+    std::uint32_t const bit = shift + bin;
+    return RankWord{bits[bit / 32], n_before[bit / 32]}.Rank(bit);
+  }
+  [[nodiscard]] __device__ bool IsWanted(std::uint32_t bin) const {
+    return this->Range(bin) - first < end - first;
+  }
+  /** @brief Emit the first n of a queue, at most EmitQueue::kFull. All lanes of a warp. */
+  __device__ void Emit(EmitQueue const& queue, std::uint32_t n) const {
+    if (n == 0) {
+      return;
+    }
+    std::uint32_t const lane = threadIdx.x % 32;
+    std::uint64_t base{0};
+    if (lane == 0) {
+      base = atomicAdd(&counts->n_entries, static_cast<unsigned long long>(n));
+    }
+    base = __shfl_sync(kAllLanes, base, 0);
+    RowIdx row[EmitQueue::kSteps];  // all loads are under way before the first is used
+    float value[EmitQueue::kSteps];
+#pragma unroll
+    for (std::uint32_t k = 0; k < EmitQueue::kSteps; ++k) {
+      std::uint32_t const i = 32 * k + lane;
+      row[k] = i < n ? rows.rows[queue.slot[i]] : 0;
+    }
+#pragma unroll
+    for (std::uint32_t k = 0; k < EmitQueue::kSteps; ++k) {
+      std::uint32_t const i = 32 * k + lane;
+      value[k] = i < n ? table.ValueOf(row[k],
+                                       binned.columns[binned.ColumnOf(group, queue.bin[i])].feature)
+                       : 0.0f;
+    }
+#pragma unroll
+    for (std::uint32_t k = 0, i = lane; k < EmitQueue::kSteps; ++k, i += 32) {
+      if (i < n && base + i < out.capacity) {
+        out.keys[base + i] =
+            ValueKey::Make(this->Range(queue.bin[i]) - first, OrderedBits(value[k]));
+        out.slots[base + i] = queue.slot[i];
+      }
+    }
+  }
+};
+
+// grid: one block a slice; result: the entries of open ranges, in any order
+__global__ __launch_bounds__(kEmitThreads, kEmitBlocks) void EmitKernel(
+    BinnedTableRef table, BinnedRef binned, RowsRef rows, WorkRef work, OpenBinsRef open,
+    std::uint32_t first_open, std::uint32_t end_open, OpenEntriesRef out, OpenCounts* counts) {
+  AwaitEarlier();
+  __shared__ std::uint32_t bits[kOpenWords];
+  __shared__ std::uint32_t n_before[kOpenWords];
+  __shared__ EmitQueue queues[kEmitThreads / 32];
+  __shared__ RowBinsWalk::Queue walk_queues[kEmitThreads / 32];
+  __shared__ RankWord begins[kMaxStoredBins / 32 + 1];
+  EmitQueue& queue = queues[threadIdx.x / 32];
+  std::uint32_t const lane = threadIdx.x % 32;
+  WorkPoint const end = work.slices[blockIdx.x + 1];
+  for (WorkPoint point = work.slices[blockIdx.x]; point < end; point = work.Next(point)) {
+    BinGroup const group = binned.groups[point.group];
+    if (group.has_ranges == 0) {
+      continue;
+    }
+    BuiltNode const node = work.nodes[point.node];
+    std::uint64_t const first_bit = open.At(node.node, group.first_bin);
+    auto const shift = static_cast<std::uint32_t>(first_bit % 32);
+    bool any{false};
+    for (std::uint32_t i = threadIdx.x; i < CeilDiv(shift + group.n_bins, 32); i += kEmitThreads) {
+      RankWord const word = open.bits.words[first_bit / 32 + i];
+      bits[i] = word.bits;
+      n_before[i] = word.n_before;
+      // The first and the last word may have bits of other groups: then there is less to find.
+      any = any || word.bits != 0;
+    }
+    if (threadIdx.x == 0) {
+      bits[kNoBit / 32] = 0;
+    }
+    RowBinsWalk::LoadBegins(group, begins);
+    if (__syncthreads_or(any) != 0) {
+      Emitter const emitter{table, binned,     group,    rows, bits,  n_before,
+                            shift, first_open, end_open, out,  counts};
+      RowIdx const last = point.SameSegment(end) ? end.row : work.NumRows(point.node);
+      std::uint32_t n_queued{0};
+      RowBinsWalk{group, rows, walk_queues + threadIdx.x / 32, begins}.Walk<false>(
+          node.begin + point.row, node.begin + last, kEmitThreads / 32,
+          [&](RowIdx slot, GradientUnits const&) { return slot; },
+          [&](auto const& chunk, RowIdx slot) {
+            std::uint32_t open_bins{0};
+#pragma unroll
+            for (int i = 0; i < chunk.kSize; ++i) {
+              std::uint32_t const bin = chunk.Bin(i);
+              open_bins |= emitter.IsOpen(bin) ? 1u << i : 0u;
+            }
+            if (__any_sync(kAllLanes, open_bins != 0) == 0) {
+              return;
+            }
+#pragma unroll
+            for (int i = 0; i < chunk.kSize; ++i) {
+              bool const hit = (open_bins >> i & 1u) != 0 && emitter.IsWanted(chunk.Bin(i));
+              unsigned const hits = __ballot_sync(kAllLanes, hit);
+              if (hits == 0) {
+                continue;
+              }
+              if (hit) {
+                std::uint32_t const at = n_queued + __popc(hits & LanesBelow());
+                queue.bin[at] = chunk.Bin(i);
+                queue.slot[at] = slot;
+              }
+              n_queued += __popc(hits);
+              __syncwarp();
+              if (n_queued >= EmitQueue::kFull) {
+                emitter.Emit(queue, EmitQueue::kFull);
+                n_queued -= EmitQueue::kFull;
+                __syncwarp();
+                if (lane < n_queued) {
+                  queue.bin[lane] = queue.bin[lane + EmitQueue::kFull];
+                  queue.slot[lane] = queue.slot[lane + EmitQueue::kFull];
+                }
+                __syncwarp();
+              }
+            }
+          });
+      emitter.Emit(queue, n_queued);
+    }
+    __syncthreads();  // the words are used again
+  }
+}
+
+/** @brief Of a sorted entry, the open range. */
+struct RangeOfKey {
+  std::uint64_t const* keys;
+  __device__ std::uint32_t operator()(std::uint64_t i) const {
+    return static_cast<std::uint32_t>(ValueKey::Column(keys[i]));
+  }
+};
+
+/** @brief Of a sorted entry, the gradients. */
+struct GradientsOfSlot {
+  RowIdx const* slots;
+  GradientUnits const* units;
+  __device__ FixedSum operator()(std::uint64_t i) const { return units[slots[i]].Fixed(); }
+};
+
+/** @brief Sorted entries of open ranges with the sums up to each. */
+struct SortedEntriesRef {
+  std::uint64_t const* keys;
+  FixedSum const* sums;
+  std::uint64_t n;
+  OpenRange const* open;  // the ranges of the keys
+};
+
+/** @brief The candidates beside one entry: after it in a forward scan, before it in a backward. */
+struct EntryCandidates {
+  std::uint32_t node;
+  Bucket bucket;
+  std::uint64_t forward{0};  // CandidateKey
+  std::uint64_t backward{0};
+
+  /** @param only_best Of the bin and direction of the node's best candidate alone. */
+  __device__ EntryCandidates(LevelRef const& level, BinnedRef const& binned,
+                             SearchedNode const* nodes, SortedEntriesRef const& entries,
+                             std::uint64_t i, bool only_best) {
+    std::uint64_t const key = entries.keys[i];
+    OpenRange const range = entries.open[ValueKey::Column(key)];
+    node = range.node;
+    bucket = nodes[node].bucket;
+    bool const begins_value = i == 0 || entries.keys[i - 1] != key;
+    bool const ends_value = i + 1 == entries.n || entries.keys[i + 1] != key;
+    if (!begins_value && !ends_value) {
+      return;
+    }
+    FeatureIdx const f = binned.columns[range.column].feature;
+    std::uint64_t const best = __ldcg(level.best + bucket);
+    auto const wanted = [&](ScanDirection d, std::uint64_t value) {
+      return !only_best ||
+             CandidateKey::Place(level.columns.Values(f), d, value) == CandidateKey::PlaceOf(best);
+    };
+    NodeState const& state = level.nodes[bucket];
+    float const bar = level.Bar(bucket);
+    bool const missing = !(range.present == state.sum);
+    // Only the bin counts: which value within it is told afterwards, for the best candidate alone.
+    if (ends_value && wanted(ScanDirection::kForward, std::uint64_t{range.bin} + 1)) {
+      FixedSum const before = range.before + entries.sums[i];
+      if (level.MayReach(bar, state.sum, before, range.present, false)) {
+        forward = level.ScanKey(state, f, ScanDirection::kForward, std::uint64_t{range.bin} + 1,
+                                before, range.present);
+      }
+    }
+    if (begins_value && wanted(ScanDirection::kBackward, range.bin)) {
+      bool const begins_range =
+          i == 0 || ValueKey::Column(entries.keys[i - 1]) != ValueKey::Column(key);
+      FixedSum const before = begins_range ? range.before : range.before + entries.sums[i - 1];
+      if (level.MayReach(bar, state.sum, before, range.present, missing)) {
+        backward =
+            level.ScanKey(state, f, ScanDirection::kBackward, range.bin, before, range.present);
+      }
+    }
+  }
+};
+
+// one thread a sorted entry
+__global__ void OfferEntriesKernel(__grid_constant__ LevelRef const level, BinnedRef binned,
+                                   SearchedNode const* nodes, SortedEntriesRef entries) {
+  AwaitEarlier();
+  auto i = GlobalIdx();
+  if (i < entries.n) {
+    EntryCandidates const c{level, binned, nodes, entries, i, false};
+    std::uint64_t const key = max(c.forward, c.backward);
+    if (key != 0) {
+      level.Offer(c.bucket, key);
+    }
+  }
+}
+
+// one thread a node; values of candidates that are the best no more are forgotten
+__global__ void ForgetValuesKernel(LevelRef level, SearchedNode const* nodes, std::uint32_t n_nodes,
+                                   RefinedValue* values) {
+  AwaitEarlier();
+  auto i = GlobalIdx();
+  if (i < n_nodes) {
+    std::uint64_t const best = level.best[nodes[i].bucket];
+    if (values[i].key != best) {
+      values[i] = {best, ScanValue::kNone};
+    }
+  }
+}
+
+// one thread a sorted entry; of candidates alike in a bin the scan takes the one that it meets first
+__global__ void FindValuesKernel(__grid_constant__ LevelRef const level, BinnedRef binned,
+                                 SearchedNode const* nodes, SortedEntriesRef entries,
+                                 RefinedValue* values) {
+  AwaitEarlier();
+  auto i = GlobalIdx();
+  if (i >= entries.n) {
+    return;
+  }
+  EntryCandidates const c{level, binned, nodes, entries, i, true};
+  std::uint64_t const best = level.best[c.bucket];
+  if (best == 0 || (c.forward != best && c.backward != best)) {
+    return;
+  }
+  auto const d = c.forward == best ? ScanDirection::kForward : ScanDirection::kBackward;
+  atomicMin(&values[c.node].scan_value, ScanValue::Make(d, ValueKey::Value(entries.keys[i])));
+}
+}  // namespace
+
+/** @brief What all steps of one call read. */
+struct RangeRefiner::Pass {
+  LevelRef const& level;
+  BinnedTableRef const& table;
+  RowsRef const& rows;
+  SearchedNode const* nodes;
+  std::uint32_t n_nodes;
+  WorkRef work;
+  OpenBinsRef open;
+};
+
+RangeRefiner::RangeRefiner(BinnedColumns const& columns, RefineRoom* room,
+                           std::uint64_t max_entries, std::uint64_t max_certain)
+    : columns_{columns}, room_{*room}, max_entries_{max_entries}, max_certain_{max_certain} {
+  counts_.Reserve(1);
+  host_counts_.Reserve(kNumHostCounts);
+  list_.Reserve(HistogramMemory::kFirstRanges);
+}
+
+OpenRangesRef RangeRefiner::List(std::size_t n_nodes) {
+  std::uint64_t const most = n_nodes * columns_.Ref().n_bins;
+  if (most <= max_certain_) {
+    list_.Reserve(most);
+  }
+  ZeroAsync(counts_.Data(), 1);
+  return this->Listed();
+}
+
+OpenRangesRef RangeRefiner::Listed() {
+  return {list_.Data(), &counts_.Data()->n_listed,
+          static_cast<std::uint32_t>(
+              std::min<std::uint64_t>(list_.Bytes() / sizeof(OpenRange), ~std::uint32_t{0}))};
+}
+
+bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
+                          HistogramFinder* finder, ResolutionShape shape, std::size_t depth) {
+  std::uint32_t const n_nodes = finder->NumNodes();
+  OpenRangesRef const listed = this->Listed();
+  values_.Reserve(n_nodes);
+  n_gathered_.reset();
+  shape.scans = shape.scans && level.n_nodes <= kMostFollowed;
+  RefineCost const cost{static_cast<double>(n_nodes),
+                        static_cast<double>(finder->NumSearchedRows()),
+                        static_cast<double>(columns_.NumRows()),
+                        static_cast<double>(columns_.Columns().size()),
+                        shape,
+                        static_cast<double>(max_entries_)};
+  auto const scan = [&] {
+    room_.scanner.Scan(level, columns_, table, rows, {finder->Nodes(), n_nodes}, listed,
+                       counts_.Data(), values_.Data(), host_counts_.Data() + kScanned);
+  };
+  if (shape.scans && n_nodes * columns_.Ref().n_bins <= listed.capacity && cost.ScansAnyway()) {
+    scan();
+    return true;
+  }
+  if (shape.scans) {
+    room_.scanner.Measure(level, columns_.Ref(), finder->Nodes(), listed, counts_.Data());
+    this->AskCounts();
+    scanned_.resize(std::max(scanned_.size(), depth + 1));
+    bool const begun = scanned_[depth];
+    if (begun) {
+      scan();
+    }
+    OpenCounts const counts = this->AwaitCounts();
+    if (!this->HadRoom(counts)) {
+      return false;
+    }
+    scanned_[depth] =
+        cost.Scans(static_cast<double>(counts.n_scanned), static_cast<double>(counts.n_gathered));
+    if (scanned_[depth] && !begun) {
+      scan();
+    }
+    if (scanned_[depth] || begun) {
+      return true;
+    }
+  }
+  ZeroAsync(values_.Data(), n_nodes);
+  std::uint64_t const stride = CeilDiv(columns_.Ref().n_bins, 32) * 32;
+  return this->Gather({level,
+                       table,
+                       rows,
+                       finder->Nodes(),
+                       n_nodes,
+                       finder->AllRows(),
+                       {room_.is_open.Reserve(n_nodes * stride), stride}});
+}
+
+bool RangeRefiner::Gather(Pass const& pass) {
+  constexpr std::size_t kFirstEntries = std::size_t{1} << 17;
+  OpenRangesRef const listed = this->Listed();
+  std::uint64_t const n_bits = pass.n_nodes * pass.open.stride;
+  room_.open.Reserve(listed.capacity);
+  room_.entries.Reserve(std::min<std::uint64_t>(kFirstEntries, max_entries_));
+  room_.is_open.ClearAsync(n_bits);
+  Launch("MarkOpen", MarkOpenKernel, kListBlocks, kListThreads, pass.level, pass.nodes, listed,
+         pass.open);
+  room_.is_open.Count(n_bits, &room_.scratch);
+  Launch("CollectOpen", CollectOpenKernel, kListBlocks, kListThreads, listed, pass.open, n_bits,
+         room_.open.Data(), counts_.Data());
+  this->Emit(pass, 0, ~0u);
+  OpenCounts const counts = this->ReadCounts();
+  if (!this->HadRoom(counts)) {
+    return false;
+  }
+  n_gathered_ = counts.n_entries;
+  if (counts.n_entries <= room_.entries.Size()) {
+    this->Search(pass, counts.n_entries, 0, counts.n_open);
+  } else {
+    this->SearchInParts(pass, 0, counts.n_open, counts.n_entries);
+  }
+  return true;
+}
+
+bool RangeRefiner::HadRoom(OpenCounts const& counts) {
+  if (counts.n_listed <= this->Listed().capacity) {
+    return true;
+  }
+  list_.Reserve(counts.n_listed + counts.n_listed / 4);
+  return false;
+}
+
+void RangeRefiner::AskCounts() {
+  CopyPinned(host_counts_.Data() + kAsked, counts_.Data(), 1);
+  asked_.Record();
+}
+
+OpenCounts RangeRefiner::AwaitCounts() {
+  asked_.Await();
+  return host_counts_.Data()[kAsked];
+}
+
+void RangeRefiner::Emit(Pass const& pass, std::uint32_t first, std::uint32_t end) {
+  Launch("Emit", EmitKernel, pass.work.n_slices, kEmitThreads, pass.table, columns_.Ref(),
+         pass.rows, pass.work, pass.open, first, end,
+         OpenEntriesRef{room_.entries.Keys(0), room_.entries.Slots(0), room_.entries.Size()},
+         counts_.Data());
+}
+
+void RangeRefiner::SearchInParts(Pass const& pass, std::uint32_t first, std::uint32_t end,
+                                 std::uint64_t n_entries) {
+  if (n_entries > max_entries_ && end - first > 1) {
+    std::uint32_t const middle = first + (end - first) / 2;
+    for (auto const& [begin, last] : {std::pair{first, middle}, std::pair{middle, end}}) {
+      ZeroAsync(&counts_.Data()->n_entries, 1);
+      this->Emit(pass, begin, last);
+      this->SearchInParts(pass, begin, last, this->ReadCounts().n_entries);
+    }
+    return;
+  }
+  if (n_entries > room_.entries.Size()) {
+    room_.entries.Reserve(std::max(n_entries, std::min(max_entries_, 2 * n_entries)));
+    ZeroAsync(&counts_.Data()->n_entries, 1);
+    this->Emit(pass, first, end);
+  }
+  this->Search(pass, n_entries, first, end - first);
+}
+
+void RangeRefiner::Search(Pass const& pass, std::uint64_t n, std::uint32_t first,
+                          std::uint32_t n_open) {
+  if (n == 0) {
+    return;
+  }
+  OpenEntriesRoom const& room = room_.entries;
+  cub::DoubleBuffer<std::uint64_t> keys{room.Keys(0), room.Keys(1)};
+  cub::DoubleBuffer<RowIdx> slots{room.Slots(0), room.Slots(1)};
+  room_.scratch.Call([&](void* storage, std::size_t& bytes) {
+    return cub::DeviceRadixSort::SortPairs(storage, bytes, keys, slots, n, 0,
+                                           ValueKey::NumBits(n_open), Stream());
+  });
+  auto const indices = thrust::make_counting_iterator(std::uint64_t{0});
+  auto ranges = thrust::make_transform_iterator(indices, RangeOfKey{keys.Current()});
+  auto gradients =
+      thrust::make_transform_iterator(indices, GradientsOfSlot{slots.Current(), pass.rows.units});
+  FixedSum* const sums = room.Sums(keys.selector);
+  room_.scratch.Call([&](void* storage, std::size_t& bytes) {
+    return cub::DeviceScan::InclusiveScanByKey(storage, bytes, ranges, gradients, sums,
+                                               cuda::std::plus<>{}, n, cuda::std::equal_to<>{},
+                                               Stream());
+  });
+  SortedEntriesRef const entries{keys.Current(), sums, n, room_.open.Data() + first};
+  LaunchN("OfferEntries", OfferEntriesKernel, n, pass.level, columns_.Ref(), pass.nodes, entries);
+  LaunchN("ForgetValues", ForgetValuesKernel, pass.n_nodes, pass.level, pass.nodes, pass.n_nodes,
+          values_.Data());
+  LaunchN("FindValues", FindValuesKernel, n, pass.level, columns_.Ref(), pass.nodes, entries,
+          values_.Data());
+}
+}  // namespace gpu_exact

@@ -1,0 +1,143 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The best candidates inside of ranges: exact search of the entries of open ranges alone.
+ *
+ * It is the paper's algorithm, confined to where the best split can be. Where nodes are few and
+ * large, open ranges are looked up in sorted columns (range_scanner). Where they are many, or the
+ * table has no sorted columns, the entries of open ranges are gathered from the rows of their nodes,
+ * sorted by range and value, scanned by range, and every candidate between two values is offered.
+ */
+#pragma once
+
+#include <optional>
+
+#include "device/histogram/bins/binned_table.cuh"
+#include "device/histogram/build/histogram_finder.cuh"
+#include "device/histogram/ranges/range_scanner.cuh"
+#include "device/histogram/threshold_finder.cuh"
+#include "device/level/rank_bit_vector.cuh"
+#include "device/runtime/stream_event.cuh"
+
+namespace gpu_exact {
+/**
+ * @brief Room for entries of open ranges: keys and slots of their rows twice, to be sorted from one place
+ *        to the other, and back. Where they are not in the end, sums up to each are written, which take
+ *        the room between the two as well.
+ *
+ *     | keys, slots | 4 B | keys, slots |      12, 4 and 12 bytes an entry
+ */
+class OpenEntriesRoom {
+ public:
+  static constexpr std::uint64_t kEntryBytes = HistogramMemory::kOpenEntryBytes;
+
+  /** @brief For at least n entries; content is lost where it grows. */
+  void Reserve(std::uint64_t n) { bytes_.Reserve(CeilDiv(n, kAligned) * kAligned * kEntryBytes); }
+  /** @brief Entries there is room for. */
+  [[nodiscard]] std::uint64_t Size() const { return bytes_.Bytes() / kEntryBytes; }
+  [[nodiscard]] std::uint64_t* Keys(int place) const {
+    return this->At<std::uint64_t>(place == 0 ? 0 : 16);
+  }
+  [[nodiscard]] RowIdx* Slots(int place) const { return this->At<RowIdx>(place == 0 ? 8 : 24); }
+  /** @param place Where the sorted entries are. */
+  [[nodiscard]] FixedSum* Sums(int place) const { return this->At<FixedSum>(place == 0 ? 12 : 0); }
+  [[nodiscard]] std::uint64_t Bytes() const { return bytes_.Bytes(); }
+
+ private:
+  static constexpr std::uint64_t kAligned = 4;  // entries: sums are aligned to 16 B then
+
+  template <typename T>
+  [[nodiscard]] T* At(std::uint64_t of_entry) const {
+    return reinterpret_cast<T*>(bytes_.Data() + of_entry * this->Size());
+  }
+
+  DeviceBuffer<unsigned char> bytes_{"entries of open ranges"};
+};
+
+/** @brief Room for the ranges and entries in work, of refiners that do not work at the same time. */
+struct RefineRoom {
+  [[nodiscard]] std::uint64_t Bytes() const {
+    return scanner.Bytes() + scratch.Bytes() + open.Bytes() + is_open.Bytes() + entries.Bytes();
+  }
+
+  RangeScanner scanner;
+  CubScratch scratch;
+  DeviceBuffer<OpenRange> open{"open ranges"};
+  RankBits is_open{"open bins"};
+  OpenEntriesRoom entries;
+};
+
+class RangeRefiner {
+ public:
+  /**
+   * @param columns     Outlive the refiner.
+   * @param room        Likewise.
+   * @param max_entries That are sorted at once.
+   * @param max_certain With room for so many ranges a list is long enough without asking.
+   */
+  RangeRefiner(BinnedColumns const& columns, RefineRoom* room, std::uint64_t max_entries,
+               std::uint64_t max_certain);
+
+  /** @brief An empty list for the finder. Does not wait, but where memory grows. */
+  [[nodiscard]] OpenRangesRef List(std::size_t n_nodes);
+  /**
+   * @brief Offer every candidate inside of the listed ranges that may be the best. Waits for the
+   *        finder, unless it is sure to scan them.
+   *
+   * A tree is much like the one before: where that one scanned at this depth, the scan begins while
+   * the host still waits for the counts that tell whether to.
+   *
+   * @param level  Its columns are the candidates of this resolution.
+   * @param finder Has listed the ranges.
+   * @param shape  What costs depend on.
+   * @param depth  Of the level.
+   * @return Whether the list had room for all ranges. It has more room now: list them again.
+   */
+  [[nodiscard]] bool Refine(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
+                            HistogramFinder* finder, ResolutionShape shape, std::size_t depth);
+  /** @brief About so many entries the last call looked at. The level's results have been waited for since. */
+  [[nodiscard]] std::uint64_t NumOpenEntries() const {
+    return n_gathered_.value_or(host_counts_.Data()[kScanned].n_entries);
+  }
+
+  /** @brief Of the best candidates inside of ranges, by node of the last call. */
+  [[nodiscard]] RefinedValue const* Values() const { return values_.Data(); }
+  /** @brief Without the room. */
+  [[nodiscard]] std::uint64_t Bytes() const {
+    return list_.Bytes() + counts_.Bytes() + values_.Bytes();
+  }
+
+ private:
+  struct Pass;
+  enum HostCounts : std::size_t { kAsked, kScanned, kNumHostCounts };
+
+  [[nodiscard]] OpenRangesRef Listed();
+  /** @brief Whether the list had room for all ranges. If not, it has now. */
+  [[nodiscard]] bool HadRoom(OpenCounts const& counts);
+  /** @brief Refine() by gathering. */
+  [[nodiscard]] bool Gather(Pass const& pass);
+  /** @brief The counts as they are now are on their way to the host; AwaitCounts() has them. */
+  void AskCounts();
+  [[nodiscard]] OpenCounts AwaitCounts();
+  [[nodiscard]] OpenCounts ReadCounts() {
+    this->AskCounts();
+    return this->AwaitCounts();
+  }
+  void Emit(Pass const& pass, std::uint32_t first, std::uint32_t end);
+  void Search(Pass const& pass, std::uint64_t n_entries, std::uint32_t first, std::uint32_t n_open);
+  void SearchInParts(Pass const& pass, std::uint32_t first, std::uint32_t end,
+                     std::uint64_t n_entries);
+
+  BinnedColumns const& columns_;
+  RefineRoom& room_;
+  std::uint64_t max_entries_;
+  std::uint64_t max_certain_;
+  std::optional<std::uint64_t> n_gathered_;  // none: ranges were scanned
+  DeviceBuffer<OpenRange> list_{"ranges that may be open"};
+  DeviceBuffer<OpenCounts> counts_{"numbers of open ranges"};
+  PinnedBuffer<OpenCounts> host_counts_{"numbers of open ranges"};  // shape: (kNumHostCounts)
+  StreamEvent asked_;                                               // the counts are there
+  std::vector<bool> scanned_;                                       // by depth, the last tree
+  DeviceBuffer<RefinedValue> values_{"values beside the best candidates"};
+};
+}  // namespace gpu_exact

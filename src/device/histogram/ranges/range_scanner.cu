@@ -1,0 +1,521 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of range_scanner.cuh.
+ */
+#include <algorithm>
+
+#include "device/histogram/ranges/range_scanner.cuh"
+#include "device/level/best_bound_first.cuh"
+#include "device/runtime/fixed_sum.cuh"
+
+namespace gpu_exact {
+namespace {
+constexpr int kScanThreads = 128;  // of a block
+constexpr int kScanBlocks = 8;     // on a multiprocessor: it waits for memory
+/** @brief Rows of a thread: all are asked for before the first is used. */
+constexpr int kItems = SortedRowsRef::kAtOnce;
+/** @brief Ranges of so many entries on average, or less, are each walked by a warp: more of them are
+ *         under way then, and what they wait for costs more than their few steps. */
+constexpr std::uint64_t kWarpsRange = 1024;
+constexpr unsigned kListBlocks = 256;
+constexpr unsigned kListThreads = 256;
+
+/** @brief Entries of the table in a range: [begin, end) of the sorted rows of its feature. */
+struct RangeEntries {
+  FeatureIdx feature;
+  std::uint32_t begin;
+  std::uint32_t end;
+
+  RangeEntries() = default;
+  __device__ RangeEntries(LevelRef const& level, BinnedRef const& binned, OpenRange const& range)
+      : feature{binned.columns[range.column].feature},
+        begin{binned.bins.first_rank[range.bin]},
+        end{range.bin + 1 < binned.bins.offsets[feature + 1] ? binned.bins.first_rank[range.bin + 1]
+                                                             : level.columns.n_present[feature]} {}
+
+  [[nodiscard]] __device__ std::int64_t Size() const { return end - begin; }
+  /** @brief About so many of them are a node's. */
+  [[nodiscard]] __device__ std::int64_t OfNode(SearchedNode const& node, RowIdx n_rows) const {
+    return this->Size() * (node.rows.end - node.rows.begin) / n_rows + 1;
+  }
+};
+
+// grid: strided over the listed ranges
+__global__ void MeasureKernel(LevelRef level, BinnedRef binned, SearchedNode const* nodes,
+                              OpenRangesRef listed, OpenCounts* counts) {
+  AwaitEarlier();
+  std::uint32_t const n = listed.Size();
+  std::int64_t n_scanned{0}, n_gathered{0};
+  for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
+    OpenRange const range = listed.list[i];
+    SearchedNode const node = nodes[range.node];
+    if (GainBound::Reaches(range.bound, level.Bar(node.bucket))) {
+      RangeEntries const entries{level, binned, range};
+      n_scanned += entries.Size();
+      n_gathered += entries.OfNode(node, level.columns.n_rows);
+    }
+  }
+  n_scanned = SumLanes(n_scanned);
+  n_gathered = SumLanes(n_gathered);
+  if (threadIdx.x % 32 == 0 && n_scanned != 0) {
+    atomicAdd(&counts->n_scanned, static_cast<unsigned long long>(n_scanned));
+    atomicAdd(&counts->n_gathered, static_cast<unsigned long long>(n_gathered));
+  }
+}
+
+/** @brief What a scan has passed of a range. */
+struct Passed {
+  FixedSum sum;  // of the node's rows
+  RowIdx row;    // the last of them
+  bool any;      // whether there is one
+  bool begun;    // whether a value begins past it; those of other nodes' rows count
+
+  /** @brief Whether the node's next row has another value than its last one. @param begins Whether
+   *         the value begins with that row. */
+  [[nodiscard]] __device__ bool IsNew(bool begins) const { return begins || begun || !any; }
+};
+/** @brief Associative. */
+struct PassedOp {
+  __device__ Passed operator()(Passed const& a, Passed const& b) const {
+    return {a.sum + b.sum, b.any ? b.row : a.row, a.any || b.any, b.begun || (a.begun && !b.any)};
+  }
+};
+
+/** @brief Entries of a thread, in few registers. */
+struct ScanItems {
+  RowIdx row[kItems];
+  GradientUnits units[kItems];  // zero unless the row is the node's
+  std::uint32_t bits;           // bit k: begins a value; bit kItems + k: is the node's
+
+  /** @param at The first of them; those outside of the range are neither. */
+  __device__ ScanItems(SortedRowsRef const& sorted, unsigned char const* column,
+                       RangeEntries const& entries, std::uint32_t at, RowsRef const& rows,
+                       Bucket bucket)
+      : bits{0} {
+    auto const loaded =
+        at < entries.end ? sorted.Load(column, at) : SortedRowsRef::Entries{{0, 0, 0, 0}, 0};
+    ShortBucket node[kItems];  // all are asked for before the first is used
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      bool const is_entry = at + k >= entries.begin && at + k < entries.end;
+      row[k] = loaded.row[k];
+      bool const is_asked = is_entry && !rows.are_all;
+      node[k] = is_entry ? 0 : kNowhere;
+      if (is_asked) {
+        node[k] = rows.node_of[row[k]];
+      }
+      bits |= is_entry ? loaded.begins & 1u << k : 0;
+    }
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      bits |= node[k] == bucket ? 1u << (kItems + k) : 0;
+      units[k] = node[k] == bucket ? rows.units_of_row[row[k]] : GradientUnits{0.0f, 0.0f};
+    }
+  }
+  /** @brief Absolute gradients and hessians. */
+  [[nodiscard]] __device__ GradientUnits Magnitudes() const {
+    GradientUnits sum{0.0f, 0.0f};
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      sum = {sum.grad + fabsf(units[k].grad), sum.hess + units[k].hess};
+    }
+    return sum;
+  }
+  /** @brief As one, beginning with none passed. */
+  [[nodiscard]] __device__ Passed All() const {
+    Passed all{{0, 0}, 0, false, false};
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      all = PassedOp{}(all, this->Get(k));
+    }
+    return all;
+  }
+  [[nodiscard]] __device__ bool Begins(int k) const { return (bits >> k & 1u) != 0; }
+  [[nodiscard]] __device__ bool IsOfNode(int k) const { return (bits >> (kItems + k) & 1u) != 0; }
+  [[nodiscard]] __device__ Passed Get(int k) const {
+    bool const is_in = this->IsOfNode(k);
+    return {units[k].Fixed(), row[k], is_in, !is_in && this->Begins(k)};
+  }
+};
+
+/** @brief An open range with what a walk through it needs. */
+struct TakenRange {
+  OpenRange range;
+  RangeEntries entries;
+  FixedSum total;                  // of its node
+  Bucket bucket;                   // of its node
+  bool missing;                    // whether rows of the node have no value of the feature
+  unsigned char const* of_column;  // sorted rows
+};
+
+/**
+ * @brief Teams take open ranges from a list, some at a time: the first ones are dealt out, of those
+ *        that are left whoever has ended takes the next. By one warp of a team.
+ */
+struct RangeQueue {
+  static constexpr std::uint32_t kMost = 8;  // at a time
+
+  LevelRef const& level;
+  BinnedRef const& binned;
+  SortedRowsRef const& sorted;
+  SearchedNode const* nodes;
+  OpenRangesRef const& listed;
+  OpenCounts* counts;
+  FoundCandidate* found;
+  std::uint32_t n;        // ranges in the list
+  std::uint32_t at_once;  // up to kMost
+  std::uint32_t n_dealt;  // places for ranges, at_once for each team
+
+  /** @brief The next ranges are this team's; does not wait. @return The first, to lane 0; if it is not
+   *         below n, there are none. */
+  [[nodiscard]] __device__ std::uint64_t Reserve() const {
+    if (n <= n_dealt) {
+      return n;
+    }
+    return threadIdx.x % 32 == 0
+               ? n_dealt + atomicAdd(reinterpret_cast<unsigned long long*>(&counts->n_taken),
+                                     static_cast<unsigned long long>(at_once))
+               : 0;
+  }
+  /** @brief Read reserved ranges. @return Bits of those that are open; others are closed for good. */
+  [[nodiscard]] __device__ std::uint32_t Load(std::uint64_t first, TakenRange* out) const {
+    std::uint32_t const lane = threadIdx.x % 32;
+    std::int64_t n_entries{0};  // 0: it is closed
+    if (lane < at_once && first + lane < n) {
+      OpenRange const range = listed.list[first + lane];
+      SearchedNode const node = nodes[range.node];
+      RangeEntries const entries{level, binned, range};  // asked for before the bar is there
+      FixedSum const total = level.nodes[node.bucket].sum;
+      if (GainBound::Reaches(range.bound, level.Bar(node.bucket))) {
+        n_entries = entries.OfNode(node, level.columns.n_rows);
+        out[lane] = {range,
+                     entries,
+                     total,
+                     node.bucket,
+                     !(range.present == total),
+                     sorted.columns[entries.feature]};
+      }
+      found[first + lane].key = 0;
+    }
+    unsigned const open = __ballot_sync(kAllLanes, n_entries != 0);
+    if (open != 0) {
+      n_entries = SumLanes(n_entries);
+      if (lane == 0) {
+        atomicAdd(&counts->n_entries, static_cast<unsigned long long>(n_entries));
+      }
+    }
+    return open;
+  }
+};
+
+/** @brief Threads that walk a range together: a warp, or a block. */
+template <int kTeam>
+struct ScanTeam {
+  static constexpr int kTeams = kScanThreads / kTeam;  // of a block
+
+  Passed passed[kTeam / 32];  // by warp
+  FoundCandidate of_warps[kTeam / 32];
+  TakenRange taken[RangeQueue::kMost];
+  std::uint64_t first;
+  std::uint32_t open;
+
+  __device__ static int Rank() { return static_cast<int>(threadIdx.x) % kTeam; }
+  __device__ static void Sync() {
+    if constexpr (kTeam == 32) {
+      __syncwarp();
+    } else {
+      __syncthreads();
+    }
+  }
+  /** @brief What was passed before the thread's items. @param all Before the team's tile, then with
+   *         it. */
+  __device__ Passed PassedBefore(Passed const& own, Passed* all) {
+    FixedSum const sum = SumUpToLane(own.sum);
+    // The last row below a lane, and whether a value begins past it, are told by bits of the lanes.
+    std::uint32_t const any = __ballot_sync(kAllLanes, own.any);
+    std::uint32_t const begun = __ballot_sync(kAllLanes, own.begun);
+    auto of_lanes = [&](std::uint32_t lanes, FixedSum const& of_sum) {
+      int const last = 31 - __clz(static_cast<int>(any & lanes));  // -1: there is none
+      RowIdx const row = __shfl_sync(kAllLanes, own.row, last);
+      return Passed{of_sum, row, last >= 0, (begun & lanes & (last < 0 ? ~0u : ~0u << last)) != 0};
+    };
+    Passed const before = of_lanes(LanesBelow(), sum - own.sum);
+    Passed const of_warp = of_lanes(kAllLanes, Shuffle(sum, 31));
+    if constexpr (kTeam == 32) {
+      Passed const before_all = PassedOp{}(*all, before);
+      *all = PassedOp{}(*all, of_warp);
+      return before_all;
+    } else {
+      if (Rank() % 32 == 0) {
+        passed[Rank() / 32] = of_warp;
+      }
+      Sync();
+      Passed before_warp = *all;
+      for (int w = 0; w < kTeam / 32; ++w) {
+        before_warp = w == Rank() / 32 ? *all : before_warp;
+        *all = PassedOp{}(*all, passed[w]);
+      }
+      return PassedOp{}(before_warp, before);
+    }
+  }
+  /** @brief The best of all threads' candidates, to the thread of rank 0. */
+  __device__ FoundCandidate Best(FoundCandidate best) {
+    auto const better = [](FoundCandidate const& a, FoundCandidate const& b) {
+      return a.key != b.key ? a.key > b.key : a.order <= b.order;
+    };
+#pragma unroll
+    for (int lanes = 16; lanes != 0; lanes /= 2) {
+      FoundCandidate const other{__shfl_down_sync(kAllLanes, best.key, lanes),
+                                 __shfl_down_sync(kAllLanes, best.order, lanes),
+                                 __shfl_down_sync(kAllLanes, best.row, lanes)};
+      best = better(best, other) ? best : other;
+    }
+    if constexpr (kTeam > 32) {
+      if (Rank() % 32 == 0) {
+        of_warps[Rank() / 32] = best;
+      }
+      Sync();
+      for (int w = 1; w < kTeam / 32 && Rank() == 0; ++w) {
+        best = better(best, of_warps[w]) ? best : of_warps[w];
+      }
+    }
+    return best;
+  }
+};
+
+/** @brief The candidates of one open range. */
+struct RangeCandidates {
+  LevelRef const& level;
+  TakenRange const& taken;
+
+  [[nodiscard]] __device__ FixedSum Before(Passed const& passed) const {
+    return taken.range.before + passed.sum;
+  }
+  /** @brief Whether a candidate beside any of the items may reach the bar; false only if none can. */
+  [[nodiscard]] __device__ bool AnyMayReach(ScanItems const& items, Passed const& passed,
+                                            float bar) const {
+    FixedSum const before = this->Before(passed);
+    GradientUnits const magnitudes = items.Magnitudes();
+    bool reaches = this->AnyMayReach(items, passed, bar,
+                                     {level.bound, before, taken.total - before, magnitudes});
+    if (taken.missing) {  // else both scans see the same children
+      FixedSum const after = taken.range.present - before;
+      reaches = this->AnyMayReach(items, passed, bar,
+                                  {level.bound, taken.total - after, after, magnitudes}) ||
+                reaches;
+    }
+    return reaches;
+  }
+  /** @brief Upper bound of the gain of a candidate right after what was passed, in either scan. */
+  [[nodiscard]] __device__ float Bound(Passed const& passed) const {
+    return level.Bound(taken.total, this->Before(passed), taken.range.present, taken.missing);
+  }
+  /** @brief Right after the node's last row. @param at Where that was, or later. */
+  __device__ void After(Passed const& passed, std::uint32_t at, FoundCandidate* best) const {
+    this->Try(ScanDirection::kForward, std::uint64_t{taken.range.bin} + 1, passed, at, passed.row,
+              best);
+  }
+  /** @brief Right before a row of the node. */
+  __device__ void Before(Passed const& passed, std::uint32_t at, RowIdx row,
+                         FoundCandidate* best) const {
+    this->Try(ScanDirection::kBackward, taken.range.bin, passed, ~at, row, best);
+  }
+
+ private:
+  /** @param bound Of the first item. */
+  [[nodiscard]] __device__ bool AnyMayReach(ScanItems const& items, Passed const& passed, float bar,
+                                            PassingBound bound) const {
+    static_assert(kItems <= PassingBound::kMost);
+    bool reaches{false};
+    bool is_new = passed.begun || !passed.any;
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      is_new = is_new || items.Begins(k);
+      reaches = reaches || (is_new && items.IsOfNode(k) && bound.MayReach(level.bound, bar));
+      is_new = is_new && !items.IsOfNode(k);
+      bound.Pass(items.units[k]);
+    }
+    return reaches;
+  }
+  /** @brief Keep a candidate in best if it is better. @param place As in ScanKey(). */
+  __device__ void Try(ScanDirection d, std::uint64_t place, Passed const& passed,
+                      std::uint32_t order, RowIdx row, FoundCandidate* best) const {
+    std::uint64_t const key = level.ScanKey(level.nodes[taken.bucket], taken.entries.feature, d,
+                                            place, this->Before(passed), taken.range.present);
+    if (key != 0 && (key > best->key || (key == best->key && order < best->order))) {
+      *best = {key, order, row};
+    }
+  }
+};
+
+/**
+ * @brief The candidates beside the items of a warp, one of which may reach the bar. All its lanes.
+ *
+ * Exact gains take long: the candidate whose bound is the greatest comes first, and hardly another one
+ * may reach what that one gains. Few warps have any, and what it takes is many registers: it is not
+ * inlined, and loads the items anew.
+ *
+ * @param before What was passed before the lane's items.
+ * @return The lane's best one, or the one that is.
+ */
+__device__ __noinline__ FoundCandidate TryItems(LevelRef const& level, SortedRowsRef const& sorted,
+                                                RowsRef const& rows, TakenRange const& taken,
+                                                std::uint32_t at, Passed before, float bar,
+                                                FoundCandidate best) {
+  RangeCandidates const candidates{level, taken};
+  ScanItems const items{sorted, taken.of_column, taken.entries, at, rows, taken.bucket};
+  GreatestBound<kItems> bounds;
+  Passed passed = before;
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    if (items.IsOfNode(k) && passed.IsNew(items.Begins(k))) {
+      bounds.Set(k, candidates.Bound(passed));
+    }
+    passed = PassedOp{}(passed, items.Get(k));
+  }
+  std::uint32_t wanted = bounds.First(bar);
+#pragma unroll 1  // one copy of the exact gain
+  for (bool is_first : {true, false}) {
+    passed = before;
+#pragma unroll
+    for (int k = 0; k < kItems && wanted != 0; ++k) {
+      if ((wanted >> k & 1u) != 0) {
+        candidates.Before(passed, at + k, items.row[k], &best);
+        if (passed.any) {
+          candidates.After(passed, at + k, &best);
+        }
+      }
+      passed = PassedOp{}(passed, items.Get(k));
+    }
+    if (is_first) {
+      level.Offer(taken.bucket, best.key);
+      __syncwarp();  // what was offered is read
+      wanted = bounds.Others(level.Bar(taken.bucket), wanted);
+    }
+  }
+  return best;
+}
+
+// grid: as many blocks as run at a time; result: the best candidate of each listed range; no values
+template <int kTeam>
+__global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
+    __grid_constant__ LevelRef const level, __grid_constant__ BinnedRef const binned,
+    __grid_constant__ SortedRowsRef const sorted, __grid_constant__ RowsRef const rows,
+    SearchedNodes nodes, __grid_constant__ OpenRangesRef const listed, OpenCounts* counts,
+    FoundCandidate* found, RefinedValue* values) {
+  AwaitEarlier();
+  using Team = ScanTeam<kTeam>;
+  __shared__ Team teams[Team::kTeams];
+  Team& team = teams[threadIdx.x / kTeam];
+  for (auto i = GlobalIdx(); i < nodes.n; i += gridDim.x * blockDim.x) {
+    values[i] = {0, ScanValue::kNone};
+  }
+  std::uint32_t const n = listed.Size();
+  std::uint32_t const n_teams = gridDim.x * Team::kTeams;
+  std::uint32_t const at_once = min(max(n / (4 * n_teams), 1u), RangeQueue::kMost);
+  RangeQueue const queue{level,  binned, sorted, nodes.nodes, listed,
+                         counts, found,  n,      at_once,     n_teams * at_once};
+  // Neighbours in the list go to different multiprocessors.
+  std::uint64_t next = std::uint64_t{threadIdx.x / kTeam * gridDim.x + blockIdx.x} * at_once;
+  while (true) {
+    if (Team::Rank() < 32) {
+      std::uint32_t still_open{0};
+      std::uint64_t first{0};
+      while (still_open == 0) {
+        first = __shfl_sync(kAllLanes, next, 0);
+        if (first >= n) {
+          break;
+        }
+        next = queue.Reserve();  // on its way while these are walked
+        still_open = queue.Load(first, team.taken);
+      }
+      if (Team::Rank() == 0) {
+        team.first = first;
+        team.open = still_open;
+      }
+    }
+    Team::Sync();
+    std::uint32_t const open = team.open;
+    if (open == 0) {
+      return;
+    }
+    for (std::uint32_t left = open; left != 0; left &= left - 1) {
+      TakenRange const& taken = team.taken[__ffs(static_cast<int>(left)) - 1];
+      RangeCandidates const candidates{level, taken};
+      std::uint32_t const end = taken.entries.end;
+      FoundCandidate best{0, 0, 0};
+      Passed all{{0, 0}, 0, false, false};
+      for (std::uint32_t begin = taken.entries.begin / kItems * kItems; begin < end;
+           begin += kTeam * kItems) {
+        std::uint32_t const at = begin + Team::Rank() * kItems;
+        float const bar = level.Bar(taken.bucket);
+        ScanItems const items{sorted, taken.of_column, taken.entries, at, rows, taken.bucket};
+        Passed const before = team.PassedBefore(items.All(), &all);
+        if (__any_sync(kAllLanes, candidates.AnyMayReach(items, before, bar)) != 0) {
+          best = TryItems(level, sorted, rows, taken, at, before, bar, best);
+        }
+        Team::Sync();  // its memory is used again
+      }
+      if (Team::Rank() == 0 && all.any &&
+          GainBound::Reaches(candidates.Bound(all), level.Bar(taken.bucket))) {
+        candidates.After(all, end, &best);
+      }
+      best = team.Best(best);
+      if (Team::Rank() == 0 && best.key != 0) {
+        level.Offer(taken.bucket, best.key);
+        found[team.first + __ffs(static_cast<int>(left)) - 1] = best;
+      }
+      Team::Sync();
+    }
+  }
+}
+
+// grid: strided over the listed ranges; result: the values beside the best candidates of nodes, and
+// the counts where the host reads them
+__global__ void KeepValuesKernel(LevelRef level, BinnedRef binned, BinnedTableRef table,
+                                 SearchedNode const* nodes, OpenRangesRef listed,
+                                 FoundCandidate const* found, OpenCounts const* counts,
+                                 RefinedValue* values, OpenCounts* host_counts) {
+  AwaitEarlier();
+  if (GlobalIdx() == 0) {
+    *host_counts = *counts;
+  }
+  std::uint32_t const n = listed.Size();
+  for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
+    FoundCandidate const c = found[i];
+    if (c.key == 0) {
+      continue;
+    }
+    OpenRange const& range = listed.list[i];
+    if (c.key == level.best[nodes[range.node].bucket]) {  // of one range alone: it tells the bin
+      float const value = table.ValueOf(c.row, binned.columns[range.column].feature);
+      values[range.node] = {c.key,
+                            ScanValue::Make(BestCandidate{level.columns, c.key}.direction, value)};
+    }
+  }
+}
+}  // namespace
+
+void RangeScanner::Measure(LevelRef const& level, BinnedRef const& binned,
+                           SearchedNode const* nodes, OpenRangesRef const& listed,
+                           OpenCounts* out_counts) {
+  Launch("Measure", MeasureKernel, kListBlocks, kListThreads, level, binned, nodes, listed,
+         out_counts);
+}
+
+void RangeScanner::Scan(LevelRef const& level, BinnedColumns const& columns,
+                        BinnedTableRef const& table, RowsRef const& rows,
+                        SearchedNodes const& nodes, OpenRangesRef const& listed, OpenCounts* counts,
+                        RefinedValue* out_values, OpenCounts* out_counts) {
+  found_.Reserve(listed.capacity);
+  auto const n_blocks = kScanBlocks * DeviceAttribute(cudaDevAttrMultiProcessorCount);
+  BinnedRef const binned = columns.Ref();
+  bool const by_warps = columns.NumElements() <= kWarpsRange * binned.n_bins;
+  auto* kernel = by_warps ? ScanRangesKernel<32> : ScanRangesKernel<kScanThreads>;
+  Launch("ScanRanges", kernel, static_cast<std::uint64_t>(n_blocks), kScanThreads, level, binned,
+         table.sorted_rows, rows, nodes, listed, counts, found_.Data(), out_values);
+  Launch("KeepValues", KeepValuesKernel, kListBlocks, kListThreads, level, binned, table,
+         nodes.nodes, listed, found_.Data(), counts, out_values, out_counts);
+}
+}  // namespace gpu_exact

@@ -1,0 +1,59 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Exact search of open ranges in sorted columns: the rows of a range lie side by side there,
+ *        ascending by value, and those of the node are picked out on the way.
+ *
+ *     sorted rows of the range   9 4 4' 7 2 8 3 5      ' a row begins no value, it shares the last
+ *     in the node                . 4 .  7 . . 3 .      by RowsRef::node_of
+ *     candidates                     |    |            between two values of the node, at its ends too
+ *
+ * Nothing is gathered, sorted or stored, but all rows of the table that have a value in the range
+ * are looked at, whatever the size of the node.
+ */
+#pragma once
+
+#include "device/histogram/bins/binned_table.cuh"
+#include "device/histogram/open_ranges.cuh"
+#include "device/histogram/threshold_finder.cuh"
+
+namespace gpu_exact {
+/** @brief The best candidate inside of one range. */
+struct FoundCandidate {
+  std::uint64_t key;    // CandidateKey; 0: there is none
+  std::uint32_t order;  // of candidates with equal keys the scan meets the lesser one first
+  RowIdx row;           // whose value it lies beside
+};
+
+/** @brief Nodes that are searched together, device memory. */
+struct SearchedNodes {
+  SearchedNode const* nodes;
+  std::uint32_t n;
+};
+
+class RangeScanner {
+ public:
+  /** @brief Count entries of listed ranges, by the best candidates that there are now. */
+  void Measure(LevelRef const& level, BinnedRef const& binned, SearchedNode const* nodes,
+               OpenRangesRef const& listed, OpenCounts* out_counts);
+  /**
+   * @brief Offer every candidate inside of the listed ranges that may be the best. Does not wait.
+   *
+   * @param level      Its columns are the candidates of this resolution.
+   * @param columns    Of this resolution.
+   * @param table      Has sorted rows.
+   * @param rows       Of at most kMostFollowed nodes.
+   * @param listed     Has room for all ranges that were listed.
+   * @param counts     No range is taken.
+   * @param out_values Of nodes whose best candidate is inside of a range, else zero.
+   * @param out_counts Page-locked memory of the host: the counts in the end.
+   */
+  void Scan(LevelRef const& level, BinnedColumns const& columns, BinnedTableRef const& table,
+            RowsRef const& rows, SearchedNodes const& nodes, OpenRangesRef const& listed,
+            OpenCounts* counts, RefinedValue* out_values, OpenCounts* out_counts);
+  [[nodiscard]] std::uint64_t Bytes() const { return found_.Bytes(); }
+
+ private:
+  DeviceBuffer<FoundCandidate> found_{"best candidates of open ranges"};
+};
+}  // namespace gpu_exact

@@ -1,0 +1,508 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of row_partitioner.cuh.
+ */
+#include <algorithm>
+
+#include "device/histogram/rows/row_partitioner.cuh"
+#include "device/runtime/fixed_sum.cuh"
+
+namespace gpu_exact {
+namespace {
+constexpr int kThreads = 256;
+// Slots of a thread, where there are many. More of them look up fewer nodes and make fewer additions
+// to sums, but wait for each other's loads.
+constexpr int kMovedSlots = 8;
+constexpr int kFoundWords = 4;
+constexpr int kFollowedRows = 8;
+
+// one thread a row, in whole warps and one row more
+__global__ void FindTrainedKernel(TrainingRows rows, RankBitsRef trained) {
+  AwaitEarlier();
+  auto row = GlobalIdx();
+  bool is_trained = row < rows.n_rows && rows.Has(static_cast<RowIdx>(row));
+  if (row / 32 <= rows.n_rows / 32) {
+    trained.WriteWord(row, is_trained);
+  }
+}
+
+/** @brief The slots of nodes and what lies in them, to be written. */
+struct NextRows {
+  RowIdx* rows;
+  GradientUnits* units;
+  RowRange* nodes;
+};
+
+// one thread a row; trained: nullptr where all are; rows left out are in the root for now
+__global__ void CompactKernel(GradientPair const* gpair, Quantiser quantiser, RankBitsRef trained,
+                              RowIdx n_rows, RowRange root, NextRows to,
+                              GradientUnits* units_of_row, NodeIdx* positions,
+                              ShortBucket* node_of) {
+  AwaitEarlier();
+  auto row = static_cast<RowIdx>(GlobalIdx());
+  if (row == 0) {
+    to.nodes[0] = root;
+  }
+  if (row >= n_rows) {
+    return;
+  }
+  bool const is_trained = trained.words == nullptr || trained.words[row / 32].Has(row);
+  GradientUnits const own = is_trained ? quantiser.Units(gpair[row]) : GradientUnits{0.0f, 0.0f};
+  units_of_row[row] = own;
+  node_of[row] = is_trained ? 0 : kNowhere;
+  if (trained.words == nullptr) {
+    to.rows[row] = row;
+    return;
+  }
+  if (is_trained) {
+    RowIdx const slot = trained.Rank(row);
+    to.rows[slot] = row;
+    to.units[slot] = own;
+  }
+  positions[row] = EncodePosition(kRoot, is_trained);
+}
+
+// one warp kFoundWords words of slots
+__global__ void FindLeftKernel(RowIdx const* rows, std::uint32_t const* left_of_row, RowIdx n_slots,
+                               RankBitsRef goes_left) {
+  AwaitEarlier();
+  std::uint64_t const first = GlobalIdx() / 32 * kFoundWords * 32 + threadIdx.x % 32;
+  RowIdx row[kFoundWords];  // all are asked for before the first is used
+#pragma unroll
+  for (int k = 0; k < kFoundWords; ++k) {
+    std::uint64_t const slot = first + 32 * k;
+    row[k] = slot < n_slots ? rows[slot] : 0;
+  }
+#pragma unroll
+  for (int k = 0; k < kFoundWords; ++k) {
+    std::uint64_t const slot = first + 32 * k;
+    if (slot / 32 <= n_slots / 32) {
+      bool const left = (left_of_row[row[k] / 32] >> row[k] % 32 & 1u) != 0;
+      goes_left.WriteWord(slot, slot < n_slots && left);
+    }
+  }
+}
+
+// one thread kFollowedRows rows; result: the nodes of the next level, and positions of rows that are
+// in none
+__global__ void FollowKernel(SplitOrder const* orders, std::uint32_t const* left_of_row,
+                             NodeIdx first_node, NodeIdx first_child, RowIdx n_rows,
+                             NodeIdx* positions, ShortBucket* node_of) {
+  AwaitEarlier();
+  std::uint64_t const first = GlobalIdx() * kFollowedRows;
+  if (first >= n_rows) {
+    return;
+  }
+  struct alignas(16) Nodes {
+    ShortBucket of_row[kFollowedRows];
+  } nodes;
+  bool const is_whole = first + kFollowedRows <= n_rows;
+  int const n = is_whole ? kFollowedRows : static_cast<int>(n_rows - first);
+  if (is_whole) {
+    nodes = *reinterpret_cast<Nodes const*>(node_of + first);
+  } else {
+    for (int k = 0; k < n; ++k) {
+      nodes.of_row[k] = node_of[first + k];
+    }
+  }
+  std::uint32_t const left_bits = left_of_row[first / 32] >> first % 32;
+#pragma unroll
+  for (int k = 0; k < kFollowedRows; ++k) {
+    ShortBucket const b = k < n ? nodes.of_row[k] : kNowhere;
+    if (b == kNowhere) {
+      continue;
+    }
+    NodeIdx const left = orders[b].left;
+    if (left == kNoNode) {
+      positions[first + k] = first_node + static_cast<NodeIdx>(b);
+      nodes.of_row[k] = kNowhere;
+    } else {
+      std::uint32_t const goes_right = ~left_bits >> k & 1u;
+      nodes.of_row[k] = static_cast<ShortBucket>(left - first_child + goes_right);
+    }
+  }
+  if (is_whole) {
+    *reinterpret_cast<Nodes*>(node_of + first) = nodes;
+  } else {
+    for (int k = 0; k < n; ++k) {
+      node_of[first + k] = nodes.of_row[k];
+    }
+  }
+}
+
+/** @brief Sums of the two children of one node. */
+struct ChildSums {
+  Bucket left{0};
+  FixedSum sums[2]{};
+  bool any{false};
+
+  /** @brief Adds sums of the same node. */
+  __device__ void Join(ChildSums const& that) {
+    *this = {that.left, {sums[0] + that.sums[0], sums[1] + that.sums[1]}, true};
+  }
+  __device__ void AddTo(NodeState* children) const {
+    if (any) {
+      AtomicAdd(&children[left].sum, sums[0]);
+      AtomicAdd(&children[left + 1].sum, sums[1]);
+    }
+  }
+  /** @brief Of all lanes, which have the same node. */
+  [[nodiscard]] __device__ ChildSums OfWarp() const {
+    return {left, {SumLanes(sums[0]), SumLanes(sums[1])}, any};
+  }
+};
+
+/** @brief What a thread knows of its slot's node; Enter() looks it up only where that changes. */
+struct NodeOfSlot {
+  Bucket node{~Bucket{0}};  // none yet
+  bool is_split{false};
+  Bucket left{0};  // its left child, among the children
+  RowRange slots{};
+  RowIdx to{0};  // where its rows begin on the next level
+  RowIdx n_left{0};
+  RowIdx left_before{0};  // left rows of the level before the node's
+
+  __device__ void Enter(Bucket b, RowsRef const& rows, Bucket n_nodes, SplitOrder const* orders,
+                        RowIdx const* begins, NodeIdx first_child, RankBitsRef const& goes_left) {
+    if (b == node) {
+      return;
+    }
+    node = b;
+    NodeIdx const left_id = b < n_nodes ? orders[b].left : kNoNode;
+    is_split = left_id != kNoNode;
+    if (is_split) {
+      left = static_cast<Bucket>(left_id - first_child);
+      slots = rows.nodes[b];
+      to = begins != nullptr ? begins[b] : slots.begin;
+      left_before = goes_left.Rank(slots.begin);
+      n_left = goes_left.Rank(slots.end) - left_before;
+    }
+  }
+  /** @brief Where the row in a slot goes. @param word The slot's. */
+  [[nodiscard]] __device__ RowIdx SlotInChild(RowIdx slot, RankWord const& word) const {
+    RowIdx const rank = word.Rank(slot) - left_before;
+    return to + (word.Has(slot) ? rank : n_left + (slot - slots.begin - rank));
+  }
+};
+
+// grid: tiles of slots; begins: by node, where its rows begin on the next level, nullptr: where they do
+// now; result: sums and slots of the children; rows and gradients in their new slots,
+// unless to.rows is nullptr; and positions and nodes of rows, unless node_of is nullptr
+template <int kSlots>
+__global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder const* orders,
+                                                       RowIdx const* begins, NodeIdx first_node,
+                                                       NodeIdx first_child, Bucket n_nodes,
+                                                       RowIdx n_slots, RankBitsRef goes_left,
+                                                       NextRows to, NodeIdx* positions,
+                                                       ShortBucket* node_of, NodeState* states) {
+  AwaitEarlier();
+  __shared__ ChildSums of_warps[kThreads / 32];
+  unsigned const lane = threadIdx.x % 32;
+  RowIdx row[kSlots];  // all are asked for before the first is used
+  GradientUnits units[kSlots];
+#pragma unroll
+  for (int j = 0; j < kSlots; ++j) {
+    std::uint64_t const slot = SlotOf<kThreads, kSlots>(n_nodes, j);
+    row[j] = to.rows != nullptr && slot < n_slots ? rows.rows[slot] : 0;
+    units[j] = slot < n_slots ? rows.units[slot] : GradientUnits{0.0f, 0.0f};
+  }
+  NodeOfSlot at;
+  for (auto b = GlobalIdx(); b < n_nodes; b += std::uint64_t{gridDim.x} * kThreads) {
+    at.Enter(static_cast<Bucket>(b), rows, n_nodes, orders, begins, first_child, goes_left);
+    if (at.is_split) {
+      RowIdx const middle = at.to + at.n_left;
+      to.nodes[at.left] = {at.to, middle};
+      to.nodes[at.left + 1] = {middle, at.to + (at.slots.end - at.slots.begin)};
+    }
+  }
+  ChildSums sums;  // of the lane; all lanes are at the same node
+  ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int j, std::uint64_t slot, Bucket b) {
+    at.Enter(b, rows, n_nodes, orders, begins, first_child, goes_left);
+    ChildSums own;
+    if (at.is_split) {
+      RankWord const word = goes_left.words[slot / 32];
+      bool const goes = word.Has(static_cast<RowIdx>(slot));
+      if (to.rows != nullptr) {
+        RowIdx const in_child = at.SlotInChild(static_cast<RowIdx>(slot), word);
+        to.rows[in_child] = row[j];
+        to.units[in_child] = units[j];
+      }
+      if (node_of != nullptr) {
+        node_of[row[j]] = static_cast<ShortBucket>(at.left + (goes ? 0 : 1));
+      }
+      FixedSum const g = units[j].Fixed();
+      FixedSum none{0, 0};
+      own = {at.left, {goes ? g : none, goes ? none : g}, true};
+    } else if (b < n_nodes && node_of != nullptr) {
+      positions[row[j]] = first_node + static_cast<NodeIdx>(b);
+      node_of[row[j]] = kNowhere;
+    }
+    int uniform{0};
+    __match_all_sync(kAllLanes, at.is_split ? at.left : ~Bucket{0}, &uniform);
+    if (uniform == 0) {
+      own.AddTo(states);
+    } else if (at.is_split) {
+      if (sums.any && sums.left != at.left) {
+        sums = sums.OfWarp();
+        if (lane == 0) {
+          sums.AddTo(states);
+        }
+        sums = {};
+      }
+      sums.Join(own);
+    }
+  });
+  // The warps of a block join first: all blocks of a large node add to the same two sums.
+  sums = sums.OfWarp();
+  if (lane == 0) {
+    of_warps[threadIdx.x / 32] = sums;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    ChildSums all;
+    for (ChildSums const& s : of_warps) {
+      if (all.any && s.any && all.left != s.left) {
+        all.AddTo(states);
+        all = {};
+      }
+      if (s.any) {
+        all.Join(s);
+      }
+    }
+    all.AddTo(states);
+  }
+}
+
+// one thread a row; result: positions of rows in open nodes
+__global__ void WriteOpenPositionsKernel(ShortBucket const* node_of, NodeIdx first_node,
+                                         RowIdx n_rows, NodeIdx* positions) {
+  AwaitEarlier();
+  auto row = GlobalIdx();
+  if (row < n_rows && node_of[row] != kNowhere) {
+    positions[row] = first_node + static_cast<NodeIdx>(node_of[row]);
+  }
+}
+
+// grid: slots; the same of any number of nodes
+__global__ __launch_bounds__(kThreads) void WritePositionsOfSlotsKernel(
+    RowsRef rows, Bucket n_nodes, NodeIdx first_node, RowIdx n_slots, NodeIdx* positions) {
+  AwaitEarlier();
+  ForEachSlot<kThreads, kMovedSlots>(
+      rows, n_nodes, n_slots, [&](int, std::uint64_t slot, Bucket b) {
+        if (b < n_nodes) {
+          positions[rows.rows[slot]] = first_node + static_cast<NodeIdx>(b);
+        }
+      });
+}
+
+// one thread a row
+__global__ void WalkLeftOutKernel(BinnedTableRef table, SplitOrder const* tree, RowIdx n_rows,
+                                  NodeIdx* positions) {
+  AwaitEarlier();
+  auto row = static_cast<RowIdx>(GlobalIdx());
+  if (row < n_rows && positions[row] < 0) {
+    NodeIdx nidx = kRoot;
+    while (tree[nidx].left != kNoNode) {
+      SplitOrder const s = tree[nidx];
+      nidx = s.left + (table.GoesLeft(row, s.feature, s.threshold, s.default_left) ? 0 : 1);
+    }
+    positions[row] = EncodePosition(nidx, false);
+  }
+}
+
+// one thread a row, in whole warps and one row more; result: rows left out that an own column sends
+// left
+__global__ void FindLeftOutKernel(BinnedTableRef table, SplitOrder const* tree, RowIdx n_rows,
+                                  NodeIdx const* positions, std::uint32_t* words) {
+  AwaitEarlier();
+  auto row = GlobalIdx();
+  if (row / 32 > n_rows / 32) {
+    return;
+  }
+  bool left{false};
+  if (row < n_rows && positions[row] < 0) {
+    SplitOrder const s = tree[DecodePosition(positions[row])];
+    left = s.left != kNoNode && s.feature != TableShare::kNotOwn &&
+           table.GoesLeft(static_cast<RowIdx>(row), s.feature, s.threshold, s.default_left);
+  }
+  std::uint32_t const bits = __ballot_sync(kAllLanes, left);
+  if (threadIdx.x % 32 == 0) {
+    words[row / 32] = bits;
+  }
+}
+
+// one thread a row
+__global__ void StepLeftOutKernel(SplitOrder const* tree, RankBitsRef goes_left, RowIdx n_rows,
+                                  NodeIdx* positions) {
+  AwaitEarlier();
+  auto row = static_cast<RowIdx>(GlobalIdx());
+  if (row < n_rows && positions[row] < 0) {
+    NodeIdx const left = tree[DecodePosition(positions[row])].left;
+    if (left != kNoNode) {
+      positions[row] = EncodePosition(left + (goes_left.words[row / 32].Has(row) ? 0 : 1), false);
+    }
+  }
+}
+
+/** @brief Levels of splits. */
+int DepthOf(std::vector<SplitOrder> const& tree) {
+  std::vector<int> depths(tree.size(), 0);
+  int deepest{0};
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    if (tree[i].left != kNoNode) {
+      depths[tree[i].left] = depths[tree[i].left + 1] = depths[i] + 1;
+      deepest = std::max(deepest, depths[i] + 1);
+    }
+  }
+  return deepest;
+}
+}  // namespace
+
+RowPartitioner::RowPartitioner(RowIdx n_rows, RowIdx min_by_row)
+    : n_rows_{n_rows}, min_by_row_{min_by_row}, positions_{n_rows} {
+  node_of_.Reserve(n_rows);
+  for (int i = 0; i < 2; ++i) {
+    rows_[i].Reserve(n_rows);
+    units_[i].Reserve(n_rows);
+  }
+  units_of_row_.Reserve(n_rows);
+  goes_left_.Reserve(n_rows);
+}
+
+void RowPartitioner::Reset(TrainingRows const& rows, RowIdx n_left_out,
+                           Quantiser const& quantiser) {
+  current_ = 0;
+  goes_by_row_ = false;
+  n_trained_ = n_rows_ - n_left_out;
+  h_nodes_ = {{0, n_trained_}};
+  current_units_ = units_of_row_.Data();
+  RankBitsRef trained{nullptr};
+  if (n_left_out != 0) {
+    trained = goes_left_.Ref();
+    LaunchN("FindTrained", FindTrainedKernel, std::uint64_t{n_rows_} + 32, rows, trained);
+    goes_left_.Count(n_rows_, &scratch_);
+    current_units_ = units_[0].Data();
+  }
+  // Where there is no row, the root has none.
+  LaunchN("Compact", CompactKernel, std::max(n_rows_, RowIdx{1}), rows.gpair, quantiser, trained,
+          n_rows_, h_nodes_.front(),
+          NextRows{rows_[0].Data(), units_[0].Data(), nodes_[0].Reserve(1)}, units_of_row_.Data(),
+          positions_.Data(), node_of_.Data());
+  first_node_ = kRoot;
+}
+
+bool RowPartitioner::GoByRow() {
+  goes_by_row_ =
+      n_rows_ >= min_by_row_ && h_nodes_.size() <= kMostByRow && this->NumSlots() >= n_rows_ / 2;
+  if (goes_by_row_) {
+    left_of_row_.Reserve(n_rows_ / 32 + std::size_t{1});
+  }
+  return goes_by_row_;
+}
+
+void RowPartitioner::FindLeft() {
+  std::uint64_t const n_words = this->NumSlots() / 32 + std::uint64_t{1};
+  LaunchN("FindLeft", FindLeftKernel, CeilDiv(n_words, kFoundWords) * 32, rows_[current_].Data(),
+          left_of_row_.Data(), this->NumSlots(), goes_left_.Ref());
+}
+
+void RowPartitioner::ShareSplits(SplitExchange* exchange, LevelResult* results) {
+  exchange->ShareSplits(this->Rows(), this->NumSlots(), results,
+                        static_cast<Bucket>(h_nodes_.size()), goes_left_.Ref());
+}
+
+void RowPartitioner::CountLeft() {
+  auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
+  goes_left_.Count(this->NumSlots(), &scratch_,
+                   {nodes_[current_].Data(), n_nodes, n_left_.Reserve(n_nodes)});
+  counted_.Record();
+}
+
+void RowPartitioner::Move(LevelSplits const& splits, NodeState* out_children) {
+  int const next = 1 - current_;
+  auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
+  RowIdx const n_slots = this->NumSlots();
+  std::vector<RowIdx> begins;  // where a node's rows begin on the next level
+  RowIdx n_open{0};
+  for (Bucket b = 0; b < n_nodes; ++b) {
+    begins.push_back(n_open);
+    n_open += splits.orders[b].left != kNoNode ? h_nodes_[b].end - h_nodes_[b].begin : 0;
+  }
+  NextRows const to{splits.is_last && goes_by_row_ ? nullptr : rows_[next].Data(),
+                    units_[next].Data(), nodes_[next].Reserve(2 * std::size_t{n_nodes})};
+  RowIdx const* const d_begins = n_open == n_slots ? nullptr : begins_.Upload(begins);
+  WithSlots<kMovedSlots>(n_slots, [&](auto slots) {
+    constexpr int kSlots = decltype(slots)::value;
+    // Nodes without rows are split, too.
+    Launch("Move", MoveKernel<kSlots>,
+           SlotTurns::Grid(std::max(n_slots, RowIdx{1}), kThreads * kSlots, n_nodes), kThreads,
+           this->Rows(), splits.device_orders, d_begins, first_node_, splits.first_child, n_nodes,
+           n_slots, goes_left_.Ref(), to, positions_.Data(),
+           goes_by_row_ ? nullptr : node_of_.Data(), out_children);
+  });
+  if (goes_by_row_) {
+    LaunchN("Follow", FollowKernel, CeilDiv(n_rows_, kFollowedRows), splits.device_orders,
+            left_of_row_.Data(), first_node_, splits.first_child, n_rows_, positions_.Data(),
+            node_of_.Data());
+  }
+  counted_.Await();
+  std::vector<RowRange> children;
+  for (Bucket b = 0; b < n_nodes; ++b) {
+    if (splits.orders[b].left != kNoNode) {
+      RowIdx const middle = begins[b] + n_left_.Data()[b];
+      RowIdx const end = begins[b] + (h_nodes_[b].end - h_nodes_[b].begin);
+      children.insert(children.end(), {{begins[b], middle}, {middle, end}});
+    }
+  }
+  h_nodes_ = std::move(children);
+  current_ = next;
+  current_units_ = units_[next].Data();
+  first_node_ = splits.first_child;
+}
+
+void RowPartitioner::Finish(BinnedTableRef const& table, std::vector<SplitOrder> const& tree,
+                            SplitExchange* exchange) {
+  auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
+  if (n_nodes <= kMostFollowed) {
+    LaunchN("WriteOpenPositions", WriteOpenPositionsKernel, n_rows_, node_of_.Data(), first_node_,
+            n_rows_, positions_.Data());
+  } else {
+    Launch("WritePositionsOfSlots", WritePositionsOfSlotsKernel,
+           SlotTurns::Grid(this->NumSlots(), kThreads * kMovedSlots, n_nodes), kThreads,
+           this->Rows(), n_nodes, first_node_, this->NumSlots(), positions_.Data());
+  }
+  if (n_trained_ == n_rows_) {
+    return;
+  }
+  CopyFromHost(tree_.Reserve(tree.size()), tree.data(), tree.size());
+  if (exchange != nullptr) {
+    this->RouteLeftOut(table, tree, exchange);
+  } else {
+    LaunchN("WalkLeftOut", WalkLeftOutKernel, n_rows_, table, tree_.Data(), n_rows_,
+            positions_.Data());
+  }
+}
+
+void RowPartitioner::RouteLeftOut(BinnedTableRef const& table, std::vector<SplitOrder> const& tree,
+                                  SplitExchange* exchange) {
+  std::uint64_t const n_words = n_rows_ / 32 + 1;
+  for (int depth = DepthOf(tree); depth > 0; --depth) {
+    LaunchN("FindLeftOut", FindLeftOutKernel, std::uint64_t{n_rows_} + 32, table, tree_.Data(),
+            n_rows_, positions_.Data(), exchange->OwnWords(n_words));
+    exchange->JoinWords(n_words, goes_left_.Ref());
+    LaunchN("StepLeftOut", StepLeftOutKernel, n_rows_, tree_.Data(), goes_left_.Ref(), n_rows_,
+            positions_.Data());
+  }
+}
+
+std::uint64_t RowPartitioner::Bytes() const {
+  std::uint64_t bytes = positions_.Bytes() + node_of_.Bytes() + goes_left_.Bytes() +
+                        left_of_row_.Bytes() + units_of_row_.Bytes() + begins_.Bytes() +
+                        tree_.Bytes() + scratch_.Bytes();
+  for (int i = 0; i < 2; ++i) {
+    bytes += rows_[i].Bytes() + units_[i].Bytes() + nodes_[i].Bytes();
+  }
+  return bytes;
+}
+}  // namespace gpu_exact

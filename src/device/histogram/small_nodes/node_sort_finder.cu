@@ -1,0 +1,318 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of sorting_finder.cuh.
+ */
+#include <algorithm>
+#include <cub/block/block_reduce.cuh>
+#include <cub/block/block_scan.cuh>
+#include <iterator>
+
+#include "device/histogram/small_nodes/node_sort.cuh"
+#include "device/histogram/small_nodes/node_sort_finder.cuh"
+#include "device/runtime/fixed_sum.cuh"
+
+namespace gpu_exact {
+namespace {
+/** @brief The better candidate: the greater key, among alike ones that met first. */
+struct BetterValue {
+  __device__ RefinedValue operator()(RefinedValue const& a, RefinedValue const& b) const {
+    if (a.key != b.key) {
+      return a.key > b.key ? a : b;
+    }
+    return a.scan_value <= b.scan_value ? a : b;
+  }
+};
+
+/** @brief A node, a column, and what all candidates of theirs share. */
+struct ColumnCandidates {
+  LevelRef const& level;
+  NodeColumn const& column;
+  SortedEntry const* entries;  // sorted
+  std::uint32_t n_entries;
+  FixedSum present;  // sum of them all
+
+  /**
+   * @brief The best candidate beside entries [i, end).
+   * @param before Sum of those before i; then of those before the end, if the feature is open.
+   * @param best   Of other entries.
+   */
+  [[nodiscard]] __device__ RefinedValue Best(std::uint32_t i, std::uint32_t end, FixedSum* before,
+                                             RefinedValue best) const {
+    Bucket const b = column.node.bucket;
+    NodeState const& state = level.nodes[b];
+    if (!level.Allowed(b, column.f)) {
+      return best;
+    }
+    float const bar = level.Bar(b);
+    bool const has_missing = !(present == state.sum);
+    ValueId const first = level.columns.value_offsets[column.f];
+    auto offer = [&](ScanDirection d, SortedEntry const& entry) {
+      if (level.MayReach(bar, state.sum, *before, present, has_missing)) {
+        std::uint64_t const bin = std::uint64_t{first} + entry.Bin();
+        std::uint64_t const candidate = level.ScanKey(
+            state, column.f, d, d == ScanDirection::kForward ? bin + 1 : bin, *before, present);
+        if (candidate != 0 && candidate >= best.key) {
+          best = BetterValue{}(best, {candidate, ScanValue::Make(d, column.Value(entry))});
+        }
+      }
+    };
+#pragma unroll 1
+    for (; i < end; ++i) {
+      SortedEntry const entry = entries[i];
+      if (entry.Begins()) {
+        offer(ScanDirection::kBackward, entry);
+      }
+      *before = *before + column.Sum(entry);
+      if (i + 1 == n_entries || entries[i + 1].Begins()) {
+        offer(ScanDirection::kForward, entry);
+      }
+    }
+    return best;
+  }
+};
+
+/** @brief The best of all lanes of a warp. */
+__device__ RefinedValue BestOfLanes(RefinedValue best) {
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) {
+    best = BetterValue{}(best, {__shfl_xor_sync(kAllLanes, best.key, step),
+                                __shfl_xor_sync(kAllLanes, best.scan_value, step)});
+  }
+  return best;
+}
+
+/** @brief The sorted entries of a thread, as many for each: an odd number, so that the threads of a
+ *         warp read other banks of shared memory. */
+struct OwnEntries {
+  std::uint32_t begin;
+  std::uint32_t end;
+
+  __device__ OwnEntries(std::uint32_t n_entries, std::uint32_t thread, std::uint32_t n_threads) {
+    std::uint32_t const n = (n_entries + n_threads - 1) / n_threads | 1u;
+    begin = min(thread * n, n_entries);
+    end = min(begin + n, n_entries);
+  }
+  [[nodiscard]] __device__ FixedSum Sum(NodeColumn const& column,
+                                        SortedEntry const* entries) const {
+    FixedSum sum{0, 0};
+#pragma unroll 4
+    for (std::uint32_t i = begin; i < end; ++i) {
+      sum = sum + column.Sum(entries[i]);
+    }
+    return sum;
+  }
+};
+
+struct AddSums {
+  __device__ FixedSum operator()(FixedSum const& a, FixedSum const& b) const { return a + b; }
+};
+
+template <int kThreads, int kItems>
+struct BlockStorage {
+  using Scan = cub::BlockScan<FixedSum, kThreads, cub::BLOCK_SCAN_WARP_SCANS>;
+  using Reduce = cub::BlockReduce<RefinedValue, kThreads>;
+
+  typename BlockSort<kThreads, kItems>::Storage sort;
+  union {
+    typename Scan::TempStorage scan;
+    typename Reduce::TempStorage reduce;
+  };
+};
+
+// grid: nodes from first_node on, columns; one block for both
+template <int kThreads, int kItems>
+__global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
+    __grid_constant__ LevelRef const level, __grid_constant__ BinnedTableRef const table,
+    RowsRef rows, SearchedNode const* nodes, std::uint32_t first_node, std::uint32_t n_columns,
+    RefinedValue* out) {
+  AwaitEarlier();
+  using Storage = BlockStorage<kThreads, kItems>;
+  extern __shared__ __align__(16) unsigned char memory[];
+  auto& temp = *reinterpret_cast<Storage*>(memory);
+  std::uint32_t const i = first_node + blockIdx.x / n_columns;
+  std::uint32_t const c = blockIdx.x % n_columns;
+  SearchedNode const node = nodes[i];
+  NodeColumn const column{table, rows, node, table.finest.columns[c]};
+  std::uint32_t const n = BlockSort<kThreads, kItems>{&temp.sort}.Sort(column);
+  OwnEntries const own{n, threadIdx.x, kThreads};
+  FixedSum before, present;
+  typename Storage::Scan{temp.scan}.ExclusiveScan(own.Sum(column, temp.sort.entries), before,
+                                                  FixedSum{0, 0}, AddSums{}, present);
+  __syncthreads();
+  // First each thread's first entry alone, offered by warps: of the others most stay below that bar,
+  // and their gain need not be computed.
+  ColumnCandidates const candidates{level, column, temp.sort.entries, n, present};
+  RefinedValue best{0, ScanValue::kNone};
+  std::uint32_t const first_end = min(own.begin + 1, own.end);
+#pragma unroll 1
+  for (bool first : {true, false}) {
+    best =
+        candidates.Best(first ? own.begin : first_end, first ? first_end : own.end, &before, best);
+    if (first) {
+      std::uint64_t const key = MaxLanes(best.key);
+      if (threadIdx.x % 32 == 0) {
+        level.Offer(node.bucket, key);
+      }
+      __syncthreads();
+    }
+  }
+  best = typename Storage::Reduce{temp.reduce}.Reduce(best, BetterValue{});
+  if (threadIdx.x == 0) {
+    out[std::uint64_t{i} * n_columns + c] = best;
+    level.Offer(node.bucket, best.key);
+  }
+}
+
+constexpr int kWarps = 8;  // of a block whose warps work by themselves
+
+// grid: nodes up to end_node, columns; one warp for both
+template <int kItems>
+__global__ __launch_bounds__(32 * kWarps) void SortByWarpKernel(
+    __grid_constant__ LevelRef const level, __grid_constant__ BinnedTableRef const table,
+    RowsRef rows, SearchedNode const* nodes, std::uint32_t end_node, std::uint32_t n_columns,
+    RefinedValue* out) {
+  AwaitEarlier();
+  __shared__ typename WarpSort<kItems>::Storage of_warps[kWarps];
+  auto& temp = of_warps[threadIdx.x / 32];
+  std::uint32_t const lane = threadIdx.x % 32;
+  std::uint64_t const pair = std::uint64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
+  auto const i = static_cast<std::uint32_t>(pair / n_columns);
+  auto const c = static_cast<std::uint32_t>(pair % n_columns);
+  if (i >= end_node) {
+    return;
+  }
+  SearchedNode const node = nodes[i];
+  NodeColumn const column{table, rows, node, table.finest.columns[c]};
+  std::uint32_t const n = WarpSort<kItems>{&temp}.Sort(column);
+  OwnEntries const own{n, lane, 32};
+  FixedSum const sum = own.Sum(column, temp.entries);
+  FixedSum const up_to = SumUpToLane(sum);
+  FixedSum before = up_to - sum;
+  RefinedValue const best =
+      BestOfLanes(ColumnCandidates{level, column, temp.entries, n, Shuffle(up_to, 31)}.Best(
+          own.begin, own.end, &before, {0, ScanValue::kNone}));
+  if (lane == 0) {
+    out[std::uint64_t{i} * n_columns + c] = best;
+    level.Offer(node.bucket, best.key);
+  }
+}
+
+/** @brief Launches for the nodes of each size. */
+struct Launcher {
+  LevelRef const& level;
+  BinnedTableRef table;
+  RowsRef const& rows;
+  SearchedNode const* nodes;  // by size class
+  std::uint32_t n_columns;
+  RefinedValue* out;
+  std::uint64_t max_blocks;
+
+  /** @brief Calls fn(first, n) for nodes [first, end), as many at a time as a launch takes. */
+  template <typename FnT>
+  void InParts(std::uint64_t first, std::uint64_t end, int pairs_of_block, FnT&& fn) const {
+    std::uint64_t const at_once = max_blocks * pairs_of_block / std::max(n_columns, 1u);
+    while (first < end) {
+      std::uint64_t const n = std::min(end - first, std::max<std::uint64_t>(at_once, 1));
+      fn(static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(n));
+      first += n;
+    }
+  }
+  template <int kItems>
+  void ByWarps(std::uint32_t first_node, std::uint32_t n_nodes) const {
+    this->InParts(first_node, std::uint64_t{first_node} + n_nodes, kWarps, [&](auto first, auto n) {
+      Launch("SortByWarp", SortByWarpKernel<kItems>, CeilDiv(std::uint64_t{n} * n_columns, kWarps),
+             32 * kWarps, level, table, rows, nodes + first, n, n_columns,
+             out + std::uint64_t{first} * n_columns);
+    });
+  }
+  template <int kThreads, int kItems>
+  void ByBlocks(std::uint32_t first_node, std::uint32_t n_nodes) const {
+    this->InParts(first_node, std::uint64_t{first_node} + n_nodes, 1, [&](auto first, auto n) {
+      Launch("SortByBlock", SortByBlockKernel<kThreads, kItems>, std::uint64_t{n} * n_columns,
+             {kThreads, sizeof(BlockStorage<kThreads, kItems>)}, level, table, rows, nodes, first,
+             n_columns, out);
+    });
+  }
+};
+
+/** @brief Blocks of a kernel that run at a time, with so much dynamic shared memory. */
+template <typename... ParamsT>
+std::uint64_t BlocksAtOnce(void (*kernel)(ParamsT...), int n_threads, std::size_t bytes) {
+  EXACT_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(bytes)));
+  int n_blocks{0};  // on a multiprocessor
+  EXACT_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n_blocks, kernel, n_threads, bytes));
+  return std::uint64_t(n_blocks) * DeviceAttribute(cudaDevAttrMultiProcessorCount);
+}
+
+/** @brief Nodes of so many rows at most, and how they are searched. */
+struct SizeClass {
+  RowIdx max_rows;
+  void (Launcher::*launch)(std::uint32_t first_node, std::uint32_t n_nodes) const;
+  std::uint64_t (*pairs_at_once)();  // of a node and a column
+
+  template <int kItems>
+  static constexpr SizeClass Warps() {
+    return {32 * kItems, &Launcher::ByWarps<kItems>,
+            [] { return kWarps * BlocksAtOnce(SortByWarpKernel<kItems>, 32 * kWarps, 0); }};
+  }
+  template <int kThreads, int kItems>
+  static constexpr SizeClass Blocks() {
+    return {kThreads * kItems, &Launcher::ByBlocks<kThreads, kItems>, [] {
+              return BlocksAtOnce(SortByBlockKernel<kThreads, kItems>, kThreads,
+                                  sizeof(BlockStorage<kThreads, kItems>));
+            }};
+  }
+};
+
+static_assert(sizeof(BlockStorage<1024, 12>) <= 64 * 1024, "Turing has no more to share");
+
+constexpr SizeClass kClasses[] = {SizeClass::Warps<1>(), SizeClass::Warps<4>(),
+                                  SizeClass::Blocks<256, 4>(), SizeClass::Blocks<512, 8>(),
+                                  SizeClass::Blocks<1024, 12>()};
+static_assert(std::end(kClasses)[-1].max_rows == SortingFinder::kMaxRows);
+}  // namespace
+
+SortingFinder::SortingFinder(BinnedTable const& table, std::uint64_t max_blocks)
+    : table_{table}, max_blocks_{max_blocks}, n_columns_{table.Ref().finest.n_columns} {
+  for (SizeClass const& c : kClasses) {
+    pairs_at_once_.push_back(c.pairs_at_once());
+  }
+}
+
+void SortingFinder::Find(LevelRef const& level, RowsRef const& rows,
+                         std::vector<SearchedNode> const& nodes) {
+  std::vector<std::vector<SearchedNode>> classes(std::size(kClasses));
+  for (SearchedNode const& node : nodes) {
+    RowIdx const n = node.rows.end - node.rows.begin;
+    auto const c = std::find_if(std::cbegin(kClasses), std::cend(kClasses),
+                                [n](SizeClass const& c) { return n <= c.max_rows; });
+    classes[c - std::cbegin(kClasses)].push_back(node);
+  }
+  // A launch whose blocks all run at a time takes no longer with some smaller nodes more.
+  for (std::size_t c = classes.size(); c-- > 1;) {
+    for (std::size_t smaller = c; !classes[c].empty() && smaller-- > 0;) {
+      auto& others = classes[smaller];
+      if ((classes[c].size() + others.size()) * n_columns_ <= pairs_at_once_[c]) {
+        classes[c].insert(classes[c].end(), others.cbegin(), others.cend());
+        others.clear();
+      }
+    }
+  }
+  std::vector<SearchedNode> by_class;
+  for (auto const& of_class : classes) {
+    by_class.insert(by_class.end(), of_class.cbegin(), of_class.cend());
+  }
+  Launcher const launcher{level,      table_.Ref(),
+                          rows,       nodes_.Upload(by_class),
+                          n_columns_, values_.Reserve(nodes.size() * n_columns_),
+                          max_blocks_};
+  std::uint32_t first{0};
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    auto const n = static_cast<std::uint32_t>(classes[c].size());
+    (launcher.*kClasses[c].launch)(first, n);
+    first += n;
+  }
+}
+}  // namespace gpu_exact

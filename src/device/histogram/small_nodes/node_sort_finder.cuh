@@ -1,0 +1,51 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Nodes of few rows: a block, or a warp, sorts a node's rows by a column and looks at every
+ *        candidate.
+ *
+ * An entry costs more than in a histogram, but no bins are cleared, written or searched, no range
+ * is left open, and a level of a small table is one kernel.
+ */
+#pragma once
+
+#include "device/histogram/bins/binned_table.cuh"
+#include "device/histogram/searched_node.cuh"
+#include "device/histogram/threshold_finder.cuh"
+#include "device/level/level_ref.cuh"
+
+namespace gpu_exact {
+class SortingFinder {
+ public:
+  /** @brief The most rows of a node. */
+  static constexpr RowIdx kMaxRows = kMaxSortedRows;
+
+  /**
+   * @param table      Outlives the finder.
+   * @param max_blocks Of a launch, unless a node has more columns; changes no result.
+   */
+  explicit SortingFinder(BinnedTable const& table, std::uint64_t max_blocks = kMaxGrid);
+
+  /**
+   * @brief Offer every candidate of some nodes. Does not wait.
+   * @param level Its columns are the candidates of the finest resolution.
+   * @param nodes At most kMaxRows each.
+   */
+  void Find(LevelRef const& level, RowsRef const& rows, std::vector<SearchedNode> const& nodes);
+
+  /** @brief The nodes of the last call, device memory. */
+  [[nodiscard]] SearchedNode const* Nodes() const { return nodes_.Data(); }
+  /** @brief The best candidate of each node and column, shape: (n_nodes, NumColumns()). */
+  [[nodiscard]] RefinedValue const* Values() const { return values_.Data(); }
+  [[nodiscard]] std::uint32_t NumColumns() const { return n_columns_; }
+  [[nodiscard]] std::uint64_t Bytes() const { return nodes_.Bytes() + values_.Bytes(); }
+
+ private:
+  BinnedTable const& table_;
+  std::uint64_t max_blocks_;
+  std::uint32_t n_columns_;
+  std::vector<std::uint64_t> pairs_at_once_;  // by size of nodes; a node and a column each
+  UploadBuffer<SearchedNode> nodes_{"nodes of few rows"};
+  DeviceBuffer<RefinedValue> values_{"best candidates by column"};
+};
+}  // namespace gpu_exact

@@ -1,0 +1,122 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief From the best candidate of each node to its split: the values beside it, the threshold.
+ *
+ * A candidate lies beside a value with weight: right after it in a forward scan, right before it in
+ * a backward scan. That value is the bin's, or, of a bin that is a range, the one that the refiner
+ * has found. The value on the other side is the nearest one that any row of the node has.
+ *
+ * Which side a row is on its bin tells, but for rows in the candidate's own. Where values are the
+ * host's, only those rows' values are read, and those of the node's next bin.
+ */
+#pragma once
+
+#include "device/histogram/bins/binned_table.cuh"
+#include "device/histogram/searched_node.cuh"
+#include "device/level/level_ref.cuh"
+#include "device/level/rank_bit_vector.cuh"
+#include "device/runtime/stream_event.cuh"
+#include "device/table/value_key.cuh"
+
+namespace gpu_exact {
+/** @brief Values as whole numbers that order as a scan meets them: less is met first. */
+struct ScanValue {
+  static constexpr std::uint32_t kNone = 0xffffffffu;  // a NaN has these bits, no value does
+
+  [[nodiscard]] __device__ static std::uint32_t Make(ScanDirection d, float value) {
+    std::uint32_t const bits = OrderedBits(value);
+    return d == ScanDirection::kForward ? bits : ~bits;
+  }
+  [[nodiscard]] __device__ static float Read(ScanDirection d, std::uint32_t scan_value) {
+    return FromOrderedBits(d == ScanDirection::kForward ? scan_value : ~scan_value);
+  }
+};
+
+/** @brief The value that a node's best candidate lies beside, where it is inside a range. */
+struct RefinedValue {
+  std::uint64_t key;         // the candidate's; of another one, the value is of no meaning
+  std::uint32_t scan_value;  // ScanValue; kNone: not known
+};
+
+/** @brief Refined values of some nodes, borrowed by kernels. */
+struct RefinedValues {
+  RefinedValue const* values;  // shape: (n_nodes, n_columns); nullptr: no bin is a range
+  std::uint32_t n_columns;     // of the resolution; 0: one for all, shape (n_nodes)
+};
+
+/** @brief The best candidate of a node, read back from its key. */
+struct BestCandidate {
+  FeatureIdx feature;
+  ScanDirection direction;
+  std::uint32_t bin;  // of the column, whose value or range it lies beside
+
+  __device__ BestCandidate(ColumnsRef const& candidates, std::uint64_t key) {
+    std::uint64_t const rank = CandidateKey::PlaceOf(key);
+    feature = candidates.FeatureOf(CandidateKey::AnyValueOf(rank));
+    ValueRange const bins = candidates.Values(feature);
+    Candidate const c = Candidate::FromPlace(bins, rank);
+    direction = c.direction;
+    if (direction == ScanDirection::kForward) {
+      bin = static_cast<std::uint32_t>((c.present ? bins.last : c.value) - bins.first - 1);
+    } else {
+      bin = static_cast<std::uint32_t>(c.present ? 0 : c.value - bins.first);
+    }
+  }
+};
+
+/** @brief Where a node's best split lies. */
+struct alignas(16) SplitPoint {
+  FeatureIdx feature;  // kNoFeature: there is no candidate
+  ScanDirection direction;
+  bool reroutes;          // the threshold says otherwise than the candidate: rows go by it
+  std::uint32_t scanned;  // ScanValue that the candidate lies beside
+  std::uint32_t next;     // the next one of the node, or kNone
+  float threshold;        // where it reroutes; NaN past a last value that is infinite
+  // Where values are the host's, in the order of the scan:
+  std::uint32_t bin;       // of the finest resolution, that has the value scanned last
+  std::uint32_t next_bin;  // the node's next one, or kNone
+  std::uint32_t beyond;    // the first value in the next bin, or kNone
+
+  /** @brief A bin of the feature in the order of the scan. */
+  [[nodiscard]] __device__ std::uint32_t InOrder(int of_column) const {
+    auto const b = static_cast<std::uint32_t>(of_column);
+    return direction == ScanDirection::kForward ? b : ScanValue::kNone - 1 - b;
+  }
+};
+
+class SplitResolver {
+ public:
+  /** @brief Begin a level; nodes are read in any order, each once. Does not wait. */
+  void Begin(Bucket n_nodes);
+  /**
+   * @brief Read the best candidates of some nodes.
+   * @param level      Its columns are those of the nodes' resolution.
+   * @param refined    Values beside the best candidates inside of ranges.
+   */
+  void Read(LevelRef const& level, BinnedRef const& binned, SearchedNode const* nodes,
+            Bucket n_nodes, RefinedValues const& refined);
+  /**
+   * @brief Write the level's results. Does not wait.
+   * @param out Device memory or page-locked memory.
+   * @param out_goes_left Which rows go left, as if every node with a candidate were split.
+   */
+  void Resolve(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
+               RowIdx n_slots, RankBitsRef const& out_goes_left, LevelResult* out);
+  /**
+   * @brief The same in the order of the rows, of at most kMostByRow nodes: neighbouring rows have
+   *        values and positions side by side, whatever their nodes.
+   * @param out_left_of_row A bit for each row of the table.
+   */
+  void ResolveByRow(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
+                    std::uint32_t* out_left_of_row, LevelResult* out);
+  /** @brief Waits for the last results, not for the rows that go left. */
+  void Await() const { resolved_.Await(); }
+  [[nodiscard]] std::uint64_t Bytes() const { return points_.Bytes() + n_rerouted_.Bytes(); }
+
+ private:
+  DeviceBuffer<SplitPoint> points_{"best splits to resolve"};
+  DeviceBuffer<std::uint32_t> n_rerouted_{"splits that reroute"};
+  StreamEvent resolved_;
+};
+}  // namespace gpu_exact

@@ -1,0 +1,57 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Which of a warp's candidates are worth their exact gains: first the one whose bound is the
+ *        greatest, then those that may still reach what it gains, which hardly another one does.
+ */
+#pragma once
+
+#include "core/gain_bound.h"
+#include "device/runtime/warp.cuh"
+
+namespace gpu_exact {
+/** @brief Bounds of a lane's candidates. @tparam kItems So many at most. */
+template <int kItems>
+class GreatestBound {
+ public:
+  __device__ GreatestBound() {
+#pragma unroll
+    for (float& bound : bounds_) {
+      bound = -INFINITY;
+    }
+  }
+  /** @brief Item k has candidates. @param bound Upper bound of their gains; -infinity: it has none. */
+  __device__ void Set(int k, float bound) { bounds_[k] = bound; }
+
+  /**
+   * @brief The warp's item of the greatest bound, or all that share it. All lanes of a warp.
+   * @return Bits of the lane's items; none in any lane where no bound reaches the bar.
+   */
+  [[nodiscard]] __device__ std::uint32_t First(float bar) const {
+    float greatest = -INFINITY;
+    std::uint32_t item{0};
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      item = bounds_[k] > greatest ? 1u << k : item;
+      greatest = fmaxf(greatest, bounds_[k]);
+    }
+    bool const reaches = GainBound::Reaches(greatest, bar);
+    float const of_warp = MaxLanes(greatest);
+    return reaches && greatest == of_warp ? item : 0;
+  }
+  /** @brief Items whose bounds reach the bar. @param bar With what First() has gained. @param first
+   *         Its result, which is left out. */
+  [[nodiscard]] __device__ std::uint32_t Others(float bar, std::uint32_t first) const {
+    std::uint32_t items{0};
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      bool const may = bounds_[k] > -INFINITY && GainBound::Reaches(bounds_[k], bar);
+      items |= may ? 1u << k : 0;
+    }
+    return items & ~first;
+  }
+
+ private:
+  float bounds_[kItems];
+};
+}  // namespace gpu_exact

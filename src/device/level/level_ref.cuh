@@ -1,0 +1,174 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief What kernels read of one level, and how they offer split candidates.
+ */
+#pragma once
+
+#include "core/gain_bound.h"
+#include "core/level.h"
+#include "device/table/column_store.cuh"
+
+namespace gpu_exact {
+/** @brief How one feature is searched. One byte: a table may have millions of features. */
+struct FeatureRule {
+  bool forward : 1;  // as in ScanPlan
+  bool backward : 1;
+  std::int8_t monotone : 2;  // -1, 0 or 1
+
+  /** @param constraint Its sign counts. */
+  __device__ static FeatureRule Make(ScanPlan const& scan, std::int32_t constraint) {
+    FeatureRule rule{};
+    rule.forward = scan.forward;
+    rule.backward = scan.backward;
+    rule.monotone = (constraint > 0) - (constraint < 0);
+    return rule;
+  }
+};
+static_assert(sizeof(FeatureRule) == 1);
+
+/** @brief One level, borrowed by kernels. */
+struct LevelRef {
+  ColumnsRef columns;
+  FeatureRule const* rules;   // shape: (n_features)
+  NodeState const* nodes;     // shape: (n_nodes), by bucket
+  std::uint32_t const* mask;  // shape: (n_nodes or 1, mask_words); nullptr: all are open
+  std::size_t mask_words;     // 32-bit words a node
+  bool mask_per_node;         // else one row serves every node
+  std::uint64_t* best;        // shape: (n_nodes), CandidateKey
+  GainParam gain;
+  GainBound bound;
+  Quantiser quantiser;
+  Bucket n_nodes;
+
+  __device__ bool Allowed(Bucket bucket, FeatureIdx f) const {
+    if (mask == nullptr) {
+      return true;
+    }
+    auto row = mask + (mask_per_node ? bucket * mask_words : 0);
+    return (row[f / 32] >> (f % 32) & 1u) != 0;
+  }
+
+  /** @brief Whether the node may split on the feature that owns a value. */
+  __device__ bool AllowsValue(Bucket bucket, ValueId value) const {
+    return mask == nullptr || this->Allowed(bucket, columns.FeatureOf(value));
+  }
+
+  /**
+   * @brief The same, and whether children can be as heavy as they must: one of them has no more than
+   *        the rows with a value of the feature, as missing ones go the other way.
+   */
+  __device__ bool MaySplit(Bucket bucket, ValueId value, FixedSum const& present) const {
+    return present.hess >= bound.min_hess && this->AllowsValue(bucket, value);
+  }
+
+  /** @brief Keep the candidate if it is the node's best so far. The result knows no order. */
+  __device__ void Offer(Bucket bucket, std::uint64_t key) const {
+    if (key > __ldcg(best + bucket)) {
+      atomicMax(reinterpret_cast<unsigned long long*>(best + bucket),
+                static_cast<unsigned long long>(key));
+    }
+  }
+
+  __device__ float LossChange(NodeState const& node, int monotone, FixedSum const& left,
+                              FixedSum const& right) const {
+    return CalcLossChange(gain, quantiser.Real(left), quantiser.Real(right), node.bounds, monotone,
+                          node.gain);
+  }
+
+  /** @brief The loss change to beat at a node, as a bar for bounds of the gain. */
+  __device__ float Bar(Bucket bucket) const {
+    return bound.Bar(CandidateKey::LossChange(__ldcg(best + bucket)), nodes[bucket].gain);
+  }
+
+  /** @brief Upper bound of the gain of a candidate before a value id, in either scan; -infinity where
+   *         neither is allowed. */
+  __device__ float Bound(FixedSum const& total, FixedSum const& before, FixedSum const& present,
+                         bool missing) const {
+    float const gain = bound.OfAllowed(before, total - before);
+    FixedSum const after = present - before;
+    // With nothing missing both scans see the same children.
+    return missing ? fmaxf(gain, bound.OfAllowed(total - after, after)) : gain;
+  }
+  /** @brief Whether a candidate before a value id may reach the bar in either scan. */
+  __device__ bool MayReach(float bar, FixedSum const& total, FixedSum const& before,
+                           FixedSum const& present, bool missing) const {
+    if (bound.MayReach(bar, before, total - before)) {
+      return true;
+    }
+    // With nothing missing both scans see the same children.
+    FixedSum after = present - before;
+    return missing && bound.MayReach(bar, total - after, after);
+  }
+
+  /**
+   * @brief GainBound::LargestWithin() of splits of a node by a feature.
+   * @param left Where the sums of their left children lie.
+   *
+   * Not inlined: it is for the few that the other bounds leave, and takes many registers.
+   */
+  __device__ __noinline__ float BoundWithin(Bucket bucket, FeatureIdx f, SumBox const& left) const {
+    NodeState const& node = nodes[bucket];
+    return bound.LargestWithin(bound.Limits(node.bounds, rules[f].monotone), node.sum, left);
+  }
+
+  /**
+   * @brief Best candidate before a value id, over both scans.
+   * @param before  Sum of the node's rows with a lower value of the feature.
+   * @param present Sum of the node's rows with any value of it; the rest is missing.
+   */
+  __device__ std::uint64_t BoundaryKey(NodeState const& node, FeatureIdx f, ValueId value,
+                                       FixedSum const& before, FixedSum const& present) const {
+    return this->BoundaryKey(node, f, value, value, before, present);
+  }
+  /** @brief The same where the two scans number their candidates differently. */
+  __device__ std::uint64_t BoundaryKey(NodeState const& node, FeatureIdx f, ValueId forward,
+                                       ValueId backward, FixedSum const& before,
+                                       FixedSum const& present) const {
+    return max(this->ScanKey(node, f, ScanDirection::kForward, forward, before, present),
+               this->ScanKey(node, f, ScanDirection::kBackward, backward, before, present));
+  }
+  /** @brief The candidate of one scan before a value id; 0 where the other scan has it. */
+  __device__ std::uint64_t ScanKey(NodeState const& node, FeatureIdx f, ScanDirection direction,
+                                   std::uint64_t value, FixedSum const& before,
+                                   FixedSum const& present) const {
+    FeatureRule const rule = rules[f];
+    bool const forward = direction == ScanDirection::kForward;
+    FixedSum const after = forward ? node.sum - before : present - before;
+    // A scan proposes nothing before it has met a hessian. With nothing missing both see the same
+    // children, and forward comes first.
+    if (forward ? !rule.forward || before.hess == 0
+                : !rule.backward || after.hess == 0 ||
+                      (rule.forward && before.hess != 0 && present == node.sum)) {
+      return 0;
+    }
+    float loss = LossChange(node, rule.monotone, node.sum - after, after);
+    return CandidateKey::Make(loss, CandidateKey::Place(columns.Values(f), direction, value));
+  }
+
+  /** @brief Best candidate between the rows with any value of the feature and those without. */
+  __device__ std::uint64_t PresentKey(NodeState const& node, FeatureIdx f,
+                                      FixedSum const& present) const {
+    ValueRange values = columns.Values(f);
+    return max(this->PresentKey(node, f, ScanDirection::kForward, values.last, present),
+               this->PresentKey(node, f, ScanDirection::kBackward, values.first, present));
+  }
+  /**
+   * @brief The same of one scan; 0 where the feature is not scanned so.
+   * @param value Numbers the candidate: it lies before this value id, in a forward scan past the
+   *              last one at most.
+   */
+  __device__ std::uint64_t PresentKey(NodeState const& node, FeatureIdx f, ScanDirection direction,
+                                      std::uint64_t value, FixedSum const& present) const {
+    FeatureRule rule = rules[f];
+    bool const forward = direction == ScanDirection::kForward;
+    FixedSum missing = node.sum - present;
+    if (missing == FixedSum{0, 0} || !(forward ? rule.forward : rule.backward)) {
+      return 0;
+    }
+    float loss = forward ? LossChange(node, rule.monotone, present, missing)
+                         : LossChange(node, rule.monotone, missing, present);
+    return CandidateKey::Make(loss, CandidateKey::Place(columns.Values(f), direction, value));
+  }
+};
+}  // namespace gpu_exact

@@ -1,0 +1,94 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of node_states.cuh.
+ */
+#include "device/level/node_states.cuh"
+
+namespace gpu_exact {
+namespace {
+// one thread a feature
+__global__ void RulesKernel(DefaultDirection direction, float opt_dense_col, ColumnsRef columns,
+                            std::int32_t const* monotone, FeatureIdx const* features,
+                            FeatureRule* rules) {
+  AwaitEarlier();
+  auto f = GlobalIdx();
+  if (f < columns.n_features) {
+    auto n_present = columns.n_present[f];
+    auto n_distinct = columns.value_offsets[f + 1] - columns.value_offsets[f];
+    rules[f] = FeatureRule::Make(
+        ScanPlan::Make(direction, opt_dense_col, columns.n_rows, n_present, n_distinct),
+        monotone == nullptr ? 0 : monotone[features == nullptr ? f : features[f]]);
+  }
+}
+
+/** @brief Weight and gain within the bounds, which stay as they are. */
+__device__ void Complete(GainParam const& param, Quantiser const& quantiser,
+                         WeightBounds const& bounds, NodeState* state) {
+  GradientSum sum = quantiser.Real(state->sum);
+  state->weight = CalcWeight(param, sum, bounds);
+  state->gain = CalcGain(param, sum, state->weight);
+  state->bounds = bounds;
+}
+
+/** @brief Those of one node. */
+__device__ void Clear(LevelZeros const& zeros, Bucket b) {
+  if (zeros.best != nullptr) {
+    zeros.best[b] = zeros.bar;
+    zeros.children[2 * b] = zeros.children[2 * b + 1] = {};
+  }
+}
+
+/** @param own_bounds Of the root's own weight. @param bounds Of its splits. */
+__global__ void CompleteRootKernel(GainParam param, Quantiser quantiser, WeightBounds own_bounds,
+                                   WeightBounds bounds, NodeState* root, LevelZeros zeros) {
+  AwaitEarlier();
+  Complete(param, quantiser, own_bounds, root);
+  root->bounds = bounds;
+  Clear(zeros, 0);
+}
+
+// one thread a parent
+__global__ void CompleteChildrenKernel(GainParam param, Quantiser quantiser,
+                                       std::int32_t const* monotone, SplitOrder const* orders,
+                                       NodeState const* parents, Bucket n_parents,
+                                       NodeIdx first_child, NodeState* children, LevelZeros zeros) {
+  AwaitEarlier();
+  auto i = GlobalIdx();
+  if (i >= n_parents || orders[i].left == kNoNode) {
+    return;
+  }
+  auto const b = static_cast<Bucket>(orders[i].left - first_child);
+  NodeState* left = children + b;
+  NodeState* right = left + 1;
+  // As in XGBoost: the children's own weights keep to the parent's bounds, their splits to theirs.
+  Complete(param, quantiser, parents[i].bounds, left);
+  Complete(param, quantiser, parents[i].bounds, right);
+  SplitBounds(parents[i].bounds, monotone == nullptr ? 0 : monotone[orders[i].feature],
+              left->weight, right->weight, &left->bounds, &right->bounds);
+  Clear(zeros, b);
+  Clear(zeros, b + 1);
+}
+}  // namespace
+
+void MakeRules(GrowParam const& param, ColumnsRef const& columns, std::int32_t const* monotone,
+               FeatureRule* out_rules, FeatureIdx const* features) {
+  LaunchN("Rules", RulesKernel, columns.n_features, param.default_direction, param.opt_dense_col,
+          columns, monotone, features, out_rules);
+}
+
+void CompleteRoot(GainParam const& param, Quantiser const& quantiser, NodeState* root,
+                  LevelZeros const& out_zeros) {
+  Launch("CompleteRoot", CompleteRootKernel, 1, 1, param, quantiser,
+         WeightBounds::OfRoot(param.bounded && !param.Old()), WeightBounds::OfRoot(param.bounded),
+         root, out_zeros);
+}
+
+void CompleteChildren(GainParam const& param, Quantiser const& quantiser,
+                      std::int32_t const* monotone, SplitOrder const* orders,
+                      NodeState const* parents, Bucket n_parents, NodeIdx first_child,
+                      NodeState* children, LevelZeros const& out_zeros) {
+  LaunchN("CompleteChildren", CompleteChildrenKernel, n_parents, param, quantiser, monotone, orders,
+          parents, n_parents, first_child, children, out_zeros);
+}
+}  // namespace gpu_exact

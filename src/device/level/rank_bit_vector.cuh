@@ -1,0 +1,67 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief A long row of bits that knows how many are set before each.
+ */
+#pragma once
+
+#include "device/level/rows_ref.cuh"
+#include "device/runtime/runtime.cuh"
+
+namespace gpu_exact {
+/** @brief 32 bits, and how many of all lower ones are set. */
+struct alignas(8) RankWord {
+  std::uint32_t bits;
+  std::uint32_t n_before;
+
+  [[nodiscard]] __device__ bool Has(std::uint32_t i) const { return (bits >> i % 32 & 1u) != 0; }
+  /** @brief How many bits before this one are set. */
+  [[nodiscard]] __device__ std::uint32_t Rank(std::uint32_t i) const {
+    return n_before + __popc(bits & ((1u << i % 32) - 1));
+  }
+};
+
+/** @brief The bits, borrowed by kernels. */
+struct RankBitsRef {
+  RankWord* words;
+
+  [[nodiscard]] __device__ std::uint32_t Rank(std::uint64_t i) const {
+    return words[i / 32].Rank(static_cast<std::uint32_t>(i % 32));
+  }
+  /** @brief Write the word that a warp's bits are. All lanes, i their own and consecutive. */
+  __device__ void WriteWord(std::uint64_t i, bool is_set) const {
+    std::uint32_t const bits = __ballot_sync(kAllLanes, is_set);
+    if (threadIdx.x % 32 == 0) {
+      words[i / 32] = {bits, 0};
+    }
+  }
+};
+
+/** @brief Ranges of bits, and how many of each are set. */
+struct BitRanges {
+  RowRange const* ranges{nullptr};  // they end at the end of all bits at most
+  Bucket n{0};
+  RowIdx* n_set{nullptr};
+};
+
+/** @brief Owns the bits. Memory: 1/4 B a bit. */
+class RankBits {
+ public:
+  explicit RankBits(char const* what) : words_{what} {}
+
+  /** @brief Room for n bits and one position more; content is lost where it grows. */
+  RankBitsRef Reserve(std::uint64_t n) { return {words_.Reserve(n / 32 + 1)}; }
+  void ClearAsync(std::uint64_t n) { ZeroAsync(words_.Data(), n / 32 + 1); }
+  /**
+   * @brief Count what is set before each of n bits and their end. Does not wait.
+   * @param ranges Of which is told how many bits are set.
+   */
+  void Count(std::uint64_t n, CubScratch* scratch, BitRanges const& ranges = {});
+  [[nodiscard]] RankBitsRef Ref() const { return {words_.Data()}; }
+  [[nodiscard]] std::uint64_t Bytes() const { return words_.Bytes(); }
+
+ private:
+  DeviceBuffer<RankWord> words_;
+  unsigned max_blocks_{0};  // of a cluster that counts; 0: not asked yet
+};
+}  // namespace gpu_exact

@@ -1,0 +1,179 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of training_rows.cuh.
+ */
+#include <algorithm>
+#include <cub/block/block_reduce.cuh>
+#include <cuda/std/functional>
+
+#include "device/level/training_rows.cuh"
+#include "device/runtime/fixed_sum.cuh"
+
+namespace gpu_exact {
+namespace {
+constexpr int kThreads = 256;
+constexpr int kRowsPerThread = 8;
+
+/** @brief All but the magnitudes. */
+struct JoinSummaries {
+  __device__ RowSummary operator()(RowSummary const& a, RowSummary const& b) const {
+    return {max(a.max_grad_bits, b.max_grad_bits),
+            max(a.max_hess_bits, b.max_hess_bits),
+            max(a.min_grad_bits, b.min_grad_bits),
+            max(a.min_hess_bits, b.min_hess_bits),
+            a.n_not_finite + b.n_not_finite,
+            a.n_left_out + b.n_left_out,
+            {0, 0}};
+  }
+};
+
+/** @brief Bits of a float that is not negative, inverted so that the least one is the largest; 0 for 0. */
+__device__ std::uint32_t InvertedBits(float x) { return x == 0.0f ? 0 : ~__float_as_uint(x); }
+
+// grid: strided over rows; result: *out_summary but its magnitudes, zero before
+__global__ __launch_bounds__(kThreads) void SummariseKernel(TrainingRows rows,
+                                                            RowSummary* out_summary) {
+  AwaitEarlier();
+  using BlockReduce = cub::BlockReduce<RowSummary, kThreads>;
+  __shared__ typename BlockReduce::TempStorage temp;
+  RowSummary summary{};
+  auto stride = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
+  for (auto row = GlobalIdx(); row < rows.n_rows; row += stride) {
+    if (rows.Has(static_cast<RowIdx>(row))) {
+      GradientPair g = rows.gpair[row];
+      bool finite = isfinite(g.grad) && isfinite(g.hess);
+      float const grad = fabsf(g.grad);
+      float const hess = fabsf(g.hess);
+      RowSummary const one{__float_as_uint(grad),
+                           __float_as_uint(hess),
+                           InvertedBits(grad),
+                           InvertedBits(hess),
+                           0,
+                           0,
+                           {0, 0}};
+      summary = JoinSummaries{}(summary, finite ? one : RowSummary{0, 0, 0, 0, 1, 0, {0, 0}});
+    } else {
+      ++summary.n_left_out;
+    }
+  }
+  summary = BlockReduce{temp}.Reduce(summary, JoinSummaries{});
+  if (threadIdx.x == 0) {
+    atomicMax(&out_summary->max_grad_bits, summary.max_grad_bits);
+    atomicMax(&out_summary->max_hess_bits, summary.max_hess_bits);
+    atomicMax(&out_summary->min_grad_bits, summary.min_grad_bits);
+    atomicMax(&out_summary->min_hess_bits, summary.min_hess_bits);
+    atomicAdd(&out_summary->n_not_finite, summary.n_not_finite);
+    atomicAdd(&out_summary->n_left_out, summary.n_left_out);
+  }
+}
+
+// grid: strided over rows; result: *out, zero before
+__global__ __launch_bounds__(kThreads) void SumRoundingKernel(TrainingRows rows,
+                                                              Quantiser quantiser, Rounding* out) {
+  AwaitEarlier();
+  using BlockReduce = cub::BlockReduce<Rounding, kThreads>;
+  __shared__ typename BlockReduce::TempStorage temp;
+  Rounding sum{};
+  auto stride = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
+  for (auto row = GlobalIdx(); row < rows.n_rows; row += stride) {
+    if (rows.Has(static_cast<RowIdx>(row))) {
+      sum = sum + quantiser.Rounded(rows.gpair[row]);
+    }
+  }
+  sum = BlockReduce{temp}.Reduce(sum, cuda::std::plus<>{});
+  if (threadIdx.x == 0) {
+    auto const add = [](std::uint64_t* to, std::uint64_t x) {
+      atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(x));
+    };
+    add(&out->all.grad, sum.all.grad);
+    add(&out->all.hess, sum.all.hess);
+    add(&out->few_bits.grad, sum.few_bits.grad);
+    add(&out->few_bits.hess, sum.few_bits.hess);
+    atomicAdd(&out->n_few_bits, sum.n_few_bits);
+  }
+}
+
+// one thread a row; result: *out_any, zero before
+__global__ void AnyDeletedKernel(TrainingRows rows, std::uint32_t* out_any) {
+  AwaitEarlier();
+  auto row = GlobalIdx();
+  bool deleted = row < rows.n_rows && rows.Deleted(static_cast<RowIdx>(row));
+  if (__syncthreads_or(deleted) && threadIdx.x == 0) {
+    *out_any = 1;  // whoever writes, writes the same
+  }
+}
+
+/** @brief Adds the trained rows to *out. All threads of a grid strided over rows. */
+template <bool kMagnitudes>
+__device__ void AddRows(TrainingRows const& rows, Quantiser const& quantiser, FixedSum* out) {
+  using BlockReduce = cub::BlockReduce<FixedSum, kThreads>;
+  __shared__ typename BlockReduce::TempStorage temp;
+  FixedSum sum{0, 0};
+  auto stride = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
+  for (auto row = GlobalIdx(); row < rows.n_rows; row += stride) {
+    if (rows.Has(static_cast<RowIdx>(row))) {
+      GradientPair g = rows.gpair[row];
+      sum = sum + quantiser.Fixed({kMagnitudes ? fabsf(g.grad) : g.grad, g.hess});
+    }
+  }
+  sum = BlockReduce{temp}.Reduce(sum, cuda::std::plus<>{});
+  if (threadIdx.x == 0) {
+    AtomicAdd(out, sum);
+  }
+}
+
+// grid: strided over rows; result: summary->magnitudes, zero before
+__global__ __launch_bounds__(kThreads) void SumMagnitudesKernel(TrainingRows rows,
+                                                                RowSummary* summary) {
+  AwaitEarlier();
+  AddRows<true>(rows, summary->ByLargest(rows.n_rows), &summary->magnitudes);
+}
+
+// grid: strided over rows; result: *out, zero before
+__global__ __launch_bounds__(kThreads) void SumKernel(TrainingRows rows, Quantiser quantiser,
+                                                      FixedSum* out) {
+  AwaitEarlier();
+  AddRows<false>(rows, quantiser, out);
+}
+}  // namespace
+
+RowScan::RowScan(std::uint64_t max_blocks) : max_blocks_{max_blocks} {
+  summary_.Reserve(1);
+  host_summary_.Reserve(1);
+  any_deleted_.Reserve(1);
+}
+
+std::uint64_t RowScan::Grid(RowIdx n_rows) const {
+  return std::min(CeilDiv(n_rows, kThreads * kRowsPerThread), max_blocks_);
+}
+
+RowSummary RowScan::Summarise(TrainingRows const& rows) {
+  ZeroAsync(summary_.Data(), 1);
+  Launch("Summarise", SummariseKernel, this->Grid(rows.n_rows), kThreads, rows, summary_.Data());
+  Launch("SumMagnitudes", SumMagnitudesKernel, this->Grid(rows.n_rows), kThreads, rows,
+         summary_.Data());
+  CopyPinned(host_summary_.Data(), summary_.Data(), 1);
+  Synchronize();
+  return *host_summary_.Data();
+}
+
+Rounding RowScan::SumRounding(TrainingRows const& rows, Quantiser const& quantiser) {
+  ZeroAsync(rounding_.Reserve(1), 1);
+  Launch("SumRounding", SumRoundingKernel, this->Grid(rows.n_rows), kThreads, rows, quantiser,
+         rounding_.Data());
+  return ToHost(rounding_.Data(), 1).front();
+}
+
+bool RowScan::AnyDeleted(TrainingRows const& rows) {
+  *any_deleted_.Data() = 0;
+  LaunchN("AnyDeleted", AnyDeletedKernel, rows.n_rows, rows, any_deleted_.Data());
+  Synchronize();
+  return *any_deleted_.Data() != 0;
+}
+
+void RowScan::Sum(TrainingRows const& rows, Quantiser const& quantiser, FixedSum* out) {
+  ZeroAsync(out, 1);
+  Launch("Sum", SumKernel, this->Grid(rows.n_rows), kThreads, rows, quantiser, out);
+}
+}  // namespace gpu_exact

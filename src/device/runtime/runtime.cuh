@@ -1,0 +1,389 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief All CUDA plumbing: checked calls and launches, device buffers, CUB's scratch space.
+ */
+#pragma once
+
+#include <cuda_runtime.h>
+#include <nvtx3/nvToolsExt.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/platform.h"
+#include "gpu_exact/device.h"
+
+/** @brief Check a CUDA call; a failure throws DeviceError with the call and the driver's words. */
+#define EXACT_CUDA(call) ::gpu_exact::CheckCuda((call), #call, __FILE__, __LINE__)
+
+namespace gpu_exact {
+inline constexpr unsigned kAllLanes = 0xffffffffu;  // of a warp
+
+/** @brief XGBoost's own stream; everything here runs in its order. */
+inline cudaStream_t Stream() { return cudaStreamPerThread; }
+
+void CheckCuda(cudaError_t status, char const* call, char const* file, int line);
+
+/** @brief cudaMalloc; throws OutOfDeviceMemory with the array and the bytes asked, free, total. */
+void* AllocateDevice(std::size_t bytes, char const* what);
+void FreeDevice(void* p, std::size_t bytes) noexcept;
+/** @brief The most bytes of all devices that this process has held at a time. */
+[[nodiscard]] std::size_t PeakDeviceBytes();
+
+/** @brief Page-locked host memory, which kernels read and write too; throws DeviceError. */
+void* AllocatePinned(std::size_t bytes, char const* what);
+void FreePinned(void* p, std::size_t bytes) noexcept;
+
+/** @brief Of a call that may fail, as there is another way or nothing to be done about it. */
+bool Succeeds(cudaError_t status) noexcept;
+
+/** @brief Waits for the stream. */
+void Synchronize();
+
+/** @brief Waits for the stream at the end of its scope, also where an exception ends it. */
+struct WaitAtEnd {
+  WaitAtEnd() = default;
+  ~WaitAtEnd() { Succeeds(cudaStreamSynchronize(Stream())); }
+  WaitAtEnd(WaitAtEnd const&) = delete;
+  WaitAtEnd& operator=(WaitAtEnd const&) = delete;
+};
+
+/** @brief A named range of the host's time in a profiler's timeline; nothing without a profiler. */
+struct ProfilerRange {
+  explicit ProfilerRange(char const* name) { nvtxRangePushA(name); }
+  ~ProfilerRange() { nvtxRangePop(); }
+  ProfilerRange(ProfilerRange const&) = delete;
+  ProfilerRange& operator=(ProfilerRange const&) = delete;
+};
+
+/** @brief With GPU_EXACT_SYNC=1 in the environment every launch is waited for, to place errors. */
+void CheckLaunch(cudaError_t status, char const* kernel);
+
+/** @brief Of the current device. */
+[[nodiscard]] int DeviceAttribute(cudaDeviceAttr attribute);
+
+/** @brief The current device's kernels and copies reach another's memory; false where they cannot. */
+[[nodiscard]] bool ReachDevice(int other);
+
+/** @brief Lets this thread make any CUDA call in its scope, while another thread captures a graph. */
+class CaptureGuard {
+ public:
+  CaptureGuard() noexcept { this->Exchange(); }
+  ~CaptureGuard() { this->Exchange(); }
+  CaptureGuard(CaptureGuard const&) = delete;
+  CaptureGuard& operator=(CaptureGuard const&) = delete;
+
+ private:
+  void Exchange() noexcept { Succeeds(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+
+  cudaStreamCaptureMode mode_{
+      cudaStreamCaptureModeRelaxed};  // that of outside the scope, within it
+};
+
+/** @brief Makes a device current for its scope, -1 for the first one. */
+class DeviceGuard {
+ public:
+  explicit DeviceGuard(int ordinal);
+  ~DeviceGuard();
+  DeviceGuard(DeviceGuard const&) = delete;
+  DeviceGuard& operator=(DeviceGuard const&) = delete;
+
+ private:
+  CaptureGuard capture_;
+  int previous_{0};
+  bool moved_{false};
+};
+
+/** @brief Uninitialised array; keeps its size or grows, and loses its content then. */
+template <typename T, void* (*kAllocate)(std::size_t, char const*),
+          void (*kFree)(void*, std::size_t) noexcept>
+class Buffer {
+ public:
+  explicit Buffer(char const* what) : what_{what} {}
+  ~Buffer() { kFree(data_, this->Bytes()); }
+  Buffer(Buffer const&) = delete;
+  Buffer& operator=(Buffer const&) = delete;
+  Buffer(Buffer&& that) noexcept : what_{that.what_} { *this = std::move(that); }
+  Buffer& operator=(Buffer&& that) noexcept {
+    std::swap(what_, that.what_);
+    std::swap(data_, that.data_);
+    std::swap(size_, that.size_);
+    return *this;
+  }
+
+  /** @brief Room for n elements. Waits for the device when it grows. */
+  T* Reserve(std::size_t n) {
+    if (n > size_) {
+      this->Release();
+      data_ = static_cast<T*>(kAllocate(n * sizeof(T), what_));
+      size_ = n;
+    }
+    return data_;
+  }
+  void Release() {
+    kFree(std::exchange(data_, nullptr), this->Bytes());
+    size_ = 0;
+  }
+
+  [[nodiscard]] T* Data() const { return data_; }
+  [[nodiscard]] std::size_t Bytes() const { return size_ * sizeof(T); }
+
+ private:
+  char const* what_;
+  T* data_{nullptr};
+  std::size_t size_{0};
+};
+template <typename T>
+using DeviceBuffer = Buffer<T, AllocateDevice, FreeDevice>;
+template <typename T>
+using PinnedBuffer = Buffer<T, AllocatePinned, FreePinned>;
+
+/**
+ * @brief Copies in the order of the stream: between memory of devices, or from or to the host's. What
+ *        is copied from the host must stay until the stream was waited for (see CopyFromHost()), and
+ *        what is copied to it is there then.
+ */
+template <typename T>
+void CopyAsync(T* to, T const* from, std::size_t n) {
+  if (n != 0) {
+    EXACT_CUDA(cudaMemcpyAsync(to, from, n * sizeof(T), cudaMemcpyDefault, Stream()));
+  }
+}
+
+/** @brief Copy to the host. Waits. */
+template <typename T>
+std::vector<T> ToHost(T const* from, std::size_t n) {
+  std::vector<T> to(n);
+  CopyAsync(to.data(), from, n);
+  Synchronize();
+  return to;
+}
+
+/**
+ * @brief Copies up to 1 KiB of whole words to the device with the parameters of a launch, so that it
+ *        need not read the host's memory over the bus. Does not wait; the host's memory may go at once.
+ * @return Whether it did: it does nothing where there are more bytes, or other than whole words.
+ */
+[[nodiscard]] bool SendBytes(void* to, void const* from, std::size_t n_bytes);
+
+/**
+ * @brief Copies from pageable host memory, which may go at once. Of more than 1 KiB it waits for the
+ *        stream: CUDA does not say that an asynchronous copy has read such memory when it returns.
+ */
+template <typename T>
+void CopyFromHost(T* to, T const* from, std::size_t n) {
+  if (!SendBytes(to, from, n * sizeof(T))) {
+    CopyAsync(to, from, n);
+    Synchronize();
+  }
+}
+
+/** @brief See CopyPinned(). */
+void CopyPinnedBytes(void* to, void const* from, std::size_t n_bytes);
+
+/**
+ * @brief CopyAsync() between the device's memory and page-locked memory: of little by a kernel, which
+ *        begins some microseconds sooner than a copy.
+ */
+template <typename T>
+void CopyPinned(T* to, T const* from, std::size_t n) {
+  CopyPinnedBytes(to, from, n * sizeof(T));
+}
+
+template <typename T>
+void ZeroAsync(T* p, std::size_t n) {
+  if (n != 0) {
+    EXACT_CUDA(cudaMemsetAsync(p, 0, n * sizeof(T), Stream()));
+  }
+}
+
+/**
+ * @brief A small array that the host makes anew for each level.
+ *
+ * A longer one goes through page-locked memory, which the next upload overwrites: between two uploads
+ * the host has waited for the stream, or for an event after the first one.
+ */
+template <typename T>
+class UploadBuffer {
+ public:
+  explicit UploadBuffer(char const* what) : host_{what}, device_{what} {}
+
+  /** @brief Does not wait. @return Device memory, in the order of the stream. */
+  T* Upload(std::vector<T> const& values) {
+    T* to = device_.Reserve(values.size());
+    if (!SendBytes(to, values.data(), values.size() * sizeof(T))) {
+      std::copy(values.cbegin(), values.cend(), host_.Reserve(values.size()));
+      CopyPinned(to, host_.Data(), values.size());
+    }
+    return to;
+  }
+  [[nodiscard]] T* Data() const { return device_.Data(); }
+  [[nodiscard]] std::size_t Bytes() const { return device_.Bytes(); }
+
+ private:
+  PinnedBuffer<T> host_;
+  DeviceBuffer<T> device_;
+};
+
+/** @brief Several small arrays of the host on their way to the device in one copy. */
+class UploadArena {
+ public:
+  explicit UploadArena(char const* what) : bytes_{what} {}
+
+  /** @brief An array of the next upload. @return Its number. */
+  template <typename T>
+  std::size_t Add(std::vector<T> const& values) {
+    this->Pad();
+    std::size_t const at = staged_.size();
+    auto const* bytes = reinterpret_cast<unsigned char const*>(values.data());
+    staged_.insert(staged_.end(), bytes, bytes + values.size() * sizeof(T));
+    begins_.push_back(at);
+    return begins_.size() - 1;
+  }
+  /** @brief Upload what was added. Does not wait; see UploadBuffer. */
+  void Upload() {
+    this->Pad();
+    bytes_.Upload(staged_);
+    uploaded_.swap(begins_);
+    begins_.clear();
+    staged_.clear();
+  }
+  /** @brief Device memory of an array of the last upload. */
+  template <typename T>
+  [[nodiscard]] T const* Data(std::size_t number) const {
+    return reinterpret_cast<T const*>(bytes_.Data() + uploaded_[number]);
+  }
+  [[nodiscard]] std::size_t Bytes() const { return bytes_.Bytes(); }
+
+ private:
+  static constexpr std::size_t kAligned = 16;
+
+  /** @brief Arrays begin, and the last one ends, at a multiple of kAligned. */
+  void Pad() { staged_.resize((staged_.size() + kAligned - 1) / kAligned * kAligned); }
+
+  std::vector<unsigned char> staged_;
+  std::vector<std::size_t> begins_;
+  std::vector<std::size_t> uploaded_;
+  UploadBuffer<unsigned char> bytes_;
+};
+
+[[nodiscard]] constexpr std::uint64_t CeilDiv(std::uint64_t a, std::uint64_t b) {
+  return (a + b - 1) / b;
+}
+
+/** @brief Bits that hold every number below n. */
+[[nodiscard]] constexpr int BitsBelow(std::uint64_t n) {
+  int bits{0};
+  while ((std::uint64_t{1} << bits) < n) {
+    ++bits;
+  }
+  return bits;
+}
+
+/** @brief Blocks of a grid, at most. */
+inline constexpr std::uint64_t kMaxGrid = 0x7fffffff;
+
+/** @brief Throws DeviceError where a grid has more blocks than CUDA takes. */
+void CheckGrid(char const* kernel, std::uint64_t grid);
+
+/** @brief Threads of a block, bytes of shared memory beside what the kernel declares, and its cluster. */
+struct BlockSize {
+  unsigned n_threads;
+  std::size_t shared_bytes;
+  unsigned cluster{1};  // blocks of a cluster, neighbours in the grid; 1: there are none
+
+  BlockSize(unsigned threads, std::size_t bytes = 0)  // NOLINT: most launches name threads alone
+      : n_threads{threads}, shared_bytes{bytes} {}
+};
+
+/** @brief How a kernel begins on the stream: while the one before it ends, where AwaitEarlier() waits. */
+struct LaunchConfig {
+  cudaLaunchAttribute attributes[2]{};
+  cudaLaunchConfig_t config{};
+
+  LaunchConfig(std::uint64_t grid, BlockSize const& block);
+  LaunchConfig(LaunchConfig const&) = delete;
+  LaunchConfig& operator=(LaunchConfig const&) = delete;
+};
+
+/**
+ * @brief The first statement of every kernel: what the stream did before is there after it.
+ *
+ * Compiled for Hopper or later, a kernel is made ready while the last blocks of the one before it end (programmatic
+ * dependent launch). It may touch no memory before this. As every kernel waits, the one before has
+ * waited for all that came before it.
+ */
+__device__ inline void AwaitEarlier() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+
+/**
+ * @brief Launch on the stream; an empty grid is no launch. Does not wait.
+ * @param kernel Begins with AwaitEarlier().
+ */
+template <typename... ParamsT, typename... ArgsT>
+void Launch(char const* name, void (*kernel)(ParamsT...), std::uint64_t grid, BlockSize block,
+            ArgsT&&... args) {
+  if (grid == 0) {
+    return;
+  }
+  CheckGrid(name, grid);
+  LaunchConfig const launch{grid, block};
+  CheckLaunch(cudaLaunchKernelEx(&launch.config, kernel, std::forward<ArgsT>(args)...), name);
+}
+
+/** @brief One thread an element. */
+template <typename... ParamsT, typename... ArgsT>
+void LaunchN(char const* name, void (*kernel)(ParamsT...), std::uint64_t n, ArgsT&&... args) {
+  constexpr unsigned kBlock = 256;
+  Launch(name, kernel, CeilDiv(n, kBlock), kBlock, std::forward<ArgsT>(args)...);
+}
+
+/** @brief Index of this thread in a one-dimensional grid. */
+__device__ inline std::uint64_t GlobalIdx() {
+  return static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+/** @brief CUB's temporary storage, kept for the next call. */
+class CubScratch {
+ public:
+  /**
+   * @param fn         Called twice as fn(void* storage, std::size_t& bytes), as CUB wants it.
+   * @param file, line Of the caller, for the error.
+   */
+  template <typename FnT>
+  void Call(FnT&& fn, char const* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    std::size_t bytes{0};
+    CheckCuda(fn(nullptr, bytes), "CUB", file, line);
+    void* storage = storage_.Reserve(bytes == 0 ? 1 : bytes);
+    CheckCuda(fn(storage, bytes), "CUB", file, line);
+  }
+  [[nodiscard]] std::size_t Bytes() const { return storage_.Bytes(); }
+
+ private:
+  DeviceBuffer<unsigned char> storage_{"CUB scratch"};
+};
+
+/** @brief FirstIndex by all lanes of a warp, which get the answer; 32 places are looked at a step. */
+template <typename IndexT, typename FnT>
+__device__ IndexT FirstIndexByWarp(IndexT begin, IndexT end, FnT&& above) {
+  while (begin < end) {
+    IndexT step = (end - begin + 31) / 32;
+    IndexT place = begin + (threadIdx.x % 32 + 1) * step - 1;
+    unsigned hits = __ballot_sync(kAllLanes, place >= end || above(place));
+    if (hits == 0) {
+      return end;
+    }
+    begin += (__ffs(hits) - 1) * step;
+    end = end - begin < step ? end : begin + step - 1;
+  }
+  return begin;
+}
+}  // namespace gpu_exact

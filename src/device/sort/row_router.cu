@@ -1,0 +1,202 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of row_partition.cuh.
+ */
+#include <algorithm>
+
+#include "device/runtime/fixed_sum.cuh"
+#include "device/sort/entries.cuh"
+#include "device/sort/row_router.cuh"
+
+namespace gpu_exact {
+namespace {
+constexpr int kThreads = 256;
+constexpr int kRowsPerThread = 8;
+constexpr Bucket kSharedSums = 512;  // 8 KiB of shared memory
+
+__device__ bool IsTrained(NodeIdx position) { return position >= 0; }
+
+// one thread a row
+__global__ void ResetKernel(TrainingRows rows, NodeIdx* positions, std::uint8_t* row_keys) {
+  AwaitEarlier();
+  auto row = static_cast<RowIdx>(GlobalIdx());
+  if (row < rows.n_rows) {
+    bool trained = rows.Has(row);
+    positions[row] = EncodePosition(kRoot, trained);
+    row_keys[row] = trained ? 0 : kNoKey;
+  }
+}
+
+// one thread an entry of the ranges
+template <typename EntryT>
+__global__ void RouteKernel(EntryT const* entries, RouteRange const* ranges, EntryIdx const* ends,
+                            std::uint32_t n_ranges, EntryIdx n_entries, SplitOrder const* orders,
+                            NodeIdx first_node, Bucket n_orders, NodeIdx* positions) {
+  AwaitEarlier();
+  auto i = GlobalIdx();
+  if (i >= n_entries) {
+    return;
+  }
+  auto r = FirstIndex(std::uint32_t{0}, n_ranges, [=](std::uint32_t k) { return ends[k] > i; });
+  EntryT e = entries[ranges[r].entries.end - (ends[r] - i)];
+  NodeIdx position = positions[e.row];
+  auto bucket = static_cast<Bucket>(DecodePosition(position) - first_node);
+  if (bucket >= n_orders) {
+    return;
+  }
+  SplitOrder order = orders[bucket];
+  if (order.left != kNoNode && order.feature == ranges[r].feature) {
+    NodeIdx child = order.left + (e.value < order.first_right ? 0 : 1);
+    positions[e.row] = EncodePosition(child, IsTrained(position));
+  }
+}
+
+// one thread a row, in whole warps and one row more; result: rows that own columns send left
+__global__ void FindLeftKernel(SplitOrder const* orders, std::uint8_t const* is_own,
+                               NodeIdx first_node, Bucket n_orders, NodeIdx first_child,
+                               Bucket n_children, RowIdx n_rows, NodeIdx const* positions,
+                               std::uint32_t* words) {
+  AwaitEarlier();
+  auto row = GlobalIdx();
+  if (row / 32 > n_rows / 32) {
+    return;
+  }
+  bool left{false};
+  if (row < n_rows) {
+    NodeIdx const nidx = DecodePosition(positions[row]);
+    auto const bucket = static_cast<Bucket>(nidx - first_node);
+    auto const child = static_cast<Bucket>(nidx - first_child);  // a left one is even
+    left = bucket < n_orders ? is_own[bucket] != 0 && orders[bucket].default_left
+                             : child < n_children && child % 2 == 0;
+  }
+  std::uint32_t const bits = __ballot_sync(kAllLanes, left);
+  if (threadIdx.x % 32 == 0) {
+    words[row / 32] = bits;
+  }
+}
+
+// one thread a row; goes_left: of all workers, words are nullptr where there is one
+__global__ void RouteMissingKernel(SplitOrder const* orders, RankBitsRef goes_left,
+                                   NodeIdx first_node, Bucket n_orders, NodeIdx first_child,
+                                   Bucket n_children, RowIdx n_rows, NodeIdx* positions,
+                                   std::uint8_t* row_keys) {
+  AwaitEarlier();
+  auto row = GlobalIdx();
+  if (row >= n_rows) {
+    return;
+  }
+  NodeIdx position = positions[row];
+  auto bucket = static_cast<Bucket>(DecodePosition(position) - first_node);
+  if (bucket < n_orders && orders[bucket].left != kNoNode) {
+    bool const left = goes_left.words == nullptr
+                          ? orders[bucket].default_left
+                          : goes_left.words[row / 32].Has(static_cast<std::uint32_t>(row));
+    NodeIdx child = orders[bucket].left + (left ? 0 : 1);
+    position = EncodePosition(child, IsTrained(position));
+    positions[row] = position;
+  }
+  auto child = static_cast<Bucket>(position - first_child);  // out of range where left out
+  std::uint8_t key = n_children <= kMaxKeyedNodes ? child : child & 1;
+  row_keys[row] = child < n_children ? key : kNoKey;
+}
+
+// grid: strided over rows; sums in shared memory first where the nodes fit, in as many copies as
+// there is room for, so that lanes of few nodes do not wait for one another
+__global__ __launch_bounds__(kThreads) void SumNodesKernel(GradientPair const* gpair,
+                                                           NodeIdx const* positions, RowIdx n_rows,
+                                                           Quantiser quantiser, NodeIdx first_node,
+                                                           Bucket n_nodes, NodeState* out_states) {
+  AwaitEarlier();
+  __shared__ FixedSum sums[kSharedSums];
+  bool const in_shared = n_nodes <= kSharedSums;
+  auto const n_copies = in_shared ? min(32u, kSharedSums / n_nodes) : 1;
+  auto const copy = threadIdx.x % n_copies;
+  if (in_shared) {
+    for (auto i = threadIdx.x; i < n_nodes * n_copies; i += kThreads) {
+      sums[i] = {0, 0};
+    }
+    __syncthreads();
+  }
+  auto stride = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
+  for (auto row = GlobalIdx(); row < n_rows; row += stride) {
+    auto bucket = static_cast<Bucket>(positions[row] - first_node);
+    if (bucket < n_nodes) {
+      AtomicAdd(in_shared ? &sums[bucket * n_copies + copy] : &out_states[bucket].sum,
+                quantiser.Fixed(gpair[row]));
+    }
+  }
+  if (in_shared) {
+    __syncthreads();
+    for (Bucket b = threadIdx.x; b < n_nodes; b += kThreads) {
+      FixedSum total{0, 0};
+      for (unsigned c = 0; c < n_copies; ++c) {
+        total = total + sums[b * n_copies + c];
+      }
+      AtomicAdd(&out_states[b].sum, total);
+    }
+  }
+}
+}  // namespace
+
+RowPartition::RowPartition(RowIdx n_rows, std::uint64_t max_blocks)
+    : n_rows_{n_rows}, max_blocks_{max_blocks}, positions_{n_rows} {
+  row_keys_.Reserve(n_rows);
+}
+
+std::uint64_t RowPartition::StridedGrid() const {
+  return std::min(CeilDiv(n_rows_, kThreads * kRowsPerThread), max_blocks_);
+}
+
+void RowPartition::Reset(TrainingRows const& rows) {
+  LaunchN("Reset", ResetKernel, n_rows_, rows, positions_.Data(), row_keys_.Data());
+}
+
+void RowPartition::SetOrders(SplitOrder const* orders, Bucket n_orders, NodeIdx first_node) {
+  orders_ = orders;
+  n_orders_ = n_orders;
+  first_node_ = first_node;
+}
+
+template <typename EntryT>
+void RowPartition::Route(EntryT const* entries, std::vector<RouteRange> const& ranges) {
+  std::vector<EntryIdx> ends;
+  EntryIdx n{0};
+  for (auto const& r : ranges) {
+    n += r.entries.Size();
+    ends.push_back(n);
+  }
+  CopyFromHost(ranges_.Reserve(ranges.size()), ranges.data(), ranges.size());
+  CopyFromHost(range_ends_.Reserve(ends.size()), ends.data(), ends.size());
+  LaunchN("Route", RouteKernel<EntryT>, n, entries, ranges_.Data(), range_ends_.Data(),
+          static_cast<std::uint32_t>(ranges.size()), n, orders_, first_node_, n_orders_,
+          positions_.Data());
+}
+template void RowPartition::Route(CarriedEntry const*, std::vector<RouteRange> const&);
+template void RowPartition::Route(ColumnEntry const*, std::vector<RouteRange> const&);
+
+void RowPartition::RouteMissing(NodeIdx first_child, Bucket n_children, SplitExchange* exchange) {
+  RankBitsRef goes_left{nullptr};
+  if (exchange != nullptr) {
+    std::uint64_t const n_words = n_rows_ / 32 + 1;
+    goes_left = goes_left_.Reserve(n_rows_);
+    LaunchN("FindLeft", FindLeftKernel, std::uint64_t{n_rows_} + 32, orders_, exchange->IsOwn(),
+            first_node_, n_orders_, first_child, n_children, n_rows_, positions_.Data(),
+            exchange->OwnWords(n_words));
+    exchange->JoinWords(n_words, goes_left);
+  }
+  LaunchN("RouteMissing", RouteMissingKernel, n_rows_, orders_, goes_left, first_node_, n_orders_,
+          first_child, n_children, n_rows_, positions_.Data(), row_keys_.Data());
+}
+
+void RowPartition::SumNodes(GradientPair const* gpair, Quantiser const& quantiser,
+                            NodeIdx first_node, Bucket n_nodes, NodeState* out_states) {
+  Launch("SumNodes", SumNodesKernel, this->StridedGrid(), kThreads, gpair, positions_.Data(),
+         n_rows_, quantiser, first_node, n_nodes, out_states);
+}
+
+std::uint64_t RowPartition::Bytes() const {
+  return positions_.Bytes() + row_keys_.Bytes() + ranges_.Bytes() + range_ends_.Bytes() +
+         goes_left_.Bytes();
+}
+}  // namespace gpu_exact

@@ -1,0 +1,77 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Which node each row is in, and the gradient sums of the nodes.
+ */
+#pragma once
+
+#include <vector>
+
+#include "device/level/level_ref.cuh"
+#include "device/level/row_positions.cuh"
+#include "device/level/training_rows.cuh"
+#include "device/workers/split_exchange.cuh"
+
+namespace gpu_exact {
+/** @brief Row key of a row that is in no open node. */
+inline constexpr std::uint8_t kNoKey = 255;
+/** @brief Up to so many open nodes a row's key is its bucket; beyond, the bucket's last bit. */
+inline constexpr Bucket kMaxKeyedNodes = 128;
+
+/** @brief Entries of one feature that decide where their rows go. */
+struct RouteRange {
+  EntryRange entries;
+  FeatureIdx feature;
+};
+
+class RowPartition {
+ public:
+  /** @param max_blocks Of grids that stride over rows, enough for any GPU; changes no result. */
+  explicit RowPartition(RowIdx n_rows, std::uint64_t max_blocks = 132 * 16);
+
+  /** @brief Put every row into the root; rows left out are marked as such. Does not wait. */
+  void Reset(TrainingRows const& rows);
+
+  /** @brief Orders of a level, in device memory, for Route and RouteMissing. */
+  void SetOrders(SplitOrder const* orders, Bucket n_orders, NodeIdx first_node);
+
+  /**
+   * @brief Move the rows whose entries lie in the ranges to their child. Does not wait.
+   * @tparam EntryT CarriedEntry or ColumnEntry.
+   */
+  template <typename EntryT>
+  void Route(EntryT const* entries, std::vector<RouteRange> const& ranges);
+  /**
+   * @brief Move the rest of the split nodes' rows to the default child; then write row keys.
+   * @param exchange nullptr: all columns are here. Else rows of nodes whose split is another
+   *                 worker's go as that worker says. Collective.
+   */
+  void RouteMissing(NodeIdx first_child, Bucket n_children, SplitExchange* exchange = nullptr);
+
+  /**
+   * @brief Gradient sums of open nodes.
+   * @param out_states By bucket; zeros, to which sums are added.
+   */
+  void SumNodes(GradientPair const* gpair, Quantiser const& quantiser, NodeIdx first_node,
+                Bucket n_nodes, NodeState* out_states);
+
+  [[nodiscard]] RowPositions& Positions() { return positions_; }
+  /** @brief Bucket (or its last bit) of each row, kNoKey where it is in no open node. */
+  [[nodiscard]] std::uint8_t const* RowKeys() const { return row_keys_.Data(); }
+  [[nodiscard]] std::uint64_t Bytes() const;
+
+ private:
+  [[nodiscard]] std::uint64_t StridedGrid() const;
+
+  RowIdx n_rows_;
+  std::uint64_t max_blocks_;
+  NodeIdx first_node_{kRoot};  // of the orders
+  Bucket n_orders_{0};
+  SplitOrder const* orders_{nullptr};
+  RowPositions positions_;
+  DeviceBuffer<std::uint8_t> row_keys_{"row keys"};
+  RankBits goes_left_{"rows that go left"};  // where there are several workers
+  DeviceBuffer<RouteRange> ranges_{"routed entries"};
+  DeviceBuffer<EntryIdx> range_ends_{"ends of routed entries"};
+};
+}  // namespace gpu_exact

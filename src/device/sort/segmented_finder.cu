@@ -1,0 +1,338 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of sorted_finder.cuh.
+ */
+#include <thrust/iterator/reverse_iterator.h>
+
+#include <cub/block/block_reduce.cuh>
+#include <cub/device/device_scan.cuh>
+#include <cuda/std/functional>
+
+#include "device/sort/segmented_finder.cuh"
+#include "device/sort/split_agent.cuh"
+
+namespace gpu_exact {
+namespace {
+constexpr int kItems = 4;
+using Tile = TileEntries<kItems>;
+
+/** @brief The value ids of an id's feature, remembered while ids of one thread go up. */
+class FeatureCursor {
+ public:
+  __device__ explicit FeatureCursor(ColumnsRef const& columns) : columns_{columns} {}
+
+  __device__ void MoveTo(ValueId value) {
+    if (value < first_ || value > last_) {
+      ValueRange range = columns_.Values(columns_.FeatureOf(value));
+      first_ = static_cast<ValueId>(range.first);
+      last_ = static_cast<ValueId>(range.last - 1);
+    }
+  }
+  /** @brief The feature's first value id. */
+  [[nodiscard]] __device__ ValueId First() const { return first_; }
+  /** @brief Its last one. */
+  [[nodiscard]] __device__ ValueId Last() const { return last_; }
+
+ private:
+  ColumnsRef const& columns_;
+  ValueId first_{1};  // of an empty range
+  ValueId last_{0};   // inclusive
+};
+
+/** @brief Segments of a tile that is sorted by node: the word of an entry is its bucket. */
+class SortedSegments {
+ public:
+  __device__ explicit SortedSegments(LevelRef const& level) : cursor_{level.columns} {}
+  __device__ static Bucket BucketOf(std::uint32_t word) { return word; }
+  /** @brief Whether an entry is of another node or feature than the one before it. */
+  __device__ bool Differ(std::uint32_t word_before, ValueId before, std::uint32_t word,
+                         ValueId value) {
+    cursor_.MoveTo(value);
+    return word_before != word || before < cursor_.First();
+  }
+
+ private:
+  FeatureCursor cursor_;
+};
+
+/** @brief The open entries of one tile, and what their outer neighbours are. */
+template <typename EntryT>
+struct SortedTile {
+  NodeRangesRef ranges;
+  EntriesRef<EntryT> entries;
+  EntryIdx begin;  // counting open entries
+  int n;           // 0: the grid was made for more open entries than there are
+
+  __device__ SortedTile(EntriesRef<EntryT> const& e, NodeRangesRef const& r)
+      : ranges{r}, entries{e}, begin{EntryIdx{blockIdx.x} * Tile::kSize} {
+    EntryIdx const n_open = ranges.NumOpen();
+    n = begin < n_open ? static_cast<int>(min(n_open - begin, EntryIdx{Tile::kSize})) : 0;
+  }
+
+  /** @brief The thread's entries, every kTileThreads-th; the bucket is kNoBucket past the last. */
+  __device__ void Fetch(EntryT (&out_items)[kItems], Bucket (&out_buckets)[kItems]) const {
+    Bucket bucket{kNoBucket};
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      int const i = static_cast<int>(threadIdx.x) + k * kTileThreads;
+      out_buckets[k] = kNoBucket;
+      if (i < n) {
+        if (bucket == kNoBucket || begin + i >= ranges.open_ends[bucket]) {
+          bucket = ranges.NodeOf(begin + i);
+        }
+        out_items[k] = entries[ranges.Position(bucket, begin + i)];
+        out_buckets[k] = bucket;
+      }
+    }
+  }
+
+  /** @brief All threads of the block; ends with a barrier. */
+  __device__ void Load(Tile* out) const {
+    EntryT items[kItems];
+    Bucket buckets[kItems];
+    this->Fetch(items, buckets);
+    // All gradients are on their way before the first one is waited for.
+    GradientUnits units[kItems];
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      if (buckets[k] != kNoBucket) {
+        units[k] = entries.Units(items[k]);
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      if (buckets[k] != kNoBucket) {
+        int const i = static_cast<int>(threadIdx.x) + k * kTileThreads;
+        out->Put(i, items[k].value, units[k], buckets[k]);
+      }
+    }
+    __syncthreads();
+  }
+
+  /** @brief Value of the entry before the tile; whether it is of the tile's first node. */
+  __device__ bool ValueBefore(Bucket bucket, ValueId* out_value) const {
+    EntryIdx const at = ranges.Position(bucket, begin);
+    if (at == ranges.ranges[bucket].begin) {
+      return false;
+    }
+    *out_value = entries[at - 1].value;
+    return true;
+  }
+};
+
+/** @brief Outer sums of two neighbouring runs of entries. Associative, not commutative. */
+struct OuterSumsOp {
+  __device__ OuterSums operator()(OuterSums const& a, OuterSums const& b) const {
+    return {a.has_head != 0 ? a.left : a.left + b.left,
+            b.has_head != 0 ? b.right : a.right + b.right, a.has_head | b.has_head, a.continues};
+  }
+};
+/** @brief The same from right to left. */
+struct ReverseOuterSumsOp {
+  __device__ OuterSums operator()(OuterSums const& b, OuterSums const& a) const {
+    return OuterSumsOp{}(a, b);
+  }
+};
+
+/** @brief The first and the last segment of a tile: their nodes and where their features end. */
+struct OuterSegments {
+  Bucket first_node;
+  Bucket last_node;
+  ValueId first_end;   // last value id of the first segment's feature
+  ValueId last_begin;  // first value id of the last segment's feature
+  bool continues;      // the first one has entries before the tile
+
+  __device__ bool InFirst(Bucket bucket, ValueId value) const {
+    return bucket == first_node && value <= first_end;
+  }
+  __device__ bool InLast(Bucket bucket, ValueId value) const {
+    return bucket == last_node && value >= last_begin;
+  }
+};
+
+/** @brief What a tile holds of its first and of its last segment. */
+struct EndSums {
+  FixedSum first;
+  FixedSum last;
+
+  __device__ friend EndSums operator+(EndSums const& a, EndSums const& b) {
+    return {a.first + b.first, a.last + b.last};
+  }
+};
+
+/**
+ * @brief grid: tiles; block: one tile; result: out_outer[tile].
+ *
+ * Nodes lie one after another and values of a node ascend, so that an entry is of one of the outer
+ * segments by its node and value alone: only two features are looked up in a tile.
+ */
+template <typename EntryT>
+__global__ __launch_bounds__(kTileThreads) void ReduceTilesKernel(LevelRef level,
+                                                                  EntriesRef<EntryT> entries,
+                                                                  NodeRangesRef ranges,
+                                                                  OuterSums* out_outer) {
+  AwaitEarlier();
+  using BlockReduce = cub::BlockReduce<EndSums, kTileThreads>;
+  __shared__ typename BlockReduce::TempStorage temp;
+  __shared__ OuterSegments outer;
+  SortedTile<EntryT> in{entries, ranges};
+  if (in.n == 0) {
+    if (threadIdx.x == 0) {
+      out_outer[blockIdx.x] = {{0, 0}, {0, 0}, 0, 0};
+    }
+    return;
+  }
+  EntryT items[kItems];
+  Bucket buckets[kItems];
+  in.Fetch(items, buckets);
+  if (threadIdx.x == 0) {
+    FeatureCursor cursor{level.columns};
+    cursor.MoveTo(items[0].value);
+    ValueId before;
+    outer.first_node = buckets[0];
+    outer.first_end = cursor.Last();
+    outer.continues = in.ValueBefore(buckets[0], &before) && before >= cursor.First();
+  }
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    if (static_cast<int>(threadIdx.x) + k * kTileThreads == in.n - 1) {
+      FeatureCursor cursor{level.columns};
+      cursor.MoveTo(items[k].value);
+      outer.last_node = buckets[k];
+      outer.last_begin = cursor.First();
+    }
+  }
+  __syncthreads();
+  EndSums sums{{0, 0}, {0, 0}};
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    if (buckets[k] == kNoBucket) {
+      continue;
+    }
+    bool const is_first = outer.InFirst(buckets[k], items[k].value);
+    bool const is_last = outer.InLast(buckets[k], items[k].value);
+    if (is_first || is_last) {
+      FixedSum g = entries.Units(items[k]).Fixed();
+      FixedSum const none{0, 0};
+      sums = sums + EndSums{is_first ? g : none, is_last ? g : none};
+    }
+  }
+  sums = BlockReduce{temp}.Reduce(sums, cuda::std::plus<>{});
+  if (threadIdx.x == 0) {
+    bool const one_segment = outer.InFirst(outer.last_node, outer.last_begin);
+    FixedSum const none{0, 0};
+    out_outer[blockIdx.x] = {outer.continues ? sums.first : none, sums.last,
+                             !(outer.continues && one_segment), outer.continues};
+  }
+}
+
+/** @brief What a tile's first segment has in earlier tiles, and its last one in later tiles. */
+struct TileOutside {
+  FixedSum before;
+  FixedSum after;
+  ValueId last_value;
+  std::uint32_t continues;
+  std::uint32_t goes_on;
+};
+
+/**
+ * @brief grid: tiles; block: one tile; result: candidates offered to their nodes.
+ * @param outer  Of each tile.
+ * @param before Sums of the tiles before each; .right is what its first segment has there.
+ * @param after  Sums of the tiles after each; .left is what its last segment has there.
+ */
+template <typename EntryT>
+__global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(
+    LevelRef level, EntriesRef<EntryT> entries, NodeRangesRef ranges, OuterSums const* outer,
+    OuterSums const* before, OuterSums const* after) {
+  AwaitEarlier();
+  using Agent = SplitAgent<kItems, SortedSegments>;
+  __shared__ Agent::TempStorage temp;
+  __shared__ Tile tile;
+  __shared__ TileOutside outside;
+  SortedTile<EntryT> in{entries, ranges};
+  if (in.n == 0) {
+    return;
+  }
+  in.Load(&tile);
+  if (threadIdx.x == 0) {
+    outside.continues = outer[blockIdx.x].continues;
+    outside.before = {0, 0};
+    outside.last_value = 0;
+    if (outside.continues != 0) {
+      outside.before = before[blockIdx.x].right;
+      in.ValueBefore(tile.segment[Tile::At(0)], &outside.last_value);
+    }
+  } else if (threadIdx.x == 32) {
+    // A tile without entries follows no segment.
+    outside.goes_on = blockIdx.x + 1 < gridDim.x ? outer[blockIdx.x + 1].continues : 0;
+    outside.after = {0, 0};
+    if (outside.goes_on != 0) {
+      outside.after = after[blockIdx.x].left;
+    }
+  }
+  __syncthreads();
+  Agent agent{&temp, level, tile, in.n};
+  // Of the node that was asked for last: most of a thread's segments are of one node.
+  Bucket node{kNoBucket};
+  FixedSum total{0, 0};
+  float bar{0};
+  auto carry = [&](std::uint32_t segment, Bucket bucket, FixedSum const& in_tile) {
+    if (bucket != node) {
+      node = bucket;
+      total = level.nodes[bucket].sum;
+      bar = level.Bar(bucket);
+    }
+    bool first = segment == 0;
+    bool last = segment + 1 == agent.NumSegments();
+    FixedSum const none{0, 0};
+    SegmentCarry c;
+    c.before = first ? outside.before : none;
+    c.present = c.before + in_tile + (last ? outside.after : none);
+    c.total = total;
+    c.bar = bar;
+    c.last_value = outside.last_value;
+    c.continues = first && outside.continues != 0;
+    c.ends = !(last && outside.goes_on != 0);
+    return c;
+  };
+  agent.Search(carry);
+}
+}  // namespace
+
+template <typename EntryT>
+void SortedFinder::Find(LevelRef const& level, EntriesRef<EntryT> const& entries,
+                        NodeRangesRef const& ranges) {
+  auto n_tiles = CeilDiv(ranges.max_open, Tile::kSize);
+  if (n_tiles == 0) {
+    return;
+  }
+  outer_.Reserve(n_tiles);
+  before_.Reserve(n_tiles);
+  after_.Reserve(n_tiles);
+  Launch("ReduceTiles", ReduceTilesKernel<EntryT>, n_tiles, kTileThreads, level, entries, ranges,
+         outer_.Data());
+  OuterSums const none{{0, 0}, {0, 0}, 0, 0};
+  scratch_.Call([&](void* storage, std::size_t& bytes) {
+    return cub::DeviceScan::ExclusiveScan(storage, bytes, outer_.Data(), before_.Data(),
+                                          OuterSumsOp{}, none, n_tiles, Stream());
+  });
+  auto from_right = thrust::make_reverse_iterator(outer_.Data() + n_tiles);
+  auto to_left = thrust::make_reverse_iterator(after_.Data() + n_tiles);
+  scratch_.Call([&](void* storage, std::size_t& bytes) {
+    return cub::DeviceScan::ExclusiveScan(storage, bytes, from_right, to_left, ReverseOuterSumsOp{},
+                                          none, n_tiles, Stream());
+  });
+  Launch("SearchTiles", SearchTilesKernel<EntryT>, n_tiles, kTileThreads, level, entries, ranges,
+         outer_.Data(), before_.Data(), after_.Data());
+}
+template void SortedFinder::Find(LevelRef const&, EntriesRef<CarriedEntry> const&,
+                                 NodeRangesRef const&);
+template void SortedFinder::Find(LevelRef const&, EntriesRef<ColumnEntry> const&,
+                                 NodeRangesRef const&);
+
+std::uint64_t SortedFinder::Bytes() const {
+  return outer_.Bytes() + before_.Bytes() + after_.Bytes() + scratch_.Bytes();
+}
+}  // namespace gpu_exact

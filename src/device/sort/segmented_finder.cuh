@@ -1,0 +1,60 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Splits of deeper levels: entries are sorted by node, then by feature and value, so that a
+ *        plain segmented scan serves each node and feature.
+ *
+ * Two passes over the entries: sums of the segments that cross tiles, then the search. Work: open
+ * entries, whatever the number of nodes and features. Extra memory: 120 B a tile of 1,024 entries.
+ */
+#pragma once
+
+#include "device/level/level_ref.cuh"
+#include "device/sort/entries.cuh"
+
+namespace gpu_exact {
+/** @brief Where the entries of each open node lie; closed nodes leave holes between them. */
+struct NodeRangesRef {
+  EntryRange const* ranges;   // shape: (n_nodes), by bucket
+  EntryIdx const* open_ends;  // open entries up to and including the node, shape: (n_nodes)
+  Bucket n_nodes;
+  EntryIdx max_open;  // at least NumOpen(), for grids: the host may not know that yet
+
+  /** @brief Entries of all open nodes. */
+  __device__ EntryIdx NumOpen() const { return n_nodes == 0 ? 0 : open_ends[n_nodes - 1]; }
+  /** @brief The node of the i-th open entry. */
+  __device__ Bucket NodeOf(EntryIdx i) const {
+    auto ends = open_ends;
+    return FirstIndex(Bucket{0}, n_nodes, [=](Bucket b) { return ends[b] > i; });
+  }
+  /** @brief Position of the i-th open entry, which is of the node. */
+  __device__ EntryIdx Position(Bucket bucket, EntryIdx i) const {
+    return ranges[bucket].end - (open_ends[bucket] - i);
+  }
+};
+
+/** @brief Sums of a tile's outer segments: up to its first head, and from its last one. */
+struct OuterSums {
+  FixedSum left;
+  FixedSum right;
+  std::uint32_t has_head;   // 0: one segment crosses the tile, left and right are the whole
+  std::uint32_t continues;  // the first entry is of the same segment as the one before the tile
+};
+
+class SortedFinder {
+ public:
+  /**
+   * @brief Offer every candidate of the level. Does not wait.
+   * @tparam EntryT CarriedEntry or ColumnEntry.
+   */
+  template <typename EntryT>
+  void Find(LevelRef const& level, EntriesRef<EntryT> const& entries, NodeRangesRef const& ranges);
+  [[nodiscard]] std::uint64_t Bytes() const;
+
+ private:
+  DeviceBuffer<OuterSums> outer_{"outer sums of tiles"};
+  DeviceBuffer<OuterSums> before_{"sums before tiles"};
+  DeviceBuffer<OuterSums> after_{"sums after tiles"};
+  CubScratch scratch_;
+};
+}  // namespace gpu_exact

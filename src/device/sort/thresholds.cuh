@@ -1,0 +1,26 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief From the best candidate of each node to its split: feature, threshold, direction.
+ */
+#pragma once
+
+#include "device/sort/interleaved_finder.cuh"
+#include "device/sort/segmented_finder.cuh"
+
+namespace gpu_exact {
+/**
+ * @brief Write what the host wants to know of every node of the level. Does not wait.
+ *
+ * A candidate lies before a value; the threshold needs the value that the node has below it, which
+ * is looked up here, once a node. grid: one warp a node.
+ *
+ * @tparam EntryT CarriedEntry or ColumnEntry.
+ * @param out shape: (n_nodes), by bucket
+ */
+template <typename EntryT>
+void ResolveSplits(LevelRef const& level, InterleavedRef<EntryT> const& in, LevelResult* out);
+template <typename EntryT>
+void ResolveSplits(LevelRef const& level, EntriesRef<EntryT> const& entries,
+                   NodeRangesRef const& ranges, LevelResult* out);
+}  // namespace gpu_exact

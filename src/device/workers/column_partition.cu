@@ -1,0 +1,259 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of table_share.cuh.
+ */
+#include <thrust/iterator/transform_iterator.h>
+
+#include <algorithm>
+#include <cub/device/device_scan.cuh>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+#include "device/runtime/warp.cuh"
+#include "device/table/row_table.cuh"
+#include "device/workers/column_partition.cuh"
+#include "host/all_or_none.h"
+#include "plan/column_shares.h"
+
+namespace gpu_exact {
+namespace {
+/** @brief Where a feature's column is. */
+struct ColumnPlace {
+  std::uint32_t worker;
+  FeatureIdx column;  // of that worker
+};
+
+struct Widen {
+  __host__ __device__ std::uint64_t operator()(std::uint32_t n) const { return n; }
+};
+
+/** @brief A warp calls fn(entry, its place, lanes of the same worker) for the entries of its row. */
+template <typename FnT>
+__device__ void ForEachPlace(CsrView const& table, ColumnPlace const* places, std::uint64_t row,
+                             FnT&& fn) {
+  EntryIdx const end = table.offsets[row + 1];
+  for (EntryIdx first = table.offsets[row]; first < end; first += 32) {
+    EntryIdx const i = first + threadIdx.x % 32;
+    bool const has = i < end;
+    CsrEntry const entry = has ? table.entries[i] : CsrEntry{0, 0.0f};
+    ColumnPlace const place = has ? places[entry.feature] : ColumnPlace{~0u, 0};
+    unsigned const same = __match_any_sync(kAllLanes, place.worker);
+    fn(has, entry, place, same);
+    __syncwarp();  // what the first lane of each worker writes is read next
+  }
+}
+
+__device__ bool IsFirstOf(unsigned lanes) { return (lanes & LanesBelow()) == 0; }
+
+// one warp a row; result: entries of each row for each worker, shape (n_workers, n_rows), zero before
+__global__ void CountForWorkersKernel(CsrView table, ColumnPlace const* places,
+                                      std::uint32_t* counts) {
+  AwaitEarlier();
+  auto row = WarpRow();
+  if (row >= table.n_rows) {
+    return;
+  }
+  ForEachPlace(table, places, row, [&](bool has, CsrEntry, ColumnPlace place, unsigned same) {
+    if (has && IsFirstOf(same)) {
+      counts[std::uint64_t{place.worker} * table.n_rows + row] += __popc(same);
+    }
+  });
+}
+
+// one warp a row; next: where its next entry for each worker goes, moves on; result: all entries by
+// worker, row, column
+__global__ void WriteForWorkersKernel(CsrView table, ColumnPlace const* places, EntryIdx* next,
+                                      CsrEntry* out) {
+  AwaitEarlier();
+  auto row = WarpRow();
+  if (row >= table.n_rows) {
+    return;
+  }
+  ForEachPlace(table, places, row, [&](bool has, CsrEntry e, ColumnPlace place, unsigned same) {
+    auto const at = std::uint64_t{place.worker} * table.n_rows + row;
+    EntryIdx const to = has ? next[at] : 0;
+    __syncwarp();
+    if (has) {
+      out[to + __popc(same & LanesBelow())] = {place.column, e.value};
+      if (IsFirstOf(same)) {
+        next[at] = to + __popc(same);
+      }
+    }
+  });
+}
+
+/** @brief The own entries, put in order for the workers that they go to. */
+struct Outgoing {
+  DeviceBuffer<std::uint32_t> counts{"entries of rows for workers"};
+  DeviceBuffer<CsrEntry> entries{"rows for workers"};
+
+  Outgoing(CsrView const& table, std::vector<ColumnPlace> const& places, std::int32_t n_workers) {
+    std::uint64_t const n = std::uint64_t(n_workers) * table.n_rows;
+    DeviceBuffer<ColumnPlace> d_places{"columns of workers"};
+    DeviceBuffer<EntryIdx> next{"places of rows for workers"};
+    CubScratch scratch;
+    CopyFromHost(d_places.Reserve(places.size()), places.data(), places.size());
+    ZeroAsync(counts.Reserve(n), n);
+    LaunchRows("CountForWorkers", CountForWorkersKernel, table.n_rows, table, d_places.Data(),
+               counts.Data());
+    next.Reserve(n);
+    entries.Reserve(table.n_entries);
+    if (n != 0) {
+      auto wide = thrust::make_transform_iterator(counts.Data(), Widen{});
+      scratch.Call([&](void* storage, std::size_t& bytes) {
+        return cub::DeviceScan::ExclusiveSum(storage, bytes, wide, next.Data(), n, Stream());
+      });
+    }
+    LaunchRows("WriteForWorkers", WriteForWorkersKernel, table.n_rows, table, d_places.Data(),
+               next.Data(), entries.Data());
+    Synchronize();  // what is not kept goes
+  }
+};
+
+/** @brief Numbers of parts as their begins. */
+template <typename FnT>
+Parts MakeParts(std::int32_t n_workers, std::size_t unit, FnT&& size_of) {
+  Parts parts{{0}, unit};
+  for (std::int32_t rank = 0; rank < n_workers; ++rank) {
+    parts.begins.push_back(parts.begins.back() + size_of(rank));
+  }
+  return parts;
+}
+}  // namespace
+
+TableShare::TableShare(Peers* peers, CsrView const& rows, Transport transport)
+    : workers_{DevicePeers::Make(peers, transport)} {
+  std::int32_t const n_workers = peers->Size();
+  std::int32_t const rank = peers->Rank();
+  this->SumSizes(rows);
+
+  static constexpr EntryIdx kNoEntries = 0;
+  CsrView const own = rows.n_rows != 0 ? rows : CsrView{&kNoEntries,       nullptr,      0, 0,
+                                                        whole_.n_features, Memory::kHost};
+  std::unique_ptr<RowTable> table;
+  std::vector<std::uint32_t> n_entries;
+  AllOrNone(peers, [&] {
+    table = std::make_unique<RowTable>(own);
+    n_entries = table->CountEntries();
+  });
+  std::vector<std::int32_t> worker_of;
+  Traffic const traffic = this->ShareOut(n_entries, &worker_of);
+
+  std::unique_ptr<Outgoing> outgoing;
+  DeviceBuffer<std::uint32_t> counts{"entries of rows of the own columns"};
+  AllOrNone(peers, [&] {
+    std::vector<ColumnPlace> places;
+    std::vector<FeatureIdx> n_columns(n_workers, 0);
+    for (std::int32_t w : worker_of) {
+      places.push_back({static_cast<std::uint32_t>(w), n_columns[w]++});
+    }
+    outgoing = std::make_unique<Outgoing>(table->View(), places, n_workers);
+    std::uint64_t const n_counts = std::uint64_t(n_workers) * own.n_rows;
+    exchange_bytes_ = 16 * own.n_entries + 8 * own.n_rows + 12 * n_counts;
+    table.reset();
+    std::uint64_t n_received{0};
+    for (std::int32_t from = 0; from < n_workers; ++from) {
+      n_received += traffic[from * n_workers + rank];
+    }
+    slice_ = {nullptr,        nullptr, n_received, whole_.n_rows, std::max(1u, n_columns[rank]),
+              Memory::kDevice};
+    entries_.Reserve(n_received);
+    counts.Reserve(whole_.n_rows);
+    offsets_.Reserve(std::size_t{whole_.n_rows} + 1);
+    exchange_bytes_ =
+        std::max(exchange_bytes_, 8 * (own.n_entries + n_received) +
+                                      12 * std::uint64_t{whole_.n_rows} + 4 * n_counts);
+    ZeroAsync(offsets_.Data(), 1);
+  });
+  workers_->TellEach(
+      outgoing->counts.Data(),
+      MakeParts(n_workers, sizeof(std::uint32_t), [&](std::int32_t) { return own.n_rows; }),
+      counts.Data(), Parts{row_begins_, sizeof(std::uint32_t)});
+  workers_->TellEach(outgoing->entries.Data(),
+                     MakeParts(n_workers, sizeof(CsrEntry),
+                               [&](std::int32_t to) { return traffic[rank * n_workers + to]; }),
+                     entries_.Data(),
+                     MakeParts(n_workers, sizeof(CsrEntry), [&](std::int32_t from) {
+                       return traffic[from * n_workers + rank];
+                     }));
+  AllOrNone(peers, [&] {
+    if (whole_.n_rows != 0) {
+      CubScratch scratch;
+      auto wide = thrust::make_transform_iterator(counts.Data(), Widen{});
+      scratch.Call([&](void* storage, std::size_t& bytes) {
+        return cub::DeviceScan::InclusiveSum(storage, bytes, wide, offsets_.Data() + 1,
+                                             whole_.n_rows, Stream());
+      });
+      Synchronize();
+    }
+  });
+  slice_.offsets = offsets_.Data();
+  slice_.entries = entries_.Data();
+}
+
+void TableShare::SumSizes(CsrView const& rows) {
+  struct Sizes {
+    std::uint64_t n_rows;
+    std::uint64_t n_entries;
+    std::uint64_t n_features;
+  };
+  std::vector<Sizes> sizes(workers_->Size());
+  sizes[workers_->Rank()] = {rows.n_rows, rows.n_entries, rows.n_features};
+  workers_->OfHost()->AllGather(sizes.data(), sizeof(Sizes));
+  row_begins_ = {0};
+  for (auto const& s : sizes) {
+    if (s.n_features != sizes.front().n_features) {
+      throw PeerError{"Worker " + std::to_string(&s - sizes.data()) + " has rows of " +
+                      std::to_string(s.n_features) + " features, worker 0 of " +
+                      std::to_string(sizes.front().n_features) +
+                      "; give all workers the same columns."};
+    }
+    row_begins_.push_back(row_begins_.back() + s.n_rows);
+    whole_.n_entries += s.n_entries;
+  }
+  if (row_begins_.back() > kMostRows) {
+    throw std::invalid_argument{"All workers have " + std::to_string(row_begins_.back()) +
+                                " rows, and at most " + std::to_string(kMostRows) +
+                                " fit; train with fewer rows."};
+  }
+  whole_.n_rows = static_cast<RowIdx>(row_begins_.back());
+  whole_.n_features = static_cast<FeatureIdx>(sizes.front().n_features);
+}
+
+TableShare::Traffic TableShare::ShareOut(std::vector<std::uint32_t> const& n_entries,
+                                         std::vector<std::int32_t>* out_worker_of) {
+  std::int32_t const n_workers = workers_->Size();
+  std::int32_t const rank = workers_->Rank();
+  std::vector<std::uint64_t> sums(n_entries.cbegin(), n_entries.cend());
+  if (!sums.empty()) {
+    workers_->OfHost()->AllReduce(sums.data(), sums.size());
+  }
+  *out_worker_of = ShareColumns(sums, n_workers);
+  Traffic traffic(std::size_t{1} * n_workers * n_workers);
+  std::vector<FeatureIdx> features;
+  column_of_.assign(n_entries.size(), kNotOwn);
+  for (std::size_t f = 0; f < n_entries.size(); ++f) {
+    std::int32_t const worker = (*out_worker_of)[f];
+    traffic[rank * n_workers + worker] += n_entries[f];
+    if (worker == rank) {
+      column_of_[f] = static_cast<FeatureIdx>(features.size());
+      features.push_back(static_cast<FeatureIdx>(f));
+    }
+  }
+  workers_->OfHost()->AllGather(traffic.data(), n_workers * sizeof(std::uint64_t));
+  features.resize(std::max<std::size_t>(1, features.size()));  // of the empty column
+  AllOrNone(workers_->OfHost(), [&] {
+    CopyFromHost(features_.Reserve(features.size()), features.data(), features.size());
+  });
+  return traffic;
+}
+
+void TableShare::ReleaseSlice() {
+  offsets_.Release();
+  entries_.Release();
+  slice_.offsets = nullptr;
+  slice_.entries = nullptr;
+}
+}  // namespace gpu_exact

@@ -1,0 +1,73 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief One worker's share of a table: some rows when it comes, some columns of all rows while
+ *        trees grow.
+ */
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "device/workers/device_communicator.cuh"
+#include "gpu_exact/types.h"
+
+namespace gpu_exact {
+/**
+ * @brief Rows are exchanged for columns once. Memory meanwhile: 16 B an own entry, before or after,
+ *        and 12 B an own row for each worker, or 12 B a row of the whole table (ExchangeBytes); then that
+ *        of the slice, until it is released.
+ */
+class TableShare {
+ public:
+  static constexpr FeatureIdx kNotOwn = 0xffffffffu;
+
+  /**
+   * @brief Collective. Waits for the device.
+   * @param peers Borrowed.
+   * @param rows  The own ones.
+   * @throw std::invalid_argument on every worker where all rows are too many; PeerError where one
+   *        worker cannot take part, which throws what it has met.
+   */
+  TableShare(Peers* peers, CsrView const& rows, Transport transport = Transport::kAuto);
+
+  /** @brief All rows of the own columns; device memory. A worker without a column has an empty one. */
+  [[nodiscard]] CsrView const& Slice() const { return slice_; }
+  void ReleaseSlice();
+  /** @brief Device memory of the slice, and the most that was taken to get it. */
+  [[nodiscard]] std::uint64_t SliceBytes() const { return offsets_.Bytes() + entries_.Bytes(); }
+  [[nodiscard]] std::uint64_t ExchangeBytes() const { return exchange_bytes_; }
+
+  /** @brief Sizes of the whole table, without arrays. */
+  [[nodiscard]] CsrView const& Whole() const { return whole_; }
+  /** @brief The rows of each worker. */
+  [[nodiscard]] std::vector<std::uint64_t> const& RowBegins() const { return row_begins_; }
+  /** @brief The feature of each own column, ascending; device memory. */
+  [[nodiscard]] FeatureIdx const* Features() const { return features_.Data(); }
+  /** @brief The own column of a feature, or kNotOwn. */
+  [[nodiscard]] FeatureIdx ColumnOf(FeatureIdx feature) const { return column_of_[feature]; }
+  [[nodiscard]] DevicePeers* Workers() const { return workers_.get(); }
+  [[nodiscard]] std::uint64_t Bytes() const {
+    return features_.Bytes() + this->SliceBytes() + workers_->Bytes();
+  }
+
+ private:
+  /** @brief Entries that each worker sends to each, shape: (n_workers, n_workers). */
+  using Traffic = std::vector<std::uint64_t>;
+
+  void SumSizes(CsrView const& rows);
+  /** @brief Choose the own columns. @param n_entries Of the own rows, by feature. */
+  Traffic ShareOut(std::vector<std::uint32_t> const& n_entries,
+                   std::vector<std::int32_t>* out_worker_of);
+
+  std::unique_ptr<DevicePeers> workers_;
+  CsrView whole_{};
+  CsrView slice_{};
+  std::vector<std::uint64_t> row_begins_;  // shape: (n_workers + 1)
+  std::vector<FeatureIdx> column_of_;      // shape: (n_features)
+  std::uint64_t exchange_bytes_{0};
+  DeviceBuffer<FeatureIdx> features_{"own features"};
+  DeviceBuffer<EntryIdx> offsets_{"rows of the own columns"};
+  DeviceBuffer<CsrEntry> entries_{"own columns by row"};
+};
+}  // namespace gpu_exact

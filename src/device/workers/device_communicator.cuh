@@ -1,0 +1,115 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Device memory between the workers of a group.
+ */
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "device/runtime/runtime.cuh"
+#include "gpu_exact/communicator.h"
+
+namespace gpu_exact {
+class Mailbox;
+
+/** @brief How device memory travels; short messages of kAuto and kCopies by a Mailbox, if possible. */
+enum class Transport : std::uint8_t {
+  kAuto,    // the first of the following that can be had
+  kCopies,  // threads of one process copy from each other
+  kNccl,    // one device for each worker, and NCCL to be found
+  kHost     // through the host's memory and Peers
+};
+
+/** @brief What a worker says of itself, so that all choose the same transport. */
+struct Introduction {
+  std::int64_t process;
+  std::int64_t born;  // with the process id: one process of all
+  cudaUUID_t device;
+  std::uint64_t has_nccl;
+};
+
+/** @brief The first of Transport that all of these can have. */
+[[nodiscard]] Transport ChooseTransport(std::vector<Introduction> const& workers);
+
+/** @brief An array that is divided among workers: part r is [begins[r], begins[r + 1]). */
+struct Parts {
+  std::vector<std::uint64_t> begins;  // shape: (n_workers + 1), in units
+  std::size_t unit{1};                // bytes
+
+  [[nodiscard]] std::uint64_t Begin(std::int32_t rank) const { return begins[rank] * unit; }
+  [[nodiscard]] std::uint64_t Bytes(std::int32_t rank) const {
+    return (begins[rank + 1] - begins[rank]) * unit;
+  }
+};
+
+/**
+ * @brief Collective calls upon device memory, in the order of the stream.
+ *
+ * Errors: PeerError where a worker is gone or stuck; the group is of no use afterwards.
+ */
+class DevicePeers {
+ public:
+  virtual ~DevicePeers();
+  DevicePeers(DevicePeers const&) = delete;
+  DevicePeers& operator=(DevicePeers const&) = delete;
+
+  /**
+   * @brief Collective; of the current device, on which all other calls are made too.
+   * @param peers Borrowed.
+   */
+  [[nodiscard]] static std::unique_ptr<DevicePeers> Make(Peers* peers,
+                                                         Transport transport = Transport::kAuto);
+
+  /** @brief Everybody's part to everybody: the own part is read, the others are written. */
+  virtual void AllGather(void* inout, Parts const& parts) = 0;
+  /**
+   * @brief From each worker to each.
+   * @param send    Part r goes to worker r.
+   * @param receive Part r comes from worker r.
+   */
+  virtual void AllToAll(void const* send, Parts const& send_parts, void* receive,
+                        Parts const& receive_parts) = 0;
+  /**
+   * @brief Waits for the calls above, until the deadline of GPU_EXACT_PEER_TIMEOUT seconds (60).
+   *
+   * To be called before anything else waits for the stream, which has no deadline: nor have calls
+   * that allocate or free memory.
+   */
+  virtual void Await() {}
+  [[nodiscard]] virtual Transport Kind() const = 0;
+
+  /**
+   * @brief AllGather() of little, awaited where that must be. What was told is right if Check() says
+   *        so later.
+   * @param parts Of 4 B, or multiples.
+   */
+  void Tell(std::uint32_t* inout, Parts const& parts);
+  /** @brief AllToAll() of whatever size. Waits. @param send_parts, receive_parts As for Tell(). */
+  void TellEach(void const* send, Parts const& send_parts, void* receive,
+                Parts const& receive_parts);
+  /** @brief Throws PeerError where a Tell() was in vain; the stream has been waited for. */
+  void Check() const;
+  /** @brief This worker has failed: others that can be told so need not wait for the deadline. */
+  void Leave() noexcept;
+
+  [[nodiscard]] std::int32_t Rank() const { return peers_->Rank(); }
+  [[nodiscard]] std::int32_t Size() const { return peers_->Size(); }
+  /** @brief The same group, for host memory. */
+  [[nodiscard]] Peers* OfHost() const { return peers_; }
+  /** @brief Device memory held. */
+  [[nodiscard]] std::uint64_t Bytes() const;
+
+ protected:
+  explicit DevicePeers(Peers* peers);
+
+  /** @brief The part that a worker sends to itself. */
+  void CopyOwn(void const* send, Parts const& send_parts, void* receive,
+               Parts const& receive_parts) const;
+
+ private:
+  Peers* peers_;
+  std::unique_ptr<Mailbox> mailbox_;  // nullptr: workers do not reach each other's memory
+};
+}  // namespace gpu_exact

@@ -1,0 +1,275 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of split_exchange.cuh.
+ */
+#include <algorithm>
+
+#include "device/workers/split_exchange.cuh"
+
+namespace gpu_exact {
+namespace {
+constexpr int kThreads = 256;
+constexpr int kJoinedSlots = 8;  // of a thread, which look up few nodes
+constexpr std::size_t kRecordWords = sizeof(SplitRecord) / sizeof(std::uint32_t);
+
+// one thread a node
+__global__ void PackBarsKernel(std::uint64_t const* best, Bucket n_nodes, float* out) {
+  AwaitEarlier();
+  auto b = GlobalIdx();
+  if (b < n_nodes) {
+    out[b] = CandidateKey::LossChange(best[b]);
+  }
+}
+
+// one thread a node
+__global__ void RaiseBarsKernel(float const* bars, std::uint32_t n_workers, Bucket n_nodes,
+                                std::uint64_t* best) {
+  AwaitEarlier();
+  auto b = GlobalIdx();
+  if (b < n_nodes) {
+    float bar{0.0f};
+    for (std::uint32_t w = 0; w < n_workers; ++w) {
+      bar = fmaxf(bar, bars[std::uint64_t{w} * n_nodes + b]);
+    }
+    best[b] = max(best[b], CandidateKey::Bar(bar));
+  }
+}
+
+__device__ SplitRecord RecordOf(Split const& split, FeatureIdx const* features) {
+  return {split.loss_change, features[split.feature], split.threshold, split.default_left};
+}
+
+/** @brief The best split of a node, and whose it is. */
+struct Winner {
+  SplitRecord best;
+  std::uint32_t rank;
+
+  /** @param records Of a node, by worker: so many bytes lie between one and the next. */
+  __device__ Winner(SplitRecord const* records, std::uint64_t stride, std::uint32_t n_workers)
+      : best{records[0]}, rank{0} {
+    for (std::uint32_t w = 1; w < n_workers; ++w) {
+      SplitRecord const r = *reinterpret_cast<SplitRecord const*>(
+          reinterpret_cast<char const*>(records) + w * stride);
+      if (r.loss_change > best.loss_change ||
+          (r.loss_change == best.loss_change && r.feature < best.feature)) {
+        best = r;
+        rank = w;
+      }
+    }
+  }
+  [[nodiscard]] __device__ bool Exists() const { return best.loss_change > 0.0f; }
+  /** @brief The split becomes the node's. */
+  __device__ void Write(LevelResult* result) const {
+    result->split = {best.loss_change, best.feature, best.threshold, best.default_left,
+                     result->split.first_right};
+  }
+};
+
+// one thread a node
+__global__ void PackKernel(LevelResult const* results, FeatureIdx const* features, Bucket n_nodes,
+                           SplitRecord* out) {
+  AwaitEarlier();
+  auto b = GlobalIdx();
+  if (b < n_nodes) {
+    out[b] = RecordOf(results[b].split, features);
+  }
+}
+
+// one thread a node
+__global__ void PickKernel(SplitRecord const* records, std::uint32_t n_workers, std::uint32_t rank,
+                           Bucket n_nodes, LevelResult* results, std::uint8_t* is_own) {
+  AwaitEarlier();
+  auto b = GlobalIdx();
+  if (b >= n_nodes) {
+    return;
+  }
+  Winner const winner{records + b, n_nodes * sizeof(SplitRecord), n_workers};
+  is_own[b] = winner.Exists() && winner.rank == rank ? 1 : 0;
+  winner.Write(results + b);
+  if (is_own[b] == 0) {
+    results[b].winner = {0, 0};
+  }
+}
+
+/** @brief What workers tell of a level by ShareSplits(), one worker after the other. */
+struct SplitMessages {
+  std::uint32_t* words;
+  std::uint64_t n_records;  // words of a message, before
+  std::uint64_t n_bits;     // words of bits
+  std::uint32_t n_workers;
+
+  [[nodiscard]] GPU_EXACT_HD std::uint64_t Stride() const { return n_records + n_bits; }
+  [[nodiscard]] __device__ SplitRecord* Records(std::uint32_t worker) const {
+    return reinterpret_cast<SplitRecord*>(words + worker * this->Stride());
+  }
+  [[nodiscard]] __device__ std::uint32_t* Bits(std::uint32_t worker) const {
+    return words + worker * this->Stride() + n_records;
+  }
+};
+
+// one thread a node or a word of bits, whichever are more
+__global__ void PackSplitsKernel(LevelResult const* results, FeatureIdx const* features,
+                                 Bucket n_nodes, RankBitsRef goes_left, std::uint32_t rank,
+                                 SplitMessages messages) {
+  AwaitEarlier();
+  auto i = GlobalIdx();
+  if (i < n_nodes) {
+    messages.Records(rank)[i] = RecordOf(results[i].split, features);
+  }
+  if (i < messages.n_bits) {
+    messages.Bits(rank)[i] = goes_left.words[i].bits;
+  }
+}
+
+// grid: slots and one more; result: the best splits, and the bits of those who have them
+template <int kSlots>
+__global__ __launch_bounds__(kThreads) void JoinSplitsKernel(RowsRef rows, Bucket n_nodes,
+                                                             RowIdx n_slots, SplitMessages messages,
+                                                             LevelResult* results,
+                                                             RankBitsRef goes_left) {
+  AwaitEarlier();
+  auto const winner_of = [&](std::uint64_t b) {
+    return Winner{messages.Records(0) + b, messages.Stride() * sizeof(std::uint32_t),
+                  messages.n_workers};
+  };
+  for (auto b = GlobalIdx(); b < n_nodes; b += std::uint64_t{gridDim.x} * kThreads) {
+    winner_of(b).Write(results + b);
+  }
+  Bucket node{n_nodes};
+  std::uint32_t const* bits{nullptr};  // of the worker that has the node's split; nullptr: nobody
+  ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, Bucket b) {
+    if (slot / 32 > n_slots / 32) {
+      return;
+    }
+    if (b != node && b != n_nodes) {
+      Winner const winner = winner_of(b);
+      bits = winner.Exists() ? messages.Bits(winner.rank) : nullptr;
+      node = b;
+    }
+    bool const left = b != n_nodes && bits != nullptr && (bits[slot / 32] >> slot % 32 & 1u) != 0;
+    goes_left.WriteWord(slot, left);
+  });
+}
+
+// one thread a word
+__global__ void JoinKernel(std::uint32_t const* words, std::uint32_t n_workers,
+                           std::uint64_t n_words, RankBitsRef out) {
+  AwaitEarlier();
+  auto i = GlobalIdx();
+  if (i < n_words) {
+    std::uint32_t bits{0};
+    for (std::uint32_t w = 0; w < n_workers; ++w) {
+      bits |= words[w * n_words + i];
+    }
+    out.words[i] = {bits, 0};
+  }
+}
+
+// one thread a word of the own columns
+__global__ void SelectOwnKernel(std::uint32_t const* masks, std::size_t n_words,
+                                FeatureIdx const* features, FeatureIdx n_columns,
+                                std::uint64_t n_out, std::uint32_t* out) {
+  AwaitEarlier();
+  auto i = GlobalIdx();
+  if (i >= n_out) {
+    return;
+  }
+  auto const of_mask = SplitExchange::MaskWords(n_columns);
+  auto const* mask = masks + i / of_mask * n_words;
+  auto const first = static_cast<FeatureIdx>(i % of_mask * 32);
+  std::uint32_t word{0};
+  for (FeatureIdx c = first; c < min(first + 32, n_columns); ++c) {
+    FeatureIdx const f = features[c];
+    word |= (mask[f / 32] >> f % 32 & 1u) << c % 32;
+  }
+  out[i] = word;
+}
+}  // namespace
+
+SplitExchange::SplitExchange(TableShare const& share) : share_{share} {
+  constexpr std::uint64_t kFewNodes = 4096;
+  static_cast<void>(this->OwnWords(std::uint64_t{share.Whole().n_rows} / 32 + 1 +
+                                   kFewNodes * kRecordWords));  // nor more but for levels of more
+}
+
+Parts SplitExchange::Equal(std::uint64_t n, std::size_t unit) const {
+  Parts parts{{}, unit};
+  for (std::int32_t rank = 0; rank <= share_.Workers()->Size(); ++rank) {
+    parts.begins.push_back(rank * n);
+  }
+  return parts;
+}
+
+void SplitExchange::ShareBars(std::uint64_t* best, Bucket n_nodes) {
+  DevicePeers* const workers = share_.Workers();
+  auto const n_workers = static_cast<std::uint32_t>(workers->Size());
+  float* const bars = bars_.Reserve(std::size_t{n_workers} * n_nodes);
+  LaunchN("PackBars", PackBarsKernel, n_nodes, best, n_nodes,
+          bars + std::size_t{1} * workers->Rank() * n_nodes);
+  workers->Tell(reinterpret_cast<std::uint32_t*>(bars), this->Equal(n_nodes, sizeof(float)));
+  LaunchN("RaiseBars", RaiseBarsKernel, n_nodes, bars, n_workers, n_nodes, best);
+}
+
+void SplitExchange::ShareBest(LevelResult* results, Bucket n_nodes) {
+  DevicePeers* const workers = share_.Workers();
+  auto const n_workers = static_cast<std::uint32_t>(workers->Size());
+  auto const rank = static_cast<std::uint32_t>(workers->Rank());
+  SplitRecord* const records = records_.Reserve(std::size_t{n_workers} * n_nodes);
+  is_own_.Reserve(n_nodes);
+  LaunchN("Pack", PackKernel, n_nodes, results, share_.Features(), n_nodes,
+          records + std::size_t{rank} * n_nodes);
+  workers->Tell(reinterpret_cast<std::uint32_t*>(records),
+                this->Equal(n_nodes, sizeof(SplitRecord)));
+  LaunchN("Pick", PickKernel, n_nodes, records, n_workers, rank, n_nodes, results, is_own_.Data());
+}
+
+void SplitExchange::ShareSplits(RowsRef const& rows, RowIdx n_slots, LevelResult* results,
+                                Bucket n_nodes, RankBitsRef goes_left) {
+  DevicePeers* const workers = share_.Workers();
+  auto const n_workers = static_cast<std::uint32_t>(workers->Size());
+  SplitMessages messages{nullptr, n_nodes * kRecordWords, n_slots / 32 + std::uint64_t{1},
+                         n_workers};
+  messages.words = words_.Reserve(messages.Stride() * n_workers);
+  LaunchN("PackSplits", PackSplitsKernel, std::max<std::uint64_t>(n_nodes, messages.n_bits),
+          results, share_.Features(), n_nodes, goes_left,
+          static_cast<std::uint32_t>(workers->Rank()), messages);
+  workers->Tell(messages.words, this->Equal(messages.Stride(), sizeof(std::uint32_t)));
+  WithSlots<kJoinedSlots>(n_slots, [&](auto slots) {
+    constexpr int kSlots = decltype(slots)::value;
+    Launch("JoinSplits", JoinSplitsKernel<kSlots>,
+           SlotTurns::Grid(std::uint64_t{n_slots} + 1, kThreads * kSlots, n_nodes), kThreads, rows,
+           n_nodes, n_slots, messages, results, goes_left);
+  });
+}
+
+std::uint32_t* SplitExchange::OwnWords(std::uint64_t n_words) {
+  return words_.Reserve(n_words * share_.Workers()->Size()) + n_words * share_.Workers()->Rank();
+}
+
+void SplitExchange::JoinWords(std::uint64_t n_words, RankBitsRef out) {
+  DevicePeers* const workers = share_.Workers();
+  workers->Tell(words_.Data(), this->Equal(n_words, sizeof(std::uint32_t)));
+  LaunchN("Join", JoinKernel, n_words, words_.Data(), static_cast<std::uint32_t>(workers->Size()),
+          n_words, out);
+}
+
+void SplitExchange::SelectOwn(std::uint32_t const* masks, std::size_t n_words,
+                              std::uint64_t n_masks, std::uint32_t* out) {
+  FeatureIdx const n_columns = share_.Slice().n_features;
+  std::uint64_t const n_out = n_masks * MaskWords(n_columns);
+  LaunchN("SelectOwn", SelectOwnKernel, n_out, masks, n_words, share_.Features(), n_columns, n_out,
+          out);
+}
+
+std::vector<SplitOrder> OfOwnColumns(std::vector<SplitOrder> orders,
+                                     SplitExchange const* exchange) {
+  if (exchange != nullptr) {
+    for (SplitOrder& order : orders) {
+      order.feature =
+          order.left == kNoNode ? TableShare::kNotOwn : exchange->Share().ColumnOf(order.feature);
+    }
+  }
+  return orders;
+}
+}  // namespace gpu_exact

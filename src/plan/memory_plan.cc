@@ -1,0 +1,282 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Implementation of memory_plan.h.
+ */
+#include "plan/memory_plan.h"
+
+#include <algorithm>
+#include <iomanip>
+#include <numeric>
+#include <sstream>
+
+#include "gpu_exact/device.h"
+#include "plan/histogram_plan.h"
+
+namespace gpu_exact {
+namespace {
+std::uint64_t Sum(std::vector<MemoryItem> const& items) {
+  return std::accumulate(items.cbegin(), items.cend(), std::uint64_t{0},
+                         [](std::uint64_t sum, MemoryItem const& i) { return sum + i.bytes; });
+}
+
+void Describe(std::ostream& os, char const* when, std::vector<MemoryItem> const& items) {
+  constexpr double kMiB = 1024.0 * 1024.0;
+  os << when << " " << static_cast<std::uint64_t>(Sum(items) / kMiB) << " MiB (";
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    os << (i == 0 ? "" : ", ") << items[i].what << " "
+       << static_cast<std::uint64_t>(items[i].bytes / kMiB);
+  }
+  os << ")";
+}
+
+/** @brief As a user writes it: bytes in full. */
+std::string LimitText(double limit) {
+  std::ostringstream os;
+  os << std::setprecision(17) << limit;
+  return limit > 1.0 && limit < 1e18 ? std::to_string(static_cast<std::uint64_t>(limit)) : os.str();
+}
+
+/** @brief MemoryPlan::Make() of the histogram strategy. */
+MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
+                          HistogramMemory memory, std::uint32_t max_bins) {
+  constexpr std::uint64_t kBinBytes = 9;       // of a bin, beside its sums
+  constexpr std::uint64_t kFeatureBytes = 32;  // of a feature in a resolution
+  constexpr std::uint64_t kColumnBytes = 20;   // of a feature whose bins others read
+  constexpr std::uint64_t kGroupBytes = 96;    // of a group of columns in a resolution
+  constexpr std::uint64_t kBeginsPerByte = 4;  // finest bins, at which bins of another one begin
+  constexpr std::uint64_t kRangeBytes = 48;    // of a range in a list
+  constexpr std::uint64_t kOpenBytes = 64;     // of a range that is searched
+  constexpr std::uint64_t kSortedBytes = 25;   // of an entry that is sorted, CUB's scratch included
+  std::uint64_t const rows = n_rows;
+  std::uint64_t const all_places = rows * n_features;
+  bool const dense = IsDense(n_entries, n_rows, n_features);
+  std::uint64_t const n_stored = NumStoredBins(n_entries, n_rows, n_features);
+  memory.shares_bins = memory.shares_bins || ReadsFinest(n_stored, dense, 1.0);
+  auto const resolutions = ChooseResolutions(n_rows, n_features, max_bins, kMaxSortedRows, memory,
+                                             all_places - n_entries);
+  std::uint64_t const n_resolutions = resolutions.size();
+  std::uint64_t const n_finest =
+      MostBins(n_entries, n_features, resolutions.front(), true, max_bins);
+  std::uint64_t limits{RowOffsetBytes(n_entries, n_rows, n_features, memory, max_bins) +
+                       kColumnBytes * n_features};
+  std::uint64_t most_bins{0};
+  std::vector<std::uint32_t> of_column;
+  for (std::size_t i = 0; i < n_resolutions; ++i) {
+    std::uint64_t const n_bins = MostBins(n_entries, n_features, resolutions[i], i == 0, max_bins);
+    of_column.push_back(static_cast<std::uint32_t>(n_bins / std::max(n_features, 1u)));
+    limits += kBinBytes * n_bins + kFeatureBytes * (std::uint64_t{n_features} + 1);
+    limits += i == 0 ? 0 : n_finest / kBeginsPerByte;
+    limits += kGroupBytes * (n_bins / (max_bins / 2) + 1);
+    most_bins = std::max(most_bins, n_bins);
+  }
+  std::uint64_t const histograms =
+      std::max(memory.HistogramBytes(n_entries), HistogramMemory::kBinBytes * most_bins);
+  StoredResolutions const stored{n_features, of_column};
+  auto const of_entries = [&](std::uint32_t of_group, bool in_bytes) {
+    // Where most values are missing, some groups have places all the same.
+    return dense ? rows * RowBytes(n_features, of_group, in_bytes) : 2 * (9 * n_entries / 4);
+  };
+  MemoryItem bins{"bins", 0};
+  std::vector<std::uint32_t> const of_groups = stored.GroupColumns(memory, max_bins);
+  for (std::size_t i = 0; i < of_groups.size(); ++i) {
+    bins.bytes += of_entries(ColumnsByPlaces(of_groups[i], n_rows),
+                             stored.last != 0 && i + 1 == of_groups.size());
+  }
+  std::uint64_t const sorted =
+      std::min(n_stored, std::max(memory.BinnedAtOnce(n_entries, dense), rows));
+  std::uint64_t const open = memory.OpenEntries(n_entries);
+
+  // What may be of the host.
+  MemoryItem values{"values by row",
+                    dense ? 4 * all_places : SparseValueBytes(n_features) * n_entries};
+  constexpr std::uint64_t kFilledUp = SortedRowBlockBytes(2) + 8;  // of a column
+  MemoryItem sorted_rows{"sorted rows",
+                         memory.sorts_rows ? SortedRowBytes(n_entries, SortedRowHighBytes(n_rows)) +
+                                                 kFilledUp * n_features
+                                           : 0};
+  MemoryPlan plan;
+  auto place = [&](MemoryItem* item, Memory at) {
+    if (at == Memory::kHost) {
+      plan.of_host.push_back(*item);
+      item->bytes = 0;
+    }
+  };
+  place(&values, memory.values_at);
+  place(&sorted_rows, memory.sorts_rows ? memory.rows_at : Memory::kDevice);
+  place(&bins, memory.bins_at);
+  MemoryItem const limits_of_bins{"limits of bins and offsets of rows", limits};
+  MemoryItem const finest_limits{"limits of bins", kBinBytes * n_finest};
+
+  EntryIdx const read =
+      std::min(n_entries, std::max(memory.ReadAtOnce(n_entries), EntryIdx{n_features}));
+  if (dense) {
+    plan.reading = {values, {"rows of the table", 9 * read + 8 * std::min(rows, read)}};
+    plan.sorting = {values, sorted_rows, finest_limits, {"sort keys", kSortedBytes * sorted}};
+  } else {
+    plan.reading = {{"table by row", 8 * n_entries + 8 * rows},
+                    sorted_rows,
+                    finest_limits,
+                    {"sort keys", kSortedBytes * sorted + 8 * rows}};
+    // A part may have nearly all rows. Where they are not sorted, an eighth of it is at a time.
+    plan.sorting = {bins,
+                    limits_of_bins,
+                    sorted_rows,
+                    values,
+                    {"offsets of rows", 8 * rows},
+                    {"rows of the table", 9 * read + 8 * rows}};
+  }
+  plan.growing = {
+      bins,
+      limits_of_bins,
+      sorted_rows,
+      values,
+      {"rows by node", (dense ? 52 : 60) * rows},
+      {"histograms", histograms},
+      {"open ranges", HistogramMemory::kOpenEntryBytes * open +
+                          (kRangeBytes * n_resolutions + kOpenBytes) * memory.CertainRanges()}};
+  return plan;
+}
+}  // namespace
+
+MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
+                            Strategy strategy, HistogramMemory const& memory,
+                            DeviceTraits const& device) {
+  if (strategy == Strategy::kHistogram) {
+    return PlanHistograms(n_entries, n_rows, n_features, memory, device.max_bins);
+  }
+  std::uint64_t const rows = n_rows;
+  std::uint64_t const n_offsets = std::uint64_t{n_features} + 1;
+  MemoryPlan plan;
+  plan.reading = {{"table by row", 8 * n_entries + 8 * rows},
+                  {"sort keys", 8 * n_entries},
+                  {"row ids", 4 * n_entries}};
+  plan.reading.push_back({"offsets", 8 * rows});
+  // Second halves are as long as the part that is sorted, one column at least. Columns are made
+  // when they are gone, and take less than trees do.
+  EntryIdx const longest = std::min(n_entries, std::max(SortedAtOnce(n_entries), EntryIdx{rows}));
+  plan.sorting = {{"sort keys", 8 * n_entries + 8 * longest},
+                  {"row ids", 4 * n_entries + 4 * longest}};
+  std::uint64_t const column_bytes =
+      (n_entries <= kHostValues ? 8 : 12) * n_entries + 8 * n_offsets;
+  // A column longer than kSharedColumn has a tile for each 2,048 entries, and one more for the rest;
+  // interleaved levels, up to 64 nodes at once, keep 48 B a node for each. Of the tiles that shorter
+  // ones share, two neighbours have more entries than fit one, or a longer column is between them:
+  // of 1,024 for blocks, of 32 for warps. Sorted levels keep 120 B a tile of 1,024.
+  std::uint64_t const columns = n_features;
+  auto const shared = [&](std::uint64_t size) {
+    return std::min(columns, 3 * (n_entries / size) + 1);
+  };
+  std::uint64_t const long_tiles = n_entries / 2048 + std::min(columns, n_entries / kSharedColumn);
+  std::uint64_t const tiles = (3072 + 32) * long_tiles + 144 * shared(kSharedColumn) +
+                              16 * shared(32) + 120 * (n_entries / 1024);
+  // Two halves; the second one of entries without gradients comes with levels of many nodes.
+  std::uint64_t const by_node = (n_rows <= kGatheredRows ? 16 : 32) * n_entries;
+  // How each feature is searched, 1 B; the feature of every kHintValues-th value and of the last.
+  std::uint64_t const searched = n_features + 4 * (n_entries / kHintValues + 2);
+  plan.growing = {{"columns", column_bytes + searched},
+                  {"entries sorted by node", by_node},
+                  {"sort keys", 2 * n_entries + (device.is_before_9 ? by_node / 2 + n_entries : 0)},
+                  {"rows", (n_rows <= kGatheredRows ? 26 : 18) * rows},
+                  {"tiles", tiles}};
+  return plan;
+}
+
+MemoryPlan MemoryPlan::WithNodes(RowIdx n_rows, FeatureIdx n_features, Strategy strategy,
+                                 std::int32_t max_depth, HistogramMemory const& memory) const {
+  constexpr std::uint64_t kNode = 400;
+  constexpr std::uint64_t kSortedColumn = 16;  // of a node whose rows are sorted by every column
+  // No node's are where values, or their bins, are of the host: open ones of 255 bins are marked, 8 B
+  // for each 32.
+  constexpr std::uint64_t kMarkedColumn = 64;
+  std::uint64_t nodes = n_rows;
+  if (max_depth > 0 && max_depth < 32) {
+    nodes = std::min(nodes, std::uint64_t{1} << max_depth);
+  }
+  // Nodes of the last level are leaves: only their parents are searched.
+  std::uint64_t const searched = nodes / 2 + nodes % 2;
+  constexpr double kMost = 1e18;  // more than any device has
+  std::uint64_t const column = memory.SortsNodes() ? kSortedColumn : kMarkedColumn;
+  double const columns =
+      strategy == Strategy::kHistogram
+          ? static_cast<double>(column * n_features) * static_cast<double>(searched)
+          : 0.0;
+  auto plan = *this;
+  plan.growing.push_back(
+      {"open nodes", kNode * nodes + static_cast<std::uint64_t>(std::min(columns, kMost))});
+  return plan;
+}
+
+EntryIdx MemoryPlan::SortedAtOnce(EntryIdx n_entries) {
+  constexpr EntryIdx kSmallTable = EntryIdx{1} << 20;
+  return std::max(kSmallTable, n_entries / 2 + n_entries % 2);
+}
+
+std::uint64_t MemoryPlan::Peak() const {
+  return std::max({Sum(reading), Sum(sorting), Sum(growing)});
+}
+
+std::uint64_t MemoryPlan::HostBytes() const { return Sum(of_host); }
+
+std::string MemoryPlan::Describe() const {
+  std::ostringstream os;
+  gpu_exact::Describe(os, "reading the table", reading);
+  gpu_exact::Describe(os, ", sorting the table", sorting);
+  gpu_exact::Describe(os, ", growing trees", growing);
+  if (!of_host.empty()) {
+    gpu_exact::Describe(os, ", of the host", of_host);
+  }
+  return os.str();
+}
+
+std::uint64_t MemoryRoom::Most() const {
+  constexpr double kTaken = 15.0 / 16.0;  // of what is free: not all is planned, such as nodes
+  double const most = limit == 0.0 ? kTaken : limit;
+  return most <= 1.0 ? static_cast<std::uint64_t>(most * static_cast<double>(free))
+                     : std::min(free, static_cast<std::uint64_t>(std::min(most, 1e18)));
+}
+
+ChosenMemory ChooseMemory(CsrView const& table, Strategy strategy, MemoryRoom const& room) {
+  ChosenMemory chosen;
+  std::vector<HistogramMemory> const choices =
+      strategy == Strategy::kHistogram ? HistogramMemory::All() : std::vector<HistogramMemory>(1);
+  // Rows that other workers sent: of a dense table they go when they are read, else with the sorting.
+  bool const leaves_rows =
+      strategy == Strategy::kHistogram && IsDense(table.n_entries, table.n_rows, table.n_features);
+  auto choose = [&](HistogramMemory const& memory) {
+    ChosenMemory made{memory, MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features,
+                                               strategy, memory, room.device)};
+    if (room.rows_bytes != 0) {
+      (leaves_rows ? made.plan.reading : made.plan.sorting)
+          .push_back({"rows of the own columns", room.rows_bytes});
+    }
+    return made;
+  };
+  for (HistogramMemory const& memory : choices) {
+    chosen = choose(memory);
+    if (chosen.plan.Peak() > room.Most()) {
+      continue;
+    }
+    // Histograms take what is left.
+    for (auto more = memory; more.histograms < HistogramMemory::kAllHistograms;) {
+      ++more.histograms;
+      if (ChosenMemory with_more = choose(more); with_more.plan.Peak() <= room.Most()) {
+        chosen = with_more;
+      }
+    }
+    return chosen;
+  }
+  bool const limited = room.limit != 0.0;
+  std::ostringstream msg;
+  msg << "The table does not fit on the GPU: " << table.n_rows << " rows with " << table.n_entries
+      << " present values take " << (choices.size() > 1 ? "at least " : "up to ")
+      << chosen.plan.Peak() << " bytes, " << room.free << " of " << room.total << " are free"
+      << (room.rows_bytes != 0 ? " (with what its own rows take)" : "") << ", and "
+      << (limited ? "gpu_exact_memory_limit=" + LimitText(room.limit) + " allows "
+                  : std::string{"with a margin "})
+      << room.Most() << ": " << chosen.plan.Describe() << ". "
+      << (limited ? "Raise gpu_exact_memory_limit, free" : "Free")
+      << " memory on the GPU, or train with fewer rows or columns.";
+  throw OutOfDeviceMemory{msg.str()};
+}
+}  // namespace gpu_exact

@@ -1,0 +1,119 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Device memory of a builder from the size of its table: one formula for the check before
+ *        anything is allocated, for the error text and for the README.
+ */
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gpu_exact/tree_builder.h"
+#include "plan/histogram_plan.h"
+
+namespace gpu_exact {
+/**
+ * @brief Strategy kSort: up to so many rows entries do not carry gradients, whose 8 B a row stay in
+ *        the L2 cache: 16 MiB.
+ */
+inline constexpr RowIdx kGatheredRows = RowIdx{1} << 21;
+/**
+ * @brief Strategy kSort: up to so many distinct values stay in page-locked host memory, 64 MiB, as
+ *        a level reads few of them for each node. More go to the device, as locking the pages
+ *        takes time: about 0.3 ms a MiB, once for a table.
+ */
+inline constexpr std::uint64_t kHostValues = std::uint64_t{1} << 24;
+/** @brief Strategy kSort: the feature of every so many values is kept, to bisect between two. */
+inline constexpr std::uint64_t kHintValues = 32;
+
+/** @brief Strategy kSort: columns of up to so many entries share tiles on interleaved levels. */
+inline constexpr EntryIdx kSharedColumn = 1024;
+
+/** @brief One kind of array and what it takes. */
+struct MemoryItem {
+  char const* what;
+  std::uint64_t bytes;
+};
+
+/** @brief What of a GPU a plan depends on. */
+struct DeviceTraits {
+  std::uint32_t max_bins{kMaxGroupBins};  // that a block has room for
+  bool is_before_9{false};  // its compute capability: CUB then takes more to sort keys of a byte
+};
+/** @brief By compute capability: 9.0 and 10.0; 8.0 and 8.7; 8.6 and 8.9; 12.0; 7.5. */
+inline constexpr DeviceTraits kDevices[] = {{kMaxGroupBinsOf[0], false},
+                                            {kMaxGroupBinsOf[1], true},
+                                            {kMaxGroupBinsOf[2], true},
+                                            {kMaxGroupBinsOf[2], false},
+                                            {kMaxGroupBinsOf[3], true}};
+
+/** @brief What a builder holds while it reads the table, sorts it, and grows trees. */
+struct MemoryPlan {
+  std::vector<MemoryItem> reading;
+  std::vector<MemoryItem> sorting;
+  std::vector<MemoryItem> growing;
+  std::vector<MemoryItem> of_host;  // page-locked memory of the host, in place of the device's
+
+  /**
+   * @brief Upper bound by the table, as if all values of a column were distinct. Nodes come on top,
+   *        about 300 B for each open one and 16 B for each of its columns; and interleaved levels
+   *        that a user forces upon short columns.
+   * @param strategy Not kAuto.
+   * @param memory   Of kHistogram.
+   */
+  static MemoryPlan Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
+                         Strategy strategy, HistogramMemory const& memory = {},
+                         DeviceTraits const& device = {});
+
+  /**
+   * @brief The same plan with what follows the open nodes of a tree, as a further array.
+   * @param max_depth 0: no limit; nodes are at most as many as rows.
+   * @param memory    What the plan was made with.
+   */
+  [[nodiscard]] MemoryPlan WithNodes(RowIdx n_rows, FeatureIdx n_features, Strategy strategy,
+                                     std::int32_t max_depth,
+                                     HistogramMemory const& memory = {}) const;
+
+  /**
+   * @brief Strategy kSort: so many entries of whole columns are sorted by value at once. Half of
+   *        the table, so that sorting takes no more than reading; a small one as a whole.
+   */
+  static EntryIdx SortedAtOnce(EntryIdx n_entries);
+
+  /** @brief The greatest of the sums of device memory, bytes. */
+  [[nodiscard]] std::uint64_t Peak() const;
+  /** @brief Page-locked memory of the host, bytes. */
+  [[nodiscard]] std::uint64_t HostBytes() const;
+  /** @brief The lists in MiB, for people. */
+  [[nodiscard]] std::string Describe() const;
+};
+
+/** @brief Memory of a device, bytes, the limit that MakeDeviceBuilder() is given, and the device. */
+struct MemoryRoom {
+  std::uint64_t free;
+  std::uint64_t total;
+  double limit{0.0};
+  DeviceTraits device{};
+  // Of the rows that the table is made of, where these are the builder's own: a part of what is free.
+  std::uint64_t rows_bytes{0};
+
+  /** @brief What a table may take. */
+  [[nodiscard]] std::uint64_t Most() const;
+};
+
+/** @brief What of a table is kept where, and the plan of it. */
+struct ChosenMemory {
+  HistogramMemory memory;  // of kHistogram
+  MemoryPlan plan;
+};
+
+/**
+ * @brief The fastest choice that fits, with as much room for histograms as it leaves.
+ * @param strategy Not kAuto.
+ * @throw OutOfDeviceMemory where none does, with the plan of the one that takes least.
+ */
+[[nodiscard]] ChosenMemory ChooseMemory(CsrView const& table, Strategy strategy,
+                                        MemoryRoom const& room);
+}  // namespace gpu_exact

@@ -1,0 +1,147 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief The total order of candidates, and thresholds.
+ */
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/split.h"
+
+namespace gpu_exact {
+namespace {
+constexpr auto kForward = ScanDirection::kForward;
+constexpr auto kBackward = ScanDirection::kBackward;
+
+/** @brief Places of a feature's candidates in the order in which XGBoost meets them. */
+std::vector<std::uint64_t> PlacesInScanOrder(ValueRange r) {
+  std::vector<std::uint64_t> places;
+  for (auto v = r.first + 1; v < r.last; ++v) {
+    places.push_back(CandidateKey::Place(r, kForward, v));
+  }
+  places.push_back(CandidateKey::Place(r, kForward, r.last));
+  for (auto v = r.last - 1; v > r.first; --v) {
+    places.push_back(CandidateKey::Place(r, kBackward, v));
+  }
+  places.push_back(CandidateKey::Place(r, kBackward, r.first));
+  return places;
+}
+
+TEST(CandidateKey, PlacesFollowTheScansOfEveryFeature) {
+  std::uint64_t next{0};
+  for (ValueRange r : {ValueRange{0, 1}, ValueRange{1, 5}, ValueRange{5, 7}, ValueRange{7, 100}}) {
+    for (auto place : PlacesInScanOrder(r)) {
+      EXPECT_EQ(place, next++);
+      EXPECT_GE(CandidateKey::AnyValueOf(place), r.first);
+      EXPECT_LT(CandidateKey::AnyValueOf(place), r.last);
+    }
+  }
+}
+
+TEST(CandidateKey, CandidatesComeBackFromTheirPlaces) {
+  ValueRange r{3, 9};
+  for (auto d : {kForward, kBackward}) {
+    for (std::uint64_t v = 4; v < 9; ++v) {
+      auto c = Candidate::FromPlace(r, CandidateKey::Place(r, d, v));
+      EXPECT_EQ(c.direction, d);
+      EXPECT_FALSE(c.present);
+      EXPECT_EQ(c.value, v);
+    }
+    auto c = Candidate::FromPlace(r, CandidateKey::Place(r, d, d == kForward ? r.last : r.first));
+    EXPECT_EQ(c.direction, d);
+    EXPECT_TRUE(c.present);
+  }
+}
+
+/** @brief What another worker has found bars all that gains less, and nothing that gains as much. */
+TEST(CandidateKey, BarIsBelowItsEquals) {
+  ValueRange const most{0xfffffff0u, 0xffffffffu};
+  auto const last = CandidateKey::Place(most, kBackward, most.first);
+  for (float loss : {1e-30f, 0.5f, 3e38f}) {
+    auto const bar = CandidateKey::Bar(loss);
+    EXPECT_EQ(CandidateKey::LossChange(bar), loss);
+    EXPECT_LT(bar, CandidateKey::Make(loss, last));
+    EXPECT_GT(bar, CandidateKey::Make(std::nextafter(loss, 0.0f), 0));
+    EXPECT_FALSE(CandidateKey::IsHere(bar));
+    EXPECT_TRUE(CandidateKey::IsHere(CandidateKey::Make(loss, last)));
+  }
+  EXPECT_EQ(CandidateKey::Bar(0.0f), 0u);
+  EXPECT_FALSE(CandidateKey::IsHere(0));
+}
+
+TEST(CandidateKey, GreaterLossWinsThenEarlierPlace) {
+  EXPECT_GT(CandidateKey::Make(2.0f, 1000), CandidateKey::Make(1.0f, 0));
+  EXPECT_GT(CandidateKey::Make(1.0f, 7), CandidateKey::Make(1.0f, 8));
+  EXPECT_GT(CandidateKey::Make(1e-30f, CandidateKey::kPlaceMask), 0u);
+}
+
+TEST(CandidateKey, KeepsLossAndPlace) {
+  std::uint64_t last = 2 * ((std::uint64_t{1} << 32) - 1) + 1;
+  for (float loss : {1e-38f, 1.5f, std::numeric_limits<float>::max()}) {
+    for (std::uint64_t place : {std::uint64_t{0}, std::uint64_t{12345}, last}) {
+      auto key = CandidateKey::Make(loss, place);
+      EXPECT_EQ(CandidateKey::LossChange(key), loss);
+      EXPECT_EQ(CandidateKey::PlaceOf(key), place);
+    }
+  }
+}
+
+TEST(CandidateKey, RefusesWhatIsNoGain) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  for (float loss : {0.0f, -0.0f, -1.0f, kInf, -kInf, std::nanf("")}) {
+    EXPECT_EQ(CandidateKey::Make(loss, 5), 0u) << loss;
+  }
+}
+
+TEST(Threshold, LiesInTheMiddle) {
+  EXPECT_EQ(MidThreshold(kForward, 1.0f, 2.0f), 1.5f);
+  EXPECT_EQ(MidThreshold(kBackward, 1.0f, 2.0f), 1.5f);
+}
+
+TEST(Threshold, OfNeighbouringFloatsIsTheLastScanned) {
+  for (float lower : {1.0f, std::nextafter(1.0f, 2.0f), 0.3f}) {
+    float upper = std::nextafter(lower, 2.0f);
+    EXPECT_EQ(MidThreshold(kForward, lower, upper), lower);
+    EXPECT_EQ(MidThreshold(kBackward, lower, upper), upper);
+  }
+}
+
+TEST(Threshold, PastThePresentValues) {
+  EXPECT_EQ(PresentThreshold(kForward, 8.0f), 16.0f);
+  EXPECT_FLOAT_EQ(PresentThreshold(kBackward, 7.0f), -9.5367432e-07f);
+  EXPECT_EQ(PresentThreshold(kForward, 0.0f), 1e-6f);
+}
+
+TEST(ScanPlan, DenseColumnsAreSearchedBackwardOnly) {
+  auto plan = ScanPlan::Make(DefaultDirection::kLearn, 1.0f, 10, 10, 5);
+  EXPECT_FALSE(plan.forward);
+  EXPECT_TRUE(plan.backward);
+}
+
+TEST(ScanPlan, ColumnsWithMissingValuesAreSearchedBothWays) {
+  auto plan = ScanPlan::Make(DefaultDirection::kLearn, 1.0f, 10, 9, 5);
+  EXPECT_TRUE(plan.forward);
+  EXPECT_TRUE(plan.backward);
+}
+
+TEST(ScanPlan, ConstantColumnsAreSearchedBackwardOnly) {
+  EXPECT_FALSE(ScanPlan::Make(DefaultDirection::kLearn, 1.0f, 10, 9, 1).forward);
+}
+
+TEST(ScanPlan, DirectionsCanBeForced) {
+  auto left = ScanPlan::Make(DefaultDirection::kLeft, 1.0f, 10, 5, 5);
+  EXPECT_FALSE(left.forward);
+  EXPECT_TRUE(left.backward);
+  auto right = ScanPlan::Make(DefaultDirection::kRight, 1.0f, 10, 10, 1);
+  EXPECT_TRUE(right.forward);
+  EXPECT_FALSE(right.backward);
+}
+
+TEST(ScanPlan, NoRowsCountAsDense) {
+  EXPECT_FALSE(ScanPlan::Make(DefaultDirection::kLearn, 1.0f, 0, 0, 0).forward);
+}
+}  // namespace
+}  // namespace gpu_exact

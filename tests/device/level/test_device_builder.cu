@@ -1,0 +1,672 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Whole trees of the device builder against the naive host builder.
+ */
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "device/level/split_strategy.cuh"
+#include "device/runtime/runtime.cuh"
+#include "device/sort/row_router.cuh"
+#include "plan/memory_plan.h"
+#include "tests/device/random_problem.h"
+#include "tests/support/reference_builder.h"
+
+namespace gpu_exact {
+namespace {
+/** @brief Strategy kSort with gradients in the entries, as on tables of many rows. */
+std::unique_ptr<TreeBuilder> MakeCarryingBuilder(Table const& table) {
+  return MakeDeviceBuilder(-1, table.n_rows, MakeSortStrategy(table.View(), 0));
+}
+
+/** @brief Strategy kHistogram with so many bins a column in each resolution. */
+std::unique_ptr<TreeBuilder> MakeHistogramBuilder(Table const& table, HistogramMemory const& memory,
+                                                  std::vector<std::uint32_t> const& max_bins,
+                                                  RowIdx max_sorted,
+                                                  RowIdx min_by_row = kMinByRow) {
+  return MakeDeviceBuilder(
+      -1, table.n_rows,
+      MakeHistogramStrategy(table.View(), memory, max_bins, max_sorted, min_by_row));
+}
+
+class DeviceBuilder : public DeviceTest {
+ protected:
+  /** @brief Trees over one random table, at every kind of changeover. */
+  void Compare(unsigned seed, Shape const& shape, int n_trees) {
+    Random random{seed};
+    Table table = MakeTable(shape, &random);
+    auto sort = MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
+    auto carrying = MakeCarryingBuilder(table);
+    std::vector<std::unique_ptr<TreeBuilder>> histograms;
+    histograms.push_back(MakeDeviceBuilder(-1, table.View(), Strategy::kHistogram));
+    // Ranges, whatever the size; scanned, gathered, and beside nodes that are sorted.
+    histograms.push_back(MakeHistogramBuilder(table, {true}, {12}, 0, 0));
+    histograms.push_back(MakeHistogramBuilder(table, {false}, {24, 5}, 0));
+    histograms.push_back(MakeHistogramBuilder(table, {true}, {41, 20, 8}, shape.n_rows / 3, 0));
+    // What is read from the memory of the host.
+    constexpr auto kHost = Memory::kHost;
+    histograms.push_back(MakeHistogramBuilder(table, {true, kHost, kHost, kHost, true, true},
+                                              {12, 6}, shape.n_rows / 8));
+    auto reference = MakeReferenceBuilder(table.View());
+    for (int i = 0; i < n_trees; ++i) {
+      auto gpair = MakeGradients(shape.n_rows, random.Pick({0.0, 0.2, 0.9}),
+                                 random.Pick({0.0, 0.0, 0.2}), &random);
+      GrowParam param = MakeParam(shape.n_features, &random);
+      std::vector<std::uint8_t> included(shape.n_rows, 1);
+      bool sampled = random.Chance(0.3);
+      for (auto& row : included) {
+        row = !sampled || random.Chance(0.6);
+      }
+      RandomFeatures features{shape.n_features, seed};
+      FeaturePolicy* policy = random.Chance(0.3) ? &features : nullptr;
+      auto const* mask = sampled ? included.data() : nullptr;
+      GrownTree want = reference->Build(param, {gpair.data(), Memory::kHost}, mask, policy);
+      auto want_positions = Positions(reference.get(), shape.n_rows);
+      for (std::int32_t levels : Scaled<std::vector<std::int32_t>>({-1, 0, 1, 3, 7}, {0, 2})) {
+        std::string what = "seed " + std::to_string(seed) + ", tree " + std::to_string(i) +
+                           ", interleaved levels " + std::to_string(levels);
+        param.interleaved_levels = levels;
+        for (TreeBuilder* builder : {sort.get(), carrying.get()}) {
+          GrownTree got = builder->Build(param, {gpair.data(), Memory::kHost}, mask, policy);
+          ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, what));
+          ASSERT_EQ(Positions(builder, shape.n_rows), want_positions) << what;
+        }
+      }
+      std::string what =
+          "seed " + std::to_string(seed) + ", tree " + std::to_string(i) + ", histogram";
+      for (auto const& histogram : histograms) {
+        for (int run = 0; run < 2; ++run) {
+          GrownTree got = histogram->Build(param, {gpair.data(), Memory::kHost}, mask, policy);
+          ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, what));
+          ASSERT_EQ(Positions(histogram.get(), shape.n_rows), want_positions) << what;
+        }
+      }
+    }
+  }
+};
+
+TEST_F(DeviceBuilder, SmallProblems) {
+  for (int seed = 0; seed < NumSeeds(300); ++seed) {
+    Random random{static_cast<unsigned>(seed)};
+    Shape shape{static_cast<RowIdx>(random.Int(1, 90)), static_cast<FeatureIdx>(random.Int(1, 7)),
+                random.Pick({0.0, 0.05, 0.5, 1.0}), random.Pick({0, 0, 6, 1})};
+    ASSERT_NO_FATAL_FAILURE(this->Compare(seed, shape, Scaled(3, 1)));
+  }
+}
+
+TEST_F(DeviceBuilder, ManyTiles) {
+  for (int seed = 0; seed < NumSeeds(12); ++seed) {
+    Random random{static_cast<unsigned>(seed)};
+    Shape shape{static_cast<RowIdx>(random.Int(3000, Scaled(20000, 6000))),
+                static_cast<FeatureIdx>(random.Int(1, Scaled(5, 2))), random.Pick({0.0, 0.3, 0.9}),
+                random.Pick({0, 50, 2, 2600})};  // so many that short runs are not binned
+    ASSERT_NO_FATAL_FAILURE(this->Compare(1000 + seed, shape, 1));
+  }
+}
+
+/** @brief Small nodes of columns that are not binned, with every parameter. */
+TEST_F(DeviceBuilder, SmallSortedColumns) {
+  for (int seed = 0; seed < NumSeeds(60); ++seed) {
+    Random random{static_cast<unsigned>(seed)};
+    Shape shape{static_cast<RowIdx>(random.Int(300, 700)),
+                static_cast<FeatureIdx>(random.Int(1, 3)), random.Pick({0.0, 0.05}), 0};
+    ASSERT_NO_FATAL_FAILURE(this->Compare(5000 + seed, shape, 1));
+  }
+}
+
+/** @brief One value fills most of each column, and goes on through warps, tiles and many tiles. */
+TEST_F(DeviceBuilder, LongRuns) {
+  for (int seed = 0; seed < NumSeeds(8); ++seed) {
+    Random random{static_cast<unsigned>(6000 + seed)};
+    double const share = random.Pick({0.6, 0.85});
+    Shape shape{Scaled(300000u, 6000u), 2, random.Pick({0.0, 0.3}), 0};
+    if (seed % 2 == 0) {
+      shape.n_rows = 5000;
+    }
+    Table table = MakeTable(shape, &random);
+    float const common = random.Pick({-1.0f, 0.0f, 1.5f});
+    for (CsrEntry& e : table.entries) {
+      e.value = random.Chance(share) ? common : e.value;
+    }
+    auto gpair = MakeGradients(shape.n_rows, 0.1, 0.1, &random);
+    std::vector<std::uint8_t> included(shape.n_rows);
+    for (auto& row : included) {
+      row = random.Chance(0.8);
+    }
+    auto const* mask = seed % 3 == 0 ? included.data() : nullptr;
+    GrowParam param = MakeParam(shape.n_features, &random);
+    // The reference is for short columns.
+    auto judge = shape.n_rows <= 6000 ? MakeReferenceBuilder(table.View())
+                                      : MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
+    auto histogram = MakeHistogramBuilder(table, {seed % 2 == 0}, {200, 30}, 1000);
+    auto want = judge->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
+    for (int run = 0; run < Scaled(3, 1); ++run) {
+      auto got = histogram->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
+      ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, "seed " + std::to_string(seed)));
+      ASSERT_EQ(Positions(histogram.get(), shape.n_rows), Positions(judge.get(), shape.n_rows));
+    }
+  }
+}
+
+/** @brief Values whose rows have no weight bound candidates all the same. */
+TEST_F(DeviceBuilder, RowsWithoutWeight) {
+  for (int seed = 0; seed < NumSeeds(200); ++seed) {
+    Random random{static_cast<unsigned>(3000 + seed)};
+    Shape shape{static_cast<RowIdx>(random.Int(5, 60)), static_cast<FeatureIdx>(random.Int(1, 4)),
+                random.Pick({0.0, 0.3, 0.7}), random.Pick({0, 3, 6})};
+    Table table = MakeTable(shape, &random);
+    auto gpair = MakeGradients(shape.n_rows, 0.0, 0.0, &random);
+    for (auto& g : gpair) {
+      g = random.Chance(0.6) ? GradientPair{0.0f, 0.0f} : g;
+    }
+    GrowParam param = MakeParam(shape.n_features, &random);
+    param.min_child_weight = 0.0f;
+    auto reference = MakeReferenceBuilder(table.View());
+    auto want = reference->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+    for (Strategy strategy : {Strategy::kSort, Strategy::kHistogram}) {
+      auto builder = MakeDeviceBuilder(-1, table.View(), strategy);
+      auto got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+      ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, "seed " + std::to_string(seed)));
+      ASSERT_EQ(Positions(builder.get(), shape.n_rows), Positions(reference.get(), shape.n_rows));
+    }
+  }
+}
+
+/** @brief Columns of many more tiles than a tile looks back at in one step, dense and sparse. */
+TEST_F(DeviceBuilder, LongColumns) {
+  for (double missing : {0.0, 0.4}) {
+    Random random{21};
+    // At least 65 tiles of 2048 rows, so that the scan of long segments takes part.
+    Shape shape{Scaled(400000u, 140000u), Scaled(3u, 1u), missing, 0};
+    Table table = MakeTable(shape, &random);
+    auto gpair = MakeGradients(shape.n_rows, 0.1, missing == 0.0 ? 0.0 : 0.1, &random);
+    GrowParam param;
+    param.max_depth = Scaled(8, 3);
+    // The reference is for short columns, interleaved levels are slow under a sanitizer.
+    auto judge = UnderSanitizer() ? MakeReferenceBuilder(table.View())
+                                  : MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
+    auto want = judge->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+    for (bool sorts_rows : {true, false}) {
+      auto histogram = MakeHistogramBuilder(table, {sorts_rows}, {200, 30}, 1000);
+      for (int run = 0; run < Scaled(5, 1); ++run) {
+        auto got = histogram->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+        ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, "long columns"));
+        ASSERT_EQ(Positions(histogram.get(), shape.n_rows), Positions(judge.get(), shape.n_rows));
+      }
+    }
+  }
+}
+
+TEST_F(DeviceBuilder, TileEdges) {
+  std::vector<RowIdx> const edges{255, 256, 257, 1023, 1024, 1025, 2047, 2048, 2049, 4096};
+  for (RowIdx n : Scaled(edges, {256, 1025, 2049})) {
+    ASSERT_NO_FATAL_FAILURE(this->Compare(n, {n, 2, 0.0, 0}, 1)) << n << " rows";
+  }
+}
+
+TEST_F(DeviceBuilder, WideAndSparse) {
+  for (int seed = 0; seed < NumSeeds(6); ++seed) {
+    ASSERT_NO_FATAL_FAILURE(this->Compare(2000 + seed, {200, Scaled(3000u, 600u), 0.98, 0}, 1));
+  }
+}
+
+/** @brief Levels of more nodes than rows have keys for, where entries are sorted by child. */
+TEST_F(DeviceBuilder, MoreNodesThanKeys) {
+  for (int seed = 0; seed < NumSeeds(4); ++seed) {
+    Random random{static_cast<unsigned>(4000 + seed)};
+    Table table = MakeTable({Scaled(6000u, 3000u), 2, random.Pick({0.0, 0.1}), 0}, &random);
+    auto gpair = MakeGradients(table.n_rows, 0.0, 0.1, &random);
+    std::vector<std::uint8_t> included(table.n_rows);
+    for (RowIdx r = 0; r < table.n_rows; ++r) {
+      if (table.offsets[r] != table.offsets[r + 1]) {  // gradients of values, for many splits
+        gpair[r].grad = std::rint(256.0f * table.entries[table.offsets[r]].value) / 256.0f;
+      }
+      included[r] = random.Chance(0.9);
+    }
+    GrowParam param;
+    param.max_depth = Scaled(11, 10);
+    param.min_child_weight = 0.0f;
+    param.reg_lambda = 0.0f;
+    auto reference = MakeReferenceBuilder(table.View());
+    auto want = reference->Build(param, {gpair.data(), Memory::kHost}, included.data(), nullptr);
+    // Were all levels that are searched of nodes with keys, it would have fewer.
+    ASSERT_GT(want.size(), (param.max_depth - 4) * kMaxKeyedNodes);
+    auto gathering = MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
+    auto carrying = MakeCarryingBuilder(table);
+    for (TreeBuilder* builder : {gathering.get(), carrying.get()}) {
+      for (std::int32_t levels : Scaled<std::vector<std::int32_t>>({0, 3, 7, 0}, {0, 7})) {
+        param.interleaved_levels = levels;
+        auto got = builder->Build(param, {gpair.data(), Memory::kHost}, included.data(), nullptr);
+        auto what = "seed " + std::to_string(seed) + ", levels " + std::to_string(levels);
+        ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, what));
+        ASSERT_EQ(Positions(builder, table.n_rows), Positions(reference.get(), table.n_rows));
+      }
+    }
+  }
+}
+
+/** @brief Entries of few rows are trained on: those are sorted by child although nodes are few. */
+TEST_F(DeviceBuilder, FewOpenEntries) {
+  constexpr RowIdx kRows = 4000;
+  Random random{14};
+  Table table = MakeTable({kRows, 80, 0.9, 0}, &random);
+  std::vector<GradientPair> gpair(kRows);
+  for (auto& g : gpair) {
+    g = {random.Chance(0.01) ? 4.0f : 0.0f, 1.0f};
+  }
+  std::vector<std::uint8_t> included(kRows);
+  for (auto& row : included) {
+    row = random.Chance(0.2);
+  }
+  GrowParam param;
+  param.max_depth = Scaled(12, 7);
+  param.interleaved_levels = 0;
+  param.min_child_weight = 0.0f;
+  auto reference = MakeReferenceBuilder(table.View());
+  auto gathering = MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
+  auto carrying = MakeCarryingBuilder(table);
+  for (std::uint8_t const* mask : {static_cast<std::uint8_t const*>(included.data()),
+                                   static_cast<std::uint8_t const*>(nullptr)}) {
+    auto want = reference->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
+    ASSERT_GT(want.size(), 3u);
+    for (TreeBuilder* builder : {gathering.get(), carrying.get()}) {
+      auto got = builder->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
+      ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, "few open entries"));
+      ASSERT_EQ(Positions(builder, kRows), Positions(reference.get(), kRows));
+    }
+  }
+}
+
+/** @brief One row, one feature, one entry. */
+TEST_F(DeviceBuilder, OneEntry) { this->Compare(1, {1, 1, 0.0, 0}, 1); }
+
+TEST_F(DeviceBuilder, NoEntries) { this->Compare(1, {50, 3, 1.0, 0}, 1); }
+
+TEST_F(DeviceBuilder, NoRows) { this->Compare(1, {0, 3, 0.0, 0}, 1); }
+
+/** @brief One column of some values; the last rows have none: both directions are searched. */
+Table MakeColumn(std::vector<float> const& values, std::vector<RowIdx> const& value_of_row,
+                 RowIdx n_rows) {
+  Table table;
+  table.n_rows = n_rows;
+  table.n_features = 1;
+  for (RowIdx r = 0; r < n_rows; ++r) {
+    if (r < value_of_row.size()) {
+      table.entries.push_back({0, values[value_of_row[r]]});
+    }
+    table.offsets.push_back(table.entries.size());
+  }
+  return table;
+}
+
+/** @brief The threshold between two neighbouring floats is one of them, and between two huge ones
+ *         infinite: rows may go the other way than their gradients were counted. */
+TEST_F(DeviceBuilder, NeighbouringFloats) {
+  auto compare = [](Table const& table, std::vector<GradientPair> const& gpair) {
+    auto reference = MakeReferenceBuilder(table.View());
+    for (auto direction : {DefaultDirection::kLearn, DefaultDirection::kRight}) {
+      GrowParam param;
+      param.max_depth = 3;
+      param.default_direction = direction;
+      auto want = reference->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+      ASSERT_TRUE(want.size() > 1 || direction != DefaultDirection::kLearn);
+      std::vector<std::unique_ptr<TreeBuilder>> builders;
+      builders.push_back(MakeDeviceBuilder(-1, table.View(), Strategy::kSort));
+      for (RowIdx min_by_row : {kMinByRow, 0u}) {  // rows go left or right by slot, and by row
+        builders.push_back(MakeHistogramBuilder(table, {}, {}, ~0u, min_by_row));
+      }
+      for (auto const& builder : builders) {
+        for (std::int32_t levels : {0, 3}) {
+          param.interleaved_levels = levels;
+          auto got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+          ExpectSameTree(got, want, "neighbouring floats");
+          EXPECT_EQ(Positions(builder.get(), table.n_rows),
+                    Positions(reference.get(), table.n_rows));
+        }
+      }
+    }
+  };
+  compare(MakeColumn({1.0f, std::nextafter(1.0f, 2.0f)}, {0, 1, 0, 1}, 6),
+          {{4, 1}, {-4, 1}, {4, 1}, {-4, 1}, {-2, 1}, {-3, 1}});
+  // Enough values for a sorted column; gradients change sign every few values, so that it splits.
+  constexpr RowIdx kValues = 700;
+  Random random{3};
+  std::vector<RowIdx> value_of_row;
+  std::vector<float> neighbours{1.0f}, huge;
+  for (RowIdx r = 0; r < kValues; ++r) {
+    value_of_row.push_back(r * 9 % kValues);
+    neighbours.push_back(std::nextafter(neighbours.back(), 2.0f));
+    huge.push_back(3.0e38f + static_cast<float>(r) * 4.0e34f);
+  }
+  for (RowIdx n_rows : {kValues, kValues + 50}) {
+    for (int i = 0; i < Scaled(10, 2); ++i) {
+      std::vector<GradientPair> gpair(n_rows);
+      int const step = random.Int(1, 300);
+      for (RowIdx r = 0; r < n_rows; ++r) {
+        bool odd = r < kValues && value_of_row[r] / step % 2 != 0;
+        gpair[r] = {static_cast<float>(random.Int(-2, 2) + (odd ? 3 : -3)), 1.0f};
+      }
+      compare(MakeColumn(i % 3 == 0 ? huge : neighbours, value_of_row, n_rows), gpair);
+    }
+  }
+}
+
+/** @brief Trees of one builder, with all rows and with some, over columns of each kind, in which
+ *         nodes that could be split stay leaves. Rows left out may have any gradient. */
+TEST_F(DeviceBuilder, MixedColumnsInTurn) {
+  for (double missing : {0.0, 0.3}) {
+    Random random{static_cast<unsigned>(90 + 10 * missing)};
+    Table all = MakeTable({Scaled(5000u, 2500u), 3, 0.0, 0}, &random);
+    Table table;  // few values; many; many, some of which are missing
+    table.n_rows = all.n_rows;
+    table.n_features = 3;
+    for (CsrEntry e : all.entries) {
+      if (e.feature == 0) {
+        e.value = std::rint(e.value);
+      }
+      if (e.feature != 2 || !random.Chance(missing)) {
+        table.entries.push_back(e);
+      }
+      if (e.feature == 2) {
+        table.offsets.push_back(table.entries.size());
+      }
+    }
+    auto reference = MakeReferenceBuilder(table.View());
+    auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kHistogram);
+    for (int i = 0; i < Scaled(16, 4); ++i) {
+      auto gpair = MakeGradients(table.n_rows, 0.1, 0.0, &random);
+      std::vector<std::uint8_t> included(table.n_rows);
+      for (RowIdx r = 0; r < table.n_rows; ++r) {
+        included[r] = i % 2 == 0 || random.Chance(0.7);
+        if (included[r] == 0 && random.Chance(0.1)) {
+          gpair[r].grad = 1e30f;
+        }
+      }
+      GrowParam param = MakeParam(table.n_features, &random);
+      param.max_leaves = random.Pick({0, 3, 6});
+      auto const* mask = i % 2 == 0 ? nullptr : included.data();
+      auto want = reference->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
+      auto got = builder->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
+      ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, "tree " + std::to_string(i)));
+      ASSERT_EQ(Positions(builder.get(), table.n_rows), Positions(reference.get(), table.n_rows));
+    }
+  }
+}
+
+TEST_F(DeviceBuilder, GradientsOnTheDevice) {
+  Random random{7};
+  Table table = MakeTable({500, 4, 0.2, 0}, &random);
+  auto gpair = MakeGradients(500, 0.0, 0.1, &random);
+  DeviceBuffer<GradientPair> d_gpair{"test gradients"};
+  DeviceBuffer<NodeIdx> d_positions{"test positions"};
+  CopyAsync(d_gpair.Reserve(500), gpair.data(), 500);
+  auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kAuto);
+  GrowParam param;
+  auto want = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+  auto want_positions = Positions(builder.get(), 500);
+  auto got = builder->Build(param, {d_gpair.Data(), Memory::kDevice}, nullptr, nullptr);
+  ExpectSameTree(got, want, "device gradients");
+  builder->WritePositions({}, Memory::kDevice, d_positions.Reserve(500));
+  EXPECT_EQ(ToHost(d_positions.Data(), 500), want_positions);
+}
+
+TEST_F(DeviceBuilder, RefusesCategories) {
+  Random random{8};
+  Table table = MakeTable({300, 3, 0.1, 4}, &random);
+  table.feature_types.assign(3, FeatureType::kNumerical);
+  for (std::vector<int> const& ordinals : {std::vector<int>{0}, std::vector<int>{0, 0}}) {
+    EXPECT_NO_THROW(MakeDeviceBuilder(ordinals, table.View(), Strategy::kAuto));
+    table.feature_types.back() = FeatureType::kCategorical;
+    EXPECT_THROW(MakeDeviceBuilder(ordinals, table.View(), Strategy::kAuto), UnfitTable);
+    table.feature_types.back() = FeatureType::kNumerical;
+  }
+}
+
+TEST_F(DeviceBuilder, RemapsPositions) {
+  Random random{8};
+  Table table = MakeTable({300, 3, 0.1, 0}, &random);
+  auto gpair = MakeGradients(300, 0.0, 0.2, &random);
+  auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kAuto);
+  GrowParam param;
+  param.max_depth = 2;
+  auto tree = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+  std::vector<NodeIdx> to_root(tree.size(), kRoot);
+  auto positions = Positions(builder.get(), 300, to_root);
+  for (RowIdx r = 0; r < 300; ++r) {
+    ASSERT_EQ(positions[r], EncodePosition(kRoot, gpair[r].hess >= 0.0f));
+  }
+}
+
+TEST_F(DeviceBuilder, SameBitsEveryRun) {
+  Random random{9};
+  Table table = MakeTable({Scaled(20000u, 5000u), Scaled(6u, 2u), 0.3, 0}, &random);
+  std::vector<GradientPair> gpair(table.n_rows);
+  for (auto& g : gpair) {
+    g = {random.Normal(), static_cast<float>(random.Real())};  // sums depend on order as floats
+  }
+  auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
+  auto histogram = MakeDeviceBuilder(-1, table.View(), Strategy::kHistogram);
+  GrowParam param;
+  param.max_depth = 8;
+  auto want = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+  for (std::int32_t levels : Scaled<std::vector<std::int32_t>>({-1, 0, 2, 5, 7}, {0, 5})) {
+    param.interleaved_levels = levels;
+    for (int run = 0; run < Scaled(3, 1); ++run) {
+      auto got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+      ExpectSameTree(got, want, "run " + std::to_string(run));
+      got = histogram->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+      ExpectSameTree(got, want, "histogram, run " + std::to_string(run));
+    }
+  }
+}
+
+TEST_F(DeviceBuilder, KeepsToTheMemoryPlan) {
+  if (UnderSanitizer()) {
+    GTEST_SKIP() << "Counts bytes of large tables; other tests run the same kernels.";
+  }
+  Random random{13};
+  for (Strategy strategy : {Strategy::kSort, Strategy::kHistogram}) {
+    for (Shape shape :
+         {Shape{200000, 3, 0.0, 0}, Shape{9000, 40, 0.0, 0}, Shape{60000, 8, 0.6, 0}}) {
+      Table table = MakeTable(shape, &random);
+      auto gpair = MakeGradients(shape.n_rows, 0.0, 0.0, &random);
+      auto builder = MakeDeviceBuilder(-1, table.View(), strategy);
+      GrowParam param;
+      param.max_depth = 9;
+      param.min_child_weight = 10.0f;
+      static_cast<void>(builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr));
+      auto plan = MemoryPlan::Make(table.entries.size(), shape.n_rows, shape.n_features, strategy);
+      constexpr std::uint64_t kSlack = std::uint64_t{2} << 20;  // nodes, and CUB's scratch
+      EXPECT_LE(builder->DeviceBytes(), plan.Peak() + kSlack) << shape.n_rows << " rows";
+      if (strategy == Strategy::kSort) {  // the other has room for histograms of deep trees
+        EXPECT_GT(builder->DeviceBytes(), plan.Peak() / 2) << shape.n_rows << " rows";
+      }
+    }
+  }
+}
+
+/** @brief The least free memory of the device while it lives. */
+class FreeMemoryWatch {
+ public:
+  FreeMemoryWatch() : before_{Free()}, least_{before_}, thread_{[this] { this->Watch(); }} {}
+  ~FreeMemoryWatch() { this->Stop(); }
+  FreeMemoryWatch(FreeMemoryWatch const&) = delete;
+  FreeMemoryWatch& operator=(FreeMemoryWatch const&) = delete;
+
+  /** @brief Bytes that were taken at most. Ends the watch. */
+  [[nodiscard]] std::uint64_t MostTaken() {
+    this->Stop();
+    return before_ - least_;
+  }
+
+ private:
+  static std::uint64_t Free() {
+    std::size_t free{0}, total{0};
+    EXACT_CUDA(cudaMemGetInfo(&free, &total));
+    return free;
+  }
+  void Watch() {
+    while (!stopped_) {
+      least_ = std::min<std::uint64_t>(least_, Free());
+      std::this_thread::sleep_for(std::chrono::microseconds{100});
+    }
+  }
+  void Stop() {
+    stopped_ = true;
+    if (thread_.joinable()) {
+      thread_.join();
+    }
+  }
+
+  std::uint64_t before_;
+  std::uint64_t least_;
+  std::atomic<bool> stopped_{false};
+  std::thread thread_;
+};
+
+/** @brief Set-up included, which holds most of what is taken at a time. */
+TEST_F(DeviceBuilder, NeverTakesMoreThanPlanned) {
+  if (UnderSanitizer()) {
+    GTEST_SKIP() << "Counts bytes of a large table; other tests run the same kernels.";
+  }
+  constexpr std::uint64_t kSlack = std::uint64_t{96} << 20;  // 2 MiB pages, code, CUB's scratch
+  Random random{14};
+  for (double missing : {0.0, 0.2, 0.6}) {  // the last one is read again in parts
+    Table const table = MakeTable({500'000, 60, missing, 0}, &random);
+    auto const gpair = MakeGradients(table.n_rows, 0.0, 0.0, &random);
+    GrowParam param;
+    param.min_child_weight = 10.0f;
+    GrownTree want;
+    for (HistogramMemory const& memory : HistogramMemory::All()) {
+      auto const plan = MemoryPlan::Make(table.entries.size(), table.n_rows, table.n_features,
+                                         Strategy::kHistogram, memory);
+      std::string const what = plan.Describe();
+      FreeMemoryWatch watch;
+      auto builder = MakeHistogramBuilder(table, memory, {}, ~0u);
+      auto const got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+      EXPECT_LE(watch.MostTaken(), plan.Peak() + kSlack) << what;
+      if (want.empty()) {
+        want = got;
+      }
+      ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, what));
+    }
+  }
+}
+
+TEST_F(DeviceBuilder, ALimitLeavesRoomAndTheTreesAsTheyAre) {
+  Random random{15};
+  Table const table = MakeTable({Scaled(30000u, 3000u), 12, 0.1, 0}, &random);
+  auto const gpair = MakeGradients(table.n_rows, 0.0, 0.0, &random);
+  GrowParam param;
+  auto sort = MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
+  auto const want = sort->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+  std::uint64_t before = ~std::uint64_t{0};
+  for (HistogramMemory const& memory : HistogramMemory::All()) {
+    auto const plan = MemoryPlan::Make(table.entries.size(), table.n_rows, table.n_features,
+                                       Strategy::kHistogram, memory);
+    auto builder = MakeDeviceBuilder(-1, table.View(),
+                                     {Strategy::kHistogram, static_cast<double>(plan.Peak())});
+    auto const got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+    ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, plan.Describe()));
+    EXPECT_LE(builder->Stats().planned_bytes, plan.Peak());
+    EXPECT_LE(builder->Stats().planned_bytes, before);
+    before = builder->Stats().planned_bytes;
+  }
+  EXPECT_THROW((void)MakeDeviceBuilder(-1, table.View(), {Strategy::kHistogram, 1000.0}),
+               OutOfDeviceMemory);
+}
+
+TEST_F(DeviceBuilder, RefusesNonFiniteGradients) {
+  Random random{10};
+  Table table = MakeTable({40, 2, 0.0, 0}, &random);
+  auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kAuto);
+  for (float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    auto gpair = MakeGradients(40, 0.0, 0.0, &random);
+    gpair[17].grad = bad;
+    GrowParam param;
+    EXPECT_THROW(
+        static_cast<void>(builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr)),
+        NonFiniteGradient);
+  }
+}
+
+TEST_F(DeviceBuilder, RefusesGradientsFarApart) {
+  Random random{12};
+  Table table = MakeTable({400, 2, 0.0, 0}, &random);
+  GrowParam param;
+  for (Strategy strategy : {Strategy::kSort, Strategy::kHistogram}) {
+    auto builder = MakeDeviceBuilder(-1, table.View(), strategy);
+    auto gpair = MakeGradients(400, 0.0, 0.0, &random);
+    auto build = [&](std::uint8_t const* included) {
+      return builder->Build(param, {gpair.data(), Memory::kHost}, included, nullptr);
+    };
+    std::vector<std::uint8_t> without_it(400, 1);
+    without_it[17] = 0;
+    gpair[17].grad = 1e18f;
+    EXPECT_THROW(static_cast<void>(build(nullptr)), GradientRange);
+    EXPECT_GT(build(without_it.data()).size(), 1u) << "rows left out do not count";
+    gpair[17].grad = 1e10f;
+    EXPECT_GT(build(nullptr).size(), 1u) << "what fits is grown";
+    for (auto& g : gpair) {
+      g.grad = g.grad < 0.0f ? -1e18f : 1e18f;
+    }
+    EXPECT_GT(build(nullptr).size(), 1u) << "large, but not apart";
+  }
+}
+
+TEST_F(DeviceBuilder, KnowsItsLastTree) {
+  Random random{13};
+  Table table = MakeTable({2000, 3, 0.0, 0}, &random);
+  auto gpair = MakeGradients(2000, 0.0, 0.0, &random);
+  for (Strategy strategy : {Strategy::kSort, Strategy::kHistogram}) {
+    auto builder = MakeDeviceBuilder(-1, table.View(), strategy);
+    EXPECT_EQ(builder->Stats().strategy, strategy);
+    EXPECT_EQ(builder->Stats().levels_ms, 0.0);
+    GrowParam param;
+    static_cast<void>(builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr));
+    TreeStats const stats = builder->Stats();
+    EXPECT_GT(stats.start_ms, 0.0);
+    EXPECT_GT(stats.levels_ms, 0.0);
+    EXPECT_LE(stats.refined_share, 1.0);
+  }
+}
+
+/** @brief Where the best splits break a constraint, the bar is low: ranges must not stay open for them. */
+TEST_F(DeviceBuilder, RangesOfForbiddenSplitsAreNotSearched) {
+  constexpr RowIdx kRows = 200'000;
+  Random random{14};
+  Table table = MakeTable({kRows, 2, 0.0, 0}, &random);
+  CsrView const view = table.View();
+  std::vector<GradientPair> gpair;
+  for (RowIdx row = 0; row < kRows; ++row) {
+    float const noise = random.Normal();
+    gpair.push_back({view.entries[2 * row].value > 0.0f ? noise + 1.0f : noise - 1.0f, 1.0f});
+  }
+  auto builder = MakeDeviceBuilder(-1, view, Strategy::kHistogram);
+  GrowParam param;
+  auto share = [&](std::vector<std::int32_t> const& constraints) {
+    param.monotone_constraints = constraints;
+    static_cast<void>(builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr));
+    return builder->Stats().refined_share;
+  };
+  EXPECT_GT(share({-1, 0}), 0.0) << "what is found";
+  EXPECT_LT(share({1, 0}), 0.3) << "half of the entries are of the first column";
+}
+
+TEST_F(DeviceBuilder, RefusesTooManyInterleavedLevels) {
+  Random random{11};
+  Table table = MakeTable({40, 2, 0.0, 0}, &random);
+  auto gpair = MakeGradients(40, 0.0, 0.0, &random);
+  auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kAuto);
+  GrowParam param;
+  param.interleaved_levels = kMaxInterleavedLevels + 1;
+  EXPECT_THROW(
+      static_cast<void>(builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr)),
+      std::invalid_argument);
+}
+}  // namespace
+}  // namespace gpu_exact
