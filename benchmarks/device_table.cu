@@ -61,7 +61,7 @@ struct Cells {
 
 // one thread a row; result: counts[row], and 0 behind the last
 __global__ void CountKernel(Cells cells, EntryIdx* counts) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = GlobalIdx();
   if (row <= cells.n_rows) {
     EntryIdx n{0};
@@ -74,7 +74,7 @@ __global__ void CountKernel(Cells cells, EntryIdx* counts) {
 
 // one thread a row
 __global__ void FillKernel(Cells cells, EntryIdx const* offsets, CsrEntry* entries) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = GlobalIdx();
   if (row < cells.n_rows) {
     EntryIdx at = offsets[row];
@@ -101,7 +101,7 @@ struct Margin {
 __global__ void MarginsKernel(Cells cells, float signal, bool squared, EntryIdx const* offsets,
                               CsrEntry const* entries, float* labels, float* margins,
                               GradientPair* gradients) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   constexpr EntryIdx kUsed = 8;
   auto row = GlobalIdx();
   if (row >= cells.n_rows) {
@@ -125,7 +125,7 @@ __global__ void MarginsKernel(Cells cells, float signal, bool squared, EntryIdx 
 __global__ void BoostKernel(RowIdx n_rows, NodeIdx const* positions, float const* weights,
                             float const* labels, bool squared, float* margins,
                             GradientPair* gradients) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = GlobalIdx();
   if (row < n_rows) {
     margins[row] += weights[positions[row]];

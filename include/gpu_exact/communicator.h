@@ -36,7 +36,7 @@ namespace gpu_exact {
 }
 
 /** @brief A worker is gone, stuck or of another mind: which rank, and the remedy. */
-struct PeerError : std::runtime_error {
+struct WorkerError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
@@ -45,11 +45,12 @@ struct PeerError : std::runtime_error {
  *        the first ones, and so on. All calls are collective: every worker makes the same ones in
  *        the same order, each on the thread that grows its trees; they wait for all. Host memory.
  *
- * Errors: PeerError, on every worker, where one is gone or stuck; the group is of no use afterwards.
+ * Errors: WorkerError, on every worker, where one is gone or stuck; the group is of no use
+ * afterwards.
  */
-class Peers {
+class Communicator {
  public:
-  virtual ~Peers() = default;
+  virtual ~Communicator() = default;
 
   [[nodiscard]] virtual std::int32_t Rank() const = 0;
   [[nodiscard]] virtual std::int32_t Size() const = 0;

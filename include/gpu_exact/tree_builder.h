@@ -39,7 +39,7 @@ enum class GrowPolicy : std::uint8_t {
   kLossGuide   // the one whose split gains most, among equals the one of the lower id
 };
 
-/** @brief Levels that can be interleaved: buckets of the next one, and "none", fit a byte a row. */
+/** @brief Levels that can be interleaved: nodes of the next one, and "none", fit a byte a row. */
 inline constexpr std::int32_t kMaxInterleavedLevels = 7;
 
 /** @brief How trees are grown. Names and meaning are XGBoost's training parameters. */
@@ -222,20 +222,20 @@ struct TableOptions {
 /**
  * @brief A builder on a GPU. Copies and sorts the table; keeps no reference to it.
  *
- * With peers the table is that of all workers, rows in the order of ranks. This call and Build() are
- * then collective, with equal arguments but for the rows. Gradients, rows left out and positions are
- * those of the own rows; the tree is the same on every worker, bit for bit that of one worker with
- * all rows. An error that only one worker meets is a PeerError on each.
+ * With a communicator the table is that of all workers, rows in the order of ranks. This call and
+ * Build() are then collective, with equal arguments but for the rows. Gradients, rows left out and
+ * positions are those of the own rows; the tree is the same on every worker, bit for bit that of
+ * one worker with all rows. An error that only one worker meets is a WorkerError on each.
  *
  * @param ordinal The CUDA device, or -1 for the first visible one.
  * @param rows    The worker's rows, maybe none; n_features is that of all workers.
- * @param peers   Borrowed for the builder's life; nullptr, or a group of one: all rows are here.
+ * @param comm    Borrowed for the builder's life; nullptr, or a group of one: all rows are here.
  * @throw OutOfDeviceMemory where the least that a table takes does not fit.
  * @throw UnfitTable for a table that the builder cannot train on.
  */
 [[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
                                                              TableOptions const& options,
-                                                             Peers* peers = nullptr);
+                                                             Communicator* comm = nullptr);
 
 /**
  * @brief A builder on several GPUs of this process, each of which searches some of the columns. The

@@ -47,18 +47,18 @@ constexpr std::uint64_t kWordsADraw = 2;
 }  // namespace
 
 std::uint8_t const* RowSampler::Sample(xgboost::Context const* ctx, TreeBuilder* builder,
-                                       Gradients const& gradients, float subsample, Peers* peers,
-                                       RandomEngine* rng) {
+                                       Gradients const& gradients, float subsample,
+                                       Communicator* comm, RandomEngine* rng) {
   auto const n_rows = gradients.Size();
   std::uint64_t n_after{0};
   std::shared_future<std::size_t> count;
-  if (peers) {
-    auto const n_drawn = TellAll(peers, [&]() -> std::uint64_t {
+  if (comm) {
+    auto const n_drawn = TellAll(comm, [&]() -> std::uint64_t {
       included_.resize(n_rows);
       count = CountDeleted(ctx, builder, gradients);
       return n_rows - count.get();
     });
-    auto const own = n_drawn.cbegin() + peers->Rank();
+    auto const own = n_drawn.cbegin() + comm->Rank();
     rng->discard(kWordsADraw * std::accumulate(n_drawn.cbegin(), own, std::uint64_t{0}));
     n_after = std::accumulate(own + 1, n_drawn.cend(), std::uint64_t{0});
   } else {

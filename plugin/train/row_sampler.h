@@ -29,7 +29,7 @@ class RowSampler {
    * @param ctx       Of the booster: says where the gradients lie.
    * @param builder   Looks at them where that is the GPU.
    * @param subsample From 0 to less than 1.
-   * @param peers     Workers that draw for their own rows, each from where the one before it stops;
+   * @param comm      Workers that draw for their own rows, each from where the one before it stops;
    *                  collective then. nullptr: all rows are here.
    * @param rng       Ends as XGBoost's own builder leaves it after all rows.
    * @return shape: (n_rows), 0 for a row left out; valid until the next call.
@@ -37,7 +37,7 @@ class RowSampler {
   [[nodiscard]] std::uint8_t const* Sample(
       xgboost::Context const* ctx, TreeBuilder* builder,
       xgboost::HostDeviceVector<xgboost::GradientPair> const& gradients, float subsample,
-      Peers* peers, RandomEngine* rng);
+      Communicator* comm, RandomEngine* rng);
 
  private:
   std::vector<std::uint8_t> included_;  // kept: fresh memory takes longer than the draws

@@ -164,7 +164,7 @@ std::vector<FeatureType> TypesOf(xgboost::MetaInfo const& info) {
 TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const& devices,
                                   TableOptions const& options,
                                   std::vector<FeatureType> const& types,
-                                  std::shared_ptr<Peers> const& peers, std::uint64_t epoch) {
+                                  std::shared_ptr<Communicator> const& comm, std::uint64_t epoch) {
   auto const& info = data->Info();
   auto own_types = TypesOf(info);
   if (!builder_ || !(options_ == options) || own_types_ != own_types || devices_ != devices ||
@@ -185,19 +185,19 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
       view.pages = &pages;
       return view;
     };
-    auto view = TellAll(peers.get(), own_rows)[peers ? peers->Rank() : 0];
+    auto view = TellAll(comm.get(), own_rows)[comm ? comm->Rank() : 0];
     view.feature_types = types.empty() ? nullptr : types.data();
     using Logger = xgboost::ConsoleLogger;
     LongSetUp const progress{view, !Logger::ShouldLog(Logger::LV::kWarning)};
-    peers_ = peers;
+    comm_ = comm;
     auto const make = [&](bool device_only) {
       TableOptions where{options};
       where.device_only = device_only;
-      builder_ = peers ? MakeDeviceBuilder(devices.front(), view, where, peers_.get())
-                       : MakeDeviceBuilder(devices, view, where);
+      builder_ = comm ? MakeDeviceBuilder(devices.front(), view, where, comm_.get())
+                      : MakeDeviceBuilder(devices, view, where);
     };
     // Where a table is limited to bytes, what others hold makes no difference.
-    if (!peers && options.memory_limit <= 1.0 && Tables().HasIdle(this, devices, For::kSpeed)) {
+    if (!comm && options.memory_limit <= 1.0 && Tables().HasIdle(this, devices, For::kSpeed)) {
       try {
         make(true);
       } catch (OutOfDeviceMemory const&) {
@@ -208,7 +208,7 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
       try {
         make(false);
       } catch (OutOfDeviceMemory const&) {
-        if (peers || !Tables().GiveUpIdle(this, devices, For::kRoom)) {
+        if (comm || !Tables().GiveUpIdle(this, devices, For::kRoom)) {
           throw;
         }
         make(false);
@@ -232,7 +232,7 @@ void DeviceTable::Drop() {
 }
 
 bool DeviceTable::MayGiveUp(std::vector<int> const& devices, For why) const {
-  return builder_ && !peers_ && (why == For::kRoom || !was_given_up_) &&
+  return builder_ && !comm_ && (why == For::kRoom || !was_given_up_) &&
          std::find_first_of(devices_.cbegin(), devices_.cend(), devices.cbegin(), devices.cend()) !=
              devices_.cend();
 }

@@ -46,14 +46,15 @@ class DeviceTable {
    *                are read from its cache each time.
    * @param devices The first is that of the table's key; of one among several workers, it alone.
    * @param types   Of the features, that all workers have agreed on.
-   * @param peers   Kept with the builder. To make one is collective.
+   * @param comm    Kept with the builder. To make one is collective.
    * @param epoch   What the workers agreed on, see AgreeOnEpoch(): all make a builder, or none. 0 for
    *                one that is alone.
    */
   [[nodiscard]] TreeBuilder* Builder(xgboost::DMatrix* data, std::vector<int> const& devices,
                                      TableOptions const& options,
                                      std::vector<FeatureType> const& types,
-                                     std::shared_ptr<Peers> const& peers, std::uint64_t epoch);
+                                     std::shared_ptr<Communicator> const& comm,
+                                     std::uint64_t epoch);
 
   /** @brief The epoch of the builder; 0 if there is none of such options and types. Under the lock. */
   [[nodiscard]] std::uint64_t Epoch(xgboost::MetaInfo const& info,
@@ -84,7 +85,7 @@ class DeviceTable {
   [[nodiscard]] double SetUpMs() const { return set_up_ms_; }
 
  private:
-  std::shared_ptr<Peers> peers_;  // outlives the builder
+  std::shared_ptr<Communicator> comm_;  // outlives the builder
   std::unique_ptr<TreeBuilder> builder_;
   TableOptions options_;                 // of the builder
   std::vector<FeatureType> own_types_;   // likewise; as the DMatrix has them, which may change

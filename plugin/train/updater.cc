@@ -196,34 +196,34 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
   std::shared_ptr<DeviceTable> table;
   std::string whose;  // an error that one of several workers meets
   try {
-    auto const peers = CurrentPeers();
-    if (peers) {
-      whose = NameRanks({peers->Rank()}) + " of " + std::to_string(peers->Size()) + ": ";
+    auto const comm = CurrentCommunicator();
+    if (comm) {
+      whose = NameRanks({comm->Rank()}) + " of " + std::to_string(comm->Size()) + ": ";
     }
     std::vector<int> devices{ordinal};
-    auto const greetings = TellAll(peers.get(), [&] {
+    auto const worker_states = TellAll(comm.get(), [&] {
       RefuseUnsupported(*param, *gradients, *data, trees);
       status = StatusOf(ordinal);
       WarnOnce(status.advice, status.advice);
       if (status.usable) {
         table = tables_.Get(info, ordinal);
-      } else if (peers) {
+      } else if (comm) {
         RefuseOnCpu(*param, *data, status.reason);
       }
-      if (peers && !param_.gpu_exact_devices.empty()) {
+      if (comm && !param_.gpu_exact_devices.empty()) {
         LOG(FATAL)
             << "`gpu_exact_devices` is \"" << param_.gpu_exact_devices << "\", but among "
             << "several workers each has one GPU. Leave it out, and start a worker for each.";
       }
-      if (table && !peers && !param_.gpu_exact_devices.empty()) {
+      if (table && !comm && !param_.gpu_exact_devices.empty()) {
         devices =
             ChooseDevices(param_.gpu_exact_devices, ordinal, CountDevices(), info.num_nonzero_);
       }
-      if (!data->SingleColBlock() && (peers || devices.size() > 1)) {
+      if (!data->SingleColBlock() && (comm || devices.size() > 1)) {
         LOG(FATAL) << "A DMatrix of several batches trains on one GPU alone. Make one `DMatrix` of "
                    << "the rows of each worker, or leave `gpu_exact_devices` out.";
       }
-      return peers ? this->MakeGreeting(*param, info, trees.size(), table.get()) : Greeting{};
+      return comm ? this->MakeWorkerState(*param, info, trees.size(), table.get()) : WorkerState{};
     });
     if (table && param->grow_policy == TrainParam::kLossGuide) {
       WarnOnce(
@@ -236,19 +236,19 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
     auto const* feature_weights = &info.feature_weights;
     auto types = TypesOf(info);
     std::uint64_t epoch{0};
-    if (peers) {
-      CheckEqual(greetings);
-      epoch = AgreeOnEpoch(greetings);
+    if (comm) {
+      CheckEqual(worker_states);
+      epoch = AgreeOnEpoch(worker_states);
       if (TreeFeatures::Sampled(*param)) {
-        all_weights.HostVector() = AgreeOn(peers.get(), greetings, &Greeting::weights,
+        all_weights.HostVector() = AgreeOn(comm.get(), worker_states, &WorkerState::weights,
                                            info.feature_weights.ConstHostVector());
         feature_weights = &all_weights;
       }
-      types = AgreeOn(peers.get(), greetings, &Greeting::types, std::move(types));
+      types = AgreeOn(comm.get(), worker_states, &WorkerState::types, std::move(types));
     }
     for (std::size_t i = 0; i < trees.size(); ++i) {
       Task const task{*param, gradients,        data,    *feature_weights, types,
-                      peers,  &out_position[i], trees[i]};
+                      comm,   &out_position[i], trees[i]};
       if (!table) {
         this->GrowOnCpu(task, "no GPU " + std::to_string(ordinal), status.reason);
         continue;
@@ -299,32 +299,32 @@ std::uint64_t GpuExactUpdater::HashOfSettings(TrainParam const& param, std::size
   return hash.Value();
 }
 
-Greeting GpuExactUpdater::MakeGreeting(TrainParam const& param, xgboost::MetaInfo const& info,
-                                       std::size_t n_trees, DeviceTable* table) const {
-  Greeting greeting;
+WorkerState GpuExactUpdater::MakeWorkerState(TrainParam const& param, xgboost::MetaInfo const& info,
+                                             std::size_t n_trees, DeviceTable* table) const {
+  WorkerState worker_state;
   {
     std::lock_guard<std::mutex> guard{table->mutex};
-    greeting.epoch = table->Epoch(info, this->MakeTableOptions());
+    worker_state.epoch = table->Epoch(info, this->MakeTableOptions());
   }
-  greeting.newest_epoch = NewestEpoch();
-  greeting.sources = Hash{}.Add(SourceHash()).Value();
-  greeting.settings = this->HashOfSettings(param, n_trees);
-  greeting.last_tree = last_tree_;
+  worker_state.newest_epoch = NewestEpoch();
+  worker_state.sources = Hash{}.Add(SourceHash()).Value();
+  worker_state.settings = this->HashOfSettings(param, n_trees);
+  worker_state.last_tree = last_tree_;
   if (auto const& weights = info.feature_weights.ConstHostVector();
       TreeFeatures::Sampled(param) && !weights.empty()) {
-    greeting.weights = Hash{}.Add(weights.data(), weights.size() * sizeof(float)).Value();
+    worker_state.weights = Hash{}.Add(weights.data(), weights.size() * sizeof(float)).Value();
   }
   if (auto const types = TypesOf(info); info.num_row_ != 0 || !types.empty()) {
-    greeting.types = Hash{}.Add(types.data(), types.size() * sizeof(types[0])).Value();
+    worker_state.types = Hash{}.Add(types.data(), types.size() * sizeof(types[0])).Value();
   }
   auto random = RandomOf(ctx_);  // a copy
-  greeting.random = static_cast<std::uint32_t>(random());
-  greeting.n_features = static_cast<std::uint32_t>(info.num_col_);
+  worker_state.random = static_cast<std::uint32_t>(random());
+  worker_state.n_features = static_cast<std::uint32_t>(info.num_col_);
   if (auto const* round = Round::Current()) {
-    greeting.n_rounds = round->n_before;
-    greeting.n_groups = round->n_groups;
+    worker_state.n_rounds = round->n_before;
+    worker_state.n_groups = round->n_groups;
   }
-  return greeting;
+  return worker_state;
 }
 
 TableOptions GpuExactUpdater::MakeTableOptions() const {
@@ -362,7 +362,7 @@ void GpuExactUpdater::GrowOnGpu(Task const& task, DeviceTable* table,
                                 std::string const& device) {
   std::lock_guard<std::mutex> guard{table->mutex};
   auto* builder =
-      table->Builder(task.data, devices, this->MakeTableOptions(), task.types, task.peers, epoch);
+      table->Builder(task.data, devices, this->MakeTableOptions(), task.types, task.comm, epoch);
   TreeRecord record = RecordOf(*task.data, device);
   record.set_up_ms = table->SetUpMs();
   try {
@@ -387,13 +387,13 @@ void GpuExactUpdater::GrowTree(Task const& task, TreeBuilder* builder, TreeRecor
   DrawingContext cpu_ctx{ctx_};
   auto const* rows = task.param.subsample < 1.0f
                          ? row_sampler_.Sample(ctx_, builder, gpair, task.param.subsample,
-                                               task.peers.get(), &RandomOf(cpu_ctx.Get()))
+                                               task.comm.get(), &RandomOf(cpu_ctx.Get()))
                          : nullptr;
   record->sample_ms = MillisecondsSince(begin);
   auto const sampled = std::chrono::steady_clock::now();
   TreeFeatures features{cpu_ctx.Get(), task.param,
                         static_cast<FeatureIdx>(task.data->Info().num_col_), task.feature_weights};
-  last_tree_ = task.peers ? kUnfinishedTree : 0;  // of a worker that fails, be it alone
+  last_tree_ = task.comm ? kUnfinishedTree : 0;  // of a worker that fails, be it alone
   auto const grown = builder->Build(this->MakeGrowParam(task.param), ViewOf(gpair, ctx_), rows,
                                     features.Restricted() ? &features : nullptr);
   cpu_ctx.Keep();
@@ -404,7 +404,7 @@ void GpuExactUpdater::GrowTree(Task const& task, TreeBuilder* builder, TreeRecor
   if (positions) {
     positions->Write(builder, remap);
   }
-  last_tree_ = task.peers ? HashOf(grown) : 0;
+  last_tree_ = task.comm ? HashOf(grown) : 0;
   record->write_ms = MillisecondsSince(built);
   record->stats = builder->Stats();
   if (record->stats.through_host) {

@@ -57,8 +57,8 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
     xgboost::GradientContainer* gradients;
     xgboost::DMatrix* data;
     xgboost::HostDeviceVector<float> const& feature_weights;
-    std::vector<FeatureType> const& types;  // of features
-    std::shared_ptr<Peers> const& peers;    // nullptr: this worker is alone
+    std::vector<FeatureType> const& types;      // of features
+    std::shared_ptr<Communicator> const& comm;  // nullptr: this worker is alone
     xgboost::HostDeviceVector<xgboost::bst_node_t>* out_position;
     xgboost::RegTree* tree;
   };
@@ -70,9 +70,9 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
   [[nodiscard]] std::uint64_t HashOfSettings(xgboost::tree::TrainParam const& param,
                                              std::size_t n_trees) const;
   /** @param table Of the data. */
-  [[nodiscard]] Greeting MakeGreeting(xgboost::tree::TrainParam const& param,
-                                      xgboost::MetaInfo const& info, std::size_t n_trees,
-                                      DeviceTable* table) const;
+  [[nodiscard]] WorkerState MakeWorkerState(xgboost::tree::TrainParam const& param,
+                                            xgboost::MetaInfo const& info, std::size_t n_trees,
+                                            DeviceTable* table) const;
   /** @brief Under the table's lock. A builder that failed amid a tree goes: its state is unknown. */
   void GrowOnGpu(Task const& task, DeviceTable* table, std::vector<int> const& devices,
                  std::uint64_t epoch, std::string const& device);

@@ -34,7 +34,7 @@ class Hash {
 inline constexpr std::uint64_t kUnfinishedTree{1};
 
 /** @brief One worker's state before an update. 72 bytes; TellAll() adds 8. */
-struct Greeting {
+struct WorkerState {
   std::uint64_t epoch{0};         // of the table that it has of the data; 0: none
   std::uint64_t newest_epoch{0};  // that it knows of
   std::uint64_t sources{0};       // hash of those that the module was built of
@@ -48,16 +48,16 @@ struct Greeting {
   std::uint32_t n_groups{0};  // of trees, in a round
 };
 
-static_assert(sizeof(Greeting) == 72);
+static_assert(sizeof(WorkerState) == 72);
 
-/** @brief Throws PeerError on every worker, naming ranks and remedy, where they must be equal. */
-void CheckEqual(std::vector<Greeting> const& greetings);
+/** @brief Throws WorkerError on every worker, naming ranks and remedy, where they must be equal. */
+void CheckEqual(std::vector<WorkerState> const& worker_states);
 
 /**
  * @brief The epoch of the table that all workers have of this data; a new one if any has none or
  *        another one, and then all make their table anew.
  */
-[[nodiscard]] std::uint64_t AgreeOnEpoch(std::vector<Greeting> const& greetings);
+[[nodiscard]] std::uint64_t AgreeOnEpoch(std::vector<WorkerState> const& worker_states);
 
 /** @brief The newest epoch that a worker knows of: of this thread, as its group is. */
 [[nodiscard]] std::uint64_t NewestEpoch();
@@ -70,20 +70,22 @@ void CheckEqual(std::vector<Greeting> const& greetings);
  * @return That of the workers which have it; shape: (n_features) or empty.
  */
 template <typename T>
-[[nodiscard]] std::vector<T> AgreeOn(Peers* peers, std::vector<Greeting> const& greetings,
-                                     std::uint64_t Greeting::*hash, std::vector<T> own) {
+[[nodiscard]] std::vector<T> AgreeOn(Communicator* comm,
+                                     std::vector<WorkerState> const& worker_states,
+                                     std::uint64_t WorkerState::*hash, std::vector<T> own) {
   static_assert(std::is_trivially_copyable_v<T>);
-  auto const has_none = [&](auto const& greeting) { return greeting.*hash == 0; };
-  auto const source = std::find_if_not(greetings.cbegin(), greetings.cend(), has_none);
-  if (source == greetings.cend() || std::none_of(greetings.cbegin(), greetings.cend(), has_none)) {
+  auto const has_none = [&](auto const& worker_state) { return worker_state.*hash == 0; };
+  auto const source = std::find_if_not(worker_states.cbegin(), worker_states.cend(), has_none);
+  if (source == worker_states.cend() ||
+      std::none_of(worker_states.cbegin(), worker_states.cend(), has_none)) {
     return own;
   }
   auto const n = source->n_features;
   own.resize(n);
-  std::vector<T> all(n * greetings.size());
-  std::copy(own.cbegin(), own.cend(), all.begin() + n * peers->Rank());
-  peers->AllGather(all.data(), n * sizeof(T));
-  auto const begin = all.cbegin() + n * (source - greetings.cbegin());
+  std::vector<T> all(n * worker_states.size());
+  std::copy(own.cbegin(), own.cend(), all.begin() + n * comm->Rank());
+  comm->AllGather(all.data(), n * sizeof(T));
+  auto const begin = all.cbegin() + n * (source - worker_states.cbegin());
   return {begin, begin + n};
 }
 }  // namespace gpu_exact

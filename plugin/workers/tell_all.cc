@@ -26,14 +26,14 @@ std::string SentenceOf(std::string text) {
   return text.empty() ? "An error without a text." : text;  // an empty one would count as none
 }
 
-void ThrowFailures(Peers* peers, std::string const& failure) {
+void ThrowFailures(Communicator* comm, std::string const& failure) {
   constexpr std::size_t kLength = 1024;  // a longer text is cut
-  std::vector<char> texts(kLength * peers->Size());
+  std::vector<char> texts(kLength * comm->Size());
   auto const sent = WholeCharacters(failure, kLength - 1);
-  std::copy(sent.cbegin(), sent.cend(), texts.begin() + kLength * peers->Rank());
-  peers->AllGather(texts.data(), kLength);
+  std::copy(sent.cbegin(), sent.cend(), texts.begin() + kLength * comm->Rank());
+  comm->AllGather(texts.data(), kLength);
   std::map<std::string, std::vector<std::int32_t>> ranks_of;
-  for (std::int32_t rank = 0; rank < peers->Size(); ++rank) {
+  for (std::int32_t rank = 0; rank < comm->Size(); ++rank) {
     std::string const text{texts.data() + kLength * rank};
     if (!text.empty()) {
       ranks_of[text].push_back(rank);
@@ -42,8 +42,8 @@ void ThrowFailures(Peers* peers, std::string const& failure) {
   std::string message;
   for (auto const& [text, ranks] : ranks_of) {
     message += (message.empty() ? "" : "\n") + NameRanks(ranks) + " of " +
-               std::to_string(peers->Size()) + ": " + text;
+               std::to_string(comm->Size()) + ": " + text;
   }
-  throw PeerError{message};
+  throw WorkerError{message};
 }
 }  // namespace gpu_exact

@@ -22,32 +22,32 @@ namespace gpu_exact {
 [[nodiscard]] std::string SentenceOf(std::string text);
 
 /**
- * @brief Throw PeerError with the ranks of those that failed and what they say. Collective.
+ * @brief Throw WorkerError with the ranks of those that failed and what they say. Collective.
  * @param failure The own one; empty: none.
  */
-[[noreturn]] void ThrowFailures(Peers* peers, std::string const& failure);
+[[noreturn]] void ThrowFailures(Communicator* comm, std::string const& failure);
 
 /**
  * @brief Run something on each worker, and tell all what it returned. Collective.
  *
- * Where it throws on any worker, all throw PeerError with ranks and texts: nobody goes on alone.
+ * Where it throws on any worker, all throw WorkerError with ranks and texts: nobody goes on alone.
  *
- * @param peers nullptr: this worker is alone; what it throws is passed on as it is.
+ * @param comm  nullptr: this worker is alone; what it throws is passed on as it is.
  * @param fn    Not collective itself.
  * @return In the order of ranks.
  */
 template <typename Fn, typename T = std::invoke_result_t<Fn>>
-std::vector<T> TellAll(Peers* peers, Fn const& fn) {
+std::vector<T> TellAll(Communicator* comm, Fn const& fn) {
   static_assert(std::is_trivially_copyable_v<T>);
-  if (!peers) {
+  if (!comm) {
     return {fn()};
   }
   struct Told {
     T value{};
     std::uint64_t failed{0};
   };
-  std::vector<Told> told(peers->Size());
-  auto& own = told[peers->Rank()];
+  std::vector<Told> told(comm->Size());
+  auto& own = told[comm->Rank()];
   std::string failure;
   try {
     own.value = fn();
@@ -55,11 +55,11 @@ std::vector<T> TellAll(Peers* peers, Fn const& fn) {
     own.failed = 1;
     failure = SentenceOf(WordsOf(e));
   }
-  peers->AllGather(told.data(), sizeof(Told));
+  comm->AllGather(told.data(), sizeof(Told));
   std::vector<T> values;
   for (auto const& worker : told) {
     if (worker.failed != 0) {
-      ThrowFailures(peers, failure);
+      ThrowFailures(comm, failure);
     }
     values.push_back(worker.value);
   }

@@ -229,9 +229,9 @@ GroupToken CurrentGroup() {
              : GroupToken{coll::GlobalCommGroup()->Backend(xgboost::DeviceOrd::CPU())};
 }
 
-XGBoostPeers::XGBoostPeers() : rank_{coll::GetRank()}, size_{coll::GetWorldSize()} {}
+XGBoostCommunicator::XGBoostCommunicator() : rank_{coll::GetRank()}, size_{coll::GetWorldSize()} {}
 
-void XGBoostPeers::AllGather(void* inout, std::size_t bytes) {
+void XGBoostCommunicator::AllGather(void* inout, std::size_t bytes) {
   this->CheckThread();
   auto const length = bytes + 1;
   std::vector<char> parts(length * size_);
@@ -248,7 +248,7 @@ void XGBoostPeers::AllGather(void* inout, std::size_t bytes) {
   }
 }
 
-void XGBoostPeers::AllReduce(std::uint64_t* inout, std::size_t n) {
+void XGBoostCommunicator::AllReduce(std::uint64_t* inout, std::size_t n) {
   this->CheckThread();
   auto const length = (n + size_ - 1) / size_;  // of a part; the last ones may be shorter, or empty
   std::vector<std::uint64_t> parts(length * size_);
@@ -259,31 +259,32 @@ void XGBoostPeers::AllReduce(std::uint64_t* inout, std::size_t n) {
 }
 
 /** @brief In another thread XGBoost has no communicator, or another one. */
-void XGBoostPeers::CheckThread() const {
+void XGBoostCommunicator::CheckThread() const {
   if (coll::GetRank() != rank_ || coll::GetWorldSize() != size_) {
-    throw PeerError{"This thread is not that of rank " + std::to_string(rank_) + " of " +
-                    std::to_string(size_) +
-                    " any more: train in the thread, and inside of the communicator, that the"
-                    " first tree was grown in."};
+    throw WorkerError{"This thread is not that of rank " + std::to_string(rank_) + " of " +
+                      std::to_string(size_) +
+                      " any more: train in the thread, and inside of the communicator, that the"
+                      " first tree was grown in."};
   }
 }
 
-void XGBoostPeers::Check(std::string const& error) const {
+void XGBoostCommunicator::Check(std::string const& error) const {
   if (error.empty()) {
     return;
   }
   auto const& comm = Connections();
   auto const gone = RanksThatAreGone(comm);
   Disconnect(comm);
-  throw PeerError{"Rank " + std::to_string(rank_) + " of " + std::to_string(size_) +
-                  " has lost another worker" + (gone.empty() ? "" : " (" + NameRanks(gone) + ")") +
-                  ", which was killed, raised an error or waits for"
-                  " something else: see the other workers' logs, and import xgboost_gpu_exact on"
-                  " every worker. " +
-                  error};
+  throw WorkerError{"Rank " + std::to_string(rank_) + " of " + std::to_string(size_) +
+                    " has lost another worker" +
+                    (gone.empty() ? "" : " (" + NameRanks(gone) + ")") +
+                    ", which was killed, raised an error or waits for"
+                    " something else: see the other workers' logs, and import xgboost_gpu_exact on"
+                    " every worker. " +
+                    error};
 }
 
-std::shared_ptr<Peers> CurrentPeers() {
-  return coll::GetWorldSize() == 1 ? nullptr : std::make_shared<XGBoostPeers>();
+std::shared_ptr<Communicator> CurrentCommunicator() {
+  return coll::GetWorldSize() == 1 ? nullptr : std::make_shared<XGBoostCommunicator>();
 }
 }  // namespace gpu_exact

@@ -1,7 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The workers of XGBoost's own communicator (xgboost.collective, Dask, Spark), as Peers.
+ * @brief The workers of XGBoost's own communicator (xgboost.collective, Dask, Spark), as
+ *        Communicator.
  */
 #pragma once
 
@@ -28,9 +29,9 @@ using GroupToken = std::weak_ptr<xgboost::collective::Coll>;
 }
 
 /** @brief Over XGBoost's sockets, in host memory. Not by its C API, which R's package lacks. */
-class XGBoostPeers final : public Peers {
+class XGBoostCommunicator final : public Communicator {
  public:
-  XGBoostPeers();
+  XGBoostCommunicator();
 
   [[nodiscard]] std::int32_t Rank() const override { return rank_; }
   [[nodiscard]] std::int32_t Size() const override { return size_; }
@@ -46,5 +47,5 @@ class XGBoostPeers final : public Peers {
 };
 
 /** @brief The workers of this thread's group; nullptr where it is alone. */
-[[nodiscard]] std::shared_ptr<Peers> CurrentPeers();
+[[nodiscard]] std::shared_ptr<Communicator> CurrentCommunicator();
 }  // namespace gpu_exact

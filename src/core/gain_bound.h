@@ -123,8 +123,8 @@ struct WeightLimits {
  *   where lambda is 0. If nothing is left, no split is allowed. min_hess is at least one unit, so
  *   that no division is by less.
  * - Missing values only move the box: each direction has its own.
- * - A tie reaches: a split of the same loss change as the best one has the same bar, and the bound
- *   is not below it.
+ * - A tie reaches: a split of the same loss change as the best one has the same gain to beat, and
+ *   the bound is not below it.
  * - Where weights are limited, v and w above are those within limits: at each corner the best such
  *   weights gain no less than any others. These are the best weights at all, cut to the limits; or,
  *   where a monotone constraint forbids these two together, one and the same weight for both
@@ -137,9 +137,9 @@ struct WeightLimits {
  * with it 1, the sum of the children 1. The exact gain exceeds the one at the best weight by less
  * than 4: it squares the weight in single precision, 1, and rounds two gains to floats, 1, and
  * their sum, 1; a weight further off loses more than its square's rounding adds. What double
- * precision loses where |G| - alpha cancels is below 2^-50 |G|, again made up for by alpha. The bar
- * has the errors of the loss change, 1, its sum with the node's gain, 1, the subtraction, 1, the
- * unit, 1, and the product, 1. These are 23 of kMargin's 64.
+ * precision loses where |G| - alpha cancels is below 2^-50 |G|, again made up for by alpha. The
+ * gain to beat has the errors of the loss change, 1, its sum with the node's gain, 1, the
+ * subtraction, 1, the unit, 1, and the product, 1. These are 23 of kMargin's 64.
  *
  * Within limits a child may lose, and gains cancel. There errors are units of 2^-24 of a child's
  * 2 |G| |v| + (H + lambda) v^2 + 2 alpha |v|, of which each split in the box has at most what the
@@ -166,9 +166,9 @@ struct WeightLimits {
  *
  * Sums of at most 2^62, 2^63 at corners, over at least one unit: no bound is above 2^127, a finite
  * float, but over kLeastLambda, and none is a NaN; LargestWithin()'s may be, of the greatest H and
- * weights of different corners, and is infinity then, which reaches any bar. Products of sums, below
- * the normal floats, belong to gains far below XGBoost's least loss change, or to such as the bar's
- * margin covers.
+ * weights of different corners, and is infinity then, which reaches any gain to beat. Products of
+ * sums, below the normal floats, belong to gains far below XGBoost's least loss change, or to such
+ * as the gain to beat's margin covers.
  */
 struct GainBound {
   static constexpr float kMargin = 1.0f / (1 << 18);
@@ -224,14 +224,14 @@ struct GainBound {
   }
 
   /** @brief What a bound must reach for a candidate to have this loss change, in units. */
-  [[nodiscard]] GPU_EXACT_HD float Bar(float loss_change, float node_gain) const {
+  [[nodiscard]] GPU_EXACT_HD float GainToBeat(float loss_change, float node_gain) const {
     // A node's gain may be negative under monotone constraints, and the sum then cancel.
     float rounding = (std::fabs(loss_change) + std::fabs(node_gain)) * kMargin;
     return enabled ? (loss_change + node_gain - rounding) * unit
                    : -std::numeric_limits<float>::infinity();
   }
 
-  /** @brief Upper bound of the gain of one split, in units as Bar. Never NaN. */
+  /** @brief Upper bound of the gain of one split, in units as GainToBeat. Never NaN. */
   [[nodiscard]] GPU_EXACT_HD float OfSplit(FixedSum const& left, FixedSum const& right) const {
     float const gain = Of(left) + Of(right);
     return std::isnan(gain) ? std::numeric_limits<float>::infinity() : gain;
@@ -243,15 +243,15 @@ struct GainBound {
                                                          : this->OfSplit(left, right);
   }
 
-  /** @brief Whether the exact loss change may reach the bar; false only if it can not. */
-  [[nodiscard]] GPU_EXACT_HD bool MayReach(float bar, FixedSum const& left,
+  /** @brief Whether the exact loss change may reach the gain to beat; false only if it can not. */
+  [[nodiscard]] GPU_EXACT_HD bool MayReach(float to_beat, FixedSum const& left,
                                            FixedSum const& right) const {
-    return Reaches(this->OfSplit(left, right), bar);
+    return Reaches(this->OfSplit(left, right), to_beat);
   }
 
   /**
-   * @brief Upper bound, in units as Bar, of the gain of any allowed split of a node whose left
-   *        child's sums lie in the box; -infinity where no split there is allowed. Never NaN.
+   * @brief Upper bound, in units as GainToBeat, of the gain of any allowed split of a node whose
+   *        left child's sums lie in the box; -infinity where no split there is allowed. Never NaN.
    *
    * @param total The node's sum. What it has beyond the box's ends stays in 64 bits.
    */
@@ -310,8 +310,10 @@ struct GainBound {
     return std::isnan(bound) ? std::numeric_limits<float>::infinity() : bound;
   }
 
-  /** @brief Whether what one of the above bounds may reach the bar, or tie. */
-  [[nodiscard]] GPU_EXACT_HD static bool Reaches(float bound, float bar) { return !(bound < bar); }
+  /** @brief Whether what one of the above bounds may reach the gain to beat, or tie. */
+  [[nodiscard]] GPU_EXACT_HD static bool Reaches(float bound, float to_beat) {
+    return !(bound < to_beat);
+  }
 
   /** @brief max(|G| - alpha, 0)^2. @param slack Added to |G|. */
   [[nodiscard]] GPU_EXACT_HD float Numerator(float sum_grad, float slack = 0.0f) const {
@@ -404,9 +406,9 @@ class PassingBound {
                Slack(left_.hess, right_.hess, passing.hess)},
         least_hess_{static_cast<float>(bound.min_hess)} {}
 
-  /** @brief Whether the exact loss change may reach the bar; false only if it can not. */
-  [[nodiscard]] GPU_EXACT_HD bool MayReach(GainBound const& bound, float bar) const {
-    return !(this->Of(bound, left_) + this->Of(bound, right_) < bar);
+  /** @brief Whether the exact loss change may reach the gain to beat; false only if it can not. */
+  [[nodiscard]] GPU_EXACT_HD bool MayReach(GainBound const& bound, float to_beat) const {
+    return !(this->Of(bound, left_) + this->Of(bound, right_) < to_beat);
   }
   /** @brief A row goes from the right child to the left one. */
   GPU_EXACT_HD void Pass(GradientUnits const& row) {

@@ -3,7 +3,7 @@
  *
  * @brief What host and device exchange about the nodes of one level.
  *
- * The open nodes of a level have consecutive ids; a node's bucket is its id less the first one.
+ * The open nodes of a level have consecutive ids; a LevelNode is an id less the first one.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 #include "gpu_exact/types.h"
 
 namespace gpu_exact {
-using Bucket = std::uint32_t;
+using LevelNode = std::uint32_t;
 
 /** @brief Statistics of one open node. */
 struct NodeState {
@@ -42,7 +42,7 @@ struct LevelResult {
 };
 
 /** @brief What the device learns of one open node once the host has decided. */
-struct SplitOrder {
+struct NodeSplit {
   FeatureIdx feature;
   NodeIdx left;  // id of the left child, right is the next; kNoNode: the node stays a leaf
   std::uint64_t first_right;  // value id, where entries have them

@@ -18,7 +18,7 @@ namespace gpu_exact {
 #pragma nv_exec_check_disable
 #endif
 template <typename IndexT, typename FnT>
-GPU_EXACT_HD IndexT FirstIndex(IndexT begin, IndexT end, FnT&& above) {
+GPU_EXACT_HD IndexT PartitionPoint(IndexT begin, IndexT end, FnT&& above) {
   while (begin < end) {
     IndexT mid = begin + (end - begin) / 2;
     if (above(mid)) {

@@ -36,57 +36,59 @@ enum class ScanDirection : std::uint8_t { kForward, kBackward };
  *
  * XGBoost takes the greatest loss change as a float; among equals the lower feature, then forward
  * before backward, then the earlier one of the scan. So: 31 bits of a positive float, then 33 bits
- * of the candidate's place in that order, complemented. Feature f's places are [2 first, 2 last).
+ * of the candidate's rank in that order, complemented. Feature f's ranks are [2 first, 2 last).
  */
 class CandidateKey {
  public:
-  static constexpr int kPlaceBits = 33;
-  static constexpr std::uint64_t kPlaceMask = (std::uint64_t{1} << kPlaceBits) - 1;
+  static constexpr int kRankBits = 33;
+  static constexpr std::uint64_t kRankMask = (std::uint64_t{1} << kRankBits) - 1;
 
   /**
-   * @brief Place of the candidate before value id v, first < v < last; between present and missing
+   * @brief Rank of the candidate before value id v, first < v < last; between present and missing
    *        values it is v = last forward, v = first backward.
    */
-  GPU_EXACT_HD static std::uint64_t Place(ValueRange r, ScanDirection d, std::uint64_t v) {
+  GPU_EXACT_HD static std::uint64_t Rank(ValueRange r, ScanDirection d, std::uint64_t v) {
     return d == ScanDirection::kForward ? r.first + v - 1 : 2 * r.last - 1 - (v - r.first);
   }
   /** @brief The key; 0 unless the loss change is positive and finite. */
-  GPU_EXACT_HD static std::uint64_t Make(float loss_change, std::uint64_t place) {
+  GPU_EXACT_HD static std::uint64_t Make(float loss_change, std::uint64_t rank) {
     if (!(loss_change > 0.0f) || !(loss_change <= std::numeric_limits<float>::max())) {
       return 0;
     }
     std::uint32_t bits;
     std::memcpy(&bits, &loss_change, sizeof(bits));
-    return (static_cast<std::uint64_t>(bits) << kPlaceBits) | (kPlaceMask - place);
+    return (static_cast<std::uint64_t>(bits) << kRankBits) | (kRankMask - rank);
   }
 
   GPU_EXACT_HD static float LossChange(std::uint64_t key) {
-    auto bits = static_cast<std::uint32_t>(key >> kPlaceBits);
+    auto bits = static_cast<std::uint32_t>(key >> kRankBits);
     float loss_change;
     std::memcpy(&loss_change, &bits, sizeof(bits));
     return loss_change;
   }
-  GPU_EXACT_HD static std::uint64_t PlaceOf(std::uint64_t key) {
-    return kPlaceMask - (key & kPlaceMask);
+  GPU_EXACT_HD static std::uint64_t RankOf(std::uint64_t key) {
+    return kRankMask - (key & kRankMask);
   }
   /** @brief A key below all candidates of this loss change: candidates that lose less are not looked for.
    */
-  GPU_EXACT_HD static std::uint64_t Bar(float loss_change) { return Make(loss_change, kPlaceMask); }
+  GPU_EXACT_HD static std::uint64_t GainToBeat(float loss_change) {
+    return Make(loss_change, kRankMask);
+  }
   /** @brief Whether the key is that of a candidate here. */
-  GPU_EXACT_HD static bool IsHere(std::uint64_t key) { return (key & kPlaceMask) != 0; }
+  GPU_EXACT_HD static bool IsLocal(std::uint64_t key) { return (key & kRankMask) != 0; }
   /** @brief A value id of the candidate's feature. */
-  GPU_EXACT_HD static std::uint64_t AnyValueOf(std::uint64_t place) { return place / 2; }
+  GPU_EXACT_HD static std::uint64_t AnyValueOf(std::uint64_t rank) { return rank / 2; }
 };
 
-/** @brief A candidate, read back from its place. */
+/** @brief A candidate, read back from its rank. */
 struct Candidate {
   ScanDirection direction;
   bool present;   // between present and missing values
   ValueId value;  // else: before this value id
 
-  GPU_EXACT_HD static Candidate FromPlace(ValueRange r, std::uint64_t place) {
+  GPU_EXACT_HD static Candidate FromRank(ValueRange r, std::uint64_t rank) {
     std::uint64_t n = r.last - r.first;
-    std::uint64_t k = place - 2 * r.first;
+    std::uint64_t k = rank - 2 * r.first;
     bool forward = k < n;
     std::uint64_t step = forward ? k : k - n;  // of the scan
     bool present = step == n - 1;

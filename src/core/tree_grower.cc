@@ -43,7 +43,7 @@ std::vector<OpenNode> TreeGrower::OpenNodes() const {
   return nodes;
 }
 
-std::vector<SplitOrder> TreeGrower::Expand(std::vector<LevelResult> const& results) {
+std::vector<NodeSplit> TreeGrower::Expand(std::vector<LevelResult> const& results) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     auto nidx = static_cast<NodeIdx>(first_open_ + i);
     RecordStatistics(nidx, results[i].state);
@@ -51,17 +51,17 @@ std::vector<SplitOrder> TreeGrower::Expand(std::vector<LevelResult> const& resul
   }
   bool const by_loss = param_.grow_policy == GrowPolicy::kLossGuide;
   std::vector<bool> const chosen = by_loss ? this->ChooseByLoss() : this->ChooseByDepth();
-  std::vector<SplitOrder> orders(results.size());
+  std::vector<NodeSplit> node_splits(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
     auto nidx = static_cast<NodeIdx>(first_open_ + i);
     Split const& split = results[i].split;
-    orders[i] = {split.feature, kNoNode, split.first_right, split.threshold,
-                 split.default_left != 0};
+    node_splits[i] = {split.feature, kNoNode, split.first_right, split.threshold,
+                      split.default_left != 0};
     if (!chosen[i]) {
       continue;
     }
     auto left = static_cast<NodeIdx>(nodes_.size());
-    orders[i].left = left;
+    node_splits[i].left = left;
     TreeNode& node = nodes_[nidx];
     node.left = left;
     node.right = left + 1;
@@ -74,7 +74,7 @@ std::vector<SplitOrder> TreeGrower::Expand(std::vector<LevelResult> const& resul
   }
   first_open_ += static_cast<NodeIdx>(results.size());
   ++depth_;
-  return orders;
+  return node_splits;
 }
 
 void TreeGrower::Close(std::vector<NodeState> const& states) {

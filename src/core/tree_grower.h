@@ -46,7 +46,7 @@ class TreeGrower {
    * @param results shape: (NumOpen()); splits below LeastLossChange() may be left out
    * @return One order for each node of the level; their children are the open nodes from now on.
    */
-  std::vector<SplitOrder> Expand(std::vector<LevelResult> const& results);
+  std::vector<NodeSplit> Expand(std::vector<LevelResult> const& results);
 
   /** @brief Record the statistics of open nodes that stay leaves; none is open afterwards. */
   void Close(std::vector<NodeState> const& states);
@@ -61,7 +61,7 @@ class TreeGrower {
   [[nodiscard]] bool IsWorthIt(NodeIdx nidx) const;
   /** @brief Whether a tree of so many splits may have another one. */
   [[nodiscard]] bool HasRoom(std::size_t n_splits) const;
-  /** @brief The level's nodes to split, by bucket; updates has_room_. */
+  /** @brief The level's nodes to split, by node; updates has_room_. */
   [[nodiscard]] std::vector<bool> ChooseByDepth();
   [[nodiscard]] std::vector<bool> ChooseByLoss();
   /** @brief The splits of leaf-wise growth in their order, as far as nodes are searched. */

@@ -16,16 +16,16 @@
 namespace gpu_exact {
 /**
  * @brief Runs fn on every worker. Where it throws on one, that one throws on, and the others throw
- *        PeerError with the rank and what its first 1,015 bytes say. Collective; fn is not.
+ *        WorkerError with the rank and what its first 1,015 bytes say. Collective; fn is not.
  */
 template <typename FnT>
-void AllOrNone(Peers* peers, FnT&& fn) {
+void AllOrNone(Communicator* comm, FnT&& fn) {
   struct Report {
     std::uint64_t failed;
     char words[1016];
   };
-  std::vector<Report> reports(peers->Size());
-  Report& own = reports[peers->Rank()];
+  std::vector<Report> reports(comm->Size());
+  Report& own = reports[comm->Rank()];
   std::exception_ptr error;
   try {
     fn();
@@ -35,15 +35,15 @@ void AllOrNone(Peers* peers, FnT&& fn) {
     auto const words = WholeCharacters(WordsOf(e), sizeof(own.words) - 1);
     std::copy(words.cbegin(), words.cend(), own.words);
   }
-  peers->AllGather(reports.data(), sizeof(Report));
+  comm->AllGather(reports.data(), sizeof(Report));
   if (error) {
     std::rethrow_exception(error);
   }
   auto const failed =
       std::find_if(reports.cbegin(), reports.cend(), [](Report const& r) { return r.failed != 0; });
   if (failed != reports.cend()) {
-    throw PeerError{"Worker " + std::to_string(failed - reports.cbegin()) + " of " +
-                    std::to_string(reports.size()) + " has failed: " + failed->words};
+    throw WorkerError{"Worker " + std::to_string(failed - reports.cbegin()) + " of " +
+                      std::to_string(reports.size()) + " has failed: " + failed->words};
   }
 }
 }  // namespace gpu_exact

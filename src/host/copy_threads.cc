@@ -15,7 +15,7 @@
 #include <vector>
 
 namespace gpu_exact {
-struct CopyCrew::Work {
+struct CopyThreads::Work {
   Work(std::size_t n, std::function<void(std::size_t)> fn)
       : n_chunks{n}, copy{std::move(fn)}, is_copied(n + 1, false) {}
 
@@ -59,8 +59,8 @@ struct CopyCrew::Work {
 };
 
 /** @brief What threads of a team share. */
-struct CopyCrew::TeamRun {
-  CopyCrew* crew;
+struct CopyThreads::TeamRun {
+  CopyThreads* crew;
   Steer const& steer;
   std::thread::id steering;
   std::size_t n_places;                 // of helpers
@@ -79,22 +79,22 @@ struct CopyCrew::TeamRun {
     } catch (...) {
       error = std::current_exception();
     }
-    crew->Dismiss();
+    crew->Stop();
   }
 };
 
-CopyCrew::CopyCrew(std::size_t n_chunks, Copy copy)
+CopyThreads::CopyThreads(std::size_t n_chunks, Copy copy)
     : work_{std::make_shared<Work>(n_chunks, std::move(copy))} {}
 
-CopyCrew::~CopyCrew() {
-  this->Dismiss();
+CopyThreads::~CopyThreads() {
+  this->Stop();
   std::unique_lock<std::mutex> lock{work_->mutex};
   work_->more_copied.wait(lock, [this] { return work_->n_ended == work_->n_begun; });
 }
 
-void CopyCrew::Run(HostTeam const& team, std::size_t n_helpers, std::size_t n_chunks, Copy copy,
-                   Steer const& steer) {
-  CopyCrew crew{n_chunks, std::move(copy)};
+void CopyThreads::Run(HostTeam const& team, std::size_t n_helpers, std::size_t n_chunks, Copy copy,
+                      Steer const& steer) {
+  CopyThreads crew{n_chunks, std::move(copy)};
   if (team.run == nullptr || n_helpers == 0) {
     crew.StartThreads(n_helpers);
     steer(&crew);
@@ -107,7 +107,7 @@ void CopyCrew::Run(HostTeam const& team, std::size_t n_helpers, std::size_t n_ch
   }
 }
 
-void CopyCrew::StartThreads(std::size_t n) {
+void CopyThreads::StartThreads(std::size_t n) {
   try {
     for (n = std::min(n, work_->n_chunks); n != 0; --n) {
       std::thread{[work = work_] { work->Help(); }}.detach();
@@ -117,13 +117,13 @@ void CopyCrew::StartThreads(std::size_t n) {
   }
 }
 
-void CopyCrew::Dismiss() {
+void CopyThreads::Stop() {
   std::lock_guard<std::mutex> guard{work_->mutex};
   work_->stopped = true;
   work_->more_allowed.notify_all();
 }
 
-void CopyCrew::Allow(std::size_t end) {
+void CopyThreads::Allow(std::size_t end) {
   std::lock_guard<std::mutex> guard{work_->mutex};
   end = std::min(end, work_->n_chunks);
   if (end > work_->n_allowed) {
@@ -133,7 +133,7 @@ void CopyCrew::Allow(std::size_t end) {
   }
 }
 
-void CopyCrew::Await(std::size_t end) {
+void CopyThreads::Await(std::size_t end) {
   std::unique_lock<std::mutex> lock{work_->mutex};
   while (work_->n_copied < end) {
     if (!work_->CopyNext(&lock)) {  // others copy what is missing

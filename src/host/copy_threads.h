@@ -22,12 +22,12 @@ namespace gpu_exact {
  * OpenMP keep them after each loop. A started thread that begins once the crew is gone touches nothing but
  * a record of its own, so a process may fork at any time but while it copies.
  */
-class CopyCrew {
+class CopyThreads {
  public:
   /** @brief Called once a chunk, from several threads at a time; may not throw. */
   using Copy = std::function<void(std::size_t chunk)>;
   /** @brief What the calling thread does: allows chunks, and awaits them. What it throws is passed on. */
-  using Steer = std::function<void(CopyCrew* crew)>;
+  using Steer = std::function<void(CopyThreads* crew)>;
 
   /**
    * @brief Steer a crew. Copies that were begun have ended when it returns; no other one is made.
@@ -42,19 +42,19 @@ class CopyCrew {
   /** @brief Copies until all chunks before `end` are copied; they must be allowed. */
   void Await(std::size_t end);
 
-  CopyCrew(CopyCrew const&) = delete;
-  CopyCrew& operator=(CopyCrew const&) = delete;
+  CopyThreads(CopyThreads const&) = delete;
+  CopyThreads& operator=(CopyThreads const&) = delete;
 
  private:
   struct Work;
   struct TeamRun;
 
-  CopyCrew(std::size_t n_chunks, Copy copy);
-  ~CopyCrew();
+  CopyThreads(std::size_t n_chunks, Copy copy);
+  ~CopyThreads();
   /** @brief As many as can be had. */
   void StartThreads(std::size_t n);
   /** @brief Helpers leave, now or when they have ended their copy, and no other copy is begun. */
-  void Dismiss();
+  void Stop();
 
   std::shared_ptr<Work> work_;  // started threads have it too
 };

@@ -18,7 +18,7 @@ namespace {
  *        apart for long, nor is one tree from the next: to sleep would cost more.
  */
 template <typename FnT>
-bool StayAwake(FnT&& is_so) {
+bool SpinUntil(FnT&& is_so) {
   constexpr std::chrono::microseconds kAwake{1000};
   auto const begin = std::chrono::steady_clock::now();
   while (!is_so()) {
@@ -31,10 +31,10 @@ bool StayAwake(FnT&& is_so) {
 }
 }  // namespace
 
-void ThreadGroup::Meet() {
+void ThreadGroup::Wait() {
   auto const refuse = [&] {
-    throw PeerError{"Worker " + std::to_string(who_left_) + " of " + std::to_string(this->Size()) +
-                    " has failed; its own error says why."};
+    throw WorkerError{"Worker " + std::to_string(who_left_) + " of " +
+                      std::to_string(this->Size()) + " has failed; its own error says why."};
   };
   if (who_left_ >= 0) {  // nor is anybody counted twice
     refuse();
@@ -50,7 +50,7 @@ void ThreadGroup::Meet() {
     return;
   }
   auto const is_over = [&] { return n_meetings_ != meeting || who_left_ >= 0; };
-  if (!StayAwake(is_over)) {
+  if (!SpinUntil(is_over)) {
     std::unique_lock<std::mutex> lock{mutex_};
     wake_.wait(lock, is_over);
   }
@@ -75,20 +75,20 @@ void ThreadGroup::Reset() {
 }
 
 template <typename FnT>
-void ThreadPeers::Exchange(void const* shown, FnT&& fn) {
+void ThreadCommunicator::Exchange(void const* shown, FnT&& fn) {
   group_->Shown()[rank_] = shown;
-  group_->Meet();
+  group_->Wait();
   for (std::int32_t rank = 0; rank < this->Size(); ++rank) {
     if (rank != rank_) {
       fn(static_cast<std::size_t>(rank), group_->Shown()[rank]);
     }
   }
-  group_->Meet();  // all have read
+  group_->Wait();  // all have read
 }
 
-void ThreadPeers::AllGather(void* inout, std::size_t bytes) {
+void ThreadCommunicator::AllGather(void* inout, std::size_t bytes) {
   if (bytes == 0) {
-    group_->Meet();
+    group_->Wait();
     return;
   }
   this->Exchange(inout, [&](std::size_t rank, void const* theirs) {
@@ -97,7 +97,7 @@ void ThreadPeers::AllGather(void* inout, std::size_t bytes) {
   });
 }
 
-void ThreadPeers::AllReduce(std::uint64_t* inout, std::size_t n) {
+void ThreadCommunicator::AllReduce(std::uint64_t* inout, std::size_t n) {
   std::vector<std::uint64_t> const own(inout, inout + n);  // read while inout is written
   this->Exchange(own.data(), [&](std::size_t, void const* theirs) {
     for (std::size_t i = 0; i < n; ++i) {
@@ -108,7 +108,7 @@ void ThreadPeers::AllReduce(std::uint64_t* inout, std::size_t n) {
 
 ThreadWorkers::ThreadWorkers(std::int32_t size) : group_{size}, errors_(size) {
   for (std::int32_t rank = 0; rank < size; ++rank) {
-    peers_.emplace_back(&group_, rank);
+    comm_.emplace_back(&group_, rank);
   }
   threads_.reserve(size);
   try {
@@ -153,7 +153,7 @@ void ThreadWorkers::Work(std::int32_t rank) {
   std::uint64_t n_done{0};
   auto const is_called = [&] { return stopped_ || n_jobs_ != n_done; };
   while (true) {
-    static_cast<void>(StayAwake(is_called));
+    static_cast<void>(SpinUntil(is_called));
     std::unique_lock<std::mutex> lock{mutex_};
     more_.wait(lock, is_called);
     if (stopped_) {
@@ -182,7 +182,7 @@ void ThreadWorkers::Run(std::function<void(std::int32_t)> const& fn) {
   this->RunOne(fn, 0);
   {
     auto const are_done = [&] { return n_busy_ == 0; };
-    static_cast<void>(StayAwake(are_done));
+    static_cast<void>(SpinUntil(are_done));
     std::unique_lock<std::mutex> lock{mutex_};
     done_.wait(lock, are_done);
   }
@@ -192,7 +192,7 @@ void ThreadWorkers::Run(std::function<void(std::int32_t)> const& fn) {
       if (error) {
         std::rethrow_exception(error);
       }
-    } catch (PeerError const&) {
+    } catch (WorkerError const&) {
       told = told ? told : error;
     } catch (...) {
       group_.Reset();

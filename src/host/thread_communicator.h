@@ -24,8 +24,8 @@ class ThreadGroup {
   explicit ThreadGroup(std::int32_t size) : shown_(size) {}
 
   [[nodiscard]] std::int32_t Size() const { return static_cast<std::int32_t>(shown_.size()); }
-  /** @brief Waits for all. Throws PeerError where a worker has left. */
-  void Meet();
+  /** @brief Waits for all. Throws WorkerError where a worker has left. */
+  void Wait();
   /** @brief A worker will not come again. */
   void Leave(std::int32_t rank);
   /** @brief As new; no thread may be in the group. */
@@ -43,9 +43,9 @@ class ThreadGroup {
 };
 
 /** @brief One thread of a group. */
-class ThreadPeers final : public Peers {
+class ThreadCommunicator final : public Communicator {
  public:
-  ThreadPeers(ThreadGroup* group, std::int32_t rank) : group_{group}, rank_{rank} {}
+  ThreadCommunicator(ThreadGroup* group, std::int32_t rank) : group_{group}, rank_{rank} {}
 
   [[nodiscard]] std::int32_t Rank() const override { return rank_; }
   [[nodiscard]] std::int32_t Size() const override { return group_->Size(); }
@@ -72,13 +72,13 @@ class ThreadWorkers {
 
   [[nodiscard]] std::int32_t Size() const { return group_.Size(); }
   /** @brief The worker of a rank; of use inside of Run() alone. */
-  [[nodiscard]] Peers* Worker(std::int32_t rank) { return &peers_[rank]; }
+  [[nodiscard]] Communicator* Worker(std::int32_t rank) { return &comm_[rank]; }
 
   /**
    * @brief Runs fn(rank) on every thread; returns when all are done.
    *
-   * Where one throws, the others' next call of their Peers throws PeerError. What the first one
-   * threw, by rank, that is not a PeerError, is thrown here; the workers can run again.
+   * Where one throws, the others' next call of their Communicator throws WorkerError. What the
+   * first one threw, by rank, that is not a WorkerError, is thrown here; the workers can run again.
    */
   void Run(std::function<void(std::int32_t)> const& fn);
 
@@ -89,7 +89,7 @@ class ThreadWorkers {
   void Stop();
 
   ThreadGroup group_;
-  std::vector<ThreadPeers> peers_;
+  std::vector<ThreadCommunicator> comm_;
   std::mutex mutex_;  // of all that follows; who is awake looks at the atomic ones without
   std::condition_variable more_;
   std::condition_variable done_;

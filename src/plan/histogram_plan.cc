@@ -106,8 +106,8 @@ double HistogramCost::FoundEntry(double n_table_rows) {
   return kFoundEntry * std::min(n_table_rows / kCachedRows, 1.0);
 }
 
-OpenShares::Seen const* OpenShares::Nearest(std::size_t depth, std::size_t resolution,
-                                            bool used) const {
+OpenShareHistory::Seen const* OpenShareHistory::Nearest(std::size_t depth, std::size_t resolution,
+                                                        bool used) const {
   for (std::size_t distance = 0; distance < n_resolutions_; ++distance) {
     for (std::size_t r : {resolution - distance, resolution + distance}) {  // the finer one first
       if (r < n_resolutions_) {
@@ -121,7 +121,7 @@ OpenShares::Seen const* OpenShares::Nearest(std::size_t depth, std::size_t resol
   return nullptr;
 }
 
-double OpenShares::Factor(std::size_t depth, std::size_t resolution) const {
+double OpenShareHistory::Factor(std::size_t depth, std::size_t resolution) const {
   for (std::size_t d = std::min(depth + 1, seen_.size() / n_resolutions_); d-- > 0;) {
     if (Seen const* seen = this->Nearest(d, resolution, false); seen != nullptr) {
       return seen->factor;
@@ -130,7 +130,8 @@ double OpenShares::Factor(std::size_t depth, std::size_t resolution) const {
   return 1.0;
 }
 
-void OpenShares::See(std::size_t depth, std::size_t resolution, double n_open, double expected) {
+void OpenShareHistory::Record(std::size_t depth, std::size_t resolution, double n_open,
+                              double expected) {
   constexpr double kLeast = 0.01;
   constexpr double kMost = 1000.0;  // so that it ages within some hundred trees
   constexpr double kLess = 0.8;     // at once: one tree may be unlike the next
@@ -140,7 +141,7 @@ void OpenShares::See(std::size_t depth, std::size_t resolution, double n_open, d
   seen = {std::max(factor, kLess * seen.factor), true};
 }
 
-void OpenShares::Age() {
+void OpenShareHistory::Decay() {
   constexpr float kPower = 0.965f;
   for (std::size_t i = 0; i < seen_.size(); ++i) {
     if (seen_[i].factor != kNotSeen && !seen_[i].used) {
@@ -196,7 +197,7 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   // scanned, memory for more bins is well spent. Where rows are looked up all is taken to be gathered.
   double const present = static_cast<double>(n_entries) / n_rows / n_features;
   bool const looks_up = !is_dense && present < kLookedUp;
-  bool const scans = memory.sorts_rows && !looks_up;
+  bool const scans = memory.sorts_columns && !looks_up;
   ResolutionShape shape{0.0, 0.0, true, scans, false, false, 1.0, false};
   shape.open_factor = looks_up ? 3.0 : scans ? 4.0 : 1.0;
   shape.present = looks_up ? present : 1.0;
@@ -306,7 +307,7 @@ std::uint64_t OfSparseGroups(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_fea
   double sum{0.0};
   for (std::uint32_t of_group :
        StoredResolutions{n_features, bins}.GroupColumns(memory, max_bins)) {
-    sum += fn(n_groups_of(ColumnsByPlaces(of_group, n_rows)));
+    sum += fn(n_groups_of(LimitGroupColumns(of_group, n_rows)));
   }
   return static_cast<std::uint64_t>(std::min(sum, 1e18));
 }
@@ -337,8 +338,8 @@ std::uint64_t NumRowOffsets(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
 std::uint64_t RowBytes(FeatureIdx n_features, std::uint32_t of_group, bool in_bytes) {
   of_group = in_bytes ? std::min(of_group, kMaxByteColumns) : of_group;
   auto bytes = [&](std::uint32_t n_columns) -> std::uint64_t {
-    std::uint32_t const n = in_bytes ? NumBytePlaces(n_columns) : 0;
-    return n != 0 ? n : sizeof(std::uint16_t) * NumPlaces(n_columns);
+    std::uint32_t const n = in_bytes ? NumByteCells(n_columns) : 0;
+    return n != 0 ? n : sizeof(std::uint16_t) * NumCells(n_columns);
   };
   return n_features / of_group * bytes(of_group) + bytes(n_features % of_group);
 }
@@ -363,8 +364,8 @@ bool SortsTable(RowIdx n_rows, FeatureIdx n_features, RowIdx max_sorted) {
              HistogramCost::kSearchLevel + HistogramCost::kScanLevel;
 }
 
-std::vector<std::size_t> ChooseWays(std::vector<FamilyRows> const& families,
-                                    SearchWays const& ways) {
+std::vector<std::size_t> ChooseSearchMethods(std::vector<FamilyRows> const& families,
+                                             SearchMethods const& ways) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   constexpr std::size_t kFewFamilies = 256;  // that level costs matter for
   std::size_t const n_resolutions = ways.resolutions.size();
@@ -386,7 +387,7 @@ std::vector<std::size_t> ChooseWays(std::vector<FamilyRows> const& families,
       longest_read = std::max(longest_read, HistogramCost::Read(rows, rows / n_all, shape));
     }
     // The larger child's histogram is what the smaller one leaves of the parent's.
-    return (sum - (way == family.parent_way ? longest_read : 0.0)) * ways.n_columns;
+    return (sum - (way == family.parent_method ? longest_read : 0.0)) * ways.n_columns;
   };
   std::vector<double> costs;  // shape: (families, ways)
   for (FamilyRows const& family : families) {
@@ -431,15 +432,15 @@ std::vector<std::size_t> ChooseWays(std::vector<FamilyRows> const& families,
   return out;
 }
 
-void WorkSlicer::AddGroup(std::uint64_t n_elements, RowIdx n_rows, std::uint32_t n_bins) {
+void LoadBalancer::AddGroup(std::uint64_t n_elements, RowIdx n_rows, std::uint32_t n_bins) {
   GroupCost const before = costs_.back();
   costs_.push_back(
       {before.row + kRowCost + kElementCost * n_elements / std::max<std::uint64_t>(n_rows, 1),
        before.segment + kBinCost * (n_bins + 64)});
 }
 
-std::uint64_t WorkSlicer::Before(std::vector<BuiltNode> const& nodes, std::size_t node,
-                                 std::uint32_t group) const {
+std::uint64_t LoadBalancer::Before(std::vector<BuiltNode> const& nodes, std::size_t node,
+                                   std::uint32_t group) const {
   GroupCost const& all = costs_.back();
   std::uint64_t units = nodes[node].before * all.row + node * all.segment;
   if (group != 0) {
@@ -449,8 +450,8 @@ std::uint64_t WorkSlicer::Before(std::vector<BuiltNode> const& nodes, std::size_
   return units;
 }
 
-WorkPoint WorkSlicer::Locate(std::vector<BuiltNode> const& nodes, std::uint64_t unit,
-                             std::uint32_t first) const {
+WorkOffset LoadBalancer::Locate(std::vector<BuiltNode> const& nodes, std::uint64_t unit,
+                                std::uint32_t first) const {
   auto const n_nodes = static_cast<std::uint32_t>(nodes.size() - 1);
   auto node = first;
   while (node < n_nodes && this->Before(nodes, node + 1, 0) <= unit) {
@@ -459,7 +460,7 @@ WorkPoint WorkSlicer::Locate(std::vector<BuiltNode> const& nodes, std::uint64_t 
   if (node == n_nodes) {
     return {node, 0, 0};
   }
-  auto const group = FirstIndex(0u, this->NumGroups() - 1, [&](std::uint32_t g) {
+  auto const group = PartitionPoint(0u, this->NumGroups() - 1, [&](std::uint32_t g) {
     return this->Before(nodes, node, g + 1) > unit;
   });
   std::uint64_t const row_cost = costs_[group + 1].row - costs_[group].row;
@@ -468,14 +469,16 @@ WorkPoint WorkSlicer::Locate(std::vector<BuiltNode> const& nodes, std::uint64_t 
   if (row < n_rows || n_rows == 0) {
     return {node, group, static_cast<RowIdx>(n_rows == 0 ? 0 : row)};
   }
-  return group + 1 < this->NumGroups() ? WorkPoint{node, group + 1, 0} : WorkPoint{node + 1, 0, 0};
+  return group + 1 < this->NumGroups() ? WorkOffset{node, group + 1, 0}
+                                       : WorkOffset{node + 1, 0, 0};
 }
 
-std::vector<WorkPoint> WorkSlicer::Slices(std::vector<BuiltNode> const& nodes,
-                                          std::uint32_t max_slices, std::uint64_t min_slice) const {
+std::vector<WorkOffset> LoadBalancer::Slices(std::vector<BuiltNode> const& nodes,
+                                             std::uint32_t max_slices,
+                                             std::uint64_t min_slice) const {
   std::uint64_t const total = this->Before(nodes, nodes.size() - 1, 0);
   std::uint64_t const n = std::clamp<std::uint64_t>(total / min_slice, 1, std::max(max_slices, 1u));
-  std::vector<WorkPoint> slices;
+  std::vector<WorkOffset> slices;
   for (std::uint64_t s = 0; s <= n; ++s) {
     // total * s could overflow
     // The point of a unit may be the begin of the node after the unit's.
@@ -485,7 +488,7 @@ std::vector<WorkPoint> WorkSlicer::Slices(std::vector<BuiltNode> const& nodes,
   return slices;
 }
 
-std::uint64_t WorkSlicer::NumParts(std::uint64_t n_blocks) const {
+std::uint64_t LoadBalancer::NumParts(std::uint64_t n_blocks) const {
   constexpr std::uint64_t kMostRounds = 4;  // of more, blocks lose step with each other
   constexpr double kAlike = 0.01;
   std::uint64_t best{0};
@@ -502,8 +505,8 @@ std::uint64_t WorkSlicer::NumParts(std::uint64_t n_blocks) const {
   return best;
 }
 
-std::vector<BuiltNode> WorkSlicer::Parts(std::vector<BuiltNode> const& nodes,
-                                         BuildLimits const& limits) const {
+std::vector<BuiltNode> LoadBalancer::Parts(std::vector<BuiltNode> const& nodes,
+                                           BuildLimits const& limits) const {
   constexpr std::uint64_t kMostSegments = 8192;  // many small nodes share rows as they are
   constexpr std::uint64_t kLeastParts = 8;       // of fewer, some blocks have far more to do
   std::uint64_t const n_rows = nodes.back().before;
@@ -555,8 +558,8 @@ std::vector<BuiltNode> WorkSlicer::Parts(std::vector<BuiltNode> const& nodes,
   return parts;
 }
 
-std::vector<WorkPoint> WorkSlicer::Segments(std::uint32_t n_nodes) const {
-  std::vector<WorkPoint> slices;
+std::vector<WorkOffset> LoadBalancer::Segments(std::uint32_t n_nodes) const {
+  std::vector<WorkOffset> slices;
   for (std::uint32_t node = 0; node < n_nodes; ++node) {
     for (std::uint32_t group = 0; group < this->NumGroups(); ++group) {
       slices.push_back({node, group, 0});

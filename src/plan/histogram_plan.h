@@ -41,7 +41,7 @@ inline constexpr std::uint64_t kManyEntries = std::uint64_t{1} << 22;
 }
 
 /** @brief The most places, rows times columns, of a group: its elements are numbered in 32 bits. */
-inline constexpr std::uint64_t kMaxGroupPlaces = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t kMaxGroupCells = std::uint64_t{1} << 30;
 /**
  * @brief Where a row's elements are, in a group most of whose values are missing, is told in blocks of
  *        32 B, as memory is read: where those of the first row begin, and where each row's end,
@@ -68,8 +68,8 @@ struct RowOffsetBlock {
 };
 
 /** @brief Of so many columns that a block has room for, those that a group of so many rows can have. */
-[[nodiscard]] constexpr std::uint32_t ColumnsByPlaces(std::uint32_t n_columns, RowIdx n_rows) {
-  std::uint64_t const most = kMaxGroupPlaces / std::max(n_rows, RowIdx{1});
+[[nodiscard]] constexpr std::uint32_t LimitGroupColumns(std::uint32_t n_columns, RowIdx n_rows) {
+  std::uint64_t const most = kMaxGroupCells / std::max(n_rows, RowIdx{1});
   return static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(n_columns, 1, std::max<std::uint64_t>(most, 1)));
 }
@@ -79,8 +79,8 @@ struct RowOffsetBlock {
  *        is short. The trees are the same.
  */
 struct HistogramMemory {
-  bool sorts_rows{true};            // whether sorted rows are kept, which trees grow faster with
-  Memory rows_at{Memory::kDevice};  // sorted rows; of the host: page-locked, read from there
+  bool sorts_columns{true};         // whether sorted columns are kept, which trees grow faster with
+  Memory rows_at{Memory::kDevice};  // sorted columns; of the host: page-locked, read from there
   Memory values_at{Memory::kDevice};
   Memory bins_at{Memory::kDevice};  // of the entries
   bool shares_bins{false};          // coarser ones are looked up where they are not just shifted
@@ -122,19 +122,20 @@ struct HistogramMemory {
 };
 
 /** @brief Sorted rows: bytes of a row's number above its two low ones. */
-[[nodiscard]] constexpr std::uint32_t SortedRowHighBytes(RowIdx n_rows) {
+[[nodiscard]] constexpr std::uint32_t SortedColumnHighBytes(RowIdx n_rows) {
   return n_rows <= std::uint64_t{1} << 24 ? 1 : 2;
 }
-/** @brief Entries of a block of sorted rows. */
-inline constexpr std::uint32_t kSortedRowsBlock = 32;
+/** @brief Entries of a block of sorted columns. */
+inline constexpr std::uint32_t kSortedColumnsBlock = 32;
 /** @brief Bytes of a block, a multiple of 8. */
-[[nodiscard]] GPU_EXACT_HD constexpr std::uint32_t SortedRowBlockBytes(std::uint32_t n_high) {
-  return (2 + n_high) * kSortedRowsBlock + 8;
+[[nodiscard]] GPU_EXACT_HD constexpr std::uint32_t SortedColumnBlockBytes(std::uint32_t n_high) {
+  return (2 + n_high) * kSortedColumnsBlock + 8;
 }
 /** @brief Bytes of a column's entries. */
-[[nodiscard]] constexpr std::uint64_t SortedRowBytes(std::uint64_t n_entries,
-                                                     std::uint32_t n_high) {
-  return (n_entries + kSortedRowsBlock - 1) / kSortedRowsBlock * SortedRowBlockBytes(n_high);
+[[nodiscard]] constexpr std::uint64_t SortedColumnBytes(std::uint64_t n_entries,
+                                                        std::uint32_t n_high) {
+  return (n_entries + kSortedColumnsBlock - 1) / kSortedColumnsBlock *
+         SortedColumnBlockBytes(n_high);
 }
 
 /** @brief Of so many columns two bytes tell one. */
@@ -160,8 +161,8 @@ struct ResolutionShape {
   double n_bins;               // of a column
   double n_group_columns;      // that a block adds up together
   bool has_ranges;             // whether any bin holds several values
-  bool scans{false};           // whether its ranges can be looked up in sorted rows
-  bool rows_of_host{false};    // whether sorted rows are read over the bus
+  bool scans{false};           // whether its ranges can be looked up in sorted columns
+  bool rows_of_host{false};    // whether sorted columns are read over the bus
   bool values_of_host{false};  // whether values are
   double open_factor{1.0};     // entries in open ranges, as seen at this depth, to those expected
   bool in_bytes{false};        // whether bins take one byte each
@@ -182,7 +183,7 @@ struct ResolutionShape {
  * anything to find gains about sqrt(n) of them (measured on boosted and on random labels, 10^5 to
  * 10^7 rows; of a strong signal the power is less). Late trees find less and leave more open. Nodes
  * deep down may leave far more open, as those of a strong signal do, whose gradients are all alike:
- * what was seen at a depth counts there in the next trees (OpenShares).
+ * what was seen at a depth counts there in the next trees (OpenShareHistory).
  */
 struct HistogramCost {
   static constexpr double kBin = 75.0;
@@ -234,9 +235,9 @@ struct HistogramCost {
  * @brief How many entries were in open ranges, beside what was expected, by depth and resolution: a
  *        resolution that was tried and left far more open than another is not tried again soon.
  */
-class OpenShares {
+class OpenShareHistory {
  public:
-  explicit OpenShares(std::size_t n_resolutions) : n_resolutions_{n_resolutions} {}
+  explicit OpenShareHistory(std::size_t n_resolutions) : n_resolutions_{n_resolutions} {}
 
   /**
    * @brief For ResolutionShape::open_factor. Not seen yet: of the resolution next to it that was
@@ -244,12 +245,12 @@ class OpenShares {
    */
   [[nodiscard]] double Factor(std::size_t depth, std::size_t resolution) const;
   /** @brief What a level had. @param expected By HistogramCost::ExpectedOpen; more than 0. */
-  void See(std::size_t depth, std::size_t resolution, double n_open, double expected);
+  void Record(std::size_t depth, std::size_t resolution, double n_open, double expected);
   /**
    * @brief A new tree: what was seen before the last one counts a little less. It becomes what the
    *        last one had in the resolution next to it, or as expected, so that it is tried again.
    */
-  void Age();
+  void Decay();
 
  private:
   static constexpr double kNotSeen = 0.0;
@@ -294,7 +295,7 @@ struct RefineCost {
  *
  * @param max_bins   That a block has room for.
  * @param max_sorted Rows of a node that a block can sort.
- * @param memory     Whether the table has sorted rows, and where values and bins lie.
+ * @param memory     Whether the table has sorted columns, and where values and bins lie.
  * @param n_missing  Values of the table that are missing.
  */
 [[nodiscard]] std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_features,
@@ -331,7 +332,7 @@ struct RefineCost {
  * @brief Places of a row in a group of so many columns, most of which have a value: a multiple of
  *        what a walk loads at once, where few places stay without a column.
  */
-[[nodiscard]] constexpr std::uint32_t NumPlaces(std::uint32_t n_columns) {
+[[nodiscard]] constexpr std::uint32_t NumCells(std::uint32_t n_columns) {
   for (std::uint32_t at_once : {8u, 4u, 2u}) {
     std::uint32_t const n = (n_columns + at_once - 1) / at_once * at_once;
     if (8 * (n - n_columns) <= n_columns) {
@@ -341,7 +342,7 @@ struct RefineCost {
   return n_columns;
 }
 /** @brief The same where bins take one byte each; 0: of so few columns they would take no less. */
-[[nodiscard]] constexpr std::uint32_t NumBytePlaces(std::uint32_t n_columns) {
+[[nodiscard]] constexpr std::uint32_t NumByteCells(std::uint32_t n_columns) {
   std::uint32_t const n = (n_columns + 7) / 8 * 8;
   return n < 2 * n_columns ? n : 0;
 }
@@ -352,7 +353,7 @@ inline constexpr std::uint32_t kMaxByteColumns = 32;
 /** @brief Whether the last of several resolutions has bins of its own in bytes: they fit, and take
  *         less. @param n_bins Of a column in it. */
 [[nodiscard]] constexpr bool TakesBytes(FeatureIdx n_features, std::uint32_t n_bins) {
-  return n_bins <= kMaxByteBins && NumBytePlaces(std::min(n_features, kMaxByteColumns)) != 0;
+  return n_bins <= kMaxByteBins && NumByteCells(std::min(n_features, kMaxByteColumns)) != 0;
 }
 
 /** @brief Resolutions as they are stored: those that read the finest bins if they can, and the last
@@ -416,12 +417,12 @@ struct FamilyRows {
   static constexpr std::size_t kNone = ~std::size_t{0};
 
   RowIdx first;
-  RowIdx second;                  // 0: there is none
-  std::size_t parent_way{kNone};  // the resolution that has kept their parent's histogram
+  RowIdx second;                     // 0: there is none
+  std::size_t parent_method{kNone};  // the resolution that has kept their parent's histogram
 };
 
 /** @brief A level's table and ways to search it. */
-struct SearchWays {
+struct SearchMethods {
   RowIdx n_rows;                             // of the table
   double n_columns;                          // of the table
   std::vector<ResolutionShape> resolutions;  // the finest first
@@ -435,8 +436,8 @@ struct SearchWays {
  * Costs are those of HistogramCost. A sorted entry costs more than one that is added up, but no bins
  * are cleared and searched. Few families are searched in few ways, as each has kernels of its own.
  */
-[[nodiscard]] std::vector<std::size_t> ChooseWays(std::vector<FamilyRows> const& families,
-                                                  SearchWays const& ways);
+[[nodiscard]] std::vector<std::size_t> ChooseSearchMethods(std::vector<FamilyRows> const& families,
+                                                           SearchMethods const& ways);
 
 /** @brief Whether all levels of a table are sorted, from the root on. */
 [[nodiscard]] bool SortsTable(RowIdx n_rows, FeatureIdx n_features, RowIdx max_sorted);
@@ -466,17 +467,17 @@ struct GroupCost {
 };
 
 /** @brief A point in the order of the work: by node, group, row. */
-struct WorkPoint {
+struct WorkOffset {
   std::uint32_t node;  // index among the built ones
   std::uint32_t group;
   RowIdx row;  // of the segment
 
-  [[nodiscard]] GPU_EXACT_HD bool operator<(WorkPoint const& that) const {
+  [[nodiscard]] GPU_EXACT_HD bool operator<(WorkOffset const& that) const {
     return node != that.node     ? node < that.node
            : group != that.group ? group < that.group
                                  : row < that.row;
   }
-  [[nodiscard]] GPU_EXACT_HD bool SameSegment(WorkPoint const& that) const {
+  [[nodiscard]] GPU_EXACT_HD bool SameSegment(WorkOffset const& that) const {
     return group == that.group && node == that.node;
   }
 };
@@ -490,7 +491,7 @@ struct WorkPoint {
  * cut into parts, and slices are segments: then blocks go along the same rows at the same time, each
  * for another group, and memory is read once for all of them.
  */
-class WorkSlicer {
+class LoadBalancer {
  public:
   /** @brief A block is started for at least so much: 2,048 elements. */
   static constexpr std::uint64_t kMinSlice = 16384;
@@ -508,9 +509,9 @@ class WorkSlicer {
    * @param min_slice  Of the work, at least.
    * @return Where each slice begins, and the end.
    */
-  [[nodiscard]] std::vector<WorkPoint> Slices(std::vector<BuiltNode> const& nodes,
-                                              std::uint32_t max_slices,
-                                              std::uint64_t min_slice = kMinSlice) const;
+  [[nodiscard]] std::vector<WorkOffset> Slices(std::vector<BuiltNode> const& nodes,
+                                               std::uint32_t max_slices,
+                                               std::uint64_t min_slice = kMinSlice) const;
 
   /**
    * @brief The nodes in parts, the largest node first: as many parts as keep all blocks busy for a
@@ -521,7 +522,7 @@ class WorkSlicer {
   [[nodiscard]] std::vector<BuiltNode> Parts(std::vector<BuiltNode> const& nodes,
                                              BuildLimits const& limits) const;
   /** @brief A slice for each segment of so many nodes: where each begins, and the end. */
-  [[nodiscard]] std::vector<WorkPoint> Segments(std::uint32_t n_nodes) const;
+  [[nodiscard]] std::vector<WorkOffset> Segments(std::uint32_t n_nodes) const;
 
  private:
   /** @brief How many parts, times groups, fill some rounds of blocks best: more rather than fewer,
@@ -530,8 +531,8 @@ class WorkSlicer {
   [[nodiscard]] std::uint64_t Before(std::vector<BuiltNode> const& nodes, std::size_t node,
                                      std::uint32_t group) const;
   /** @param first A node at or before the unit's. */
-  [[nodiscard]] WorkPoint Locate(std::vector<BuiltNode> const& nodes, std::uint64_t unit,
-                                 std::uint32_t first) const;
+  [[nodiscard]] WorkOffset Locate(std::vector<BuiltNode> const& nodes, std::uint64_t unit,
+                                  std::uint32_t first) const;
 
   std::vector<GroupCost> costs_{{0, 0}};
 };

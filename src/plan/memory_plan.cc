@@ -80,7 +80,7 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
   MemoryItem bins{"bins", 0};
   std::vector<std::uint32_t> const of_groups = stored.GroupColumns(memory, max_bins);
   for (std::size_t i = 0; i < of_groups.size(); ++i) {
-    bins.bytes += of_entries(ColumnsByPlaces(of_groups[i], n_rows),
+    bins.bytes += of_entries(LimitGroupColumns(of_groups[i], n_rows),
                              stored.last != 0 && i + 1 == of_groups.size());
   }
   std::uint64_t const sorted =
@@ -90,11 +90,12 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
   // What may be of the host.
   MemoryItem values{"values by row",
                     dense ? 4 * all_places : SparseValueBytes(n_features) * n_entries};
-  constexpr std::uint64_t kFilledUp = SortedRowBlockBytes(2) + 8;  // of a column
-  MemoryItem sorted_rows{"sorted rows",
-                         memory.sorts_rows ? SortedRowBytes(n_entries, SortedRowHighBytes(n_rows)) +
-                                                 kFilledUp * n_features
-                                           : 0};
+  constexpr std::uint64_t kFilledUp = SortedColumnBlockBytes(2) + 8;  // of a column
+  MemoryItem sorted_columns{
+      "sorted rows",
+      memory.sorts_columns
+          ? SortedColumnBytes(n_entries, SortedColumnHighBytes(n_rows)) + kFilledUp * n_features
+          : 0};
   MemoryPlan plan;
   auto place = [&](MemoryItem* item, Memory at) {
     if (at == Memory::kHost) {
@@ -103,7 +104,7 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
     }
   };
   place(&values, memory.values_at);
-  place(&sorted_rows, memory.sorts_rows ? memory.rows_at : Memory::kDevice);
+  place(&sorted_columns, memory.sorts_columns ? memory.rows_at : Memory::kDevice);
   place(&bins, memory.bins_at);
   MemoryItem const limits_of_bins{"limits of bins and offsets of rows", limits};
   MemoryItem const finest_limits{"limits of bins", kBinBytes * n_finest};
@@ -112,16 +113,16 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
       std::min(n_entries, std::max(memory.ReadAtOnce(n_entries), EntryIdx{n_features}));
   if (dense) {
     plan.reading = {values, {"rows of the table", 9 * read + 8 * std::min(rows, read)}};
-    plan.sorting = {values, sorted_rows, finest_limits, {"sort keys", kSortedBytes * sorted}};
+    plan.sorting = {values, sorted_columns, finest_limits, {"sort keys", kSortedBytes * sorted}};
   } else {
     plan.reading = {{"table by row", 8 * n_entries + 8 * rows},
-                    sorted_rows,
+                    sorted_columns,
                     finest_limits,
                     {"sort keys", kSortedBytes * sorted + 8 * rows}};
     // A part may have nearly all rows. Where they are not sorted, an eighth of it is at a time.
     plan.sorting = {bins,
                     limits_of_bins,
-                    sorted_rows,
+                    sorted_columns,
                     values,
                     {"offsets of rows", 8 * rows},
                     {"rows of the table", 9 * read + 8 * rows}};
@@ -129,7 +130,7 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
   plan.growing = {
       bins,
       limits_of_bins,
-      sorted_rows,
+      sorted_columns,
       values,
       {"rows by node", (dense ? 52 : 60) * rows},
       {"histograms", histograms},

@@ -40,8 +40,8 @@ TEST(GainBound, NoCandidateThatReachesTheBarIsLost) {
     float node_gain = gain * static_cast<float>(uniform(rng));
     float loss = gain - node_gain;
     if (loss > 0.0f && std::isfinite(loss)) {
-      ASSERT_TRUE(bound.MayReach(bound.Bar(loss, node_gain), left, right)) << "case " << i;
-      n_tight += !bound.MayReach(bound.Bar(loss + 1e-4f * gain, node_gain), left, right);
+      ASSERT_TRUE(bound.MayReach(bound.GainToBeat(loss, node_gain), left, right)) << "case " << i;
+      n_tight += !bound.MayReach(bound.GainToBeat(loss + 1e-4f * gain, node_gain), left, right);
     }
   }
   EXPECT_GT(n_tight, 100000);  // it does bar candidates that are only a little too small
@@ -53,7 +53,7 @@ TEST(GainBound, IsOffWhereFloatsWouldOverflow) {
   auto q = Quantiser::Make(1e-38f, 1e-38f, 10);
   auto bound = GainBound::Make(p, q);
   EXPECT_FALSE(bound.enabled);
-  EXPECT_TRUE(bound.MayReach(bound.Bar(1e30f, 0.0f), {1, 1}, {1, 1}));
+  EXPECT_TRUE(bound.MayReach(bound.GainToBeat(1e30f, 0.0f), {1, 1}, {1, 1}));
   // Squares of weights are no normal floats where lambda and hessians together are huge.
   for (auto [lambda, hess] : {std::pair{1.0f, 1e7}, std::pair{1e24f, 1e7}, std::pair{1.0f, 4e7},
                               std::pair{2e26f, 1e7}, std::pair{8e25f, 1e7}}) {
@@ -72,7 +72,7 @@ TEST(GainBound, TiesAreKeptWhereTheSumCancels) {
   // Two candidates of gain 1.03 and 0.98 have one loss change as floats.
   float node_gain = -std::ldexp(1.0f, 20);
   ASSERT_EQ(1.03f - node_gain, 0.98f - node_gain);
-  EXPECT_LT(bound.Bar(1.03f - node_gain, node_gain), 0.98f * bound.unit);
+  EXPECT_LT(bound.GainToBeat(1.03f - node_gain, node_gain), 0.98f * bound.unit);
 }
 
 TEST(GainBound, NegativeGainsLowerTheBar) {
@@ -80,7 +80,7 @@ TEST(GainBound, NegativeGainsLowerTheBar) {
   p.reg_lambda = 1.0f;
   auto q = Quantiser::Make(1.0f, 1.0f, 1000);
   auto bound = GainBound::Make(p, q);
-  EXPECT_LT(bound.Bar(0.0f, -5.0f), -5.0f * bound.unit);
+  EXPECT_LT(bound.GainToBeat(0.0f, -5.0f), -5.0f * bound.unit);
 }
 
 /** @brief Draws for millions of cases. */
@@ -195,7 +195,7 @@ struct Seen {
     }
     ++candidates;
     auto reaches = [&](float more) {
-      return GainBound::Reaches(largest, problem.bound.Bar(loss + more, node_gain));
+      return GainBound::Reaches(largest, problem.bound.GainToBeat(loss + more, node_gain));
     };
     tight += !reaches(1e-4f * (std::fabs(loss) + std::fabs(node_gain)));
     return largest >= 0.0f && reaches(0.0f);
@@ -268,11 +268,12 @@ TEST(PassingBound, NoSplitExceedsItsBound) {
     for (std::size_t k = 0;; ++k) {
       float const loss = problem.LossChange(total, left, node_gain);
       if (Counts(loss, node_gain)) {
-        ASSERT_TRUE(bound.MayReach(problem.bound, problem.bound.Bar(loss, node_gain)))
+        ASSERT_TRUE(bound.MayReach(problem.bound, problem.bound.GainToBeat(loss, node_gain)))
             << "case " << i << ", split " << k;
         float const more = 1e-4f * (std::fabs(loss) + std::fabs(node_gain));
         ++n_splits;
-        n_tight += bound.MayReach(problem.bound, problem.bound.Bar(loss + more, node_gain)) ? 0 : 1;
+        n_tight +=
+            bound.MayReach(problem.bound, problem.bound.GainToBeat(loss + more, node_gain)) ? 0 : 1;
         n_cancel += std::abs(left.grad) < std::abs(rows.front().grad) / 1000 ? 1 : 0;
       }
       if (k == rows.size()) {
@@ -340,7 +341,7 @@ struct SeenWithin {
     }
     ++candidates;
     auto reaches = [&](float more) {
-      return GainBound::Reaches(within, problem.bound.Bar(loss + more, node_gain));
+      return GainBound::Reaches(within, problem.bound.GainToBeat(loss + more, node_gain));
     };
     tight += !reaches(1e-3f * (std::fabs(loss) + std::fabs(node_gain)));
     return reaches(0.0f);
@@ -589,9 +590,9 @@ TEST(Largest, ByTheOldRulesAChildWithoutHessianIsAllowed) {
     plain.p.reg_lambda = lambda;
     auto bound = plain.Bound();
     EXPECT_TRUE(GainBound::Reaches(bound.Largest(total, {left, left}),
-                                   bound.Bar(plain.Gain(total, left), 0.0f)));
+                                   bound.GainToBeat(plain.Gain(total, left), 0.0f)));
     EXPECT_TRUE(GainBound::Reaches(bound.OfAllowed(left, total - left),
-                                   bound.Bar(plain.Gain(total, left), 0.0f)));
+                                   bound.GainToBeat(plain.Gain(total, left), 0.0f)));
     EXPECT_EQ(bound.Largest({0, 0}, {{0, 0}, {0, 0}}), 0.0f) << "no 0 / 0";
   }
   plain.p.min_child_weight = 1e-9f;
@@ -701,7 +702,8 @@ TEST(Largest, GradientsThatBarelyPassAlpha) {
   for (int more = 0; more < 50; ++more) {
     FixedSum left{alpha + (std::int64_t{1} << more), 1 << 20}, total{0, 2 << 20};
     float largest = bound.Largest(total, {left, left});
-    EXPECT_TRUE(GainBound::Reaches(largest, bound.Bar(plain.Gain(total, left), 0.0f))) << more;
+    EXPECT_TRUE(GainBound::Reaches(largest, bound.GainToBeat(plain.Gain(total, left), 0.0f)))
+        << more;
   }
 }
 
@@ -711,8 +713,8 @@ TEST(Largest, TiesReach) {
   auto bound = plain.Bound();
   FixedSum left{1234567, 7654321}, total{3456789, 9876543};
   for (float node_gain : {0.0f, 0.5f, 1e6f, -1e6f}) {
-    float bar = bound.Bar(plain.Gain(total, left) - node_gain, node_gain);
-    EXPECT_TRUE(GainBound::Reaches(bound.Largest(total, {left, left}), bar));
+    float to_beat = bound.GainToBeat(plain.Gain(total, left) - node_gain, node_gain);
+    EXPECT_TRUE(GainBound::Reaches(bound.Largest(total, {left, left}), to_beat));
   }
 }
 
@@ -722,8 +724,8 @@ TEST(Largest, NoGainReachesWhereNoneIsFound) {
   auto bound = plain.Bound();
   float largest = bound.Largest({0, 8}, {{0, 2}, {0, 4}});
   EXPECT_EQ(largest, 0.0f);
-  EXPECT_TRUE(GainBound::Reaches(largest, bound.Bar(0.0f, 0.0f)));
-  EXPECT_TRUE(GainBound::Reaches(largest, bound.Bar(-0.0f, -0.0f)));
+  EXPECT_TRUE(GainBound::Reaches(largest, bound.GainToBeat(0.0f, 0.0f)));
+  EXPECT_TRUE(GainBound::Reaches(largest, bound.GainToBeat(-0.0f, -0.0f)));
 }
 
 TEST(LargestWithin, IsTheGainAtTheBestWeightsWithinLimits) {
@@ -802,7 +804,7 @@ TEST(LargestWithin, HoldsForLimitsBelowTheNormalFloats) {
     n_below += p.max_delta_step * bound.weight_unit < std::numeric_limits<float>::min() ? 1 : 0;
     float const within =
         bound.LargestWithin(bound.Limits(WeightBounds::None(), 0), total, {left, left});
-    ASSERT_TRUE(GainBound::Reaches(within, bound.Bar(loss, node_gain)))
+    ASSERT_TRUE(GainBound::Reaches(within, bound.GainToBeat(loss, node_gain)))
         << "case " << i << ": step " << p.max_delta_step << ", loss change " << loss << ", bound "
         << within;
   }
@@ -821,8 +823,8 @@ TEST(Largest, IsNoNanWhereFloatsWouldOverflow) {
         plain.q = Quantiser::OfExponents(exponent, exponent, 1.0f, 1.0f);
         auto bound = plain.Bound();
         EXPECT_GE(bound.Largest({0, most}, box), 0.0f);
-        EXPECT_TRUE(bound.enabled ||
-                    GainBound::Reaches(bound.Largest({0, most}, box), bound.Bar(1e30f, 0.0f)));
+        EXPECT_TRUE(bound.enabled || GainBound::Reaches(bound.Largest({0, most}, box),
+                                                        bound.GainToBeat(1e30f, 0.0f)));
       }
     }
   }

@@ -20,13 +20,13 @@ constexpr auto kBackward = ScanDirection::kBackward;
 std::vector<std::uint64_t> PlacesInScanOrder(ValueRange r) {
   std::vector<std::uint64_t> places;
   for (auto v = r.first + 1; v < r.last; ++v) {
-    places.push_back(CandidateKey::Place(r, kForward, v));
+    places.push_back(CandidateKey::Rank(r, kForward, v));
   }
-  places.push_back(CandidateKey::Place(r, kForward, r.last));
+  places.push_back(CandidateKey::Rank(r, kForward, r.last));
   for (auto v = r.last - 1; v > r.first; --v) {
-    places.push_back(CandidateKey::Place(r, kBackward, v));
+    places.push_back(CandidateKey::Rank(r, kBackward, v));
   }
-  places.push_back(CandidateKey::Place(r, kBackward, r.first));
+  places.push_back(CandidateKey::Rank(r, kBackward, r.first));
   return places;
 }
 
@@ -45,12 +45,12 @@ TEST(CandidateKey, CandidatesComeBackFromTheirPlaces) {
   ValueRange r{3, 9};
   for (auto d : {kForward, kBackward}) {
     for (std::uint64_t v = 4; v < 9; ++v) {
-      auto c = Candidate::FromPlace(r, CandidateKey::Place(r, d, v));
+      auto c = Candidate::FromRank(r, CandidateKey::Rank(r, d, v));
       EXPECT_EQ(c.direction, d);
       EXPECT_FALSE(c.present);
       EXPECT_EQ(c.value, v);
     }
-    auto c = Candidate::FromPlace(r, CandidateKey::Place(r, d, d == kForward ? r.last : r.first));
+    auto c = Candidate::FromRank(r, CandidateKey::Rank(r, d, d == kForward ? r.last : r.first));
     EXPECT_EQ(c.direction, d);
     EXPECT_TRUE(c.present);
   }
@@ -59,23 +59,23 @@ TEST(CandidateKey, CandidatesComeBackFromTheirPlaces) {
 /** @brief What another worker has found bars all that gains less, and nothing that gains as much. */
 TEST(CandidateKey, BarIsBelowItsEquals) {
   ValueRange const most{0xfffffff0u, 0xffffffffu};
-  auto const last = CandidateKey::Place(most, kBackward, most.first);
+  auto const last = CandidateKey::Rank(most, kBackward, most.first);
   for (float loss : {1e-30f, 0.5f, 3e38f}) {
-    auto const bar = CandidateKey::Bar(loss);
-    EXPECT_EQ(CandidateKey::LossChange(bar), loss);
-    EXPECT_LT(bar, CandidateKey::Make(loss, last));
-    EXPECT_GT(bar, CandidateKey::Make(std::nextafter(loss, 0.0f), 0));
-    EXPECT_FALSE(CandidateKey::IsHere(bar));
-    EXPECT_TRUE(CandidateKey::IsHere(CandidateKey::Make(loss, last)));
+    auto const to_beat = CandidateKey::GainToBeat(loss);
+    EXPECT_EQ(CandidateKey::LossChange(to_beat), loss);
+    EXPECT_LT(to_beat, CandidateKey::Make(loss, last));
+    EXPECT_GT(to_beat, CandidateKey::Make(std::nextafter(loss, 0.0f), 0));
+    EXPECT_FALSE(CandidateKey::IsLocal(to_beat));
+    EXPECT_TRUE(CandidateKey::IsLocal(CandidateKey::Make(loss, last)));
   }
-  EXPECT_EQ(CandidateKey::Bar(0.0f), 0u);
-  EXPECT_FALSE(CandidateKey::IsHere(0));
+  EXPECT_EQ(CandidateKey::GainToBeat(0.0f), 0u);
+  EXPECT_FALSE(CandidateKey::IsLocal(0));
 }
 
 TEST(CandidateKey, GreaterLossWinsThenEarlierPlace) {
   EXPECT_GT(CandidateKey::Make(2.0f, 1000), CandidateKey::Make(1.0f, 0));
   EXPECT_GT(CandidateKey::Make(1.0f, 7), CandidateKey::Make(1.0f, 8));
-  EXPECT_GT(CandidateKey::Make(1e-30f, CandidateKey::kPlaceMask), 0u);
+  EXPECT_GT(CandidateKey::Make(1e-30f, CandidateKey::kRankMask), 0u);
 }
 
 TEST(CandidateKey, KeepsLossAndPlace) {
@@ -84,7 +84,7 @@ TEST(CandidateKey, KeepsLossAndPlace) {
     for (std::uint64_t place : {std::uint64_t{0}, std::uint64_t{12345}, last}) {
       auto key = CandidateKey::Make(loss, place);
       EXPECT_EQ(CandidateKey::LossChange(key), loss);
-      EXPECT_EQ(CandidateKey::PlaceOf(key), place);
+      EXPECT_EQ(CandidateKey::RankOf(key), place);
     }
   }
 }

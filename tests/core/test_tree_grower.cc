@@ -28,15 +28,15 @@ Quantiser Ones() { return Quantiser::OfExponents(0, 0, 1.0f, 1.0f); }
 TEST(TreeGrower, SplitsWhatIsWorthIt) {
   GrowParam param;
   TreeGrower grower{param, Ones()};
-  auto orders = grower.Expand({Result(2.0f, 7)});
-  EXPECT_EQ(orders[0].left, 1);
-  EXPECT_EQ(orders[0].feature, 7u);
-  EXPECT_EQ(orders[0].first_right, 3u);
+  auto node_splits = grower.Expand({Result(2.0f, 7)});
+  EXPECT_EQ(node_splits[0].left, 1);
+  EXPECT_EQ(node_splits[0].feature, 7u);
+  EXPECT_EQ(node_splits[0].first_right, 3u);
   EXPECT_EQ(grower.FirstOpen(), 1);
   EXPECT_EQ(grower.NumOpen(), 2u);
-  orders = grower.Expand({Result(1e-6f), Result(1.1e-6f, 2)});
-  EXPECT_EQ(orders[0].left, kNoNode);
-  EXPECT_EQ(orders[1].left, 3);
+  node_splits = grower.Expand({Result(1e-6f), Result(1.1e-6f, 2)});
+  EXPECT_EQ(node_splits[0].left, kNoNode);
+  EXPECT_EQ(node_splits[1].left, 3);
   grower.Close({NodeState{}, NodeState{}});
   auto const [tree, final_ids] = grower.Finish();
   EXPECT_TRUE(final_ids.empty());  // they are what they were
@@ -82,9 +82,9 @@ TEST(TreeGrower, StopsAtMaxLeaves) {
   param.max_leaves = 3;
   TreeGrower grower{param, Ones()};
   static_cast<void>(grower.Expand({Result(2.0f)}));
-  auto orders = grower.Expand({Result(2.0f), Result(3.0f)});
-  EXPECT_NE(orders[0].left, kNoNode);
-  EXPECT_EQ(orders[1].left, kNoNode);
+  auto node_splits = grower.Expand({Result(2.0f), Result(3.0f)});
+  EXPECT_NE(node_splits[0].left, kNoNode);
+  EXPECT_EQ(node_splits[1].left, kNoNode);
   EXPECT_FALSE(grower.MaySplit());
 }
 
@@ -106,8 +106,8 @@ TEST(TreeGrower, RowsThatStayTogetherEndATreeWithoutDepth) {
     static_cast<void>(grower.Expand({Result(2.0f)}));
     LevelResult none = Result(0.0f);
     none.state.sum = {0, 0};
-    auto const orders = grower.Expand({Result(2.0f), none});
-    EXPECT_EQ(orders[0].left == kNoNode, max_depth == 0);
+    auto const node_splits = grower.Expand({Result(2.0f), none});
+    EXPECT_EQ(node_splits[0].left == kNoNode, max_depth == 0);
   }
 }
 
@@ -123,13 +123,13 @@ TEST(TreeGrower, SplitsTheLeafThatGainsMost) {
   GrowParam const param = LeafWise(4);
   TreeGrower grower{param, Ones()};
   static_cast<void>(grower.Expand({Result(1.0f, 0)}));
-  auto orders = grower.Expand({Result(3.0f, 1), Result(4.0f, 2)});  // both may still be split
-  EXPECT_EQ(orders[0].left, 3);
-  EXPECT_EQ(orders[1].left, 5);
-  orders = grower.Expand({Result(9.0f, 3), Result(0.0f), Result(2.0f, 4), Result(3.5f, 5)});
-  EXPECT_EQ(orders[0].left, kNoNode);  // the node of feature 1 is not split any more
-  EXPECT_EQ(orders[2].left, kNoNode);
-  EXPECT_EQ(orders[3].left, 7);
+  auto node_splits = grower.Expand({Result(3.0f, 1), Result(4.0f, 2)});  // both may still be split
+  EXPECT_EQ(node_splits[0].left, 3);
+  EXPECT_EQ(node_splits[1].left, 5);
+  node_splits = grower.Expand({Result(9.0f, 3), Result(0.0f), Result(2.0f, 4), Result(3.5f, 5)});
+  EXPECT_EQ(node_splits[0].left, kNoNode);  // the node of feature 1 is not split any more
+  EXPECT_EQ(node_splits[2].left, kNoNode);
+  EXPECT_EQ(node_splits[3].left, 7);
   EXPECT_FALSE(grower.MaySplit());  // that was the last
   grower.Close({NodeState{}, NodeState{}});
   auto const [tree, final_ids] = grower.Finish();
@@ -151,9 +151,9 @@ TEST(TreeGrower, AmongEqualsTheLowerIdIsSplit) {
   GrowParam const param = LeafWise(3);
   TreeGrower grower{param, Ones()};
   static_cast<void>(grower.Expand({Result(1.0f)}));
-  auto const orders = grower.Expand({Result(2.0f), Result(2.0f)});
-  EXPECT_NE(orders[0].left, kNoNode);
-  EXPECT_EQ(orders[1].left, kNoNode);
+  auto const node_splits = grower.Expand({Result(2.0f), Result(2.0f)});
+  EXPECT_NE(node_splits[0].left, kNoNode);
+  EXPECT_EQ(node_splits[1].left, kNoNode);
 }
 
 TEST(TreeGrower, DoesNotSearchWhatCannotBeSplit) {
@@ -175,9 +175,9 @@ TEST(TreeGrower, WhatGainsTooLittleEndsLeafWiseGrowth) {
   param.min_split_loss = 2.0f;
   TreeGrower grower{param, Ones()};
   static_cast<void>(grower.Expand({Result(2.0f)}));
-  auto const orders = grower.Expand({Result(1.9f), Result(2.1f)});
-  EXPECT_EQ(orders[0].left, kNoNode);
-  EXPECT_NE(orders[1].left, kNoNode);
+  auto const node_splits = grower.Expand({Result(1.9f), Result(2.1f)});
+  EXPECT_EQ(node_splits[0].left, kNoNode);
+  EXPECT_NE(node_splits[1].left, kNoNode);
 }
 
 /** @brief A tree without end: nodes have numbers, children of n are 2 n + 1 and 2 n + 2. */
@@ -262,10 +262,10 @@ TEST(TreeGrower, IsTheTreeOfOneSplitAfterTheOther) {
         }
       }
       grown.insert(grown.end(), level.begin(), level.end());
-      auto const orders = grower.Expand(results);
+      auto const node_splits = grower.Expand(results);
       std::vector<std::int64_t> children;
-      for (std::size_t b = 0; b < orders.size(); ++b) {
-        if (orders[b].left != kNoNode) {
+      for (std::size_t b = 0; b < node_splits.size(); ++b) {
+        if (node_splits[b].left != kNoNode) {
           children.insert(children.end(), {2 * level[b] + 1, 2 * level[b] + 2});
         }
       }

@@ -16,7 +16,7 @@ struct LevelProblem {
   LevelRef level{};
 
   /** @brief For gradients of MakeGradients(). */
-  LevelProblem(ColumnsRef const& columns, GrowParam const& param, Bucket n_nodes)
+  LevelProblem(ColumnsRef const& columns, GrowParam const& param, LevelNode n_nodes)
       : monotone_{ToDevice(param.monotone_constraints)} {
     level.columns = columns;
     level.gain = GainParam{param};

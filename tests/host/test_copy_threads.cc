@@ -31,7 +31,7 @@ std::vector<int> CopyByRing(HostTeam const& team, std::vector<int> const& from, 
   std::vector<int> ring(n_slots);
   std::vector<int> to;
   auto const copy = [&](std::size_t i) { ring[i % n_slots] = from[i]; };
-  CopyCrew::Run(team, n_threads, from.size(), copy, [&](CopyCrew* crew) {
+  CopyThreads::Run(team, n_threads, from.size(), copy, [&](CopyThreads* crew) {
     crew->Allow(n_slots);
     for (std::size_t i = 0; i < from.size(); ++i) {
       crew->Await(i + 1);
@@ -42,7 +42,7 @@ std::vector<int> CopyByRing(HostTeam const& team, std::vector<int> const& from, 
   return to;
 }
 
-TEST(CopyCrew, CopiesThroughARing) {
+TEST(CopyThreads, CopiesThroughARing) {
   for (HostTeam const& team : Teams()) {
     for (std::size_t n_threads : {0, 1, 2, 3, 8}) {
       for (std::size_t n_slots : {1, 2, 5, 16}) {
@@ -58,7 +58,7 @@ TEST(CopyCrew, CopiesThroughARing) {
   }
 }
 
-TEST(CopyCrew, CopiesWhatIsAllowed) {
+TEST(CopyThreads, CopiesWhatIsAllowed) {
   for (HostTeam const& team : Teams()) {
     for (std::size_t n_threads : {0, 1, 4}) {
       std::vector<std::atomic<int>> n_copies(10);
@@ -67,7 +67,7 @@ TEST(CopyCrew, CopiesWhatIsAllowed) {
         EXPECT_LT(i, n_allowed);
         ++n_copies[i];
       };
-      CopyCrew::Run(team, n_threads, n_copies.size(), copy, [&](CopyCrew* crew) {
+      CopyThreads::Run(team, n_threads, n_copies.size(), copy, [&](CopyThreads* crew) {
         crew->Await(0);
         n_allowed = 3;
         crew->Allow(3);
@@ -86,7 +86,7 @@ TEST(CopyCrew, CopiesWhatIsAllowed) {
 }
 
 /** @brief Each helper stays with its first chunk until the steering thread has copied one. */
-TEST(CopyCrew, TheSteeringThreadCopiesToo) {
+TEST(CopyThreads, TheSteeringThreadCopiesToo) {
   constexpr std::size_t kHelpers = 2;
   auto const steering = std::this_thread::get_id();
   for (HostTeam const& team : Teams()) {
@@ -100,7 +100,7 @@ TEST(CopyCrew, TheSteeringThreadCopiesToo) {
           std::this_thread::yield();
         }
       };
-      CopyCrew::Run(team, kHelpers, kHelpers + 1, copy, [&](CopyCrew* crew) {
+      CopyThreads::Run(team, kHelpers, kHelpers + 1, copy, [&](CopyThreads* crew) {
         crew->Allow(kHelpers + 1);
         crew->Await(kHelpers + 1);
       });
@@ -110,7 +110,7 @@ TEST(CopyCrew, TheSteeringThreadCopiesToo) {
 }
 
 /** @brief Of a team of four, two help: each stays with its first chunk until both have one. */
-TEST(CopyCrew, ATeamHelps) {
+TEST(CopyThreads, ATeamHelps) {
   constexpr int kHelpers = 2;
   auto const steering = std::this_thread::get_id();
   std::atomic<int> n_helping{0};
@@ -128,7 +128,7 @@ TEST(CopyCrew, ATeamHelps) {
       std::this_thread::yield();
     }
   };
-  CopyCrew::Run({4, RunOnThreads<>}, kHelpers, 100, copy, [&](CopyCrew* crew) {
+  CopyThreads::Run({4, RunOnThreads<>}, kHelpers, 100, copy, [&](CopyThreads* crew) {
     crew->Allow(50);  // the helpers have them
     while (n_helping != kHelpers) {
       std::this_thread::yield();
@@ -140,7 +140,7 @@ TEST(CopyCrew, ATeamHelps) {
 }
 
 /** @brief What was begun is finished, and nothing hangs; an exception comes through. */
-TEST(CopyCrew, EndsBeforeAllIsCopied) {
+TEST(CopyThreads, EndsBeforeAllIsCopied) {
   for (HostTeam const& team : Teams()) {
     for (int run = 0; run < 50; ++run) {
       std::atomic<int> n_begun{0};
@@ -151,7 +151,7 @@ TEST(CopyCrew, EndsBeforeAllIsCopied) {
         ++n_copied;
       };
       bool const throws = run % 3 == 0;
-      auto const steer = [&](CopyCrew* crew) {
+      auto const steer = [&](CopyThreads* crew) {
         crew->Allow(run % 2 == 0 ? 100 : 6);
         crew->Await(static_cast<std::size_t>(run % 5));
         if (throws) {
@@ -159,9 +159,9 @@ TEST(CopyCrew, EndsBeforeAllIsCopied) {
         }
       };
       if (throws) {
-        EXPECT_THROW(CopyCrew::Run(team, 4, 100, copy, steer), std::runtime_error);
+        EXPECT_THROW(CopyThreads::Run(team, 4, 100, copy, steer), std::runtime_error);
       } else {
-        CopyCrew::Run(team, 4, 100, copy, steer);
+        CopyThreads::Run(team, 4, 100, copy, steer);
       }
       EXPECT_EQ(n_begun, n_copied);
       EXPECT_GE(n_copied, run % 5);

@@ -46,9 +46,9 @@ void ExpectNoErrors(std::vector<std::exception_ptr> const& errors, std::string c
   }
 }
 
-class ReferencePeers : public ::testing::TestWithParam<std::int32_t> {};
+class ReferenceWorkers : public ::testing::TestWithParam<std::int32_t> {};
 
-TEST_P(ReferencePeers, TreesAreThoseOfOneWorker) {
+TEST_P(ReferenceWorkers, TreesAreThoseOfOneWorker) {
   auto const n_workers = GetParam();
   std::size_t n_splits{0};
   std::ptrdiff_t n_by_categories{0};
@@ -81,11 +81,11 @@ TEST_P(ReferencePeers, TreesAreThoseOfOneWorker) {
 
     ExpectNoErrors(reference::RunWorkers(
                        n_workers,
-                       [&](Peers* peers) {
-                         auto const begin = bounds[peers->Rank()];
-                         auto const end = bounds[peers->Rank() + 1];
+                       [&](Communicator* comm) {
+                         auto const begin = bounds[comm->Rank()];
+                         auto const end = bounds[comm->Rank() + 1];
                          auto const shard = Rows(table, begin, end);
-                         auto const builder = MakeReferenceBuilder(shard.View(), peers);
+                         auto const builder = MakeReferenceBuilder(shard.View(), comm);
                          RandomFeatures same_features{n_features, static_cast<unsigned>(seed)};
                          auto const tree =
                              builder->Build(param, {gpair.data() + begin, Memory::kHost},
@@ -101,10 +101,10 @@ TEST_P(ReferencePeers, TreesAreThoseOfOneWorker) {
   EXPECT_GT(n_by_categories, NumSeeds(150));
 }
 
-INSTANTIATE_TEST_SUITE_P(Workers, ReferencePeers, ::testing::Values(1, 2, 3, 7),
+INSTANTIATE_TEST_SUITE_P(Workers, ReferenceWorkers, ::testing::Values(1, 2, 3, 7),
                          ::testing::PrintToStringParamName());
 
-TEST(ReferencePeers, EqualSplitsOfTwoWorkersGoToTheLowerFeature) {
+TEST(ReferenceWorkers, EqualSplitsOfTwoWorkersGoToTheLowerFeature) {
   Table table{4, 3, {0}, {}};
   for (RowIdx row = 0; row < 4; ++row) {  // the same values in features 1 and 2, none in 0
     auto const value = static_cast<float>(row);
@@ -114,11 +114,11 @@ TEST(ReferencePeers, EqualSplitsOfTwoWorkersGoToTheLowerFeature) {
   std::vector<GradientPair> const gpair{{-1, 1}, {-1, 1}, {1, 1}, {1, 1}};
   ExpectNoErrors(
       reference::RunWorkers(2,
-                            [&](Peers* peers) {
-                              auto const begin = peers->Rank() == 0 ? 0u : 3u;
-                              auto const end = peers->Rank() == 0 ? 3u : 4u;
+                            [&](Communicator* comm) {
+                              auto const begin = comm->Rank() == 0 ? 0u : 3u;
+                              auto const end = comm->Rank() == 0 ? 3u : 4u;
                               auto const shard = Rows(table, begin, end);
-                              auto const builder = MakeReferenceBuilder(shard.View(), peers);
+                              auto const builder = MakeReferenceBuilder(shard.View(), comm);
                               auto const tree = builder->Build(
                                   {}, {gpair.data() + begin, Memory::kHost}, nullptr, nullptr);
                               ASSERT_GT(tree.size(), 1u);
@@ -129,7 +129,7 @@ TEST(ReferencePeers, EqualSplitsOfTwoWorkersGoToTheLowerFeature) {
 }
 
 /** @brief The table's type is told to all workers, and so is a value that is none of its categories. */
-TEST(ReferencePeers, WhatIsNoCategoryIsAnErrorOfAll) {
+TEST(ReferenceWorkers, WhatIsNoCategoryIsAnErrorOfAll) {
   for (float const value : {-1.0f, -0.5f, 16777216.0f, 1.5f, 16777215.0f, -0.0f}) {
     Table const table{2,
                       2,
@@ -137,10 +137,10 @@ TEST(ReferencePeers, WhatIsNoCategoryIsAnErrorOfAll) {
                       {{0, -1.0f}, {1, 0.0f}, {0, -1.0f}, {1, value}},
                       {FeatureType::kNumerical, FeatureType::kCategorical}};
     bool const is_category = value >= 0.0f && value < 16777216.0f;
-    auto const errors = reference::RunWorkers(2, [&](Peers* peers) {
-      RowIdx const first = peers->Rank();
+    auto const errors = reference::RunWorkers(2, [&](Communicator* comm) {
+      RowIdx const first = comm->Rank();
       auto const shard = Rows(table, first, first + 1);
-      static_cast<void>(MakeReferenceBuilder(shard.View(), peers));
+      static_cast<void>(MakeReferenceBuilder(shard.View(), comm));
     });
     for (auto const& error : errors) {
       if (is_category) {
@@ -157,7 +157,7 @@ TEST(ReferencePeers, WhatIsNoCategoryIsAnErrorOfAll) {
   }
 }
 
-TEST(ReferencePeers, TheTextNamesColumnAndValue) {
+TEST(ReferenceWorkers, TheTextNamesColumnAndValue) {
   EXPECT_STREQ(InvalidCategory(3, -0.5f).what(),
                "Invalid categorical value detected: column 3 has -0.5; give its categories whole "
                "numbers from 0 to 16777215, and make missing what is none.");
@@ -168,27 +168,27 @@ TEST(ReferencePeers, TheTextNamesColumnAndValue) {
 /** @brief Trees of two workers with two rows each; the second one's gradient is given. */
 std::vector<std::exception_ptr> GrowWith(float grad) {
   Table table{2, 1, {0, 1, 2}, {{0, 1.0f}, {0, 2.0f}}};
-  return reference::RunWorkers(2, [&](Peers* peers) {
-    auto const builder = MakeReferenceBuilder(table.View(), peers);
-    std::vector<GradientPair> const gpair{{1, 1}, {peers->Rank() == 1 ? grad : 1, 1}};
+  return reference::RunWorkers(2, [&](Communicator* comm) {
+    auto const builder = MakeReferenceBuilder(table.View(), comm);
+    std::vector<GradientPair> const gpair{{1, 1}, {comm->Rank() == 1 ? grad : 1, 1}};
     auto const tree = builder->Build({}, {gpair.data(), Memory::kHost}, nullptr, nullptr);
-    if (peers->Rank() == 1 && tree.front().sum_grad > 10) {
+    if (comm->Rank() == 1 && tree.front().sum_grad > 10) {
       throw std::runtime_error{"gone"};
     }
     std::uint64_t one{1};
-    peers->AllReduce(&one, 1);
+    comm->AllReduce(&one, 1);
   });
 }
 
-TEST(ReferencePeers, NotANumberOfOneWorkerIsAnErrorOfAll) {
+TEST(ReferenceWorkers, NotANumberOfOneWorkerIsAnErrorOfAll) {
   for (auto const& error : GrowWith(std::numeric_limits<float>::quiet_NaN())) {
     EXPECT_THROW(std::rethrow_exception(error), NonFiniteGradient);
   }
 }
 
-TEST(ReferencePeers, AWorkerThatIsGoneIsAnErrorOfTheOthers) {
+TEST(ReferenceWorkers, AWorkerThatIsGoneIsAnErrorOfTheOthers) {
   auto const errors = GrowWith(100);
-  EXPECT_THROW(std::rethrow_exception(errors[0]), PeerError);
+  EXPECT_THROW(std::rethrow_exception(errors[0]), WorkerError);
   EXPECT_EQ(GrowWith(1), (std::vector<std::exception_ptr>(2)));
 }
 }  // namespace

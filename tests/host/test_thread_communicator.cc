@@ -22,19 +22,19 @@
 
 namespace gpu_exact {
 namespace {
-TEST(ThreadPeers, EverybodyHearsEverybody) {
+TEST(ThreadCommunicator, EverybodyHearsEverybody) {
   for (std::int32_t size : {1, 2, 3, 7}) {
     ThreadWorkers workers{size};
     for (std::size_t n : {0, 1, 1000}) {
       std::atomic<int> n_right{0};
       workers.Run([&](std::int32_t rank) {
-        Peers* peers = workers.Worker(rank);
+        Communicator* comm = workers.Worker(rank);
         std::vector<std::uint32_t> all(size * n, 99);
         std::iota(all.begin() + rank * n, all.begin() + (rank + 1) * n, 1000000 * rank);
-        peers->AllGather(all.data(), n * sizeof(all[0]));
+        comm->AllGather(all.data(), n * sizeof(all[0]));
         std::vector<std::uint64_t> sums(n, std::uint64_t{1} << 63 | rank);
-        peers->AllReduce(sums.data(), n);
-        bool right = peers->Rank() == rank && peers->Size() == size;
+        comm->AllReduce(sums.data(), n);
+        bool right = comm->Rank() == rank && comm->Size() == size;
         for (std::size_t i = 0; i < all.size(); ++i) {
           right = right && all[i] == 1000000 * (i / n) + i % n;
         }
@@ -50,23 +50,23 @@ TEST(ThreadPeers, EverybodyHearsEverybody) {
 }
 
 /** @brief Nobody waits for the one that is gone, whoever it is; the group works again afterwards. */
-TEST(ThreadPeers, AFailureEndsEverywhere) {
+TEST(ThreadCommunicator, AFailureEndsEverywhere) {
   constexpr std::int32_t kSize = 3;
   ThreadWorkers workers{kSize};
   for (std::int32_t failing = 0; failing < kSize; ++failing) {
     for (auto pause : {0, 5}) {  // while the others are awake, and when they sleep
       std::vector<std::string> told(kSize);
       auto run = [&](std::int32_t rank) {
-        Peers* peers = workers.Worker(rank);
+        Communicator* comm = workers.Worker(rank);
         std::vector<char> all(kSize);
-        peers->AllGather(all.data(), 1);
+        comm->AllGather(all.data(), 1);
         if (rank == failing) {
           std::this_thread::sleep_for(std::chrono::milliseconds{pause});
           throw std::domain_error{"out of order"};
         }
         try {
-          peers->AllGather(all.data(), 1);
-        } catch (PeerError const& e) {
+          comm->AllGather(all.data(), 1);
+        } catch (WorkerError const& e) {
           told[rank] = e.what();
           throw;
         }
@@ -117,7 +117,7 @@ class RoomForOneThread {
 };
 
 /** @brief Those that there are end, instead of the process. */
-TEST(ThreadPeers, NotAllThreadsCanBeHad) {
+TEST(ThreadCommunicator, NotAllThreadsCanBeHad) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer takes more than a stack for each thread";
 #endif
@@ -139,7 +139,7 @@ TEST(ThreadPeers, NotAllThreadsCanBeHad) {
   EXPECT_NE(told.find("name fewer GPUs in gpu_exact_devices"), std::string::npos) << told;
 }
 
-TEST(ThreadPeers, TheCallerWaitsForTheLast) {
+TEST(ThreadCommunicator, TheCallerWaitsForTheLast) {
   ThreadWorkers workers{3};
   std::atomic<int> n_done{0};
   workers.Run([&](std::int32_t rank) {
@@ -149,39 +149,39 @@ TEST(ThreadPeers, TheCallerWaitsForTheLast) {
   EXPECT_EQ(n_done, 3);
 }
 
-TEST(ThreadPeers, TheGroupWorksAgainAfterAPeerError) {
+TEST(ThreadCommunicator, TheGroupWorksAgainAfterAPeerError) {
   ThreadWorkers workers{2};
   EXPECT_THROW(workers.Run([](std::int32_t rank) {
     if (rank == 1) {
-      throw PeerError{"by a step that this worker takes with others"};
+      throw WorkerError{"by a step that this worker takes with others"};
     }
   }),
-               PeerError);
+               WorkerError);
   workers.Run([&](std::int32_t rank) {
     std::vector<char> all(2);
     workers.Worker(rank)->AllGather(all.data(), 1);
   });
 }
 
-TEST(ThreadPeers, WhatOneCannotDoNoneDoes) {
+TEST(ThreadCommunicator, WhatOneCannotDoNoneDoes) {
   constexpr std::int32_t kSize = 3;
   ThreadWorkers workers{kSize};
   std::vector<std::string> told(kSize);
   workers.Run([&](std::int32_t rank) {
-    Peers* peers = workers.Worker(rank);
-    AllOrNone(peers, [] {});
+    Communicator* comm = workers.Worker(rank);
+    AllOrNone(comm, [] {});
     try {
-      AllOrNone(peers, [&] {
+      AllOrNone(comm, [&] {
         if (rank == 1) {
           throw std::bad_alloc{};
         }
       });
     } catch (std::bad_alloc const&) {
       told[rank] = "bad_alloc";
-    } catch (PeerError const& e) {
+    } catch (WorkerError const& e) {
       told[rank] = e.what();
     }
-    AllOrNone(peers, [] {});  // the group goes on
+    AllOrNone(comm, [] {});  // the group goes on
   });
   EXPECT_EQ(told[1], "bad_alloc");
   EXPECT_EQ(told[0].find("Worker 1 of 3 has failed: Out of host memory"), 0u) << told[0];
@@ -189,7 +189,7 @@ TEST(ThreadPeers, WhatOneCannotDoNoneDoes) {
 }
 
 /** @brief So that what a worker tells of a failure is 1 KiB; between characters. */
-TEST(ThreadPeers, LongWordsAreCut) {
+TEST(ThreadCommunicator, LongWordsAreCut) {
   ThreadWorkers workers{2};
   std::string told;
   workers.Run([&](std::int32_t rank) {
@@ -199,7 +199,7 @@ TEST(ThreadPeers, LongWordsAreCut) {
           throw std::runtime_error{std::string(1014, 'x') + "\u20ac"};
         }
       });
-    } catch (PeerError const& e) {
+    } catch (WorkerError const& e) {
       told = e.what();
     } catch (std::runtime_error const&) {  // the worker's own
     }
@@ -208,7 +208,7 @@ TEST(ThreadPeers, LongWordsAreCut) {
 }
 
 /** @brief Who meets again after a failure is not taken for the one that failed. */
-TEST(ThreadPeers, NobodyMeetsAfterAFailure) {
+TEST(ThreadCommunicator, NobodyMeetsAfterAFailure) {
   ThreadWorkers workers{3};
   std::atomic<bool> has_met_twice{false};
   std::atomic<int> n_refused{0};
@@ -216,7 +216,7 @@ TEST(ThreadPeers, NobodyMeetsAfterAFailure) {
     auto const meet = [&] {
       try {
         workers.Worker(rank)->AllGather(nullptr, 0);
-      } catch (PeerError const&) {
+      } catch (WorkerError const&) {
         ++n_refused;
       }
     };

@@ -158,8 +158,8 @@ TEST(HistogramCost, NothingIsOpenWithoutRanges) {
   double const read = HistogramCost::Read(1e4, 0.01, indicators);
   EXPECT_EQ(HistogramCost::Node(1e4, 0.01, indicators), HistogramCost::kBin + read);
   // So nodes of many rows and of indicators alone are not sorted.
-  SearchWays const ways{1'000'000, 700.0, {indicators}, kMaxSorted};
-  EXPECT_EQ(ChooseWays({{2'500, 10'000}}, ways), std::vector<std::size_t>{0});
+  SearchMethods const ways{1'000'000, 700.0, {indicators}, kMaxSorted};
+  EXPECT_EQ(ChooseSearchMethods({{2'500, 10'000}}, ways), std::vector<std::size_t>{0});
 }
 
 TEST(HistogramCost, SparseColumnsAreLookedUpAndHaveFewerEntries) {
@@ -388,9 +388,9 @@ TEST(StoredResolutions, WhichMayBeReadAndWhichAreNot) {
   EXPECT_EQ((StoredResolutions{0, {0, 0}}).last, 0u);
 }
 
-TEST(SortedRowHighBytes, OneUpTo24Bits) {
-  EXPECT_EQ(SortedRowHighBytes(1u << 24), 1u);
-  EXPECT_EQ(SortedRowHighBytes((1u << 24) + 1), 2u);
+TEST(SortedColumnHighBytes, OneUpTo24Bits) {
+  EXPECT_EQ(SortedColumnHighBytes(1u << 24), 1u);
+  EXPECT_EQ(SortedColumnHighBytes((1u << 24) + 1), 2u);
 }
 
 TEST(NumStoredBins, APlaceForEachRowOfADenseTable) {
@@ -408,18 +408,18 @@ TEST(ReadsFinest, LargeTablesWhoseBinsAreJustShifted) {
   EXPECT_FALSE(ReadsFinest(1 << 22, true, 0.0));
 }
 
-TEST(NumPlaces, WholeChunksWhereLittleIsLost) {
-  EXPECT_EQ(NumPlaces(8), 8u);
-  EXPECT_EQ(NumPlaces(28), 28u);  // in chunks of four
-  EXPECT_EQ(NumPlaces(31), 32u);
-  EXPECT_EQ(NumPlaces(5), 5u);
-  EXPECT_EQ(NumBytePlaces(4), 0u);  // would take as much as two bytes each
-  EXPECT_EQ(NumBytePlaces(5), 8u);
-  EXPECT_EQ(NumBytePlaces(40), 40u);
+TEST(NumCells, WholeChunksWhereLittleIsLost) {
+  EXPECT_EQ(NumCells(8), 8u);
+  EXPECT_EQ(NumCells(28), 28u);  // in chunks of four
+  EXPECT_EQ(NumCells(31), 32u);
+  EXPECT_EQ(NumCells(5), 5u);
+  EXPECT_EQ(NumByteCells(4), 0u);  // would take as much as two bytes each
+  EXPECT_EQ(NumByteCells(5), 8u);
+  EXPECT_EQ(NumByteCells(40), 40u);
   for (std::uint32_t n = 1; n < 300; ++n) {
-    EXPECT_GE(NumPlaces(n), n);
-    EXPECT_LE(8 * NumPlaces(n), 9 * n);
-    EXPECT_TRUE(NumBytePlaces(n) == 0 || (NumBytePlaces(n) >= n && NumBytePlaces(n) % 8 == 0));
+    EXPECT_GE(NumCells(n), n);
+    EXPECT_LE(8 * NumCells(n), 9 * n);
+    EXPECT_TRUE(NumByteCells(n) == 0 || (NumByteCells(n) >= n && NumByteCells(n) % 8 == 0));
   }
 }
 
@@ -465,25 +465,25 @@ TEST(ChooseResolutions, FinestCostsLeastAtTheRoot) {
   }
 }
 
-TEST(OpenShares, SeenAtADepthCountsThereAndBelow) {
-  OpenShares shares{1};
+TEST(OpenShareHistory, SeenAtADepthCountsThereAndBelow) {
+  OpenShareHistory shares{1};
   EXPECT_EQ(shares.Factor(3, 0), 1.0);
-  shares.See(2, 0, 500.0, 10.0);
+  shares.Record(2, 0, 500.0, 10.0);
   EXPECT_EQ(shares.Factor(1, 0), 1.0);
   EXPECT_EQ(shares.Factor(2, 0), 50.0);
   EXPECT_EQ(shares.Factor(7, 0), 50.0);  // of the deepest level seen
-  shares.See(4, 0, 900.0, 10.0);
+  shares.Record(4, 0, 900.0, 10.0);
   EXPECT_EQ(shares.Factor(4, 0), 90.0);
   EXPECT_EQ(shares.Factor(3, 0), 50.0);
 }
 
-TEST(OpenShares, AResolutionNotSeenCountsAsTheOneNextToIt) {
-  OpenShares shares{4};
-  shares.See(1, 2, 500.0, 10.0);
+TEST(OpenShareHistory, AResolutionNotSeenCountsAsTheOneNextToIt) {
+  OpenShareHistory shares{4};
+  shares.Record(1, 2, 500.0, 10.0);
   for (std::size_t r = 0; r < 4; ++r) {
     EXPECT_EQ(shares.Factor(1, r), 50.0) << r;
   }
-  shares.See(1, 0, 20.0, 10.0);
+  shares.Record(1, 0, 20.0, 10.0);
   EXPECT_EQ(shares.Factor(1, 0), 2.0);
   EXPECT_EQ(shares.Factor(1, 1), 2.0);  // the finer one of two
   EXPECT_EQ(shares.Factor(1, 2), 50.0);
@@ -493,14 +493,14 @@ TEST(OpenShares, AResolutionNotSeenCountsAsTheOneNextToIt) {
   EXPECT_EQ(shares.Factor(0, 0), 1.0);
 }
 
-TEST(OpenShares, LessIsBelievedByAndBy) {
-  OpenShares shares{1};
-  shares.See(2, 0, 500.0, 10.0);
+TEST(OpenShareHistory, LessIsBelievedByAndBy) {
+  OpenShareHistory shares{1};
+  shares.Record(2, 0, 500.0, 10.0);
   double before{50.0};
   for (int tree = 0; tree < 80; ++tree) {
-    shares.Age();
+    shares.Decay();
     EXPECT_EQ(shares.Factor(2, 0), before);  // as it was used
-    shares.See(2, 0, 1.0, 1000.0);
+    shares.Record(2, 0, 1.0, 1000.0);
     EXPECT_LE(shares.Factor(2, 0), before);
     EXPECT_GE(shares.Factor(2, 0), 0.5 * before);
     before = shares.Factor(2, 0);
@@ -509,16 +509,16 @@ TEST(OpenShares, LessIsBelievedByAndBy) {
   EXPECT_GT(before, 0.001);
 }
 
-TEST(OpenShares, AgesUntilItIsLookedAtAgain) {
+TEST(OpenShareHistory, AgesUntilItIsLookedAtAgain) {
   for (double n_open : {1e9, 0.0}) {
-    OpenShares shares{1};
-    shares.See(0, 0, n_open, 1.0);
+    OpenShareHistory shares{1};
+    shares.Record(0, 0, n_open, 1.0);
     double before = shares.Factor(0, 0);
     EXPECT_LE(std::abs(std::log(before)), std::log(1000.001));
     EXPECT_GT(std::abs(std::log(before)), std::log(50.0));
-    shares.Age();  // after the tree that saw it
+    shares.Decay();  // after the tree that saw it
     for (int tree = 0; tree < 300; ++tree) {
-      shares.Age();
+      shares.Decay();
       EXPECT_LT(std::abs(std::log(shares.Factor(0, 0))), std::abs(std::log(before)));
       before = shares.Factor(0, 0);
     }
@@ -526,15 +526,15 @@ TEST(OpenShares, AgesUntilItIsLookedAtAgain) {
   }
 }
 
-TEST(OpenShares, AgesTowardsWhatIsUsed) {
-  OpenShares shares{3};
-  shares.See(1, 0, 1.0, 1.0);
-  shares.See(1, 1, 900.0, 1.0);  // tried once
-  shares.Age();
+TEST(OpenShareHistory, AgesTowardsWhatIsUsed) {
+  OpenShareHistory shares{3};
+  shares.Record(1, 0, 1.0, 1.0);
+  shares.Record(1, 1, 900.0, 1.0);  // tried once
+  shares.Decay();
   double before = shares.Factor(1, 1);
   for (int tree = 0; tree < 200; ++tree) {
-    shares.See(1, 0, 0.2, 1.0);
-    shares.Age();
+    shares.Record(1, 0, 0.2, 1.0);
+    shares.Decay();
     EXPECT_LT(shares.Factor(1, 1), before);
     before = shares.Factor(1, 1);
   }
@@ -542,36 +542,36 @@ TEST(OpenShares, AgesTowardsWhatIsUsed) {
   EXPECT_DOUBLE_EQ(shares.Factor(1, 0), 0.2);
 }
 
-TEST(ChooseWays, SortsWhereFarMoreIsOpenThanExpected) {
-  SearchWays ways{1'000'000, 28.0, {{40.0, 28.0, true, true}}, kMaxSorted};
+TEST(ChooseSearchMethods, SortsWhereFarMoreIsOpenThanExpected) {
+  SearchMethods ways{1'000'000, 28.0, {{40.0, 28.0, true, true}}, kMaxSorted};
   std::vector<FamilyRows> const families(1000, {250, 250});
-  EXPECT_EQ(ChooseWays(families, ways).front(), 0u);
+  EXPECT_EQ(ChooseSearchMethods(families, ways).front(), 0u);
   ways.resolutions[0].open_factor = 1000.0;
-  EXPECT_EQ(ChooseWays(families, ways).front(), 1u);
+  EXPECT_EQ(ChooseSearchMethods(families, ways).front(), 1u);
 }
 
 /** @brief What a level costs, whatever is in it, is paid for the ways that are taken alone. */
-TEST(ChooseWays, FewSmallNodesGoTheWayOfALargeOne) {
+TEST(ChooseSearchMethods, FewSmallNodesGoTheWayOfALargeOne) {
   std::vector<FamilyRows> families{{5'000'000, 0}, {3000, 0}};
-  SearchWays const ways{10'000'000, 28.0, {{5120.0, 2.0, true, true}}, kMaxSorted};
-  EXPECT_EQ(ChooseWays(families, ways), (std::vector<std::size_t>{0, 0}));
+  SearchMethods const ways{10'000'000, 28.0, {{5120.0, 2.0, true, true}}, kMaxSorted};
+  EXPECT_EQ(ChooseSearchMethods(families, ways), (std::vector<std::size_t>{0, 0}));
   families.resize(100, {3000, 0});
-  EXPECT_EQ(ChooseWays(families, ways).at(1), 1u) << "sorted";
+  EXPECT_EQ(ChooseSearchMethods(families, ways).at(1), 1u) << "sorted";
 }
 
-TEST(ChooseWays, AParentsHistogramIsWorthKeepingTo) {
+TEST(ChooseSearchMethods, AParentsHistogramIsWorthKeepingTo) {
   std::vector<ResolutionShape> const shapes{
       {5120.0, 2.0, true}, {1280.0, 8.0, true}, {160.0, 64.0, true}};
-  SearchWays const ways{10'000'000, 28.0, shapes, kMaxSorted};
+  SearchMethods const ways{10'000'000, 28.0, shapes, kMaxSorted};
   std::size_t n_kept{0};
   for (RowIdx n = 20'000; n < 5'000'000; n = n * 4 / 3) {
-    std::size_t const free = ChooseWays({{n, 3 * n}}, ways).at(0);
+    std::size_t const free = ChooseSearchMethods({{n, 3 * n}}, ways).at(0);
     for (std::size_t way = 0; way < shapes.size(); ++way) {
-      std::size_t const chosen = ChooseWays({{n, 3 * n, way}}, ways).at(0);
+      std::size_t const chosen = ChooseSearchMethods({{n, 3 * n, way}}, ways).at(0);
       EXPECT_TRUE(chosen == free || chosen == way) << n << " rows";
       n_kept += chosen != free ? 1 : 0;
     }
-    EXPECT_EQ(ChooseWays({{n, 3 * n, free}}, ways).at(0), free);
+    EXPECT_EQ(ChooseSearchMethods({{n, 3 * n, free}}, ways).at(0), free);
   }
   EXPECT_GT(n_kept, 0u);
 }
@@ -589,10 +589,10 @@ std::vector<ResolutionShape> ShapesOf(std::vector<std::uint32_t> const& resoluti
 /** @brief The way to search two siblings of so many rows each. */
 std::size_t WayFor(RowIdx n_rows, RowIdx n_all, std::vector<ResolutionShape> const& shapes,
                    RowIdx max_sorted = 0) {
-  return ChooseWays({{n_rows, n_rows}}, {n_all, 100.0, shapes, max_sorted}).at(0);
+  return ChooseSearchMethods({{n_rows, n_rows}}, {n_all, 100.0, shapes, max_sorted}).at(0);
 }
 
-TEST(ChooseWays, FinerForLargerNodes) {
+TEST(ChooseSearchMethods, FinerForLargerNodes) {
   for (RowIdx n_all : {20'000u, 100'000u, 1'000'000u, 10'000'000u, 100'000'000u}) {
     auto const shapes = ShapesOf(ChooseResolutions(n_all, 100, kMaxBins, kMaxSorted, {false}));
     ASSERT_GT(shapes.size(), 1u);
@@ -608,7 +608,7 @@ TEST(ChooseWays, FinerForLargerNodes) {
   }
 }
 
-TEST(ChooseWays, CoarserForScatteredNodes) {
+TEST(ChooseSearchMethods, CoarserForScatteredNodes) {
   std::vector<ResolutionShape> const shapes{
       {5120.0, 2.0, true}, {1280.0, 8.0, true}, {160.0, 64.0, true}};
   bool any_change{false};
@@ -624,20 +624,20 @@ TEST(ChooseWays, CoarserForScatteredNodes) {
   EXPECT_TRUE(any_change);
 }
 
-TEST(ChooseWays, OneResolutionServesAll) {
+TEST(ChooseSearchMethods, OneResolutionServesAll) {
   for (RowIdx n_rows : {1u, 1000u}) {
     EXPECT_EQ(WayFor(n_rows, 1000, {{32.0, 320.0, true}}), 0u);
     EXPECT_EQ(WayFor(n_rows, 0, {{32.0, 320.0, false}}), 0u);
   }
 }
 
-TEST(ChooseWays, SortsUpToAsManyRowsAsCanBe) {
+TEST(ChooseSearchMethods, SortsUpToAsManyRowsAsCanBe) {
   auto const shapes = ShapesOf(ChooseResolutions(1'000'000, 100, kMaxBins, kMaxSorted, {false}));
   EXPECT_EQ(WayFor(100, 1'000'000, shapes, 100), shapes.size());
   EXPECT_LT(WayFor(100, 1'000'000, shapes, 99), shapes.size());
 }
 
-TEST(ChooseWays, NoLargerNodesAreSortedThanCanBe) {
+TEST(ChooseSearchMethods, NoLargerNodesAreSortedThanCanBe) {
   auto const shapes = ShapesOf(ChooseResolutions(1'000'000, 100, kMaxBins, kMaxSorted, {false}));
   std::vector<FamilyRows> families;
   for (RowIdx n : {0u, 1u, 10u, 100u, 12'287u, 12'288u, 12'289u, 500'000u}) {
@@ -650,7 +650,7 @@ TEST(ChooseWays, NoLargerNodesAreSortedThanCanBe) {
     for (int i = 0; i < copies; ++i) {
       all.insert(all.end(), families.begin(), families.end());
     }
-    auto const ways = ChooseWays(all, {1'000'000, 100.0, shapes, kMaxSorted});
+    auto const ways = ChooseSearchMethods(all, {1'000'000, 100.0, shapes, kMaxSorted});
     ASSERT_EQ(ways.size(), all.size());
     bool any_sorted{false};
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -662,10 +662,10 @@ TEST(ChooseWays, NoLargerNodesAreSortedThanCanBe) {
     }
     EXPECT_TRUE(any_sorted || copies == 1);  // of few, kernels of their own cost more
   }
-  EXPECT_TRUE(ChooseWays({}, {1'000'000, 100.0, shapes, kMaxSorted}).empty());
+  EXPECT_TRUE(ChooseSearchMethods({}, {1'000'000, 100.0, shapes, kMaxSorted}).empty());
 }
 
-TEST(ChooseWays, SmallTablesAreSorted) {
+TEST(ChooseSearchMethods, SmallTablesAreSorted) {
   EXPECT_TRUE(SortsTable(0, 0, kMaxSorted));
   EXPECT_TRUE(SortsTable(1000, 100, kMaxSorted));
   EXPECT_FALSE(SortsTable(kMaxSorted + 1, 1, kMaxSorted));
@@ -707,7 +707,7 @@ class Slicing {
     for (std::size_t s = 0; s < n_slices; ++s) {
       ASSERT_FALSE(slices[s + 1] < slices[s]);
       double cost{0.0};
-      WorkPoint point = slices[s];
+      WorkOffset point = slices[s];
       while (point < slices[s + 1]) {
         ASSERT_LT(point.node, n_nodes);
         ASSERT_LT(point.group, slicer_.NumGroups());
@@ -721,8 +721,8 @@ class Slicing {
         ASSERT_EQ(segment->second, point.row) << "rows twice, or left out";
         segment->second = last;
         cost += this->Cost(point, last, !ends_cut);
-        point = point.group + 1 < slicer_.NumGroups() ? WorkPoint{point.node, point.group + 1, 0}
-                                                      : WorkPoint{point.node + 1, 0, 0};
+        point = point.group + 1 < slicer_.NumGroups() ? WorkOffset{point.node, point.group + 1, 0}
+                                                      : WorkOffset{point.node + 1, 0, 0};
       }
       costs.push_back(cost);
       total += cost;
@@ -741,22 +741,22 @@ class Slicing {
     double const share = total / static_cast<double>(n_slices);
     EXPECT_LE(*std::max_element(costs.begin(), costs.end()), share + 2.0 * most + 1.0);
     if (n_slices > 1) {
-      EXPECT_GE(share, static_cast<double>(WorkSlicer::kMinSlice));
+      EXPECT_GE(share, static_cast<double>(LoadBalancer::kMinSlice));
     }
     if (n_slices < max_slices) {
-      EXPECT_LT(share, 2.0 * static_cast<double>(WorkSlicer::kMinSlice));
+      EXPECT_LT(share, 2.0 * static_cast<double>(LoadBalancer::kMinSlice));
     }
   }
 
  private:
-  [[nodiscard]] double Cost(WorkPoint const& point, RowIdx last, bool ends) const {
+  [[nodiscard]] double Cost(WorkOffset const& point, RowIdx last, bool ends) const {
     GroupCost const& before = slicer_.Costs()[point.group];
     GroupCost const& after = slicer_.Costs()[point.group + 1];
     return static_cast<double>(last - point.row) * static_cast<double>(after.row - before.row) +
            (ends ? static_cast<double>(after.segment - before.segment) : 0.0);
   }
 
-  WorkSlicer slicer_;
+  LoadBalancer slicer_;
   std::vector<RowIdx> rows_;
   std::vector<BuiltNode> nodes_;
 };
@@ -769,7 +769,7 @@ void CheckSlices(std::vector<Group> const& groups, std::vector<RowIdx> const& ro
   }
 }
 
-TEST(WorkSlicer, NoRowsAndOneRow) {
+TEST(LoadBalancer, NoRowsAndOneRow) {
   for (RowIdx n : {0u, 1u}) {
     CheckSlices({{n, 1}}, {n}, n);
     CheckSlices({{n, 2}, {5 * n, 10'000}, {0, 3}}, {n}, n);
@@ -777,7 +777,7 @@ TEST(WorkSlicer, NoRowsAndOneRow) {
   CheckSlices({{1000, 60'000}, {1, 60'000}}, {0, 0, 1, 0, 0, 1, 0}, 1000);
 }
 
-TEST(WorkSlicer, OneLargeNodeBesideThousandsOfSmallOnes) {
+TEST(LoadBalancer, OneLargeNodeBesideThousandsOfSmallOnes) {
   std::vector<RowIdx> rows(5000, 3);
   for (std::size_t at : {std::size_t{0}, std::size_t{2500}, rows.size() - 1}) {
     rows[at] = 3'000'000;
@@ -786,20 +786,20 @@ TEST(WorkSlicer, OneLargeNodeBesideThousandsOfSmallOnes) {
   }
 }
 
-TEST(WorkSlicer, RowsOfMoreCostThanASlice) {
+TEST(LoadBalancer, RowsOfMoreCostThanASlice) {
   // 4000 elements a row: several slices begin at the same row, and all but one
   // have nothing to do.
   CheckSlices({{4'000'000, 10'000}, {1000, 10}}, {10, 0, 1, 989}, 1000);
 }
 
-TEST(WorkSlicer, MoreThan32BitsOfRowsTimesGroups) {
+TEST(LoadBalancer, MoreThan32BitsOfRowsTimesGroups) {
   constexpr RowIdx kRows = std::numeric_limits<std::int32_t>::max();
   std::vector<Group> const groups(9, Group{std::uint64_t{1} << 30, 10'000});
   CheckSlices(groups, {kRows}, kRows);
   CheckSlices(groups, {kRows / 2, 0, 17, kRows / 2 - 100}, kRows);
 }
 
-TEST(WorkSlicer, RandomNodesAndGroups) {
+TEST(LoadBalancer, RandomNodesAndGroups) {
   std::mt19937 engine{3};
   auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(engine() % n); };
   for (int i = 0; i < 300; ++i) {
@@ -821,7 +821,7 @@ TEST(WorkSlicer, RandomNodesAndGroups) {
 
 /** @brief A slicer of so many alike groups, and nodes of so many rows, one after the other. */
 struct Parts {
-  WorkSlicer slicer;
+  LoadBalancer slicer;
   std::vector<BuiltNode> nodes;
 
   Parts(std::uint32_t n_groups, std::vector<RowIdx> const& rows) {
@@ -839,7 +839,7 @@ struct Parts {
   }
 };
 
-TEST(WorkSlicer, PartsAreAllRowsOnceTheLargestNodeFirst) {
+TEST(LoadBalancer, PartsAreAllRowsOnceTheLargestNodeFirst) {
   std::mt19937 engine{5};
   auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(engine() % n); };
   int n_cut{0};
@@ -879,7 +879,7 @@ TEST(WorkSlicer, PartsAreAllRowsOnceTheLargestNodeFirst) {
   EXPECT_GT(n_cut, 300);
 }
 
-TEST(WorkSlicer, PartsKeepAllBlocksBusy) {
+TEST(LoadBalancer, PartsKeepAllBlocksBusy) {
   constexpr std::uint32_t kBlocks = 132;
   for (std::uint32_t n_groups = 2; n_groups <= kBlocks / 2; ++n_groups) {
     for (std::vector<RowIdx> const& rows :
@@ -908,7 +908,7 @@ TEST(WorkSlicer, PartsKeepAllBlocksBusy) {
 
 /** @brief 33 groups fill one to four rounds of 132 blocks, of which the most are taken; 9 groups fill three,
  *         and leave 6 of 528 blocks idle in four. */
-TEST(WorkSlicer, MoreRoundsOfThoseThatFillAlike) {
+TEST(LoadBalancer, MoreRoundsOfThoseThatFillAlike) {
   constexpr std::uint32_t kBlocks = 132;
   for (std::uint32_t n_groups : {9, 33}) {
     Parts const whole{n_groups, {10'000'000}};
@@ -918,7 +918,7 @@ TEST(WorkSlicer, MoreRoundsOfThoseThatFillAlike) {
   }
 }
 
-TEST(WorkSlicer, WhereOnePartMoreIsTheNodeOfTheLongestGetsIt) {
+TEST(LoadBalancer, WhereOnePartMoreIsTheNodeOfTheLongestGetsIt) {
   Parts const whole{33, {690'000, 510'000, 400'000}};  // 6.9, 5.1 and 4 of 16 parts
   std::map<std::uint32_t, int> n_parts;
   auto const parts = whole.slicer.Parts(whole.nodes, {132, 1000});
@@ -928,7 +928,7 @@ TEST(WorkSlicer, WhereOnePartMoreIsTheNodeOfTheLongestGetsIt) {
   EXPECT_EQ(n_parts, (std::map<std::uint32_t, int>{{0, 7}, {1, 5}, {2, 4}}));
 }
 
-TEST(WorkSlicer, SegmentsAreASliceEach) {
+TEST(LoadBalancer, SegmentsAreASliceEach) {
   constexpr std::uint32_t kNodes = 3;
   Parts const whole{4, {10, 20, 30}};
   auto const slices = whole.slicer.Segments(kNodes);
@@ -940,7 +940,7 @@ TEST(WorkSlicer, SegmentsAreASliceEach) {
   }
 }
 
-TEST(WorkSlicer, WhatTheCacheHoldsIsNotCut) {
+TEST(LoadBalancer, WhatTheCacheHoldsIsNotCut) {
   Parts const whole{20, {1000, 2000}};
   EXPECT_TRUE(whole.slicer.Parts(whole.nodes, {132, 3000}).empty());
   EXPECT_FALSE(whole.slicer.Parts(whole.nodes, {132, 2999}).empty());
@@ -952,8 +952,8 @@ TEST(WorkSlicer, WhatTheCacheHoldsIsNotCut) {
   EXPECT_TRUE(many_groups.slicer.Parts(many_groups.nodes, {132, 0}).empty());
 }
 
-TEST(WorkSlicer, WithoutGroupsThereIsNoWork) {
-  WorkSlicer const slicer;
+TEST(LoadBalancer, WithoutGroupsThereIsNoWork) {
+  LoadBalancer const slicer;
   auto const slices = slicer.Slices({{0, 0, 0}, {0, 0, 100}}, 132);
   ASSERT_EQ(slices.size(), 2u);
   EXPECT_FALSE(slices[0] < slices[1]);

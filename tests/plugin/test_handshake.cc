@@ -24,7 +24,7 @@ std::vector<std::string> ErrorsOf(std::int32_t n_workers, Fn const& fn) {
         std::rethrow_exception(error);
       }
       texts.emplace_back("none");
-    } catch (PeerError const& e) {
+    } catch (WorkerError const& e) {
       texts.emplace_back(e.what());
     }
   }
@@ -37,15 +37,15 @@ std::vector<std::string> Same(std::size_t n, std::string const& text) {
 
 /** @brief Three equal workers, and then one field of one of them is changed. */
 template <typename T>
-std::string ErrorOfOther(T Greeting::*field, std::size_t rank) {
-  Greeting usual;
+std::string ErrorOfOther(T WorkerState::*field, std::size_t rank) {
+  WorkerState usual;
   usual.sources = usual.settings = usual.last_tree = usual.weights = usual.types = 7;
-  std::vector<Greeting> greetings(3, usual);
-  CheckEqual(greetings);
-  greetings[rank].*field = 8;
+  std::vector<WorkerState> worker_states(3, usual);
+  CheckEqual(worker_states);
+  worker_states[rank].*field = 8;
   try {
-    CheckEqual(greetings);
-  } catch (PeerError const& e) {
+    CheckEqual(worker_states);
+  } catch (WorkerError const& e) {
     return e.what();
   }
   return "none";
@@ -63,8 +63,8 @@ TEST(TellAll, ASentenceWithoutPlaceAndStack) {
 
 TEST(TellAll, AllLearnWhatEachHas) {
   EXPECT_EQ(ErrorsOf(3,
-                     [](Peers* peers) {
-                       auto const ranks = TellAll(peers, [&] { return 10 * peers->Rank(); });
+                     [](Communicator* comm) {
+                       auto const ranks = TellAll(comm, [&] { return 10 * comm->Rank(); });
                        EXPECT_EQ(ranks, (std::vector<std::int32_t>{0, 10, 20}));
                      }),
             Same(3, "none"));
@@ -72,16 +72,16 @@ TEST(TellAll, AllLearnWhatEachHas) {
 }
 
 TEST(TellAll, AFailureOfOneIsToldToAll) {
-  auto const errors = ErrorsOf(3, [](Peers* peers) {
+  auto const errors = ErrorsOf(3, [](Communicator* comm) {
     for (int step = 0; step < 2; ++step) {  // nobody is a step ahead afterwards
       try {
-        TellAll(peers, [&] {
-          return peers->Rank() == 1
+        TellAll(comm, [&] {
+          return comm->Rank() == 1
                      ? throw std::runtime_error{"[01:02:03] /a/b.cc:7: No room.\nStack trace: f()"}
                      : 0;
         });
         FAIL();
-      } catch (PeerError const& e) {
+      } catch (WorkerError const& e) {
         if (step == 1) {
           throw;
         }
@@ -92,10 +92,10 @@ TEST(TellAll, AFailureOfOneIsToldToAll) {
 }
 
 TEST(TellAll, EqualFailuresAreToldOnce) {
-  auto const errors = ErrorsOf(4, [](Peers* peers) {
-    TellAll(peers, [&] {
-      if (peers->Rank() != 2) {
-        throw std::runtime_error{peers->Rank() == 0 ? std::string(5000, 'x') : "No room."};
+  auto const errors = ErrorsOf(4, [](Communicator* comm) {
+    TellAll(comm, [&] {
+      if (comm->Rank() != 2) {
+        throw std::runtime_error{comm->Rank() == 0 ? std::string(5000, 'x') : "No room."};
       }
       return 0;
     });
@@ -114,8 +114,8 @@ TEST(TellAll, ALongTextEndsWithAWholeCharacter) {
     auto const whole = [&](std::size_t room) {
       return text.substr(0, room / character.size() * character.size());
     };
-    auto const errors = ErrorsOf(2, [&](Peers* peers) {
-      TellAll(peers, [&] { return peers->Rank() == 1 ? throw std::runtime_error{text} : 0; });
+    auto const errors = ErrorsOf(2, [&](Communicator* comm) {
+      TellAll(comm, [&] { return comm->Rank() == 1 ? throw std::runtime_error{text} : 0; });
     });
     EXPECT_EQ(errors, Same(2, "Rank 1 of 2: " + whole(1023)));
     for (std::size_t room = 0; room < 20; ++room) {
@@ -131,46 +131,46 @@ TEST(TellAll, AloneAnErrorStaysWhatItIs) {
 }
 
 TEST(Handshake, DifferencesNameRanksAndRemedy) {
-  auto const of_build = ErrorOfOther(&Greeting::sources, 2);
+  auto const of_build = ErrorOfOther(&WorkerState::sources, 2);
   EXPECT_EQ(of_build.rfind("Rank 2 of 3 differs from rank 0 in its build", 0), 0u) << of_build;
-  auto const of_settings = ErrorOfOther(&Greeting::settings, 0);
+  auto const of_settings = ErrorOfOther(&WorkerState::settings, 0);
   EXPECT_EQ(of_settings.rfind("Ranks 1 and 2 of 3 differ from rank 0", 0), 0u) << of_settings;
   for (auto const& [error, word] :
-       {std::pair{ErrorOfOther(&Greeting::n_features, 1), "columns"},
-        std::pair{ErrorOfOther(&Greeting::n_groups, 1), "`num_class`"},
-        std::pair{ErrorOfOther(&Greeting::n_rounds, 1), "rounds that its model has"},
-        std::pair{ErrorOfOther(&Greeting::random, 1), "`seed`"},
-        std::pair{ErrorOfOther(&Greeting::last_tree, 1), "tree that it grew last"},
-        std::pair{ErrorOfOther(&Greeting::weights, 1), "`feature_weights`"},
-        std::pair{ErrorOfOther(&Greeting::types, 1), "`feature_types`"}}) {
+       {std::pair{ErrorOfOther(&WorkerState::n_features, 1), "columns"},
+        std::pair{ErrorOfOther(&WorkerState::n_groups, 1), "`num_class`"},
+        std::pair{ErrorOfOther(&WorkerState::n_rounds, 1), "rounds that its model has"},
+        std::pair{ErrorOfOther(&WorkerState::random, 1), "`seed`"},
+        std::pair{ErrorOfOther(&WorkerState::last_tree, 1), "tree that it grew last"},
+        std::pair{ErrorOfOther(&WorkerState::weights, 1), "`feature_weights`"},
+        std::pair{ErrorOfOther(&WorkerState::types, 1), "`feature_types`"}}) {
     EXPECT_EQ(error.find("Rank 1 of 3 differs from rank 0 in "), 0) << error;
     EXPECT_NE(error.find(word), std::string::npos) << error;
   }
 }
 
 TEST(Handshake, NoTreeNoWeightsAndNoTypesAreNoDifference) {
-  std::vector<Greeting> greetings(3);
-  greetings[1].last_tree = greetings[1].weights = greetings[1].types = 7;
-  EXPECT_NO_THROW(CheckEqual(greetings));
-  greetings[2].last_tree = 8;
-  EXPECT_THROW(CheckEqual(greetings), PeerError);
+  std::vector<WorkerState> worker_states(3);
+  worker_states[1].last_tree = worker_states[1].weights = worker_states[1].types = 7;
+  EXPECT_NO_THROW(CheckEqual(worker_states));
+  worker_states[2].last_tree = 8;
+  EXPECT_THROW(CheckEqual(worker_states), WorkerError);
 }
 
 TEST(Handshake, ATableThatOneLacksIsMadeAnewByAll) {
-  auto const errors = ErrorsOf(3, [](Peers* peers) {
+  auto const errors = ErrorsOf(3, [](Communicator* comm) {
     std::uint64_t table{0};
     std::vector<std::uint64_t> seen;
     for (int step = 0; step < 5; ++step) {
-      if (step == 2 && peers->Rank() == 1) {
+      if (step == 2 && comm->Rank() == 1) {
         table = 0;  // lost
       }
-      auto const greetings = TellAll(peers, [&] {
-        Greeting greeting;
-        greeting.epoch = table;
-        greeting.newest_epoch = NewestEpoch();
-        return greeting;
+      auto const worker_states = TellAll(comm, [&] {
+        WorkerState worker_state;
+        worker_state.epoch = table;
+        worker_state.newest_epoch = NewestEpoch();
+        return worker_state;
       });
-      table = AgreeOnEpoch(greetings);
+      table = AgreeOnEpoch(worker_states);
       seen.push_back(table);
     }
     EXPECT_NE(seen[0], 0u);
@@ -182,29 +182,29 @@ TEST(Handshake, ATableThatOneLacksIsMadeAnewByAll) {
 
 /** @brief @param hash Of what workers agree on, which those that have it have alike. */
 template <typename T>
-std::vector<std::string> ErrorsOfAgreement(std::uint64_t Greeting::*hash,
+std::vector<std::string> ErrorsOfAgreement(std::uint64_t WorkerState::*hash,
                                            std::vector<T> const& theirs,
                                            std::vector<T> const& expected) {
-  return ErrorsOf(3, [&](Peers* peers) {
-    std::vector<Greeting> greetings(3);
-    EXPECT_TRUE(AgreeOn(peers, greetings, hash, std::vector<T>{}).empty());
-    for (auto& greeting : greetings) {
-      greeting.n_features = 3;
+  return ErrorsOf(3, [&](Communicator* comm) {
+    std::vector<WorkerState> worker_states(3);
+    EXPECT_TRUE(AgreeOn(comm, worker_states, hash, std::vector<T>{}).empty());
+    for (auto& worker_state : worker_states) {
+      worker_state.n_features = 3;
     }
-    greetings[1].*hash = greetings[2].*hash = 7;
-    auto own = peers->Rank() == 0 ? std::vector<T>{} : theirs;
-    EXPECT_EQ(AgreeOn(peers, greetings, hash, std::move(own)), expected);
+    worker_states[1].*hash = worker_states[2].*hash = 7;
+    auto own = comm->Rank() == 0 ? std::vector<T>{} : theirs;
+    EXPECT_EQ(AgreeOn(comm, worker_states, hash, std::move(own)), expected);
   });
 }
 
 TEST(Handshake, WorkersWithoutWeightsOrTypesGetThoseOfTheOthers) {
   std::vector<float> const weights{1, 2, 3};
-  EXPECT_EQ(ErrorsOfAgreement(&Greeting::weights, weights, weights), Same(3, "none"));
+  EXPECT_EQ(ErrorsOfAgreement(&WorkerState::weights, weights, weights), Same(3, "none"));
   std::vector<FeatureType> const numbers(3, FeatureType::kNumerical);
   auto types = numbers;
   types[2] = FeatureType::kCategorical;
-  EXPECT_EQ(ErrorsOfAgreement(&Greeting::types, types, types), Same(3, "none"));
-  EXPECT_EQ(ErrorsOfAgreement(&Greeting::types, {}, numbers), Same(3, "none"));
+  EXPECT_EQ(ErrorsOfAgreement(&WorkerState::types, types, types), Same(3, "none"));
+  EXPECT_EQ(ErrorsOfAgreement(&WorkerState::types, {}, numbers), Same(3, "none"));
 }
 
 TEST(Handshake, AHashKnowsCategories) {

@@ -16,25 +16,26 @@ namespace gpu_exact::reference {
 /**
  * @brief Everybody's array to everybody. Collective.
  *
- * @param peers     nullptr: this worker is alone.
+ * @param comm      nullptr: this worker is alone.
  * @param own       shape: (n)
  * @param out_begin Where the own array begins; may be nullptr.
  * @return One after the other, in the order of ranks.
  */
 template <typename T>
-std::vector<T> Gather(Peers* peers, T const* own, std::size_t n, std::size_t* out_begin = nullptr) {
+std::vector<T> Gather(Communicator* comm, T const* own, std::size_t n,
+                      std::size_t* out_begin = nullptr) {
   static_assert(std::is_trivially_copyable_v<T>);
-  if (!peers) {
+  if (!comm) {
     return std::vector<T>(own, own + n);
   }
-  auto const rank = static_cast<std::size_t>(peers->Rank());
-  std::vector<std::uint64_t> sizes(peers->Size());
+  auto const rank = static_cast<std::size_t>(comm->Rank());
+  std::vector<std::uint64_t> sizes(comm->Size());
   sizes[rank] = n;
-  peers->AllGather(sizes.data(), sizeof(sizes[0]));
+  comm->AllGather(sizes.data(), sizeof(sizes[0]));
   auto const longest = *std::max_element(sizes.cbegin(), sizes.cend());
   std::vector<T> padded(longest * sizes.size());
   std::copy_n(own, n, padded.begin() + rank * longest);
-  peers->AllGather(padded.data(), longest * sizeof(T));
+  comm->AllGather(padded.data(), longest * sizeof(T));
   std::vector<T> all;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (i == rank && out_begin) {

@@ -46,5 +46,5 @@ void PretendCuda(bool enable) {
 }  // namespace gpu_exact
 
 extern "C" gpu_exact::LayoutHooks GPU_EXACT_HOOKS() {
-  return {gpu_exact::PretendCuda, gpu_exact::CurrentPeers};
+  return {gpu_exact::PretendCuda, gpu_exact::CurrentCommunicator};
 }

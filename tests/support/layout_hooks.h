@@ -12,6 +12,6 @@
 namespace gpu_exact {
 struct LayoutHooks {
   void (*pretend_cuda)(bool enable);
-  std::shared_ptr<Peers> (*current_peers)();
+  std::shared_ptr<Communicator> (*current_communicator)();
 };
 }  // namespace gpu_exact

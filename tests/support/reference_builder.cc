@@ -28,7 +28,7 @@ namespace gpu_exact {
 namespace reference {
 class Builder : public TreeBuilder {
  public:
-  Builder(CsrView const& rows, Peers* peers);
+  Builder(CsrView const& rows, Communicator* comm);
 
   GrownTree Build(GrowParam const& param, GradientView gradients, std::uint8_t const* row_included,
                   FeaturePolicy* features) override;
@@ -61,7 +61,7 @@ class Builder : public TreeBuilder {
   std::pair<Node, Node> Divide(GrowParam const& param, Node node,
                                std::vector<std::uint64_t> const& goes_left, GrownTree* tree) const;
 
-  Peers* peers_;  // nullptr: this worker is alone
+  Communicator* comm_;  // nullptr: this worker is alone
   RowIdx n_own_rows_;
   RowIdx n_rows_{0};  // of all workers, as everything below
   RowIdx first_own_row_{0};
@@ -83,8 +83,8 @@ bool Bit(Word const* words, std::size_t i) {
   return (words[i / kBits] >> (i % kBits) & 1u) != 0;
 }
 
-Builder::Builder(CsrView const& rows, Peers* peers)
-    : peers_{peers && peers->Size() > 1 ? peers : nullptr},
+Builder::Builder(CsrView const& rows, Communicator* comm)
+    : comm_{comm && comm->Size() > 1 ? comm : nullptr},
       n_own_rows_{rows.n_rows},
       n_features_{rows.n_features},
       columns_(rows.n_features),
@@ -100,8 +100,8 @@ Builder::Builder(CsrView const& rows, Peers* peers)
     own_sizes.push_back(rows.offsets[row + 1] - rows.offsets[row]);
   }
   std::size_t first_own_row{0};
-  auto const sizes = Gather(peers_, own_sizes.data(), n_own_rows_, &first_own_row);
-  auto const entries = Gather(peers_, rows.entries, rows.n_entries);
+  auto const sizes = Gather(comm_, own_sizes.data(), n_own_rows_, &first_own_row);
+  auto const entries = Gather(comm_, rows.entries, rows.n_entries);
   n_rows_ = static_cast<RowIdx>(sizes.size());
   first_own_row_ = static_cast<RowIdx>(first_own_row);
   auto entry = entries.cbegin();
@@ -130,7 +130,7 @@ Builder::Builder(CsrView const& rows, Peers* peers)
 }
 
 bool Builder::Owns(FeatureIdx fidx) const {
-  return !peers_ || static_cast<std::int32_t>(fidx % peers_->Size()) == peers_->Rank();
+  return !comm_ || static_cast<std::int32_t>(fidx % comm_->Size()) == comm_->Rank();
 }
 
 void Builder::ChooseRows(GradientView gradients, std::uint8_t const* row_included) {
@@ -142,8 +142,8 @@ void Builder::ChooseRows(GradientView gradients, std::uint8_t const* row_include
     bool const included = !row_included || row_included[row] != 0;
     own_trained.push_back(included && !(gradients.data[row].hess < 0.0f) ? 1 : 0);
   }
-  gpair_ = Gather(peers_, gradients.data, n_own_rows_);
-  trained_ = Gather(peers_, own_trained.data(), n_own_rows_);
+  gpair_ = Gather(comm_, gradients.data, n_own_rows_);
+  trained_ = Gather(comm_, own_trained.data(), n_own_rows_);
   for (RowIdx row = 0; row < n_rows_; ++row) {
     if (trained_[row] && !(std::isfinite(gpair_[row].grad) && std::isfinite(gpair_[row].hess))) {
       throw NonFiniteGradient{
@@ -267,8 +267,8 @@ std::vector<Split> Builder::FindSplits(GrowParam const& param, std::vector<Node>
         {split.loss_change, split.feature, split.threshold, split.default_left, words.size()});
     own_words.insert(own_words.end(), words.cbegin(), words.cend());
   }
-  auto const all = Gather(peers_, own.data(), own.size());
-  auto const all_words = Gather(peers_, own_words.data(), own_words.size());
+  auto const all = Gather(comm_, own.data(), own.size());
+  auto const all_words = Gather(comm_, own_words.data(), own_words.size());
   auto words = all_words.cbegin();
   std::vector<Split> best(level.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -307,8 +307,8 @@ std::vector<std::uint64_t> Builder::RowsGoingLeft(std::vector<Node> const& level
   for (RowIdx row = 0; row < n_rows_; ++row) {
     words[row / 64] |= std::uint64_t{goes_left[row]} << (row % 64);
   }
-  if (peers_) {  // a row's bit is set by one worker at most: nothing is carried
-    peers_->AllReduce(words.data(), words.size());
+  if (comm_) {  // a row's bit is set by one worker at most: nothing is carried
+    comm_->AllReduce(words.data(), words.size());
   }
   return words;
 }
@@ -505,7 +505,7 @@ void Builder::WritePositions(std::vector<NodeIdx> const& remap, Memory memory,
 }
 }  // namespace reference
 
-std::unique_ptr<TreeBuilder> MakeReferenceBuilder(CsrView const& rows, Peers* peers) {
-  return std::make_unique<reference::Builder>(rows, peers);
+std::unique_ptr<TreeBuilder> MakeReferenceBuilder(CsrView const& rows, Communicator* comm) {
+  return std::make_unique<reference::Builder>(rows, comm);
 }
 }  // namespace gpu_exact

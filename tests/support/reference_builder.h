@@ -13,8 +13,8 @@
 namespace gpu_exact {
 /**
  * @brief A builder on the host, one thread. Host memory only, else std::invalid_argument.
- * @param peers As of MakeDeviceBuilder(). Each worker holds all rows of the features that it owns.
+ * @param comm  As of MakeDeviceBuilder(). Each worker holds all rows of the features that it owns.
  */
 [[nodiscard]] std::unique_ptr<TreeBuilder> MakeReferenceBuilder(CsrView const& rows,
-                                                                Peers* peers = nullptr);
+                                                                Communicator* comm = nullptr);
 }  // namespace gpu_exact

@@ -38,18 +38,18 @@ __attribute__((visibility("default"))) void GpuExactPretendCuda(int enable) {
   Hooks().pretend_cuda(enable != 0);
 }
 
-/** @brief Calls of Peers by the workers of this thread's communicator. */
+/** @brief Calls of Communicator by the workers of this thread's communicator. */
 __attribute__((visibility("default"))) void GpuExactReferenceAllGather(void* inout,
                                                                        std::size_t bytes) {
-  if (auto const peers = Hooks().current_peers()) {
-    peers->AllGather(inout, bytes);
+  if (auto const comm = Hooks().current_communicator()) {
+    comm->AllGather(inout, bytes);
   }
 }
 
 __attribute__((visibility("default"))) void GpuExactReferenceAllReduce(std::uint64_t* inout,
                                                                        std::size_t n) {
-  if (auto const peers = Hooks().current_peers()) {
-    peers->AllReduce(inout, n);
+  if (auto const comm = Hooks().current_communicator()) {
+    comm->AllReduce(inout, n);
   }
 }
 }

@@ -72,9 +72,9 @@ void MayFail(char const* stage) {
 
 /** @brief AllOrNone(), or fn alone where there is one worker. */
 template <typename Fn>
-void Together(Peers* peers, Fn const& fn) {
-  if (peers) {
-    AllOrNone(peers, fn);
+void Together(Communicator* comm, Fn const& fn) {
+  if (comm) {
+    AllOrNone(comm, fn);
   } else {
     fn();
   }
@@ -92,8 +92,8 @@ void TouchDevice(char const* what) {
 /** @brief The reference builder as one whose memory lies on a device. */
 class StrictBuilder final : public TreeBuilder {
  public:
-  StrictBuilder(CsrView const& rows, Peers* peers, std::uint64_t host_bytes)
-      : builder_{MakeReferenceBuilder(rows, peers)},
+  StrictBuilder(CsrView const& rows, Communicator* comm, std::uint64_t host_bytes)
+      : builder_{MakeReferenceBuilder(rows, comm)},
         n_entries_{rows.n_entries},
         host_bytes_{host_bytes} {
     held_entries += n_entries_;
@@ -181,14 +181,14 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(std::vector<int> const& ordinals,
 }
 
 std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& rows,
-                                               TableOptions const& options, Peers* peers) {
+                                               TableOptions const& options, Communicator* comm) {
   std::this_thread::sleep_for(std::chrono::milliseconds{set_up_ms});
   TouchDevice("MakeDeviceBuilder()");
   std::vector<EntryIdx> offsets{0};
   std::vector<CsrEntry> entries;
   CsrView all = rows;
   bool const partly_on_host = IsBeyond("GPU_EXACT_REFERENCE_DEVICE_ENTRIES", rows.n_entries);
-  Together(peers, [&] {
+  Together(comm, [&] {
     MayFail("set up");
     if (IsBeyond("GPU_EXACT_REFERENCE_ENTRIES", rows.n_entries) ||
         (options.device_only && partly_on_host)) {
@@ -216,6 +216,6 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& rows,
     all = {offsets.data(),  entries.data(), rows.n_entries, rows.n_rows,
            rows.n_features, Memory::kHost,  nullptr,        rows.feature_types};
   });
-  return std::make_unique<StrictBuilder>(all, peers, partly_on_host ? rows.n_entries : 0);
+  return std::make_unique<StrictBuilder>(all, comm, partly_on_host ? rows.n_entries : 0);
 }
 }  // namespace gpu_exact

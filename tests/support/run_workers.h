@@ -14,7 +14,7 @@
 
 namespace gpu_exact::reference {
 /**
- * @brief Run fn(Peers*) as each worker of a group. One that throws is gone for the others.
+ * @brief Run fn(Communicator*) as each worker of a group. One that throws is gone for the others.
  * @return shape: (size), what each worker threw.
  */
 template <typename Fn>
@@ -25,8 +25,8 @@ std::vector<std::exception_ptr> RunWorkers(std::int32_t size, Fn const& fn) {
   for (std::int32_t rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
       try {
-        ThreadPeers peers{&group, rank};
-        fn(&peers);
+        ThreadCommunicator comm{&group, rank};
+        fn(&comm);
       } catch (...) {
         errors[rank] = std::current_exception();
         group.Leave(rank);

@@ -20,9 +20,9 @@
 namespace gpu_exact {
 namespace {
 /** @brief What searches in one resolution. */
-struct Searcher {
-  Searcher(Resolution const& r, HistogramMemory const& memory, HistogramPool* pool,
-           RefineRoom* room)
+struct ResolutionSearch {
+  ResolutionSearch(Resolution const& r, HistogramMemory const& memory, HistogramPool* pool,
+                   RefineRoom* room)
       : resolution{r}, finder{*r.columns, pool} {
     if (r.columns->HasRanges()) {
       refiner = std::make_unique<RangeRefiner>(
@@ -40,7 +40,7 @@ EntryIdx NumEntries(BinnedTable const& table) {
 }
 
 /** @brief Of a histogram, in any resolution. */
-std::uint64_t MostBins(BinnedTable const& table) {
+std::uint64_t LargestHistogram(BinnedTable const& table) {
   std::uint64_t most{0};
   for (auto const& r : table.Resolutions()) {
     most = std::max(most, r->columns->Ref().n_bins);
@@ -56,7 +56,7 @@ class HistogramStrategy : public SplitStrategy {
         rows_{n_rows, min_by_row},
         sorting_{*table_},
         pool_{memory.FirstHistogramBytes(NumEntries(*table_)),
-              memory.HistogramBytes(NumEntries(*table_)), MostBins(*table_)},
+              memory.HistogramBytes(NumEntries(*table_)), LargestHistogram(*table_)},
         shares_{table_->Resolutions().size()} {
     ways_ = {n_rows,
              static_cast<double>(sorting_.NumColumns()),
@@ -64,9 +64,9 @@ class HistogramStrategy : public SplitStrategy {
              // Sorting reads every value of a node, or its bin: not over the bus.
              table_->Ref().values_of_host || memory.bins_at == Memory::kHost
                  ? 0
-                 : std::min(max_sorted, SortingFinder::kMaxRows)};
+                 : std::min(max_sorted, NodeSortFinder::kMaxRows)};
     for (auto const& r : table_->Resolutions()) {
-      searchers_.push_back(std::make_unique<Searcher>(*r, memory, &pool_, &room_));
+      searches_.push_back(std::make_unique<ResolutionSearch>(*r, memory, &pool_, &room_));
       ResolutionShape shape = r->columns->Shape(r->scans);
       shape.rows_of_host = memory.rows_at == Memory::kHost;
       shape.values_of_host = table_->Ref().values_of_host;
@@ -85,72 +85,72 @@ class HistogramStrategy : public SplitStrategy {
     parents_.clear();
     depth_ = 0;
     n_seen_ = n_refined_ = 0.0;
-    n_expected_.assign(searchers_.size(), 0.0);
-    shares_.Age();
+    n_expected_.assign(searches_.size(), 0.0);
+    shares_.Decay();
     pool_.Reset();
-    for (auto& s : searchers_) {
+    for (auto& s : searches_) {
       s->finder.Reset();
     }
   }
 
   void FindSplits(LevelRef const& level, bool last_level, LevelResult* out) override {
     RowsRef const rows = rows_.Rows();
-    resolver_.Begin(level.n_nodes);
-    for (std::size_t i = 0; i < searchers_.size(); ++i) {
+    thresholds_.Begin(level.n_nodes);
+    for (std::size_t i = 0; i < searches_.size(); ++i) {
       ways_.resolutions[i].open_factor = shares_.Factor(depth_, i);
     }
-    LevelNodes const nodes = this->ChooseSearch();
+    NodesByMethod const nodes = this->ChooseSearch();
     LevelRef finest = level;
     finest.columns = this->Candidates();
     if (!nodes.sorted.empty()) {
       sorting_.Find(finest, rows, nodes.sorted);
     }
     std::vector<NodesToSearch> searched;
-    for (std::size_t i = 0; i < searchers_.size(); ++i) {
+    for (std::size_t i = 0; i < searches_.size(); ++i) {
       searched.push_back({nodes.families[i], rows_.Nodes(), last_level});
-      searchers_[i]->finder.Begin(searched[i]);
+      searches_[i]->finder.Begin(searched[i]);
     }
-    for (std::size_t i = 0; i < searchers_.size(); ++i) {
+    for (std::size_t i = 0; i < searches_.size(); ++i) {
       this->SearchBins(i, level, rows, searched[i]);
     }
     if (exchange_ != nullptr) {
-      exchange_->ShareBars(level.best, level.n_nodes);
+      exchange_->ShareBestGains(level.best, level.n_nodes);
     }
     if (!nodes.sorted.empty()) {
-      resolver_.Read(finest, table_->Ref().finest, sorting_.Nodes(),
-                     static_cast<Bucket>(nodes.sorted.size()),
-                     {sorting_.Values(), sorting_.NumColumns()});
+      thresholds_.Read(finest, table_->Ref().finest, sorting_.Nodes(),
+                       static_cast<LevelNode>(nodes.sorted.size()),
+                       {sorting_.Values(), sorting_.NumColumns()});
     }
-    for (std::size_t i = 0; i < searchers_.size(); ++i) {
+    for (std::size_t i = 0; i < searches_.size(); ++i) {
       this->SearchRanges(i, level, rows, searched[i]);
     }
     // With several workers most columns are others': what they send left comes by slot.
     if (exchange_ == nullptr && !table_->Ref().values_of_host && rows_.GoByRow()) {
-      resolver_.ResolveByRow(level, table_->Ref(), rows, rows_.LeftOfRow(), out);
+      thresholds_.ResolveByRow(level, table_->Ref(), rows, rows_.LeftOfRow(), out);
       rows_.FindLeft();
     } else {
-      resolver_.Resolve(level, table_->Ref(), rows, rows_.NumSlots(), rows_.GoesLeft(), out);
+      thresholds_.Resolve(level, table_->Ref(), rows, rows_.NumSlots(), rows_.GoesLeft(), out);
     }
     if (exchange_ != nullptr) {
       rows_.ShareSplits(exchange_, out);
     }
     rows_.CountLeft();
   }
-  void AwaitSplits() override { resolver_.Await(); }
+  void AwaitSplits() override { thresholds_.Await(); }
 
   void MoveRows(LevelSplits const& splits, NodeState* out_children) override {
     this->SeeOpen();
     ++depth_;
     parents_.clear();
-    for (std::size_t b = 0; b < splits.orders.size(); ++b) {
-      if (splits.orders[b].left != kNoNode) {
-        parents_.push_back(static_cast<Bucket>(b));
+    for (std::size_t b = 0; b < splits.node_splits.size(); ++b) {
+      if (splits.node_splits[b].left != kNoNode) {
+        parents_.push_back(static_cast<LevelNode>(b));
       }
     }
     rows_.Move(splits, out_children);
   }
 
-  void Finish(std::vector<SplitOrder> const& tree) override {
+  void Finish(std::vector<NodeSplit> const& tree) override {
     this->SeeOpen();
     rows_.Finish(table_->Ref(), OfOwnColumns(tree, exchange_), exchange_);
   }
@@ -160,9 +160,9 @@ class HistogramStrategy : public SplitStrategy {
   }
   [[nodiscard]] RowPositions& Positions() override { return rows_.Positions(); }
   [[nodiscard]] std::uint64_t Bytes() const override {
-    std::uint64_t bytes = table_->Bytes() + rows_.Bytes() + sorting_.Bytes() + resolver_.Bytes() +
+    std::uint64_t bytes = table_->Bytes() + rows_.Bytes() + sorting_.Bytes() + thresholds_.Bytes() +
                           pool_.Bytes() + room_.Bytes();
-    for (auto const& s : searchers_) {
+    for (auto const& s : searches_) {
       bytes += s->finder.Bytes() + (s->refiner != nullptr ? s->refiner->Bytes() : 0);
     }
     return bytes;
@@ -170,36 +170,36 @@ class HistogramStrategy : public SplitStrategy {
 
  private:
   /** @brief How the nodes of a level are searched. */
-  struct LevelNodes {
+  struct NodesByMethod {
     std::vector<SearchedNode> sorted;                          // by sorting their rows
     std::vector<std::vector<NodesToSearch::Family>> families;  // by histograms of each resolution
   };
 
-  [[nodiscard]] LevelNodes ChooseSearch() const {
-    LevelNodes chosen{{}, std::vector<std::vector<NodesToSearch::Family>>(searchers_.size())};
+  [[nodiscard]] NodesByMethod ChooseSearch() const {
+    NodesByMethod chosen{{}, std::vector<std::vector<NodesToSearch::Family>>(searches_.size())};
     auto const& nodes = rows_.Nodes();
-    auto n_rows = [&](Bucket b) { return nodes[b].end - nodes[b].begin; };
+    auto n_rows = [&](LevelNode b) { return nodes[b].end - nodes[b].begin; };
     std::vector<NodesToSearch::Family> families;
     std::vector<FamilyRows> family_rows;
     if (parents_.empty()) {
       families.push_back({0, 1, 0});
       family_rows.push_back({n_rows(0), 0});
     }
-    for (Bucket i = 0; i < parents_.size(); ++i) {
+    for (LevelNode i = 0; i < parents_.size(); ++i) {
       families.push_back({2 * i, 2, parents_[i]});
-      auto const kept = std::find_if(searchers_.cbegin(), searchers_.cend(),
+      auto const kept = std::find_if(searches_.cbegin(), searches_.cend(),
                                      [&](auto const& s) { return s->finder.HasKept(parents_[i]); });
-      std::size_t const parent_way =
-          kept == searchers_.cend() ? FamilyRows::kNone : kept - searchers_.cbegin();
-      family_rows.push_back({n_rows(2 * i), n_rows(2 * i + 1), parent_way});
+      std::size_t const parent_method =
+          kept == searches_.cend() ? FamilyRows::kNone : kept - searches_.cbegin();
+      family_rows.push_back({n_rows(2 * i), n_rows(2 * i + 1), parent_method});
     }
-    std::vector<std::size_t> const ways = ChooseWays(family_rows, ways_);
+    std::vector<std::size_t> const ways = ChooseSearchMethods(family_rows, ways_);
     for (std::size_t i = 0; i < families.size(); ++i) {
-      if (ways[i] < searchers_.size()) {
+      if (ways[i] < searches_.size()) {
         chosen.families[ways[i]].push_back(families[i]);
         continue;
       }
-      for (Bucket b = families[i].first; b < families[i].first + families[i].n; ++b) {
+      for (LevelNode b = families[i].first; b < families[i].first + families[i].n; ++b) {
         chosen.sorted.push_back({nodes[b], b, SearchedNode::kNoHistogram});
       }
     }
@@ -207,7 +207,7 @@ class HistogramStrategy : public SplitStrategy {
   }
 
   void SearchBins(std::size_t i, LevelRef level, RowsRef const& rows, NodesToSearch const& nodes) {
-    Searcher* s = searchers_[i].get();
+    ResolutionSearch* s = searches_[i].get();
     level.columns = s->resolution.candidates;
     if (s->refiner == nullptr || nodes.NumNodes() == 0) {
       s->finder.Find(level, rows, nodes, {nullptr, nullptr, 0});
@@ -218,7 +218,7 @@ class HistogramStrategy : public SplitStrategy {
 
   void SearchRanges(std::size_t i, LevelRef level, RowsRef const& rows,
                     NodesToSearch const& nodes) {
-    Searcher* s = searchers_[i].get();
+    ResolutionSearch* s = searches_[i].get();
     level.columns = s->resolution.candidates;
     if (s->finder.NumNodes() == 0) {
       return;
@@ -230,14 +230,14 @@ class HistogramStrategy : public SplitStrategy {
     if (s->refiner != nullptr) {
       this->ExpectOpen(i, nodes);
     }
-    resolver_.Read(level, s->resolution.columns->Ref(), s->finder.Nodes(),
-                   static_cast<Bucket>(s->finder.NumNodes()),
-                   {s->refiner != nullptr ? s->refiner->Values() : nullptr, 0});
+    thresholds_.Read(level, s->resolution.columns->Ref(), s->finder.Nodes(),
+                     static_cast<LevelNode>(s->finder.NumNodes()),
+                     {s->refiner != nullptr ? s->refiner->Values() : nullptr, 0});
   }
 
   void ExpectOpen(std::size_t i, NodesToSearch const& nodes) {
     for (NodesToSearch::Family const& family : nodes.families) {
-      for (Bucket b = family.first; b < family.first + family.n; ++b) {
+      for (LevelNode b = family.first; b < family.first + family.n; ++b) {
         double const n_rows = nodes.rows[b].end - nodes.rows[b].begin;
         ResolutionShape const& shape = ways_.resolutions[i];
         n_seen_ += ways_.n_columns * n_rows * shape.present;
@@ -248,11 +248,11 @@ class HistogramStrategy : public SplitStrategy {
 
   /** @brief What the level had open beside what was expected; its results have been waited for. */
   void SeeOpen() {
-    for (std::size_t i = 0; i < searchers_.size(); ++i) {
+    for (std::size_t i = 0; i < searches_.size(); ++i) {
       if (double const expected = std::exchange(n_expected_[i], 0.0); expected != 0.0) {
-        auto const n_open = static_cast<double>(searchers_[i]->refiner->NumOpenEntries());
+        auto const n_open = static_cast<double>(searches_[i]->refiner->NumOpenEntries());
         if (expected >= 1.0) {
-          shares_.See(depth_, i, n_open, expected);
+          shares_.Record(depth_, i, n_open, expected);
         }
         n_refined_ += n_open;
       }
@@ -261,20 +261,20 @@ class HistogramStrategy : public SplitStrategy {
 
   std::unique_ptr<BinnedTable> table_;
   RowPartitioner rows_;
-  SortingFinder sorting_;
-  SplitResolver resolver_;
+  NodeSortFinder sorting_;
+  ThresholdFinder thresholds_;
   HistogramPool pool_;
   RefineRoom room_;
-  std::vector<std::unique_ptr<Searcher>> searchers_;  // by resolution, the finest first
-  SearchWays ways_;
-  OpenShares shares_;
+  std::vector<std::unique_ptr<ResolutionSearch>> searches_;  // by resolution, the finest first
+  SearchMethods ways_;
+  OpenShareHistory shares_;
   // of the tree in progress
   SplitExchange* exchange_{nullptr};
   std::size_t depth_{0};
   std::vector<double> n_expected_;  // entries of the level's open ranges, by resolution
   double n_seen_{0.0};              // entries of the tree's nodes that were searched in ranges
   double n_refined_{0.0};           // of these, in open ranges
-  std::vector<Bucket> parents_;     // nodes that the last level split; none: the root is searched
+  std::vector<LevelNode> parents_;  // nodes that the last level split; none: the root is searched
 };
 }  // namespace
 

@@ -48,7 +48,7 @@ struct OpenRangesRef {
       first = atomicAdd(reinterpret_cast<unsigned long long*>(count),
                         static_cast<unsigned long long>(__popc(lanes)));
     }
-    std::uint64_t const at = __shfl_sync(lanes, first, leader) + __popc(lanes & LanesBelow());
+    std::uint64_t const at = __shfl_sync(lanes, first, leader) + __popc(lanes & LaneMaskLt());
     if (at < capacity) {
       list[at] = range;
     }

@@ -12,7 +12,7 @@ struct SearchedNode {
   static constexpr std::uint32_t kNoHistogram = 0xffffffffu;
 
   RowRange rows;
-  Bucket bucket;
+  LevelNode level_node;
   std::uint32_t histogram;  // its first bin in the pool, or kNoHistogram
 };
 }  // namespace gpu_exact

@@ -17,19 +17,19 @@ constexpr int kReadSlots = 4;  // of a thread: each looks up its node only where
 constexpr int kRows = 4;       // of a thread: all are asked for before the first is used
 
 // one thread a node
-__global__ void ReadCandidatesKernel(LevelRef level, BinnedRef binned, SearchedNode const* nodes,
-                                     Bucket n_nodes, RefinedValues refined, SplitPoint* out) {
-  AwaitEarlier();
+__global__ void ReadCandidatesKernel(LevelRef level, BinMatrixRef binned, SearchedNode const* nodes,
+                                     LevelNode n_nodes, RefinedValues refined, NodeThreshold* out) {
+  WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i >= n_nodes) {
     return;
   }
-  Bucket const b = nodes[i].bucket;
+  LevelNode const b = nodes[i].level_node;
   std::uint64_t const key = level.best[b];
-  SplitPoint point{};
+  NodeThreshold point{};
   point.feature = kNoFeature;
   point.scanned = point.next = point.next_bin = point.beyond = ScanValue::kNone;
-  if (CandidateKey::IsHere(key)) {
+  if (CandidateKey::IsLocal(key)) {
     BestCandidate const best{level.columns, key};
     point.feature = best.feature;
     point.direction = best.direction;
@@ -50,13 +50,13 @@ __global__ void ReadCandidatesKernel(LevelRef level, BinnedRef binned, SearchedN
 }
 
 /** @brief Whether a row goes left by the value that the best candidate lies beside. */
-__device__ bool GoesLeft(SplitPoint const& point, float value) {
+__device__ bool GoesLeft(NodeThreshold const& point, float value) {
   bool const is_scanned = !isnan(value) && ScanValue::Make(point.direction, value) <= point.scanned;
   return point.direction == ScanDirection::kForward ? is_scanned : !is_scanned;
 }
 
 /** @brief A value on the other side of the candidate, or kNone. */
-__device__ std::uint32_t NextOf(SplitPoint const& point, float value) {
+__device__ std::uint32_t NextOf(NodeThreshold const& point, float value) {
   if (isnan(value)) {
     return ScanValue::kNone;
   }
@@ -69,12 +69,12 @@ __device__ std::uint32_t NextOf(SplitPoint const& point, float value) {
  * @param field Of the node's point.
  * @param value kNone: nothing is offered.
  */
-__device__ void OfferNext(SplitPoint* points, Bucket b, std::uint32_t SplitPoint::*field,
+__device__ void OfferNext(NodeThreshold* points, LevelNode b, std::uint32_t NodeThreshold::*field,
                           std::uint32_t value) {
   int uniform{0};
   __match_all_sync(kAllLanes, b, &uniform);
   if (uniform != 0) {  // all are of one node: one lane offers for the warp
-    value = MinLanes(value);
+    value = WarpMin(value);
     value = threadIdx.x % 32 == 0 ? value : ScanValue::kNone;
   }
   if (value != ScanValue::kNone && value < __ldcg(&(points[b].*field))) {
@@ -85,19 +85,19 @@ __device__ void OfferNext(SplitPoint* points, Bucket b, std::uint32_t SplitPoint
 // grid: slots and one more; result: the nearest value on the other side, which rows go left
 template <int kSlots>
 __global__ __launch_bounds__(kThreads) void FindNextValuesKernel(BinnedTableRef table, RowsRef rows,
-                                                                 Bucket n_nodes, RowIdx n_slots,
-                                                                 SplitPoint* points,
+                                                                 LevelNode n_nodes, RowIdx n_slots,
+                                                                 NodeThreshold* points,
                                                                  std::uint32_t* n_rerouted,
-                                                                 RankBitsRef goes_left) {
-  AwaitEarlier();
+                                                                 RankBitVectorRef goes_left) {
+  WaitForPreviousKernel();
   if (GlobalIdx() == 0) {
     *n_rerouted = 0;  // counted next
   }
-  ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, Bucket b) {
+  ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, LevelNode b) {
     std::uint32_t next{ScanValue::kNone};
     bool left{false};
     if (b != n_nodes && points[b].feature != kNoFeature) {
-      SplitPoint const point = points[b];
+      NodeThreshold const point = points[b];
       float const value = table.ValueOf(rows.rows[slot], point.feature);
       left = GoesLeft(point, value);
       next = NextOf(point, value);
@@ -105,7 +105,7 @@ __global__ __launch_bounds__(kThreads) void FindNextValuesKernel(BinnedTableRef 
     if (slot / 32 <= n_slots / 32) {
       goes_left.WriteWord(slot, left);
     }
-    OfferNext(points, b, &SplitPoint::next, next);
+    OfferNext(points, b, &NodeThreshold::next, next);
   });
 }
 
@@ -122,7 +122,7 @@ struct RowTurns {
     return (word + k) * 32 + threadIdx.x % 32;
   }
   /** @brief kNowhere past the end. */
-  [[nodiscard]] __device__ ShortBucket NodeOf(RowsRef const& rows, int k) const {
+  [[nodiscard]] __device__ ShortLevelNode NodeOf(RowsRef const& rows, int k) const {
     return this->Row(k) < n_rows ? rows.node_of[this->Row(k)] : kNowhere;
   }
   __device__ void WriteWord(std::uint32_t* words, int k, bool is_set) const {
@@ -136,20 +136,20 @@ struct RowTurns {
 
 // grid: strided over rows; result: as FindNextValuesKernel, by row
 __global__ __launch_bounds__(kThreads) void FindNextValuesByRowKernel(
-    BinnedTableRef table, RowsRef rows, Bucket n_nodes, RowIdx n_rows, SplitPoint* points,
+    BinnedTableRef table, RowsRef rows, LevelNode n_nodes, RowIdx n_rows, NodeThreshold* points,
     std::uint32_t* n_rerouted, std::uint32_t* left_of_row) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   extern __shared__ std::uint32_t next[];  // by node, of the rows of this block
   if (GlobalIdx() == 0) {
     *n_rerouted = 0;  // counted next
   }
-  for (Bucket b = threadIdx.x; b < n_nodes; b += kThreads) {
+  for (LevelNode b = threadIdx.x; b < n_nodes; b += kThreads) {
     next[b] = ScanValue::kNone;
   }
   __syncthreads();
   for (RowTurns turns{n_rows}; turns.Any(); turns.Next()) {
-    ShortBucket node[kRows];
-    SplitPoint point[kRows];
+    ShortLevelNode node[kRows];
+    NodeThreshold point[kRows];
     float value[kRows];
 #pragma unroll
     for (int k = 0; k < kRows; ++k) {
@@ -179,7 +179,7 @@ __global__ __launch_bounds__(kThreads) void FindNextValuesByRowKernel(
     }
   }
   __syncthreads();
-  for (Bucket b = threadIdx.x; b < n_nodes; b += kThreads) {
+  for (LevelNode b = threadIdx.x; b < n_nodes; b += kThreads) {
     if (next[b] < __ldcg(&points[b].next)) {
       atomicMin(&points[b].next, next[b]);
     }
@@ -188,7 +188,7 @@ __global__ __launch_bounds__(kThreads) void FindNextValuesByRowKernel(
 
 /** @brief Whether a row of an open node goes left, by the node's threshold where it says otherwise
  *         than the candidate. */
-__device__ bool Rerouted(BinnedTableRef const& table, SplitPoint const& point, RowIdx row,
+__device__ bool Rerouted(BinnedTableRef const& table, NodeThreshold const& point, RowIdx row,
                          bool left) {
   return point.reroutes ? table.GoesLeft(row, point.feature, point.threshold,
                                          point.direction == ScanDirection::kBackward)
@@ -197,17 +197,17 @@ __device__ bool Rerouted(BinnedTableRef const& table, SplitPoint const& point, R
 
 // grid: strided over rows; result: as RerouteKernel, by row
 __global__ __launch_bounds__(kThreads) void RerouteByRowKernel(BinnedTableRef table, RowsRef rows,
-                                                               SplitPoint const* points,
+                                                               NodeThreshold const* points,
                                                                std::uint32_t const* n_rerouted,
                                                                RowIdx n_rows,
                                                                std::uint32_t* left_of_row) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   if (*n_rerouted == 0) {
     return;
   }
   for (RowTurns turns{n_rows}; turns.Any(); turns.Next()) {
     for (int k = 0; k < kRows && turns.word + k < turns.n_words; ++k) {
-      ShortBucket const b = turns.NodeOf(rows, k);
+      ShortLevelNode const b = turns.NodeOf(rows, k);
       bool left = (left_of_row[turns.word + k] >> threadIdx.x % 32 & 1u) != 0;
       if (b != kNowhere) {
         left = Rerouted(table, points[b], static_cast<RowIdx>(turns.Row(k)), left);
@@ -218,11 +218,11 @@ __global__ __launch_bounds__(kThreads) void RerouteByRowKernel(BinnedTableRef ta
 }
 
 // one thread a node; result: where in the scan the candidate's bin is
-__global__ void FindBinsKernel(BinnedTableRef table, Bucket n_nodes, SplitPoint* points) {
-  AwaitEarlier();
+__global__ void FindBinsKernel(BinnedTableRef table, LevelNode n_nodes, NodeThreshold* points) {
+  WaitForPreviousKernel();
   auto b = GlobalIdx();
   if (b < n_nodes && points[b].feature != kNoFeature) {
-    SplitPoint const p = points[b];
+    NodeThreshold const p = points[b];
     float const value = ScanValue::Read(p.direction, p.scanned);
     points[b].bin = p.InOrder(static_cast<int>(table.finest.bins.BinOf(p.feature, value)));
   }
@@ -231,20 +231,20 @@ __global__ void FindBinsKernel(BinnedTableRef table, Bucket n_nodes, SplitPoint*
 // as FindNextValuesKernel; but beyond the candidate's bin only the next bin is found
 template <int kSlots>
 __global__ __launch_bounds__(kThreads) void FindNextBinsKernel(BinnedTableRef table, RowsRef rows,
-                                                               Bucket n_nodes, RowIdx n_slots,
-                                                               SplitPoint* points,
+                                                               LevelNode n_nodes, RowIdx n_slots,
+                                                               NodeThreshold* points,
                                                                std::uint32_t* n_rerouted,
-                                                               RankBitsRef goes_left) {
-  AwaitEarlier();
+                                                               RankBitVectorRef goes_left) {
+  WaitForPreviousKernel();
   if (GlobalIdx() == 0) {
     *n_rerouted = 0;  // counted next
   }
-  ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, Bucket b) {
+  ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, LevelNode b) {
     std::uint32_t next{ScanValue::kNone};
     std::uint32_t next_bin{ScanValue::kNone};
     bool left{false};
     if (b != n_nodes && points[b].feature != kNoFeature) {
-      SplitPoint const point = points[b];
+      NodeThreshold const point = points[b];
       RowIdx const row = rows.rows[slot];
       int const bin = table.finest.BinOf(row, point.feature);
       bool is_scanned{false};
@@ -263,43 +263,43 @@ __global__ __launch_bounds__(kThreads) void FindNextBinsKernel(BinnedTableRef ta
     if (slot / 32 <= n_slots / 32) {
       goes_left.WriteWord(slot, left);
     }
-    OfferNext(points, b, &SplitPoint::next, next);
-    OfferNext(points, b, &SplitPoint::next_bin, next_bin);
+    OfferNext(points, b, &NodeThreshold::next, next);
+    OfferNext(points, b, &NodeThreshold::next_bin, next_bin);
   });
 }
 
 // grid: slots; result: the least value in the next bin, of nodes that have none in the candidate's
 template <int kSlots>
 __global__ __launch_bounds__(kThreads) void FindValuesBeyondKernel(BinnedTableRef table,
-                                                                   RowsRef rows, Bucket n_nodes,
+                                                                   RowsRef rows, LevelNode n_nodes,
                                                                    RowIdx n_slots,
-                                                                   SplitPoint* points) {
-  AwaitEarlier();
-  ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, Bucket b) {
+                                                                   NodeThreshold* points) {
+  WaitForPreviousKernel();
+  ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, LevelNode b) {
     std::uint32_t beyond{ScanValue::kNone};
     if (b != n_nodes && points[b].next_bin != ScanValue::kNone &&
         points[b].next == ScanValue::kNone) {
-      SplitPoint const point = points[b];
+      NodeThreshold const point = points[b];
       RowIdx const row = rows.rows[slot];
       int const bin = table.finest.BinOf(row, point.feature);
       if (bin >= 0 && point.InOrder(bin) == point.next_bin) {
         beyond = ScanValue::Make(point.direction, table.ValueOf(row, point.feature));
       }
     }
-    OfferNext(points, b, &SplitPoint::beyond, beyond);
+    OfferNext(points, b, &NodeThreshold::beyond, beyond);
   });
 }
 
 // one thread a node
-__global__ void ResolveKernel(LevelRef level, SplitPoint* points, std::uint32_t* n_rerouted,
-                              LevelResult* out) {
-  AwaitEarlier();
-  auto b = static_cast<Bucket>(GlobalIdx());
+__global__ void FindThresholdsKernel(LevelRef level, NodeThreshold* points,
+                                     std::uint32_t* n_rerouted, LevelResult* out) {
+  WaitForPreviousKernel();
+  auto b = static_cast<LevelNode>(GlobalIdx());
   if (b >= level.n_nodes) {
     return;
   }
   LevelResult result{level.nodes[b], {0.0f, 0, 0.0f, 0, 0}, {0, 0}, {0, 0}};
-  SplitPoint const p = points[b];
+  NodeThreshold const p = points[b];
   if (p.feature != kNoFeature) {
     bool const forward = p.direction == ScanDirection::kForward;
     float const scanned = ScanValue::Read(p.direction, p.scanned);
@@ -331,15 +331,15 @@ __global__ void ResolveKernel(LevelRef level, SplitPoint* points, std::uint32_t*
 // grid: slots; result: which rows go left, of nodes whose threshold says otherwise
 template <int kSlots>
 __global__ __launch_bounds__(kThreads) void RerouteKernel(BinnedTableRef table, RowsRef rows,
-                                                          SplitPoint const* points,
+                                                          NodeThreshold const* points,
                                                           std::uint32_t const* n_rerouted,
-                                                          Bucket n_nodes, RowIdx n_slots,
-                                                          RankBitsRef goes_left) {
-  AwaitEarlier();
+                                                          LevelNode n_nodes, RowIdx n_slots,
+                                                          RankBitVectorRef goes_left) {
+  WaitForPreviousKernel();
   if (*n_rerouted == 0) {
     return;
   }
-  ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, Bucket b) {
+  ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, LevelNode b) {
     if (slot / 32 > n_slots / 32) {
       return;
     }
@@ -352,20 +352,21 @@ __global__ __launch_bounds__(kThreads) void RerouteKernel(BinnedTableRef table, 
 }
 }  // namespace
 
-void SplitResolver::Begin(Bucket n_nodes) {
+void ThresholdFinder::Begin(LevelNode n_nodes) {
   points_.Reserve(n_nodes);
   n_rerouted_.Reserve(1);
 }
 
-void SplitResolver::Read(LevelRef const& level, BinnedRef const& binned, SearchedNode const* nodes,
-                         Bucket n_nodes, RefinedValues const& refined) {
+void ThresholdFinder::Read(LevelRef const& level, BinMatrixRef const& binned,
+                           SearchedNode const* nodes, LevelNode n_nodes,
+                           RefinedValues const& refined) {
   LaunchN("ReadCandidates", ReadCandidatesKernel, n_nodes, level, binned, nodes, n_nodes, refined,
           points_.Data());
 }
 
-void SplitResolver::ResolveByRow(LevelRef const& level, BinnedTableRef const& table,
-                                 RowsRef const& rows, std::uint32_t* out_left_of_row,
-                                 LevelResult* out) {
+void ThresholdFinder::ResolveByRow(LevelRef const& level, BinnedTableRef const& table,
+                                   RowsRef const& rows, std::uint32_t* out_left_of_row,
+                                   LevelResult* out) {
   RowIdx const n_rows = level.columns.n_rows;
   // Enough rows in each block for what it tells of all nodes.
   std::uint64_t const of_block = std::max<std::uint64_t>(kRows * kThreads, 4 * level.n_nodes);
@@ -375,14 +376,16 @@ void SplitResolver::ResolveByRow(LevelRef const& level, BinnedTableRef const& ta
   Launch("FindNextValuesByRow", FindNextValuesByRowKernel, n_blocks,
          {kThreads, level.n_nodes * sizeof(std::uint32_t)}, table, rows, level.n_nodes, n_rows,
          points_.Data(), n_rerouted_.Data(), out_left_of_row);
-  LaunchN("Resolve", ResolveKernel, level.n_nodes, level, points_.Data(), n_rerouted_.Data(), out);
+  LaunchN("FindThresholds", FindThresholdsKernel, level.n_nodes, level, points_.Data(),
+          n_rerouted_.Data(), out);
   resolved_.Record();
   Launch("RerouteByRow", RerouteByRowKernel, n_blocks, kThreads, table, rows, points_.Data(),
          n_rerouted_.Data(), n_rows, out_left_of_row);
 }
 
-void SplitResolver::Resolve(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
-                            RowIdx n_slots, RankBitsRef const& goes_left, LevelResult* out) {
+void ThresholdFinder::Resolve(LevelRef const& level, BinnedTableRef const& table,
+                              RowsRef const& rows, RowIdx n_slots,
+                              RankBitVectorRef const& goes_left, LevelResult* out) {
   WithSlots<kReadSlots>(n_slots, [&](auto slots) {
     constexpr int kSlots = decltype(slots)::value;
     std::uint64_t const n_blocks =
@@ -397,8 +400,8 @@ void SplitResolver::Resolve(LevelRef const& level, BinnedTableRef const& table, 
       Launch("FindNextValues", FindNextValuesKernel<kSlots>, n_blocks, kThreads, table, rows,
              level.n_nodes, n_slots, points_.Data(), n_rerouted_.Data(), goes_left);
     }
-    LaunchN("Resolve", ResolveKernel, level.n_nodes, level, points_.Data(), n_rerouted_.Data(),
-            out);
+    LaunchN("FindThresholds", FindThresholdsKernel, level.n_nodes, level, points_.Data(),
+            n_rerouted_.Data(), out);
     resolved_.Record();
     Launch("Reroute", RerouteKernel<kSlots>, n_blocks, kThreads, table, rows, points_.Data(),
            n_rerouted_.Data(), level.n_nodes, n_slots, goes_left);

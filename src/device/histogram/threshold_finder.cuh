@@ -25,11 +25,11 @@ struct ScanValue {
   static constexpr std::uint32_t kNone = 0xffffffffu;  // a NaN has these bits, no value does
 
   [[nodiscard]] __device__ static std::uint32_t Make(ScanDirection d, float value) {
-    std::uint32_t const bits = OrderedBits(value);
+    std::uint32_t const bits = RadixKey(value);
     return d == ScanDirection::kForward ? bits : ~bits;
   }
   [[nodiscard]] __device__ static float Read(ScanDirection d, std::uint32_t scan_value) {
-    return FromOrderedBits(d == ScanDirection::kForward ? scan_value : ~scan_value);
+    return FromRadixKey(d == ScanDirection::kForward ? scan_value : ~scan_value);
   }
 };
 
@@ -52,10 +52,10 @@ struct BestCandidate {
   std::uint32_t bin;  // of the column, whose value or range it lies beside
 
   __device__ BestCandidate(ColumnsRef const& candidates, std::uint64_t key) {
-    std::uint64_t const rank = CandidateKey::PlaceOf(key);
+    std::uint64_t const rank = CandidateKey::RankOf(key);
     feature = candidates.FeatureOf(CandidateKey::AnyValueOf(rank));
     ValueRange const bins = candidates.Values(feature);
-    Candidate const c = Candidate::FromPlace(bins, rank);
+    Candidate const c = Candidate::FromRank(bins, rank);
     direction = c.direction;
     if (direction == ScanDirection::kForward) {
       bin = static_cast<std::uint32_t>((c.present ? bins.last : c.value) - bins.first - 1);
@@ -66,7 +66,7 @@ struct BestCandidate {
 };
 
 /** @brief Where a node's best split lies. */
-struct alignas(16) SplitPoint {
+struct alignas(16) NodeThreshold {
   FeatureIdx feature;  // kNoFeature: there is no candidate
   ScanDirection direction;
   bool reroutes;          // the threshold says otherwise than the candidate: rows go by it
@@ -85,24 +85,24 @@ struct alignas(16) SplitPoint {
   }
 };
 
-class SplitResolver {
+class ThresholdFinder {
  public:
   /** @brief Begin a level; nodes are read in any order, each once. Does not wait. */
-  void Begin(Bucket n_nodes);
+  void Begin(LevelNode n_nodes);
   /**
    * @brief Read the best candidates of some nodes.
    * @param level      Its columns are those of the nodes' resolution.
    * @param refined    Values beside the best candidates inside of ranges.
    */
-  void Read(LevelRef const& level, BinnedRef const& binned, SearchedNode const* nodes,
-            Bucket n_nodes, RefinedValues const& refined);
+  void Read(LevelRef const& level, BinMatrixRef const& binned, SearchedNode const* nodes,
+            LevelNode n_nodes, RefinedValues const& refined);
   /**
    * @brief Write the level's results. Does not wait.
    * @param out Device memory or page-locked memory.
    * @param out_goes_left Which rows go left, as if every node with a candidate were split.
    */
   void Resolve(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
-               RowIdx n_slots, RankBitsRef const& out_goes_left, LevelResult* out);
+               RowIdx n_slots, RankBitVectorRef const& out_goes_left, LevelResult* out);
   /**
    * @brief The same in the order of the rows, of at most kMostByRow nodes: neighbouring rows have
    *        values and positions side by side, whatever their nodes.
@@ -115,7 +115,7 @@ class SplitResolver {
   [[nodiscard]] std::uint64_t Bytes() const { return points_.Bytes() + n_rerouted_.Bytes(); }
 
  private:
-  DeviceBuffer<SplitPoint> points_{"best splits to resolve"};
+  DeviceBuffer<NodeThreshold> points_{"best splits to resolve"};
   DeviceBuffer<std::uint32_t> n_rerouted_{"splits that reroute"};
   StreamEvent resolved_;
 };

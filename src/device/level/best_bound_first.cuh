@@ -12,9 +12,9 @@
 namespace gpu_exact {
 /** @brief Bounds of a lane's candidates. @tparam kItems So many at most. */
 template <int kItems>
-class GreatestBound {
+class BestBoundFirst {
  public:
-  __device__ GreatestBound() {
+  __device__ BestBoundFirst() {
 #pragma unroll
     for (float& bound : bounds_) {
       bound = -INFINITY;
@@ -25,9 +25,9 @@ class GreatestBound {
 
   /**
    * @brief The warp's item of the greatest bound, or all that share it. All lanes of a warp.
-   * @return Bits of the lane's items; none in any lane where no bound reaches the bar.
+   * @return Bits of the lane's items; none in any lane where no bound reaches the gain to beat.
    */
-  [[nodiscard]] __device__ std::uint32_t First(float bar) const {
+  [[nodiscard]] __device__ std::uint32_t First(float to_beat) const {
     float greatest = -INFINITY;
     std::uint32_t item{0};
 #pragma unroll
@@ -35,17 +35,17 @@ class GreatestBound {
       item = bounds_[k] > greatest ? 1u << k : item;
       greatest = fmaxf(greatest, bounds_[k]);
     }
-    bool const reaches = GainBound::Reaches(greatest, bar);
-    float const of_warp = MaxLanes(greatest);
+    bool const reaches = GainBound::Reaches(greatest, to_beat);
+    float const of_warp = WarpMax(greatest);
     return reaches && greatest == of_warp ? item : 0;
   }
-  /** @brief Items whose bounds reach the bar. @param bar With what First() has gained. @param first
+  /** @brief Items whose bounds reach the gain to beat. @param to_beat With what First() has gained. @param first
    *         Its result, which is left out. */
-  [[nodiscard]] __device__ std::uint32_t Others(float bar, std::uint32_t first) const {
+  [[nodiscard]] __device__ std::uint32_t Others(float to_beat, std::uint32_t first) const {
     std::uint32_t items{0};
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
-      bool const may = bounds_[k] > -INFINITY && GainBound::Reaches(bounds_[k], bar);
+      bool const may = bounds_[k] > -INFINITY && GainBound::Reaches(bounds_[k], to_beat);
       items |= may ? 1u << k : 0;
     }
     return items & ~first;

@@ -33,7 +33,7 @@ constexpr std::uint64_t kSmallTable = std::uint64_t{1} << 26;  // row offsets
 
 /** @brief Results of up to so many nodes are written to the host's memory by the kernel that makes them:
  *         few writes over the bus take less than another launch. */
-constexpr Bucket kWrittenToHost = 256;
+constexpr LevelNode kWrittenToHost = 256;
 
 /** @brief Refuse categorical features, which no kernel searches. */
 void RefuseCategories(CsrView const& table) {
@@ -61,14 +61,14 @@ std::string WhyNotHistogram(CsrView const& table) {
  * @param share Of several workers, whose slice the table is, and is released; nullptr: there is one.
  */
 std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strategy,
-                                            TableOptions const& options, TableShare* share,
+                                            TableOptions const& options, ColumnPartition* share,
                                             TreeStats* stats) {
   ProfilerRange const range{"gpu_exact: set-up"};
   std::size_t free{0}, total{0};
   EXACT_CUDA(cudaMemGetInfo(&free, &total));
-  DeviceTraits const device{BinnedColumns::MaxBins(),
+  DeviceTraits const device{BinMatrix::MaxBins(),
                             DeviceAttribute(cudaDevAttrComputeCapabilityMajor) < 9};
-  std::uint64_t const rows_bytes = share != nullptr ? share->SliceBytes() : 0;
+  std::uint64_t const rows_bytes = share != nullptr ? share->OwnTableBytes() : 0;
   ChosenMemory const chosen = ChooseMemory(
       table, strategy, {free + rows_bytes, total, options.memory_limit, device, rows_bytes});
   if (options.device_only && chosen.plan.HostBytes() != 0) {
@@ -79,7 +79,7 @@ std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strat
   *stats = {strategy, std::max(chosen.plan.Peak(), exchange_bytes), chosen.plan.HostBytes()};
   auto const rows_read = [&] {
     if (share != nullptr) {
-      share->ReleaseSlice();
+      share->ReleaseOwnTable();
     }
   };
   if (strategy == Strategy::kHistogram) {
@@ -102,7 +102,7 @@ GradientRange FarApart(Rounding const& rounding, Quantiser const& quantiser) {
 
 // one thread a row; result: a row that is not sampled is like a deleted one
 __global__ void DeleteKernel(std::uint8_t const* included, RowIdx n_rows, GradientPair* gpair) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = GlobalIdx();
   if (row < n_rows && included[row] == 0) {
     gpair[row] = {0.0f, -1.0f};
@@ -128,7 +128,7 @@ struct RowsOfWorker {
 class DeviceBuilder : public TreeBuilder {
  public:
   DeviceBuilder(int ordinal, RowIdx n_rows, std::unique_ptr<SplitStrategy> strategy,
-                TreeStats const& stats, std::unique_ptr<TableShare> share)
+                TreeStats const& stats, std::unique_ptr<ColumnPartition> share)
       : ordinal_{ordinal},
         n_rows_{n_rows},
         own_{0, n_rows},
@@ -180,8 +180,8 @@ class DeviceBuilder : public TreeBuilder {
   [[nodiscard]] std::uint64_t DeviceBytes() const override {
     return strategy_->Bytes() + gradients_.Bytes() + row_included_.Bytes() + monotone_.Bytes() +
            rules_.Bytes() + states_[0].Bytes() + states_[1].Bytes() + states_[2].Bytes() +
-           mask_.Bytes() + best_.Bytes() + results_.Bytes() + orders_.Bytes() + own_mask_.Bytes() +
-           (share_ != nullptr ? share_->Bytes() + exchange_->Bytes() : 0);
+           mask_.Bytes() + best_.Bytes() + results_.Bytes() + node_splits_.Bytes() +
+           own_mask_.Bytes() + (share_ != nullptr ? share_->Bytes() + exchange_->Bytes() : 0);
   }
   [[nodiscard]] TreeStats Stats() const override { return stats_; }
 
@@ -212,20 +212,20 @@ class DeviceBuilder : public TreeBuilder {
   [[nodiscard]] LevelZeros ReserveZeros(Tree const& tree, DeviceBuffer<NodeState>* children);
   [[nodiscard]] LevelRef MakeLevel(Tree const& tree);
   std::vector<LevelResult> FindSplits(Tree const& tree);
-  void MoveRows(Tree const& tree, NodeIdx first_node, std::vector<SplitOrder> const& orders,
+  void MoveRows(Tree const& tree, NodeIdx first_node, std::vector<NodeSplit> const& node_splits,
                 std::vector<LevelResult> const& results);
 
   int ordinal_;
   RowIdx n_rows_;  // of all workers
   RowsOfWorker own_;
-  RowsOfWorker given_;                 // of the last tree: whose gradients came, and positions go
-  std::unique_ptr<TableShare> share_;  // nullptr: there is one worker
+  RowsOfWorker given_;  // of the last tree: whose gradients came, and positions go
+  std::unique_ptr<ColumnPartition> share_;  // nullptr: there is one worker
   std::unique_ptr<SplitExchange> exchange_;
   std::unique_ptr<SplitStrategy> strategy_;
   RowScan scan_;
   HostCopier copier_;
   TreeStats stats_;
-  KeptPool pool_;                   // for positions
+  PoolReleaseThreshold pool_;       // for positions
   std::vector<NodeIdx> final_ids_;  // of the nodes that positions name; empty: these are the tree's
   DeviceBuffer<GradientPair> gradients_{"gradients"};
   DeviceBuffer<std::uint8_t> row_included_{"sampled rows"};
@@ -240,24 +240,24 @@ class DeviceBuilder : public TreeBuilder {
   DeviceBuffer<LevelResult> results_{"best splits"};
   PinnedBuffer<LevelResult> host_results_{"best splits"};
   PinnedBuffer<NodeState> host_states_{"nodes of the last level"};
-  UploadBuffer<SplitOrder> orders_{"split orders"};
+  UploadBuffer<NodeSplit> node_splits_{"split orders"};
 };
 
 GrownTree DeviceBuilder::Grow(GrowParam const& param, GradientView gradients,
                               std::uint8_t const* row_included, FeaturePolicy* features) {
   ProfilerRange const range{"gpu_exact: tree"};
-  WaitAtEnd wait;  // another thread's stream may use the builder next
+  SyncOnExit wait;  // another thread's stream may use the builder next
   auto const begin = std::chrono::steady_clock::now();
   Tree tree = this->Start(param, gradients, row_included, features);
   stats_.start_ms = MillisecondsSince(begin);
   while (tree.grower.MaySplit()) {
     NodeIdx first_node = tree.grower.FirstOpen();
     std::vector<LevelResult> results = this->FindSplits(tree);
-    std::vector<SplitOrder> orders = tree.grower.Expand(results);
+    std::vector<NodeSplit> node_splits = tree.grower.Expand(results);
     if (tree.grower.NumOpen() == 0) {
       break;
     }
-    this->MoveRows(tree, first_node, orders, results);
+    this->MoveRows(tree, first_node, node_splits, results);
   }
   if (tree.grower.NumOpen() != 0) {
     NodeState* const host = host_states_.Reserve(tree.grower.NumOpen());
@@ -352,8 +352,8 @@ TrainingRows DeviceBuilder::Gather(GradientView gradients, std::uint8_t const* r
               gradients_.Data() + given_.first);
       rows.included = nullptr;
     }
-    share_->Workers()->Tell(reinterpret_cast<std::uint32_t*>(gradients_.Data()),
-                            {share_->RowBegins(), sizeof(GradientPair)});
+    share_->Workers()->AllGatherWords(reinterpret_cast<std::uint32_t*>(gradients_.Data()),
+                                      {share_->RowBegins(), sizeof(GradientPair)});
     this->WaitForAnswers();
   }
   return rows;
@@ -365,11 +365,11 @@ LevelZeros DeviceBuilder::ReserveZeros(Tree const& tree, DeviceBuffer<NodeState>
     return {nullptr, nullptr, 0};
   }
   return {best_.Reserve(n_nodes), children->Reserve(2 * n_nodes),
-          CandidateKey::Bar(tree.grower.LeastLossChange())};
+          CandidateKey::GainToBeat(tree.grower.LeastLossChange())};
 }
 
 LevelRef DeviceBuilder::MakeLevel(Tree const& tree) {
-  auto n_nodes = static_cast<Bucket>(tree.grower.NumOpen());
+  auto n_nodes = static_cast<LevelNode>(tree.grower.NumOpen());
   LevelRef level{};
   level.columns = strategy_->Candidates();
   level.rules = rules_.Data();
@@ -414,28 +414,28 @@ std::vector<LevelResult> DeviceBuilder::FindSplits(Tree const& tree) {
 }
 
 void DeviceBuilder::MoveRows(Tree const& tree, NodeIdx first_node,
-                             std::vector<SplitOrder> const& orders,
+                             std::vector<NodeSplit> const& node_splits,
                              std::vector<LevelResult> const& results) {
   ProfilerRange const range{"gpu_exact: move rows"};
-  orders_.Upload(orders);
+  node_splits_.Upload(node_splits);
   NodeIdx first_child = tree.grower.FirstOpen();
-  auto n_children = static_cast<Bucket>(tree.grower.NumOpen());
+  auto n_children = static_cast<LevelNode>(tree.grower.NumOpen());
   NodeState* children = states_[1].Data();  // as ReserveZeros() left it, a level before
-  strategy_->MoveRows({orders, results, orders_.Data(), first_node, first_child, n_children,
-                       !tree.grower.MaySplit()},
+  strategy_->MoveRows({node_splits, results, node_splits_.Data(), first_node, first_child,
+                       n_children, !tree.grower.MaySplit()},
                       children);
-  CompleteChildren(GainParam{tree.param}, tree.quantiser, tree.monotone, orders_.Data(),
-                   states_[0].Data(), static_cast<Bucket>(orders.size()), first_child, children,
-                   this->ReserveZeros(tree, &states_[2]));
+  CompleteChildren(GainParam{tree.param}, tree.quantiser, tree.monotone, node_splits_.Data(),
+                   states_[0].Data(), static_cast<LevelNode>(node_splits.size()), first_child,
+                   children, this->ReserveZeros(tree, &states_[2]));
   std::rotate(std::begin(states_), std::begin(states_) + 1, std::end(states_));
 }
 
 void DeviceBuilder::Finish(GrownTree const& tree) {
-  std::vector<SplitOrder> orders;
+  std::vector<NodeSplit> node_splits;
   for (TreeNode const& n : tree) {
-    orders.push_back({n.feature, n.left, 0, n.threshold, n.default_left});
+    node_splits.push_back({n.feature, n.left, 0, n.threshold, n.default_left});
   }
-  strategy_->Finish(orders);
+  strategy_->Finish(node_splits);
 }
 
 void DeviceBuilder::RefineLeaves(Tree const& tree, GrownTree* grown) {
@@ -466,21 +466,21 @@ Strategy ChooseStrategy(Strategy strategy, CsrView const& table, std::uint32_t m
 }
 
 std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
-                                               TableOptions const& options, Peers* peers) {
+                                               TableOptions const& options, Communicator* comm) {
   RefuseCategories(rows);
   DeviceGuard guard{ordinal};
   TreeStats stats;
-  if (peers == nullptr || peers->Size() == 1) {
-    Strategy const strategy = ChooseStrategy(options.strategy, rows, BinnedColumns::MaxBins());
+  if (comm == nullptr || comm->Size() == 1) {
+    Strategy const strategy = ChooseStrategy(options.strategy, rows, BinMatrix::MaxBins());
     auto columns = MakeStrategy(rows, strategy, options, nullptr, &stats);
     return MakeDeviceBuilder(ordinal, rows.n_rows, std::move(columns), stats);
   }
-  auto share = std::make_unique<TableShare>(peers, rows);
+  auto share = std::make_unique<ColumnPartition>(comm, rows);
   // The device is not asked: workers with GPUs of several kinds choose the same.
   Strategy const strategy = ChooseStrategy(options.strategy, share->Whole(), kMaxGroupBins);
   std::unique_ptr<TreeBuilder> builder;
-  AllOrNone(peers, [&] {
-    auto columns = MakeStrategy(share->Slice(), strategy, options, share.get(), &stats);
+  AllOrNone(comm, [&] {
+    auto columns = MakeStrategy(share->OwnTable(), strategy, options, share.get(), &stats);
     RowIdx const n_rows = share->Whole().n_rows;
     builder = MakeDeviceBuilder(ordinal, n_rows, std::move(columns), stats, std::move(share));
   });
@@ -490,7 +490,7 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
 std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, RowIdx n_rows,
                                                std::unique_ptr<SplitStrategy> strategy,
                                                TreeStats const& stats,
-                                               std::unique_ptr<TableShare> share) {
+                                               std::unique_ptr<ColumnPartition> share) {
   DeviceGuard guard{ordinal};
   auto builder = std::make_unique<DeviceBuilder>(ordinal, n_rows, std::move(strategy), stats,
                                                  std::move(share));

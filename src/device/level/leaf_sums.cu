@@ -68,7 +68,7 @@ __global__ __launch_bounds__(kThreads) void MeasureLeavesKernel(TrainingRows row
                                                                 NodeIdx const* positions,
                                                                 std::size_t n_nodes,
                                                                 LeafRows* out) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   JoinByLeaf(rows, positions, n_nodes, out, [](GradientPair const& g, NodeIdx) {
     return LeafRows{__float_as_uint(fabsf(g.grad)), __float_as_uint(g.hess), 1};
   });
@@ -79,7 +79,7 @@ __global__ __launch_bounds__(kThreads) void SumLeavesKernel(TrainingRows rows,
                                                             NodeIdx const* positions,
                                                             std::size_t n_nodes,
                                                             Quantiser const* units, LeafSum* out) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   JoinByLeaf(rows, positions, n_nodes, out, [units](GradientPair const& g, NodeIdx leaf) {
     return LeafSum{units[leaf].Fixed(g)};
   });

@@ -31,7 +31,7 @@ static_assert(sizeof(FeatureRule) == 1);
 struct LevelRef {
   ColumnsRef columns;
   FeatureRule const* rules;   // shape: (n_features)
-  NodeState const* nodes;     // shape: (n_nodes), by bucket
+  NodeState const* nodes;     // shape: (n_nodes), by node
   std::uint32_t const* mask;  // shape: (n_nodes or 1, mask_words); nullptr: all are open
   std::size_t mask_words;     // 32-bit words a node
   bool mask_per_node;         // else one row serves every node
@@ -39,33 +39,33 @@ struct LevelRef {
   GainParam gain;
   GainBound bound;
   Quantiser quantiser;
-  Bucket n_nodes;
+  LevelNode n_nodes;
 
-  __device__ bool Allowed(Bucket bucket, FeatureIdx f) const {
+  __device__ bool Allowed(LevelNode level_node, FeatureIdx f) const {
     if (mask == nullptr) {
       return true;
     }
-    auto row = mask + (mask_per_node ? bucket * mask_words : 0);
+    auto row = mask + (mask_per_node ? level_node * mask_words : 0);
     return (row[f / 32] >> (f % 32) & 1u) != 0;
   }
 
   /** @brief Whether the node may split on the feature that owns a value. */
-  __device__ bool AllowsValue(Bucket bucket, ValueId value) const {
-    return mask == nullptr || this->Allowed(bucket, columns.FeatureOf(value));
+  __device__ bool AllowsValue(LevelNode level_node, ValueId value) const {
+    return mask == nullptr || this->Allowed(level_node, columns.FeatureOf(value));
   }
 
   /**
    * @brief The same, and whether children can be as heavy as they must: one of them has no more than
    *        the rows with a value of the feature, as missing ones go the other way.
    */
-  __device__ bool MaySplit(Bucket bucket, ValueId value, FixedSum const& present) const {
-    return present.hess >= bound.min_hess && this->AllowsValue(bucket, value);
+  __device__ bool MaySplit(LevelNode level_node, ValueId value, FixedSum const& present) const {
+    return present.hess >= bound.min_hess && this->AllowsValue(level_node, value);
   }
 
   /** @brief Keep the candidate if it is the node's best so far. The result knows no order. */
-  __device__ void Offer(Bucket bucket, std::uint64_t key) const {
-    if (key > __ldcg(best + bucket)) {
-      atomicMax(reinterpret_cast<unsigned long long*>(best + bucket),
+  __device__ void Offer(LevelNode level_node, std::uint64_t key) const {
+    if (key > __ldcg(best + level_node)) {
+      atomicMax(reinterpret_cast<unsigned long long*>(best + level_node),
                 static_cast<unsigned long long>(key));
     }
   }
@@ -76,9 +76,10 @@ struct LevelRef {
                           node.gain);
   }
 
-  /** @brief The loss change to beat at a node, as a bar for bounds of the gain. */
-  __device__ float Bar(Bucket bucket) const {
-    return bound.Bar(CandidateKey::LossChange(__ldcg(best + bucket)), nodes[bucket].gain);
+  /** @brief The loss change to beat at a node, for bounds of the gain. */
+  __device__ float GainToBeat(LevelNode level_node) const {
+    return bound.GainToBeat(CandidateKey::LossChange(__ldcg(best + level_node)),
+                            nodes[level_node].gain);
   }
 
   /** @brief Upper bound of the gain of a candidate before a value id, in either scan; -infinity where
@@ -90,15 +91,15 @@ struct LevelRef {
     // With nothing missing both scans see the same children.
     return missing ? fmaxf(gain, bound.OfAllowed(total - after, after)) : gain;
   }
-  /** @brief Whether a candidate before a value id may reach the bar in either scan. */
-  __device__ bool MayReach(float bar, FixedSum const& total, FixedSum const& before,
+  /** @brief Whether a candidate before a value id may reach the gain to beat in either scan. */
+  __device__ bool MayReach(float to_beat, FixedSum const& total, FixedSum const& before,
                            FixedSum const& present, bool missing) const {
-    if (bound.MayReach(bar, before, total - before)) {
+    if (bound.MayReach(to_beat, before, total - before)) {
       return true;
     }
     // With nothing missing both scans see the same children.
     FixedSum after = present - before;
-    return missing && bound.MayReach(bar, total - after, after);
+    return missing && bound.MayReach(to_beat, total - after, after);
   }
 
   /**
@@ -107,8 +108,9 @@ struct LevelRef {
    *
    * Not inlined: it is for the few that the other bounds leave, and takes many registers.
    */
-  __device__ __noinline__ float BoundWithin(Bucket bucket, FeatureIdx f, SumBox const& left) const {
-    NodeState const& node = nodes[bucket];
+  __device__ __noinline__ float BoundWithin(LevelNode level_node, FeatureIdx f,
+                                            SumBox const& left) const {
+    NodeState const& node = nodes[level_node];
     return bound.LargestWithin(bound.Limits(node.bounds, rules[f].monotone), node.sum, left);
   }
 
@@ -143,7 +145,7 @@ struct LevelRef {
       return 0;
     }
     float loss = LossChange(node, rule.monotone, node.sum - after, after);
-    return CandidateKey::Make(loss, CandidateKey::Place(columns.Values(f), direction, value));
+    return CandidateKey::Make(loss, CandidateKey::Rank(columns.Values(f), direction, value));
   }
 
   /** @brief Best candidate between the rows with any value of the feature and those without. */
@@ -168,7 +170,7 @@ struct LevelRef {
     }
     float loss = forward ? LossChange(node, rule.monotone, present, missing)
                          : LossChange(node, rule.monotone, missing, present);
-    return CandidateKey::Make(loss, CandidateKey::Place(columns.Values(f), direction, value));
+    return CandidateKey::Make(loss, CandidateKey::Rank(columns.Values(f), direction, value));
   }
 };
 }  // namespace gpu_exact

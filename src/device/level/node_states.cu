@@ -11,7 +11,7 @@ namespace {
 __global__ void RulesKernel(DefaultDirection direction, float opt_dense_col, ColumnsRef columns,
                             std::int32_t const* monotone, FeatureIdx const* features,
                             FeatureRule* rules) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto f = GlobalIdx();
   if (f < columns.n_features) {
     auto n_present = columns.n_present[f];
@@ -32,9 +32,9 @@ __device__ void Complete(GainParam const& param, Quantiser const& quantiser,
 }
 
 /** @brief Those of one node. */
-__device__ void Clear(LevelZeros const& zeros, Bucket b) {
+__device__ void Clear(LevelZeros const& zeros, LevelNode b) {
   if (zeros.best != nullptr) {
-    zeros.best[b] = zeros.bar;
+    zeros.best[b] = zeros.to_beat;
     zeros.children[2 * b] = zeros.children[2 * b + 1] = {};
   }
 }
@@ -42,7 +42,7 @@ __device__ void Clear(LevelZeros const& zeros, Bucket b) {
 /** @param own_bounds Of the root's own weight. @param bounds Of its splits. */
 __global__ void CompleteRootKernel(GainParam param, Quantiser quantiser, WeightBounds own_bounds,
                                    WeightBounds bounds, NodeState* root, LevelZeros zeros) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   Complete(param, quantiser, own_bounds, root);
   root->bounds = bounds;
   Clear(zeros, 0);
@@ -50,21 +50,21 @@ __global__ void CompleteRootKernel(GainParam param, Quantiser quantiser, WeightB
 
 // one thread a parent
 __global__ void CompleteChildrenKernel(GainParam param, Quantiser quantiser,
-                                       std::int32_t const* monotone, SplitOrder const* orders,
-                                       NodeState const* parents, Bucket n_parents,
+                                       std::int32_t const* monotone, NodeSplit const* node_splits,
+                                       NodeState const* parents, LevelNode n_parents,
                                        NodeIdx first_child, NodeState* children, LevelZeros zeros) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto i = GlobalIdx();
-  if (i >= n_parents || orders[i].left == kNoNode) {
+  if (i >= n_parents || node_splits[i].left == kNoNode) {
     return;
   }
-  auto const b = static_cast<Bucket>(orders[i].left - first_child);
+  auto const b = static_cast<LevelNode>(node_splits[i].left - first_child);
   NodeState* left = children + b;
   NodeState* right = left + 1;
   // As in XGBoost: the children's own weights keep to the parent's bounds, their splits to theirs.
   Complete(param, quantiser, parents[i].bounds, left);
   Complete(param, quantiser, parents[i].bounds, right);
-  SplitBounds(parents[i].bounds, monotone == nullptr ? 0 : monotone[orders[i].feature],
+  SplitBounds(parents[i].bounds, monotone == nullptr ? 0 : monotone[node_splits[i].feature],
               left->weight, right->weight, &left->bounds, &right->bounds);
   Clear(zeros, b);
   Clear(zeros, b + 1);
@@ -85,10 +85,10 @@ void CompleteRoot(GainParam const& param, Quantiser const& quantiser, NodeState*
 }
 
 void CompleteChildren(GainParam const& param, Quantiser const& quantiser,
-                      std::int32_t const* monotone, SplitOrder const* orders,
-                      NodeState const* parents, Bucket n_parents, NodeIdx first_child,
+                      std::int32_t const* monotone, NodeSplit const* node_splits,
+                      NodeState const* parents, LevelNode n_parents, NodeIdx first_child,
                       NodeState* children, LevelZeros const& out_zeros) {
-  LaunchN("CompleteChildren", CompleteChildrenKernel, n_parents, param, quantiser, monotone, orders,
-          parents, n_parents, first_child, children, out_zeros);
+  LaunchN("CompleteChildren", CompleteChildrenKernel, n_parents, param, quantiser, monotone,
+          node_splits, parents, n_parents, first_child, children, out_zeros);
 }
 }  // namespace gpu_exact

@@ -19,9 +19,9 @@ void MakeRules(GrowParam const& param, ColumnsRef const& columns, std::int32_t c
 /** @brief To what the search of a level's nodes and the move to their children add, cleared with the
  *         nodes' states; nullptr: they are not split. */
 struct LevelZeros {
-  std::uint64_t* best;  // shape: (n_nodes), becomes bar
-  NodeState* children;  // shape: (2 n_nodes), becomes 0
-  std::uint64_t bar;    // CandidateKey
+  std::uint64_t* best;    // shape: (n_nodes), becomes bar
+  NodeState* children;    // shape: (2 n_nodes), becomes 0
+  std::uint64_t to_beat;  // CandidateKey
 };
 
 /** @brief Complete the root's state, whose sum is written. Does not wait. */
@@ -31,12 +31,12 @@ void CompleteRoot(GainParam const& param, Quantiser const& quantiser, NodeState*
 /**
  * @brief Complete the children's states, whose sums are written. Does not wait.
  * @param monotone By feature, or nullptr.
- * @param orders   Of their level, shape: (n_parents).
+ * @param node_splits   Of their level, shape: (n_parents).
  * @param parents  States of that level.
- * @param children By bucket; first_child is the id of the first.
+ * @param children By node; first_child is the id of the first.
  */
 void CompleteChildren(GainParam const& param, Quantiser const& quantiser,
-                      std::int32_t const* monotone, SplitOrder const* orders,
-                      NodeState const* parents, Bucket n_parents, NodeIdx first_child,
+                      std::int32_t const* monotone, NodeSplit const* node_splits,
+                      NodeState const* parents, LevelNode n_parents, NodeIdx first_child,
                       NodeState* children, LevelZeros const& out_zeros);
 }  // namespace gpu_exact

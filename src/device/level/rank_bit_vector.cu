@@ -27,26 +27,26 @@ constexpr int kThreads = 1024;
 constexpr int kWords = 4;  // of a thread
 // That one cluster counts: one kernel, not three.
 constexpr std::uint64_t kFewWords = 2 * kWords * kThreads;  // of a block
-constexpr Bucket kFewRanges = 4 * kThreads;
+constexpr LevelNode kFewRanges = 4 * kThreads;
 
 /** @brief How many bits of ranges are set: of each stride-th one. */
-__device__ void CountRanges(RankBitsRef const& bits, BitRanges const& ranges, std::uint64_t first,
-                            std::uint64_t stride) {
+__device__ void CountRanges(RankBitVectorRef const& bits, BitRanges const& ranges,
+                            std::uint64_t first, std::uint64_t stride) {
   for (std::uint64_t i = first; i < ranges.n; i += stride) {
     ranges.n_set[i] = bits.Rank(ranges.ranges[i].end) - bits.Rank(ranges.ranges[i].begin);
   }
 }
 
 // one thread a range
-__global__ void CountRangesKernel(RankBitsRef bits, BitRanges ranges) {
-  AwaitEarlier();
+__global__ void CountRangesKernel(RankBitVectorRef bits, BitRanges ranges) {
+  WaitForPreviousKernel();
   CountRanges(bits, ranges, GlobalIdx(), std::uint64_t{gridDim.x} * blockDim.x);
 }
 
 // grid: one cluster
 __global__ __launch_bounds__(kThreads) void CountFewKernel(RankWord* words, std::uint32_t n,
                                                            BitRanges ranges) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   using Scan = cub::BlockScan<std::uint32_t, kThreads>;
   __shared__ typename Scan::TempStorage temp;
   __shared__ std::uint32_t n_set;  // of the block's words
@@ -87,7 +87,7 @@ __global__ __launch_bounds__(kThreads) void CountFewKernel(RankWord* words, std:
 }
 }  // namespace
 
-void RankBits::Count(std::uint64_t n, CubScratch* scratch, BitRanges const& ranges) {
+void RankBitVector::Count(std::uint64_t n, CubScratch* scratch, BitRanges const& ranges) {
   if (max_blocks_ == 0) {
     constexpr unsigned kMost = BlockCluster::kMost;
     max_blocks_ = MaxClusters(CountFewKernel, kMost, kThreads) != 0 ? kMost : 1;

@@ -22,7 +22,7 @@ struct alignas(8) RankWord {
 };
 
 /** @brief The bits, borrowed by kernels. */
-struct RankBitsRef {
+struct RankBitVectorRef {
   RankWord* words;
 
   [[nodiscard]] __device__ std::uint32_t Rank(std::uint64_t i) const {
@@ -40,24 +40,24 @@ struct RankBitsRef {
 /** @brief Ranges of bits, and how many of each are set. */
 struct BitRanges {
   RowRange const* ranges{nullptr};  // they end at the end of all bits at most
-  Bucket n{0};
+  LevelNode n{0};
   RowIdx* n_set{nullptr};
 };
 
 /** @brief Owns the bits. Memory: 1/4 B a bit. */
-class RankBits {
+class RankBitVector {
  public:
-  explicit RankBits(char const* what) : words_{what} {}
+  explicit RankBitVector(char const* what) : words_{what} {}
 
   /** @brief Room for n bits and one position more; content is lost where it grows. */
-  RankBitsRef Reserve(std::uint64_t n) { return {words_.Reserve(n / 32 + 1)}; }
+  RankBitVectorRef Reserve(std::uint64_t n) { return {words_.Reserve(n / 32 + 1)}; }
   void ClearAsync(std::uint64_t n) { ZeroAsync(words_.Data(), n / 32 + 1); }
   /**
    * @brief Count what is set before each of n bits and their end. Does not wait.
    * @param ranges Of which is told how many bits are set.
    */
   void Count(std::uint64_t n, CubScratch* scratch, BitRanges const& ranges = {});
-  [[nodiscard]] RankBitsRef Ref() const { return {words_.Data()}; }
+  [[nodiscard]] RankBitVectorRef Ref() const { return {words_.Data()}; }
   [[nodiscard]] std::uint64_t Bytes() const { return words_.Bytes(); }
 
  private:

@@ -10,7 +10,7 @@ namespace {
 // one thread a row
 __global__ void RemapKernel(NodeIdx const* positions, NodeIdx const* remap, RowIdx n_rows,
                             NodeIdx* out) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = GlobalIdx();
   if (row < n_rows) {
     NodeIdx position = positions[row];

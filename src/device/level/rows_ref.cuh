@@ -17,31 +17,31 @@ struct RowRange {
   RowIdx end;
 };
 
-/** @brief A bucket in two bytes, so that those of 20 million rows stay in the cache. */
-using ShortBucket = std::uint16_t;
-inline constexpr ShortBucket kNowhere = 0xffffu;
+/** @brief A LevelNode in two bytes, so that those of 20 million rows stay in the cache. */
+using ShortLevelNode = std::uint16_t;
+inline constexpr ShortLevelNode kNowhere = 0xffffu;
 /** @brief Rows of levels of more nodes cannot be followed. */
-inline constexpr Bucket kMostFollowed = kNowhere;
+inline constexpr LevelNode kMostFollowed = kNowhere;
 /** @brief Nodes of which a block knows something each, in 16 KiB of shared memory. */
-inline constexpr Bucket kMostByRow = 4096;
+inline constexpr LevelNode kMostByRow = 4096;
 
 /** @brief The trained rows of the open nodes, node by node. Borrowed by kernels. */
 struct RowsRef {
   RowIdx const* rows;          // the row in each slot
   GradientUnits const* units;  // and its gradients
-  RowRange const* nodes;       // slots of each open node, by bucket, shape: (n_nodes); side by side
+  RowRange const* nodes;       // slots of each open node, by node, shape: (n_nodes); side by side
   // For those who come from sorted columns, by row of the table, not by slot:
-  ShortBucket const* node_of;  // kNowhere: no open node; of at most kMostFollowed nodes
+  ShortLevelNode const* node_of;  // kNowhere: no open node; of at most kMostFollowed nodes
   GradientUnits const* units_of_row;
   bool are_all;  // whether one open node has every row of the table
 
   /** @brief The open node of a slot. @param from That of an earlier slot. */
-  [[nodiscard]] __device__ Bucket NodeOf(RowIdx slot, Bucket n_nodes, Bucket from) const {
+  [[nodiscard]] __device__ LevelNode NodeOf(RowIdx slot, LevelNode n_nodes, LevelNode from) const {
     auto ranges = nodes;
     if (from < n_nodes && ranges[from].end > slot) {  // most neighbours are of one node
       return from;
     }
-    return FirstIndex(from, n_nodes, [=](Bucket k) { return ranges[k].end > slot; });
+    return PartitionPoint(from, n_nodes, [=](LevelNode k) { return ranges[k].end > slot; });
   }
 };
 
@@ -54,17 +54,17 @@ struct RowsRef {
 struct SlotTurns {
   static constexpr std::uint32_t kMost = 64;
 
-  [[nodiscard]] __host__ __device__ static std::uint32_t Streams(Bucket n_nodes) {
+  [[nodiscard]] __host__ __device__ static std::uint32_t Streams(LevelNode n_nodes) {
     return n_nodes < kMost ? (n_nodes == 0 ? 1 : n_nodes) : kMost;
   }
   /** @brief Blocks for so many slots, a multiple of the streams. */
   [[nodiscard]] static std::uint64_t Grid(std::uint64_t n_slots, std::uint64_t of_block,
-                                          Bucket n_nodes) {
+                                          LevelNode n_nodes) {
     std::uint64_t const streams = Streams(n_nodes);
     return CeilDiv(CeilDiv(n_slots, of_block), streams) * streams;
   }
   /** @brief The part of the slots that this block works on. */
-  [[nodiscard]] __device__ static std::uint64_t Part(Bucket n_nodes) {
+  [[nodiscard]] __device__ static std::uint64_t Part(LevelNode n_nodes) {
     std::uint32_t const streams = Streams(n_nodes);
     return std::uint64_t{blockIdx.x % streams} * (gridDim.x / streams) + blockIdx.x / streams;
   }
@@ -72,7 +72,7 @@ struct SlotTurns {
 
 /** @brief The j-th slot of a thread: those of a warp are neighbours. */
 template <int kThreads, int kSlots>
-__device__ inline std::uint64_t SlotOf(Bucket n_nodes, int j) {
+__device__ inline std::uint64_t SlotOf(LevelNode n_nodes, int j) {
   std::uint64_t const warp = SlotTurns::Part(n_nodes) * (kThreads / 32) + threadIdx.x / 32;
   return (warp * kSlots + j) * 32 + threadIdx.x % 32;
 }
@@ -94,8 +94,8 @@ void WithSlots(std::uint64_t n_slots, FnT&& fn) {
 /** @brief Calls fn(j, slot, node) for each slot of the thread, all lanes of a warp together; past the
  *         last slot the node is n_nodes. Grid: SlotTurns::Grid(). */
 template <int kThreads, int kSlots, typename FnT>
-__device__ void ForEachSlot(RowsRef const& rows, Bucket n_nodes, RowIdx n_slots, FnT&& fn) {
-  Bucket node{0};
+__device__ void ForEachSlot(RowsRef const& rows, LevelNode n_nodes, RowIdx n_slots, FnT&& fn) {
+  LevelNode node{0};
 #pragma unroll
   for (int j = 0; j < kSlots; ++j) {
     std::uint64_t const slot = SlotOf<kThreads, kSlots>(n_nodes, j);

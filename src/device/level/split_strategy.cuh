@@ -28,12 +28,12 @@ struct TreeStart {
 
 /** @brief The splits of one level; their features are those of the whole table. */
 struct LevelSplits {
-  std::vector<SplitOrder> const& orders;    // of its nodes, by bucket
-  std::vector<LevelResult> const& results;  // the same
-  SplitOrder const* device_orders;
+  std::vector<NodeSplit> const& node_splits;  // of its nodes, by node
+  std::vector<LevelResult> const& results;    // the same
+  NodeSplit const* device_node_splits;
   NodeIdx first_node;
   NodeIdx first_child;
-  Bucket n_children;
+  LevelNode n_children;
   bool is_last;  // no later level is searched
 };
 
@@ -62,7 +62,7 @@ class SplitStrategy {
   /** @brief Move rows to the children. @param out_children Zeros, to which sums are added. */
   virtual void MoveRows(LevelSplits const& splits, NodeState* out_children) = 0;
   /** @brief All rows have their position. @param tree A split or a leaf for each node. */
-  virtual void Finish(std::vector<SplitOrder> const& tree) = 0;
+  virtual void Finish(std::vector<NodeSplit> const& tree) = 0;
 
   [[nodiscard]] virtual RowPositions& Positions() = 0;
   /** @brief Device memory held, bytes. */
@@ -117,5 +117,5 @@ inline constexpr RowIdx kMinByRow = RowIdx{1} << 20;
  */
 [[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(
     int ordinal, RowIdx n_rows, std::unique_ptr<SplitStrategy> strategy,
-    TreeStats const& stats = {}, std::unique_ptr<TableShare> share = nullptr);
+    TreeStats const& stats = {}, std::unique_ptr<ColumnPartition> share = nullptr);
 }  // namespace gpu_exact

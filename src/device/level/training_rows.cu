@@ -34,7 +34,7 @@ __device__ std::uint32_t InvertedBits(float x) { return x == 0.0f ? 0 : ~__float
 // grid: strided over rows; result: *out_summary but its magnitudes, zero before
 __global__ __launch_bounds__(kThreads) void SummariseKernel(TrainingRows rows,
                                                             RowSummary* out_summary) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   using BlockReduce = cub::BlockReduce<RowSummary, kThreads>;
   __shared__ typename BlockReduce::TempStorage temp;
   RowSummary summary{};
@@ -71,7 +71,7 @@ __global__ __launch_bounds__(kThreads) void SummariseKernel(TrainingRows rows,
 // grid: strided over rows; result: *out, zero before
 __global__ __launch_bounds__(kThreads) void SumRoundingKernel(TrainingRows rows,
                                                               Quantiser quantiser, Rounding* out) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   using BlockReduce = cub::BlockReduce<Rounding, kThreads>;
   __shared__ typename BlockReduce::TempStorage temp;
   Rounding sum{};
@@ -96,7 +96,7 @@ __global__ __launch_bounds__(kThreads) void SumRoundingKernel(TrainingRows rows,
 
 // one thread a row; result: *out_any, zero before
 __global__ void AnyDeletedKernel(TrainingRows rows, std::uint32_t* out_any) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = GlobalIdx();
   bool deleted = row < rows.n_rows && rows.Deleted(static_cast<RowIdx>(row));
   if (__syncthreads_or(deleted) && threadIdx.x == 0) {
@@ -126,14 +126,14 @@ __device__ void AddRows(TrainingRows const& rows, Quantiser const& quantiser, Fi
 // grid: strided over rows; result: summary->magnitudes, zero before
 __global__ __launch_bounds__(kThreads) void SumMagnitudesKernel(TrainingRows rows,
                                                                 RowSummary* summary) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   AddRows<true>(rows, summary->ByLargest(rows.n_rows), &summary->magnitudes);
 }
 
 // grid: strided over rows; result: *out, zero before
 __global__ __launch_bounds__(kThreads) void SumKernel(TrainingRows rows, Quantiser quantiser,
                                                       FixedSum* out) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   AddRows<false>(rows, quantiser, out);
 }
 }  // namespace

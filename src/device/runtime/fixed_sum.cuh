@@ -27,7 +27,5 @@ __device__ inline FixedSum ShuffleUp(FixedSum const& s, int step) {
 __device__ inline FixedSum Shuffle(FixedSum const& s, int lane) {
   return {__shfl_sync(kAllLanes, s.grad, lane), __shfl_sync(kAllLanes, s.hess, lane)};
 }
-__device__ inline FixedSum SumLanes(FixedSum const& s) {
-  return {SumLanes(s.grad), SumLanes(s.hess)};
-}
+__device__ inline FixedSum WarpSum(FixedSum const& s) { return {WarpSum(s.grad), WarpSum(s.hess)}; }
 }  // namespace gpu_exact

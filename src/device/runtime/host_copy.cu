@@ -68,11 +68,11 @@ void HostCopier::Upload(char* to, char const* from, std::size_t n_bytes) {
   }
   std::size_t const n_chunks = this->NumChunks(n_bytes);
   Chunks const chunks{n_bytes, plan_.chunk_bytes};
-  WaitAtEnd wait;  // nobody reads the ring after that
+  SyncOnExit wait;  // nobody reads the ring after that
   auto const fill = [&](std::size_t i) {
     std::memcpy(this->Slot(i), from + chunks.Begin(i), chunks.Size(i));
   };
-  CopyCrew::Run(team_, this->NumHelpers(n_chunks), n_chunks, fill, [&](CopyCrew* crew) {
+  CopyThreads::Run(team_, this->NumHelpers(n_chunks), n_chunks, fill, [&](CopyThreads* crew) {
     crew->Allow(plan_.n_slots);
     for (std::size_t i = 0; i < n_chunks; ++i) {
       crew->Await(i + 1);
@@ -97,11 +97,11 @@ void HostCopier::Download(char* to, char const* from, std::size_t n_bytes) {
   std::size_t const n_chunks = this->NumChunks(n_bytes);
   Chunks const chunks{n_bytes, plan_.chunk_bytes};
   std::size_t const n_helpers = this->NumHelpers(n_chunks);
-  WaitAtEnd wait;  // nobody writes the ring after that
+  SyncOnExit wait;  // nobody writes the ring after that
   auto const empty = [&](std::size_t i) {
     std::memcpy(to + chunks.Begin(i), this->Slot(i), chunks.Size(i));
   };
-  CopyCrew::Run(team_, n_helpers, n_chunks, empty, [&](CopyCrew* crew) {
+  CopyThreads::Run(team_, n_helpers, n_chunks, empty, [&](CopyThreads* crew) {
     for (std::size_t i = 0; i < n_chunks + this->Lag(); ++i) {
       if (i < n_chunks) {
         if (i >= plan_.n_slots) {

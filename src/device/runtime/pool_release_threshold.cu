@@ -32,7 +32,7 @@ cudaMemPool_t PoolOf(int device) {
 }
 }  // namespace
 
-KeptPool::KeptPool(std::uint64_t bytes) {
+PoolReleaseThreshold::PoolReleaseThreshold(std::uint64_t bytes) {
   if (bytes == 0 || !Succeeds(cudaGetDevice(&device_)) || (pool_ = PoolOf(device_)) == nullptr) {
     return;
   }
@@ -45,7 +45,7 @@ KeptPool::KeptPool(std::uint64_t bytes) {
   }
 }
 
-KeptPool::~KeptPool() {
+PoolReleaseThreshold::~PoolReleaseThreshold() {
   CaptureGuard const guard;
   std::lock_guard<std::mutex> const lock{thresholds};
   std::uint64_t before{0};

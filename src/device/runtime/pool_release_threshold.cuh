@@ -16,13 +16,13 @@ namespace gpu_exact {
 inline constexpr std::uint64_t kPoolStep = std::uint64_t{32} << 20;
 
 /** @brief While this lives, the pool of a device keeps so many bytes more of what is given back to it. */
-class KeptPool {
+class PoolReleaseThreshold {
  public:
   /** @brief Of the current device. @param bytes 0: nothing is kept. */
-  explicit KeptPool(std::uint64_t bytes);
-  ~KeptPool();
-  KeptPool(KeptPool const&) = delete;
-  KeptPool& operator=(KeptPool const&) = delete;
+  explicit PoolReleaseThreshold(std::uint64_t bytes);
+  ~PoolReleaseThreshold();
+  PoolReleaseThreshold(PoolReleaseThreshold const&) = delete;
+  PoolReleaseThreshold& operator=(PoolReleaseThreshold const&) = delete;
 
   /** @brief Whether it does: there are devices without a pool. */
   [[nodiscard]] bool Keeps() const { return pool_ != nullptr; }

@@ -22,7 +22,7 @@ std::atomic<std::size_t> held_bytes{0};  // of device memory
 std::atomic<std::size_t> peak_bytes{0};
 
 __global__ void ProbeKernel(int* out) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   *out = 1;
 }
 
@@ -33,7 +33,7 @@ struct SentWords {
 // one thread a word
 __global__ void ReceiveKernel(__grid_constant__ SentWords const sent, std::size_t n_words,
                               std::uint32_t* to) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   if (auto const i = GlobalIdx(); i < n_words) {
     to[i] = sent.words[i];
   }
@@ -42,7 +42,7 @@ __global__ void ReceiveKernel(__grid_constant__ SentWords const sent, std::size_
 // one thread a word
 __global__ void CopyPinnedKernel(std::uint32_t const* from, std::size_t n_words,
                                  std::uint32_t* to) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   if (auto const i = GlobalIdx(); i < n_words) {
     to[i] = from[i];
   }
@@ -59,7 +59,7 @@ int CapabilityOf(int device) {
   return 10 * major + minor;
 }
 
-/** @brief Whether AwaitEarlier() waits: in code that was compiled for Hopper or later, whatever runs it. All
+/** @brief Whether WaitForPreviousKernel() waits: in code that was compiled for Hopper or later, whatever runs it. All
  *         devices of the process must be alike, as only the first one that is used is asked. */
 bool MayBeginEarly() {
   static bool const may = [] {

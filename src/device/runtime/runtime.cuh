@@ -46,11 +46,11 @@ bool Succeeds(cudaError_t status) noexcept;
 void Synchronize();
 
 /** @brief Waits for the stream at the end of its scope, also where an exception ends it. */
-struct WaitAtEnd {
-  WaitAtEnd() = default;
-  ~WaitAtEnd() { Succeeds(cudaStreamSynchronize(Stream())); }
-  WaitAtEnd(WaitAtEnd const&) = delete;
-  WaitAtEnd& operator=(WaitAtEnd const&) = delete;
+struct SyncOnExit {
+  SyncOnExit() = default;
+  ~SyncOnExit() { Succeeds(cudaStreamSynchronize(Stream())); }
+  SyncOnExit(SyncOnExit const&) = delete;
+  SyncOnExit& operator=(SyncOnExit const&) = delete;
 };
 
 /** @brief A named range of the host's time in a profiler's timeline; nothing without a profiler. */
@@ -301,7 +301,8 @@ struct BlockSize {
       : n_threads{threads}, shared_bytes{bytes} {}
 };
 
-/** @brief How a kernel begins on the stream: while the one before it ends, where AwaitEarlier() waits. */
+/** @brief How a kernel begins on the stream: while the one before it ends, where
+ *         WaitForPreviousKernel() waits. */
 struct LaunchConfig {
   cudaLaunchAttribute attributes[2]{};
   cudaLaunchConfig_t config{};
@@ -318,7 +319,7 @@ struct LaunchConfig {
  * dependent launch). It may touch no memory before this. As every kernel waits, the one before has
  * waited for all that came before it.
  */
-__device__ inline void AwaitEarlier() {
+__device__ inline void WaitForPreviousKernel() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();
 #endif
@@ -326,7 +327,7 @@ __device__ inline void AwaitEarlier() {
 
 /**
  * @brief Launch on the stream; an empty grid is no launch. Does not wait.
- * @param kernel Begins with AwaitEarlier().
+ * @param kernel Begins with WaitForPreviousKernel().
  */
 template <typename... ParamsT, typename... ArgsT>
 void Launch(char const* name, void (*kernel)(ParamsT...), std::uint64_t grid, BlockSize block,
@@ -371,9 +372,10 @@ class CubScratch {
   DeviceBuffer<unsigned char> storage_{"CUB scratch"};
 };
 
-/** @brief FirstIndex by all lanes of a warp, which get the answer; 32 places are looked at a step. */
+/** @brief PartitionPoint by all lanes of a warp, which get the answer; 32 places are looked at a
+ *         step. */
 template <typename IndexT, typename FnT>
-__device__ IndexT FirstIndexByWarp(IndexT begin, IndexT end, FnT&& above) {
+__device__ IndexT WarpPartitionPoint(IndexT begin, IndexT end, FnT&& above) {
   while (begin < end) {
     IndexT step = (end - begin + 31) / 32;
     IndexT place = begin + (threadIdx.x % 32 + 1) * step - 1;

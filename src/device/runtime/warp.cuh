@@ -11,32 +11,32 @@
 
 namespace gpu_exact {
 /** @brief One bit for each lane before this one. */
-__device__ inline std::uint32_t LanesBelow() { return (1u << threadIdx.x % 32) - 1; }
+__device__ inline std::uint32_t LaneMaskLt() { return (1u << threadIdx.x % 32) - 1; }
 
 template <typename T>
-__device__ T SumLanes(T value) {
+__device__ T WarpSum(T value) {
   for (int step = 16; step > 0; step /= 2) {
     value += __shfl_xor_sync(kAllLanes, value, step);
   }
   return value;
 }
-__device__ inline std::uint32_t SumLanes(std::uint32_t value) {
+__device__ inline std::uint32_t WarpSum(std::uint32_t value) {
 #if __CUDA_ARCH__ >= 800
   return __reduce_add_sync(kAllLanes, value);
 #else
-  return SumLanes<std::uint32_t>(value);
+  return WarpSum<std::uint32_t>(value);
 #endif
 }
 
 template <typename T>
-__device__ T MaxLanes(T value) {
+__device__ T WarpMax(T value) {
   for (int step = 16; step > 0; step /= 2) {
     value = max(value, __shfl_xor_sync(kAllLanes, value, step));
   }
   return value;
 }
 
-__device__ inline std::uint32_t MinLanes(std::uint32_t value) {
+__device__ inline std::uint32_t WarpMin(std::uint32_t value) {
 #if __CUDA_ARCH__ >= 800
   return __reduce_min_sync(kAllLanes, value);
 #else
@@ -52,7 +52,7 @@ __device__ inline std::uint32_t ShuffleUp(std::uint32_t value, int step) {
 }
 /** @brief The sum of the lanes up to this one, its own included. */
 template <typename T>
-__device__ T SumUpToLane(T value) {
+__device__ T WarpInclusiveSum(T value) {
 #pragma unroll
   for (int step = 1; step < 32; step *= 2) {
     T const below = ShuffleUp(value, step);
@@ -62,7 +62,7 @@ __device__ T SumUpToLane(T value) {
 }
 
 /** @brief Or of all lanes' bits. */
-__device__ inline std::uint32_t OrLanes(std::uint32_t bits) {
+__device__ inline std::uint32_t WarpOr(std::uint32_t bits) {
 #if __CUDA_ARCH__ >= 800
   return __reduce_or_sync(kAllLanes, bits);
 #else

@@ -25,7 +25,7 @@ constexpr int kKeyItems = 4;
 // one thread a row
 __global__ void UnitsKernel(GradientPair const* gpair, Quantiser quantiser, RowIdx n,
                             GradientUnits* out) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i < n) {
     out[i] = quantiser.Units(gpair[i]);
@@ -35,7 +35,7 @@ __global__ void UnitsKernel(GradientPair const* gpair, Quantiser quantiser, RowI
 // one thread an entry
 __global__ void GatherKernel(ColumnEntry const* columns, GradientPair const* gpair,
                              Quantiser quantiser, EntryIdx n, CarriedEntry* out) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i < n) {
     ColumnEntry e = columns[i];
@@ -48,7 +48,7 @@ template <typename EntryT>
 __global__ __launch_bounds__(kKeyThreads) void NodeKeysKernel(EntryT const* entries, EntryIdx n,
                                                               std::uint8_t const* row_keys,
                                                               std::uint8_t* keys) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto const first = EntryIdx{blockIdx.x} * (kKeyThreads * kKeyItems) + threadIdx.x;
   RowIdx rows[kKeyItems];
 #pragma unroll
@@ -69,7 +69,7 @@ __global__ __launch_bounds__(kKeyThreads) void NodeKeysKernel(EntryT const* entr
 template <typename EntryT>
 __global__ void ChildKeysKernel(EntryT const* entries, NodeRangesRef ranges,
                                 std::uint8_t const* row_keys, std::uint8_t* keys) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i < ranges.NumOpen()) {
     auto at = ranges.Position(ranges.NodeOf(i), i);
@@ -80,24 +80,25 @@ __global__ void ChildKeysKernel(EntryT const* entries, NodeRangesRef ranges,
 // grid: one warp a node; nodes lie side by side, from the first entry on
 __global__ void FindNodesKernel(std::uint8_t const* keys, EntryIdx n, EntryRange* ranges,
                                 EntryIdx* open_ends) {
-  AwaitEarlier();
-  Bucket bucket = blockIdx.x;
-  auto begin = FirstIndexByWarp(EntryIdx{0}, n, [=](EntryIdx i) { return keys[i] >= bucket; });
-  auto end = FirstIndexByWarp(begin, n, [=](EntryIdx i) { return keys[i] > bucket; });
+  WaitForPreviousKernel();
+  LevelNode level_node = blockIdx.x;
+  auto begin =
+      WarpPartitionPoint(EntryIdx{0}, n, [=](EntryIdx i) { return keys[i] >= level_node; });
+  auto end = WarpPartitionPoint(begin, n, [=](EntryIdx i) { return keys[i] > level_node; });
   if (threadIdx.x == 0) {
-    ranges[bucket] = {begin, end};
-    open_ends[bucket] = end;
+    ranges[level_node] = {begin, end};
+    open_ends[level_node] = end;
   }
 }
 
 // one thread a split node
 __global__ void FindChildrenKernel(std::uint8_t const* keys, EntryRange const* nodes,
-                                   Bucket n_split, EntryRange* children) {
-  AwaitEarlier();
+                                   LevelNode n_split, EntryRange* children) {
+  WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i < n_split) {
     EntryRange node = nodes[i];
-    auto mid = FirstIndex(node.begin, node.end, [=](EntryIdx k) { return (keys[k] & 1) != 0; });
+    auto mid = PartitionPoint(node.begin, node.end, [=](EntryIdx k) { return (keys[k] & 1) != 0; });
     children[2 * i] = {node.begin, mid};
     children[2 * i + 1] = {mid, node.end};
   }
@@ -105,7 +106,7 @@ __global__ void FindChildrenKernel(std::uint8_t const* keys, EntryRange const* n
 
 struct SizeOfRange {
   EntryRange const* ranges;
-  __device__ EntryIdx operator()(Bucket i) const { return ranges[i].Size(); }
+  __device__ EntryIdx operator()(LevelNode i) const { return ranges[i].Size(); }
 };
 }  // namespace
 
@@ -128,7 +129,7 @@ void EntrySorter<EntryT>::Reset(GradientPair const* gpair, Quantiser const& quan
 }
 
 template <typename EntryT>
-void EntrySorter<EntryT>::SortByNode(std::uint8_t const* row_keys, Bucket n_nodes,
+void EntrySorter<EntryT>::SortByNode(std::uint8_t const* row_keys, LevelNode n_nodes,
                                      EntryIdx max_open) {
   EntryIdx const n = columns_.n_entries;
   keys_.Reserve(2 * n);
@@ -136,7 +137,7 @@ void EntrySorter<EntryT>::SortByNode(std::uint8_t const* row_keys, Bucket n_node
   entries_ = halves_[1].Reserve(n);
   Launch("NodeKeys", NodeKeysKernel<EntryT>, CeilDiv(n, kKeyThreads * kKeyItems), kKeyThreads,
          in_column_order_, n, row_keys, keys_.Data());
-  // The last bits of kNoKey are ones: above every bucket.
+  // The last bits of kNoKey are ones: above every node of a level.
   int const n_bits = BitsBelow(std::uint64_t{n_nodes} + 1);
   if (n != 0) {
     scratch_.Call([&](void* storage, std::size_t& bytes) {
@@ -171,12 +172,12 @@ void EntrySorter<EntryT>::SortByChild(std::vector<EntryRange> const& nodes,
   this->SortSegments(segments);
   current_ = 1 - current_;
   entries_ = halves_[current_].Data();
-  auto n_split = static_cast<Bucket>(segments.size());
-  Bucket const n_nodes = 2 * n_split;
+  auto n_split = static_cast<LevelNode>(segments.size());
+  LevelNode const n_nodes = 2 * n_split;
   CopyFromHost(split_ranges_.Reserve(n_split), segments.data(), n_split);
   LaunchN("FindChildren", FindChildrenKernel, n_split, this->SortedKeys(), split_ranges_.Data(),
           n_split, ranges_.Reserve(n_nodes));
-  auto sizes = thrust::make_transform_iterator(thrust::make_counting_iterator(Bucket{0}),
+  auto sizes = thrust::make_transform_iterator(thrust::make_counting_iterator(LevelNode{0}),
                                                SizeOfRange{ranges_.Data()});
   open_ends_.Reserve(n_nodes);
   if (n_nodes != 0) {

@@ -36,18 +36,18 @@ class EntrySorter {
   void Reset(GradientPair const* gpair, Quantiser const& quantiser);
 
   /**
-   * @brief Sort all entries, from column order, by the bucket of their row; those of other rows go.
+   * @brief Sort all entries, from column order, by the node of their row; those of other rows go.
    *        Does not wait. Comes before the tree's first SortByChild only.
-   * @param row_keys Buckets, kNoKey where the row is in no open node.
+   * @param row_keys LevelNodes, kNoKey where the row is in no open node.
    * @param max_open At most so many entries are of open nodes.
    */
-  void SortByNode(std::uint8_t const* row_keys, Bucket n_nodes, EntryIdx max_open);
+  void SortByNode(std::uint8_t const* row_keys, LevelNode n_nodes, EntryIdx max_open);
 
   /**
    * @brief Sort the entries of each split node by child; those of other nodes go. Does not wait.
    *        Comes after SortByNode only.
-   * @param nodes    Where the entries of the level's nodes lie, by bucket.
-   * @param is_split By bucket.
+   * @param nodes    Where the entries of the level's nodes lie, by node.
+   * @param is_split By node.
    * @param row_keys The last bit is the child: 0 left, 1 right.
    */
   void SortByChild(std::vector<EntryRange> const& nodes, std::vector<bool> const& is_split,

@@ -11,7 +11,7 @@ constexpr FeatureIdx kFewFeatures = 64;  // are bisected in few steps anyway
 
 // one thread a hint
 __global__ void HintsKernel(ColumnsRef columns, std::uint64_t n_hints, FeatureIdx* hints) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i < n_hints) {
     hints[i] = columns.FeatureOf(min(i * kHintValues, columns.n_values - 1));

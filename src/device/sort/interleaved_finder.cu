@@ -19,7 +19,7 @@ namespace {
 /** @brief An entry of a lane; kNoKey where the lane has none, or its row is in no open node. */
 struct LaneEntry {
   ValueId value{0};
-  Bucket bucket{kNoKey};
+  LevelNode level_node{kNoKey};
   GradientUnits units{0.0f, 0.0f};
 };
 
@@ -55,12 +55,12 @@ struct LaneList {
   /** @brief All lanes of a warp. @param word Alike for entries of one segment. */
   __device__ explicit LaneList(std::uint32_t word) : lanes{__match_any_sync(kAllLanes, word)} {}
 
-  [[nodiscard]] __device__ bool IsFirst() const { return (lanes & LanesBelow()) == 0; }
+  [[nodiscard]] __device__ bool IsFirst() const { return (lanes & LaneMaskLt()) == 0; }
   [[nodiscard]] __device__ bool IsLast() const { return lanes >> threadIdx.x % 32 == 1; }
   [[nodiscard]] __device__ int Last() const { return 31 - __clz(static_cast<int>(lanes)); }
   /** @brief The lane before this one; -1: there is none. */
   [[nodiscard]] __device__ int Before() const {
-    return 31 - __clz(static_cast<int>(lanes & LanesBelow()));
+    return 31 - __clz(static_cast<int>(lanes & LaneMaskLt()));
   }
   /** @brief The value of the lane before, if there is one. All lanes of a warp. */
   [[nodiscard]] __device__ ValueId ValueBefore(ValueId value) const {
@@ -88,19 +88,19 @@ struct LaneList {
 /** @brief What the search asks of a node. */
 struct NodeTotal {
   FixedSum sum;
-  float bar;
+  float to_beat;
 };
 
 /** @brief All threads of a block; then comes a barrier. */
 __device__ void LoadNodes(LevelRef const& level, NodeTotal (&out)[kMaxInterleavedNodes]) {
   if (threadIdx.x < level.n_nodes) {
-    out[threadIdx.x] = {level.nodes[threadIdx.x].sum, level.Bar(threadIdx.x)};
+    out[threadIdx.x] = {level.nodes[threadIdx.x].sum, level.GainToBeat(threadIdx.x)};
   }
 }
 
 /**
  * @brief Offer the candidate before an entry, or before the first of its segment the one between
- *        present and missing values, if it may reach the bar.
+ *        present and missing values, if it may reach the gain to beat.
  * @param before  Sum of the segment's entries before this one.
  * @param present Of all its entries.
  */
@@ -108,13 +108,14 @@ __device__ void OfferAt(LevelRef const& level, NodeTotal const& node, LaneEntry 
                         FixedSum const& before, FixedSum const& present, bool is_first) {
   bool const missing = !(present == node.sum);
   bool const may_reach =
-      is_first ? missing && level.bound.MayReach(node.bar, present, node.sum - present)
-               : level.MayReach(node.bar, node.sum, before, present, missing);
+      is_first ? missing && level.bound.MayReach(node.to_beat, present, node.sum - present)
+               : level.MayReach(node.to_beat, node.sum, before, present, missing);
   if (may_reach) {
-    NodeState const& state = level.nodes[entry.bucket];
+    NodeState const& state = level.nodes[entry.level_node];
     FeatureIdx const f = level.columns.FeatureOf(entry.value);
-    level.Offer(entry.bucket, is_first ? level.PresentKey(state, f, present)
-                                       : level.BoundaryKey(state, f, entry.value, before, present));
+    level.Offer(entry.level_node, is_first
+                                      ? level.PresentKey(state, f, present)
+                                      : level.BoundaryKey(state, f, entry.value, before, present));
   }
 }
 
@@ -159,15 +160,15 @@ struct LoadedTile {
 #pragma unroll
     for (int k = 0; k < kRuns; ++k) {
       LaneEntry const& e = entries[k];
-      LaneList const list{e.bucket};
+      LaneList const list{e.level_node};
       FixedSum const own = e.units.Fixed();
       FixedSum const up_to = list.SumUpTo(own);
       ValueId const last = list.ValueBefore(e.value);
-      bool const is_open = e.bucket != kNoKey;
-      TileSum const earlier = is_open ? of_warp[e.bucket] : TileSum{{0, 0}, 0, 0};
+      bool const is_open = e.level_node != kNoKey;
+      TileSum const earlier = is_open ? of_warp[e.level_node] : TileSum{{0, 0}, 0, 0};
       __syncwarp();
       if (is_open && list.IsLast()) {
-        of_warp[e.bucket] = {earlier.sum + up_to, 1, e.value};
+        of_warp[e.level_node] = {earlier.sum + up_to, 1, e.value};
       }
       __syncwarp();
       before[k] = {earlier.sum + up_to - own, list.IsFirst() ? earlier.occupied : 1,
@@ -177,12 +178,11 @@ struct LoadedTile {
   }
 };
 
-/** @brief Multireduce. grid: long tiles; block: one tile; result: out_partial[bucket, tile]. */
+/** @brief Multireduce. grid: long tiles; block: one tile; result: out_partial[node, tile]. */
 template <typename EntryT>
-__global__ __launch_bounds__(LongTile::kThreads) void ReduceTilesKernel(LevelRef level,
-                                                                        InterleavedRef<EntryT> in,
-                                                                        TileSum* out_partial) {
-  AwaitEarlier();
+__global__ __launch_bounds__(LongTile::kThreads) void ReduceLongTilesKernel(
+    LevelRef level, InterleavedRef<EntryT> in, TileSum* out_partial) {
+  WaitForPreviousKernel();
   __shared__ WarpSums sums[LongTile::kWarps];
   LoadedTile const tile{in, in.long_tiles[blockIdx.x].entries, sums};
   if (threadIdx.x < level.n_nodes) {
@@ -206,8 +206,9 @@ struct TileGroup {
 /** @brief Multiscan. grid: long tiles; block: one tile; result: candidates are offered. */
 template <typename EntryT>
 __global__ __launch_bounds__(LongTile::kThreads,
-                             2) void SearchTilesKernel(LevelRef level, InterleavedRef<EntryT> in) {
-  AwaitEarlier();
+                             2) void SearchLongTilesKernel(LevelRef level,
+                                                           InterleavedRef<EntryT> in) {
+  WaitForPreviousKernel();
   __shared__ WarpSums sums[LongTile::kWarps];  // then what comes before each warp
   __shared__ NodeTotal nodes[kMaxInterleavedNodes];
   __shared__ FixedSum presents[kMaxInterleavedNodes];  // of the column
@@ -215,34 +216,34 @@ __global__ __launch_bounds__(LongTile::kThreads,
   LoadNodes(level, nodes);
   LoadedTile const tile{in, of.entries, sums};
   if (threadIdx.x < level.n_nodes) {
-    Bucket const bucket = threadIdx.x;
-    TileSum const all = in.Sum(bucket, of.last);
-    presents[bucket] = all.sum;
+    LevelNode const level_node = threadIdx.x;
+    TileSum const all = in.Sum(level_node, of.last);
+    presents[level_node] = all.sum;
     TileSum before{{0, 0}, 0, 0};
     if (blockIdx.x != of.first) {
-      before = in.Sum(bucket, blockIdx.x - 1);
+      before = in.Sum(level_node, blockIdx.x - 1);
     }
     for (WarpSums& of_warp : sums) {
-      TileSum const next = TileSumOp{}(before, of_warp[bucket]);
-      of_warp[bucket] = before;
+      TileSum const next = TileSumOp{}(before, of_warp[level_node]);
+      of_warp[level_node] = before;
       before = next;
     }
-    if (blockIdx.x == of.last && all.occupied != 0 && level.Allowed(bucket, of.feature)) {
-      level.Offer(bucket, level.PresentKey(level.nodes[bucket], of.feature, all.sum));
+    if (blockIdx.x == of.last && all.occupied != 0 && level.Allowed(level_node, of.feature)) {
+      level.Offer(level_node, level.PresentKey(level.nodes[level_node], of.feature, all.sum));
     }
   }
   __syncthreads();
 #pragma unroll
   for (int k = 0; k < LongTile::kRuns; ++k) {
     LaneEntry const& e = tile.entries[k];
-    if (e.bucket == kNoKey) {
+    if (e.level_node == kNoKey) {
       continue;
     }
-    TileSum const before = TileSumOp{}(sums[threadIdx.x / 32][e.bucket], tile.before[k]);
-    FixedSum const& present = presents[e.bucket];
+    TileSum const before = TileSumOp{}(sums[threadIdx.x / 32][e.level_node], tile.before[k]);
+    FixedSum const& present = presents[e.level_node];
     if (before.occupied != 0 && before.last_value != e.value &&
-        level.MaySplit(e.bucket, e.value, present)) {
-      OfferAt(level, nodes[e.bucket], e, before.sum, present, false);
+        level.MaySplit(e.level_node, e.value, present)) {
+      OfferAt(level, nodes[e.level_node], e, before.sum, present, false);
     }
   }
 }
@@ -252,12 +253,12 @@ constexpr int kMostKeyBits = 8;
 
 /** @brief Segments where nodes are mixed in columns, by a word for each entry. */
 struct MixedSegments {
-  static constexpr std::uint32_t kBuckets = 1u << kMostKeyBits;
+  static constexpr std::uint32_t kLevelNodes = 1u << kMostKeyBits;
 
-  __device__ static std::uint32_t Word(std::uint32_t column, Bucket bucket) {
-    return column * kBuckets + bucket;
+  __device__ static std::uint32_t Word(std::uint32_t column, LevelNode level_node) {
+    return column * kLevelNodes + level_node;
   }
-  __device__ static Bucket BucketOf(std::uint32_t word) { return word % kBuckets; }
+  __device__ static LevelNode LevelNodeOf(std::uint32_t word) { return word % kLevelNodes; }
   __device__ explicit MixedSegments(LevelRef const&) {}
   /** @brief Whether an entry is of another segment than the one before it. */
   __device__ bool Differ(std::uint32_t word_before, ValueId, std::uint32_t word, ValueId) const {
@@ -272,12 +273,12 @@ class SharedColumns {
   __device__ explicit SharedColumns(SharedTile const& tile) : heads_{tile.heads[threadIdx.x % 32]} {
     static_assert(SharedTile::kSize / 32 == 32, "one lane a word");
     auto const n = static_cast<std::uint32_t>(__popc(heads_));
-    before_ = SumUpToLane(n) - n;
+    before_ = WarpInclusiveSum(n) - n;
   }
   /** @brief Of the lane's entry in a run of 32. All lanes of a warp. */
   [[nodiscard]] __device__ std::uint32_t Of(int run) const {
     std::uint32_t const heads = __shfl_sync(kAllLanes, heads_, run);
-    return __shfl_sync(kAllLanes, before_, run) + __popc(heads & (LanesBelow() << 1 | 1));
+    return __shfl_sync(kAllLanes, before_, run) + __popc(heads & (LaneMaskLt() << 1 | 1));
   }
 
  private:
@@ -288,13 +289,13 @@ class SharedColumns {
 /**
  * @brief Multiscan of whole columns, sorted by node. grid: shared tiles; block: one tile; result:
  *        candidates are offered.
- * @tparam kKeyBits Of a bucket, and of kNoKey, whose last bits are all ones.
+ * @tparam kKeyBits Of a LevelNode, and of kNoKey, whose last bits are all ones.
  */
 template <typename EntryT, int kKeyBits>
 __global__ __launch_bounds__(kTileThreads,
                              4) void SearchSharedTilesKernel(LevelRef level,
                                                              InterleavedRef<EntryT> in) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   constexpr int kItems = SharedTile::kItems;
   using Rank = cub::BlockRadixRankMatch<kTileThreads, kKeyBits, false>;
   using Agent = SplitAgent<kItems, MixedSegments>;
@@ -319,25 +320,27 @@ __global__ __launch_bounds__(kTileThreads,
       entries);
   unsigned keys[kItems];
   int ranks[kItems];
-  int bucket_begin[1];
+  int level_node_begin[1];
 #pragma unroll
   for (int k = 0; k < kItems; ++k) {
-    keys[k] = entries[k].bucket;
+    keys[k] = entries[k].level_node;
   }
   Rank{temp.rank}.RankKeys(keys, ranks, cub::BFEDigitExtractor<unsigned>(0, kKeyBits),
-                           bucket_begin);
+                           level_node_begin);
   SharedColumns const columns{of};
 #pragma unroll
   for (int k = 0; k < kItems; ++k) {
-    std::uint32_t const word = MixedSegments::Word(columns.Of(first_run + k), entries[k].bucket);
-    tile.Put(ranks[k], entries[k].value, entries[k].units, word);
+    std::uint32_t const word =
+        MixedSegments::Word(columns.Of(first_run + k), entries[k].level_node);
+    tile.Store(ranks[k], entries[k].value, entries[k].units, word);
   }
   if (threadIdx.x == kNoKey % (1u << kKeyBits)) {
-    n_open = bucket_begin[0];
+    n_open = level_node_begin[0];
   }
   __syncthreads();  // the storage becomes the agent's
-  auto carry = [&](std::uint32_t, Bucket bucket, FixedSum const& sum) {
-    return SegmentCarry{{0, 0}, sum, nodes[bucket].sum, nodes[bucket].bar, 0, false, true};
+  auto carry = [&](std::uint32_t, LevelNode level_node, FixedSum const& sum) {
+    return SegmentCarry{{0, 0}, sum, nodes[level_node].sum, nodes[level_node].to_beat, 0,
+                        false,  true};
   };
   Agent{&temp.agent, level, tile, n_open}.Search(carry);
 }
@@ -349,7 +352,7 @@ constexpr int kShortTiles = 4;  // of a warp
 template <typename EntryT>
 __global__ __launch_bounds__(kShortThreads) void SearchShortTilesKernel(LevelRef level,
                                                                         InterleavedRef<EntryT> in) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   __shared__ NodeTotal nodes[kMaxInterleavedNodes];
   LoadNodes(level, nodes);
   auto const first = static_cast<std::uint32_t>(GlobalIdx() / 32 * kShortTiles);
@@ -369,15 +372,15 @@ __global__ __launch_bounds__(kShortThreads) void SearchShortTilesKernel(LevelRef
 #pragma unroll
   for (int k = 0; k < kShortTiles; ++k) {
     LaneEntry const& e = entries[k];
-    std::uint32_t const column = __popc(tiles[k].heads & (LanesBelow() << 1 | 1));
-    LaneList const list{MixedSegments::Word(column, e.bucket)};
+    std::uint32_t const column = __popc(tiles[k].heads & (LaneMaskLt() << 1 | 1));
+    LaneList const list{MixedSegments::Word(column, e.level_node)};
     FixedSum const own = e.units.Fixed();
     FixedSum const up_to = list.SumUpTo(own);
     FixedSum const present = Shuffle(up_to, list.Last());
     ValueId const last = list.ValueBefore(e.value);
-    if (e.bucket != kNoKey && (list.IsFirst() || last != e.value) &&
-        level.MaySplit(e.bucket, e.value, present)) {
-      OfferAt(level, nodes[e.bucket], e, up_to - own, present, list.IsFirst());
+    if (e.level_node != kNoKey && (list.IsFirst() || last != e.value) &&
+        level.MaySplit(e.level_node, e.value, present)) {
+      OfferAt(level, nodes[e.level_node], e, up_to - own, present, list.IsFirst());
     }
     __syncwarp();
   }
@@ -385,8 +388,8 @@ __global__ __launch_bounds__(kShortThreads) void SearchShortTilesKernel(LevelRef
 }  // namespace
 
 template <typename EntryT>
-void InterleavedFinder<EntryT>::Lay(std::vector<EntryIdx> const& entry_offsets) {
-  if (is_laid_) {
+void InterleavedFinder<EntryT>::BuildTiles(std::vector<EntryIdx> const& entry_offsets) {
+  if (has_tiles_) {
     return;
   }
   std::vector<LongTile> long_tiles;
@@ -443,7 +446,7 @@ void InterleavedFinder<EntryT>::Lay(std::vector<EntryIdx> const& entry_offsets) 
   ref_.n_long = static_cast<std::uint32_t>(long_tiles.size());
   ref_.n_shared = static_cast<std::uint32_t>(shared_tiles.size());
   ref_.n_short = static_cast<std::uint32_t>(short_tiles.size());
-  is_laid_ = true;  // not where there was no room
+  has_tiles_ = true;  // not where there was no room
 }
 
 template <typename EntryT>
@@ -459,8 +462,8 @@ void InterleavedFinder<EntryT>::Find(LevelRef const& level, EntriesRef<EntryT> c
     auto const n_sums = std::uint64_t{level.n_nodes} * ref_.n_long;
     partial_.Reserve(n_sums);
     ref_.sums = sums_.Reserve(n_sums);
-    Launch("ReduceTiles", ReduceTilesKernel<EntryT>, ref_.n_long, LongTile::kThreads, level, ref_,
-           partial_.Data());
+    Launch("ReduceLongTiles", ReduceLongTilesKernel<EntryT>, ref_.n_long, LongTile::kThreads, level,
+           ref_, partial_.Data());
     auto groups = thrust::make_transform_iterator(thrust::make_counting_iterator(std::uint64_t{0}),
                                                   TileGroup{ref_.long_tiles, ref_.n_long});
     scratch_.Call([&](void* storage, std::size_t& bytes) {
@@ -468,7 +471,8 @@ void InterleavedFinder<EntryT>::Find(LevelRef const& level, EntriesRef<EntryT> c
                                                  sums_.Data(), TileSumOp{}, n_sums,
                                                  cuda::std::equal_to<>{}, Stream());
     });
-    Launch("SearchTiles", SearchTilesKernel<EntryT>, ref_.n_long, LongTile::kThreads, level, ref_);
+    Launch("SearchLongTiles", SearchLongTilesKernel<EntryT>, ref_.n_long, LongTile::kThreads, level,
+           ref_);
   }
   if (ref_.n_shared != 0) {
     bool const few = level.n_nodes < 1u << kFewKeyBits;

@@ -26,7 +26,7 @@
 
 namespace gpu_exact {
 /** @brief The most open nodes of an interleaved level. */
-inline constexpr Bucket kMaxInterleavedNodes = Bucket{1} << (kMaxInterleavedLevels - 1);
+inline constexpr LevelNode kMaxInterleavedNodes = LevelNode{1} << (kMaxInterleavedLevels - 1);
 static_assert(2 * kMaxInterleavedNodes <= kMaxKeyedNodes);  // their children have keys
 
 /** @brief A part of a long column, of up to kSize entries, for a block. Ascending. */
@@ -73,7 +73,7 @@ template <typename EntryT>
 struct InterleavedRef {
   EntriesRef<EntryT> entries;  // shape: (n_entries)
   EntryIdx n_entries;
-  std::uint8_t const* row_keys;    // bucket of each row, or kNoKey
+  std::uint8_t const* row_keys;    // LevelNode of each row, or kNoKey
   LongTile const* long_tiles;      // shape: (n_long)
   SharedTile const* shared_tiles;  // shape: (n_shared)
   ShortTile const* short_tiles;    // shape: (n_short)
@@ -82,8 +82,8 @@ struct InterleavedRef {
   std::uint32_t n_short;
   TileSum const* sums;  // of long tiles, shape: (n_nodes, n_long), inclusive within a column
 
-  __device__ TileSum const& Sum(Bucket bucket, std::uint32_t tile) const {
-    return sums[std::uint64_t{bucket} * n_long + tile];
+  __device__ TileSum const& Sum(LevelNode level_node, std::uint32_t tile) const {
+    return sums[std::uint64_t{level_node} * n_long + tile];
   }
 };
 
@@ -95,9 +95,9 @@ class InterleavedFinder {
    * @brief Divide the columns into tiles, at the first call: a finder has one table. Does not wait.
    * @param entry_offsets Of the features, shape: (n_features + 1).
    */
-  void Lay(std::vector<EntryIdx> const& entry_offsets);
+  void BuildTiles(std::vector<EntryIdx> const& entry_offsets);
 
-  /** @brief Offer every candidate of the level. Comes after Lay. Does not wait. */
+  /** @brief Offer every candidate of the level. Comes after BuildTiles(). Does not wait. */
   void Find(LevelRef const& level, EntriesRef<EntryT> const& entries, std::uint8_t const* row_keys);
 
   /** @brief What the last Find left, to look winners up. */
@@ -105,7 +105,7 @@ class InterleavedFinder {
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
-  bool is_laid_{false};
+  bool has_tiles_{false};
   DeviceBuffer<LongTile> long_tiles_{"tiles of long columns"};
   DeviceBuffer<SharedTile> shared_tiles_{"tiles of several columns"};
   DeviceBuffer<ShortTile> short_tiles_{"tiles of short columns"};

@@ -13,13 +13,13 @@ namespace gpu_exact {
 namespace {
 constexpr int kThreads = 256;
 constexpr int kRowsPerThread = 8;
-constexpr Bucket kSharedSums = 512;  // 8 KiB of shared memory
+constexpr LevelNode kSharedSums = 512;  // 8 KiB of shared memory
 
 __device__ bool IsTrained(NodeIdx position) { return position >= 0; }
 
 // one thread a row
 __global__ void ResetKernel(TrainingRows rows, NodeIdx* positions, std::uint8_t* row_keys) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = static_cast<RowIdx>(GlobalIdx());
   if (row < rows.n_rows) {
     bool trained = rows.Has(row);
@@ -31,33 +31,34 @@ __global__ void ResetKernel(TrainingRows rows, NodeIdx* positions, std::uint8_t*
 // one thread an entry of the ranges
 template <typename EntryT>
 __global__ void RouteKernel(EntryT const* entries, RouteRange const* ranges, EntryIdx const* ends,
-                            std::uint32_t n_ranges, EntryIdx n_entries, SplitOrder const* orders,
-                            NodeIdx first_node, Bucket n_orders, NodeIdx* positions) {
-  AwaitEarlier();
+                            std::uint32_t n_ranges, EntryIdx n_entries,
+                            NodeSplit const* node_splits, NodeIdx first_node,
+                            LevelNode n_node_splits, NodeIdx* positions) {
+  WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i >= n_entries) {
     return;
   }
-  auto r = FirstIndex(std::uint32_t{0}, n_ranges, [=](std::uint32_t k) { return ends[k] > i; });
+  auto r = PartitionPoint(std::uint32_t{0}, n_ranges, [=](std::uint32_t k) { return ends[k] > i; });
   EntryT e = entries[ranges[r].entries.end - (ends[r] - i)];
   NodeIdx position = positions[e.row];
-  auto bucket = static_cast<Bucket>(DecodePosition(position) - first_node);
-  if (bucket >= n_orders) {
+  auto level_node = static_cast<LevelNode>(DecodePosition(position) - first_node);
+  if (level_node >= n_node_splits) {
     return;
   }
-  SplitOrder order = orders[bucket];
-  if (order.left != kNoNode && order.feature == ranges[r].feature) {
-    NodeIdx child = order.left + (e.value < order.first_right ? 0 : 1);
+  NodeSplit split = node_splits[level_node];
+  if (split.left != kNoNode && split.feature == ranges[r].feature) {
+    NodeIdx child = split.left + (e.value < split.first_right ? 0 : 1);
     positions[e.row] = EncodePosition(child, IsTrained(position));
   }
 }
 
 // one thread a row, in whole warps and one row more; result: rows that own columns send left
-__global__ void FindLeftKernel(SplitOrder const* orders, std::uint8_t const* is_own,
-                               NodeIdx first_node, Bucket n_orders, NodeIdx first_child,
-                               Bucket n_children, RowIdx n_rows, NodeIdx const* positions,
-                               std::uint32_t* words) {
-  AwaitEarlier();
+__global__ void FindLeftOfRowsKernel(NodeSplit const* node_splits, std::uint8_t const* is_own,
+                                     NodeIdx first_node, LevelNode n_node_splits,
+                                     NodeIdx first_child, LevelNode n_children, RowIdx n_rows,
+                                     NodeIdx const* positions, std::uint32_t* words) {
+  WaitForPreviousKernel();
   auto row = GlobalIdx();
   if (row / 32 > n_rows / 32) {
     return;
@@ -65,10 +66,11 @@ __global__ void FindLeftKernel(SplitOrder const* orders, std::uint8_t const* is_
   bool left{false};
   if (row < n_rows) {
     NodeIdx const nidx = DecodePosition(positions[row]);
-    auto const bucket = static_cast<Bucket>(nidx - first_node);
-    auto const child = static_cast<Bucket>(nidx - first_child);  // a left one is even
-    left = bucket < n_orders ? is_own[bucket] != 0 && orders[bucket].default_left
-                             : child < n_children && child % 2 == 0;
+    auto const level_node = static_cast<LevelNode>(nidx - first_node);
+    auto const child = static_cast<LevelNode>(nidx - first_child);  // a left one is even
+    left = level_node < n_node_splits
+               ? is_own[level_node] != 0 && node_splits[level_node].default_left
+               : child < n_children && child % 2 == 0;
   }
   std::uint32_t const bits = __ballot_sync(kAllLanes, left);
   if (threadIdx.x % 32 == 0) {
@@ -77,26 +79,26 @@ __global__ void FindLeftKernel(SplitOrder const* orders, std::uint8_t const* is_
 }
 
 // one thread a row; goes_left: of all workers, words are nullptr where there is one
-__global__ void RouteMissingKernel(SplitOrder const* orders, RankBitsRef goes_left,
-                                   NodeIdx first_node, Bucket n_orders, NodeIdx first_child,
-                                   Bucket n_children, RowIdx n_rows, NodeIdx* positions,
+__global__ void RouteMissingKernel(NodeSplit const* node_splits, RankBitVectorRef goes_left,
+                                   NodeIdx first_node, LevelNode n_node_splits, NodeIdx first_child,
+                                   LevelNode n_children, RowIdx n_rows, NodeIdx* positions,
                                    std::uint8_t* row_keys) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = GlobalIdx();
   if (row >= n_rows) {
     return;
   }
   NodeIdx position = positions[row];
-  auto bucket = static_cast<Bucket>(DecodePosition(position) - first_node);
-  if (bucket < n_orders && orders[bucket].left != kNoNode) {
+  auto level_node = static_cast<LevelNode>(DecodePosition(position) - first_node);
+  if (level_node < n_node_splits && node_splits[level_node].left != kNoNode) {
     bool const left = goes_left.words == nullptr
-                          ? orders[bucket].default_left
+                          ? node_splits[level_node].default_left
                           : goes_left.words[row / 32].Has(static_cast<std::uint32_t>(row));
-    NodeIdx child = orders[bucket].left + (left ? 0 : 1);
+    NodeIdx child = node_splits[level_node].left + (left ? 0 : 1);
     position = EncodePosition(child, IsTrained(position));
     positions[row] = position;
   }
-  auto child = static_cast<Bucket>(position - first_child);  // out of range where left out
+  auto child = static_cast<LevelNode>(position - first_child);  // out of range where left out
   std::uint8_t key = n_children <= kMaxKeyedNodes ? child : child & 1;
   row_keys[row] = child < n_children ? key : kNoKey;
 }
@@ -106,8 +108,9 @@ __global__ void RouteMissingKernel(SplitOrder const* orders, RankBitsRef goes_le
 __global__ __launch_bounds__(kThreads) void SumNodesKernel(GradientPair const* gpair,
                                                            NodeIdx const* positions, RowIdx n_rows,
                                                            Quantiser quantiser, NodeIdx first_node,
-                                                           Bucket n_nodes, NodeState* out_states) {
-  AwaitEarlier();
+                                                           LevelNode n_nodes,
+                                                           NodeState* out_states) {
+  WaitForPreviousKernel();
   __shared__ FixedSum sums[kSharedSums];
   bool const in_shared = n_nodes <= kSharedSums;
   auto const n_copies = in_shared ? min(32u, kSharedSums / n_nodes) : 1;
@@ -120,15 +123,15 @@ __global__ __launch_bounds__(kThreads) void SumNodesKernel(GradientPair const* g
   }
   auto stride = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
   for (auto row = GlobalIdx(); row < n_rows; row += stride) {
-    auto bucket = static_cast<Bucket>(positions[row] - first_node);
-    if (bucket < n_nodes) {
-      AtomicAdd(in_shared ? &sums[bucket * n_copies + copy] : &out_states[bucket].sum,
+    auto level_node = static_cast<LevelNode>(positions[row] - first_node);
+    if (level_node < n_nodes) {
+      AtomicAdd(in_shared ? &sums[level_node * n_copies + copy] : &out_states[level_node].sum,
                 quantiser.Fixed(gpair[row]));
     }
   }
   if (in_shared) {
     __syncthreads();
-    for (Bucket b = threadIdx.x; b < n_nodes; b += kThreads) {
+    for (LevelNode b = threadIdx.x; b < n_nodes; b += kThreads) {
       FixedSum total{0, 0};
       for (unsigned c = 0; c < n_copies; ++c) {
         total = total + sums[b * n_copies + c];
@@ -139,27 +142,28 @@ __global__ __launch_bounds__(kThreads) void SumNodesKernel(GradientPair const* g
 }
 }  // namespace
 
-RowPartition::RowPartition(RowIdx n_rows, std::uint64_t max_blocks)
+RowRouter::RowRouter(RowIdx n_rows, std::uint64_t max_blocks)
     : n_rows_{n_rows}, max_blocks_{max_blocks}, positions_{n_rows} {
   row_keys_.Reserve(n_rows);
 }
 
-std::uint64_t RowPartition::StridedGrid() const {
+std::uint64_t RowRouter::StridedGrid() const {
   return std::min(CeilDiv(n_rows_, kThreads * kRowsPerThread), max_blocks_);
 }
 
-void RowPartition::Reset(TrainingRows const& rows) {
+void RowRouter::Reset(TrainingRows const& rows) {
   LaunchN("Reset", ResetKernel, n_rows_, rows, positions_.Data(), row_keys_.Data());
 }
 
-void RowPartition::SetOrders(SplitOrder const* orders, Bucket n_orders, NodeIdx first_node) {
-  orders_ = orders;
-  n_orders_ = n_orders;
+void RowRouter::SetNodeSplits(NodeSplit const* node_splits, LevelNode n_node_splits,
+                              NodeIdx first_node) {
+  node_splits_ = node_splits;
+  n_node_splits_ = n_node_splits;
   first_node_ = first_node;
 }
 
 template <typename EntryT>
-void RowPartition::Route(EntryT const* entries, std::vector<RouteRange> const& ranges) {
+void RowRouter::Route(EntryT const* entries, std::vector<RouteRange> const& ranges) {
   std::vector<EntryIdx> ends;
   EntryIdx n{0};
   for (auto const& r : ranges) {
@@ -169,33 +173,33 @@ void RowPartition::Route(EntryT const* entries, std::vector<RouteRange> const& r
   CopyFromHost(ranges_.Reserve(ranges.size()), ranges.data(), ranges.size());
   CopyFromHost(range_ends_.Reserve(ends.size()), ends.data(), ends.size());
   LaunchN("Route", RouteKernel<EntryT>, n, entries, ranges_.Data(), range_ends_.Data(),
-          static_cast<std::uint32_t>(ranges.size()), n, orders_, first_node_, n_orders_,
+          static_cast<std::uint32_t>(ranges.size()), n, node_splits_, first_node_, n_node_splits_,
           positions_.Data());
 }
-template void RowPartition::Route(CarriedEntry const*, std::vector<RouteRange> const&);
-template void RowPartition::Route(ColumnEntry const*, std::vector<RouteRange> const&);
+template void RowRouter::Route(CarriedEntry const*, std::vector<RouteRange> const&);
+template void RowRouter::Route(ColumnEntry const*, std::vector<RouteRange> const&);
 
-void RowPartition::RouteMissing(NodeIdx first_child, Bucket n_children, SplitExchange* exchange) {
-  RankBitsRef goes_left{nullptr};
+void RowRouter::RouteMissing(NodeIdx first_child, LevelNode n_children, SplitExchange* exchange) {
+  RankBitVectorRef goes_left{nullptr};
   if (exchange != nullptr) {
     std::uint64_t const n_words = n_rows_ / 32 + 1;
     goes_left = goes_left_.Reserve(n_rows_);
-    LaunchN("FindLeft", FindLeftKernel, std::uint64_t{n_rows_} + 32, orders_, exchange->IsOwn(),
-            first_node_, n_orders_, first_child, n_children, n_rows_, positions_.Data(),
-            exchange->OwnWords(n_words));
+    LaunchN("FindLeftOfRows", FindLeftOfRowsKernel, std::uint64_t{n_rows_} + 32, node_splits_,
+            exchange->IsOwn(), first_node_, n_node_splits_, first_child, n_children, n_rows_,
+            positions_.Data(), exchange->OwnWords(n_words));
     exchange->JoinWords(n_words, goes_left);
   }
-  LaunchN("RouteMissing", RouteMissingKernel, n_rows_, orders_, goes_left, first_node_, n_orders_,
-          first_child, n_children, n_rows_, positions_.Data(), row_keys_.Data());
+  LaunchN("RouteMissing", RouteMissingKernel, n_rows_, node_splits_, goes_left, first_node_,
+          n_node_splits_, first_child, n_children, n_rows_, positions_.Data(), row_keys_.Data());
 }
 
-void RowPartition::SumNodes(GradientPair const* gpair, Quantiser const& quantiser,
-                            NodeIdx first_node, Bucket n_nodes, NodeState* out_states) {
+void RowRouter::SumNodes(GradientPair const* gpair, Quantiser const& quantiser, NodeIdx first_node,
+                         LevelNode n_nodes, NodeState* out_states) {
   Launch("SumNodes", SumNodesKernel, this->StridedGrid(), kThreads, gpair, positions_.Data(),
          n_rows_, quantiser, first_node, n_nodes, out_states);
 }
 
-std::uint64_t RowPartition::Bytes() const {
+std::uint64_t RowRouter::Bytes() const {
   return positions_.Bytes() + row_keys_.Bytes() + ranges_.Bytes() + range_ends_.Bytes() +
          goes_left_.Bytes();
 }

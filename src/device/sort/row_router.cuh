@@ -15,8 +15,8 @@
 namespace gpu_exact {
 /** @brief Row key of a row that is in no open node. */
 inline constexpr std::uint8_t kNoKey = 255;
-/** @brief Up to so many open nodes a row's key is its bucket; beyond, the bucket's last bit. */
-inline constexpr Bucket kMaxKeyedNodes = 128;
+/** @brief Up to so many open nodes a row's key is its LevelNode; beyond, that one's last bit. */
+inline constexpr LevelNode kMaxKeyedNodes = 128;
 
 /** @brief Entries of one feature that decide where their rows go. */
 struct RouteRange {
@@ -24,16 +24,16 @@ struct RouteRange {
   FeatureIdx feature;
 };
 
-class RowPartition {
+class RowRouter {
  public:
   /** @param max_blocks Of grids that stride over rows, enough for any GPU; changes no result. */
-  explicit RowPartition(RowIdx n_rows, std::uint64_t max_blocks = 132 * 16);
+  explicit RowRouter(RowIdx n_rows, std::uint64_t max_blocks = 132 * 16);
 
   /** @brief Put every row into the root; rows left out are marked as such. Does not wait. */
   void Reset(TrainingRows const& rows);
 
-  /** @brief Orders of a level, in device memory, for Route and RouteMissing. */
-  void SetOrders(SplitOrder const* orders, Bucket n_orders, NodeIdx first_node);
+  /** @brief Splits of a level, in device memory, for Route and RouteMissing. */
+  void SetNodeSplits(NodeSplit const* node_splits, LevelNode n_node_splits, NodeIdx first_node);
 
   /**
    * @brief Move the rows whose entries lie in the ranges to their child. Does not wait.
@@ -46,17 +46,17 @@ class RowPartition {
    * @param exchange nullptr: all columns are here. Else rows of nodes whose split is another
    *                 worker's go as that worker says. Collective.
    */
-  void RouteMissing(NodeIdx first_child, Bucket n_children, SplitExchange* exchange = nullptr);
+  void RouteMissing(NodeIdx first_child, LevelNode n_children, SplitExchange* exchange = nullptr);
 
   /**
    * @brief Gradient sums of open nodes.
-   * @param out_states By bucket; zeros, to which sums are added.
+   * @param out_states By node; zeros, to which sums are added.
    */
   void SumNodes(GradientPair const* gpair, Quantiser const& quantiser, NodeIdx first_node,
-                Bucket n_nodes, NodeState* out_states);
+                LevelNode n_nodes, NodeState* out_states);
 
   [[nodiscard]] RowPositions& Positions() { return positions_; }
-  /** @brief Bucket (or its last bit) of each row, kNoKey where it is in no open node. */
+  /** @brief LevelNode (or its last bit) of each row, kNoKey where it is in no open node. */
   [[nodiscard]] std::uint8_t const* RowKeys() const { return row_keys_.Data(); }
   [[nodiscard]] std::uint64_t Bytes() const;
 
@@ -65,12 +65,12 @@ class RowPartition {
 
   RowIdx n_rows_;
   std::uint64_t max_blocks_;
-  NodeIdx first_node_{kRoot};  // of the orders
-  Bucket n_orders_{0};
-  SplitOrder const* orders_{nullptr};
+  NodeIdx first_node_{kRoot};  // of node_splits_
+  LevelNode n_node_splits_{0};
+  NodeSplit const* node_splits_{nullptr};
   RowPositions positions_;
   DeviceBuffer<std::uint8_t> row_keys_{"row keys"};
-  RankBits goes_left_{"rows that go left"};  // where there are several workers
+  RankBitVector goes_left_{"rows that go left"};  // where there are several workers
   DeviceBuffer<RouteRange> ranges_{"routed entries"};
   DeviceBuffer<EntryIdx> range_ends_{"ends of routed entries"};
 };

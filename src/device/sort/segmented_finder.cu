@@ -40,11 +40,11 @@ class FeatureCursor {
   ValueId last_{0};   // inclusive
 };
 
-/** @brief Segments of a tile that is sorted by node: the word of an entry is its bucket. */
+/** @brief Segments of a tile that is sorted by node: the word of an entry is its LevelNode. */
 class SortedSegments {
  public:
   __device__ explicit SortedSegments(LevelRef const& level) : cursor_{level.columns} {}
-  __device__ static Bucket BucketOf(std::uint32_t word) { return word; }
+  __device__ static LevelNode LevelNodeOf(std::uint32_t word) { return word; }
   /** @brief Whether an entry is of another node or feature than the one before it. */
   __device__ bool Differ(std::uint32_t word_before, ValueId before, std::uint32_t word,
                          ValueId value) {
@@ -70,19 +70,20 @@ struct SortedTile {
     n = begin < n_open ? static_cast<int>(min(n_open - begin, EntryIdx{Tile::kSize})) : 0;
   }
 
-  /** @brief The thread's entries, every kTileThreads-th; the bucket is kNoBucket past the last. */
-  __device__ void Fetch(EntryT (&out_items)[kItems], Bucket (&out_buckets)[kItems]) const {
-    Bucket bucket{kNoBucket};
+  /** @brief The thread's entries, every kTileThreads-th; the LevelNode is kNoLevelNode past the
+   *         last. */
+  __device__ void Fetch(EntryT (&out_items)[kItems], LevelNode (&out_level_nodes)[kItems]) const {
+    LevelNode level_node{kNoLevelNode};
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       int const i = static_cast<int>(threadIdx.x) + k * kTileThreads;
-      out_buckets[k] = kNoBucket;
+      out_level_nodes[k] = kNoLevelNode;
       if (i < n) {
-        if (bucket == kNoBucket || begin + i >= ranges.open_ends[bucket]) {
-          bucket = ranges.NodeOf(begin + i);
+        if (level_node == kNoLevelNode || begin + i >= ranges.open_ends[level_node]) {
+          level_node = ranges.NodeOf(begin + i);
         }
-        out_items[k] = entries[ranges.Position(bucket, begin + i)];
-        out_buckets[k] = bucket;
+        out_items[k] = entries[ranges.Position(level_node, begin + i)];
+        out_level_nodes[k] = level_node;
       }
     }
   }
@@ -90,30 +91,30 @@ struct SortedTile {
   /** @brief All threads of the block; ends with a barrier. */
   __device__ void Load(Tile* out) const {
     EntryT items[kItems];
-    Bucket buckets[kItems];
-    this->Fetch(items, buckets);
+    LevelNode level_nodes[kItems];
+    this->Fetch(items, level_nodes);
     // All gradients are on their way before the first one is waited for.
     GradientUnits units[kItems];
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
-      if (buckets[k] != kNoBucket) {
+      if (level_nodes[k] != kNoLevelNode) {
         units[k] = entries.Units(items[k]);
       }
     }
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
-      if (buckets[k] != kNoBucket) {
+      if (level_nodes[k] != kNoLevelNode) {
         int const i = static_cast<int>(threadIdx.x) + k * kTileThreads;
-        out->Put(i, items[k].value, units[k], buckets[k]);
+        out->Store(i, items[k].value, units[k], level_nodes[k]);
       }
     }
     __syncthreads();
   }
 
   /** @brief Value of the entry before the tile; whether it is of the tile's first node. */
-  __device__ bool ValueBefore(Bucket bucket, ValueId* out_value) const {
-    EntryIdx const at = ranges.Position(bucket, begin);
-    if (at == ranges.ranges[bucket].begin) {
+  __device__ bool ValueBefore(LevelNode level_node, ValueId* out_value) const {
+    EntryIdx const at = ranges.Position(level_node, begin);
+    if (at == ranges.ranges[level_node].begin) {
       return false;
     }
     *out_value = entries[at - 1].value;
@@ -137,17 +138,17 @@ struct ReverseOuterSumsOp {
 
 /** @brief The first and the last segment of a tile: their nodes and where their features end. */
 struct OuterSegments {
-  Bucket first_node;
-  Bucket last_node;
+  LevelNode first_node;
+  LevelNode last_node;
   ValueId first_end;   // last value id of the first segment's feature
   ValueId last_begin;  // first value id of the last segment's feature
   bool continues;      // the first one has entries before the tile
 
-  __device__ bool InFirst(Bucket bucket, ValueId value) const {
-    return bucket == first_node && value <= first_end;
+  __device__ bool InFirst(LevelNode level_node, ValueId value) const {
+    return level_node == first_node && value <= first_end;
   }
-  __device__ bool InLast(Bucket bucket, ValueId value) const {
-    return bucket == last_node && value >= last_begin;
+  __device__ bool InLast(LevelNode level_node, ValueId value) const {
+    return level_node == last_node && value >= last_begin;
   }
 };
 
@@ -168,11 +169,9 @@ struct EndSums {
  * segments by its node and value alone: only two features are looked up in a tile.
  */
 template <typename EntryT>
-__global__ __launch_bounds__(kTileThreads) void ReduceTilesKernel(LevelRef level,
-                                                                  EntriesRef<EntryT> entries,
-                                                                  NodeRangesRef ranges,
-                                                                  OuterSums* out_outer) {
-  AwaitEarlier();
+__global__ __launch_bounds__(kTileThreads) void ReduceSegmentedTilesKernel(
+    LevelRef level, EntriesRef<EntryT> entries, NodeRangesRef ranges, OuterSums* out_outer) {
+  WaitForPreviousKernel();
   using BlockReduce = cub::BlockReduce<EndSums, kTileThreads>;
   __shared__ typename BlockReduce::TempStorage temp;
   __shared__ OuterSegments outer;
@@ -184,22 +183,22 @@ __global__ __launch_bounds__(kTileThreads) void ReduceTilesKernel(LevelRef level
     return;
   }
   EntryT items[kItems];
-  Bucket buckets[kItems];
-  in.Fetch(items, buckets);
+  LevelNode level_nodes[kItems];
+  in.Fetch(items, level_nodes);
   if (threadIdx.x == 0) {
     FeatureCursor cursor{level.columns};
     cursor.MoveTo(items[0].value);
     ValueId before;
-    outer.first_node = buckets[0];
+    outer.first_node = level_nodes[0];
     outer.first_end = cursor.Last();
-    outer.continues = in.ValueBefore(buckets[0], &before) && before >= cursor.First();
+    outer.continues = in.ValueBefore(level_nodes[0], &before) && before >= cursor.First();
   }
 #pragma unroll
   for (int k = 0; k < kItems; ++k) {
     if (static_cast<int>(threadIdx.x) + k * kTileThreads == in.n - 1) {
       FeatureCursor cursor{level.columns};
       cursor.MoveTo(items[k].value);
-      outer.last_node = buckets[k];
+      outer.last_node = level_nodes[k];
       outer.last_begin = cursor.First();
     }
   }
@@ -207,11 +206,11 @@ __global__ __launch_bounds__(kTileThreads) void ReduceTilesKernel(LevelRef level
   EndSums sums{{0, 0}, {0, 0}};
 #pragma unroll
   for (int k = 0; k < kItems; ++k) {
-    if (buckets[k] == kNoBucket) {
+    if (level_nodes[k] == kNoLevelNode) {
       continue;
     }
-    bool const is_first = outer.InFirst(buckets[k], items[k].value);
-    bool const is_last = outer.InLast(buckets[k], items[k].value);
+    bool const is_first = outer.InFirst(level_nodes[k], items[k].value);
+    bool const is_last = outer.InLast(level_nodes[k], items[k].value);
     if (is_first || is_last) {
       FixedSum g = entries.Units(items[k]).Fixed();
       FixedSum const none{0, 0};
@@ -243,10 +242,10 @@ struct TileOutside {
  * @param after  Sums of the tiles after each; .left is what its last segment has there.
  */
 template <typename EntryT>
-__global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(
+__global__ __launch_bounds__(kTileThreads) void SearchSegmentedTilesKernel(
     LevelRef level, EntriesRef<EntryT> entries, NodeRangesRef ranges, OuterSums const* outer,
     OuterSums const* before, OuterSums const* after) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   using Agent = SplitAgent<kItems, SortedSegments>;
   __shared__ Agent::TempStorage temp;
   __shared__ Tile tile;
@@ -275,14 +274,14 @@ __global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(
   __syncthreads();
   Agent agent{&temp, level, tile, in.n};
   // Of the node that was asked for last: most of a thread's segments are of one node.
-  Bucket node{kNoBucket};
+  LevelNode node{kNoLevelNode};
   FixedSum total{0, 0};
-  float bar{0};
-  auto carry = [&](std::uint32_t segment, Bucket bucket, FixedSum const& in_tile) {
-    if (bucket != node) {
-      node = bucket;
-      total = level.nodes[bucket].sum;
-      bar = level.Bar(bucket);
+  float to_beat{0};
+  auto carry = [&](std::uint32_t segment, LevelNode level_node, FixedSum const& in_tile) {
+    if (level_node != node) {
+      node = level_node;
+      total = level.nodes[level_node].sum;
+      to_beat = level.GainToBeat(level_node);
     }
     bool first = segment == 0;
     bool last = segment + 1 == agent.NumSegments();
@@ -291,7 +290,7 @@ __global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(
     c.before = first ? outside.before : none;
     c.present = c.before + in_tile + (last ? outside.after : none);
     c.total = total;
-    c.bar = bar;
+    c.to_beat = to_beat;
     c.last_value = outside.last_value;
     c.continues = first && outside.continues != 0;
     c.ends = !(last && outside.goes_on != 0);
@@ -302,8 +301,8 @@ __global__ __launch_bounds__(kTileThreads) void SearchTilesKernel(
 }  // namespace
 
 template <typename EntryT>
-void SortedFinder::Find(LevelRef const& level, EntriesRef<EntryT> const& entries,
-                        NodeRangesRef const& ranges) {
+void SegmentedFinder::Find(LevelRef const& level, EntriesRef<EntryT> const& entries,
+                           NodeRangesRef const& ranges) {
   auto n_tiles = CeilDiv(ranges.max_open, Tile::kSize);
   if (n_tiles == 0) {
     return;
@@ -311,8 +310,8 @@ void SortedFinder::Find(LevelRef const& level, EntriesRef<EntryT> const& entries
   outer_.Reserve(n_tiles);
   before_.Reserve(n_tiles);
   after_.Reserve(n_tiles);
-  Launch("ReduceTiles", ReduceTilesKernel<EntryT>, n_tiles, kTileThreads, level, entries, ranges,
-         outer_.Data());
+  Launch("ReduceSegmentedTiles", ReduceSegmentedTilesKernel<EntryT>, n_tiles, kTileThreads, level,
+         entries, ranges, outer_.Data());
   OuterSums const none{{0, 0}, {0, 0}, 0, 0};
   scratch_.Call([&](void* storage, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveScan(storage, bytes, outer_.Data(), before_.Data(),
@@ -324,15 +323,15 @@ void SortedFinder::Find(LevelRef const& level, EntriesRef<EntryT> const& entries
     return cub::DeviceScan::ExclusiveScan(storage, bytes, from_right, to_left, ReverseOuterSumsOp{},
                                           none, n_tiles, Stream());
   });
-  Launch("SearchTiles", SearchTilesKernel<EntryT>, n_tiles, kTileThreads, level, entries, ranges,
-         outer_.Data(), before_.Data(), after_.Data());
+  Launch("SearchSegmentedTiles", SearchSegmentedTilesKernel<EntryT>, n_tiles, kTileThreads, level,
+         entries, ranges, outer_.Data(), before_.Data(), after_.Data());
 }
-template void SortedFinder::Find(LevelRef const&, EntriesRef<CarriedEntry> const&,
-                                 NodeRangesRef const&);
-template void SortedFinder::Find(LevelRef const&, EntriesRef<ColumnEntry> const&,
-                                 NodeRangesRef const&);
+template void SegmentedFinder::Find(LevelRef const&, EntriesRef<CarriedEntry> const&,
+                                    NodeRangesRef const&);
+template void SegmentedFinder::Find(LevelRef const&, EntriesRef<ColumnEntry> const&,
+                                    NodeRangesRef const&);
 
-std::uint64_t SortedFinder::Bytes() const {
+std::uint64_t SegmentedFinder::Bytes() const {
   return outer_.Bytes() + before_.Bytes() + after_.Bytes() + scratch_.Bytes();
 }
 }  // namespace gpu_exact

@@ -15,21 +15,21 @@
 namespace gpu_exact {
 /** @brief Where the entries of each open node lie; closed nodes leave holes between them. */
 struct NodeRangesRef {
-  EntryRange const* ranges;   // shape: (n_nodes), by bucket
+  EntryRange const* ranges;   // shape: (n_nodes), by node
   EntryIdx const* open_ends;  // open entries up to and including the node, shape: (n_nodes)
-  Bucket n_nodes;
+  LevelNode n_nodes;
   EntryIdx max_open;  // at least NumOpen(), for grids: the host may not know that yet
 
   /** @brief Entries of all open nodes. */
   __device__ EntryIdx NumOpen() const { return n_nodes == 0 ? 0 : open_ends[n_nodes - 1]; }
   /** @brief The node of the i-th open entry. */
-  __device__ Bucket NodeOf(EntryIdx i) const {
+  __device__ LevelNode NodeOf(EntryIdx i) const {
     auto ends = open_ends;
-    return FirstIndex(Bucket{0}, n_nodes, [=](Bucket b) { return ends[b] > i; });
+    return PartitionPoint(LevelNode{0}, n_nodes, [=](LevelNode b) { return ends[b] > i; });
   }
   /** @brief Position of the i-th open entry, which is of the node. */
-  __device__ EntryIdx Position(Bucket bucket, EntryIdx i) const {
-    return ranges[bucket].end - (open_ends[bucket] - i);
+  __device__ EntryIdx Position(LevelNode level_node, EntryIdx i) const {
+    return ranges[level_node].end - (open_ends[level_node] - i);
   }
 };
 
@@ -41,7 +41,7 @@ struct OuterSums {
   std::uint32_t continues;  // the first entry is of the same segment as the one before the tile
 };
 
-class SortedFinder {
+class SegmentedFinder {
  public:
   /**
    * @brief Offer every candidate of the level. Does not wait.

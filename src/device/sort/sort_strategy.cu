@@ -36,7 +36,7 @@ class SortStrategy : public SplitStrategy {
   void Begin(TreeStart const& start) override;
   void FindSplits(LevelRef const& level, bool last_level, LevelResult* out) override;
   void MoveRows(LevelSplits const& splits, NodeState* out_children) override;
-  void Finish(std::vector<SplitOrder> const&) override {}
+  void Finish(std::vector<NodeSplit> const&) override {}
   [[nodiscard]] RowPositions& Positions() override { return rows_.Positions(); }
   [[nodiscard]] std::uint64_t Bytes() const override {
     return columns_.Bytes() + hints_.Bytes() + rows_.Bytes() + sorter_.Bytes() +
@@ -48,15 +48,15 @@ class SortStrategy : public SplitStrategy {
   [[nodiscard]] FeatureIdx ColumnOf(FeatureIdx feature) const {
     return exchange_ == nullptr ? feature : exchange_->Share().ColumnOf(feature);
   }
-  [[nodiscard]] std::vector<RouteRange> ColumnsOf(std::vector<SplitOrder> const& orders) const;
-  void SortEntries(Bucket n_nodes);
+  [[nodiscard]] std::vector<RouteRange> ColumnsOf(std::vector<NodeSplit> const& node_splits) const;
+  void SortEntries(LevelNode n_nodes);
 
   ColumnStore columns_;
   FeatureHints hints_;
-  RowPartition rows_;
+  RowRouter rows_;
   EntrySorter<EntryT> sorter_;
   InterleavedFinder<EntryT> interleaved_;
-  SortedFinder sorted_;
+  SegmentedFinder sorted_;
   // of the tree in progress
   SplitExchange* exchange_{nullptr};
   GradientPair const* gpair_{nullptr};
@@ -85,7 +85,7 @@ void SortStrategy<EntryT>::Begin(TreeStart const& start) {
     interleaved_levels_ = kMaxInterleavedLevels;
   }
   if (interleaved_levels_ != 0) {
-    interleaved_.Lay(columns_.EntryOffsets());
+    interleaved_.BuildTiles(columns_.EntryOffsets());
   }
   rows_.Reset(start.rows);
   sorter_.Reset(gpair_, quantiser_);
@@ -101,10 +101,10 @@ void SortStrategy<EntryT>::FindSplits(LevelRef const& level, bool, LevelResult* 
   }
   if (this->Interleaved(depth_)) {
     interleaved_.Find(level, sorter_.Entries(), rows_.RowKeys());
-    ResolveSplits(level, interleaved_.Ref(), out);
+    FindThresholds(level, interleaved_.Ref(), out);
   } else {
     sorted_.Find(level, sorter_.Entries(), sorter_.Ranges());
-    ResolveSplits(level, sorter_.Entries(), sorter_.Ranges(), out);
+    FindThresholds(level, sorter_.Entries(), sorter_.Ranges(), out);
   }
   if (exchange_ != nullptr) {
     exchange_->ShareBest(out, level.n_nodes);
@@ -114,11 +114,11 @@ void SortStrategy<EntryT>::FindSplits(LevelRef const& level, bool, LevelResult* 
 /** @brief All entries of the features that nodes are split on, as far as they are here. */
 template <typename EntryT>
 std::vector<RouteRange> SortStrategy<EntryT>::ColumnsOf(
-    std::vector<SplitOrder> const& orders) const {
+    std::vector<NodeSplit> const& node_splits) const {
   std::vector<FeatureIdx> features;
-  for (SplitOrder const& order : orders) {
-    if (order.left != kNoNode && this->ColumnOf(order.feature) != TableShare::kNotOwn) {
-      features.push_back(order.feature);
+  for (NodeSplit const& split : node_splits) {
+    if (split.left != kNoNode && this->ColumnOf(split.feature) != ColumnPartition::kRemote) {
+      features.push_back(split.feature);
     }
   }
   std::sort(features.begin(), features.end());
@@ -137,18 +137,18 @@ void SortStrategy<EntryT>::MoveRows(LevelSplits const& splits, NodeState* out_ch
   nodes_.clear();
   is_split_.clear();
   std::vector<RouteRange> winners;
-  for (std::size_t i = 0; i < splits.orders.size(); ++i) {
+  for (std::size_t i = 0; i < splits.node_splits.size(); ++i) {
     nodes_.push_back(splits.results[i].entries);
-    is_split_.push_back(splits.orders[i].left != kNoNode);
+    is_split_.push_back(splits.node_splits[i].left != kNoNode);
     if (is_split_.back()) {
-      winners.push_back({splits.results[i].winner, splits.orders[i].feature});
+      winners.push_back({splits.results[i].winner, splits.node_splits[i].feature});
     }
   }
-  rows_.SetOrders(splits.device_orders, static_cast<Bucket>(splits.orders.size()),
-                  splits.first_node);
+  rows_.SetNodeSplits(splits.device_node_splits, static_cast<LevelNode>(splits.node_splits.size()),
+                      splits.first_node);
   if (this->Interleaved(depth_) || has_left_out_) {
     // Rows of all nodes, trained on or not, are found in the columns of the split features.
-    rows_.Route(columns_.Ref().entries, this->ColumnsOf(splits.orders));
+    rows_.Route(columns_.Ref().entries, this->ColumnsOf(splits.node_splits));
   } else {
     rows_.Route(sorter_.Entries().entries, winners);
   }
@@ -158,7 +158,7 @@ void SortStrategy<EntryT>::MoveRows(LevelSplits const& splits, NodeState* out_ch
 }
 
 template <typename EntryT>
-void SortStrategy<EntryT>::SortEntries(Bucket n_nodes) {
+void SortStrategy<EntryT>::SortEntries(LevelNode n_nodes) {
   if (this->Interleaved(depth_)) {
     return;
   }

@@ -17,7 +17,7 @@
 
 namespace gpu_exact {
 inline constexpr int kTileThreads = 256;
-inline constexpr Bucket kNoBucket = 0xffffffffu;
+inline constexpr LevelNode kNoLevelNode = 0xffffffffu;
 
 /**
  * @brief A tile in shared memory, segment after segment; every 32nd word is skipped.
@@ -35,7 +35,7 @@ struct TileEntries {
   /** @brief Where item i lies: blocked reads of 4 or 8 items a thread meet no bank conflict. */
   __device__ static int At(int i) { return i + i / 32; }
 
-  __device__ void Put(int i, ValueId v, GradientUnits const& u, std::uint32_t s) {
+  __device__ void Store(int i, ValueId v, GradientUnits const& u, std::uint32_t s) {
     value[At(i)] = v;
     units[At(i)] = u;
     segment[At(i)] = s;
@@ -75,7 +75,7 @@ struct SegmentCarry {
   FixedSum before;     // of its entries in earlier tiles
   FixedSum present;    // of all its entries
   FixedSum total;      // of its node
-  float bar;           // of its node
+  float to_beat;       // of its node
   ValueId last_value;  // of its last entry in an earlier tile
   bool continues;      // it has entries in earlier tiles
   bool ends;           // its last entry lies in this tile
@@ -83,8 +83,8 @@ struct SegmentCarry {
 
 /**
  * @tparam kItems       Entries a thread.
- * @tparam Segments     Tells the segments of a tile apart by a word for each entry: BucketOf(word),
- *                      and Differ(word, value, word, value) of two neighbours, asked in order.
+ * @tparam Segments     Tells the segments of a tile apart by a word for each entry:
+ *                      LevelNodeOf(word), and Differ(word, value, word, value) of two neighbours, asked in order.
  */
 template <int kItems, typename Segments>
 class SplitAgent {
@@ -108,16 +108,17 @@ class SplitAgent {
   /**
    * @brief Offer the tile's candidates. All threads of the block; the tile is written and synced.
    *
-   * First every candidate is held against the bar, in single precision. Then those that may reach
-   * it get their exact gain; a lane goes ahead to its next one, so that lanes divide together.
+   * First every candidate is held against the gain to beat, in single precision. Then those that
+   * may reach it get their exact gain; a lane goes ahead to its next one, so that lanes divide
+   * together.
    *
-   * @param carry carry(segment, bucket, segment_sum) -> SegmentCarry; segments count from 0.
+   * @param carry carry(segment, level_node, segment_sum) -> SegmentCarry; segments count from 0.
    */
   template <typename CarryFn>
   __device__ void Search(CarryFn&& carry) {
     TilePrefix const prefix = this->ScanSegments();
     __syncthreads();            // begins of segments are written
-    std::uint32_t boundary{0};  // bit k: the candidate before item k may reach the bar
+    std::uint32_t boundary{0};  // bit k: the candidate before item k may reach the gain to beat
     std::uint32_t present{0};   // bit k: so may the one between present and missing values
     Walk walk{*this, prefix};
 #pragma unroll
@@ -126,12 +127,12 @@ class SplitAgent {
         break;
       }
       walk.Enter(k, carry);
-      if (walk.IsBoundary() && level_.MayReach(walk.outside.bar, walk.outside.total, walk.Before(),
-                                               walk.outside.present, walk.missing)) {
+      if (walk.IsBoundary() && level_.MayReach(walk.outside.to_beat, walk.outside.total,
+                                               walk.Before(), walk.outside.present, walk.missing)) {
         boundary |= 1u << k;
       }
       if (walk.head && walk.outside.ends && walk.missing && walk.allowed &&
-          level_.bound.MayReach(walk.outside.bar, walk.outside.present,
+          level_.bound.MayReach(walk.outside.to_beat, walk.outside.present,
                                 walk.outside.total - walk.outside.present)) {
         present |= 1u << k;
       }
@@ -150,7 +151,7 @@ class SplitAgent {
     TilePrefix prefix;     // of the item; heads: its own segment's too, once it is entered
     FixedSum begin{0, 0};  // of the segment
     SegmentCarry outside{};
-    Bucket bucket{kNoBucket};
+    LevelNode level_node{kNoLevelNode};
     ValueId value{0};
     ValueId last{0};  // value of the segment's entry before the item
     bool has_last{false};
@@ -175,9 +176,9 @@ class SplitAgent {
       FixedSum const in_tile =
           TilePrefix{static_cast<std::uint64_t>(end.grad), static_cast<std::uint64_t>(end.hess), 0}
               .Since(begin);
-      bucket = Segments::BucketOf(tile.segment[Tile::At(agent.begin_ + k)]);
-      outside = carry(segment, bucket, in_tile);
-      allowed = agent.level_.MaySplit(bucket, value, outside.present);
+      level_node = Segments::LevelNodeOf(tile.segment[Tile::At(agent.begin_ + k)]);
+      outside = carry(segment, level_node, in_tile);
+      allowed = agent.level_.MaySplit(level_node, value, outside.present);
       missing = !(outside.present == outside.total);
       has_last = !head || outside.continues;
       last = head ? outside.last_value : tile.value[Tile::At(agent.begin_ + k - 1)];
@@ -216,7 +217,7 @@ class SplitAgent {
       std::uint64_t key{0};
       if (wanted != 0) {
         walk.Enter(k, carry);
-        NodeState const& node = level_.nodes[walk.bucket];
+        NodeState const& node = level_.nodes[walk.level_node];
         FeatureIdx feature = level_.columns.FeatureOf(walk.value);
         if ((boundary >> k & 1u) != 0) {
           key = level_.BoundaryKey(node, feature, walk.value, walk.Before(), walk.outside.present);
@@ -227,24 +228,24 @@ class SplitAgent {
         wanted &= ~(1u << k);
         walk.Leave(k++);
       }
-      this->OfferByWarp(walk.bucket, key);
+      this->OfferByWarp(walk.level_node, key);
     }
   }
 
   /** @brief All lanes of a warp. Those of one node, as nearly always, offer their best as one. */
-  __device__ void OfferByWarp(Bucket bucket, std::uint64_t key) const {
+  __device__ void OfferByWarp(LevelNode level_node, std::uint64_t key) const {
     unsigned const offers = __ballot_sync(kAllLanes, key != 0);
     if (offers == 0) {
       return;
     }
-    Bucket const node = __shfl_sync(kAllLanes, bucket, __ffs(offers) - 1);
-    if (__any_sync(kAllLanes, key != 0 && bucket != node)) {
+    LevelNode const node = __shfl_sync(kAllLanes, level_node, __ffs(offers) - 1);
+    if (__any_sync(kAllLanes, key != 0 && level_node != node)) {
       if (key != 0) {  // else the lane may be at no node
-        level_.Offer(bucket, key);
+        level_.Offer(level_node, key);
       }
       return;
     }
-    key = MaxLanes(key);
+    key = WarpMax(key);
     if (threadIdx.x % 32 == 0) {
       level_.Offer(node, key);
     }

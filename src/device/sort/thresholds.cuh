@@ -16,11 +16,11 @@ namespace gpu_exact {
  * is looked up here, once a node. grid: one warp a node.
  *
  * @tparam EntryT CarriedEntry or ColumnEntry.
- * @param out shape: (n_nodes), by bucket
+ * @param out shape: (n_nodes), by node
  */
 template <typename EntryT>
-void ResolveSplits(LevelRef const& level, InterleavedRef<EntryT> const& in, LevelResult* out);
+void FindThresholds(LevelRef const& level, InterleavedRef<EntryT> const& in, LevelResult* out);
 template <typename EntryT>
-void ResolveSplits(LevelRef const& level, EntriesRef<EntryT> const& entries,
-                   NodeRangesRef const& ranges, LevelResult* out);
+void FindThresholds(LevelRef const& level, EntriesRef<EntryT> const& entries,
+                    NodeRangesRef const& ranges, LevelResult* out);
 }  // namespace gpu_exact

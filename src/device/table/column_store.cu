@@ -31,7 +31,7 @@ struct NewValue {
 // one thread an entry; counts: distinct values up to and including the entry
 __global__ void WriteEntriesKernel(RowIdx const* rows, std::uint32_t const* counts, EntryIdx n,
                                    ColumnEntry* entries) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i < n) {
     entries[i] = {rows[i], counts[i] - 1};
@@ -41,7 +41,7 @@ __global__ void WriteEntriesKernel(RowIdx const* rows, std::uint32_t const* coun
 // one thread an entry
 __global__ void WriteValuesKernel(std::uint64_t const* keys, std::uint32_t const* counts,
                                   EntryIdx n, float* values) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i < n && ValueKey::IsFirst(keys, i)) {
     values[counts[i] - 1] = ValueKey::Value(keys[i]);
@@ -51,13 +51,13 @@ __global__ void WriteValuesKernel(std::uint64_t const* keys, std::uint32_t const
 // one thread a feature boundary, n_features + 1 of them
 __global__ void FindValueOffsetsKernel(std::uint64_t const* keys, std::uint32_t const* counts,
                                        EntryIdx n, FeatureIdx n_features, ValueId* value_offsets) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto f = GlobalIdx();
   if (f > n_features) {
     return;
   }
   auto first =
-      FirstIndex(EntryIdx{0}, n, [=](EntryIdx i) { return ValueKey::Column(keys[i]) >= f; });
+      PartitionPoint(EntryIdx{0}, n, [=](EntryIdx i) { return ValueKey::Column(keys[i]) >= f; });
   value_offsets[f] = first == 0 ? 0 : counts[first - 1];
 }
 
@@ -118,7 +118,7 @@ ColumnStore::ColumnStore(CsrView const& table, EntryIdx sorted_at_once, std::uin
   sorted.keys.Release();  // before there is need of room for the entries
   LaunchN("WriteEntries", WriteEntriesKernel, n, sorted.rows.Data(), counts.Data(), n,
           entries_.Reserve(n));
-  Synchronize();  // the sorted rows go
+  Synchronize();  // the sorted columns go
 }
 
 ColumnsRef ColumnStore::Ref() const {

@@ -44,7 +44,7 @@ struct ColumnsRef {
       first = feature_hints[value / kHintValues];
       last = feature_hints[value / kHintValues + 1];
     }
-    return FirstIndex(first, last, [=](FeatureIdx f) { return offsets[f + 1] > value; });
+    return PartitionPoint(first, last, [=](FeatureIdx f) { return offsets[f + 1] > value; });
   }
 };
 

@@ -49,7 +49,7 @@ __device__ void AddFault(std::uint64_t* least, std::uint64_t row, FeatureIdx fea
 
 // one warp a row
 __global__ void CheckRowsKernel(CsrView table, RowFaults* out) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = WarpRow();
   if (row >= table.n_rows) {
     return;
@@ -102,7 +102,7 @@ bool AreSorted(CsrView const& table, RowIdx first_row) {
 
 // one warp a row, in turns; counts: shape (n_features), zero
 __global__ void CountEntriesKernel(CsrView table, std::uint32_t* counts) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   __shared__ std::uint32_t of_block[kBlockFeatures];
   FeatureIdx const n_block = min(kBlockFeatures, table.n_features);
   for (FeatureIdx f = threadIdx.x; f < n_block; f += kCountThreads) {

@@ -12,23 +12,23 @@
 
 namespace gpu_exact {
 /** @brief A float as an unsigned integer of the same order; the two zeros are one. */
-__device__ inline std::uint32_t OrderedBits(float value) {
+__device__ inline std::uint32_t RadixKey(float value) {
   auto bits = __float_as_uint(value == 0.0f ? 0.0f : value);
   return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
 }
 
-__device__ inline float FromOrderedBits(std::uint32_t bits) {
+__device__ inline float FromRadixKey(std::uint32_t bits) {
   return __uint_as_float((bits & 0x80000000u) != 0 ? bits & 0x7fffffffu : ~bits);
 }
 
-/** @brief Columns in the upper half, OrderedBits() in the lower. */
+/** @brief Columns in the upper half, RadixKey() in the lower. */
 struct ValueKey {
-  __device__ static std::uint64_t Make(std::uint32_t column, std::uint32_t ordered_bits) {
-    return (static_cast<std::uint64_t>(column) << 32) | ordered_bits;
+  __device__ static std::uint64_t Make(std::uint32_t column, std::uint32_t radix_key) {
+    return (static_cast<std::uint64_t>(column) << 32) | radix_key;
   }
   __device__ static std::uint64_t Column(std::uint64_t key) { return key >> 32; }
   __device__ static float Value(std::uint64_t key) {
-    return FromOrderedBits(static_cast<std::uint32_t>(key));
+    return FromRadixKey(static_cast<std::uint32_t>(key));
   }
   /** @brief Whether a pair is met first, among sorted keys. */
   __device__ static bool IsFirst(std::uint64_t const* keys, std::uint64_t i) {

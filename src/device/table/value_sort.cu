@@ -13,7 +13,7 @@ namespace gpu_exact {
 namespace {
 // one warp a row
 __global__ void CountKeptKernel(CsrView table, ColumnSubset subset, EntryIdx* counts) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = WarpRow();
   if (row >= table.n_rows) {
     return;
@@ -33,11 +33,11 @@ __global__ void CountKeptKernel(CsrView table, ColumnSubset subset, EntryIdx* co
 // one warp a row
 __global__ void MakeKeysKernel(CsrView table, ColumnSubset subset, std::uint64_t* keys,
                                RowIdx* rows) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = WarpRow();
   if (row < table.n_rows) {
     subset.ForRow(table, row, [=](std::uint32_t column, float value, EntryIdx to) {
-      keys[to] = ValueKey::Make(column, OrderedBits(value));
+      keys[to] = ValueKey::Make(column, RadixKey(value));
       rows[to] = static_cast<RowIdx>(row);
     });
   }

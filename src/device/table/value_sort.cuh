@@ -42,7 +42,7 @@ struct ColumnSubset {
       }
       unsigned const kept = __ballot_sync(kAllLanes, column != kLeftOut);
       if (column != kLeftOut) {
-        fn(column, entry.value == 0.0f ? 0.0f : entry.value, to + __popc(kept & LanesBelow()));
+        fn(column, entry.value == 0.0f ? 0.0f : entry.value, to + __popc(kept & LaneMaskLt()));
       }
       to += __popc(kept);
     }

@@ -20,7 +20,7 @@
 namespace gpu_exact {
 namespace {
 /** @brief Where a feature's column is. */
-struct ColumnPlace {
+struct ColumnOwner {
   std::uint32_t worker;
   FeatureIdx column;  // of that worker
 };
@@ -29,54 +29,55 @@ struct Widen {
   __host__ __device__ std::uint64_t operator()(std::uint32_t n) const { return n; }
 };
 
-/** @brief A warp calls fn(entry, its place, lanes of the same worker) for the entries of its row. */
+/** @brief A warp calls fn(entry, its owner, lanes of the same worker) for the entries of its
+ *         row. */
 template <typename FnT>
-__device__ void ForEachPlace(CsrView const& table, ColumnPlace const* places, std::uint64_t row,
+__device__ void ForEachOwner(CsrView const& table, ColumnOwner const* owners, std::uint64_t row,
                              FnT&& fn) {
   EntryIdx const end = table.offsets[row + 1];
   for (EntryIdx first = table.offsets[row]; first < end; first += 32) {
     EntryIdx const i = first + threadIdx.x % 32;
     bool const has = i < end;
     CsrEntry const entry = has ? table.entries[i] : CsrEntry{0, 0.0f};
-    ColumnPlace const place = has ? places[entry.feature] : ColumnPlace{~0u, 0};
-    unsigned const same = __match_any_sync(kAllLanes, place.worker);
-    fn(has, entry, place, same);
+    ColumnOwner const owner = has ? owners[entry.feature] : ColumnOwner{~0u, 0};
+    unsigned const same = __match_any_sync(kAllLanes, owner.worker);
+    fn(has, entry, owner, same);
     __syncwarp();  // what the first lane of each worker writes is read next
   }
 }
 
-__device__ bool IsFirstOf(unsigned lanes) { return (lanes & LanesBelow()) == 0; }
+__device__ bool IsFirstOf(unsigned lanes) { return (lanes & LaneMaskLt()) == 0; }
 
 // one warp a row; result: entries of each row for each worker, shape (n_workers, n_rows), zero before
-__global__ void CountForWorkersKernel(CsrView table, ColumnPlace const* places,
+__global__ void CountForWorkersKernel(CsrView table, ColumnOwner const* owners,
                                       std::uint32_t* counts) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = WarpRow();
   if (row >= table.n_rows) {
     return;
   }
-  ForEachPlace(table, places, row, [&](bool has, CsrEntry, ColumnPlace place, unsigned same) {
+  ForEachOwner(table, owners, row, [&](bool has, CsrEntry, ColumnOwner owner, unsigned same) {
     if (has && IsFirstOf(same)) {
-      counts[std::uint64_t{place.worker} * table.n_rows + row] += __popc(same);
+      counts[std::uint64_t{owner.worker} * table.n_rows + row] += __popc(same);
     }
   });
 }
 
 // one warp a row; next: where its next entry for each worker goes, moves on; result: all entries by
 // worker, row, column
-__global__ void WriteForWorkersKernel(CsrView table, ColumnPlace const* places, EntryIdx* next,
+__global__ void WriteForWorkersKernel(CsrView table, ColumnOwner const* owners, EntryIdx* next,
                                       CsrEntry* out) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = WarpRow();
   if (row >= table.n_rows) {
     return;
   }
-  ForEachPlace(table, places, row, [&](bool has, CsrEntry e, ColumnPlace place, unsigned same) {
-    auto const at = std::uint64_t{place.worker} * table.n_rows + row;
+  ForEachOwner(table, owners, row, [&](bool has, CsrEntry e, ColumnOwner owner, unsigned same) {
+    auto const at = std::uint64_t{owner.worker} * table.n_rows + row;
     EntryIdx const to = has ? next[at] : 0;
     __syncwarp();
     if (has) {
-      out[to + __popc(same & LanesBelow())] = {place.column, e.value};
+      out[to + __popc(same & LaneMaskLt())] = {owner.column, e.value};
       if (IsFirstOf(same)) {
         next[at] = to + __popc(same);
       }
@@ -89,14 +90,14 @@ struct Outgoing {
   DeviceBuffer<std::uint32_t> counts{"entries of rows for workers"};
   DeviceBuffer<CsrEntry> entries{"rows for workers"};
 
-  Outgoing(CsrView const& table, std::vector<ColumnPlace> const& places, std::int32_t n_workers) {
+  Outgoing(CsrView const& table, std::vector<ColumnOwner> const& owners, std::int32_t n_workers) {
     std::uint64_t const n = std::uint64_t(n_workers) * table.n_rows;
-    DeviceBuffer<ColumnPlace> d_places{"columns of workers"};
+    DeviceBuffer<ColumnOwner> d_owners{"columns of workers"};
     DeviceBuffer<EntryIdx> next{"places of rows for workers"};
     CubScratch scratch;
-    CopyFromHost(d_places.Reserve(places.size()), places.data(), places.size());
+    CopyFromHost(d_owners.Reserve(owners.size()), owners.data(), owners.size());
     ZeroAsync(counts.Reserve(n), n);
-    LaunchRows("CountForWorkers", CountForWorkersKernel, table.n_rows, table, d_places.Data(),
+    LaunchRows("CountForWorkers", CountForWorkersKernel, table.n_rows, table, d_owners.Data(),
                counts.Data());
     next.Reserve(n);
     entries.Reserve(table.n_entries);
@@ -106,7 +107,7 @@ struct Outgoing {
         return cub::DeviceScan::ExclusiveSum(storage, bytes, wide, next.Data(), n, Stream());
       });
     }
-    LaunchRows("WriteForWorkers", WriteForWorkersKernel, table.n_rows, table, d_places.Data(),
+    LaunchRows("WriteForWorkers", WriteForWorkersKernel, table.n_rows, table, d_owners.Data(),
                next.Data(), entries.Data());
     Synchronize();  // what is not kept goes
   }
@@ -123,10 +124,10 @@ Parts MakeParts(std::int32_t n_workers, std::size_t unit, FnT&& size_of) {
 }
 }  // namespace
 
-TableShare::TableShare(Peers* peers, CsrView const& rows, Transport transport)
-    : workers_{DevicePeers::Make(peers, transport)} {
-  std::int32_t const n_workers = peers->Size();
-  std::int32_t const rank = peers->Rank();
+ColumnPartition::ColumnPartition(Communicator* comm, CsrView const& rows, Transport transport)
+    : workers_{DeviceCommunicator::Make(comm, transport)} {
+  std::int32_t const n_workers = comm->Size();
+  std::int32_t const rank = comm->Rank();
   this->SumSizes(rows);
 
   static constexpr EntryIdx kNoEntries = 0;
@@ -134,7 +135,7 @@ TableShare::TableShare(Peers* peers, CsrView const& rows, Transport transport)
                                                         whole_.n_features, Memory::kHost};
   std::unique_ptr<RowTable> table;
   std::vector<std::uint32_t> n_entries;
-  AllOrNone(peers, [&] {
+  AllOrNone(comm, [&] {
     table = std::make_unique<RowTable>(own);
     n_entries = table->CountEntries();
   });
@@ -143,13 +144,13 @@ TableShare::TableShare(Peers* peers, CsrView const& rows, Transport transport)
 
   std::unique_ptr<Outgoing> outgoing;
   DeviceBuffer<std::uint32_t> counts{"entries of rows of the own columns"};
-  AllOrNone(peers, [&] {
-    std::vector<ColumnPlace> places;
+  AllOrNone(comm, [&] {
+    std::vector<ColumnOwner> owners;
     std::vector<FeatureIdx> n_columns(n_workers, 0);
     for (std::int32_t w : worker_of) {
-      places.push_back({static_cast<std::uint32_t>(w), n_columns[w]++});
+      owners.push_back({static_cast<std::uint32_t>(w), n_columns[w]++});
     }
-    outgoing = std::make_unique<Outgoing>(table->View(), places, n_workers);
+    outgoing = std::make_unique<Outgoing>(table->View(), owners, n_workers);
     std::uint64_t const n_counts = std::uint64_t(n_workers) * own.n_rows;
     exchange_bytes_ = 16 * own.n_entries + 8 * own.n_rows + 12 * n_counts;
     table.reset();
@@ -157,8 +158,8 @@ TableShare::TableShare(Peers* peers, CsrView const& rows, Transport transport)
     for (std::int32_t from = 0; from < n_workers; ++from) {
       n_received += traffic[from * n_workers + rank];
     }
-    slice_ = {nullptr,        nullptr, n_received, whole_.n_rows, std::max(1u, n_columns[rank]),
-              Memory::kDevice};
+    own_table_ = {nullptr,        nullptr, n_received, whole_.n_rows, std::max(1u, n_columns[rank]),
+                  Memory::kDevice};
     entries_.Reserve(n_received);
     counts.Reserve(whole_.n_rows);
     offsets_.Reserve(std::size_t{whole_.n_rows} + 1);
@@ -167,18 +168,18 @@ TableShare::TableShare(Peers* peers, CsrView const& rows, Transport transport)
                                       12 * std::uint64_t{whole_.n_rows} + 4 * n_counts);
     ZeroAsync(offsets_.Data(), 1);
   });
-  workers_->TellEach(
+  workers_->AllToAllAndWait(
       outgoing->counts.Data(),
       MakeParts(n_workers, sizeof(std::uint32_t), [&](std::int32_t) { return own.n_rows; }),
       counts.Data(), Parts{row_begins_, sizeof(std::uint32_t)});
-  workers_->TellEach(outgoing->entries.Data(),
-                     MakeParts(n_workers, sizeof(CsrEntry),
-                               [&](std::int32_t to) { return traffic[rank * n_workers + to]; }),
-                     entries_.Data(),
-                     MakeParts(n_workers, sizeof(CsrEntry), [&](std::int32_t from) {
-                       return traffic[from * n_workers + rank];
-                     }));
-  AllOrNone(peers, [&] {
+  workers_->AllToAllAndWait(
+      outgoing->entries.Data(),
+      MakeParts(n_workers, sizeof(CsrEntry),
+                [&](std::int32_t to) { return traffic[rank * n_workers + to]; }),
+      entries_.Data(), MakeParts(n_workers, sizeof(CsrEntry), [&](std::int32_t from) {
+        return traffic[from * n_workers + rank];
+      }));
+  AllOrNone(comm, [&] {
     if (whole_.n_rows != 0) {
       CubScratch scratch;
       auto wide = thrust::make_transform_iterator(counts.Data(), Widen{});
@@ -189,11 +190,11 @@ TableShare::TableShare(Peers* peers, CsrView const& rows, Transport transport)
       Synchronize();
     }
   });
-  slice_.offsets = offsets_.Data();
-  slice_.entries = entries_.Data();
+  own_table_.offsets = offsets_.Data();
+  own_table_.entries = entries_.Data();
 }
 
-void TableShare::SumSizes(CsrView const& rows) {
+void ColumnPartition::SumSizes(CsrView const& rows) {
   struct Sizes {
     std::uint64_t n_rows;
     std::uint64_t n_entries;
@@ -205,10 +206,10 @@ void TableShare::SumSizes(CsrView const& rows) {
   row_begins_ = {0};
   for (auto const& s : sizes) {
     if (s.n_features != sizes.front().n_features) {
-      throw PeerError{"Worker " + std::to_string(&s - sizes.data()) + " has rows of " +
-                      std::to_string(s.n_features) + " features, worker 0 of " +
-                      std::to_string(sizes.front().n_features) +
-                      "; give all workers the same columns."};
+      throw WorkerError{"Worker " + std::to_string(&s - sizes.data()) + " has rows of " +
+                        std::to_string(s.n_features) + " features, worker 0 of " +
+                        std::to_string(sizes.front().n_features) +
+                        "; give all workers the same columns."};
     }
     row_begins_.push_back(row_begins_.back() + s.n_rows);
     whole_.n_entries += s.n_entries;
@@ -222,8 +223,8 @@ void TableShare::SumSizes(CsrView const& rows) {
   whole_.n_features = static_cast<FeatureIdx>(sizes.front().n_features);
 }
 
-TableShare::Traffic TableShare::ShareOut(std::vector<std::uint32_t> const& n_entries,
-                                         std::vector<std::int32_t>* out_worker_of) {
+ColumnPartition::Traffic ColumnPartition::ShareOut(std::vector<std::uint32_t> const& n_entries,
+                                                   std::vector<std::int32_t>* out_worker_of) {
   std::int32_t const n_workers = workers_->Size();
   std::int32_t const rank = workers_->Rank();
   std::vector<std::uint64_t> sums(n_entries.cbegin(), n_entries.cend());
@@ -233,7 +234,7 @@ TableShare::Traffic TableShare::ShareOut(std::vector<std::uint32_t> const& n_ent
   *out_worker_of = ShareColumns(sums, n_workers);
   Traffic traffic(std::size_t{1} * n_workers * n_workers);
   std::vector<FeatureIdx> features;
-  column_of_.assign(n_entries.size(), kNotOwn);
+  column_of_.assign(n_entries.size(), kRemote);
   for (std::size_t f = 0; f < n_entries.size(); ++f) {
     std::int32_t const worker = (*out_worker_of)[f];
     traffic[rank * n_workers + worker] += n_entries[f];
@@ -250,10 +251,10 @@ TableShare::Traffic TableShare::ShareOut(std::vector<std::uint32_t> const& n_ent
   return traffic;
 }
 
-void TableShare::ReleaseSlice() {
+void ColumnPartition::ReleaseOwnTable() {
   offsets_.Release();
   entries_.Release();
-  slice_.offsets = nullptr;
-  slice_.entries = nullptr;
+  own_table_.offsets = nullptr;
+  own_table_.entries = nullptr;
 }
 }  // namespace gpu_exact

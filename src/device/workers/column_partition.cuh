@@ -18,24 +18,24 @@ namespace gpu_exact {
  *        and 12 B an own row for each worker, or 12 B a row of the whole table (ExchangeBytes); then that
  *        of the slice, until it is released.
  */
-class TableShare {
+class ColumnPartition {
  public:
-  static constexpr FeatureIdx kNotOwn = 0xffffffffu;
+  static constexpr FeatureIdx kRemote = 0xffffffffu;
 
   /**
    * @brief Collective. Waits for the device.
-   * @param peers Borrowed.
+   * @param comm  Borrowed.
    * @param rows  The own ones.
-   * @throw std::invalid_argument on every worker where all rows are too many; PeerError where one
+   * @throw std::invalid_argument on every worker where all rows are too many; WorkerError where one
    *        worker cannot take part, which throws what it has met.
    */
-  TableShare(Peers* peers, CsrView const& rows, Transport transport = Transport::kAuto);
+  ColumnPartition(Communicator* comm, CsrView const& rows, Transport transport = Transport::kAuto);
 
   /** @brief All rows of the own columns; device memory. A worker without a column has an empty one. */
-  [[nodiscard]] CsrView const& Slice() const { return slice_; }
-  void ReleaseSlice();
+  [[nodiscard]] CsrView const& OwnTable() const { return own_table_; }
+  void ReleaseOwnTable();
   /** @brief Device memory of the slice, and the most that was taken to get it. */
-  [[nodiscard]] std::uint64_t SliceBytes() const { return offsets_.Bytes() + entries_.Bytes(); }
+  [[nodiscard]] std::uint64_t OwnTableBytes() const { return offsets_.Bytes() + entries_.Bytes(); }
   [[nodiscard]] std::uint64_t ExchangeBytes() const { return exchange_bytes_; }
 
   /** @brief Sizes of the whole table, without arrays. */
@@ -44,11 +44,11 @@ class TableShare {
   [[nodiscard]] std::vector<std::uint64_t> const& RowBegins() const { return row_begins_; }
   /** @brief The feature of each own column, ascending; device memory. */
   [[nodiscard]] FeatureIdx const* Features() const { return features_.Data(); }
-  /** @brief The own column of a feature, or kNotOwn. */
+  /** @brief The own column of a feature, or kRemote. */
   [[nodiscard]] FeatureIdx ColumnOf(FeatureIdx feature) const { return column_of_[feature]; }
-  [[nodiscard]] DevicePeers* Workers() const { return workers_.get(); }
+  [[nodiscard]] DeviceCommunicator* Workers() const { return workers_.get(); }
   [[nodiscard]] std::uint64_t Bytes() const {
-    return features_.Bytes() + this->SliceBytes() + workers_->Bytes();
+    return features_.Bytes() + this->OwnTableBytes() + workers_->Bytes();
   }
 
  private:
@@ -60,9 +60,9 @@ class TableShare {
   Traffic ShareOut(std::vector<std::uint32_t> const& n_entries,
                    std::vector<std::int32_t>* out_worker_of);
 
-  std::unique_ptr<DevicePeers> workers_;
+  std::unique_ptr<DeviceCommunicator> workers_;
   CsrView whole_{};
-  CsrView slice_{};
+  CsrView own_table_{};
   std::vector<std::uint64_t> row_begins_;  // shape: (n_workers + 1)
   std::vector<FeatureIdx> column_of_;      // shape: (n_features)
   std::uint64_t exchange_bytes_{0};

@@ -31,13 +31,14 @@ char const* At(void const* p, std::uint64_t offset) { return static_cast<char co
  * Streams wait for each other by events; threads meet before and after, so that an event is recorded
  * before another stream waits for it, and waited for before it is recorded again.
  */
-class CopyingPeers final : public DevicePeers {
+class PeerCopyCommunicator final : public DeviceCommunicator {
  public:
-  explicit CopyingPeers(Peers* peers) : DevicePeers{peers}, workers_(peers->Size()) {
+  explicit PeerCopyCommunicator(Communicator* comm)
+      : DeviceCommunicator{comm}, workers_(comm->Size()) {
     int device{0};
     EXACT_CUDA(cudaGetDevice(&device));
     workers_[Rank()] = {device, written_.Get(), read_.Get()};
-    peers->AllGather(workers_.data(), sizeof(Worker));
+    comm->AllGather(workers_.data(), sizeof(Worker));
     for (Worker const& w : workers_) {
       static_cast<void>(ReachDevice(w.device));  // else copies are staged
       ReachPool(w.device);                       // if XGBoost is told to use it
@@ -131,10 +132,10 @@ class OwnStream {
  * As calls shall not block, NCCL launches its kernels from threads of its own, for which the
  * stream of this thread would be another one.
  */
-class NcclPeers final : public DevicePeers {
+class NcclCommunicator final : public DeviceCommunicator {
  public:
-  NcclPeers(Peers* peers, Nccl const* nccl) : DevicePeers{peers}, nccl_{*nccl} {}
-  ~NcclPeers() override { this->Abort(); }  // ncclCommDestroy would wait for the others
+  NcclCommunicator(Communicator* comm, Nccl const* nccl) : DeviceCommunicator{comm}, nccl_{*nccl} {}
+  ~NcclCommunicator() override { this->Abort(); }  // ncclCommDestroy would wait for the others
 
   void AllGather(void* inout, Parts const& parts) override {
     this->Call([&](std::int32_t rank) {
@@ -258,8 +259,8 @@ class NcclPeers final : public DevicePeers {
   }
   [[noreturn]] void Fail(std::string const& why) {
     this->Abort();  // kernels that wait for the others end
-    throw PeerError{"Worker " + std::to_string(Rank()) + " of " + std::to_string(Size()) + ": " +
-                    why};
+    throw WorkerError{"Worker " + std::to_string(Rank()) + " of " + std::to_string(Size()) + ": " +
+                      why};
   }
 
   Nccl const& nccl_;
@@ -275,9 +276,9 @@ class NcclPeers final : public DevicePeers {
 };
 
 /** @brief Through the host: for workers that share a device, or have no NCCL. */
-class StagingPeers final : public DevicePeers {
+class HostStagedCommunicator final : public DeviceCommunicator {
  public:
-  explicit StagingPeers(Peers* peers) : DevicePeers{peers} {}
+  explicit HostStagedCommunicator(Communicator* comm) : DeviceCommunicator{comm} {}
 
   void AllGather(void* inout, Parts const& parts) override {
     std::vector<std::uint64_t> sizes;
@@ -295,7 +296,7 @@ class StagingPeers final : public DevicePeers {
       all[Rank() * Size() + rank] = send_parts.Bytes(rank);
     }
     OfHost()->AllGather(all.data(), Size() * sizeof(std::uint64_t));
-    // Peers know no way to tell one worker alone: all hear what is for one.
+    // A Communicator knows no way to tell one worker alone: all hear what is for one.
     for (std::int32_t to = 0; to < Size(); ++to) {
       std::vector<std::uint64_t> sizes;
       for (std::int32_t from = 0; from < Size(); ++from) {
@@ -336,7 +337,7 @@ class StagingPeers final : public DevicePeers {
   std::vector<char> staged_;
 };
 
-Introduction Introduce() {
+WorkerInfo Introduce() {
   static auto const born = std::chrono::system_clock::now().time_since_epoch().count();
   int device{0};
   cudaDeviceProp prop{};
@@ -345,12 +346,12 @@ Introduction Introduce() {
   return {getpid(), born, prop.uuid, Nccl::Load() != nullptr ? 1u : 0u};
 }
 
-bool SameDevice(Introduction const& a, Introduction const& b) {
+bool SameDevice(WorkerInfo const& a, WorkerInfo const& b) {
   return std::memcmp(&a.device, &b.device, sizeof(a.device)) == 0;
 }
 }  // namespace
 
-Transport ChooseTransport(std::vector<Introduction> const& workers) {
+Transport ChooseTransport(std::vector<WorkerInfo> const& workers) {
   auto const& first = workers.front();
   bool one_process{true}, nccl{true};
   for (auto w = workers.cbegin(); w != workers.cend(); ++w) {
@@ -361,17 +362,17 @@ Transport ChooseTransport(std::vector<Introduction> const& workers) {
   return one_process ? Transport::kCopies : nccl ? Transport::kNccl : Transport::kHost;
 }
 
-void DevicePeers::CopyOwn(void const* send, Parts const& send_parts, void* receive,
-                          Parts const& receive_parts) const {
+void DeviceCommunicator::CopyOwn(void const* send, Parts const& send_parts, void* receive,
+                                 Parts const& receive_parts) const {
   CopyAsync(At(receive, receive_parts.Begin(Rank())), At(send, send_parts.Begin(Rank())),
             send_parts.Bytes(Rank()));
 }
 
-DevicePeers::DevicePeers(Peers* peers) : peers_{peers} {}
+DeviceCommunicator::DeviceCommunicator(Communicator* comm) : comm_{comm} {}
 
-DevicePeers::~DevicePeers() = default;
+DeviceCommunicator::~DeviceCommunicator() = default;
 
-void DevicePeers::Tell(std::uint32_t* inout, Parts const& parts) {
+void DeviceCommunicator::AllGatherWords(std::uint32_t* inout, Parts const& parts) {
   std::vector<std::uint64_t> words;
   for (std::uint64_t begin : parts.begins) {
     words.push_back(begin * parts.unit / sizeof(std::uint32_t));
@@ -384,8 +385,8 @@ void DevicePeers::Tell(std::uint32_t* inout, Parts const& parts) {
   }
 }
 
-void DevicePeers::TellEach(void const* send, Parts const& send_parts, void* receive,
-                           Parts const& receive_parts) {
+void DeviceCommunicator::AllToAllAndWait(void const* send, Parts const& send_parts, void* receive,
+                                         Parts const& receive_parts) {
   auto const n = static_cast<std::size_t>(Size());
   auto const own = static_cast<std::size_t>(Rank());
   std::vector<std::uint64_t> begins(n * n + 1);  // of words, by sender and receiver
@@ -394,7 +395,7 @@ void DevicePeers::TellEach(void const* send, Parts const& send_parts, void* rece
       begins[own * n + to + 1] =
           send_parts.Bytes(static_cast<std::int32_t>(to)) / sizeof(std::uint32_t);
     }
-    peers_->AllGather(&begins[1], n * sizeof(std::uint64_t));
+    comm_->AllGather(&begins[1], n * sizeof(std::uint64_t));
     std::partial_sum(begins.cbegin(), begins.cend(), begins.begin());
   }
   std::vector<std::uint64_t> of_workers;
@@ -410,7 +411,7 @@ void DevicePeers::TellEach(void const* send, Parts const& send_parts, void* rece
   auto const words = [&](std::size_t from, std::size_t to) {
     return reinterpret_cast<char*>(all.Data() + begins[from * n + to]);
   };
-  AllOrNone(peers_, [&] {
+  AllOrNone(comm_, [&] {
     all.Reserve(begins.back());
     for (std::int32_t rank = 0; rank < Size(); ++rank) {
       CopyAsync(words(own, rank), At(send, send_parts.Begin(rank)), send_parts.Bytes(rank));
@@ -420,46 +421,49 @@ void DevicePeers::TellEach(void const* send, Parts const& send_parts, void* rece
   for (std::int32_t rank = 0; rank < Size(); ++rank) {
     CopyAsync(At(receive, receive_parts.Begin(rank)), words(rank, own), receive_parts.Bytes(rank));
   }
-  AllOrNone(peers_, [&] {
+  AllOrNone(comm_, [&] {
     Synchronize();
     this->Check();
   });
 }
 
-void DevicePeers::Check() const {
+void DeviceCommunicator::Check() const {
   if (mailbox_ != nullptr) {
     mailbox_->Check();
   }
 }
 
-void DevicePeers::Leave() noexcept {
+void DeviceCommunicator::Leave() noexcept {
   if (mailbox_ != nullptr) {
     mailbox_->Leave();
   }
 }
 
-std::uint64_t DevicePeers::Bytes() const { return mailbox_ != nullptr ? mailbox_->Bytes() : 0; }
+std::uint64_t DeviceCommunicator::Bytes() const {
+  return mailbox_ != nullptr ? mailbox_->Bytes() : 0;
+}
 
-std::unique_ptr<DevicePeers> DevicePeers::Make(Peers* peers, Transport transport) {
+std::unique_ptr<DeviceCommunicator> DeviceCommunicator::Make(Communicator* comm,
+                                                             Transport transport) {
   bool const may_write = transport == Transport::kAuto || transport == Transport::kCopies;
   if (transport == Transport::kAuto) {
-    std::vector<Introduction> workers(peers->Size());
-    AllOrNone(peers, [&] { workers[peers->Rank()] = Introduce(); });
-    peers->AllGather(workers.data(), sizeof(Introduction));
+    std::vector<WorkerInfo> workers(comm->Size());
+    AllOrNone(comm, [&] { workers[comm->Rank()] = Introduce(); });
+    comm->AllGather(workers.data(), sizeof(WorkerInfo));
     transport = ChooseTransport(workers);
   }
-  std::unique_ptr<DevicePeers> made;
+  std::unique_ptr<DeviceCommunicator> made;
   if (transport == Transport::kHost) {
-    made = std::make_unique<StagingPeers>(peers);
+    made = std::make_unique<HostStagedCommunicator>(comm);
   } else if (transport == Transport::kCopies) {
-    made = std::make_unique<CopyingPeers>(peers);
+    made = std::make_unique<PeerCopyCommunicator>(comm);
   } else if (Nccl::Load() == nullptr) {
     throw DeviceError{"NCCL was not found; name it by GPU_EXACT_NCCL in the environment."};
   } else {
-    made = std::make_unique<NcclPeers>(peers, Nccl::Load());
+    made = std::make_unique<NcclCommunicator>(comm, Nccl::Load());
   }
   if (may_write) {
-    made->mailbox_ = Mailbox::Make(peers, Deadline());
+    made->mailbox_ = Mailbox::Make(comm, Deadline());
   }
   return made;
 }

@@ -19,11 +19,11 @@ enum class Transport : std::uint8_t {
   kAuto,    // the first of the following that can be had
   kCopies,  // threads of one process copy from each other
   kNccl,    // one device for each worker, and NCCL to be found
-  kHost     // through the host's memory and Peers
+  kHost     // through the host's memory and Communicator
 };
 
 /** @brief What a worker says of itself, so that all choose the same transport. */
-struct Introduction {
+struct WorkerInfo {
   std::int64_t process;
   std::int64_t born;  // with the process id: one process of all
   cudaUUID_t device;
@@ -31,7 +31,7 @@ struct Introduction {
 };
 
 /** @brief The first of Transport that all of these can have. */
-[[nodiscard]] Transport ChooseTransport(std::vector<Introduction> const& workers);
+[[nodiscard]] Transport ChooseTransport(std::vector<WorkerInfo> const& workers);
 
 /** @brief An array that is divided among workers: part r is [begins[r], begins[r + 1]). */
 struct Parts {
@@ -47,20 +47,20 @@ struct Parts {
 /**
  * @brief Collective calls upon device memory, in the order of the stream.
  *
- * Errors: PeerError where a worker is gone or stuck; the group is of no use afterwards.
+ * Errors: WorkerError where a worker is gone or stuck; the group is of no use afterwards.
  */
-class DevicePeers {
+class DeviceCommunicator {
  public:
-  virtual ~DevicePeers();
-  DevicePeers(DevicePeers const&) = delete;
-  DevicePeers& operator=(DevicePeers const&) = delete;
+  virtual ~DeviceCommunicator();
+  DeviceCommunicator(DeviceCommunicator const&) = delete;
+  DeviceCommunicator& operator=(DeviceCommunicator const&) = delete;
 
   /**
    * @brief Collective; of the current device, on which all other calls are made too.
-   * @param peers Borrowed.
+   * @param comm  Borrowed.
    */
-  [[nodiscard]] static std::unique_ptr<DevicePeers> Make(Peers* peers,
-                                                         Transport transport = Transport::kAuto);
+  [[nodiscard]] static std::unique_ptr<DeviceCommunicator> Make(
+      Communicator* comm, Transport transport = Transport::kAuto);
 
   /** @brief Everybody's part to everybody: the own part is read, the others are written. */
   virtual void AllGather(void* inout, Parts const& parts) = 0;
@@ -85,31 +85,33 @@ class DevicePeers {
    *        so later.
    * @param parts Of 4 B, or multiples.
    */
-  void Tell(std::uint32_t* inout, Parts const& parts);
-  /** @brief AllToAll() of whatever size. Waits. @param send_parts, receive_parts As for Tell(). */
-  void TellEach(void const* send, Parts const& send_parts, void* receive,
-                Parts const& receive_parts);
-  /** @brief Throws PeerError where a Tell() was in vain; the stream has been waited for. */
+  void AllGatherWords(std::uint32_t* inout, Parts const& parts);
+  /** @brief AllToAll() of whatever size. Waits. @param send_parts, receive_parts As for
+   *         AllGatherWords(). */
+  void AllToAllAndWait(void const* send, Parts const& send_parts, void* receive,
+                       Parts const& receive_parts);
+  /** @brief Throws WorkerError where an AllGatherWords() was in vain; the stream has been waited
+   *         for. */
   void Check() const;
   /** @brief This worker has failed: others that can be told so need not wait for the deadline. */
   void Leave() noexcept;
 
-  [[nodiscard]] std::int32_t Rank() const { return peers_->Rank(); }
-  [[nodiscard]] std::int32_t Size() const { return peers_->Size(); }
+  [[nodiscard]] std::int32_t Rank() const { return comm_->Rank(); }
+  [[nodiscard]] std::int32_t Size() const { return comm_->Size(); }
   /** @brief The same group, for host memory. */
-  [[nodiscard]] Peers* OfHost() const { return peers_; }
+  [[nodiscard]] Communicator* OfHost() const { return comm_; }
   /** @brief Device memory held. */
   [[nodiscard]] std::uint64_t Bytes() const;
 
  protected:
-  explicit DevicePeers(Peers* peers);
+  explicit DeviceCommunicator(Communicator* comm);
 
   /** @brief The part that a worker sends to itself. */
   void CopyOwn(void const* send, Parts const& send_parts, void* receive,
                Parts const& receive_parts) const;
 
  private:
-  Peers* peers_;
+  Communicator* comm_;
   std::unique_ptr<Mailbox> mailbox_;  // nullptr: workers do not reach each other's memory
 };
 }  // namespace gpu_exact

@@ -86,13 +86,13 @@ __device__ void Read(Call const& call, std::uint32_t* out) {
 
 __global__ __launch_bounds__(kThreads) void WriteKernel(__grid_constant__ Call const call,
                                                         std::uint32_t const* own) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   Write(call, own);
 }
 
 __global__ __launch_bounds__(kThreads) void ReadKernel(__grid_constant__ Call const call,
                                                        std::uint32_t* out) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   Read(call, out);
 }
 
@@ -128,7 +128,7 @@ __device__ bool AwaitFlag(Call const& call, std::int32_t from) {
 // grid: pieces of the parts, as many on every worker
 __global__ __launch_bounds__(kThreads) void ExchangeKernel(__grid_constant__ Call const call,
                                                            std::uint32_t* inout) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   // What this worker would write after a call in vain is not right, nor is where it would write it.
   SystemWord const is_broken{call.Head(call.rank)->is_broken};  // which another block may set now
   if (__syncthreads_or(is_broken.load(cuda::memory_order_relaxed) != 0 ? 1 : 0) != 0) {
@@ -175,10 +175,10 @@ bool IsWanted() {
 }
 
 /** @brief Whether all say yes. Collective. */
-bool AllAgree(Peers* peers, bool yes) {
-  std::vector<std::uint8_t> answers(peers->Size());
-  answers[peers->Rank()] = yes ? 1 : 0;
-  peers->AllGather(answers.data(), 1);
+bool AllAgree(Communicator* comm, bool yes) {
+  std::vector<std::uint8_t> answers(comm->Size());
+  answers[comm->Rank()] = yes ? 1 : 0;
+  comm->AllGather(answers.data(), 1);
   return std::all_of(answers.cbegin(), answers.cend(), [](auto answer) { return answer != 0; });
 }
 }  // namespace
@@ -217,8 +217,8 @@ struct Mailbox::View {
   }
 };
 
-Mailbox::Mailbox(Peers* peers, std::chrono::seconds deadline)
-    : peers_{peers}, deadline_{deadline}, others_(peers->Size()) {}
+Mailbox::Mailbox(Communicator* comm, std::chrono::seconds deadline)
+    : comm_{comm}, deadline_{deadline}, others_(comm->Size()) {}
 
 Mailbox::~Mailbox() {
   int device{0};
@@ -229,20 +229,20 @@ Mailbox::~Mailbox() {
   }
 }
 
-std::unique_ptr<Mailbox> Mailbox::Make(Peers* peers, std::chrono::seconds deadline) {
-  if (peers->Size() > kMostWorkers) {
+std::unique_ptr<Mailbox> Mailbox::Make(Communicator* comm, std::chrono::seconds deadline) {
+  if (comm->Size() > kMostWorkers) {
     return nullptr;
   }
-  std::unique_ptr<Mailbox> mailbox{new Mailbox{peers, deadline}};
+  std::unique_ptr<Mailbox> mailbox{new Mailbox{comm, deadline}};
   return mailbox->Open() && mailbox->Try() ? std::move(mailbox) : nullptr;
 }
 
 bool Mailbox::Open() {
   static std::int64_t const born = std::chrono::system_clock::now().time_since_epoch().count();
-  std::vector<Address> addresses(peers_->Size());
-  Address& own = addresses[peers_->Rank()];
-  for (std::int32_t rank = 0; rank < peers_->Size(); ++rank) {
-    if (rank != peers_->Rank()) {
+  std::vector<Address> addresses(comm_->Size());
+  Address& own = addresses[comm_->Rank()];
+  for (std::int32_t rank = 0; rank < comm_->Size(); ++rank) {
+    if (rank != comm_->Rank()) {
       others_[rank] = std::make_unique<View>();
     }
   }
@@ -256,7 +256,7 @@ bool Mailbox::Open() {
   } catch (DeviceError const&) {
     own.is_willing = 0;
   }
-  peers_->AllGather(addresses.data(), sizeof(Address));
+  comm_->AllGather(addresses.data(), sizeof(Address));
   auto in_process = [&](Address const& other) {
     return other.process == own.process && other.born == own.born;
   };
@@ -267,16 +267,16 @@ bool Mailbox::Open() {
   of_one_process_ = std::all_of(addresses.cbegin(), addresses.cend(), in_process);
   bool reaches = std::all_of(addresses.cbegin(), addresses.cend(), is_near);
   if (reaches && of_one_process_) {
-    for (std::int32_t rank = 0; rank < peers_->Size(); ++rank) {
-      if (rank != peers_->Rank()) {
+    for (std::int32_t rank = 0; rank < comm_->Size(); ++rank) {
+      if (rank != comm_->Rank()) {
         others_[rank]->box = *static_cast<std::shared_ptr<Box> const*>(addresses[rank].box);
       }
     }
-    peers_->AllGather(nullptr, 0);  // all have the boxes, before any thread may fail and go
+    comm_->AllGather(nullptr, 0);  // all have the boxes, before any thread may fail and go
   }
-  for (std::int32_t rank = 0; reaches && rank < peers_->Size(); ++rank) {
+  for (std::int32_t rank = 0; reaches && rank < comm_->Size(); ++rank) {
     Address const& other = addresses[rank];
-    if (rank == peers_->Rank()) {
+    if (rank == comm_->Rank()) {
       continue;
     }
     if (of_one_process_) {
@@ -287,13 +287,13 @@ bool Mailbox::Open() {
                                                          cudaIpcMemLazyEnablePeerAccess));
     }
   }
-  return AllAgree(peers_, reaches);
+  return AllAgree(comm_, reaches);
 }
 
 bool Mailbox::Try() {
   constexpr std::uint64_t kWords = 3 * kBlockWords + 5;  // some blocks, the last one not full
   std::vector<std::uint64_t> begins;
-  for (std::int32_t rank = 0; rank <= peers_->Size(); ++rank) {
+  for (std::int32_t rank = 0; rank <= comm_->Size(); ++rank) {
     begins.push_back(rank * kWords);
   }
   auto const deadline = std::exchange(deadline_, std::min(deadline_, std::chrono::seconds{10}));
@@ -302,7 +302,7 @@ bool Mailbox::Try() {
     std::vector<std::uint32_t> want(begins.back());
     std::iota(want.begin(), want.end(), 1u);
     std::vector<std::uint32_t> sent(want.size(), 0);
-    auto const first = begins[peers_->Rank()];
+    auto const first = begins[comm_->Rank()];
     std::copy_n(want.cbegin() + first, kWords, sent.begin() + first);
     DeviceBuffer<std::uint32_t> words{"the first message"};
     CopyFromHost(words.Reserve(want.size()), sent.data(), sent.size());
@@ -315,7 +315,7 @@ bool Mailbox::Try() {
     is_right = false;
   }
   deadline_ = deadline;
-  return AllAgree(peers_, is_right);
+  return AllAgree(comm_, is_right);
 }
 
 void Mailbox::AllGather(std::uint32_t* inout, std::vector<std::uint64_t> const& begins) {
@@ -323,8 +323,8 @@ void Mailbox::AllGather(std::uint32_t* inout, std::vector<std::uint64_t> const& 
     return;
   }
   Call call{};
-  call.rank = peers_->Rank();
-  call.n_workers = peers_->Size();
+  call.rank = comm_->Rank();
+  call.n_workers = comm_->Size();
   call.number = n_calls_ + 1;
   call.deadline_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds{deadline_}.count());
   call.missing = own_->missing.Data();
@@ -347,8 +347,8 @@ void Mailbox::AllGather(std::uint32_t* inout, std::vector<std::uint64_t> const& 
   }
   Launch("Write", WriteKernel, grid, kThreads, call, inout);
   own_->written.Record();
-  peers_->AllGather(nullptr, 0);  // all have recorded; a later record would do as well
-  ++n_calls_;                     // on all threads or, where one has not come, on none
+  comm_->AllGather(nullptr, 0);  // all have recorded; a later record would do as well
+  ++n_calls_;                    // on all threads or, where one has not come, on none
   for (std::int32_t rank = 0; rank < call.n_workers; ++rank) {
     if (rank != call.rank) {
       others_[rank]->box->written.WaitBy(Stream());
@@ -360,16 +360,16 @@ void Mailbox::AllGather(std::uint32_t* inout, std::vector<std::uint64_t> const& 
 void Mailbox::Check() const {
   std::uint32_t const missing = *static_cast<std::uint32_t const volatile*>(own_->missing.Data());
   if (missing != 0) {
-    throw PeerError{"Worker " + std::to_string(peers_->Rank()) + " of " +
-                    std::to_string(peers_->Size()) + ": worker " + std::to_string(missing - 1) +
-                    " has failed, or has not answered for " + std::to_string(deadline_.count()) +
-                    " s. Its own error may say why; GPU_EXACT_PEER_TIMEOUT sets the seconds."};
+    throw WorkerError{"Worker " + std::to_string(comm_->Rank()) + " of " +
+                      std::to_string(comm_->Size()) + ": worker " + std::to_string(missing - 1) +
+                      " has failed, or has not answered for " + std::to_string(deadline_.count()) +
+                      " s. Its own error may say why; GPU_EXACT_PEER_TIMEOUT sets the seconds."};
   }
 }
 
 void Mailbox::Leave() noexcept {
   if (of_one_process_) {
-    return;  // who does not meet them is told by Peers
+    return;  // who does not meet them is told by Communicator
   }
   cudaStream_t stream{nullptr};  // the thread's own may wait for the others
   if (!Succeeds(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking))) {
@@ -378,7 +378,7 @@ void Mailbox::Leave() noexcept {
   for (auto const& other : others_) {
     if (other != nullptr) {
       auto* const head = reinterpret_cast<BoxHead*>(other->Words());
-      Succeeds(cudaMemsetAsync(&head->has_left[peers_->Rank()], 1, sizeof(std::uint32_t), stream));
+      Succeeds(cudaMemsetAsync(&head->has_left[comm_->Rank()], 1, sizeof(std::uint32_t), stream));
     }
   }
   Succeeds(cudaStreamSynchronize(stream));

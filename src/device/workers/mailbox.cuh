@@ -37,12 +37,13 @@ class Mailbox {
 
   /**
    * @brief Collective; of the current device, on which all calls are made.
-   * @param peers    Borrowed.
+   * @param comm     Borrowed.
    * @param deadline How long a call waits for other processes.
    * @return nullptr on every worker: some cannot see each other's memory, or processes share a
    *         device, or GPU_EXACT_PEER_MEMORY=0 in the environment says no.
    */
-  [[nodiscard]] static std::unique_ptr<Mailbox> Make(Peers* peers, std::chrono::seconds deadline);
+  [[nodiscard]] static std::unique_ptr<Mailbox> Make(Communicator* comm,
+                                                     std::chrono::seconds deadline);
   ~Mailbox();
   Mailbox(Mailbox const&) = delete;
   Mailbox& operator=(Mailbox const&) = delete;
@@ -59,7 +60,7 @@ class Mailbox {
   void AllGather(std::uint32_t* inout, std::vector<std::uint64_t> const& begins);
   /**
    * @brief What was read is what the others wrote; the stream has been waited for.
-   * @throw PeerError where another process has not answered in time, or has left.
+   * @throw WorkerError where another process has not answered in time, or has left.
    */
   void Check() const;
   /** @brief Other processes shall not wait for this one, which has failed. */
@@ -70,13 +71,13 @@ class Mailbox {
   struct Box;
   struct View;
 
-  Mailbox(Peers* peers, std::chrono::seconds deadline);
+  Mailbox(Communicator* comm, std::chrono::seconds deadline);
   /** @brief Have the others' boxes in sight; false where that cannot be. Collective. */
   bool Open();
   /** @brief The first message arrives as it was sent. Collective. */
   bool Try();
 
-  Peers* peers_;
+  Communicator* comm_;
   std::chrono::seconds deadline_;
   bool of_one_process_{true};
   std::shared_ptr<Box> own_;

@@ -22,17 +22,17 @@ constexpr std::uint64_t kMostBeyond = std::uint64_t{8} << 20;
 class SharedPolicy final : public FeaturePolicy {
  public:
   /** @param policy Of the first worker, the caller's; nullptr elsewhere. */
-  SharedPolicy(FeaturePolicy* policy, Peers* peers) : policy_{policy}, peers_{peers} {}
+  SharedPolicy(FeaturePolicy* policy, Communicator* comm) : policy_{policy}, comm_{comm} {}
 
   bool Select(std::int32_t depth, std::vector<OpenNode> const& nodes,
               FeatureMask* out_mask) override {
-    std::vector<FeatureMask const*> answers(peers_->Size(), nullptr);
-    if (peers_->Rank() == 0 && policy_->Select(depth, nodes, out_mask)) {
+    std::vector<FeatureMask const*> answers(comm_->Size(), nullptr);
+    if (comm_->Rank() == 0 && policy_->Select(depth, nodes, out_mask)) {
       answers.front() = out_mask;
     }
-    peers_->AllGather(answers.data(), sizeof(FeatureMask const*));
-    AllOrNone(peers_, [&] {  // nobody goes before all have read
-      if (peers_->Rank() != 0 && answers.front() != nullptr) {
+    comm_->AllGather(answers.data(), sizeof(FeatureMask const*));
+    AllOrNone(comm_, [&] {  // nobody goes before all have read
+      if (comm_->Rank() != 0 && answers.front() != nullptr) {
         *out_mask = *answers.front();
       }
     });
@@ -41,12 +41,12 @@ class SharedPolicy final : public FeaturePolicy {
 
  private:
   FeaturePolicy* policy_;
-  Peers* peers_;
+  Communicator* comm_;
 };
 
-class DevicesBuilder final : public TreeBuilder {
+class MultiDeviceBuilder final : public TreeBuilder {
  public:
-  DevicesBuilder(std::vector<int> ordinals, CsrView const& table, TableOptions const& options)
+  MultiDeviceBuilder(std::vector<int> ordinals, CsrView const& table, TableOptions const& options)
       : ordinals_{std::move(ordinals)},
         workers_{static_cast<std::int32_t>(ordinals_.size())},
         builders_(ordinals_.size()) {
@@ -166,6 +166,6 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(std::vector<int> const& ordinals,
   if (ordinals.size() == 1) {
     return MakeDeviceBuilder(ordinals.front(), table, options);
   }
-  return std::make_unique<DevicesBuilder>(ordinals, table, options);
+  return std::make_unique<MultiDeviceBuilder>(ordinals, table, options);
 }
 }  // namespace gpu_exact

@@ -14,8 +14,8 @@ constexpr int kJoinedSlots = 8;  // of a thread, which look up few nodes
 constexpr std::size_t kRecordWords = sizeof(SplitRecord) / sizeof(std::uint32_t);
 
 // one thread a node
-__global__ void PackBarsKernel(std::uint64_t const* best, Bucket n_nodes, float* out) {
-  AwaitEarlier();
+__global__ void PackGainsKernel(std::uint64_t const* best, LevelNode n_nodes, float* out) {
+  WaitForPreviousKernel();
   auto b = GlobalIdx();
   if (b < n_nodes) {
     out[b] = CandidateKey::LossChange(best[b]);
@@ -23,16 +23,16 @@ __global__ void PackBarsKernel(std::uint64_t const* best, Bucket n_nodes, float*
 }
 
 // one thread a node
-__global__ void RaiseBarsKernel(float const* bars, std::uint32_t n_workers, Bucket n_nodes,
-                                std::uint64_t* best) {
-  AwaitEarlier();
+__global__ void RaiseGainsToBeatKernel(float const* gains_to_beat, std::uint32_t n_workers,
+                                       LevelNode n_nodes, std::uint64_t* best) {
+  WaitForPreviousKernel();
   auto b = GlobalIdx();
   if (b < n_nodes) {
-    float bar{0.0f};
+    float to_beat{0.0f};
     for (std::uint32_t w = 0; w < n_workers; ++w) {
-      bar = fmaxf(bar, bars[std::uint64_t{w} * n_nodes + b]);
+      to_beat = fmaxf(to_beat, gains_to_beat[std::uint64_t{w} * n_nodes + b]);
     }
-    best[b] = max(best[b], CandidateKey::Bar(bar));
+    best[b] = max(best[b], CandidateKey::GainToBeat(to_beat));
   }
 }
 
@@ -67,9 +67,9 @@ struct Winner {
 };
 
 // one thread a node
-__global__ void PackKernel(LevelResult const* results, FeatureIdx const* features, Bucket n_nodes,
-                           SplitRecord* out) {
-  AwaitEarlier();
+__global__ void PackKernel(LevelResult const* results, FeatureIdx const* features,
+                           LevelNode n_nodes, SplitRecord* out) {
+  WaitForPreviousKernel();
   auto b = GlobalIdx();
   if (b < n_nodes) {
     out[b] = RecordOf(results[b].split, features);
@@ -78,8 +78,8 @@ __global__ void PackKernel(LevelResult const* results, FeatureIdx const* feature
 
 // one thread a node
 __global__ void PickKernel(SplitRecord const* records, std::uint32_t n_workers, std::uint32_t rank,
-                           Bucket n_nodes, LevelResult* results, std::uint8_t* is_own) {
-  AwaitEarlier();
+                           LevelNode n_nodes, LevelResult* results, std::uint8_t* is_own) {
+  WaitForPreviousKernel();
   auto b = GlobalIdx();
   if (b >= n_nodes) {
     return;
@@ -110,9 +110,9 @@ struct SplitMessages {
 
 // one thread a node or a word of bits, whichever are more
 __global__ void PackSplitsKernel(LevelResult const* results, FeatureIdx const* features,
-                                 Bucket n_nodes, RankBitsRef goes_left, std::uint32_t rank,
+                                 LevelNode n_nodes, RankBitVectorRef goes_left, std::uint32_t rank,
                                  SplitMessages messages) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i < n_nodes) {
     messages.Records(rank)[i] = RecordOf(results[i].split, features);
@@ -124,11 +124,11 @@ __global__ void PackSplitsKernel(LevelResult const* results, FeatureIdx const* f
 
 // grid: slots and one more; result: the best splits, and the bits of those who have them
 template <int kSlots>
-__global__ __launch_bounds__(kThreads) void JoinSplitsKernel(RowsRef rows, Bucket n_nodes,
+__global__ __launch_bounds__(kThreads) void JoinSplitsKernel(RowsRef rows, LevelNode n_nodes,
                                                              RowIdx n_slots, SplitMessages messages,
                                                              LevelResult* results,
-                                                             RankBitsRef goes_left) {
-  AwaitEarlier();
+                                                             RankBitVectorRef goes_left) {
+  WaitForPreviousKernel();
   auto const winner_of = [&](std::uint64_t b) {
     return Winner{messages.Records(0) + b, messages.Stride() * sizeof(std::uint32_t),
                   messages.n_workers};
@@ -136,9 +136,9 @@ __global__ __launch_bounds__(kThreads) void JoinSplitsKernel(RowsRef rows, Bucke
   for (auto b = GlobalIdx(); b < n_nodes; b += std::uint64_t{gridDim.x} * kThreads) {
     winner_of(b).Write(results + b);
   }
-  Bucket node{n_nodes};
+  LevelNode node{n_nodes};
   std::uint32_t const* bits{nullptr};  // of the worker that has the node's split; nullptr: nobody
-  ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, Bucket b) {
+  ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, LevelNode b) {
     if (slot / 32 > n_slots / 32) {
       return;
     }
@@ -154,8 +154,8 @@ __global__ __launch_bounds__(kThreads) void JoinSplitsKernel(RowsRef rows, Bucke
 
 // one thread a word
 __global__ void JoinKernel(std::uint32_t const* words, std::uint32_t n_workers,
-                           std::uint64_t n_words, RankBitsRef out) {
-  AwaitEarlier();
+                           std::uint64_t n_words, RankBitVectorRef out) {
+  WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i < n_words) {
     std::uint32_t bits{0};
@@ -170,7 +170,7 @@ __global__ void JoinKernel(std::uint32_t const* words, std::uint32_t n_workers,
 __global__ void SelectOwnKernel(std::uint32_t const* masks, std::size_t n_words,
                                 FeatureIdx const* features, FeatureIdx n_columns,
                                 std::uint64_t n_out, std::uint32_t* out) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i >= n_out) {
     return;
@@ -187,7 +187,7 @@ __global__ void SelectOwnKernel(std::uint32_t const* masks, std::size_t n_words,
 }
 }  // namespace
 
-SplitExchange::SplitExchange(TableShare const& share) : share_{share} {
+SplitExchange::SplitExchange(ColumnPartition const& share) : share_{share} {
   constexpr std::uint64_t kFewNodes = 4096;
   static_cast<void>(this->OwnWords(std::uint64_t{share.Whole().n_rows} / 32 + 1 +
                                    kFewNodes * kRecordWords));  // nor more but for levels of more
@@ -201,32 +201,34 @@ Parts SplitExchange::Equal(std::uint64_t n, std::size_t unit) const {
   return parts;
 }
 
-void SplitExchange::ShareBars(std::uint64_t* best, Bucket n_nodes) {
-  DevicePeers* const workers = share_.Workers();
+void SplitExchange::ShareBestGains(std::uint64_t* best, LevelNode n_nodes) {
+  DeviceCommunicator* const workers = share_.Workers();
   auto const n_workers = static_cast<std::uint32_t>(workers->Size());
-  float* const bars = bars_.Reserve(std::size_t{n_workers} * n_nodes);
-  LaunchN("PackBars", PackBarsKernel, n_nodes, best, n_nodes,
-          bars + std::size_t{1} * workers->Rank() * n_nodes);
-  workers->Tell(reinterpret_cast<std::uint32_t*>(bars), this->Equal(n_nodes, sizeof(float)));
-  LaunchN("RaiseBars", RaiseBarsKernel, n_nodes, bars, n_workers, n_nodes, best);
+  float* const gains_to_beat = gains_to_beat_.Reserve(std::size_t{n_workers} * n_nodes);
+  LaunchN("PackGains", PackGainsKernel, n_nodes, best, n_nodes,
+          gains_to_beat + std::size_t{1} * workers->Rank() * n_nodes);
+  workers->AllGatherWords(reinterpret_cast<std::uint32_t*>(gains_to_beat),
+                          this->Equal(n_nodes, sizeof(float)));
+  LaunchN("RaiseGainsToBeat", RaiseGainsToBeatKernel, n_nodes, gains_to_beat, n_workers, n_nodes,
+          best);
 }
 
-void SplitExchange::ShareBest(LevelResult* results, Bucket n_nodes) {
-  DevicePeers* const workers = share_.Workers();
+void SplitExchange::ShareBest(LevelResult* results, LevelNode n_nodes) {
+  DeviceCommunicator* const workers = share_.Workers();
   auto const n_workers = static_cast<std::uint32_t>(workers->Size());
   auto const rank = static_cast<std::uint32_t>(workers->Rank());
   SplitRecord* const records = records_.Reserve(std::size_t{n_workers} * n_nodes);
   is_own_.Reserve(n_nodes);
   LaunchN("Pack", PackKernel, n_nodes, results, share_.Features(), n_nodes,
           records + std::size_t{rank} * n_nodes);
-  workers->Tell(reinterpret_cast<std::uint32_t*>(records),
-                this->Equal(n_nodes, sizeof(SplitRecord)));
+  workers->AllGatherWords(reinterpret_cast<std::uint32_t*>(records),
+                          this->Equal(n_nodes, sizeof(SplitRecord)));
   LaunchN("Pick", PickKernel, n_nodes, records, n_workers, rank, n_nodes, results, is_own_.Data());
 }
 
 void SplitExchange::ShareSplits(RowsRef const& rows, RowIdx n_slots, LevelResult* results,
-                                Bucket n_nodes, RankBitsRef goes_left) {
-  DevicePeers* const workers = share_.Workers();
+                                LevelNode n_nodes, RankBitVectorRef goes_left) {
+  DeviceCommunicator* const workers = share_.Workers();
   auto const n_workers = static_cast<std::uint32_t>(workers->Size());
   SplitMessages messages{nullptr, n_nodes * kRecordWords, n_slots / 32 + std::uint64_t{1},
                          n_workers};
@@ -234,7 +236,7 @@ void SplitExchange::ShareSplits(RowsRef const& rows, RowIdx n_slots, LevelResult
   LaunchN("PackSplits", PackSplitsKernel, std::max<std::uint64_t>(n_nodes, messages.n_bits),
           results, share_.Features(), n_nodes, goes_left,
           static_cast<std::uint32_t>(workers->Rank()), messages);
-  workers->Tell(messages.words, this->Equal(messages.Stride(), sizeof(std::uint32_t)));
+  workers->AllGatherWords(messages.words, this->Equal(messages.Stride(), sizeof(std::uint32_t)));
   WithSlots<kJoinedSlots>(n_slots, [&](auto slots) {
     constexpr int kSlots = decltype(slots)::value;
     Launch("JoinSplits", JoinSplitsKernel<kSlots>,
@@ -247,29 +249,29 @@ std::uint32_t* SplitExchange::OwnWords(std::uint64_t n_words) {
   return words_.Reserve(n_words * share_.Workers()->Size()) + n_words * share_.Workers()->Rank();
 }
 
-void SplitExchange::JoinWords(std::uint64_t n_words, RankBitsRef out) {
-  DevicePeers* const workers = share_.Workers();
-  workers->Tell(words_.Data(), this->Equal(n_words, sizeof(std::uint32_t)));
+void SplitExchange::JoinWords(std::uint64_t n_words, RankBitVectorRef out) {
+  DeviceCommunicator* const workers = share_.Workers();
+  workers->AllGatherWords(words_.Data(), this->Equal(n_words, sizeof(std::uint32_t)));
   LaunchN("Join", JoinKernel, n_words, words_.Data(), static_cast<std::uint32_t>(workers->Size()),
           n_words, out);
 }
 
 void SplitExchange::SelectOwn(std::uint32_t const* masks, std::size_t n_words,
                               std::uint64_t n_masks, std::uint32_t* out) {
-  FeatureIdx const n_columns = share_.Slice().n_features;
+  FeatureIdx const n_columns = share_.OwnTable().n_features;
   std::uint64_t const n_out = n_masks * MaskWords(n_columns);
   LaunchN("SelectOwn", SelectOwnKernel, n_out, masks, n_words, share_.Features(), n_columns, n_out,
           out);
 }
 
-std::vector<SplitOrder> OfOwnColumns(std::vector<SplitOrder> orders,
-                                     SplitExchange const* exchange) {
+std::vector<NodeSplit> OfOwnColumns(std::vector<NodeSplit> node_splits,
+                                    SplitExchange const* exchange) {
   if (exchange != nullptr) {
-    for (SplitOrder& order : orders) {
-      order.feature =
-          order.left == kNoNode ? TableShare::kNotOwn : exchange->Share().ColumnOf(order.feature);
+    for (NodeSplit& split : node_splits) {
+      split.feature = split.left == kNoNode ? ColumnPartition::kRemote
+                                            : exchange->Share().ColumnOf(split.feature);
     }
   }
-  return orders;
+  return node_splits;
 }
 }  // namespace gpu_exact

@@ -4,7 +4,7 @@
  * @brief What workers with a share of the columns each tell each other of a level: how much a split
  *        must gain, the best splits of its nodes, which rows go left.
  *
- * What comes is right if DevicePeers::Check() says so once the stream has been waited for.
+ * What comes is right if DeviceCommunicator::Check() says so once the stream has been waited for.
  *
  * All know all rows, so that every worker moves all of them. Only the worker of a node's split
  * feature can say which rows go left. Where each has bits for its own best split anyway, these come
@@ -33,14 +33,14 @@ struct SplitRecord {
 class SplitExchange {
  public:
   /** @param share Outlives this. */
-  explicit SplitExchange(TableShare const& share);
+  explicit SplitExchange(ColumnPartition const& share);
 
   /**
    * @brief What any worker has found is what a candidate must reach on each. Collective.
    * @param best CandidateKey, shape: (n_nodes). Nodes that another worker has a better candidate
    *             of get its CandidateKey::Bar().
    */
-  void ShareBars(std::uint64_t* best, Bucket n_nodes);
+  void ShareBestGains(std::uint64_t* best, LevelNode n_nodes);
 
   /**
    * @brief Best splits of the own columns become the best of all: the greatest loss change, among
@@ -49,8 +49,8 @@ class SplitExchange {
    * @param results shape: (n_nodes); features are columns before and those of the whole table
    *                afterwards. Entries and value ids are kept of splits that are own.
    */
-  void ShareBest(LevelResult* results, Bucket n_nodes);
-  /** @brief By bucket, of the last ShareBest(): 1 where the split's feature is own. */
+  void ShareBest(LevelResult* results, LevelNode n_nodes);
+  /** @brief By node, of the last ShareBest(): 1 where the split's feature is own. */
   [[nodiscard]] std::uint8_t const* IsOwn() const { return is_own_.Data(); }
 
   /**
@@ -59,13 +59,13 @@ class SplitExchange {
    * @param goes_left One bit a slot and one slot more: by the own splits before, by the best of all
    *                  afterwards, none of nodes without one.
    */
-  void ShareSplits(RowsRef const& rows, RowIdx n_slots, LevelResult* results, Bucket n_nodes,
-                   RankBitsRef goes_left);
+  void ShareSplits(RowsRef const& rows, RowIdx n_slots, LevelResult* results, LevelNode n_nodes,
+                   RankBitVectorRef goes_left);
 
   /** @brief The own bits, to be written: shape (n_words). */
   [[nodiscard]] std::uint32_t* OwnWords(std::uint64_t n_words);
   /** @brief All workers' bits, of which at most one worker sets each. Collective. */
-  void JoinWords(std::uint64_t n_words, RankBitsRef out);
+  void JoinWords(std::uint64_t n_words, RankBitVectorRef out);
 
   /** @brief Masks of all features become masks of the own columns. Does not wait. */
   void SelectOwn(std::uint32_t const* masks, std::size_t n_words, std::uint64_t n_masks,
@@ -74,24 +74,25 @@ class SplitExchange {
     return (std::size_t{n_columns} + 31) / 32;
   }
 
-  [[nodiscard]] TableShare const& Share() const { return share_; }
+  [[nodiscard]] ColumnPartition const& Share() const { return share_; }
   [[nodiscard]] std::uint64_t Bytes() const {
-    return records_.Bytes() + is_own_.Bytes() + words_.Bytes() + bars_.Bytes();
+    return records_.Bytes() + is_own_.Bytes() + words_.Bytes() + gains_to_beat_.Bytes();
   }
 
  private:
   /** @brief Parts of so many units each. */
   [[nodiscard]] Parts Equal(std::uint64_t n, std::size_t unit) const;
 
-  TableShare const& share_;
-  DeviceBuffer<SplitRecord> records_{"best splits of workers"};  // shape: (n_workers, n_nodes)
-  DeviceBuffer<float> bars_{"loss changes of workers"};          // the same
+  ColumnPartition const& share_;
+  DeviceBuffer<SplitRecord> records_{"best splits of workers"};   // shape: (n_workers, n_nodes)
+  DeviceBuffer<float> gains_to_beat_{"loss changes of workers"};  // the same
   DeviceBuffer<std::uint8_t> is_own_{"nodes split on own columns"};
   // shape: (n_workers, n); of ShareSplits() each begins with the records
   DeviceBuffer<std::uint32_t> words_{"rows that go left, of workers"};
 };
 
-/** @brief The columns of a tree's splits; TableShare::kNotOwn: of another worker. Alone: as it is. */
-[[nodiscard]] std::vector<SplitOrder> OfOwnColumns(std::vector<SplitOrder> orders,
-                                                   SplitExchange const* exchange);
+/** @brief The columns of a tree's splits; ColumnPartition::kRemote: of another worker. Alone: as it
+ *         is. */
+[[nodiscard]] std::vector<NodeSplit> OfOwnColumns(std::vector<NodeSplit> node_splits,
+                                                  SplitExchange const* exchange);
 }  // namespace gpu_exact

@@ -77,7 +77,7 @@ struct TestResolution {
         of_values{Pieces::OfValues(table, bins)} {}
 
   Resolution const& resolution;
-  BinnedColumns const& columns;
+  BinMatrix const& columns;
   HostBins bins;
   Pieces of_bins;
   Pieces of_values;
@@ -94,8 +94,8 @@ struct TestResolution {
 class HistogramProblem {
  public:
   HistogramProblem(Table const& table, std::vector<std::uint32_t> const& max_bins,
-                   std::uint32_t max_group_bins = 0, bool sorts_rows = false)
-      : table_{table}, binned_{table.View(), max_bins, Kept(table, sorts_rows), max_group_bins} {
+                   std::uint32_t max_group_bins = 0, bool sorts_columns = false)
+      : table_{table}, binned_{table.View(), max_bins, Kept(table, sorts_columns), max_group_bins} {
     for (auto const& r : binned_.Resolutions()) {
       resolutions_.push_back(std::make_unique<TestResolution>(table, *r));
     }
@@ -108,8 +108,8 @@ class HistogramProblem {
 
  private:
   /** @brief Of every third table coarser bins are only read where a shift tells most of them. */
-  static HistogramMemory Kept(Table const& table, bool sorts_rows) {
-    HistogramMemory memory{sorts_rows};
+  static HistogramMemory Kept(Table const& table, bool sorts_columns) {
+    HistogramMemory memory{sorts_columns};
     memory.shares_bins = table.n_rows % 3 != 0;
     return memory;
   }
@@ -143,11 +143,11 @@ inline LevelRows MakeRoot(RowIdx n_rows, double left_out, Random* random) {
 
 /** @brief Most nodes are split, at random. @param out_parents Buckets of those
  * that are. */
-inline LevelRows SplitAtRandom(LevelRows const& nodes, std::vector<Bucket>* out_parents,
+inline LevelRows SplitAtRandom(LevelRows const& nodes, std::vector<LevelNode>* out_parents,
                                Random* random) {
   LevelRows children;
   out_parents->clear();
-  for (Bucket b = 0; b < nodes.size(); ++b) {
+  for (LevelNode b = 0; b < nodes.size(); ++b) {
     if (b != 0 && random->Chance(0.2)) {
       continue;
     }
@@ -179,7 +179,7 @@ class HistogramLevel {
  public:
   HistogramLevel(TestResolution const& resolution, GrowParam const& param,
                  std::vector<GradientPair> const& gpair, LevelRows const& nodes)
-      : problem_{resolution.resolution.candidates, param, static_cast<Bucket>(nodes.size())},
+      : problem_{resolution.resolution.candidates, param, static_cast<LevelNode>(nodes.size())},
         level{problem_.level} {
     std::vector<NodeState> states;
     std::vector<RowIdx> rows;
@@ -211,11 +211,11 @@ class HistogramLevel {
     d_ranges_ = ToDevice(ranges);
     units_of_row_ = ToDevice(of_rows);
     are_all_ = nodes.size() == 1 && nodes[0].size() == gpair.size();
-    std::vector<ShortBucket> node_of(gpair.size(), kNowhere);
+    std::vector<ShortLevelNode> node_of(gpair.size(), kNowhere);
     for (std::size_t b = 0; b < nodes.size(); ++b) {
       for (RowIdx r : nodes[b]) {
         if (r < node_of.size()) {
-          node_of[r] = static_cast<ShortBucket>(b);
+          node_of[r] = static_cast<ShortLevelNode>(b);
         }
       }
     }
@@ -254,7 +254,7 @@ class HistogramLevel {
 
  private:
   LevelProblem problem_;
-  DeviceBuffer<ShortBucket> node_of_{"nodes of rows"};
+  DeviceBuffer<ShortLevelNode> node_of_{"nodes of rows"};
   DeviceBuffer<GradientUnits> units_of_row_{"gradients by row"};
   DeviceBuffer<RowIdx> rows_{"rows"};
   DeviceBuffer<GradientUnits> units_{"gradients"};
@@ -271,13 +271,13 @@ class HistogramLevel {
 
 /** @brief The families of a level; those of some parents are of another
  * resolution. */
-inline std::vector<NodesToSearch::Family> MakeFamilies(std::vector<Bucket> const& parents,
+inline std::vector<NodesToSearch::Family> MakeFamilies(std::vector<LevelNode> const& parents,
                                                        double elsewhere, Random* random) {
   if (parents.empty()) {
     return {{0, 1, 0}};
   }
   std::vector<NodesToSearch::Family> families;
-  for (Bucket i = 0; i < parents.size(); ++i) {
+  for (LevelNode i = 0; i < parents.size(); ++i) {
     if (!random->Chance(elsewhere)) {
       families.push_back({2 * i, 2, parents[i]});
     }
@@ -324,17 +324,17 @@ __global__ void TryAllKernel(LevelRef level, FeatureIdx const* features, std::ui
                              std::uint64_t n_pieces, FixedSum const* before,
                              FixedSum const* through, FixedSum const* present, KeyT* forward,
                              KeyT* backward) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto const i = GlobalIdx();
   if (i >= level.n_nodes * n_pieces) {
     return;
   }
-  auto const bucket = static_cast<Bucket>(i / n_pieces);
+  auto const level_node = static_cast<LevelNode>(i / n_pieces);
   FeatureIdx const f = features[i % n_pieces];
   std::uint64_t const bin = bins[i % n_pieces];
-  NodeState const& node = level.nodes[bucket];
-  FixedSum const all = present[bucket * std::uint64_t{level.columns.n_features} + f];
-  bool const allowed = level.Allowed(bucket, f);
+  NodeState const& node = level.nodes[level_node];
+  FixedSum const all = present[level_node * std::uint64_t{level.columns.n_features} + f];
+  bool const allowed = level.Allowed(level_node, f);
   forward[i] =
       allowed ? level.ScanKey(node, f, ScanDirection::kForward, bin + 1, through[i], all) : 0;
   backward[i] = allowed ? level.ScanKey(node, f, ScanDirection::kBackward, bin, before[i], all) : 0;
@@ -400,8 +400,8 @@ inline std::vector<RefinedValue> ReadValues(RangeRefiner const& refiner, std::si
   return ToHost(refiner.Values(), n_nodes);
 }
 /** @brief Some nodes of a level have the best candidates of one resolution. */
-inline void ReadCandidates(SplitResolver* resolver, HistogramLevel const& level,
-                           TestResolution const& r, SearchedNode const* nodes, Bucket n_nodes,
+inline void ReadCandidates(ThresholdFinder* resolver, HistogramLevel const& level,
+                           TestResolution const& r, SearchedNode const* nodes, LevelNode n_nodes,
                            RefinedValue const* refined) {
   LevelRef of_resolution = level.level;
   of_resolution.columns = r.resolution.candidates;

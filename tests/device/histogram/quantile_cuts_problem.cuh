@@ -39,9 +39,9 @@ class SourceOnDevice {
 };
 
 /** @param max_values 0: as max_bins. */
-inline RankBins MakeRankBins(Table const& table, std::uint32_t max_bins,
-                             EntryIdx sorted_at_once = kAllAtOnce, std::uint32_t max_values = 0,
-                             Layout layout = Layout::kByRow) {
+inline QuantileCuts MakeQuantileCuts(Table const& table, std::uint32_t max_bins,
+                                     EntryIdx sorted_at_once = kAllAtOnce,
+                                     std::uint32_t max_values = 0, Layout layout = Layout::kByRow) {
   SourceOnDevice const on_device{table, layout};
   std::vector<std::uint32_t> const n_entries = CountEntries(table);
   std::vector<std::uint32_t> limits, values;
@@ -49,15 +49,15 @@ inline RankBins MakeRankBins(Table const& table, std::uint32_t max_bins,
     limits.push_back(n == 0 ? 0 : max_bins);
     values.push_back(n == 0 || max_values == 0 ? limits.back() : max_values);
   }
-  RankBins bins{on_device.Source(), n_entries, limits, values, sorted_at_once};
+  QuantileCuts bins{on_device.Source(), n_entries, limits, values, sorted_at_once};
   Synchronize();  // the table goes
   return bins;
 }
 
 /** @brief The bins, read back. */
 struct HostBins {
-  HostBins(RankBins const& bins, FeatureIdx n_features) {
-    BinsRef const ref = bins.Ref();
+  HostBins(QuantileCuts const& bins, FeatureIdx n_features) {
+    CutsRef const ref = bins.Ref();
     offsets = ToHost(ref.offsets, std::size_t{n_features} + 1);
     lowest = ToHost(ref.lowest, offsets.back());
     first_rank = ToHost(ref.first_rank, offsets.back());

@@ -22,7 +22,7 @@ struct NodeCandidate {
   float loss_change{0.0f};
 };
 
-class SplitResolverTest : public DeviceTest {
+class ThresholdFinderTest : public DeviceTest {
  protected:
   void Check(Table const& table, std::vector<std::uint32_t> const& max_bins, int n_nodes,
              Random* random) {
@@ -36,7 +36,7 @@ class SplitResolverTest : public DeviceTest {
     }
     auto const gpair = MakeWeights(table.n_rows, 0.1, random);
     HistogramLevel level{problem.At(0), GrowParam{}, gpair, nodes};
-    SplitResolver resolver;
+    ThresholdFinder resolver;
     for (int run = 0; run < 3; ++run) {  // the second one finds what the first one left
       auto const candidates = this->Choose(nodes, max_bins.size(), random);
       this->CheckLevel(problem, nodes, candidates, &level, &resolver, random);
@@ -76,15 +76,15 @@ class SplitResolverTest : public DeviceTest {
 
   void CheckLevel(HistogramProblem const& problem, LevelRows const& nodes,
                   std::vector<NodeCandidate> const& candidates, HistogramLevel* level,
-                  SplitResolver* resolver, Random* random) {
-    auto const n_nodes = static_cast<Bucket>(nodes.size());
+                  ThresholdFinder* resolver, Random* random) {
+    auto const n_nodes = static_cast<LevelNode>(nodes.size());
     std::vector<std::uint64_t> best(n_nodes, 0);
     std::vector<std::vector<SearchedNode>> searched;
     std::vector<std::vector<RefinedValue>> refined;
     std::vector<DeviceBuffer<SearchedNode>> d_searched;
     std::vector<DeviceBuffer<RefinedValue>> d_refined;
-    for (Bucket i = 0; i < n_nodes; ++i) {
-      Bucket const b = n_nodes - 1 - i;  // in any order
+    for (LevelNode i = 0; i < n_nodes; ++i) {
+      LevelNode const b = n_nodes - 1 - i;  // in any order
       NodeCandidate const& c = candidates[b];
       searched.resize(std::max(searched.size(), c.resolution + 1));
       refined.resize(searched.size());
@@ -94,8 +94,8 @@ class SplitResolverTest : public DeviceTest {
         HostBins const& bins = problem.At(c.resolution).bins;
         auto const bin = bins.offsets[c.feature] + bins.BinOf(c.feature, c.scanned);
         auto const place =
-            CandidateKey::Place({bins.offsets[c.feature], bins.offsets[c.feature + 1]}, c.direction,
-                                c.direction == ScanDirection::kForward ? bin + 1 : bin);
+            CandidateKey::Rank({bins.offsets[c.feature], bins.offsets[c.feature + 1]}, c.direction,
+                               c.direction == ScanDirection::kForward ? bin + 1 : bin);
         best[b] = CandidateKey::Make(c.loss_change, place);
         if (bins.is_range[bin] != 0) {
           value = {best[b], ScanValueOf(c.direction, c.scanned)};
@@ -110,9 +110,9 @@ class SplitResolverTest : public DeviceTest {
       d_searched.push_back(ToDevice(searched[i]));
       d_refined.push_back(ToDevice(refined[i]));
       ReadCandidates(resolver, *level, problem.At(i), d_searched[i].Data(),
-                     static_cast<Bucket>(searched[i].size()), d_refined[i].Data());
+                     static_cast<LevelNode>(searched[i].size()), d_refined[i].Data());
     }
-    RankBits goes_left{"rows that go left"};
+    RankBitVector goes_left{"rows that go left"};
     DeviceBuffer<LevelResult> d_results{"results"};
     BinnedTableRef table = problem.Ref();
     table.values_of_host = random->Chance(0.3);  // values that are read sparingly are the same
@@ -133,7 +133,7 @@ class SplitResolverTest : public DeviceTest {
       }
     }
     auto const results = ToHost(d_results.Data(), n_nodes);
-    for (Bucket b = 0; b < n_nodes; ++b) {
+    for (LevelNode b = 0; b < n_nodes; ++b) {
       std::vector<bool> left;
       for (std::size_t i = 0; i < nodes[b].size(); ++i) {
         auto const at = by_row ? nodes[b][i] : level->ranges[b].begin + static_cast<RowIdx>(i);
@@ -143,7 +143,7 @@ class SplitResolverTest : public DeviceTest {
       ASSERT_FALSE(this->HasFailure()) << "node " << b;
     }
     auto const states = ToHost(level->level.nodes, n_nodes);
-    for (Bucket b = 0; b < n_nodes; ++b) {
+    for (LevelNode b = 0; b < n_nodes; ++b) {
       ASSERT_TRUE(results[b].state.sum == states[b].sum) << "node " << b;
       ASSERT_EQ(results[b].state.gain, states[b].gain) << "node " << b;
     }
@@ -198,7 +198,7 @@ class SplitResolverTest : public DeviceTest {
   std::vector<std::map<RowIdx, float>> values_;
 };
 
-TEST_F(SplitResolverTest, RandomTables) {
+TEST_F(ThresholdFinderTest, RandomTables) {
   for (int seed = 0; seed < NumSeeds(30); ++seed) {
     Random random{static_cast<unsigned>(seed)};
     Table const table = MakeBinnedTable(static_cast<RowIdx>(random.Int(1, Scaled(3000, 400))),
@@ -213,7 +213,7 @@ TEST_F(SplitResolverTest, RandomTables) {
 
 /** @brief Columns of values so near, so small or so huge that thresholds round to one of them, are
  *         infinite, or no number. */
-TEST_F(SplitResolverTest, NeighbouringAndHugeFloats) {
+TEST_F(ThresholdFinderTest, NeighbouringAndHugeFloats) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr RowIdx kValues = 700;
   for (double missing : {0.0, 0.3}) {
@@ -258,7 +258,7 @@ TEST_F(SplitResolverTest, NeighbouringAndHugeFloats) {
 }
 
 /** @brief Slots at the edges of warps and tiles, nodes of many tiles. */
-TEST_F(SplitResolverTest, TileEdges) {
+TEST_F(ThresholdFinderTest, TileEdges) {
   for (RowIdx n_rows : {1u, 31u, 32u, 33u, 1023u, 1024u, 1025u, Scaled(270000u, 2049u)}) {
     Random random{n_rows};
     Table const table = MakeBinnedTable({{0, 0.2}, {3, 0.0}}, n_rows, &random);

@@ -189,8 +189,8 @@ TEST_F(DeviceBuilder, LongColumns) {
     auto judge = UnderSanitizer() ? MakeReferenceBuilder(table.View())
                                   : MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
     auto want = judge->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
-    for (bool sorts_rows : {true, false}) {
-      auto histogram = MakeHistogramBuilder(table, {sorts_rows}, {200, 30}, 1000);
+    for (bool sorts_columns : {true, false}) {
+      auto histogram = MakeHistogramBuilder(table, {sorts_columns}, {200, 30}, 1000);
       for (int run = 0; run < Scaled(5, 1); ++run) {
         auto got = histogram->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
         ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, "long columns"));

@@ -12,8 +12,9 @@
 namespace gpu_exact {
 namespace {
 // one thread a bit, in whole warps and one bit more
-__global__ void WriteBitsKernel(std::uint8_t const* is_set, std::uint64_t n, RankBitsRef bits) {
-  AwaitEarlier();
+__global__ void WriteBitsKernel(std::uint8_t const* is_set, std::uint64_t n,
+                                RankBitVectorRef bits) {
+  WaitForPreviousKernel();
   auto i = GlobalIdx();
   bool const set = i < n && is_set[i] != 0;
   if (i / 32 <= n / 32) {
@@ -22,9 +23,9 @@ __global__ void WriteBitsKernel(std::uint8_t const* is_set, std::uint64_t n, Ran
 }
 
 // one thread a bit, and one for their end
-__global__ void ReadRanksKernel(RankBitsRef bits, std::uint64_t n, std::uint32_t* ranks,
+__global__ void ReadRanksKernel(RankBitVectorRef bits, std::uint64_t n, std::uint32_t* ranks,
                                 std::uint8_t* is_set) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i <= n) {
     ranks[i] = bits.Rank(i);
@@ -32,7 +33,7 @@ __global__ void ReadRanksKernel(RankBitsRef bits, std::uint64_t n, std::uint32_t
   }
 }
 
-class RankBitsTest : public DeviceTest {
+class RankBitVectorTest : public DeviceTest {
  protected:
   /** @brief Bits that are used again and again, never smaller. */
   void Check(std::vector<std::uint8_t> const& is_set) {
@@ -50,7 +51,7 @@ class RankBitsTest : public DeviceTest {
     DeviceBuffer<RowIdx> d_n_set{"bits of ranges"};
     bits_.Count(
         n, &scratch_,
-        {d_ranges.Data(), static_cast<Bucket>(ranges.size()), d_n_set.Reserve(ranges.size())});
+        {d_ranges.Data(), static_cast<LevelNode>(ranges.size()), d_n_set.Reserve(ranges.size())});
     auto const n_set = ToHost(d_n_set.Data(), ranges.size());
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       ASSERT_EQ(n_set[i], std::accumulate(is_set.cbegin() + ranges[i].begin,
@@ -73,11 +74,11 @@ class RankBitsTest : public DeviceTest {
     }
   }
 
-  RankBits bits_{"bits"};
+  RankBitVector bits_{"bits"};
   CubScratch scratch_;
 };
 
-TEST_F(RankBitsTest, RanksAndBits) {
+TEST_F(RankBitVectorTest, RanksAndBits) {
   Random random{1};
   // A block counts 131,072 bits at a time, a cluster eight times as many, and twice that in two turns.
   for (std::size_t n : {0u, 1u, 31u, 32u, 33u, 63u, 64u, 1000u, 100000u, 131071u, 131072u, 300000u,
@@ -93,7 +94,7 @@ TEST_F(RankBitsTest, RanksAndBits) {
   }
 }
 
-TEST_F(RankBitsTest, ClearedBits) {
+TEST_F(RankBitVectorTest, ClearedBits) {
   for (std::uint64_t n : {0u, 1u, 32u, 1000u}) {
     this->Check(std::vector<std::uint8_t>(n, 1));
     bits_.ClearAsync(n);

@@ -27,7 +27,7 @@ std::uint64_t Attribute(cudaMemPoolAttr attribute) {
 
 std::uint64_t Threshold() { return Attribute(cudaMemPoolAttrReleaseThreshold); }
 
-class KeptPoolTest : public DeviceTest {
+class PoolReleaseThresholdTest : public DeviceTest {
   void SetUp() override {
     DeviceTest::SetUp();
     if (!IsSkipped() && DeviceAttribute(cudaDevAttrMemoryPoolsSupported) == 0) {
@@ -36,10 +36,10 @@ class KeptPoolTest : public DeviceTest {
   }
 };
 
-TEST_F(KeptPoolTest, KeepsWhatIsGivenBackWhileItLives) {
+TEST_F(PoolReleaseThresholdTest, KeepsWhatIsGivenBackWhileItLives) {
   std::uint64_t const before = Threshold();
   {
-    KeptPool const pool{kPoolStep};
+    PoolReleaseThreshold const pool{kPoolStep};
     ASSERT_TRUE(pool.Keeps());
     void* p{nullptr};
     EXACT_CUDA(cudaMallocAsync(&p, 1000, Stream()));
@@ -53,10 +53,10 @@ TEST_F(KeptPoolTest, KeepsWhatIsGivenBackWhileItLives) {
   EXPECT_EQ(Attribute(cudaMemPoolAttrReservedMemCurrent), 0);
 }
 
-TEST_F(KeptPoolTest, SeveralAddUp) {
+TEST_F(PoolReleaseThresholdTest, SeveralAddUp) {
   std::uint64_t const before = Threshold();
-  auto first = std::make_unique<KeptPool>(kPoolStep);
-  auto second = std::make_unique<KeptPool>(2 * kPoolStep);
+  auto first = std::make_unique<PoolReleaseThreshold>(kPoolStep);
+  auto second = std::make_unique<PoolReleaseThreshold>(2 * kPoolStep);
   EXPECT_EQ(Threshold(), before + 3 * kPoolStep);
   first.reset();
   EXPECT_EQ(Threshold(), before + 2 * kPoolStep);
@@ -64,19 +64,19 @@ TEST_F(KeptPoolTest, SeveralAddUp) {
   EXPECT_EQ(Threshold(), before);
 }
 
-TEST_F(KeptPoolTest, NothingIsAsked) {
+TEST_F(PoolReleaseThresholdTest, NothingIsAsked) {
   std::uint64_t const before = Threshold();
-  KeptPool const pool{0};
+  PoolReleaseThreshold const pool{0};
   EXPECT_FALSE(pool.Keeps());
   EXPECT_EQ(Threshold(), before);
 }
 
-TEST_F(KeptPoolTest, OthersKeepAll) {
+TEST_F(PoolReleaseThresholdTest, OthersKeepAll) {
   std::uint64_t const before = Threshold();
   std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
   EXACT_CUDA(cudaMemPoolSetAttribute(Pool(), cudaMemPoolAttrReleaseThreshold, &all));
   {
-    KeptPool const pool{kPoolStep};
+    PoolReleaseThreshold const pool{kPoolStep};
     EXPECT_TRUE(pool.Keeps());
   }
   EXPECT_EQ(Threshold(), all);

@@ -123,7 +123,7 @@ class FindersTest : public DeviceTest {
                                              std::vector<GradientPair> const& gpair,
                                              std::vector<std::uint8_t> const& keys,
                                              std::vector<NaiveNode> const& nodes) {
-    auto n_nodes = static_cast<Bucket>(nodes.size());
+    auto n_nodes = static_cast<LevelNode>(nodes.size());
     ColumnStore store{table.View()};
     auto d_gpair = ToDevice(gpair);
     auto d_keys = ToDevice(keys);
@@ -147,22 +147,22 @@ class FindersTest : public DeviceTest {
     sorter.Reset(d_gpair.Data(), level.quantiser);
     if (n_nodes <= kMaxInterleavedNodes) {
       InterleavedFinder<EntryT> interleaved;
-      interleaved.Lay(store.EntryOffsets());
+      interleaved.BuildTiles(store.EntryOffsets());
       interleaved.Find(level, sorter.Entries(), d_keys.Data());
-      ResolveSplits(level, interleaved.Ref(), results.Data());
+      FindThresholds(level, interleaved.Ref(), results.Data());
       found.push_back(ToHost(results.Data(), n_nodes));
     }
 
     // The bound counts entries of closed nodes: tiles at the end have none.
     sorter.SortByNode(d_keys.Data(), n_nodes, table.entries.size());
-    SortedFinder sorted;
+    SegmentedFinder sorted;
     FeatureHints hints{store.Ref()};
     for (FeatureIdx const* feature_hints :
          {hints.Data(), static_cast<FeatureIdx const*>(nullptr)}) {
       level.columns.feature_hints = feature_hints;
       ZeroAsync(d_best.Data(), n_nodes);
       sorted.Find(level, sorter.Entries(), sorter.Ranges());
-      ResolveSplits(level, sorter.Entries(), sorter.Ranges(), results.Data());
+      FindThresholds(level, sorter.Entries(), sorter.Ranges(), results.Data());
       found.push_back(ToHost(results.Data(), n_nodes));
     }
     return found;

@@ -9,10 +9,10 @@
 
 namespace gpu_exact {
 namespace {
-using RowPartitionTest = DeviceTest;
+using RowRouterTest = DeviceTest;
 
 /** @brief Rows of many nodes at once: node r % n_nodes by a column of that value. */
-TEST_F(RowPartitionTest, RoutesAndSums) {
+TEST_F(RowRouterTest, RoutesAndSums) {
   constexpr RowIdx kRows = 3000;
   for (int default_left : {0, 1}) {
     std::vector<GradientPair> gpair(kRows);
@@ -25,10 +25,10 @@ TEST_F(RowPartitionTest, RoutesAndSums) {
     }
     auto d_gpair = ToDevice(gpair);
     auto d_column = ToDevice(column);
-    RowPartition rows{kRows};
+    RowRouter rows{kRows};
     rows.Reset({d_gpair.Data(), nullptr, kRows});
-    auto orders = ToDevice(std::vector<SplitOrder>{{0, 1, 40, 40.0f, default_left != 0}});
-    rows.SetOrders(orders.Data(), 1, kRoot);
+    auto node_splits = ToDevice(std::vector<NodeSplit>{{0, 1, 40, 40.0f, default_left != 0}});
+    rows.SetNodeSplits(node_splits.Data(), 1, kRoot);
     rows.Route(d_column.Data(), {{{0, column.size()}, 0}});
     rows.RouteMissing(1, 2);
     auto q = Quantiser::Make(7.0f, 1.0f, kRows);
@@ -59,7 +59,7 @@ TEST_F(RowPartitionTest, RoutesAndSums) {
 }
 
 /** @brief Sums in shared memory, in several copies and in one, and in global memory. */
-TEST_F(RowPartitionTest, SumsOfManyNodes) {
+TEST_F(RowRouterTest, SumsOfManyNodes) {
   constexpr RowIdx kRows = 20000;
   for (int levels : {1, 4, 7, 9, 11}) {
     std::vector<GradientPair> gpair(kRows);
@@ -67,22 +67,22 @@ TEST_F(RowPartitionTest, SumsOfManyNodes) {
       gpair[r] = {static_cast<float>(r % 13) - 6.0f, 1.0f};
     }
     auto d_gpair = ToDevice(gpair);
-    RowPartition rows{kRows};
+    RowRouter rows{kRows};
     rows.Reset({d_gpair.Data(), nullptr, kRows});
     NodeIdx first{0};
-    Bucket n{1};
+    LevelNode n{1};
     for (int level = 0; level < levels; ++level) {  // bit "level" of the row decides
       std::vector<ColumnEntry> column;
       for (RowIdx r = 0; r < kRows; ++r) {
         column.push_back({r, r >> level & 1});
       }
-      std::vector<SplitOrder> orders;
-      for (Bucket b = 0; b < n; ++b) {
-        orders.push_back({0, static_cast<NodeIdx>(first + n + 2 * b), 1, 1.0f, false});
+      std::vector<NodeSplit> node_splits;
+      for (LevelNode b = 0; b < n; ++b) {
+        node_splits.push_back({0, static_cast<NodeIdx>(first + n + 2 * b), 1, 1.0f, false});
       }
       auto d_column = ToDevice(column);
-      auto d_orders = ToDevice(orders);
-      rows.SetOrders(d_orders.Data(), n, first);
+      auto d_node_splits = ToDevice(node_splits);
+      rows.SetNodeSplits(d_node_splits.Data(), n, first);
       rows.Route(d_column.Data(), {{{0, column.size()}, 0}});
       first += static_cast<NodeIdx>(n);
       n *= 2;
@@ -96,15 +96,15 @@ TEST_F(RowPartitionTest, SumsOfManyNodes) {
     auto keys = ToHost(rows.RowKeys(), kRows);
     std::vector<GradientSum> want(n, {0, 0});
     for (RowIdx r = 0; r < kRows; ++r) {
-      Bucket bucket{0};
+      LevelNode level_node{0};
       for (int level = 0; level < levels; ++level) {
-        bucket = 2 * bucket + (r >> level & 1);
+        level_node = 2 * level_node + (r >> level & 1);
       }
-      want[bucket].grad += gpair[r].grad;
-      want[bucket].hess += 1.0;
-      ASSERT_EQ(keys[r], n <= kMaxKeyedNodes ? bucket : bucket % 2);
+      want[level_node].grad += gpair[r].grad;
+      want[level_node].hess += 1.0;
+      ASSERT_EQ(keys[r], n <= kMaxKeyedNodes ? level_node : level_node % 2);
     }
-    for (Bucket b = 0; b < n; ++b) {
+    for (LevelNode b = 0; b < n; ++b) {
       ASSERT_EQ(q.Real(got[b].sum).grad, want[b].grad) << n << " nodes, " << b;
       ASSERT_EQ(q.Real(got[b].sum).hess, want[b].hess) << n << " nodes, " << b;
     }

@@ -84,10 +84,11 @@ class Group {
     workers_.Run([&](std::int32_t rank) {
       DeviceGuard const guard{this->Device(rank)};
       Table const rows = RowsOf(table, begins[rank], begins[rank + 1]);
-      auto share = std::make_unique<TableShare>(workers_.Worker(rank), rows.View(), transport_);
+      auto share =
+          std::make_unique<ColumnPartition>(workers_.Worker(rank), rows.View(), transport_);
       EXPECT_EQ(share->Workers()->Kind(), transport_);
-      auto strategy = make(share->Slice());
-      share->ReleaseSlice();
+      auto strategy = make(share->OwnTable());
+      share->ReleaseOwnTable();
       builders_[rank] = MakeDeviceBuilder(this->Device(rank), table.n_rows, std::move(strategy),
                                           TreeStats{}, std::move(share));
     });
@@ -136,7 +137,7 @@ class Group {
   std::vector<std::unique_ptr<TreeBuilder>> builders_;
 };
 
-class PeersOnDevices : public DeviceTest {
+class WorkersOnDevices : public DeviceTest {
  protected:
   void SetUp() override {
     DeviceTest::SetUp();
@@ -205,8 +206,8 @@ void ExpectExchange(std::int32_t n_workers, int n_devices, Transport transport,
   std::vector<int> n_wrong(n_workers, 0);
   workers.Run([&](std::int32_t rank) {
     DeviceGuard const guard{rank % n_devices};
-    auto peers = DevicePeers::Make(workers.Worker(rank), transport);
-    n_wrong[rank] += (peers->Bytes() != 0) == (transport == Transport::kCopies) ? 0 : 1;
+    auto comm = DeviceCommunicator::Make(workers.Worker(rank), transport);
+    n_wrong[rank] += (comm->Bytes() != 0) == (transport == Transport::kCopies) ? 0 : 1;
     auto const sends = parts_of([&](std::int32_t to) { return length(rank, to); });
     auto const receives = parts_of([&](std::int32_t from) { return length(from, rank); });
     auto const gathers = parts_of([&](std::int32_t from) { return length(from, 0); });
@@ -229,24 +230,24 @@ void ExpectExchange(std::int32_t n_workers, int n_devices, Transport transport,
     d_receive.Reserve(want.size());
     for (int run = 0; run < 3; ++run) {  // what is sent may be written again at once
       CopyAsync(d_all.Data(), all.data(), all.size());
-      peers->AllToAll(d_send.Data(), sends, d_receive.Data(), receives);
-      peers->AllGather(d_all.Data(), gathers);
-      peers->Await();
+      comm->AllToAll(d_send.Data(), sends, d_receive.Data(), receives);
+      comm->AllGather(d_all.Data(), gathers);
+      comm->Await();
       n_wrong[rank] += ToHost(d_receive.Data(), want.size()) == want ? 0 : 1;
       n_wrong[rank] += ToHost(d_all.Data(), all.size()) == want_all ? 0 : 1;
       CopyAsync(d_all.Data(), all.data(), all.size());
-      peers->Tell(d_all.Data(), gathers);
+      comm->AllGatherWords(d_all.Data(), gathers);
       n_wrong[rank] += ToHost(d_all.Data(), all.size()) == want_all ? 0 : 1;
-      peers->Check();
+      comm->Check();
       ZeroAsync(d_receive.Data(), want.size());
-      peers->TellEach(d_send.Data(), sends, d_receive.Data(), receives);
+      comm->AllToAllAndWait(d_send.Data(), sends, d_receive.Data(), receives);
       n_wrong[rank] += ToHost(d_receive.Data(), want.size()) == want ? 0 : 1;
     }
   });
   EXPECT_EQ(n_wrong, std::vector<int>(n_workers, 0));
 }
 
-TEST_F(PeersOnDevices, EachTellsEach) {
+TEST_F(WorkersOnDevices, EachTellsEach) {
   for (auto transport : {Transport::kCopies, Transport::kHost}) {
     for (std::int32_t n_workers : {1, 2, 3}) {
       ExpectExchange(n_workers, 1, transport, {5, 0, 1000, 1});
@@ -256,11 +257,11 @@ TEST_F(PeersOnDevices, EachTellsEach) {
   }
 }
 
-TEST_F(PeersOnDevices, TakeTheFirstTransportThatAllCanHave) {
+TEST_F(WorkersOnDevices, TakeTheFirstTransportThatAllCanHave) {
   auto worker = [](std::int64_t process, char device, bool has_nccl) {
-    return Introduction{process, 7, {{device}}, has_nccl ? 1u : 0u};
+    return WorkerInfo{process, 7, {{device}}, has_nccl ? 1u : 0u};
   };
-  using Workers = std::vector<Introduction>;
+  using Workers = std::vector<WorkerInfo>;
   EXPECT_EQ(ChooseTransport(Workers{worker(1, 'a', true)}), Transport::kCopies);
   EXPECT_EQ(ChooseTransport(Workers{worker(1, 'a', false), worker(1, 'a', false)}),
             Transport::kCopies);
@@ -275,7 +276,7 @@ TEST_F(PeersOnDevices, TakeTheFirstTransportThatAllCanHave) {
   EXPECT_EQ(ChooseTransport(Workers{worker(1, 'a', true), elsewhere}), Transport::kNccl);
 }
 
-TEST_F(PeersOnDevices, SmallProblems) {
+TEST_F(WorkersOnDevices, SmallProblems) {
   for (int seed = 0; seed < NumSeeds(60); ++seed) {
     Random random{static_cast<unsigned>(seed)};
     Shape shape{static_cast<RowIdx>(random.Int(0, 90)), static_cast<FeatureIdx>(random.Int(1, 7)),
@@ -288,7 +289,7 @@ TEST_F(PeersOnDevices, SmallProblems) {
 }
 
 /** @brief Enough rows for ranges, for many words of bits, and for deep trees. */
-TEST_F(PeersOnDevices, LargerProblems) {
+TEST_F(WorkersOnDevices, LargerProblems) {
   for (int seed = 0; seed < NumSeeds(6); ++seed) {
     Random random{static_cast<unsigned>(seed)};
     Shape shape{static_cast<RowIdx>(random.Int(3000, Scaled(20000, 4000))),
@@ -301,7 +302,7 @@ TEST_F(PeersOnDevices, LargerProblems) {
   }
 }
 
-TEST_F(PeersOnDevices, WideAndSparse) {
+TEST_F(WorkersOnDevices, WideAndSparse) {
   for (int seed = 0; seed < NumSeeds(4); ++seed) {  // features are drawn by node in some
     for (Way const& way : Ways(200)) {
       ASSERT_NO_FATAL_FAILURE(this->Compare(200 + seed, {200, Scaled(2000u, 600u), 0.98, 0}, 3, 1,
@@ -310,7 +311,7 @@ TEST_F(PeersOnDevices, WideAndSparse) {
   }
 }
 
-TEST_F(PeersOnDevices, ThroughTheHost) {
+TEST_F(WorkersOnDevices, ThroughTheHost) {
   for (int seed = 0; seed < NumSeeds(20); ++seed) {
     Random random{static_cast<unsigned>(seed)};
     Shape shape{static_cast<RowIdx>(random.Int(0, 2000)), static_cast<FeatureIdx>(random.Int(1, 7)),
@@ -323,7 +324,7 @@ TEST_F(PeersOnDevices, ThroughTheHost) {
 }
 
 /** @brief Each strategy as it is chosen, without and with bars upon the device that is asked for. */
-TEST_F(PeersOnDevices, ByThePublicCalls) {
+TEST_F(WorkersOnDevices, ByThePublicCalls) {
   Random random{31};
   Table table = MakeTable({Scaled(30000u, 4000u), 6, 0.1, 0}, &random);
   auto gpair = MakeGradients(table.n_rows, 0.1, 0.0, &random);
@@ -355,7 +356,7 @@ TEST_F(PeersOnDevices, ByThePublicCalls) {
 
 /** @brief Tables, gradients and positions in device memory, where each device reads the gradients of all
  *         rows, and where they are divided: as some rows are sampled, or for four devices many. */
-TEST_F(PeersOnDevices, InDeviceMemory) {
+TEST_F(WorkersOnDevices, InDeviceMemory) {
   GrowParam param;
   for (auto const& [n_devices, n_rows] :
        {std::pair{2, RowIdx{3000}}, std::pair{4, RowIdx{Scaled(530000u, 3000u)}}}) {
@@ -401,7 +402,7 @@ TEST_F(PeersOnDevices, InDeviceMemory) {
 }
 
 /** @brief What one worker cannot read, none does; the words of its error are told to all. */
-TEST_F(PeersOnDevices, AFaultyRowEndsTheSetUpEverywhere) {
+TEST_F(WorkersOnDevices, AFaultyRowEndsTheSetUpEverywhere) {
   for (auto const& [feature, want] :
        {std::pair<FeatureIdx, std::string>{1, "Row 10 has two values of feature 1"},
         std::pair<FeatureIdx, std::string>{9, "Row 10 has a value of feature 9"}}) {
@@ -414,7 +415,7 @@ TEST_F(PeersOnDevices, AFaultyRowEndsTheSetUpEverywhere) {
       Table const rows = RowsOf(table, 30 * rank, rank == 2 ? 100 : 30 * (rank + 1));
       try {
         static_cast<void>(MakeDeviceBuilder(0, rows.View(), Strategy::kAuto, workers.Worker(rank)));
-      } catch (PeerError const& e) {
+      } catch (WorkerError const& e) {
         told[rank] = e.what();
       } catch (std::invalid_argument const& e) {
         told[rank] = e.what();
@@ -426,7 +427,7 @@ TEST_F(PeersOnDevices, AFaultyRowEndsTheSetUpEverywhere) {
   }
 }
 
-TEST_F(PeersOnDevices, OtherColumnsEndTheSetUpEverywhere) {
+TEST_F(WorkersOnDevices, OtherColumnsEndTheSetUpEverywhere) {
   Random random{34};
   Table const table = MakeTable({40, 4, 0.0, 0}, &random);
   Table const wider = MakeTable({40, 5, 0.0, 0}, &random);
@@ -436,7 +437,7 @@ TEST_F(PeersOnDevices, OtherColumnsEndTheSetUpEverywhere) {
     try {
       static_cast<void>(MakeDeviceBuilder(0, (rank == 0 ? table : wider).View(), Strategy::kAuto,
                                           workers.Worker(rank)));
-    } catch (PeerError const& e) {
+    } catch (WorkerError const& e) {
       told[rank] = e.what();
     }
   });
@@ -458,7 +459,7 @@ class FailingFeatures : public FeaturePolicy {
 };
 
 /** @brief A failure within a tree ends it on every worker, and what is grown next is right. */
-TEST_F(PeersOnDevices, AFailureWithinATreeEndsItEverywhere) {
+TEST_F(WorkersOnDevices, AFailureWithinATreeEndsItEverywhere) {
   Random random{35};
   Table table = MakeTable({2000, 4, 0.1, 0}, &random);
   auto gpair = MakeGradients(table.n_rows, 0.0, 0.0, &random);
@@ -488,7 +489,7 @@ TEST_F(PeersOnDevices, AFailureWithinATreeEndsItEverywhere) {
       static_cast<void>(group.Builder(rank)->Build(param,
                                                    {gpair.data() + begins[rank], Memory::kHost},
                                                    nullptr, rank == 1 ? &failing : nullptr));
-    } catch (PeerError const& e) {
+    } catch (WorkerError const& e) {
       told[rank] = e.what();
       throw;
     }
@@ -499,10 +500,10 @@ TEST_F(PeersOnDevices, AFailureWithinATreeEndsItEverywhere) {
 }
 
 /** @brief Two devices: columns apart, copies between them. */
-class PeersOnTwoDevices : public PeersOnDevices {
+class WorkersOnTwoDevices : public WorkersOnDevices {
  protected:
   void SetUp() override {
-    PeersOnDevices::SetUp();
+    WorkersOnDevices::SetUp();
     if (!this->IsSkipped() && CountDevices() < 2) {
       GTEST_SKIP() << "One GPU is visible, this takes two.";
     }
@@ -520,50 +521,50 @@ class PeersOnTwoDevices : public PeersOnDevices {
   }
 };
 
-TEST_F(PeersOnTwoDevices, Copies) {
+TEST_F(WorkersOnTwoDevices, Copies) {
   ExpectExchange(2, 2, Transport::kCopies, {5, 0, 1000, 1});
   this->CompareBy(Transport::kCopies);
 }
 
 /** @brief NCCL between threads, as between processes. */
-class PeersByNccl : public PeersOnTwoDevices {
+class WorkersByNccl : public WorkersOnTwoDevices {
  protected:
   void SetUp() override {
-    PeersOnTwoDevices::SetUp();
+    WorkersOnTwoDevices::SetUp();
     if (!this->IsSkipped() && Nccl::Load() == nullptr) {
       GTEST_SKIP() << "NCCL was not found; name libnccl.so.2 by GPU_EXACT_NCCL.";
     }
   }
 };
 
-TEST_F(PeersByNccl, EachTellsEach) {
+TEST_F(WorkersByNccl, EachTellsEach) {
   ExpectExchange(2, 2, Transport::kNccl, {5, 0, 1000, 1});
   ExpectExchange(2, 2, Transport::kNccl, {0});
 }
 
-TEST_F(PeersByNccl, Trees) { this->CompareBy(Transport::kNccl); }
+TEST_F(WorkersByNccl, Trees) { this->CompareBy(Transport::kNccl); }
 
 /** @brief A worker that does not come is waited for until the deadline, and no longer. */
-TEST_F(PeersByNccl, NobodyWaitsForEver) {
+TEST_F(WorkersByNccl, NobodyWaitsForEver) {
   ThreadWorkers workers{2};
   std::string told;
   std::atomic<bool> is_over{false};
   auto const begin = std::chrono::steady_clock::now();
   workers.Run([&](std::int32_t rank) {
     DeviceGuard const guard{rank};
-    auto peers = DevicePeers::Make(workers.Worker(rank), Transport::kNccl);
+    auto comm = DeviceCommunicator::Make(workers.Worker(rank), Transport::kNccl);
     DeviceBuffer<std::uint32_t> data{"test data"};
     ZeroAsync(data.Reserve(2), 2);
     Parts const parts{{0, 1, 2}, sizeof(std::uint32_t)};
-    peers->AllGather(data.Data(), parts);  // connections are made
-    peers->Await();
+    comm->AllGather(data.Data(), parts);  // connections are made
+    comm->Await();
     workers.Worker(rank)->AllGather(nullptr, 0);  // nobody asks for the deadline meanwhile
     if (rank == 0) {
       setenv("GPU_EXACT_PEER_TIMEOUT", "2", 1);
       try {
-        peers->AllGather(data.Data(), parts);
-        peers->Await();
-      } catch (PeerError const& e) {
+        comm->AllGather(data.Data(), parts);
+        comm->Await();
+      } catch (WorkerError const& e) {
         told = e.what();
       }
       is_over = true;

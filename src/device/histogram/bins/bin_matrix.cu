@@ -26,7 +26,7 @@ static_assert(SharedHistogram::MaxBins(227 << 10) >= kMaxGroupBinsOf[0] &&
 std::uint32_t MaxGroupBins() {
   auto bytes = static_cast<std::size_t>(DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
   return static_cast<std::uint32_t>(
-      std::min<std::size_t>(SharedHistogram::MaxBins(bytes), BinGroup::kMaxBins));
+      std::min<std::size_t>(SharedHistogram::MaxBins(bytes), FeatureGroup::kMaxBins));
 }
 
 /** @brief Elements that a lane loads at once: aligned ones, and few beyond the group's own. */
@@ -40,16 +40,17 @@ std::uint32_t ChunkOf(std::uint32_t stride, std::uint32_t first, std::uint32_t n
 }
 
 // one thread a bin of all groups; words: all zero, of the stored bins of each of their groups
-__global__ void MarkBeginsKernel(BinnedRef binned, BinnedRef stored, RankWord* words,
+__global__ void MarkBeginsKernel(BinMatrixRef binned, BinMatrixRef stored, RankWord* words,
                                  std::uint64_t const* first_words) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto const i = GlobalIdx();
   if (i >= binned.n_bins) {
     return;
   }
   auto const* groups = binned.groups;
-  auto const g =
-      FirstIndex(1u, binned.n_groups, [=](std::uint32_t k) { return groups[k].first_bin > i; }) - 1;
+  auto const g = PartitionPoint(1u, binned.n_groups,
+                                [=](std::uint32_t k) { return groups[k].first_bin > i; }) -
+                 1;
   auto const bin = static_cast<std::uint32_t>(i - groups[g].first_bin);
   BinColumn const column = binned.columns[binned.ColumnOf(groups[g], bin)];
   float const lowest =
@@ -70,25 +71,26 @@ struct GroupEntry {
 
 /** @brief A warp calls fn(GroupEntry) for the entries of a row that are binned. */
 template <typename FnT>
-__device__ void ForRow(CsrView const& table, BinnedRef const& binned, std::uint64_t row, FnT&& fn) {
+__device__ void ForRow(CsrView const& table, BinMatrixRef const& binned, std::uint64_t row,
+                       FnT&& fn) {
   constexpr std::uint32_t kNoGroup = 0xffffffffu;
   std::uint32_t last_group{kNoGroup};  // groups ascend along a row: only this one may go on
   std::uint32_t n_last{0};             // entries of it so far
   EntryIdx const end = table.offsets[row + 1];
   for (EntryIdx base = table.offsets[row]; base < end; base += 32) {
     EntryIdx const i = base + threadIdx.x % 32;
-    GroupEntry e{0.0f, BinnedRef::kNotBinned, kNoGroup, 0, 0};
+    GroupEntry e{0.0f, BinMatrixRef::kNotBinned, kNoGroup, 0, 0};
     if (i < end) {
       CsrEntry const entry = table.entries[i];
       e.value = entry.value;
       e.column = binned.column_of[entry.feature];
     }
-    bool const is_binned = e.column != BinnedRef::kNotBinned;
+    bool const is_binned = e.column != BinMatrixRef::kNotBinned;
     if (is_binned) {
       e.group = binned.columns[e.column].group;
     }
     e.lanes = __match_any_sync(kAllLanes, e.group);
-    e.rank = __popc(e.lanes & LanesBelow()) + (e.group == last_group ? n_last : 0);
+    e.rank = __popc(e.lanes & LaneMaskLt()) + (e.group == last_group ? n_last : 0);
     if (is_binned) {
       fn(e);
     }
@@ -103,24 +105,24 @@ __device__ void ForRow(CsrView const& table, BinnedRef const& binned, std::uint6
 }
 
 /** @brief Writes where a row's elements end. @param row_offsets Of all groups. */
-__device__ void SetEnd(BinGroup const& group, std::uint64_t row, std::uint32_t end,
+__device__ void SetEnd(FeatureGroup const& group, std::uint64_t row, std::uint32_t end,
                        std::uint32_t* row_offsets) {
   bool const is_narrow = group.is_narrow != 0;
-  RowOffsetPlace const at{static_cast<RowIdx>(row), is_narrow};
+  RowOffsetPosition const at{static_cast<RowIdx>(row), is_narrow};
   std::uint32_t* const block = row_offsets + (group.row_offsets - row_offsets) + at.word;
   RowEnds<std::uint32_t>{block, is_narrow}.Set(at.row, end);
 }
 
 // one warp a row; row_offsets: of all groups that have them, zero; a row's count is written as its end
-__global__ void CountElementsKernel(CsrView table, RowIdx first_row, BinnedRef binned,
+__global__ void CountElementsKernel(CsrView table, RowIdx first_row, BinMatrixRef binned,
                                     std::uint32_t* row_offsets) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = WarpRow();
   if (row >= table.n_rows) {
     return;
   }
   ForRow(table, binned, row, [&](GroupEntry const& e) {
-    BinGroup const& group = binned.groups[e.group];
+    FeatureGroup const& group = binned.groups[e.group];
     bool const is_last = e.lanes >> threadIdx.x % 32 == 1;
     if (!group.Strided() && is_last) {
       SetEnd(group, first_row + row, e.rank + 1, row_offsets);
@@ -129,18 +131,18 @@ __global__ void CountElementsKernel(CsrView table, RowIdx first_row, BinnedRef b
 }
 
 // one warp a row; elements: of all groups
-__global__ void WriteBinsKernel(CsrView table, RowIdx first_row, BinnedRef binned, BinsRef bins,
-                                GroupBin* elements) {
-  AwaitEarlier();
+__global__ void WriteRowBinsKernel(CsrView table, RowIdx first_row, BinMatrixRef binned,
+                                   CutsRef bins, GroupBin* elements) {
+  WaitForPreviousKernel();
   auto row = WarpRow();
   if (row >= table.n_rows) {
     return;
   }
   ForRow(table, binned, row, [&](GroupEntry const& e) {
     BinColumn const column = binned.columns[e.column];
-    BinGroup const& group = binned.groups[e.group];
+    FeatureGroup const& group = binned.groups[e.group];
     auto const bin = bins.BinOf(column.feature, e.value);
-    auto at = BinnedRef::Row(group, static_cast<RowIdx>(first_row + row)).begin +
+    auto at = BinMatrixRef::Row(group, static_cast<RowIdx>(first_row + row)).begin +
               (group.Strided() ? e.column - group.first_column : e.rank);
     if (group.InBytes()) {
       auto* bytes = reinterpret_cast<ColumnBin*>(elements + (group.elements - elements));
@@ -164,17 +166,17 @@ constexpr unsigned kChunkRows = 256;  // of a block
 
 // grid: chunks of the same rows side by side, whose elements are neighbours; one thread a row
 __global__ __launch_bounds__(kChunkRows) void WriteChunksKernel(float const* const* values,
-                                                                BinnedRef binned, BinsRef bins,
+                                                                BinMatrixRef binned, CutsRef bins,
                                                                 ColumnChunk const* chunks,
                                                                 std::uint32_t n_chunks,
                                                                 RowIdx n_rows, GroupBin* elements) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   ColumnChunk const chunk = chunks[blockIdx.x % n_chunks];
   std::uint64_t const row = std::uint64_t{blockIdx.x / n_chunks} * kChunkRows + threadIdx.x;
   if (row >= n_rows) {
     return;
   }
-  BinGroup const& group = binned.groups[chunk.group];
+  FeatureGroup const& group = binned.groups[chunk.group];
   GroupBin* const first = elements + (group.elements - elements);
   std::uint64_t const at = row * group.stride + chunk.first;
   BinColumn const* columns = binned.columns + group.first_column + chunk.first;
@@ -187,7 +189,7 @@ __global__ __launch_bounds__(kChunkRows) void WriteChunksKernel(float const* con
   std::uint32_t bin[ColumnChunk::kColumns];
 #pragma unroll
   for (std::uint32_t k = 0; k < ColumnChunk::kColumns; ++k) {
-    bin[k] = in_bytes ? BinGroup::kNoColumnBin : BinGroup::kNoBin;
+    bin[k] = in_bytes ? FeatureGroup::kNoColumnBin : FeatureGroup::kNoBin;
     if (!isnan(value[k])) {
       bin[k] = (in_bytes ? 0 : columns[k].first_bin) + bins.BinOf(columns[k].feature, value[k]);
     }
@@ -214,17 +216,17 @@ __global__ __launch_bounds__(kChunkRows) void WriteChunksKernel(float const* con
 }
 
 // grid: rows of one group after the other, one thread each; row_offsets: as above
-__global__ void CountPresentKernel(float const* const* values, BinnedRef binned,
+__global__ void CountPresentKernel(float const* const* values, BinMatrixRef binned,
                                    std::uint32_t const* sparse, std::uint32_t n_sparse,
                                    RowIdx n_rows, std::uint32_t* row_offsets) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto const i = GlobalIdx();
   auto const s = static_cast<std::uint32_t>(i / n_rows);
   if (s >= n_sparse) {
     return;
   }
   auto const row = i % n_rows;
-  BinGroup const& group = binned.groups[sparse[s]];
+  FeatureGroup const& group = binned.groups[sparse[s]];
   std::uint32_t n{0};
   for (std::uint32_t c = 0; c < group.n_columns; ++c) {
     n += isnan(values[binned.columns[group.first_column + c].feature][row]) ? 0 : 1;
@@ -235,13 +237,13 @@ __global__ void CountPresentKernel(float const* const* values, BinnedRef binned,
 constexpr int kSumThreads = 1024;
 
 // one block a group; of rows [first_row, + n_rows) counts stand where ends are to be, of those before ends
-__global__ __launch_bounds__(kSumThreads) void SumRowOffsetsKernel(BinGroup const* groups,
+__global__ __launch_bounds__(kSumThreads) void SumRowOffsetsKernel(FeatureGroup const* groups,
                                                                    RowIdx first_row, RowIdx n_rows,
                                                                    std::uint32_t* row_offsets) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   using Scan = cub::BlockScan<std::uint32_t, kSumThreads>;
   __shared__ typename Scan::TempStorage scan;
-  BinGroup const group = groups[blockIdx.x];
+  FeatureGroup const group = groups[blockIdx.x];
   if (group.Strided()) {
     return;
   }
@@ -277,19 +279,19 @@ __global__ __launch_bounds__(kSumThreads) void SumRowOffsetsKernel(BinGroup cons
 }
 
 // the same grid as CountPresent's; elements: of all groups
-__global__ void WritePresentKernel(float const* const* values, BinnedRef binned, BinsRef bins,
+__global__ void WritePresentKernel(float const* const* values, BinMatrixRef binned, CutsRef bins,
                                    std::uint32_t const* sparse, std::uint32_t n_sparse,
                                    RowIdx n_rows, GroupBin* elements) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto const i = GlobalIdx();
   auto const s = static_cast<std::uint32_t>(i / n_rows);
   if (s >= n_sparse) {
     return;
   }
   auto const row = i % n_rows;
-  BinGroup const& group = binned.groups[sparse[s]];
+  FeatureGroup const& group = binned.groups[sparse[s]];
   GroupBin* to = elements + (group.elements - elements) +
-                 BinnedRef::Row(group, static_cast<RowIdx>(row)).begin;
+                 BinMatrixRef::Row(group, static_cast<RowIdx>(row)).begin;
   for (std::uint32_t c = 0; c < group.n_columns; ++c) {
     BinColumn const column = binned.columns[group.first_column + c];
     float const value = values[column.feature][row];
@@ -300,32 +302,31 @@ __global__ void WritePresentKernel(float const* const* values, BinnedRef binned,
 }
 }  // namespace
 
-std::uint32_t BinnedColumns::MaxBins() { return MaxGroupBins(); }
+std::uint32_t BinMatrix::MaxBins() { return MaxGroupBins(); }
 
-BinnedColumns::BinnedColumns(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
-                             RankBins const& bins, RankBins const& coarsest,
-                             std::uint32_t max_group_bins, bool in_bytes, Memory at)
+BinMatrix::BinMatrix(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
+                     QuantileCuts const& bins, QuantileCuts const& coarsest,
+                     std::uint32_t max_group_bins, bool in_bytes, Memory at)
     : bins_{bins}, n_rows_{n_rows}, elements_{"bins of the entries", at} {
   this->MakeGroups(n_entries, coarsest, max_group_bins, in_bytes, nullptr);
   this->PlaceGroups(in_bytes);
   this->Upload(n_entries.size());
 }
 
-BinnedColumns::BinnedColumns(BinnedColumns const& stored,
-                             std::vector<std::uint32_t> const& n_entries, RankBins const& bins,
-                             std::uint32_t max_group_bins)
+BinMatrix::BinMatrix(BinMatrix const& stored, std::vector<std::uint32_t> const& n_entries,
+                     QuantileCuts const& bins, std::uint32_t max_group_bins)
     : bins_{bins}, n_rows_{stored.n_rows_}, elements_{"bins of the entries", Memory::kDevice} {
   this->MakeGroups(n_entries, bins, max_group_bins, false, &stored);
   this->FindGroups(stored);
   this->Upload(n_entries.size());
   if (std::any_of(h_groups_.cbegin(), h_groups_.cend(),
-                  [](BinGroup const& g) { return g.shift == RankBins::kByRank; })) {
+                  [](FeatureGroup const& g) { return g.shift == QuantileCuts::kByRank; })) {
     this->FindBegins(stored);
   }
 }
 
-void BinnedColumns::Upload(std::size_t n_features) {
-  std::vector<std::uint32_t> column_of(n_features, BinnedRef::kNotBinned);
+void BinMatrix::Upload(std::size_t n_features) {
+  std::vector<std::uint32_t> column_of(n_features, BinMatrixRef::kNotBinned);
   for (std::size_t c = 0; c < h_columns_.size(); ++c) {
     column_of[h_columns_[c].feature] = static_cast<std::uint32_t>(c);
   }
@@ -334,9 +335,9 @@ void BinnedColumns::Upload(std::size_t n_features) {
   CopyFromHost(groups_.Reserve(h_groups_.size()), h_groups_.data(), h_groups_.size());
 }
 
-void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
-                               RankBins const& coarsest, std::uint32_t max_group_bins,
-                               bool in_bytes, BinnedColumns const* stored) {
+void BinMatrix::MakeGroups(std::vector<std::uint32_t> const& n_entries,
+                           QuantileCuts const& coarsest, std::uint32_t max_group_bins,
+                           bool in_bytes, BinMatrix const* stored) {
   auto const n_features = static_cast<FeatureIdx>(n_entries.size());
   EntryIdx n_binned{0};
   std::uint64_t n_bins{0};
@@ -353,8 +354,8 @@ void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
     limit = std::min(limit, CeilDiv(n_bins, n_blocks));
   }
   // In bytes, each column of a group has a bank. Groups without places are not, and may be wider.
-  auto const is_full = [&](BinGroup const& group) {
-    return in_bytes && group.n_columns == kMaxByteColumns && this->HasPlaces(group);
+  auto const is_full = [&](FeatureGroup const& group) {
+    return in_bytes && group.n_columns == kMaxByteColumns && this->HasCells(group);
   };
   std::uint64_t n_coarsest{0};    // bins of the group
   std::uint32_t stored_group{0};  // that it reads
@@ -368,8 +369,8 @@ void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
     if (h_groups_.empty() || n_coarsest + coarsest.NumBins(f) > limit || reads != stored_group ||
         h_groups_.back().n_bins + n_of_column > kMaxStoredBins || is_full(h_groups_.back()) ||
         h_groups_.back().n_columns == RowOffsetBlock::kMaxColumns ||
-        std::uint64_t{n_rows_} * (h_groups_.back().n_columns + 1) > kMaxGroupPlaces) {
-      BinGroup group{};
+        std::uint64_t{n_rows_} * (h_groups_.back().n_columns + 1) > kMaxGroupCells) {
+      FeatureGroup group{};
       group.first_bin = n_bins_;
       group.first_column = static_cast<std::uint32_t>(h_columns_.size());
       h_groups_.push_back(group);
@@ -391,24 +392,24 @@ void BinnedColumns::MakeGroups(std::vector<std::uint32_t> const& n_entries,
   }
 }
 
-void BinnedColumns::PlaceGroups(bool in_bytes) {
+void BinMatrix::PlaceGroups(bool in_bytes) {
   std::uint64_t n_stored{0};
   std::vector<std::uint64_t> begins;
-  std::vector<BinGroup*> sparse, of_bytes;
+  std::vector<FeatureGroup*> sparse, of_bytes;
   std::vector<GroupBin> first_bins;  // of groups in bytes, by place
   for (auto& group : h_groups_) {
     std::uint64_t const n_places = std::uint64_t{n_rows_} * group.n_columns;
     std::uint64_t n_words{group.n_elements};  // of two bytes
     group.has_missing = group.n_elements != n_places ? 1 : 0;
-    if (this->HasPlaces(group)) {
+    if (this->HasCells(group)) {
       std::uint32_t const n_bytes =
-          in_bytes && group.n_columns <= kMaxByteColumns ? NumBytePlaces(group.n_columns) : 0;
+          in_bytes && group.n_columns <= kMaxByteColumns ? NumByteCells(group.n_columns) : 0;
       auto const first = h_columns_.cbegin() + group.first_column;
       auto const fewer = [](BinColumn const& a, BinColumn const& b) { return a.n_bins < b.n_bins; };
       std::uint32_t const longest = std::max_element(first, first + group.n_columns, fewer)->n_bins;
       bool const is_narrow =
           n_bytes != 0 && longest <= kMaxByteBins && longest * kMaxByteColumns <= MaxGroupBins();
-      group.stride = is_narrow ? n_bytes : NumPlaces(group.n_columns);
+      group.stride = is_narrow ? n_bytes : NumCells(group.n_columns);
       group.chunk = is_narrow ? 8 : ChunkOf(group.stride, 0, group.n_columns);
       n_words = std::uint64_t{n_rows_} * group.stride;
       group.n_elements = static_cast<std::uint32_t>(n_words);
@@ -426,38 +427,38 @@ void BinnedColumns::PlaceGroups(bool in_bytes) {
     begins.push_back(n_stored);
     n_stored += CeilDiv(n_words, kAligned) * kAligned;
   }
-  auto const* elements = elements_.Reserve(n_stored + BinGroup::kBeyond);
+  auto const* elements = elements_.Reserve(n_stored + FeatureGroup::kBeyond);
   EXACT_CUDA(cudaMemsetAsync(elements_.Data(), 0xff, elements_.Bytes(), Stream()));
   for (std::size_t g = 0; g < h_groups_.size(); ++g) {
     h_groups_[g].elements = elements + begins[g];
   }
   std::uint64_t n_offsets{0};  // words
-  auto const words = [&](BinGroup const& group) {
+  auto const words = [&](FeatureGroup const& group) {
     return RowOffsetBlock::Bytes(n_rows_, group.is_narrow != 0) / sizeof(std::uint32_t);
   };
-  for (BinGroup* group : sparse) {
+  for (FeatureGroup* group : sparse) {
     group->is_narrow = RowOffsetBlock::IsNarrow(group->n_columns) ? 1 : 0;
     n_offsets += words(*group);
   }
   auto const* offsets = row_offsets_.Reserve(n_offsets);
   ZeroAsync(row_offsets_.Data(), n_offsets);
-  for (BinGroup* group : sparse) {
+  for (FeatureGroup* group : sparse) {
     group->row_offsets = offsets;
     offsets += words(*group);
   }
   auto const* places = first_bins_.Reserve(first_bins.size());
   CopyFromHost(first_bins_.Data(), first_bins.data(), first_bins.size());
-  for (BinGroup* group : of_bytes) {
+  for (FeatureGroup* group : of_bytes) {
     group->first_bins = places;
     places += group->stride;
   }
 }
 
-void BinnedColumns::FindGroups(BinnedColumns const& stored) {
-  for (BinGroup& group : h_groups_) {
+void BinMatrix::FindGroups(BinMatrix const& stored) {
+  for (FeatureGroup& group : h_groups_) {
     BinColumn const& first = stored.h_columns_[group.first_column];
     BinColumn const& last = stored.h_columns_[group.first_column + group.n_columns - 1];
-    BinGroup const& from = stored.h_groups_[first.group];
+    FeatureGroup const& from = stored.h_groups_[first.group];
     std::uint32_t const place = group.first_column - from.first_column;
     std::uint64_t const n_places = std::uint64_t{n_rows_} * group.n_columns;
     group.has_missing = group.n_elements != n_places ? 1 : 0;
@@ -466,7 +467,7 @@ void BinnedColumns::FindGroups(BinnedColumns const& stored) {
     group.shift = bins_.Shift(first.feature);
     for (std::uint32_t c = group.first_column; c < group.first_column + group.n_columns; ++c) {
       if (bins_.Shift(h_columns_[c].feature) != group.shift) {
-        group.shift = RankBins::kByRank;
+        group.shift = QuantileCuts::kByRank;
       }
     }
     group.reads_part = group.n_columns != from.n_columns ? 1 : 0;
@@ -480,27 +481,27 @@ void BinnedColumns::FindGroups(BinnedColumns const& stored) {
   }
 }
 
-double BinnedColumns::LookedUpShare(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
-                                    RankBins const& stored, RankBins const& coarsest,
-                                    RankBins const& bins, std::uint32_t max_group_bins) {
-  BinnedColumns from{stored, n_rows};
+double BinMatrix::LookedUpShare(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
+                                QuantileCuts const& stored, QuantileCuts const& coarsest,
+                                QuantileCuts const& bins, std::uint32_t max_group_bins) {
+  BinMatrix from{stored, n_rows};
   from.MakeGroups(n_entries, coarsest, max_group_bins, false, nullptr);
-  BinnedColumns read{bins, n_rows};
+  BinMatrix read{bins, n_rows};
   read.MakeGroups(n_entries, bins, max_group_bins, false, &from);
   read.FindGroups(from);
   double n_looked_up{0.0}, n{0.0};
   for (BinColumn const& column : read.h_columns_) {
     n += n_entries[column.feature];
     n_looked_up +=
-        read.h_groups_[column.group].shift == RankBins::kByRank ? n_entries[column.feature] : 0;
+        read.h_groups_[column.group].shift == QuantileCuts::kByRank ? n_entries[column.feature] : 0;
   }
   return n_looked_up / std::max(n, 1.0);
 }
 
-void BinnedColumns::FindBegins(BinnedColumns const& stored) {
+void BinMatrix::FindBegins(BinMatrix const& stored) {
   std::vector<std::uint64_t> first_words;  // by stored group
   std::uint64_t n{0};
-  for (BinGroup const& group : stored.h_groups_) {
+  for (FeatureGroup const& group : stored.h_groups_) {
     first_words.push_back(n / 32);
     n += CeilDiv(group.n_bins, 32) * 32;
   }
@@ -512,8 +513,8 @@ void BinnedColumns::FindBegins(BinnedColumns const& stored) {
           d_first_words.Data());
   CubScratch scratch;
   begins_.Count(n, &scratch);
-  for (BinGroup& group : h_groups_) {
-    if (group.shift == RankBins::kByRank) {
+  for (FeatureGroup& group : h_groups_) {
+    if (group.shift == QuantileCuts::kByRank) {
       group.begins = words + first_words[stored.h_columns_[group.first_column].group];
     }
   }
@@ -521,23 +522,23 @@ void BinnedColumns::FindBegins(BinnedColumns const& stored) {
   Synchronize();  // the scratch goes
 }
 
-void BinnedColumns::SumRowOffsets(RowIdx first_row, RowIdx n_rows) {
+void BinMatrix::SumRowOffsets(RowIdx first_row, RowIdx n_rows) {
   Launch("SumRowOffsets", SumRowOffsetsKernel, n_rows == 0 ? 0 : h_groups_.size(), kSumThreads,
          groups_.Data(), first_row, n_rows, row_offsets_.Data());
 }
 
-void BinnedColumns::WriteRows(CsrView const& rows, RowIdx first_row) {
+void BinMatrix::WriteRows(CsrView const& rows, RowIdx first_row) {
   if (row_offsets_.Bytes() != 0) {
     LaunchRows("CountElements", CountElementsKernel, rows.n_rows, rows, first_row, this->Ref(),
                row_offsets_.Data());
     this->SumRowOffsets(first_row, rows.n_rows);
   }
-  LaunchRows("WriteBins", WriteBinsKernel, rows.n_rows, rows, first_row, this->Ref(), bins_.Ref(),
-             elements_.Data());
+  LaunchRows("WriteRowBins", WriteRowBinsKernel, rows.n_rows, rows, first_row, this->Ref(),
+             bins_.Ref(), elements_.Data());
   Synchronize();  // the rows may go
 }
 
-void BinnedColumns::WriteColumns(float const* const* columns) {
+void BinMatrix::WriteColumns(float const* const* columns) {
   std::vector<ColumnChunk> chunks;
   std::vector<std::uint32_t> sparse;
   for (std::uint32_t g = 0; g < h_groups_.size(); ++g) {
@@ -568,7 +569,7 @@ void BinnedColumns::WriteColumns(float const* const* columns) {
   Synchronize();  // the lists go
 }
 
-BinnedRef BinnedColumns::Ref() const {
+BinMatrixRef BinMatrix::Ref() const {
   return {groups_.Data(),
           columns_.Data(),
           column_of_.Data(),
@@ -578,7 +579,7 @@ BinnedRef BinnedColumns::Ref() const {
           static_cast<std::uint32_t>(h_columns_.size())};
 }
 
-std::uint64_t BinnedColumns::Bytes() const {
+std::uint64_t BinMatrix::Bytes() const {
   return groups_.Bytes() + columns_.Bytes() + column_of_.Bytes() + elements_.DeviceBytes() +
          row_offsets_.Bytes() + first_bins_.Bytes() + begins_.Bytes();
 }

@@ -40,7 +40,7 @@ struct BinColumn {
 };
 
 /** @brief Columns that one block adds up together. */
-struct BinGroup {
+struct FeatureGroup {
   static constexpr std::uint32_t kBeyond = 256;     // elements that may be read after the last one
   static constexpr std::uint32_t kNoBin = 0xffffu;  // in a place without a value
   static constexpr std::uint32_t kNoColumnBin = 0xffu;
@@ -82,29 +82,30 @@ struct BinGroup {
 
 /** @brief What a stored bin is in a group. */
 struct BinMap {
-  RankWord const* begins;  // BinGroup::begins, from the word of first_stored on; nullptr: likewise
+  RankWord const*
+      begins;  // FeatureGroup::begins, from the word of first_stored on; nullptr: likewise
   std::uint32_t first_stored;
   std::uint32_t n_stored;
   std::uint32_t shift;
   std::uint32_t n_before;  // bins of groups before, and one: a stored bin is of the last one begun
 
   /** @param begins As above, wherever they lie. */
-  __device__ BinMap(BinGroup const& group, RankWord const* from)
+  __device__ BinMap(FeatureGroup const& group, RankWord const* from)
       : begins{group.begins == nullptr ? nullptr : from},
         first_stored{group.first_stored},
         n_stored{group.n_stored},
         shift{group.shift},
         n_before{static_cast<std::uint32_t>(group.first_bin) + 1} {}
   /** @brief By the words in device memory. */
-  __device__ explicit BinMap(BinGroup const& group)
+  __device__ explicit BinMap(FeatureGroup const& group)
       : BinMap{group, group.begins + group.first_stored / 32} {}
 
   /** @brief The bin, counted in the group; kNoBin where it has none: of another group, or missing. */
   [[nodiscard]] __device__ std::uint32_t BinOf(std::uint32_t stored) const {
-    static_assert(kMaxStoredBins <= BinGroup::kNoBin);
+    static_assert(kMaxStoredBins <= FeatureGroup::kNoBin);
     std::uint32_t const bin = stored - first_stored;
     if (bin >= n_stored) {
-      return BinGroup::kNoBin;
+      return FeatureGroup::kNoBin;
     }
     if (begins == nullptr) {
       return bin >> shift;
@@ -123,11 +124,11 @@ struct RowElements {
 };
 
 /** @brief A row's place among the blocks of a group. */
-struct RowOffsetPlace {
+struct RowOffsetPosition {
   std::uint64_t word;  // where the block begins
   std::uint32_t row;   // in the block
 
-  __host__ __device__ RowOffsetPlace(RowIdx r, bool is_narrow) {
+  __host__ __device__ RowOffsetPosition(RowIdx r, bool is_narrow) {
     constexpr std::uint32_t kRows = RowOffsetBlock::kWideRows;
     static_assert(RowOffsetBlock::kNarrowRows == 2 * kRows);
     std::uint32_t const block = r / kRows >> (is_narrow ? 1 : 0);
@@ -156,30 +157,31 @@ struct RowEnds {
 };
 
 /** @brief Binned columns, borrowed by kernels. */
-struct BinnedRef {
+struct BinMatrixRef {
   static constexpr std::uint32_t kNotBinned = 0xffffffffu;
 
-  BinGroup const* groups;          // shape: (n_groups)
+  FeatureGroup const* groups;      // shape: (n_groups)
   BinColumn const* columns;        // shape: (n_columns), ascending by feature
   std::uint32_t const* column_of;  // shape: (n_features), kNotBinned
-  BinsRef bins;                    // by feature, which is the order of the groups
+  CutsRef bins;                    // by feature, which is the order of the groups
   std::uint64_t n_bins;            // of all groups
   std::uint32_t n_groups;
   std::uint32_t n_columns;
 
   /** @brief The column that owns a bin of a group. */
-  [[nodiscard]] __device__ std::uint32_t ColumnOf(BinGroup const& group, std::uint32_t bin) const {
+  [[nodiscard]] __device__ std::uint32_t ColumnOf(FeatureGroup const& group,
+                                                  std::uint32_t bin) const {
     auto const* c = columns;
-    return FirstIndex(group.first_column + 1, group.first_column + group.n_columns,
-                      [=](std::uint32_t k) { return c[k].first_bin > bin; }) -
+    return PartitionPoint(group.first_column + 1, group.first_column + group.n_columns,
+                          [=](std::uint32_t k) { return c[k].first_bin > bin; }) -
            1;
   }
 
-  [[nodiscard]] __host__ __device__ static RowElements Row(BinGroup const& group, RowIdx row) {
+  [[nodiscard]] __host__ __device__ static RowElements Row(FeatureGroup const& group, RowIdx row) {
     if (group.Strided()) {
       return {row * group.stride, row * group.stride + group.n_columns};
     }
-    RowOffsetPlace const at{row, group.is_narrow != 0};
+    RowOffsetPosition const at{row, group.is_narrow != 0};
     RowEnds<std::uint32_t const> const ends{group.row_offsets + at.word, group.is_narrow != 0};
     std::uint32_t const first = *ends.block;
     return {first + (at.row == 0 ? 0 : ends.Get(at.row - 1)), first + ends.Get(at.row)};
@@ -189,20 +191,20 @@ struct BinnedRef {
   [[nodiscard]] __device__ int BinOf(RowIdx row, FeatureIdx f) const {
     std::uint32_t c = column_of[f];
     BinColumn column = columns[c];
-    BinGroup const& group = groups[column.group];
+    FeatureGroup const& group = groups[column.group];
     RowElements e = Row(group, row);
     if (group.InBytes()) {
       ColumnBin const bin = group.Bytes()[e.begin + c - group.first_column];
-      return bin == BinGroup::kNoColumnBin ? -1 : bin;
+      return bin == FeatureGroup::kNoColumnBin ? -1 : bin;
     }
     auto first = group.elements + e.begin;
     BinMap const map{group};
     auto i = group.Strided()
                  ? c - group.first_column
-                 : FirstIndex(std::uint32_t{0}, e.Size(), [=](std::uint32_t k) {
+                 : PartitionPoint(std::uint32_t{0}, e.Size(), [=](std::uint32_t k) {
                      return first[k] >= map.first_stored && map.BinOf(first[k]) >= column.first_bin;
                    });
-    std::uint32_t const bin = i == e.Size() ? BinGroup::kNoBin : map.BinOf(first[i]);
+    std::uint32_t const bin = i == e.Size() ? FeatureGroup::kNoBin : map.BinOf(first[i]);
     return bin - column.first_bin < column.n_bins ? static_cast<int>(bin - column.first_bin) : -1;
   }
 };
@@ -214,7 +216,7 @@ struct BinnedRef {
  * Memory kept: 2 B an entry, or 1; 1.2 or 2.3 B a row and group most of whose values are missing; of one
  * that looks up another's, 1/4 B for each of those. Little else meanwhile.
  */
-class BinnedColumns {
+class BinMatrix {
  public:
   /** @brief The most bins of a column: they fit the shared memory of a block, and a GroupBin. */
   [[nodiscard]] static std::uint32_t MaxBins();
@@ -230,17 +232,17 @@ class BinnedColumns {
    * @param in_bytes       Bins take one byte each where they fit; nobody else can read them.
    * @param at             Of the bins.
    */
-  BinnedColumns(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries, RankBins const& bins,
-                RankBins const& coarsest, std::uint32_t max_group_bins = 0, bool in_bytes = false,
-                Memory at = Memory::kDevice);
+  BinMatrix(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries, QuantileCuts const& bins,
+            QuantileCuts const& coarsest, std::uint32_t max_group_bins = 0, bool in_bytes = false,
+            Memory at = Memory::kDevice);
   /**
    * @brief Reads stored bins, which may be written later. May wait.
    *
    * @param stored Outlives this. Not in bytes.
    * @param bins   The stored ones, or coarser ones that were made of them; outlive this.
    */
-  BinnedColumns(BinnedColumns const& stored, std::vector<std::uint32_t> const& n_entries,
-                RankBins const& bins, std::uint32_t max_group_bins = 0);
+  BinMatrix(BinMatrix const& stored, std::vector<std::uint32_t> const& n_entries,
+            QuantileCuts const& bins, std::uint32_t max_group_bins = 0);
 
   /**
    * @brief Writes the bins of some rows: of all of them once, in their order. Waits for the device.
@@ -259,11 +261,12 @@ class BinnedColumns {
    */
   [[nodiscard]] static double LookedUpShare(RowIdx n_rows,
                                             std::vector<std::uint32_t> const& n_entries,
-                                            RankBins const& stored, RankBins const& coarsest,
-                                            RankBins const& bins, std::uint32_t max_group_bins = 0);
+                                            QuantileCuts const& stored,
+                                            QuantileCuts const& coarsest, QuantileCuts const& bins,
+                                            std::uint32_t max_group_bins = 0);
 
-  [[nodiscard]] BinnedRef Ref() const;
-  [[nodiscard]] std::vector<BinGroup> const& Groups() const { return h_groups_; }
+  [[nodiscard]] BinMatrixRef Ref() const;
+  [[nodiscard]] std::vector<FeatureGroup> const& Groups() const { return h_groups_; }
   [[nodiscard]] std::vector<BinColumn> const& Columns() const { return h_columns_; }
   [[nodiscard]] RowIdx NumRows() const { return n_rows_; }
   /** @brief Entries of all groups. */
@@ -275,7 +278,8 @@ class BinnedColumns {
   }
   /** @brief Whether any bin holds several values. */
   [[nodiscard]] bool HasRanges() const { return has_ranges_; }
-  /** @brief What costs depend on. @param scans Whether ranges can be looked up in sorted rows. */
+  /** @brief What costs depend on. @param scans Whether ranges can be looked up in sorted
+   *         columns. */
   [[nodiscard]] ResolutionShape Shape(bool scans) const {
     auto const at_least_one = [](std::size_t n) {
       return static_cast<double>(std::max<std::size_t>(1, n));
@@ -284,7 +288,7 @@ class BinnedColumns {
                           at_least_one(h_columns_.size()) / at_least_one(h_groups_.size()),
                           has_ranges_, scans};
     shape.in_bytes = std::all_of(h_groups_.cbegin(), h_groups_.cend(),
-                                 [](BinGroup const& group) { return group.InBytes(); });
+                                 [](FeatureGroup const& group) { return group.InBytes(); });
     auto const n_looked_up =
         std::count_if(h_columns_.cbegin(), h_columns_.cend(),
                       [&](BinColumn const& column) { return !h_groups_[column.group].Strided(); });
@@ -300,13 +304,13 @@ class BinnedColumns {
 
  private:
   /** @brief Has groups, and nothing on the device. */
-  BinnedColumns(RankBins const& bins, RowIdx n_rows)
+  BinMatrix(QuantileCuts const& bins, RowIdx n_rows)
       : bins_{bins}, n_rows_{n_rows}, elements_{"bins of the entries", Memory::kDevice} {}
   /** @param stored nullptr: it is this one. */
-  void MakeGroups(std::vector<std::uint32_t> const& n_entries, RankBins const& coarsest,
-                  std::uint32_t max_group_bins, bool in_bytes, BinnedColumns const* stored);
+  void MakeGroups(std::vector<std::uint32_t> const& n_entries, QuantileCuts const& coarsest,
+                  std::uint32_t max_group_bins, bool in_bytes, BinMatrix const* stored);
   /** @brief Whether rows have a place for each column of a group: most values are present. */
-  [[nodiscard]] bool HasPlaces(BinGroup const& group) const {
+  [[nodiscard]] bool HasCells(FeatureGroup const& group) const {
     return std::uint64_t{n_rows_} * group.n_columns <= 2 * std::uint64_t{group.n_elements};
   }
   /** @brief The columns by feature, and all of that to the device. */
@@ -314,25 +318,25 @@ class BinnedColumns {
   /** @brief Room for the elements. @param in_bytes As above. */
   void PlaceGroups(bool in_bytes);
   /** @brief Which of the elements of another one each group reads. */
-  void FindGroups(BinnedColumns const& stored);
+  void FindGroups(BinMatrix const& stored);
   /** @brief At which stored bins those of this one begin. */
-  void FindBegins(BinnedColumns const& stored);
+  void FindBegins(BinMatrix const& stored);
   /** @brief Counts of elements by row become offsets, which follow those of the rows before. */
   void SumRowOffsets(RowIdx first_row, RowIdx n_rows);
 
-  RankBins const& bins_;
+  QuantileCuts const& bins_;
   RowIdx n_rows_;
   std::uint64_t n_bins_{0};
   std::uint64_t n_elements_{0};
   bool has_ranges_{false};
-  std::vector<BinGroup> h_groups_;
+  std::vector<FeatureGroup> h_groups_;
   std::vector<BinColumn> h_columns_;
-  DeviceBuffer<BinGroup> groups_{"groups of binned columns"};
+  DeviceBuffer<FeatureGroup> groups_{"groups of binned columns"};
   DeviceBuffer<BinColumn> columns_{"binned columns"};
   DeviceBuffer<std::uint32_t> column_of_{"binned columns by feature"};
   PlacedBuffer<GroupBin> elements_;
   DeviceBuffer<std::uint32_t> row_offsets_{"rows of binned columns"};
   DeviceBuffer<GroupBin> first_bins_{"first bins of columns"};
-  RankBits begins_{"finer bins at which bins begin"};
+  RankBitVector begins_{"finer bins at which bins begin"};
 };
 }  // namespace gpu_exact

@@ -15,8 +15,8 @@
 namespace gpu_exact {
 namespace {
 /**
- * @brief Columns whose sorted rows are kept: those that have more bins than a resolution in which ranges
- *        are looked up in them.
+ * @brief Columns whose sorted columns are kept: those that have more bins than a resolution in
+ *        which ranges are looked up in them.
  *
  * Where most values are missing, columns of few values may have ranges in the last resolution alone,
  * which serves the many small nodes. Few of their entries are open; they are gathered as soon.
@@ -89,14 +89,14 @@ std::vector<std::uint32_t> BinnedTable::MakeFinest(TableSource const& table,
   EntryIdx const total = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
   bool const is_dense = IsDense(total, table.n_rows, table.n_features);
   std::vector<std::uint32_t> const resolutions =
-      max_bins.empty() ? ChooseResolutions(table.n_rows, table.n_features, BinnedColumns::MaxBins(),
-                                           kMaxSortedRows, memory,
-                                           std::uint64_t{table.n_rows} * table.n_features - total)
-                       : max_bins;
-  if (memory.sorts_rows) {
-    sorted_rows_ =
-        std::make_unique<SortedRows>(table.n_rows, LeastScannedBins(resolutions, is_dense),
-                                     MostGatheredBins(resolutions, is_dense), memory.rows_at);
+      max_bins.empty()
+          ? ChooseResolutions(table.n_rows, table.n_features, BinMatrix::MaxBins(), kMaxSortedRows,
+                              memory, std::uint64_t{table.n_rows} * table.n_features - total)
+          : max_bins;
+  if (memory.sorts_columns) {
+    sorted_columns_ =
+        std::make_unique<SortedColumns>(table.n_rows, LeastScannedBins(resolutions, is_dense),
+                                        MostGatheredBins(resolutions, is_dense), memory.rows_at);
   }
   std::vector<std::uint32_t> limits, values;
   // Of different values there are as many bins as slots, which are one less than a limit: coarser
@@ -106,15 +106,15 @@ std::vector<std::uint32_t> BinnedTable::MakeFinest(TableSource const& table,
       resolutions.size() > 1 && finest >= 32 ? (finest - 1) / 4 * 4 + 1 : finest;
   for (std::uint32_t n : n_entries) {
     limits.push_back(n == 0 ? 0 : limit);
-    values.push_back(max_bins.empty() ? MaxValues(n, limits.back(), BinnedColumns::MaxBins())
+    values.push_back(max_bins.empty() ? MaxValues(n, limits.back(), BinMatrix::MaxBins())
                                       : limits.back());
   }
   this->AddResolution(n_entries,
-                      RankBins{table, n_entries, limits, values,
-                               memory.BinnedAtOnce(total, is_dense), sorted_rows_.get()},
+                      QuantileCuts{table, n_entries, limits, values,
+                                   memory.BinnedAtOnce(total, is_dense), sorted_columns_.get()},
                       table.n_rows);
-  if (memory.sorts_rows && !sorted_rows_->Any()) {
-    sorted_rows_.reset();
+  if (memory.sorts_columns && !sorted_columns_->Any()) {
+    sorted_columns_.reset();
   }
   return resolutions;
 }
@@ -127,26 +127,26 @@ std::vector<bool> BinnedTable::HaveRanges(FeatureIdx n_features) const {
   return have_ranges;
 }
 
-std::vector<BinnedColumns*> BinnedTable::StoreBins(CsrView const& table,
-                                                   std::vector<std::uint32_t> const& n_entries,
-                                                   std::vector<std::uint32_t> const& resolutions,
-                                                   HistogramMemory const& memory,
-                                                   std::uint32_t max_group_bins) {
+std::vector<BinMatrix*> BinnedTable::StoreBins(CsrView const& table,
+                                               std::vector<std::uint32_t> const& n_entries,
+                                               std::vector<std::uint32_t> const& resolutions,
+                                               HistogramMemory const& memory,
+                                               std::uint32_t max_group_bins) {
   for (std::size_t i = 1; i < resolutions.size(); ++i) {
     bool const by_number =
         i + 1 < resolutions.size() || !TakesBytes(table.n_features, resolutions[i]);
-    this->AddResolution(n_entries,
-                        RankBins{resolutions_.front()->bins, n_entries, resolutions[i], by_number},
-                        table.n_rows);
+    this->AddResolution(
+        n_entries, QuantileCuts{resolutions_.front()->bins, n_entries, resolutions[i], by_number},
+        table.n_rows);
   }
   for (std::size_t i = 0; i < resolutions.size(); ++i) {
     resolutions_[i]->scans =
-        this->SortsRows() && (i == 0 || sorted_rows_->HasAllBeyond(resolutions[i]));
+        this->HasSortedColumns() && (i == 0 || sorted_columns_->HasAllBeyond(resolutions[i]));
   }
   bool const in_bytes = resolutions.size() > 1 && TakesBytes(table.n_features, resolutions.back());
   EntryIdx const n = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
-  RankBins const& finest = resolutions_.front()->bins;
-  auto bins = [&](std::size_t i) -> RankBins const& { return resolutions_[i]->bins; };
+  QuantileCuts const& finest = resolutions_.front()->bins;
+  auto bins = [&](std::size_t i) -> QuantileCuts const& { return resolutions_[i]->bins; };
   std::uint64_t const n_stored = NumStoredBins(n, table.n_rows, table.n_features);
   bool const is_dense = IsDense(n, table.n_rows, table.n_features);
   auto reads = [&](std::size_t i, std::size_t coarsest) {
@@ -155,32 +155,31 @@ std::vector<BinnedColumns*> BinnedTable::StoreBins(CsrView const& table,
     }
     return ReadsFinest(n_stored, is_dense, 0.0) &&
            ReadsFinest(n_stored, is_dense,
-                       BinnedColumns::LookedUpShare(table.n_rows, n_entries, finest, bins(coarsest),
-                                                    bins(i), max_group_bins));
+                       BinMatrix::LookedUpShare(table.n_rows, n_entries, finest, bins(coarsest),
+                                                bins(i), max_group_bins));
   };
   std::size_t coarsest = resolutions_.size() - (in_bytes ? 2 : 1);
   while (coarsest > 0 && !reads(coarsest, coarsest)) {
     --coarsest;
   }
-  stored_ = std::make_unique<BinnedColumns>(table.n_rows, n_entries, finest, bins(coarsest),
-                                            max_group_bins, false, memory.bins_at);
-  std::vector<BinnedColumns*> all_stored{stored_.get()};
+  stored_ = std::make_unique<BinMatrix>(table.n_rows, n_entries, finest, bins(coarsest),
+                                        max_group_bins, false, memory.bins_at);
+  std::vector<BinMatrix*> all_stored{stored_.get()};
   for (std::size_t i = 0; i < resolutions_.size(); ++i) {
     bool const is_last = i + 1 == resolutions_.size();
     auto& columns = resolutions_[i]->columns;
     if (i == 0 || (i <= coarsest && reads(i, coarsest))) {
-      columns = std::make_unique<BinnedColumns>(*stored_, n_entries, bins(i), max_group_bins);
+      columns = std::make_unique<BinMatrix>(*stored_, n_entries, bins(i), max_group_bins);
     } else {
-      columns =
-          std::make_unique<BinnedColumns>(table.n_rows, n_entries, bins(i), bins(i), max_group_bins,
-                                          in_bytes && is_last, memory.bins_at);
+      columns = std::make_unique<BinMatrix>(table.n_rows, n_entries, bins(i), bins(i),
+                                            max_group_bins, in_bytes && is_last, memory.bins_at);
       all_stored.push_back(columns.get());
     }
   }
   return all_stored;
 }
 
-void BinnedTable::AddResolution(std::vector<std::uint32_t> const& n_entries, RankBins&& bins,
+void BinnedTable::AddResolution(std::vector<std::uint32_t> const& n_entries, QuantileCuts&& bins,
                                 RowIdx n_rows) {
   if (bins.Size() > std::numeric_limits<ValueId>::max()) {  // their numbers are 32 bit
     throw std::invalid_argument{
@@ -203,7 +202,7 @@ void BinnedTable::AddResolution(std::vector<std::uint32_t> const& n_entries, Ran
 
 std::uint64_t BinnedTable::Bytes() const {
   std::uint64_t bytes = values_->Bytes() + n_present_.Bytes() + stored_->Bytes() +
-                        (sorted_rows_ != nullptr ? sorted_rows_->Bytes() : 0);
+                        (sorted_columns_ != nullptr ? sorted_columns_->Bytes() : 0);
   for (auto const& r : resolutions_) {
     bytes += r->bins.Bytes() + r->columns->Bytes() + r->offsets.Bytes();
   }

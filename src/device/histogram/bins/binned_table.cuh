@@ -17,9 +17,9 @@
 namespace gpu_exact {
 /** @brief The table, borrowed by kernels. */
 struct BinnedTableRef {
-  BinnedRef finest;
+  BinMatrixRef finest;
   RowValuesRef values;
-  SortedRowsRef sorted_rows;
+  SortedColumnsRef sorted_columns;
   bool values_of_host{false};  // to be read over the bus, where bins do not tell as much
 
   /** @brief A row's value of a feature; NaN where it is missing. */
@@ -40,13 +40,13 @@ struct BinnedTableRef {
 
 /** @brief The same entries in bins, finer or coarser ones. */
 struct Resolution {
-  explicit Resolution(RankBins&& b) : bins{std::move(b)} {}
+  explicit Resolution(QuantileCuts&& b) : bins{std::move(b)} {}
 
-  RankBins bins;
-  std::unique_ptr<BinnedColumns> columns;
+  QuantileCuts bins;
+  std::unique_ptr<BinMatrix> columns;
   DeviceBuffer<ValueId> offsets{"candidates of features"};
   ColumnsRef candidates{};  // columns without entries, whose values are the bins
-  bool scans{false};        // whether all its ranges can be looked up in sorted rows
+  bool scans{false};        // whether all its ranges can be looked up in sorted columns
 };
 
 class BinnedTable {
@@ -68,10 +68,10 @@ class BinnedTable {
 
   [[nodiscard]] BinnedTableRef Ref() const {
     return {resolutions_.front()->columns->Ref(), values_->Ref(),
-            sorted_rows_ != nullptr ? sorted_rows_->Ref() : SortedRowsRef{nullptr, 0},
+            sorted_columns_ != nullptr ? sorted_columns_->Ref() : SortedColumnsRef{nullptr, 0},
             values_->AtHost()};
   }
-  [[nodiscard]] bool SortsRows() const { return sorted_rows_ != nullptr; }
+  [[nodiscard]] bool HasSortedColumns() const { return sorted_columns_ != nullptr; }
   /** @brief The finest first. */
   [[nodiscard]] std::vector<std::unique_ptr<Resolution>> const& Resolutions() const {
     return resolutions_;
@@ -79,9 +79,10 @@ class BinnedTable {
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
-  void AddResolution(std::vector<std::uint32_t> const& n_entries, RankBins&& bins, RowIdx n_rows);
+  void AddResolution(std::vector<std::uint32_t> const& n_entries, QuantileCuts&& bins,
+                     RowIdx n_rows);
   /**
-   * @brief The finest resolution and sorted rows of a table. Waits: it may go before the rest.
+   * @brief The finest resolution and sorted columns of a table. Waits: it may go before the rest.
    * @return The most bins of a column in each resolution, the finest first.
    */
   [[nodiscard]] std::vector<std::uint32_t> MakeFinest(TableSource const& table,
@@ -99,16 +100,16 @@ class BinnedTable {
    * @param memory      Where bins lie, and whether others read them even if each is looked up.
    * @return Those that are to be written.
    */
-  [[nodiscard]] std::vector<BinnedColumns*> StoreBins(CsrView const& table,
-                                                      std::vector<std::uint32_t> const& n_entries,
-                                                      std::vector<std::uint32_t> const& resolutions,
-                                                      HistogramMemory const& memory,
-                                                      std::uint32_t max_group_bins);
+  [[nodiscard]] std::vector<BinMatrix*> StoreBins(CsrView const& table,
+                                                  std::vector<std::uint32_t> const& n_entries,
+                                                  std::vector<std::uint32_t> const& resolutions,
+                                                  HistogramMemory const& memory,
+                                                  std::uint32_t max_group_bins);
 
-  std::unique_ptr<BinnedColumns> stored_;  // that resolutions read
+  std::unique_ptr<BinMatrix> stored_;  // that resolutions read
   std::vector<std::unique_ptr<Resolution>> resolutions_;
   std::unique_ptr<RowValues> values_;
-  std::unique_ptr<SortedRows> sorted_rows_;  // nullptr: not kept
+  std::unique_ptr<SortedColumns> sorted_columns_;  // nullptr: not kept
   DeviceBuffer<std::uint32_t> n_present_{"entries of columns"};
 };
 }  // namespace gpu_exact

@@ -22,7 +22,7 @@ constexpr unsigned kTileWarps = kTileThreads / 32;
 __global__ __launch_bounds__(kTileThreads) void WriteColumnsKernel(CsrView table, RowIdx first_row,
                                                                    float* const* columns,
                                                                    std::uint32_t* counts) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   constexpr unsigned kRowsOfWarp = kTileRows / kTileWarps;
   __shared__ float tile[kTileColumns][kTileRows + 1];
   unsigned const warp = threadIdx.x / 32;

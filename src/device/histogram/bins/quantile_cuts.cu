@@ -20,8 +20,8 @@ struct PieceColumn {
   std::uint64_t begin;        // first entry among the keys; of finer bins, 0
   std::uint64_t first_piece;  // among the pieces
   std::uint32_t n_entries;
-  std::uint32_t n_slots;                   // 0: every piece is a bin
-  std::uint32_t shift{RankBins::kByRank};  // of pieces' numbers, which then tell the bin
+  std::uint32_t n_slots;                       // 0: every piece is a bin
+  std::uint32_t shift{QuantileCuts::kByRank};  // of pieces' numbers, which then tell the bin
 };
 
 /** @brief Pieces in the order of column and value. */
@@ -33,7 +33,9 @@ struct PiecesRef {
 
   [[nodiscard]] __device__ std::uint32_t ColumnOf(std::uint64_t piece) const {
     auto const* c = columns;
-    return FirstIndex(1u, n_columns, [=](std::uint32_t k) { return c[k].first_piece > piece; }) - 1;
+    return PartitionPoint(1u, n_columns,
+                          [=](std::uint32_t k) { return c[k].first_piece > piece; }) -
+           1;
   }
   [[nodiscard]] __device__ std::uint64_t End(std::uint32_t column) const {
     return column + 1 < n_columns ? columns[column + 1].first_piece : n;
@@ -44,7 +46,7 @@ struct PiecesRef {
     if (c.n_slots == 0) {
       return piece;
     }
-    if (c.shift != RankBins::kByRank) {
+    if (c.shift != QuantileCuts::kByRank) {
       return (piece - c.first_piece) >> c.shift;
     }
     std::uint64_t const rank = ranks[piece] - c.begin;
@@ -73,13 +75,13 @@ struct BeginsValue {
 };
 
 // one warp a row; rows: nullptr where they are not wanted
-__global__ void MakeKeysKernel(CsrView table, ColumnSubset subset, std::uint64_t* keys,
-                               RowIdx* rows) {
-  AwaitEarlier();
+__global__ void MakeKeysOfRowsKernel(CsrView table, ColumnSubset subset, std::uint64_t* keys,
+                                     RowIdx* rows) {
+  WaitForPreviousKernel();
   auto row = WarpRow();
   if (row < table.n_rows) {
     subset.ForRow(table, row, [=](std::uint32_t column, float value, EntryIdx to) {
-      keys[to] = ValueKey::Make(column, OrderedBits(value));
+      keys[to] = ValueKey::Make(column, RadixKey(value));
       if (rows != nullptr) {
         rows[to] = static_cast<RowIdx>(row);
       }
@@ -91,13 +93,13 @@ __global__ void MakeKeysKernel(CsrView table, ColumnSubset subset, std::uint64_t
 __global__ void MakeKeysOfColumnsKernel(float const* const* columns, FeatureIdx first,
                                         std::uint32_t n_columns, RowIdx n_rows, std::uint64_t* keys,
                                         RowIdx* rows) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto i = GlobalIdx();
   auto const column = static_cast<std::uint32_t>(i / n_rows);
   if (column < n_columns) {
     auto const row = static_cast<RowIdx>(i % n_rows);
     float const value = columns[first + column][row];
-    keys[i] = isnan(value) ? ~std::uint64_t{0} : ValueKey::Make(first + column, OrderedBits(value));
+    keys[i] = isnan(value) ? ~std::uint64_t{0} : ValueKey::Make(first + column, RadixKey(value));
     if (rows != nullptr) {
       rows[i] = row;
     }
@@ -107,8 +109,8 @@ __global__ void MakeKeysOfColumnsKernel(float const* const* columns, FeatureIdx 
 // one warp a block of the entries [begin, begin + n)
 __global__ void KeepRowsKernel(std::uint64_t const* keys, RowIdx const* rows, std::uint64_t begin,
                                std::uint32_t n, std::uint32_t n_high, unsigned char* out) {
-  AwaitEarlier();
-  static_assert(kSortedRowsBlock == 32);
+  WaitForPreviousKernel();
+  static_assert(kSortedColumnsBlock == 32);
   auto const i = GlobalIdx();
   std::uint32_t const lane = threadIdx.x % 32;
   RowIdx const row = i < n ? rows[begin + i] : 0;
@@ -116,7 +118,7 @@ __global__ void KeepRowsKernel(std::uint64_t const* keys, RowIdx const* rows, st
   if (i - lane >= n) {
     return;
   }
-  SortedRowsBlock<unsigned char> const block{out, i / 32, n_high};
+  SortedColumnsBlock<unsigned char> const block{out, i / 32, n_high};
   reinterpret_cast<std::uint16_t*>(block.low)[lane] = static_cast<std::uint16_t>(row);
   if (n_high == 1) {
     block.high[lane] = static_cast<unsigned char>(row >> 16);
@@ -131,24 +133,24 @@ __global__ void KeepRowsKernel(std::uint64_t const* keys, RowIdx const* rows, st
 // one thread a column; result: first_piece, the first value of the column
 __global__ void FindFirstPiecesKernel(std::uint32_t const* positions, std::uint64_t n,
                                       PieceColumn* columns, std::uint32_t n_columns) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto c = GlobalIdx();
   if (c < n_columns) {
     auto const begin = columns[c].begin;
     columns[c].first_piece =
-        FirstIndex(std::uint64_t{0}, n, [=](std::uint64_t i) { return positions[i] >= begin; });
+        PartitionPoint(std::uint64_t{0}, n, [=](std::uint64_t i) { return positions[i] >= begin; });
   }
 }
 
 // one thread a column boundary; bins: their first pieces
 __global__ void FindBinOffsetsKernel(PiecesRef pieces, std::uint64_t const* bins,
                                      std::uint64_t n_bins, std::uint64_t* offsets) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto c = GlobalIdx();
   if (c <= pieces.n_columns) {
     auto const first = c < pieces.n_columns ? pieces.columns[c].first_piece : pieces.n;
     offsets[c] =
-        FirstIndex(std::uint64_t{0}, n_bins, [=](std::uint64_t i) { return bins[i] >= first; });
+        PartitionPoint(std::uint64_t{0}, n_bins, [=](std::uint64_t i) { return bins[i] >= first; });
   }
 }
 
@@ -174,9 +176,9 @@ struct BinPieces {
 };
 
 // one thread a bin
-__global__ void WriteBinsKernel(PiecesRef pieces, std::uint64_t const* keys,
+__global__ void WriteCutsKernel(PiecesRef pieces, std::uint64_t const* keys,
                                 std::uint64_t const* bins, std::uint64_t n_bins, BinsOut out) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i >= n_bins) {
     return;
@@ -193,9 +195,9 @@ __global__ void WriteBinsKernel(PiecesRef pieces, std::uint64_t const* keys,
 }
 
 // one thread a coarse bin
-__global__ void MergeBinsKernel(PiecesRef pieces, BinsRef finer, std::uint64_t const* bins,
+__global__ void MergeBinsKernel(PiecesRef pieces, CutsRef finer, std::uint64_t const* bins,
                                 std::uint64_t n_bins, BinsOut out) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i >= n_bins) {
     return;
@@ -212,7 +214,7 @@ __global__ void MergeBinsKernel(PiecesRef pieces, BinsRef finer, std::uint64_t c
 
 // one thread a piece; result: columns whose pieces are too long to be gathered by their numbers
 __global__ void FindLongBinsKernel(PiecesRef pieces, std::uint32_t* is_long) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto const i = GlobalIdx();
   if (i >= pieces.n) {
     return;
@@ -220,7 +222,7 @@ __global__ void FindLongBinsKernel(PiecesRef pieces, std::uint32_t* is_long) {
   std::uint32_t const column = pieces.ColumnOf(i);
   PieceColumn const c = pieces.columns[column];
   std::uint64_t const k = i - c.first_piece;
-  if (c.shift == RankBins::kByRank || (k & ((1u << c.shift) - 1)) != 0) {
+  if (c.shift == QuantileCuts::kByRank || (k & ((1u << c.shift) - 1)) != 0) {
     return;
   }
   std::uint64_t const end = i + (1u << c.shift);
@@ -255,9 +257,9 @@ std::vector<std::uint64_t> FindBins(PiecesRef const& pieces, std::uint64_t* out_
 
 /** @brief Keep the rows of some columns. @param keeps Whether each of them is kept. */
 void KeepRows(std::vector<PieceColumn> const& columns, std::vector<bool> const& keeps,
-              std::uint64_t const* keys, RowIdx const* rows, SortedRows* out) {
+              std::uint64_t const* keys, RowIdx const* rows, SortedColumns* out) {
   auto const n_bytes = [&](std::size_t c) {
-    return keeps[c] ? SortedRowBytes(columns[c].n_entries, out->NumHigh()) : 0;
+    return keeps[c] ? SortedColumnBytes(columns[c].n_entries, out->NumHigh()) : 0;
   };
   std::uint64_t n{0};
   for (std::size_t c = 0; c < columns.size(); ++c) {
@@ -295,8 +297,8 @@ class ColumnSorter {
       ZeroAsync(row_offsets_.Reserve(std::size_t{table_.n_rows} + 1), 1);
       ColumnSubset const part{nullptr, row_offsets_.Data(), n_columns, n, first};
       FindRowOffsets(table_.rows, part, &scratch_, row_offsets_.Data());
-      LaunchRows("MakeKeys", MakeKeysKernel, table_.n_rows, table_.rows, part, keys_.Current(),
-                 rows_.Current());
+      LaunchRows("MakeKeysOfRows", MakeKeysOfRowsKernel, table_.n_rows, table_.rows, part,
+                 keys_.Current(), rows_.Current());
     }
     if (n != 0) {
       scratch_.Call([&](void* storage, std::size_t& bytes) {
@@ -329,10 +331,10 @@ class ColumnSorter {
 };
 }  // namespace
 
-RankBins::RankBins(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
-                   std::vector<std::uint32_t> const& max_bins,
-                   std::vector<std::uint32_t> const& max_values, EntryIdx sorted_at_once,
-                   SortedRows* out_rows)
+QuantileCuts::QuantileCuts(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
+                           std::vector<std::uint32_t> const& max_bins,
+                           std::vector<std::uint32_t> const& max_values, EntryIdx sorted_at_once,
+                           SortedColumns* out_rows)
     : has_ranges_(n_entries.size(), 0) {
   std::uint64_t room{0};
   for (std::size_t f = 0; f < n_entries.size(); ++f) {
@@ -349,7 +351,7 @@ RankBins::RankBins(TableSource const& table, std::vector<std::uint32_t> const& n
   CopyFromHost(offsets_.Reserve(h_offsets_.size()), h_offsets_.data(), h_offsets_.size());
 }
 
-bool RankBins::Make(Columns const& all, bool keeps_rows) {
+bool QuantileCuts::Make(Columns const& all, bool keeps_rows) {
   auto const& [table, n_entries, max_bins, max_values, sorted_at_once, out_rows] = all;
   auto const n_features = static_cast<FeatureIdx>(n_entries.size());
   h_offsets_ = {0};
@@ -392,7 +394,7 @@ bool RankBins::Make(Columns const& all, bool keeps_rows) {
     auto const of_columns = FindBins(pieces, bins, &offsets, &scratch);
     auto const begin = h_offsets_.back();
     ZeroAsync(n_ranges.Reserve(n_columns), n_columns);
-    LaunchN("WriteBins", WriteBinsKernel, of_columns.back(), pieces, keys, bins, of_columns.back(),
+    LaunchN("WriteCuts", WriteCutsKernel, of_columns.back(), pieces, keys, bins, of_columns.back(),
             BinsOut{lowest_.Data() + begin, first_rank_.Data() + begin, is_range_.Data() + begin,
                     n_ranges.Data()});
     auto const ranges = ToHost(n_ranges.Data(), n_columns);
@@ -418,8 +420,8 @@ bool RankBins::Make(Columns const& all, bool keeps_rows) {
   return true;
 }
 
-RankBins::RankBins(RankBins const& finer, std::vector<std::uint32_t> const& n_entries,
-                   std::uint32_t max_bins, bool by_number)
+QuantileCuts::QuantileCuts(QuantileCuts const& finer, std::vector<std::uint32_t> const& n_entries,
+                           std::uint32_t max_bins, bool by_number)
     : h_offsets_{0}, has_ranges_(n_entries.size(), 0), shifts_(n_entries.size(), kByRank) {
   auto const n_features = static_cast<FeatureIdx>(n_entries.size());
   std::vector<PieceColumn> columns;

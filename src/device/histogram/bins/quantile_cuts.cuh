@@ -13,7 +13,7 @@
 
 namespace gpu_exact {
 /** @brief Bins of all features, borrowed by kernels. */
-struct BinsRef {
+struct CutsRef {
   std::uint64_t const* offsets;     // first bin of each feature, shape: (n_features + 1)
   float const* lowest;              // least value of a bin, ascending within a feature
   std::uint32_t const* first_rank;  // entries of the column below a bin
@@ -23,7 +23,7 @@ struct BinsRef {
   [[nodiscard]] __device__ std::uint32_t BinOf(FeatureIdx f, float value) const {
     auto const* v = lowest + offsets[f];
     auto const n = static_cast<std::uint32_t>(offsets[f + 1] - offsets[f]);
-    return FirstIndex(1u, n, [=](std::uint32_t k) { return v[k] > value; }) - 1;
+    return PartitionPoint(1u, n, [=](std::uint32_t k) { return v[k] > value; }) - 1;
   }
 };
 
@@ -34,7 +34,7 @@ struct BinsRef {
  * begin where ranks pass a multiple of n_entries / slots, but never inside a value; a value of two
  * slots and more has a bin of its own, so that a range holds at most three slots of entries.
  */
-class RankBins {
+class QuantileCuts {
  public:
   /**
    * @brief Bins of a table. Work: one radix sort of (column, value) keys, some columns at a time; a
@@ -50,9 +50,10 @@ class RankBins {
    * @param sorted_at_once Entries, or places by column, unless one column has more.
    * @param out_rows       Rows of the columns that it keeps; nullptr: they are not wanted.
    */
-  RankBins(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
-           std::vector<std::uint32_t> const& max_bins, std::vector<std::uint32_t> const& max_values,
-           EntryIdx sorted_at_once, SortedRows* out_rows = nullptr);
+  QuantileCuts(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
+               std::vector<std::uint32_t> const& max_bins,
+               std::vector<std::uint32_t> const& max_values, EntryIdx sorted_at_once,
+               SortedColumns* out_rows = nullptr);
 
   /**
    * @brief Fewer bins, each of which is one or several of the finer ones. Waits.
@@ -60,14 +61,14 @@ class RankBins {
    * @param by_number Whether each is a power of two of the finer ones, where no range becomes longer
    *                  than three slots by that: the number of a bin is that of a finer one, shifted.
    */
-  RankBins(RankBins const& finer, std::vector<std::uint32_t> const& n_entries,
-           std::uint32_t max_bins, bool by_number = false);
+  QuantileCuts(QuantileCuts const& finer, std::vector<std::uint32_t> const& n_entries,
+               std::uint32_t max_bins, bool by_number = false);
 
   static constexpr std::uint32_t kByRank = 32;
   /** @brief Bits by which numbers of finer bins are shifted, or kByRank. */
   [[nodiscard]] std::uint32_t Shift(FeatureIdx f) const { return shifts_.empty() ? 0 : shifts_[f]; }
 
-  [[nodiscard]] BinsRef Ref() const {
+  [[nodiscard]] CutsRef Ref() const {
     return {offsets_.Data(), lowest_.Data(), first_rank_.Data(), is_range_.Data()};
   }
   [[nodiscard]] std::uint32_t NumBins(FeatureIdx f) const {
@@ -89,7 +90,7 @@ class RankBins {
     std::vector<std::uint32_t> const& max_bins;
     std::vector<std::uint32_t> const& max_values;
     EntryIdx sorted_at_once;
-    SortedRows* out_rows;
+    SortedColumns* out_rows;
   };
 
   /**

@@ -17,7 +17,7 @@ static_assert(RowValuesRef::kNotKept == ColumnSubset::kLeftOut);
 template <typename ColumnT>
 __global__ void WriteSparseKernel(CsrView table, ColumnSubset subset, ColumnT* columns,
                                   float* values) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = WarpRow();
   if (row < table.n_rows) {
     subset.ForRow(table, row, [=](std::uint32_t column, float value, EntryIdx to) {

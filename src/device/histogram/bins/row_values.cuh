@@ -39,7 +39,8 @@ struct RowValuesRef {
                           : static_cast<std::uint32_t const*>(all)[k];
     };
     EntryIdx const end = offsets[row + 1];
-    EntryIdx const i = FirstIndex(offsets[row], end, [=](EntryIdx k) { return at(k) >= column; });
+    EntryIdx const i =
+        PartitionPoint(offsets[row], end, [=](EntryIdx k) { return at(k) >= column; });
     return i != end && at(i) == column ? values[i] : NAN;
   }
 };

@@ -20,21 +20,21 @@
 namespace gpu_exact {
 /** @brief Where the parts of a block begin. @tparam ByteT unsigned char, maybe const. */
 template <typename ByteT>
-struct SortedRowsBlock {
-  static constexpr std::uint32_t kEntries = kSortedRowsBlock;
+struct SortedColumnsBlock {
+  static constexpr std::uint32_t kEntries = kSortedColumnsBlock;
 
   ByteT* low;
   ByteT* high;
   ByteT* begins;
 
-  __device__ SortedRowsBlock(ByteT* column, std::uint64_t block, std::uint32_t n_high)
-      : low{column + block * SortedRowBlockBytes(n_high)},
+  __device__ SortedColumnsBlock(ByteT* column, std::uint64_t block, std::uint32_t n_high)
+      : low{column + block * SortedColumnBlockBytes(n_high)},
         high{low + 2 * kEntries},
         begins{high + n_high * kEntries} {}
 };
 
 /** @brief Borrowed by kernels. */
-struct SortedRowsRef {
+struct SortedColumnsRef {
   static constexpr int kAtOnce = 4;  // entries
 
   struct Entries {
@@ -48,8 +48,8 @@ struct SortedRowsRef {
   /** @brief Entries [at, at + kAtOnce), of which those past the end are anything. @param at Multiple
    *         of as many. */
   [[nodiscard]] __device__ Entries Load(unsigned char const* column, std::uint32_t at) const {
-    SortedRowsBlock<unsigned char const> const block{column, at / kSortedRowsBlock, n_high};
-    std::uint32_t const i = at % kSortedRowsBlock;
+    SortedColumnsBlock<unsigned char const> const block{column, at / kSortedColumnsBlock, n_high};
+    std::uint32_t const i = at % kSortedColumnsBlock;
     auto const low = *reinterpret_cast<ushort4 const*>(block.low + 2 * i);
     Entries e{{low.x, low.y, low.z, low.w},
               *reinterpret_cast<std::uint32_t const*>(block.begins) >> i};
@@ -72,7 +72,7 @@ struct SortedRowsRef {
 };
 
 /** @brief Owns the rows. About 3 or 4 B an entry of the columns that are kept, 8 B a feature. */
-class SortedRows {
+class SortedColumns {
  public:
   /**
    * @param n_rows   Of the table.
@@ -80,8 +80,11 @@ class SortedRows {
    * @param most     While no column has more bins or ranges, none is kept; 0: all that are to be.
    * @param at       Of the rows.
    */
-  SortedRows(RowIdx n_rows, std::uint32_t max_bins, std::uint32_t most, Memory at)
-      : n_high_{SortedRowHighBytes(n_rows)}, max_bins_{max_bins}, most_needless_{most}, at_{at} {}
+  SortedColumns(RowIdx n_rows, std::uint32_t max_bins, std::uint32_t most, Memory at)
+      : n_high_{SortedColumnHighBytes(n_rows)},
+        max_bins_{max_bins},
+        most_needless_{most},
+        at_{at} {}
 
   /** @brief Whether it depends on the columns that any is kept. */
   [[nodiscard]] bool MayBeNeedless() const { return most_needless_ != 0; }
@@ -102,7 +105,7 @@ class SortedRows {
   }
   /** @brief Whether columns are kept that have ranges in a resolution of so many bins, all of them. */
   [[nodiscard]] bool HasAllBeyond(std::uint32_t n_bins) const { return most_left_out_ <= n_bins; }
-  /** @brief As SortedRowsRef::n_high. */
+  /** @brief As SortedColumnsRef::n_high. */
   [[nodiscard]] std::uint32_t NumHigh() const { return n_high_; }
   /** @brief Room for n bytes of the next columns, which come in the order of the features. */
   unsigned char* AddRoom(std::uint64_t n) {
@@ -122,7 +125,7 @@ class SortedRows {
     return std::any_of(parts_.cbegin(), parts_.cend(),
                        [](auto const& p) { return p.Bytes() != 0; });
   }
-  [[nodiscard]] SortedRowsRef Ref() const { return {columns_.Data(), n_high_}; }
+  [[nodiscard]] SortedColumnsRef Ref() const { return {columns_.Data(), n_high_}; }
   /** @brief Device memory held. */
   [[nodiscard]] std::uint64_t Bytes() const {
     std::uint64_t bytes = columns_.Bytes();

@@ -23,7 +23,7 @@ namespace gpu_exact {
 template <int kBins>
 struct BinChunk {
   static constexpr int kSize = kBins;
-  static constexpr std::uint32_t kNone = BinGroup::kNoBin;
+  static constexpr std::uint32_t kNone = FeatureGroup::kNoBin;
   static constexpr int kWords = kBins == 1 ? 1 : kBins / 2;
 
   std::uint32_t words[kWords];
@@ -31,7 +31,7 @@ struct BinChunk {
   [[nodiscard]] __device__ static BinChunk None() {
     BinChunk chunk;
     for (std::uint32_t& word : chunk.words) {
-      word = kBins == 1 ? BinGroup::kNoBin : BinGroup::kNoBin << 16 | BinGroup::kNoBin;
+      word = kBins == 1 ? FeatureGroup::kNoBin : FeatureGroup::kNoBin << 16 | FeatureGroup::kNoBin;
     }
     return chunk;
   }
@@ -65,7 +65,7 @@ struct BinChunk {
     for (int i = 0; i < kWords; ++i) {
       std::uint32_t const w = words[i];
       if constexpr (kBins == 1) {
-        chunk.words[i] = w == BinGroup::kNoBin ? w : (w - map.first_stored) >> map.shift;
+        chunk.words[i] = w == FeatureGroup::kNoBin ? w : (w - map.first_stored) >> map.shift;
       } else {
         chunk.words[i] = (w - first) >> map.shift & mask;
         if (has_gaps) {
@@ -171,7 +171,8 @@ struct ByteChunk {
     auto high = [](std::uint32_t x) { return __byte_perm(x, 0, 0x4342); };
     auto low_twice = [](std::uint32_t x) { return __byte_perm(x, 0, 0x1100); };
     auto high_twice = [](std::uint32_t x) { return __byte_perm(x, 0, 0x3322); };
-    static_assert(BinGroup::kNoBin == 0xffffu && BinGroup::kNoColumnBin == BankedChunk::kNone);
+    static_assert(FeatureGroup::kNoBin == 0xffffu &&
+                  FeatureGroup::kNoColumnBin == BankedChunk::kNone);
     return {{(low(words[0]) + first.x) | low_twice(none[0]),
              (high(words[0]) + first.y) | high_twice(none[0]),
              (low(words[1]) + first.z) | low_twice(none[1]),
@@ -187,7 +188,7 @@ __device__ inline GradientUnits FromLane(GradientUnits const& units, int lane) {
   return {__shfl_sync(kAllLanes, units.grad, lane), __shfl_sync(kAllLanes, units.hess, lane)};
 }
 
-class RowBinsWalk {
+class BinReader {
  public:
   /** @brief Rows that have entries in the group, gathered so that all lanes have work. */
   struct Queue {
@@ -199,8 +200,8 @@ class RowBinsWalk {
    * @param queue The warp's own, in shared memory.
    * @param words LoadBegins() of the group.
    */
-  __device__ RowBinsWalk(BinGroup const& group, RowsRef const& rows, Queue* queue,
-                         RankWord const* words)
+  __device__ BinReader(FeatureGroup const& group, RowsRef const& rows, Queue* queue,
+                       RankWord const* words)
       : group_{group},
         rows_{rows},
         queue_{*queue},
@@ -212,7 +213,7 @@ class RowBinsWalk {
                   (group.Strided() && group.n_columns % group.chunk != 0)} {}
 
   /** @brief Where bins begin at stored ones, to shared memory. All threads of the block, no barrier. */
-  __device__ static void LoadBegins(BinGroup const& group, RankWord* out_words) {
+  __device__ static void LoadBegins(FeatureGroup const& group, RankWord* out_words) {
     std::uint32_t const n = group.NumWords();
     for (std::uint32_t i = threadIdx.x; i < n; i += blockDim.x) {
       out_words[i] = group.begins[group.first_stored / 32 + i];
@@ -425,7 +426,7 @@ class RowBinsWalk {
       n_queued = 0;
     };
     auto elements_of = [&](RowIdx tile, RowIdx row) {
-      return tiles.Valid(tile) ? BinnedRef::Row(group_, row) : RowElements{0, 0};
+      return tiles.Valid(tile) ? BinMatrixRef::Row(group_, row) : RowElements{0, 0};
     };
     RowElements e = elements_of(0, tiles.Row(0));
     RowIdx row = tiles.Row(1);
@@ -438,7 +439,7 @@ class RowBinsWalk {
         walk_queued();
       }
       if (filled) {
-        int at = n_queued + __popc(all_filled & LanesBelow());
+        int at = n_queued + __popc(all_filled & LaneMaskLt());
         queue_.elements[at] = e;
         queue_.slot[at] = tiles.slot;
         asm volatile("prefetch.global.L2 [%0];" ::"l"(group_.elements + e.begin));
@@ -452,24 +453,24 @@ class RowBinsWalk {
   /** @brief Walk along up to 32 rows, one a lane; those with entries come first. */
   template <typename RowFn, typename BinsFn>
   __device__ void WalkBatch(RowElements e, RowFn&& row, BinsFn&& bins) const {
-    WarpBinReader all{group_.elements, e};
+    SparseBinReader all{group_.elements, e};
     if (all.Size() == 0) {
       return;
     }
-    WarpBinReader::Windows even;
-    WarpBinReader::Windows odd;
+    SparseBinReader::Windows even;
+    SparseBinReader::Windows odd;
     all.LoadNext(&even);
     auto const own = row();
-    auto use = [&](std::uint32_t first, WarpBinReader::Windows const& windows) {
+    auto use = [&](std::uint32_t first, SparseBinReader::Windows const& windows) {
 #pragma unroll
-      for (int u = 0; u < WarpBinReader::kWindows; ++u) {
+      for (int u = 0; u < SparseBinReader::kWindows; ++u) {
         bool const is_entry = first + 32 * u + threadIdx.x % 32 < all.Size();
-        BinChunk<1> const chunk{{is_entry ? windows.bin[u] : BinGroup::kNoBin}};
+        BinChunk<1> const chunk{{is_entry ? windows.bin[u] : FeatureGroup::kNoBin}};
         bins(this->Mapped<Stored::kAnyhow>(chunk), FromLane(own, windows.source[u]));
       }
     };
     // The next windows are on their way while the present ones are used.
-    constexpr std::uint32_t kStep = 32 * WarpBinReader::kWindows;
+    constexpr std::uint32_t kStep = 32 * SparseBinReader::kWindows;
     for (std::uint32_t first = 0; first < all.Size(); first += 2 * kStep) {
       all.LoadNext(&odd);
       use(first, even);
@@ -481,7 +482,7 @@ class RowBinsWalk {
     }
   }
 
-  BinGroup const& group_;
+  FeatureGroup const& group_;
   RowsRef const& rows_;
   Queue& queue_;
   BinMap map_;

@@ -46,7 +46,7 @@ struct BinRunOp {
 
 /** @brief One node's way through a tile. */
 struct NodeSearch {
-  Bucket bucket;
+  LevelNode level_node;
   std::uint32_t node;           // among those that are searched together
   BinRun before{{0, 0}, 0, 0};  // of the bins so far, by all blocks of the cluster
   FixedSum present{0, 0};       // of all columns of the tile, unless they have their own
@@ -70,14 +70,14 @@ struct BinOffer {
  * bin that is not empty, a backward scan's right before one.
  * Not inlined: it is rarely called, and takes many registers.
  */
-__device__ __noinline__ inline std::uint64_t ExactKey(LevelRef const& level, Bucket bucket,
+__device__ __noinline__ inline std::uint64_t ExactKey(LevelRef const& level, LevelNode level_node,
                                                       FeatureIdx f, BinOffer const& offer,
                                                       FixedSum const& before,
                                                       FixedSum const& present) {
-  if (!level.Allowed(bucket, f)) {
+  if (!level.Allowed(level_node, f)) {
     return 0;
   }
-  NodeState const& node = level.nodes[bucket];
+  NodeState const& node = level.nodes[level_node];
   ValueId const first = level.columns.value_offsets[f];
   std::uint64_t key{0};
   if (offer.boundary) {
@@ -94,28 +94,28 @@ __device__ __noinline__ inline std::uint64_t ExactKey(LevelRef const& level, Buc
 }
 
 /** @brief Upper bound of the gains of the candidates at a bin where weights are limited. */
-__device__ __noinline__ inline float BoundWithin(LevelRef const& level, Bucket bucket, FeatureIdx f,
-                                                 BinOffer const& offer, FixedSum const& before,
-                                                 FixedSum const& present) {
-  FixedSum const missing = level.nodes[bucket].sum - present;
+__device__ __noinline__ inline float BoundWithin(LevelRef const& level, LevelNode level_node,
+                                                 FeatureIdx f, BinOffer const& offer,
+                                                 FixedSum const& before, FixedSum const& present) {
+  FixedSum const missing = level.nodes[level_node].sum - present;
   float bound = -INFINITY;
   if (offer.boundary) {
     FixedSum const with_missing = before + missing;
-    bound = fmaxf(level.BoundWithin(bucket, f, {before, before}),
-                  level.BoundWithin(bucket, f, {with_missing, with_missing}));
+    bound = fmaxf(level.BoundWithin(level_node, f, {before, before}),
+                  level.BoundWithin(level_node, f, {with_missing, with_missing}));
   }
   if (offer.present_forward) {
-    bound = fmaxf(bound, level.BoundWithin(bucket, f, {present, present}));
+    bound = fmaxf(bound, level.BoundWithin(level_node, f, {present, present}));
   }
   if (offer.present_backward) {
-    bound = fmaxf(bound, level.BoundWithin(bucket, f, {missing, missing}));
+    bound = fmaxf(bound, level.BoundWithin(level_node, f, {missing, missing}));
   }
   return bound;
 }
 
 /** @tparam kLimited Whether weights may be limited, as GainBound::limited. */
 template <int kThreads, bool kLimited>
-class BinSearch {
+class BinSearchAgent {
   static constexpr int kItems = static_cast<int>(kTileBins) / kThreads;
   using BlockScan = cub::BlockScan<BinRun, kThreads, cub::BLOCK_SCAN_WARP_SCANS>;
 
@@ -127,8 +127,8 @@ class BinSearch {
     BinRun of_blocks[BlockCluster::kMost];
   };
 
-  __device__ BinSearch(TempStorage* temp, LevelRef const& level, BinnedRef const& binned,
-                       OpenRangesRef const& open, BinTile const& tile)
+  __device__ BinSearchAgent(TempStorage* temp, LevelRef const& level, BinMatrixRef const& binned,
+                            OpenRangesRef const& open, BinTile const& tile)
       : temp_{*temp},
         level_{level},
         binned_{binned},
@@ -141,14 +141,14 @@ class BinSearch {
   /**
    * @brief Offer the candidates of a node. All threads of the cluster; ends with a barrier.
    *
-   * @param node Its bucket is set.
+   * @param node Its level_node is set.
    * @param load load(bin): the node's sums of a bin of the tile. May be called twice.
    * @param keep keep(bin, sum): once for each bin, after the last load of it, by the same block.
    */
   template <typename LoadFn, typename KeepFn>
   __device__ void Search(NodeSearch node, LoadFn&& load, KeepFn&& keep) {
     if (dense_) {
-      node.present = level_.nodes[node.bucket].sum;
+      node.present = level_.nodes[node.level_node].sum;
     } else if (tile_.n_bins > kTileBins) {
       node.present = this->SumPresent(load);
     }
@@ -184,7 +184,7 @@ class BinSearch {
     std::uint32_t heads{0};  // bit k: the first bin of its column
     std::uint32_t tails{0};  // bit k: the last one
 
-    __device__ Items(BinSearch const& s, std::uint32_t first)
+    __device__ Items(BinSearchAgent const& s, std::uint32_t first)
         : begin{first + threadIdx.x * kItems},
           n{max(0, min(kItems, static_cast<int>(s.tile_.n_bins) - static_cast<int>(begin)))} {
       if (n == 0) {
@@ -193,8 +193,8 @@ class BinSearch {
       auto columns = s.binned_.columns;
       std::uint32_t bin = s.tile_.first_bin + begin;
       std::uint32_t last = s.tile_.first_column + s.tile_.n_columns;
-      first_column = FirstIndex(s.tile_.first_column + 1, last,
-                                [=](std::uint32_t i) { return columns[i].first_bin > bin; }) -
+      first_column = PartitionPoint(s.tile_.first_column + 1, last,
+                                    [=](std::uint32_t i) { return columns[i].first_bin > bin; }) -
                      1;
       std::uint32_t end{columns[first_column].first_bin};
       for (std::uint32_t c = first_column; end < bin + n; ++c) {
@@ -307,8 +307,8 @@ class BinSearch {
   /** @brief List the ranges that may hold a better split than the best one so far. */
   __device__ void OpenRanges(Items const& items, BinSum const (&sums)[kItems], BinRun run,
                              NodeSearch const& search) const {
-    FixedSum const total = level_.nodes[search.bucket].sum;
-    float const bar = level_.Bar(search.bucket);
+    FixedSum const total = level_.nodes[search.level_node].sum;
+    float const to_beat = level_.GainToBeat(search.level_node);
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       if (k >= items.n) {
@@ -329,17 +329,17 @@ class BinSearch {
       }
       std::uint32_t const column = items.Column(k);
       FeatureIdx const f = binned_.columns[column].feature;
-      if (!GainBound::Reaches(bound, bar) || !level_.Allowed(search.bucket, f)) {
+      if (!GainBound::Reaches(bound, to_beat) || !level_.Allowed(search.level_node, f)) {
         continue;
       }
       if constexpr (kLimited) {
-        float within = level_.BoundWithin(search.bucket, f, box);
+        float within = level_.BoundWithin(search.level_node, f, box);
         if (!(present == total)) {
-          within = fmaxf(within, level_.BoundWithin(search.bucket, f, box + (total - present)));
+          within = fmaxf(within, level_.BoundWithin(search.level_node, f, box + (total - present)));
         }
         bound = fminf(bound, within);
       }
-      if (GainBound::Reaches(bound, bar)) {
+      if (GainBound::Reaches(bound, to_beat)) {
         auto const bin = static_cast<std::uint32_t>(first_bin_ + items.begin + k);
         open_.Append({search.node, bin, column, bound, before, present});
       }
@@ -389,23 +389,24 @@ class BinSearch {
   /** @brief Offer the candidates that may be the best. All lanes of a warp. */
   __device__ void Offer(Items const& items, BinSum const (&sums)[kItems], BinRun const& run,
                         NodeSearch const& search) const {
-    FixedSum const total = level_.nodes[search.bucket].sum;
-    GreatestBound<kItems> bounds;
+    FixedSum const total = level_.nodes[search.level_node].sum;
+    BestBoundFirst<kItems> bounds;
     this->ForCandidates(
         items, sums, run, search, total,
         [&](int k, BinOffer const& offer, FixedSum const& before, FixedSum const& present) {
           FeatureIdx const f = binned_.columns[items.Column(k)].feature;
-          if (level_.Allowed(search.bucket, f)) {
+          if (level_.Allowed(search.level_node, f)) {
             float bound = this->Bound(offer, total, before, present);
             if constexpr (kLimited) {
-              if (GainBound::Reaches(bound, level_.Bar(search.bucket))) {
-                bound = fminf(bound, BoundWithin(level_, search.bucket, f, offer, before, present));
+              if (GainBound::Reaches(bound, level_.GainToBeat(search.level_node))) {
+                bound =
+                    fminf(bound, BoundWithin(level_, search.level_node, f, offer, before, present));
               }
             }
             bounds.Set(k, bound);
           }
         });
-    std::uint32_t wanted = bounds.First(level_.Bar(search.bucket));
+    std::uint32_t wanted = bounds.First(level_.GainToBeat(search.level_node));
     if (__any_sync(kAllLanes, wanted != 0) == 0) {
       return;
     }
@@ -422,22 +423,22 @@ class BinSearch {
                 offer.below -= first;
                 offer.bin -= first;
                 offer.end -= first;
-                key = max(key,
-                          ExactKey(level_, search.bucket, column.feature, offer, before, present));
+                key = max(key, ExactKey(level_, search.level_node, column.feature, offer, before,
+                                        present));
               }
             });
       }
-      level_.Offer(search.bucket, key);
+      level_.Offer(search.level_node, key);
       if (is_first) {
         __syncwarp();  // what was offered is read
-        wanted = bounds.Others(level_.Bar(search.bucket), wanted);
+        wanted = bounds.Others(level_.GainToBeat(search.level_node), wanted);
       }
     }
   }
 
   TempStorage& temp_;
   LevelRef const& level_;
-  BinnedRef const& binned_;
+  BinMatrixRef const& binned_;
   OpenRangesRef const& open_;
   BinTile const& tile_;
   std::uint64_t first_bin_;  // of the tile, in the resolution

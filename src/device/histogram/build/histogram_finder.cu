@@ -36,10 +36,10 @@ std::uint32_t MaxBlocks(std::size_t bytes) {
 }
 }  // namespace
 
-HistogramFinder::HistogramFinder(BinnedColumns const& columns, HistogramPool* pool,
+HistogramFinder::HistogramFinder(BinMatrix const& columns, HistogramPool* pool,
                                  BuildLimits const& limits)
     : columns_{columns}, pool_{*pool}, limits_{limits} {
-  for (BinGroup const& group : columns.Groups()) {
+  for (FeatureGroup const& group : columns.Groups()) {
     slicer_.AddGroup(group.n_elements, columns.NumRows(), group.n_bins);
   }
   keep_rows_ = kKeepRows * columns.MeanBins();
@@ -132,12 +132,12 @@ void HistogramFinder::Place(NodesToSearch const& nodes) {
   n_rows_ = 0;
   of_kept_ = {};
   std::uint64_t from[]{0, 0};  // of one histogram, of two side by side
-  auto n_rows = [&](Bucket b) { return nodes.rows[b].end - nodes.rows[b].begin; };
-  auto add = [&](Bucket bucket, std::uint32_t histogram) {
-    kept_[bucket] = histogram;
+  auto n_rows = [&](LevelNode b) { return nodes.rows[b].end - nodes.rows[b].begin; };
+  auto add = [&](LevelNode level_node, std::uint32_t histogram) {
+    kept_[level_node] = histogram;
     auto const node = static_cast<std::uint32_t>(h_nodes_.size());
-    h_nodes_.push_back({nodes.rows[bucket], bucket, histogram});
-    n_rows_ += n_rows(bucket);
+    h_nodes_.push_back({nodes.rows[level_node], level_node, histogram});
+    n_rows_ += n_rows(level_node);
     return node;
   };
   for (std::size_t i = 0; i < nodes.families.size(); ++i) {
@@ -147,19 +147,19 @@ void HistogramFinder::Place(NodesToSearch const& nodes) {
     bool const keeps = subtracts || (!nodes.is_last_level && this->IsLarge(nodes, family));
     std::uint32_t const n_taken = subtracts ? 1 : family.n;
     std::uint64_t const n_bins = columns_.Ref().n_bins;
-    std::uint32_t const first = keeps ? pool_.Take(n_bins, n_taken, &from[n_taken - 1]) : kNone;
+    std::uint32_t const first = keeps ? pool_.Allocate(n_bins, n_taken, &from[n_taken - 1]) : kNone;
     if (subtracts && first != kNone) {
-      Bucket const larger =
+      LevelNode const larger =
           n_rows(family.first + 1) > n_rows(family.first) ? family.first + 1 : family.first;
-      Bucket const smaller = 2 * family.first + 1 - larger;
+      LevelNode const smaller = 2 * family.first + 1 - larger;
       std::uint32_t const small_node = add(smaller, first);
       of_kept_.searches.push_back({small_node, add(larger, parents_[i])});
       of_kept_.built.Add(small_node, nodes.rows[smaller]);
       continue;
     }
     pool_.Release(parents_[i]);
-    for (Bucket k = 0; k < family.n; ++k) {
-      Bucket const b = family.first + k;
+    for (LevelNode k = 0; k < family.n; ++k) {
+      LevelNode const b = family.first + k;
       bool const is_kept = first != kNone;
       std::uint32_t const node =
           add(b, is_kept ? static_cast<std::uint32_t>(first + k * n_bins) : kNone);
@@ -204,7 +204,7 @@ WorkRef HistogramFinder::AllRows() {
   for (std::uint32_t i = 0; i < this->NumNodes(); ++i) {
     all.Add(i, h_nodes_[i].rows);
   }
-  all.Slice(slicer_, kSlices, 8 * WorkSlicer::kMinSlice, &all_rows_);
+  all.Slice(slicer_, kSlices, 8 * LoadBalancer::kMinSlice, &all_rows_);
   all_rows_.Upload();
   return all.Ref(slicer_, all_rows_);
 }

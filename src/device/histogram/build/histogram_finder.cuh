@@ -30,12 +30,12 @@ struct HistogramSearch {
 struct NodesToSearch {
   /** @brief One node, or two siblings. */
   struct Family {
-    Bucket first;     // bucket of the node, or of the left sibling
-    std::uint32_t n;  // 1 or 2
-    Bucket parent;    // bucket in the level before
+    LevelNode first;   // the node, or the left sibling
+    std::uint32_t n;   // 1 or 2
+    LevelNode parent;  // in the level before
   };
   std::vector<Family> families;
-  std::vector<RowRange> const& rows;  // of all nodes of the level, by bucket
+  std::vector<RowRange> const& rows;  // of all nodes of the level, by node
   bool is_last_level;                 // histograms serve no later level
 
   [[nodiscard]] std::size_t NumNodes() const {
@@ -54,8 +54,7 @@ class HistogramFinder {
    * @param pool       Likewise.
    * @param limits     Not the device's own in tests.
    */
-  HistogramFinder(BinnedColumns const& columns, HistogramPool* pool,
-                  BuildLimits const& limits = {});
+  HistogramFinder(BinMatrix const& columns, HistogramPool* pool, BuildLimits const& limits = {});
 
   /** @brief A new tree: no histogram is kept. The pool forgets them itself. */
   void Reset() {
@@ -82,7 +81,7 @@ class HistogramFinder {
   void FindAgain(LevelRef const& level, RowsRef const& rows, OpenRangesRef const& open);
 
   /** @brief Whether the last call has kept the histogram of a node. */
-  [[nodiscard]] bool HasKept(Bucket node) const {
+  [[nodiscard]] bool HasKept(LevelNode node) const {
     return node < kept_.size() && kept_[node] != SearchedNode::kNoHistogram;
   }
   /** @brief How many nodes the last call searched. */
@@ -111,7 +110,7 @@ class HistogramFinder {
    *         idle. */
   [[nodiscard]] unsigned ClusterSize(std::uint64_t n_clusters) const;
 
-  BinnedColumns const& columns_;
+  BinMatrix const& columns_;
   HistogramPool& pool_;
   BuildLimits limits_;
   std::uint32_t n_tiles_{0};
@@ -121,7 +120,7 @@ class HistogramFinder {
   double keep_rows_;                                              // nodes of so many rows are kept
   std::uint64_t n_rows_{0};                                       // of the searched nodes
   // First bins in the pool, or SearchedNode::kNoHistogram:
-  std::vector<std::uint32_t> kept_;     // of the level's nodes, by bucket
+  std::vector<std::uint32_t> kept_;     // of the level's nodes, by node
   std::vector<std::uint32_t> parents_;  // that a family of the level subtracts from, by family
   std::vector<std::uint32_t> passing_;  // searched nodes whose histograms are not kept
   std::vector<SearchedNode> h_nodes_;
@@ -133,7 +132,7 @@ class HistogramFinder {
   };
   Batch of_kept_;               // of the histograms that are kept alone
   std::vector<Batch> batches_;  // they are in the first one
-  WorkSlicer slicer_;
+  LoadBalancer slicer_;
   UploadArena arena_{"nodes and slices of histograms"};
   UploadArena all_rows_{"slices of the rows of nodes"};
   std::size_t d_nodes_{0};  // their number in the arena

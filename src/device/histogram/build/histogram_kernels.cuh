@@ -16,7 +16,7 @@ inline constexpr int kSearchBlocks = 2;  // on a multiprocessor
 
 /** @brief All that building and searching needs. */
 struct FinderRef {
-  BinnedRef binned;
+  BinMatrixRef binned;
   SearchedNode const* nodes;
   WorkRef work;
   BinSums histograms;  // of the pool
@@ -28,19 +28,19 @@ struct FinderRef {
     return histograms.At(nodes[node].histogram + bin);
   }
   /** @brief Where the bins of a segment are kept. */
-  [[nodiscard]] __device__ BinSums Segment(WorkPoint const& point) const {
+  [[nodiscard]] __device__ BinSums Segment(WorkOffset const& point) const {
     return this->Of(work.nodes[point.node].node, binned.groups[point.group].first_bin);
   }
 };
 
 // grid: slices, some blocks each; result: zeros where several blocks will add
 __global__ void ClearCutsKernel(FinderRef f, std::uint32_t n_blocks) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   std::uint32_t const slice = blockIdx.x / n_blocks;
   if (!f.work.Clears(slice)) {
     return;
   }
-  WorkPoint const point = f.work.slices[slice];
+  WorkOffset const point = f.work.slices[slice];
   BinSums const out = f.Segment(point);
   std::uint32_t n_bins = f.binned.groups[point.group].n_bins;
   for (std::uint32_t i = blockIdx.x % n_blocks * blockDim.x + threadIdx.x; i < n_bins;
@@ -52,12 +52,12 @@ __global__ void ClearCutsKernel(FinderRef f, std::uint32_t n_blocks) {
 // grid: one block a slice; result: histograms of the nodes
 __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
     RowsRef rows, __grid_constant__ FinderRef const f) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   extern __shared__ __align__(SharedHistogram::kAligned) unsigned char memory[];
-  WorkPoint point = f.work.slices[blockIdx.x];
-  WorkPoint const end = f.work.slices[blockIdx.x + 1];
+  WorkOffset point = f.work.slices[blockIdx.x];
+  WorkOffset const end = f.work.slices[blockIdx.x + 1];
   while (point < end) {
-    BinGroup const group = f.binned.groups[point.group];
+    FeatureGroup const group = f.binned.groups[point.group];
     BuiltNode const node = f.work.nodes[point.node];
     bool ends_cut = point.SameSegment(end);
     RowIdx last = ends_cut ? end.row : f.work.NumRows(point.node);
@@ -85,23 +85,24 @@ __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
  *
  * Before, the parent's is in the place of a larger sibling's.
  *
- * @tparam kLimited As BinSearch's: without, it takes fewer registers.
+ * @tparam kLimited As BinSearchAgent's: without, it takes fewer registers.
  */
 template <bool kLimited>
 __global__ __launch_bounds__(kSearchThreads, kSearchBlocks) void SearchKernel(
     __grid_constant__ LevelRef const level, __grid_constant__ FinderRef const f,
     HistogramSearch const* searches, std::uint32_t n_searches) {
-  AwaitEarlier();
-  __shared__ typename BinSearch<kSearchThreads, kLimited>::TempStorage temp;
+  WaitForPreviousKernel();
+  __shared__ typename BinSearchAgent<kSearchThreads, kLimited>::TempStorage temp;
   unsigned const cluster = blockIdx.x / BlockCluster::Size();
-  HistogramSearch const search = searches[cluster % n_searches];  // every node soon has a bar
+  HistogramSearch const search =
+      searches[cluster % n_searches];  // every node soon has a gain to beat
   BinTile tile = f.tiles[cluster / n_searches];
   std::uint64_t first = f.binned.groups[tile.group].first_bin + tile.first_bin;
   bool const has_sibling = search.larger != HistogramSearch::kNone;
   std::uint32_t const second = has_sibling ? search.larger : search.node;
   BinSums const own = f.Of(search.node, first);
   BinSums const larger = f.Of(second, first);
-  BinSearch<kSearchThreads, kLimited> in_tile{&temp, level, f.binned, f.open, tile};
+  BinSearchAgent<kSearchThreads, kLimited> in_tile{&temp, level, f.binned, f.open, tile};
 #pragma unroll 1  // one copy of the search
   for (bool is_larger : {false, true}) {
     if (is_larger && !has_sibling) {
@@ -109,7 +110,7 @@ __global__ __launch_bounds__(kSearchThreads, kSearchBlocks) void SearchKernel(
     }
     std::uint32_t const node = is_larger ? second : search.node;
     in_tile.Search(
-        {f.nodes[node].bucket, node},
+        {f.nodes[node].level_node, node},
         [&](std::uint32_t bin) {
           BinSum const smaller = own.Load(bin);
           if (!is_larger) {

@@ -57,7 +57,7 @@ std::uint64_t HistogramPool::MostKept() const {
   return n_bins_ - std::min(n_bins_, std::max(largest_, n_bins_ / 4));
 }
 
-std::uint32_t HistogramPool::Take(std::uint64_t n_bins, std::uint32_t n, std::uint64_t* from) {
+std::uint32_t HistogramPool::Allocate(std::uint64_t n_bins, std::uint32_t n, std::uint64_t* from) {
   auto next = kept_.lower_bound(*from);
   if (next != kept_.begin()) {
     *from = std::max(*from, std::prev(next)->second);

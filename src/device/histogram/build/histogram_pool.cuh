@@ -45,8 +45,8 @@ class HistogramPool {
    * @param from   Bins before it are taken; beyond the histograms afterwards.
    * @return The first bin of the first one, or SearchedNode::kNoHistogram: there is no room for all.
    */
-  [[nodiscard]] std::uint32_t Take(std::uint64_t n_bins, std::uint32_t n, std::uint64_t* from);
-  /** @param first Of Take(); of kNoHistogram there is nothing to release. */
+  [[nodiscard]] std::uint32_t Allocate(std::uint64_t n_bins, std::uint32_t n, std::uint64_t* from);
+  /** @param first Of Allocate(); of kNoHistogram there is nothing to release. */
   void Release(std::uint32_t first) { kept_.erase(first); }
 
   /** @brief Where the last kept histogram ends. */

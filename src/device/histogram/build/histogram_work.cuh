@@ -10,8 +10,8 @@
 
 namespace gpu_exact {
 struct WorkRef {
-  BuiltNode const* nodes;   // shape: (n_nodes + 1)
-  WorkPoint const* slices;  // where each begins, shape: (n_slices + 1)
+  BuiltNode const* nodes;    // shape: (n_nodes + 1)
+  WorkOffset const* slices;  // where each begins, shape: (n_slices + 1)
   std::uint32_t n_nodes;
   std::uint32_t n_groups;
   std::uint32_t n_slices;
@@ -20,26 +20,26 @@ struct WorkRef {
     return static_cast<RowIdx>(nodes[node + 1].before - nodes[node].before);
   }
   /** @brief The beginning of the segment after the point's. */
-  [[nodiscard]] __device__ WorkPoint Next(WorkPoint const& point) const {
-    return point.group + 1 < n_groups ? WorkPoint{point.node, point.group + 1, 0}
-                                      : WorkPoint{point.node + 1, 0, 0};
+  [[nodiscard]] __device__ WorkOffset Next(WorkOffset const& point) const {
+    return point.group + 1 < n_groups ? WorkOffset{point.node, point.group + 1, 0}
+                                      : WorkOffset{point.node + 1, 0, 0};
   }
   /** @brief Whether a slice clears the segment it begins in, to which several blocks add: the first
    *         one that begins within it does, or its first part. */
   [[nodiscard]] __device__ bool Clears(std::uint32_t slice) const {
-    WorkPoint const point = slices[slice];
+    WorkOffset const point = slices[slice];
     if (point.row == 0) {
       return nodes[point.node].part == NodePart::kFirst;
     }
-    WorkPoint const before = slices[slice == 0 ? 0 : slice - 1];
+    WorkOffset const before = slices[slice == 0 ? 0 : slice - 1];
     return slice == 0 || before.row == 0 || !before.SameSegment(point);
   }
 };
 
 /** @brief Work as the host plans it. */
 struct PlannedWork {
-  std::vector<BuiltNode> nodes;  // as WorkSlicer wants them
-  std::vector<WorkPoint> slices;
+  std::vector<BuiltNode> nodes;  // as LoadBalancer wants them
+  std::vector<WorkOffset> slices;
   std::uint32_t n_nodes;  // or parts of them, that the slices are of
   std::size_t d_nodes;    // their numbers in the arena
   std::size_t d_slices;
@@ -54,19 +54,19 @@ struct PlannedWork {
     nodes.push_back({0, 0, before + rows.end - rows.begin});
   }
   /** @brief Cuts the work for blocks that add up rows. */
-  void Slice(WorkSlicer const& slicer, BuildLimits const& limits, UploadArena* arena) {
+  void Slice(LoadBalancer const& slicer, BuildLimits const& limits, UploadArena* arena) {
     auto const parts = nodes.empty() ? nodes : slicer.Parts(nodes, limits);
     if (parts.empty()) {
-      this->Slice(slicer, limits.n_blocks, WorkSlicer::kMinSlice, arena);
+      this->Slice(slicer, limits.n_blocks, LoadBalancer::kMinSlice, arena);
     } else {
       slices = slicer.Segments(static_cast<std::uint32_t>(parts.size() - 1));
       this->Upload(parts, arena);
     }
   }
   /** @brief Cuts the work into slices of equal cost; none has no slices. */
-  void Slice(WorkSlicer const& slicer, std::uint32_t max_slices, std::uint64_t min_slice,
+  void Slice(LoadBalancer const& slicer, std::uint32_t max_slices, std::uint64_t min_slice,
              UploadArena* arena) {
-    slices = nodes.empty() || slicer.NumGroups() == 0 ? std::vector<WorkPoint>{}
+    slices = nodes.empty() || slicer.NumGroups() == 0 ? std::vector<WorkOffset>{}
                                                       : slicer.Slices(nodes, max_slices, min_slice);
     this->Upload(nodes, arena);
   }
@@ -75,8 +75,8 @@ struct PlannedWork {
     d_nodes = arena->Add(of_slices);
     d_slices = arena->Add(slices);
   }
-  [[nodiscard]] WorkRef Ref(WorkSlicer const& slicer, UploadArena const& arena) const {
-    return {arena.Data<BuiltNode>(d_nodes), arena.Data<WorkPoint>(d_slices), n_nodes,
+  [[nodiscard]] WorkRef Ref(LoadBalancer const& slicer, UploadArena const& arena) const {
+    return {arena.Data<BuiltNode>(d_nodes), arena.Data<WorkOffset>(d_slices), n_nodes,
             slicer.NumGroups(), static_cast<std::uint32_t>(slices.size() - 1)};
   }
 };

@@ -37,7 +37,7 @@ class SharedHistogram {
   static constexpr std::uint32_t kBanks = 32;
   static_assert(kBanks == kMaxByteColumns);
   static constexpr std::size_t kAligned = kBanks * sizeof(std::uint32_t);
-  static constexpr std::size_t kStagingBytes = kWarps * sizeof(RowBinsWalk::Queue);
+  static constexpr std::size_t kStagingBytes = kWarps * sizeof(BinReader::Queue);
   static_assert(kStagingBytes % kAligned == 0);
   /** @brief Bins that fit into so many bytes of shared memory, beside the words of a group. */
   static constexpr std::size_t MaxBins(std::size_t bytes) {
@@ -45,7 +45,7 @@ class SharedHistogram {
     constexpr std::size_t kBegins = (kMaxStoredBins / 32 + 1) * sizeof(RankWord);
     return (bytes - kStagingBytes - kStatic - kBegins) / kBinBytes - 3;
   }
-  static std::size_t Bytes(BinGroup const& group) {
+  static std::size_t Bytes(FeatureGroup const& group) {
     return kStagingBytes + WholeBins(group) * kBinBytes + group.NumWords() * sizeof(RankWord);
   }
 
@@ -53,7 +53,7 @@ class SharedHistogram {
    * @param memory Of Bytes(group), aligned to kAligned. Its start is for staging.
    * @param group  Outlives this.
    */
-  __device__ SharedHistogram(unsigned char* memory, BinGroup const& group)
+  __device__ SharedHistogram(unsigned char* memory, FeatureGroup const& group)
       : staging_{memory},
         words_{reinterpret_cast<std::uint32_t*>(memory + kStagingBytes)},
         group_{group} {}
@@ -64,7 +64,7 @@ class SharedHistogram {
     for (std::uint32_t i = threadIdx.x; i < n; i += kThreads) {
       reinterpret_cast<uint4*>(words_)[i] = {0, 0, 0, 0};
     }
-    RowBinsWalk::LoadBegins(group_, this->Begins());
+    BinReader::LoadBegins(group_, this->Begins());
   }
 
   /**
@@ -105,12 +105,12 @@ class SharedHistogram {
 
   /** @brief Add the rows in slots [begin, end). All threads of the block, no barrier. */
   __device__ void AddRows(RowsRef const& rows, RowIdx begin, RowIdx end) const {
-    auto* queues = reinterpret_cast<RowBinsWalk::Queue*>(staging_);
+    auto* queues = reinterpret_cast<BinReader::Queue*>(staging_);
     std::uint32_t base;  // kept in a register by the detour
     asm volatile("mov.u32 %0, %1;"
                  : "=r"(base)
                  : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(words_))));
-    RowBinsWalk{group_, rows, queues + threadIdx.x / 32, this->Begins()}.Walk<true>(
+    BinReader{group_, rows, queues + threadIdx.x / 32, this->Begins()}.Walk<true>(
         begin, end, kWarps, [](RowIdx, GradientUnits const& units) { return units; },
         [&](auto const& chunk, GradientUnits const& units) {
           using Chunk = std::decay_t<decltype(chunk)>;
@@ -142,10 +142,10 @@ class SharedHistogram {
   static constexpr int kMagnitude = 4;
 
   /** @brief Bins there is room for: as many at least, so that what follows is aligned to 16 B. */
-  [[nodiscard]] __host__ __device__ static std::size_t WholeBins(BinGroup const& group) {
+  [[nodiscard]] __host__ __device__ static std::size_t WholeBins(FeatureGroup const& group) {
     return group.InBytes() ? kBanks * group.longest : (group.n_bins + 3) / 4 * 4;
   }
-  /** @brief Words of the group's BinGroup::begins. */
+  /** @brief Words of the group's FeatureGroup::begins. */
   [[nodiscard]] __device__ RankWord* Begins() const {
     return reinterpret_cast<RankWord*>(words_ + kWords * WholeBins(group_));
   }
@@ -209,6 +209,6 @@ class SharedHistogram {
 
   unsigned char* staging_;
   std::uint32_t* words_;
-  BinGroup const& group_;
+  FeatureGroup const& group_;
 };
 }  // namespace gpu_exact

@@ -13,7 +13,7 @@ namespace gpu_exact {
  * @brief Walks along the elements of a warp's rows, one after another, 32 at a time: every lane has
  *        an element, whatever the lengths of the rows.
  */
-class WarpBinReader {
+class SparseBinReader {
  public:
   static constexpr int kWindows = 2;  // of 32 elements that are loaded together
 
@@ -24,8 +24,8 @@ class WarpBinReader {
   };
 
   /** @param row The lane's; rows with elements come first. */
-  __device__ WarpBinReader(GroupBin const* elements, RowElements row) : elements_{elements} {
-    std::uint32_t const ends = SumUpToLane(row.Size());
+  __device__ SparseBinReader(GroupBin const* elements, RowElements row) : elements_{elements} {
+    std::uint32_t const ends = WarpInclusiveSum(row.Size());
     n_ = __shfl_sync(kAllLanes, ends, 31);
     std::uint32_t const start = ends - row.Size();
     shift_ = row.begin - start;
@@ -38,10 +38,10 @@ class WarpBinReader {
 
   /** @brief Load the next windows; waits for nothing. May go on for three windows past the end. */
   __device__ void LoadNext(Windows* out) {
-    static_assert(4 * 32 <= BinGroup::kBeyond);
+    static_assert(4 * 32 <= FeatureGroup::kBeyond);
 #pragma unroll
     for (int u = 0; u < kWindows; ++u) {
-      unsigned heads = OrLanes(head_ == window_ ? head_bit_ : 0);
+      unsigned heads = WarpOr(head_ == window_ ? head_bit_ : 0);
       out->source[u] = row_ + __popc(heads & (0xffffffffu >> (31 - Lane())));
       row_ += __popc(heads);
       std::uint32_t at = 32 * window_ + Lane() + __shfl_sync(kAllLanes, shift_, out->source[u]);

@@ -25,7 +25,7 @@ constexpr unsigned kListThreads = 256;
 
 /** @brief The open bins of all nodes, a whole number of words each. */
 struct OpenBinsRef {
-  RankBitsRef bits;
+  RankBitVectorRef bits;
   std::uint64_t stride;  // bits a node
 
   [[nodiscard]] __device__ std::uint64_t At(std::uint32_t node, std::uint64_t bin) const {
@@ -43,11 +43,11 @@ struct OpenEntriesRef {
 // grid: strided over the listed ranges; result: bits of those that still may hold the best split
 __global__ void MarkOpenKernel(LevelRef level, SearchedNode const* nodes, OpenRangesRef listed,
                                OpenBinsRef open) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   std::uint32_t const n = listed.Size();
   for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
     OpenRange const range = listed.list[i];
-    if (GainBound::Reaches(range.bound, level.Bar(nodes[range.node].bucket))) {
+    if (GainBound::Reaches(range.bound, level.GainToBeat(nodes[range.node].level_node))) {
       std::uint64_t const bit = open.At(range.node, range.bin);
       atomicOr(&open.bits.words[bit / 32].bits, 1u << bit % 32);
     }
@@ -57,7 +57,7 @@ __global__ void MarkOpenKernel(LevelRef level, SearchedNode const* nodes, OpenRa
 // grid: strided over the listed ranges; result: the open ones in the order of nodes and bins
 __global__ void CollectOpenKernel(OpenRangesRef listed, OpenBinsRef open, std::uint64_t n_bits,
                                   OpenRange* out, OpenCounts* counts) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   std::uint32_t const n = listed.Size();
   for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
     OpenRange const range = listed.list[i];
@@ -81,14 +81,14 @@ struct EmitQueue {
   RowIdx slot[kFull + 32];
 };
 
-constexpr std::uint32_t kOpenWords = BinGroup::kMaxBins / 32 + 3;
+constexpr std::uint32_t kOpenWords = FeatureGroup::kMaxBins / 32 + 3;
 constexpr std::uint32_t kNoBit = (kOpenWords - 1) * 32;  // never open
 
 /** @brief Where entries of one segment go. */
 struct Emitter {
   BinnedTableRef const& table;
-  BinnedRef const& binned;
-  BinGroup const& group;
+  BinMatrixRef const& binned;
+  FeatureGroup const& group;
   RowsRef const& rows;
   std::uint32_t const* bits;      // of the group's bins
   std::uint32_t const* n_before;  // open bins before each word
@@ -98,7 +98,7 @@ struct Emitter {
   OpenEntriesRef out;
   OpenCounts* counts;
 
-  /** @brief Whether a bin is open; BinGroup::kNoBin is not. */
+  /** @brief Whether a bin is open; FeatureGroup::kNoBin is not. */
   [[nodiscard]] __device__ bool IsOpen(std::uint32_t bin) const {
     std::uint32_t const bit = min(shift + bin, kNoBit);
     return (bits[bit / 32] >> bit % 32 & 1u) != 0;
@@ -139,8 +139,7 @@ struct Emitter {
 #pragma unroll
     for (std::uint32_t k = 0, i = lane; k < EmitQueue::kSteps; ++k, i += 32) {
       if (i < n && base + i < out.capacity) {
-        out.keys[base + i] =
-            ValueKey::Make(this->Range(queue.bin[i]) - first, OrderedBits(value[k]));
+        out.keys[base + i] = ValueKey::Make(this->Range(queue.bin[i]) - first, RadixKey(value[k]));
         out.slots[base + i] = queue.slot[i];
       }
     }
@@ -149,19 +148,19 @@ struct Emitter {
 
 // grid: one block a slice; result: the entries of open ranges, in any order
 __global__ __launch_bounds__(kEmitThreads, kEmitBlocks) void EmitKernel(
-    BinnedTableRef table, BinnedRef binned, RowsRef rows, WorkRef work, OpenBinsRef open,
+    BinnedTableRef table, BinMatrixRef binned, RowsRef rows, WorkRef work, OpenBinsRef open,
     std::uint32_t first_open, std::uint32_t end_open, OpenEntriesRef out, OpenCounts* counts) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   __shared__ std::uint32_t bits[kOpenWords];
   __shared__ std::uint32_t n_before[kOpenWords];
   __shared__ EmitQueue queues[kEmitThreads / 32];
-  __shared__ RowBinsWalk::Queue walk_queues[kEmitThreads / 32];
+  __shared__ BinReader::Queue walk_queues[kEmitThreads / 32];
   __shared__ RankWord begins[kMaxStoredBins / 32 + 1];
   EmitQueue& queue = queues[threadIdx.x / 32];
   std::uint32_t const lane = threadIdx.x % 32;
-  WorkPoint const end = work.slices[blockIdx.x + 1];
-  for (WorkPoint point = work.slices[blockIdx.x]; point < end; point = work.Next(point)) {
-    BinGroup const group = binned.groups[point.group];
+  WorkOffset const end = work.slices[blockIdx.x + 1];
+  for (WorkOffset point = work.slices[blockIdx.x]; point < end; point = work.Next(point)) {
+    FeatureGroup const group = binned.groups[point.group];
     if (group.has_ranges == 0) {
       continue;
     }
@@ -179,13 +178,13 @@ __global__ __launch_bounds__(kEmitThreads, kEmitBlocks) void EmitKernel(
     if (threadIdx.x == 0) {
       bits[kNoBit / 32] = 0;
     }
-    RowBinsWalk::LoadBegins(group, begins);
+    BinReader::LoadBegins(group, begins);
     if (__syncthreads_or(any) != 0) {
       Emitter const emitter{table, binned,     group,    rows, bits,  n_before,
                             shift, first_open, end_open, out,  counts};
       RowIdx const last = point.SameSegment(end) ? end.row : work.NumRows(point.node);
       std::uint32_t n_queued{0};
-      RowBinsWalk{group, rows, walk_queues + threadIdx.x / 32, begins}.Walk<false>(
+      BinReader{group, rows, walk_queues + threadIdx.x / 32, begins}.Walk<false>(
           node.begin + point.row, node.begin + last, kEmitThreads / 32,
           [&](RowIdx slot, GradientUnits const&) { return slot; },
           [&](auto const& chunk, RowIdx slot) {
@@ -206,7 +205,7 @@ __global__ __launch_bounds__(kEmitThreads, kEmitBlocks) void EmitKernel(
                 continue;
               }
               if (hit) {
-                std::uint32_t const at = n_queued + __popc(hits & LanesBelow());
+                std::uint32_t const at = n_queued + __popc(hits & LaneMaskLt());
                 queue.bin[at] = chunk.Bin(i);
                 queue.slot[at] = slot;
               }
@@ -256,36 +255,36 @@ struct SortedEntriesRef {
 /** @brief The candidates beside one entry: after it in a forward scan, before it in a backward. */
 struct EntryCandidates {
   std::uint32_t node;
-  Bucket bucket;
+  LevelNode level_node;
   std::uint64_t forward{0};  // CandidateKey
   std::uint64_t backward{0};
 
   /** @param only_best Of the bin and direction of the node's best candidate alone. */
-  __device__ EntryCandidates(LevelRef const& level, BinnedRef const& binned,
+  __device__ EntryCandidates(LevelRef const& level, BinMatrixRef const& binned,
                              SearchedNode const* nodes, SortedEntriesRef const& entries,
                              std::uint64_t i, bool only_best) {
     std::uint64_t const key = entries.keys[i];
     OpenRange const range = entries.open[ValueKey::Column(key)];
     node = range.node;
-    bucket = nodes[node].bucket;
+    level_node = nodes[node].level_node;
     bool const begins_value = i == 0 || entries.keys[i - 1] != key;
     bool const ends_value = i + 1 == entries.n || entries.keys[i + 1] != key;
     if (!begins_value && !ends_value) {
       return;
     }
     FeatureIdx const f = binned.columns[range.column].feature;
-    std::uint64_t const best = __ldcg(level.best + bucket);
+    std::uint64_t const best = __ldcg(level.best + level_node);
     auto const wanted = [&](ScanDirection d, std::uint64_t value) {
       return !only_best ||
-             CandidateKey::Place(level.columns.Values(f), d, value) == CandidateKey::PlaceOf(best);
+             CandidateKey::Rank(level.columns.Values(f), d, value) == CandidateKey::RankOf(best);
     };
-    NodeState const& state = level.nodes[bucket];
-    float const bar = level.Bar(bucket);
+    NodeState const& state = level.nodes[level_node];
+    float const to_beat = level.GainToBeat(level_node);
     bool const missing = !(range.present == state.sum);
     // Only the bin counts: which value within it is told afterwards, for the best candidate alone.
     if (ends_value && wanted(ScanDirection::kForward, std::uint64_t{range.bin} + 1)) {
       FixedSum const before = range.before + entries.sums[i];
-      if (level.MayReach(bar, state.sum, before, range.present, false)) {
+      if (level.MayReach(to_beat, state.sum, before, range.present, false)) {
         forward = level.ScanKey(state, f, ScanDirection::kForward, std::uint64_t{range.bin} + 1,
                                 before, range.present);
       }
@@ -294,7 +293,7 @@ struct EntryCandidates {
       bool const begins_range =
           i == 0 || ValueKey::Column(entries.keys[i - 1]) != ValueKey::Column(key);
       FixedSum const before = begins_range ? range.before : range.before + entries.sums[i - 1];
-      if (level.MayReach(bar, state.sum, before, range.present, missing)) {
+      if (level.MayReach(to_beat, state.sum, before, range.present, missing)) {
         backward =
             level.ScanKey(state, f, ScanDirection::kBackward, range.bin, before, range.present);
       }
@@ -303,15 +302,15 @@ struct EntryCandidates {
 };
 
 // one thread a sorted entry
-__global__ void OfferEntriesKernel(__grid_constant__ LevelRef const level, BinnedRef binned,
+__global__ void OfferEntriesKernel(__grid_constant__ LevelRef const level, BinMatrixRef binned,
                                    SearchedNode const* nodes, SortedEntriesRef entries) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i < entries.n) {
     EntryCandidates const c{level, binned, nodes, entries, i, false};
     std::uint64_t const key = max(c.forward, c.backward);
     if (key != 0) {
-      level.Offer(c.bucket, key);
+      level.Offer(c.level_node, key);
     }
   }
 }
@@ -319,10 +318,10 @@ __global__ void OfferEntriesKernel(__grid_constant__ LevelRef const level, Binne
 // one thread a node; values of candidates that are the best no more are forgotten
 __global__ void ForgetValuesKernel(LevelRef level, SearchedNode const* nodes, std::uint32_t n_nodes,
                                    RefinedValue* values) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i < n_nodes) {
-    std::uint64_t const best = level.best[nodes[i].bucket];
+    std::uint64_t const best = level.best[nodes[i].level_node];
     if (values[i].key != best) {
       values[i] = {best, ScanValue::kNone};
     }
@@ -330,16 +329,16 @@ __global__ void ForgetValuesKernel(LevelRef level, SearchedNode const* nodes, st
 }
 
 // one thread a sorted entry; of candidates alike in a bin the scan takes the one that it meets first
-__global__ void FindValuesKernel(__grid_constant__ LevelRef const level, BinnedRef binned,
+__global__ void FindValuesKernel(__grid_constant__ LevelRef const level, BinMatrixRef binned,
                                  SearchedNode const* nodes, SortedEntriesRef entries,
                                  RefinedValue* values) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i >= entries.n) {
     return;
   }
   EntryCandidates const c{level, binned, nodes, entries, i, true};
-  std::uint64_t const best = level.best[c.bucket];
+  std::uint64_t const best = level.best[c.level_node];
   if (best == 0 || (c.forward != best && c.backward != best)) {
     return;
   }
@@ -359,8 +358,8 @@ struct RangeRefiner::Pass {
   OpenBinsRef open;
 };
 
-RangeRefiner::RangeRefiner(BinnedColumns const& columns, RefineRoom* room,
-                           std::uint64_t max_entries, std::uint64_t max_certain)
+RangeRefiner::RangeRefiner(BinMatrix const& columns, RefineRoom* room, std::uint64_t max_entries,
+                           std::uint64_t max_certain)
     : columns_{columns}, room_{*room}, max_entries_{max_entries}, max_certain_{max_certain} {
   counts_.Reserve(1);
   host_counts_.Reserve(kNumHostCounts);

@@ -63,7 +63,7 @@ struct RefineRoom {
   RangeScanner scanner;
   CubScratch scratch;
   DeviceBuffer<OpenRange> open{"open ranges"};
-  RankBits is_open{"open bins"};
+  RankBitVector is_open{"open bins"};
   OpenEntriesRoom entries;
 };
 
@@ -75,7 +75,7 @@ class RangeRefiner {
    * @param max_entries That are sorted at once.
    * @param max_certain With room for so many ranges a list is long enough without asking.
    */
-  RangeRefiner(BinnedColumns const& columns, RefineRoom* room, std::uint64_t max_entries,
+  RangeRefiner(BinMatrix const& columns, RefineRoom* room, std::uint64_t max_entries,
                std::uint64_t max_certain);
 
   /** @brief An empty list for the finder. Does not wait, but where memory grows. */
@@ -128,7 +128,7 @@ class RangeRefiner {
   void SearchInParts(Pass const& pass, std::uint32_t first, std::uint32_t end,
                      std::uint64_t n_entries);
 
-  BinnedColumns const& columns_;
+  BinMatrix const& columns_;
   RefineRoom& room_;
   std::uint64_t max_entries_;
   std::uint64_t max_certain_;

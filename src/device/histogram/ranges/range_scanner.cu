@@ -14,7 +14,7 @@ namespace {
 constexpr int kScanThreads = 128;  // of a block
 constexpr int kScanBlocks = 8;     // on a multiprocessor: it waits for memory
 /** @brief Rows of a thread: all are asked for before the first is used. */
-constexpr int kItems = SortedRowsRef::kAtOnce;
+constexpr int kItems = SortedColumnsRef::kAtOnce;
 /** @brief Ranges of so many entries on average, or less, are each walked by a warp: more of them are
  *         under way then, and what they wait for costs more than their few steps. */
 constexpr std::uint64_t kWarpsRange = 1024;
@@ -28,7 +28,7 @@ struct RangeEntries {
   std::uint32_t end;
 
   RangeEntries() = default;
-  __device__ RangeEntries(LevelRef const& level, BinnedRef const& binned, OpenRange const& range)
+  __device__ RangeEntries(LevelRef const& level, BinMatrixRef const& binned, OpenRange const& range)
       : feature{binned.columns[range.column].feature},
         begin{binned.bins.first_rank[range.bin]},
         end{range.bin + 1 < binned.bins.offsets[feature + 1] ? binned.bins.first_rank[range.bin + 1]
@@ -42,22 +42,22 @@ struct RangeEntries {
 };
 
 // grid: strided over the listed ranges
-__global__ void MeasureKernel(LevelRef level, BinnedRef binned, SearchedNode const* nodes,
+__global__ void MeasureKernel(LevelRef level, BinMatrixRef binned, SearchedNode const* nodes,
                               OpenRangesRef listed, OpenCounts* counts) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   std::uint32_t const n = listed.Size();
   std::int64_t n_scanned{0}, n_gathered{0};
   for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
     OpenRange const range = listed.list[i];
     SearchedNode const node = nodes[range.node];
-    if (GainBound::Reaches(range.bound, level.Bar(node.bucket))) {
+    if (GainBound::Reaches(range.bound, level.GainToBeat(node.level_node))) {
       RangeEntries const entries{level, binned, range};
       n_scanned += entries.Size();
       n_gathered += entries.OfNode(node, level.columns.n_rows);
     }
   }
-  n_scanned = SumLanes(n_scanned);
-  n_gathered = SumLanes(n_gathered);
+  n_scanned = WarpSum(n_scanned);
+  n_gathered = WarpSum(n_gathered);
   if (threadIdx.x % 32 == 0 && n_scanned != 0) {
     atomicAdd(&counts->n_scanned, static_cast<unsigned long long>(n_scanned));
     atomicAdd(&counts->n_gathered, static_cast<unsigned long long>(n_gathered));
@@ -89,13 +89,13 @@ struct ScanItems {
   std::uint32_t bits;           // bit k: begins a value; bit kItems + k: is the node's
 
   /** @param at The first of them; those outside of the range are neither. */
-  __device__ ScanItems(SortedRowsRef const& sorted, unsigned char const* column,
+  __device__ ScanItems(SortedColumnsRef const& sorted, unsigned char const* column,
                        RangeEntries const& entries, std::uint32_t at, RowsRef const& rows,
-                       Bucket bucket)
+                       LevelNode level_node)
       : bits{0} {
     auto const loaded =
-        at < entries.end ? sorted.Load(column, at) : SortedRowsRef::Entries{{0, 0, 0, 0}, 0};
-    ShortBucket node[kItems];  // all are asked for before the first is used
+        at < entries.end ? sorted.Load(column, at) : SortedColumnsRef::Entries{{0, 0, 0, 0}, 0};
+    ShortLevelNode node[kItems];  // all are asked for before the first is used
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       bool const is_entry = at + k >= entries.begin && at + k < entries.end;
@@ -109,8 +109,8 @@ struct ScanItems {
     }
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
-      bits |= node[k] == bucket ? 1u << (kItems + k) : 0;
-      units[k] = node[k] == bucket ? rows.units_of_row[row[k]] : GradientUnits{0.0f, 0.0f};
+      bits |= node[k] == level_node ? 1u << (kItems + k) : 0;
+      units[k] = node[k] == level_node ? rows.units_of_row[row[k]] : GradientUnits{0.0f, 0.0f};
     }
   }
   /** @brief Absolute gradients and hessians. */
@@ -144,9 +144,9 @@ struct TakenRange {
   OpenRange range;
   RangeEntries entries;
   FixedSum total;                  // of its node
-  Bucket bucket;                   // of its node
+  LevelNode level_node;            // of its node
   bool missing;                    // whether rows of the node have no value of the feature
-  unsigned char const* of_column;  // sorted rows
+  unsigned char const* of_column;  // sorted columns
 };
 
 /**
@@ -157,8 +157,8 @@ struct RangeQueue {
   static constexpr std::uint32_t kMost = 8;  // at a time
 
   LevelRef const& level;
-  BinnedRef const& binned;
-  SortedRowsRef const& sorted;
+  BinMatrixRef const& binned;
+  SortedColumnsRef const& sorted;
   SearchedNode const* nodes;
   OpenRangesRef const& listed;
   OpenCounts* counts;
@@ -185,14 +185,15 @@ struct RangeQueue {
     if (lane < at_once && first + lane < n) {
       OpenRange const range = listed.list[first + lane];
       SearchedNode const node = nodes[range.node];
-      RangeEntries const entries{level, binned, range};  // asked for before the bar is there
-      FixedSum const total = level.nodes[node.bucket].sum;
-      if (GainBound::Reaches(range.bound, level.Bar(node.bucket))) {
+      RangeEntries const entries{level, binned,
+                                 range};  // asked for before the gain to beat is there
+      FixedSum const total = level.nodes[node.level_node].sum;
+      if (GainBound::Reaches(range.bound, level.GainToBeat(node.level_node))) {
         n_entries = entries.OfNode(node, level.columns.n_rows);
         out[lane] = {range,
                      entries,
                      total,
-                     node.bucket,
+                     node.level_node,
                      !(range.present == total),
                      sorted.columns[entries.feature]};
       }
@@ -200,7 +201,7 @@ struct RangeQueue {
     }
     unsigned const open = __ballot_sync(kAllLanes, n_entries != 0);
     if (open != 0) {
-      n_entries = SumLanes(n_entries);
+      n_entries = WarpSum(n_entries);
       if (lane == 0) {
         atomicAdd(&counts->n_entries, static_cast<unsigned long long>(n_entries));
       }
@@ -231,7 +232,7 @@ struct ScanTeam {
   /** @brief What was passed before the thread's items. @param all Before the team's tile, then with
    *         it. */
   __device__ Passed PassedBefore(Passed const& own, Passed* all) {
-    FixedSum const sum = SumUpToLane(own.sum);
+    FixedSum const sum = WarpInclusiveSum(own.sum);
     // The last row below a lane, and whether a value begins past it, are told by bits of the lanes.
     std::uint32_t const any = __ballot_sync(kAllLanes, own.any);
     std::uint32_t const begun = __ballot_sync(kAllLanes, own.begun);
@@ -240,7 +241,7 @@ struct ScanTeam {
       RowIdx const row = __shfl_sync(kAllLanes, own.row, last);
       return Passed{of_sum, row, last >= 0, (begun & lanes & (last < 0 ? ~0u : ~0u << last)) != 0};
     };
-    Passed const before = of_lanes(LanesBelow(), sum - own.sum);
+    Passed const before = of_lanes(LaneMaskLt(), sum - own.sum);
     Passed const of_warp = of_lanes(kAllLanes, Shuffle(sum, 31));
     if constexpr (kTeam == 32) {
       Passed const before_all = PassedOp{}(*all, before);
@@ -292,16 +293,17 @@ struct RangeCandidates {
   [[nodiscard]] __device__ FixedSum Before(Passed const& passed) const {
     return taken.range.before + passed.sum;
   }
-  /** @brief Whether a candidate beside any of the items may reach the bar; false only if none can. */
+  /** @brief Whether a candidate beside any of the items may reach the gain to beat; false only if
+   *         none can. */
   [[nodiscard]] __device__ bool AnyMayReach(ScanItems const& items, Passed const& passed,
-                                            float bar) const {
+                                            float to_beat) const {
     FixedSum const before = this->Before(passed);
     GradientUnits const magnitudes = items.Magnitudes();
-    bool reaches = this->AnyMayReach(items, passed, bar,
+    bool reaches = this->AnyMayReach(items, passed, to_beat,
                                      {level.bound, before, taken.total - before, magnitudes});
     if (taken.missing) {  // else both scans see the same children
       FixedSum const after = taken.range.present - before;
-      reaches = this->AnyMayReach(items, passed, bar,
+      reaches = this->AnyMayReach(items, passed, to_beat,
                                   {level.bound, taken.total - after, after, magnitudes}) ||
                 reaches;
     }
@@ -324,15 +326,15 @@ struct RangeCandidates {
 
  private:
   /** @param bound Of the first item. */
-  [[nodiscard]] __device__ bool AnyMayReach(ScanItems const& items, Passed const& passed, float bar,
-                                            PassingBound bound) const {
+  [[nodiscard]] __device__ bool AnyMayReach(ScanItems const& items, Passed const& passed,
+                                            float to_beat, PassingBound bound) const {
     static_assert(kItems <= PassingBound::kMost);
     bool reaches{false};
     bool is_new = passed.begun || !passed.any;
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       is_new = is_new || items.Begins(k);
-      reaches = reaches || (is_new && items.IsOfNode(k) && bound.MayReach(level.bound, bar));
+      reaches = reaches || (is_new && items.IsOfNode(k) && bound.MayReach(level.bound, to_beat));
       is_new = is_new && !items.IsOfNode(k);
       bound.Pass(items.units[k]);
     }
@@ -341,7 +343,7 @@ struct RangeCandidates {
   /** @brief Keep a candidate in best if it is better. @param place As in ScanKey(). */
   __device__ void Try(ScanDirection d, std::uint64_t place, Passed const& passed,
                       std::uint32_t order, RowIdx row, FoundCandidate* best) const {
-    std::uint64_t const key = level.ScanKey(level.nodes[taken.bucket], taken.entries.feature, d,
+    std::uint64_t const key = level.ScanKey(level.nodes[taken.level_node], taken.entries.feature, d,
                                             place, this->Before(passed), taken.range.present);
     if (key != 0 && (key > best->key || (key == best->key && order < best->order))) {
       *best = {key, order, row};
@@ -350,7 +352,8 @@ struct RangeCandidates {
 };
 
 /**
- * @brief The candidates beside the items of a warp, one of which may reach the bar. All its lanes.
+ * @brief The candidates beside the items of a warp, one of which may reach the gain to beat. All
+ *        its lanes.
  *
  * Exact gains take long: the candidate whose bound is the greatest comes first, and hardly another one
  * may reach what that one gains. Few warps have any, and what it takes is many registers: it is not
@@ -359,13 +362,13 @@ struct RangeCandidates {
  * @param before What was passed before the lane's items.
  * @return The lane's best one, or the one that is.
  */
-__device__ __noinline__ FoundCandidate TryItems(LevelRef const& level, SortedRowsRef const& sorted,
-                                                RowsRef const& rows, TakenRange const& taken,
-                                                std::uint32_t at, Passed before, float bar,
-                                                FoundCandidate best) {
+__device__ __noinline__ FoundCandidate TryItems(LevelRef const& level,
+                                                SortedColumnsRef const& sorted, RowsRef const& rows,
+                                                TakenRange const& taken, std::uint32_t at,
+                                                Passed before, float to_beat, FoundCandidate best) {
   RangeCandidates const candidates{level, taken};
-  ScanItems const items{sorted, taken.of_column, taken.entries, at, rows, taken.bucket};
-  GreatestBound<kItems> bounds;
+  ScanItems const items{sorted, taken.of_column, taken.entries, at, rows, taken.level_node};
+  BestBoundFirst<kItems> bounds;
   Passed passed = before;
 #pragma unroll
   for (int k = 0; k < kItems; ++k) {
@@ -374,7 +377,7 @@ __device__ __noinline__ FoundCandidate TryItems(LevelRef const& level, SortedRow
     }
     passed = PassedOp{}(passed, items.Get(k));
   }
-  std::uint32_t wanted = bounds.First(bar);
+  std::uint32_t wanted = bounds.First(to_beat);
 #pragma unroll 1  // one copy of the exact gain
   for (bool is_first : {true, false}) {
     passed = before;
@@ -389,9 +392,9 @@ __device__ __noinline__ FoundCandidate TryItems(LevelRef const& level, SortedRow
       passed = PassedOp{}(passed, items.Get(k));
     }
     if (is_first) {
-      level.Offer(taken.bucket, best.key);
+      level.Offer(taken.level_node, best.key);
       __syncwarp();  // what was offered is read
-      wanted = bounds.Others(level.Bar(taken.bucket), wanted);
+      wanted = bounds.Others(level.GainToBeat(taken.level_node), wanted);
     }
   }
   return best;
@@ -400,11 +403,11 @@ __device__ __noinline__ FoundCandidate TryItems(LevelRef const& level, SortedRow
 // grid: as many blocks as run at a time; result: the best candidate of each listed range; no values
 template <int kTeam>
 __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
-    __grid_constant__ LevelRef const level, __grid_constant__ BinnedRef const binned,
-    __grid_constant__ SortedRowsRef const sorted, __grid_constant__ RowsRef const rows,
+    __grid_constant__ LevelRef const level, __grid_constant__ BinMatrixRef const binned,
+    __grid_constant__ SortedColumnsRef const sorted, __grid_constant__ RowsRef const rows,
     SearchedNodes nodes, __grid_constant__ OpenRangesRef const listed, OpenCounts* counts,
     FoundCandidate* found, RefinedValue* values) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   using Team = ScanTeam<kTeam>;
   __shared__ Team teams[Team::kTeams];
   Team& team = teams[threadIdx.x / kTeam];
@@ -449,21 +452,21 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
       for (std::uint32_t begin = taken.entries.begin / kItems * kItems; begin < end;
            begin += kTeam * kItems) {
         std::uint32_t const at = begin + Team::Rank() * kItems;
-        float const bar = level.Bar(taken.bucket);
-        ScanItems const items{sorted, taken.of_column, taken.entries, at, rows, taken.bucket};
+        float const to_beat = level.GainToBeat(taken.level_node);
+        ScanItems const items{sorted, taken.of_column, taken.entries, at, rows, taken.level_node};
         Passed const before = team.PassedBefore(items.All(), &all);
-        if (__any_sync(kAllLanes, candidates.AnyMayReach(items, before, bar)) != 0) {
-          best = TryItems(level, sorted, rows, taken, at, before, bar, best);
+        if (__any_sync(kAllLanes, candidates.AnyMayReach(items, before, to_beat)) != 0) {
+          best = TryItems(level, sorted, rows, taken, at, before, to_beat, best);
         }
         Team::Sync();  // its memory is used again
       }
       if (Team::Rank() == 0 && all.any &&
-          GainBound::Reaches(candidates.Bound(all), level.Bar(taken.bucket))) {
+          GainBound::Reaches(candidates.Bound(all), level.GainToBeat(taken.level_node))) {
         candidates.After(all, end, &best);
       }
       best = team.Best(best);
       if (Team::Rank() == 0 && best.key != 0) {
-        level.Offer(taken.bucket, best.key);
+        level.Offer(taken.level_node, best.key);
         found[team.first + __ffs(static_cast<int>(left)) - 1] = best;
       }
       Team::Sync();
@@ -473,11 +476,11 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
 
 // grid: strided over the listed ranges; result: the values beside the best candidates of nodes, and
 // the counts where the host reads them
-__global__ void KeepValuesKernel(LevelRef level, BinnedRef binned, BinnedTableRef table,
+__global__ void KeepValuesKernel(LevelRef level, BinMatrixRef binned, BinnedTableRef table,
                                  SearchedNode const* nodes, OpenRangesRef listed,
                                  FoundCandidate const* found, OpenCounts const* counts,
                                  RefinedValue* values, OpenCounts* host_counts) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   if (GlobalIdx() == 0) {
     *host_counts = *counts;
   }
@@ -488,7 +491,8 @@ __global__ void KeepValuesKernel(LevelRef level, BinnedRef binned, BinnedTableRe
       continue;
     }
     OpenRange const& range = listed.list[i];
-    if (c.key == level.best[nodes[range.node].bucket]) {  // of one range alone: it tells the bin
+    if (c.key ==
+        level.best[nodes[range.node].level_node]) {  // of one range alone: it tells the bin
       float const value = table.ValueOf(c.row, binned.columns[range.column].feature);
       values[range.node] = {c.key,
                             ScanValue::Make(BestCandidate{level.columns, c.key}.direction, value)};
@@ -497,24 +501,24 @@ __global__ void KeepValuesKernel(LevelRef level, BinnedRef binned, BinnedTableRe
 }
 }  // namespace
 
-void RangeScanner::Measure(LevelRef const& level, BinnedRef const& binned,
+void RangeScanner::Measure(LevelRef const& level, BinMatrixRef const& binned,
                            SearchedNode const* nodes, OpenRangesRef const& listed,
                            OpenCounts* out_counts) {
   Launch("Measure", MeasureKernel, kListBlocks, kListThreads, level, binned, nodes, listed,
          out_counts);
 }
 
-void RangeScanner::Scan(LevelRef const& level, BinnedColumns const& columns,
+void RangeScanner::Scan(LevelRef const& level, BinMatrix const& columns,
                         BinnedTableRef const& table, RowsRef const& rows,
                         SearchedNodes const& nodes, OpenRangesRef const& listed, OpenCounts* counts,
                         RefinedValue* out_values, OpenCounts* out_counts) {
   found_.Reserve(listed.capacity);
   auto const n_blocks = kScanBlocks * DeviceAttribute(cudaDevAttrMultiProcessorCount);
-  BinnedRef const binned = columns.Ref();
+  BinMatrixRef const binned = columns.Ref();
   bool const by_warps = columns.NumElements() <= kWarpsRange * binned.n_bins;
   auto* kernel = by_warps ? ScanRangesKernel<32> : ScanRangesKernel<kScanThreads>;
   Launch("ScanRanges", kernel, static_cast<std::uint64_t>(n_blocks), kScanThreads, level, binned,
-         table.sorted_rows, rows, nodes, listed, counts, found_.Data(), out_values);
+         table.sorted_columns, rows, nodes, listed, counts, found_.Data(), out_values);
   Launch("KeepValues", KeepValuesKernel, kListBlocks, kListThreads, level, binned, table,
          nodes.nodes, listed, found_.Data(), counts, out_values, out_counts);
 }

@@ -34,21 +34,21 @@ struct SearchedNodes {
 class RangeScanner {
  public:
   /** @brief Count entries of listed ranges, by the best candidates that there are now. */
-  void Measure(LevelRef const& level, BinnedRef const& binned, SearchedNode const* nodes,
+  void Measure(LevelRef const& level, BinMatrixRef const& binned, SearchedNode const* nodes,
                OpenRangesRef const& listed, OpenCounts* out_counts);
   /**
    * @brief Offer every candidate inside of the listed ranges that may be the best. Does not wait.
    *
    * @param level      Its columns are the candidates of this resolution.
    * @param columns    Of this resolution.
-   * @param table      Has sorted rows.
+   * @param table      Has sorted columns.
    * @param rows       Of at most kMostFollowed nodes.
    * @param listed     Has room for all ranges that were listed.
    * @param counts     No range is taken.
    * @param out_values Of nodes whose best candidate is inside of a range, else zero.
    * @param out_counts Page-locked memory of the host: the counts in the end.
    */
-  void Scan(LevelRef const& level, BinnedColumns const& columns, BinnedTableRef const& table,
+  void Scan(LevelRef const& level, BinMatrix const& columns, BinnedTableRef const& table,
             RowsRef const& rows, SearchedNodes const& nodes, OpenRangesRef const& listed,
             OpenCounts* counts, RefinedValue* out_values, OpenCounts* out_counts);
   [[nodiscard]] std::uint64_t Bytes() const { return found_.Bytes(); }

@@ -18,8 +18,8 @@ constexpr int kFoundWords = 4;
 constexpr int kFollowedRows = 8;
 
 // one thread a row, in whole warps and one row more
-__global__ void FindTrainedKernel(TrainingRows rows, RankBitsRef trained) {
-  AwaitEarlier();
+__global__ void FindTrainedKernel(TrainingRows rows, RankBitVectorRef trained) {
+  WaitForPreviousKernel();
   auto row = GlobalIdx();
   bool is_trained = row < rows.n_rows && rows.Has(static_cast<RowIdx>(row));
   if (row / 32 <= rows.n_rows / 32) {
@@ -35,11 +35,11 @@ struct NextRows {
 };
 
 // one thread a row; trained: nullptr where all are; rows left out are in the root for now
-__global__ void CompactKernel(GradientPair const* gpair, Quantiser quantiser, RankBitsRef trained,
-                              RowIdx n_rows, RowRange root, NextRows to,
+__global__ void CompactKernel(GradientPair const* gpair, Quantiser quantiser,
+                              RankBitVectorRef trained, RowIdx n_rows, RowRange root, NextRows to,
                               GradientUnits* units_of_row, NodeIdx* positions,
-                              ShortBucket* node_of) {
-  AwaitEarlier();
+                              ShortLevelNode* node_of) {
+  WaitForPreviousKernel();
   auto row = static_cast<RowIdx>(GlobalIdx());
   if (row == 0) {
     to.nodes[0] = root;
@@ -64,9 +64,9 @@ __global__ void CompactKernel(GradientPair const* gpair, Quantiser quantiser, Ra
 }
 
 // one warp kFoundWords words of slots
-__global__ void FindLeftKernel(RowIdx const* rows, std::uint32_t const* left_of_row, RowIdx n_slots,
-                               RankBitsRef goes_left) {
-  AwaitEarlier();
+__global__ void FindLeftOfSlotsKernel(RowIdx const* rows, std::uint32_t const* left_of_row,
+                                      RowIdx n_slots, RankBitVectorRef goes_left) {
+  WaitForPreviousKernel();
   std::uint64_t const first = GlobalIdx() / 32 * kFoundWords * 32 + threadIdx.x % 32;
   RowIdx row[kFoundWords];  // all are asked for before the first is used
 #pragma unroll
@@ -86,16 +86,16 @@ __global__ void FindLeftKernel(RowIdx const* rows, std::uint32_t const* left_of_
 
 // one thread kFollowedRows rows; result: the nodes of the next level, and positions of rows that are
 // in none
-__global__ void FollowKernel(SplitOrder const* orders, std::uint32_t const* left_of_row,
+__global__ void FollowKernel(NodeSplit const* node_splits, std::uint32_t const* left_of_row,
                              NodeIdx first_node, NodeIdx first_child, RowIdx n_rows,
-                             NodeIdx* positions, ShortBucket* node_of) {
-  AwaitEarlier();
+                             NodeIdx* positions, ShortLevelNode* node_of) {
+  WaitForPreviousKernel();
   std::uint64_t const first = GlobalIdx() * kFollowedRows;
   if (first >= n_rows) {
     return;
   }
   struct alignas(16) Nodes {
-    ShortBucket of_row[kFollowedRows];
+    ShortLevelNode of_row[kFollowedRows];
   } nodes;
   bool const is_whole = first + kFollowedRows <= n_rows;
   int const n = is_whole ? kFollowedRows : static_cast<int>(n_rows - first);
@@ -109,17 +109,17 @@ __global__ void FollowKernel(SplitOrder const* orders, std::uint32_t const* left
   std::uint32_t const left_bits = left_of_row[first / 32] >> first % 32;
 #pragma unroll
   for (int k = 0; k < kFollowedRows; ++k) {
-    ShortBucket const b = k < n ? nodes.of_row[k] : kNowhere;
+    ShortLevelNode const b = k < n ? nodes.of_row[k] : kNowhere;
     if (b == kNowhere) {
       continue;
     }
-    NodeIdx const left = orders[b].left;
+    NodeIdx const left = node_splits[b].left;
     if (left == kNoNode) {
       positions[first + k] = first_node + static_cast<NodeIdx>(b);
       nodes.of_row[k] = kNowhere;
     } else {
       std::uint32_t const goes_right = ~left_bits >> k & 1u;
-      nodes.of_row[k] = static_cast<ShortBucket>(left - first_child + goes_right);
+      nodes.of_row[k] = static_cast<ShortLevelNode>(left - first_child + goes_right);
     }
   }
   if (is_whole) {
@@ -133,7 +133,7 @@ __global__ void FollowKernel(SplitOrder const* orders, std::uint32_t const* left
 
 /** @brief Sums of the two children of one node. */
 struct ChildSums {
-  Bucket left{0};
+  LevelNode left{0};
   FixedSum sums[2]{};
   bool any{false};
 
@@ -149,30 +149,31 @@ struct ChildSums {
   }
   /** @brief Of all lanes, which have the same node. */
   [[nodiscard]] __device__ ChildSums OfWarp() const {
-    return {left, {SumLanes(sums[0]), SumLanes(sums[1])}, any};
+    return {left, {WarpSum(sums[0]), WarpSum(sums[1])}, any};
   }
 };
 
 /** @brief What a thread knows of its slot's node; Enter() looks it up only where that changes. */
 struct NodeOfSlot {
-  Bucket node{~Bucket{0}};  // none yet
+  LevelNode node{~LevelNode{0}};  // none yet
   bool is_split{false};
-  Bucket left{0};  // its left child, among the children
+  LevelNode left{0};  // its left child, among the children
   RowRange slots{};
   RowIdx to{0};  // where its rows begin on the next level
   RowIdx n_left{0};
   RowIdx left_before{0};  // left rows of the level before the node's
 
-  __device__ void Enter(Bucket b, RowsRef const& rows, Bucket n_nodes, SplitOrder const* orders,
-                        RowIdx const* begins, NodeIdx first_child, RankBitsRef const& goes_left) {
+  __device__ void Enter(LevelNode b, RowsRef const& rows, LevelNode n_nodes,
+                        NodeSplit const* node_splits, RowIdx const* begins, NodeIdx first_child,
+                        RankBitVectorRef const& goes_left) {
     if (b == node) {
       return;
     }
     node = b;
-    NodeIdx const left_id = b < n_nodes ? orders[b].left : kNoNode;
+    NodeIdx const left_id = b < n_nodes ? node_splits[b].left : kNoNode;
     is_split = left_id != kNoNode;
     if (is_split) {
-      left = static_cast<Bucket>(left_id - first_child);
+      left = static_cast<LevelNode>(left_id - first_child);
       slots = rows.nodes[b];
       to = begins != nullptr ? begins[b] : slots.begin;
       left_before = goes_left.Rank(slots.begin);
@@ -190,13 +191,13 @@ struct NodeOfSlot {
 // now; result: sums and slots of the children; rows and gradients in their new slots,
 // unless to.rows is nullptr; and positions and nodes of rows, unless node_of is nullptr
 template <int kSlots>
-__global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder const* orders,
+__global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, NodeSplit const* node_splits,
                                                        RowIdx const* begins, NodeIdx first_node,
-                                                       NodeIdx first_child, Bucket n_nodes,
-                                                       RowIdx n_slots, RankBitsRef goes_left,
+                                                       NodeIdx first_child, LevelNode n_nodes,
+                                                       RowIdx n_slots, RankBitVectorRef goes_left,
                                                        NextRows to, NodeIdx* positions,
-                                                       ShortBucket* node_of, NodeState* states) {
-  AwaitEarlier();
+                                                       ShortLevelNode* node_of, NodeState* states) {
+  WaitForPreviousKernel();
   __shared__ ChildSums of_warps[kThreads / 32];
   unsigned const lane = threadIdx.x % 32;
   RowIdx row[kSlots];  // all are asked for before the first is used
@@ -209,7 +210,7 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
   }
   NodeOfSlot at;
   for (auto b = GlobalIdx(); b < n_nodes; b += std::uint64_t{gridDim.x} * kThreads) {
-    at.Enter(static_cast<Bucket>(b), rows, n_nodes, orders, begins, first_child, goes_left);
+    at.Enter(static_cast<LevelNode>(b), rows, n_nodes, node_splits, begins, first_child, goes_left);
     if (at.is_split) {
       RowIdx const middle = at.to + at.n_left;
       to.nodes[at.left] = {at.to, middle};
@@ -217,42 +218,43 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
     }
   }
   ChildSums sums;  // of the lane; all lanes are at the same node
-  ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int j, std::uint64_t slot, Bucket b) {
-    at.Enter(b, rows, n_nodes, orders, begins, first_child, goes_left);
-    ChildSums own;
-    if (at.is_split) {
-      RankWord const word = goes_left.words[slot / 32];
-      bool const goes = word.Has(static_cast<RowIdx>(slot));
-      if (to.rows != nullptr) {
-        RowIdx const in_child = at.SlotInChild(static_cast<RowIdx>(slot), word);
-        to.rows[in_child] = row[j];
-        to.units[in_child] = units[j];
-      }
-      if (node_of != nullptr) {
-        node_of[row[j]] = static_cast<ShortBucket>(at.left + (goes ? 0 : 1));
-      }
-      FixedSum const g = units[j].Fixed();
-      FixedSum none{0, 0};
-      own = {at.left, {goes ? g : none, goes ? none : g}, true};
-    } else if (b < n_nodes && node_of != nullptr) {
-      positions[row[j]] = first_node + static_cast<NodeIdx>(b);
-      node_of[row[j]] = kNowhere;
-    }
-    int uniform{0};
-    __match_all_sync(kAllLanes, at.is_split ? at.left : ~Bucket{0}, &uniform);
-    if (uniform == 0) {
-      own.AddTo(states);
-    } else if (at.is_split) {
-      if (sums.any && sums.left != at.left) {
-        sums = sums.OfWarp();
-        if (lane == 0) {
-          sums.AddTo(states);
+  ForEachSlot<kThreads, kSlots>(
+      rows, n_nodes, n_slots, [&](int j, std::uint64_t slot, LevelNode b) {
+        at.Enter(b, rows, n_nodes, node_splits, begins, first_child, goes_left);
+        ChildSums own;
+        if (at.is_split) {
+          RankWord const word = goes_left.words[slot / 32];
+          bool const goes = word.Has(static_cast<RowIdx>(slot));
+          if (to.rows != nullptr) {
+            RowIdx const in_child = at.SlotInChild(static_cast<RowIdx>(slot), word);
+            to.rows[in_child] = row[j];
+            to.units[in_child] = units[j];
+          }
+          if (node_of != nullptr) {
+            node_of[row[j]] = static_cast<ShortLevelNode>(at.left + (goes ? 0 : 1));
+          }
+          FixedSum const g = units[j].Fixed();
+          FixedSum none{0, 0};
+          own = {at.left, {goes ? g : none, goes ? none : g}, true};
+        } else if (b < n_nodes && node_of != nullptr) {
+          positions[row[j]] = first_node + static_cast<NodeIdx>(b);
+          node_of[row[j]] = kNowhere;
         }
-        sums = {};
-      }
-      sums.Join(own);
-    }
-  });
+        int uniform{0};
+        __match_all_sync(kAllLanes, at.is_split ? at.left : ~LevelNode{0}, &uniform);
+        if (uniform == 0) {
+          own.AddTo(states);
+        } else if (at.is_split) {
+          if (sums.any && sums.left != at.left) {
+            sums = sums.OfWarp();
+            if (lane == 0) {
+              sums.AddTo(states);
+            }
+            sums = {};
+          }
+          sums.Join(own);
+        }
+      });
   // The warps of a block join first: all blocks of a large node add to the same two sums.
   sums = sums.OfWarp();
   if (lane == 0) {
@@ -275,9 +277,9 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, SplitOrder 
 }
 
 // one thread a row; result: positions of rows in open nodes
-__global__ void WriteOpenPositionsKernel(ShortBucket const* node_of, NodeIdx first_node,
+__global__ void WriteOpenPositionsKernel(ShortLevelNode const* node_of, NodeIdx first_node,
                                          RowIdx n_rows, NodeIdx* positions) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = GlobalIdx();
   if (row < n_rows && node_of[row] != kNowhere) {
     positions[row] = first_node + static_cast<NodeIdx>(node_of[row]);
@@ -286,10 +288,10 @@ __global__ void WriteOpenPositionsKernel(ShortBucket const* node_of, NodeIdx fir
 
 // grid: slots; the same of any number of nodes
 __global__ __launch_bounds__(kThreads) void WritePositionsOfSlotsKernel(
-    RowsRef rows, Bucket n_nodes, NodeIdx first_node, RowIdx n_slots, NodeIdx* positions) {
-  AwaitEarlier();
+    RowsRef rows, LevelNode n_nodes, NodeIdx first_node, RowIdx n_slots, NodeIdx* positions) {
+  WaitForPreviousKernel();
   ForEachSlot<kThreads, kMovedSlots>(
-      rows, n_nodes, n_slots, [&](int, std::uint64_t slot, Bucket b) {
+      rows, n_nodes, n_slots, [&](int, std::uint64_t slot, LevelNode b) {
         if (b < n_nodes) {
           positions[rows.rows[slot]] = first_node + static_cast<NodeIdx>(b);
         }
@@ -297,14 +299,14 @@ __global__ __launch_bounds__(kThreads) void WritePositionsOfSlotsKernel(
 }
 
 // one thread a row
-__global__ void WalkLeftOutKernel(BinnedTableRef table, SplitOrder const* tree, RowIdx n_rows,
+__global__ void WalkLeftOutKernel(BinnedTableRef table, NodeSplit const* tree, RowIdx n_rows,
                                   NodeIdx* positions) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = static_cast<RowIdx>(GlobalIdx());
   if (row < n_rows && positions[row] < 0) {
     NodeIdx nidx = kRoot;
     while (tree[nidx].left != kNoNode) {
-      SplitOrder const s = tree[nidx];
+      NodeSplit const s = tree[nidx];
       nidx = s.left + (table.GoesLeft(row, s.feature, s.threshold, s.default_left) ? 0 : 1);
     }
     positions[row] = EncodePosition(nidx, false);
@@ -313,17 +315,17 @@ __global__ void WalkLeftOutKernel(BinnedTableRef table, SplitOrder const* tree, 
 
 // one thread a row, in whole warps and one row more; result: rows left out that an own column sends
 // left
-__global__ void FindLeftOutKernel(BinnedTableRef table, SplitOrder const* tree, RowIdx n_rows,
+__global__ void FindLeftOutKernel(BinnedTableRef table, NodeSplit const* tree, RowIdx n_rows,
                                   NodeIdx const* positions, std::uint32_t* words) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = GlobalIdx();
   if (row / 32 > n_rows / 32) {
     return;
   }
   bool left{false};
   if (row < n_rows && positions[row] < 0) {
-    SplitOrder const s = tree[DecodePosition(positions[row])];
-    left = s.left != kNoNode && s.feature != TableShare::kNotOwn &&
+    NodeSplit const s = tree[DecodePosition(positions[row])];
+    left = s.left != kNoNode && s.feature != ColumnPartition::kRemote &&
            table.GoesLeft(static_cast<RowIdx>(row), s.feature, s.threshold, s.default_left);
   }
   std::uint32_t const bits = __ballot_sync(kAllLanes, left);
@@ -333,9 +335,9 @@ __global__ void FindLeftOutKernel(BinnedTableRef table, SplitOrder const* tree, 
 }
 
 // one thread a row
-__global__ void StepLeftOutKernel(SplitOrder const* tree, RankBitsRef goes_left, RowIdx n_rows,
+__global__ void StepLeftOutKernel(NodeSplit const* tree, RankBitVectorRef goes_left, RowIdx n_rows,
                                   NodeIdx* positions) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto row = static_cast<RowIdx>(GlobalIdx());
   if (row < n_rows && positions[row] < 0) {
     NodeIdx const left = tree[DecodePosition(positions[row])].left;
@@ -346,7 +348,7 @@ __global__ void StepLeftOutKernel(SplitOrder const* tree, RankBitsRef goes_left,
 }
 
 /** @brief Levels of splits. */
-int DepthOf(std::vector<SplitOrder> const& tree) {
+int DepthOf(std::vector<NodeSplit> const& tree) {
   std::vector<int> depths(tree.size(), 0);
   int deepest{0};
   for (std::size_t i = 0; i < tree.size(); ++i) {
@@ -377,7 +379,7 @@ void RowPartitioner::Reset(TrainingRows const& rows, RowIdx n_left_out,
   n_trained_ = n_rows_ - n_left_out;
   h_nodes_ = {{0, n_trained_}};
   current_units_ = units_of_row_.Data();
-  RankBitsRef trained{nullptr};
+  RankBitVectorRef trained{nullptr};
   if (n_left_out != 0) {
     trained = goes_left_.Ref();
     LaunchN("FindTrained", FindTrainedKernel, std::uint64_t{n_rows_} + 32, rows, trained);
@@ -403,17 +405,17 @@ bool RowPartitioner::GoByRow() {
 
 void RowPartitioner::FindLeft() {
   std::uint64_t const n_words = this->NumSlots() / 32 + std::uint64_t{1};
-  LaunchN("FindLeft", FindLeftKernel, CeilDiv(n_words, kFoundWords) * 32, rows_[current_].Data(),
-          left_of_row_.Data(), this->NumSlots(), goes_left_.Ref());
+  LaunchN("FindLeftOfSlots", FindLeftOfSlotsKernel, CeilDiv(n_words, kFoundWords) * 32,
+          rows_[current_].Data(), left_of_row_.Data(), this->NumSlots(), goes_left_.Ref());
 }
 
 void RowPartitioner::ShareSplits(SplitExchange* exchange, LevelResult* results) {
   exchange->ShareSplits(this->Rows(), this->NumSlots(), results,
-                        static_cast<Bucket>(h_nodes_.size()), goes_left_.Ref());
+                        static_cast<LevelNode>(h_nodes_.size()), goes_left_.Ref());
 }
 
 void RowPartitioner::CountLeft() {
-  auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
+  auto const n_nodes = static_cast<LevelNode>(h_nodes_.size());
   goes_left_.Count(this->NumSlots(), &scratch_,
                    {nodes_[current_].Data(), n_nodes, n_left_.Reserve(n_nodes)});
   counted_.Record();
@@ -421,13 +423,13 @@ void RowPartitioner::CountLeft() {
 
 void RowPartitioner::Move(LevelSplits const& splits, NodeState* out_children) {
   int const next = 1 - current_;
-  auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
+  auto const n_nodes = static_cast<LevelNode>(h_nodes_.size());
   RowIdx const n_slots = this->NumSlots();
   std::vector<RowIdx> begins;  // where a node's rows begin on the next level
   RowIdx n_open{0};
-  for (Bucket b = 0; b < n_nodes; ++b) {
+  for (LevelNode b = 0; b < n_nodes; ++b) {
     begins.push_back(n_open);
-    n_open += splits.orders[b].left != kNoNode ? h_nodes_[b].end - h_nodes_[b].begin : 0;
+    n_open += splits.node_splits[b].left != kNoNode ? h_nodes_[b].end - h_nodes_[b].begin : 0;
   }
   NextRows const to{splits.is_last && goes_by_row_ ? nullptr : rows_[next].Data(),
                     units_[next].Data(), nodes_[next].Reserve(2 * std::size_t{n_nodes})};
@@ -437,19 +439,19 @@ void RowPartitioner::Move(LevelSplits const& splits, NodeState* out_children) {
     // Nodes without rows are split, too.
     Launch("Move", MoveKernel<kSlots>,
            SlotTurns::Grid(std::max(n_slots, RowIdx{1}), kThreads * kSlots, n_nodes), kThreads,
-           this->Rows(), splits.device_orders, d_begins, first_node_, splits.first_child, n_nodes,
-           n_slots, goes_left_.Ref(), to, positions_.Data(),
+           this->Rows(), splits.device_node_splits, d_begins, first_node_, splits.first_child,
+           n_nodes, n_slots, goes_left_.Ref(), to, positions_.Data(),
            goes_by_row_ ? nullptr : node_of_.Data(), out_children);
   });
   if (goes_by_row_) {
-    LaunchN("Follow", FollowKernel, CeilDiv(n_rows_, kFollowedRows), splits.device_orders,
+    LaunchN("Follow", FollowKernel, CeilDiv(n_rows_, kFollowedRows), splits.device_node_splits,
             left_of_row_.Data(), first_node_, splits.first_child, n_rows_, positions_.Data(),
             node_of_.Data());
   }
   counted_.Await();
   std::vector<RowRange> children;
-  for (Bucket b = 0; b < n_nodes; ++b) {
-    if (splits.orders[b].left != kNoNode) {
+  for (LevelNode b = 0; b < n_nodes; ++b) {
+    if (splits.node_splits[b].left != kNoNode) {
       RowIdx const middle = begins[b] + n_left_.Data()[b];
       RowIdx const end = begins[b] + (h_nodes_[b].end - h_nodes_[b].begin);
       children.insert(children.end(), {{begins[b], middle}, {middle, end}});
@@ -461,9 +463,9 @@ void RowPartitioner::Move(LevelSplits const& splits, NodeState* out_children) {
   first_node_ = splits.first_child;
 }
 
-void RowPartitioner::Finish(BinnedTableRef const& table, std::vector<SplitOrder> const& tree,
+void RowPartitioner::Finish(BinnedTableRef const& table, std::vector<NodeSplit> const& tree,
                             SplitExchange* exchange) {
-  auto const n_nodes = static_cast<Bucket>(h_nodes_.size());
+  auto const n_nodes = static_cast<LevelNode>(h_nodes_.size());
   if (n_nodes <= kMostFollowed) {
     LaunchN("WriteOpenPositions", WriteOpenPositionsKernel, n_rows_, node_of_.Data(), first_node_,
             n_rows_, positions_.Data());
@@ -484,7 +486,7 @@ void RowPartitioner::Finish(BinnedTableRef const& table, std::vector<SplitOrder>
   }
 }
 
-void RowPartitioner::RouteLeftOut(BinnedTableRef const& table, std::vector<SplitOrder> const& tree,
+void RowPartitioner::RouteLeftOut(BinnedTableRef const& table, std::vector<NodeSplit> const& tree,
                                   SplitExchange* exchange) {
   std::uint64_t const n_words = n_rows_ / 32 + 1;
   for (int depth = DepthOf(tree); depth > 0; --depth) {

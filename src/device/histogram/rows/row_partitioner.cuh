@@ -7,7 +7,7 @@
  *
  *     slot        0 1 2 3 4 5 6 7 8
  *     row         1 2 4 5 8|0 3 6 7        rows of A, rows of B
- *     goes left   1 0 0 1 1|. . . .        one bit a slot, counted by RankBits
+ *     goes left   1 0 0 1 1|. . . .        one bit a slot, counted by RankBitVector
  *     row after   1 5 8|2 4                left child, right child; B's rows have their position
  *
  * The k-th left row of a node goes to slot begin + k, the k-th right one to begin + n_left + k, where
@@ -41,7 +41,7 @@ class RowPartitioner {
             nodes_[current_].Data(), node_of_.Data(),
             units_of_row_.Data(),    h_nodes_.size() == 1 && h_nodes_.front().end == n_rows_};
   }
-  /** @brief Row slots of the open nodes, by bucket. */
+  /** @brief Row slots of the open nodes, by node. */
   [[nodiscard]] std::vector<RowRange> const& Nodes() const { return h_nodes_; }
   /** @brief Rows in open nodes. */
   [[nodiscard]] RowIdx NumSlots() const { return h_nodes_.empty() ? 0 : h_nodes_.back().end; }
@@ -49,7 +49,7 @@ class RowPartitioner {
   [[nodiscard]] RowIdx NumRows() const { return n_rows_; }
 
   /** @brief One bit a slot and one slot more, to be written: whether the row goes left. */
-  [[nodiscard]] RankBitsRef GoesLeft() const { return goes_left_.Ref(); }
+  [[nodiscard]] RankBitVectorRef GoesLeft() const { return goes_left_.Ref(); }
   /**
    * @brief Whether rows of this level are sent left or right in the order of the table, where most
    *        of them are in open nodes: LeftOfRow() is written then, and FindLeft() writes GoesLeft().
@@ -74,7 +74,7 @@ class RowPartitioner {
    * @param tree     By OfOwnColumns().
    * @param exchange nullptr: all columns are here. Else collective.
    */
-  void Finish(BinnedTableRef const& table, std::vector<SplitOrder> const& tree,
+  void Finish(BinnedTableRef const& table, std::vector<NodeSplit> const& tree,
               SplitExchange* exchange = nullptr);
 
   [[nodiscard]] RowPositions& Positions() { return positions_; }
@@ -82,7 +82,7 @@ class RowPartitioner {
 
  private:
   /** @brief Rows left out go down the tree level by level, as columns are with several workers. */
-  void RouteLeftOut(BinnedTableRef const& table, std::vector<SplitOrder> const& tree,
+  void RouteLeftOut(BinnedTableRef const& table, std::vector<NodeSplit> const& tree,
                     SplitExchange* exchange);
 
   RowIdx n_rows_;
@@ -94,7 +94,7 @@ class RowPartitioner {
   GradientUnits const* current_units_{nullptr};  // by slot; those of all rows are in their order
   std::vector<RowRange> h_nodes_;
   RowPositions positions_;
-  DeviceBuffer<ShortBucket> node_of_{"nodes of rows"};
+  DeviceBuffer<ShortLevelNode> node_of_{"nodes of rows"};
   DeviceBuffer<RowIdx> rows_[2]{DeviceBuffer<RowIdx>{"rows by node"},
                                 DeviceBuffer<RowIdx>{"rows by node, next level"}};
   DeviceBuffer<GradientUnits> units_[2]{DeviceBuffer<GradientUnits>{"gradients by node"},
@@ -102,12 +102,12 @@ class RowPartitioner {
   DeviceBuffer<GradientUnits> units_of_row_{"gradients by row"};
   DeviceBuffer<RowRange> nodes_[2]{DeviceBuffer<RowRange>{"rows of nodes"},
                                    DeviceBuffer<RowRange>{"rows of nodes, next level"}};
-  RankBits goes_left_{"rows that go left"};
+  RankBitVector goes_left_{"rows that go left"};
   DeviceBuffer<std::uint32_t> left_of_row_{"rows that go left, by row"};
   PinnedBuffer<RowIdx> n_left_{"left rows of nodes"};
   StreamEvent counted_;  // n_left_ is there
   UploadBuffer<RowIdx> begins_{"rows before those of nodes"};
-  DeviceBuffer<SplitOrder> tree_{"the tree, for rows left out"};
+  DeviceBuffer<NodeSplit> tree_{"the tree, for rows left out"};
   CubScratch scratch_;
 };
 }  // namespace gpu_exact

@@ -3,7 +3,7 @@
  *
  * @brief The entries of a node of few rows, in order of a column's values: by a block or by a warp.
  *
- * A block puts entries at the places of their bins, of which it counts them; those of a bin of
+ * A block puts entries at the positions of their bins, of which it counts them; those of a bin of
  * several values, few as a rule, are then ordered among themselves. That takes two steps through
  * the shared memory, however many bins there are; a radix sort takes one for each four bits.
  */
@@ -75,7 +75,7 @@ struct NodeColumn {
     return key != this->MissingKey();
   }
   [[nodiscard]] __device__ float Value(SortedEntry const& entry) const {
-    BinsRef const& bins = table.finest.bins;
+    CutsRef const& bins = table.finest.bins;
     return by_bin ? bins.lowest[bins.offsets[f] + entry.Bin()]
                   : table.values.Find(this->Row(entry.Row()), f);
   }
@@ -95,7 +95,7 @@ struct NodeColumn {
       entries[k] = {i, bin < 0 ? 0u : static_cast<std::uint32_t>(bin)};
       keys[k] = bin < 0  ? this->MissingKey()
                 : by_bin ? static_cast<std::uint32_t>(bin)
-                         : OrderedBits(table.values.Find(row, f));
+                         : RadixKey(table.values.Find(row, f));
     }
   }
 
@@ -129,7 +129,7 @@ class BinCounts {
       before = atomicAdd(words_ + bin / 2, n << Shift(bin)) >> Shift(bin) & kMask;
     }
     std::uint32_t const of_first = __shfl_sync(kAllLanes, before, 0);
-    return bin == first ? of_first + __popc(alike & LanesBelow()) : before;
+    return bin == first ? of_first + __popc(alike & LaneMaskLt()) : before;
   }
   [[nodiscard]] __device__ std::uint32_t Of(std::uint32_t bin) const {
     return words_[bin / 2] >> Shift(bin) & kMask;
@@ -172,22 +172,22 @@ __device__ std::uint32_t KeyBefore(std::uint32_t const (&keys)[kItems], int k,
 }
 
 /** @brief Where a block puts an entry: in one word, as registers are few. */
-struct EntryPlace {
+struct SortedPosition {
   static constexpr std::uint32_t kCrowd = 32;  // of a bin: more are not ordered among themselves
   static_assert(kMaxSortedRows <= 1u << 14);
 
-  EntryPlace() = default;
+  SortedPosition() = default;
   /**
    * @param begin  Of the bin's entries.
    * @param number Of the entry among these.
    * @param size   How many there are; of more than kCrowd, number and size are not kept.
    */
-  __device__ EntryPlace(std::uint32_t begin, std::uint32_t number, std::uint32_t size)
+  __device__ SortedPosition(std::uint32_t begin, std::uint32_t number, std::uint32_t size)
       : word_{(begin + number) | number << 14 | (size - 1) << 19} {}
 
-  [[nodiscard]] __device__ std::uint32_t Place() const { return word_ & 0x3fffu; }
+  [[nodiscard]] __device__ std::uint32_t Position() const { return word_ & 0x3fffu; }
   [[nodiscard]] __device__ std::uint32_t Begin() const {
-    return this->Place() - (word_ >> 14 & 31u);
+    return this->Position() - (word_ >> 14 & 31u);
   }
   /** @brief Of the bin's entries. */
   [[nodiscard]] __device__ std::uint32_t Last() const {
@@ -200,7 +200,7 @@ struct EntryPlace {
 
 /** @brief Sorts nodes of up to kRows rows by a block. */
 template <int kThreads, int kItems>
-class BlockSort {
+class BlockSortAgent {
  public:
   static constexpr std::uint32_t kRows = kThreads * kItems;
 
@@ -218,7 +218,7 @@ class BlockSort {
  public:
   using Storage = SortStorage<Temp, kRows>;
 
-  __device__ explicit BlockSort(Storage* storage) : storage_{*storage} {}
+  __device__ explicit BlockSortAgent(Storage* storage) : storage_{*storage} {}
 
   /** @brief Entries with a value, sorted, to Storage::entries. @return Their number. */
   __device__ std::uint32_t Sort(NodeColumn const& column) {
@@ -229,15 +229,15 @@ class BlockSort {
     if (column.by_bin && column.n_bins <= kFewBins) {
       return this->ByRadix(column, keys, entries);
     }
-    EntryPlace places[kItems];
+    SortedPosition positions[kItems];
     std::uint32_t n{0};
-    bool const crowded = this->Count(column, keys, entries, places, &n);
+    bool const crowded = this->Count(column, keys, entries, positions, &n);
     if (column.by_bin) {
-      this->Write(column, keys, entries, places);
+      this->Write(column, keys, entries, positions);
     } else if (crowded) {
       return this->ByRadix(column, keys, entries);
     } else {
-      this->WriteByKey(column, keys, entries, places);
+      this->WriteByKey(column, keys, entries, positions);
     }
     return n;
   }
@@ -247,12 +247,12 @@ class BlockSort {
    * @brief Counts entries by bin.
    *
    * @param entries Those of a column that is sorted by bin are told whether they begin one.
-   * @param places  Of each entry among those of all bins, of one bin in any order.
+   * @param positions Of each entry among those of all bins, of one bin in any order.
    * @param n       Entries with a value.
    * @return        Whether a bin has more entries than are ordered among themselves.
    */
   __device__ bool Count(NodeColumn const& column, std::uint32_t const (&keys)[kItems],
-                        SortedEntry (&entries)[kItems], EntryPlace (&places)[kItems],
+                        SortedEntry (&entries)[kItems], SortedPosition (&positions)[kItems],
                         std::uint32_t* n) {
     auto& temp = storage_.temp.counts;
     BinCounts counts{temp.words};
@@ -278,13 +278,13 @@ class BlockSort {
     for (std::uint32_t w = first; w < end; ++w) {
       most = max(most, counts.Begin(w, &before));
     }
-    bool const crowded = __syncthreads_or(most > EntryPlace::kCrowd ? 1 : 0) != 0;
+    bool const crowded = __syncthreads_or(most > SortedPosition::kCrowd ? 1 : 0) != 0;
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       if (column.IsPresent(keys[k])) {
         std::uint32_t const bin = entries[k].Bin();
         std::uint32_t const begin = counts.Of(bin);
-        places[k] = {begin, numbers[k], counts.Of(bin + 1) - begin};
+        positions[k] = {begin, numbers[k], counts.Of(bin + 1) - begin};
         entries[k] = entries[k].Beginning(column.by_bin && numbers[k] == 0);
       }
     }
@@ -293,11 +293,12 @@ class BlockSort {
   }
 
   __device__ void Write(NodeColumn const& column, std::uint32_t const (&keys)[kItems],
-                        SortedEntry const (&entries)[kItems], EntryPlace const (&places)[kItems]) {
+                        SortedEntry const (&entries)[kItems],
+                        SortedPosition const (&positions)[kItems]) {
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       if (column.IsPresent(keys[k])) {
-        storage_.entries[places[k].Place()] = entries[k];
+        storage_.entries[positions[k].Position()] = entries[k];
       }
     }
     __syncthreads();
@@ -305,11 +306,11 @@ class BlockSort {
 
   /** @brief Each entry goes after those of its bin that are less, or alike and before it. */
   __device__ void WriteByKey(NodeColumn const& column, std::uint32_t const (&keys)[kItems],
-                             SortedEntry (&entries)[kItems], EntryPlace (&places)[kItems]) {
+                             SortedEntry (&entries)[kItems], SortedPosition (&positions)[kItems]) {
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       if (column.IsPresent(keys[k])) {
-        storage_.keys[places[k].Place()] = keys[k];
+        storage_.keys[positions[k].Position()] = keys[k];
       }
     }
     __syncthreads();
@@ -318,20 +319,20 @@ class BlockSort {
       if (!column.IsPresent(keys[k])) {
         continue;
       }
-      std::uint32_t const begin = places[k].Begin();
+      std::uint32_t const begin = positions[k].Begin();
       std::uint32_t n_less{0};
       bool begins{true};
-      for (std::uint32_t i = begin; i <= places[k].Last(); ++i) {
+      for (std::uint32_t i = begin; i <= positions[k].Last(); ++i) {
         std::uint32_t const other = storage_.keys[i];
-        bool const is_alike = other == keys[k] && i < places[k].Place();
+        bool const is_alike = other == keys[k] && i < positions[k].Position();
         n_less += other < keys[k] || is_alike ? 1 : 0;
         begins = begins && !is_alike;
       }
-      places[k] = {begin, n_less, 1};
+      positions[k] = {begin, n_less, 1};
       entries[k] = entries[k].Beginning(begins);
     }
     __syncthreads();
-    this->Write(column, keys, entries, places);
+    this->Write(column, keys, entries, positions);
   }
 
   __device__ std::uint32_t ByRadix(NodeColumn const& column, std::uint32_t (&keys)[kItems],
@@ -347,13 +348,13 @@ class BlockSort {
     __syncthreads();
     std::uint32_t const below = threadIdx.x == 0 ? missing : storage_.keys[threadIdx.x - 1];
     __syncthreads();
-    EntryPlace places[kItems];
+    SortedPosition positions[kItems];
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
-      places[k] = {threadIdx.x * kItems, static_cast<std::uint32_t>(k), 1};
+      positions[k] = {threadIdx.x * kItems, static_cast<std::uint32_t>(k), 1};
       entries[k] = entries[k].Beginning(keys[k] != KeyBefore(keys, k, below));
     }
-    this->Write(column, keys, entries, places);
+    this->Write(column, keys, entries, positions);
     return n;
   }
 
@@ -362,7 +363,7 @@ class BlockSort {
 
 /** @brief The same by a warp. */
 template <int kItems>
-class WarpSort {
+class WarpSortAgent {
  public:
   static constexpr std::uint32_t kRows = 32 * kItems;
 
@@ -372,7 +373,7 @@ class WarpSort {
  public:
   using Storage = SortStorage<typename Merge::TempStorage, kRows>;
 
-  __device__ explicit WarpSort(Storage* storage) : storage_{*storage} {}
+  __device__ explicit WarpSortAgent(Storage* storage) : storage_{*storage} {}
 
   __device__ std::uint32_t Sort(NodeColumn const& column) {
     unsigned const lane = threadIdx.x % 32;

@@ -39,16 +39,16 @@ struct ColumnCandidates {
    */
   [[nodiscard]] __device__ RefinedValue Best(std::uint32_t i, std::uint32_t end, FixedSum* before,
                                              RefinedValue best) const {
-    Bucket const b = column.node.bucket;
+    LevelNode const b = column.node.level_node;
     NodeState const& state = level.nodes[b];
     if (!level.Allowed(b, column.f)) {
       return best;
     }
-    float const bar = level.Bar(b);
+    float const to_beat = level.GainToBeat(b);
     bool const has_missing = !(present == state.sum);
     ValueId const first = level.columns.value_offsets[column.f];
     auto offer = [&](ScanDirection d, SortedEntry const& entry) {
-      if (level.MayReach(bar, state.sum, *before, present, has_missing)) {
+      if (level.MayReach(to_beat, state.sum, *before, present, has_missing)) {
         std::uint64_t const bin = std::uint64_t{first} + entry.Bin();
         std::uint64_t const candidate = level.ScanKey(
             state, column.f, d, d == ScanDirection::kForward ? bin + 1 : bin, *before, present);
@@ -113,7 +113,7 @@ struct BlockStorage {
   using Scan = cub::BlockScan<FixedSum, kThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   using Reduce = cub::BlockReduce<RefinedValue, kThreads>;
 
-  typename BlockSort<kThreads, kItems>::Storage sort;
+  typename BlockSortAgent<kThreads, kItems>::Storage sort;
   union {
     typename Scan::TempStorage scan;
     typename Reduce::TempStorage reduce;
@@ -126,7 +126,7 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
     __grid_constant__ LevelRef const level, __grid_constant__ BinnedTableRef const table,
     RowsRef rows, SearchedNode const* nodes, std::uint32_t first_node, std::uint32_t n_columns,
     RefinedValue* out) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   using Storage = BlockStorage<kThreads, kItems>;
   extern __shared__ __align__(16) unsigned char memory[];
   auto& temp = *reinterpret_cast<Storage*>(memory);
@@ -134,14 +134,14 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
   std::uint32_t const c = blockIdx.x % n_columns;
   SearchedNode const node = nodes[i];
   NodeColumn const column{table, rows, node, table.finest.columns[c]};
-  std::uint32_t const n = BlockSort<kThreads, kItems>{&temp.sort}.Sort(column);
+  std::uint32_t const n = BlockSortAgent<kThreads, kItems>{&temp.sort}.Sort(column);
   OwnEntries const own{n, threadIdx.x, kThreads};
   FixedSum before, present;
   typename Storage::Scan{temp.scan}.ExclusiveScan(own.Sum(column, temp.sort.entries), before,
                                                   FixedSum{0, 0}, AddSums{}, present);
   __syncthreads();
-  // First each thread's first entry alone, offered by warps: of the others most stay below that bar,
-  // and their gain need not be computed.
+  // First each thread's first entry alone, offered by warps: of the others most stay below that
+  // gain to beat, and their gain need not be computed.
   ColumnCandidates const candidates{level, column, temp.sort.entries, n, present};
   RefinedValue best{0, ScanValue::kNone};
   std::uint32_t const first_end = min(own.begin + 1, own.end);
@@ -150,9 +150,9 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
     best =
         candidates.Best(first ? own.begin : first_end, first ? first_end : own.end, &before, best);
     if (first) {
-      std::uint64_t const key = MaxLanes(best.key);
+      std::uint64_t const key = WarpMax(best.key);
       if (threadIdx.x % 32 == 0) {
-        level.Offer(node.bucket, key);
+        level.Offer(node.level_node, key);
       }
       __syncthreads();
     }
@@ -160,7 +160,7 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
   best = typename Storage::Reduce{temp.reduce}.Reduce(best, BetterValue{});
   if (threadIdx.x == 0) {
     out[std::uint64_t{i} * n_columns + c] = best;
-    level.Offer(node.bucket, best.key);
+    level.Offer(node.level_node, best.key);
   }
 }
 
@@ -172,8 +172,8 @@ __global__ __launch_bounds__(32 * kWarps) void SortByWarpKernel(
     __grid_constant__ LevelRef const level, __grid_constant__ BinnedTableRef const table,
     RowsRef rows, SearchedNode const* nodes, std::uint32_t end_node, std::uint32_t n_columns,
     RefinedValue* out) {
-  AwaitEarlier();
-  __shared__ typename WarpSort<kItems>::Storage of_warps[kWarps];
+  WaitForPreviousKernel();
+  __shared__ typename WarpSortAgent<kItems>::Storage of_warps[kWarps];
   auto& temp = of_warps[threadIdx.x / 32];
   std::uint32_t const lane = threadIdx.x % 32;
   std::uint64_t const pair = std::uint64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
@@ -184,17 +184,17 @@ __global__ __launch_bounds__(32 * kWarps) void SortByWarpKernel(
   }
   SearchedNode const node = nodes[i];
   NodeColumn const column{table, rows, node, table.finest.columns[c]};
-  std::uint32_t const n = WarpSort<kItems>{&temp}.Sort(column);
+  std::uint32_t const n = WarpSortAgent<kItems>{&temp}.Sort(column);
   OwnEntries const own{n, lane, 32};
   FixedSum const sum = own.Sum(column, temp.entries);
-  FixedSum const up_to = SumUpToLane(sum);
+  FixedSum const up_to = WarpInclusiveSum(sum);
   FixedSum before = up_to - sum;
   RefinedValue const best =
       BestOfLanes(ColumnCandidates{level, column, temp.entries, n, Shuffle(up_to, 31)}.Best(
           own.begin, own.end, &before, {0, ScanValue::kNone}));
   if (lane == 0) {
     out[std::uint64_t{i} * n_columns + c] = best;
-    level.Offer(node.bucket, best.key);
+    level.Offer(node.level_node, best.key);
   }
 }
 
@@ -271,18 +271,18 @@ static_assert(sizeof(BlockStorage<1024, 12>) <= 64 * 1024, "Turing has no more t
 constexpr SizeClass kClasses[] = {SizeClass::Warps<1>(), SizeClass::Warps<4>(),
                                   SizeClass::Blocks<256, 4>(), SizeClass::Blocks<512, 8>(),
                                   SizeClass::Blocks<1024, 12>()};
-static_assert(std::end(kClasses)[-1].max_rows == SortingFinder::kMaxRows);
+static_assert(std::end(kClasses)[-1].max_rows == NodeSortFinder::kMaxRows);
 }  // namespace
 
-SortingFinder::SortingFinder(BinnedTable const& table, std::uint64_t max_blocks)
+NodeSortFinder::NodeSortFinder(BinnedTable const& table, std::uint64_t max_blocks)
     : table_{table}, max_blocks_{max_blocks}, n_columns_{table.Ref().finest.n_columns} {
   for (SizeClass const& c : kClasses) {
     pairs_at_once_.push_back(c.pairs_at_once());
   }
 }
 
-void SortingFinder::Find(LevelRef const& level, RowsRef const& rows,
-                         std::vector<SearchedNode> const& nodes) {
+void NodeSortFinder::Find(LevelRef const& level, RowsRef const& rows,
+                          std::vector<SearchedNode> const& nodes) {
   std::vector<std::vector<SearchedNode>> classes(std::size(kClasses));
   for (SearchedNode const& node : nodes) {
     RowIdx const n = node.rows.end - node.rows.begin;

@@ -15,7 +15,7 @@
 #include "device/level/level_ref.cuh"
 
 namespace gpu_exact {
-class SortingFinder {
+class NodeSortFinder {
  public:
   /** @brief The most rows of a node. */
   static constexpr RowIdx kMaxRows = kMaxSortedRows;
@@ -24,7 +24,7 @@ class SortingFinder {
    * @param table      Outlives the finder.
    * @param max_blocks Of a launch, unless a node has more columns; changes no result.
    */
-  explicit SortingFinder(BinnedTable const& table, std::uint64_t max_blocks = kMaxGrid);
+  explicit NodeSortFinder(BinnedTable const& table, std::uint64_t max_blocks = kMaxGrid);
 
   /**
    * @brief Offer every candidate of some nodes. Does not wait.

@@ -16,8 +16,8 @@
 namespace gpu_exact {
 namespace {
 // one thread a row
-__global__ void ReadBinsKernel(BinnedRef binned, FeatureIdx f, RowIdx n_rows, int* out) {
-  AwaitEarlier();
+__global__ void ReadBinsKernel(BinMatrixRef binned, FeatureIdx f, RowIdx n_rows, int* out) {
+  WaitForPreviousKernel();
   auto r = GlobalIdx();
   if (r < n_rows) {
     out[r] = binned.BinOf(static_cast<RowIdx>(r), f);
@@ -26,37 +26,37 @@ __global__ void ReadBinsKernel(BinnedRef binned, FeatureIdx f, RowIdx n_rows, in
 
 // one thread a row
 __global__ void ReadValuesKernel(BinnedTableRef table, FeatureIdx f, RowIdx n_rows, float* out) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto r = GlobalIdx();
   if (r < n_rows) {
     out[r] = table.ValueOf(static_cast<RowIdx>(r), f);
   }
 }
 
-class BinnedColumnsTest : public DeviceTest {
+class BinMatrixTest : public DeviceTest {
  protected:
   /** @brief Resolutions of a table whose features ascend within rows: each stored, and the coarser
    *         ones read from the finest. */
   void Check(Table const& table, std::uint32_t max_bins, std::uint32_t max_group_bins) {
     auto const n_entries = CountEntries(table);
-    RankBins const bins = MakeRankBins(table, std::min(max_bins, BinnedColumns::MaxBins()));
-    RankBins const half{bins, n_entries, std::max(max_bins / 2, 4u), true};
-    RankBins const eighth{bins, n_entries, std::max(max_bins / 8, 4u), table.n_rows % 2 == 0};
+    QuantileCuts const bins = MakeQuantileCuts(table, std::min(max_bins, BinMatrix::MaxBins()));
+    QuantileCuts const half{bins, n_entries, std::max(max_bins / 2, 4u), true};
+    QuantileCuts const eighth{bins, n_entries, std::max(max_bins / 8, 4u), table.n_rows % 2 == 0};
     this->CheckBins(table, bins, max_group_bins);
     this->CheckBins(table, half, max_group_bins);
-    for (RankBins const* coarsest : {&bins, &half, &eighth}) {
+    for (QuantileCuts const* coarsest : {&bins, &half, &eighth}) {
       for (Layout layout : {Layout::kByRow, Layout::kByColumn}) {
         SourceOnDevice const on_device{table, layout};
-        BinnedColumns stored{table.n_rows, n_entries, bins, *coarsest, max_group_bins};
+        BinMatrix stored{table.n_rows, n_entries, bins, *coarsest, max_group_bins};
         Write(on_device.Source(), &stored);
-        for (RankBins const* read : {&bins, &half, &eighth}) {
-          BinnedColumns const binned{stored, n_entries, *read, max_group_bins};
+        for (QuantileCuts const* read : {&bins, &half, &eighth}) {
+          BinMatrix const binned{stored, n_entries, *read, max_group_bins};
           this->CheckBinOf(table, binned, *read);
           this->CheckGroups(table, binned, *read, max_group_bins);
           this->CheckRead(table, binned, stored);
           this->CheckLookedUp(table, binned,
-                              BinnedColumns::LookedUpShare(table.n_rows, n_entries, bins, *coarsest,
-                                                           *read, max_group_bins));
+                              BinMatrix::LookedUpShare(table.n_rows, n_entries, bins, *coarsest,
+                                                       *read, max_group_bins));
           ASSERT_FALSE(HasFailure()) << "read from stored bins";
         }
       }
@@ -64,14 +64,14 @@ class BinnedColumnsTest : public DeviceTest {
   }
 
  private:
-  static void Write(TableSource const& table, BinnedColumns* out) {
+  static void Write(TableSource const& table, BinMatrix* out) {
     if (table.columns != nullptr) {
       out->WriteColumns(table.columns);
     } else {
       out->WriteRows(table.rows, 0);
     }
   }
-  void CheckBins(Table const& table, RankBins const& bins, std::uint32_t max_group_bins) {
+  void CheckBins(Table const& table, QuantileCuts const& bins, std::uint32_t max_group_bins) {
     for (Layout layout : {Layout::kByRow, Layout::kByColumn}) {
       for (bool in_bytes : {false, true}) {
         this->CheckLayout(table, bins, max_group_bins, layout, in_bytes);
@@ -80,11 +80,11 @@ class BinnedColumnsTest : public DeviceTest {
       }
     }
   }
-  void CheckLayout(Table const& table, RankBins const& bins, std::uint32_t max_group_bins,
+  void CheckLayout(Table const& table, QuantileCuts const& bins, std::uint32_t max_group_bins,
                    Layout layout, bool in_bytes) {
     SourceOnDevice const on_device{table, layout};
     std::vector<std::uint32_t> const n_entries = CountEntries(table);
-    BinnedColumns binned{table.n_rows, n_entries, bins, bins, max_group_bins, in_bytes};
+    BinMatrix binned{table.n_rows, n_entries, bins, bins, max_group_bins, in_bytes};
     Write(on_device.Source(), &binned);
     this->CheckBinOf(table, binned, bins);
     this->CheckGroups(table, binned, bins, max_group_bins);
@@ -93,7 +93,7 @@ class BinnedColumnsTest : public DeviceTest {
     this->CheckElements(table, binned);
   }
 
-  void CheckBinOf(Table const& table, BinnedColumns const& binned, RankBins const& bins) {
+  void CheckBinOf(Table const& table, BinMatrix const& binned, QuantileCuts const& bins) {
     std::vector<std::uint32_t> const n_entries = CountEntries(table);
     HostBins const host_bins{bins, table.n_features};
     auto const values = ValuesByRow(table);
@@ -102,7 +102,7 @@ class BinnedColumnsTest : public DeviceTest {
     auto const column_of = ToHost(binned.Ref().column_of, table.n_features);
     bool has_ranges{false};
     for (FeatureIdx f = 0; f < table.n_features; ++f) {
-      ASSERT_EQ(column_of[f] != BinnedRef::kNotBinned, n_entries[f] != 0) << "feature " << f;
+      ASSERT_EQ(column_of[f] != BinMatrixRef::kNotBinned, n_entries[f] != 0) << "feature " << f;
       if (n_entries[f] == 0) {
         continue;
       }
@@ -124,14 +124,14 @@ class BinnedColumnsTest : public DeviceTest {
 
   /** @brief Bins of groups and columns follow each other without a gap, in the
    * order of features. */
-  static void CheckGroups(Table const& table, BinnedColumns const& binned, RankBins const& bins,
+  static void CheckGroups(Table const& table, BinMatrix const& binned, QuantileCuts const& bins,
                           std::uint32_t max_group_bins) {
     std::vector<std::uint32_t> const n_entries = CountEntries(table);
     std::uint64_t n_bins{0};
     std::uint32_t n_columns{0};
     FeatureIdx next{0};
     for (std::uint32_t g = 0; g < binned.Groups().size(); ++g) {
-      BinGroup const& group = binned.Groups()[g];
+      FeatureGroup const& group = binned.Groups()[g];
       ASSERT_GT(group.n_columns, 0u);
       ASSERT_EQ(group.first_bin, n_bins);
       ASSERT_EQ(group.first_column, n_columns);
@@ -162,9 +162,9 @@ class BinnedColumnsTest : public DeviceTest {
   }
 
   /** @brief Of groups that store their bins: how elements lie. */
-  static void CheckStored(Table const& table, BinnedColumns const& binned) {
+  static void CheckStored(Table const& table, BinMatrix const& binned) {
     std::vector<std::uint32_t> const n_entries = CountEntries(table);
-    for (BinGroup const& group : binned.Groups()) {
+    for (FeatureGroup const& group : binned.Groups()) {
       std::uint64_t n_elements{0};
       for (std::uint32_t c = 0; c < group.n_columns; ++c) {
         n_elements += n_entries[binned.Columns()[group.first_column + c].feature];
@@ -179,7 +179,7 @@ class BinnedColumnsTest : public DeviceTest {
     }
   }
 
-  static void CheckLookedUp(Table const& table, BinnedColumns const& binned, double share) {
+  static void CheckLookedUp(Table const& table, BinMatrix const& binned, double share) {
     std::vector<std::uint32_t> const n_entries = CountEntries(table);
     std::uint64_t n{0};
     for (BinColumn const& column : binned.Columns()) {
@@ -190,18 +190,17 @@ class BinnedColumnsTest : public DeviceTest {
   }
 
   /** @brief Of groups that read stored bins: none takes any bytes but bits of bins. */
-  static void CheckRead(Table const& table, BinnedColumns const& binned,
-                        BinnedColumns const& stored) {
-    for (BinGroup const& group : binned.Groups()) {
+  static void CheckRead(Table const& table, BinMatrix const& binned, BinMatrix const& stored) {
+    for (FeatureGroup const& group : binned.Groups()) {
       BinColumn const& first = stored.Columns()[group.first_column];
-      BinGroup const& from = stored.Groups()[first.group];
+      FeatureGroup const& from = stored.Groups()[first.group];
       ASSERT_EQ(group.stride, from.stride);
       ASSERT_EQ(group.row_offsets, from.row_offsets);
       ASSERT_EQ(group.is_narrow, from.is_narrow);
       ASSERT_LE(group.first_column + group.n_columns, from.first_column + from.n_columns);
       ASSERT_EQ(group.elements - from.elements,
                 group.Strided() ? group.first_column - from.first_column : 0);
-      ASSERT_EQ(group.begins == nullptr, group.shift != RankBins::kByRank);
+      ASSERT_EQ(group.begins == nullptr, group.shift != QuantileCuts::kByRank);
       ASSERT_TRUE(group.begins != nullptr || group.n_bins << group.shift == group.n_stored);
       ASSERT_EQ(group.reads_part != 0, group.n_columns != from.n_columns);
       ASSERT_EQ(group.n_elements,
@@ -213,21 +212,21 @@ class BinnedColumnsTest : public DeviceTest {
   }
 
   /** @brief Groups of whole chunks of columns with few bins are in bytes, if that is wanted. */
-  static void CheckWidths(BinnedColumns const& binned, bool in_bytes) {
-    for (BinGroup const& group : binned.Groups()) {
+  static void CheckWidths(BinMatrix const& binned, bool in_bytes) {
+    for (FeatureGroup const& group : binned.Groups()) {
       bool few{true};
       for (std::uint32_t c = 0; c < group.n_columns; ++c) {
         few = few && binned.Columns()[group.first_column + c].n_bins <= 255;
       }
       ASSERT_EQ(group.first_bins != nullptr, in_bytes && few && group.Strided() &&
                                                  group.n_columns <= kMaxByteColumns &&
-                                                 NumBytePlaces(group.n_columns) != 0);
+                                                 NumByteCells(group.n_columns) != 0);
       n_bytes_ += group.first_bins != nullptr ? 1 : 0;
     }
   }
 
   /** @brief The bins of each row in a group, as they lie side by side. */
-  static std::vector<std::vector<GroupBin>> ReadElements(BinGroup const& group, RowIdx n_rows) {
+  static std::vector<std::vector<GroupBin>> ReadElements(FeatureGroup const& group, RowIdx n_rows) {
     std::vector<std::vector<GroupBin>> rows(n_rows);
     if (group.first_bins != nullptr) {
       auto const first_bins = ToHost(group.first_bins, group.stride);
@@ -235,7 +234,7 @@ class BinnedColumnsTest : public DeviceTest {
       for (RowIdx r = 0; r < n_rows; ++r) {
         auto const places = ToHost(bytes + std::uint64_t{r} * group.stride, group.stride);
         for (std::uint32_t c = 0; c < group.stride; ++c) {
-          if (places[c] != BinGroup::kNoColumnBin) {
+          if (places[c] != FeatureGroup::kNoColumnBin) {
             rows[r].push_back(static_cast<GroupBin>(first_bins[c] + places[c]));
           }
         }
@@ -247,18 +246,18 @@ class BinnedColumnsTest : public DeviceTest {
         auto const places =
             ToHost(group.elements + std::uint64_t{r} * group.stride, group.n_columns);
         std::copy_if(places.cbegin(), places.cend(), std::back_inserter(rows[r]),
-                     [](GroupBin bin) { return bin != BinGroup::kNoBin; });
+                     [](GroupBin bin) { return bin != FeatureGroup::kNoBin; });
       }
       return rows;
     }
     auto const n_bytes = RowOffsetBlock::Bytes(n_rows, group.is_narrow != 0);
     auto const offsets = ToHost(group.row_offsets, n_bytes / sizeof(std::uint32_t));
-    BinGroup of_host{group};
+    FeatureGroup of_host{group};
     of_host.row_offsets = offsets.data();
     auto const elements = ToHost(group.elements, group.n_elements);
     std::uint32_t before{0};
     for (RowIdx r = 0; r < n_rows; ++r) {
-      RowElements const e = BinnedRef::Row(of_host, r);
+      RowElements const e = BinMatrixRef::Row(of_host, r);
       EXPECT_EQ(e.begin, before) << "row " << r;
       rows[r].assign(elements.cbegin() + e.begin, elements.cbegin() + e.end);
       before = e.end;
@@ -269,8 +268,8 @@ class BinnedColumnsTest : public DeviceTest {
   }
 
   /** @brief A row's elements in a group are bins of its values, one each, ascending by column. */
-  static void CheckElements(Table const& table, BinnedColumns const& binned) {
-    for (BinGroup const& group : binned.Groups()) {
+  static void CheckElements(Table const& table, BinMatrix const& binned) {
+    for (FeatureGroup const& group : binned.Groups()) {
       auto const rows = ReadElements(group, table.n_rows);
       auto const first = binned.Columns().cbegin() + group.first_column;
       auto const last = first + group.n_columns;
@@ -372,7 +371,7 @@ class BinnedColumnsTest : public DeviceTest {
   static inline int n_wide_{0};     // that have two
 };
 
-TEST_F(BinnedColumnsTest, RandomTables) {
+TEST_F(BinMatrixTest, RandomTables) {
   n_strided_ = n_listed_ = n_read_ = n_shifted_ = n_parts_ = 0;
   for (int seed = 0; seed < NumSeeds(20); ++seed) {
     Random random{static_cast<unsigned>(seed)};
@@ -388,7 +387,7 @@ TEST_F(BinnedColumnsTest, RandomTables) {
   EXPECT_GT(n_parts_, 0);
 }
 
-TEST_F(BinnedColumnsTest, DenseAndWithMissingValues) {
+TEST_F(BinMatrixTest, DenseAndWithMissingValues) {
   for (double missing : {0.0, 0.2, 0.8}) {
     n_strided_ = n_listed_ = 0;
     Random random{5};
@@ -403,15 +402,15 @@ TEST_F(BinnedColumnsTest, DenseAndWithMissingValues) {
   }
 }
 
-TEST_F(BinnedColumnsTest, AsManyBinsAsFit) {
+TEST_F(BinMatrixTest, AsManyBinsAsFit) {
   Random random{1};
-  auto const most = static_cast<int>(BinnedColumns::MaxBins());
+  auto const most = static_cast<int>(BinMatrix::MaxBins());
   Table const table = MakeBinnedTable({{most, 0.0}, {2, 0.0}, {most, 0.1}, {0, 0.0}},
                                       static_cast<RowIdx>(2 * most), &random);
-  this->Check(table, BinnedColumns::MaxBins(), 0);
+  this->Check(table, BinMatrix::MaxBins(), 0);
 }
 
-TEST_F(BinnedColumnsTest, GroupsWithinRowsOfManyWarps) {
+TEST_F(BinMatrixTest, GroupsWithinRowsOfManyWarps) {
   Random random{3};
   for (double missing : Scaled(std::vector{0.0, 0.3}, {0.3})) {
     std::vector<ColumnShape> columns;
@@ -425,7 +424,7 @@ TEST_F(BinnedColumnsTest, GroupsWithinRowsOfManyWarps) {
 }
 
 /** @brief As many bins as a byte can tell from none, and one more; columns in chunks and beyond. */
-TEST_F(BinnedColumnsTest, BinsOfOneByte) {
+TEST_F(BinMatrixTest, BinsOfOneByte) {
   n_bytes_ = 0;
   Random random{6};
   for (std::size_t n_columns : Scaled(std::vector<std::size_t>{4, 5, 7, 8, 9, 23, 40}, {5, 23})) {
@@ -443,7 +442,7 @@ TEST_F(BinnedColumnsTest, BinsOfOneByte) {
 
 /** @brief Groups with places, in bytes or not, and groups without; rows out of order, and rows
  *         without entries, some of them side by side. */
-TEST_F(BinnedColumnsTest, ASparseTableIsReadAgainInParts) {
+TEST_F(BinMatrixTest, ASparseTableIsReadAgainInParts) {
   Random random{9};
   std::vector<ColumnShape> columns(16, {0, 0.1});
   columns.resize(60, {0, 0.9});
@@ -462,7 +461,7 @@ TEST_F(BinnedColumnsTest, ASparseTableIsReadAgainInParts) {
 
 /** @brief Blocks of 28 rows with a byte each and of 14 with two, more of them than threads sum at a
  *         time; rows whose entries in a group are read by more than one turn of a warp. */
-TEST_F(BinnedColumnsTest, RowOffsetsInBlocks) {
+TEST_F(BinMatrixTest, RowOffsetsInBlocks) {
   Random random{11};
   constexpr std::uint32_t kBins = 28;  // of a column in the finest resolution
   Table const long_one =
@@ -480,7 +479,7 @@ TEST_F(BinnedColumnsTest, RowOffsetsInBlocks) {
 }
 
 /** @brief Coarser bins of a small table are its own unless they must be read from the finest. */
-TEST_F(BinnedColumnsTest, WhichResolutionsReadTheFinest) {
+TEST_F(BinMatrixTest, WhichResolutionsReadTheFinest) {
   Random random{7};
   Table const table = MakeBinnedTable(std::vector<ColumnShape>(8, {0, 0.0}), 1500, &random);
   for (bool shares : {false, true}) {
@@ -495,8 +494,9 @@ TEST_F(BinnedColumnsTest, WhichResolutionsReadTheFinest) {
   }
 }
 
-/** @brief Of a sparse table, ranges that the last resolution alone has are not looked up in sorted rows. */
-TEST_F(BinnedColumnsTest, WhichResolutionsScan) {
+/** @brief Of a sparse table, ranges that the last resolution alone has are not looked up in sorted
+ *         columns. */
+TEST_F(BinMatrixTest, WhichResolutionsScan) {
   Random random{8};
   constexpr RowIdx kRows = 4000;
   auto scans = [&](double missing, std::vector<int> const& n_distinct) {
@@ -524,14 +524,14 @@ TEST_F(BinnedColumnsTest, WhichResolutionsScan) {
   EXPECT_EQ(scans(0.0, {50, 0}), (Scans{true, true, true})) << "most values are present";
 }
 
-TEST_F(BinnedColumnsTest, ColumnsWithoutValues) {
+TEST_F(BinMatrixTest, ColumnsWithoutValues) {
   Random random{2};
   this->Check(MakeBinnedTable({{3, 1.0}, {3, 0.5}, {3, 1.0}}, 50, &random), 10, 0);
   this->Check(MakeBinnedTable({{3, 1.0}, {3, 1.0}}, 50, &random), 10, 0);
   this->Check(MakeBinnedTable({{3, 0.0}, {0, 0.0}}, 0, &random), 10, 0);
 }
 
-TEST_F(BinnedColumnsTest, ZerosOfBothSignsHaveOneBin) {
+TEST_F(BinMatrixTest, ZerosOfBothSignsHaveOneBin) {
   Table table;
   table.n_rows = 64;
   table.n_features = 1;
@@ -543,7 +543,7 @@ TEST_F(BinnedColumnsTest, ZerosOfBothSignsHaveOneBin) {
     table.offsets.push_back(table.entries.size());
   }
   this->Check(table, 10, 0);
-  EXPECT_EQ(MakeRankBins(table, 10).NumBins(0), 3u);
+  EXPECT_EQ(MakeQuantileCuts(table, 10).NumBins(0), 3u);
 }
 }  // namespace
 }  // namespace gpu_exact

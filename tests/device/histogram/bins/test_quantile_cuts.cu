@@ -54,7 +54,7 @@ std::vector<Bin> GatherPieces(std::vector<Piece> const& pieces, std::uint32_t ma
   return bins;
 }
 
-class RankBinsTest : public DeviceTest {
+class QuantileCutsTest : public DeviceTest {
  protected:
   /** @brief Bins of a table in some limits, and coarser ones of them. */
   static void Check(Table const& table, std::vector<std::uint32_t> const& max_bins) {
@@ -74,13 +74,13 @@ class RankBinsTest : public DeviceTest {
   static void CheckOfPieces(Table const& table, std::vector<std::vector<Piece>> const& values,
                             std::vector<std::uint32_t> const& max_bins) {
     for (std::uint32_t limit : max_bins) {
-      RankBins const bins = MakeRankBins(table, limit);
+      QuantileCuts const bins = MakeQuantileCuts(table, limit);
       std::vector<std::vector<Bin>> const finer = Expect(bins, values, limit);
       std::string const what = "at most " + std::to_string(limit) + " bins";
       ASSERT_FALSE(HasFailure()) << what;
       for (EntryIdx at_once : {EntryIdx{0}, EntryIdx{1}, table.entries.size() / 3 + 1}) {
-        Expect(MakeRankBins(table, limit, at_once), values, limit);
-        Expect(MakeRankBins(table, limit, at_once, 0, Layout::kByColumn), values, limit);
+        Expect(MakeQuantileCuts(table, limit, at_once), values, limit);
+        Expect(MakeQuantileCuts(table, limit, at_once, 0, Layout::kByColumn), values, limit);
         ASSERT_FALSE(HasFailure()) << what << ", sorted by parts of " << at_once;
       }
       std::vector<std::vector<Piece>> pieces(finer.size());
@@ -91,10 +91,10 @@ class RankBinsTest : public DeviceTest {
       }
       for (std::uint32_t coarser : {limit, limit / 2, limit / 7, 2u}) {
         if (coarser >= 2) {
-          RankBins const merged{bins, CountEntries(table), coarser};
+          QuantileCuts const merged{bins, CountEntries(table), coarser};
           Expect(merged, pieces, coarser);
           ExpectUnions(HostBins{bins, table.n_features}, HostBins{merged, table.n_features});
-          RankBins const shifted{bins, CountEntries(table), coarser, true};
+          QuantileCuts const shifted{bins, CountEntries(table), coarser, true};
           ExpectByNumber(table, bins, merged, shifted, coarser);
           ASSERT_FALSE(HasFailure()) << what << ", of these at most " << coarser;
         }
@@ -104,7 +104,7 @@ class RankBinsTest : public DeviceTest {
 
  private:
   /** @brief The same bins as naively, which keep what the header promises. @return The naive ones. */
-  static std::vector<std::vector<Bin>> Expect(RankBins const& bins,
+  static std::vector<std::vector<Bin>> Expect(QuantileCuts const& bins,
                                               std::vector<std::vector<Piece>> const& pieces,
                                               std::uint32_t max_bins) {
     auto const n_features = static_cast<FeatureIdx>(pieces.size());
@@ -144,15 +144,16 @@ class RankBinsTest : public DeviceTest {
   }
 
   /** @brief As by rank, or of as many finer bins each as the shift says, none of them too long. */
-  static void ExpectByNumber(Table const& table, RankBins const& bins, RankBins const& by_rank,
-                             RankBins const& by_number, std::uint32_t max_bins) {
+  static void ExpectByNumber(Table const& table, QuantileCuts const& bins,
+                             QuantileCuts const& by_rank, QuantileCuts const& by_number,
+                             std::uint32_t max_bins) {
     std::vector<std::uint32_t> const n_entries = CountEntries(table);
     HostBins const finer{bins, table.n_features};
     HostBins const ranked{by_rank, table.n_features};
     HostBins const got{by_number, table.n_features};
     for (FeatureIdx f = 0; f < table.n_features; ++f) {
       std::uint32_t const shift = by_number.Shift(f);
-      bool const is_ranked = shift == RankBins::kByRank;
+      bool const is_ranked = shift == QuantileCuts::kByRank;
       n_shifted_ += !is_ranked && shift != 0 ? 1 : 0;
       ASSERT_EQ(by_rank.Shift(f) == 0, shift == 0) << "feature " << f;
       std::uint32_t const n = is_ranked ? ranked.NumBins(f) : finer.NumBins(f) >> shift;
@@ -193,7 +194,7 @@ class RankBinsTest : public DeviceTest {
   static inline int n_shifted_{0};  // columns whose finer bins are gathered by their numbers
 };
 
-TEST_F(RankBinsTest, RandomTables) {
+TEST_F(QuantileCutsTest, RandomTables) {
   n_shifted_ = 0;
   for (int seed = 0; seed < NumSeeds(20); ++seed) {
     Random random{static_cast<unsigned>(seed)};
@@ -207,12 +208,12 @@ TEST_F(RankBinsTest, RandomTables) {
   EXPECT_GT(n_shifted_, 0);
 }
 
-TEST_F(RankBinsTest, AsManyValuesAsTheLimitAndOneMore) {
+TEST_F(QuantileCutsTest, AsManyValuesAsTheLimitAndOneMore) {
   Random random{1};
   for (int limit : {2, 3, 31, 256, 3000}) {
     Table const table = MakeBinnedTable({{limit, 0.0}, {limit + 1, 0.0}, {limit, 0.0}},
                                         static_cast<RowIdx>(2 * limit + 2), &random);
-    RankBins const bins = MakeRankBins(table, static_cast<std::uint32_t>(limit));
+    QuantileCuts const bins = MakeQuantileCuts(table, static_cast<std::uint32_t>(limit));
     EXPECT_FALSE(bins.HasRanges(0));
     EXPECT_TRUE(bins.HasRanges(1));
     EXPECT_EQ(bins.NumBins(2), static_cast<std::uint32_t>(limit));
@@ -221,7 +222,7 @@ TEST_F(RankBinsTest, AsManyValuesAsTheLimitAndOneMore) {
 }
 
 /** @brief A long value at the begin, in the middle, at the end; several; of just two slots. */
-TEST_F(RankBinsTest, LongValues) {
+TEST_F(QuantileCutsTest, LongValues) {
   for (std::uint32_t limit : {4u, 11u, 50u}) {
     for (int at : {0, 1, 500, 998, 999}) {
       // 10 slots of 100 entries where the limit is 11.
@@ -245,7 +246,7 @@ TEST_F(RankBinsTest, LongValues) {
   }
 }
 
-TEST_F(RankBinsTest, OddValues) {
+TEST_F(QuantileCutsTest, OddValues) {
   Table table;
   table.n_features = 3;  // the first one has no entries
   for (float v : {0.0f, -0.0f, 1e-45f, -1e-45f, 1.1754942e-38f, 3e38f, -3e38f, -1.0f, 1.0f,
@@ -258,11 +259,11 @@ TEST_F(RankBinsTest, OddValues) {
   }
   table.n_rows = static_cast<RowIdx>(table.offsets.size() - 1);
   Check(table, {2, 3, 5, 12, 100});
-  EXPECT_EQ(MakeRankBins(table, 100).NumBins(1), 12u);  // both zeros in one
-  EXPECT_EQ(MakeRankBins(table, 100).NumBins(2), 1u);
+  EXPECT_EQ(MakeQuantileCuts(table, 100).NumBins(1), 12u);  // both zeros in one
+  EXPECT_EQ(MakeQuantileCuts(table, 100).NumBins(2), 1u);
 }
 
-TEST_F(RankBinsTest, EmptyTablesAndColumns) {
+TEST_F(QuantileCutsTest, EmptyTablesAndColumns) {
   Table table;
   Check(table, {10});
   table.n_rows = 2;
@@ -277,14 +278,14 @@ TEST_F(RankBinsTest, EmptyTablesAndColumns) {
         {2, 4, 20});
 }
 
-TEST_F(RankBinsTest, ManyShortColumns) {
+TEST_F(QuantileCutsTest, ManyShortColumns) {
   Random random{3};
   Table const table = MakeTable({20, Scaled(20000u, 2000u), 0.9, 3}, &random);
   std::vector<std::map<float, std::uint64_t>> counts(table.n_features);
   for (CsrEntry const& e : table.entries) {
     ++counts[e.feature][e.value];
   }
-  RankBins const bins = MakeRankBins(table, 32, table.entries.size() / 4);
+  QuantileCuts const bins = MakeQuantileCuts(table, 32, table.entries.size() / 4);
   HostBins const got{bins, table.n_features};
   for (FeatureIdx f = 0; f < table.n_features; ++f) {
     ASSERT_EQ(got.NumBins(f), counts[f].size()) << "feature " << f;
@@ -299,20 +300,20 @@ TEST_F(RankBinsTest, ManyShortColumns) {
   }
 }
 
-TEST_F(RankBinsTest, LongColumns) {
+TEST_F(QuantileCutsTest, LongColumns) {
   Random random{4};
   RowIdx const n_rows = Scaled(200000u, 5000u);
   Check(MakeBinnedTable({{2, 0.0}, {0, 0.0}, {0, 0.3, 0.7, 0.1f}, {40000, 0.0}}, n_rows, &random),
         Scaled<std::vector<std::uint32_t>>({33, 5120}, {33}));
 }
 /** @brief More values than bins of ranges: a bin for each of up to max_values. */
-TEST_F(RankBinsTest, ManyValuesMayHaveABinEach) {
+TEST_F(QuantileCutsTest, ManyValuesMayHaveABinEach) {
   Random random{17};
   Table const table = MakeTable({3000, 2, 0.1, 50}, &random);
-  EXPECT_LE(MakeRankBins(table, 10).NumBins(0), 10u);
-  EXPECT_EQ(MakeRankBins(table, 10, kAllAtOnce, 50).NumBins(0), 50u);
-  EXPECT_FALSE(MakeRankBins(table, 10, kAllAtOnce, 50).HasRanges(0));
-  EXPECT_LE(MakeRankBins(table, 10, kAllAtOnce, 49).NumBins(0), 10u);
+  EXPECT_LE(MakeQuantileCuts(table, 10).NumBins(0), 10u);
+  EXPECT_EQ(MakeQuantileCuts(table, 10, kAllAtOnce, 50).NumBins(0), 50u);
+  EXPECT_FALSE(MakeQuantileCuts(table, 10, kAllAtOnce, 50).HasRanges(0));
+  EXPECT_LE(MakeQuantileCuts(table, 10, kAllAtOnce, 49).NumBins(0), 10u);
 }
 }  // namespace
 }  // namespace gpu_exact

@@ -11,7 +11,7 @@ namespace gpu_exact {
 namespace {
 // one thread a feature
 __global__ void KeepsKernel(RowValuesRef values, FeatureIdx n_features, std::uint8_t* out) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto f = GlobalIdx();
   if (f < n_features) {
     out[f] = values.Keeps(static_cast<FeatureIdx>(f));
@@ -19,7 +19,7 @@ __global__ void KeepsKernel(RowValuesRef values, FeatureIdx n_features, std::uin
 }
 // one thread a row
 __global__ void ReadValuesKernel(RowValuesRef values, FeatureIdx f, RowIdx n_rows, float* out) {
-  AwaitEarlier();
+  WaitForPreviousKernel();
   auto r = GlobalIdx();
   if (r < n_rows) {
     out[r] = values.Find(static_cast<RowIdx>(r), f);

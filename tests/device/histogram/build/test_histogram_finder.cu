@@ -53,7 +53,7 @@ class HistogramFinderTest : public DeviceTest {
       finder.Reset();
       auto const gpair = MakeWeights(n_rows, random->Pick({0.0, 0.05, 0.4}), random);
       LevelRows nodes = MakeRoot(n_rows, 0.05, random);
-      std::vector<Bucket> parents;
+      std::vector<LevelNode> parents;
       for (int depth = 0; depth < n_levels && !nodes.empty(); ++depth) {
         HistogramLevel level{r, param, gpair, nodes};
         level.Mask(problem.Rows().n_features, static_cast<unsigned>(random->Int(0, 1000)));
@@ -82,7 +82,7 @@ class HistogramFinderTest : public DeviceTest {
       finders[1].Reset();
       auto const gpair = MakeWeights(n_rows, random->Pick({0.0, 0.05}), random);
       LevelRows nodes = MakeRoot(n_rows, 0.05, random);
-      std::vector<Bucket> parents;
+      std::vector<LevelNode> parents;
       for (int depth = 0; depth < n_levels && !nodes.empty(); ++depth) {
         std::vector<NodesToSearch::Family> families[2];
         for (auto const& family : MakeFamilies(parents, 0.0, random)) {
@@ -123,14 +123,14 @@ class HistogramFinderTest : public DeviceTest {
     std::vector<bool> searched(nodes.size(), false);
     auto const found = ReadNodes(*finder);
     for (SearchedNode const& node : found) {
-      ASSERT_FALSE(searched[node.bucket]);
-      searched[node.bucket] = true;
-      ASSERT_EQ(node.rows.begin, level->ranges[node.bucket].begin);
-      ASSERT_EQ(node.rows.end, level->ranges[node.bucket].end);
+      ASSERT_FALSE(searched[node.level_node]);
+      searched[node.level_node] = true;
+      ASSERT_EQ(node.rows.begin, level->ranges[node.level_node].begin);
+      ASSERT_EQ(node.rows.end, level->ranges[node.level_node].end);
     }
     std::size_t n_searched{0};
     for (auto const& family : to_search.families) {
-      for (Bucket b = family.first; b < family.first + family.n; ++b) {
+      for (LevelNode b = family.first; b < family.first + family.n; ++b) {
         ASSERT_TRUE(searched[b]);
         ++n_searched;
       }
@@ -138,7 +138,7 @@ class HistogramFinderTest : public DeviceTest {
     ASSERT_EQ(found.size(), n_searched);
 
     auto const best = level->Best();
-    for (Bucket b = 0; b < nodes.size(); ++b) {
+    for (LevelNode b = 0; b < nodes.size(); ++b) {
       ASSERT_EQ(best[b], searched[b] ? between.Best(b) : 0)
           << "node " << b << " of " << nodes.size() << ", " << nodes[b].size() << " rows";
       n_found_ += best[b] != 0 ? 1 : 0;
@@ -173,7 +173,7 @@ class HistogramFinderTest : public DeviceTest {
         ADD_FAILURE() << where;
         return found;
       }
-      Bucket const b = nodes[range.node].bucket;
+      LevelNode const b = nodes[range.node].level_node;
       FeatureIdx const f = r.of_bins.feature[range.bin];
       EXPECT_TRUE(found.insert({{range.node, range.bin}, range.bound}).second) << where;
       EXPECT_EQ(r.bins.is_range[range.bin], 1) << where;
@@ -184,7 +184,7 @@ class HistogramFinderTest : public DeviceTest {
     }
     n_listed_ += listed.size();
     for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-      Bucket const b = nodes[i].bucket;
+      LevelNode const b = nodes[i].level_node;
       for (std::uint64_t p = 0; p < all.n_pieces; ++p) {
         std::uint32_t const bin = r.of_values.bin[p];
         std::uint64_t const key = all.Key(b, p);
@@ -292,8 +292,8 @@ TEST_F(HistogramFinderTest, BinsOfOneByte) {
       for (std::uint32_t max_bins : {20u, kMaxByteBins}) {
         HistogramProblem const problem{table, {2 * kMaxByteBins, max_bins}, 20000};
         auto const& groups = problem.At(1).columns.Groups();
-        ASSERT_TRUE(std::all_of(groups.cbegin(), groups.cend(), [](BinGroup const& g) {
-          return g.InBytes() || NumBytePlaces(g.n_columns) == 0;
+        ASSERT_TRUE(std::all_of(groups.cbegin(), groups.cend(), [](FeatureGroup const& g) {
+          return g.InBytes() || NumByteCells(g.n_columns) == 0;
         }));
         ASSERT_EQ(groups.size(), CeilDiv(n_columns, kMaxByteColumns));
         for (BuildLimits const& limits : {BuildLimits{0}, {7, 100}}) {
@@ -307,12 +307,12 @@ TEST_F(HistogramFinderTest, BinsOfOneByte) {
 }
 
 TEST_F(HistogramFinderTest, AsManyBinsAsFit) {
-  auto const most = static_cast<int>(BinnedColumns::MaxBins());
+  auto const most = static_cast<int>(BinMatrix::MaxBins());
   Random random{3};
   for (double missing : {0.0, 0.3}) {
     Table const table = MakeBinnedTable({{most, missing}, {3, missing}, {0, missing}},
                                         static_cast<RowIdx>(most + 500), &random);
-    HistogramProblem const problem{table, {BinnedColumns::MaxBins(), 1000}};
+    HistogramProblem const problem{table, {BinMatrix::MaxBins(), 1000}};
     this->Check(problem, 0, {kManySlots}, Scaled(3, 1), &random);
     ASSERT_FALSE(this->HasFailure());
   }

@@ -26,7 +26,7 @@ TEST_F(HistogramPoolTest, HasAsMuchRoomAsAskedFor) {
   EXPECT_EQ(MakePool(0, 77).NumBins(), 77u) << "one fits always";
   HistogramPool pool = MakePool(0, 0);  // of a table without columns
   std::uint64_t from{0};
-  EXPECT_EQ(pool.Take(0, 1, &from), 0u);
+  EXPECT_EQ(pool.Allocate(0, 1, &from), 0u);
   pool.Release(0);
 }
 
@@ -34,45 +34,45 @@ TEST_F(HistogramPoolTest, KeepsThreeQuarters) {
   HistogramPool pool = MakePool(100, 10);
   std::uint64_t from{0};
   for (std::uint32_t i = 0; i < 7; ++i) {
-    EXPECT_EQ(pool.Take(10, 1, &from), 10 * i);
+    EXPECT_EQ(pool.Allocate(10, 1, &from), 10 * i);
   }
-  EXPECT_EQ(pool.Take(10, 1, &from), kNone);
+  EXPECT_EQ(pool.Allocate(10, 1, &from), kNone);
   EXPECT_EQ(pool.KeptEnd(), 70u);
-  EXPECT_EQ(pool.Take(5, 1, &from), 70u) << "a smaller one fits";
+  EXPECT_EQ(pool.Allocate(5, 1, &from), 70u) << "a smaller one fits";
   EXPECT_EQ(pool.RoomToPass(10, 1), 2u);
   EXPECT_EQ(pool.RoomToPass(7, 1), 3u);
   pool.Release(kNone);
   pool.Release(20);
   pool.Release(30);
   from = 0;
-  EXPECT_EQ(pool.Take(15, 1, &from), 20u);
-  EXPECT_EQ(pool.Take(5, 1, &from), 35u);
-  EXPECT_EQ(pool.Take(5, 1, &from), kNone);
+  EXPECT_EQ(pool.Allocate(15, 1, &from), 20u);
+  EXPECT_EQ(pool.Allocate(5, 1, &from), 35u);
+  EXPECT_EQ(pool.Allocate(5, 1, &from), kNone);
   pool.Reset();
   from = 0;
-  EXPECT_EQ(pool.Take(5, 1, &from), 0u) << "nothing is kept";
+  EXPECT_EQ(pool.Allocate(5, 1, &from), 0u) << "nothing is kept";
 }
 
 /** @brief Two that lie side by side are released one by one. */
 TEST_F(HistogramPoolTest, KeepsTwoOrNone) {
   HistogramPool pool = MakePool(40, 10);
   std::uint64_t from{0};
-  EXPECT_EQ(pool.Take(10, 1, &from), 0u);
-  EXPECT_EQ(pool.Take(10, 2, &from), 10u);
-  EXPECT_EQ(pool.Take(10, 2, &from), kNone);
+  EXPECT_EQ(pool.Allocate(10, 1, &from), 0u);
+  EXPECT_EQ(pool.Allocate(10, 2, &from), 10u);
+  EXPECT_EQ(pool.Allocate(10, 2, &from), kNone);
   pool.Release(10);
   from = 0;
-  EXPECT_EQ(pool.Take(10, 2, &from), kNone) << "one fits";
+  EXPECT_EQ(pool.Allocate(10, 2, &from), kNone) << "one fits";
   from = 0;
-  EXPECT_EQ(pool.Take(10, 1, &from), 10u);
+  EXPECT_EQ(pool.Allocate(10, 1, &from), 10u);
   EXPECT_EQ(pool.KeptEnd(), 30u);
 }
 
 /** @brief Of two histograms one is kept at most, of one none. */
 TEST_F(HistogramPoolTest, LargeHistograms) {
   std::uint64_t from{0};
-  EXPECT_EQ(MakePool(19, 10).Take(10, 1, &from), kNone);
-  EXPECT_EQ(MakePool(20, 10).Take(10, 1, &from), 0u);
+  EXPECT_EQ(MakePool(19, 10).Allocate(10, 1, &from), kNone);
+  EXPECT_EQ(MakePool(20, 10).Allocate(10, 1, &from), 0u);
 }
 
 /** @brief With the next tree, where the last one was short of room, up to the most. */
@@ -89,12 +89,12 @@ TEST_F(HistogramPoolTest, Grows) {
   pool.Reset();
   EXPECT_EQ(pool.NumBins(), 200u);
   std::uint64_t from{0};
-  EXPECT_EQ(pool.Take(151, 1, &from), kNone);
+  EXPECT_EQ(pool.Allocate(151, 1, &from), kNone);
   pool.Reset();
   EXPECT_EQ(pool.NumBins(), 300u);
   EXPECT_EQ(pool.Bytes(), 300 * kBytes);
   from = 0;
-  EXPECT_EQ(pool.Take(226, 1, &from), kNone);
+  EXPECT_EQ(pool.Allocate(226, 1, &from), kNone);
   pool.Reset();
   EXPECT_EQ(pool.NumBins(), 300u);
 }
@@ -130,7 +130,7 @@ TEST_F(HistogramPoolTest, RandomTurns) {
         while (want + n_all <= most && !is_free(want, n_all)) {
           ++want;
         }
-        std::uint32_t const got = pool.Take(n, n_taken, &from);
+        std::uint32_t const got = pool.Allocate(n, n_taken, &from);
         ASSERT_EQ(got, want + n_all <= most ? want : kNone) << "seed " << seed << ", turn " << turn;
         for (std::uint64_t k = 0; got != kNone && k < n_taken; ++k) {
           taken[static_cast<std::uint32_t>(got + k * n)] = n;

@@ -37,7 +37,7 @@ class RangeRefinerTest : public DeviceTest {
       finder.Reset();
       auto const gpair = MakeWeights(n_rows, settings.without_weight, random);
       LevelRows nodes = MakeRoot(n_rows, 0.05, random);
-      std::vector<Bucket> parents;
+      std::vector<LevelNode> parents;
       for (int depth = 0; depth < n_levels && !nodes.empty(); ++depth) {
         HistogramLevel level{r, param, gpair, nodes};
         level.Mask(problem.Rows().n_features, static_cast<unsigned>(random->Int(0, 1000)));
@@ -84,7 +84,7 @@ class RangeRefinerTest : public DeviceTest {
     auto const best = level.Best();
     auto const values = ReadValues(refiner, searched.size());
     for (std::uint32_t i = 0; i < searched.size(); ++i) {
-      Bucket const b = searched[i].bucket;
+      LevelNode const b = searched[i].level_node;
       std::string const where = "node " + std::to_string(b) + " of " +
                                 std::to_string(nodes.size()) + ", " +
                                 std::to_string(nodes[b].size()) + " rows";
@@ -167,11 +167,11 @@ TEST_F(RangeRefinerTest, LongList) {
   Random random{1};
   std::vector<ColumnShape> const columns(Scaled(8u, 6u), ColumnShape{60, 0.0});
   Table const table = MakeBinnedTable(columns, kNodes * kRowsOfNode, &random);
-  for (bool sorts_rows : {false, true}) {
-    HistogramProblem const problem{table, {16}, 0, sorts_rows};
+  for (bool sorts_columns : {false, true}) {
+    HistogramProblem const problem{table, {16}, 0, sorts_columns};
     TestResolution const& r = problem.At(0);
     for (std::uint64_t n_histograms : {std::uint64_t{0}, kManyHistograms}) {
-      if (LeftOut(sorts_rows, n_histograms == 0)) {
+      if (LeftOut(sorts_columns, n_histograms == 0)) {
         continue;
       }
       HistogramPool pool = r.MakePool(n_histograms);
@@ -181,7 +181,7 @@ TEST_F(RangeRefinerTest, LongList) {
       auto const gpair = MakeWeights(table.n_rows, 0.0, &random);
       LevelRows nodes(kNodes);
       std::vector<NodesToSearch::Family> families;
-      for (Bucket b = 0; b < kNodes; ++b) {
+      for (LevelNode b = 0; b < kNodes; ++b) {
         families.push_back({b, 1, 0});
         for (RowIdx i = 0; i < kRowsOfNode; ++i) {
           nodes[b].push_back(b * kRowsOfNode + i);
@@ -223,8 +223,8 @@ TEST_F(RangeRefinerTest, LongColumns) {
     Random random{5};
     Table const table = MakeBinnedTable({{0, missing}, {3000, missing}, {0, missing, 0.6, 0.0f}},
                                         Scaled(60000u, 4000u), &random);
-    for (bool sorts_rows : {false, true}) {
-      HistogramProblem const problem{table, {200, 20}, 0, sorts_rows};
+    for (bool sorts_columns : {false, true}) {
+      HistogramProblem const problem{table, {200, 20}, 0, sorts_columns};
       for (std::size_t resolution : {0, 1}) {
         this->Check(problem, resolution, {}, Scaled(3, 2), &random);
         ASSERT_FALSE(this->HasFailure()) << "resolution " << resolution;

@@ -13,8 +13,8 @@ namespace gpu_exact {
 namespace {
 // one thread a slot and one slot more, in whole warps
 __global__ void WriteGoesLeftKernel(std::uint8_t const* goes_left, std::uint64_t n_slots,
-                                    RankBitsRef out) {
-  AwaitEarlier();
+                                    RankBitVectorRef out) {
+  WaitForPreviousKernel();
   auto slot = GlobalIdx();
   bool const left = slot < n_slots && goes_left[slot] != 0;
   if (slot / 32 <= n_slots / 32) {
@@ -72,31 +72,31 @@ class RowPartitionerTest : public DeviceTest {
     for (GradientPair const& g : gpair) {
       units.push_back(quantiser.Units(g));
     }
-    std::vector<SplitOrder> tree{{0, kNoNode, 0, 0.0f, false}};
+    std::vector<NodeSplit> tree{{0, kNoNode, 0, 0.0f, false}};
     NodeIdx first_node{kRoot};
     for (int depth = 0; depth < shape.n_levels; ++depth) {
       ASSERT_NO_FATAL_FAILURE(this->ExpectRows(*rows, nodes, units)) << "depth " << depth;
       auto const first_child = static_cast<NodeIdx>(tree.size());
-      auto const orders = this->Split(nodes.size(), first_child, shape, random);
-      std::copy(orders.cbegin(), orders.cend(), tree.begin() + first_node);
-      std::vector<NodeRows> children = this->Move(rows, nodes, orders);
+      auto const node_splits = this->Split(nodes.size(), first_child, shape, random);
+      std::copy(node_splits.cbegin(), node_splits.cend(), tree.begin() + first_node);
+      std::vector<NodeRows> children = this->Move(rows, nodes, node_splits);
       if (children.empty()) {
         break;  // as the level loop does: the level's rows are in leaves
       }
-      auto const n_children = static_cast<Bucket>(children.size());
-      auto const d_orders = ToDevice(orders);
+      auto const n_children = static_cast<LevelNode>(children.size());
+      auto const d_node_splits = ToDevice(node_splits);
       DeviceBuffer<NodeState> d_states{"children"};
       ZeroAsync(d_states.Reserve(n_children), n_children);
-      rows->Move({orders,
+      rows->Move({node_splits,
                   {},
-                  d_orders.Data(),
+                  d_node_splits.Data(),
                   first_node,
                   first_child,
                   n_children,
                   depth + 1 == shape.n_levels},
                  d_states.Data());
       auto const states = ToHost(d_states.Data(), n_children);
-      for (Bucket b = 0; b < n_children; ++b) {
+      for (LevelNode b = 0; b < n_children; ++b) {
         FixedSum sum{0, 0};
         for (RowIdx r : children[b]) {
           sum = sum + quantiser.Fixed(gpair[r]);
@@ -112,28 +112,28 @@ class RowPartitionerTest : public DeviceTest {
     this->ExpectPositions(rows, tree, gpair, included);
   }
 
-  [[nodiscard]] static std::vector<SplitOrder> Split(std::size_t n_nodes, NodeIdx first_child,
-                                                     TreeShape const& shape, Random* random) {
-    std::vector<SplitOrder> orders;
+  [[nodiscard]] static std::vector<NodeSplit> Split(std::size_t n_nodes, NodeIdx first_child,
+                                                    TreeShape const& shape, Random* random) {
+    std::vector<NodeSplit> node_splits;
     for (std::size_t b = 0; b < n_nodes; ++b) {
-      SplitOrder order{static_cast<FeatureIdx>(random->Int(0, 3)), kNoNode, 0, random->Normal(),
-                       random->Chance(0.5)};
+      NodeSplit split{static_cast<FeatureIdx>(random->Int(0, 3)), kNoNode, 0, random->Normal(),
+                      random->Chance(0.5)};
       if (random->Chance(shape.split)) {
-        order.left = first_child;
+        split.left = first_child;
         first_child += 2;
         if (random->Chance(shape.empty)) {
-          order.threshold = random->Pick({-1e30f, 1e30f});
-          order.default_left = order.threshold > 0.0f;
+          split.threshold = random->Pick({-1e30f, 1e30f});
+          split.default_left = split.threshold > 0.0f;
         }
       }
-      orders.push_back(order);
+      node_splits.push_back(split);
     }
-    return orders;
+    return node_splits;
   }
 
   /** @brief Tell the partitioner which rows go left. @return Rows of the children, naively. */
   [[nodiscard]] std::vector<NodeRows> Move(RowPartitioner* rows, std::vector<NodeRows> const& nodes,
-                                           std::vector<SplitOrder> const& orders) const {
+                                           std::vector<NodeSplit> const& node_splits) const {
     // Slots and rows of leaves have any bit.
     std::vector<std::uint8_t> goes_left(rows->NumSlots());
     std::vector<std::uint32_t> left_of_row(table_.n_rows / 32 + 1, 0x5a5a5a5au);
@@ -142,13 +142,13 @@ class RowPartitionerTest : public DeviceTest {
     }
     std::vector<NodeRows> children;
     for (std::size_t b = 0; b < nodes.size(); ++b) {
-      if (orders[b].left == kNoNode) {
+      if (node_splits[b].left == kNoNode) {
         continue;
       }
       NodeRows sides[2];
       RowIdx slot = rows->Nodes()[b].begin;
       for (RowIdx r : nodes[b]) {
-        bool const left = this->GoesLeft(r, orders[b]);
+        bool const left = this->GoesLeft(r, node_splits[b]);
         goes_left[slot++] = left ? 1 : 0;
         left_of_row[r / 32] &= ~(1u << r % 32);
         left_of_row[r / 32] |= (left ? 1u : 0u) << r % 32;
@@ -171,18 +171,18 @@ class RowPartitionerTest : public DeviceTest {
     return children;
   }
 
-  [[nodiscard]] bool GoesLeft(RowIdx row, SplitOrder const& order) const {
-    auto const at = values_[order.feature].find(row);
-    return at == values_[order.feature].end() ? order.default_left : at->second < order.threshold;
+  [[nodiscard]] bool GoesLeft(RowIdx row, NodeSplit const& split) const {
+    auto const at = values_[split.feature].find(row);
+    return at == values_[split.feature].end() ? split.default_left : at->second < split.threshold;
   }
 
   void ExpectRows(RowPartitioner const& rows, std::vector<NodeRows> const& nodes,
                   std::vector<GradientUnits> const& units) const {
     auto const units_of_row = ToHost(rows.Rows().units_of_row, table_.n_rows);
-    std::vector<ShortBucket> node_of(table_.n_rows, kNowhere);
+    std::vector<ShortLevelNode> node_of(table_.n_rows, kNowhere);
     for (std::size_t b = 0; b < nodes.size(); ++b) {
       for (RowIdx row : nodes[b]) {
-        node_of[row] = static_cast<ShortBucket>(b);
+        node_of[row] = static_cast<ShortLevelNode>(b);
       }
     }
     if (nodes.size() <= kMostFollowed) {
@@ -212,7 +212,7 @@ class RowPartitionerTest : public DeviceTest {
     ASSERT_EQ(end, rows.NumSlots());
   }
 
-  void ExpectPositions(RowPartitioner* rows, std::vector<SplitOrder> const& tree,
+  void ExpectPositions(RowPartitioner* rows, std::vector<NodeSplit> const& tree,
                        std::vector<GradientPair> const& gpair,
                        std::vector<std::uint8_t> const& included) const {
     std::vector<NodeIdx> positions(table_.n_rows);

@@ -9,7 +9,7 @@
 
 namespace gpu_exact {
 namespace {
-class SortingFinderTest : public DeviceTest {
+class NodeSortFinderTest : public DeviceTest {
  protected:
   /** @brief Nodes of so many rows, one after another, in any order of their
    * sizes. */
@@ -17,7 +17,7 @@ class SortingFinderTest : public DeviceTest {
              double without_weight, Random* random, std::uint64_t max_blocks = kMaxGrid) {
     HistogramProblem const problem{table, {max_bins}};
     TestResolution const& r = problem.At(0);
-    SortingFinder finder{problem.Binned(), max_blocks};
+    NodeSortFinder finder{problem.Binned(), max_blocks};
     GrowParam const param = MakeParam(table.n_features, random);
     for (int run = 0; run < 2; ++run) {
       auto const gpair = MakeWeights(table.n_rows, without_weight, random);
@@ -33,7 +33,7 @@ class SortingFinderTest : public DeviceTest {
       ASSERT_LE(row, table.n_rows);
       HistogramLevel level{r, param, gpair, nodes};
       level.Mask(table.n_features, static_cast<unsigned>(random->Int(0, 1000)));
-      for (Bucket b = 0; b < nodes.size(); ++b) {
+      for (LevelNode b = 0; b < nodes.size(); ++b) {
         searched.push_back({level.ranges[b], b, SearchedNode::kNoHistogram});
       }
       finder.Find(level.level, level.Rows(), searched);
@@ -47,13 +47,13 @@ class SortingFinderTest : public DeviceTest {
 
  private:
   void ExpectBest(TestResolution const& r, AllCandidates const& all, HistogramLevel const& level,
-                  SortingFinder const& finder) {
+                  NodeSortFinder const& finder) {
     auto const best = level.Best();
     auto const nodes = ToHost(finder.Nodes(), best.size());
     std::size_t const n_columns = finder.NumColumns();
     auto const values = ToHost(finder.Values(), nodes.size() * n_columns);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      Bucket const b = nodes[i].bucket;
+      LevelNode const b = nodes[i].level_node;
       ASSERT_EQ(best[b], all.Best(b)) << "node " << b;
       for (std::size_t c = 0; c < n_columns; ++c) {
         // Of equal candidates the scan takes the one that it meets first.
@@ -85,7 +85,7 @@ class SortingFinderTest : public DeviceTest {
   }
 };
 
-TEST_F(SortingFinderTest, EverySizeOfNode) {
+TEST_F(NodeSortFinderTest, EverySizeOfNode) {
   std::vector<RowIdx> const all{12288, 0,   1,   2,    31,   32,   33,  12287, 127,  128,
                                 129,   255, 500, 1023, 1024, 1025, 700, 4095,  4096, 4097};
   std::vector<RowIdx> const sizes = Scaled(all, {33, 0, 1, 128, 129, 1025, 4097});
@@ -117,7 +117,7 @@ TEST_F(SortingFinderTest, EverySizeOfNode) {
 
 /** @brief As many bins as there can be; about as few as another sort takes; bins of 32 and 33 entries, up
  *         to and from which on values of a bin are ordered otherwise; next to no value. */
-TEST_F(SortingFinderTest, EdgesOfBins) {
+TEST_F(NodeSortFinderTest, EdgesOfBins) {
   RowIdx const n_rows = Scaled(12288u, 2048u);
   int const most = Scaled(10240, 2048);
   Random random{5};
@@ -134,7 +134,7 @@ TEST_F(SortingFinderTest, EdgesOfBins) {
   EXPECT_GT(n_found_, 0);
 }
 
-TEST_F(SortingFinderTest, RandomTables) {
+TEST_F(NodeSortFinderTest, RandomTables) {
   for (int seed = 0; seed < NumSeeds(30); ++seed) {
     Random random{static_cast<unsigned>(seed)};
     std::vector<RowIdx> sizes;
