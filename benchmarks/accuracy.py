@@ -6,8 +6,8 @@
 FOLDER has NAME/data.npz each: X, or indptr, indices, data, shape of a sparse table whose absent
 values are missing; y; and for ranking qid or group. Depth, rounds and learning rate are the same
 for all systems. A seed is another split: a quarter of the rows, or of the queries, is held out and
-judged. Of large tables some rows are drawn, once, to keep the study short (--work). The plugin is
-not used: its trees are those of XGBoost's exact on the CPU.
+judged. Of large tables some rows are drawn, once, to keep the study short. The plugin is not used:
+its trees are those of XGBoost's exact on the CPU.
 
 One JSON line a run is written to --out; `tables.py` makes tables of them.
 """
@@ -26,7 +26,6 @@ import metrics
 import numpy as np
 import scipy.sparse as sp
 import xgboost as xgb
-from arguments import above_zero
 from train import origin
 
 OUT = Path(__file__).resolve().parent / "results/accuracy.jsonl"
@@ -36,6 +35,9 @@ SYSTEMS = {
     "xgb_hist_cpu_256": {"tree_method": "hist", "max_bin": 256},
     "xgb_hist_cpu_4096": {"tree_method": "hist", "max_bin": 4096},
 }
+SEEDS, ROUNDS = 5, 100
+SHARED = {"max_depth": 6, "eta": 0.1}
+MOST_WORK = 5e7  # entries times trees of a round
 MOST_CLASSES = 30  # whole numbers from 0 of more kinds are a regression
 HELD_OUT = 0.25
 
@@ -95,33 +97,24 @@ def load(file: Path) -> Task:
     return Task(name, X, y, None, "reg:squarederror", "rmse")
 
 
-def drawn(task: Task, most_work: float) -> Task:
-    """As many rows as have so many entries times trees of a round, queries left whole."""
-    share = most_work / (task.entries * task.classes)
-    if share >= 1:
-        return task
-    if task.qid is not None:
-        return task.take(_of_queries(task.qid, share, np.random.default_rng(0)))
-    n = len(task.y)
-    return task.take(np.sort(np.random.default_rng(0).permutation(n)[: int(n * share)]))
+def drawn(task: Task) -> Task:
+    """As many rows as keep it to MOST_WORK, queries left whole."""
+    share = MOST_WORK / (task.entries * task.classes)
+    return task if share >= 1 else task.take(_part(task, share, np.random.default_rng(0)))
 
 
 def split(task: Task, seed: int) -> tuple[Task, Task]:
     """Rows to learn from and rows held out."""
-    rng, n = np.random.default_rng([seed, 1]), len(task.y)
-    if task.qid is not None:
-        test = _of_queries(task.qid, HELD_OUT, rng)
-    else:
-        test = rng.permutation(n)[: int(n * HELD_OUT)]
-    is_test = np.zeros(n, bool)
-    is_test[test] = True
+    is_test = np.zeros(len(task.y), bool)
+    is_test[_part(task, HELD_OUT, np.random.default_rng([seed, 1]))] = True
     return task.take(np.flatnonzero(~is_test)), task.take(np.flatnonzero(is_test))
 
 
-def _of_queries(qid: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Rows of a share of the queries."""
-    queries = rng.permutation(np.unique(qid))
-    return np.flatnonzero(np.isin(qid, queries[: int(len(queries) * share)]))
+def _part(task: Task, share: float, rng: np.random.Generator) -> np.ndarray:
+    """Rows of a share of the table, or of its queries; ascending."""
+    kinds = np.arange(len(task.y)) if task.qid is None else task.qid
+    chosen = rng.permutation(np.unique(kinds))
+    return np.flatnonzero(np.isin(kinds, chosen[: int(len(chosen) * share)]))
 
 
 def loss(task: Task, prediction: np.ndarray) -> float:
@@ -130,79 +123,43 @@ def loss(task: Task, prediction: np.ndarray) -> float:
     return 1.0 - value if task.metric == "ndcg" else value
 
 
-def study(task: Task, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def study(task: Task) -> Iterator[dict[str, Any]]:
     """A line for each seed and system."""
-    size = {"rows": len(task.y), "columns": task.X.shape[1], "entries": task.entries}
-    size["most_values"] = task.most_values()
-    params = {"objective": task.objective, "max_depth": options.max_depth, "eta": options.eta}
-    shared = params | {"rounds": options.rounds}
-    params["nthread"] = options.threads
+    about = {"table": task.name, "rows": len(task.y), "columns": task.X.shape[1]}
+    about |= {"entries": task.entries, "most_values": task.most_values()}
+    about |= {"objective": task.objective, **SHARED, "rounds": ROUNDS}
+    about["metric"] = "1 - ndcg" if task.metric == "ndcg" else task.metric
+    params = {"objective": task.objective, **SHARED}
     if task.classes > 1:
         params["num_class"] = task.classes
-    for seed in range(options.seeds):
+    for seed in range(SEEDS):
         parts = split(task, seed)
-        train, test = (xgb.DMatrix(p.X, p.y, qid=p.qid, nthread=options.threads) for p in parts)
+        train, test = (xgb.DMatrix(p.X, p.y, qid=p.qid) for p in parts)
         for system, own in SYSTEMS.items():
             begin = time.perf_counter()
-            model = xgb.train(params | own, train, options.rounds)
+            model = xgb.train(params | own, train, ROUNDS)
             seconds = time.perf_counter() - begin
             losses = [loss(p, model.predict(m)) for p, m in zip(parts, (train, test), strict=True)]
             print(f"{task.name} {seed} {system}: {losses[1]:.6g}, {seconds:.1f} s", flush=True)
-            yield {
-                "system": system,
-                "table": task.name,
-                **size,
-                **shared,
-                "seed": seed,
-                "metric": "1 - ndcg" if task.metric == "ndcg" else task.metric,
-                "loss_train": losses[0],
-                "loss_test": losses[1],
-                "xgboost": xgb.__version__,
-                **options.origin,
-            }
-
-
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("folder", type=Path, help="has NAME/data.npz each")
-    parser.add_argument("--tables", help="some names, separated by commas; without it all")
-    parser.add_argument("--out", type=Path, help=f"default results/{OUT.name}, of the whole study")
-    parser.add_argument("--seeds", type=above_zero(int), default=5)
-    parser.add_argument("--rounds", type=above_zero(int), default=100)
-    parser.add_argument("--max-depth", type=above_zero(int), default=6)
-    parser.add_argument("--eta", type=above_zero(float), default=0.1)
-    parser.add_argument("--threads", type=int, default=0, help="0: all cores")
-    parser.add_argument(
-        "--work", type=above_zero(float), default=5e7, help="entries times trees of a round, at most"
-    )
-    options = parser.parse_args(arguments)
-    options.files = sorted(options.folder.glob("*/data.npz"))
-    if not options.files:
-        parser.error(f"`{options.folder}` has no NAME/data.npz")
-    if options.tables is not None:
-        there = {f.parent.name: f for f in options.files}
-        absent = [name for name in options.tables.split(",") if name not in there]
-        if absent:
-            parser.error(f"there is no table {', '.join(absent)}; there are {', '.join(there)}")
-        options.files = [there[name] for name in options.tables.split(",")]
-    if options.out is None:
-        names = ("tables", "seeds", "rounds", "max_depth", "eta", "work")
-        changed = [n for n in names if getattr(options, n) != parser.get_default(n)]
-        if changed:
-            of = ", ".join(f"--{name.replace('_', '-')}" for name in changed)
-            parser.error(f"with {of} it is another study than that of {OUT.name}: name --out")
-        options.out = OUT
-    return options
+            yield {"system": system, **about, "seed": seed} | dict(
+                zip(("loss_train", "loss_test"), losses, strict=True)
+            )
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = parse(arguments)
-    options.origin = origin()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path, help="has NAME/data.npz each")
+    parser.add_argument("--out", type=Path, default=OUT, help=f"default: results/{OUT.name}")
+    options = parser.parse_args(arguments)
+    files = sorted(options.folder.glob("*/data.npz"))
+    if not files:
+        parser.error(f"`{options.folder}` has no NAME/data.npz")
+    about = {"xgboost": xgb.__version__, **origin()}
     made = options.out.with_name(options.out.name + ".part")  # an earlier study stays until the end
     with made.open("w") as out:
-        for file in options.files:
-            for line in study(drawn(load(file), options.work), options):
-                print(json.dumps(line), file=out, flush=True)
+        for file in files:
+            for line in study(drawn(load(file))):
+                print(json.dumps(line | about), file=out, flush=True)
     made.rename(options.out)
     return 0
 

@@ -1,21 +1,23 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Times the builder alone, without XGBoost: by interleaved levels, by depth, by kernel.
+ * @brief Times the builder alone, without XGBoost: a tree, and each of its kernels.
  *
  * One JSON line a measurement on standard output; --help says how.
  */
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "benchmarks/device_table.cuh"
-#include "benchmarks/json_line.h"
 #include "benchmarks/kernel_times.h"
 #include "device/level/split_strategy.cuh"
 #include "gpu_exact/source_hash.h"
@@ -30,23 +32,16 @@ constexpr char const* kHelp =
     "  --rows N --columns N --depth N   instead of the shape's own\n"
     "  --distinct N --missing PART      likewise; 0 distinct values: continuous\n"
     "  --signal S                       of the gradients; 0: at random (default 2)\n"
-    "  --squared                        errors, as in regression, instead of the logistic loss\n"
     "  --rounds N                       trees boosted before those that are measured (default 0)\n"
-    "  --levels FIRST LAST              interleaved levels to compare (default 0 7)\n"
     "  --strategy auto|sort|histogram   of the builder (default auto)\n"
     "  --memory-limit BYTES             as gpu_exact_memory_limit; up to 1: part of what is free\n"
-    "  --repeats N                      trees that count in each measurement (default 5)\n"
-    "  --only levels|depths|kernels     one kind of measurement\n";
+    "  --repeats N                      trees that are measured (default 5)\n";
 
 struct Options {
   Shape shape{FindShape("higgs")};
-  std::int32_t first_levels{0};
-  std::int32_t last_levels{kMaxInterleavedLevels};
-  std::string strategy_name{"auto"};
   TableOptions table{Strategy::kAuto};
   std::uint32_t n_rounds{0};
   std::uint32_t n_repeats{5};
-  std::string only;
 };
 
 Strategy FindStrategy(std::string const& name) {
@@ -59,54 +54,38 @@ Strategy FindStrategy(std::string const& name) {
   return found->second;
 }
 
-Options Parse(std::vector<std::string> const& words) {
+Options Parse(std::vector<std::string> words) {
   Options options;
-  std::size_t i{0};
-  auto next = [&] {
-    if (i + 1 >= words.size()) {
-      throw std::invalid_argument{"`" + words[i] + "` wants a value; see --help."};
-    }
-    return words[++i];
-  };
-  for (; i < words.size(); ++i) {
-    std::string const& word = words[i];
-    if (word == "--rows") {
-      options.shape.n_rows = static_cast<RowIdx>(std::stoul(next()));
-    } else if (word == "--columns") {
-      options.shape.n_features = static_cast<FeatureIdx>(std::stoul(next()));
-    } else if (word == "--depth") {
-      options.shape.max_depth = std::stoi(next());
-    } else if (word == "--distinct") {
-      options.shape.distinct = static_cast<std::uint32_t>(std::stoul(next()));
-    } else if (word == "--missing") {
-      options.shape.missing = std::stof(next());
-    } else if (word == "--signal") {
-      options.shape.signal = std::stof(next());
-    } else if (word == "--squared") {
-      options.shape.squared = true;
-    } else if (word == "--rounds") {
-      options.n_rounds = static_cast<std::uint32_t>(std::stoul(next()));
-    } else if (word == "--levels") {
-      options.first_levels = std::stoi(next());
-      options.last_levels = std::stoi(next());
-    } else if (word == "--strategy") {
-      options.strategy_name = next();
-      options.table.strategy = FindStrategy(options.strategy_name);
-    } else if (word == "--memory-limit") {
-      options.table.memory_limit = std::stod(next());
-    } else if (word == "--repeats") {
-      options.n_repeats = static_cast<std::uint32_t>(std::max(1, std::stoi(next())));
-    } else if (word == "--only") {
-      options.only = next();
-      if (options.only != "levels" && options.only != "depths" && options.only != "kernels") {
-        throw std::invalid_argument{"There is nothing called `" + options.only + "`; see --help."};
-      }
-    } else if (i == 0) {
-      options.shape = FindShape(word);
-    } else {
-      throw std::invalid_argument{"There is no option `" + word + "`; see --help."};
-    }
+  if (!words.empty() && words[0].front() != '-') {
+    options.shape = FindShape(words[0]);
+    words.erase(words.begin());
   }
+  Shape& shape = options.shape;
+  auto whole = [](auto* out) {
+    return [=](std::string const& text) {
+      *out = static_cast<std::decay_t<decltype(*out)>>(std::stoul(text));
+    };
+  };
+  std::map<std::string, std::function<void(std::string const&)>> const readers{
+      {"--rows", whole(&shape.n_rows)},
+      {"--columns", whole(&shape.n_features)},
+      {"--depth", whole(&shape.max_depth)},
+      {"--distinct", whole(&shape.distinct)},
+      {"--rounds", whole(&options.n_rounds)},
+      {"--repeats", whole(&options.n_repeats)},
+      {"--missing", [&](std::string const& text) { shape.missing = std::stof(text); }},
+      {"--signal", [&](std::string const& text) { shape.signal = std::stof(text); }},
+      {"--strategy", [&](std::string const& text) { options.table.strategy = FindStrategy(text); }},
+      {"--memory-limit",
+       [&](std::string const& text) { options.table.memory_limit = std::stod(text); }}};
+  for (std::size_t i = 0; i < words.size(); i += 2) {
+    auto found = readers.find(words[i]);
+    if (found == readers.cend() || i + 1 == words.size()) {
+      throw std::invalid_argument{"`" + words[i] + "` is no option with its value; see --help."};
+    }
+    found->second(words[i + 1]);
+  }
+  options.n_repeats = std::max(1u, options.n_repeats);
   return options;
 }
 
@@ -119,145 +98,99 @@ double TimeMs(FnT&& fn) {
       .count();
 }
 
-class Bench {
+/** @brief Writes one line: numbers, and texts in quotes. */
+class JsonLine {
  public:
-  explicit Bench(Options const& options) : options_{options} {
-    cudaDeviceProp prop{};
-    EXACT_CUDA(cudaGetDeviceProperties(&prop, 0));
-    device_ = prop.name;
-    table_ = std::make_unique<DeviceTable>(options.shape);
-    std::size_t before{0}, after{0}, total{0};
-    EXACT_CUDA(cudaMemGetInfo(&before, &total));
-    setup_ms_ = TimeMs([&] {
-      builder_ = MakeDeviceBuilder(-1, table_->View(), options.table);
-      Synchronize();
-    });
-    this->Build(-1, options.shape.max_depth);  // allocates what a tree needs
-    EXACT_CUDA(cudaMemGetInfo(&after, &total));
-    device_bytes_ = before - after;
-    table_->ReleaseEntries();
-    for (std::uint32_t i = 0; i < options.n_rounds; ++i) {
-      table_->Boost(builder_.get(), this->Build(-1, options.shape.max_depth));
-    }
+  template <typename T>
+  JsonLine& Add(char const* key, T const& value) {
+    line_ << (line_.tellp() == 0 ? "{" : ", ") << '"' << key << "\": " << value;
+    return *this;
   }
-
-  void Levels() {
-    for (std::int32_t k = options_.first_levels; k <= options_.last_levels; ++k) {
-      Quartiles ms = this->Time(k, options_.shape.max_depth);
-      JsonLine line = this->Line("levels", options_.shape.max_depth, ms);
-      std::cout << line.Add("interleaved_levels", k).Text() << std::endl;
-    }
+  JsonLine& Add(char const* key, std::string const& value) {
+    return this->Add<std::string>(key, '"' + value + '"');
   }
-
-  void Depths() {
-    double shallower{0.0};
-    for (std::int32_t depth = 1; depth <= options_.shape.max_depth; ++depth) {
-      Quartiles ms = this->Time(-1, depth);
-      JsonLine line = this->Line("depths", depth, ms);
-      line.Add("ms_level", ms.median - shallower)
-          .Add("ns_an_entry_level", this->NsAnEntry(ms.median - shallower));
-      std::cout << line.Text() << std::endl;
-      shallower = ms.median;
-    }
-  }
-
-  void Kernels() {
-    std::string problem = StartKernelTimes();
-    if (!problem.empty()) {
-      throw std::runtime_error{"No times of kernels: " + problem + "."};
-    }
-    std::vector<double> ms;
-    for (std::uint32_t i = 0; i < options_.n_repeats; ++i) {
-      ms.push_back(TimeMs([&] { nodes_ = this->Build(-1, options_.shape.max_depth).size(); }));
-    }
-    for (KernelTime const& kernel : StopKernelTimes()) {
-      this->KernelLine(kernel, Quartiles{ms});
-    }
-  }
+  void Write() const { std::cout << line_.str() << '}' << std::endl; }
 
  private:
-  GrownTree Build(std::int32_t levels, std::int32_t depth) {
-    GrowParam param;
-    param.max_depth = depth;
-    param.interleaved_levels = levels;
-    return builder_->Build(param, table_->Gradients(), nullptr, nullptr);
-  }
-
-  Quartiles Time(std::int32_t levels, std::int32_t depth) {
-    this->Build(levels, depth);
-    std::vector<double> ms;
-    for (std::uint32_t i = 0; i < options_.n_repeats; ++i) {
-      ms.push_back(TimeMs([&] { nodes_ = this->Build(levels, depth).size(); }));
-    }
-    return Quartiles{ms};
-  }
-
-  [[nodiscard]] double NsAnEntry(double ms) const {
-    return ms * 1e6 / static_cast<double>(table_->NumEntries());
-  }
-
-  JsonLine Line(std::string const& kind, std::int32_t depth, Quartiles const& ms) const {
-    Shape const& shape = options_.shape;
-    JsonLine line;
-    line.Add("bench", kind)
-        .Add("strategy", options_.strategy_name)
-        .Add("memory_limit", options_.table.memory_limit)
-        .Add("shape", shape.name)
-        .Add("rows", shape.n_rows)
-        .Add("columns", shape.n_features)
-        .Add("entries", table_->NumEntries())
-        .Add("max_depth", depth)
-        .Add("rounds", options_.n_rounds)
-        .Add("nodes", nodes_)
-        .Add("ms_per_tree", ms.median)
-        .Add("ms_per_tree_quartiles", ms)
-        .Add("ns_an_entry", this->NsAnEntry(ms.median))
-        .Add("setup_ms", setup_ms_)
-        .Add("device_bytes_an_entry",
-             static_cast<double>(device_bytes_) / static_cast<double>(table_->NumEntries()))
-        .Add("device", device_)
-        .Add("source_hash", std::string{SourceHash()});
-    return line;
-  }
-
-  /** @brief Writes a kernel's time of a tree. */
-  void KernelLine(KernelTime const& kernel, Quartiles const& tree) const {
-    double ms = kernel.ms / options_.n_repeats;
-    JsonLine line = this->Line("kernels", options_.shape.max_depth, tree);
-    line.Add("kernel", kernel.name)
-        .Add("calls_a_tree", static_cast<double>(kernel.calls) / options_.n_repeats)
-        .Add("kernel_ms_a_tree", ms)
-        .Add("share_of_tree", ms / tree.median);
-    std::cout << line.Text() << std::endl;
-  }
-
-  Options options_;
-  std::string device_;
-  double setup_ms_{0.0};
-  std::size_t device_bytes_{0};  // held by the builder after a tree
-  std::size_t nodes_{0};
-  std::unique_ptr<DeviceTable> table_;
-  std::unique_ptr<TreeBuilder> builder_;
+  std::ostringstream line_;
 };
 
+std::string DeviceName() {
+  cudaDeviceProp prop{};
+  EXACT_CUDA(cudaGetDeviceProperties(&prop, 0));
+  return prop.name;
+}
+
+std::size_t FreeBytes() {
+  std::size_t free{0}, total{0};
+  EXACT_CUDA(cudaMemGetInfo(&free, &total));
+  return free;
+}
+
 void Run(Options const& options) {
-  Bench bench{options};
-  auto wanted = [&](char const* kind) { return options.only.empty() || options.only == kind; };
-  if (wanted("levels")) {
-    bench.Levels();
+  Shape const& shape = options.shape;
+  DeviceTable table{shape};
+  std::size_t const before = FreeBytes();
+  std::unique_ptr<TreeBuilder> builder;
+  double const setup_ms = TimeMs([&] {
+    builder = MakeDeviceBuilder(-1, table.View(), options.table);
+    Synchronize();
+  });
+  GrowParam param;
+  param.max_depth = shape.max_depth;
+  auto build = [&] { return builder->Build(param, table.Gradients(), nullptr, nullptr); };
+  build();  // allocates what a tree needs
+  std::size_t const held = before - FreeBytes();
+  table.ReleaseEntries();
+  for (std::uint32_t i = 0; i < options.n_rounds; ++i) {
+    table.Boost(builder.get(), build());
   }
-  if (wanted("depths")) {
-    bench.Depths();
+
+  std::size_t n_nodes{0};
+  std::vector<double> ms;
+  auto measure = [&] {
+    for (std::uint32_t i = 0; i < options.n_repeats; ++i) {
+      ms.push_back(TimeMs([&] { n_nodes = build().size(); }));
+    }
+  };
+  measure();
+  std::sort(ms.begin(), ms.end());
+  auto const entries = static_cast<double>(table.NumEntries());
+  JsonLine{}
+      .Add("shape", shape.name)
+      .Add("rows", shape.n_rows)
+      .Add("columns", shape.n_features)
+      .Add("entries", table.NumEntries())
+      .Add("max_depth", shape.max_depth)
+      .Add("rounds", options.n_rounds)
+      .Add("nodes", n_nodes)
+      .Add("ms_a_tree", ms[ms.size() / 2])
+      .Add("ms_fastest", ms.front())
+      .Add("ms_slowest", ms.back())
+      .Add("setup_ms", setup_ms)
+      .Add("device_bytes_an_entry", static_cast<double>(held) / entries)
+      .Add("device", DeviceName())
+      .Add("source_hash", std::string{SourceHash()})
+      .Write();
+
+  std::string const problem = StartKernelTimes();
+  if (!problem.empty()) {
+    throw std::runtime_error{"No times of kernels: " + problem + "."};
   }
-  if (wanted("kernels")) {
-    bench.Kernels();
+  measure();
+  for (KernelTime const& kernel : StopKernelTimes()) {
+    JsonLine{}
+        .Add("kernel", kernel.name)
+        .Add("calls_a_tree", static_cast<double>(kernel.calls) / options.n_repeats)
+        .Add("ms_a_tree", kernel.ms / options.n_repeats)
+        .Write();
   }
 }
 }  // namespace
 }  // namespace gpu_exact::bench
 
 int main(int argc, char** argv) {
-  std::vector<std::string> words(argv + 1, argv + argc);
+  std::vector<std::string> const words(argv + 1, argv + argc);
   if (!words.empty() && words[0] == "--help") {
     std::cout << gpu_exact::bench::kHelp;
     return 0;

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "datasets"))
 
 import synthetic
 from synthetic import Table
+
+SPARSE = ("data", "indices", "indptr")  # of a CSR matrix
 
 
 class Case(NamedTuple):
@@ -47,13 +50,10 @@ class Case(NamedTuple):
         """Trees of a round, too."""
         return synthetic.SHAPES[self.shape].classes if self.shape else 1
 
-    def same_table(self, other: Case | None) -> bool:
-        """Whether both are trained on one table."""
-        return (
-            other is not None
-            and self._replace(name=other.name, max_depth=other.max_depth, params=other.params)
-            == other
-        )
+    @property
+    def table(self) -> Case:
+        """Equal for cases that are trained on one table."""
+        return self._replace(name="", max_depth=0, params=())
 
     def make(self) -> Table:
         if self.shape:
@@ -133,47 +133,43 @@ def select(names: list[str]) -> list[Case]:
 
 def save(table: Table, folder: Path) -> None:
     """Write a table for load(); uncompressed, so that it can be mapped."""
-    sparse = sp.issparse(table.X)
-    arrays = {"y": table.y}
-    if sparse:
-        arrays |= {"data": table.X.data, "indices": table.X.indices, "indptr": table.X.indptr}
+    arrays = {"y": table.y, "qid": table.qid}
+    if sp.issparse(table.X):
+        arrays |= {name: getattr(table.X, name) for name in SPARSE}
+        arrays["shape"] = np.array(table.X.shape)
     else:
         arrays["X"] = table.X
-    if table.qid is not None:
-        arrays["qid"] = table.qid
     for name, array in arrays.items():
-        np.save(folder / f"{name}.npy", array)
-    (folder / "table.json").write_text(json.dumps({"shape": table.X.shape, "sparse": sparse}))
+        if array is not None:
+            np.save(folder / f"{name}.npy", array)
 
 
 def load(folder: Path) -> Table:
     """A saved table; its arrays are mapped, not read."""
-    about = json.loads((folder / "table.json").read_text())
+    arrays = {file.stem: np.load(file, mmap_mode="r") for file in folder.glob("*.npy")}
+    X = arrays.get("X")
+    if X is None:
+        parts = tuple(arrays[name] for name in SPARSE)
+        X = sp.csr_matrix(parts, shape=tuple(arrays["shape"]), copy=False)
+    return Table(X, arrays["y"], arrays.get("qid"))
 
-    def array(name: str) -> np.ndarray:
-        return np.load(folder / f"{name}.npy", mmap_mode="r")
 
-    if about["sparse"]:
-        parts = (array("data"), array("indices"), array("indptr"))
-        X = sp.csr_matrix(parts, shape=about["shape"], copy=False)
+@contextlib.contextmanager
+def made(case: Case) -> Iterator[Path]:
+    """The folder of a case's table, in memory if there is room, else where TMPDIR says."""
+    table = case.make()
+    n_bytes = 12 * len(table.y)  # label and query, at most
+    n_bytes += sum(getattr(table.X, n).nbytes for n in SPARSE) if sp.issparse(table.X) else table.X.nbytes
+    places = [place for place in ("/dev/shm", tempfile.gettempdir()) if os.access(place, os.W_OK)]
+    for place in places:
+        if shutil.disk_usage(place).free > 1.1 * n_bytes:
+            break
     else:
-        X = array("X")
-    qid = array("qid") if (folder / "qid.npy").exists() else None
-    return Table(X, array("y"), qid)
-
-
-def room_for(n_bytes: int) -> str:
-    """A folder with room for a table, in memory if there is one; ends the script where there is none."""
-    for folder in ("/dev/shm", tempfile.gettempdir()):
-        if os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > 1.1 * n_bytes:
-            return folder
-    raise SystemExit(
-        f"error: Neither /dev/shm nor {tempfile.gettempdir()} has {n_bytes / 1e9:.1f} GB free for the "
-        "table; name a folder that has with --tables, or take fewer rows."
-    )
-
-
-def table_bytes(table: Table) -> int:
-    X = table.X
-    held = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes
-    return held + 12 * X.shape[0]
+        raise SystemExit(
+            f"error: None of {', '.join(places)} has {n_bytes / 1e9:.1f} GB free for the table; name a "
+            "folder that has in TMPDIR, or take fewer rows."
+        )
+    with tempfile.TemporaryDirectory(prefix="gpu-exact-", dir=place) as folder:
+        save(table, Path(folder))
+        del table
+        yield Path(folder)

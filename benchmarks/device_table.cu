@@ -82,23 +82,14 @@ __global__ void FillKernel(Cells cells, EntryIdx const* offsets, CsrEntry* entri
   }
 }
 
-/** @brief A row of a model, as in Shape. */
-struct Margin {
-  float label;
-  float margin;
-  bool squared;
-
-  __device__ GradientPair Gradients() const {
-    if (squared) {
-      return {margin - label, 1.0f};
-    }
-    float const p = 1.0f / (1.0f + expf(-margin));
-    return {p - label, p * (1.0f - p)};
-  }
-};
+/** @brief Of the logistic loss. */
+__device__ GradientPair GradientsOf(float label, float margin) {
+  float const p = 1.0f / (1.0f + expf(-margin));
+  return {p - label, p * (1.0f - p)};
+}
 
 // one thread a row; a model that knows a part of the labels
-__global__ void MarginsKernel(Cells cells, float signal, bool squared, EntryIdx const* offsets,
+__global__ void MarginsKernel(Cells cells, float signal, EntryIdx const* offsets,
                               CsrEntry const* entries, float* labels, float* margins,
                               GradientPair* gradients) {
   WaitForPreviousKernel();
@@ -114,22 +105,18 @@ __global__ void MarginsKernel(Cells cells, float signal, bool squared, EntryIdx 
     before = centred;
   }
   margins[row] = Uniform(kNoise, row, 0) - 0.5f;
-  float const noise = Uniform(kNoise, row, 1);
-  labels[row] = squared                                         ? signal * score + noise
-                : noise < 1.0f / (1.0f + expf(-signal * score)) ? 1.0f
-                                                                : 0.0f;
-  gradients[row] = Margin{labels[row], margins[row], squared}.Gradients();
+  labels[row] = Uniform(kNoise, row, 1) < 1.0f / (1.0f + expf(-signal * score)) ? 1.0f : 0.0f;
+  gradients[row] = GradientsOf(labels[row], margins[row]);
 }
 
 // one thread a row
 __global__ void BoostKernel(RowIdx n_rows, NodeIdx const* positions, float const* weights,
-                            float const* labels, bool squared, float* margins,
-                            GradientPair* gradients) {
+                            float const* labels, float* margins, GradientPair* gradients) {
   WaitForPreviousKernel();
   auto row = GlobalIdx();
   if (row < n_rows) {
     margins[row] += weights[positions[row]];
-    gradients[row] = Margin{labels[row], margins[row], squared}.Gradients();
+    gradients[row] = GradientsOf(labels[row], margins[row]);
   }
 }
 }  // namespace
@@ -153,7 +140,7 @@ Shape FindShape(std::string const& name) {
 }
 
 DeviceTable::DeviceTable(Shape const& shape)
-    : n_rows_{shape.n_rows}, n_features_{shape.n_features}, squared_{shape.squared} {
+    : n_rows_{shape.n_rows}, n_features_{shape.n_features} {
   Cells cells{shape.n_rows,  shape.n_features,       shape.distinct,
               shape.missing, shape.missing_together, shape.entries_per_row};
   auto n_offsets = std::uint64_t{n_rows_} + 1;
@@ -166,9 +153,8 @@ DeviceTable::DeviceTable(Shape const& shape)
   CopyAsync(&n_entries_, offsets + n_rows_, 1);
   Synchronize();
   LaunchN("Fill", FillKernel, n_rows_, cells, offsets, entries_.Reserve(n_entries_));
-  LaunchN("Margins", MarginsKernel, n_rows_, cells, shape.signal, squared_, offsets,
-          entries_.Data(), labels_.Reserve(n_rows_), margins_.Reserve(n_rows_),
-          gradients_.Reserve(n_rows_));
+  LaunchN("Margins", MarginsKernel, n_rows_, cells, shape.signal, offsets, entries_.Data(),
+          labels_.Reserve(n_rows_), margins_.Reserve(n_rows_), gradients_.Reserve(n_rows_));
   Synchronize();
 }
 
@@ -186,7 +172,7 @@ void DeviceTable::Boost(TreeBuilder* builder, GrownTree const& tree) {
   NodeIdx* const positions = positions_.Reserve(n_rows_);
   builder->WritePositions({}, Memory::kDevice, positions);
   LaunchN("Boost", BoostKernel, n_rows_, n_rows_, positions, weights_.Data(), labels_.Data(),
-          squared_, margins_.Data(), gradients_.Data());
+          margins_.Data(), gradients_.Data());
   Synchronize();
 }
 

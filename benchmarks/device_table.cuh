@@ -22,8 +22,7 @@ struct Shape {
   float missing;                  // part of the values
   FeatureIdx missing_together;    // columns that are missing at once, as those of a station
   std::uint32_t entries_per_row;  // 0: by `missing`; else so many, of Zipf frequency
-  float signal{2.0f};             // that gradients have; 0: labels at random
-  bool squared{false};            // errors, of real labels; else the logistic loss of binary ones
+  float signal{2.0f};             // that gradients of a logistic loss have; 0: labels at random
 };
 inline constexpr std::uint32_t kVaried = ~0u;
 
@@ -55,6 +54,5 @@ class DeviceTable {
   EntryIdx n_entries_{0};
   RowIdx n_rows_;
   FeatureIdx n_features_;
-  bool squared_;
 };
 }  // namespace gpu_exact::bench

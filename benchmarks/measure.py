@@ -1,5 +1,5 @@
 # Copyright 2026, the gpu_exact contributors
-"""One run of train.py in a process of its own: a job comes in, an answer goes out."""
+"""One run of train.py, and jobs in processes of their own: a job comes in, an answer goes out."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import contextlib
 import os
 import sys
 import time
+from collections.abc import Callable
+from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -19,8 +21,13 @@ from systems import EXACT, JUDGE, METRIC_ROUNDS, NEED_NO_GPU, SYSTEMS, Laps, Una
 
 import device
 
+TIMEOUT_S = 580.0  # of a run, loading included
 
-def measure(job: dict[str, Any]) -> dict[str, Any]:
+Job = dict[str, Any]
+Answer = dict[str, Any]
+
+
+def measure(job: Job) -> Answer:
     """One run in this process: what it cost, and what it reached."""
     name, case = job["system"], Case(**job["case"])
     try:
@@ -29,8 +36,7 @@ def measure(job: dict[str, Any]) -> dict[str, Any]:
         gpu = None
         if name not in NEED_NO_GPU:
             raise Unavailable(str(error)) from None
-    strategy = job["strategy"] if name in EXACT else None
-    system = SYSTEMS[name](strategy) if strategy else SYSTEMS[name]()
+    system = SYSTEMS[name]()
     if name in EXACT:
         check_module(job["build"])
     load = os.getloadavg()[0]
@@ -44,39 +50,45 @@ def measure(job: dict[str, Any]) -> dict[str, Any]:
             watch.stop_polling()
             watch.look()
 
+    cores = device.cpu_cores()
     begin = time.perf_counter()
-    system.load(table, case, job["threads"])
+    system.load(table, case, cores)
     load_s = time.perf_counter() - begin
     system.train(laps, between_laps)
-
-    def per_tree(quantile: float, seconds: list[float]) -> float:
-        """In milliseconds; a round has as many trees as there are classes."""
-        return short(1e3 * float(np.quantile(seconds, quantile)) / case.classes)
-
     value = metrics.evaluate(case.metric, table.y, laps.prediction, table.qid)
-    line = {
-        "system": name,
-        "shape": case.name,
-        "rows": table.X.shape[0],
-        "columns": table.X.shape[1],
-        "max_depth": case.max_depth,
-        "rounds": len(laps.seconds),
-        "ms": per_tree(0.5, laps.last),
-        "quartiles": [per_tree(0.25, laps.last), per_tree(0.75, laps.last)],
-        "ms_first": per_tree(0.5, laps.first),
-        "set_up_s": short(laps.set_up_s),
+    line = {"system": name, **about(case, table, laps)}
+    line |= {
+        "quartiles": [per_tree(case, np.quantile(laps.last, part)) for part in (0.25, 0.75)],
         "load_s": short(load_s),
         "value": short(value, digits=8),
         "peak_mib": watch.peak_mib() if watch else None,
-        "device": f"{gpu.name() if gpu else 'no GPU'}, {job['threads']} CPU cores",
+        "device": f"{gpu.name() if gpu else 'no GPU'}, {cores} CPU cores",
         "driver": gpu.driver() if gpu else None,
-        "strategy": None if strategy == "auto" else strategy,
         "load": short(load),
         "others": gpu.others if gpu else None,
     }
     line = {key: value for key, value in line.items() if value is not None}
     untrained = metrics.untrained(case.metric, table.y, table.qid)
     return {"line": line | job["origin"], "metric": case.metric, "untrained": untrained}
+
+
+def about(case: Case, table: cases.Table, laps: Laps) -> dict[str, Any]:
+    """What all lines of results tell."""
+    return {
+        "shape": case.name,
+        "rows": table.X.shape[0],
+        "columns": table.X.shape[1],
+        "max_depth": case.max_depth,
+        "rounds": len(laps.seconds),
+        "ms": per_tree(case, np.median(laps.last)),
+        "ms_first": per_tree(case, np.median(laps.first)),
+        "set_up_s": short(laps.set_up_s),
+    }
+
+
+def per_tree(case: Case, seconds: float) -> float:
+    """In milliseconds; a round has as many trees as there are classes."""
+    return short(1e3 * float(seconds) / case.classes)
 
 
 def short(number: float, digits: int = 5) -> float:
@@ -90,19 +102,46 @@ def check_module(build: str) -> None:
         raise RuntimeError(f"the module is built of other sources, {built_of}: build it again")
 
 
-def answer_of(job: dict[str, Any]) -> dict[str, Any]:
-    """measure(), or why there is nothing: `skipped` or `failed`."""
+def run_apart(work: Callable[[Job], Answer], jobs: list[Job]) -> list[Answer]:
+    """The answers of jobs that run at once, each in a process of its own.
+
+    `skipped` or `failed` hold a reason instead. Processes are forked from one that has imported
+    XGBoost, which takes a second, and has not used CUDA.
+    """
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["measure", "xgboost"])
+    deadline = time.monotonic() + TIMEOUT_S
+    with contextlib.ExitStack() as stack:
+        workers = []
+        for job in jobs:
+            receiver, sender = context.Pipe(duplex=False)
+            process = context.Process(target=_send_answer, args=(work, job, sender))
+            process.start()
+            stack.callback(process.join)
+            stack.callback(process.kill)  # comes before
+            sender.close()  # the run's own is left, which ends with it
+            workers.append((process, receiver))
+        return [_receive(*worker, deadline) for worker in workers]
+
+
+def _receive(process: Any, receiver: Connection, deadline: float) -> Answer:
     try:
-        return measure(job)
-    except Unavailable as error:
-        return {"skipped": str(error)}
-    except Exception as error:
-        reason = (str(error).strip() or "no message").splitlines()[0]
-        return {"failed": f"{type(error).__name__}: {reason}"}
+        if receiver.poll(max(0.0, deadline - time.monotonic())):
+            return receiver.recv()
+    except EOFError:
+        process.join()
+        return {"failed": f"exit {process.exitcode}"}
+    return {"failed": f"it took more than {TIMEOUT_S:g} s"}
 
 
-def send_answer(job: dict[str, Any], sender: Connection) -> None:
-    """answer_of(); what a system prints goes where errors do."""
+def _send_answer(work: Callable[[Job], Answer], job: Job, sender: Connection) -> None:
+    """What a system prints goes where errors do."""
     with contextlib.redirect_stdout(sys.stderr):
-        answer = answer_of(job)
+        try:
+            answer = work(job)
+        except Unavailable as error:
+            answer = {"skipped": str(error)}
+        except Exception as error:
+            reason = (str(error).strip() or "no message").splitlines()[0]
+            answer = {"failed": f"{type(error).__name__}: {reason}"}
     sender.send(answer)

@@ -13,10 +13,7 @@ import argparse
 import contextlib
 import hashlib
 import json
-import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,30 +22,25 @@ import cases
 import measure
 import numpy as np
 import train
-from arguments import above_zero, folder, words
 from cases import Case, Table
-from systems import Laps, XGBoost
+from systems import PLUGIN, Laps, XGBoost
 
 import device
 
 SHAPES = ["higgs", "yltr", "epsilon", "criteo", "tall"]
 MODES = ("devices", "processes")
 EXACT, HIST = "gpu_exact", "xgb_hist_gpu_256"
+ITERATIONS, BUDGET_S = 60, 1.5
 
 
-def planned(gpus: list[int], modes: list[str], systems: list[str]) -> list[dict[str, Any]]:
+def planned(gpus: list[int], modes: list[str]) -> list[dict[str, Any]]:
     """The runs of a shape: one GPU comes first, as the judge of the others.
 
     One worker of a communicator shows what a group costs that shares nothing.
     """
-    runs = []
-    for system in systems:
-        of_system = [m for m in modes if system == EXACT or m != "devices"]
-        alone = {*of_system[:1], *(["processes"] if system == EXACT else [])}  # modes of one GPU
-        for n in sorted({1, *gpus}):
-            chosen = [m for m in of_system if n > 1 or m in alone]
-            runs += [{"system": system, "gpus": n, "mode": m} for m in chosen]
-    return runs
+    runs = [(EXACT, n, mode) for n in sorted({1, *gpus}) for mode in modes]
+    runs += [(HIST, n, "processes") for n in sorted({1, *gpus}) if "processes" in modes]
+    return [dict(zip(("system", "gpus", "mode"), run, strict=True)) for run in runs]
 
 
 def part_of(table: Table, rank: int, n_workers: int) -> Table:
@@ -71,25 +63,13 @@ def trees_of(booster: Any) -> list[str]:
     return [hashlib.sha1(json.dumps(t).encode()).hexdigest()[:16] for t in model["trees"]]
 
 
-class SteadyLaps(Laps):
-    """The budget is that of the rounds that count: to set up several GPUs may take longer."""
-
-    @property
-    def spent_s(self) -> float:
-        return sum(self.seconds[self.warm_up :])
-
-
-class SharedLaps(SteadyLaps):
+class SharedLaps(Laps):
     """All workers train as many rounds as the first one asks for.
 
     It is asked before every tenth round: the others hear of it late, and begin that round late.
     """
 
     EVERY = 10
-
-    def __init__(self, iterations: int, budget_s: float, warm_up: int) -> None:
-        super().__init__(iterations, budget_s, warm_up)
-        self._more = True
 
     @property
     def more(self) -> bool:
@@ -100,13 +80,6 @@ class SharedLaps(SteadyLaps):
         return self._more
 
 
-class Measured(XGBoost):
-    """Tells the trees it has grown."""
-
-    def trees(self) -> list[str]:
-        return trees_of(self._booster)
-
-
 def params_of(job: dict[str, Any]) -> dict[str, Any]:
     where = job["device"]
     if where == "cuda":
@@ -115,16 +88,15 @@ def params_of(job: dict[str, Any]) -> dict[str, Any]:
     params: dict[str, Any] = {"device": where, "base_score": 0.5}
     if job["system"] == HIST:
         return params | {"tree_method": "hist", "max_bin": 256}
-    params |= {"tree_method": "exact", "gpu_exact_fallback": "error"}
     if job["mode"] == "devices" and job["gpus"] > 1:
         params["gpu_exact_devices"] = ",".join(map(str, job["ordinals"][: job["gpus"]]))
-    return params
+    return params | PLUGIN
 
 
 @contextlib.contextmanager
 def communicator(job: dict[str, Any]) -> Iterator[type[Laps]]:
     if not job["communicator"]:
-        yield SteadyLaps
+        yield Laps
         return
     from xgboost.collective import CommunicatorContext
 
@@ -134,43 +106,28 @@ def communicator(job: dict[str, Any]) -> Iterator[type[Laps]]:
 
 def work(job: dict[str, Any]) -> dict[str, Any]:
     """One worker's part of a run, in this process."""
-    case = Case(**job["case"])
-    exact = job["system"] == EXACT
-    system = Measured(
-        params_of(job),
-        plugin=exact,
-        needs_cuda=job["device"] == "cuda",
-        quantile=not exact,
-    )
+    case, exact = Case(**job["case"]), job["system"] == EXACT
+    system = XGBoost(params_of(job), quantile=not exact)
     if exact:
         measure.check_module(job["build"])
     table = cases.load(Path(job["folder"]))
     n_workers = job["gpus"] if job["communicator"] else 1
     with communicator(job) as make_laps:
-        laps = make_laps(job["iterations"], job["budget_s"], warm_up=2)
-        system.load(part_of(table, job["rank"], n_workers), case, job["threads"] // n_workers)
-        system.train(laps, lambda: None)
-    per_tree = 1e3 / case.classes
-    line = {
-        "rows": table.X.shape[0],
-        "columns": table.X.shape[1],
-        "max_depth": case.max_depth,
-        "rounds": len(laps.seconds),
-        "ms": measure.short(per_tree * float(np.median(laps.last))),
-        "ms_first": measure.short(per_tree * float(np.median(laps.first))),
-        "set_up_s": measure.short(laps.set_up_s),
-    }
+        laps = make_laps(ITERATIONS, BUDGET_S, warm_up=2)
+        part = part_of(table, job["rank"], n_workers)
+        system.load(part, case, max(1, device.cpu_cores() // n_workers))
+        system.train(laps)
+    line = measure.about(case, table, laps)
     if exact:
         run = sys.modules["xgboost_gpu_exact"].last_run()
         line |= {"peak_mib": run.peak_bytes >> 20, "planned_mib": run.planned_bytes >> 20}
-    return {"trees": system.trees(), "line": line}
+    return {"trees": trees_of(system.booster), "line": line}
 
 
-def run_apart(job: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-    """What the first worker answers, each in a process of its own; or `failed`, by any of them."""
+def run_apart(job: dict[str, Any]) -> dict[str, Any]:
+    """What the first worker answers; or why there is nothing, by any of them."""
     with contextlib.ExitStack() as stack:
-        job = job | {"communicator": None}
-        n_workers = 1
+        n_workers, job["communicator"] = 1, None
         if job["mode"] == "processes":
             from xgboost.tracker import RabitTracker
 
@@ -179,23 +136,8 @@ def run_apart(job: dict[str, Any], timeout_s: float) -> dict[str, Any]:
             tracker.start()
             stack.callback(tracker.free)
             job["communicator"] = tracker.worker_args()
-        workers = []
-        for rank in range(n_workers):
-            command = [sys.executable, __file__, "--work", json.dumps(job | {"rank": rank})]
-            worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-            stack.callback(worker.kill)
-            workers.append(worker)
-        deadline = time.monotonic() + timeout_s
-        answers = []
-        for worker in workers:
-            try:
-                out, _ = worker.communicate(timeout=max(0.0, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                return {"failed": f"it took more than {timeout_s:g} s; --timeout allows more"}
-            lines = out.strip().splitlines()
-            ended = {"failed": f"exit {worker.returncode}"}
-            answers.append(json.loads(lines[-1]) if worker.returncode == 0 and lines else ended)
-    return next((answer for answer in answers if "failed" in answer), answers[0])
+        answers = measure.run_apart(work, [job | {"rank": rank} for rank in range(n_workers)])
+    return next((answer for answer in answers if "line" not in answer), answers[0])
 
 
 def same_trees(ours: list[str], theirs: list[str]) -> bool:
@@ -204,125 +146,72 @@ def same_trees(ours: list[str], theirs: list[str]) -> bool:
     return n > 0 and ours[:n] == theirs[:n]
 
 
-def run_shape(case: Case, options: argparse.Namespace, common: dict[str, Any]) -> int:
+def run_shape(case: Case, options: argparse.Namespace) -> int:
     """All runs of a shape. Gives the number that failed."""
-    begin = time.perf_counter()
-    table = case.make()
-    where = options.tables or cases.room_for(cases.table_bytes(table))
     n_failed = 0
-    with tempfile.TemporaryDirectory(prefix="gpu-exact-", dir=where) as folder:
-        cases.save(table, Path(folder))
-        del table
-        train.say(f"{case.name}: made in {time.perf_counter() - begin:.1f} s")
+    common = {"case": case._asdict(), "device": options.device, "ordinals": options.ordinals}
+    common["build"] = train.source_hash()
+    with cases.made(case) as folder:
         alone: dict[str, list[str]] = {}
-        for run in planned(options.gpus, options.modes, options.systems):
-            job = common | run | {"case": case._asdict(), "folder": folder}
-            begin = time.perf_counter()
-            answer = run_apart(job, options.timeout)
+        for run in planned(options.gpus, options.modes):
+            answer = run_apart(common | run | {"folder": str(folder)})
             what = f"{case.name}: {run['system']}, {run['gpus']} GPUs, {run['mode']}"
-            if "failed" in answer:
+            if "line" not in answer:
                 n_failed += 1
-                train.say(f"{what}: FAILED: {answer['failed']}")
+                train.say(f"{what}: FAILED: {answer.get('failed') or answer['skipped']}")
                 continue
             if run["gpus"] == 1:
                 alone.setdefault(run["system"], answer["trees"])
             judge = alone.get(run["system"])  # None: that run has failed
-            line = {"shape": case.name} | run | answer["line"]
+            line = run | answer["line"] | {"device": options.device_name}
             line["identical"] = None if judge is None else same_trees(answer["trees"], judge)
-            line |= {"context": options.device, "device": options.device_name}
-            line |= train.origin(common["build"])
-            train.append(line, options.out)
-            train.say(
-                f"{what}: {line['ms']:.2f} ms a tree, identical {line['identical']}, "
-                f"{time.perf_counter() - begin:.1f} s in all"
-            )
+            train.append(line | train.origin(common["build"]), options.out)
+            train.say(f"{what}: {line['ms']:.2f} ms a tree, identical {line['identical']}")
     return n_failed
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     def counts(text: str) -> list[int]:
-        return [above_zero(int)(word) for word in words(text)]
+        return list(map(train.above_zero, train.words(text)))
 
     def ordinals(text: str) -> list[int]:
-        return [int(word) for word in words(text)]
+        return list(map(int, train.words(text)))
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     add = parser.add_argument
-    add("--shapes", type=words, default=SHAPES, help=f"by comma (default: {','.join(SHAPES)})")
+    shapes = f"by comma (default: {','.join(SHAPES)})"
+    add("--shapes", type=train.words, default=SHAPES, help=shapes)
     add("--gpus", type=counts, default=[1, 2], help="by comma (default 1,2)")
     add("--ordinals", type=ordinals, help="of the GPUs, in the order of use (default 0,1,...)")
-    add("--modes", type=words, default=list(MODES), help=f"of {', '.join(MODES)} (default: both)")
-    add("--systems", type=words, default=[EXACT, HIST], help=f"default: {EXACT},{HIST}")
+    add("--modes", type=train.words, default=MODES, help=f"of {', '.join(MODES)} (default: both)")
     add("--device", choices=["cuda", "cpu"], default="cuda", help="of gradients and predictions")
-    add(
-        "--scale",
-        type=above_zero(float),
-        default=1.0,
-        help="rows as a part of each shape's own (default 1)",
-    )
-    add("--iterations", type=above_zero(int), default=60, help="rounds at most (default 60)")
-    budget = "of the rounds that count (default 1.5)"
-    add("--budget", type=float, default=1.5, metavar="SECONDS", help=budget)
-    add(
-        "--timeout",
-        type=above_zero(float),
-        default=120.0,
-        metavar="SECONDS",
-        help="a run (default 120)",
-    )
-    cores = device.cpu_cores()
-    add("--threads", type=above_zero(int), default=cores, help="of all workers; default: cores")
-    add("--tables", type=folder, metavar="FOLDER", help="for tables (default: memory, else /tmp)")
     add("--out", type=Path, metavar="FILE", help="default: benchmarks/results/scale-<GPU>.jsonl")
     options = parser.parse_args(arguments)
     options.ordinals = options.ordinals or list(range(max(options.gpus)))
-    if len(options.ordinals) < max(options.gpus):
-        parser.error(f"--ordinals has {len(options.ordinals)} of {max(options.gpus)} GPUs")
-    for given, known in ((options.modes, MODES), (options.systems, (EXACT, HIST))):
-        for word in given:
-            if word not in known:
-                parser.error(f"there is no {word}; there are {', '.join(known)}")
+    if not {*options.modes} <= {*MODES}:
+        parser.error(f"--modes is {','.join(options.modes)}: say some of {', '.join(MODES)}")
     try:
-        options.cases = [
-            case._replace(rows=max(1, int(options.scale * case.rows)))
-            for case in cases.select(options.shapes)
-        ]
+        options.cases = cases.select(options.shapes)
         gpu = device.Gpu()
-        name, n_gpus = gpu.name(), gpu.visible()
-        if not 0 <= min(options.ordinals) <= max(options.ordinals) < n_gpus:
-            # XGBoost would take another one instead.
-            parser.error(f"of the GPUs {options.ordinals} {n_gpus} are there, numbered from 0")
+        name, there = gpu.name(), range(gpu.visible())
+        absent = {*options.ordinals} - {*there}
+        if absent:  # XGBoost would take another one instead
+            parser.error(f"there is no GPU {absent.pop()}: {len(there)} are visible, from 0 on")
     except ValueError as error:
         parser.error(str(error))
     except device.NoGpu:
         name = "no GPU"
-    options.device_name = f"{name}, {options.threads} CPU cores"
-    if options.out is None and options.scale == 1.0 and options.device == "cuda":
+    if len(options.ordinals) < max(options.gpus):
+        parser.error(f"--ordinals has {len(options.ordinals)} of {max(options.gpus)} GPUs")
+    options.device_name = f"{name}, {device.cpu_cores()} CPU cores"
+    if options.out is None and options.device == "cuda":
         options.out = train.results_file({"device": options.device_name}, "scale")
     return options
 
 
 def main() -> int:
-    if sys.argv[1:2] == ["--work"]:
-        try:
-            job = json.loads(sys.argv[2])
-            answer = work(job)
-        except Exception as error:
-            reason = (str(error).strip() or "no message").splitlines()[0]
-            answer = {"failed": f"{type(error).__name__}: {reason}"}
-        print(json.dumps(answer))
-        return 0
     options = parse()
-    common = {
-        "device": options.device,
-        "ordinals": options.ordinals,
-        "threads": options.threads,
-        "iterations": options.iterations,
-        "budget_s": options.budget,
-        "build": train.source_hash(),
-    }
-    n_failed = sum(run_shape(case, options, common) for case in options.cases)
-    return 1 if n_failed else 0
+    return 1 if sum(run_shape(case, options) for case in options.cases) else 0
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ class Laps:
         Parameters
         ----------
         iterations : At most so many.
-        budget_s : No further one after so many seconds, if LEAST_COUNTED were counted.
+        budget_s : No further one once those that count took so long, if LEAST_COUNTED were counted.
         warm_up : The first ones, which do not count.
         """
         self.least = warm_up + LEAST_COUNTED
@@ -52,13 +52,8 @@ class Laps:
 
     @property
     def more(self) -> bool:
-        done = len(self.seconds)
-        return done < self.least or (done < self.most and self.spent_s < self._budget_s)
-
-    @property
-    def spent_s(self) -> float:
-        """What counts against the budget."""
-        return sum(self.seconds)
+        done, spent_s = len(self.seconds), sum(self.seconds[self.warm_up :])
+        return done < self.least or (done < self.most and spent_s < self._budget_s)
 
     def time(self, step: Callable[[], object]) -> None:
         begin = time.perf_counter()
@@ -82,26 +77,15 @@ class Laps:
 class XGBoost:
     """XGBoost with some parameters, with the plugin or without."""
 
-    def __init__(
-        self,
-        params: dict[str, Any],
-        plugin: bool = False,
-        needs_cuda: bool = False,
-        quantile: bool = False,
-    ) -> None:
+    def __init__(self, params: dict[str, Any], quantile: bool = False) -> None:
         self._params, self._quantile = params, quantile
-        if plugin:
-            self._import_plugin()
+        if "gpu_exact_fallback" in params:
+            status = importlib.import_module("xgboost_gpu_exact").device_status()
+            if not status.usable:
+                raise Unavailable(status.text)
         self._xgb = importlib.import_module("xgboost")
-        if needs_cuda and not self._xgb.build_info()["USE_CUDA"]:
+        if params.get("device", "cpu") != "cpu" and not self._xgb.build_info()["USE_CUDA"]:
             raise Unavailable("the wheel xgboost-cpu has no CUDA; use the wheel xgboost")
-
-    @staticmethod
-    def _import_plugin() -> None:
-        plugin = importlib.import_module("xgboost_gpu_exact")
-        status = plugin.device_status()
-        if not status.usable:
-            raise Unavailable(status.text)
 
     def load(self, table: Table, case: Case, threads: int) -> None:
         make, bins = self._xgb.DMatrix, {}
@@ -111,43 +95,30 @@ class XGBoost:
         own = {"objective": case.objective, "max_depth": case.max_depth, "nthread": threads}
         if case.classes > 1:
             own["num_class"] = case.classes
-        own |= dict(case.params)
-        self._booster = self._xgb.Booster(self._params | own, [self._data])
+        self.booster = self._xgb.Booster(self._params | own | dict(case.params), [self._data])
 
-    def train(self, laps: Laps, between: Callable[[], None]) -> None:
+    def train(self, laps: Laps, between: Callable[[], None] = lambda: None) -> None:
         while laps.more:
             i = len(laps.seconds)
-            laps.time(lambda i=i: self._booster.update(self._data, i))
+            laps.time(lambda i=i: self.booster.update(self._data, i))
             if i + 1 == METRIC_ROUNDS:  # from the prediction cache: nothing is traversed
-                laps.prediction = self._booster.predict(self._data)
+                laps.prediction = self.booster.predict(self._data)
             between()
 
 
-STRATEGIES = ("auto", "sort", "histogram")  # of the plugin
-
-
-def _ours(strategy: str) -> dict[str, Any]:
-    """Never the time of XGBoost's own builder."""
-    return {"gpu_exact_fallback": "error", "gpu_exact_strategy": strategy}
+PLUGIN = {"tree_method": "exact", "gpu_exact_fallback": "error"}  # never XGBoost's own builder
 
 
 def _hist(bins: int, quantile: bool) -> Callable[[], XGBoost]:
     params = {"tree_method": "hist", "device": "cuda", "max_bin": bins}
-    return lambda: XGBoost(params, needs_cuda=True, quantile=quantile)
+    return lambda: XGBoost(params, quantile)
 
 
-# In the order of running: XGBoost's own exact comes first, as the judge of the plugin. Those of
-# EXACT are made for a strategy.
+# In the order of running: XGBoost's own exact comes first, as the judge of the plugin.
 SYSTEMS = {
     "xgb_exact_cpu": lambda: XGBoost({"tree_method": "exact"}),
-    "gpu_exact_cpu_context": lambda strategy: XGBoost(
-        {"tree_method": "exact"} | _ours(strategy), plugin=True
-    ),
-    "gpu_exact_cuda": lambda strategy: XGBoost(
-        {"tree_method": "exact", "device": "cuda"} | _ours(strategy),
-        plugin=True,
-        needs_cuda=True,
-    ),
+    "gpu_exact_cpu_context": lambda: XGBoost(PLUGIN),
+    "gpu_exact_cuda": lambda: XGBoost(PLUGIN | {"device": "cuda"}),
     "xgb_hist_gpu_256": _hist(256, quantile=True),
     "xgb_hist_gpu_256_dmatrix": _hist(256, quantile=False),
     "xgb_hist_gpu_4096": _hist(4096, quantile=True),

@@ -27,12 +27,8 @@ RESULTS = ROOT / "benchmarks/results"
 GUIDES = ("README.md", "plugin/guide/*.md", "src/README.md", "benchmarks/*.md")
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 
-OURS, HIST, HIST_FINE, EXACT = (
-    "gpu_exact_cuda",
-    "xgb_hist_gpu_256",
-    "xgb_hist_gpu_4096",
-    "xgb_exact_cpu",
-)
+OURS, HIST = "gpu_exact_cuda", "xgb_hist_gpu_256"
+HIST_FINE, EXACT = "xgb_hist_gpu_4096", "xgb_exact_cpu"
 BY_DMATRIX = "_dmatrix"  # ends the name of `hist` from a DMatrix, not a QuantileDMatrix
 LABELS = {  # of the systems in tables
     OURS: "this plugin",
@@ -47,6 +43,7 @@ HEADLINE = {  # shapes of the first table: what they imitate
     "news20": "news20",
     "epsilon": "epsilon",
 }
+GROWTH = ("rows", "missing", "depth", "features", "distinct")
 BINS = {  # systems of accuracy.py
     "xgb_hist_cpu_64": "64 bins",
     "xgb_hist_cpu_256": "256 bins",
@@ -62,230 +59,199 @@ def read(pattern: str, results: Path = RESULTS) -> list[Line]:
     return [json.loads(text) for file in files for text in file.read_text().splitlines()]
 
 
-def latest(lines: Iterable[Line], *keys: str) -> list[Line]:
-    """The last line of each combination of the keys' values."""
-    return list({tuple(line[k] for k in keys): line for line in lines}.values())
-
-
 class Row(NamedTuple):
     """A table that was trained on, with the runs of each system."""
 
+    series: str  # empty, `other` or one of GROWTH
     name: str
     size: str
     depth: str
     runs: dict[str, list[Line]]
 
+    def of(self, system: str) -> list[Line]:
+        """The runs that are shown: of hist those of the faster way to load."""
+        ways = [self.runs[s] for s in (system, system + BY_DMATRIX) if s in self.runs]
+        return min(ways, key=lambda runs: runs[0]["ms"], default=[])
+
     def ms(self, system: str) -> str:
         """Milliseconds a tree; from the fastest to the slowest of several runs."""
-        times = [run["ms"] for run in self.runs.get(system, [])]
-        ends = {min(times): None, max(times): None} if times else {}
-        return " to ".join(map(text_of, ends))
+        times = sorted(run["ms"] for run in self.of(system))
+        return " to ".join(dict.fromkeys(map(text_of, times[:1] + times[-1:])))
 
-    def share(self) -> str:
+    def share(self) -> float:
         """Time of the plugin as a part of that of hist."""
-        if OURS not in self.runs or HIST not in self.runs:
-            return ""
-        return f"{self.runs[OURS][0]['ms'] / self.runs[HIST][0]['ms']:.2f}"
+        return self.of(OURS)[0]["ms"] / self.of(HIST)[0]["ms"]
+
+    def title(self) -> str:
+        return f"`{self.name}`" if self.series not in GROWTH else f"`{self.series}-{self.name}`"
+
+    def step(self) -> float:
+        """Of a series: the number that grows."""
+        return float("inf") if self.name == "all" else float(self.name)
+
+    def peak(self, *systems: str) -> str:
+        """MiB, of the thriftiest."""
+        mib = [run["peak_mib"] for s in systems for run in self.runs.get(s, [])]
+        return f"{min(mib):,}" if mib else ""
 
 
 def rows_of(lines: list[Line]) -> list[Row]:
-    """By shape, in the order of the file; strategies that were asked for do not count."""
-    lines = [line for line in lines if "strategy" not in line]
-    single = [line for line in lines if line["system"] != EXACT]
-    chosen = [line for line in lines if line["system"] == EXACT]
-    # The faster way to load comes last, under the name of both.
-    single = latest(single, "system", "shape", "rows", "max_depth")
-    single = [r | {"system": r["system"].removesuffix(BY_DMATRIX)} for r in single]
-    single.sort(key=lambda r: -r["ms"])
-    chosen += latest(single, "system", "shape", "rows", "max_depth")
+    """In the order of the file; strategies that were asked for do not count."""
     rows: dict[tuple, Row] = {}
-    for r in lines:
-        size = f"{r['rows']:,} x {r['columns']:,}"
-        row = Row(r["shape"], size, str(r["max_depth"]), {})
-        rows.setdefault((r["shape"], r["rows"], r["max_depth"]), row)
-    for r in chosen:
-        rows[r["shape"], r["rows"], r["max_depth"]].runs.setdefault(r["system"], []).append(r)
+    for line in (line for line in lines if "strategy" not in line):
+        found = re.fullmatch(r"(?:growth-|(?=other-))(\w+)-(\w+)", line["shape"])
+        series, name = found.groups() if found else ("", line["shape"])
+        size = f"{line['rows']:,} x {line['columns']:,}"
+        row = Row(series, name, size, str(line["max_depth"]), {})
+        row = rows.setdefault((line["shape"], line["rows"], line["max_depth"]), row)
+        runs = row.runs.setdefault(line["system"], [])
+        if line["system"] != EXACT:
+            runs.clear()
+        runs.append(line)
     return list(rows.values())
+
+
+def compared(lines: list[Line], *series: str) -> list[Row]:
+    """Tables of some series on which both the plugin and hist were timed."""
+    rows = [row for row in rows_of(lines) if row.series in series]
+    return [row for row in rows if row.of(OURS) and row.of(HIST)]
+
+
+def famous(lines: list[Line]) -> list[Row]:
+    """The rows of the first page."""
+    rows = [row for row in rows_of(lines) if row.name in HEADLINE]
+    return sorted(rows, key=lambda row: list(HEADLINE).index(row.name))
 
 
 def text_of(ms: float) -> str:
     return f"{ms:,.0f}" if ms >= 100 else f"{ms:.3g}"
 
 
-def markdown(head: list[str], rows: Iterable[list[str]]) -> str:
-    """A table; every row has as many cells as the head."""
-    return "".join(f"| {' | '.join(row)} |\n" for row in (head, ["---"] * len(head), *rows))
-
-
-def origin(rows: Iterable[Row], systems: Iterable[str] = LABELS) -> str:
-    """Which runs a table is of."""
-    commits: dict[str, dict[str, None]] = {}  # of each system, in the order of the file
-    devices: dict[str, None] = {}
-    for system in systems:
-        for run in (run for row in rows for run in row.runs.get(system, [])):
-            build = f", build {run['build']}" if system == OURS else ""
-            commits.setdefault(LABELS[system], {})[f"{run['commit']} ({run['date']}{build})"] = None
-            devices[run["device"]] = None
-    told = [f"{label}: commit {', '.join(some)}" for label, some in commits.items()]
-    return wrapped(f"Device: {'; '.join(devices)}. Runs of {'; '.join(told)}.")
+def markdown(head: list[str], rows: Iterable[list[str]], told: str) -> str:
+    """A table, whose rows have as many cells as the head, and what it is of."""
+    text = "".join(f"| {' | '.join(row)} |\n" for row in (head, ["---"] * len(head), *rows))
+    return f"{text}\n{wrapped(told)}\n"
 
 
 def wrapped(text: str) -> str:
     return textwrap.fill(text, 100, break_on_hyphens=False)
 
 
-def plain(lines: list[Line]) -> list[Row]:
-    return [r for r in rows_of(lines) if not r.name.startswith(("growth-", "other-"))]
+def origin(rows: Iterable[Row], *systems: str) -> str:
+    """Which runs a table is of."""
+    commits: dict[str, dict[str, None]] = {}  # of each system, in the order of the file
+    devices: dict[str, None] = {}
+    for system in systems:
+        for run in (run for row in rows for run in row.of(system)):
+            build = f", build {run['build']}" if system == OURS else ""
+            commits.setdefault(LABELS[system], {})[f"{run['commit']} ({run['date']}{build})"] = None
+            devices[run["device"]] = None
+    told = [f"{label}: commit {', '.join(some)}" for label, some in commits.items()]
+    return f"Device: {'; '.join(devices)}. Runs of {'; '.join(told)}."
 
 
 def headline(lines: list[Line]) -> str:
-    """The five rows of the first page."""
     systems = (OURS, HIST, EXACT)
-    by_name = {row.name: row for row in plain(lines)}
-    rows = [by_name[name] for name in HEADLINE if name in by_name]
+    rows = famous(lines)
     cells = []
-    for r in rows:
-        ours, *hist = (run["peak_mib"] if run else None for run in by_load(lines, r.name))
-        peaks = [
-            f"{peak:,}" if peak else "" for peak in (ours, min(filter(None, hist), default=None))
-        ]
-        cells.append(
-            [HEADLINE[r.name], r.size, r.depth, *(r.ms(s) or "not timed" for s in systems), *peaks]
-        )
+    for row in rows:
+        cell = [HEADLINE[row.name], row.size, row.depth]
+        cell += [row.ms(system) or "not timed" for system in systems]
+        cells.append([*cell, row.peak(OURS), row.peak(HIST, HIST + BY_DMATRIX)])
     head = ["ms a tree, shape of", "rows x columns", "depth", *(LABELS[s] for s in systems)]
     head += ["MiB, plugin", "MiB, `hist`"]
-    return f"{markdown(head, cells)}\n{origin(rows, systems)}\n"
+    return markdown(head, cells, origin(rows, *systems))
 
 
-def slower(lines: list[Line]) -> str:
-    """On which shapes hist is ahead, as a sentence."""
-    rows = [r for r in rows_of(lines) if not r.name.startswith("growth-") and r.share()]
-    ahead = [float(r.share()) for r in rows if float(r.share()) <= 1]
-    behind = [
-        f"`{r.name.removeprefix('other-')}` {r.share()}" for r in rows if float(r.share()) > 1
-    ]
-    spread = f"{min(ahead):.2f} to {max(ahead):.2f}"
-    return (
-        wrapped(
-            f"Of {len(rows)} shapes, {len(ahead)} took {spread} of the time that `hist` with 256 bins took. "
-            f"The plugin was slower on {len(behind)}: {', '.join(behind)} times its time."
-        )
-        + "\n"
+def summary(lines: list[Line]) -> str:
+    """On which tables hist is ahead, and what comes before the first tree: two sentences."""
+    rows = compared(lines, "", "other", *GROWTH)
+    ahead = [row.share() for row in rows if row.share() <= 1]
+    behind = [f"{row.title()} {row.share():.2f}" for row in rows if row.share() > 1]
+    ours, hist = ([row.of(system)[0]["set_up_s"] for row in rows] for system in (OURS, HIST))
+    told = (
+        f"Of {len(rows)} tables, {len(ahead)} took {min(ahead):.2f} to {max(ahead):.2f} of the time "
+        f"that `hist` with 256 bins took. The plugin was slower on {len(behind)}: {', '.join(behind)} "
+        f"times its time. To set a table up, before the first tree, the plugin took {min(ours):.2f} to "
+        f"{max(ours):.2f} s, `hist` {min(hist):.2f} to {max(hist):.2f} s."
     )
+    return f"{wrapped(told)}\n"
 
 
-def times(rows: list[Row], systems: tuple[str, ...]) -> str:
-    systems = tuple(s for s in systems if any(s in r.runs for r in rows))
+def times(rows: list[Row], *systems: str) -> str:
     head = ["ms a tree", "rows x columns", "depth", *(LABELS[s] for s in systems)]
     head.insert(5, "plugin / `hist`")
-    cells = [[r.name, r.size, r.depth, *(r.ms(s) for s in systems)] for r in rows]
-    for cell, row in zip(cells, rows, strict=True):
-        cell.insert(5, row.share())
-    return f"{markdown(head, cells)}\n{origin(rows, systems)}\n"
+    cells = []
+    for row in rows:
+        cell = [row.name, row.size, row.depth, *(row.ms(s) for s in systems)]
+        cell.insert(5, f"{row.share():.2f}")
+        cells.append(cell)
+    return markdown(head, cells, origin(rows, *systems))
 
 
 def speed(lines: list[Line]) -> str:
-    return times(plain(lines), (OURS, HIST, HIST_FINE, EXACT))
+    return times(compared(lines, ""), OURS, HIST, HIST_FINE, EXACT)
 
 
 def other(lines: list[Line]) -> str:
-    rows = [r for r in rows_of(lines) if r.name.startswith("other-")]
-    return times([r._replace(name=r.name.removeprefix("other-")) for r in rows], (OURS, HIST))
+    return times(compared(lines, "other"), OURS, HIST)
 
 
 def growth(lines: list[Line]) -> str:
     """The plugin's time as a part of hist's, along each series."""
-    series: dict[str, list[Row]] = {}
-    for row in rows_of(lines):
-        if row.name.startswith("growth-"):
-            series.setdefault(row.name.split("-")[1], []).append(row)
-    rows = [r for some in series.values() for r in some]
     cells = []
-    for name, some in series.items():
-        steps = sorted(
-            (r.name.split("-")[2] for r in some), key=lambda step: (step == "all", len(step), step)
-        )
-        share = {r.name.split("-")[2]: r.share() for r in some}
-        cells.append([name, ", ".join(f"{step}: {share[step]}" for step in steps)])
-    return f"{markdown(['what grows', 'plugin / `hist` of 256 bins'], cells)}\n{origin(rows, (OURS, HIST))}\n"
-
-
-def by_load(lines: list[Line], shape: str) -> list[Line | None]:
-    """The runs of the plugin, of hist from a QuantileDMatrix, and of hist from a DMatrix."""
-    found = {r["system"]: r for r in lines if r["shape"] == shape and "strategy" not in r}
-    return [found.get(system) for system in (OURS, HIST, HIST + BY_DMATRIX)]
+    for series in GROWTH:
+        rows = sorted(compared(lines, series), key=Row.step)
+        cells.append([series, ", ".join(f"{row.name}: {row.share():.2f}" for row in rows)])
+    told = origin(compared(lines, *GROWTH), OURS, HIST)
+    return markdown(["what grows", "plugin / `hist` of 256 bins"], cells, told)
 
 
 def rounds(lines: list[Line]) -> str:
     """Early and late trees, and what comes before the first."""
-    rows = [row for row in plain(lines) if OURS in row.runs and HIST in row.runs]
+    rows = compared(lines, "")
     cells = []
     for row in rows:
         cell = [row.name]
-        for run in (row.runs[OURS][0], row.runs[HIST][0]):
+        for run in (row.of(OURS)[0], row.of(HIST)[0]):
             cell += [text_of(run["ms_first"]), text_of(run["ms"]), f"{run['set_up_s']:.2f}"]
-        ours, quantile, _ = by_load(lines, row.name)
-        cells.append([*cell, *(f"{run['load_s']:.1f}" for run in (ours, quantile))])
-    head = [
-        "",
-        "plugin: first 20, ms",
-        "last 20, ms",
-        "set-up, s",
-        "`hist`: first 20, ms",
-        "last 20, ms",
-    ]
-    head += ["set-up, s", "`DMatrix`, s", "`QuantileDMatrix`, s"]
-    return f"{markdown(head, cells)}\n{origin(rows, (OURS, HIST))}\n"
+        cells.append([*cell, *(f"{row.runs[s][0]['load_s']:.1f}" for s in (OURS, HIST))])
+    head = ["", "plugin: first 20, ms", "last 20, ms", "set-up, s"]
+    head += ["`hist`: first 20, ms", *head[2:], "`DMatrix`, s", "`QuantileDMatrix`, s"]
+    return markdown(head, cells, origin(rows, OURS, HIST))
 
 
 def memory(lines: list[Line]) -> str:
-    """Device memory of the headline's tables."""
-    rows = [row for row in plain(lines) if row.name in HEADLINE]
-    cells = [
-        [row.name, row.size, *(f"{run['peak_mib']:,}" for run in by_load(lines, row.name))]
-        for row in rows
-    ]
-    head = [
-        "peak MiB",
-        "rows x columns",
-        "this plugin",
-        "`hist`, `QuantileDMatrix`",
-        "`hist`, `DMatrix`",
-    ]
-    return f"{markdown(head, cells)}\n{origin(rows, (OURS, HIST))}\n"
+    rows = famous(lines)
+    systems = (OURS, HIST, HIST + BY_DMATRIX)
+    cells = [[row.name, row.size, *(row.peak(system) for system in systems)] for row in rows]
+    head = ["peak MiB", "rows x columns", "this plugin"]
+    head += ["`hist`, `QuantileDMatrix`", "`hist`, `DMatrix`"]
+    return markdown(head, cells, origin(rows, OURS, HIST))
 
 
 def scale(lines: list[Line]) -> str:
     """Several GPUs: milliseconds a tree, and how many times as fast as one."""
     found = {(r["shape"], r["system"], r["gpus"], r["mode"]): r for r in lines}
-    shapes = {r["shape"]: r for r in lines}
+    shown = [r for r in lines if (r["system"], r["gpus"], r["mode"]) == ("gpu_exact", 1, "devices")]
     cells, used = [], []
-    for shape, about in shapes.items():
-        one = found.get((shape, "gpu_exact", 1, "devices"))
-        if one is None:
-            continue
-        cell = [f"{shape}, {about['rows']:,} x {about['columns']:,}, depth {about['max_depth']}"]
+    for one in shown:
+        shape = one["shape"]
+        cell = [f"{shape}, {one['rows']:,} x {one['columns']:,}, depth {one['max_depth']}"]
         cell.append(text_of(one["ms"]))
-        used.append(one)
-        for gpus in (2, 4):
-            for mode in ("devices", "processes"):
-                run = found.get((shape, "gpu_exact", gpus, mode))
-                cell.append(
-                    "" if run is None else f"{text_of(run['ms'])} ({one['ms'] / run['ms']:.2f})"
-                )
-                used += [run] if run else []
+        several = [(shape, "gpu_exact", n, m) for n in (2, 4) for m in ("devices", "processes")]
+        runs = [found.get(key) for key in several]
+        cell += [f"{text_of(r['ms'])} ({one['ms'] / r['ms']:.2f})" if r else "not run" for r in runs]
+        used += [one, *filter(None, runs)]
         hist = [found.get((shape, HIST, gpus, "processes")) for gpus in (1, 2, 4)]
         cells.append([*cell, ", ".join(text_of(run["ms"]) if run else "not run" for run in hist)])
     head = ["ms a tree (times as fast)", "1 GPU", "2 GPUs, `devices`", "2 processes"]
     head += ["4 GPUs, `devices`", "4 processes", "`hist`: 1, 2, 4 processes"]
     if not all(run["identical"] for run in used):
-        raise SystemExit(
-            "error: A run on several GPUs grew other trees than one GPU: no table of it."
-        )
+        raise SystemExit("error: Several GPUs grew other trees than one: no table of that.")
     runs = sorted({(r["commit"], r["build"], r["date"], r["device"]) for r in used})
     told = "; ".join(f"commit {c} (build {b}, {date}), {device}" for c, b, date, device in runs)
-    told = wrapped(f"Run: {told}. Every model equals that of one GPU.")
-    return f"{markdown(head, cells)}\n{told}\n"
+    return markdown(head, cells, f"Run: {told}. Every model equals that of one GPU.")
 
 
 class Difference(NamedTuple):
@@ -331,9 +297,9 @@ def differences(lines: list[Line]) -> dict[str, dict[str, Difference]]:
 
 def study(lines: list[Line]) -> str:
     """Which run the tables of accuracy are of."""
-    runs = {(r["xgboost"], r["commit"], r["date"]): None for r in lines}
+    runs = dict.fromkeys((r["xgboost"], r["commit"], r["date"]) for r in lines)
     told = ", ".join(f"XGBoost {v} (commit {c}, {date})" for v, c, date in runs)
-    return wrapped(f"Device: CPU. Run of {told}.")
+    return f"Device: CPU. Run of {told}."
 
 
 def accuracy(lines: list[Line]) -> str:
@@ -346,7 +312,7 @@ def accuracy(lines: list[Line]) -> str:
         size = [f"{r['rows']:,} x {r['columns']:,}", f"{r['most_values']:,}", r["metric"]]
         rows.append([table, *size, f"{statistics.fmean(exact):.4g}", *map(str, by_system.values())])
     head = ["table", "rows x columns", "most values a column", "loss", "exact", *BINS.values()]
-    return f"{markdown(head, rows)}\n{study(lines)}\n"
+    return markdown(head, rows, study(lines))
 
 
 def bins(lines: list[Line]) -> str:
@@ -359,12 +325,12 @@ def bins(lines: list[Line]) -> str:
         worst = f" (up to {max(worse):.2g}% more)" if worse else ""
         rows.append([label, f"{len(worse)}{worst}", str(len(better)), str(len(found) - len(clear))])
     head = [f"of {len(found)} tables", "loses more than exact", "loses less", "noise, or the same"]
-    return f"{markdown(head, rows)}\n{study(lines)}\n"
+    return markdown(head, rows, study(lines))
 
 
 TABLES: dict[str, tuple[Callable[[list[Line]], str], str]] = {
     "headline": (headline, "train-*.jsonl"),
-    "slower": (slower, "train-*.jsonl"),
+    "summary": (summary, "train-*.jsonl"),
     "speed": (speed, "train-*.jsonl"),
     "other": (other, "train-*.jsonl"),
     "growth": (growth, "train-*.jsonl"),
@@ -396,15 +362,12 @@ def main() -> int:
     what.add_argument("--write", action="store_true", help="the tables into the guides")
     what.add_argument("--check", action="store_true", help="whether the guides have them")
     options = parser.parse_args()
-    stale = {
-        file: text for file in guides() if (text := filled(file.read_text())) != file.read_text()
-    }
+    stale = {f: text for f in guides() if (text := filled(f.read_text())) != f.read_text()}
     for file, text in stale.items():
         if options.write:
             file.write_text(text)
-        print(
-            f"{file.relative_to(ROOT)}: {'written' if options.write else 'its tables are not those of the results'}"
-        )
+        told = "written" if options.write else "its tables are not those of the results"
+        print(f"{file.relative_to(ROOT)}: {told}")
     return 1 if stale and options.check else 0
 
 

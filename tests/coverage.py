@@ -10,39 +10,30 @@ includes it. The last line is the whole, as JSON. Needs gcov.
 import json
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> int:
-    run: dict[str, dict[int, bool]] = {}  # by file and line
+    files: dict[str, dict[int, bool]] = defaultdict(lambda: defaultdict(bool))  # lines: run or not
     for data in Path(sys.argv[1]).resolve().rglob("*.gcda"):
-        text = subprocess.run(
-            ["gcov", "--json-format", "--stdout", str(data)],
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
-        for of_object in map(json.loads, text.splitlines()):
+        command = ["gcov", "--json-format", "--stdout", str(data)]
+        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        for of_object in map(json.loads, told.splitlines()):
             for file in of_object["files"]:
                 path = Path(of_object["current_working_directory"], file["file"]).resolve()
-                if not path.is_relative_to(ROOT):
-                    continue
-                name = path.relative_to(ROOT).as_posix()
+                name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else ""
                 if name.startswith(("src/", "plugin/")):
-                    lines = run.setdefault(name, {})
                     for line in file["lines"]:
-                        number = line["line_number"]
-                        lines[number] = lines.get(number, False) or line["count"] > 0
-    for name, lines in sorted(run.items()):
-        missed = [number for number, hit in sorted(lines.items()) if not hit]
-        told = f", not {', '.join(map(str, missed))}" if missed else ""
-        print(f"{name}: {len(lines) - len(missed)} of {len(lines)}{told}")
-    hit = sum(sum(lines.values()) for lines in run.values())
-    of = sum(map(len, run.values()))
-    percent = round(100 * hit / max(of, 1), 1)
-    print(json.dumps({"lines": of, "run": hit, "percent": percent}))
+                        files[name][line["line_number"]] |= line["count"] > 0
+    for name, lines in sorted(files.items()):
+        missed = [str(number) for number, hit in sorted(lines.items()) if not hit]
+        print(f"{name}: {sum(lines.values())} of {len(lines)}", *missed)
+    hits = [hit for lines in files.values() for hit in lines.values()]
+    percent = round(100 * sum(hits) / max(len(hits), 1), 1)
+    print(json.dumps({"lines": len(hits), "run": sum(hits), "percent": percent}))
     least = float(sys.argv[3]) if sys.argv[2:3] == ["--least"] else 0
     return int(percent < least)
 

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 HOST_FILES = ("src/*.cc", "src/*.h", "plugin/*.cc", "plugin/*.h")
 MUTATED = "gpu_exact_host_tests gpu_exact_fakes gpu_exact_e2e_tests xgboost_gpu_exact_reference".split()
 # Nothing in them is tested without a GPU or a second process image, or they are for old systems only.
-LEFT_OUT = ("src/source_hash.cc", "plugin/older_libstdcxx.cc", "src/platform.h")
+LEFT_OUT = ("src/host/source_hash.cc", "plugin/load/older_libstdcxx.cc", "src/core/platform.h")
 # End-to-end tests that run what is mutated, the quickest and most telling first; what is about loading,
 # devices and workers has processes of its own, slowly. Kernels' arithmetic is not in that module.
 OF_CORE = ["tables", "sampling", "strategy", "last_run"]

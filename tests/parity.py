@@ -20,7 +20,6 @@ import json
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -40,21 +39,9 @@ LAYOUTS = (("auto", -1), ("auto", -1), ("histogram", -1), ("sort", 0), ("sort", 
 REPEATED_ROUNDS = 10
 
 
-@dataclass(frozen=True)
-class TableTask:
-    """One table, one way to train."""
-
-    path: str
-    depth: int
-    restricted: bool  # sampling, constraints, every kind of regularisation
-    rounds: int
-    seconds: float  # no new round after so long
-    threads: int  # of XGBoost's builder
-
-
-def load(path: str) -> tuple[xgb.DMatrix, dict]:
+def load(file: Path) -> tuple[xgb.DMatrix, dict]:
     """The table and its objective, guessed from the label."""
-    with np.load(path, allow_pickle=False) as arrays:
+    with np.load(file, allow_pickle=False) as arrays:
         if "X" in arrays:
             X = arrays["X"]
         else:
@@ -91,16 +78,17 @@ def restrictions(n_rows: int, n_features: int, scale: float) -> dict:
     return params
 
 
-def run_table(task: TableTask) -> dict:
+def run_table(file: Path, depth: int, restricted: bool, args: argparse.Namespace) -> dict:
+    """One way to train; restricted by sampling, constraints, every kind of regularisation."""
     start = time.perf_counter()
-    dtrain, params = load(task.path)
-    params |= {"max_depth": task.depth, "nthread": task.threads} | TAKE_OVER | ON_GPU
+    dtrain, params = load(file)
+    params |= {"max_depth": depth, "nthread": args.threads} | TAKE_OVER | ON_GPU
     before = trees_grown()
-    if task.restricted:
+    if restricted:
         regression = params["objective"] == "reg:squarederror"
         scale = float(dtrain.get_label().std()) if regression else 1.0
         params |= restrictions(dtrain.num_row(), dtrain.num_col(), scale)
-    reports, model = compare_rounds(task, params, dtrain)
+    reports, model = compare_rounds(file, params, dtrain, args)
     rounds = model.num_boosted_rounds()
     ours = train(params, dtrain, rounds)
     repeated = set()
@@ -135,18 +123,18 @@ def seed_of(iteration: int) -> int:
 
 
 def compare_rounds(
-    task: TableTask, params: dict, dtrain: xgb.DMatrix
+    file: Path, params: dict, dtrain: xgb.DMatrix, args: argparse.Namespace
 ) -> tuple[list[TreeReport], xgb.Booster]:
     """XGBoost's own model, and how the plugin's trees of each of its rounds compare."""
     begun = time.perf_counter()
     cuts_apart = training_cuts(dtrain)
-    same_rows, _ = load(task.path)  # takes the margins
+    same_rows, _ = load(file)  # takes the margins
     with stock():
         model = xgb.Booster(params, [dtrain])
         assert not uses_plugin(model)  # configures: its updater is made here
     reports: list[TreeReport] = []
     ours = None
-    for i in range(task.rounds):
+    for i in range(args.rounds):
         same_rows.set_base_margin(model.predict(dtrain, output_margin=True))
         model.set_param("seed", seed_of(i))
         before = trees_grown()
@@ -161,7 +149,7 @@ def compare_rounds(
         assert_grown(before, gpu=len(our_trees))
         pairs = zip(our_trees, trees_of(model[i : i + 1]), strict=True)
         reports += [compare_trees(a, b, cuts_apart) for a, b in pairs]
-        if time.perf_counter() - begun > task.seconds:
+        if time.perf_counter() - begun > args.seconds:
             break
     assert uses_plugin(ours) and not uses_plugin(model)
     return reports, model
@@ -214,9 +202,9 @@ def main() -> int:
     of = {"device": text, "xgboost": xgb.__version__, "sources": source_hash()[:12]}
     good = True
     for name in names:
-        path, limits = str(args.tables / name / "data.npz"), (args.rounds, args.seconds, args.threads)
+        file = args.tables / name / "data.npz"
         ways = [(depth, restricted) for depth in args.depths for restricted in (False, True)]
-        line = {"table": name} | of_table([run_table(TableTask(path, *way, *limits)) for way in ways])
+        line = {"table": name} | of_table([run_table(file, *way, args) for way in ways])
         good &= not line["different"] and not line["layouts_differ"] and line["splits"] > 0
         print(json.dumps(line | {"depths": args.depths} | of), flush=True)
     return 0 if good else 1

@@ -42,9 +42,9 @@ ROOT = Path(__file__).resolve().parents[1]
 VERSIONS = "plugin/python/xgboost_gpu_exact/versions.py"
 GPU, FAULTS = "libxgboost_gpu_exact.so", "libxgboost_gpu_exact_faults.so"
 REFERENCE = "libxgboost_gpu_exact_reference.so"
-TWO_GPUS = "*PeersOnTwoDevices*:*PeersByNccl*"
+TWO_GPUS = "*WorkersOnTwoDevices*:*WorkersByNccl*"
 DEVICE = {"by": "device", "tests": f"-{TWO_GPUS}"}
-PLANS = "device/test_device_builder.cu"  # reads what is free of the GPU's memory
+PLANS = "device/level/test_device_builder.cu"  # reads what is free of the GPU's memory
 # Tests of tools and of texts: they say the same with any module.
 ONCE = " ".join(
     f"e2e/test_{name}.py"
@@ -54,10 +54,12 @@ APART = " ".join(
     f"e2e/test_{name}.py" for name in "faults nccl_faults neighbours inputs soak".split()
 )
 NO_KERNELS = "e2e/test_categorical.py"  # what the reference builder alone can do
+HOST = "core/test_*.cc plan/test_*.cc host/test_*.cc plugin/test_*.cc"
 WITH_GPU = "e2e/test_fuzz_on_cuda.py e2e/test_nccl_faults.py e2e/test_soak.py"  # wholly
 LOADING = "e2e/test_import.py"  # of the module that users have, with a GPU and without
 # Random problems of a test; `check` draws fewer.
 MANY = {"GPU_EXACT_FUZZ": "1000", "GPU_EXACT_DISTRIBUTED": "80", "GPU_EXACT_RANGES": "100"}
+SIZES, WORKERS = "device/level/test_sizes.cu", "device/workers/test_workers.cu"
 # Short: every strategy, XGBoost's own kernels between, threads, odd trees.
 SANITIZED = "e2e/test_quirks.py e2e/test_strategy.py"
 TABLES = (
@@ -87,29 +89,29 @@ class Suite:
 def sanitizer(tool: str, seeds: int, piece: int) -> list[Suite]:
     """The device suite and some end-to-end files, with few random problems: the tool is slow."""
     env = {"GPU_EXACT_SANITIZER": tool, "GPU_EXACT_SEEDS": f"{seeds}"}
-    but = "device/test_sizes.cu"
+    but = SIZES
     if tool == "racecheck":  # it cannot follow workers that are threads
-        but += " device/test_peers.cu"
+        but += f" {WORKERS}"
     short = "-k 'quirks or same_model_on_a_cuda_context or between_iterations or share_a_dmatrix'"
     return [
-        Suite(tool, "device/test_*.cu", but, tool=tool, env=env, piece=piece, **DEVICE),
+        Suite(tool, "device/**/test_*.cu", but, tool=tool, env=env, piece=piece, **DEVICE),
         Suite(tool, SANITIZED, tool=tool, env=env, tests=short),
     ]
 
 
 SUITES = [
     # Anywhere, without a GPU.
-    Suite("host", "host/test_*.cc", by="host", gpus=0),
+    Suite("host", HOST, by="host", gpus=0),
     Suite("reference", "e2e/test_*.py", f"{WITH_GPU} {LOADING}", module=REFERENCE, gpus=0, env=MANY),
     Suite("reference", "e2e/test_updater.cc", by="e2e", module=REFERENCE, gpus=0),
     # The module that users have, where there is no GPU.
     Suite("nogpu", f"e2e/test_fallback.py {LOADING}", gpus=0, env={"CUDA_VISIBLE_DEVICES": ""}),
     Suite("package", "package/test_package.py", gpus=0),  # and a package index
     # With a GPU.
-    Suite("device", "device/test_*.cu", f"device/test_sizes.cu {PLANS}", **DEVICE),
+    Suite("device", "device/**/test_*.cu", f"{SIZES} {PLANS}", **DEVICE),
     Suite("device", PLANS, alone=True, **DEVICE),
-    Suite("sizes", "device/test_sizes.cu", by="device", alone=True),  # 130 GiB of the GPU
-    Suite("peers", "device/test_peers.cu", by="device", tests=TWO_GPUS, gpus=2),
+    Suite("sizes", SIZES, by="device", alone=True),  # 130 GiB of the GPU
+    Suite("peers", WORKERS, by="device", tests=TWO_GPUS, gpus=2),
     Suite("e2e", "e2e/test_*.py", f"{ONCE} {APART} {NO_KERNELS}", env=MANY),
     Suite("e2e", "e2e/test_updater.cc", by="e2e"),
     Suite("faults", "e2e/test_faults.py", module=FAULTS, pieces=8),
@@ -137,6 +139,7 @@ TOOL_OPTIONS = {"initcheck": ["--force-blocking-launches"]}
 LONGEST = 400  # characters of a line
 SHOWN = 4000  # characters of what fails
 
+COMPILED_FOLDERS = "src include plugin/cmake plugin/load plugin/hooks plugin/train plugin/workers".split()
 COMPILED = re.compile(r"(CMakeLists\.txt|/versions\.py|/[^./][^/]*\.(cc|h|cu|cuh|in|map|cmake))$")
 
 
@@ -146,7 +149,7 @@ def source_hash(root: Path | None = None) -> str:
     plugin/cmake/WriteSourceHash.cmake computes the same for binaries: keep both alike.
     """
     root = root or ROOT
-    files = [f for folder in ("src", "include", "plugin/cmake") for f in (root / folder).rglob("*")]
+    files = [f for folder in COMPILED_FOLDERS for f in (root / folder).rglob("*")]
     files += (root / "plugin").glob("*")
     files += [root / "CMakeLists.txt", root / VERSIONS]
     paths = sorted(file.relative_to(root).as_posix() for file in files if file.is_file())

@@ -1,9 +1,10 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief What the module libxgboost_gpu_exact.so offers to a program that loads it: Python's
- *        ctypes, R's dyn.load, dlopen or the linker. Functions of type int return 0, or -1 with a
- *        message in GpuExactGetLastError(). Nothing here makes a CUDA call but GpuExactDeviceStatus().
+ * @brief Declares what the module libxgboost_gpu_exact.so offers to a program that loads it:
+ *        Python's ctypes, R's dyn.load, dlopen or the linker. Functions of type int return 0, or -1
+ *        with a message in GpuExactGetLastError(). Nothing here makes a CUDA call but
+ *        GpuExactDeviceStatus().
  */
 #pragma once
 
@@ -13,10 +14,10 @@
 extern "C" {
 #endif
 
-/** @brief The last error of the calling thread: one sentence with the remedy; never NULL. */
+/** @brief Give the last error of the calling thread: one sentence with the remedy; never NULL. */
 __attribute__((visibility("default"))) char const* GpuExactGetLastError(void);
 
-/** @brief The version of this plugin, such as "1.2.3". */
+/** @brief Give the version of this plugin, such as "1.2.3". */
 __attribute__((visibility("default"))) char const* GpuExactVersion(void);
 
 /**
@@ -47,7 +48,7 @@ __attribute__((visibility("default"))) int GpuExactTakeOver(int enable);
 __attribute__((visibility("default"))) int GpuExactSetDefaultDevice(char const* device);
 
 /**
- * @brief Whether a GPU can build trees here. Makes a CUDA context.
+ * @brief Tell whether a GPU can build trees here. Makes a CUDA context.
  *
  * @param ordinal    The CUDA device, or -1 for the first visible one.
  * @param out_usable 1 or 0.
@@ -59,7 +60,7 @@ __attribute__((visibility("default"))) int GpuExactDeviceStatus(int ordinal, int
                                                                 char const** out_text);
 
 /**
- * @brief What the last tree of this process took, and how many trees grew where.
+ * @brief Tell what the last tree of this process took, and how many trees grew where.
  *
  * Counted are trees whose boosters this module serves: those of XGBoost's own builder only where it
  * grows them in the module's place.
@@ -74,7 +75,7 @@ __attribute__((visibility("default"))) int GpuExactDeviceStatus(int ordinal, int
 __attribute__((visibility("default"))) int GpuExactLastRun(char const** out_json);
 
 /**
- * @brief Device memory that a table will take, at most, if all its values are distinct.
+ * @brief Estimate the device memory that a table takes at most, if all its values are distinct.
  *
  * @param rows, columns, entries Of the table; entries are its present values.
  * @param max_depth              Of the trees; 0: no limit.
@@ -86,7 +87,7 @@ __attribute__((visibility("default"))) int GpuExactMemoryEstimate(uint64_t rows,
                                                                   uint64_t entries, int max_depth,
                                                                   char const** out_json);
 
-/** @brief What sources this module was built of: the hash of all that is compiled. */
+/** @brief Give the hash of the sources that this module was built of: of all that is compiled. */
 __attribute__((visibility("default"))) char const* GpuExactSourceHash(void);
 
 #if defined(__cplusplus)

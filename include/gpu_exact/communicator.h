@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The workers that grow one tree together, and what they tell each other.
+ * @brief Joins the workers that grow one tree together.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <string_view>
 
 namespace gpu_exact {
-/** @brief What an error says, to users. */
+/** @brief Give an error's text for users. */
 [[nodiscard]] inline char const* WordsOf(std::exception const& error) {
   return dynamic_cast<std::bad_alloc const*>(&error) == nullptr
              ? error.what()
@@ -21,7 +21,7 @@ namespace gpu_exact {
                "train with fewer rows or columns.";
 }
 
-/** @brief The beginning of a text in UTF-8 that fits into so many bytes, without half a character. */
+/** @brief Cut a text in UTF-8 to the beginning that fits into n_bytes, without half a character. */
 [[nodiscard]] inline std::string_view WholeCharacters(std::string_view text, std::size_t n_bytes) {
   if (text.size() <= n_bytes) {
     return text;
@@ -35,15 +35,16 @@ namespace gpu_exact {
   return text.substr(0, n_bytes);
 }
 
-/** @brief A worker is gone, stuck or of another mind: which rank, and the remedy. */
+/** @brief Tells that a worker is gone, stuck or of another mind: which rank, and the remedy. */
 struct WorkerError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 /**
- * @brief A group of workers, of one process or of many. Each holds some rows of the table: rank 0
- *        the first ones, and so on. All calls are collective: every worker makes the same ones in
- *        the same order, each on the thread that grows its trees; they wait for all. Host memory.
+ * @brief Connects a group of workers, of one process or of many. Each holds some rows of the table:
+ *        rank 0 the first ones, and so on. All calls are collective: every worker makes the same
+ *        ones in the same order, each on the thread that grows its trees; they wait for all. Host
+ *        memory.
  *
  * Errors: WorkerError, on every worker, where one is gone or stuck; the group is of no use
  * afterwards.
@@ -56,13 +57,13 @@ class Communicator {
   [[nodiscard]] virtual std::int32_t Size() const = 0;
 
   /**
-   * @brief Everybody's part to everybody.
+   * @brief Send every part to every worker.
    * @param inout shape: (Size() * bytes); own part, at Rank() * bytes, is read, the rest is written.
    * @param bytes Of one part, the same for all workers; may be zero.
    */
   virtual void AllGather(void* inout, std::size_t bytes) = 0;
 
-  /** @brief The sum over workers, modulo 2^64. @param inout shape: (n); n is the same for all. */
+  /** @brief Sum over workers, modulo 2^64. @param inout shape: (n); n is the same for all. */
   virtual void AllReduce(std::uint64_t* inout, std::size_t n) = 0;
 };
 }  // namespace gpu_exact

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Is there a GPU that can build trees, and what goes wrong on it.
+ * @brief Tells whether there is a GPU that can build trees, and what goes wrong on it.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 #include "gpu_exact/types.h"
 
 namespace gpu_exact {
-/** @brief What a process knows of one GPU. */
+/** @brief Holds what a process knows of one GPU. */
 struct DeviceStatus {
   bool usable{false};
   std::string name;      // as the driver calls it; empty where there is none
@@ -24,13 +24,13 @@ struct DeviceStatus {
   std::string advice{};  // which build would be faster on it; empty where this one is fine
 };
 
-/** @brief The reason in a process that was forked once CUDA's driver had been started. */
+/** @brief Gives the reason in a process that was forked once CUDA's driver had been started. */
 inline constexpr char const* kForkedAfterCuda =
     "This process was forked after CUDA was used, and CUDA does not survive that: fork before the "
     "first booster, or start workers that are not forked (Python: `spawn`; R: a PSOCK cluster).";
 
 /**
- * @brief Whether the device can run this library's kernels.
+ * @brief Tell whether the device can run this library's kernels.
  *
  * The first CUDA call of the process that comes from this library; makes a context. Never throws.
  *
@@ -49,11 +49,12 @@ inline constexpr char const* kForkedAfterCuda =
  */
 [[nodiscard]] std::uint64_t ContextOf(int ordinal);
 
-/** @brief CUDA devices that this process sees; 0 where there is no driver. Throws DeviceError. */
+/** @brief Count the CUDA devices that this process sees; 0 where there is no driver. Throws
+ *         DeviceError. */
 [[nodiscard]] int CountDevices();
 
 /**
- * @brief The devices to share a table among, of the parameter `gpu_exact_devices`.
+ * @brief Choose the devices to share a table among, by the parameter `gpu_exact_devices`.
  *
  * @param text      Empty: the first alone. "all": the first and all others, if the table has
  *                  enough entries to be worth it. Else ordinals with commas between, in any order:
@@ -66,22 +67,23 @@ inline constexpr char const* kForkedAfterCuda =
 [[nodiscard]] std::vector<int> ChooseDevices(std::string const& text, int first, int n_visible,
                                              EntryIdx n_entries);
 
-/** @brief A CUDA call failed: the call, where, and the driver's words. */
+/** @brief Tells which CUDA call failed, where, and the driver's words. */
 struct DeviceError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/** @brief The table does not fit: bytes asked, free, total, what each part takes, the remedy. */
+/** @brief Tells that the table does not fit: bytes asked, free, total, what each part takes, the
+ *         remedy. */
 struct OutOfDeviceMemory : DeviceError {
   using DeviceError::DeviceError;
 };
 
-/** @brief A table of which no tree can grow here; told before anything is begun. */
+/** @brief Refuses a table of which no tree can grow here, before anything is begun. */
 struct UnfitTable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/** @brief A value of a categorical feature that is no category. */
+/** @brief Refuses a value of a categorical feature that is no category. */
 struct InvalidCategory : UnfitTable {
   FeatureIdx feature;
   float value;
@@ -95,13 +97,13 @@ struct InvalidCategory : UnfitTable {
         feature{f},
         value{v} {}
 
-  /** @brief Whether a value is none. */
+  /** @brief Tell whether a value is none. */
   [[nodiscard]] static bool Is(float value) {
     return !(value >= 0.0f && value < static_cast<float>(kMostCategories));
   }
 
  private:
-  /** @brief With all digits. */
+  /** @brief Write a value with all its digits. */
   [[nodiscard]] static std::string TextOf(float value) {
     char text[32];
     std::snprintf(text, sizeof(text), "%.9g", static_cast<double>(value));
@@ -109,17 +111,18 @@ struct InvalidCategory : UnfitTable {
   }
 };
 
-/** @brief Gradients of which no tree can grow here; told before anything is begun. */
+/** @brief Refuses gradients of which no tree can grow here, before anything is begun. */
 struct UnfitGradients : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/** @brief A gradient or hessian is NaN or infinite: no sums of it exist. */
+/** @brief Refuses a gradient or hessian that is NaN or infinite: no sums of it exist. */
 struct NonFiniteGradient : UnfitGradients {
   using UnfitGradients::UnfitGradients;
 };
 
-/** @brief Gradients that are too far apart to be summed exactly: most would be rounded away. */
+/** @brief Refuses gradients that are too far apart to be summed exactly: most would be rounded
+ *         away. */
 struct GradientRange : UnfitGradients {
   using UnfitGradients::UnfitGradients;
 };

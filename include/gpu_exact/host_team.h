@@ -1,14 +1,14 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Threads that a caller has, for a builder to use.
+ * @brief Lends a builder threads that the caller has.
  */
 #pragma once
 
 #include <cstdint>
 
 namespace gpu_exact {
-/** @brief Threads of the host, for copies to and from it. */
+/** @brief Lends threads of the host, for copies to and from it. */
 struct HostTeam {
   std::int32_t n_threads{0};  // at most, the calling one included; 0: as many as there are cores
   /**

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Device memory of a builder, known before there is one.
+ * @brief Estimates the device memory of a builder before there is one.
  */
 #pragma once
 
@@ -11,13 +11,13 @@
 #include "gpu_exact/tree_builder.h"
 
 namespace gpu_exact {
-/** @brief As a user writes it: "sort", "histogram"; "" for kAuto. */
+/** @brief Name a strategy as a user writes it: "sort", "histogram"; "" for kAuto. */
 [[nodiscard]] char const* NameOf(Strategy strategy);
 
 /**
- * @brief JSON: of each strategy the bytes of every array at every stage, the peak, and the least
- *        that it can do with, as much as can be in the host's memory. Of the kind of GPU that takes
- *        most.
+ * @brief Estimate, as JSON: of each strategy the bytes of every array at every stage, the peak, and
+ *        the least that it can do with, as much as can be in the host's memory. Of the kind of GPU
+ *        that takes most.
  *
  * {"sort": {"peak": 1, "least": 1,
  *           "stages": {"reading": {"table by row": 1}, "sorting": {}, "growing": {}}},

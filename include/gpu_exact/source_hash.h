@@ -1,11 +1,12 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Which sources a binary was built of, so that no result is taken for that of others.
+ * @brief Tells which sources a binary was built of, so that no result is taken for that of others.
  */
 #pragma once
 
 namespace gpu_exact {
-/** @brief SHA-256 of all that is compiled, 64 hexadecimal digits: plugin/cmake/WriteSourceHash.cmake. */
+/** @brief Give the SHA-256 of all that is compiled, 64 hexadecimal digits:
+ *         plugin/cmake/WriteSourceHash.cmake. */
 [[nodiscard]] char const* SourceHash();
 }  // namespace gpu_exact

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The interface between XGBoost's side (plugin/) and the kernels' side (src/): columns in,
+ * @brief Connects XGBoost's side (plugin/) and the kernels' side (src/): columns in,
  *        gradients in, tree out. Plain C++17: no CUDA and no XGBoost header.
  */
 #pragma once
@@ -17,32 +17,33 @@
 #include "gpu_exact/types.h"
 
 namespace gpu_exact {
-/** @brief Where rows without a value of the split feature may go. */
+/** @brief Names where rows without a value of the split feature may go. */
 enum class DefaultDirection : std::uint8_t { kLearn, kLeft, kRight };
 
-/** @brief How XGBoost computes weights and gains, which changed once: see src/core/gain.h. */
+/** @brief Names how XGBoost computes weights and gains, which changed once: see src/core/gain.h. */
 enum class GainRules : std::uint8_t {
   kNew,  // from release 3.4 on
   kOld   // before
 };
 
-/** @brief How the best splits are found: a matter of speed and memory, the trees are the same. */
+/** @brief Names how the best splits are found: a matter of speed and memory, the trees are the
+ *         same. */
 enum class Strategy : std::uint8_t {
   kAuto,      // chosen for the table
   kSort,      // interleaved levels, then a segmented sort of the entries on each level
   kHistogram  // histograms bound the gain, entries are searched where the best split may lie
 };
 
-/** @brief Which node is split next. */
+/** @brief Names which node is split next. */
 enum class GrowPolicy : std::uint8_t {
   kDepthWise,  // level by level, in the order of ids
   kLossGuide   // the one whose split gains most, among equals the one of the lower id
 };
 
-/** @brief Levels that can be interleaved: nodes of the next one, and "none", fit a byte a row. */
+/** @brief Limits the levels that can be interleaved: a byte a row holds a node of the next one. */
 inline constexpr std::int32_t kMaxInterleavedLevels = 7;
 
-/** @brief How trees are grown. Names and meaning are XGBoost's training parameters. */
+/** @brief Holds how trees are grown. Names and meaning are XGBoost's training parameters. */
 struct GrowParam {
   std::int32_t max_depth{6};   // levels of splits; 0: no limit
   std::int32_t max_leaves{0};  // 0: no limit
@@ -73,7 +74,7 @@ struct GrowParam {
   }
 };
 
-/** @brief A node of a grown tree with what XGBoost stores of it. */
+/** @brief Holds a node of a grown tree with what XGBoost stores of it. */
 struct TreeNode {
   NodeIdx parent{kNoNode};
   NodeIdx left{kNoNode};  // kNoNode: a leaf
@@ -93,18 +94,18 @@ struct TreeNode {
 };
 
 /**
- * @brief A tree before learning rate and pruning; nodes in the order of their ids, root first. A split
- *        gives its children the next two ids, left and right.
+ * @brief Holds a tree before learning rate and pruning; nodes in the order of their ids, root
+ *        first. A split gives its children the next two ids, left and right.
  */
 using GrownTree = std::vector<TreeNode>;
 
-/** @brief Of the host's clock. */
+/** @brief Measure the time since begin, by the host's clock. */
 [[nodiscard]] inline double MillisecondsSince(std::chrono::steady_clock::time_point begin) {
   auto const passed = std::chrono::steady_clock::now() - begin;
   return std::chrono::duration<double, std::milli>{passed}.count();
 }
 
-/** @brief What a builder knows of its last tree, for people. Times are of the host's clock. */
+/** @brief Tells people what a builder knows of its last tree. Times are of the host's clock. */
 struct TreeStats {
   Strategy strategy{Strategy::kAuto};   // that grew it; kAuto: there is but one
   std::uint64_t planned_bytes{0};       // device memory at most, without what follows open nodes
@@ -116,13 +117,13 @@ struct TreeStats {
   bool through_host{false};             // workers' devices reach each other by the host alone
 };
 
-/** @brief One bit for each (node of a level, feature): may the node split on the feature. */
+/** @brief Has a bit for each (node of a level, feature): may the node split on the feature. */
 struct FeatureMask {
   std::size_t n_words{0};           // 32-bit words a node: (n_features + 31) / 32
   std::vector<std::uint32_t> bits;  // shape: (n_nodes or 1, n_words); one row serves every node
 };
 
-/** @brief A node about to be searched for a split. */
+/** @brief Names a node about to be searched for a split. */
 struct OpenNode {
   NodeIdx nidx{kRoot};
   NodeIdx parent{kNoNode};
@@ -130,7 +131,8 @@ struct OpenNode {
 };
 
 /**
- * @brief Which features a level's nodes may use: column sampling and interaction constraints.
+ * @brief Selects which features a level's nodes may use: column sampling and interaction
+ *        constraints.
  *
  * Asked on the caller's thread, once for each node searched, parents before their children: depth-wise
  * for the nodes of a level, leaf-wise for those of a level or for two siblings. Leaf-wise some of them
@@ -173,7 +175,7 @@ class TreeBuilder {
                           std::uint8_t const* row_included, FeaturePolicy* features) = 0;
 
   /**
-   * @brief The leaf of every row in the tree built last, encoded as by EncodePosition.
+   * @brief Write the leaf of every row in the tree built last, encoded as by EncodePosition.
    *
    * @param remap         Node id to node id, for leaves that pruning removed; empty: no change.
    * @param memory        Where out_positions lies. Host memory is written when the call returns,
@@ -184,25 +186,26 @@ class TreeBuilder {
                               NodeIdx* out_positions) = 0;
 
   /**
-   * @brief Whether memory for the positions of the tree built last should come from the pool of the
-   *        builder's device, which then keeps it for the next tree's.
+   * @brief Tell whether memory for the positions of the tree built last should come from the pool
+   *        of the builder's device, which then keeps it for the next tree's.
    */
   [[nodiscard]] virtual bool KeepsPool() const { return false; }
 
   /**
-   * @brief Whether any row has a negative hessian: such rows take no random number. Waits.
+   * @brief Tell whether any row has a negative hessian: such rows take no random number. Waits.
    * @param gradients Device memory, written on cudaStreamPerThread; shape: (n_rows).
    */
   [[nodiscard]] virtual bool AnyDeletedRow(GradientPair const* gradients) = 0;
 
-  /** @brief Device memory held, bytes. */
+  /** @brief Count the device memory held, bytes. */
   [[nodiscard]] virtual std::uint64_t DeviceBytes() const = 0;
 
-  /** @brief Of the tree built last. Makes no CUDA call. */
+  /** @brief Give what is known of the tree built last. Makes no CUDA call. */
   [[nodiscard]] virtual TreeStats Stats() const { return {}; }
 };
 
-/** @brief How a table lies on its devices: a matter of speed and memory, the trees are the same. */
+/** @brief Sets how a table lies on its devices: a matter of speed and memory, the trees are the
+ *         same. */
 struct TableOptions {
   Strategy strategy{Strategy::kAuto};  // for every tree of the builder
   // Device memory that the table may take: bytes, or up to 1 the share of what is free; 0: what is
@@ -220,7 +223,7 @@ struct TableOptions {
 };
 
 /**
- * @brief A builder on a GPU. Copies and sorts the table; keeps no reference to it.
+ * @brief Make a builder on a GPU. Copies and sorts the table; keeps no reference to it.
  *
  * With a communicator the table is that of all workers, rows in the order of ranks. This call and
  * Build() are then collective, with equal arguments but for the rows. Gradients, rows left out and
@@ -238,8 +241,8 @@ struct TableOptions {
                                                              Communicator* comm = nullptr);
 
 /**
- * @brief A builder on several GPUs of this process, each of which searches some of the columns. The
- *        trees are those of one GPU.
+ * @brief Make a builder on several GPUs of this process, each of which searches some of the
+ *        columns. The trees are those of one GPU.
  *
  * @param ordinals CUDA devices; device memory that the builder is given is that of the first. One
  *                 alone is a builder on that GPU.

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The words of this library: row, entry, feature, node, gradient pair.
+ * @brief Defines the words of this library: row, entry, feature, node, gradient pair.
  */
 #pragma once
 
@@ -18,42 +18,43 @@ inline constexpr RowIdx kMostRows = 0xfffffffe;  // that fit: the last id is no 
 inline constexpr NodeIdx kRoot = 0;
 inline constexpr NodeIdx kNoNode = -1;
 
-/** @brief First and second order gradient of one row; laid out as xgboost::GradientPair. Aligned,
- *         so that the device moves it in one piece. */
+/** @brief Holds the first and second order gradient of one row; laid out as xgboost::GradientPair.
+ *         Aligned, so that the device moves it in one piece. */
 struct alignas(8) GradientPair {
   float grad;
   float hess;  // negative: the row is deleted
 };
 
-/** @brief One present value of a row; laid out as xgboost::Entry. */
+/** @brief Holds one present value of a row; laid out as xgboost::Entry. */
 struct CsrEntry {
   FeatureIdx feature;
   float value;
 };
 
-/** @brief What the values of a feature are; laid out as xgboost::FeatureType. */
+/** @brief Names what the values of a feature are; laid out as xgboost::FeatureType. */
 enum class FeatureType : std::uint8_t {
   kNumerical,
   kCategorical  // codes of categories, 0 <= code < kMostCategories; fractions are cut off
 };
 
-/** @brief No code of a category reaches it: up to here a float tells whole numbers apart. */
+/** @brief Bounds the codes of categories: up to here a float tells whole numbers apart. */
 inline constexpr std::uint32_t kMostCategories = 1u << 24;
 
-/** @brief Where an array lies. Device memory belongs to the builder's device. */
+/** @brief Names where an array lies. Device memory belongs to the builder's device. */
 enum class Memory : std::uint8_t { kHost, kDevice };
 
 struct CsrView;
 
-/** @brief The rows of a table that comes in pages, of which one is in memory at a time. */
+/** @brief Reads the rows of a table that comes in pages, of which one is in memory at a time. */
 class RowPages {
  public:
   virtual ~RowPages() = default;
-  /** @brief Calls visit(rows, number of their first row) for each page, in order; may be repeated. */
+  /** @brief Call visit(rows, number of their first row) for each page, in order; may be
+   *         repeated. */
   virtual void ForEach(std::function<void(CsrView const&, RowIdx)> const& visit) const = 0;
 };
 
-/** @brief A borrowed table in compressed rows; a value that is not present is missing. */
+/** @brief Lends a table in compressed rows; a value that is not present is missing. */
 struct CsrView {
   EntryIdx const* offsets{nullptr};  // shape: (n_rows + 1), ascending from 0
   CsrEntry const* entries{nullptr};  // shape: (n_entries), rows one after another
@@ -66,7 +67,7 @@ struct CsrView {
   FeatureType const* feature_types{nullptr};
 };
 
-/** @brief Borrowed gradients, one pair a row. */
+/** @brief Lends gradients, one pair a row. */
 struct GradientView {
   GradientPair const* data{nullptr};  // shape: (n_rows)
   Memory memory{Memory::kHost};
@@ -74,7 +75,7 @@ struct GradientView {
 };
 
 /**
- * @brief A row's leaf, as XGBoost encodes it: the node id, or its bitwise complement for a row that
+ * @brief Encode a row's leaf as XGBoost does: the node id, or its bitwise complement for a row that
  *        took no part in training (not sampled, or deleted by a negative hessian).
  */
 constexpr NodeIdx EncodePosition(NodeIdx nidx, bool trained) { return trained ? nidx : ~nidx; }

@@ -26,10 +26,13 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
+option(GPU_EXACT_LINE_INFO "Name the source line of a kernel's instructions, for profilers" ON)
+
 add_library(gpu_exact_options INTERFACE)
 # Contracted multiply-adds round once where XGBoost's CPU code rounds twice: trees would differ.
 target_compile_options(gpu_exact_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -ffp-contract=off
     -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>
   $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false --default-stream=per-thread --expt-relaxed-constexpr
-    --extended-lambda -lineinfo -Xcompiler=-Wall,-ffp-contract=off>)
+    --extended-lambda -Xcompiler=-Wall,-ffp-contract=off>
+  $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${GPU_EXACT_LINE_INFO}>>:-lineinfo>)

@@ -3,8 +3,9 @@
 # source_hash() of tests/proof.py computes the same: keep both alike.
 cmake_minimum_required(VERSION 3.25)
 set(files CMakeLists.txt plugin/python/xgboost_gpu_exact/versions.py)
-file(GLOB_RECURSE folders LIST_DIRECTORIES false RELATIVE "${ROOT}"
-     "${ROOT}/src/*" "${ROOT}/include/*" "${ROOT}/plugin/cmake/*")
+set(folders src include plugin/cmake plugin/load plugin/hooks plugin/train plugin/workers)
+list(TRANSFORM folders REPLACE ".+" "${ROOT}/\\0/*")
+file(GLOB_RECURSE folders LIST_DIRECTORIES false RELATIVE "${ROOT}" ${folders})
 file(GLOB plugin LIST_DIRECTORIES false RELATIVE "${ROOT}" "${ROOT}/plugin/*")
 list(APPEND files ${folders} ${plugin})
 list(FILTER files INCLUDE REGEX

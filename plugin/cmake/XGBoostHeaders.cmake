@@ -17,7 +17,7 @@ function(gpu_exact_download_xgboost release out_dir)
   file(MAKE_DIRECTORY "${deps}")
   execute_process(
     COMMAND "${python}" "${PROJECT_SOURCE_DIR}/plugin/cmake/download_source.py" ${release}
-            ${GPU_EXACT_SHA256_${release}} "${archive}"
+            "${archive}" ${GPU_EXACT_SHA256_${release}}
     RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(failed)
     message(FATAL_ERROR

@@ -43,14 +43,14 @@ constexpr char const* kAuto = "auto";
 constexpr char const* kNamed = "named";
 constexpr char const* kKey = "gpu_exact";  // of what a saved configuration says in other words
 
-/** @brief The value of a parameter, or nullptr. */
+/** @brief Find the value of a parameter, or nullptr. */
 std::string const* Find(Args const& args, char const* name) {
   auto const found =
       std::find_if(args.cbegin(), args.cend(), [&](auto const& arg) { return arg.first == name; });
   return found == args.cend() ? nullptr : &found->second;
 }
 
-/** @brief The names in a list of updaters, as XGBoost reads it. */
+/** @brief Split a list of updaters into names, as XGBoost reads it. */
 std::vector<std::string> Split(std::string const& list) {
   return xgboost::common::Split(list, ',');
 }
@@ -65,7 +65,7 @@ bool HasParam(std::string const& name) {
   return ParamT::__MANAGER__()->Find(name) != nullptr;
 }
 
-/** @brief Ours under the name of XGBoost's, whose parameters it has too. */
+/** @brief Stands in for XGBoost's booster under its name, whose parameters it has too. */
 std::vector<std::string> Replaced(std::vector<std::string> names) {
   std::replace(names.begin(), names.end(), std::string{kOwnName}, std::string{kColMakerName});
   return names;
@@ -245,7 +245,8 @@ class ExactBooster final : public DelegatingBooster {
     }
   }
 
-  /** @brief Whether XGBoost makes the updaters of `exact`, unless others are named meanwhile. */
+  /** @brief Tell whether XGBoost makes the updaters of `exact`, unless others are named
+   *         meanwhile. */
   [[nodiscard]] bool WantsExact() const { return updater_.empty() && tree_method_ == kExact; }
 
   // As XGBoost has them: kept here, as it cannot be asked before it is configured.

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief XGBoost's tree booster, for which `tree_method="exact"` and `device="cuda"` go together.
+ * @brief Makes `tree_method="exact"` and `device="cuda"` go together, for XGBoost's tree booster.
  *
  * XGBoost refuses the two in `GBTree::Configure`, and forgets an explicit `updater` there when
  * other parameters are set later. A booster that is made from now on is one of ours, which owns

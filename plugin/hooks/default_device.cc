@@ -13,7 +13,7 @@ namespace {
 constexpr int kCpu = -1;
 std::atomic<int> default_ordinal{kCpu};
 
-/** @brief The CUDA ordinal that a device's name stands for, kCpu for the CPU. */
+/** @brief Read the CUDA ordinal off a device's name, kCpu for the CPU. */
 std::optional<int> ParseDevice(std::string const& device) {
   std::string const prefix{"cuda:"};
   if (device == "cpu") {

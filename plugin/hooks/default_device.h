@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The device of exact boosters that name none.
+ * @brief Sets the device of exact boosters that name none.
  */
 #pragma once
 
@@ -15,6 +15,6 @@ namespace gpu_exact {
  */
 void SetDefaultDevice(std::string const& device);
 
-/** @brief Its CUDA ordinal; negative: it is the CPU. */
+/** @brief Give its CUDA ordinal; negative: it is the CPU. */
 [[nodiscard]] int DefaultOrdinal();
 }  // namespace gpu_exact

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief A gradient booster that hands every call on to another one, for others to derive from.
+ * @brief Hands every call on to another gradient booster, for others to derive from.
  *
  * Every virtual function of GradientBooster is here, those too that it defines itself: a forgotten
  * one would compile, and say that "the current booster" does not support it.

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Reading and writing XGBoost's Json as text.
+ * @brief Reads and writes XGBoost's Json as text.
  *
  * Json's own conversions need the vtables of its classes, which are data, and a loaded module can
  * bind functions only.
@@ -24,12 +24,12 @@ namespace gpu_exact {
   return xgboost::Json::Load(xgboost::StringView{text});
 }
 
-/** @brief A string, which must need no escaping: names do not. */
+/** @brief Quote a string, which must need no escaping: names do not. */
 [[nodiscard]] inline xgboost::Json QuoteJson(std::string const& name) {
   return ParseJson('"' + name + '"');
 }
 
-/** @brief The name that QuoteJson() made a string of. */
+/** @brief Give the name that QuoteJson() made a string of. */
 [[nodiscard]] inline std::string UnquoteJson(xgboost::Json const& json) {
   auto const text = DumpJson(json);
   return text.substr(1, text.size() - 2);

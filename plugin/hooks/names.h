@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Names of updaters in XGBoost's registry.
+ * @brief Lists names of updaters in XGBoost's registry.
  */
 #pragma once
 

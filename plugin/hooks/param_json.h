@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Parameters to and from a booster's configuration.
+ * @brief Moves parameters to and from a booster's configuration.
  */
 #pragma once
 
@@ -38,7 +38,8 @@ void SaveParam(ParamT const& param, std::string const& key, xgboost::Json* out_c
   return values;
 }
 
-/** @brief A key that is not there changes nothing: the booster was saved by XGBoost alone. */
+/** @brief Load parameters. A key that is not there changes nothing: the booster was saved by
+ *         XGBoost alone. */
 template <typename ParamT>
 void LoadParam(xgboost::Json const& config, std::string const& key, ParamT* out_param) {
   if (auto const values = FindParam(DumpJson(config), key); !values.empty()) {

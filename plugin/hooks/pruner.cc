@@ -14,7 +14,7 @@ namespace gpu_exact {
 namespace {
 thread_local PruneFollows* current{nullptr};
 
-/** @brief The updater `prune` of trees that are pruned already. */
+/** @brief Stands in for `prune` where trees are pruned already. */
 class NothingToPrune final : public xgboost::TreeUpdater {
  public:
   using TreeUpdater::TreeUpdater;

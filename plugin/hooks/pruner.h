@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Sparing XGBoost's updater `prune` the trees that are pruned already.
+ * @brief Spares XGBoost's updater `prune` the trees that are pruned already.
  *
  * `tree_method="exact"` stands for the updaters `grow_colmaker,prune`. The second one walks over the
  * positions of all rows on the host, even if it takes nothing back: with gradients on the GPU that
@@ -11,8 +11,8 @@
 
 namespace gpu_exact {
 /**
- * @brief While one lives, this thread makes the updaters of such a list: `grow_colmaker`, and right
- *        after it `prune`.
+ * @brief Marks, while one lives, that this thread makes the updaters of such a list:
+ *        `grow_colmaker`, and right after it `prune`.
  */
 class PruneFollows {
  public:
@@ -22,13 +22,13 @@ class PruneFollows {
   PruneFollows& operator=(PruneFollows const&) = delete;
 
   /**
-   * @brief For the updater that is made as `grow_colmaker`: whether `prune` follows.
+   * @brief Tell the updater that is made as `grow_colmaker` whether `prune` follows.
    *
    * Where it does, the updater must prune inside, as that `prune` will do nothing.
    */
   [[nodiscard]] static bool Claim();
 
-  /** @brief For `prune`: whether the updater before it prunes inside. */
+  /** @brief Tell `prune` whether the updater before it prunes inside. */
   [[nodiscard]] static bool Claimed();
 
  private:

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The plugin's entries in XGBoost's registries.
+ * @brief Makes the plugin's entries in XGBoost's registries.
  */
 #pragma once
 

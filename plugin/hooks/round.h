@@ -1,14 +1,14 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief What a booster is about: an updater is told of one tree alone.
+ * @brief Tells an updater, which is told of one tree alone, what its booster is about.
  */
 #pragma once
 
 #include <cstdint>
 
 namespace gpu_exact {
-/** @brief The round that a thread's booster trains, from when it is made until it goes. */
+/** @brief Names the round that a thread's booster trains, from when it is made until it goes. */
 class Round {
  public:
   /**
@@ -20,7 +20,7 @@ class Round {
   Round(Round const&) = delete;
   Round& operator=(Round const&) = delete;
 
-  /** @brief Of this thread; nullptr: no booster of ours. */
+  /** @brief Give that of this thread; nullptr: no booster of ours. */
   [[nodiscard]] static Round const* Current();
 
   std::uint32_t const n_before;

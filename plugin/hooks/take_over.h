@@ -1,14 +1,14 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Who answers for `grow_colmaker`, the updater of `tree_method="exact"`.
+ * @brief Decides who answers for `grow_colmaker`, the updater of `tree_method="exact"`.
  */
 #pragma once
 
 namespace gpu_exact {
 /**
- * @brief This plugin, or XGBoost's own updater again. Boosters that are configured already keep the
- *        updater they have.
+ * @brief Take over, or give back to XGBoost's own updater. Boosters that are configured already
+ *        keep the updater they have.
  */
 void TakeOver(bool enable);
 [[nodiscard]] bool IsTakenOver();

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Another context for a learner, for a while.
+ * @brief Gives a learner another context for a while.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace gpu_exact {
 /**
- * @brief While this lives, a learner's context is another one. Random numbers drawn meanwhile count.
+ * @brief Replaces a learner's context while this lives. Random numbers drawn meanwhile count.
  *
  * Boosters and updaters keep a pointer to the context of their learner: what they make in the
  * meantime goes on with the learner's own context afterwards.

@@ -1,8 +1,9 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief What is compiled once for each layout of XGBoost's classes. The rest of the module knows
- *        nothing of XGBoost's headers, and calls the adapter to the library of the process.
+ * @brief Declares what is compiled once for each layout of XGBoost's classes. The rest of the
+ *        module knows nothing of XGBoost's headers, and calls the adapter to the library of the
+ *        process.
  */
 #pragma once
 
@@ -12,7 +13,8 @@
 namespace gpu_exact {
 using ImportTarget = void (*)();
 
-/** @brief The XGBoost functions that an adapter calls; written at build time from its objects. */
+/** @brief Lists the XGBoost functions that an adapter calls; written at build time from its
+ *         objects. */
 struct ImportTable {
   char const* const* names;  // mangled, shape: (n)
   ImportTarget* targets;     // where the stubs jump to, shape: (n)
@@ -24,6 +26,7 @@ struct Adapter {
   void (*do_register)();
 };
 
-/** @brief The adapter to a release of XGBoost; nullptr: this build does not know its layout. */
+/** @brief Find the adapter to a release of XGBoost; nullptr: this build does not know its
+ *         layout. */
 [[nodiscard]] Adapter const* AdapterTo(std::string const& release);
 }  // namespace gpu_exact

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The adapters of this build. adapters.inc is written by CMake: lines of
+ * @brief Lists the adapters of this build. adapters.inc is written by CMake: lines of
  *        SERVES(release, function that gives its adapter).
  */
 #include "load/adapter.h"

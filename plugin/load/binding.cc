@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of binding.h.
+ * @brief Implements binding.h.
  */
 #include "load/binding.h"
 
@@ -27,7 +27,7 @@ struct CloseLibrary {
   void operator()(void* handle) const { dlclose(handle); }
 };
 
-/** @brief A libxgboost of this process, kept from being unloaded. */
+/** @brief Holds a libxgboost of this process, and keeps it from being unloaded. */
 struct Library {
   std::unique_ptr<void, CloseLibrary> handle;
   std::string path;
@@ -35,7 +35,7 @@ struct Library {
   void* version_fn{nullptr};     // its XGBoostVersion
 };
 
-/** @brief R's package `xgboost` has its copy of XGBoost in a library of its own name. */
+/** @brief Names the library in which R's package `xgboost` has its copy of XGBoost. */
 bool IsOfR(std::string const& path) { return path.substr(path.rfind('/') + 1) == "xgboost.so"; }
 
 std::string Remedy(std::string const& path) {
@@ -161,7 +161,7 @@ std::vector<ImportTarget> Resolve(Library const& library, ImportTable const& imp
 
 bool bound_to_r{false};
 
-/** @brief What compilers make of `#pragma omp parallel`, in GNU's OpenMP. */
+/** @brief Names what compilers make of `#pragma omp parallel`, in GNU's OpenMP. */
 using GompParallel = void (*)(void (*fn)(void*), void* data, unsigned n_threads, unsigned flags);
 GompParallel gomp_parallel{nullptr};
 

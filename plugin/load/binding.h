@@ -26,8 +26,8 @@ namespace gpu_exact {
 Adapter const& BindXGBoost();
 
 /**
- * @brief The threads that run XGBoost's own loops, which go on spinning for a while after each: they
- *        copy at once where threads that are started would wait for a core.
+ * @brief Give the threads that run XGBoost's own loops, which go on spinning for a while after
+ *        each: they copy at once where threads that are started would wait for a core.
  *
  * Of a copy of XGBoost that was built without GNU's OpenMP it has none.
  *
@@ -36,8 +36,8 @@ Adapter const& BindXGBoost();
 [[nodiscard]] HostTeam TeamOfXGBoost(std::int32_t n_threads);
 
 /**
- * @brief While this lives, vectors that XGBoost makes in this thread take device memory from the pool
- *        of its device, as with `use_cuda_async_pool` in XGBoost's global configuration.
+ * @brief Lets vectors that XGBoost makes in this thread while this lives take device memory from
+ *        the pool of its device, as with `use_cuda_async_pool` in XGBoost's global configuration.
  *
  * A copy of XGBoost that cannot goes on as before.
  */
@@ -52,6 +52,6 @@ class VectorsFromPool {
   bool is_set_{false};
 };
 
-/** @brief Whether BindXGBoost() has found the copy of XGBoost that is in R's package. */
+/** @brief Tell whether BindXGBoost() has found the copy of XGBoost that is in R's package. */
 [[nodiscard]] bool BoundToR();
 }  // namespace gpu_exact

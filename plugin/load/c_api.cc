@@ -36,7 +36,7 @@ int Guarded(Fn&& fn) {
 
 gpu_exact::PerProcess<std::mutex> registry_mutex;
 
-/** @brief The caller holds registry_mutex. A call that failed may be repeated. */
+/** @brief Register. The caller holds registry_mutex. A call that failed may be repeated. */
 void RegisterOnce() {
   static bool registered = false;
   if (!registered) {

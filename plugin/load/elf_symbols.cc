@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of elf_symbols.h.
+ * @brief Implements elf_symbols.h.
  */
 #include "load/elf_symbols.h"
 
@@ -16,7 +16,7 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief The build id in a segment of notes; empty where it has none. */
+/** @brief Find the build id in a segment of notes; empty where it has none. */
 std::string BuildIdIn(char const* notes, std::size_t n_bytes, std::size_t alignment) {
   auto const padded = [&](std::size_t n) { return (n + alignment - 1) / alignment * alignment; };
   ElfW(Nhdr) note{};

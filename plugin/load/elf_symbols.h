@@ -14,7 +14,7 @@
 
 namespace gpu_exact {
 /**
- * @brief An ELF file, opened once: what is read of it is of one file, whatever takes its place.
+ * @brief Reads an ELF file, opened once: what is read is of one file, whatever takes its place.
  *
  * Everything throws std::runtime_error with the path where the file cannot be read.
  */
@@ -23,7 +23,8 @@ class ElfFile {
   explicit ElfFile(std::string const& path);
 
   /**
-   * @brief Whether a loaded object was made of this file, and not of one that was there before.
+   * @brief Tell whether a loaded object was made of this file, and not of one that was there
+   *        before.
    *
    * Told by the build id. Where neither has one, by the place of each function that the file exports.
    *
@@ -33,7 +34,8 @@ class ElfFile {
   [[nodiscard]] bool IsThatOf(void* handle, link_map const& object);
 
   /**
-   * @brief Addresses of functions, relative to where the file is loaded; throws where it is stripped.
+   * @brief Find addresses of functions, relative to where the file is loaded; throws where it is
+   *        stripped.
    *
    * One pass over the table.
    *
@@ -47,7 +49,7 @@ class ElfFile {
   /** @brief Calls fn(symbol, name) for each function that a table of symbols defines. */
   template <typename FnT>
   void ForEachFunction(ElfW(Shdr) const& table, FnT&& fn);
-  /** @brief The table of a type, or nullptr. */
+  /** @brief Find the table of a type, or nullptr. */
   [[nodiscard]] ElfW(Shdr) const* FindTable(decltype(ElfW(Shdr)::sh_type) type) const;
   [[nodiscard]] std::string BuildId();
   template <typename T>
@@ -61,7 +63,7 @@ class ElfFile {
 };
 
 /**
- * @brief Where a loaded object's own calls of another one's function go.
+ * @brief Find where a loaded object's own calls of another one's function go.
  *
  * That may be another definition than dlsym finds among what the object depends on: one that the
  * program, or an object that was loaded for all, had before comes first.

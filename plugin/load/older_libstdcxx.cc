@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Functions of newer libraries that the compiler's headers call, made of older ones: the
- *        module runs where libstdc++ is that of GCC 8 (GLIBCXX_3.4.24) and glibc is 2.28.
+ * @brief Defines functions of newer libraries that the compiler's headers call, made of older ones:
+ *        the module runs where libstdc++ is that of GCC 8 (GLIBCXX_3.4.24) and glibc is 2.28.
  *
  * The linker takes these definitions for the whole module, and exports none of them. libstdc++
  * itself stays shared with XGBoost: exceptions, strings and streams pass between the two, so a

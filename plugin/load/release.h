@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief All that differs among the releases of XGBoost: sources that see XGBoost's headers are
- *        compiled once for each layout of its classes, and know releases by this header alone.
+ * @brief Holds all that differs among the releases of XGBoost: sources that see XGBoost's headers
+ *        are compiled once for each layout of its classes, and know releases by this header alone.
  */
 #pragma once
 
@@ -30,18 +30,18 @@ namespace gpu_exact {
 inline constexpr GainRules kGainRules = GPU_EXACT_XGBOOST < 304 ? GainRules::kOld : GainRules::kNew;
 
 /**
- * @brief Whether XGBoost reads the positions that an updater writes. Earlier releases read those of
- *        updaters that say so, and `prune`, the last one of `exact`, does not.
+ * @brief Tell whether XGBoost reads the positions that an updater writes. Earlier releases read
+ *        those of updaters that say so, and `prune`, the last one of `exact`, does not.
  */
 inline constexpr bool kReadsPositions = GPU_EXACT_XGBOOST >= 304;
 
-/** @brief Whether `hist` draws features by node from a sampler of its own for each tree, so that
- *         sampling by node can be defined as in `hist`. */
+/** @brief Tell whether `hist` draws features by node from a sampler of its own for each tree, so
+ *         that sampling by node can be defined as in `hist`. */
 inline constexpr bool kSamplesByNode = GPU_EXACT_XGBOOST >= 303;
 
 using RandomEngine = std::mt19937;
 
-/** @brief The generator that a booster of this context draws from in this thread. */
+/** @brief Find the generator that a booster of this context draws from in this thread. */
 inline RandomEngine& RandomOf([[maybe_unused]] xgboost::Context const* ctx) {
 #if GPU_EXACT_XGBOOST >= 303
   return ctx->Rng();
@@ -50,7 +50,7 @@ inline RandomEngine& RandomOf([[maybe_unused]] xgboost::Context const* ctx) {
 #endif
 }
 
-/** @brief XGBoost's sampler of the features of one tree. */
+/** @brief Wraps XGBoost's sampler of the features of one tree. */
 class ColumnSampler {
  public:
 #if GPU_EXACT_XGBOOST >= 303
@@ -78,7 +78,7 @@ class ColumnSampler {
   xgboost::common::ColumnSampler sampler_;
 };
 
-/** @brief The connection to another worker; nullptr where there is none. */
+/** @brief Find the connection to another worker; nullptr where there is none. */
 inline std::shared_ptr<xgboost::collective::Channel> ChannelTo(
     xgboost::collective::Comm const& comm, std::int32_t rank) {
 #if GPU_EXACT_XGBOOST >= 303
@@ -91,7 +91,7 @@ inline std::shared_ptr<xgboost::collective::Channel> ChannelTo(
 #if GPU_EXACT_XGBOOST >= 305
 using LearnerModel = xgboost::LearnerModelState;
 
-/** @brief The names of parameters that somebody takes: XGBoost warns of others. */
+/** @brief Collect the names of parameters that somebody takes: XGBoost warns of others. */
 using UsedParameters = std::set<std::string>;
 using DataPointer = std::shared_ptr<xgboost::DMatrix>;
 using Predictions = xgboost::HostDeviceVector<float>;
@@ -127,7 +127,7 @@ auto InTurn(First&& first, Second&& second) {
   }
 }
 
-/** @brief What XGBoost gives a booster for a round. */
+/** @brief Holds what XGBoost gives a booster for a round. */
 struct BoostRound {
   DataPointer data;
   xgboost::GradientContainer* gradients;
@@ -135,7 +135,7 @@ struct BoostRound {
   xgboost::ObjFunction const* obj;
 };
 
-/** @brief A gradient booster that hands on to another one the calls whose forms differ. */
+/** @brief Hands the calls whose forms differ on to another gradient booster. */
 class HandingBooster : public xgboost::GradientBooster {
  public:
   HandingBooster(xgboost::Context const* ctx, xgboost::GradientBooster* booster)

@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief One stub for each XGBoost function that an adapter calls, and the adapter. imports.inc is
- *        written by cmake/WriteImports.cmake: lines of IMPORT(index, mangled name).
+ * @brief Defines one stub for each XGBoost function that an adapter calls, and the adapter.
+ *        imports.inc is written by cmake/WriteImports.cmake: lines of IMPORT(index, mangled name).
  */
 #include <iterator>
 #include <stdexcept>

@@ -79,5 +79,6 @@ def start(forgives: bool = True) -> None:
 def start_if_asked() -> None:
     """Start, if a variable of the environment asks for it."""
     asks = os.environ.get
-    if asks("XGBOOST_GPU_EXACT_DEVICE") or asks("XGBOOST_GPU_EXACT_CHILDREN") == "1":
-        start()
+    for prefix in ("", "XGBOOST_"):  # the names of earlier releases
+        if asks(f"{prefix}GPU_EXACT_DEVICE") or asks(f"{prefix}GPU_EXACT_CHILDREN") == "1":
+            return start()

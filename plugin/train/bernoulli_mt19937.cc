@@ -55,7 +55,7 @@ GPU_EXACT_VECTORISED void Temper(std::uint32_t const* state, std::uint32_t* word
   }
 }
 
-/** @brief Pairs of words, the low one first as x86-64 has it, against the threshold. */
+/** @brief Compare pairs of words, the low one first as x86-64 has it, with the threshold. */
 GPU_EXACT_VECTORISED void Compare(std::uint32_t const* words, std::uint64_t threshold,
                                   std::size_t n, std::uint8_t* out) {
   for (std::size_t i = 0; i < n; ++i) {
@@ -65,14 +65,14 @@ GPU_EXACT_VECTORISED void Compare(std::uint32_t const* words, std::uint64_t thre
   }
 }
 
-/** @brief A stream of plain numbers, whatever the program has made of its locale. */
+/** @brief Make a stream of plain numbers, whatever the program has made of its locale. */
 std::stringstream PlainText() {
   std::stringstream text;
   text.imbue(std::locale::classic());
   return text;
 }
 
-/** @brief A copy of a std::mt19937 that refills and draws in vectors. */
+/** @brief Copies a std::mt19937, and refills and draws in vectors. */
 class BlockEngine {
  public:
   explicit BlockEngine(Engine const& engine) {
@@ -142,8 +142,7 @@ std::uint64_t BernoulliThreshold(double p) {
 }
 
 void DrawBernoulli(double p, std::size_t n, std::mt19937* engine, std::uint8_t* out) {
-  constexpr std::size_t kWorthBlocks = 1
-                                       << 13;  // going through text takes as long as so many draws
+  constexpr std::size_t kWorthBlocks = 1 << 13;  // draws that take as long as going through text
   auto const threshold = BernoulliThreshold(p);
   if (n >= kWorthBlocks) {
     BlockEngine blocks{*engine};

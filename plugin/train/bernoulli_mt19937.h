@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The draws of std::bernoulli_distribution from a std::mt19937, at 0.6 ns each.
+ * @brief Draws as std::bernoulli_distribution does from a std::mt19937, at 0.6 ns each.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace gpu_exact {
 /**
- * @brief The least v for which libstdc++'s std::bernoulli_distribution{p} says no.
+ * @brief Find the least v for which libstdc++'s std::bernoulli_distribution{p} says no.
  *
  * It takes two words of the generator, v = w0 + w1 * 2^32, rounds v to a double and says yes where
  * that is less than p * 2^64. Rounding keeps order, so that one integer divides yes from no. This

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Handing trees over to XGBoost's own exact builder.
+ * @brief Hands trees over to XGBoost's own exact builder.
  */
 #pragma once
 

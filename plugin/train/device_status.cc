@@ -20,7 +20,7 @@ std::atomic<pid_t> cuda_process{0};  // the process that has used a GPU; 0: none
 
 using Clock = std::chrono::steady_clock;
 
-/** @brief What ProbeDevice() has told. */
+/** @brief Remembers what ProbeDevice() has told. */
 struct Known {
   struct Answer {
     DeviceStatus status;
@@ -30,13 +30,13 @@ struct Known {
   std::map<int, Answer> by_ordinal;
 };
 
-/** @brief A question takes no more than this share of the time, however often it is asked in vain. */
+/** @brief Limits the share of the time that a question takes, however often it is asked in vain. */
 constexpr int kShare = 20;
 
 PerProcess<Known> the_known;
 
 /**
- * @brief An exit handler: ends a forked process before CUDA's handlers, which crash in it.
+ * @brief End a forked process before CUDA's exit handlers, which crash in it.
  *
  * What was to be run after it was set up in the parent, before it used CUDA, and belongs to that.
  */

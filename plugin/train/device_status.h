@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief ProbeDevice(), asked once in a process for each device where the answer lasts, and never by a
- *        forked process whose parent had used the GPU.
+ * @brief Asks ProbeDevice() once in a process for each device where the answer lasts, and never in
+ *        a forked process whose parent had used the GPU.
  */
 #pragma once
 
@@ -10,7 +10,8 @@
 
 namespace gpu_exact {
 /**
- * @brief The status of a device. The first call makes a CUDA context; what lasts is asked once.
+ * @brief Give the status of a device. The first call makes a CUDA context; what lasts is asked
+ *        once.
  *
  * What may change, such as a driver that is starting or a GPU that is busy, is asked again, but not
  * before 20 times as long has gone by as the question took.
@@ -20,7 +21,8 @@ namespace gpu_exact {
 [[nodiscard]] DeviceStatus StatusOf(int ordinal);
 
 /**
- * @brief Whether this process was forked after its parent had used the GPU through this library.
+ * @brief Tell whether this process was forked after its parent had used the GPU through this
+ *        library.
  *
  * What the parent has on the device can neither be used nor freed here: no CUDA call may be made.
  */

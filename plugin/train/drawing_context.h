@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief A context to draw random numbers with.
+ * @brief Makes a context to draw random numbers with.
  */
 #pragma once
 
@@ -10,7 +10,8 @@
 #include "load/release.h"
 
 namespace gpu_exact {
-/** @brief A CPU copy of a booster's context. What is drawn with it counts once Keep() is called. */
+/** @brief Copies a booster's context for the CPU. What is drawn with it counts once Keep() is
+ *         called. */
 class DrawingContext {
  public:
   explicit DrawingContext(xgboost::Context const* ctx)

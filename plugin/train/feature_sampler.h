@@ -1,7 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Which features a level may use: XGBoost's column sampling and interaction constraints.
+ * @brief Selects which features a level may use: XGBoost's column sampling and interaction
+ *        constraints.
  */
 #pragma once
 
@@ -19,7 +20,7 @@
 
 namespace gpu_exact {
 /**
- * @brief Features that may be used together.
+ * @brief Names features that may be used together.
  *
  * A node may use the features of its path and those of every group that holds the whole path. Every
  * feature is open to the root; XGBoost's exact builder takes the number of rows for the number of
@@ -30,7 +31,8 @@ class InteractionGroups {
   explicit InteractionGroups(std::string const& constraints);
 
   [[nodiscard]] bool Enabled() const { return enabled_; }
-  /** @brief The features open to each node, and one row for each. Siblings are asked for together. */
+  /** @brief Select the features open to each node, one row for each. Siblings are asked for
+   *         together. */
   void Select(std::vector<OpenNode> const& nodes, FeatureIdx n_features, FeatureMask* out_mask);
 
  private:
@@ -42,7 +44,7 @@ class InteractionGroups {
 };
 
 /**
- * @brief The features of one tree, drawn as its levels are searched.
+ * @brief Draws the features of one tree as its levels are searched.
  *
  * Sampling by node, which XGBoost's exact builder refuses, draws once for each node searched, in
  * the order of ids, after the draw of its level: as XGBoost's `hist` does.
@@ -61,16 +63,16 @@ class TreeFeatures : public FeaturePolicy {
   TreeFeatures(xgboost::Context const* ctx, xgboost::tree::TrainParam const& param,
                FeatureIdx n_features, xgboost::HostDeviceVector<float> const& weights);
 
-  /** @brief Whether a tree of these parameters draws its features. */
+  /** @brief Tell whether a tree of these parameters draws its features. */
   [[nodiscard]] static bool Sampled(xgboost::tree::TrainParam const& param);
 
-  /** @brief Whether anything is restricted at all. */
+  /** @brief Tell whether anything is restricted at all. */
   [[nodiscard]] bool Restricted() const { return sampled_ || groups_.Enabled(); }
   bool Select(std::int32_t depth, std::vector<OpenNode> const& nodes,
               FeatureMask* out_mask) override;
 
  private:
-  /** @brief The generator for a node's own draw, by the way to it. */
+  /** @brief Make the generator for a node's own draw, by the way to it. */
   [[nodiscard]] RandomEngine EngineOf(std::int32_t depth, OpenNode const& node);
 
   xgboost::Context const* ctx_;

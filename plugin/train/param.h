@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The training parameters that XGBoost hands to the updater by name.
+ * @brief Declares the training parameters that XGBoost hands to the updater by name.
  */
 #pragma once
 
@@ -13,13 +13,16 @@
 #include "gpu_exact/tree_builder.h"
 
 namespace gpu_exact {
-/** @brief What to do where the GPU cannot build trees. */
+/** @brief Names what to do where the GPU cannot build trees. */
 enum Fallback : std::int32_t { kFallbackWarn = 0, kFallbackError = 1, kFallbackDefault = 2 };
 
-/** @brief Of the environment: what `gpu_exact_fallback` is where it is not given, `warn` or `error`. */
-inline constexpr char const* kFallbackVariable = "XGBOOST_GPU_EXACT_FALLBACK";
+/** @brief Names the variable of the environment that says what `gpu_exact_fallback` is where it is
+ *         not given: `warn` or `error`. */
+inline constexpr char const* kFallbackVariable = "GPU_EXACT_FALLBACK";
+/** @brief Names it as earlier releases did. */
+inline constexpr char const* kOldFallbackVariable = "XGBOOST_GPU_EXACT_FALLBACK";
 
-/** @brief This library's own parameters. */
+/** @brief Declares this library's own parameters. */
 struct GpuExactParam : public xgboost::XGBoostParameter<GpuExactParam> {
   std::int32_t gpu_exact_interleaved_levels;
   std::int32_t gpu_exact_strategy;  // in the order of gpu_exact::Strategy
@@ -49,7 +52,7 @@ struct GpuExactParam : public xgboost::XGBoostParameter<GpuExactParam> {
         .add_enum("default", kFallbackDefault)
         .describe(
             "Where the GPU cannot build trees: `warn` once and use XGBoost's own exact builder, or "
-            "raise an `error`; by `default` what XGBOOST_GPU_EXACT_FALLBACK says, or `warn`.");
+            "raise an `error`; by `default` what GPU_EXACT_FALLBACK says, or `warn`.");
     DMLC_DECLARE_FIELD(gpu_exact_memory_limit)
         .set_lower_bound(0.0)
         .set_default(0.0)
@@ -65,11 +68,13 @@ struct GpuExactParam : public xgboost::XGBoostParameter<GpuExactParam> {
   }
 };
 
-/** @brief Where an updater's saved configuration has them; the other ones as XGBoost's own has. */
+/** @brief Names where an updater's saved configuration has them; the other ones as XGBoost's own
+ *         has. */
 inline constexpr char const* kParamKey = "gpu_exact_train_param";
 inline constexpr char const* kColMakerKey = "colmaker_train_param";
 
-/** @brief The parameters of XGBoost's `grow_colmaker`; the same names, ranges and defaults. */
+/** @brief Mirrors the parameters of XGBoost's `grow_colmaker`; the same names, ranges and
+ *         defaults. */
 struct ColMakerParam : public xgboost::XGBoostParameter<ColMakerParam> {
   float opt_dense_col;
   std::int32_t default_direction;  // in the order of gpu_exact::DefaultDirection

@@ -11,7 +11,7 @@
 
 namespace gpu_exact {
 /**
- * @brief A T for each process, for a static object: a forked one begins with a new T.
+ * @brief Holds a T for each process, for a static object: a forked one begins with a new T.
  *
  * The parent's would not do. A lock in it that another thread held at that moment stays locked for
  * ever: its thread does not live in the child.

@@ -1,7 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief What exact tree building refuses, in XGBoost's order and wording, with the remedy.
+ * @brief Refuses what exact tree building cannot do, in XGBoost's order and wording, with the
+ *        remedy.
  */
 #pragma once
 

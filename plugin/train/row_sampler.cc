@@ -24,7 +24,7 @@ std::size_t CountDeleted(std::vector<xgboost::GradientPair> const& gradients) {
   return n_deleted;
 }
 
-/** @brief Asked while rows are drawn as if there were none: it reads 8 B a row. */
+/** @brief Look for deleted rows while rows are drawn as if there were none: it reads 8 B a row. */
 std::future<std::size_t> CountDeleted(xgboost::Context const* ctx, TreeBuilder* builder,
                                       Gradients const& gradients) {
   constexpr std::size_t kWorthAThread = 1 << 17;

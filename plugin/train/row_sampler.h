@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Row sampling as `grow_colmaker` does it.
+ * @brief Samples rows as `grow_colmaker` does.
  */
 #pragma once
 

@@ -19,7 +19,7 @@ namespace {
 constexpr std::chrono::seconds kLong{2};
 constexpr double kMiB = 1024.0 * 1024.0;
 
-/** @brief What RecordTree() has seen. */
+/** @brief Remembers what RecordTree() has seen. */
 struct History {
   std::mutex mutex;
   TreeRecord last;
@@ -29,7 +29,7 @@ struct History {
 
 PerProcess<History> the_history;
 
-/** @brief Text in quotes, as JSON wants it. */
+/** @brief Quote a text as JSON wants it. */
 std::string Quote(std::string const& text) {
   std::string out{'"'};
   for (char c : text) {

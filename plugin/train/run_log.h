@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief What happens, for people and for tests that want proof: the last tree of the process, how
- *        many there were and where they grew.
+ * @brief Records what happens, for people and for tests that want proof: the last tree of the
+ *        process, how many there were and where they grew.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "gpu_exact/tree_builder.h"
 
 namespace gpu_exact {
-/** @brief A tree that was grown. */
+/** @brief Records a tree that was grown. */
 struct TreeRecord {
   std::string device;  // its name; "CPU" where XGBoost's own builder grew the tree
   std::string reason;  // why it was the CPU; empty where it was not
@@ -35,10 +35,11 @@ struct TreeRecord {
 /** @brief Count the tree, and remember it as the last one. */
 void RecordTree(TreeRecord tree);
 
-/** @brief What there is to say of a tree, a line without an end. */
+/** @brief Describe a tree in a line without an end. */
 [[nodiscard]] std::string LineOf(TreeRecord const& tree);
 
-/** @brief JSON: the last tree, and the numbers of trees of this process, "gpu_trees", "cpu_trees". */
+/** @brief Give as JSON the last tree, and numbers of trees of this process: "gpu_trees",
+ *         "cpu_trees". */
 [[nodiscard]] std::string LastRunJson();
 
 /**

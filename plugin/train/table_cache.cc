@@ -28,7 +28,7 @@ static_assert(sizeof(FeatureType) == sizeof(xgboost::FeatureType) &&
               static_cast<int>(FeatureType::kCategorical) ==
                   static_cast<int>(xgboost::FeatureType::kCategorical));
 
-/** @brief What tells one table from another. */
+/** @brief Tells one table from another. */
 struct Key {
   DataToken data;
   GroupToken group;
@@ -41,7 +41,7 @@ bool operator==(Key const& lhs, Key const& rhs) {
          lhs.ordinal == rhs.ordinal;
 }
 
-/** @brief The tables of the process. Owns none of them: the updaters do. */
+/** @brief Lists the tables of the process. Owns none of them: the updaters do. */
 class Registry {
  public:
   std::shared_ptr<DeviceTable> Get(Key const& key) {
@@ -65,7 +65,7 @@ class Registry {
     return this->AnyIdle(wanted,
                          [&](DeviceTable* table) { return table->MayGiveUp(devices, why); });
   }
-  /** @brief Have such tables given up; tells whether there was any. */
+  /** @brief Give such tables up; tells whether there was any. */
   bool GiveUpIdle(DeviceTable const* wanted, std::vector<int> const& devices,
                   DeviceTable::For why) {
     return this->AnyIdle(wanted, [&](DeviceTable* table) {
@@ -113,7 +113,7 @@ Registry& Tables() {
   return tables;
 }
 
-/** @brief A page as the builder reads it: on its device if it lies there, else on the host. */
+/** @brief Give a page as the builder reads it: on its device if it lies there, else on the host. */
 CsrView ViewOf(SparsePage const& page, std::size_t n_features, int ordinal) {
   auto const& data = page.data;
   bool const on_device =
@@ -134,7 +134,7 @@ CsrView ViewOf(SparsePage const& page, std::size_t n_features, int ordinal) {
   return view;
 }
 
-/** @brief The pages of a DMatrix in external memory, which are read from its cache each time. */
+/** @brief Reads the pages of a DMatrix in external memory, from its cache each time. */
 class CachedPages final : public RowPages {
  public:
   CachedPages(xgboost::DMatrix* data, int ordinal) : data_{data}, ordinal_{ordinal} {}
@@ -190,11 +190,12 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
     using Logger = xgboost::ConsoleLogger;
     LongSetUp const progress{view, !Logger::ShouldLog(Logger::LV::kWarning)};
     comm_ = comm;
+    std::unique_ptr<TreeBuilder> builder;
     auto const make = [&](bool device_only) {
       TableOptions where{options};
       where.device_only = device_only;
-      builder_ = comm ? MakeDeviceBuilder(devices.front(), view, where, comm_.get())
-                      : MakeDeviceBuilder(devices, view, where);
+      builder = comm ? MakeDeviceBuilder(devices.front(), view, where, comm_.get())
+                     : MakeDeviceBuilder(devices, view, where);
     };
     // Where a table is limited to bytes, what others hold makes no difference.
     if (!comm && options.memory_limit <= 1.0 && Tables().HasIdle(this, devices, For::kSpeed)) {
@@ -204,7 +205,7 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
         Tables().GiveUpIdle(this, devices, For::kSpeed);
       }
     }
-    if (!builder_) {
+    if (!builder) {
       try {
         make(false);
       } catch (OutOfDeviceMemory const&) {
@@ -214,11 +215,12 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
         make(false);
       }
     }
+    contexts_ = ContextsOf(devices);
+    devices_ = devices;
     options_ = options;
     own_types_ = std::move(own_types);
-    devices_ = devices;
     epoch_ = epoch;
-    contexts_ = ContextsOf(devices);
+    builder_ = std::move(builder);  // where this is reached, Drop() knows its contexts
     set_up_ms_ = MillisecondsSince(begin);
   }
   return builder_.get();

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The tables on the device, shared by every booster that trains on the same DMatrix.
+ * @brief Keeps tables on the device, shared by every booster that trains on the same DMatrix.
  */
 #pragma once
 
@@ -22,10 +22,10 @@ namespace gpu_exact {
  */
 using DataToken = std::weak_ptr<xgboost::CatContainer const>;
 
-/** @brief Types of a table's features; empty where none is categorical. */
+/** @brief Give the types of a table's features; empty where none is categorical. */
 [[nodiscard]] std::vector<FeatureType> TypesOf(xgboost::MetaInfo const& info);
 
-/** @brief A builder and the lock that its users hold, as it grows one tree at a time. */
+/** @brief Holds a builder, and the lock that its users hold, as it grows one tree at a time. */
 class DeviceTable {
  public:
   DeviceTable() = default;
@@ -36,7 +36,7 @@ class DeviceTable {
   std::mutex mutex;
 
   /**
-   * @brief A builder of such options, made where there is none; under the lock, as is its use.
+   * @brief Give a builder of such options, made where there is none; under the lock, as is its use.
    *
    * One of other options, types, devices or epoch goes first, so that a device holds the table once.
    * Where there is no room, tables that nobody trains on at the moment are given up before a part of
@@ -56,7 +56,8 @@ class DeviceTable {
                                      std::shared_ptr<Communicator> const& comm,
                                      std::uint64_t epoch);
 
-  /** @brief The epoch of the builder; 0 if there is none of such options and types. Under the lock. */
+  /** @brief Give the epoch of the builder; 0 if there is none of such options and types. Under the
+   *         lock. */
   [[nodiscard]] std::uint64_t Epoch(xgboost::MetaInfo const& info,
                                     TableOptions const& options) const;
 
@@ -68,7 +69,7 @@ class DeviceTable {
    */
   void Drop();
 
-  /** @brief Why a table is given up for another one. */
+  /** @brief Names why a table is given up for another one. */
   enum class For : std::uint8_t { kSpeed, kRoom };
 
   /**
@@ -81,23 +82,23 @@ class DeviceTable {
   /** @brief Give the builder up for another table; under the lock. */
   void GiveUp();
 
-  /** @brief What it took to make the builder. */
+  /** @brief Give what it took to make the builder. */
   [[nodiscard]] double SetUpMs() const { return set_up_ms_; }
 
  private:
   std::shared_ptr<Communicator> comm_;  // outlives the builder
   std::unique_ptr<TreeBuilder> builder_;
   TableOptions options_;                 // of the builder
-  std::vector<FeatureType> own_types_;   // likewise; as the DMatrix has them, which may change
-  std::vector<int> devices_;             // likewise
-  std::uint64_t epoch_{0};               // likewise
+  std::vector<FeatureType> own_types_;   // of the builder; as the DMatrix has them, which may change
+  std::vector<int> devices_;             // of the builder
+  std::uint64_t epoch_{0};               // of the builder
   std::vector<std::uint64_t> contexts_;  // of its devices; see ContextOf()
   bool was_given_up_{false};             // for another table
   double set_up_ms_{0.0};
 };
 
 /**
- * @brief The tables that one updater uses.
+ * @brief Holds the tables that one updater uses.
  *
  * Their device memory is freed when no updater uses them: with the updater, or at its first tree
  * after the DMatrix is gone, in another group of workers, or on another device. The DMatrix itself is

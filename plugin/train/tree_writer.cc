@@ -12,7 +12,7 @@ namespace {
 using xgboost::RegTree;
 using xgboost::tree::TrainParam;
 
-/** @brief The parent of a leaf if both its children are leaves and it gains too little. */
+/** @brief Find the parent of a leaf if both its children are leaves and it gains too little. */
 NodeIdx WeakParent(TrainParam const& param, NodeIdx leaf, RegTree* tree) {
   if ((*tree)[leaf].IsRoot()) {
     return kNoNode;
@@ -24,7 +24,7 @@ NodeIdx WeakParent(TrainParam const& param, NodeIdx leaf, RegTree* tree) {
   return childless && param.NeedPrune(tree->Stat(parent).loss_chg, 0) ? parent : kNoNode;
 }
 
-/** @brief By node: whether it is a split that PruneTree() does not take back. */
+/** @brief Tell, by node, whether it is a split that PruneTree() does not take back. */
 std::vector<bool> KeptSplits(GrownTree const& grown, TrainParam const& param) {
   std::vector<bool> kept(grown.size());
   for (auto nidx = grown.size(); nidx-- > 0;) {  // children come after their parents
@@ -35,7 +35,7 @@ std::vector<bool> KeptSplits(GrownTree const& grown, TrainParam const& param) {
   return kept;
 }
 
-/** @brief A set of categories as XGBoost keeps it. */
+/** @brief Give a set of categories as XGBoost keeps it. */
 std::vector<xgboost::common::CatBitField::value_type> BitsOf(TreeNode const& node) {
   std::vector<xgboost::common::CatBitField::value_type> words(node.categories.size());
   xgboost::common::CatBitField bits{words};

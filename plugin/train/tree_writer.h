@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief A grown tree as XGBoost stores it.
+ * @brief Writes a grown tree as XGBoost stores it.
  */
 #pragma once
 

@@ -47,7 +47,7 @@ GradientView ViewOf(HostDeviceVector<xgboost::GradientPair> const& gradients,
 }
 
 /**
- * @brief The positions that XGBoost wants of a tree.
+ * @brief Holds the positions that XGBoost wants of a tree.
  *
  * They are new memory for every tree. The system gives the host's page by page: that takes longer than
  * the copy, so that it is done while the tree grows. A device's may come from its pool.
@@ -108,8 +108,8 @@ TreeRecord RecordOf(xgboost::DMatrix const& data, std::string const& device) {
 }
 
 /**
- * @brief XGBoost divides the learning rate among the trees of a round, and multiplies it again where
- *        all of them grow. Where one does not, this does.
+ * @brief Restores the learning rate. XGBoost divides it among the trees of a round, and multiplies
+ *        it again where all of them grow. Where one does not, this does.
  */
 class SharedLearningRate {
  public:
@@ -135,9 +135,10 @@ class SharedLearningRate {
   float n_trees_;
   bool restored_by_xgboost_{false};
 };
-/** @brief What is to happen without a GPU; an error where the environment says neither. */
+/** @brief Decide what is to happen without a GPU; an error where the environment says neither. */
 Fallback FallbackOf(GpuExactParam const& param) {
   char const* said = std::getenv(kFallbackVariable);
+  said = said == nullptr ? std::getenv(kOldFallbackVariable) : said;
   std::string const word{said == nullptr ? "" : said};
   if (word != "" && word != "warn" && word != "error") {
     LOG(FATAL) << kFallbackVariable << " is `" << word << "`: set it to `warn` or `error`.";

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The tree updater: XGBoost's calls on one side, a TreeBuilder on the other.
+ * @brief Connects XGBoost's calls of a tree updater with a TreeBuilder.
  */
 #pragma once
 
@@ -23,7 +23,7 @@
 #include "workers/handshake.h"
 
 namespace gpu_exact {
-/** @brief Who takes back splits that gain less than `gamma`. */
+/** @brief Names who takes back splits that gain less than `gamma`. */
 enum class Pruning : std::uint8_t {
   kInside,    // the updater
   kFollowing  // XGBoost's updater `prune`, if the user has put it into the list of updaters
@@ -51,7 +51,7 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
               std::vector<xgboost::RegTree*> const& trees) override;
 
  private:
-  /** @brief One tree and what it is grown from. */
+  /** @brief Holds one tree and what it is grown from. */
   struct Task {
     xgboost::tree::TrainParam const& param;
     xgboost::GradientContainer* gradients;
@@ -66,14 +66,15 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
   [[nodiscard]] std::vector<NodeIdx> Prune(Task const& task) const;
   [[nodiscard]] TableOptions MakeTableOptions() const;
   [[nodiscard]] GrowParam MakeGrowParam(xgboost::tree::TrainParam const& param) const;
-  /** @brief Hash of all that must be equal on workers that grow a tree together. */
+  /** @brief Hash all that must be equal on workers that grow a tree together. */
   [[nodiscard]] std::uint64_t HashOfSettings(xgboost::tree::TrainParam const& param,
                                              std::size_t n_trees) const;
   /** @param table Of the data. */
   [[nodiscard]] WorkerState MakeWorkerState(xgboost::tree::TrainParam const& param,
                                             xgboost::MetaInfo const& info, std::size_t n_trees,
                                             DeviceTable* table) const;
-  /** @brief Under the table's lock. A builder that failed amid a tree goes: its state is unknown. */
+  /** @brief Grow under the table's lock. A builder that failed amid a tree goes: its state is
+   *         unknown. */
   void GrowOnGpu(Task const& task, DeviceTable* table, std::vector<int> const& devices,
                  std::uint64_t epoch, std::string const& device);
   /** @param record Times and sizes are filled in. */

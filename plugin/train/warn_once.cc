@@ -12,7 +12,7 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief What WarnOnce() has told. */
+/** @brief Remembers what WarnOnce() has told. */
 struct Told {
   std::mutex mutex;
   std::set<std::string> kinds;

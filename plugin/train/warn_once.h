@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Warnings that a process hears once.
+ * @brief Warns once in a process.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace gpu_exact {
 /**
- * @brief Each kind of text is told once in a process; one that nobody was to see has not been told.
+ * @brief Tell each kind of text once in a process; one that nobody was to see has not been told.
  * @param kind Of the text: itself, or a word for texts with other numbers each time.
  */
 void WarnOnce(std::string const& kind, std::string const& text);

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief What workers tell each other before they grow trees together, so that none goes on with
+ * @brief Lets workers agree before they grow trees together, so that none goes on with
  *        something else than the others.
  */
 #pragma once
@@ -17,7 +17,7 @@
 #include "gpu_exact/tree_builder.h"
 
 namespace gpu_exact {
-/** @brief FNV-1a, 64 bits; the same on every machine. */
+/** @brief Hash by FNV-1a, 64 bits; the same on every machine. */
 class Hash {
  public:
   Hash& Add(void const* data, std::size_t bytes);
@@ -30,10 +30,10 @@ class Hash {
 
 [[nodiscard]] std::uint64_t HashOf(GrownTree const& tree);
 
-/** @brief In the place of a tree's hash, while it is not handed to XGBoost. */
+/** @brief Stands for a tree's hash while it is not handed to XGBoost. */
 inline constexpr std::uint64_t kUnfinishedTree{1};
 
-/** @brief One worker's state before an update. 72 bytes; TellAll() adds 8. */
+/** @brief Holds one worker's state before an update. 72 bytes; TellAll() adds 8. */
 struct WorkerState {
   std::uint64_t epoch{0};         // of the table that it has of the data; 0: none
   std::uint64_t newest_epoch{0};  // that it knows of
@@ -54,16 +54,16 @@ static_assert(sizeof(WorkerState) == 72);
 void CheckEqual(std::vector<WorkerState> const& worker_states);
 
 /**
- * @brief The epoch of the table that all workers have of this data; a new one if any has none or
- *        another one, and then all make their table anew.
+ * @brief Agree on the epoch of the table that all workers have of this data; a new one if any has
+ *        none or another one, and then all make their table anew.
  */
 [[nodiscard]] std::uint64_t AgreeOnEpoch(std::vector<WorkerState> const& worker_states);
 
-/** @brief The newest epoch that a worker knows of: of this thread, as its group is. */
+/** @brief Give the newest epoch that a worker knows of: of this thread, as its group is. */
 [[nodiscard]] std::uint64_t NewestEpoch();
 
 /**
- * @brief What features have, weights or types, for workers without rows, which do not have it, too.
+ * @brief Share what features have, weights or types, with workers without rows, which do not have it.
  *        Collective.
  * @param hash Of it; 0: a worker has none.
  * @param own  shape: (n_features) or empty

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Steps that workers take together: each learns what the others have, and who failed.
+ * @brief Takes steps together with other workers: each learns what the others have, and who failed.
  */
 #pragma once
 
@@ -15,10 +15,10 @@
 #include "gpu_exact/communicator.h"
 
 namespace gpu_exact {
-/** @brief "Rank 1", or "Ranks 0, 1 and 5"; none is no rank. */
+/** @brief Name ranks: "Rank 1", or "Ranks 0, 1 and 5"; none is no rank. */
 [[nodiscard]] std::string NameRanks(std::vector<std::int32_t> const& ranks);
 
-/** @brief An error's text without what XGBoost's logger puts around it: a place and a stack. */
+/** @brief Strip what XGBoost's logger puts around an error's text: a place and a stack. */
 [[nodiscard]] std::string SentenceOf(std::string text);
 
 /**

@@ -27,7 +27,7 @@ namespace {
 namespace coll = xgboost::collective;
 using xgboost::common::Span;
 
-/** @brief The last byte of every part. A worker that does something else hardly sends the same there. */
+/** @brief Ends every part. A worker that does something else hardly sends the same byte there. */
 constexpr char kComplete = 0x5a;
 
 coll::Comm const& Connections() {
@@ -39,7 +39,8 @@ Span<char> Bytes(std::vector<T>* values) {
   return {reinterpret_cast<char*>(values->data()), values->size() * sizeof(T)};
 }
 
-/** @brief The ranks with which this worker is connected: from four workers on not all of them. */
+/** @brief Find the ranks with which this worker is connected: from four workers on not all of
+ *         them. */
 std::vector<std::int32_t> Connected(coll::Comm const& comm) {
   std::vector<std::int32_t> ranks;
   for (std::int32_t rank = 0; rank < comm.World(); ++rank) {
@@ -52,7 +53,7 @@ std::vector<std::int32_t> Connected(coll::Comm const& comm) {
 }
 
 /**
- * @brief Those whose connection has ended, as far as this worker has noticed.
+ * @brief Find those whose connection has ended, as far as this worker has noticed.
  *
  * What they sent before may be unread, so that reading a byte would not tell.
  */
@@ -77,14 +78,15 @@ void Disconnect(coll::Comm const& comm) {
   }
 }
 
-/** @brief What the last system call has failed for; empty: it was interrupted, and may be made again. */
+/** @brief Tell what the last system call has failed for; empty: it was interrupted, and may be made
+ *         again. */
 std::string Failure() {
   return errno == EINTR
              ? ""
              : "A connection has failed: " + std::generic_category().message(errno) + ".";
 }
 
-/** @brief Bytes on their way to or from a worker. */
+/** @brief Moves bytes to or from a worker. */
 struct Transfer {
   enum Direction : std::int16_t { kSend = POLLOUT, kReceive = POLLIN };
 
@@ -161,7 +163,8 @@ std::string MakeAll(coll::Comm const& comm, std::vector<Transfer> transfers) {
   return error;
 }
 
-/** @brief The workers as a ring: each is connected with the next one and with the previous one. */
+/** @brief Joins the workers in a ring: each is connected with the next one and with the previous
+ *         one. */
 class Ring {
  public:
   explicit Ring(coll::Comm const& comm)
@@ -172,7 +175,7 @@ class Ring {
         previous_{(rank_ + n_ - 1) % n_} {}
 
   /**
-   * @brief Everybody's part to everybody, both ways around: in half as many steps as one way.
+   * @brief Send every part to every worker, both ways around: in half as many steps as one way.
    * @return Why it cannot be done; empty: it is done.
    */
   [[nodiscard]] std::string AllGather(std::vector<char>* parts) const {
@@ -209,7 +212,7 @@ class Ring {
   }
 
  private:
-  /** @brief The part of a rank, of n of the same length. Ranks go around. */
+  /** @brief Give the part of a rank, of n of the same length. Ranks go around. */
   [[nodiscard]] Span<char> Part(Span<char> parts, std::int32_t rank) const {
     auto const length = parts.size() / n_;
     return parts.subspan((rank + n_) % n_ * length, length);
@@ -258,7 +261,7 @@ void XGBoostCommunicator::AllReduce(std::uint64_t* inout, std::size_t n) {
   std::copy_n(parts.cbegin(), n, inout);
 }
 
-/** @brief In another thread XGBoost has no communicator, or another one. */
+/** @brief Check the thread: in another one XGBoost has no communicator, or another one. */
 void XGBoostCommunicator::CheckThread() const {
   if (coll::GetRank() != rank_ || coll::GetWorldSize() != size_) {
     throw WorkerError{"This thread is not that of rank " + std::to_string(rank_) + " of " +

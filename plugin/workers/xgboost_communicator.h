@@ -1,8 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The workers of XGBoost's own communicator (xgboost.collective, Dask, Spark), as
- *        Communicator.
+ * @brief Makes a Communicator of XGBoost's own (xgboost.collective, Dask, Spark).
  */
 #pragma once
 
@@ -21,14 +20,14 @@ namespace gpu_exact {
  */
 using GroupToken = std::weak_ptr<xgboost::collective::Coll>;
 
-/** @brief The group that this thread is in; XGBoost has one for each thread. */
+/** @brief Speaks for the group that this thread is in; XGBoost has one for each thread. */
 [[nodiscard]] GroupToken CurrentGroup();
 
 [[nodiscard]] inline bool IsSame(GroupToken const& lhs, GroupToken const& rhs) {
   return !lhs.owner_before(rhs) && !rhs.owner_before(lhs);
 }
 
-/** @brief Over XGBoost's sockets, in host memory. Not by its C API, which R's package lacks. */
+/** @brief Use XGBoost's sockets, in host memory. Not its C API, which R's package lacks. */
 class XGBoostCommunicator final : public Communicator {
  public:
   XGBoostCommunicator();
@@ -46,6 +45,6 @@ class XGBoostCommunicator final : public Communicator {
   std::int32_t size_;
 };
 
-/** @brief The workers of this thread's group; nullptr where it is alone. */
+/** @brief Give the workers of this thread's group; nullptr where it is alone. */
 [[nodiscard]] std::shared_ptr<Communicator> CurrentCommunicator();
 }  // namespace gpu_exact

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Weights, gains and the loss change of a split, in the float widths of XGBoost's
+ * @brief Compute weights, gains and the loss change of a split in the float widths of XGBoost's
  *        split_evaluator.h and param.h, so that trees come out the same to the last bit.
  *
  * XGBoost changed its rules once. By the old ones, up to release 3.3,
@@ -22,7 +22,7 @@
 #include "gpu_exact/tree_builder.h"
 
 namespace gpu_exact {
-/** @brief The part of the training parameters that gains depend on. */
+/** @brief Holds the training parameters that gains depend on. */
 struct GainParam {
   float min_child_weight;
   float reg_lambda;
@@ -44,29 +44,29 @@ struct GainParam {
   [[nodiscard]] GPU_EXACT_HD bool Old() const { return rules == GainRules::kOld; }
 };
 
-/** @brief Sum of gradient pairs. */
+/** @brief Sums gradient pairs. */
 struct GradientSum {
   double grad;
   double hess;
 };
 
-/** @brief What monotone constraints leave open to the weight of a node. */
+/** @brief Holds the bounds that monotone constraints set to the weight of a node. */
 struct WeightBounds {
   float lower;
   float upper;
 
-  /** @brief Bounds that no weight meets, an infinite one included. */
+  /** @brief Give bounds that no weight meets, an infinite one included. */
   GPU_EXACT_HD static WeightBounds None() {
     return {-std::numeric_limits<float>::infinity(), std::numeric_limits<float>::infinity()};
   }
-  /** @brief The root's bounds; finite ones where there is a monotone constraint. */
+  /** @brief Give the root's bounds: finite ones where there is a monotone constraint. */
   static WeightBounds OfRoot(bool has_monotone) {
     constexpr float kMost = std::numeric_limits<float>::max();
     return has_monotone ? WeightBounds{-kMost, kMost} : None();
   }
 };
 
-/** @brief sign(grad) * max(|grad| - alpha, 0) */
+/** @brief Compute sign(grad) * max(|grad| - alpha, 0) */
 GPU_EXACT_HD inline double ThresholdL1(double grad, float alpha) {
   if (grad > +alpha) {
     return grad - alpha;
@@ -77,7 +77,7 @@ GPU_EXACT_HD inline double ThresholdL1(double grad, float alpha) {
   return 0.0;
 }
 
-/** @brief Weight of a leaf with these sums, before the learning rate. */
+/** @brief Compute the weight of a leaf with these sums, before the learning rate. */
 GPU_EXACT_HD inline float CalcWeight(GainParam const& p, GradientSum const& sum,
                                      WeightBounds const& bounds) {
   double weight{0.0};
@@ -91,7 +91,7 @@ GPU_EXACT_HD inline float CalcWeight(GainParam const& p, GradientSum const& sum,
   return w < bounds.lower ? bounds.lower : (w > bounds.upper ? bounds.upper : w);
 }
 
-/** @brief CalcGain() by the old rules, of a positive hessian. */
+/** @brief Compute CalcGain() by the old rules. The hessian is positive. */
 GPU_EXACT_HD inline float CalcOldGain(GainParam const& p, GradientSum const& sum, float weight) {
   if (p.max_delta_step == 0.0f && !p.bounded) {
     double const grad = ThresholdL1(sum.grad, p.reg_alpha);
@@ -102,7 +102,7 @@ GPU_EXACT_HD inline float CalcOldGain(GainParam const& p, GradientSum const& sum
   return -(2.0f * grad * weight + (hess + p.reg_lambda) * (weight * weight));
 }
 
-/** @brief How much a leaf of this weight lowers the loss, doubled. */
+/** @brief Compute how much a leaf of this weight lowers the loss, doubled. */
 GPU_EXACT_HD inline float CalcGain(GainParam const& p, GradientSum const& sum, float weight) {
   if (sum.hess <= 0.0) {
     return 0.0f;
@@ -117,7 +117,7 @@ GPU_EXACT_HD inline float CalcGain(GainParam const& p, GradientSum const& sum, f
 }
 
 /**
- * @brief Loss change of splitting a node, or -infinity where the split is not allowed.
+ * @brief Compute the loss change of a split; -infinity where the split is not allowed.
  *
  * @param bounds    Of the node that is split.
  * @param monotone  Constraint of the feature: -1, 0, 1.
@@ -141,7 +141,8 @@ GPU_EXACT_HD inline float CalcLossChange(GainParam const& p, GradientSum const& 
   return gain - node_gain;
 }
 
-/** @brief Bounds of two children from their parent's, after a split on a constrained feature. */
+/** @brief Set the bounds of two children from their parent's, after a split on a constrained
+ *         feature. */
 GPU_EXACT_HD inline void SplitBounds(WeightBounds const& parent, int monotone, float w_left,
                                      float w_right, WeightBounds* out_left,
                                      WeightBounds* out_right) {

@@ -168,7 +168,7 @@ struct WeightLimits {
  * float, but over kLeastLambda, and none is a NaN; LargestWithin()'s may be, of the greatest H and
  * weights of different corners, and is infinity then, which reaches any gain to beat. Products of
  * sums, below the normal floats, belong to gains far below XGBoost's least loss change, or to such
- * as the gain to beat's margin covers.
+ * as the margin of the gain to beat covers.
  */
 struct GainBound {
   static constexpr float kMargin = 1.0f / (1 << 18);

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief What host and device exchange about the nodes of one level.
+ * @brief Defines what host and device tell each other about the nodes of one level.
  *
  * The open nodes of a level have consecutive ids; a LevelNode is an id less the first one.
  */
@@ -17,7 +17,7 @@
 namespace gpu_exact {
 using LevelNode = std::uint32_t;
 
-/** @brief Statistics of one open node. */
+/** @brief Holds the statistics of one open node. */
 struct NodeState {
   FixedSum sum;
   float weight;
@@ -25,7 +25,7 @@ struct NodeState {
   WeightBounds bounds;
 };
 
-/** @brief A range of entries in one layout of them. */
+/** @brief Bounds a range of entries: [begin, end). */
 struct EntryRange {
   EntryIdx begin;
   EntryIdx end;
@@ -33,7 +33,7 @@ struct EntryRange {
   [[nodiscard]] GPU_EXACT_HD EntryIdx Size() const { return end - begin; }
 };
 
-/** @brief All that the host learns of one open node, once a level; without padding. */
+/** @brief Tells the host the result of one open node, once a level. Has no padding. */
 struct LevelResult {
   NodeState state;
   Split split;
@@ -41,7 +41,7 @@ struct LevelResult {
   EntryRange winner;   // of the split feature among them
 };
 
-/** @brief What the device learns of one open node once the host has decided. */
+/** @brief Tells the device what the host has decided for one open node. */
 struct NodeSplit {
   FeatureIdx feature;
   NodeIdx left;  // id of the left child, right is the next; kNoNode: the node stays a leaf

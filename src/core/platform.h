@@ -13,7 +13,7 @@
 #endif
 
 namespace gpu_exact {
-/** @brief First index in [begin, end) for which above(index) holds; above is monotone. */
+/** @brief Find the first index in [begin, end) for which above(index) holds; above is monotone. */
 #if defined(__CUDACC__)
 #pragma nv_exec_check_disable
 #endif

@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Gradients as 64-bit fixed point: sums do not depend on the order of addition, so neither
- *        thread timing nor tile size changes a tree, and differences of sums are exact.
+ * @brief Converts gradients to 64-bit fixed point: sums do not depend on the order of addition, so
+ *        neither thread timing nor tile size changes a tree, and differences of sums are exact.
  */
 #pragma once
 
@@ -15,7 +15,8 @@
 #include "gpu_exact/types.h"
 
 namespace gpu_exact {
-/** @brief Sum of gradient pairs in fixed point. A group under addition: sums can be subtracted. */
+/** @brief Sums gradient pairs in fixed point. Sums can be subtracted: they form a group under
+ *         addition. */
 struct FixedSum {
   std::int64_t grad;
   std::int64_t hess;
@@ -32,8 +33,8 @@ struct FixedSum {
 };
 
 /**
- * @brief The gradients of a row in fixed point, as floats of half the size: whole numbers, exact, as
- *        a float is rounded to its own 24 bits or fewer.
+ * @brief Holds the gradients of a row in fixed point, as floats of half the size. They are exact,
+ *        as a float is rounded to its own 24 bits or fewer.
  */
 struct alignas(8) GradientUnits {
   float grad;
@@ -44,7 +45,8 @@ struct alignas(8) GradientUnits {
   }
 };
 
-/** @brief Absolute errors of gradients and hessians, in 1 / kPerUnit of a unit of fixed point. */
+/** @brief Holds absolute errors of gradients and hessians, in 1 / kPerUnit of a unit of fixed
+ *         point. */
 struct RoundingError {
   static constexpr double kPerUnit = 1 << 20;
 
@@ -56,7 +58,7 @@ struct RoundingError {
   }
 };
 
-/** @brief What rounding to fixed point changes of some rows, added up; the order does not matter. */
+/** @brief Adds up the rounding errors of some rows; the order does not matter. */
 struct Rounding {
   RoundingError all;
   RoundingError few_bits;    // of gradients and hessians that keep fewer than Quantiser::kBits
@@ -67,7 +69,7 @@ struct Rounding {
   }
 };
 
-/** @brief 2^exponent as two factors, each of which is a normal float. */
+/** @brief Holds 2^exponent as two factors, each of which is a normal float. */
 struct PowerOfTwo {
   float first;
   float second;
@@ -76,12 +78,12 @@ struct PowerOfTwo {
     int half = exponent / 2;
     return {std::ldexp(1.0f, half), std::ldexp(1.0f, exponent - half)};
   }
-  /** @brief Exact unless the product leaves the normal floats. */
+  /** @brief Multiply; exact unless the product leaves the normal floats. */
   [[nodiscard]] GPU_EXACT_HD float Times(float x) const { return x * first * second; }
 };
 
 /**
- * @brief Powers of two between gradients and fixed point.
+ * @brief Holds the powers of two between gradients and fixed point.
  *
  * A sum over all rows stays within 2^62, once refined within 2^61; BoxInside needs bits above. Made
  * from the largest gradient alone, a gradient keeps 62 - ceil(log2(n_rows)) bits below it: 38 bits
@@ -114,7 +116,7 @@ struct Quantiser {
   }
 
   /**
-   * @brief As many bits as the sums leave room for.
+   * @brief Use as many bits as the sums leave room for.
    * @param magnitudes Sums of the absolute gradients and of the hessians, by this quantiser.
    */
   [[nodiscard]] Quantiser Refined(FixedSum const& magnitudes, RowIdx n_rows) const {
@@ -128,7 +130,8 @@ struct Quantiser {
                        max_grad, max_hess);
   }
 
-  /** @brief Nearest fixed point. A positive hessian stays positive: zero means "no weight". */
+  /** @brief Round to the nearest fixed point. A positive hessian stays positive: zero means
+   *         "no weight". */
   [[nodiscard]] GPU_EXACT_HD FixedSum Fixed(GradientPair const& g) const {
     FixedSum sum{std::llrint(grad_scale.Times(g.grad)), std::llrint(hess_scale.Times(g.hess))};
     if (sum.hess == 0 && g.hess > 0.0f) {
@@ -138,7 +141,7 @@ struct Quantiser {
   }
 
   /**
-   * @brief Whether gradients and hessians of at least these sizes are right to six digits or more.
+   * @brief Tell whether gradients and hessians of at least these sizes are right to six digits.
    * @param least_grad Least absolute gradient that is not 0; infinity where all are.
    * @param least_hess Least positive hessian; infinity where there is none.
    */
@@ -146,7 +149,7 @@ struct Quantiser {
     constexpr float kFine = 1 << 20;
     return grad_scale.Times(least_grad) >= kFine && hess_scale.Times(least_hess) >= kFine;
   }
-  /** @brief What rounding changes of a row. */
+  /** @brief Compute the rounding error of a row. */
   [[nodiscard]] GPU_EXACT_HD Rounding Rounded(GradientPair const& g) const {
     FixedSum const fixed = this->Fixed(g);
     float const grad = grad_scale.Times(g.grad);
@@ -158,7 +161,7 @@ struct Quantiser {
     return {all, few_bits, few_bits.grad + few_bits.hess != 0 ? 1u : 0u};
   }
   /**
-   * @brief Whether rows that keep few bits may change a split.
+   * @brief Tell whether rows that keep few bits may change a split.
    *
    * The hessian of a child, with lambda, is at least the least child weight with lambda, W. A node
    * whose gradients sum to G gains G^2 / (H + lambda), in which an error E of G and D of H are
@@ -171,14 +174,15 @@ struct Quantiser {
     GradientSum const error = this->Sizes(rounding.few_bits);
     return error.hess > std::ldexp(least, -15) || error.grad * error.grad > std::ldexp(least, -38);
   }
-  /** @brief Whether it may change the weight of a node, or its hessian, in the first four digits. */
+  /** @brief Tell whether rounding may change a node's weight or hessian in the first four
+   *         digits. */
   [[nodiscard]] bool MayChangeNode(Rounding const& rounding, GradientSum const& node) const {
     GradientSum const error = this->Sizes(rounding.all);
     return error.grad > std::ldexp(std::fabs(node.grad), -15) ||
            error.hess > std::ldexp(node.hess, -15);
   }
 
-  /** @brief Fixed(g) as floats. */
+  /** @brief Give Fixed(g) as floats. */
   [[nodiscard]] GPU_EXACT_HD GradientUnits Units(GradientPair const& g) const {
     FixedSum sum = this->Fixed(g);
     return {static_cast<float>(sum.grad), static_cast<float>(sum.hess)};
@@ -188,7 +192,8 @@ struct Quantiser {
     return {static_cast<double>(sum.grad) * grad_unit, static_cast<double>(sum.hess) * hess_unit};
   }
 
-  /** @brief Bits that a gradient and a hessian should keep: half of the last one is 2^-15 of it. */
+  /** @brief Sets how many bits a gradient and a hessian should keep: half of the last bit is
+   *         2^-15 of the value. */
   static constexpr int kBits = 14;
 
   GPU_EXACT_HD static Quantiser OfExponents(int g, int h, float max_grad, float max_hess) {
@@ -203,7 +208,8 @@ struct Quantiser {
  private:
   static constexpr float kFewBits = 1 << kBits;
 
-  /** @brief The error of x units, fixed as that many; at least 1 where a value is not exact. */
+  /** @brief Compute the error of x units that were fixed as that many; at least 1 where a value is
+   *         not exact. */
   [[nodiscard]] GPU_EXACT_HD static std::uint64_t Error(float x, std::int64_t fixed,
                                                         bool has_value) {
     auto const error = std::fabs(static_cast<double>(x) - static_cast<double>(fixed));

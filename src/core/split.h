@@ -20,10 +20,10 @@
 namespace gpu_exact {
 using ValueId = std::uint32_t;
 
-/** @brief XGBoost's kRtEps: a node is split when its loss change is greater. */
+/** @brief Equals XGBoost's kRtEps: a node is split when its loss change is greater. */
 inline constexpr float kMinLossChange = 1e-6f;
 
-/** @brief Value ids of one feature: [first, last). */
+/** @brief Bounds the value ids of one feature: [first, last). */
 struct ValueRange {
   std::uint64_t first;
   std::uint64_t last;
@@ -44,13 +44,13 @@ class CandidateKey {
   static constexpr std::uint64_t kRankMask = (std::uint64_t{1} << kRankBits) - 1;
 
   /**
-   * @brief Rank of the candidate before value id v, first < v < last; between present and missing
+   * @brief Rank the candidate before value id v, first < v < last; between present and missing
    *        values it is v = last forward, v = first backward.
    */
   GPU_EXACT_HD static std::uint64_t Rank(ValueRange r, ScanDirection d, std::uint64_t v) {
     return d == ScanDirection::kForward ? r.first + v - 1 : 2 * r.last - 1 - (v - r.first);
   }
-  /** @brief The key; 0 unless the loss change is positive and finite. */
+  /** @brief Make the key; 0 unless the loss change is positive and finite. */
   GPU_EXACT_HD static std::uint64_t Make(float loss_change, std::uint64_t rank) {
     if (!(loss_change > 0.0f) || !(loss_change <= std::numeric_limits<float>::max())) {
       return 0;
@@ -69,18 +69,18 @@ class CandidateKey {
   GPU_EXACT_HD static std::uint64_t RankOf(std::uint64_t key) {
     return kRankMask - (key & kRankMask);
   }
-  /** @brief A key below all candidates of this loss change: candidates that lose less are not looked for.
-   */
+  /** @brief Make a key below all candidates of this loss change: those that gain less are not
+   *         looked for. */
   GPU_EXACT_HD static std::uint64_t GainToBeat(float loss_change) {
     return Make(loss_change, kRankMask);
   }
-  /** @brief Whether the key is that of a candidate here. */
+  /** @brief Tell whether the key is that of an own candidate. */
   GPU_EXACT_HD static bool IsLocal(std::uint64_t key) { return (key & kRankMask) != 0; }
-  /** @brief A value id of the candidate's feature. */
+  /** @brief Give a value id of the candidate's feature. */
   GPU_EXACT_HD static std::uint64_t AnyValueOf(std::uint64_t rank) { return rank / 2; }
 };
 
-/** @brief A candidate, read back from its rank. */
+/** @brief Reads a candidate back from its rank. */
 struct Candidate {
   ScanDirection direction;
   bool present;   // between present and missing values
@@ -98,7 +98,7 @@ struct Candidate {
   }
 };
 
-/** @brief Threshold between two neighbouring values of a node, lower < upper. */
+/** @brief Compute the threshold between two neighbouring values of a node, lower < upper. */
 GPU_EXACT_HD inline float MidThreshold(ScanDirection d, float lower, float upper) {
   float scanned = d == ScanDirection::kForward ? upper : lower;
   float last = d == ScanDirection::kForward ? lower : upper;
@@ -108,13 +108,13 @@ GPU_EXACT_HD inline float MidThreshold(ScanDirection d, float lower, float upper
   return mid == scanned ? last : mid;
 }
 
-/** @brief Threshold past the last value scanned: every present value goes one way. */
+/** @brief Compute the threshold past the last value scanned: every present value goes one way. */
 GPU_EXACT_HD inline float PresentThreshold(ScanDirection d, float last) {
   float gap = std::fabs(last) + kMinLossChange;
   return d == ScanDirection::kForward ? last + gap : last - gap;
 }
 
-/** @brief Which scans a feature needs; both may be set. */
+/** @brief Tells which scans a feature needs; both may be set. */
 struct ScanPlan {
   bool forward;
   bool backward;
@@ -133,7 +133,7 @@ struct ScanPlan {
   }
 };
 
-/** @brief The best split of a node. */
+/** @brief Holds the best split of a node. */
 struct Split {
   float loss_change;  // 0: no candidate
   FeatureIdx feature;

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of tree_grower.h.
+ * @brief Implements tree_grower.h.
  */
 #include "core/tree_grower.h"
 

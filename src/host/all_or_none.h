@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief What one worker cannot do, none does.
+ * @brief Makes all workers fail where one does.
  */
 #pragma once
 

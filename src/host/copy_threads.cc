@@ -47,7 +47,7 @@ struct CopyThreads::Work {
 
   std::size_t const n_chunks;
   std::function<void(std::size_t)> const copy;
-  std::mutex mutex;                      // of all that follows
+  std::mutex mutex;                      // guards all that follows
   std::condition_variable more_allowed;  // or stopped
   std::condition_variable more_copied;
   std::size_t n_allowed{0};
@@ -58,12 +58,12 @@ struct CopyThreads::Work {
   bool stopped{false};
 };
 
-/** @brief What threads of a team share. */
+/** @brief Holds what the threads of a team share. */
 struct CopyThreads::TeamRun {
   CopyThreads* crew;
   Steer const& steer;
   std::thread::id steering;
-  std::size_t n_places;                 // of helpers
+  std::size_t n_places;                 // for helpers
   std::atomic<std::size_t> n_asked{0};  // threads that have asked for one
   std::exception_ptr error{};
 

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of thread_peers.h.
+ * @brief Implements thread_communicator.h.
  */
 #include "host/thread_communicator.h"
 

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Workers that are threads of one process.
+ * @brief Lets threads of one process be workers.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 #include "gpu_exact/communicator.h"
 
 namespace gpu_exact {
-/** @brief Where the threads of a group meet, and show each other their memory. */
+/** @brief Lets the threads of a group meet, and show each other their memory. */
 class ThreadGroup {
  public:
   explicit ThreadGroup(std::int32_t size) : shown_(size) {}
@@ -26,11 +26,11 @@ class ThreadGroup {
   [[nodiscard]] std::int32_t Size() const { return static_cast<std::int32_t>(shown_.size()); }
   /** @brief Waits for all. Throws WorkerError where a worker has left. */
   void Wait();
-  /** @brief A worker will not come again. */
+  /** @brief Tell the others that a worker will not come again. */
   void Leave(std::int32_t rank);
-  /** @brief As new; no thread may be in the group. */
+  /** @brief Make it as new; no thread may be in the group. */
   void Reset();
-  /** @brief Memory of each worker, to be read between two meetings. */
+  /** @brief Give the memory of each worker, to be read between two meetings. */
   [[nodiscard]] std::vector<void const*>& Shown() { return shown_; }
 
  private:
@@ -38,11 +38,11 @@ class ThreadGroup {
   std::atomic<std::int32_t> n_waiting_{0};
   std::atomic<std::uint64_t> n_meetings_{0};
   std::atomic<std::int32_t> who_left_{-1};
-  std::mutex mutex_;  // of those who sleep
+  std::mutex mutex_;  // for those who sleep
   std::condition_variable wake_;
 };
 
-/** @brief One thread of a group. */
+/** @brief Speaks for one thread of a group. */
 class ThreadCommunicator final : public Communicator {
  public:
   ThreadCommunicator(ThreadGroup* group, std::int32_t rank) : group_{group}, rank_{rank} {}
@@ -61,17 +61,17 @@ class ThreadCommunicator final : public Communicator {
   std::int32_t rank_;
 };
 
-/** @brief Threads that wait to work together. Rank 0 is the caller's own. */
+/** @brief Owns threads that wait to work together. Rank 0 is the caller's own. */
 class ThreadWorkers {
  public:
-  /** @brief Throws std::runtime_error where so many threads cannot be had. */
+  /** @brief Throw std::runtime_error where that many threads cannot be had. */
   explicit ThreadWorkers(std::int32_t size);
   ~ThreadWorkers();
   ThreadWorkers(ThreadWorkers const&) = delete;
   ThreadWorkers& operator=(ThreadWorkers const&) = delete;
 
   [[nodiscard]] std::int32_t Size() const { return group_.Size(); }
-  /** @brief The worker of a rank; of use inside of Run() alone. */
+  /** @brief Give the worker of a rank; of use inside of Run() alone. */
   [[nodiscard]] Communicator* Worker(std::int32_t rank) { return &comm_[rank]; }
 
   /**
@@ -90,7 +90,7 @@ class ThreadWorkers {
 
   ThreadGroup group_;
   std::vector<ThreadCommunicator> comm_;
-  std::mutex mutex_;  // of all that follows; who is awake looks at the atomic ones without
+  std::mutex mutex_;  // guards all that follows; who is awake reads the atomic ones without
   std::condition_variable more_;
   std::condition_variable done_;
   std::function<void(std::int32_t)> const* job_{nullptr};

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of column_shares.h.
+ * @brief Implements column_shares.h.
  */
 #include "plan/column_shares.h"
 

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of memory_plan.h.
+ * @brief Implements memory_plan.h.
  */
 #include "plan/memory_plan.h"
 
@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "gpu_exact/device.h"
-#include "plan/histogram_plan.h"
+#include "plan/bin_bound.h"
 
 namespace gpu_exact {
 namespace {
@@ -37,91 +37,49 @@ std::string LimitText(double limit) {
   return limit > 1.0 && limit < 1e18 ? std::to_string(static_cast<std::uint64_t>(limit)) : os.str();
 }
 
-/** @brief MemoryPlan::Make() of the histogram strategy. */
+/** @brief Plans the histogram strategy. */
 MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
-                          HistogramMemory memory, std::uint32_t max_bins) {
-  constexpr std::uint64_t kBinBytes = 9;       // of a bin, beside its sums
-  constexpr std::uint64_t kFeatureBytes = 32;  // of a feature in a resolution
-  constexpr std::uint64_t kColumnBytes = 20;   // of a feature whose bins others read
-  constexpr std::uint64_t kGroupBytes = 96;    // of a group of columns in a resolution
-  constexpr std::uint64_t kBeginsPerByte = 4;  // finest bins, at which bins of another one begin
-  constexpr std::uint64_t kRangeBytes = 48;    // of a range in a list
-  constexpr std::uint64_t kOpenBytes = 64;     // of a range that is searched
-  constexpr std::uint64_t kSortedBytes = 25;   // of an entry that is sorted, CUB's scratch included
+                          HistogramMemory const& memory, std::uint32_t max_bins) {
   std::uint64_t const rows = n_rows;
-  std::uint64_t const all_places = rows * n_features;
   bool const dense = IsDense(n_entries, n_rows, n_features);
-  std::uint64_t const n_stored = NumStoredBins(n_entries, n_rows, n_features);
-  memory.shares_bins = memory.shares_bins || ReadsFinest(n_stored, dense, 1.0);
-  auto const resolutions = ChooseResolutions(n_rows, n_features, max_bins, kMaxSortedRows, memory,
-                                             all_places - n_entries);
-  std::uint64_t const n_resolutions = resolutions.size();
-  std::uint64_t const n_finest =
-      MostBins(n_entries, n_features, resolutions.front(), true, max_bins);
-  std::uint64_t limits{RowOffsetBytes(n_entries, n_rows, n_features, memory, max_bins) +
-                       kColumnBytes * n_features};
-  std::uint64_t most_bins{0};
-  std::vector<std::uint32_t> of_column;
-  for (std::size_t i = 0; i < n_resolutions; ++i) {
-    std::uint64_t const n_bins = MostBins(n_entries, n_features, resolutions[i], i == 0, max_bins);
-    of_column.push_back(static_cast<std::uint32_t>(n_bins / std::max(n_features, 1u)));
-    limits += kBinBytes * n_bins + kFeatureBytes * (std::uint64_t{n_features} + 1);
-    limits += i == 0 ? 0 : n_finest / kBeginsPerByte;
-    limits += kGroupBytes * (n_bins / (max_bins / 2) + 1);
-    most_bins = std::max(most_bins, n_bins);
-  }
-  std::uint64_t const histograms =
-      std::max(memory.HistogramBytes(n_entries), HistogramMemory::kBinBytes * most_bins);
-  StoredResolutions const stored{n_features, of_column};
-  auto const of_entries = [&](std::uint32_t of_group, bool in_bytes) {
-    // Where most values are missing, some groups have places all the same.
-    return dense ? rows * RowBytes(n_features, of_group, in_bytes) : 2 * (9 * n_entries / 4);
-  };
-  MemoryItem bins{"bins", 0};
-  std::vector<std::uint32_t> const of_groups = stored.GroupColumns(memory, max_bins);
-  for (std::size_t i = 0; i < of_groups.size(); ++i) {
-    bins.bytes += of_entries(LimitGroupColumns(of_groups[i], n_rows),
-                             stored.last != 0 && i + 1 == of_groups.size());
-  }
-  std::uint64_t const sorted =
-      std::min(n_stored, std::max(memory.BinnedAtOnce(n_entries, dense), rows));
-  std::uint64_t const open = memory.OpenEntries(n_entries);
+  BinBound const bound{n_entries, n_rows, n_features, memory, max_bins};
 
   // What may be of the host.
-  MemoryItem values{"values by row",
-                    dense ? 4 * all_places : SparseValueBytes(n_features) * n_entries};
-  constexpr std::uint64_t kFilledUp = SortedColumnBlockBytes(2) + 8;  // of a column
-  MemoryItem sorted_columns{
-      "sorted rows",
-      memory.sorts_columns
-          ? SortedColumnBytes(n_entries, SortedColumnHighBytes(n_rows)) + kFilledUp * n_features
-          : 0};
   MemoryPlan plan;
-  auto place = [&](MemoryItem* item, Memory at) {
+  auto place = [&](MemoryItem item, Memory at) {
     if (at == Memory::kHost) {
-      plan.of_host.push_back(*item);
-      item->bytes = 0;
+      plan.of_host.push_back(item);
+      item.bytes = 0;
     }
+    return item;
   };
-  place(&values, memory.values_at);
-  place(&sorted_columns, memory.sorts_columns ? memory.rows_at : Memory::kDevice);
-  place(&bins, memory.bins_at);
-  MemoryItem const limits_of_bins{"limits of bins and offsets of rows", limits};
-  MemoryItem const finest_limits{"limits of bins", kBinBytes * n_finest};
-
+  auto const values = place(
+      {"values by row", dense ? 4 * rows * n_features : SparseValueBytes(n_features) * n_entries},
+      memory.values_at);
+  auto const sorted_columns =
+      memory.sorts_columns
+          ? place({"sorted rows", MostSortedColumnBytes(n_entries, n_rows, n_features)},
+                  memory.rows_at)
+          : MemoryItem{"sorted rows", 0};
+  auto const bins = place({"bins", bound.elements}, memory.bins_at);
+  MemoryItem const limits{"limits of bins and offsets of rows", bound.descriptions};
+  MemoryItem const finest_limits{"limits of bins", bound.finest_limits};
+  std::uint64_t const n_sorted = std::min(NumStoredBins(n_entries, n_rows, n_features),
+                                          std::max(memory.BinnedAtOnce(n_entries, dense), rows));
+  std::uint64_t const sort_keys = HistogramMemory::kSortedEntryBytes * n_sorted;
   EntryIdx const read =
       std::min(n_entries, std::max(memory.ReadAtOnce(n_entries), EntryIdx{n_features}));
   if (dense) {
     plan.reading = {values, {"rows of the table", 9 * read + 8 * std::min(rows, read)}};
-    plan.sorting = {values, sorted_columns, finest_limits, {"sort keys", kSortedBytes * sorted}};
+    plan.sorting = {values, sorted_columns, finest_limits, {"sort keys", sort_keys}};
   } else {
     plan.reading = {{"table by row", 8 * n_entries + 8 * rows},
                     sorted_columns,
                     finest_limits,
-                    {"sort keys", kSortedBytes * sorted + 8 * rows}};
+                    {"sort keys", sort_keys + 8 * rows}};
     // A part may have nearly all rows. Where they are not sorted, an eighth of it is at a time.
     plan.sorting = {bins,
-                    limits_of_bins,
+                    limits,
                     sorted_columns,
                     values,
                     {"offsets of rows", 8 * rows},
@@ -129,13 +87,16 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
   }
   plan.growing = {
       bins,
-      limits_of_bins,
+      limits,
       sorted_columns,
       values,
       {"rows by node", (dense ? 52 : 60) * rows},
-      {"histograms", histograms},
-      {"open ranges", HistogramMemory::kOpenEntryBytes * open +
-                          (kRangeBytes * n_resolutions + kOpenBytes) * memory.CertainRanges()}};
+      {"histograms",
+       std::max(memory.HistogramBytes(n_entries), HistogramMemory::kBinBytes * bound.most_bins)},
+      {"open ranges", HistogramMemory::kOpenEntryBytes * memory.OpenEntries(n_entries) +
+                          (HistogramMemory::kListedRangeBytes * bound.resolutions.size() +
+                           HistogramMemory::kOpenRangeBytes) *
+                              memory.CertainRanges()}};
   return plan;
 }
 }  // namespace

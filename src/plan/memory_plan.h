@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "gpu_exact/tree_builder.h"
-#include "plan/histogram_plan.h"
+#include "plan/bin_layout.h"
+#include "plan/histogram_memory.h"
 
 namespace gpu_exact {
 /**

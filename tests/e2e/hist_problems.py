@@ -101,8 +101,9 @@ def make_categorical_problem(seed: int) -> Problem:
         "min_child_weight": pick(0 if RELEASE >= (3, 4) else 0.5, 1, 5),
         "max_delta_step": 0.0 if mixed else pick(0, 0, 0.75),
         "num_parallel_tree": int(rng.choice([1, 1, 2])),
-        "colsample_bytree": pick(1, 1, 0.6),
-        "colsample_bylevel": pick(1, 1, 0.6),
+        # Before 3.3 `hist` draws columns in another way.
+        "colsample_bytree": pick(1, 1, 0.6 if RELEASE >= (3, 3) else 1),
+        "colsample_bylevel": pick(1, 1, 0.6 if RELEASE >= (3, 3) else 1),
     } | draw_constraints(rng, n_features)
     if rng.random() < 0.3:
         params |= {"grow_policy": "lossguide", "max_leaves": int(rng.choice([0, 2, 5, 17, 40]))}

@@ -72,10 +72,12 @@ def test_rows_held_out_are_not_learnt(tables, name):
         assert not set(first[0].qid) & set(first[1].qid)
 
 
-def test_a_study(tables, tmp_path):
+def test_a_study(tables, tmp_path, monkeypatch):
     out = tmp_path / "accuracy.jsonl"
-    small = ["--seeds", "2", "--rounds", "4", "--max-depth", "2", "--threads", "1"]
-    assert accuracy.main([str(tables), "--out", str(out), *small]) == 0
+    monkeypatch.setattr(accuracy, "SEEDS", 2)
+    monkeypatch.setattr(accuracy, "ROUNDS", 4)
+    monkeypatch.setitem(accuracy.SHARED, "max_depth", 2)
+    assert accuracy.main([str(tables), "--out", str(out)]) == 0
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     runs = {(r["table"], r["seed"], r["system"]) for r in lines}
     assert len(runs) == len(lines) == 4 * 2 * len(accuracy.SYSTEMS)

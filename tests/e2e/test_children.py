@@ -121,7 +121,7 @@ def run(
     """Run a script of this body, beside the module `work`."""
     (folder / "work.py").write_text(WORK)
     (folder / "script.py").write_text(SCRIPT.format(body=body))
-    ours = ("PYTHONPATH", *(name for name in os.environ if name.startswith("XGBOOST_GPU_EXACT_")))
+    ours = ("PYTHONPATH", *(f"GPU_EXACT_{name}" for name in ("CHILDREN", "DEVICE", "TAKEOVER")))
     clean = {name: value for name, value in os.environ.items() if name not in ours}
     env = clean | {"PYSPARK_PYTHON": str(python), "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"} | env
     fixed = {"text": True, "capture_output": True, "check": False, "timeout": 300}
@@ -151,13 +151,13 @@ NOT_THERE = -1
 @pytest.mark.parametrize(
     ("before", "env", "n_trees"),
     [
-        ("", {"XGBOOST_GPU_EXACT_CHILDREN": "0"}, NOT_THERE),
-        ("", {"XGBOOST_GPU_EXACT_TAKEOVER": "0"}, 0),
+        ("", {"GPU_EXACT_CHILDREN": "0"}, NOT_THERE),
+        ("", {"GPU_EXACT_TAKEOVER": "0"}, 0),
         ("gpu_exact.take_over(False)", {}, 0),
         ("gpu_exact.take_over(False); gpu_exact.take_over()", {}, 2),
-        ("gpu_exact.take_over()", {"XGBOOST_GPU_EXACT_TAKEOVER": "0"}, 2),
-        ("gpu_exact.take_over(False)", {"XGBOOST_GPU_EXACT_CHILDREN": "0"}, NOT_THERE),
-        ("gpu_exact.default_device()", {"XGBOOST_GPU_EXACT_CHILDREN": "0"}, NOT_THERE),
+        ("gpu_exact.take_over()", {"GPU_EXACT_TAKEOVER": "0"}, 2),
+        ("gpu_exact.take_over(False)", {"GPU_EXACT_CHILDREN": "0"}, NOT_THERE),
+        ("gpu_exact.default_device()", {"GPU_EXACT_CHILDREN": "0"}, NOT_THERE),
     ],
 )
 def test_a_child_does_as_its_parent(
@@ -171,7 +171,7 @@ def test_a_child_has_the_default_device(python: Path, tmp_path: Path) -> None:
     told = []
     for device in ("cuda:0", "cpu"):
         gpu_exact.default_device(device)
-        code = "import os; print(len(os.environ.get('XGBOOST_GPU_EXACT_DEVICE', '')))"
+        code = "import os; print(len(os.environ.get('GPU_EXACT_DEVICE', '')))"
         told.append(int(subprocess.check_output([sys.executable, "-c", code])))
 """
     assert told(python, tmp_path, look) == [len("cuda:0"), 0]
@@ -210,7 +210,7 @@ else:
 """
 
 
-@pytest.mark.parametrize("variable", ["XGBOOST_GPU_EXACT_CHILDREN", "XGBOOST_GPU_EXACT_DEVICE"])
+@pytest.mark.parametrize("variable", ["GPU_EXACT_CHILDREN", "GPU_EXACT_DEVICE"])
 @pytest.mark.parametrize("broken", ["a release that is not served", "no module", "no package"])
 def test_who_imports_xgboost_alone_has_it(
     python: Path, tmp_path: Path, variable: str, broken: str

@@ -52,7 +52,7 @@ def cluster(preload: list[str] | None = None, processes: bool = True) -> Iterato
 def client(builder: str) -> Iterator["Client"]:
     """Its workers do not have the plugin by their environment, as where others have started them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XGBOOST_GPU_EXACT_CHILDREN", "0")
+        patch.setenv("GPU_EXACT_CHILDREN", "0")
         with cluster() as client:
             yield client
 

@@ -215,7 +215,7 @@ def test_a_model_that_parts_is_judged_where_it_parts(dtrain, booster):
     assert len(reports) == 3
 
 
-def test_program_prints_every_tree_and_a_summary():
+def test_program_prints_every_tree_and_a_summary(builder):
     command = [sys.executable, "-m", "xgboost_gpu_exact.compare", "--data", "diabetes"]
     command += ["--objective", "reg:squarederror", "--rounds", "3", "--max-depth", "3"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -249,18 +249,21 @@ def test_a_plugin_that_is_switched_off_shows_nothing(builder, monkeypatch, capsy
     assert "error: The plugin grew 0 of " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("program", [compare, demo])
-def test_without_a_gpu_nothing_is_shown(monkeypatch, capsys, program):
+@pytest.mark.parametrize(
+    ("program", "code", "told"),
+    [(compare, 2, "would be compared with itself: no driver"), (demo, 0, "No GPU took part")],
+)
+def test_without_a_gpu_nothing_is_shown(monkeypatch, capsys, program, code, told):
     arguments = ["--data", "diabetes", "--objective", "reg:squarederror", "--rounds", "2"]
     monkeypatch.setattr(sys, "argv", ["program", *arguments])
     monkeypatch.setattr(program, "take_over", lambda _: None)
-    monkeypatch.setattr(compare, "device_status", lambda: xgboost_gpu_exact.DeviceStatus(False, ""))
+    monkeypatch.setattr(compare, "device_status", lambda: xgboost_gpu_exact.DeviceStatus(False, "no driver"))
     xgboost_gpu_exact.take_over(False)
     try:
-        assert program.main() == 0
+        assert program.main() == code
     finally:
         xgboost_gpu_exact.take_over(True)
-    assert compare.NO_GPU in capsys.readouterr().out
+    assert told in "".join(capsys.readouterr())
 
 
 @pytest.mark.parametrize(

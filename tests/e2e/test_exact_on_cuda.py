@@ -265,7 +265,7 @@ except xgb.core.XGBoostError as error:
 
 def test_is_refused_where_exact_was_never_taken_over(exact_on_cuda: dict) -> None:
     params = json.dumps(exact_on_cuda)
-    told = run_python(NOT_TAKEN_OVER, params, XGBOOST_GPU_EXACT_TAKEOVER="0")
+    told = run_python(NOT_TAKEN_OVER, params, GPU_EXACT_TAKEOVER="0")
     assert "not supported on GPU" in told or "with GPU support" in told
 
 

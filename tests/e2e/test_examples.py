@@ -1,6 +1,7 @@
 # Copyright 2026, the gpu_exact contributors
 """The examples of the documentation run, through the plugin, and say what they promise."""
 
+import json
 import os
 import re
 import subprocess
@@ -17,6 +18,8 @@ SHOWN = {  # values that they print; each asserts besides what it shows
     "grid_search": r"'max_depth': \d.* 0\.\d+",
     "shap_and_plots": r"(\w+: [\d.]+ .*\n){3}.*Feature.*Gain\n(.*\n){3}",
 }
+NOTEBOOK = FOLDER / "exact_on_a_gpu.ipynb"
+SHOWN_BY_NOTEBOOK = r"\n20 .*, 0 .*\n.* [\d.]+ ms\n.* 0 different\nexact: [\d.]+ .*\nhist: [\d.]+ .*\n$"
 
 
 def run(name: str, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -26,7 +29,8 @@ def run(name: str, *arguments: str, **env: str) -> subprocess.CompletedProcess[s
 
 
 def test_there_are_no_others():
-    assert {file.stem for file in FOLDER.glob("*.py")} == set(SHOWN)
+    names = {f"{name}.py" for name in SHOWN} | {NOTEBOOK.name}
+    assert {file.name for file in FOLDER.iterdir()} == names
 
 
 @pytest.mark.parametrize("name", SHOWN)
@@ -52,9 +56,25 @@ def test_pictures(tmp_path):
     assert all(f.read_bytes().startswith(b"\x89PNG") for f in files)
 
 
-@pytest.mark.parametrize("name", SHOWN)
-def test_readme_names_each(name):
-    assert f"{name}.py" in (ROOT / "README.md").read_text()
+def test_notebook(builder):
+    """The cells from first to last; but the module is at hand, so the first need not install it."""
+    cells = [c for c in json.loads(NOTEBOOK.read_text())["cells"] if c["cell_type"] == "code"]
+    install, *others = ("".join(cell["source"]) for cell in cells)
+    assert install.startswith("%pip install ") and "\n" not in install
+    command = [sys.executable, "-W", "ignore", "-c", "\n".join(others)]
+    done = subprocess.run(command, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.search(SHOWN_BY_NOTEBOOK, done.stdout), done.stdout
+
+
+def test_notebook_is_stored_without_outputs():
+    cells = json.loads(NOTEBOOK.read_text())["cells"]
+    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in cells)
+
+
+def test_readme_names_each():
+    readme = (ROOT / "README.md").read_text()
+    assert all(file.name in readme for file in FOLDER.iterdir())
 
 
 def test_a_test_of_r_has_what_readme_shows():

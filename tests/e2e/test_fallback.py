@@ -331,23 +331,25 @@ def test_the_environment_says_what_happens_where_no_tree_can_grow(
     X = np.arange(60, dtype=np.float32).reshape(20, 3)
     grad, hess = np.full(20, np.nan, np.float32), np.ones(20, np.float32)
     dtrain = xgb.DMatrix(X, X[:, 0])
-    monkeypatch.delenv("XGBOOST_GPU_EXACT_FALLBACK", raising=False)
+    monkeypatch.delenv("GPU_EXACT_FALLBACK", raising=False)
     params = TAKE_OVER | ({"gpu_exact_fallback": given} if given else {})
     pickled = pickle.dumps(xgb.train(params, dtrain, 1))
     if said is not None:
-        monkeypatch.setenv("XGBOOST_GPU_EXACT_FALLBACK", said)
+        monkeypatch.setenv("GPU_EXACT_FALLBACK", said)
     for booster in (xgb.Booster(params, [dtrain]), pickle.loads(pickled)):
         with pytest.raises(xgb.core.XGBoostError, match="NaN") if raises else nullcontext():
             booster.boost(dtrain, 1, grad=grad, hess=hess)
 
 
-def test_what_the_environment_cannot_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XGBOOST_GPU_EXACT_FALLBACK", "maybe")
+@pytest.mark.parametrize("variable", ["GPU_EXACT_FALLBACK", "XGBOOST_GPU_EXACT_FALLBACK"])
+def test_what_the_environment_cannot_say(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name of earlier releases, too."""
+    monkeypatch.setenv(variable, "maybe")
     X = np.arange(60, dtype=np.float32).reshape(20, 3)
     for params in (TAKE_OVER, TAKE_OVER | {"gpu_exact_fallback": "warn"}):
         with pytest.raises(xgb.core.XGBoostError) as error:
             xgb.train(params, xgb.DMatrix(X, X[:, 0]), 1)
-        told = "XGBOOST_GPU_EXACT_FALLBACK is `maybe`: set it to `warn` or `error`."
+        told = "GPU_EXACT_FALLBACK is `maybe`: set it to `warn` or `error`."
         assert told in str(error.value)
     xgb.train({"tree_method": "hist"}, xgb.DMatrix(X, X[:, 0]), 1)  # has none of it
 

@@ -103,9 +103,37 @@ def test_words_of_ours_exist():
             guide
         )
     chapter = (ROOT / "plugin/guide/parameters.md").read_text()
-    parameters = re.findall(r"DMLC_DECLARE_FIELD\((\w+)\)", (ROOT / "plugin/param.h").read_text())
+    parameters = re.findall(r"DMLC_DECLARE_FIELD\((\w+)\)", (ROOT / "plugin/train/param.h").read_text())
     named = [*parameters, *gpu_exact.LastRun._fields, *set(gpu_exact.__all__) - NOT_FOR_USERS]
     assert {name for name in named if not re.search(rf"`[^`]*\b{name}\b", chapter)} == set()
+
+
+def cells(guide: str) -> dict[str, str]:
+    """What a guide's tables have beside each name."""
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", (ROOT / guide).read_text(), re.MULTILINE)
+    return {name: cell.replace("`", "") for name, cell in rows}
+
+
+def test_defaults_and_values_of_parameters():
+    told = cells("plugin/guide/parameters.md")
+    text = (ROOT / "plugin/param.h").read_text()
+    fields = re.findall(r"FIELD\((gpu_exact_\w+)\)(.*?)\.describe", text, re.DOTALL)
+    assert len(fields) > 4
+    for name, field in fields:
+        values = {value: word for word, value in re.findall(r'add_enum\("(\w+)", (\w+)\)', field)}
+        default = re.search(r"set_default\((.*?)\)", field)[1]
+        shown = values.get(default, {"0.0": "0", '""': "empty"}.get(default, default))
+        assert told[name].startswith(f"{shown} (default"), name
+        assert [word for word in values.values() if word not in told[name]] == [], name
+
+
+def test_defaults_of_build_options():
+    told = cells("plugin/guide/install.md")
+    text = (ROOT / "CMakeLists.txt").read_text() + sources("plugin/cmake")
+    options = re.findall(r'option\((\w+)\s+"[^"]*"\s+(ON|OFF)\)', text)
+    options += re.findall(r'set\((GPU_EXACT_\w+|XGBOOST_\w+) "?(\w*)"? CACHE STRING', text)
+    assert len(options) > 6
+    assert [name for name, default in options if not told[name].startswith(default or "empty")] == []
 
 
 def test_the_map_has_every_file():
@@ -113,13 +141,14 @@ def test_the_map_has_every_file():
     text = (ROOT / "src/README.md").read_text()
     rows = re.findall(r"^\| (`.*?) \|", text[text.index("## Where what is") :], re.MULTILINE)
     named = {word for row in rows for word in re.findall(r"`(\w+)`", row)}
-    files = [*(ROOT / "plugin").iterdir(), *(ROOT / "src").rglob("*")]
+    folders = ("plugin/load", "plugin/hooks", "plugin/train", "plugin/workers", "src")
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*")]
     there = {
         file.name.split(".")[0]
         for file in files
         if file.suffix in (".cc", ".h", ".cu", ".cuh", ".in")
     }
-    assert there - {"versions"} == named - {"python", "R", "examples"}
+    assert there - {"versions"} == named
 
 
 def test_tables_are_those_of_the_results():

@@ -50,18 +50,26 @@ def test_switches():
 
 @pytest.mark.parametrize("word", ["0", "false", "Off", " NO "])
 def test_environment_says_no(word):
-    assert not error_of(LOAD + TRAIN, XGBOOST_GPU_EXACT_TAKEOVER=word)
+    assert not error_of(LOAD + TRAIN, GPU_EXACT_TAKEOVER=word)
 
 
 @pytest.mark.parametrize("word", ["", "1", "TRUE", "on", "yes"])
 def test_environment_says_yes(word):
-    error = error_of(LOAD + TRAIN, XGBOOST_GPU_EXACT_TAKEOVER=word)
+    error = error_of(LOAD + TRAIN, GPU_EXACT_TAKEOVER=word)
     assert REFUSED in error
 
 
+def test_names_of_earlier_releases_are_read():
+    assert not error_of(LOAD + TRAIN, XGBOOST_GPU_EXACT_TAKEOVER="0")
+    device = "import os\nassert os.environ['GPU_EXACT_DEVICE'] == 'cuda:0'\n"
+    assert not error_of(LOAD + device, XGBOOST_GPU_EXACT_DEVICE="cuda:0")
+    other = "import os\nassert os.environ['GPU_EXACT_DEVICE'] == 'cpu'\n"
+    assert not error_of(LOAD + other, XGBOOST_GPU_EXACT_DEVICE="cuda:0", GPU_EXACT_DEVICE="cpu")
+
+
 def test_environment_says_neither():
-    error = error_of(LOAD + TRAIN, XGBOOST_GPU_EXACT_TAKEOVER="maybe")
-    assert "ImportError: XGBOOST_GPU_EXACT_TAKEOVER: `maybe`" in error
+    error = error_of(LOAD + TRAIN, GPU_EXACT_TAKEOVER="maybe")
+    assert "ImportError: GPU_EXACT_TAKEOVER: `maybe`" in error
 
 
 def test_device_status_says_why():

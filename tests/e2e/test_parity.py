@@ -18,13 +18,11 @@ def run_main(monkeypatch: pytest.MonkeyPatch, folder: Path) -> int:
     return parity.main()
 
 
-def make_table(folder: Path) -> str:
+def make_table(folder: Path) -> None:
     rng = np.random.default_rng(1)
     X = rng.standard_normal((300, 4)).astype(np.float32)
     (folder / "small").mkdir(parents=True)
-    file = folder / "small/data.npz"
-    np.savez(file, X=X, y=X[:, 0] * X[:, 1] + rng.standard_normal(300))
-    return str(file)
+    np.savez(folder / "small/data.npz", X=X, y=X[:, 0] * X[:, 1] + rng.standard_normal(300))
 
 
 def test_a_line_a_table(
@@ -42,9 +40,11 @@ def test_a_judge_that_is_the_plugin_is_none(
     builder: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """As if take_over(False) did nothing: both sides would agree."""
+    make_table(tmp_path)
+    monkeypatch.setattr(parity, "source_hash", gpu_exact.source_hash)
     monkeypatch.setattr(parity, "stock", contextlib.nullcontext)
     with pytest.raises(AssertionError):
-        parity.run_table(parity.TableTask(make_table(tmp_path), 4, False, 3, 60, 1))
+        run_main(monkeypatch, tmp_path)
 
 
 @pytest.mark.parametrize("why", ["other sources", "No GPU", "has no NAME"])

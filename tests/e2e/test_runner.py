@@ -73,7 +73,7 @@ def test_status() -> None:
 
 
 def test_status_has_what_a_bug_report_needs() -> None:
-    report = run(XGBOOST_GPU_EXACT_DEVICE="cpu").stdout.partition("bug report")[2]
+    report = run(GPU_EXACT_DEVICE="cpu").stdout.partition("bug report")[2]
     wheel = "xgboost" if xgb.build_info()["USE_CUDA"] else "xgboost-cpu"
     hidden = wheel == "xgboost"  # the wheel with CUDA exports its C functions only
     for fact in (
@@ -81,7 +81,7 @@ def test_status_has_what_a_bug_report_needs() -> None:
         gpu_exact.source_hash(),
         f"{wheel} {xgb.__version__}",
         "hidden" if hidden else "exported",
-        "XGBOOST_GPU_EXACT_DEVICE=cpu",
+        "GPU_EXACT_DEVICE=cpu",
     ):
         assert fact in report
     cards = [line for line in report.splitlines() if line.startswith("  GPU: ")]
@@ -97,7 +97,7 @@ def test_status_has_what_a_bug_report_needs() -> None:
     [
         ({"PYTHONPATH": "{folder}"}, " 3.1.3 "),
         ({"GPU_EXACT_MODULE": "{folder}/none.so"}, "/none.so "),
-        ({"XGBOOST_GPU_EXACT_DEVICE": "tpu"}, "XGBOOST_GPU_EXACT_DEVICE: "),
+        ({"GPU_EXACT_DEVICE": "tpu"}, "GPU_EXACT_DEVICE: "),
     ],
 )
 def test_status_says_why_there_is_none(tmp_path: Path, env: dict[str, str], problem: str) -> None:
@@ -224,7 +224,7 @@ def test_the_environment_is_enough(imported: str, device: str, children: str) ->
     """A script has the plugin as soon as it has XGBoost, and not before."""
     folder = str(Path(gpu_exact.__file__).parents[1])
     code = f"{AT_START}import {imported}\n{WHO_IS_LOADED}"
-    env = {"XGBOOST_GPU_EXACT_DEVICE": device, "XGBOOST_GPU_EXACT_CHILDREN": children}
+    env = {"GPU_EXACT_DEVICE": device, "GPU_EXACT_CHILDREN": children}
     told = json.loads(run_python(code, folder, **env))
     wanted = bool(device) or children == "1"
     loaded = imported == "xgboost_gpu_exact" or (wanted and imported != "json")
@@ -235,7 +235,7 @@ def test_who_only_looks_for_xgboost_takes_nothing_from_who_imports_it() -> None:
     folder = str(Path(gpu_exact.__file__).parents[1])
     look = 'import importlib.util\nassert importlib.util.find_spec("xgboost").name == "xgboost"\n'
     code = f'{AT_START}{look}early = early or "xgboost" in sys.modules\n{look}import xgboost\n'
-    told = run_python(code + WHO_IS_LOADED, folder, XGBOOST_GPU_EXACT_DEVICE="cpu")
+    told = run_python(code + WHO_IS_LOADED, folder, GPU_EXACT_DEVICE="cpu")
     assert json.loads(told) == [False, True]
 
 
@@ -316,14 +316,14 @@ import xgboost
 )
 def test_xgboost_is_imported_in_odd_ways(code: str) -> None:
     folder = str(Path(gpu_exact.__file__).parents[1])
-    told = run_python(AT_START + code + WHO_IS_LOADED, folder, XGBOOST_GPU_EXACT_DEVICE="cpu")
+    told = run_python(AT_START + code + WHO_IS_LOADED, folder, GPU_EXACT_DEVICE="cpu")
     assert json.loads(told) == [False, True]
 
 
 FAILS_AND_IS_ASKED_AGAIN = """
 import importlib, os
 for device, name in (("tpu", "xgboost_gpu_exact"), ("tpu", "xgboost"), ("cpu", "xgboost")):
-    os.environ["XGBOOST_GPU_EXACT_DEVICE"] = device
+    os.environ["GPU_EXACT_DEVICE"] = device
     try:
         importlib.import_module(name)
     except ImportError as error:
@@ -338,7 +338,7 @@ def test_what_fails_fails_again() -> None:
     does not have it without the plugin."""
     folder = str(Path(gpu_exact.__file__).parents[1])
     told = run_python(
-        AT_START + FAILS_AND_IS_ASKED_AGAIN + WHO_IS_LOADED, folder, XGBOOST_GPU_EXACT_DEVICE="tpu"
+        AT_START + FAILS_AND_IS_ASKED_AGAIN + WHO_IS_LOADED, folder, GPU_EXACT_DEVICE="tpu"
     )
     assert json.loads(told) == [False, True]
 
@@ -353,7 +353,7 @@ X = np.arange(60, dtype=np.float32).reshape(20, 3)
 booster = xgb.train({"tree_method": "exact", "verbosity": 0}, xgb.DMatrix(X, X[:, 0]), 1)
 print("gpu_exact" in booster.save_config())
 """
-    assert run_python(code, XGBOOST_GPU_EXACT_DEVICE="tpu") == "False\n"
+    assert run_python(code, GPU_EXACT_DEVICE="tpu") == "False\n"
 
 
 def test_a_script_has_its_own_path_and_environment(
@@ -377,7 +377,7 @@ def test_a_script_has_the_plugin_where_python_imports_xgboost_at_its_start(
     (at / "sitecustomize.py").write_text(code)
     path = os.pathsep.join([str(at), os.environ.get("PYTHONPATH", "")])
     command = [str(folder / "train.py"), json.dumps(TOO_MANY)]
-    done = run(*command, PYTHONPATH=path, XGBOOST_GPU_EXACT_DEVICE="cpu")
+    done = run(*command, PYTHONPATH=path, GPU_EXACT_DEVICE="cpu")
     assert REFUSED in done.stderr
 
 
@@ -424,7 +424,7 @@ def test_the_environment_chooses_the_device(folder: Path) -> None:
     at = str(Path(gpu_exact.__file__).parents[1])
     command = [sys.executable, "-c", AT_START + TRAIN, at, json.dumps(TOO_MANY)]
     for device, error in (("cpu", REFUSED), ("tpu", "`tpu` is no device")):
-        env = os.environ | {"XGBOOST_GPU_EXACT_DEVICE": device}
+        env = os.environ | {"GPU_EXACT_DEVICE": device}
         done = subprocess.run(command, env=env, text=True, capture_output=True, check=False)
         assert error in done.stderr
 
@@ -433,8 +433,8 @@ def test_the_environment_chooses_the_device(folder: Path) -> None:
 def test_what_is_no_device(device: str) -> None:
     with pytest.raises(ValueError, match=f"`{device}`.*`cuda:<ordinal>`") as error:
         gpu_exact.default_device(device)
-    done = run("train.py", XGBOOST_GPU_EXACT_DEVICE=device)
-    assert (done.returncode, done.stderr) == (1, f"error: XGBOOST_GPU_EXACT_DEVICE: {error.value}\n")
+    done = run("train.py", GPU_EXACT_DEVICE=device)
+    assert (done.returncode, done.stderr) == (1, f"error: GPU_EXACT_DEVICE: {error.value}\n")
 
 
 @pytest.fixture
@@ -518,7 +518,7 @@ def test_a_script_has_the_device(cuda_context: None, folder: Path, params: dict)
     for arguments in (["train.py"], ["-m", "package.train"]):
         done = run(*arguments, json.dumps(params), cwd=folder)
         assert done.stdout.strip() == expected, done.stderr
-    done = run("train.py", json.dumps(params), cwd=folder, XGBOOST_GPU_EXACT_DEVICE="cpu")
+    done = run("train.py", json.dumps(params), cwd=folder, GPU_EXACT_DEVICE="cpu")
     assert done.stdout.strip() == "cpu", done.stderr
 
 
@@ -527,6 +527,6 @@ def test_the_environment_is_enough_where_the_plugin_is_imported(
 ) -> None:
     (folder / "train.py").write_text("import xgboost_gpu_exact\n" + TRAIN)
     command = [sys.executable, "train.py", json.dumps(TAKE_OVER)]
-    env = os.environ | {"XGBOOST_GPU_EXACT_DEVICE": "cuda"}
+    env = os.environ | {"GPU_EXACT_DEVICE": "cuda"}
     done = subprocess.run(command, env=env, cwd=folder, text=True, capture_output=True, check=False)
     assert done.stdout.strip() == "cuda:0", done.stderr

@@ -39,8 +39,7 @@ def test_a_small_run(builder, tmp_path):
     """One process and two, whose lines say what they are of; one GPU comes first, as the judge."""
     out = tmp_path / "scale.jsonl"
     command = [sys.executable, ROOT / "benchmarks/scale.py", "--device", "cpu", "--out", out]
-    command += ["--shapes", "small-1000", "--gpus", "2", "--iterations", "3", "--budget", "0"]
-    command += ["--threads", "2", "--ordinals", "0,0"]
+    command += ["--shapes", "small-1000", "--gpus", "2", "--ordinals", "0,0"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     lines = [json.loads(text) for text in out.read_text().splitlines()]

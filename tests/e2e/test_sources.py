@@ -36,10 +36,18 @@ def test_kernels_await_what_comes_before_them(file: str) -> None:
     """Launch() has them begin while the one before still runs."""
     found = kernels((ROOT / file).read_text())
     assert found
-    assert [name for name, first in found if first != "AwaitEarlier()"] == []
+    assert [name for name, first in found if first != "WaitForPreviousKernel()"] == []
+
+
+def test_kernels_have_names_of_their_own() -> None:
+    """By which a profiler tells them apart."""
+    files = [file for file in FILES if file.startswith("src/")]
+    names = [name for file in files for name, _ in kernels((ROOT / file).read_text())]
+    assert [name for name in set(names) if names.count(name) > 1] == []
 
 
 def test_a_kernel_that_does_not_wait_is_found() -> None:
     text = "template <int k>\n__global__ __launch_bounds__(2) void FirstKernel(A a, B(b)) {\n  a = 1;\n}\n"
-    text += "__global__ void SecondKernel(int);\n__global__ void ThirdKernel() {\n  AwaitEarlier();\n}\n"
-    assert kernels(text) == [("FirstKernel", "a = 1"), ("ThirdKernel", "AwaitEarlier()")]
+    text += "__global__ void SecondKernel(int);\n"
+    text += "__global__ void ThirdKernel() {\n  WaitForPreviousKernel();\n}\n"
+    assert kernels(text) == [("FirstKernel", "a = 1"), ("ThirdKernel", "WaitForPreviousKernel()")]

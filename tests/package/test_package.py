@@ -2,8 +2,8 @@
 """The wheel and the source distribution, as a user installs them.
 
 Environment: GPU_EXACT_ARCHITECTURES, the GPUs to compile for; XGBOOST_SOURCE_DIR, as CMake's
-option; GPU_EXACT_WHEEL, a wheel to test in the place of a new one. pip needs a package index, or
-PIP_FIND_LINKS.
+option; GPU_EXACT_WHEEL, a wheel to test in the place of a new one: `make_wheel.py` runs the tests of
+it alone, test_wheel_*. pip needs a package index, or PIP_FIND_LINKS.
 """
 
 import itertools
@@ -22,6 +22,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "plugin/python"
+NOTEBOOK = PACKAGE / "examples/exact_on_a_gpu.ipynb"
 VERSIONS = runpy.run_path(str(PACKAGE / "xgboost_gpu_exact/versions.py"))
 RELEASES = [r for r in VERSIONS["XGBOOST_RELEASES"] if r not in VERSIONS["R_ONLY"]]
 
@@ -59,9 +60,9 @@ def run(*command: object, **options: object) -> subprocess.CompletedProcess:
     return done
 
 
-def make_environment(folder: Path, *packages: str) -> Path:
+def make_environment(folder: Path, *packages: str, base: str | Path = sys.executable) -> Path:
     """A Python environment that has these packages alone; gives its interpreter."""
-    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    run(base, "-m", "venv", "--without-pip", folder)
     python = folder / "bin/python"
     install(python, *packages)
     return python
@@ -91,34 +92,77 @@ def wheel(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def tools(tmp_path_factory) -> Path:
     """An interpreter with what packagers use."""
-    return make_environment(tmp_path_factory.mktemp("tools"), "auditwheel", "build", "wheel")
+    packages = ("auditwheel", "build", "check-jsonschema", "twine", "wheel")
+    return make_environment(tmp_path_factory.mktemp("tools"), *packages)
+
+
+@pytest.fixture(scope="session")
+def python_3_10() -> str:
+    """An interpreter of that version, from PATH or pyenv."""
+    found = ["python3.10", *map(str, Path.home().glob(".pyenv/versions/3.10.*/bin/python3.10"))]
+    for python in filter(shutil.which, found):
+        if subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return python
+    pytest.fail("There is no python3.10: put one on PATH, as the wheel is for that version too.")
 
 
 def test_wheel_is_for_every_linux(wheel: Path, tools: Path) -> None:
     version = VERSIONS["__version__"]
     assert wheel.name == f"xgboost_gpu_exact-{version}-py3-none-manylinux_2_28_x86_64.whl"
     assert wheel.stat().st_size <= 60e6
-    assert "xgboost_gpu_exact/py.typed" in files_of(wheel)  # types are told
     text = " ".join(run(tools, "-m", "auditwheel", "show", wheel).stdout.split())
     tag = re.search(r'consistent with the following platform tag: "manylinux_2_(\d+)_x86_64"', text)
     assert tag and int(tag[1]) <= 28, text
 
 
+def test_wheel_tells_what_it_is(wheel: Path, tools: Path) -> None:
+    """To an index, and to type checkers."""
+    assert "PASSED" in run(tools, "-m", "twine", "check", "--strict", wheel).stdout
+    assert "xgboost_gpu_exact/py.typed" in files_of(wheel)
+
+
 @pytest.mark.parametrize("distribution", ["xgboost-cpu", "xgboost", "xgboost-cu12"])
 @pytest.mark.parametrize("release", RELEASES)
-def test_trains_beside(release: str, distribution: str, wheel: Path, tmp_path: Path) -> None:
-    python = make_environment(tmp_path / "env", "numpy", "scipy")
+def test_wheel_trains_beside(release: str, distribution: str, wheel: Path, tmp_path: Path) -> None:
+    assert_trains(wheel, distribution, release, make_environment(tmp_path / "env"))
+
+
+def test_wheel_trains_on_python_3_10(wheel: Path, python_3_10: str, tmp_path: Path) -> None:
+    python = make_environment(tmp_path / "env", base=python_3_10)
+    assert_trains(wheel, "xgboost-cpu", VERSIONS["NEWEST_OF_PYTHON_3_10"], python)
+
+
+def test_wheel_runs_the_notebook(wheel: Path, tmp_path: Path) -> None:
+    """From the cell that installs it to the last one, in Jupyter."""
+    python = make_environment(tmp_path / "env", "pip", "nbclient", "ipykernel")
+    package = '"..[cuda,demo]"'
+    assert (text := json.dumps(package)[1:-1]) in NOTEBOOK.read_text()
+    given = NOTEBOOK.read_text().replace(text, f"{wheel}[cpu,demo]")
+    (tmp_path / "notebook.ipynb").write_text(given)
+    jupyter = (python, "-m", "jupyter", "execute", "--inplace")
+    run(*jupyter, tmp_path / "notebook.ipynb", cwd=tmp_path, env=without_compiler(python))
+    assert "ms a tree" in (tmp_path / "notebook.ipynb").read_text()
+
+
+def without_compiler(python: Path) -> dict[str, str]:
+    """The environment of a process that has neither a compiler nor a toolkit, nor another module."""
+    others = ("PYTHONPATH", "GPU_EXACT_MODULE")
+    env = {name: value for name, value in os.environ.items() if name not in others}
+    return env | {"PATH": str(python.parent)}
+
+
+def assert_trains(wheel: Path, distribution: str, release: str, python: Path) -> None:
+    """Install both; the trees are XGBoost's."""
+    install(python, "numpy", "scipy")
     install(python, "--no-deps", wheel, f"{distribution}=={release}")  # no NCCL for one GPU
-    env = os.environ | {"PATH": str(python.parent)}  # no compiler, no CUDA toolkit
-    for name in ("PYTHONPATH", "GPU_EXACT_MODULE"):
-        env.pop(name, None)
-    done = run(python, "-c", TRAIN, env=env, cwd=tmp_path)
+    env = without_compiler(python)
+    done = run(python, "-c", TRAIN, env=env, cwd=python.parents[2])
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["version"] == VERSIONS["__version__"]
     assert (told["xgboost"], told["cuda"]) == (release, distribution != "xgboost-cpu")
     assert told["same"]
     unchanged = "import sys, xgboost; assert 'xgboost_gpu_exact' in sys.modules"
-    run(python, "-c", unchanged, env=env | {"XGBOOST_GPU_EXACT_DEVICE": "cuda"})
+    run(python, "-c", unchanged, env=env | {"GPU_EXACT_DEVICE": "cuda"})
     warned = "XGBoost's own exact builder grows the trees on the CPU instead" in done.stderr
     assert warned != told["usable"]
 
@@ -141,7 +185,7 @@ def cuda_libraries(tmp_path_factory) -> dict[str, Path]:
     """The library of each release's CUDA wheel: it hides the functions that the module calls."""
     folder = tmp_path_factory.mktemp("libraries")
     libraries = {}
-    for release in VERSIONS["XGBOOST_RELEASES"]:
+    for release in RELEASES:
         wanted = ["--no-deps", "-q", "-d", folder / release, f"xgboost=={release}"]
         run(sys.executable, "-m", "pip", "download", *wanted)
         [archive] = (folder / release).glob("*.whl")
@@ -154,9 +198,7 @@ def cuda_libraries(tmp_path_factory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("name", ["libxgboost.so", "xgboost.so"])  # of Python, of R
-@pytest.mark.parametrize(
-    ("loaded", "follower"), list(itertools.product(VERSIONS["XGBOOST_RELEASES"], repeat=2))
-)
+@pytest.mark.parametrize(("loaded", "follower"), list(itertools.product(RELEASES, repeat=2)))
 def test_an_xgboost_that_is_replaced_under_a_process(
     loaded: str, follower: str, name: str, wheel: Path, cuda_libraries: dict, tmp_path: Path
 ) -> None:
@@ -175,12 +217,17 @@ def test_source_distribution_builds(wheel: Path, tools: Path, tmp_path: Path) ->
     [archive] = tmp_path.glob("*.tar.gz")
     with tarfile.open(archive) as tar:
         names = {name.partition("/")[2] for name in tar.getnames()}
-    for folder in ("include", "src"):
+    for folder in ("include", "src", "plugin/load", "plugin/hooks", "plugin/train", "plugin/workers"):
         files = [file for file in (ROOT / folder).rglob("*") if file.is_file()]
         assert {f"cpp_src/{file.relative_to(ROOT)}" for file in files} <= names
     again = build_wheel(archive, tmp_path)
     assert again.name == wheel.name
     assert files_of(again) == files_of(wheel)
+
+
+def test_the_workflow_that_makes_it(tools: Path) -> None:
+    check = (tools.parent / "check-jsonschema", "--builtin-schema", "vendor.github-workflows")
+    run(*check, *(ROOT / ".github/workflows").iterdir())
 
 
 def files_of(wheel: Path) -> set[str]:

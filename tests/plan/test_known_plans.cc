@@ -17,8 +17,9 @@
 #include <vector>
 
 #include "gpu_exact/device.h"
-#include "plan/histogram_plan.h"
+#include "plan/bin_bound.h"
 #include "plan/memory_plan.h"
+#include "plan/search_cost.h"
 
 namespace gpu_exact {
 namespace {

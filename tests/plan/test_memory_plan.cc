@@ -11,8 +11,9 @@
 
 #include "gpu_exact/device.h"
 #include "gpu_exact/memory_estimate.h"
-#include "plan/histogram_plan.h"
+#include "plan/bin_bound.h"
 #include "plan/memory_plan.h"
+#include "plan/search_cost.h"
 #include "tests/support/spaced_numbers.h"
 
 namespace gpu_exact {

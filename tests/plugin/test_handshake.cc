@@ -180,7 +180,7 @@ TEST(Handshake, ATableThatOneLacksIsMadeAnewByAll) {
   EXPECT_EQ(errors, Same(3, "none"));
 }
 
-/** @brief @param hash Of what workers agree on, which those that have it have alike. */
+/** @brief Let workers agree on what the first one lacks. @param hash Of it. */
 template <typename T>
 std::vector<std::string> ErrorsOfAgreement(std::uint64_t WorkerState::*hash,
                                            std::vector<T> const& theirs,

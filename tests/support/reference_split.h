@@ -102,10 +102,10 @@ class Scan {
   float last_{0.0f};
 };
 
-/** @brief The category of a value that is one. */
+/** @brief Give the category of a value that is one. */
 inline std::size_t CategoryOf(float value) { return static_cast<std::size_t>(value); }
 
-/** @brief Every split that one node may take of one categorical feature, in the order of XGBoost's CPU
+/** @brief Tries every split that one node may take of one categorical feature, in the order of XGBoost's CPU
  *         `hist`. */
 class CategorySearch {
  public:
@@ -140,7 +140,7 @@ class CategorySearch {
     }
   }
 
-  /** @brief In the order of weights: the first ones go right, and then the last ones left. */
+  /** @brief Try cuts of the order of weights: the first ones go right, and then the last ones left. */
   void TwoSets() {
     std::vector<float> weights;
     for (auto const& sums : sums_) {

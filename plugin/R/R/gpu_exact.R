@@ -19,10 +19,13 @@ device_status <- function(ordinal = -1L) {
 # Of what sources the module was built.
 source_hash <- function() .Call(C_source_hash)
 
+# Of the environment; names of earlier releases began with XGBOOST_.
+variable <- function(name) Sys.getenv(name, Sys.getenv(paste0("XGBOOST_", name)))
+
 wants_take_over <- function() {
-  word <- tolower(trimws(Sys.getenv("XGBOOST_GPU_EXACT_TAKEOVER")))
+  word <- tolower(trimws(variable("GPU_EXACT_TAKEOVER")))
   if (!word %in% c("", "1", "true", "on", "yes", "0", "false", "off", "no")) {
-    stop("XGBOOST_GPU_EXACT_TAKEOVER: `", word, "` is neither yes nor no: set it to 1 or 0.",
+    stop("GPU_EXACT_TAKEOVER: `", word, "` is neither yes nor no: set it to 1 or 0.",
          call. = FALSE)
   }
   word %in% c("", "1", "true", "on", "yes")
@@ -34,7 +37,7 @@ wants_take_over <- function() {
   packaged <- file.path(libname, pkgname, "libxgboost_gpu_exact.so")
   named <- Sys.getenv("GPU_EXACT_MODULE")
   .Call(C_load, path.expand(if (nzchar(named)) named else packaged))
-  device <- Sys.getenv("XGBOOST_GPU_EXACT_DEVICE")
+  device <- variable("GPU_EXACT_DEVICE")
   default_device(if (nzchar(device)) device else "cpu")
   .Call(C_register)
   if (takes_over) {

@@ -4,11 +4,11 @@
 ``import xgboost_gpu_exact``, before or after ``import xgboost``, is all a script needs: from then
 on ``tree_method="exact"`` builds its trees on the GPU, ``device="cuda"`` goes with it, and
 ``updater="grow_gpu_exact"`` is known. With the environment variable
-``XGBOOST_GPU_EXACT_TAKEOVER=0`` only the last holds. ``XGBOOST_GPU_EXACT_DEVICE=cuda`` is
+``GPU_EXACT_TAKEOVER=0`` only the last holds. ``GPU_EXACT_DEVICE=cuda`` is
 ``default_device("cuda")``; where the package is installed, scripts that do not import it have it then.
 
 Where the package is installed, Python processes that this one starts have it with XGBoost, as this one
-has it: by ``XGBOOST_GPU_EXACT_CHILDREN=1``, which the import sets in the environment; with 0, set before,
+has it: by ``GPU_EXACT_CHILDREN=1``, which the import sets in the environment; with 0, set before,
 they have not. For workers that others start, ``EXACT`` and ``UPDATER`` are values of parameters that
 import it there.
 
@@ -48,9 +48,12 @@ __all__ = [
     "take_over",
 ]
 
-TAKEOVER_VARIABLE = "XGBOOST_GPU_EXACT_TAKEOVER"  # of the environment: 0 is take_over(False)
-DEVICE_VARIABLE = "XGBOOST_GPU_EXACT_DEVICE"  # of the environment: see default_device
-CHILDREN_VARIABLE = "XGBOOST_GPU_EXACT_CHILDREN"  # of the environment: 1, or 0 for children without it
+TAKEOVER_VARIABLE = "GPU_EXACT_TAKEOVER"  # of the environment: 0 is take_over(False)
+DEVICE_VARIABLE = "GPU_EXACT_DEVICE"  # of the environment: see default_device
+CHILDREN_VARIABLE = "GPU_EXACT_CHILDREN"  # of the environment: 1, or 0 for children without it
+for _name in (TAKEOVER_VARIABLE, DEVICE_VARIABLE, CHILDREN_VARIABLE):
+    if (_old := f"XGBOOST_{_name}") in os.environ:  # the names of earlier releases
+        os.environ.setdefault(_name, os.environ.pop(_old))
 
 
 class _Word(str):

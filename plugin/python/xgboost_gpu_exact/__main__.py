@@ -36,7 +36,7 @@ HELP = """Run a script or module as it is, with its exact trees grown on the GPU
     python -m xgboost_gpu_exact -m module [argument ...]
 
 Exact boosters that name no device get device="cuda", or the one that the environment variable
-XGBOOST_GPU_EXACT_DEVICE names. Without a script: what would build trees here, and what a bug report
+GPU_EXACT_DEVICE names. Without a script: what would build trees here, and what a bug report
 needs.
 """
 
@@ -113,7 +113,7 @@ def tell_status() -> int:
     for card in graphics_cards():
         print(f"  GPU: {card}")
     for name in sorted(os.environ):
-        if name.startswith(("XGBOOST_GPU_EXACT_", "GPU_EXACT_", "CUDA_", "NVIDIA_VISIBLE")):
+        if name.startswith(("GPU_EXACT_", "CUDA_", "NVIDIA_VISIBLE")):
             print(f"  {name}={os.environ[name]}")
     return 1 if why else 0
 

@@ -17,14 +17,7 @@ import xgboost as xgb
 
 from . import device_status, last_run, take_over
 from ._console import Progress, difference_lines, sentence
-from .compare import (
-    NO_GPU,
-    NothingShown,
-    builder_params,
-    check_grown,
-    compare_training,
-    no_fallback,
-)
+from .compare import NothingShown, builder_params, check_grown, compare_training, no_fallback
 from .tables import Table, TableError, load, objective_params, synthetic, to_dmatrix
 from .tree_diff import TreeReport, Verdict, count, summary
 
@@ -221,7 +214,7 @@ def main() -> int:
         return 2
     print(f"\nall trees: {summary(reports)}")
     if last_run().gpu_trees == n_before:
-        print(NO_GPU)
+        print("No GPU took part: both sides are XGBoost's own builder, on the CPU.")
     return int(count(reports)[Verdict.DIFFERENT] > 0)
 
 

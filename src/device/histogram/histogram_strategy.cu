@@ -50,15 +50,15 @@ std::uint64_t LargestHistogram(BinnedTable const& table) {
 
 class HistogramStrategy : public SplitStrategy {
  public:
-  HistogramStrategy(std::unique_ptr<BinnedTable> table, RowIdx n_rows, RowIdx max_sorted,
-                    RowIdx min_by_row, HistogramMemory const& memory)
+  HistogramStrategy(std::unique_ptr<BinnedTable> table, RowIdx max_sorted, RowIdx min_by_row,
+                    HistogramMemory const& memory)
       : table_{std::move(table)},
-        rows_{n_rows, min_by_row},
+        rows_{table_->NumRows(), min_by_row},
         sorting_{*table_},
         pool_{memory.FirstHistogramBytes(NumEntries(*table_)),
               memory.HistogramBytes(NumEntries(*table_)), LargestHistogram(*table_)},
         shares_{table_->Resolutions().size()} {
-    ways_ = {n_rows,
+    ways_ = {table_->NumRows(),
              static_cast<double>(sorting_.NumColumns()),
              {},
              // Sorting reads every value of a node, or its bin: not over the bus.
@@ -67,7 +67,7 @@ class HistogramStrategy : public SplitStrategy {
                  : std::min(max_sorted, NodeSortFinder::kMaxRows)};
     for (auto const& r : table_->Resolutions()) {
       searches_.push_back(std::make_unique<ResolutionSearch>(*r, memory, &pool_, &room_));
-      ResolutionShape shape = r->columns->Shape(r->scans);
+      ResolutionShape shape = ShapeOf(r->columns->Layout(), r->scans);
       shape.rows_of_host = memory.rows_at == Memory::kHost;
       shape.values_of_host = table_->Ref().values_of_host;
       ways_.resolutions.push_back(shape);
@@ -125,8 +125,8 @@ class HistogramStrategy : public SplitStrategy {
       this->SearchRanges(i, level, rows, searched[i]);
     }
     // With several workers most columns are others': what they send left comes by slot.
-    if (exchange_ == nullptr && !table_->Ref().values_of_host && rows_.GoByRow()) {
-      thresholds_.ResolveByRow(level, table_->Ref(), rows, rows_.LeftOfRow(), out);
+    if (exchange_ == nullptr && !table_->Ref().values_of_host && rows_.MayGoByRow()) {
+      thresholds_.ResolveByRow(level, table_->Ref(), rows, rows_.GoByRow(), out);
       rows_.FindLeft();
     } else {
       thresholds_.Resolve(level, table_->Ref(), rows, rows_.NumSlots(), rows_.GoesLeft(), out);
@@ -278,13 +278,9 @@ class HistogramStrategy : public SplitStrategy {
 };
 }  // namespace
 
-std::unique_ptr<SplitStrategy> MakeHistogramStrategy(CsrView const& table,
+std::unique_ptr<SplitStrategy> MakeHistogramStrategy(std::unique_ptr<BinnedTable> table,
                                                      HistogramMemory const& memory,
-                                                     std::vector<std::uint32_t> const& max_bins,
-                                                     RowIdx max_sorted, RowIdx min_by_row,
-                                                     std::function<void()> const& rows_read) {
-  return std::make_unique<HistogramStrategy>(
-      std::make_unique<BinnedTable>(table, max_bins, memory, 0, 0, rows_read), table.n_rows,
-      max_sorted, min_by_row, memory);
+                                                     RowIdx max_sorted, RowIdx min_by_row) {
+  return std::make_unique<HistogramStrategy>(std::move(table), max_sorted, min_by_row, memory);
 }
 }  // namespace gpu_exact

@@ -1,15 +1,17 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The ranges of values in which a node's best split may yet lie.
+ * @brief Lists the ranges of values in which a node's best split may yet lie: CLOUDS' alive
+ *        intervals.
  */
 #pragma once
 
 #include "core/quantise.h"
 #include "device/runtime/warp.cuh"
+#include "plan/histogram_memory.h"
 
 namespace gpu_exact {
-/** @brief A bin of a node that holds several values and may hold the best split. */
+/** @brief Names a bin of a node that holds several values and may hold the best split. */
 struct OpenRange {
   std::uint32_t node;    // among the nodes that are searched together
   std::uint32_t bin;     // of the resolution
@@ -19,27 +21,29 @@ struct OpenRange {
   FixedSum present;      // of the node's rows with any value of the column
 };
 
-/** @brief What is counted of a list of open ranges; all zero before ranges are listed. */
+static_assert(sizeof(OpenRange) == HistogramMemory::kListedRangeBytes);
+
+/** @brief Counts a list of open ranges; all zero before ranges are listed. */
 struct OpenCounts {
   std::uint64_t n_listed;         // ranges, by the best candidates while they were listed
-  std::uint64_t n_taken;          // of these, by teams that scan, beyond those that are dealt out
+  std::uint64_t n_taken;          // listed ranges that teams took, beyond those dealt out
   unsigned long long n_scanned;   // entries of the table in ranges that are open still
-  unsigned long long n_gathered;  // of these, about so many of the ranges' nodes
-  unsigned long long n_entries;   // of nodes, that were scanned (about so many) or gathered
+  unsigned long long n_gathered;  // about how many of them are the ranges' nodes'
+  unsigned long long n_entries;   // of nodes, scanned (about) or gathered
   std::uint32_t n_open;           // ranges whose entries are gathered
 };
 
-/** @brief A list of them, borrowed by kernels. */
+/** @brief Lends a list of them to kernels. */
 struct OpenRangesRef {
   OpenRange* list;
   std::uint64_t* count;  // may end beyond the capacity; what is beyond is not written
   std::uint32_t capacity;
 
-  /** @brief How many were listed, as far as there is room. */
+  /** @brief Count the listed ranges, as far as there is room. */
   [[nodiscard]] __device__ std::uint32_t Size() const {
     return static_cast<std::uint32_t>(min(*count, std::uint64_t{capacity}));
   }
-  /** @brief By any lanes of a warp: those that come here together count as one. */
+  /** @brief Append by any lanes of a warp: those that come here together count as one. */
   __device__ void Append(OpenRange const& range) const {
     unsigned const lanes = __activemask();
     int const leader = __ffs(static_cast<int>(lanes)) - 1;

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief A node of the level that is searched in one resolution.
+ * @brief Names a node of the level that is searched in one resolution.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of split_resolver.cuh.
+ * @brief Implements threshold_finder.cuh.
  */
 #include <algorithm>
 #include <limits>
@@ -13,8 +13,8 @@ namespace gpu_exact {
 namespace {
 constexpr FeatureIdx kNoFeature = std::numeric_limits<FeatureIdx>::max();
 constexpr int kThreads = 256;
-constexpr int kReadSlots = 4;  // of a thread: each looks up its node only where it changes
-constexpr int kRows = 4;       // of a thread: all are asked for before the first is used
+constexpr int kReadSlots = 4;  // per thread: each looks up its node only where it changes
+constexpr int kRows = 4;       // per thread: all are asked for before the first is used
 
 // one thread a node
 __global__ void ReadCandidatesKernel(LevelRef level, BinMatrixRef binned, SearchedNode const* nodes,

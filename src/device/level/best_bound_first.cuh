@@ -1,8 +1,9 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Which of a warp's candidates are worth their exact gains: first the one whose bound is the
- *        greatest, then those that may still reach what it gains, which hardly another one does.
+ * @brief Picks a warp's candidates that are worth their exact gains: first the one whose bound is
+ *        the greatest, then those that may still reach what it gains, which hardly another one
+ *        does.
  */
 #pragma once
 
@@ -10,7 +11,7 @@
 #include "device/runtime/warp.cuh"
 
 namespace gpu_exact {
-/** @brief Bounds of a lane's candidates. @tparam kItems So many at most. */
+/** @brief Holds the bounds of a lane's candidates. @tparam kItems At most. */
 template <int kItems>
 class BestBoundFirst {
  public:
@@ -20,11 +21,12 @@ class BestBoundFirst {
       bound = -INFINITY;
     }
   }
-  /** @brief Item k has candidates. @param bound Upper bound of their gains; -infinity: it has none. */
+  /** @brief Set the bound of item k, which has candidates. @param bound Upper bound of their gains;
+   *         -infinity: it has none. */
   __device__ void Set(int k, float bound) { bounds_[k] = bound; }
 
   /**
-   * @brief The warp's item of the greatest bound, or all that share it. All lanes of a warp.
+   * @brief Find the warp's item of the greatest bound, or all that share it. All lanes of a warp.
    * @return Bits of the lane's items; none in any lane where no bound reaches the gain to beat.
    */
   [[nodiscard]] __device__ std::uint32_t First(float to_beat) const {
@@ -39,8 +41,11 @@ class BestBoundFirst {
     float const of_warp = WarpMax(greatest);
     return reaches && greatest == of_warp ? item : 0;
   }
-  /** @brief Items whose bounds reach the gain to beat. @param to_beat With what First() has gained. @param first
-   *         Its result, which is left out. */
+  /**
+   * @brief Give the items whose bounds reach the gain to beat.
+   * @param to_beat With what First() has gained.
+   * @param first   Its result, which is left out.
+   */
   [[nodiscard]] __device__ std::uint32_t Others(float to_beat, std::uint32_t first) const {
     std::uint32_t items{0};
 #pragma unroll

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "core/tree_grower.h"
-#include "device/histogram/bins/bin_matrix.cuh"
+#include "device/histogram/bins/binned_table.cuh"
 #include "device/level/leaf_sums.cuh"
 #include "device/level/node_states.cuh"
 #include "device/level/split_strategy.cuh"
@@ -22,7 +22,7 @@
 #include "gpu_exact/device.h"
 #include "gpu_exact/tree_builder.h"
 #include "host/all_or_none.h"
-#include "plan/histogram_plan.h"
+#include "plan/bin_bound.h"
 #include "plan/memory_plan.h"
 
 namespace gpu_exact {
@@ -77,16 +77,23 @@ std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strat
   }
   std::uint64_t const exchange_bytes = share != nullptr ? share->ExchangeBytes() : 0;
   *stats = {strategy, std::max(chosen.plan.Peak(), exchange_bytes), chosen.plan.HostBytes()};
-  auto const rows_read = [&] {
+  auto const release_own_table = [&] {
     if (share != nullptr) {
       share->ReleaseOwnTable();
     }
   };
   if (strategy == Strategy::kHistogram) {
-    return MakeHistogramStrategy(table, chosen.memory, {}, ~0u, kMinByRow, rows_read);
+    StagedTable staged{table, chosen.memory};
+    if (staged.WholeRead()) {
+      release_own_table();
+    }
+    auto binned = std::make_unique<BinnedTable>(std::move(staged), std::vector<std::uint32_t>{},
+                                                chosen.memory);
+    release_own_table();
+    return MakeHistogramStrategy(std::move(binned), chosen.memory);
   }
   auto columns = MakeSortStrategy(table);
-  rows_read();
+  release_own_table();
   return columns;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of leaf_sums.cuh.
+ * @brief Implements leaf_sums.cuh.
  */
 #include <algorithm>
 
@@ -12,10 +12,11 @@ namespace gpu_exact {
 namespace {
 constexpr unsigned kThreads = 256;
 constexpr std::uint64_t kMaxBlocks = 1024;
-/** @brief Nodes whose results a block keeps by itself: rows of a small tree would all meet. */
+/** @brief Sets for how many nodes a block keeps results by itself: rows of a small tree would all
+ *         meet. */
 constexpr std::size_t kBlockNodes = 1024;
 
-/** @brief The rows of a leaf, before they are summed. */
+/** @brief Measures the rows of a leaf, before they are summed. */
 struct LeafRows {
   std::uint32_t max_grad_bits;  // largest absolute gradient, as the bits of a float
   std::uint32_t max_hess_bits;

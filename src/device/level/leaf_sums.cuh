@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Gradient sums of the leaves of a grown tree, each in fixed point of its own.
+ * @brief Sums the gradients of the leaves of a grown tree, each in fixed point of its own.
  *
  * A tree's sums share a unit, made for all rows. Where some leaves have rows so light that they keep
  * few bits of it, these leaves are added up once more, by units made for the rows of each.
@@ -14,7 +14,7 @@
 
 namespace gpu_exact {
 /**
- * @brief Sums of the trained rows of each leaf; the result does not depend on the order. Waits.
+ * @brief Sum the trained rows of each leaf; the result does not depend on the order. Waits.
  * @param positions The leaf of every row, encoded as by EncodePosition. Device memory.
  * @param n_nodes   Of the tree.
  * @return shape: (n_nodes), zero for nodes without rows.

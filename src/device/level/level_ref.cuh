@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief What kernels read of one level, and how they offer split candidates.
+ * @brief Lends one level to kernels, which offer split candidates to it.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 #include "device/table/column_store.cuh"
 
 namespace gpu_exact {
-/** @brief How one feature is searched. One byte: a table may have millions of features. */
+/** @brief Tells how one feature is searched. One byte: a table may have millions of features. */
 struct FeatureRule {
   bool forward : 1;  // as in ScanPlan
   bool backward : 1;
@@ -27,7 +27,7 @@ struct FeatureRule {
 };
 static_assert(sizeof(FeatureRule) == 1);
 
-/** @brief One level, borrowed by kernels. */
+/** @brief Lends one level to kernels. */
 struct LevelRef {
   ColumnsRef columns;
   FeatureRule const* rules;   // shape: (n_features)
@@ -49,20 +49,20 @@ struct LevelRef {
     return (row[f / 32] >> (f % 32) & 1u) != 0;
   }
 
-  /** @brief Whether the node may split on the feature that owns a value. */
+  /** @brief Tell whether the node may split on the feature that owns a value. */
   __device__ bool AllowsValue(LevelNode level_node, ValueId value) const {
     return mask == nullptr || this->Allowed(level_node, columns.FeatureOf(value));
   }
 
   /**
-   * @brief The same, and whether children can be as heavy as they must: one of them has no more than
+   * @brief Tell also whether children can be as heavy as they must: one of them has no more than
    *        the rows with a value of the feature, as missing ones go the other way.
    */
   __device__ bool MaySplit(LevelNode level_node, ValueId value, FixedSum const& present) const {
     return present.hess >= bound.min_hess && this->AllowsValue(level_node, value);
   }
 
-  /** @brief Keep the candidate if it is the node's best so far. The result knows no order. */
+  /** @brief Keep the candidate if it is the node's best so far, whatever the order of the calls. */
   __device__ void Offer(LevelNode level_node, std::uint64_t key) const {
     if (key > __ldcg(best + level_node)) {
       atomicMax(reinterpret_cast<unsigned long long*>(best + level_node),
@@ -76,14 +76,14 @@ struct LevelRef {
                           node.gain);
   }
 
-  /** @brief The loss change to beat at a node, for bounds of the gain. */
+  /** @brief Give the loss change to beat at a node, in the units of bounds. */
   __device__ float GainToBeat(LevelNode level_node) const {
     return bound.GainToBeat(CandidateKey::LossChange(__ldcg(best + level_node)),
                             nodes[level_node].gain);
   }
 
-  /** @brief Upper bound of the gain of a candidate before a value id, in either scan; -infinity where
-   *         neither is allowed. */
+  /** @brief Bound the gain of a candidate before a value id from above, in either scan; -infinity
+   *         where neither is allowed. */
   __device__ float Bound(FixedSum const& total, FixedSum const& before, FixedSum const& present,
                          bool missing) const {
     float const gain = bound.OfAllowed(before, total - before);
@@ -91,7 +91,8 @@ struct LevelRef {
     // With nothing missing both scans see the same children.
     return missing ? fmaxf(gain, bound.OfAllowed(total - after, after)) : gain;
   }
-  /** @brief Whether a candidate before a value id may reach the gain to beat in either scan. */
+  /** @brief Tell whether a candidate before a value id may reach the gain to beat in either
+   *         scan. */
   __device__ bool MayReach(float to_beat, FixedSum const& total, FixedSum const& before,
                            FixedSum const& present, bool missing) const {
     if (bound.MayReach(to_beat, before, total - before)) {
@@ -103,7 +104,7 @@ struct LevelRef {
   }
 
   /**
-   * @brief GainBound::LargestWithin() of splits of a node by a feature.
+   * @brief Compute GainBound::LargestWithin() of splits of a node by a feature.
    * @param left Where the sums of their left children lie.
    *
    * Not inlined: it is for the few that the other bounds leave, and takes many registers.
@@ -115,7 +116,7 @@ struct LevelRef {
   }
 
   /**
-   * @brief Best candidate before a value id, over both scans.
+   * @brief Find the best candidate before a value id, over both scans.
    * @param before  Sum of the node's rows with a lower value of the feature.
    * @param present Sum of the node's rows with any value of it; the rest is missing.
    */
@@ -123,14 +124,15 @@ struct LevelRef {
                                        FixedSum const& before, FixedSum const& present) const {
     return this->BoundaryKey(node, f, value, value, before, present);
   }
-  /** @brief The same where the two scans number their candidates differently. */
+  /** @brief Find it where the two scans number their candidates differently. */
   __device__ std::uint64_t BoundaryKey(NodeState const& node, FeatureIdx f, ValueId forward,
                                        ValueId backward, FixedSum const& before,
                                        FixedSum const& present) const {
     return max(this->ScanKey(node, f, ScanDirection::kForward, forward, before, present),
                this->ScanKey(node, f, ScanDirection::kBackward, backward, before, present));
   }
-  /** @brief The candidate of one scan before a value id; 0 where the other scan has it. */
+  /** @brief Make the key of one scan's candidate before a value id; 0 where the other scan has
+   *         it. */
   __device__ std::uint64_t ScanKey(NodeState const& node, FeatureIdx f, ScanDirection direction,
                                    std::uint64_t value, FixedSum const& before,
                                    FixedSum const& present) const {
@@ -148,7 +150,8 @@ struct LevelRef {
     return CandidateKey::Make(loss, CandidateKey::Rank(columns.Values(f), direction, value));
   }
 
-  /** @brief Best candidate between the rows with any value of the feature and those without. */
+  /** @brief Find the best candidate between the rows with any value of the feature and those
+   *         without. */
   __device__ std::uint64_t PresentKey(NodeState const& node, FeatureIdx f,
                                       FixedSum const& present) const {
     ValueRange values = columns.Values(f);
@@ -156,7 +159,7 @@ struct LevelRef {
                this->PresentKey(node, f, ScanDirection::kBackward, values.first, present));
   }
   /**
-   * @brief The same of one scan; 0 where the feature is not scanned so.
+   * @brief Find that of one scan; 0 where the feature is not scanned so.
    * @param value Numbers the candidate: it lies before this value id, in a forward scan past the
    *              last one at most.
    */

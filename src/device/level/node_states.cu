@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of node_states.cuh.
+ * @brief Implements node_states.cuh.
  */
 #include "device/level/node_states.cuh"
 
@@ -22,7 +22,7 @@ __global__ void RulesKernel(DefaultDirection direction, float opt_dense_col, Col
   }
 }
 
-/** @brief Weight and gain within the bounds, which stay as they are. */
+/** @brief Compute weight and gain within the bounds, which stay as they are. */
 __device__ void Complete(GainParam const& param, Quantiser const& quantiser,
                          WeightBounds const& bounds, NodeState* state) {
   GradientSum sum = quantiser.Real(state->sum);
@@ -31,7 +31,7 @@ __device__ void Complete(GainParam const& param, Quantiser const& quantiser,
   state->bounds = bounds;
 }
 
-/** @brief Those of one node. */
+/** @brief Clear those of one node. */
 __device__ void Clear(LevelZeros const& zeros, LevelNode b) {
   if (zeros.best != nullptr) {
     zeros.best[b] = zeros.to_beat;

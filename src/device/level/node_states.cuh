@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Weights, gains and bounds of a level's nodes from their gradient sums.
+ * @brief Computes weights, gains and bounds of a level's nodes from their gradient sums.
  */
 #pragma once
 
@@ -9,15 +9,15 @@
 
 namespace gpu_exact {
 /**
- * @brief How every column is searched. Does not wait.
+ * @brief Decide how every column is searched. Does not wait.
  * @param monotone By feature, or nullptr.
  * @param features Of the columns; nullptr: they are all features.
  */
 void MakeRules(GrowParam const& param, ColumnsRef const& columns, std::int32_t const* monotone,
                FeatureRule* out_rules, FeatureIdx const* features = nullptr);
 
-/** @brief To what the search of a level's nodes and the move to their children add, cleared with the
- *         nodes' states; nullptr: they are not split. */
+/** @brief Names what the search of a level's nodes and the move to their children add to. It is
+ *         cleared with the nodes' states; nullptr: they are not split. */
 struct LevelZeros {
   std::uint64_t* best;    // shape: (n_nodes), becomes bar
   NodeState* children;    // shape: (2 n_nodes), becomes 0

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of rank_bits.cuh.
+ * @brief Implements rank_bit_vector.cuh.
  */
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/permutation_iterator.h>
@@ -24,12 +24,12 @@ struct OddWord {
 };
 
 constexpr int kThreads = 1024;
-constexpr int kWords = 4;  // of a thread
+constexpr int kWords = 4;  // per thread
 // That one cluster counts: one kernel, not three.
-constexpr std::uint64_t kFewWords = 2 * kWords * kThreads;  // of a block
+constexpr std::uint64_t kFewWords = 2 * kWords * kThreads;  // per block
 constexpr LevelNode kFewRanges = 4 * kThreads;
 
-/** @brief How many bits of ranges are set: of each stride-th one. */
+/** @brief Count the set bits of ranges: of each stride-th one. */
 __device__ void CountRanges(RankBitVectorRef const& bits, BitRanges const& ranges,
                             std::uint64_t first, std::uint64_t stride) {
   for (std::uint64_t i = first; i < ranges.n; i += stride) {

@@ -1,27 +1,28 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief A long row of bits that knows how many are set before each.
+ * @brief Holds a long row of bits, and how many are set before each.
  */
 #pragma once
 
 #include "device/level/rows_ref.cuh"
 #include "device/runtime/runtime.cuh"
+#include "plan/bin_layout.h"
 
 namespace gpu_exact {
-/** @brief 32 bits, and how many of all lower ones are set. */
+/** @brief Holds 32 bits, and how many of all lower ones are set. */
 struct alignas(8) RankWord {
   std::uint32_t bits;
   std::uint32_t n_before;
 
   [[nodiscard]] __device__ bool Has(std::uint32_t i) const { return (bits >> i % 32 & 1u) != 0; }
-  /** @brief How many bits before this one are set. */
+  /** @brief Count the set bits before this one. */
   [[nodiscard]] __device__ std::uint32_t Rank(std::uint32_t i) const {
     return n_before + __popc(bits & ((1u << i % 32) - 1));
   }
 };
 
-/** @brief The bits, borrowed by kernels. */
+/** @brief Lends the bits to kernels. */
 struct RankBitVectorRef {
   RankWord* words;
 
@@ -37,7 +38,7 @@ struct RankBitVectorRef {
   }
 };
 
-/** @brief Ranges of bits, and how many of each are set. */
+/** @brief Names ranges of bits, and where to write how many of each are set. */
 struct BitRanges {
   RowRange const* ranges{nullptr};  // they end at the end of all bits at most
   LevelNode n{0};
@@ -49,9 +50,9 @@ class RankBitVector {
  public:
   explicit RankBitVector(char const* what) : words_{what} {}
 
-  /** @brief Room for n bits and one position more; content is lost where it grows. */
-  RankBitVectorRef Reserve(std::uint64_t n) { return {words_.Reserve(n / 32 + 1)}; }
-  void ClearAsync(std::uint64_t n) { ZeroAsync(words_.Data(), n / 32 + 1); }
+  /** @brief Make room for n bits and one position more; content is lost where it grows. */
+  RankBitVectorRef Reserve(std::uint64_t n) { return {words_.Reserve(NumRankWords(n))}; }
+  void ClearAsync(std::uint64_t n) { ZeroAsync(words_.Data(), NumRankWords(n)); }
   /**
    * @brief Count what is set before each of n bits and their end. Does not wait.
    * @param ranges Of which is told how many bits are set.

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of row_positions.cuh.
+ * @brief Implements row_positions.cuh.
  */
 #include "device/level/row_positions.cuh"
 
@@ -18,7 +18,7 @@ __global__ void RemapKernel(NodeIdx const* positions, NodeIdx const* remap, RowI
   }
 }
 
-/** @brief Whether kernels may write there: device memory that is the current device's. */
+/** @brief Tell whether kernels may write there: device memory that is the current device's. */
 bool IsHere(void const* p) {
   int device{0};
   cudaPointerAttributes attributes{};

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The node of every row, encoded as by EncodePosition.
+ * @brief Keeps the node of every row, encoded as by EncodePosition.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ class RowPositions {
 
   [[nodiscard]] NodeIdx* Data() const { return positions_.Data(); }
   /**
-   * @brief Of the rows [first, first + n); see TreeBuilder::WritePositions.
+   * @brief Write those of the rows [first, first + n); see TreeBuilder::WritePositions.
    * @param memory Device memory may be another device's.
    * @param copier Of this device; copies to host memory.
    */

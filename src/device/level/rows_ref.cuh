@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Rows in the order of the open nodes, as kernels see them.
+ * @brief Lends rows in the order of the open nodes to kernels.
  */
 #pragma once
 
@@ -11,21 +11,21 @@
 #include "device/runtime/runtime.cuh"
 
 namespace gpu_exact {
-/** @brief Slots of a node's rows: [begin, end). */
+/** @brief Bounds the slots of a node's rows: [begin, end). */
 struct RowRange {
   RowIdx begin;
   RowIdx end;
 };
 
-/** @brief A LevelNode in two bytes, so that those of 20 million rows stay in the cache. */
+/** @brief Holds a LevelNode in two bytes, so that those of 20 million rows stay in the cache. */
 using ShortLevelNode = std::uint16_t;
 inline constexpr ShortLevelNode kNowhere = 0xffffu;
-/** @brief Rows of levels of more nodes cannot be followed. */
+/** @brief Limits the nodes of a level whose rows can be followed. */
 inline constexpr LevelNode kMostFollowed = kNowhere;
-/** @brief Nodes of which a block knows something each, in 16 KiB of shared memory. */
+/** @brief Limits the nodes of which a block knows something each, in 16 KiB of shared memory. */
 inline constexpr LevelNode kMostByRow = 4096;
 
-/** @brief The trained rows of the open nodes, node by node. Borrowed by kernels. */
+/** @brief Lends the trained rows of the open nodes to kernels, node by node. */
 struct RowsRef {
   RowIdx const* rows;          // the row in each slot
   GradientUnits const* units;  // and its gradients
@@ -35,7 +35,7 @@ struct RowsRef {
   GradientUnits const* units_of_row;
   bool are_all;  // whether one open node has every row of the table
 
-  /** @brief The open node of a slot. @param from That of an earlier slot. */
+  /** @brief Find the open node of a slot. @param from That of an earlier slot. */
   [[nodiscard]] __device__ LevelNode NodeOf(RowIdx slot, LevelNode n_nodes, LevelNode from) const {
     auto ranges = nodes;
     if (from < n_nodes && ranges[from].end > slot) {  // most neighbours are of one node
@@ -46,7 +46,7 @@ struct RowsRef {
 };
 
 /**
- * @brief Nodes that are worked on side by side.
+ * @brief Deals out slots so that nodes are worked on side by side.
  *
  * A node's rows ascend, so that the k-th parts of nodes alike in size are of the same rows: worked
  * on at a time, they share what the cache has of those rows' values and positions.
@@ -57,20 +57,20 @@ struct SlotTurns {
   [[nodiscard]] __host__ __device__ static std::uint32_t Streams(LevelNode n_nodes) {
     return n_nodes < kMost ? (n_nodes == 0 ? 1 : n_nodes) : kMost;
   }
-  /** @brief Blocks for so many slots, a multiple of the streams. */
+  /** @brief Count the blocks for n_slots, a multiple of the streams. */
   [[nodiscard]] static std::uint64_t Grid(std::uint64_t n_slots, std::uint64_t of_block,
                                           LevelNode n_nodes) {
     std::uint64_t const streams = Streams(n_nodes);
     return CeilDiv(CeilDiv(n_slots, of_block), streams) * streams;
   }
-  /** @brief The part of the slots that this block works on. */
+  /** @brief Give the part of the slots that this block works on. */
   [[nodiscard]] __device__ static std::uint64_t Part(LevelNode n_nodes) {
     std::uint32_t const streams = Streams(n_nodes);
     return std::uint64_t{blockIdx.x % streams} * (gridDim.x / streams) + blockIdx.x / streams;
   }
 };
 
-/** @brief The j-th slot of a thread: those of a warp are neighbours. */
+/** @brief Give the j-th slot of a thread: those of a warp are neighbours. */
 template <int kThreads, int kSlots>
 __device__ inline std::uint64_t SlotOf(LevelNode n_nodes, int j) {
   std::uint64_t const warp = SlotTurns::Part(n_nodes) * (kThreads / 32) + threadIdx.x / 32;
@@ -78,7 +78,7 @@ __device__ inline std::uint64_t SlotOf(LevelNode n_nodes, int j) {
 }
 
 /**
- * @brief Calls fn(std::integral_constant<int, n>()), n slots for each thread: kSlots, as neighbours
+ * @brief Call fn(std::integral_constant<int, n>()), n slots for each thread: kSlots, as neighbours
  *        share what they look up, or one where with more of them multiprocessors would stay idle.
  */
 template <int kSlots, typename FnT>
@@ -91,8 +91,11 @@ void WithSlots(std::uint64_t n_slots, FnT&& fn) {
   }
 }
 
-/** @brief Calls fn(j, slot, node) for each slot of the thread, all lanes of a warp together; past the
- *         last slot the node is n_nodes. Grid: SlotTurns::Grid(). */
+/**
+ * @brief Call fn(j, slot, node) for each slot of the thread, all lanes of a warp together.
+ *
+ * Past the last slot the node is n_nodes. Grid: SlotTurns::Grid().
+ */
 template <int kThreads, int kSlots, typename FnT>
 __device__ void ForEachSlot(RowsRef const& rows, LevelNode n_nodes, RowIdx n_slots, FnT&& fn) {
   LevelNode node{0};

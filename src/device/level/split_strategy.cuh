@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -36,6 +35,8 @@ struct LevelSplits {
   LevelNode n_children;
   bool is_last;  // no later level is searched
 };
+
+class BinnedTable;
 
 class SplitStrategy {
  public:
@@ -98,16 +99,13 @@ inline constexpr RowIdx kMinByRow = RowIdx{1} << 20;
 
 /**
  * @brief Histograms that bound the gain; only ranges of values that may win are searched exactly.
- * @param memory     What is kept, and where.
- * @param max_bins   Of a column in each resolution, the finest first; empty: chosen for the table.
+ * @param memory     What the table keeps, and where.
  * @param max_sorted Nodes of more rows are not sorted; at most, and by default, what a block can.
  * @param min_by_row Rows of a table that are sent left or right in their own order.
- * @param rows_read  Called when the table is not read any more, which may be before all is made.
  */
 [[nodiscard]] std::unique_ptr<SplitStrategy> MakeHistogramStrategy(
-    CsrView const& table, HistogramMemory const& memory,
-    std::vector<std::uint32_t> const& max_bins = {}, RowIdx max_sorted = ~0u,
-    RowIdx min_by_row = kMinByRow, std::function<void()> const& rows_read = {});
+    std::unique_ptr<BinnedTable> table, HistogramMemory const& memory, RowIdx max_sorted = ~0u,
+    RowIdx min_by_row = kMinByRow);
 
 /**
  * @brief A builder of trees by a strategy, on the device that holds its table.

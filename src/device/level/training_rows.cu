@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of training_rows.cuh.
+ * @brief Implements training_rows.cuh.
  */
 #include <algorithm>
 #include <cub/block/block_reduce.cuh>
@@ -15,7 +15,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kRowsPerThread = 8;
 
-/** @brief All but the magnitudes. */
+/** @brief Summarise all but the magnitudes. */
 struct JoinSummaries {
   __device__ RowSummary operator()(RowSummary const& a, RowSummary const& b) const {
     return {max(a.max_grad_bits, b.max_grad_bits),
@@ -28,7 +28,8 @@ struct JoinSummaries {
   }
 };
 
-/** @brief Bits of a float that is not negative, inverted so that the least one is the largest; 0 for 0. */
+/** @brief Invert the bits of a float that is not negative, so that the least one is the largest; 0
+ *         for 0. */
 __device__ std::uint32_t InvertedBits(float x) { return x == 0.0f ? 0 : ~__float_as_uint(x); }
 
 // grid: strided over rows; result: *out_summary but its magnitudes, zero before

@@ -1,7 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Which rows a tree is trained on, and what is known of their gradients before it grows.
+ * @brief Tells which rows a tree is trained on, and what is known of their gradients before it
+ *        grows.
  */
 #pragma once
 
@@ -12,20 +13,20 @@
 #include "device/runtime/runtime.cuh"
 
 namespace gpu_exact {
-/** @brief Rows with gradients on the device; borrowed. */
+/** @brief Lends rows with gradients on the device. */
 struct TrainingRows {
   GradientPair const* gpair;     // shape: (n_rows)
   std::uint8_t const* included;  // 0: not sampled; nullptr: all are
   RowIdx n_rows;
 
-  /** @brief Whether the row is trained on: neither left out nor deleted. */
+  /** @brief Tell whether the row is trained on: neither left out nor deleted. */
   __device__ bool Has(RowIdx row) const {
     return !this->Deleted(row) && (included == nullptr || included[row] != 0);
   }
   __device__ bool Deleted(RowIdx row) const { return gpair[row].hess < 0.0f; }
 };
 
-/** @brief What is known of the rows of a new tree. */
+/** @brief Summarises the rows of a new tree. */
 struct RowSummary {
   std::uint32_t max_grad_bits;  // largest absolute gradient, as the bits of a float
   std::uint32_t max_hess_bits;
@@ -38,9 +39,9 @@ struct RowSummary {
   [[nodiscard]] GPU_EXACT_HD Quantiser ByLargest(RowIdx n_rows) const {
     return Quantiser::Make(FloatOf(max_grad_bits), FloatOf(max_hess_bits), n_rows);
   }
-  /** @brief Least absolute gradient that is not 0; infinity where all are. */
+  /** @brief Give the least absolute gradient that is not 0; infinity where all are. */
   [[nodiscard]] float LeastGrad() const { return LeastOf(min_grad_bits); }
-  /** @brief Least positive hessian; infinity where there is none. */
+  /** @brief Give the least positive hessian; infinity where there is none. */
   [[nodiscard]] float LeastHess() const { return LeastOf(min_hess_bits); }
 
  private:
@@ -54,19 +55,20 @@ struct RowSummary {
   }
 };
 
-/** @brief Passes over all rows. Results do not depend on the grid. */
+/** @brief Makes passes over all rows. Results do not depend on the grid. */
 class RowScan {
  public:
   /** @param max_blocks Of the grids, enough for any GPU. */
   explicit RowScan(std::uint64_t max_blocks = 132 * 16);
 
-  /** @brief Two passes: magnitudes are summed by the largest. Waits for the device, once. */
+  /** @brief Summarise in two passes: magnitudes are summed by the largest. Waits for the device,
+   *         once. */
   RowSummary Summarise(TrainingRows const& rows);
-  /** @brief What rounding changes of the trained rows. Waits. */
+  /** @brief Sum the rounding errors of the trained rows. Waits. */
   [[nodiscard]] Rounding SumRounding(TrainingRows const& rows, Quantiser const& quantiser);
-  /** @brief Whether any row is deleted, sampled or not. Waits. */
+  /** @brief Tell whether any row is deleted, sampled or not. Waits. */
   bool AnyDeleted(TrainingRows const& rows);
-  /** @brief Gradient sum of the trained rows, written to device memory. Does not wait. */
+  /** @brief Sum the gradients of the trained rows, to device memory. Does not wait. */
   void Sum(TrainingRows const& rows, Quantiser const& quantiser, FixedSum* out);
 
  private:

@@ -1,8 +1,9 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Blocks that run at a time and read each other's shared memory: clusters, which GPUs have from
- *        compute capability 9.0 on. On others every cluster is one block, and the same code serves.
+ * @brief Lets blocks run at a time and read each other's shared memory. Such clusters GPUs have
+ *        from compute capability 9.0 on. On others every cluster is one block, and the same code
+ *        serves.
  */
 #pragma once
 
@@ -12,9 +13,9 @@
 #include "host/build_advice.h"
 
 namespace gpu_exact {
-/** @brief The cluster of the calling block; see LaunchClusters(). */
+/** @brief Names the cluster of the calling block; see LaunchClusters(). */
 struct BlockCluster {
-  /** @brief Blocks of a cluster that every GPU that has clusters takes. */
+  /** @brief Sets the most blocks of a cluster that every GPU with clusters takes. */
   static constexpr unsigned kMost = 8;
 
 #if __CUDA_ARCH__ >= 900
@@ -24,9 +25,9 @@ struct BlockCluster {
   [[nodiscard]] __device__ static unsigned Size() {
     return cooperative_groups::this_cluster().num_blocks();
   }
-  /** @brief A barrier of all threads of all its blocks: what was written before is seen after it. */
+  /** @brief Wait for all threads of all its blocks: what was written before is seen afterwards. */
   __device__ static void Sync() { cooperative_groups::this_cluster().sync(); }
-  /** @brief Of another block, what this one has at an address of its shared memory. */
+  /** @brief Map an address of the own shared memory to the same place in another block's. */
   template <typename T>
   [[nodiscard]] __device__ static T* Of(unsigned rank, T* own) {
     return cooperative_groups::this_cluster().map_shared_rank(own, rank);
@@ -42,8 +43,9 @@ struct BlockCluster {
 #endif
 };
 
-/** @brief How many clusters of `size` blocks, two or more, of a kernel run at a time; 0 where the GPU has
- *         none, or the kernel was not compiled for it, or what the process has of the GPU is too small. */
+/** @brief Count the clusters of `size` blocks, two or more, of a kernel that run at a time; 0 where
+ *         the GPU has none, or the kernel was not compiled for it, or what the process has of the
+ *         GPU is too small. */
 template <typename... ParamsT>
 [[nodiscard]] std::uint64_t MaxClusters(void (*kernel)(ParamsT...), unsigned size,
                                         BlockSize block) {
@@ -60,7 +62,7 @@ template <typename... ParamsT>
   return static_cast<std::uint64_t>(n_clusters);
 }
 
-/** @brief Launch() of clusters of `size` blocks each; 1: of blocks. */
+/** @brief Launch clusters of `size` blocks each; 1: blocks. */
 template <typename... ParamsT, typename... ArgsT>
 void LaunchClusters(char const* name, void (*kernel)(ParamsT...), std::uint64_t n_clusters,
                     unsigned size, BlockSize block, ArgsT&&... args) {

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Sums in fixed point among threads: no order of addition changes them.
+ * @brief Adds sums in fixed point among threads: no order of addition changes them.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "device/runtime/warp.cuh"
 
 namespace gpu_exact {
-/** @brief Zeros take no access. */
+/** @brief Add by an atomic operation; zeros take no access. */
 __device__ inline void AtomicAdd(FixedSum* sum, FixedSum const& value) {
   auto add = [](std::int64_t* to, std::int64_t x) {
     if (x != 0) {

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of host_copy.cuh.
+ * @brief Implements host_copy.cuh.
  */
 #include <algorithm>
 #include <cstring>
@@ -17,12 +17,13 @@ std::size_t NumCores() {
   return n_cores;
 }
 
-/** @brief A thread is begun in the time that some chunks take to copy. */
+/** @brief Start no more threads than this allows: to start one takes as long as to copy some
+ *         chunks. */
 constexpr std::size_t kChunksForHelper = 16;
-/** @brief Fewer chunks are not worth calling a team together. */
+/** @brief Sets how many chunks are worth calling a team together. */
 constexpr std::size_t kChunksForTeam = 4;
 
-/** @brief An array, divided. */
+/** @brief Divides an array. */
 struct Chunks {
   std::size_t n_bytes;
   std::size_t chunk_bytes;

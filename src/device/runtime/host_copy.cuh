@@ -13,7 +13,7 @@
 #include "gpu_exact/host_team.h"
 
 namespace gpu_exact {
-/** @brief How a HostCopier divides its work. Memory: n_slots x chunk_bytes, page-locked. */
+/** @brief Sets how a HostCopier divides its work. Memory: n_slots x chunk_bytes, page-locked. */
 struct CopyPlan {
   std::size_t chunk_bytes{std::size_t{1} << 18};
   std::size_t n_slots{32};                      // at least 2
@@ -37,30 +37,30 @@ class HostCopier {
  public:
   explicit HostCopier(CopyPlan const& plan = {}) : plan_{plan} {}
 
-  /** @brief Threads of the host that may copy, up to the plan's number. */
+  /** @brief Set the threads of the host that may copy, up to the plan's number. */
   void SetTeam(HostTeam const& team) { team_ = team; }
 
-  /** @brief In the order of the stream. Host memory may go when the call returns. */
+  /** @brief Copy in the order of the stream. Host memory may go when the call returns. */
   template <typename T>
   void CopyToDevice(T* to, T const* from, std::size_t n) {
     this->Upload(reinterpret_cast<char*>(to), reinterpret_cast<char const*>(from), n * sizeof(T));
   }
-  /** @brief Host memory is written when the call returns. */
+  /** @brief Copy; host memory is written when the call returns. */
   template <typename T>
   void CopyToHost(T* to, T const* from, std::size_t n) {
     this->Download(reinterpret_cast<char*>(to), reinterpret_cast<char const*>(from), n * sizeof(T));
   }
 
-  /** @brief Page-locked host memory held. */
+  /** @brief Count the page-locked host memory held. */
   [[nodiscard]] std::size_t HostBytes() const { return ring_.Bytes(); }
 
  private:
   void Upload(char* to, char const* from, std::size_t n_bytes);
   void Download(char* to, char const* from, std::size_t n_bytes);
-  /** @brief Whether to copy through the ring, which is there then. */
+  /** @brief Tell whether to copy through the ring, which is there then. */
   [[nodiscard]] bool UseRing(std::size_t n_bytes);
   [[nodiscard]] std::size_t NumThreads() const;
-  /** @brief Threads beside the calling one, which copies too. */
+  /** @brief Count the threads beside the calling one, which copies too. */
   [[nodiscard]] std::size_t NumHelpers(std::size_t n_chunks) const;
   [[nodiscard]] std::size_t NumChunks(std::size_t n_bytes) const {
     return CeilDiv(n_bytes, plan_.chunk_bytes);
@@ -69,7 +69,8 @@ class HostCopier {
     return ring_.Data() + chunk % plan_.n_slots * plan_.chunk_bytes;
   }
   [[nodiscard]] StreamEvent& EventOf(std::size_t chunk) { return events_[chunk % plan_.n_slots]; }
-  /** @brief Copies of the device that may be on their way when one of them is waited for. */
+  /** @brief Sets how many copies of the device may be on their way when one of them is waited
+   *         for. */
   [[nodiscard]] std::size_t Lag() const { return plan_.n_slots / 2; }
 
   CopyPlan plan_;

@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief An array of the device, or of page-locked host memory that kernels read and write in its
- *        place where the device has no room for it.
+ * @brief Holds an array in device memory, or in page-locked host memory that kernels read and write
+ *        in its place where the device has no room for it.
  */
 #pragma once
 
@@ -10,20 +10,20 @@
 #include "gpu_exact/types.h"
 
 namespace gpu_exact {
-/** @brief As Buffer, of either memory. */
+/** @brief Acts as Buffer, of either memory. */
 template <typename T>
 class PlacedBuffer {
  public:
   PlacedBuffer(char const* what, Memory at) : at_{at}, device_{what}, host_{what} {}
 
-  /** @brief Room for n elements. Waits for the device when it grows. */
+  /** @brief Make room for n elements. Waits for the device when it grows. */
   T* Reserve(std::size_t n) {
     return at_ == Memory::kDevice ? device_.Reserve(n) : host_.Reserve(n);
   }
   [[nodiscard]] T* Data() const { return at_ == Memory::kDevice ? device_.Data() : host_.Data(); }
-  /** @brief Of the array, wherever it lies. */
+  /** @brief Count the bytes of the array, wherever it lies. */
   [[nodiscard]] std::size_t Bytes() const { return device_.Bytes() + host_.Bytes(); }
-  /** @brief Device memory held. */
+  /** @brief Count the device memory held. */
   [[nodiscard]] std::size_t DeviceBytes() const { return device_.Bytes(); }
 
  private:

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of kept_pool.cuh.
+ * @brief Implements pool_release_threshold.cuh.
  */
 #include <algorithm>
 #include <limits>
@@ -13,7 +13,7 @@ namespace gpu_exact {
 namespace {
 std::mutex thresholds;  // are read and written by one thread at a time
 
-/** @brief Bytes that a pool holds before it gives back what nobody uses. */
+/** @brief Get the bytes that a pool holds before it gives back what nobody uses. */
 bool GetThreshold(cudaMemPool_t pool, std::uint64_t* out) {
   return Succeeds(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, out));
 }
@@ -21,7 +21,7 @@ bool SetThreshold(cudaMemPool_t pool, std::uint64_t bytes) {
   return Succeeds(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &bytes));
 }
 
-/** @brief The pool that a device takes memory from; nullptr: there is none. */
+/** @brief Find the pool that a device takes memory from; nullptr: there is none. */
 cudaMemPool_t PoolOf(int device) {
   int has{0};
   cudaMemPool_t pool{nullptr};

@@ -1,7 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief CUDA's pool of a device, from which XGBoost may take the positions of each tree's rows.
+ * @brief Keeps memory in CUDA's pool of a device, from which XGBoost may take the positions of
+ *        rows.
  *
  * cudaMalloc() and cudaFree() of them take 0.12 ms a tree, and 0.35 where four GPUs reach each other's
  * memory, as each must map it. A pool takes 0.003, and 32 MiB at least. It keeps positions while the next
@@ -12,19 +13,19 @@
 #include "device/runtime/runtime.cuh"
 
 namespace gpu_exact {
-/** @brief As much as a pool takes of the device at a time, bytes. */
+/** @brief Sets how many bytes a pool takes of the device at a time. */
 inline constexpr std::uint64_t kPoolStep = std::uint64_t{32} << 20;
 
-/** @brief While this lives, the pool of a device keeps so many bytes more of what is given back to it. */
+/** @brief Raises the release threshold of a device's pool by some bytes, while this lives. */
 class PoolReleaseThreshold {
  public:
-  /** @brief Of the current device. @param bytes 0: nothing is kept. */
+  /** @brief Raise it for the current device. @param bytes 0: nothing is kept. */
   explicit PoolReleaseThreshold(std::uint64_t bytes);
   ~PoolReleaseThreshold();
   PoolReleaseThreshold(PoolReleaseThreshold const&) = delete;
   PoolReleaseThreshold& operator=(PoolReleaseThreshold const&) = delete;
 
-  /** @brief Whether it does: there are devices without a pool. */
+  /** @brief Tell whether it does: there are devices without a pool. */
   [[nodiscard]] bool Keeps() const { return pool_ != nullptr; }
 
  private:

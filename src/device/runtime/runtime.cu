@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of runtime.cuh, and the probe for a usable device.
+ * @brief Implements runtime.cuh, and the probe for a usable device.
  */
 #include <dlfcn.h>
 
@@ -59,8 +59,9 @@ int CapabilityOf(int device) {
   return 10 * major + minor;
 }
 
-/** @brief Whether WaitForPreviousKernel() waits: in code that was compiled for Hopper or later, whatever runs it. All
- *         devices of the process must be alike, as only the first one that is used is asked. */
+/** @brief Tell whether WaitForPreviousKernel() waits: in code that was compiled for Hopper or
+ *         later, whatever runs it. All devices of the process must be alike, as only the first one
+ *         that is used is asked. */
 bool MayBeginEarly() {
   static bool const may = [] {
     int current{0};
@@ -82,7 +83,7 @@ DeviceStatus Refuse(std::string name, std::string reason, bool lasts = false) {
   return {false, std::move(name), std::move(reason), lasts};
 }
 
-/** @brief Where the driver or CUDA's runtime shows no device. */
+/** @brief Tell why the driver or CUDA's runtime shows no device. */
 DeviceStatus RefuseAll(cudaError_t status) {
   switch (status) {
     case cudaErrorInsufficientDriver:

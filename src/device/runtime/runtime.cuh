@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief All CUDA plumbing: checked calls and launches, device buffers, CUB's scratch space.
+ * @brief Wraps CUDA: checked calls and launches, device buffers, CUB's scratch space.
  */
 #pragma once
 
@@ -22,24 +22,26 @@
 #define EXACT_CUDA(call) ::gpu_exact::CheckCuda((call), #call, __FILE__, __LINE__)
 
 namespace gpu_exact {
-inline constexpr unsigned kAllLanes = 0xffffffffu;  // of a warp
+inline constexpr unsigned kAllLanes = 0xffffffffu;  // all lanes of a warp
 
-/** @brief XGBoost's own stream; everything here runs in its order. */
+/** @brief Give XGBoost's own stream; everything here runs in its order. */
 inline cudaStream_t Stream() { return cudaStreamPerThread; }
 
 void CheckCuda(cudaError_t status, char const* call, char const* file, int line);
 
-/** @brief cudaMalloc; throws OutOfDeviceMemory with the array and the bytes asked, free, total. */
+/** @brief Call cudaMalloc; throws OutOfDeviceMemory with the array and the bytes asked, free,
+ *         total. */
 void* AllocateDevice(std::size_t bytes, char const* what);
 void FreeDevice(void* p, std::size_t bytes) noexcept;
-/** @brief The most bytes of all devices that this process has held at a time. */
+/** @brief Give the most bytes of all devices that this process has held at a time. */
 [[nodiscard]] std::size_t PeakDeviceBytes();
 
-/** @brief Page-locked host memory, which kernels read and write too; throws DeviceError. */
+/** @brief Allocate page-locked host memory, which kernels read and write too; throws
+ *         DeviceError. */
 void* AllocatePinned(std::size_t bytes, char const* what);
 void FreePinned(void* p, std::size_t bytes) noexcept;
 
-/** @brief Of a call that may fail, as there is another way or nothing to be done about it. */
+/** @brief Clear and ignore the error of a call; tells whether there was none. */
 bool Succeeds(cudaError_t status) noexcept;
 
 /** @brief Waits for the stream. */
@@ -53,7 +55,8 @@ struct SyncOnExit {
   SyncOnExit& operator=(SyncOnExit const&) = delete;
 };
 
-/** @brief A named range of the host's time in a profiler's timeline; nothing without a profiler. */
+/** @brief Names a range of the host's time in a profiler's timeline; does nothing without a
+ *         profiler. */
 struct ProfilerRange {
   explicit ProfilerRange(char const* name) { nvtxRangePushA(name); }
   ~ProfilerRange() { nvtxRangePop(); }
@@ -61,13 +64,15 @@ struct ProfilerRange {
   ProfilerRange& operator=(ProfilerRange const&) = delete;
 };
 
-/** @brief With GPU_EXACT_SYNC=1 in the environment every launch is waited for, to place errors. */
+/** @brief Check a launch. With GPU_EXACT_SYNC=1 in the environment, wait for it, to place
+ *         errors. */
 void CheckLaunch(cudaError_t status, char const* kernel);
 
-/** @brief Of the current device. */
+/** @brief Get an attribute of the current device. */
 [[nodiscard]] int DeviceAttribute(cudaDeviceAttr attribute);
 
-/** @brief The current device's kernels and copies reach another's memory; false where they cannot. */
+/** @brief Let the current device's kernels and copies reach another's memory; false where they
+ *         cannot. */
 [[nodiscard]] bool ReachDevice(int other);
 
 /** @brief Lets this thread make any CUDA call in its scope, while another thread captures a graph. */
@@ -99,7 +104,8 @@ class DeviceGuard {
   bool moved_{false};
 };
 
-/** @brief Uninitialised array; keeps its size or grows, and loses its content then. */
+/** @brief Owns an uninitialised array, which keeps its size or grows, and loses its content
+ *         then. */
 template <typename T, void* (*kAllocate)(std::size_t, char const*),
           void (*kFree)(void*, std::size_t) noexcept>
 class Buffer {
@@ -116,7 +122,7 @@ class Buffer {
     return *this;
   }
 
-  /** @brief Room for n elements. Waits for the device when it grows. */
+  /** @brief Make room for n elements. Waits for the device when it grows. */
   T* Reserve(std::size_t n) {
     if (n > size_) {
       this->Release();
@@ -187,7 +193,7 @@ void CopyFromHost(T* to, T const* from, std::size_t n) {
 void CopyPinnedBytes(void* to, void const* from, std::size_t n_bytes);
 
 /**
- * @brief CopyAsync() between the device's memory and page-locked memory: of little by a kernel, which
+ * @brief Copy between the device's memory and page-locked memory: little by a kernel, which
  *        begins some microseconds sooner than a copy.
  */
 template <typename T>
@@ -203,7 +209,7 @@ void ZeroAsync(T* p, std::size_t n) {
 }
 
 /**
- * @brief A small array that the host makes anew for each level.
+ * @brief Uploads a small array that the host makes anew for each level.
  *
  * A longer one goes through page-locked memory, which the next upload overwrites: between two uploads
  * the host has waited for the stream, or for an event after the first one.
@@ -230,12 +236,12 @@ class UploadBuffer {
   DeviceBuffer<T> device_;
 };
 
-/** @brief Several small arrays of the host on their way to the device in one copy. */
+/** @brief Uploads several small arrays of the host in one copy. */
 class UploadArena {
  public:
   explicit UploadArena(char const* what) : bytes_{what} {}
 
-  /** @brief An array of the next upload. @return Its number. */
+  /** @brief Add an array to the next upload. @return Its number. */
   template <typename T>
   std::size_t Add(std::vector<T> const& values) {
     this->Pad();
@@ -253,7 +259,7 @@ class UploadArena {
     begins_.clear();
     staged_.clear();
   }
-  /** @brief Device memory of an array of the last upload. */
+  /** @brief Give the device memory of an array of the last upload. */
   template <typename T>
   [[nodiscard]] T const* Data(std::size_t number) const {
     return reinterpret_cast<T const*>(bytes_.Data() + uploaded_[number]);
@@ -263,7 +269,7 @@ class UploadArena {
  private:
   static constexpr std::size_t kAligned = 16;
 
-  /** @brief Arrays begin, and the last one ends, at a multiple of kAligned. */
+  /** @brief Pad, so that arrays begin, and the last one ends, at a multiple of kAligned. */
   void Pad() { staged_.resize((staged_.size() + kAligned - 1) / kAligned * kAligned); }
 
   std::vector<unsigned char> staged_;
@@ -276,7 +282,7 @@ class UploadArena {
   return (a + b - 1) / b;
 }
 
-/** @brief Bits that hold every number below n. */
+/** @brief Count the bits that hold every number below n. */
 [[nodiscard]] constexpr int BitsBelow(std::uint64_t n) {
   int bits{0};
   while ((std::uint64_t{1} << bits) < n) {
@@ -285,13 +291,14 @@ class UploadArena {
   return bits;
 }
 
-/** @brief Blocks of a grid, at most. */
+/** @brief Sets the most blocks of a grid. */
 inline constexpr std::uint64_t kMaxGrid = 0x7fffffff;
 
 /** @brief Throws DeviceError where a grid has more blocks than CUDA takes. */
 void CheckGrid(char const* kernel, std::uint64_t grid);
 
-/** @brief Threads of a block, bytes of shared memory beside what the kernel declares, and its cluster. */
+/** @brief Holds the threads of a block, bytes of shared memory beside the kernel's own, and its
+ *         cluster. */
 struct BlockSize {
   unsigned n_threads;
   std::size_t shared_bytes;
@@ -301,7 +308,7 @@ struct BlockSize {
       : n_threads{threads}, shared_bytes{bytes} {}
 };
 
-/** @brief How a kernel begins on the stream: while the one before it ends, where
+/** @brief Sets how a kernel begins on the stream: while the one before it ends, where
  *         WaitForPreviousKernel() waits. */
 struct LaunchConfig {
   cudaLaunchAttribute attributes[2]{};
@@ -313,9 +320,10 @@ struct LaunchConfig {
 };
 
 /**
- * @brief The first statement of every kernel: what the stream did before is there after it.
+ * @brief Wait for what the stream did before: the first statement of every kernel.
  *
- * Compiled for Hopper or later, a kernel is made ready while the last blocks of the one before it end (programmatic
+* Compiled for Hopper or later, a kernel is made ready while the last blocks of the one before it
+* end (programmatic
  * dependent launch). It may touch no memory before this. As every kernel waits, the one before has
  * waited for all that came before it.
  */
@@ -340,19 +348,19 @@ void Launch(char const* name, void (*kernel)(ParamsT...), std::uint64_t grid, Bl
   CheckLaunch(cudaLaunchKernelEx(&launch.config, kernel, std::forward<ArgsT>(args)...), name);
 }
 
-/** @brief One thread an element. */
+/** @brief Launch one thread an element. */
 template <typename... ParamsT, typename... ArgsT>
 void LaunchN(char const* name, void (*kernel)(ParamsT...), std::uint64_t n, ArgsT&&... args) {
   constexpr unsigned kBlock = 256;
   Launch(name, kernel, CeilDiv(n, kBlock), kBlock, std::forward<ArgsT>(args)...);
 }
 
-/** @brief Index of this thread in a one-dimensional grid. */
+/** @brief Give the index of this thread in a one-dimensional grid. */
 __device__ inline std::uint64_t GlobalIdx() {
   return static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
 
-/** @brief CUB's temporary storage, kept for the next call. */
+/** @brief Keeps CUB's temporary storage for the next call. */
 class CubScratch {
  public:
   /**
@@ -372,8 +380,8 @@ class CubScratch {
   DeviceBuffer<unsigned char> storage_{"CUB scratch"};
 };
 
-/** @brief PartitionPoint by all lanes of a warp, which get the answer; 32 places are looked at a
- *         step. */
+/** @brief Find PartitionPoint() by all lanes of a warp, which get the answer; 32 places are looked
+ *         at a step. */
 template <typename IndexT, typename FnT>
 __device__ IndexT WarpPartitionPoint(IndexT begin, IndexT end, FnT&& above) {
   while (begin < end) {

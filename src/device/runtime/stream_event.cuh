@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief A point in a stream that the host, or other streams, can wait for.
+ * @brief Marks a point in a stream that the host, or other streams, can wait for.
  */
 #pragma once
 
@@ -17,11 +17,11 @@ class StreamEvent {
 
   [[nodiscard]] cudaEvent_t Get() const { return event_; }
   void Record(cudaStream_t stream = Stream()) { EXACT_CUDA(cudaEventRecord(event_, stream)); }
-  /** @brief What the stream is given from now on waits for the last Record(). */
+  /** @brief Let a stream wait for the last Record() before what it is given from now on. */
   void WaitBy(cudaStream_t stream) const { EXACT_CUDA(cudaStreamWaitEvent(stream, event_, 0)); }
-  /** @brief The host waits until the stream has come so far. */
+  /** @brief Let the host wait until the stream has come so far. */
   void Await() const { EXACT_CUDA(cudaEventSynchronize(event_)); }
-  /** @brief Whether the stream has come so far. */
+  /** @brief Tell whether the stream has come so far. */
   [[nodiscard]] bool IsReached() const {
     cudaError_t const status = cudaEventQuery(event_);
     if (status == cudaErrorNotReady) {

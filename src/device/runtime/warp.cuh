@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief What the lanes of a warp tell each other. All 32 take part.
+ * @brief Combines values of the lanes of a warp. All 32 take part.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 #include "device/runtime/runtime.cuh"
 
 namespace gpu_exact {
-/** @brief One bit for each lane before this one. */
+/** @brief Set one bit for each lane before this one. */
 __device__ inline std::uint32_t LaneMaskLt() { return (1u << threadIdx.x % 32) - 1; }
 
 template <typename T>
@@ -50,7 +50,7 @@ __device__ inline std::uint32_t WarpMin(std::uint32_t value) {
 __device__ inline std::uint32_t ShuffleUp(std::uint32_t value, int step) {
   return __shfl_up_sync(kAllLanes, value, step);
 }
-/** @brief The sum of the lanes up to this one, its own included. */
+/** @brief Sum the lanes up to this one, its own included. */
 template <typename T>
 __device__ T WarpInclusiveSum(T value) {
 #pragma unroll
@@ -61,7 +61,7 @@ __device__ T WarpInclusiveSum(T value) {
   return value;
 }
 
-/** @brief Or of all lanes' bits. */
+/** @brief Combine all lanes' bits by or. */
 __device__ inline std::uint32_t WarpOr(std::uint32_t bits) {
 #if __CUDA_ARCH__ >= 800
   return __reduce_or_sync(kAllLanes, bits);

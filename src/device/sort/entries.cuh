@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The two kinds of entries that the kernels of this strategy read, behind one name.
+ * @brief Puts the two kinds of entries that the kernels of this strategy read behind one name.
  *
  * Where the gradients of all rows stay in the L2 cache, entries are those of the columns, 8 B, and
  * gradients are gathered by row. Else they are carried along, 16 B an entry, as a gather would read
@@ -13,14 +13,14 @@
 #include "device/table/column_store.cuh"
 
 namespace gpu_exact {
-/** @brief An entry with the gradients of its row. */
+/** @brief Holds an entry with the gradients of its row. */
 struct alignas(16) CarriedEntry {
   RowIdx row;
   ValueId value;
   GradientUnits units;
 };
 
-/** @brief Entries, borrowed by kernels. @tparam EntryT CarriedEntry or ColumnEntry. */
+/** @brief Lends entries to kernels. @tparam EntryT CarriedEntry or ColumnEntry. */
 template <typename EntryT>
 struct EntriesRef {
   EntryT const* entries;

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The entries of a tree in progress: in column order at first, then sorted by node.
+ * @brief Sorts the entries of a tree in progress: in column order at first, then by node.
  *
  * While nodes have a key each, all entries are sorted from column order, in one pass for the whole
  * level; later those of each split node are sorted by child. Every sort is stable, so that the
@@ -26,7 +26,7 @@ class EntrySorter {
 
   /**
    * @param columns      They stay as they are and outlive the sorter.
-   * @param long_segment A child sort's segment of so many entries is sorted alone, by all blocks:
+   * @param long_segment A child sort's segment of this many entries is sorted alone, by all blocks:
    *                     CUB gives shorter ones a block each. Changes no result.
    */
   explicit EntrySorter(ColumnsRef const& columns, EntryIdx long_segment = kLongSegment)
@@ -39,7 +39,7 @@ class EntrySorter {
    * @brief Sort all entries, from column order, by the node of their row; those of other rows go.
    *        Does not wait. Comes before the tree's first SortByChild only.
    * @param row_keys LevelNodes, kNoKey where the row is in no open node.
-   * @param max_open At most so many entries are of open nodes.
+   * @param max_open Upper bound of the entries of open nodes.
    */
   void SortByNode(std::uint8_t const* row_keys, LevelNode n_nodes, EntryIdx max_open);
 

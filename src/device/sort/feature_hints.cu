@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of feature_hints.cuh.
+ * @brief Implements feature_hints.cuh.
  */
 #include "device/sort/feature_hints.cuh"
 

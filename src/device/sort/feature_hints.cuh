@@ -12,10 +12,10 @@
 namespace gpu_exact {
 class FeatureHints {
  public:
-  /** @brief Nothing for a table of few features. Does not wait. */
+  /** @brief Make the hints; none for a table of few features. Does not wait. */
   explicit FeatureHints(ColumnsRef const& columns);
 
-  /** @brief ColumnsRef::feature_hints. */
+  /** @brief Give ColumnsRef::feature_hints. */
   [[nodiscard]] FeatureIdx const* Data() const { return hints_.Data(); }
   [[nodiscard]] std::uint64_t Bytes() const { return hints_.Bytes(); }
 

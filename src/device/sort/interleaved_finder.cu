@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of interleaved_finder.cuh.
+ * @brief Implements interleaved_finder.cuh.
  */
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
@@ -16,7 +16,8 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief An entry of a lane; kNoKey where the lane has none, or its row is in no open node. */
+/** @brief Holds an entry of a lane; kNoKey where the lane has none, or its row is in no open
+ *         node. */
 struct LaneEntry {
   ValueId value{0};
   LevelNode level_node{kNoKey};
@@ -48,7 +49,7 @@ __device__ void LoadRuns(InterleavedRef<EntryT> const& in, RunsFn&& runs, LaneEn
   }
 }
 
-/** @brief The lanes of a warp whose entries are of one segment: a list, ascending as entries do. */
+/** @brief Links the lanes of a warp whose entries are of one segment, ascending as entries do. */
 struct LaneList {
   unsigned lanes;
 
@@ -58,16 +59,16 @@ struct LaneList {
   [[nodiscard]] __device__ bool IsFirst() const { return (lanes & LaneMaskLt()) == 0; }
   [[nodiscard]] __device__ bool IsLast() const { return lanes >> threadIdx.x % 32 == 1; }
   [[nodiscard]] __device__ int Last() const { return 31 - __clz(static_cast<int>(lanes)); }
-  /** @brief The lane before this one; -1: there is none. */
+  /** @brief Find the lane before this one; -1: there is none. */
   [[nodiscard]] __device__ int Before() const {
     return 31 - __clz(static_cast<int>(lanes & LaneMaskLt()));
   }
-  /** @brief The value of the lane before, if there is one. All lanes of a warp. */
+  /** @brief Get the value of the lane before, if there is one. All lanes of a warp. */
   [[nodiscard]] __device__ ValueId ValueBefore(ValueId value) const {
     return __shfl_sync(kAllLanes, value, this->Before() & 31);
   }
   /**
-   * @brief The sum of the list's lanes up to this one: each adds what the one before it has, then
+   * @brief Sum the list's lanes up to this one: each adds what the one before it has, then
    *        looks twice as far. All lanes of a warp.
    */
   [[nodiscard]] __device__ FixedSum SumUpTo(FixedSum sum) const {
@@ -85,13 +86,13 @@ struct LaneList {
   }
 };
 
-/** @brief What the search asks of a node. */
+/** @brief Holds what the search asks of a node. */
 struct NodeTotal {
   FixedSum sum;
   float to_beat;
 };
 
-/** @brief All threads of a block; then comes a barrier. */
+/** @brief Load by all threads of a block; then comes a barrier. */
 __device__ void LoadNodes(LevelRef const& level, NodeTotal (&out)[kMaxInterleavedNodes]) {
   if (threadIdx.x < level.n_nodes) {
     out[threadIdx.x] = {level.nodes[threadIdx.x].sum, level.GainToBeat(threadIdx.x)};
@@ -119,14 +120,14 @@ __device__ void OfferAt(LevelRef const& level, NodeTotal const& node, LaneEntry 
   }
 }
 
-/** @brief Of an earlier part, then a later one. */
+/** @brief Combines an earlier part, then a later one. */
 struct TileSumOp {
   __device__ TileSum operator()(TileSum const& a, TileSum const& b) const {
     return {a.sum + b.sum, a.occupied | b.occupied, b.occupied != 0 ? b.last_value : a.last_value};
   }
 };
 
-/** @brief What a warp has of each node, of a column. */
+/** @brief Holds what a warp has of each node, of a column. */
 using WarpSums = TileSum[kMaxInterleavedNodes];
 
 /** @brief All lanes of a warp. */
@@ -137,14 +138,15 @@ __device__ void Clear(WarpSums& sums) {
   __syncwarp();
 }
 
-/** @brief A long tile: each warp of a block has runs of 32 entries, and what comes before each. */
+/** @brief Loads a long tile: each warp of a block has runs of 32 entries, and what comes before
+ *         each. */
 struct LoadedTile {
   static constexpr int kRuns = LongTile::kRuns;
 
   LaneEntry entries[kRuns];
   TileSum before[kRuns];  // of the entry's node, in the warp's runs
 
-  /** @brief All threads of the block; ends with a barrier. @param sums Of each warp. */
+  /** @brief Load by all threads of the block; ends with a barrier. @param sums Of each warp. */
   template <typename EntryT>
   __device__ LoadedTile(InterleavedRef<EntryT> const& in, EntryRange const& range,
                         WarpSums (&sums)[LongTile::kWarps]) {
@@ -178,7 +180,8 @@ struct LoadedTile {
   }
 };
 
-/** @brief Multireduce. grid: long tiles; block: one tile; result: out_partial[node, tile]. */
+/** @brief Run the multireduce. grid: long tiles; block: one tile; result: out_partial[node,
+ *         tile]. */
 template <typename EntryT>
 __global__ __launch_bounds__(LongTile::kThreads) void ReduceLongTilesKernel(
     LevelRef level, InterleavedRef<EntryT> in, TileSum* out_partial) {
@@ -194,7 +197,7 @@ __global__ __launch_bounds__(LongTile::kThreads) void ReduceLongTilesKernel(
   }
 }
 
-/** @brief Tiles of one node and column have one number, other ones follow. */
+/** @brief Numbers tiles: those of one node and column have one number, other ones follow. */
 struct TileGroup {
   LongTile const* tiles;
   std::uint32_t n_long;
@@ -203,7 +206,7 @@ struct TileGroup {
   }
 };
 
-/** @brief Multiscan. grid: long tiles; block: one tile; result: candidates are offered. */
+/** @brief Run the multiscan. grid: long tiles; block: one tile; result: candidates are offered. */
 template <typename EntryT>
 __global__ __launch_bounds__(LongTile::kThreads,
                              2) void SearchLongTilesKernel(LevelRef level,
@@ -251,7 +254,7 @@ __global__ __launch_bounds__(LongTile::kThreads,
 constexpr int kFewKeyBits = 4;  // of levels of few nodes
 constexpr int kMostKeyBits = 8;
 
-/** @brief Segments where nodes are mixed in columns, by a word for each entry. */
+/** @brief Tells segments apart where nodes are mixed in columns, by a word for each entry. */
 struct MixedSegments {
   static constexpr std::uint32_t kLevelNodes = 1u << kMostKeyBits;
 
@@ -260,7 +263,7 @@ struct MixedSegments {
   }
   __device__ static LevelNode LevelNodeOf(std::uint32_t word) { return word % kLevelNodes; }
   __device__ explicit MixedSegments(LevelRef const&) {}
-  /** @brief Whether an entry is of another segment than the one before it. */
+  /** @brief Tell whether an entry is of another segment than the one before it. */
   __device__ bool Differ(std::uint32_t word_before, ValueId, std::uint32_t word, ValueId) const {
     return word_before != word;
   }
@@ -287,8 +290,8 @@ class SharedColumns {
 };
 
 /**
- * @brief Multiscan of whole columns, sorted by node. grid: shared tiles; block: one tile; result:
- *        candidates are offered.
+ * @brief Run the multiscan of whole columns, sorted by node. grid: shared tiles; block: one tile;
+ *        result: candidates are offered.
  * @tparam kKeyBits Of a LevelNode, and of kNoKey, whose last bits are all ones.
  */
 template <typename EntryT, int kKeyBits>
@@ -346,9 +349,10 @@ __global__ __launch_bounds__(kTileThreads,
 }
 
 constexpr unsigned kShortThreads = 256;
-constexpr int kShortTiles = 4;  // of a warp
+constexpr int kShortTiles = 4;  // per warp
 
-/** @brief Multiscan of whole columns. grid: tiles, kShortTiles a warp; result: candidates offered. */
+/** @brief Run the multiscan of whole columns. grid: tiles, kShortTiles a warp; result: candidates
+ *         offered. */
 template <typename EntryT>
 __global__ __launch_bounds__(kShortThreads) void SearchShortTilesKernel(LevelRef level,
                                                                         InterleavedRef<EntryT> in) {

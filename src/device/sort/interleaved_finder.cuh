@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Splits of shallow levels: entries stay in the order of their feature, nodes mixed.
+ * @brief Finds splits of shallow levels: entries stay in the order of their feature, nodes mixed.
  * @see   Mitchell and Frank, PeerJ CS 3:e127, "interleaved" multireduce and multiscan
  *
  * Candidates of a node lie between neighbouring values of its entries, which lie apart in a column:
@@ -25,11 +25,11 @@
 #include "device/sort/row_router.cuh"
 
 namespace gpu_exact {
-/** @brief The most open nodes of an interleaved level. */
+/** @brief Limits the open nodes of an interleaved level. */
 inline constexpr LevelNode kMaxInterleavedNodes = LevelNode{1} << (kMaxInterleavedLevels - 1);
 static_assert(2 * kMaxInterleavedNodes <= kMaxKeyedNodes);  // their children have keys
 
-/** @brief A part of a long column, of up to kSize entries, for a block. Ascending. */
+/** @brief Bounds a part of a long column, of up to kSize entries, for a block. Ascending. */
 struct LongTile {
   static constexpr int kSize = 2048;
   static constexpr unsigned kThreads = 512;
@@ -61,14 +61,14 @@ struct SharedTile {
   std::uint32_t heads[kSize / 32];  // bit i: a column begins with the i-th entry
 };
 
-/** @brief What the tiles of one column up to this one hold of one node. */
+/** @brief Sums what the tiles of one column up to this one hold of one node. */
 struct TileSum {
   FixedSum sum;
   std::uint32_t occupied;  // 0: no entry of the node so far
   ValueId last_value;
 };
 
-/** @brief Entries in column order, for kernels of interleaved levels. */
+/** @brief Lends entries in column order to kernels of interleaved levels. */
 template <typename EntryT>
 struct InterleavedRef {
   EntriesRef<EntryT> entries;  // shape: (n_entries)
@@ -100,7 +100,7 @@ class InterleavedFinder {
   /** @brief Offer every candidate of the level. Comes after BuildTiles(). Does not wait. */
   void Find(LevelRef const& level, EntriesRef<EntryT> const& entries, std::uint8_t const* row_keys);
 
-  /** @brief What the last Find left, to look winners up. */
+  /** @brief Give what the last Find() left, to look winners up. */
   [[nodiscard]] InterleavedRef<EntryT> const& Ref() const { return ref_; }
   [[nodiscard]] std::uint64_t Bytes() const;
 

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of row_partition.cuh.
+ * @brief Implements row_router.cuh.
  */
 #include <algorithm>
 

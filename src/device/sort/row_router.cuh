@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Which node each row is in, and the gradient sums of the nodes.
+ * @brief Follows which node each row is in, and sums the nodes' gradients.
  */
 #pragma once
 
@@ -13,12 +13,13 @@
 #include "device/workers/split_exchange.cuh"
 
 namespace gpu_exact {
-/** @brief Row key of a row that is in no open node. */
+/** @brief Marks a row that is in no open node. */
 inline constexpr std::uint8_t kNoKey = 255;
-/** @brief Up to so many open nodes a row's key is its LevelNode; beyond, that one's last bit. */
+/** @brief Limits the open nodes with which a row's key is its LevelNode; beyond, it is that one's
+ *         last bit. */
 inline constexpr LevelNode kMaxKeyedNodes = 128;
 
-/** @brief Entries of one feature that decide where their rows go. */
+/** @brief Bounds entries of one feature that decide where their rows go. */
 struct RouteRange {
   EntryRange entries;
   FeatureIdx feature;
@@ -32,7 +33,7 @@ class RowRouter {
   /** @brief Put every row into the root; rows left out are marked as such. Does not wait. */
   void Reset(TrainingRows const& rows);
 
-  /** @brief Splits of a level, in device memory, for Route and RouteMissing. */
+  /** @brief Set the splits of a level, in device memory, for Route() and RouteMissing(). */
   void SetNodeSplits(NodeSplit const* node_splits, LevelNode n_node_splits, NodeIdx first_node);
 
   /**
@@ -49,14 +50,15 @@ class RowRouter {
   void RouteMissing(NodeIdx first_child, LevelNode n_children, SplitExchange* exchange = nullptr);
 
   /**
-   * @brief Gradient sums of open nodes.
+   * @brief Sum the gradients of open nodes.
    * @param out_states By node; zeros, to which sums are added.
    */
   void SumNodes(GradientPair const* gpair, Quantiser const& quantiser, NodeIdx first_node,
                 LevelNode n_nodes, NodeState* out_states);
 
   [[nodiscard]] RowPositions& Positions() { return positions_; }
-  /** @brief LevelNode (or its last bit) of each row, kNoKey where it is in no open node. */
+  /** @brief Give the LevelNode (or its last bit) of each row, kNoKey where it is in no open
+   *         node. */
   [[nodiscard]] std::uint8_t const* RowKeys() const { return row_keys_.Data(); }
   [[nodiscard]] std::uint64_t Bytes() const;
 

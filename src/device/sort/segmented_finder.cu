@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of sorted_finder.cuh.
+ * @brief Implements segmented_finder.cuh.
  */
 #include <thrust/iterator/reverse_iterator.h>
 
@@ -17,7 +17,7 @@ namespace {
 constexpr int kItems = 4;
 using Tile = TileEntries<kItems>;
 
-/** @brief The value ids of an id's feature, remembered while ids of one thread go up. */
+/** @brief Remembers the value ids of an id's feature, while ids of one thread go up. */
 class FeatureCursor {
  public:
   __device__ explicit FeatureCursor(ColumnsRef const& columns) : columns_{columns} {}
@@ -29,9 +29,9 @@ class FeatureCursor {
       last_ = static_cast<ValueId>(range.last - 1);
     }
   }
-  /** @brief The feature's first value id. */
+  /** @brief Give the feature's first value id. */
   [[nodiscard]] __device__ ValueId First() const { return first_; }
-  /** @brief Its last one. */
+  /** @brief Give its last one. */
   [[nodiscard]] __device__ ValueId Last() const { return last_; }
 
  private:
@@ -40,12 +40,12 @@ class FeatureCursor {
   ValueId last_{0};   // inclusive
 };
 
-/** @brief Segments of a tile that is sorted by node: the word of an entry is its LevelNode. */
+/** @brief Tells segments apart in a tile sorted by node: the word of an entry is its LevelNode. */
 class SortedSegments {
  public:
   __device__ explicit SortedSegments(LevelRef const& level) : cursor_{level.columns} {}
   __device__ static LevelNode LevelNodeOf(std::uint32_t word) { return word; }
-  /** @brief Whether an entry is of another node or feature than the one before it. */
+  /** @brief Tell whether an entry is of another node or feature than the one before it. */
   __device__ bool Differ(std::uint32_t word_before, ValueId before, std::uint32_t word,
                          ValueId value) {
     cursor_.MoveTo(value);
@@ -56,7 +56,7 @@ class SortedSegments {
   FeatureCursor cursor_;
 };
 
-/** @brief The open entries of one tile, and what their outer neighbours are. */
+/** @brief Holds the open entries of one tile, and what their outer neighbours are. */
 template <typename EntryT>
 struct SortedTile {
   NodeRangesRef ranges;
@@ -70,8 +70,8 @@ struct SortedTile {
     n = begin < n_open ? static_cast<int>(min(n_open - begin, EntryIdx{Tile::kSize})) : 0;
   }
 
-  /** @brief The thread's entries, every kTileThreads-th; the LevelNode is kNoLevelNode past the
-   *         last. */
+  /** @brief Load the thread's entries, every kTileThreads-th; the LevelNode is kNoLevelNode past
+   *         the last. */
   __device__ void Fetch(EntryT (&out_items)[kItems], LevelNode (&out_level_nodes)[kItems]) const {
     LevelNode level_node{kNoLevelNode};
 #pragma unroll
@@ -88,7 +88,7 @@ struct SortedTile {
     }
   }
 
-  /** @brief All threads of the block; ends with a barrier. */
+  /** @brief Load by all threads of the block; ends with a barrier. */
   __device__ void Load(Tile* out) const {
     EntryT items[kItems];
     LevelNode level_nodes[kItems];
@@ -111,7 +111,8 @@ struct SortedTile {
     __syncthreads();
   }
 
-  /** @brief Value of the entry before the tile; whether it is of the tile's first node. */
+  /** @brief Get the value of the entry before the tile, and whether it is of the tile's first
+   *         node. */
   __device__ bool ValueBefore(LevelNode level_node, ValueId* out_value) const {
     EntryIdx const at = ranges.Position(level_node, begin);
     if (at == ranges.ranges[level_node].begin) {
@@ -122,21 +123,23 @@ struct SortedTile {
   }
 };
 
-/** @brief Outer sums of two neighbouring runs of entries. Associative, not commutative. */
+/** @brief Combines the outer sums of two neighbouring runs of entries. Associative, not
+ *         commutative. */
 struct OuterSumsOp {
   __device__ OuterSums operator()(OuterSums const& a, OuterSums const& b) const {
     return {a.has_head != 0 ? a.left : a.left + b.left,
             b.has_head != 0 ? b.right : a.right + b.right, a.has_head | b.has_head, a.continues};
   }
 };
-/** @brief The same from right to left. */
+/** @brief Combines them from right to left. */
 struct ReverseOuterSumsOp {
   __device__ OuterSums operator()(OuterSums const& b, OuterSums const& a) const {
     return OuterSumsOp{}(a, b);
   }
 };
 
-/** @brief The first and the last segment of a tile: their nodes and where their features end. */
+/** @brief Names the first and the last segment of a tile: their nodes and where their features
+ *         end. */
 struct OuterSegments {
   LevelNode first_node;
   LevelNode last_node;
@@ -152,7 +155,7 @@ struct OuterSegments {
   }
 };
 
-/** @brief What a tile holds of its first and of its last segment. */
+/** @brief Sums what a tile holds of its first and of its last segment. */
 struct EndSums {
   FixedSum first;
   FixedSum last;
@@ -163,7 +166,7 @@ struct EndSums {
 };
 
 /**
- * @brief grid: tiles; block: one tile; result: out_outer[tile].
+ * @brief Sum the outer segments. grid: tiles; block: one tile; result: out_outer[tile].
  *
  * Nodes lie one after another and values of a node ascend, so that an entry is of one of the outer
  * segments by its node and value alone: only two features are looked up in a tile.
@@ -226,7 +229,8 @@ __global__ __launch_bounds__(kTileThreads) void ReduceSegmentedTilesKernel(
   }
 }
 
-/** @brief What a tile's first segment has in earlier tiles, and its last one in later tiles. */
+/** @brief Holds what a tile's first segment has in earlier tiles, and its last one in later
+ *         tiles. */
 struct TileOutside {
   FixedSum before;
   FixedSum after;
@@ -236,7 +240,7 @@ struct TileOutside {
 };
 
 /**
- * @brief grid: tiles; block: one tile; result: candidates offered to their nodes.
+ * @brief Search. grid: tiles; block: one tile; result: candidates offered to their nodes.
  * @param outer  Of each tile.
  * @param before Sums of the tiles before each; .right is what its first segment has there.
  * @param after  Sums of the tiles after each; .left is what its last segment has there.

@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Splits of deeper levels: entries are sorted by node, then by feature and value, so that a
- *        plain segmented scan serves each node and feature.
+ * @brief Finds splits of deeper levels: entries are sorted by node, then by feature and value, so
+ *        that a plain segmented scan serves each node and feature.
  *
  * Two passes over the entries: sums of the segments that cross tiles, then the search. Work: open
  * entries, whatever the number of nodes and features. Extra memory: 120 B a tile of 1,024 entries.
@@ -13,27 +13,28 @@
 #include "device/sort/entries.cuh"
 
 namespace gpu_exact {
-/** @brief Where the entries of each open node lie; closed nodes leave holes between them. */
+/** @brief Tells kernels where the entries of each open node lie; closed nodes leave holes between
+ *         them. */
 struct NodeRangesRef {
   EntryRange const* ranges;   // shape: (n_nodes), by node
   EntryIdx const* open_ends;  // open entries up to and including the node, shape: (n_nodes)
   LevelNode n_nodes;
   EntryIdx max_open;  // at least NumOpen(), for grids: the host may not know that yet
 
-  /** @brief Entries of all open nodes. */
+  /** @brief Count the entries of all open nodes. */
   __device__ EntryIdx NumOpen() const { return n_nodes == 0 ? 0 : open_ends[n_nodes - 1]; }
-  /** @brief The node of the i-th open entry. */
+  /** @brief Find the node of the i-th open entry. */
   __device__ LevelNode NodeOf(EntryIdx i) const {
     auto ends = open_ends;
     return PartitionPoint(LevelNode{0}, n_nodes, [=](LevelNode b) { return ends[b] > i; });
   }
-  /** @brief Position of the i-th open entry, which is of the node. */
+  /** @brief Give the position of the i-th open entry, which is of the node. */
   __device__ EntryIdx Position(LevelNode level_node, EntryIdx i) const {
     return ranges[level_node].end - (open_ends[level_node] - i);
   }
 };
 
-/** @brief Sums of a tile's outer segments: up to its first head, and from its last one. */
+/** @brief Sums a tile's outer segments: up to its first head, and from its last one. */
 struct OuterSums {
   FixedSum left;
   FixedSum right;

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The paper's way: entries stay in column order on shallow levels, nodes interleaved; then
+ * @brief Follows the paper: entries stay in column order on shallow levels, nodes interleaved; then
  *        they are sorted by node.
  * @see   Mitchell and Frank, PeerJ CS 3:e127
  */
@@ -17,7 +17,7 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief All entries are sorted while at least one in so many is open. */
+/** @brief Sort all entries as long as at least one in kOpenShare is open. */
 constexpr EntryIdx kOpenShare = 4;
 
 /** @tparam EntryT CarriedEntry or ColumnEntry. */
@@ -111,7 +111,7 @@ void SortStrategy<EntryT>::FindSplits(LevelRef const& level, bool, LevelResult* 
   }
 }
 
-/** @brief All entries of the features that nodes are split on, as far as they are here. */
+/** @brief List all entries of the features that nodes are split on, as far as they are here. */
 template <typename EntryT>
 std::vector<RouteRange> SortStrategy<EntryT>::ColumnsOf(
     std::vector<NodeSplit> const& node_splits) const {

@@ -1,9 +1,9 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief One block searches one tile of entries for splits: a segmented scan of gradients, then the
- *        gain before every entry. Shallow and deep levels differ only in how a tile is loaded and
- *        in what is carried into it.
+ * @brief Searches one tile of entries for splits by a block: a segmented scan of gradients, then
+ *        the gain before every entry. Shallow and deep levels differ only in how a tile is loaded
+ *        and in what is carried into it.
  *
  * A segment is a run of entries of one node and one feature, ascending by value.
  */
@@ -20,7 +20,7 @@ inline constexpr int kTileThreads = 256;
 inline constexpr LevelNode kNoLevelNode = 0xffffffffu;
 
 /**
- * @brief A tile in shared memory, segment after segment; every 32nd word is skipped.
+ * @brief Holds a tile in shared memory, segment after segment; every 32nd word is skipped.
  * @tparam kItems Entries a thread.
  */
 template <int kItems>
@@ -32,7 +32,8 @@ struct TileEntries {
   GradientUnits units[kPadded];
   std::uint32_t segment[kPadded];  // what Segments of a SplitAgent read
 
-  /** @brief Where item i lies: blocked reads of 4 or 8 items a thread meet no bank conflict. */
+  /** @brief Tell where item i lies: blocked reads of 4 or 8 items a thread meet no bank
+   *         conflict. */
   __device__ static int At(int i) { return i + i / 32; }
 
   __device__ void Store(int i, ValueId v, GradientUnits const& u, std::uint32_t s) {
@@ -43,7 +44,7 @@ struct TileEntries {
 };
 
 /**
- * @brief Of all entries of a tile before one, and how many segments begin before it. Sums of several
+ * @brief Sums all entries of a tile before one, and counts the segments before it. Sums of several
  *        columns may wrap around, their differences within a segment are right.
  */
 struct TilePrefix {
@@ -59,18 +60,18 @@ struct TilePrefix {
     grad += static_cast<std::uint64_t>(sum.grad);
     hess += static_cast<std::uint64_t>(sum.hess);
   }
-  /** @brief What lies between two entries. */
+  /** @brief Sum what lies between two entries. */
   __device__ FixedSum Since(FixedSum const& begin) const {
     return {static_cast<std::int64_t>(grad - static_cast<std::uint64_t>(begin.grad)),
             static_cast<std::int64_t>(hess - static_cast<std::uint64_t>(begin.hess))};
   }
-  /** @brief For Since(). */
+  /** @brief Give the sum that Since() wants. */
   [[nodiscard]] __device__ FixedSum Point() const {
     return {static_cast<std::int64_t>(grad), static_cast<std::int64_t>(hess)};
   }
 };
 
-/** @brief What the search of a segment needs to know from outside the tile. */
+/** @brief Holds what the search of a segment needs to know from outside the tile. */
 struct SegmentCarry {
   FixedSum before;     // of its entries in earlier tiles
   FixedSum present;    // of all its entries
@@ -84,7 +85,8 @@ struct SegmentCarry {
 /**
  * @tparam kItems       Entries a thread.
  * @tparam Segments     Tells the segments of a tile apart by a word for each entry:
- *                      LevelNodeOf(word), and Differ(word, value, word, value) of two neighbours, asked in order.
+ *                      LevelNodeOf(word), and Differ(word, value, word, value) of two neighbours,
+ *                      asked in order.
  */
 template <int kItems, typename Segments>
 class SplitAgent {
@@ -141,11 +143,11 @@ class SplitAgent {
     this->OfferExact(prefix, boundary, present, carry);
   }
 
-  /** @brief Number of segments in the tile; for carry functions. */
+  /** @brief Count the segments in the tile; for carry functions. */
   [[nodiscard]] __device__ std::uint32_t NumSegments() const { return temp_.n_segments; }
 
  private:
-  /** @brief A thread's way along its items, and what the segment of each is. */
+  /** @brief Walks along a thread's items, and knows the segment of each. */
   struct Walk {
     SplitAgent const& agent;
     TilePrefix prefix;     // of the item; heads: its own segment's too, once it is entered
@@ -183,7 +185,7 @@ class SplitAgent {
       has_last = !head || outside.continues;
       last = head ? outside.last_value : tile.value[Tile::At(agent.begin_ + k - 1)];
     }
-    /** @brief Sum of the segment's entries before the item. */
+    /** @brief Sum the segment's entries before the item. */
     [[nodiscard]] __device__ FixedSum Before() const {
       return prefix.Since(begin) + outside.before;
     }
@@ -232,7 +234,8 @@ class SplitAgent {
     }
   }
 
-  /** @brief All lanes of a warp. Those of one node, as nearly always, offer their best as one. */
+  /** @brief Offer by all lanes of a warp. Those of one node, as nearly always, offer their best as
+   *         one. */
   __device__ void OfferByWarp(LevelNode level_node, std::uint64_t key) const {
     unsigned const offers = __ballot_sync(kAllLanes, key != 0);
     if (offers == 0) {

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of best_split.cuh.
+ * @brief Implements thresholds.cuh.
  */
 #include "device/sort/thresholds.cuh"
 
@@ -20,11 +20,11 @@ struct SortedLookup {
     return WarpPartitionPoint(ranges.ranges[level_node].begin, ranges.ranges[level_node].end,
                               [=](EntryIdx i) { return e[i].value >= value; });
   }
-  /** @brief The node's greatest value id below one; it exists. */
+  /** @brief Find the node's greatest value id below one; it exists. */
   __device__ ValueId Below(LevelNode level_node, FeatureIdx, std::uint64_t value) const {
     return entries[this->Position(level_node, value) - 1].value;
   }
-  /** @brief The node's least value id of a feature; it exists. */
+  /** @brief Find the node's least value id of a feature; it exists. */
   __device__ ValueId Least(LevelNode level_node, FeatureIdx, ValueRange values) const {
     return entries[this->Position(level_node, values.first)].value;
   }
@@ -36,7 +36,7 @@ struct SortedLookup {
   }
 };
 
-/** @brief The same where nodes are mixed in the columns. All lanes of a warp. */
+/** @brief Looks values up where nodes are mixed in the columns. All lanes of a warp. */
 template <typename EntryT>
 struct InterleavedLookup {
   InterleavedRef<EntryT> in;
@@ -46,14 +46,15 @@ struct InterleavedLookup {
     return WarpPartitionPoint(EntryIdx{0}, in.n_entries,
                               [=](EntryIdx i) { return e[i].value >= value; });
   }
-  /** @brief The long tile that has the entry; n_long: a shared one has. */
+  /** @brief Find the long tile that has the entry; n_long: a shared one has. */
   __device__ std::uint32_t LongTileOf(EntryIdx i) const {
     auto tiles = in.long_tiles;
     auto const t = WarpPartitionPoint(std::uint32_t{0}, in.n_long,
                                       [=](std::uint32_t j) { return tiles[j].entries.end > i; });
     return t < in.n_long && tiles[t].entries.begin <= i ? t : in.n_long;
   }
-  /** @brief Of 32 entries, those of the node. @param i Of this lane; past `end` it has none. */
+  /** @brief Mark those of 32 entries that are of the node. @param i Of this lane; past `end` it has
+   *         none. */
   __device__ unsigned InNode(EntryIdx i, EntryIdx end, LevelNode level_node) const {
     return __ballot_sync(kAllLanes, i < end && in.row_keys[in.entries[i].row] == level_node);
   }

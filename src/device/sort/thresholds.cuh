@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief From the best candidate of each node to its split: feature, threshold, direction.
+ * @brief Turns the best candidate of each node into its split: feature, threshold, direction.
  */
 #pragma once
 

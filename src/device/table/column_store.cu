@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of column_store.cuh.
+ * @brief Implements column_store.cuh.
  */
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
@@ -20,7 +20,7 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief 1 where a (feature, value) pair is met first in the sorted keys, to be counted. */
+/** @brief Gives 1 where a (feature, value) pair is met first in the sorted keys, to be counted. */
 struct NewValue {
   std::uint64_t const* keys;
   __device__ std::uint32_t operator()(EntryIdx i) const {
@@ -61,7 +61,7 @@ __global__ void FindValueOffsetsKernel(std::uint64_t const* keys, std::uint32_t 
   value_offsets[f] = first == 0 ? 0 : counts[first - 1];
 }
 
-/** @brief Value ids are 32 bit: refuse a table with more distinct values. Waits. */
+/** @brief Count distinct values; refuses a table with more than 32 bits number. Waits. */
 void CheckDistinct(std::uint64_t const* sorted_keys, EntryIdx n, CubScratch* scratch) {
   DeviceBuffer<std::uint64_t> sum{"number of distinct values"};
   sum.Reserve(1);

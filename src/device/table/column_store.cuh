@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The table's columns on the device: sorted once, read by every tree.
+ * @brief Keeps the table's columns on the device: sorted once, read by every tree.
  */
 #pragma once
 
@@ -13,13 +13,13 @@
 #include "plan/memory_plan.h"
 
 namespace gpu_exact {
-/** @brief One present value of a column. */
+/** @brief Holds one present value of a column. */
 struct alignas(8) ColumnEntry {
   RowIdx row;
   ValueId value;  // number of the (feature, value) pair, ascending by feature, then value
 };
 
-/** @brief Columns, borrowed by kernels. */
+/** @brief Lends columns to kernels. */
 struct ColumnsRef {
   ColumnEntry const* entries;      // shape: (n_entries), by feature, value, row
   float const* values;             // shape: (n_values), by value id; perhaps of the host
@@ -35,7 +35,7 @@ struct ColumnsRef {
   __device__ ValueRange Values(FeatureIdx f) const {
     return {value_offsets[f], value_offsets[f + 1]};
   }
-  /** @brief The feature that owns a value id. */
+  /** @brief Find the feature that owns a value id. */
   __device__ FeatureIdx FeatureOf(std::uint64_t value) const {
     auto offsets = value_offsets;
     FeatureIdx first{0};
@@ -61,19 +61,19 @@ class ColumnStore {
       : ColumnStore{table, MemoryPlan::SortedAtOnce(table.n_entries), kHostValues} {}
   /**
    * @param sorted_at_once Entries, as far as columns can be divided.
-   * @param host_values    Up to so many distinct values stay in host memory.
+   * @param host_values    Up to this many distinct values stay in host memory.
    */
   ColumnStore(CsrView const& table, EntryIdx sorted_at_once, std::uint64_t host_values);
 
   [[nodiscard]] ColumnsRef Ref() const;
-  /** @brief Where the entries of each feature begin, shape: (n_features + 1). */
+  /** @brief Tell where the entries of each feature begin, shape: (n_features + 1). */
   [[nodiscard]] std::vector<EntryIdx> const& EntryOffsets() const { return h_entry_offsets_; }
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
   DeviceBuffer<ColumnEntry> entries_{"column entries"};
   DeviceBuffer<float> values_{"distinct values"};
-  PinnedBuffer<float> host_values_{"distinct values"};  // these or those
+  PinnedBuffer<float> host_values_{"distinct values"};  // in place of values_
   float* values_at_{nullptr};
   DeviceBuffer<std::uint32_t> n_present_{"entries of columns"};
   DeviceBuffer<ValueId> value_offsets_{"value offsets"};

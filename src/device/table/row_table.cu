@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of row_table.cuh.
+ * @brief Implements row_table.cuh.
  */
 #include <thrust/iterator/transform_iterator.h>
 
@@ -17,12 +17,13 @@
 namespace gpu_exact {
 namespace {
 constexpr unsigned kCountThreads = 256;
-/** @brief Features that a block counts by itself: entries of a full column would all meet. */
+/** @brief Sets how many features a block counts by itself: entries of a full column would all
+ *         meet. */
 constexpr FeatureIdx kBlockFeatures = 8192;
-/** @brief Bytes of an array that is worth taking page-locked memory for one copy of it. */
+/** @brief Sets how many bytes are worth taking page-locked memory for one copy. */
 constexpr std::size_t kWorthPinning = std::size_t{1} << 24;
-/** @brief An array of so many bytes is one part of many: calls that copy more each soon save what more
- *         page-locked memory takes. */
+/** @brief Sets how many bytes make an array one part of many: calls that copy more each soon save
+ *         what more page-locked memory takes. */
 constexpr std::size_t kPartOfMany = std::size_t{1} << 27;
 
 CopyPlan PlanForOnce(std::size_t n_bytes) {
@@ -128,7 +129,7 @@ __global__ void CountEntriesKernel(CsrView table, std::uint32_t* counts) {
   }
 }
 
-/** @brief Row offsets as CUB counts them: from the first row of a part, in an int. */
+/** @brief Gives row offsets as CUB counts them: from the first row of a part, in an int. */
 struct FromBase {
   EntryIdx base;
   __host__ __device__ int operator()(EntryIdx offset) const {

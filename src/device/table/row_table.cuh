@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The table on the device, row by row, while columns are made of it.
+ * @brief Holds the table on the device, row by row, while columns are made of it.
  */
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace gpu_exact {
 /**
- * @brief Rows whose features ascend. Memory: 8 B an entry, 8 B a row; nothing where the table lies
- *        on the device already with its rows in order.
+ * @brief Owns rows whose features ascend. Memory: 8 B an entry, 8 B a row; nothing where the table
+ *        lies on the device already with its rows in order.
  */
 class RowTable {
  public:
@@ -32,20 +32,20 @@ class RowTable {
   }
   RowTable() = default;
   /**
-   * @brief The same, in the place of the table that was there.
+   * @brief Load a table in the place of the one that was there.
    * @param first_row What messages count the rows from.
    */
   void Load(CsrView const& table, RowIdx first_row = 0, EntryIdx sorted_at_once = kSortedAtOnce);
 
-  /** @brief Device memory. */
+  /** @brief Give the table, in device memory. */
   [[nodiscard]] CsrView const& View() const { return view_; }
-  /** @brief Entries of each feature. Waits. */
+  /** @brief Count the entries of each feature. Waits. */
   [[nodiscard]] std::vector<std::uint32_t> CountEntries() const;
   /** @brief Free the table; nothing may read the view after that. */
   void Release();
 
  private:
-  /** @brief Offsets and entries of the host, for which there is room. */
+  /** @brief Copy offsets and entries of the host, for which there is room. */
   void Upload(CsrView const& table);
   void SortRows(EntryIdx const* h_offsets, EntryIdx sorted_at_once);
 
@@ -67,16 +67,16 @@ class RowTable {
 void ForEachPart(CsrView const& table, EntryIdx at_once,
                  std::function<void(CsrView const&, RowIdx)> const& fn, RowIdx first_row = 0);
 
-/** @brief One warp a row, see WarpRow(). */
+/** @brief Launch one warp a row, see WarpRow(). */
 template <typename... ParamsT, typename... ArgsT>
 void LaunchRows(char const* name, void (*kernel)(ParamsT...), RowIdx n_rows, ArgsT&&... args) {
   LaunchN(name, kernel, std::uint64_t{n_rows} * 32, std::forward<ArgsT>(args)...);
 }
 
-/** @brief The row of this warp; may be past the last one. */
+/** @brief Give the row of this warp; may be past the last one. */
 __device__ inline std::uint64_t WarpRow() { return GlobalIdx() / 32; }
 
-/** @brief A warp calls fn(i) for the entries of a row, each lane for its own. */
+/** @brief Call fn(i) for the entries of a row by a warp, each lane for its own. */
 template <typename FnT>
 __device__ void ForEachEntry(CsrView const& table, std::uint64_t row, FnT&& fn) {
   EntryIdx const end = table.offsets[row + 1];

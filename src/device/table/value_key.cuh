@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief A column and a value as one integer, so that sorting the one sorts by the other.
+ * @brief Packs a column and a value into one integer, so that sorting the one sorts by the other.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "gpu_exact/types.h"
 
 namespace gpu_exact {
-/** @brief A float as an unsigned integer of the same order; the two zeros are one. */
+/** @brief Make a float an unsigned integer of the same order; the two zeros are one. */
 __device__ inline std::uint32_t RadixKey(float value) {
   auto bits = __float_as_uint(value == 0.0f ? 0.0f : value);
   return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
@@ -21,7 +21,7 @@ __device__ inline float FromRadixKey(std::uint32_t bits) {
   return __uint_as_float((bits & 0x80000000u) != 0 ? bits & 0x7fffffffu : ~bits);
 }
 
-/** @brief Columns in the upper half, RadixKey() in the lower. */
+/** @brief Packs a column in the upper half, RadixKey() in the lower. */
 struct ValueKey {
   __device__ static std::uint64_t Make(std::uint32_t column, std::uint32_t radix_key) {
     return (static_cast<std::uint64_t>(column) << 32) | radix_key;
@@ -30,11 +30,11 @@ struct ValueKey {
   __device__ static float Value(std::uint64_t key) {
     return FromRadixKey(static_cast<std::uint32_t>(key));
   }
-  /** @brief Whether a pair is met first, among sorted keys. */
+  /** @brief Tell whether a pair is met first, among sorted keys. */
   __device__ static bool IsFirst(std::uint64_t const* keys, std::uint64_t i) {
     return i == 0 || keys[i] != keys[i - 1];
   }
-  /** @brief Bits that differ among keys of so many columns. */
+  /** @brief Count the bits that differ among keys of n_columns columns. */
   static int NumBits(std::uint32_t n_columns) { return 32 + BitsBelow(n_columns); }
 };
 }  // namespace gpu_exact

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of value_sort.cuh.
+ * @brief Implements value_sort.cuh.
  */
 #include <algorithm>
 #include <cub/device/device_radix_sort.cuh>
@@ -79,7 +79,8 @@ class KeySorter {
   CubScratch scratch_;
 };
 
-/** @brief First column of each part, and the end: as many columns a part as fit, at least one. */
+/** @brief Find the first column of each part, and the end: as many columns a part as fit, at least
+ *         one. */
 std::vector<std::uint32_t> DivideColumns(std::vector<EntryIdx> const& entry_offsets,
                                          EntryIdx sorted_at_once) {
   std::vector<std::uint32_t> firsts{0};

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Entries sorted by column and value.
+ * @brief Sorts entries by column and value.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "device/table/value_key.cuh"
 
 namespace gpu_exact {
-/** @brief Some features of a table, as columns 0, 1, ...; borrowed. */
+/** @brief Lends some features of a table, as columns 0, 1, ... */
 struct ColumnSubset {
   static constexpr std::uint32_t kLeftOut = 0xffffffffu;
 
@@ -27,7 +27,7 @@ struct ColumnSubset {
     return column - first < n_columns ? column : kLeftOut;
   }
 
-  /** @brief A warp calls fn(column, value, index in the subset) for a row; the zeros are one. */
+  /** @brief Call fn(column, value, index in the subset) for a row by a warp; the zeros are one. */
   template <typename FnT>
   __device__ void ForRow(CsrView const& table, std::uint64_t row, FnT&& fn) const {
     EntryIdx to = row_offsets[row];
@@ -50,20 +50,20 @@ struct ColumnSubset {
 };
 
 /**
- * @brief Row offsets of a subset, whose own are not read. Does not wait.
+ * @brief Find the row offsets of a subset, whose own are not read. Does not wait.
  * @param out_row_offsets shape: (n_rows + 1); the first one is there.
  */
 void FindRowOffsets(CsrView const& table, ColumnSubset const& subset, CubScratch* scratch,
                     EntryIdx* out_row_offsets);
 
-/** @brief Entries by column, value, row. */
+/** @brief Owns entries by column, value, row. */
 struct SortedEntries {
   DeviceBuffer<std::uint64_t> keys{"sort keys"};  // ValueKey
   DeviceBuffer<RowIdx> rows{"sorted rows"};
 };
 
 /**
- * @brief One radix sort of (column, value) keys. Waits.
+ * @brief Sort (column, value) keys by one radix sort. Waits.
  *
  * Memory: 12 B an entry of the subset beside the table, then 24 B while it sorts, 12 B after.
  *
@@ -72,7 +72,7 @@ struct SortedEntries {
 [[nodiscard]] SortedEntries SortByValue(RowTable table, ColumnSubset const& subset);
 
 /**
- * @brief The same of all columns, which are divided into parts and sorted part by part. Waits.
+ * @brief Sort all columns, divided into parts, part by part. Waits.
  *
  * Memory: 12 B an entry and 8 B a row beside the table, then 12 B, and another 12 B for each entry
  * of the largest part.

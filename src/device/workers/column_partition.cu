@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of table_share.cuh.
+ * @brief Implements column_partition.cuh.
  */
 #include <thrust/iterator/transform_iterator.h>
 
@@ -19,7 +19,7 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief Where a feature's column is. */
+/** @brief Tells where a feature's column is. */
 struct ColumnOwner {
   std::uint32_t worker;
   FeatureIdx column;  // of that worker
@@ -29,7 +29,7 @@ struct Widen {
   __host__ __device__ std::uint64_t operator()(std::uint32_t n) const { return n; }
 };
 
-/** @brief A warp calls fn(entry, its owner, lanes of the same worker) for the entries of its
+/** @brief Call fn(entry, its owner, lanes of the same worker) by a warp for the entries of its
  *         row. */
 template <typename FnT>
 __device__ void ForEachOwner(CsrView const& table, ColumnOwner const* owners, std::uint64_t row,
@@ -85,7 +85,7 @@ __global__ void WriteForWorkersKernel(CsrView table, ColumnOwner const* owners, 
   });
 }
 
-/** @brief The own entries, put in order for the workers that they go to. */
+/** @brief Puts the own entries in order for the workers that they go to. */
 struct Outgoing {
   DeviceBuffer<std::uint32_t> counts{"entries of rows for workers"};
   DeviceBuffer<CsrEntry> entries{"rows for workers"};
@@ -113,7 +113,7 @@ struct Outgoing {
   }
 };
 
-/** @brief Numbers of parts as their begins. */
+/** @brief Turn the sizes of parts into their begins. */
 template <typename FnT>
 Parts MakeParts(std::int32_t n_workers, std::size_t unit, FnT&& size_of) {
   Parts parts{{0}, unit};

@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief One worker's share of a table: some rows when it comes, some columns of all rows while
- *        trees grow.
+ * @brief Holds one worker's part of a table: some rows when it comes, some columns of all rows
+ *        while trees grow.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace gpu_exact {
 /**
- * @brief Rows are exchanged for columns once. Memory meanwhile: 16 B an own entry, before or after,
+ * @brief Exchanges rows for columns once. Memory meanwhile: 16 B an own entry, before or after,
  *        and 12 B an own row for each worker, or 12 B a row of the whole table (ExchangeBytes); then that
  *        of the slice, until it is released.
  */
@@ -31,20 +31,21 @@ class ColumnPartition {
    */
   ColumnPartition(Communicator* comm, CsrView const& rows, Transport transport = Transport::kAuto);
 
-  /** @brief All rows of the own columns; device memory. A worker without a column has an empty one. */
+  /** @brief Give all rows of the own columns; device memory. A worker without a column has an empty
+   *         one. */
   [[nodiscard]] CsrView const& OwnTable() const { return own_table_; }
   void ReleaseOwnTable();
-  /** @brief Device memory of the slice, and the most that was taken to get it. */
+  /** @brief Count the device memory of the own table, and the most that was taken to get it. */
   [[nodiscard]] std::uint64_t OwnTableBytes() const { return offsets_.Bytes() + entries_.Bytes(); }
   [[nodiscard]] std::uint64_t ExchangeBytes() const { return exchange_bytes_; }
 
-  /** @brief Sizes of the whole table, without arrays. */
+  /** @brief Give the sizes of the whole table, without arrays. */
   [[nodiscard]] CsrView const& Whole() const { return whole_; }
-  /** @brief The rows of each worker. */
+  /** @brief Give the rows of each worker. */
   [[nodiscard]] std::vector<std::uint64_t> const& RowBegins() const { return row_begins_; }
-  /** @brief The feature of each own column, ascending; device memory. */
+  /** @brief Give the feature of each own column, ascending; device memory. */
   [[nodiscard]] FeatureIdx const* Features() const { return features_.Data(); }
-  /** @brief The own column of a feature, or kRemote. */
+  /** @brief Give the own column of a feature, or kRemote. */
   [[nodiscard]] FeatureIdx ColumnOf(FeatureIdx feature) const { return column_of_[feature]; }
   [[nodiscard]] DeviceCommunicator* Workers() const { return workers_.get(); }
   [[nodiscard]] std::uint64_t Bytes() const {
@@ -52,7 +53,7 @@ class ColumnPartition {
   }
 
  private:
-  /** @brief Entries that each worker sends to each, shape: (n_workers, n_workers). */
+  /** @brief Counts the entries that each worker sends to each, shape: (n_workers, n_workers). */
   using Traffic = std::vector<std::uint64_t>;
 
   void SumSizes(CsrView const& rows);

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of device_peers.cuh: the three transports.
+ * @brief Implements device_communicator.cuh: the three transports.
  */
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ char* At(void* p, std::uint64_t offset) { return static_cast<char*>(p) + offset;
 char const* At(void const* p, std::uint64_t offset) { return static_cast<char const*>(p) + offset; }
 
 /**
- * @brief Threads of one process: each copies what it needs out of the others' memory.
+ * @brief Lets threads of one process copy what they need out of each other's memory.
  *
  * Streams wait for each other by events; threads meet before and after, so that an event is recorded
  * before another stream waits for it, and waited for before it is recorded again.
@@ -105,14 +105,14 @@ class PeerCopyCommunicator final : public DeviceCommunicator {
   std::vector<Worker> workers_;
 };
 
-/** @brief How long to wait for the others. */
+/** @brief Tell how long to wait for the others. */
 std::chrono::seconds Deadline() {
   char const* text = std::getenv("GPU_EXACT_PEER_TIMEOUT");
   int const seconds = text == nullptr ? 0 : std::atoi(text);
   return std::chrono::seconds{seconds > 0 ? seconds : 60};
 }
 
-/** @brief A stream that every thread may name. */
+/** @brief Owns a stream that every thread may name. */
 class OwnStream {
  public:
   OwnStream() { EXACT_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
@@ -127,7 +127,7 @@ class OwnStream {
 };
 
 /**
- * @brief One device for each worker, by NCCL. A call that hangs is aborted at the deadline.
+ * @brief Uses NCCL, with one device for each worker. A call that hangs is aborted at the deadline.
  *
  * As calls shall not block, NCCL launches its kernels from threads of its own, for which the
  * stream of this thread would be another one.
@@ -163,7 +163,7 @@ class NcclCommunicator final : public DeviceCommunicator {
   [[nodiscard]] Transport Kind() const override { return Transport::kNccl; }
 
  private:
-  /** @brief Connections take NCCL a second, which small tables never need. */
+  /** @brief Connect. That takes NCCL a second, which small tables never need. */
   void Open() {
     std::vector<Nccl::UniqueId> ids(Size());
     AllOrNone(OfHost(), [&] {
@@ -181,7 +181,7 @@ class NcclCommunicator final : public DeviceCommunicator {
     this->Check(result, "ncclCommInitRankConfig");
     this->AwaitCall();
   }
-  /** @brief fn(rank) sends to and receives from each other worker, all at a time. */
+  /** @brief Call fn(rank), which sends to and receives from each other worker, all at a time. */
   template <typename FnT>
   void Call(FnT&& fn) {
     if (!is_open_) {
@@ -217,7 +217,7 @@ class NcclCommunicator final : public DeviceCommunicator {
   static bool IsError(int result) {
     return result != Nccl::kSuccess && result != Nccl::kInProgress;
   }
-  /** @brief For calls within a group, which is ended before anything is thrown. */
+  /** @brief Note an error within a group of calls, which is ended before anything is thrown. */
   void Note(int result, char const* call) {
     if (IsError(result) && !IsError(first_failure_.result)) {
       first_failure_ = {result, call};
@@ -236,7 +236,7 @@ class NcclCommunicator final : public DeviceCommunicator {
     this->Check(state, "ncclCommGetAsyncError");
     return state;
   }
-  /** @brief The last call has been enqueued. */
+  /** @brief Record that the last call has been enqueued. */
   void AwaitCall() {
     this->WaitUntil([&] { return this->State() == Nccl::kSuccess; });
   }
@@ -275,7 +275,7 @@ class NcclCommunicator final : public DeviceCommunicator {
   StreamEvent done_;
 };
 
-/** @brief Through the host: for workers that share a device, or have no NCCL. */
+/** @brief Goes through the host: for workers that share a device, or have no NCCL. */
 class HostStagedCommunicator final : public DeviceCommunicator {
  public:
   explicit HostStagedCommunicator(Communicator* comm) : DeviceCommunicator{comm} {}

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Device memory between the workers of a group.
+ * @brief Moves device memory between the workers of a group.
  */
 #pragma once
 
@@ -14,7 +14,8 @@
 namespace gpu_exact {
 class Mailbox;
 
-/** @brief How device memory travels; short messages of kAuto and kCopies by a Mailbox, if possible. */
+/** @brief Names how device memory travels; short messages of kAuto and kCopies by a Mailbox, if
+ *         possible. */
 enum class Transport : std::uint8_t {
   kAuto,    // the first of the following that can be had
   kCopies,  // threads of one process copy from each other
@@ -22,7 +23,7 @@ enum class Transport : std::uint8_t {
   kHost     // through the host's memory and Communicator
 };
 
-/** @brief What a worker says of itself, so that all choose the same transport. */
+/** @brief Tells the others what a worker has, so that all choose the same transport. */
 struct WorkerInfo {
   std::int64_t process;
   std::int64_t born;  // with the process id: one process of all
@@ -30,10 +31,10 @@ struct WorkerInfo {
   std::uint64_t has_nccl;
 };
 
-/** @brief The first of Transport that all of these can have. */
+/** @brief Choose the first Transport that all of these can have. */
 [[nodiscard]] Transport ChooseTransport(std::vector<WorkerInfo> const& workers);
 
-/** @brief An array that is divided among workers: part r is [begins[r], begins[r + 1]). */
+/** @brief Divides an array among workers: part r is [begins[r], begins[r + 1]). */
 struct Parts {
   std::vector<std::uint64_t> begins;  // shape: (n_workers + 1), in units
   std::size_t unit{1};                // bytes
@@ -45,7 +46,7 @@ struct Parts {
 };
 
 /**
- * @brief Collective calls upon device memory, in the order of the stream.
+ * @brief Makes collective calls upon device memory, in the order of the stream.
  *
  * Errors: WorkerError where a worker is gone or stuck; the group is of no use afterwards.
  */
@@ -62,10 +63,10 @@ class DeviceCommunicator {
   [[nodiscard]] static std::unique_ptr<DeviceCommunicator> Make(
       Communicator* comm, Transport transport = Transport::kAuto);
 
-  /** @brief Everybody's part to everybody: the own part is read, the others are written. */
+  /** @brief Send every part to every worker: the own part is read, the others are written. */
   virtual void AllGather(void* inout, Parts const& parts) = 0;
   /**
-   * @brief From each worker to each.
+   * @brief Send a part from each worker to each.
    * @param send    Part r goes to worker r.
    * @param receive Part r comes from worker r.
    */
@@ -81,32 +82,33 @@ class DeviceCommunicator {
   [[nodiscard]] virtual Transport Kind() const = 0;
 
   /**
-   * @brief AllGather() of little, awaited where that must be. What was told is right if Check() says
+   * @brief AllGather() little, and wait where that must be. What has come is right if Check() says
    *        so later.
    * @param parts Of 4 B, or multiples.
    */
   void AllGatherWords(std::uint32_t* inout, Parts const& parts);
-  /** @brief AllToAll() of whatever size. Waits. @param send_parts, receive_parts As for
+  /** @brief AllToAll() parts of whatever size. Waits. @param send_parts, receive_parts As for
    *         AllGatherWords(). */
   void AllToAllAndWait(void const* send, Parts const& send_parts, void* receive,
                        Parts const& receive_parts);
   /** @brief Throws WorkerError where an AllGatherWords() was in vain; the stream has been waited
    *         for. */
   void Check() const;
-  /** @brief This worker has failed: others that can be told so need not wait for the deadline. */
+  /** @brief Tell the others that this worker has failed; those that hear it need not wait for the
+   *         deadline. */
   void Leave() noexcept;
 
   [[nodiscard]] std::int32_t Rank() const { return comm_->Rank(); }
   [[nodiscard]] std::int32_t Size() const { return comm_->Size(); }
-  /** @brief The same group, for host memory. */
+  /** @brief Give the same group, for host memory. */
   [[nodiscard]] Communicator* OfHost() const { return comm_; }
-  /** @brief Device memory held. */
+  /** @brief Count the device memory held. */
   [[nodiscard]] std::uint64_t Bytes() const;
 
  protected:
   explicit DeviceCommunicator(Communicator* comm);
 
-  /** @brief The part that a worker sends to itself. */
+  /** @brief Copy the part that a worker sends to itself. */
   void CopyOwn(void const* send, Parts const& send_parts, void* receive,
                Parts const& receive_parts) const;
 

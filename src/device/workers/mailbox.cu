@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of mailbox.cuh.
+ * @brief Implements mailbox.cuh.
  */
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ constexpr std::uint32_t kMostBlocks = 32;    // that wait for others at a time
 constexpr std::uint64_t kBlockWords = 1024;  // a block's piece of a part at least
 constexpr std::int32_t kMost = Mailbox::kMostWorkers;
 
-/** @brief The head of a box. */
+/** @brief Begins a box. */
 struct BoxHead {
   std::uint32_t flags[kMost][kMostBlocks];  // number of the last call, by sender and block
   std::uint32_t has_left[kMost];            // by sender
@@ -35,7 +35,7 @@ constexpr std::uint64_t kHeadWords = (sizeof(BoxHead) + 255) / 256 * 64;
 constexpr std::uint64_t kDataWords = Mailbox::kCapacity / sizeof(std::uint32_t);
 constexpr std::uint64_t kBoxWords = kHeadWords + 2 * kDataWords;
 
-/** @brief One call, as kernels see it. Sizes are in words of 4 B. */
+/** @brief Tells kernels of one call. Sizes are in words of 4 B. */
 struct Call {
   std::uint32_t* boxes[kMost];      // by rank
   std::uint64_t begins[kMost + 1];  // of parts
@@ -48,7 +48,7 @@ struct Call {
   [[nodiscard]] __device__ BoxHead* Head(std::int32_t of) const {
     return reinterpret_cast<BoxHead*>(boxes[of]);
   }
-  /** @brief Where a worker's part lies in a box. */
+  /** @brief Tell where a worker's part lies in a box. */
   [[nodiscard]] __device__ std::uint32_t* Data(std::int32_t of, std::int32_t from) const {
     return boxes[of] + kHeadWords + number % 2 * kDataWords + begins[from];
   }
@@ -57,7 +57,7 @@ struct Call {
   }
 };
 
-/** @brief This block's piece of the own part goes to all. */
+/** @brief Write this block's piece of the own part to all. */
 __device__ void Write(Call const& call, std::uint32_t const* own) {
   for (std::uint64_t i = GlobalIdx(); i < call.Words(call.rank);
        i += std::uint64_t{gridDim.x} * kThreads) {
@@ -70,7 +70,7 @@ __device__ void Write(Call const& call, std::uint32_t const* own) {
   }
 }
 
-/** @brief This block's pieces of the other parts come out of the own box. */
+/** @brief Read this block's pieces of the other parts out of the own box. */
 __device__ void Read(Call const& call, std::uint32_t* out) {
   for (std::int32_t from = 0; from < call.n_workers; ++from) {
     if (from == call.rank) {
@@ -104,7 +104,7 @@ __device__ std::uint64_t Nanoseconds() {
   return now;
 }
 
-/** @brief The flag of the same block of another worker is there; false where it will not be. */
+/** @brief Wait for the flag of the same block of another worker; false where it will not come. */
 __device__ bool AwaitFlag(Call const& call, std::int32_t from) {
   BoxHead* const own = call.Head(call.rank);
   SystemWord const flag{own->flags[from][blockIdx.x]};
@@ -149,7 +149,7 @@ __global__ __launch_bounds__(kThreads) void ExchangeKernel(__grid_constant__ Cal
   }
 }
 
-/** @brief What a worker says of itself and of its box. */
+/** @brief Tells the others where a worker's box is. */
 struct Address {
   std::uint64_t machine;
   std::int64_t process;
@@ -161,7 +161,7 @@ struct Address {
   cudaIpcMemHandle_t handle;
 };
 
-/** @brief The same for processes on one machine until it starts again; 0: not known. */
+/** @brief Number the machine's start, alike for all its processes; 0: not known. */
 std::uint64_t MachineId() {
   std::ifstream file{"/proc/sys/kernel/random/boot_id"};
   std::string text;
@@ -174,7 +174,7 @@ bool IsWanted() {
   return text == nullptr || std::strcmp(text, "0") != 0;
 }
 
-/** @brief Whether all say yes. Collective. */
+/** @brief Tell whether all say yes. Collective. */
 bool AllAgree(Communicator* comm, bool yes) {
   std::vector<std::uint8_t> answers(comm->Size());
   answers[comm->Rank()] = yes ? 1 : 0;
@@ -198,7 +198,7 @@ struct Mailbox::Box {
   }
 };
 
-/** @brief Another worker's box. */
+/** @brief Holds another worker's box. */
 struct Mailbox::View {
   std::shared_ptr<Box> box;  // of a thread of this process, or
   void* opened{nullptr};     // of another process

@@ -1,7 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Short messages between GPUs of one machine: kernels write them into each other's memory.
+ * @brief Sends short messages between GPUs of one machine: kernels write them into each other's
+ *        memory.
  *
  * Every worker has a box on its device, which the others see: by its address in one process, by
  * CUDA's handles between processes. A call writes the own part into all other boxes, waits until the
@@ -48,22 +49,22 @@ class Mailbox {
   Mailbox(Mailbox const&) = delete;
   Mailbox& operator=(Mailbox const&) = delete;
 
-  /** @brief Whether parts are short enough. @param begins In 4 B, shape: (n_workers + 1). */
+  /** @brief Tell whether parts are short enough. @param begins In 4 B, shape: (n_workers + 1). */
   [[nodiscard]] static bool Takes(std::vector<std::uint64_t> const& begins) {
     return begins.back() <= kCapacity / sizeof(std::uint32_t);
   }
   /**
-   * @brief Everybody's part to everybody, in the order of the stream. Collective. Does not wait for
-   *        the device.
+   * @brief Send every part to every worker, in the order of the stream. Collective. Does not wait
+   *        for the device.
    * @param begins Of parts, in 4 B, shape: (n_workers + 1); the same on every worker.
    */
   void AllGather(std::uint32_t* inout, std::vector<std::uint64_t> const& begins);
   /**
-   * @brief What was read is what the others wrote; the stream has been waited for.
+   * @brief Check that what was read is what the others wrote; the stream has been waited for.
    * @throw WorkerError where another process has not answered in time, or has left.
    */
   void Check() const;
-  /** @brief Other processes shall not wait for this one, which has failed. */
+  /** @brief Tell other processes not to wait for this one, which has failed. */
   void Leave() noexcept;
   [[nodiscard]] std::uint64_t Bytes() const;
 
@@ -72,9 +73,9 @@ class Mailbox {
   struct View;
 
   Mailbox(Communicator* comm, std::chrono::seconds deadline);
-  /** @brief Have the others' boxes in sight; false where that cannot be. Collective. */
+  /** @brief Open the others' boxes; false where that cannot be. Collective. */
   bool Open();
-  /** @brief The first message arrives as it was sent. Collective. */
+  /** @brief Tell whether a first message arrives as it was sent. Collective. */
   bool Try();
 
   Communicator* comm_;

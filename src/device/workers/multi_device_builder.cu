@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Several GPUs of one process as workers of one group, a thread each.
+ * @brief Makes several GPUs of one process workers of one group, a thread each.
  */
 #include <algorithm>
 #include <stdexcept>
@@ -15,10 +15,11 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief Bytes that the first device may send beyond what it would have to where rows are divided. */
+/** @brief Limits the bytes that the first device sends beyond what it would have to where rows are
+ *         divided. */
 constexpr std::uint64_t kMostBeyond = std::uint64_t{8} << 20;
 
-/** @brief One policy for all workers: the first one asks, the others hear the answer. */
+/** @brief Shares one policy among workers: the first one asks, the others hear the answer. */
 class SharedPolicy final : public FeaturePolicy {
  public:
   /** @param policy Of the first worker, the caller's; nullptr elsewhere. */
@@ -110,7 +111,8 @@ class MultiDeviceBuilder final : public TreeBuilder {
     });
   }
 
-  /** @brief Only of the first device, if it writes all positions: the others may not reach its pool. */
+  /** @brief Keep the pool of the first device, if it writes all positions: the others may not reach
+   *         it. */
   [[nodiscard]] bool KeepsPool() const override {
     return is_whole_ && builders_.front()->KeepsPool();
   }
@@ -130,7 +132,8 @@ class MultiDeviceBuilder final : public TreeBuilder {
   [[nodiscard]] TreeStats Stats() const override { return builders_.front()->Stats(); }
 
  private:
-  /** @brief The rows that a device reads. @param offsets Of these rows alone, filled for the view. */
+  /** @brief Give the rows that a device reads. @param offsets Of these rows alone, filled for the
+   *         view. */
   [[nodiscard]] CsrView RowsOf(CsrView const& table, std::int32_t rank,
                                std::vector<EntryIdx>* offsets) const {
     RowIdx const first = row_begins_[rank];

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of nccl.cuh.
+ * @brief Implements nccl.cuh.
  */
 #include <dlfcn.h>
 

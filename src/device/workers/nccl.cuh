@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The few functions of NCCL that are called, of a library that is looked for at run time.
+ * @brief Declares the few functions of NCCL that are called; the library is looked for at run time.
  * @see   https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api.html, NCCL 2.14 or newer.
  */
 #pragma once
@@ -17,7 +17,7 @@ struct Nccl {
   struct UniqueId {
     char bytes[128];
   };
-  /** @brief As of NCCL 2.14; newer ones take it too, and read no further. */
+  /** @brief Mirrors NCCL 2.14's; newer ones take it too, and read no further. */
   struct Config {
     std::size_t size{sizeof(Config)};
     unsigned magic{0xcafebeef};
@@ -39,8 +39,8 @@ struct Nccl {
   char const* (*GetErrorString)(int);
 
   /**
-   * @brief The library that GPU_EXACT_NCCL names in the environment; else the one that is in the
-   *        process already; else libnccl.so.2 where the loader finds it.
+   * @brief Load the library that GPU_EXACT_NCCL names in the environment; else the one that is in
+   *        the process already; else libnccl.so.2 where the loader finds it.
    * @return nullptr: there is none, or it is older. The answer is the same until the process ends.
    */
   [[nodiscard]] static Nccl const* Load();

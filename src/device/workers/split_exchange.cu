@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of split_exchange.cuh.
+ * @brief Implements split_exchange.cuh.
  */
 #include <algorithm>
 
@@ -10,7 +10,7 @@
 namespace gpu_exact {
 namespace {
 constexpr int kThreads = 256;
-constexpr int kJoinedSlots = 8;  // of a thread, which look up few nodes
+constexpr int kJoinedSlots = 8;  // per thread: they look up few nodes
 constexpr std::size_t kRecordWords = sizeof(SplitRecord) / sizeof(std::uint32_t);
 
 // one thread a node
@@ -40,12 +40,12 @@ __device__ SplitRecord RecordOf(Split const& split, FeatureIdx const* features) 
   return {split.loss_change, features[split.feature], split.threshold, split.default_left};
 }
 
-/** @brief The best split of a node, and whose it is. */
+/** @brief Holds the best split of a node, and whose it is. */
 struct Winner {
   SplitRecord best;
   std::uint32_t rank;
 
-  /** @param records Of a node, by worker: so many bytes lie between one and the next. */
+  /** @param records Of a node, by worker, with `stride` bytes from one to the next. */
   __device__ Winner(SplitRecord const* records, std::uint64_t stride, std::uint32_t n_workers)
       : best{records[0]}, rank{0} {
     for (std::uint32_t w = 1; w < n_workers; ++w) {
@@ -59,7 +59,7 @@ struct Winner {
     }
   }
   [[nodiscard]] __device__ bool Exists() const { return best.loss_change > 0.0f; }
-  /** @brief The split becomes the node's. */
+  /** @brief Make the split the node's. */
   __device__ void Write(LevelResult* result) const {
     result->split = {best.loss_change, best.feature, best.threshold, best.default_left,
                      result->split.first_right};
@@ -92,7 +92,7 @@ __global__ void PickKernel(SplitRecord const* records, std::uint32_t n_workers, 
   }
 }
 
-/** @brief What workers tell of a level by ShareSplits(), one worker after the other. */
+/** @brief Lays out what workers tell of a level by ShareSplits(), one worker after the other. */
 struct SplitMessages {
   std::uint32_t* words;
   std::uint64_t n_records;  // words of a message, before
@@ -190,7 +190,7 @@ __global__ void SelectOwnKernel(std::uint32_t const* masks, std::size_t n_words,
 SplitExchange::SplitExchange(ColumnPartition const& share) : share_{share} {
   constexpr std::uint64_t kFewNodes = 4096;
   static_cast<void>(this->OwnWords(std::uint64_t{share.Whole().n_rows} / 32 + 1 +
-                                   kFewNodes * kRecordWords));  // nor more but for levels of more
+                                   kFewNodes * kRecordWords));  // grows for levels of more nodes
 }
 
 Parts SplitExchange::Equal(std::uint64_t n, std::size_t unit) const {

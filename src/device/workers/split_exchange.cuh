@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief What workers with a share of the columns each tell each other of a level: how much a split
+ * @brief Exchanges what workers with some of the columns each find on a level: how much a split
  *        must gain, the best splits of its nodes, which rows go left.
  *
  * What comes is right if DeviceCommunicator::Check() says so once the stream has been waited for.
@@ -22,7 +22,7 @@
 #include "device/workers/column_partition.cuh"
 
 namespace gpu_exact {
-/** @brief A node's best split, as workers tell it. */
+/** @brief Tells a node's best split to other workers. */
 struct SplitRecord {
   float loss_change;  // 0: there is none
   FeatureIdx feature;
@@ -36,25 +36,26 @@ class SplitExchange {
   explicit SplitExchange(ColumnPartition const& share);
 
   /**
-   * @brief What any worker has found is what a candidate must reach on each. Collective.
+   * @brief Raise the gain that a candidate must reach to the best that any worker has found.
+   *        Collective.
    * @param best CandidateKey, shape: (n_nodes). Nodes that another worker has a better candidate
    *             of get its CandidateKey::Bar().
    */
   void ShareBestGains(std::uint64_t* best, LevelNode n_nodes);
 
   /**
-   * @brief Best splits of the own columns become the best of all: the greatest loss change, among
-   *        equals the lowest feature. Collective.
+   * @brief Turn the best splits of the own columns into the best of all: the greatest loss change,
+   *        among equals the lowest feature. Collective.
    *
    * @param results shape: (n_nodes); features are columns before and those of the whole table
    *                afterwards. Entries and value ids are kept of splits that are own.
    */
   void ShareBest(LevelResult* results, LevelNode n_nodes);
-  /** @brief By node, of the last ShareBest(): 1 where the split's feature is own. */
+  /** @brief Tell by node, of the last ShareBest(): 1 where the split's feature is own. */
   [[nodiscard]] std::uint8_t const* IsOwn() const { return is_own_.Data(); }
 
   /**
-   * @brief ShareBest() that also tells which rows go left, in the same call. Collective.
+   * @brief ShareBest(), and tell which rows go left in the same call. Collective.
    * @param results   As there, but entries and value ids are of no use afterwards.
    * @param goes_left One bit a slot and one slot more: by the own splits before, by the best of all
    *                  afterwards, none of nodes without one.
@@ -62,12 +63,12 @@ class SplitExchange {
   void ShareSplits(RowsRef const& rows, RowIdx n_slots, LevelResult* results, LevelNode n_nodes,
                    RankBitVectorRef goes_left);
 
-  /** @brief The own bits, to be written: shape (n_words). */
+  /** @brief Give room for the own bits, to be written: shape (n_words). */
   [[nodiscard]] std::uint32_t* OwnWords(std::uint64_t n_words);
-  /** @brief All workers' bits, of which at most one worker sets each. Collective. */
+  /** @brief Join all workers' bits, of which at most one worker sets each. Collective. */
   void JoinWords(std::uint64_t n_words, RankBitVectorRef out);
 
-  /** @brief Masks of all features become masks of the own columns. Does not wait. */
+  /** @brief Turn masks of all features into masks of the own columns. Does not wait. */
   void SelectOwn(std::uint32_t const* masks, std::size_t n_words, std::uint64_t n_masks,
                  std::uint32_t* out);
   [[nodiscard]] GPU_EXACT_HD static std::size_t MaskWords(FeatureIdx n_columns) {
@@ -80,7 +81,7 @@ class SplitExchange {
   }
 
  private:
-  /** @brief Parts of so many units each. */
+  /** @brief Divide into parts of n units each. */
   [[nodiscard]] Parts Equal(std::uint64_t n, std::size_t unit) const;
 
   ColumnPartition const& share_;
@@ -91,8 +92,12 @@ class SplitExchange {
   DeviceBuffer<std::uint32_t> words_{"rows that go left, of workers"};
 };
 
-/** @brief The columns of a tree's splits; ColumnPartition::kRemote: of another worker. Alone: as it
- *         is. */
+/**
+ * @brief Replace the features of a tree's splits by own columns.
+ *
+ * Where another worker has the column it is ColumnPartition::kRemote. Where this worker is alone,
+ * the exchange a nullptr, features stay as they are.
+ */
 [[nodiscard]] std::vector<NodeSplit> OfOwnColumns(std::vector<NodeSplit> node_splits,
                                                   SplitExchange const* exchange);
 }  // namespace gpu_exact

@@ -393,7 +393,7 @@ inline bool RefineOnce(RangeRefiner* refiner, HistogramProblem const& problem,
                        TestResolution const& r, HistogramLevel const& level,
                        HistogramFinder* finder) {
   return refiner->Refine(level.level, problem.Ref(), level.Rows(), finder,
-                         r.columns.Shape(r.resolution.scans), 0);
+                         ShapeOf(r.columns.Layout(), r.resolution.scans), 0);
 }
 /** @brief The values beside the best candidates, by node of the finder. */
 inline std::vector<RefinedValue> ReadValues(RangeRefiner const& refiner, std::size_t n_nodes) {

@@ -49,7 +49,8 @@ inline QuantileCuts MakeQuantileCuts(Table const& table, std::uint32_t max_bins,
     limits.push_back(n == 0 ? 0 : max_bins);
     values.push_back(n == 0 || max_values == 0 ? limits.back() : max_values);
   }
-  QuantileCuts bins{on_device.Source(), n_entries, limits, values, sorted_at_once};
+  TableSource const source = on_device.Source();
+  QuantileCuts bins{UnbinnedColumns{source, n_entries, limits, values, sorted_at_once}};
   Synchronize();  // the table goes
   return bins;
 }

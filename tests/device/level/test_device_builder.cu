@@ -12,6 +12,7 @@
 #include "device/runtime/runtime.cuh"
 #include "device/sort/row_router.cuh"
 #include "plan/memory_plan.h"
+#include "tests/device/histogram/histogram_strategy.cuh"
 #include "tests/device/random_problem.h"
 #include "tests/support/reference_builder.h"
 

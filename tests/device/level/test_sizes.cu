@@ -10,6 +10,7 @@
 
 #include "device/level/split_strategy.cuh"
 #include "plan/memory_plan.h"
+#include "tests/device/histogram/histogram_strategy.cuh"
 #include "tests/device/random_problem.h"
 #include "tests/support/reference_builder.h"
 

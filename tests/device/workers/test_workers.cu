@@ -21,6 +21,7 @@
 #include "device/level/split_strategy.cuh"
 #include "device/workers/nccl.cuh"
 #include "host/thread_communicator.h"
+#include "tests/device/histogram/histogram_strategy.cuh"
 #include "tests/device/random_problem.h"
 #include "tests/device/table_arrays.cuh"
 

@@ -7,7 +7,7 @@ cat(grepl('gpu_exact', jsonlite::toJSON(xgb.config(b))), '\\n')"
 
 test_that("loading takes over, unloading gives back", {
   load <- "library(xgboostgpuexact)"
-  off <- "Sys.setenv(XGBOOST_GPU_EXACT_TAKEOVER = '0')"
+  off <- "Sys.setenv(GPU_EXACT_TAKEOVER = '0')"
   unload <- "unloadNamespace('xgboostgpuexact')"
   expect_identical(trimws(run_r(c(load, ask_plugin))), "TRUE")
   expect_identical(trimws(run_r(c(off, load, ask_plugin))), "FALSE")
@@ -28,7 +28,7 @@ test_that("take_over() takes what is yes or no, and nothing else", {
 
 test_that("an environment that is wrong is an error, and nothing is taken over", {
   load <- "try(loadNamespace('xgboostgpuexact'), silent = TRUE)"
-  for (name in c("XGBOOST_GPU_EXACT_DEVICE", "XGBOOST_GPU_EXACT_TAKEOVER")) {
+  for (name in c("GPU_EXACT_DEVICE", "GPU_EXACT_TAKEOVER")) {
     bad <- sprintf("Sys.setenv(%s = 'tpu')", name)
     expect_identical(trimws(run_r(c(bad, load, ask_plugin))), "FALSE")
   }

@@ -1,11 +1,11 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of binned_columns.cuh.
+ * @brief Implements bin_matrix.cuh.
  */
 #include <algorithm>
 #include <cub/block/block_scan.cuh>
-#include <iterator>
+#include <utility>
 
 #include "device/histogram/bins/bin_matrix.cuh"
 #include "device/histogram/build/shared_histogram.cuh"
@@ -14,30 +14,11 @@
 
 namespace gpu_exact {
 namespace {
-constexpr std::uint64_t kAligned = 8;  // elements: a walk loads so many at once
-
 // As memory is planned.
 static_assert(SharedHistogram::MaxBins(227 << 10) >= kMaxGroupBinsOf[0] &&
               SharedHistogram::MaxBins(163 << 10) == kMaxGroupBinsOf[1] &&
               SharedHistogram::MaxBins(99 << 10) == kMaxGroupBinsOf[2] &&
               SharedHistogram::MaxBins(64 << 10) == kMaxGroupBinsOf[3]);
-
-/** @brief Bins that fit the shared memory of a block, and a GroupBin. */
-std::uint32_t MaxGroupBins() {
-  auto bytes = static_cast<std::size_t>(DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
-  return static_cast<std::uint32_t>(
-      std::min<std::size_t>(SharedHistogram::MaxBins(bytes), FeatureGroup::kMaxBins));
-}
-
-/** @brief Elements that a lane loads at once: aligned ones, and few beyond the group's own. */
-std::uint32_t ChunkOf(std::uint32_t stride, std::uint32_t first, std::uint32_t n_columns) {
-  for (std::uint32_t chunk : {8u, 4u, 2u}) {
-    if (stride % chunk == 0 && first % chunk == 0 && n_columns > chunk / 2) {
-      return chunk;
-    }
-  }
-  return 1;
-}
 
 // one thread a bin of all groups; words: all zero, of the stored bins of each of their groups
 __global__ void MarkBeginsKernel(BinMatrixRef binned, BinMatrixRef stored, RankWord* words,
@@ -302,223 +283,87 @@ __global__ void WritePresentKernel(float const* const* values, BinMatrixRef binn
 }
 }  // namespace
 
-std::uint32_t BinMatrix::MaxBins() { return MaxGroupBins(); }
-
-BinMatrix::BinMatrix(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
-                     QuantileCuts const& bins, QuantileCuts const& coarsest,
-                     std::uint32_t max_group_bins, bool in_bytes, Memory at)
-    : bins_{bins}, n_rows_{n_rows}, elements_{"bins of the entries", at} {
-  this->MakeGroups(n_entries, coarsest, max_group_bins, in_bytes, nullptr);
-  this->PlaceGroups(in_bytes);
-  this->Upload(n_entries.size());
+std::uint32_t BinMatrix::MaxBins() {
+  auto bytes = static_cast<std::size_t>(DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+  return static_cast<std::uint32_t>(
+      std::min<std::size_t>(SharedHistogram::MaxBins(bytes), FeatureGroup::kMaxBins));
 }
 
-BinMatrix::BinMatrix(BinMatrix const& stored, std::vector<std::uint32_t> const& n_entries,
-                     QuantileCuts const& bins, std::uint32_t max_group_bins)
-    : bins_{bins}, n_rows_{stored.n_rows_}, elements_{"bins of the entries", Memory::kDevice} {
-  this->MakeGroups(n_entries, bins, max_group_bins, false, &stored);
-  this->FindGroups(stored);
-  this->Upload(n_entries.size());
-  if (std::any_of(h_groups_.cbegin(), h_groups_.cend(),
-                  [](FeatureGroup const& g) { return g.shift == QuantileCuts::kByRank; })) {
+GroupLimits BinMatrix::Limits(std::uint32_t max_group_bins) {
+  return {MaxBins(), static_cast<std::uint32_t>(DeviceAttribute(cudaDevAttrMultiProcessorCount)),
+          max_group_bins};
+}
+
+BinMatrix::BinMatrix(QuantileCuts const& bins, BinLayout&& layout, Memory at)
+    : bins_{bins}, layout_{std::move(layout)}, elements_{"bins of the entries", at} {
+  elements_.Reserve(layout_.n_elements);
+  EXACT_CUDA(cudaMemsetAsync(elements_.Data(), 0xff, elements_.Bytes(), Stream()));
+  ZeroAsync(row_offsets_.Reserve(layout_.n_row_offsets), layout_.n_row_offsets);
+  auto const& first_bins = layout_.first_bins;
+  CopyFromHost(first_bins_.Reserve(first_bins.size()), first_bins.data(), first_bins.size());
+  this->PlaceGroups(*this);
+  this->Upload();
+}
+
+BinMatrix::BinMatrix(BinMatrix const& stored, QuantileCuts const& bins, BinLayout&& layout)
+    : bins_{bins}, layout_{std::move(layout)}, elements_{"bins of the entries", Memory::kDevice} {
+  if (!layout_.first_words.empty()) {
+    begins_.Reserve(layout_.n_stored_bins);
+  }
+  this->PlaceGroups(stored);
+  this->Upload();
+  if (!layout_.first_words.empty()) {
     this->FindBegins(stored);
   }
 }
 
-void BinMatrix::Upload(std::size_t n_features) {
-  std::vector<std::uint32_t> column_of(n_features, BinMatrixRef::kNotBinned);
-  for (std::size_t c = 0; c < h_columns_.size(); ++c) {
-    column_of[h_columns_[c].feature] = static_cast<std::uint32_t>(c);
+void BinMatrix::PlaceGroups(BinMatrix const& stored) {
+  for (GroupLayout const& laid : layout_.groups) {
+    FeatureGroup group{};
+    group.elements = stored.elements_.Data() + laid.elements;
+    group.row_offsets = laid.Strided() ? nullptr : stored.row_offsets_.Data() + laid.row_offsets;
+    group.first_bin = laid.first_bin;
+    group.first_column = laid.first_column;
+    group.n_columns = laid.n_columns;
+    group.n_bins = laid.n_bins;
+    group.n_elements = static_cast<std::uint32_t>(laid.n_elements);
+    group.stride = laid.stride;
+    group.chunk = laid.chunk;
+    group.has_ranges = laid.has_ranges ? 1 : 0;
+    group.has_missing = laid.has_missing ? 1 : 0;
+    group.first_bins = laid.InBytes() ? first_bins_.Data() + laid.first_bins : nullptr;
+    group.longest = laid.longest;
+    group.is_narrow = laid.is_narrow ? 1 : 0;
+    group.begins = laid.shift == kByRank ? begins_.Ref().words + laid.begins : nullptr;
+    group.first_stored = laid.first_stored;
+    group.n_stored = laid.n_stored;
+    group.shift = laid.shift;
+    group.reads_part = laid.reads_part ? 1 : 0;
+    h_groups_.push_back(group);
+  }
+}
+
+void BinMatrix::Upload() {
+  std::vector<std::uint32_t> column_of(layout_.n_features, BinMatrixRef::kNotBinned);
+  std::vector<BinColumn> const& columns = layout_.columns;
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    column_of[columns[c].feature] = static_cast<std::uint32_t>(c);
   }
   CopyFromHost(column_of_.Reserve(column_of.size()), column_of.data(), column_of.size());
-  CopyFromHost(columns_.Reserve(h_columns_.size()), h_columns_.data(), h_columns_.size());
+  CopyFromHost(columns_.Reserve(columns.size()), columns.data(), columns.size());
   CopyFromHost(groups_.Reserve(h_groups_.size()), h_groups_.data(), h_groups_.size());
 }
 
-void BinMatrix::MakeGroups(std::vector<std::uint32_t> const& n_entries,
-                           QuantileCuts const& coarsest, std::uint32_t max_group_bins,
-                           bool in_bytes, BinMatrix const* stored) {
-  auto const n_features = static_cast<FeatureIdx>(n_entries.size());
-  EntryIdx n_binned{0};
-  std::uint64_t n_bins{0};
-  for (FeatureIdx f = 0; f < n_features; ++f) {
-    n_binned += n_entries[f];
-    n_bins += coarsest.NumBins(f);
-  }
-  std::uint64_t limit = MaxGroupBins();
-  if (max_group_bins != 0) {
-    limit = std::min<std::uint64_t>(limit, max_group_bins);
-  } else if (std::max<EntryIdx>(n_binned, n_rows_) < kManyEntries) {
-    auto n_blocks = static_cast<std::uint64_t>(DeviceAttribute(cudaDevAttrMultiProcessorCount));
-    n_blocks = std::min(n_blocks, FillingGroups(n_binned, n_rows_));
-    limit = std::min(limit, CeilDiv(n_bins, n_blocks));
-  }
-  // In bytes, each column of a group has a bank. Groups without places are not, and may be wider.
-  auto const is_full = [&](FeatureGroup const& group) {
-    return in_bytes && group.n_columns == kMaxByteColumns && this->HasCells(group);
-  };
-  std::uint64_t n_coarsest{0};    // bins of the group
-  std::uint32_t stored_group{0};  // that it reads
-  for (FeatureIdx f = 0; f < n_features; ++f) {
-    std::uint32_t const n_of_column = bins_.NumBins(f);
-    if (n_of_column == 0) {
-      continue;
-    }
-    std::uint32_t const n = n_entries[f];
-    std::uint32_t const reads = stored == nullptr ? 0 : stored->h_columns_[h_columns_.size()].group;
-    if (h_groups_.empty() || n_coarsest + coarsest.NumBins(f) > limit || reads != stored_group ||
-        h_groups_.back().n_bins + n_of_column > kMaxStoredBins || is_full(h_groups_.back()) ||
-        h_groups_.back().n_columns == RowOffsetBlock::kMaxColumns ||
-        std::uint64_t{n_rows_} * (h_groups_.back().n_columns + 1) > kMaxGroupCells) {
-      FeatureGroup group{};
-      group.first_bin = n_bins_;
-      group.first_column = static_cast<std::uint32_t>(h_columns_.size());
-      h_groups_.push_back(group);
-      n_coarsest = 0;
-      stored_group = reads;
-    }
-    auto& group = h_groups_.back();
-    h_columns_.push_back(
-        {f, static_cast<std::uint32_t>(h_groups_.size() - 1), group.n_bins, n_of_column});
-    n_coarsest += coarsest.NumBins(f);
-    ++group.n_columns;
-    group.n_bins += n_of_column;
-    group.n_stored = group.n_bins;  // where it does not read others
-    group.n_elements += n;
-    group.has_ranges |= bins_.HasRanges(f) ? 1 : 0;
-    has_ranges_ = has_ranges_ || bins_.HasRanges(f);
-    n_bins_ += n_of_column;
-    n_elements_ += n;
-  }
-}
-
-void BinMatrix::PlaceGroups(bool in_bytes) {
-  std::uint64_t n_stored{0};
-  std::vector<std::uint64_t> begins;
-  std::vector<FeatureGroup*> sparse, of_bytes;
-  std::vector<GroupBin> first_bins;  // of groups in bytes, by place
-  for (auto& group : h_groups_) {
-    std::uint64_t const n_places = std::uint64_t{n_rows_} * group.n_columns;
-    std::uint64_t n_words{group.n_elements};  // of two bytes
-    group.has_missing = group.n_elements != n_places ? 1 : 0;
-    if (this->HasCells(group)) {
-      std::uint32_t const n_bytes =
-          in_bytes && group.n_columns <= kMaxByteColumns ? NumByteCells(group.n_columns) : 0;
-      auto const first = h_columns_.cbegin() + group.first_column;
-      auto const fewer = [](BinColumn const& a, BinColumn const& b) { return a.n_bins < b.n_bins; };
-      std::uint32_t const longest = std::max_element(first, first + group.n_columns, fewer)->n_bins;
-      bool const is_narrow =
-          n_bytes != 0 && longest <= kMaxByteBins && longest * kMaxByteColumns <= MaxGroupBins();
-      group.stride = is_narrow ? n_bytes : NumCells(group.n_columns);
-      group.chunk = is_narrow ? 8 : ChunkOf(group.stride, 0, group.n_columns);
-      n_words = std::uint64_t{n_rows_} * group.stride;
-      group.n_elements = static_cast<std::uint32_t>(n_words);
-      if (is_narrow) {
-        group.longest = longest;
-        of_bytes.push_back(&group);
-        std::transform(first, first + group.n_columns, std::back_inserter(first_bins),
-                       [](BinColumn const& c) { return static_cast<GroupBin>(c.first_bin); });
-        first_bins.resize(first_bins.size() + group.stride - group.n_columns, 0);
-        n_words /= sizeof(GroupBin);
-      }
-    } else {
-      sparse.push_back(&group);
-    }
-    begins.push_back(n_stored);
-    n_stored += CeilDiv(n_words, kAligned) * kAligned;
-  }
-  auto const* elements = elements_.Reserve(n_stored + FeatureGroup::kBeyond);
-  EXACT_CUDA(cudaMemsetAsync(elements_.Data(), 0xff, elements_.Bytes(), Stream()));
-  for (std::size_t g = 0; g < h_groups_.size(); ++g) {
-    h_groups_[g].elements = elements + begins[g];
-  }
-  std::uint64_t n_offsets{0};  // words
-  auto const words = [&](FeatureGroup const& group) {
-    return RowOffsetBlock::Bytes(n_rows_, group.is_narrow != 0) / sizeof(std::uint32_t);
-  };
-  for (FeatureGroup* group : sparse) {
-    group->is_narrow = RowOffsetBlock::IsNarrow(group->n_columns) ? 1 : 0;
-    n_offsets += words(*group);
-  }
-  auto const* offsets = row_offsets_.Reserve(n_offsets);
-  ZeroAsync(row_offsets_.Data(), n_offsets);
-  for (FeatureGroup* group : sparse) {
-    group->row_offsets = offsets;
-    offsets += words(*group);
-  }
-  auto const* places = first_bins_.Reserve(first_bins.size());
-  CopyFromHost(first_bins_.Data(), first_bins.data(), first_bins.size());
-  for (FeatureGroup* group : of_bytes) {
-    group->first_bins = places;
-    places += group->stride;
-  }
-}
-
-void BinMatrix::FindGroups(BinMatrix const& stored) {
-  for (FeatureGroup& group : h_groups_) {
-    BinColumn const& first = stored.h_columns_[group.first_column];
-    BinColumn const& last = stored.h_columns_[group.first_column + group.n_columns - 1];
-    FeatureGroup const& from = stored.h_groups_[first.group];
-    std::uint32_t const place = group.first_column - from.first_column;
-    std::uint64_t const n_places = std::uint64_t{n_rows_} * group.n_columns;
-    group.has_missing = group.n_elements != n_places ? 1 : 0;
-    group.first_stored = first.first_bin;
-    group.n_stored = last.first_bin + last.n_bins - first.first_bin;
-    group.shift = bins_.Shift(first.feature);
-    for (std::uint32_t c = group.first_column; c < group.first_column + group.n_columns; ++c) {
-      if (bins_.Shift(h_columns_[c].feature) != group.shift) {
-        group.shift = QuantileCuts::kByRank;
-      }
-    }
-    group.reads_part = group.n_columns != from.n_columns ? 1 : 0;
-    group.row_offsets = from.row_offsets;
-    group.is_narrow = from.is_narrow;
-    group.stride = from.stride;
-    group.elements = from.elements + (from.Strided() ? place : 0);
-    group.chunk = from.Strided() ? ChunkOf(group.stride, place, group.n_columns) : 0;
-    // Of rows without places all elements are met.
-    group.n_elements = from.Strided() ? static_cast<std::uint32_t>(n_places) : from.n_elements;
-  }
-}
-
-double BinMatrix::LookedUpShare(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
-                                QuantileCuts const& stored, QuantileCuts const& coarsest,
-                                QuantileCuts const& bins, std::uint32_t max_group_bins) {
-  BinMatrix from{stored, n_rows};
-  from.MakeGroups(n_entries, coarsest, max_group_bins, false, nullptr);
-  BinMatrix read{bins, n_rows};
-  read.MakeGroups(n_entries, bins, max_group_bins, false, &from);
-  read.FindGroups(from);
-  double n_looked_up{0.0}, n{0.0};
-  for (BinColumn const& column : read.h_columns_) {
-    n += n_entries[column.feature];
-    n_looked_up +=
-        read.h_groups_[column.group].shift == QuantileCuts::kByRank ? n_entries[column.feature] : 0;
-  }
-  return n_looked_up / std::max(n, 1.0);
-}
-
 void BinMatrix::FindBegins(BinMatrix const& stored) {
-  std::vector<std::uint64_t> first_words;  // by stored group
-  std::uint64_t n{0};
-  for (FeatureGroup const& group : stored.h_groups_) {
-    first_words.push_back(n / 32);
-    n += CeilDiv(group.n_bins, 32) * 32;
-  }
-  RankWord* const words = begins_.Reserve(n).words;
+  std::uint64_t const n = layout_.n_stored_bins;
+  std::vector<std::uint64_t> const& first_words = layout_.first_words;
   begins_.ClearAsync(n);
   DeviceBuffer<std::uint64_t> d_first_words{"words of stored groups"};
   CopyFromHost(d_first_words.Reserve(first_words.size()), first_words.data(), first_words.size());
-  LaunchN("MarkBegins", MarkBeginsKernel, n_bins_, this->Ref(), stored.Ref(), words,
-          d_first_words.Data());
+  LaunchN("MarkBegins", MarkBeginsKernel, layout_.n_bins, this->Ref(), stored.Ref(),
+          begins_.Ref().words, d_first_words.Data());
   CubScratch scratch;
   begins_.Count(n, &scratch);
-  for (FeatureGroup& group : h_groups_) {
-    if (group.shift == QuantileCuts::kByRank) {
-      group.begins = words + first_words[stored.h_columns_[group.first_column].group];
-    }
-  }
-  CopyFromHost(groups_.Data(), h_groups_.data(), h_groups_.size());
   Synchronize();  // the scratch goes
 }
 
@@ -539,6 +384,7 @@ void BinMatrix::WriteRows(CsrView const& rows, RowIdx first_row) {
 }
 
 void BinMatrix::WriteColumns(float const* const* columns) {
+  RowIdx const n_rows = layout_.n_rows;
   std::vector<ColumnChunk> chunks;
   std::vector<std::uint32_t> sparse;
   for (std::uint32_t g = 0; g < h_groups_.size(); ++g) {
@@ -556,15 +402,15 @@ void BinMatrix::WriteColumns(float const* const* columns) {
   DeviceBuffer<std::uint32_t> d_sparse{"groups to be binned"};
   CopyFromHost(d_chunks.Reserve(n_chunks), chunks.data(), n_chunks);
   CopyFromHost(d_sparse.Reserve(n_sparse), sparse.data(), n_sparse);
-  Launch("WriteChunks", WriteChunksKernel, n_chunks * CeilDiv(n_rows_, kChunkRows), kChunkRows,
-         columns, this->Ref(), bins_.Ref(), d_chunks.Data(), n_chunks, n_rows_, elements_.Data());
+  Launch("WriteChunks", WriteChunksKernel, n_chunks * CeilDiv(n_rows, kChunkRows), kChunkRows,
+         columns, this->Ref(), bins_.Ref(), d_chunks.Data(), n_chunks, n_rows, elements_.Data());
   if (n_sparse != 0) {
-    std::uint64_t const n = std::uint64_t{n_sparse} * n_rows_;
+    std::uint64_t const n = std::uint64_t{n_sparse} * n_rows;
     LaunchN("CountPresent", CountPresentKernel, n, columns, this->Ref(), d_sparse.Data(), n_sparse,
-            n_rows_, row_offsets_.Data());
-    this->SumRowOffsets(0, n_rows_);
+            n_rows, row_offsets_.Data());
+    this->SumRowOffsets(0, n_rows);
     LaunchN("WritePresent", WritePresentKernel, n, columns, this->Ref(), bins_.Ref(),
-            d_sparse.Data(), n_sparse, n_rows_, elements_.Data());
+            d_sparse.Data(), n_sparse, n_rows, elements_.Data());
   }
   Synchronize();  // the lists go
 }
@@ -574,9 +420,9 @@ BinMatrixRef BinMatrix::Ref() const {
           columns_.Data(),
           column_of_.Data(),
           bins_.Ref(),
-          n_bins_,
+          layout_.n_bins,
           static_cast<std::uint32_t>(h_groups_.size()),
-          static_cast<std::uint32_t>(h_columns_.size())};
+          static_cast<std::uint32_t>(layout_.columns.size())};
 }
 
 std::uint64_t BinMatrix::Bytes() const {

@@ -3,20 +3,7 @@
  *
  * @brief The bins of all entries, row by row.
  *
- * Neighbouring columns form groups whose bins fit the shared memory of a block. Within a group the
- * bins of a row lie side by side, ascending by column: where most values are present in a place for
- * each column, otherwise as many as there are values. They take two bytes each, or one in a place of
- * a group whose columns have few, if that is asked for.
- *
- * Coarser bins need not be stored: each is one or several of the finer ones. Where it is always as
- * many, a shift tells it; otherwise a bit for each stored bin tells where a coarser one begins. A
- * coarser resolution has more columns in a group, since fewer bins each fit; so what is stored lies
- * in the groups of the coarsest one that reads it, and of a finer one several groups read parts of
- * the same rows:
- *
- *     stored      a0 b0 c0 d0 | a1 b1 c1 d1 | ...     finest bins of columns a, b, c, d by row
- *     coarsest    |  one group |                      bin = stored one, shifted; or begins up to it
- *     finest      |a| |b| |c| |d|                     bin = stored one, less those of columns before
+ * bin_layout.h says which columns form a group, and where its bins lie; here they are written and read.
  */
 #pragma once
 
@@ -25,23 +12,13 @@
 
 #include "device/histogram/bins/quantile_cuts.cuh"
 #include "device/level/rank_bit_vector.cuh"
-#include "plan/histogram_plan.h"
+#include "plan/bin_layout.h"
+#include "plan/search_cost.h"
 
 namespace gpu_exact {
-using GroupBin = std::uint16_t;  // counts from the first bin of the group
-using ColumnBin = std::uint8_t;  // counts from the first bin of the column
-
-/** @brief A feature and its bins, ascending by value. */
-struct BinColumn {
-  FeatureIdx feature;
-  std::uint32_t group;
-  std::uint32_t first_bin;  // in the group
-  std::uint32_t n_bins;
-};
-
 /** @brief Columns that one block adds up together. */
 struct FeatureGroup {
-  static constexpr std::uint32_t kBeyond = 256;     // elements that may be read after the last one
+  static constexpr std::uint32_t kBeyond = kElementsBeyond;
   static constexpr std::uint32_t kNoBin = 0xffffu;  // in a place without a value
   static constexpr std::uint32_t kNoColumnBin = 0xffu;
   static constexpr std::uint32_t kMaxBins = kMaxGroupBins;
@@ -79,6 +56,8 @@ struct FeatureGroup {
     return reinterpret_cast<ColumnBin const*>(elements);
   }
 };
+
+static_assert(sizeof(FeatureGroup) == BinBytes::kGroup && sizeof(RankWord) == BinBytes::kRankWord);
 
 /** @brief What a stored bin is in a group. */
 struct BinMap {
@@ -210,39 +189,30 @@ struct BinMatrixRef {
 };
 
 /**
- * @brief Owns the bins of all entries, or reads those of another one. Work: one pass over the table,
- *        or two.
- *
- * Memory kept: 2 B an entry, or 1; 1.2 or 2.3 B a row and group most of whose values are missing; of one
- * that looks up another's, 1/4 B for each of those. Little else meanwhile.
+ * @brief Owns the bins of all entries, or reads those of another one, as they are laid out. Work: one
+ *        pass over the table, or two.
  */
 class BinMatrix {
  public:
   /** @brief The most bins of a column: they fit the shared memory of a block, and a GroupBin. */
   [[nodiscard]] static std::uint32_t MaxBins();
+  /** @brief What the current device lays groups out by. @param max_group_bins As GroupLimits'. */
+  [[nodiscard]] static GroupLimits Limits(std::uint32_t max_group_bins = 0);
 
   /**
    * @brief Has room for bins, which are to be written. May wait.
-   *
-   * @param n_entries      Of each feature.
-   * @param bins           Of each feature that has entries, at most MaxBins(); outlives this.
-   * @param coarsest       By whose numbers of bins columns form groups: that others may read.
-   * @param max_group_bins Bins that a group of several columns may have; 0: chosen by the size of
-   *                       the table.
-   * @param in_bytes       Bins take one byte each where they fit; nobody else can read them.
-   * @param at             Of the bins.
+   * @param bins   Of each feature that has entries, at most MaxBins(); outlives this.
+   * @param layout Of LayStored().
+   * @param at     Of the bins.
    */
-  BinMatrix(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries, QuantileCuts const& bins,
-            QuantileCuts const& coarsest, std::uint32_t max_group_bins = 0, bool in_bytes = false,
-            Memory at = Memory::kDevice);
+  BinMatrix(QuantileCuts const& bins, BinLayout&& layout, Memory at = Memory::kDevice);
   /**
    * @brief Reads stored bins, which may be written later. May wait.
-   *
    * @param stored Outlives this. Not in bytes.
    * @param bins   The stored ones, or coarser ones that were made of them; outlive this.
+   * @param layout Of LayRead().
    */
-  BinMatrix(BinMatrix const& stored, std::vector<std::uint32_t> const& n_entries,
-            QuantileCuts const& bins, std::uint32_t max_group_bins = 0);
+  BinMatrix(BinMatrix const& stored, QuantileCuts const& bins, BinLayout&& layout);
 
   /**
    * @brief Writes the bins of some rows: of all of them once, in their order. Waits for the device.
@@ -253,84 +223,31 @@ class BinMatrix {
   /** @brief Writes the bins of a table by column, see TableSource. Waits for the device. */
   void WriteColumns(float const* const* columns);
 
-  /**
-   * @brief The share of the entries whose bins would be looked up if they were read from stored
-   *        ones, as columns of a group are not all shifted alike.
-   * @param stored, coarsest As they would be stored.
-   * @param bins             Those that would be read.
-   */
-  [[nodiscard]] static double LookedUpShare(RowIdx n_rows,
-                                            std::vector<std::uint32_t> const& n_entries,
-                                            QuantileCuts const& stored,
-                                            QuantileCuts const& coarsest, QuantileCuts const& bins,
-                                            std::uint32_t max_group_bins = 0);
-
   [[nodiscard]] BinMatrixRef Ref() const;
+  [[nodiscard]] BinLayout const& Layout() const { return layout_; }
   [[nodiscard]] std::vector<FeatureGroup> const& Groups() const { return h_groups_; }
-  [[nodiscard]] std::vector<BinColumn> const& Columns() const { return h_columns_; }
-  [[nodiscard]] RowIdx NumRows() const { return n_rows_; }
+  [[nodiscard]] std::vector<BinColumn> const& Columns() const { return layout_.columns; }
+  [[nodiscard]] RowIdx NumRows() const { return layout_.n_rows; }
   /** @brief Entries of all groups. */
-  [[nodiscard]] std::uint64_t NumElements() const { return n_elements_; }
-  /** @brief Of a column, at least 1. */
-  [[nodiscard]] double MeanBins() const {
-    return std::max(1.0, static_cast<double>(n_bins_) /
-                             static_cast<double>(std::max<std::size_t>(1, h_columns_.size())));
-  }
+  [[nodiscard]] std::uint64_t NumElements() const { return layout_.n_entries; }
   /** @brief Whether any bin holds several values. */
-  [[nodiscard]] bool HasRanges() const { return has_ranges_; }
-  /** @brief What costs depend on. @param scans Whether ranges can be looked up in sorted
-   *         columns. */
-  [[nodiscard]] ResolutionShape Shape(bool scans) const {
-    auto const at_least_one = [](std::size_t n) {
-      return static_cast<double>(std::max<std::size_t>(1, n));
-    };
-    ResolutionShape shape{this->MeanBins(),
-                          at_least_one(h_columns_.size()) / at_least_one(h_groups_.size()),
-                          has_ranges_, scans};
-    shape.in_bytes = std::all_of(h_groups_.cbegin(), h_groups_.cend(),
-                                 [](FeatureGroup const& group) { return group.InBytes(); });
-    auto const n_looked_up =
-        std::count_if(h_columns_.cbegin(), h_columns_.cend(),
-                      [&](BinColumn const& column) { return !h_groups_[column.group].Strided(); });
-    double const present = static_cast<double>(n_elements_) /
-                           (at_least_one(n_rows_) * at_least_one(h_columns_.size()));
-    if (2 * static_cast<std::size_t>(n_looked_up) > h_columns_.size() && present < kLookedUp) {
-      shape.present = present;
-    }
-    return shape;
-  }
+  [[nodiscard]] bool HasRanges() const { return layout_.has_ranges; }
   /** @brief Device memory held. */
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
-  /** @brief Has groups, and nothing on the device. */
-  BinMatrix(QuantileCuts const& bins, RowIdx n_rows)
-      : bins_{bins}, n_rows_{n_rows}, elements_{"bins of the entries", Memory::kDevice} {}
-  /** @param stored nullptr: it is this one. */
-  void MakeGroups(std::vector<std::uint32_t> const& n_entries, QuantileCuts const& coarsest,
-                  std::uint32_t max_group_bins, bool in_bytes, BinMatrix const* stored);
-  /** @brief Whether rows have a place for each column of a group: most values are present. */
-  [[nodiscard]] bool HasCells(FeatureGroup const& group) const {
-    return std::uint64_t{n_rows_} * group.n_columns <= 2 * std::uint64_t{group.n_elements};
-  }
-  /** @brief The columns by feature, and all of that to the device. */
-  void Upload(std::size_t n_features);
-  /** @brief Room for the elements. @param in_bytes As above. */
-  void PlaceGroups(bool in_bytes);
-  /** @brief Which of the elements of another one each group reads. */
-  void FindGroups(BinMatrix const& stored);
+  /** @brief The groups at their addresses. @param stored Whose elements they have. */
+  void PlaceGroups(BinMatrix const& stored);
+  /** @brief The groups, the columns, and these by feature, to the device. */
+  void Upload();
   /** @brief At which stored bins those of this one begin. */
   void FindBegins(BinMatrix const& stored);
   /** @brief Counts of elements by row become offsets, which follow those of the rows before. */
   void SumRowOffsets(RowIdx first_row, RowIdx n_rows);
 
   QuantileCuts const& bins_;
-  RowIdx n_rows_;
-  std::uint64_t n_bins_{0};
-  std::uint64_t n_elements_{0};
-  bool has_ranges_{false};
+  BinLayout layout_;
   std::vector<FeatureGroup> h_groups_;
-  std::vector<BinColumn> h_columns_;
   DeviceBuffer<FeatureGroup> groups_{"groups of binned columns"};
   DeviceBuffer<BinColumn> columns_{"binned columns"};
   DeviceBuffer<std::uint32_t> column_of_{"binned columns by feature"};

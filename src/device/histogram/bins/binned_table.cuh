@@ -6,12 +6,12 @@
  */
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 
 #include "device/histogram/bins/bin_matrix.cuh"
 #include "device/histogram/bins/row_values.cuh"
+#include "device/histogram/bins/staged_table.cuh"
 #include "device/level/level_ref.cuh"
 
 namespace gpu_exact {
@@ -52,25 +52,29 @@ struct Resolution {
 class BinnedTable {
  public:
   /**
-   * @brief Copies what it needs of the table; waits until that has been read.
+   * @brief Makes bins of a table, in steps: bins of ranks, the finest first, and with them sorted
+   *        columns; where all bins lie; room for them; then they are written. Waits.
    *
+   * @param table          Is gone when this is made.
    * @param max_bins       Of a column in each resolution, the finest first; empty: chosen by the
    *                       table.
    * @param memory         What is kept beside the bins, and where.
    * @param max_group_bins Of a group of several columns; 0: chosen by the table.
-   * @param read_at_once   Entries of the host's table, unless a row has more; 0: as memory tells.
-   * @param rows_read      Called when the table is not read any more: of a dense one before its columns
-   *                       are sorted.
    */
+  BinnedTable(StagedTable table, std::vector<std::uint32_t> const& max_bins,
+              HistogramMemory const& memory, std::uint32_t max_group_bins = 0);
+  /** @brief The same of a table that is not staged yet. @param read_at_once As StagedTable's. */
   BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins,
               HistogramMemory const& memory, std::uint32_t max_group_bins = 0,
-              EntryIdx read_at_once = 0, std::function<void()> const& rows_read = {});
+              EntryIdx read_at_once = 0)
+      : BinnedTable{StagedTable{table, memory, read_at_once}, max_bins, memory, max_group_bins} {}
 
   [[nodiscard]] BinnedTableRef Ref() const {
     return {resolutions_.front()->columns->Ref(), values_->Ref(),
             sorted_columns_ != nullptr ? sorted_columns_->Ref() : SortedColumnsRef{nullptr, 0},
             values_->AtHost()};
   }
+  [[nodiscard]] RowIdx NumRows() const { return stored_->NumRows(); }
   [[nodiscard]] bool HasSortedColumns() const { return sorted_columns_ != nullptr; }
   /** @brief The finest first. */
   [[nodiscard]] std::vector<std::unique_ptr<Resolution>> const& Resolutions() const {
@@ -82,29 +86,11 @@ class BinnedTable {
   void AddResolution(std::vector<std::uint32_t> const& n_entries, QuantileCuts&& bins,
                      RowIdx n_rows);
   /**
-   * @brief The finest resolution and sorted columns of a table. Waits: it may go before the rest.
-   * @return The most bins of a column in each resolution, the finest first.
-   */
-  [[nodiscard]] std::vector<std::uint32_t> MakeFinest(TableSource const& table,
-                                                      std::vector<std::uint32_t> const& n_entries,
-                                                      std::vector<std::uint32_t> const& max_bins,
-                                                      HistogramMemory const& memory);
-  /** @brief Whether each feature does, shape: (n_features). */
-  [[nodiscard]] std::vector<bool> HaveRanges(FeatureIdx n_features) const;
-  /**
-   * @brief The coarser resolutions, and room for the bins of all entries: of the finest one for all
-   *        that read them; of the last one, of which a byte holds one, and which serves the most
-   *        scattered rows.
-   * @param table       Its sizes.
-   * @param resolutions Of MakeFinest().
-   * @param memory      Where bins lie, and whether others read them even if each is looked up.
+   * @brief Has room for the bins of all entries: of the finest resolution for all that read them;
+   *        of others as they are laid out.
    * @return Those that are to be written.
    */
-  [[nodiscard]] std::vector<BinMatrix*> StoreBins(CsrView const& table,
-                                                  std::vector<std::uint32_t> const& n_entries,
-                                                  std::vector<std::uint32_t> const& resolutions,
-                                                  HistogramMemory const& memory,
-                                                  std::uint32_t max_group_bins);
+  [[nodiscard]] std::vector<BinMatrix*> Allocate(TableLayout&& layout, Memory bins_at);
 
   std::unique_ptr<BinMatrix> stored_;  // that resolutions read
   std::vector<std::unique_ptr<Resolution>> resolutions_;

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of column_values.cuh.
+ * @brief Implements column_values.cuh.
  */
 #include <algorithm>
 #include <numeric>

@@ -1,7 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The values of some columns, column by column: 4 B a row and column, NaN where missing.
+ * @brief Keeps the values of some columns, column by column: 4 B a row and column, NaN where
+ *        missing.
  *
  * A table most of whose values are present lies like that while its bins are made, in half the room
  * of its compressed rows, and the values of columns that have ranges stay.
@@ -13,10 +14,9 @@
 
 #include "device/runtime/placed_buffer.cuh"
 #include "device/table/row_table.cuh"
-#include "plan/histogram_plan.h"
 
 namespace gpu_exact {
-/** @brief A table on the device while bins are made of it, borrowed: by row, or by column. */
+/** @brief Lends a table on the device while bins are made of it: by row, or by column. */
 struct TableSource {
   TableSource(CsrView const& table)  // NOLINT: a table by row is one
       : rows{table}, n_rows{table.n_rows}, n_features{table.n_features} {}
@@ -32,7 +32,7 @@ struct TableSource {
 class ColumnValues {
  public:
   /**
-   * @brief Values of one allocation: a quarter of them, within 16 and 256 MiB.
+   * @brief Choose the values of one allocation: a quarter of them, within 16 and 256 MiB.
    *
    * What is freed at the end is freed part by part, and the last part that stays is copied to be
    * shorter; each part takes whole pages of 2 MiB.
@@ -55,22 +55,22 @@ class ColumnValues {
   ColumnValues(CsrView const& table, std::vector<bool> const& kept, Memory at = Memory::kDevice,
                EntryIdx at_once = EntryIdx{1} << 25, std::uint64_t part = 0);
 
-  /** @brief Entries of each kept column. */
+  /** @brief Give the entries of each kept column. */
   [[nodiscard]] std::vector<std::uint32_t> const& CountEntries() const { return n_entries_; }
-  /** @brief Frees all columns but these, which are some of those that are kept. Waits. */
+  /** @brief Free all columns but these, which are some of those that are kept. Waits. */
   void Keep(std::vector<bool> const& kept);
 
-  /** @brief Of all features; nullptr in the place of a column that is not kept. */
+  /** @brief Give the columns of all features; nullptr for a column that is not kept. */
   [[nodiscard]] TableSource Source() const { return {columns_.Data(), n_rows_, n_features_}; }
-  /** @brief Whether any lie in the memory of the host. */
+  /** @brief Tell whether any lie in the memory of the host. */
   [[nodiscard]] bool AtHost() const { return at_ == Memory::kHost && this->ValueBytes() != 0; }
-  /** @brief Of the values, wherever they lie. */
+  /** @brief Count the bytes of the values, wherever they lie. */
   [[nodiscard]] std::uint64_t ValueBytes() const;
-  /** @brief Device memory held. */
+  /** @brief Count the device memory held. */
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
-  /** @brief Column pointers: kept columns follow each other in the parts. */
+  /** @brief Set the pointers of columns: kept ones follow each other in the parts. */
   void Place(std::vector<bool> const& kept);
   [[nodiscard]] float* Slot(std::uint64_t i) const {
     return parts_[i / of_part_].Data() + i % of_part_ * n_rows_;

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of rank_bins.cuh.
+ * @brief Implements quantile_cuts.cuh.
  */
 #include <thrust/iterator/counting_iterator.h>
 
@@ -20,8 +20,8 @@ struct PieceColumn {
   std::uint64_t begin;        // first entry among the keys; of finer bins, 0
   std::uint64_t first_piece;  // among the pieces
   std::uint32_t n_entries;
-  std::uint32_t n_slots;                       // 0: every piece is a bin
-  std::uint32_t shift{QuantileCuts::kByRank};  // of pieces' numbers, which then tell the bin
+  std::uint32_t n_slots;         // 0: every piece is a bin
+  std::uint32_t shift{kByRank};  // of pieces' numbers, which then tell the bin
 };
 
 /** @brief Pieces in the order of column and value. */
@@ -46,7 +46,7 @@ struct PiecesRef {
     if (c.n_slots == 0) {
       return piece;
     }
-    if (c.shift != QuantileCuts::kByRank) {
+    if (c.shift != kByRank) {
       return (piece - c.first_piece) >> c.shift;
     }
     std::uint64_t const rank = ranks[piece] - c.begin;
@@ -222,7 +222,7 @@ __global__ void FindLongBinsKernel(PiecesRef pieces, std::uint32_t* is_long) {
   std::uint32_t const column = pieces.ColumnOf(i);
   PieceColumn const c = pieces.columns[column];
   std::uint64_t const k = i - c.first_piece;
-  if (c.shift == QuantileCuts::kByRank || (k & ((1u << c.shift) - 1)) != 0) {
+  if (c.shift == kByRank || (k & ((1u << c.shift) - 1)) != 0) {
     return;
   }
   std::uint64_t const end = i + (1u << c.shift);
@@ -331,11 +331,29 @@ class ColumnSorter {
 };
 }  // namespace
 
-QuantileCuts::QuantileCuts(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
-                           std::vector<std::uint32_t> const& max_bins,
-                           std::vector<std::uint32_t> const& max_values, EntryIdx sorted_at_once,
-                           SortedColumns* out_rows)
-    : has_ranges_(n_entries.size(), 0) {
+QuantileCuts::QuantileCuts(UnbinnedColumns const& columns)
+    : QuantileCuts{columns.n_entries.size()} {
+  this->Make(columns, nullptr, nullptr);
+}
+
+FinestBins MakeFinestBins(UnbinnedColumns const& columns, SortedColumnsRule const& rule,
+                          Memory rows_at) {
+  FinestBins out{QuantileCuts{columns.n_entries.size()}, nullptr};
+  // Where rows may be needless, the columns are first sorted without them.
+  if (!rule.MayKeepNone() || !out.bins.Make(columns, &rule, nullptr)) {
+    out.rows = std::make_unique<SortedColumns>(columns.table.n_rows, rows_at);
+    out.bins.Make(columns, &rule, out.rows.get());
+    if (!out.rows->Any()) {
+      out.rows.reset();
+    }
+  }
+  return out;
+}
+
+bool QuantileCuts::Make(UnbinnedColumns const& all, SortedColumnsRule const* rule,
+                        SortedColumns* out_rows) {
+  auto const& [table, n_entries, max_bins, max_values, sorted_at_once] = all;
+  bool const keeps_rows = out_rows != nullptr;
   std::uint64_t room{0};
   for (std::size_t f = 0; f < n_entries.size(); ++f) {
     room += std::min(n_entries[f], std::max(max_bins[f], max_values[f]));
@@ -343,16 +361,6 @@ QuantileCuts::QuantileCuts(TableSource const& table, std::vector<std::uint32_t> 
   lowest_.Reserve(room);
   first_rank_.Reserve(room);
   is_range_.Reserve(room);
-  Columns const all{table, n_entries, max_bins, max_values, sorted_at_once, out_rows};
-  bool const keeps_rows = out_rows != nullptr && !out_rows->MayBeNeedless();
-  if (!this->Make(all, keeps_rows)) {
-    this->Make(all, true);
-  }
-  CopyFromHost(offsets_.Reserve(h_offsets_.size()), h_offsets_.data(), h_offsets_.size());
-}
-
-bool QuantileCuts::Make(Columns const& all, bool keeps_rows) {
-  auto const& [table, n_entries, max_bins, max_values, sorted_at_once, out_rows] = all;
   auto const n_features = static_cast<FeatureIdx>(n_entries.size());
   h_offsets_ = {0};
   ColumnSorter sorter{table, keeps_rows};
@@ -402,10 +410,10 @@ bool QuantileCuts::Make(Columns const& all, bool keeps_rows) {
     for (std::uint32_t c = 0; c < n_columns; ++c) {
       h_offsets_.push_back(begin + of_columns[c + 1]);
       has_ranges_[first + c] = ranges[c] != 0;
-      std::uint64_t const n_bins = this->NumBins(first + c);
+      ColumnBins const finest{this->NumBins(first + c), ranges[c] != 0};
       if (keeps_rows) {
-        keeps.push_back(out_rows->Keeps(ranges[c] != 0, n_bins));
-      } else if (out_rows != nullptr && out_rows->IsNeeded(ranges[c] != 0, n_bins)) {
+        keeps.push_back(rule->Keeps(finest));
+      } else if (rule != nullptr && rule->NeedsRows(finest)) {
         return false;
       }
     }
@@ -417,7 +425,16 @@ bool QuantileCuts::Make(Columns const& all, bool keeps_rows) {
   if (keeps_rows) {
     out_rows->Upload();
   }
+  CopyFromHost(offsets_.Reserve(h_offsets_.size()), h_offsets_.data(), h_offsets_.size());
   return true;
+}
+
+std::vector<ColumnBins> QuantileCuts::ByColumn() const {
+  std::vector<ColumnBins> columns;
+  for (FeatureIdx f = 0; f < has_ranges_.size(); ++f) {
+    columns.push_back({this->NumBins(f), has_ranges_[f] != 0, shifts_.empty() ? 0u : shifts_[f]});
+  }
+  return columns;
 }
 
 QuantileCuts::QuantileCuts(QuantileCuts const& finer, std::vector<std::uint32_t> const& n_entries,

@@ -6,10 +6,13 @@
  */
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "device/histogram/bins/column_values.cuh"
 #include "device/histogram/bins/sorted_columns.cuh"
+#include "plan/bin_layout.h"
+#include "plan/search_cost.h"
 
 namespace gpu_exact {
 /** @brief Bins of all features, borrowed by kernels. */
@@ -25,7 +28,21 @@ struct CutsRef {
     auto const n = static_cast<std::uint32_t>(offsets[f + 1] - offsets[f]);
     return PartitionPoint(1u, n, [=](std::uint32_t k) { return v[k] > value; }) - 1;
   }
+
+  static_assert(sizeof(*lowest) + sizeof(*first_rank) + sizeof(*is_range) == BinBytes::kBin &&
+                sizeof(*offsets) == BinBytes::kOffset);
 };
+
+/** @brief Columns of a table that are to be binned. */
+struct UnbinnedColumns {
+  TableSource const& table;                      // device memory
+  std::vector<std::uint32_t> const& n_entries;   // of each feature
+  std::vector<std::uint32_t> const& max_bins;    // likewise, 4 at least; 0 without entries
+  std::vector<std::uint32_t> const& max_values;  // of so many distinct ones each has a bin
+  EntryIdx sorted_at_once;                       // entries, or places by column, if one has no more
+};
+
+struct FinestBins;
 
 /**
  * @brief Owns the bins of all features.
@@ -36,24 +53,8 @@ struct CutsRef {
  */
 class QuantileCuts {
  public:
-  /**
-   * @brief Bins of a table. Work: one radix sort of (column, value) keys, some columns at a time; a
-   *        second one of those before the first that needs rows, where rows may be needless. Waits.
-   *
-   * Memory: 9 B a bin kept; 24 B an entry of the columns that are sorted at once meanwhile, or a row
-   * of them where the table lies by column; 8 B a row where it does not.
-   *
-   * @param table          Device memory.
-   * @param n_entries      Of each feature.
-   * @param max_bins       Of each feature, 4 at least; 0 for a feature without entries.
-   * @param max_values     Of each feature: with at most so many distinct values it has a bin for each.
-   * @param sorted_at_once Entries, or places by column, unless one column has more.
-   * @param out_rows       Rows of the columns that it keeps; nullptr: they are not wanted.
-   */
-  QuantileCuts(TableSource const& table, std::vector<std::uint32_t> const& n_entries,
-               std::vector<std::uint32_t> const& max_bins,
-               std::vector<std::uint32_t> const& max_values, EntryIdx sorted_at_once,
-               SortedColumns* out_rows = nullptr);
+  /** @brief Bins of a table, whose sorted columns are not wanted. Otherwise as MakeFinestBins(). */
+  explicit QuantileCuts(UnbinnedColumns const& columns);
 
   /**
    * @brief Fewer bins, each of which is one or several of the finer ones. Waits.
@@ -64,9 +65,8 @@ class QuantileCuts {
   QuantileCuts(QuantileCuts const& finer, std::vector<std::uint32_t> const& n_entries,
                std::uint32_t max_bins, bool by_number = false);
 
-  static constexpr std::uint32_t kByRank = 32;
-  /** @brief Bits by which numbers of finer bins are shifted, or kByRank. */
-  [[nodiscard]] std::uint32_t Shift(FeatureIdx f) const { return shifts_.empty() ? 0 : shifts_[f]; }
+  /** @brief Counts the bins of each feature, which are laid out by that. */
+  [[nodiscard]] std::vector<ColumnBins> ByColumn() const;
 
   [[nodiscard]] CutsRef Ref() const {
     return {offsets_.Data(), lowest_.Data(), first_rank_.Data(), is_range_.Data()};
@@ -83,29 +83,41 @@ class QuantileCuts {
   }
 
  private:
-  /** @brief A table whose columns become bins. Params of the constructor. */
-  struct Columns {
-    TableSource const& table;
-    std::vector<std::uint32_t> const& n_entries;
-    std::vector<std::uint32_t> const& max_bins;
-    std::vector<std::uint32_t> const& max_values;
-    EntryIdx sorted_at_once;
-    SortedColumns* out_rows;
-  };
+  friend FinestBins MakeFinestBins(UnbinnedColumns const& columns, SortedColumnsRule const& rule,
+                                   Memory rows_at);
 
+  /** @brief Has room for the bins of so many features, none of which is made. */
+  explicit QuantileCuts(std::size_t n_features) : has_ranges_(n_features, 0) {}
   /**
-   * @brief Bins of all columns.
-   * @param keeps_rows Whether rows are kept where a column asks for them.
-   * @return Whether it came to the end: without rows it stops where they are needed.
+   * @brief Makes the bins of all columns.
+   * @param rule     Which columns keep their rows; nullptr: none.
+   * @param out_rows Their rows; nullptr: it stops at the first column that needs some.
+   * @return Whether it came to the end.
    */
-  bool Make(Columns const& all, bool keeps_rows);
+  bool Make(UnbinnedColumns const& all, SortedColumnsRule const* rule, SortedColumns* out_rows);
 
   std::vector<std::uint64_t> h_offsets_;
   std::vector<std::uint8_t> has_ranges_;
-  std::vector<std::uint8_t> shifts_;  // none: these are the finest
+  std::vector<std::uint8_t> shifts_;  // as ColumnBins::shift; none: these are the finest
   DeviceBuffer<std::uint64_t> offsets_{"bins of columns"};
   DeviceBuffer<float> lowest_{"least values of bins"};
   DeviceBuffer<std::uint32_t> first_rank_{"ranks of bins"};
   DeviceBuffer<std::uint8_t> is_range_{"bins that are ranges"};
 };
+
+/** @brief The finest bins of a table, and the sorted columns that are kept beside them. */
+struct FinestBins {
+  QuantileCuts bins;
+  std::unique_ptr<SortedColumns> rows;  // nullptr: none are kept
+};
+
+/**
+ * @brief Makes bins of a table. Work: one radix sort of (column, value) keys, some columns at a time; a
+ *        second one of those before the first that needs rows, where rows may be needless. Waits.
+ *
+ * Memory: 9 B a bin kept; 24 B an entry of the columns that are sorted at once meanwhile, or a row
+ * of them where the table lies by column; 8 B a row where it does not.
+ */
+[[nodiscard]] FinestBins MakeFinestBins(UnbinnedColumns const& columns,
+                                        SortedColumnsRule const& rule, Memory rows_at);
 }  // namespace gpu_exact

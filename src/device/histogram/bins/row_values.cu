@@ -1,13 +1,14 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of row_values.cuh.
+ * @brief Implements row_values.cuh.
  */
 #include <type_traits>
 #include <utility>
 
 #include "device/histogram/bins/row_values.cuh"
 #include "device/table/value_sort.cuh"
+#include "plan/bin_layout.h"
 
 namespace gpu_exact {
 namespace {

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Values by row, of the columns whose bins do not tell them.
+ * @brief Keeps values by row, of the columns whose bins do not tell them.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "device/histogram/bins/column_values.cuh"
 
 namespace gpu_exact {
-/** @brief Borrowed by kernels. */
+/** @brief Lends the values to kernels. */
 struct RowValuesRef {
   static constexpr std::uint32_t kNotKept = 0xffffffffu;
 
@@ -27,7 +27,7 @@ struct RowValuesRef {
   [[nodiscard]] __device__ bool Keeps(FeatureIdx f) const {
     return dense != nullptr ? dense[f] != nullptr : column_of[f] != kNotKept;
   }
-  /** @brief A row's value of a feature that is kept; NaN: missing. */
+  /** @brief Find a row's value of a feature that is kept; NaN: missing. */
   [[nodiscard]] __device__ float Find(RowIdx row, FeatureIdx f) const {
     if (dense != nullptr) {
       return dense[f][row];
@@ -51,7 +51,7 @@ struct RowValuesRef {
  */
 class RowValues {
  public:
-  /** @brief Of a table by column. Waits. @param kept As below. */
+  /** @brief Take over a table by column. Waits. @param kept As below. */
   RowValues(ColumnValues&& columns, std::vector<bool> const& kept);
   /**
    * @brief Reads the table, some rows at a time where it is the host's. Waits for the device.
@@ -78,7 +78,7 @@ class RowValues {
             values_.Data(),
             has_short_columns};
   }
-  /** @brief Whether any lie in the memory of the host. */
+  /** @brief Tell whether any lie in the memory of the host. */
   [[nodiscard]] bool AtHost() const {
     return columns_ != nullptr ? columns_->AtHost() : values_.DeviceBytes() != values_.Bytes();
   }

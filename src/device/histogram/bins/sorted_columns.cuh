@@ -15,7 +15,7 @@
 
 #include "device/runtime/placed_buffer.cuh"
 #include "gpu_exact/types.h"
-#include "plan/histogram_plan.h"
+#include "plan/bin_layout.h"
 
 namespace gpu_exact {
 /** @brief Where the parts of a block begin. @tparam ByteT unsigned char, maybe const. */
@@ -74,37 +74,9 @@ struct SortedColumnsRef {
 /** @brief Owns the rows. About 3 or 4 B an entry of the columns that are kept, 8 B a feature. */
 class SortedColumns {
  public:
-  /**
-   * @param n_rows   Of the table.
-   * @param max_bins Of a coarser resolution: columns of more bins have ranges there, and are kept.
-   * @param most     While no column has more bins or ranges, none is kept; 0: all that are to be.
-   * @param at       Of the rows.
-   */
-  SortedColumns(RowIdx n_rows, std::uint32_t max_bins, std::uint32_t most, Memory at)
-      : n_high_{SortedColumnHighBytes(n_rows)},
-        max_bins_{max_bins},
-        most_needless_{most},
-        at_{at} {}
+  /** @param n_rows Of the table. @param at Of the rows. */
+  SortedColumns(RowIdx n_rows, Memory at) : n_high_{SortedColumnHighBytes(n_rows)}, at_{at} {}
 
-  /** @brief Whether it depends on the columns that any is kept. */
-  [[nodiscard]] bool MayBeNeedless() const { return most_needless_ != 0; }
-  /** @brief Whether a column asks for it. Params as of Keeps(). */
-  [[nodiscard]] bool IsNeeded(bool has_ranges, std::uint64_t n_bins) const {
-    return has_ranges || n_bins > most_needless_;
-  }
-
-  /**
-   * @brief Whether the rows of the next column are kept.
-   * @param has_ranges In the finest resolution.
-   * @param n_bins     Of it there.
-   */
-  [[nodiscard]] bool Keeps(bool has_ranges, std::uint64_t n_bins) {
-    bool const keeps = has_ranges || n_bins > max_bins_;
-    most_left_out_ = keeps ? most_left_out_ : std::max(most_left_out_, n_bins);
-    return keeps;
-  }
-  /** @brief Whether columns are kept that have ranges in a resolution of so many bins, all of them. */
-  [[nodiscard]] bool HasAllBeyond(std::uint32_t n_bins) const { return most_left_out_ <= n_bins; }
   /** @brief As SortedColumnsRef::n_high. */
   [[nodiscard]] std::uint32_t NumHigh() const { return n_high_; }
   /** @brief Room for n bytes of the next columns, which come in the order of the features. */
@@ -137,9 +109,6 @@ class SortedColumns {
 
  private:
   std::uint32_t n_high_;
-  std::uint32_t max_bins_;
-  std::uint32_t most_needless_;
-  std::uint64_t most_left_out_{0};  // bins of a column that is not kept
   Memory at_;
   std::vector<PlacedBuffer<unsigned char>> parts_;
   std::vector<unsigned char*> h_columns_;

@@ -1,10 +1,10 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The one walk along the bins of a node's rows: every lane has bins, whatever the lengths of
+ * @brief Reads the bins of a node's rows, in one walk: every lane has bins, whatever the lengths of
  *        the rows, and what comes next is loaded before the present is used.
  *
- * Where a row has a place for each column of the group, a lane loads up to eight bins of a row at
+ * Where a row has a cell for each column of the group, a lane loads up to eight bins of a row at
  * once, in one access, and of rows with no more than that several at a time. Lanes begin with
  * different ones of the eight: neighbouring rows often share the bin of a column, and additions to
  * one bin wait for each other. Otherwise rows have as many bins as values, and these are dealt out
@@ -19,7 +19,8 @@
 #include "device/level/rows_ref.cuh"
 
 namespace gpu_exact {
-/** @brief Bins of one row that a lane has loaded at once, two in each word but the only one. */
+/** @brief Holds bins of one row that a lane has loaded at once, two in each word but the only
+ *         one. */
 template <int kBins>
 struct BinChunk {
   static constexpr int kSize = kBins;
@@ -53,9 +54,9 @@ struct BinChunk {
     return kBins == 1 ? words[0] : (words[i / 2] >> i % 2 * 16 & 0xffffu);
   }
   /**
-   * @brief Stored bins become those of the group, all of which are: a subtraction that borrows from
+   * @brief Turn stored bins, all of this group, into the group's by a subtraction that borrows from
    *        no neighbour, and a shift.
-   * @param has_gaps Whether there may be places without a value.
+   * @param has_gaps Whether there may be cells without a value.
    */
   [[nodiscard]] __device__ BinChunk Shifted(BinMap const& map, bool has_gaps) const {
     std::uint32_t const first = map.first_stored << 16 | map.first_stored;
@@ -75,7 +76,7 @@ struct BinChunk {
     }
     return chunk;
   }
-  /** @brief Stored bins become those of the group, or kNoBin. */
+  /** @brief Turn stored bins into those of the group, or kNoBin. */
   [[nodiscard]] __device__ BinChunk Of(BinMap const& map) const {
     BinChunk chunk;
 #pragma unroll
@@ -85,7 +86,7 @@ struct BinChunk {
     }
     return chunk;
   }
-  /** @brief Moves all bins on by as many places, around the end. */
+  /** @brief Rotate all bins by n, around the end. */
   __device__ void Rotate(std::uint32_t n) {
     if constexpr (kBins >= 2) {
       std::uint32_t const half = n % 2 * 16;
@@ -111,7 +112,7 @@ struct BinChunk {
 };
 
 /**
- * @brief Eight bins of one byte, for additions.
+ * @brief Holds eight bins of one byte, for additions.
  *
  * Each column's sums have a bank of shared memory of their own (SharedHistogram): lanes that add for
  * different columns never meet in one, whatever the bins. So the lanes that have the same eight
@@ -131,7 +132,8 @@ struct BankedChunk {
   }
 };
 
-/** @brief In which order a lane adds up the columns of its chunks, and in which copy of the sums. */
+/** @brief Tells in which order a lane adds up the columns of its chunks, and in which copy of the
+ *         sums. */
 struct BankOrder {
   std::uint32_t order;  // 0 to 7
   std::uint32_t first_bank;
@@ -145,7 +147,7 @@ struct BankOrder {
         first_bank{n_chunks <= 2 ? turn / BankedChunk::kSize * BankedChunk::kSize * n_chunks : 0} {}
 };
 
-/** @brief Eight bins of one byte that a lane has loaded at once. */
+/** @brief Holds eight bins of one byte that a lane has loaded at once. */
 struct ByteChunk {
   std::uint32_t words[2];
 
@@ -190,7 +192,7 @@ __device__ inline GradientUnits FromLane(GradientUnits const& units, int lane) {
 
 class BinReader {
  public:
-  /** @brief Rows that have entries in the group, gathered so that all lanes have work. */
+  /** @brief Gathers rows that have entries in the group, so that all lanes have work. */
   struct Queue {
     RowElements elements[32];
     RowIdx slot[32];
@@ -212,7 +214,8 @@ class BinReader {
         has_gaps_{group.has_missing != 0 ||
                   (group.Strided() && group.n_columns % group.chunk != 0)} {}
 
-  /** @brief Where bins begin at stored ones, to shared memory. All threads of the block, no barrier. */
+  /** @brief Load where bins begin at stored ones, to shared memory. All threads of the block, no
+   *         barrier. */
   __device__ static void LoadBegins(FeatureGroup const& group, RankWord* out_words) {
     std::uint32_t const n = group.NumWords();
     for (std::uint32_t i = threadIdx.x; i < n; i += blockDim.x) {
@@ -252,7 +255,7 @@ class BinReader {
   }
 
  private:
-  /** @brief The rows that a warp goes along, one a lane and tile. */
+  /** @brief Names the rows that a warp goes along, one a lane and tile. */
   struct Tiles {
     RowsRef const& rows;
     RowIdx slot;
@@ -261,12 +264,13 @@ class BinReader {
     RowIdx n_tile;  // rows of a tile
     bool active;
 
-    /** @brief Whether the warp has a tile here; of all lanes, since the first is always active. */
+    /** @brief Tell whether the warp has a tile here; of all lanes, since the first is always
+     *         active. */
     [[nodiscard]] __device__ bool Any() const { return slot - threadIdx.x % 32 < end; }
     [[nodiscard]] __device__ bool Valid(RowIdx tile) const {
       return active && slot + tile * stride < end;
     }
-    /** @brief The lane's row, so many tiles ahead. */
+    /** @brief Give the lane's row, some tiles ahead. */
     [[nodiscard]] __device__ RowIdx Row(RowIdx tile) const {
       return this->Valid(tile) ? rows.rows[slot + tile * stride] : 0;
     }
@@ -277,14 +281,14 @@ class BinReader {
     }
   };
 
-  /** @brief How bins are stored. */
+  /** @brief Tells how bins are stored. */
   enum class Stored {
     kBytes,    // of the column, one byte each
     kShifted,  // all that is loaded is of the group, each as a power of two of them
-    kAnyhow    // likewise, or as BinMap tells
+    kAnyhow    // as kShifted, or as BinMap tells
   };
 
-  /** @brief The group's bins of those that were loaded. */
+  /** @brief Turn the bins that were loaded into the group's. */
   template <Stored kStored, int kBins>
   [[nodiscard]] __device__ BinChunk<kBins> Mapped(BinChunk<kBins> const& chunk) const {
     return kStored == Stored::kShifted || is_shifted_ ? chunk.Shifted(map_, has_gaps_)
@@ -304,7 +308,8 @@ class BinReader {
     }
   }
 
-  /** @brief Each lane takes rows of one chunk: several are loaded before the first is used. */
+  /** @brief Walk so that each lane takes rows of one chunk: several are loaded before the first is
+   *         used. */
   template <int kBins, bool kGradients, Stored kStored, typename RowFn, typename BinsFn>
   __device__ void WalkNarrow(Tiles tiles, RowFn&& fn, BinsFn&& bins) const {
     using Chunk = BinChunk<kBins>;
@@ -340,7 +345,7 @@ class BinReader {
     }
   }
 
-  /** @brief Each lane takes chunks of rows: chunk 0 of the first row, chunk 1, ... */
+  /** @brief Walk so that each lane takes chunks of rows: chunk 0 of the first row, chunk 1, ... */
   template <int kBins, bool kGradients, Stored kStored, typename RowFn, typename BinsFn>
   __device__ void WalkStrided(Tiles tiles, RowFn&& fn, BinsFn&& bins) const {
     constexpr bool kBytes = kStored == Stored::kBytes;
@@ -355,7 +360,7 @@ class BinReader {
     using Loaded = std::conditional_t<kBytes, ByteChunk, Chunk>;
     using Used = std::conditional_t<kBanked, BankedChunk, Chunk>;
     std::uint32_t const lane = threadIdx.x % 32;
-    std::uint32_t const n_chunks = (group_.n_columns + kBins - 1) / kBins;  // of a row
+    std::uint32_t const n_chunks = (group_.n_columns + kBins - 1) / kBins;  // per row
     std::uint32_t const inverse = n_chunks == 1 ? 0 : 0xffffffffu / n_chunks + 1;
     std::uint32_t const n_tasks = tiles.n_tile * n_chunks;
     auto row_of = [&](std::uint32_t task) {
@@ -408,7 +413,7 @@ class BinReader {
     }
   }
 
-  /** @brief Many rows may have no entry in the group; the others queue. */
+  /** @brief Walk where many rows may have no entry in the group; the others queue. */
   template <bool kGradients, typename RowFn, typename BinsFn>
   __device__ void WalkSparse(Tiles tiles, RowFn&& fn, BinsFn&& bins) const {
     auto const lane = static_cast<int>(threadIdx.x % 32);

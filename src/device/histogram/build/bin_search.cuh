@@ -1,9 +1,9 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief A block searches the histograms of a few columns for splits: a segmented scan over their
- *        bins, then the gain before every bin, and the bound of what is inside of ranges. A long
- *        column may have a cluster of blocks, which take kTileBins of its bins each in turns:
+ * @brief Searches the histograms of a few columns for splits by a block: a segmented scan over
+ *        their bins, then the gain before every bin, and the bound of what is inside of ranges. A
+ *        long column may have a cluster of blocks, which take kTileBins of its bins each in turns:
  *
  *            bins    | block 0 | block 1 | ... | block 7 | block 0 | ...
  */
@@ -22,7 +22,8 @@ namespace gpu_exact {
 inline constexpr std::uint32_t kTileBins = 1024;
 inline constexpr std::uint32_t kTileColumns = 256;
 
-/** @brief Whole columns of one group that a block, or a cluster, searches: few, or one long one. */
+/** @brief Names whole columns of one group that a block, or a cluster, searches: few, or one long
+ *         one. */
 struct BinTile {
   std::uint32_t group;
   std::uint32_t first_column;
@@ -31,20 +32,20 @@ struct BinTile {
   std::uint32_t n_bins;     // up to kTileBins, or those of one column
 };
 
-/** @brief Sum since the last head of a column, and the last bin that is not empty. */
+/** @brief Sums since the last head of a column, and knows the last bin that is not empty. */
 struct BinRun {
   FixedSum sum;
   std::uint32_t head;  // 0 or 1
   std::uint32_t end;   // one past the last bin of the tile with a sum other than zero; 0: none
 };
-/** @brief Associative. */
+/** @brief Combines neighbouring runs. Associative. */
 struct BinRunOp {
   __device__ BinRun operator()(BinRun const& a, BinRun const& b) const {
     return b.head != 0 ? b : BinRun{a.sum + b.sum, a.head, max(a.end, b.end)};
   }
 };
 
-/** @brief One node's way through a tile. */
+/** @brief Follows one node through a tile. */
 struct NodeSearch {
   LevelNode level_node;
   std::uint32_t node;           // among those that are searched together
@@ -52,7 +53,7 @@ struct NodeSearch {
   FixedSum present{0, 0};       // of all columns of the tile, unless they have their own
 };
 
-/** @brief What of one bin of a column is worth its exact gain. */
+/** @brief Tells which candidates at one bin of a column are worth their exact gain. */
 struct BinOffer {
   bool boundary;         // the candidate before the bin
   bool present_forward;  // between present and missing values: past the last bin that is not empty,
@@ -63,7 +64,7 @@ struct BinOffer {
 };
 
 /**
- * @brief Best of the candidates at a bin.
+ * @brief Find the best of the candidates at a bin.
  *
  * An empty bin, of zero sum, may be of rows without weight: among candidates of equal sums each
  * scan takes the one that it meets first. So a forward scan's candidate lies right after the last
@@ -93,7 +94,7 @@ __device__ __noinline__ inline std::uint64_t ExactKey(LevelRef const& level, Lev
   return key;
 }
 
-/** @brief Upper bound of the gains of the candidates at a bin where weights are limited. */
+/** @brief Bound the gains of the candidates at a bin from above where weights are limited. */
 __device__ __noinline__ inline float BoundWithin(LevelRef const& level, LevelNode level_node,
                                                  FeatureIdx f, BinOffer const& offer,
                                                  FixedSum const& before, FixedSum const& present) {
@@ -173,10 +174,10 @@ class BinSearchAgent {
   }
 
  private:
-  /** @brief Whether each column has a present sum of its own. */
+  /** @brief Tell whether each column has a present sum of its own. */
   [[nodiscard]] __device__ bool OwnPresent() const { return !dense_ && tile_.n_bins <= kTileBins; }
 
-  /** @brief The thread's bins, counted in the tile, and the columns that they belong to. */
+  /** @brief Holds the thread's bins, counted in the tile, and the columns that they belong to. */
   struct Items {
     std::uint32_t begin;
     int n;
@@ -208,7 +209,7 @@ class BinSearchAgent {
         }
       }
     }
-    /** @brief The column of item k. */
+    /** @brief Give the column of item k. */
     [[nodiscard]] __device__ std::uint32_t Column(int k) const {
       return first_column + __popc(heads & ((2u << k) - 2));
     }
@@ -220,7 +221,7 @@ class BinSearchAgent {
   };
 
   /**
-   * @brief What all blocks of the cluster have passed. All threads of the cluster.
+   * @brief Combine what all blocks of the cluster have passed. All threads of the cluster.
    * @param own         Of this block, the same for all its threads.
    * @param out_before  Of the blocks whose bins lie before this one's.
    */
@@ -248,7 +249,7 @@ class BinSearchAgent {
     return all;
   }
 
-  /** @brief The sum over all bins, of a tile that is one column. */
+  /** @brief Sum all bins of a tile that is one column. */
   template <typename LoadFn>
   __device__ FixedSum SumPresent(LoadFn&& load) {
     FixedSum total{0, 0};
@@ -297,7 +298,7 @@ class BinSearchAgent {
     __syncthreads();  // present sums are read
   }
 
-  /** @brief Of all columns of the tile, or of the item's own. */
+  /** @brief Give the present sum of all columns of the tile, or of the item's own. */
   [[nodiscard]] __device__ FixedSum Present(Items const& items, int k,
                                             NodeSearch const& search) const {
     return this->OwnPresent() ? temp_.present[items.Column(k) - tile_.first_column]
@@ -346,7 +347,8 @@ class BinSearchAgent {
     }
   }
 
-  /** @brief fn(k, offer, before, present) for each of the thread's bins that has a candidate. */
+  /** @brief Call fn(k, offer, before, present) for each of the thread's bins that has a
+   *         candidate. */
   template <typename FnT>
   __device__ void ForCandidates(Items const& items, BinSum const (&sums)[kItems], BinRun run,
                                 NodeSearch const& search, FixedSum const& total, FnT&& fn) const {
@@ -373,7 +375,7 @@ class BinSearchAgent {
     }
   }
 
-  /** @brief Upper bound of the gains of a bin's candidates. */
+  /** @brief Bound the gains of a bin's candidates from above. */
   [[nodiscard]] __device__ float Bound(BinOffer const& offer, FixedSum const& total,
                                        FixedSum const& before, FixedSum const& present) const {
     float bound = -INFINITY;

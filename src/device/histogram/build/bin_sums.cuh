@@ -1,20 +1,20 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief What a histogram adds up in each bin, and histograms in global memory.
+ * @brief Defines what a histogram adds up in each bin, and histograms in global memory.
  */
 #pragma once
 
 #include "device/runtime/fixed_sum.cuh"
 
 namespace gpu_exact {
-/** @brief Of the rows of one bin. */
+/** @brief Sums the rows of one bin. */
 struct BinSum {
   FixedSum sum;
   std::uint32_t magnitude;  // Magnitude of the gradients; 0 where no bin is a range
 };
 
-/** @brief Bins in global memory, borrowed. */
+/** @brief Lends bins in global memory. */
 struct BinSums {
   FixedSum* sums;             // aligned to 16 B
   std::uint32_t* magnitudes;  // nullptr: no bin is a range
@@ -32,7 +32,7 @@ struct BinSums {
       magnitudes[bin] = value.magnitude;
     }
   }
-  /** @brief Adds in any order. */
+  /** @brief Add in any order. */
   __device__ void Add(std::uint64_t bin, BinSum const& value) const {
     AtomicAdd(sums + bin, value.sum);
     if (magnitudes != nullptr && value.magnitude != 0) {

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of histogram_finder.cuh.
+ * @brief Implements histogram_finder.cuh.
  */
 #include <algorithm>
 #include <utility>
@@ -11,14 +11,15 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief Nodes of so many rows for each bin of a column are kept, so that children subtract. */
+/** @brief Sets how many rows for each bin of a column a node has whose histogram is kept for its
+ *         children. */
 constexpr double kKeepRows = 4.0;
 
-/** @brief Blocks that clear the segment a slice begins in, where slices are few. */
+/** @brief Sets how many blocks clear the segment a slice begins in, where slices are few. */
 constexpr std::uint32_t kClearBlocks = 8;
 
 /**
- * @brief Blocks of BuildKernel that run at a time with so much dynamic shared memory.
+ * @brief Count the blocks of BuildKernel that run at a time with some dynamic shared memory.
  *
  * Allows it all that there is: the setting is one for all finders of the process.
  */
@@ -42,7 +43,7 @@ HistogramFinder::HistogramFinder(BinMatrix const& columns, HistogramPool* pool,
   for (FeatureGroup const& group : columns.Groups()) {
     slicer_.AddGroup(group.n_elements, columns.NumRows(), group.n_bins);
   }
-  keep_rows_ = kKeepRows * columns.MeanBins();
+  keep_rows_ = kKeepRows * columns.Layout().MeanBins();
   this->MakeTiles();
   for (unsigned size = 2; size <= BlockCluster::kMost; size *= 2) {
     max_clusters_.push_back({size, MaxClusters(SearchKernel<false>, size, kSearchThreads)});

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Candidates at the ends of bins, by histograms of one resolution.
+ * @brief Finds candidates at the ends of bins, by histograms of one resolution.
  *
  * Of two siblings whose parent's histogram is kept only the smaller one is built from its rows: the
  * other one is what the parent has left, exactly, as sums are integers. Histograms of nodes of few
@@ -18,17 +18,9 @@
 #include "device/histogram/searched_node.cuh"
 
 namespace gpu_exact {
-/** @brief A histogram to search, with the sibling that is what the parent has left. */
-struct HistogramSearch {
-  static constexpr std::uint32_t kNone = 0xffffffffu;
-
-  std::uint32_t node;    // among the searched nodes
-  std::uint32_t larger;  // the same, or kNone
-};
-
-/** @brief Nodes to search in one resolution. */
+/** @brief Lists nodes to search in one resolution. */
 struct NodesToSearch {
-  /** @brief One node, or two siblings. */
+  /** @brief Names one node, or two siblings. */
   struct Family {
     LevelNode first;   // the node, or the left sibling
     std::uint32_t n;   // 1 or 2
@@ -56,14 +48,14 @@ class HistogramFinder {
    */
   HistogramFinder(BinMatrix const& columns, HistogramPool* pool, BuildLimits const& limits = {});
 
-  /** @brief A new tree: no histogram is kept. The pool forgets them itself. */
+  /** @brief Begin a tree: no histogram is kept. The pool forgets them itself. */
   void Reset() {
     kept_.clear();
     parents_.clear();
   }
   /**
-   * @brief A new level: histograms that none of its nodes subtracts from are given back. All finders
-   *        of a pool hear of it before the first one searches.
+   * @brief Begin a level: histograms that none of its nodes subtracts from are given back. All
+   *        finders of a pool hear of it before the first one searches.
    */
   void Begin(NodesToSearch const& nodes);
 
@@ -80,34 +72,35 @@ class HistogramFinder {
   /** @brief List the open ranges of the same nodes again, by the best candidates there are now. */
   void FindAgain(LevelRef const& level, RowsRef const& rows, OpenRangesRef const& open);
 
-  /** @brief Whether the last call has kept the histogram of a node. */
+  /** @brief Tell whether the last call has kept the histogram of a node. */
   [[nodiscard]] bool HasKept(LevelNode node) const {
     return node < kept_.size() && kept_[node] != SearchedNode::kNoHistogram;
   }
-  /** @brief How many nodes the last call searched. */
+  /** @brief Count the nodes that the last call searched. */
   [[nodiscard]] std::uint32_t NumNodes() const {
     return static_cast<std::uint32_t>(h_nodes_.size());
   }
-  /** @brief Rows of those nodes. */
+  /** @brief Count the rows of those nodes. */
   [[nodiscard]] std::uint64_t NumSearchedRows() const { return n_rows_; }
-  /** @brief Those nodes, device memory, shape: (NumNodes()). */
+  /** @brief Give those nodes, device memory, shape: (NumNodes()). */
   [[nodiscard]] SearchedNode const* Nodes() const { return arena_.Data<SearchedNode>(d_nodes_); }
-  /** @brief Work on all their rows. Waits for the device before it is asked for again. */
+  /** @brief Give the work on all their rows. The device must have been waited for before it is
+   *         asked again. */
   [[nodiscard]] WorkRef AllRows();
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
   void MakeTiles();
-  /** @brief Whether a family's histograms are worth keeping. */
+  /** @brief Tell whether a family's histograms are worth keeping. */
   [[nodiscard]] bool IsLarge(NodesToSearch const& nodes, NodesToSearch::Family const& family) const;
-  /** @brief Each node to search has a histogram, if it is kept. */
+  /** @brief Place the histograms that are kept. */
   void Place(NodesToSearch const& nodes);
-  /** @brief The others have the room that is left, beside the kept ones or else in turns. */
+  /** @brief Place the others in the room that is left, beside the kept ones or else in turns. */
   void PlacePassing();
   void PlanWork();
   void SearchBatches(LevelRef const& level, RowsRef const& rows, OpenRangesRef const& open);
-  /** @brief Blocks that share a tile: more than one where tiles are so few that multiprocessors are
-   *         idle. */
+  /** @brief Count the blocks that share a tile: more than one where tiles are so few that
+   *         multiprocessors are idle. */
   [[nodiscard]] unsigned ClusterSize(std::uint64_t n_clusters) const;
 
   BinMatrix const& columns_;
@@ -117,14 +110,15 @@ class HistogramFinder {
   std::uint32_t longest_tile_{0};                                 // bins
   std::vector<std::pair<unsigned, std::uint64_t>> max_clusters_;  // by size: that search at a time
   std::size_t shared_bytes_{0};                                   // of a block that builds
-  double keep_rows_;                                              // nodes of so many rows are kept
+  double keep_rows_;                                              // least rows of a node whose
+                                                                  // histogram is kept
   std::uint64_t n_rows_{0};                                       // of the searched nodes
   // First bins in the pool, or SearchedNode::kNoHistogram:
   std::vector<std::uint32_t> kept_;     // of the level's nodes, by node
   std::vector<std::uint32_t> parents_;  // that a family of the level subtracts from, by family
   std::vector<std::uint32_t> passing_;  // searched nodes whose histograms are not kept
   std::vector<SearchedNode> h_nodes_;
-  /** @brief Histograms that are built and searched at a time. */
+  /** @brief Lists histograms that are built and searched at a time. */
   struct Batch {
     PlannedWork built;
     std::vector<HistogramSearch> searches;

@@ -1,12 +1,12 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The kernels of the histogram finder, which alone includes this.
+ * @brief Holds the kernels of the histogram finder, which alone includes this.
  */
 #pragma once
 
 #include "device/histogram/build/bin_search.cuh"
-#include "device/histogram/build/histogram_finder.cuh"
+#include "device/histogram/build/histogram_work.cuh"
 #include "device/histogram/build/shared_histogram.cuh"
 #include "device/runtime/fixed_sum.cuh"
 
@@ -14,7 +14,7 @@ namespace gpu_exact {
 inline constexpr int kSearchThreads = 256;
 inline constexpr int kSearchBlocks = 2;  // on a multiprocessor
 
-/** @brief All that building and searching needs. */
+/** @brief Lends kernels all that building and searching needs. */
 struct FinderRef {
   BinMatrixRef binned;
   SearchedNode const* nodes;
@@ -23,11 +23,11 @@ struct FinderRef {
   BinTile const* tiles;
   OpenRangesRef open;
 
-  /** @brief A searched node's histogram, from a bin on. */
+  /** @brief Give a searched node's histogram, from a bin on. */
   [[nodiscard]] __device__ BinSums Of(std::uint32_t node, std::uint64_t bin) const {
     return histograms.At(nodes[node].histogram + bin);
   }
-  /** @brief Where the bins of a segment are kept. */
+  /** @brief Give the bins of a segment. */
   [[nodiscard]] __device__ BinSums Segment(WorkOffset const& point) const {
     return this->Of(work.nodes[point.node].node, binned.groups[point.group].first_bin);
   }
@@ -81,7 +81,8 @@ __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
 }
 
 /**
- * @brief grid: tiles, histograms, blocks of a cluster; result: the larger siblings' histograms too.
+ * @brief Search. grid: tiles, histograms, blocks of a cluster; result: the larger siblings'
+ *        histograms too.
  *
  * Before, the parent's is in the place of a larger sibling's.
  *

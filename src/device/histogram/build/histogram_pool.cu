@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of histogram_pool.cuh.
+ * @brief Implements histogram_pool.cuh.
  */
 #include <algorithm>
 #include <iterator>
@@ -10,7 +10,7 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief In a pool of so many bytes; they are numbered in 32 bits. */
+/** @brief Count the bins of a pool; they are numbered in 32 bits. */
 std::uint64_t BinsOf(std::uint64_t n_bytes, std::uint64_t largest) {
   return std::max(
       {std::uint64_t{1}, largest,

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Room for histograms, which all resolutions share: a level is searched in few of them.
+ * @brief Has room for histograms, which all resolutions share: a level is searched in few of them.
  *
  *     bins  | kept of resolution 0 | kept of 1 | free |         passing         |
  *           0                                         KeptEnd()                 NumBins()
@@ -19,12 +19,12 @@
 #include "device/histogram/build/bin_sums.cuh"
 #include "device/histogram/searched_node.cuh"
 #include "device/runtime/runtime.cuh"
-#include "plan/histogram_plan.h"
+#include "plan/histogram_memory.h"
 
 namespace gpu_exact {
 class HistogramPool {
  public:
-  /** @brief Device memory of a bin. */
+  /** @brief Sets the device memory of a bin. */
   static constexpr std::uint64_t kBinBytes = HistogramMemory::kBinBytes;
   static_assert(kBinBytes == sizeof(FixedSum) + sizeof(std::uint32_t));
 
@@ -35,7 +35,7 @@ class HistogramPool {
    */
   HistogramPool(std::uint64_t first_bytes, std::uint64_t most_bytes, std::uint64_t largest);
 
-  /** @brief A new tree: nothing is kept. Waits for the device where there is more room now. */
+  /** @brief Begin a tree: nothing is kept. Waits for the device where there is more room now. */
   void Reset();
 
   /**
@@ -49,11 +49,11 @@ class HistogramPool {
   /** @param first Of Allocate(); of kNoHistogram there is nothing to release. */
   void Release(std::uint32_t first) { kept_.erase(first); }
 
-  /** @brief Where the last kept histogram ends. */
+  /** @brief Tell where the last kept histogram ends. */
   [[nodiscard]] std::uint64_t KeptEnd() const { return kept_.empty() ? 0 : kept_.rbegin()->second; }
   /**
-   * @brief How many histograms that pass there is room for at a time, behind KeptEnd().
-   * @param n_wanted There are so many.
+   * @brief Count the passing histograms that there is room for at a time, behind KeptEnd().
+   * @param n_wanted All that are to pass.
    */
   [[nodiscard]] std::uint64_t RoomToPass(std::uint64_t n_bins, std::uint64_t n_wanted);
   [[nodiscard]] std::uint64_t NumBins() const { return n_bins_; }

@@ -1,14 +1,22 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The work on some nodes of a level, cut into slices, one a block, as kernels see it.
+ * @brief Lends kernels the work on some nodes of a level, cut into slices, one a block.
  */
 #pragma once
 
 #include "device/histogram/searched_node.cuh"
-#include "plan/histogram_plan.h"
+#include "plan/load_balancer.h"
 
 namespace gpu_exact {
+/** @brief Names a histogram to search, with the sibling that is what the parent has left. */
+struct HistogramSearch {
+  static constexpr std::uint32_t kNone = 0xffffffffu;
+
+  std::uint32_t node;    // among the searched nodes
+  std::uint32_t larger;  // the same, or kNone
+};
+
 struct WorkRef {
   BuiltNode const* nodes;    // shape: (n_nodes + 1)
   WorkOffset const* slices;  // where each begins, shape: (n_slices + 1)
@@ -19,13 +27,13 @@ struct WorkRef {
   [[nodiscard]] __device__ RowIdx NumRows(std::uint32_t node) const {
     return static_cast<RowIdx>(nodes[node + 1].before - nodes[node].before);
   }
-  /** @brief The beginning of the segment after the point's. */
+  /** @brief Give the beginning of the segment after the point's. */
   [[nodiscard]] __device__ WorkOffset Next(WorkOffset const& point) const {
     return point.group + 1 < n_groups ? WorkOffset{point.node, point.group + 1, 0}
                                       : WorkOffset{point.node + 1, 0, 0};
   }
-  /** @brief Whether a slice clears the segment it begins in, to which several blocks add: the first
-   *         one that begins within it does, or its first part. */
+  /** @brief Tell whether a slice clears the segment it begins in, to which several blocks add: the
+   *         first one that begins within it does, or its first part. */
   [[nodiscard]] __device__ bool Clears(std::uint32_t slice) const {
     WorkOffset const point = slices[slice];
     if (point.row == 0) {
@@ -36,7 +44,7 @@ struct WorkRef {
   }
 };
 
-/** @brief Work as the host plans it. */
+/** @brief Plans work on the host. */
 struct PlannedWork {
   std::vector<BuiltNode> nodes;  // as LoadBalancer wants them
   std::vector<WorkOffset> slices;

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The histogram of one group of columns in the shared memory of a block.
+ * @brief Keeps the histogram of one group of columns in the shared memory of a block.
  */
 #pragma once
 
@@ -29,17 +29,17 @@ namespace gpu_exact {
  */
 class SharedHistogram {
  public:
-  static constexpr int kThreads = 1024;  // of a block
+  static constexpr int kThreads = 1024;  // per block
   static constexpr int kWarps = kThreads / 32;
 
-  static constexpr int kWords = 5;  // of a bin
+  static constexpr int kWords = 5;  // per bin
   static constexpr std::size_t kBinBytes = kWords * sizeof(std::uint32_t);
   static constexpr std::uint32_t kBanks = 32;
   static_assert(kBanks == kMaxByteColumns);
   static constexpr std::size_t kAligned = kBanks * sizeof(std::uint32_t);
   static constexpr std::size_t kStagingBytes = kWarps * sizeof(BinReader::Queue);
   static_assert(kStagingBytes % kAligned == 0);
-  /** @brief Bins that fit into so many bytes of shared memory, beside the words of a group. */
+  /** @brief Count the bins that fit into shared memory, beside the words of a group. */
   static constexpr std::size_t MaxBins(std::size_t bytes) {
     constexpr std::size_t kStatic = kAligned;  // of the kernels
     constexpr std::size_t kBegins = (kMaxStoredBins / 32 + 1) * sizeof(RankWord);
@@ -58,7 +58,7 @@ class SharedHistogram {
         words_{reinterpret_cast<std::uint32_t*>(memory + kStagingBytes)},
         group_{group} {}
 
-  /** @brief Before rows are added. All threads of the block, no barrier. */
+  /** @brief Clear, before rows are added. All threads of the block, no barrier. */
   __device__ void Begin() const {
     auto const n = static_cast<std::uint32_t>(WholeBins(group_) * kBinBytes / sizeof(uint4));
     for (std::uint32_t i = threadIdx.x; i < n; i += kThreads) {
@@ -68,7 +68,7 @@ class SharedHistogram {
   }
 
   /**
-   * @brief fn(bin, BinSum) for each bin of the group. All threads of the block, no barrier.
+   * @brief Call fn(bin, BinSum) for each bin of the group. All threads of the block, no barrier.
    * @param columns Of all groups.
    */
   template <typename FnT>
@@ -141,11 +141,11 @@ class SharedHistogram {
   static constexpr int kHessHigh = 3;
   static constexpr int kMagnitude = 4;
 
-  /** @brief Bins there is room for: as many at least, so that what follows is aligned to 16 B. */
+  /** @brief Count the bins there is room for, so that what follows is aligned to 16 B. */
   [[nodiscard]] __host__ __device__ static std::size_t WholeBins(FeatureGroup const& group) {
     return group.InBytes() ? kBanks * group.longest : (group.n_bins + 3) / 4 * 4;
   }
-  /** @brief Words of the group's FeatureGroup::begins. */
+  /** @brief Give the words of the group's FeatureGroup::begins. */
   [[nodiscard]] __device__ RankWord* Begins() const {
     return reinterpret_cast<RankWord*>(words_ + kWords * WholeBins(group_));
   }

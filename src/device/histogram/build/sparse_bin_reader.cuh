@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The elements of up to 32 rows, dealt out to the lanes of a warp.
+ * @brief Deals the elements of up to 32 rows out to the lanes of a warp.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ class SparseBinReader {
  public:
   static constexpr int kWindows = 2;  // of 32 elements that are loaded together
 
-  /** @brief The lane's element in each window. */
+  /** @brief Holds the lane's element in each window. */
   struct Windows {
     int source[kWindows];         // the lane whose row it is of
     std::uint32_t bin[kWindows];  // of no meaning after the last element
@@ -33,7 +33,7 @@ class SparseBinReader {
     head_bit_ = 1u << start % 32;
   }
 
-  /** @brief Elements of all rows. */
+  /** @brief Count the elements of all rows. */
   [[nodiscard]] __device__ std::uint32_t Size() const { return n_; }
 
   /** @brief Load the next windows; waits for nothing. May go on for three windows past the end. */

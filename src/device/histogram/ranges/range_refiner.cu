@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of range_refiner.cuh.
+ * @brief Implements range_refiner.cuh.
  */
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
@@ -23,7 +23,7 @@ constexpr int kEmitBlocks = 4;  // on a multiprocessor: it waits for memory
 constexpr unsigned kListBlocks = 512;
 constexpr unsigned kListThreads = 256;
 
-/** @brief The open bins of all nodes, a whole number of words each. */
+/** @brief Lends the open bins of all nodes, a whole number of words each. */
 struct OpenBinsRef {
   RankBitVectorRef bits;
   std::uint64_t stride;  // bits a node
@@ -33,7 +33,7 @@ struct OpenBinsRef {
   }
 };
 
-/** @brief Entries of open ranges: which range and value, which row. */
+/** @brief Lends entries of open ranges: which range and value, which row. */
 struct OpenEntriesRef {
   std::uint64_t* keys;  // ValueKey of the open range, in place of a column
   RowIdx* slots;
@@ -71,8 +71,8 @@ __global__ void CollectOpenKernel(OpenRangesRef listed, OpenBinsRef open, std::u
   }
 }
 
-/** @brief Entries that a warp has found in open ranges; it emits many at a time, as all warps count
- *         in one place. */
+/** @brief Queues entries that a warp has found in open ranges; it emits many at a time, as all
+ *         warps count in one place. */
 struct EmitQueue {
   static constexpr std::uint32_t kSteps = 4;
   static constexpr std::uint32_t kFull = 32 * kSteps;
@@ -84,7 +84,7 @@ struct EmitQueue {
 constexpr std::uint32_t kOpenWords = FeatureGroup::kMaxBins / 32 + 3;
 constexpr std::uint32_t kNoBit = (kOpenWords - 1) * 32;  // never open
 
-/** @brief Where entries of one segment go. */
+/** @brief Knows where entries of one segment go. */
 struct Emitter {
   BinnedTableRef const& table;
   BinMatrixRef const& binned;
@@ -98,12 +98,12 @@ struct Emitter {
   OpenEntriesRef out;
   OpenCounts* counts;
 
-  /** @brief Whether a bin is open; FeatureGroup::kNoBin is not. */
+  /** @brief Tell whether a bin is open; FeatureGroup::kNoBin is not. */
   [[nodiscard]] __device__ bool IsOpen(std::uint32_t bin) const {
     std::uint32_t const bit = min(shift + bin, kNoBit);
     return (bits[bit / 32] >> bit % 32 & 1u) != 0;
   }
-  /** @brief The number of an open bin among all. */
+  /** @brief Give the number of an open bin among all. */
   [[nodiscard]] __device__ std::uint32_t Range(std::uint32_t bin) const {
     std::uint32_t const bit = shift + bin;
     return RankWord{bits[bit / 32], n_before[bit / 32]}.Rank(bit);
@@ -229,7 +229,7 @@ __global__ __launch_bounds__(kEmitThreads, kEmitBlocks) void EmitKernel(
   }
 }
 
-/** @brief Of a sorted entry, the open range. */
+/** @brief Gives the open range of a sorted entry. */
 struct RangeOfKey {
   std::uint64_t const* keys;
   __device__ std::uint32_t operator()(std::uint64_t i) const {
@@ -237,14 +237,14 @@ struct RangeOfKey {
   }
 };
 
-/** @brief Of a sorted entry, the gradients. */
+/** @brief Gives the gradients of a sorted entry. */
 struct GradientsOfSlot {
   RowIdx const* slots;
   GradientUnits const* units;
   __device__ FixedSum operator()(std::uint64_t i) const { return units[slots[i]].Fixed(); }
 };
 
-/** @brief Sorted entries of open ranges with the sums up to each. */
+/** @brief Lends sorted entries of open ranges with the sums up to each. */
 struct SortedEntriesRef {
   std::uint64_t const* keys;
   FixedSum const* sums;
@@ -252,7 +252,8 @@ struct SortedEntriesRef {
   OpenRange const* open;  // the ranges of the keys
 };
 
-/** @brief The candidates beside one entry: after it in a forward scan, before it in a backward. */
+/** @brief Offers the candidates beside one entry: after it in a forward scan, before it in a
+ *         backward. */
 struct EntryCandidates {
   std::uint32_t node;
   LevelNode level_node;
@@ -347,7 +348,7 @@ __global__ void FindValuesKernel(__grid_constant__ LevelRef const level, BinMatr
 }
 }  // namespace
 
-/** @brief What all steps of one call read. */
+/** @brief Holds what all steps of one call read. */
 struct RangeRefiner::Pass {
   LevelRef const& level;
   BinnedTableRef const& table;

@@ -1,7 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The best candidates inside of ranges: exact search of the entries of open ranges alone.
+ * @brief Finds the best candidates inside of ranges: exact search of the entries of open ranges
+ *        alone.
  *
  * It is the paper's algorithm, confined to where the best split can be. Where nodes are few and
  * large, open ranges are looked up in sorted columns (range_scanner). Where they are many, or the
@@ -21,9 +22,9 @@
 
 namespace gpu_exact {
 /**
- * @brief Room for entries of open ranges: keys and slots of their rows twice, to be sorted from one place
- *        to the other, and back. Where they are not in the end, sums up to each are written, which take
- *        the room between the two as well.
+ * @brief Has room for entries of open ranges: keys and slots of their rows twice, to be sorted from
+ *        one place to the other, and back. Where they are not in the end, sums up to each are
+ *        written, which take the room between the two as well.
  *
  *     | keys, slots | 4 B | keys, slots |      12, 4 and 12 bytes an entry
  */
@@ -31,9 +32,9 @@ class OpenEntriesRoom {
  public:
   static constexpr std::uint64_t kEntryBytes = HistogramMemory::kOpenEntryBytes;
 
-  /** @brief For at least n entries; content is lost where it grows. */
+  /** @brief Make room for at least n entries; content is lost where it grows. */
   void Reserve(std::uint64_t n) { bytes_.Reserve(CeilDiv(n, kAligned) * kAligned * kEntryBytes); }
-  /** @brief Entries there is room for. */
+  /** @brief Count the entries there is room for. */
   [[nodiscard]] std::uint64_t Size() const { return bytes_.Bytes() / kEntryBytes; }
   [[nodiscard]] std::uint64_t* Keys(int place) const {
     return this->At<std::uint64_t>(place == 0 ? 0 : 16);
@@ -54,7 +55,8 @@ class OpenEntriesRoom {
   DeviceBuffer<unsigned char> bytes_{"entries of open ranges"};
 };
 
-/** @brief Room for the ranges and entries in work, of refiners that do not work at the same time. */
+/** @brief Has room for the ranges and entries in work, of refiners that do not work at the same
+ *         time. */
 struct RefineRoom {
   [[nodiscard]] std::uint64_t Bytes() const {
     return scanner.Bytes() + scratch.Bytes() + open.Bytes() + is_open.Bytes() + entries.Bytes();
@@ -73,12 +75,12 @@ class RangeRefiner {
    * @param columns     Outlive the refiner.
    * @param room        Likewise.
    * @param max_entries That are sorted at once.
-   * @param max_certain With room for so many ranges a list is long enough without asking.
+   * @param max_certain A list with room for these ranges is scanned without asking.
    */
   RangeRefiner(BinMatrix const& columns, RefineRoom* room, std::uint64_t max_entries,
                std::uint64_t max_certain);
 
-  /** @brief An empty list for the finder. Does not wait, but where memory grows. */
+  /** @brief Give the finder an empty list. Does not wait, but where memory grows. */
   [[nodiscard]] OpenRangesRef List(std::size_t n_nodes);
   /**
    * @brief Offer every candidate inside of the listed ranges that may be the best. Waits for the
@@ -95,14 +97,16 @@ class RangeRefiner {
    */
   [[nodiscard]] bool Refine(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
                             HistogramFinder* finder, ResolutionShape shape, std::size_t depth);
-  /** @brief About so many entries the last call looked at. The level's results have been waited for since. */
+  /** @brief Estimate the entries that the last call looked at. The level's results have been waited
+   *         for. */
   [[nodiscard]] std::uint64_t NumOpenEntries() const {
     return n_gathered_.value_or(host_counts_.Data()[kScanned].n_entries);
   }
 
-  /** @brief Of the best candidates inside of ranges, by node of the last call. */
+  /** @brief Give the values beside the best candidates inside of ranges, by node of the last
+   *         call. */
   [[nodiscard]] RefinedValue const* Values() const { return values_.Data(); }
-  /** @brief Without the room. */
+  /** @brief Count the device memory held, without the room. */
   [[nodiscard]] std::uint64_t Bytes() const {
     return list_.Bytes() + counts_.Bytes() + values_.Bytes();
   }
@@ -112,11 +116,11 @@ class RangeRefiner {
   enum HostCounts : std::size_t { kAsked, kScanned, kNumHostCounts };
 
   [[nodiscard]] OpenRangesRef Listed();
-  /** @brief Whether the list had room for all ranges. If not, it has now. */
+  /** @brief Tell whether the list had room for all ranges. If not, it has now. */
   [[nodiscard]] bool HadRoom(OpenCounts const& counts);
   /** @brief Refine() by gathering. */
   [[nodiscard]] bool Gather(Pass const& pass);
-  /** @brief The counts as they are now are on their way to the host; AwaitCounts() has them. */
+  /** @brief Send the counts as they are now to the host; AwaitCounts() has them. */
   void AskCounts();
   [[nodiscard]] OpenCounts AwaitCounts();
   [[nodiscard]] OpenCounts ReadCounts() {

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of range_scanner.cuh.
+ * @brief Implements range_scanner.cuh.
  */
 #include <algorithm>
 
@@ -11,17 +11,18 @@
 
 namespace gpu_exact {
 namespace {
-constexpr int kScanThreads = 128;  // of a block
+constexpr int kScanThreads = 128;  // per block
 constexpr int kScanBlocks = 8;     // on a multiprocessor: it waits for memory
-/** @brief Rows of a thread: all are asked for before the first is used. */
+/** @brief Sets the rows of a thread: all are asked for before the first is used. */
 constexpr int kItems = SortedColumnsRef::kAtOnce;
-/** @brief Ranges of so many entries on average, or less, are each walked by a warp: more of them are
+/** @brief Sets up to how many entries on average ranges are each walked by a warp: more of them are
  *         under way then, and what they wait for costs more than their few steps. */
 constexpr std::uint64_t kWarpsRange = 1024;
 constexpr unsigned kListBlocks = 256;
 constexpr unsigned kListThreads = 256;
 
-/** @brief Entries of the table in a range: [begin, end) of the sorted rows of its feature. */
+/** @brief Bounds the entries of the table in a range: [begin, end) of its feature's sorted
+ *         column. */
 struct RangeEntries {
   FeatureIdx feature;
   std::uint32_t begin;
@@ -35,7 +36,7 @@ struct RangeEntries {
                                                              : level.columns.n_present[feature]} {}
 
   [[nodiscard]] __device__ std::int64_t Size() const { return end - begin; }
-  /** @brief About so many of them are a node's. */
+  /** @brief Estimate how many of them are a node's. */
   [[nodiscard]] __device__ std::int64_t OfNode(SearchedNode const& node, RowIdx n_rows) const {
     return this->Size() * (node.rows.end - node.rows.begin) / n_rows + 1;
   }
@@ -64,25 +65,25 @@ __global__ void MeasureKernel(LevelRef level, BinMatrixRef binned, SearchedNode 
   }
 }
 
-/** @brief What a scan has passed of a range. */
+/** @brief Sums what a scan has passed of a range. */
 struct Passed {
   FixedSum sum;  // of the node's rows
   RowIdx row;    // the last of them
   bool any;      // whether there is one
   bool begun;    // whether a value begins past it; those of other nodes' rows count
 
-  /** @brief Whether the node's next row has another value than its last one. @param begins Whether
-   *         the value begins with that row. */
+  /** @brief Tell whether the node's next row has another value than its last one. @param begins
+   *         Whether the value begins with that row. */
   [[nodiscard]] __device__ bool IsNew(bool begins) const { return begins || begun || !any; }
 };
-/** @brief Associative. */
+/** @brief Combines neighbouring parts. Associative. */
 struct PassedOp {
   __device__ Passed operator()(Passed const& a, Passed const& b) const {
     return {a.sum + b.sum, b.any ? b.row : a.row, a.any || b.any, b.begun || (a.begun && !b.any)};
   }
 };
 
-/** @brief Entries of a thread, in few registers. */
+/** @brief Holds the entries of a thread, in few registers. */
 struct ScanItems {
   RowIdx row[kItems];
   GradientUnits units[kItems];  // zero unless the row is the node's
@@ -113,7 +114,7 @@ struct ScanItems {
       units[k] = node[k] == level_node ? rows.units_of_row[row[k]] : GradientUnits{0.0f, 0.0f};
     }
   }
-  /** @brief Absolute gradients and hessians. */
+  /** @brief Sum absolute gradients and hessians. */
   [[nodiscard]] __device__ GradientUnits Magnitudes() const {
     GradientUnits sum{0.0f, 0.0f};
 #pragma unroll
@@ -122,7 +123,7 @@ struct ScanItems {
     }
     return sum;
   }
-  /** @brief As one, beginning with none passed. */
+  /** @brief Combine them, beginning with none passed. */
   [[nodiscard]] __device__ Passed All() const {
     Passed all{{0, 0}, 0, false, false};
 #pragma unroll
@@ -139,7 +140,7 @@ struct ScanItems {
   }
 };
 
-/** @brief An open range with what a walk through it needs. */
+/** @brief Holds an open range with what a walk through it needs. */
 struct TakenRange {
   OpenRange range;
   RangeEntries entries;
@@ -150,8 +151,8 @@ struct TakenRange {
 };
 
 /**
- * @brief Teams take open ranges from a list, some at a time: the first ones are dealt out, of those
- *        that are left whoever has ended takes the next. By one warp of a team.
+ * @brief Lets teams take open ranges from a list, some at a time: the first ones are dealt out, of
+ *        those that are left whoever has ended takes the next. By one warp of a team.
  */
 struct RangeQueue {
   static constexpr std::uint32_t kMost = 8;  // at a time
@@ -167,8 +168,8 @@ struct RangeQueue {
   std::uint32_t at_once;  // up to kMost
   std::uint32_t n_dealt;  // places for ranges, at_once for each team
 
-  /** @brief The next ranges are this team's; does not wait. @return The first, to lane 0; if it is not
-   *         below n, there are none. */
+  /** @brief Take the next ranges for this team; does not wait. @return The first, to lane 0; if it
+   *         is not below n, there are none. */
   [[nodiscard]] __device__ std::uint64_t Reserve() const {
     if (n <= n_dealt) {
       return n;
@@ -210,10 +211,10 @@ struct RangeQueue {
   }
 };
 
-/** @brief Threads that walk a range together: a warp, or a block. */
+/** @brief Joins threads that walk a range together: a warp, or a block. */
 template <int kTeam>
 struct ScanTeam {
-  static constexpr int kTeams = kScanThreads / kTeam;  // of a block
+  static constexpr int kTeams = kScanThreads / kTeam;  // per block
 
   Passed passed[kTeam / 32];  // by warp
   FoundCandidate of_warps[kTeam / 32];
@@ -229,8 +230,8 @@ struct ScanTeam {
       __syncthreads();
     }
   }
-  /** @brief What was passed before the thread's items. @param all Before the team's tile, then with
-   *         it. */
+  /** @brief Combine what was passed before the thread's items. @param all Before the team's tile,
+   *         then with it. */
   __device__ Passed PassedBefore(Passed const& own, Passed* all) {
     FixedSum const sum = WarpInclusiveSum(own.sum);
     // The last row below a lane, and whether a value begins past it, are told by bits of the lanes.
@@ -260,7 +261,7 @@ struct ScanTeam {
       return PassedOp{}(before_warp, before);
     }
   }
-  /** @brief The best of all threads' candidates, to the thread of rank 0. */
+  /** @brief Bring the best of all threads' candidates to the thread of rank 0. */
   __device__ FoundCandidate Best(FoundCandidate best) {
     auto const better = [](FoundCandidate const& a, FoundCandidate const& b) {
       return a.key != b.key ? a.key > b.key : a.order <= b.order;
@@ -285,7 +286,7 @@ struct ScanTeam {
   }
 };
 
-/** @brief The candidates of one open range. */
+/** @brief Tries the candidates of one open range. */
 struct RangeCandidates {
   LevelRef const& level;
   TakenRange const& taken;
@@ -293,8 +294,8 @@ struct RangeCandidates {
   [[nodiscard]] __device__ FixedSum Before(Passed const& passed) const {
     return taken.range.before + passed.sum;
   }
-  /** @brief Whether a candidate beside any of the items may reach the gain to beat; false only if
-   *         none can. */
+  /** @brief Tell whether a candidate beside any of the items may reach the gain to beat; false only
+   *         if none can. */
   [[nodiscard]] __device__ bool AnyMayReach(ScanItems const& items, Passed const& passed,
                                             float to_beat) const {
     FixedSum const before = this->Before(passed);
@@ -309,16 +310,17 @@ struct RangeCandidates {
     }
     return reaches;
   }
-  /** @brief Upper bound of the gain of a candidate right after what was passed, in either scan. */
+  /** @brief Bound the gain of a candidate right after what was passed from above, in either
+   *         scan. */
   [[nodiscard]] __device__ float Bound(Passed const& passed) const {
     return level.Bound(taken.total, this->Before(passed), taken.range.present, taken.missing);
   }
-  /** @brief Right after the node's last row. @param at Where that was, or later. */
+  /** @brief Try right after the node's last row. @param at Where that was, or later. */
   __device__ void After(Passed const& passed, std::uint32_t at, FoundCandidate* best) const {
     this->Try(ScanDirection::kForward, std::uint64_t{taken.range.bin} + 1, passed, at, passed.row,
               best);
   }
-  /** @brief Right before a row of the node. */
+  /** @brief Try right before a row of the node. */
   __device__ void Before(Passed const& passed, std::uint32_t at, RowIdx row,
                          FoundCandidate* best) const {
     this->Try(ScanDirection::kBackward, taken.range.bin, passed, ~at, row, best);
@@ -352,8 +354,8 @@ struct RangeCandidates {
 };
 
 /**
- * @brief The candidates beside the items of a warp, one of which may reach the gain to beat. All
- *        its lanes.
+ * @brief Try the candidates beside the items of a warp, one of which may reach the gain to beat.
+ *        All its lanes.
  *
  * Exact gains take long: the candidate whose bound is the greatest comes first, and hardly another one
  * may reach what that one gains. Few warps have any, and what it takes is many registers: it is not

@@ -18,14 +18,14 @@
 #include "device/histogram/threshold_finder.cuh"
 
 namespace gpu_exact {
-/** @brief The best candidate inside of one range. */
+/** @brief Holds the best candidate inside of one range. */
 struct FoundCandidate {
   std::uint64_t key;    // CandidateKey; 0: there is none
   std::uint32_t order;  // of candidates with equal keys the scan meets the lesser one first
   RowIdx row;           // whose value it lies beside
 };
 
-/** @brief Nodes that are searched together, device memory. */
+/** @brief Lends nodes that are searched together, device memory. */
 struct SearchedNodes {
   SearchedNode const* nodes;
   std::uint32_t n;

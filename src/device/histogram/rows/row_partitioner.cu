@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of row_partitioner.cuh.
+ * @brief Implements row_partitioner.cuh.
  */
 #include <algorithm>
 
@@ -27,7 +27,7 @@ __global__ void FindTrainedKernel(TrainingRows rows, RankBitVectorRef trained) {
   }
 }
 
-/** @brief The slots of nodes and what lies in them, to be written. */
+/** @brief Names the slots of nodes and what lies in them, to be written. */
 struct NextRows {
   RowIdx* rows;
   GradientUnits* units;
@@ -131,7 +131,7 @@ __global__ void FollowKernel(NodeSplit const* node_splits, std::uint32_t const* 
   }
 }
 
-/** @brief Sums of the two children of one node. */
+/** @brief Sums the two children of one node. */
 struct ChildSums {
   LevelNode left{0};
   FixedSum sums[2]{};
@@ -147,13 +147,14 @@ struct ChildSums {
       AtomicAdd(&children[left + 1].sum, sums[1]);
     }
   }
-  /** @brief Of all lanes, which have the same node. */
+  /** @brief Sum all lanes, which have the same node. */
   [[nodiscard]] __device__ ChildSums OfWarp() const {
     return {left, {WarpSum(sums[0]), WarpSum(sums[1])}, any};
   }
 };
 
-/** @brief What a thread knows of its slot's node; Enter() looks it up only where that changes. */
+/** @brief Remembers what a thread knows of its slot's node; Enter() looks it up only where that
+ *         changes. */
 struct NodeOfSlot {
   LevelNode node{~LevelNode{0}};  // none yet
   bool is_split{false};
@@ -180,7 +181,7 @@ struct NodeOfSlot {
       n_left = goes_left.Rank(slots.end) - left_before;
     }
   }
-  /** @brief Where the row in a slot goes. @param word The slot's. */
+  /** @brief Tell where the row in a slot goes. @param word The slot's. */
   [[nodiscard]] __device__ RowIdx SlotInChild(RowIdx slot, RankWord const& word) const {
     RowIdx const rank = word.Rank(slot) - left_before;
     return to + (word.Has(slot) ? rank : n_left + (slot - slots.begin - rank));
@@ -347,7 +348,7 @@ __global__ void StepLeftOutKernel(NodeSplit const* tree, RankBitVectorRef goes_l
   }
 }
 
-/** @brief Levels of splits. */
+/** @brief Count the levels of splits. */
 int DepthOf(std::vector<NodeSplit> const& tree) {
   std::vector<int> depths(tree.size(), 0);
   int deepest{0};
@@ -394,13 +395,13 @@ void RowPartitioner::Reset(TrainingRows const& rows, RowIdx n_left_out,
   first_node_ = kRoot;
 }
 
-bool RowPartitioner::GoByRow() {
-  goes_by_row_ =
-      n_rows_ >= min_by_row_ && h_nodes_.size() <= kMostByRow && this->NumSlots() >= n_rows_ / 2;
-  if (goes_by_row_) {
-    left_of_row_.Reserve(n_rows_ / 32 + std::size_t{1});
-  }
-  return goes_by_row_;
+bool RowPartitioner::MayGoByRow() const {
+  return n_rows_ >= min_by_row_ && h_nodes_.size() <= kMostByRow && this->NumSlots() >= n_rows_ / 2;
+}
+
+std::uint32_t* RowPartitioner::GoByRow() {
+  goes_by_row_ = true;
+  return left_of_row_.Reserve(n_rows_ / 32 + std::size_t{1});
 }
 
 void RowPartitioner::FindLeft() {
@@ -461,6 +462,7 @@ void RowPartitioner::Move(LevelSplits const& splits, NodeState* out_children) {
   current_ = next;
   current_units_ = units_[next].Data();
   first_node_ = splits.first_child;
+  goes_by_row_ = false;
 }
 
 void RowPartitioner::Finish(BinnedTableRef const& table, std::vector<NodeSplit> const& tree,

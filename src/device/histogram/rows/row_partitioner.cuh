@@ -41,31 +41,33 @@ class RowPartitioner {
             nodes_[current_].Data(), node_of_.Data(),
             units_of_row_.Data(),    h_nodes_.size() == 1 && h_nodes_.front().end == n_rows_};
   }
-  /** @brief Row slots of the open nodes, by node. */
+  /** @brief Give the row slots of the open nodes, by node. */
   [[nodiscard]] std::vector<RowRange> const& Nodes() const { return h_nodes_; }
   /** @brief Rows in open nodes. */
   [[nodiscard]] RowIdx NumSlots() const { return h_nodes_.empty() ? 0 : h_nodes_.back().end; }
 
   [[nodiscard]] RowIdx NumRows() const { return n_rows_; }
 
-  /** @brief One bit a slot and one slot more, to be written: whether the row goes left. */
+  /** @brief Give one bit a slot and one slot more, to be written: whether the row goes left. */
   [[nodiscard]] RankBitVectorRef GoesLeft() const { return goes_left_.Ref(); }
+  /** @brief Tells whether rows of this level may go left or right in the order of the table: it is long,
+   *         and most of them are in open nodes. */
+  [[nodiscard]] bool MayGoByRow() const;
   /**
-   * @brief Whether rows of this level are sent left or right in the order of the table, where most
-   *        of them are in open nodes: LeftOfRow() is written then, and FindLeft() writes GoesLeft().
+   * @brief Sends rows of this level left or right in the order of the table.
+   * @return One bit a row of the table and one row more, to be written before FindLeft().
    */
-  [[nodiscard]] bool GoByRow();
-  /** @brief One bit a row of the table and one row more. */
-  [[nodiscard]] std::uint32_t* LeftOfRow() const { return left_of_row_.Data(); }
+  [[nodiscard]] std::uint32_t* GoByRow();
+  /** @brief Writes GoesLeft() by the bits of GoByRow(). */
   void FindLeft();
-  /** @brief SplitExchange::ShareSplits() of this level's rows. Collective. */
+  /** @brief Call SplitExchange::ShareSplits() for this level's rows. Collective. */
   void ShareSplits(SplitExchange* exchange, LevelResult* results);
-  /** @brief The bits are written. Does not wait; Move() waits for the counts. */
+  /** @brief Count the bits, which are written. Does not wait; Move() waits for the counts. */
   void CountLeft();
 
   /**
    * @brief Move rows to the children; those of leaves have their position. Where no later level is
-   *        searched, rows that GoByRow() stay where they are.
+   *        searched, rows stay where they are after GoByRow().
    */
   void Move(LevelSplits const& splits, NodeState* out_children);
 
@@ -81,13 +83,14 @@ class RowPartitioner {
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
-  /** @brief Rows left out go down the tree level by level, as columns are with several workers. */
+  /** @brief Move rows left out down the tree level by level, as columns are with several
+   *         workers. */
   void RouteLeftOut(BinnedTableRef const& table, std::vector<NodeSplit> const& tree,
                     SplitExchange* exchange);
 
   RowIdx n_rows_;
   RowIdx min_by_row_;
-  bool goes_by_row_{false};
+  bool goes_by_row_{false};  // this level
   RowIdx n_trained_{0};
   int current_{0};
   NodeIdx first_node_{kRoot};                    // of the open ones

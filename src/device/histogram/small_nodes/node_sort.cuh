@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The entries of a node of few rows, in order of a column's values: by a block or by a warp.
+ * @brief Sorts the entries of a node of few rows by a column's values: by a block or by a warp.
  *
  * A block puts entries at the positions of their bins, of which it counts them; those of a bin of
  * several values, few as a rule, are then ordered among themselves. That takes two steps through
@@ -18,16 +18,16 @@
 #include "device/histogram/searched_node.cuh"
 #include "device/runtime/warp.cuh"
 #include "device/table/value_key.cuh"
-#include "plan/histogram_plan.h"
 
 namespace gpu_exact {
-/** @brief An entry in one word, so that those of kMaxSortedRows rows fit what Turing has to share. */
+/** @brief Packs an entry into one word, so that those of kMaxSortedRows rows fit Turing's shared
+ *         memory. */
 class SortedEntry {
  public:
   SortedEntry() = default;
   /** @param row Of the node, its first one is 0. @param bin Of the column, in the finest resolution. */
   __device__ SortedEntry(std::uint32_t row, std::uint32_t bin) : word_{bin << kBits | row} {}
-  /** @brief The same, told whether it is the first one of its value. */
+  /** @brief Set whether it is the first one of its value. */
   [[nodiscard]] __device__ SortedEntry Beginning(bool begins) const {
     SortedEntry entry{*this};
     entry.word_ |= begins ? kBegins : 0u;
@@ -36,7 +36,7 @@ class SortedEntry {
 
   [[nodiscard]] __device__ std::uint32_t Row() const { return word_ & kMask; }
   [[nodiscard]] __device__ std::uint32_t Bin() const { return word_ >> kBits & kMask; }
-  /** @brief Whether it is the first one of its value. */
+  /** @brief Tell whether it is the first one of its value. */
   [[nodiscard]] __device__ bool Begins() const { return (word_ & kBegins) != 0; }
 
  private:
@@ -48,7 +48,8 @@ class SortedEntry {
   std::uint32_t word_;
 };
 
-/** @brief A column of a node, and by what its entries are sorted: bins where they tell the values. */
+/** @brief Names a column of a node, and what its entries are sorted by: bins where they tell the
+ *         values. */
 struct NodeColumn {
   BinnedTableRef const& table;
   RowsRef const& rows;
@@ -67,7 +68,7 @@ struct NodeColumn {
         by_bin{!t.values.Keeps(column.feature)} {}
 
   [[nodiscard]] __device__ std::uint32_t NumRows() const { return node.rows.end - node.rows.begin; }
-  /** @brief Of missing values, greater than all others. */
+  /** @brief Give the key of missing values, greater than all others. */
   [[nodiscard]] __device__ std::uint32_t MissingKey() const {
     return by_bin ? n_bins : 0xffffffffu;
   }
@@ -83,7 +84,8 @@ struct NodeColumn {
     return rows.units[node.rows.begin + entry.Row()].Fixed();
   }
 
-  /** @brief Every stride-th entry of the node from the first on, and what they are sorted by. */
+  /** @brief Load every stride-th entry of the node from the first on, and what they are sorted
+   *         by. */
   template <int kItems>
   __device__ void Load(std::uint32_t first, std::uint32_t stride, std::uint32_t (&keys)[kItems],
                        SortedEntry (&entries)[kItems]) const {
@@ -105,7 +107,7 @@ struct NodeColumn {
   }
 };
 
-/** @brief How many entries each bin has, then where they begin: two bins a word. */
+/** @brief Counts the entries of each bin, then tells where they begin: two bins a word. */
 class BinCounts {
  public:
   static constexpr std::uint32_t kWords = kMaxGroupBins / 2 + 1;
@@ -134,7 +136,8 @@ class BinCounts {
   [[nodiscard]] __device__ std::uint32_t Of(std::uint32_t bin) const {
     return words_[bin / 2] >> Shift(bin) & kMask;
   }
-  /** @brief Counts become begins, the first after so many entries. @return The most of a bin. */
+  /** @brief Turn counts into begins. @param before Entries before the word's. @return The most of a
+   *         bin. */
   __device__ std::uint32_t Begin(std::uint32_t word, std::uint32_t* before) {
     std::uint32_t const first = words_[word] & kMask;
     std::uint32_t const second = words_[word] >> kBits;
@@ -156,7 +159,7 @@ class BinCounts {
   std::uint32_t* words_;
 };
 
-/** @brief What a block or a warp shares to sort: each member after the one before it. */
+/** @brief Shares memory among a block or a warp: each member after the one before it. */
 template <typename TempT, int kRows>
 union SortStorage {
   TempT temp;
@@ -164,16 +167,17 @@ union SortStorage {
   SortedEntry entries[kRows];
 };
 
-/** @brief The key before the k-th of a thread. @param below The last one of the thread before. */
+/** @brief Give the key before the k-th of a thread. @param below The last one of the thread
+ *         before. */
 template <int kItems>
 __device__ std::uint32_t KeyBefore(std::uint32_t const (&keys)[kItems], int k,
                                    std::uint32_t below) {
   return k == 0 ? below : keys[k == 0 ? 0 : k - 1];  // in range also where k is known to be 0
 }
 
-/** @brief Where a block puts an entry: in one word, as registers are few. */
+/** @brief Packs where a block puts an entry into one word, as registers are few. */
 struct SortedPosition {
-  static constexpr std::uint32_t kCrowd = 32;  // of a bin: more are not ordered among themselves
+  static constexpr std::uint32_t kCrowd = 32;  // per bin: more are not ordered among themselves
   static_assert(kMaxSortedRows <= 1u << 14);
 
   SortedPosition() = default;
@@ -189,7 +193,7 @@ struct SortedPosition {
   [[nodiscard]] __device__ std::uint32_t Begin() const {
     return this->Position() - (word_ >> 14 & 31u);
   }
-  /** @brief Of the bin's entries. */
+  /** @brief Give the last position of the bin's entries. */
   [[nodiscard]] __device__ std::uint32_t Last() const {
     return this->Begin() + (word_ >> 19 & 31u);
   }
@@ -220,7 +224,7 @@ class BlockSortAgent {
 
   __device__ explicit BlockSortAgent(Storage* storage) : storage_{*storage} {}
 
-  /** @brief Entries with a value, sorted, to Storage::entries. @return Their number. */
+  /** @brief Sort the entries with a value, to Storage::entries. @return Their number. */
   __device__ std::uint32_t Sort(NodeColumn const& column) {
     constexpr std::uint32_t kFewBins = 255;  // keys of 8 bits, two steps of a radix sort
     std::uint32_t keys[kItems];
@@ -304,7 +308,7 @@ class BlockSortAgent {
     __syncthreads();
   }
 
-  /** @brief Each entry goes after those of its bin that are less, or alike and before it. */
+  /** @brief Write each entry after those of its bin that are less, or alike and before it. */
   __device__ void WriteByKey(NodeColumn const& column, std::uint32_t const (&keys)[kItems],
                              SortedEntry (&entries)[kItems], SortedPosition (&positions)[kItems]) {
 #pragma unroll
@@ -361,7 +365,7 @@ class BlockSortAgent {
   Storage& storage_;
 };
 
-/** @brief The same by a warp. */
+/** @brief Sorts nodes of up to kRows rows by a warp. */
 template <int kItems>
 class WarpSortAgent {
  public:

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Implementation of sorting_finder.cuh.
+ * @brief Implements node_sort_finder.cuh.
  */
 #include <algorithm>
 #include <cub/block/block_reduce.cuh>
@@ -164,7 +164,7 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
   }
 }
 
-constexpr int kWarps = 8;  // of a block whose warps work by themselves
+constexpr int kWarps = 8;  // per block whose warps work by themselves
 
 // grid: nodes up to end_node, columns; one warp for both
 template <int kItems>
@@ -246,7 +246,7 @@ std::uint64_t BlocksAtOnce(void (*kernel)(ParamsT...), int n_threads, std::size_
   return std::uint64_t(n_blocks) * DeviceAttribute(cudaDevAttrMultiProcessorCount);
 }
 
-/** @brief Nodes of so many rows at most, and how they are searched. */
+/** @brief Sets how nodes of up to a number of rows are searched. */
 struct SizeClass {
   RowIdx max_rows;
   void (Launcher::*launch)(std::uint32_t first_node, std::uint32_t n_nodes) const;

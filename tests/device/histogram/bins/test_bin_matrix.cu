@@ -47,16 +47,16 @@ class BinMatrixTest : public DeviceTest {
     for (QuantileCuts const* coarsest : {&bins, &half, &eighth}) {
       for (Layout layout : {Layout::kByRow, Layout::kByColumn}) {
         SourceOnDevice const on_device{table, layout};
-        BinMatrix stored{table.n_rows, n_entries, bins, *coarsest, max_group_bins};
+        BinMatrix stored = Stored(table, bins, *coarsest, max_group_bins);
         Write(on_device.Source(), &stored);
         for (QuantileCuts const* read : {&bins, &half, &eighth}) {
-          BinMatrix const binned{stored, n_entries, *read, max_group_bins};
+          BinMatrix const binned{stored, *read,
+                                 LayRead(stored.Layout(), n_entries, read->ByColumn(),
+                                         BinMatrix::Limits(max_group_bins))};
           this->CheckBinOf(table, binned, *read);
           this->CheckGroups(table, binned, *read, max_group_bins);
           this->CheckRead(table, binned, stored);
-          this->CheckLookedUp(table, binned,
-                              BinMatrix::LookedUpShare(table.n_rows, n_entries, bins, *coarsest,
-                                                       *read, max_group_bins));
+          this->CheckBytes(binned);
           ASSERT_FALSE(HasFailure()) << "read from stored bins";
         }
       }
@@ -64,6 +64,12 @@ class BinMatrixTest : public DeviceTest {
   }
 
  private:
+  static BinMatrix Stored(Table const& table, QuantileCuts const& bins,
+                          QuantileCuts const& coarsest, std::uint32_t max_group_bins,
+                          bool in_bytes = false) {
+    return {bins, LayStored(table.n_rows, CountEntries(table), bins.ByColumn(), coarsest.ByColumn(),
+                            BinMatrix::Limits(max_group_bins), in_bytes)};
+  }
   static void Write(TableSource const& table, BinMatrix* out) {
     if (table.columns != nullptr) {
       out->WriteColumns(table.columns);
@@ -83,14 +89,14 @@ class BinMatrixTest : public DeviceTest {
   void CheckLayout(Table const& table, QuantileCuts const& bins, std::uint32_t max_group_bins,
                    Layout layout, bool in_bytes) {
     SourceOnDevice const on_device{table, layout};
-    std::vector<std::uint32_t> const n_entries = CountEntries(table);
-    BinMatrix binned{table.n_rows, n_entries, bins, bins, max_group_bins, in_bytes};
+    BinMatrix binned = Stored(table, bins, bins, max_group_bins, in_bytes);
     Write(on_device.Source(), &binned);
     this->CheckBinOf(table, binned, bins);
     this->CheckGroups(table, binned, bins, max_group_bins);
     this->CheckStored(table, binned);
     this->CheckWidths(binned, in_bytes);
     this->CheckElements(table, binned);
+    this->CheckBytes(binned);
   }
 
   void CheckBinOf(Table const& table, BinMatrix const& binned, QuantileCuts const& bins) {
@@ -179,14 +185,10 @@ class BinMatrixTest : public DeviceTest {
     }
   }
 
-  static void CheckLookedUp(Table const& table, BinMatrix const& binned, double share) {
-    std::vector<std::uint32_t> const n_entries = CountEntries(table);
-    std::uint64_t n{0};
-    for (BinColumn const& column : binned.Columns()) {
-      n += binned.Groups()[column.group].begins != nullptr ? n_entries[column.feature] : 0;
-    }
-    auto const all = static_cast<double>(std::max<std::size_t>(table.entries.size(), 1));
-    ASSERT_DOUBLE_EQ(share, static_cast<double>(n) / all);
+  /** @brief Takes the bytes that the layout says, by which memory is planned. */
+  static void CheckBytes(BinMatrix const& binned) {
+    BinLayout const& layout = binned.Layout();
+    ASSERT_EQ(binned.Bytes(), layout.DescriptionBytes() + layout.ElementBytes());
   }
 
   /** @brief Of groups that read stored bins: none takes any bytes but bits of bins. */
@@ -200,7 +202,7 @@ class BinMatrixTest : public DeviceTest {
       ASSERT_LE(group.first_column + group.n_columns, from.first_column + from.n_columns);
       ASSERT_EQ(group.elements - from.elements,
                 group.Strided() ? group.first_column - from.first_column : 0);
-      ASSERT_EQ(group.begins == nullptr, group.shift != QuantileCuts::kByRank);
+      ASSERT_EQ(group.begins == nullptr, group.shift != kByRank);
       ASSERT_TRUE(group.begins != nullptr || group.n_bins << group.shift == group.n_stored);
       ASSERT_EQ(group.reads_part != 0, group.n_columns != from.n_columns);
       ASSERT_EQ(group.n_elements,

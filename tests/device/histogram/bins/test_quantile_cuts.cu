@@ -151,13 +151,17 @@ class QuantileCutsTest : public DeviceTest {
     HostBins const finer{bins, table.n_features};
     HostBins const ranked{by_rank, table.n_features};
     HostBins const got{by_number, table.n_features};
+    std::vector<ColumnBins> const ranked_columns = by_rank.ByColumn();
+    std::vector<ColumnBins> const columns = by_number.ByColumn();
     for (FeatureIdx f = 0; f < table.n_features; ++f) {
-      std::uint32_t const shift = by_number.Shift(f);
-      bool const is_ranked = shift == QuantileCuts::kByRank;
+      std::uint32_t const shift = columns[f].shift;
+      bool const is_ranked = shift == kByRank;
       n_shifted_ += !is_ranked && shift != 0 ? 1 : 0;
-      ASSERT_EQ(by_rank.Shift(f) == 0, shift == 0) << "feature " << f;
+      ASSERT_EQ(ranked_columns[f].shift == 0, shift == 0) << "feature " << f;
       std::uint32_t const n = is_ranked ? ranked.NumBins(f) : finer.NumBins(f) >> shift;
       ASSERT_EQ(got.NumBins(f), n) << "feature " << f;
+      ASSERT_EQ(columns[f].n_bins, n) << "feature " << f;
+      ASSERT_EQ(columns[f].has_ranges, by_number.HasRanges(f)) << "feature " << f;
       ASSERT_LE(n, std::max(max_bins, finer.NumBins(f) != 0 ? 1u : 0u)) << "feature " << f;
       for (std::uint32_t k = 0; k < n; ++k) {
         auto const at = got.offsets[f] + k;

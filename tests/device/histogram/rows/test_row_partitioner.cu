@@ -158,8 +158,8 @@ class RowPartitionerTest : public DeviceTest {
       children.push_back(std::move(sides[1]));
     }
     auto const d_goes_left = ToDevice(goes_left);
-    if (rows->GoByRow()) {
-      CopyAsync(rows->LeftOfRow(), left_of_row.data(), left_of_row.size());
+    if (rows->MayGoByRow()) {
+      CopyAsync(rows->GoByRow(), left_of_row.data(), left_of_row.size());
       rows->FindLeft();
       ++n_by_row_;
     } else {

@@ -1,0 +1,23 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Makes the histogram strategy of a test's table.
+ */
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "device/histogram/bins/binned_table.cuh"
+#include "device/level/split_strategy.cuh"
+
+namespace gpu_exact {
+/** @param max_bins Of a column in each resolution; empty: chosen by the table. */
+inline std::unique_ptr<SplitStrategy> MakeHistogramStrategy(
+    CsrView const& table, HistogramMemory const& memory,
+    std::vector<std::uint32_t> const& max_bins = {}, RowIdx max_sorted = ~0u,
+    RowIdx min_by_row = kMinByRow) {
+  return MakeHistogramStrategy(std::make_unique<BinnedTable>(table, max_bins, memory), memory,
+                               max_sorted, min_by_row);
+}
+}  // namespace gpu_exact
