@@ -88,10 +88,10 @@ class DeviceTable {
  private:
   std::shared_ptr<Communicator> comm_;  // outlives the builder
   std::unique_ptr<TreeBuilder> builder_;
-  TableOptions options_;                 // of the builder
-  std::vector<FeatureType> own_types_;   // of the builder; as the DMatrix has them, which may change
-  std::vector<int> devices_;             // of the builder
-  std::uint64_t epoch_{0};               // of the builder
+  TableOptions options_;                // of the builder
+  std::vector<FeatureType> own_types_;  // of the builder; as the DMatrix has them, which may change
+  std::vector<int> devices_;            // of the builder
+  std::uint64_t epoch_{0};              // of the builder
   std::vector<std::uint64_t> contexts_;  // of its devices; see ContextOf()
   bool was_given_up_{false};             // for another table
   double set_up_ms_{0.0};
