@@ -35,9 +35,10 @@ inline constexpr GainRules kGainRules = GPU_EXACT_XGBOOST < 304 ? GainRules::kOl
  */
 inline constexpr bool kReadsPositions = GPU_EXACT_XGBOOST >= 304;
 
-/** @brief Tell whether `hist` draws features by node from a sampler of its own for each tree, so
- *         that sampling by node can be defined as in `hist`. */
-inline constexpr bool kSamplesByNode = GPU_EXACT_XGBOOST >= 303;
+/** @brief Tell whether `hist` draws the features of each tree anew, so that sampling that XGBoost's exact
+ *         builder lacks (by node, leaf-wise) can be as in `hist`. In 3.2 it has one sampler for all
+ *         trees, which draws those of the first tree twice. */
+inline constexpr bool kSamplesAsHist = GPU_EXACT_XGBOOST >= 303;
 
 using RandomEngine = std::mt19937;
 

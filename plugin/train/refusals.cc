@@ -36,11 +36,18 @@ void RefuseParam(TrainParam const& param, std::size_t n_features) {
     LOG(FATAL) << "Only uniform sampling is supported, gradient-based sampling is only support by "
                << "the `hist` tree method. Set `sampling_method=\"uniform\"`.";
   }
-  if (!kSamplesByNode && param.colsample_bynode != 1.0f) {
+  if (!kSamplesAsHist && param.colsample_bynode != 1.0f) {
     LOG(FATAL) << "`colsample_bynode` is " << param.colsample_bynode
                << ", and column sample by node "
                << "is not supported by exact trees beside this release of XGBoost, whose `hist` "
                << "draws in another way. Set it to 1, or install XGBoost 3.3 or later.";
+  }
+  if (!kSamplesAsHist && param.grow_policy == TrainParam::kLossGuide &&
+      TreeFeatures::Sampled(param)) {
+    LOG(FATAL) << "`colsample_bytree` is " << param.colsample_bytree << " and `colsample_bylevel` "
+               << param.colsample_bylevel << ", and with `grow_policy=\"lossguide\"` column sample "
+               << "is not supported beside this release of XGBoost, whose `hist` draws in another "
+               << "way. Set both to 1, or install XGBoost 3.3 or later.";
   }
 }
 }  // namespace

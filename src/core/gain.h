@@ -7,9 +7,10 @@
  * XGBoost changed its rules once. By the old ones, up to release 3.3,
  * - a gain is computed in single precision, and knows no alpha beside the weight's;
  * - where no weight may be limited, it is G^2 / (H + lambda) whatever the weight is;
- * - a child may have no hessian, where min_child_weight is 0: it weighs and gains nothing;
  * - a node lighter than min_child_weight weighs nothing;
  * - monotone constraints that are all 0 are constraints.
+ * That a child may then have no hessian, where min_child_weight is 0, is not done here: XGBoost's own
+ * builder grows those trees, see WhyNotOnGpu() in plugin/train/refusals.cc.
  *
  * Compiled without contraction to fused multiply-add on either side.
  */
@@ -128,7 +129,7 @@ GPU_EXACT_HD inline float CalcLossChange(GainParam const& p, GradientSum const& 
                                          int monotone, float node_gain) {
   constexpr float kRefused = -std::numeric_limits<float>::infinity();
   bool valid = left.hess >= p.min_child_weight && right.hess >= p.min_child_weight &&
-               (p.Old() || (left.hess > 0.0 && right.hess > 0.0));
+               left.hess > 0.0 && right.hess > 0.0;
   if (!valid) {
     return kRefused;
   }

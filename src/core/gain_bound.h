@@ -159,20 +159,15 @@ struct WeightLimits {
  *   subtraction: 11 of the child's greatest gain, of which the former is at most twice and the latter
  *   once; a weight further off loses more. These are 31 of kMargin's 64, where they were 23. Within
  *   limits it is 6 of the sums, where it was 4.
- * - With min_child_weight 0 a child may have no hessian. It gains 0, and the other child at most what
- *   it does at the corner; 0 is no more than the square over any divisor, so that only the divisor
- *   must not be 0: lambda is at least kLeastLambda, which is nothing beside one unit. But 0 may be
- *   more than a limited weight gains: then limits are not looked at.
  *
  * Sums of at most 2^62, 2^63 at corners, over at least one unit: no bound is above 2^127, a finite
- * float, but over kLeastLambda, and none is a NaN; LargestWithin()'s may be, of the greatest H and
- * weights of different corners, and is infinity then, which reaches any gain to beat. Products of
- * sums, below the normal floats, belong to gains far below XGBoost's least loss change, or to such
- * as the margin of the gain to beat covers.
+ * float, and none is a NaN; LargestWithin()'s may be, of the greatest H and weights of different
+ * corners, and is infinity then, which reaches any gain to beat. Products of sums, below the normal
+ * floats, belong to gains far below XGBoost's least loss change, or to such as the gain to beat's
+ * margin covers.
  */
 struct GainBound {
   static constexpr float kMargin = 1.0f / (1 << 18);
-  static constexpr float kLeastLambda = 1e-30f;
   static constexpr double kLeastDivisor = 1e-31;
 
   float lambda;           // in units of the hessian
@@ -182,16 +177,12 @@ struct GainBound {
   float max_step;         // no weight is further from 0 for its own sake
   bool enabled;           // the units are such that no float overflows
   bool limited;           // weights may have limits: LargestWithin() is closer
-  std::int64_t min_hess;  // no child has less, in units; at least 1, or 0 by the old rules
+  std::int64_t min_hess;  // no child has less, in units; at least 1
 
   static GainBound Make(GainParam const& p, Quantiser const& q) {
     bool const has_step = p.max_delta_step != 0.0f;
     bool const may_limit = p.bounded || has_step;
-    std::int64_t const min_hess = MinHess(p.min_child_weight / q.hess_unit, p.Old() ? 0 : 1);
     double lambda = p.reg_lambda / q.hess_unit;
-    if (min_hess == 0) {
-      lambda = std::max<double>(lambda, kLeastLambda);
-    }
     double alpha = p.Old() && may_limit ? 0.0 : p.reg_alpha / q.grad_unit;
     double unit = q.hess_unit / (q.grad_unit * q.grad_unit);
     double weight_unit = q.hess_unit / q.grad_unit;
@@ -207,8 +198,8 @@ struct GainBound {
             static_cast<float>(weight_unit),
             has_step ? p.max_delta_step : std::numeric_limits<float>::infinity(),
             enabled,
-            may_limit && min_hess > 0 && fits(weight_unit),
-            min_hess};
+            may_limit && fits(weight_unit),
+            MinHess(p.min_child_weight / q.hess_unit)};
   }
 
   /** @brief Limits of the weights of a node's children. @param monotone Of the feature: -1, 0, 1. */
@@ -357,13 +348,13 @@ struct GainBound {
     return left.high.hess > most ? most : left.high.hess;
   }
 
-  /** @brief Least whole number that may, as a double, be at least this. @param or_more The least. */
-  static std::int64_t MinHess(double min_child_weight, std::int64_t or_more) {
+  /** @brief Least whole number that may, as a double, be at least this; 1 or more. */
+  static std::int64_t MinHess(double min_child_weight) {
     // Above 2^53 a sum may be rounded up to it. No sum is above 2^62.
     double least = std::ceil(min_child_weight * (1.0 - std::ldexp(1.0, -52)));
     constexpr std::int64_t kLargest = std::int64_t{1} << 62;
-    if (!(least > static_cast<double>(or_more))) {
-      return or_more;
+    if (!(least > 1.0)) {
+      return 1;
     }
     return least < static_cast<double>(kLargest) ? static_cast<std::int64_t>(least) : kLargest;
   }

@@ -580,25 +580,6 @@ TEST(Largest, NoneIsAllowedWithoutHessian) {
   }
 }
 
-/** @brief By the old rules a child may have none, where it need not weigh anything. */
-TEST(Largest, ByTheOldRulesAChildWithoutHessianIsAllowed) {
-  PlainCase plain;
-  plain.p.rules = GainRules::kOld;
-  FixedSum const total{5, 9}, left{-3, 0};
-  EXPECT_GT(plain.Gain(total, left), 0.0f);
-  for (float lambda : {0.0f, 1.0f}) {
-    plain.p.reg_lambda = lambda;
-    auto bound = plain.Bound();
-    EXPECT_TRUE(GainBound::Reaches(bound.Largest(total, {left, left}),
-                                   bound.GainToBeat(plain.Gain(total, left), 0.0f)));
-    EXPECT_TRUE(GainBound::Reaches(bound.OfAllowed(left, total - left),
-                                   bound.GainToBeat(plain.Gain(total, left), 0.0f)));
-    EXPECT_EQ(bound.Largest({0, 0}, {{0, 0}, {0, 0}}), 0.0f) << "no 0 / 0";
-  }
-  plain.p.min_child_weight = 1e-9f;
-  EXPECT_EQ(plain.Bound().Largest(total, {left, left}), kNone);
-}
-
 /** @brief At a weight that alpha makes smaller the old gain, which has no alpha, is the greater. */
 TEST(Largest, ByTheOldRulesLimitsTakeAlphaFromTheBound) {
   PlainCase plain;
@@ -772,8 +753,6 @@ TEST(LargestWithin, LimitsAreThoseOfTheNodeAndOfTheStep) {
   plain.p.bounded = true;
   EXPECT_TRUE(plain.Bound().limited);
   plain.p.rules = GainRules::kOld;
-  EXPECT_FALSE(plain.Bound().limited) << "a child without hessian gains 0, which may be more";
-  plain.p.min_child_weight = 1.0f;
   EXPECT_TRUE(plain.Bound().limited);
 }
 

@@ -96,7 +96,8 @@ def rng_state(booster: xgb.Booster) -> str:
 
 def trees(booster: xgb.Booster) -> list[dict]:
     model = json.loads(booster.save_raw("json"))
-    return model["learner"]["gradient_booster"]["model"]["trees"]
+    booster = model["learner"]["gradient_booster"]
+    return booster.get("gbtree", booster)["model"]["trees"]  # of DART it lies one deeper
 
 
 def assert_same_model(ours: xgb.Booster, theirs: xgb.Booster, context: object = "") -> None:

@@ -14,6 +14,7 @@ from hist_problems import HIST, draw_constraints, few_values, gradients
 from oracle import (
     BY_NAME,
     NO_GPU,
+    RELEASE,
     TAKE_OVER,
     assert_cache_is_right,
     assert_grown,
@@ -24,13 +25,17 @@ from oracle import (
     trees,
     trees_grown,
 )
-from problems import FIRST, N_PROBLEMS, STRATEGIES
+from problems import FIRST, N_PROBLEMS, STRATEGIES, left_to_xgboost
 
 pytestmark = [
     pytest.mark.usefixtures("builder"),
     pytest.mark.filterwarnings("ignore:.*lossguide"),
 ]
 LEAF_WISE = {"grow_policy": "lossguide", "nthread": 1}
+SAMPLES_COLUMNS = RELEASE >= (3, 3)  # in 3.2 `hist` draws in another way, and it is refused
+needs_columns_sampled = pytest.mark.skipif(
+    not SAMPLES_COLUMNS, reason="leaf-wise trees draw no columns beside XGBoost 3.2"
+)
 ALIKE = ("left_children", "right_children", "split_indices", "loss_changes", "sum_hessian")
 
 
@@ -52,6 +57,10 @@ def draw_params(rng: np.random.Generator, n_features: int) -> dict:
         "colsample_bytree": pick(1, 1, 0.6),
         "colsample_bylevel": pick(1, 1, 0.6),
     }
+    if left_to_xgboost(params):
+        params["min_child_weight"] = 0.5
+    if not SAMPLES_COLUMNS:
+        params |= {"colsample_bytree": 1.0, "colsample_bylevel": 1.0}
     if rng.random() < 0.3:  # what gains nothing gains what rounding leaves: equal, and in any order
         params |= {"max_delta_step": 0.7, "gamma": pick(2, 20)}
     return params | draw_constraints(rng, n_features)
@@ -146,7 +155,15 @@ def test_deleted_rows_go_where_the_others_send_them(seed: int) -> None:
     assert_cache_is_right(ours, dtrain)
 
 
-@pytest.mark.parametrize("rates", [{}, {"colsample_bynode": 0.5}], ids=["all", "by_node"])
+@pytest.mark.parametrize(
+    "rates",
+    [{}]
+    + [
+        pytest.param(rates, marks=needs_columns_sampled)
+        for rates in ({"colsample_bylevel": 0.8}, {"colsample_bylevel": 0.8, "colsample_bynode": 0.5})
+    ],
+    ids=["all", "by_level", "by_node"],
+)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_smaller_tree_is_the_beginning_of_a_larger_one(rates: dict, strategy: str) -> None:
     """Whatever was grown in vain, and drawn for it. `hist` draws for nodes in the order of splits,
@@ -155,7 +172,7 @@ def test_a_smaller_tree_is_the_beginning_of_a_larger_one(rates: dict, strategy: 
     X = few_values(rng, 2000, 6)
     rounds = [gradients(rng, 2000)]
     params = LEAF_WISE | {"base_score": 0.0, "max_depth": 0, "gpu_exact_strategy": strategy}
-    params |= {"colsample_bylevel": 0.8} | rates | TAKE_OVER
+    params |= rates | TAKE_OVER
     grown = []
     for max_leaves in (60, 4, 9, 25, 59):
         booster, dtrain = boost(params | {"max_leaves": max_leaves}, X, rounds)
@@ -172,6 +189,7 @@ def test_a_smaller_tree_is_the_beginning_of_a_larger_one(rates: dict, strategy: 
         assert smaller == grown[0][: len(smaller)]
 
 
+@needs_columns_sampled
 def test_draws_for_nodes_differ_from_node_to_node() -> None:
     """Of two columns one is open to a node; it is not the same one everywhere in a level or path."""
     rng = np.random.default_rng(5)
@@ -188,6 +206,15 @@ def test_draws_for_nodes_differ_from_node_to_node() -> None:
     assert len({str(features) for features in used}) == 4
 
 
+@pytest.mark.skipif(SAMPLES_COLUMNS, reason="leaf-wise trees draw no columns beside XGBoost 3.2 alone")
+@pytest.mark.parametrize("rate", ["colsample_bytree", "colsample_bylevel", "colsample_bynode"])
+@pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
+def test_sampled_columns_are_refused(route: dict, rate: str) -> None:
+    with pytest.raises(xgb.core.XGBoostError, match=f"`{rate}` is 0.5.*, or install XGBoost 3.3"):
+        xgb.train(LEAF_WISE | route | {rate: 0.5}, xgb.DMatrix(np.eye(9), np.arange(9)), 1)
+
+
+@needs_columns_sampled
 @pytest.mark.parametrize("seed", range(6))
 def test_nothing_is_drawn_in_vain(seed: int) -> None:
     """What is searched in vain lies in levels that `hist` draws for, too: the next tree's draws agree."""
@@ -206,9 +233,10 @@ CASES = {
     "squared_error": {},
     "classes": {"objective": "multi:softprob", "num_class": 3},
     "logistic": {"objective": "binary:logistic"},
-    "dart": {"booster": "dart", "rate_drop": 0.5, "skip_drop": 0.1},
-    "forest": {"num_parallel_tree": 3, "colsample_bytree": 0.6},
+    "forest": {"num_parallel_tree": 3, "colsample_bytree": 0.6 if SAMPLES_COLUMNS else 1.0},
 }
+if SAMPLES_COLUMNS:  # else `hist` draws less, and drops other trees
+    CASES["dart"] = {"booster": "dart", "rate_drop": 0.5, "skip_drop": 0.1}
 
 
 def train_case(params: dict, route: dict, continued: bool) -> tuple[xgb.Booster, np.ndarray]:
@@ -253,7 +281,7 @@ def test_sampled_rows_and_pruning(route: dict) -> None:
     ours, dtrain = boost(params, X, rounds)
     assert_cache_is_right(ours, dtrain)
     assert min(min(filter(None, t["loss_changes"])) for t in trees(ours)) >= 300
-    assert 3 < min(t["left_children"].count(-1) for t in trees(ours)) < 15  # ended by `gamma`
+    assert 1 < min(t["left_children"].count(-1) for t in trees(ours)) < 15  # ended by `gamma`
     followed = {"updater": "grow_gpu_exact,prune"} if route is BY_NAME else {}
     again, _ = boost(params | followed, X, rounds)
     assert [t["left_children"] for t in trees(again)] == [t["left_children"] for t in trees(ours)]
@@ -274,7 +302,8 @@ def test_pickled_amid_training() -> None:
     rng = np.random.default_rng(9)
     X = few_values(rng, 300, 4)
     rounds = [gradients(rng, 300) for _ in range(4)]
-    params = LEAF_WISE | {"max_leaves": 9, "max_depth": 0, "colsample_bylevel": 0.7} | TAKE_OVER
+    params = LEAF_WISE | {"max_leaves": 9, "max_depth": 0} | TAKE_OVER
+    params |= {"colsample_bylevel": 0.7} if SAMPLES_COLUMNS else {}
     at_once, _ = boost(params, X, rounds)
     dtrain = xgb.DMatrix(X, np.zeros(300), nthread=1)
     booster = xgb.Booster(params, [dtrain])

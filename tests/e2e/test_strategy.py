@@ -88,14 +88,22 @@ def test_changes_in_a_callback() -> None:
 def test_boosters_of_several_strategies_share_a_dmatrix() -> None:
     """Each takes the table's place on the device from the one before."""
     dtrain = xgb.DMatrix(*make_table(1000))
-    expected = train("sort", TAKE_OVER, dtrain)
-    in_turns = [
-        xgb.Booster(PARAMS | TAKE_OVER | {"gpu_exact_strategy": s}, [dtrain]) for s in STRATEGIES
-    ]
-    for i in range(ROUNDS):
-        for booster in in_turns:
-            booster.update(dtrain, i)
-    with ThreadPoolExecutor(len(STRATEGIES)) as pool:
-        at_once = list(pool.map(lambda s: train(s, TAKE_OVER, dtrain), STRATEGIES))
-    for model in in_turns + at_once:
+
+    def in_turns(strategies: list[str]) -> list[xgb.Booster]:
+        """Before XGBoost 3.3 boosters of a thread draw from one generator."""
+        boosters = [
+            xgb.Booster(PARAMS | TAKE_OVER | {"gpu_exact_strategy": strategy}, [dtrain])
+            for strategy in strategies
+        ]
+        for i in range(ROUNDS):
+            for booster in boosters:
+                booster.update(dtrain, i)
+        return boosters
+
+    of_one = in_turns(["sort"] * len(STRATEGIES))
+    for model, expected in zip(in_turns(STRATEGIES), of_one, strict=True):
         assert_same_model(model, expected)
+    expected = train("sort", TAKE_OVER, dtrain)
+    with ThreadPoolExecutor(len(STRATEGIES)) as pool:
+        for model in pool.map(lambda s: train(s, TAKE_OVER, dtrain), STRATEGIES):
+            assert_same_model(model, expected)

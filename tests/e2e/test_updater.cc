@@ -8,6 +8,7 @@
 #include <xgboost/c_api.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -139,6 +140,11 @@ std::string WhyNoCuda() {
 
 class Updater : public ::testing::Test {
  protected:
+  static void SetUpTestSuite() {
+    int major, minor, patch;
+    XGBoostVersion(&major, &minor, &patch);
+    std::printf("XGBoost %d.%d.%d\n", major, minor, patch);  // releases/test_releases.py reads it
+  }
   void TearDown() override {
     ASSERT_EQ(Module::Get().take_over(0), 0);
     ASSERT_EQ(Module::Get().set_default_device("cpu"), 0);

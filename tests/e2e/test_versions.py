@@ -4,6 +4,7 @@
 import ctypes
 import os
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,8 @@ def test_r_package():
 
 def test_every_layout_is_that_of_a_release():
     assert list(dict.fromkeys(XGBOOST_RELEASES.values())) == list(XGBOOST_LAYOUTS)
+
+
+def test_the_guide_says_what_is_tested():
+    table = runpy.run_path(str(ROOT / "tests/releases/test_releases.py"))["table"]
+    assert table() in (ROOT / "plugin/guide/install.md").read_text()

@@ -102,8 +102,7 @@ inline float SplitGain(GrowParam const& param, Sums const& left, Sums const& rig
   constexpr float kNotAllowed = -std::numeric_limits<float>::infinity();
   double const least = param.min_child_weight;
   bool const both = left.hess > 0.0 && right.hess > 0.0;
-  if (!(left.hess >= least && right.hess >= least) ||
-      (param.gain_rules == GainRules::kNew && !both)) {
+  if (!(left.hess >= least && right.hess >= least && both)) {
     return kNotAllowed;
   }
   auto const w_left = Weight(param, left, bounds);

@@ -49,6 +49,19 @@ test_that("a module that cannot be loaded is named, with the remedy", {
   expect_match(paste(run_r(code), collapse = " "), "/absent.so.*Install xgboostgpuexact again")
 })
 
+test_that("a stripped xgboost is told so, with the remedy", {
+  strip <- Sys.which("strip")
+  skip_if_not(nzchar(strip), "there is no strip")
+  stripped <- tempfile("library")
+  dir.create(stripped)
+  file.copy(find.package("xgboost"), stripped, recursive = TRUE)
+  system2(strip, c("--strip-unneeded", file.path(stripped, "xgboost/libs/xgboost.so")))
+  code <- sprintf(".libPaths(c('%s', .libPaths()))
+    tryCatch(loadNamespace('xgboostgpuexact'), error = function(e) cat(conditionMessage(e)))", stripped)
+  expect_match(paste(run_r(code), collapse = " "),
+               "xgboost.so has no symbol table, it was stripped.*Install R's package xgboost from source")
+})
+
 test_that("models load and predict without the plugin", {
   t <- random_table(3)
   d <- xgb.DMatrix(t$x, label = t$y, nthread = 1)
@@ -82,7 +95,8 @@ test_that("what XGBoost refuses is an R error in its words, and the session goes
   t <- random_table(5)
   p <- list(tree_method = "exact", nthread = 1)
   d <- xgb.DMatrix(t$x, label = t$y, nthread = 1)
-  expect_error(xgb.train(c(p, max_depth = 0), d, 1, verbose = 0), "max_depth")
+  gradient_based <- list(subsample = 0.5, sampling_method = "gradient_based")
+  expect_error(xgb.train(c(p, gradient_based), d, 1, verbose = 0), "Only uniform sampling")
   expect_length(predict(xgb.train(p, d, 1, verbose = 0), t$x), 200)
 })
 
