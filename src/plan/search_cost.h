@@ -22,11 +22,10 @@ namespace gpu_exact {
  *
  * The unit is a picosecond of the whole device (one NVIDIA H200), unless a line says otherwise.
  * Behind each constant stands how it was found:
- *
- *     timed    by the time of a kernel, divided by what it did
- *     tried    by the times of whole trees, with this value and with others (ms a tree, in
- *     brackets) size     by the size of what is read, or of a cache
- *     guessed  no measurement of it by itself is on record
+ * - timed: by the time of a kernel, divided by what it did;
+ * - tried: by the times of whole trees, with this value and with others (ms a tree, in brackets);
+ * - size: by the size of what is read, or of a cache;
+ * - guessed: no measurement of it by itself is on record.
  */
 struct CostTable {
   // Histograms.
