@@ -175,7 +175,7 @@ def _same_cut(ours: Tree, a: int, stock: Tree, b: int, cuts_apart: CutsApart | N
 
 
 def _cut(tree: Tree, node: int) -> Cut:
-    return tree["categories"][node] or tree["split_conditions"][node]
+    return tree["categories"][node] or float(tree["split_conditions"][node])
 
 
 def _describe(tree: Tree, node: int) -> str:
