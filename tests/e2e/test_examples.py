@@ -1,6 +1,7 @@
 # Copyright 2026, the gpu_exact contributors
 """The examples of the documentation run, through the plugin, and say what they promise."""
 
+import functools
 import json
 import os
 import re
@@ -22,6 +23,7 @@ NOTEBOOK = FOLDER / "exact_on_a_gpu.ipynb"
 SHOWN_BY_NOTEBOOK = r"\n20 .*, 0 .*\n.* [\d.]+ ms\n.* 0 different\nexact: [\d.]+ .*\nhist: [\d.]+ .*\n$"
 
 
+@functools.cache
 def run(name: str, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "ignore", str(FOLDER / f"{name}.py"), *arguments]
     fixed = {"text": True, "capture_output": True, "check": False}

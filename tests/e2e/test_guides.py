@@ -11,6 +11,7 @@ import xgboost_gpu_exact as gpu_exact
 from xgboost import libpath
 
 ROOT = Path(__file__).resolve().parents[2]
+PARAMETERS = ROOT / "plugin/train/param.h"
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import tables  # noqa: E402
@@ -103,7 +104,7 @@ def test_words_of_ours_exist():
             guide
         )
     chapter = (ROOT / "plugin/guide/parameters.md").read_text()
-    parameters = re.findall(r"DMLC_DECLARE_FIELD\((\w+)\)", (ROOT / "plugin/train/param.h").read_text())
+    parameters = re.findall(r"DMLC_DECLARE_FIELD\((\w+)\)", PARAMETERS.read_text())
     named = [*parameters, *gpu_exact.LastRun._fields, *set(gpu_exact.__all__) - NOT_FOR_USERS]
     assert {name for name in named if not re.search(rf"`[^`]*\b{name}\b", chapter)} == set()
 
@@ -116,7 +117,7 @@ def cells(guide: str) -> dict[str, str]:
 
 def test_defaults_and_values_of_parameters():
     told = cells("plugin/guide/parameters.md")
-    text = (ROOT / "plugin/param.h").read_text()
+    text = PARAMETERS.read_text()
     fields = re.findall(r"FIELD\((gpu_exact_\w+)\)(.*?)\.describe", text, re.DOTALL)
     assert len(fields) > 4
     for name, field in fields:

@@ -29,7 +29,7 @@ def test_an_empty_child_ends_a_branch_where_no_depth_does(policy: str) -> None:
     low, high = np.float32(1), np.nextafter(np.float32(1), np.float32(2))
     X = np.array([[low], [low], [high], [high], [np.nan]], np.float32)
     y = np.array([-4, -4, 4, 4, 4], np.float32)
-    params = {"max_depth": 0, "grow_policy": policy, "base_score": 0.0, "min_child_weight": 0}
+    params = {"max_depth": 0, "grow_policy": policy, "base_score": 0.0}
     (tree,) = trees(xgb.train(params | TAKE_OVER, xgb.DMatrix(X, y), 1))
     assert tree["sum_hessian"] == [5.0, 0.0, 5.0]
 
