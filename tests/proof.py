@@ -53,6 +53,7 @@ ONCE = " ".join(
 APART = " ".join(
     f"e2e/test_{name}.py" for name in "faults nccl_faults neighbours inputs soak".split()
 )
+NO_KERNELS = "e2e/test_categorical.py"  # what the reference builder alone can do
 HOST = "core/test_*.cc plan/test_*.cc host/test_*.cc plugin/test_*.cc"
 WITH_GPU = "e2e/test_fuzz_on_cuda.py e2e/test_nccl_faults.py e2e/test_soak.py"  # wholly
 LOADING = "e2e/test_import.py"  # of the module that users have, with a GPU and without
@@ -111,7 +112,7 @@ SUITES = [
     Suite("device", PLANS, alone=True, **DEVICE),
     Suite("sizes", SIZES, by="device", alone=True),  # 130 GiB of the GPU
     Suite("peers", WORKERS, by="device", tests=TWO_GPUS, gpus=2),
-    Suite("e2e", "e2e/test_*.py", f"{ONCE} {APART}", env=MANY),
+    Suite("e2e", "e2e/test_*.py", f"{ONCE} {APART} {NO_KERNELS}", env=MANY),
     Suite("e2e", "e2e/test_updater.cc", by="e2e"),
     Suite("faults", "e2e/test_faults.py", module=FAULTS, pieces=8),
     Suite("nccl", "e2e/test_nccl_faults.py", module=FAULTS, gpus=2),

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -75,6 +76,39 @@ struct DeviceError : std::runtime_error {
  *         remedy. */
 struct OutOfDeviceMemory : DeviceError {
   using DeviceError::DeviceError;
+};
+
+/** @brief Refuses a table of which no tree can grow here, before anything is begun. */
+struct UnfitTable : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/** @brief Refuses a value of a categorical feature that is no category. */
+struct InvalidCategory : UnfitTable {
+  FeatureIdx feature;
+  float value;
+
+  /** @param name Of the feature; empty: it has none. */
+  InvalidCategory(FeatureIdx f, float v, std::string const& name = "")
+      : UnfitTable{"Invalid categorical value detected: column " + std::to_string(f) +
+                   (name.empty() ? "" : ", \"" + name + "\",") + " has " + TextOf(v) +
+                   "; give its categories whole numbers from 0 to " +
+                   std::to_string(kMostCategories - 1) + ", and make missing what is none."},
+        feature{f},
+        value{v} {}
+
+  /** @brief Tell whether a value is none. */
+  [[nodiscard]] static bool Is(float value) {
+    return !(value >= 0.0f && value < static_cast<float>(kMostCategories));
+  }
+
+ private:
+  /** @brief Write a value with all its digits. */
+  [[nodiscard]] static std::string TextOf(float value) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.9g", static_cast<double>(value));
+    return text;
+  }
 };
 
 /** @brief Refuses gradients of which no tree can grow here, before anything is begun. */

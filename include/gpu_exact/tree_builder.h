@@ -57,7 +57,10 @@ struct GrowParam {
   DefaultDirection default_direction{DefaultDirection::kLearn};
   GainRules gain_rules{GainRules::kNew};
   std::vector<std::int32_t> monotone_constraints;  // shape: (up to n_features), rest is 0
-  std::int32_t interleaved_levels{-1};             // levels before rows are sorted; -1: chosen here
+  // A feature of fewer categories is split into one of them and the others; of more, into two sets.
+  std::uint32_t max_cat_to_onehot{4};
+  std::int32_t max_cat_threshold{64};   // one of the two has fewer categories than this
+  std::int32_t interleaved_levels{-1};  // levels before rows are sorted; -1: chosen here
   HostTeam team;
 
   /** @brief Tell whether any feature has a monotone constraint. */
@@ -76,8 +79,11 @@ struct TreeNode {
   NodeIdx parent{kNoNode};
   NodeIdx left{kNoNode};  // kNoNode: a leaf
   NodeIdx right{kNoNode};
-  FeatureIdx feature{0};  // feature, threshold, default_left: of a split node
+  FeatureIdx feature{0};  // from here to default_left: of a split node
   float threshold{0.0f};  // value < threshold goes left
+  // Of a split by categories, which has no threshold: bit c % 32 of word c / 32 is set where category c
+  // goes right; others, also those beyond the words, go left. Empty: the split has a threshold.
+  std::vector<std::uint32_t> categories;
   bool default_left{false};
   float loss_change{0.0f};  // of the best split found, taken or not; leaf-wise: of splits taken
   float weight{0.0f};       // before the learning rate
@@ -228,6 +234,7 @@ struct TableOptions {
  * @param rows    The worker's rows, maybe none; n_features is that of all workers.
  * @param comm    Borrowed for the builder's life; nullptr, or a group of one: all rows are here.
  * @throw OutOfDeviceMemory where the least that a table takes does not fit.
+ * @throw UnfitTable for a table that the builder cannot train on.
  */
 [[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
                                                              TableOptions const& options,

@@ -31,6 +31,15 @@ struct CsrEntry {
   float value;
 };
 
+/** @brief Names what the values of a feature are; laid out as xgboost::FeatureType. */
+enum class FeatureType : std::uint8_t {
+  kNumerical,
+  kCategorical  // codes of categories, 0 <= code < kMostCategories; fractions are cut off
+};
+
+/** @brief Bounds the codes of categories: up to here a float tells whole numbers apart. */
+inline constexpr std::uint32_t kMostCategories = 1u << 24;
+
 /** @brief Names where an array lies. Device memory belongs to the builder's device. */
 enum class Memory : std::uint8_t { kHost, kDevice };
 
@@ -54,6 +63,8 @@ struct CsrView {
   FeatureIdx n_features{0};
   Memory memory{Memory::kHost};
   RowPages const* pages{nullptr};  // that have the rows, in place of offsets and entries
+  // Host memory, shape: (n_features); nullptr: all are numerical. Not of a page, but of the table.
+  FeatureType const* feature_types{nullptr};
 };
 
 /** @brief Lends gradients, one pair a row. */

@@ -18,10 +18,6 @@ using xgboost::tree::TrainParam;
 constexpr char const* kUpdater = "Updater `grow_colmaker` or `exact` tree method";
 
 void RefuseData(xgboost::DMatrix const& data) {
-  if (data.Info().HasCategorical()) {
-    LOG(FATAL) << xgboost::error::NoCategorical(kUpdater)
-               << " Encode them as numbers, or use `tree_method=\"hist\"`.";
-  }
   if (data.Info().num_row_ > kMostRows) {
     LOG(FATAL) << "The table has " << data.Info().num_row_ << " rows, and at most " << kMostRows
                << " fit: ids of rows have 32 bits, as those of XGBoost's own exact builder. Train "
@@ -94,6 +90,11 @@ void RefuseOnCpu(TrainParam const& param, xgboost::DMatrix const& data, std::str
   if (xgboost::collective::IsDistributed()) {
     LOG(FATAL) << kUpdater << " doesn't support distributed training. Only the GPU's builder does, "
                << "and: " << reason;
+  }
+  if (data.Info().HasCategorical()) {
+    LOG(FATAL) << xgboost::error::NoCategorical(kUpdater)
+               << " Only the GPU's builder does, and: " << reason
+               << " Encode them as numbers, or use `tree_method=\"hist\"`.";
   }
   if (!data.SingleColBlock()) {
     LOG(FATAL) << kUpdater

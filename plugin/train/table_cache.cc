@@ -24,6 +24,9 @@ static_assert(sizeof(CsrEntry) == sizeof(xgboost::Entry) &&
               offsetof(CsrEntry, feature) == offsetof(xgboost::Entry, index) &&
               offsetof(CsrEntry, value) == offsetof(xgboost::Entry, fvalue));
 static_assert(sizeof(EntryIdx) == sizeof(xgboost::bst_idx_t));
+static_assert(sizeof(FeatureType) == sizeof(xgboost::FeatureType) &&
+              static_cast<int>(FeatureType::kCategorical) ==
+                  static_cast<int>(xgboost::FeatureType::kCategorical));
 
 /** @brief Tells one table from another. */
 struct Key {
@@ -147,14 +150,27 @@ class CachedPages final : public RowPages {
 };
 }  // namespace
 
+std::vector<FeatureType> TypesOf(xgboost::MetaInfo const& info) {
+  std::vector<FeatureType> types;
+  if (info.HasCategorical()) {
+    auto const& of_xgboost = info.feature_types.ConstHostVector();
+    std::transform(of_xgboost.cbegin(), of_xgboost.cend(), std::back_inserter(types),
+                   [](auto type) { return static_cast<FeatureType>(type); });
+    types.resize(info.num_col_);  // a table without rows may have been told of others
+  }
+  return types;
+}
+
 TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const& devices,
                                   TableOptions const& options,
+                                  std::vector<FeatureType> const& types,
                                   std::shared_ptr<Communicator> const& comm, std::uint64_t epoch) {
-  if (!builder_ || !(options_ == options) || devices_ != devices || epoch_ != epoch ||
-      contexts_ != ContextsOf(devices)) {
+  auto const& info = data->Info();
+  auto own_types = TypesOf(info);
+  if (!builder_ || !(options_ == options) || own_types_ != own_types || devices_ != devices ||
+      epoch_ != epoch || contexts_ != ContextsOf(devices)) {
     this->Drop();
     auto const begin = std::chrono::steady_clock::now();
-    auto const& info = data->Info();
     CachedPages const pages{data, devices.front()};
     std::shared_ptr<SparsePage const> page;  // the only one
     auto const own_rows = [&] {
@@ -169,7 +185,8 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
       view.pages = &pages;
       return view;
     };
-    auto const view = TellAll(comm.get(), own_rows)[comm ? comm->Rank() : 0];
+    auto view = TellAll(comm.get(), own_rows)[comm ? comm->Rank() : 0];
+    view.feature_types = types.empty() ? nullptr : types.data();
     using Logger = xgboost::ConsoleLogger;
     LongSetUp const progress{view, !Logger::ShouldLog(Logger::LV::kWarning)};
     comm_ = comm;
@@ -201,6 +218,7 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
     contexts_ = ContextsOf(devices);
     devices_ = devices;
     options_ = options;
+    own_types_ = std::move(own_types);
     epoch_ = epoch;
     builder_ = std::move(builder);  // where this is reached, Drop() knows its contexts
     set_up_ms_ = MillisecondsSince(begin);
@@ -226,8 +244,8 @@ void DeviceTable::GiveUp() {
   was_given_up_ = true;
 }
 
-std::uint64_t DeviceTable::Epoch(TableOptions const& options) const {
-  return builder_ && options_ == options ? epoch_ : 0;
+std::uint64_t DeviceTable::Epoch(xgboost::MetaInfo const& info, TableOptions const& options) const {
+  return builder_ && options_ == options && own_types_ == TypesOf(info) ? epoch_ : 0;
 }
 
 std::shared_ptr<DeviceTable> TableCache::Get(xgboost::MetaInfo const& info, int ordinal) {

@@ -22,6 +22,9 @@ namespace gpu_exact {
  */
 using DataToken = std::weak_ptr<xgboost::CatContainer const>;
 
+/** @brief Give the types of a table's features; empty where none is categorical. */
+[[nodiscard]] std::vector<FeatureType> TypesOf(xgboost::MetaInfo const& info);
+
 /** @brief Holds a builder, and the lock that its users hold, as it grows one tree at a time. */
 class DeviceTable {
  public:
@@ -35,24 +38,28 @@ class DeviceTable {
   /**
    * @brief Give a builder of such options, made where there is none; under the lock, as is its use.
    *
-   * One of other options, devices or epoch goes first, so that a device holds the table once. Where
-   * there is no room, tables that nobody trains on at the moment are given up before a part of it is
-   * laid in the host's memory, and before it is refused.
+   * One of other options, types, devices or epoch goes first, so that a device holds the table once.
+   * Where there is no room, tables that nobody trains on at the moment are given up before a part of
+   * it is laid in the host's memory, and before it is refused.
    *
    * @param data    Its pages are asked for only where a builder is made: those that an iterator gave
    *                are read from its cache each time.
    * @param devices The first is that of the table's key; of one among several workers, it alone.
+   * @param types   Of the features, that all workers have agreed on.
    * @param comm    Kept with the builder. To make one is collective.
    * @param epoch   What the workers agreed on, see AgreeOnEpoch(): all make a builder, or none. 0 for
    *                one that is alone.
    */
   [[nodiscard]] TreeBuilder* Builder(xgboost::DMatrix* data, std::vector<int> const& devices,
                                      TableOptions const& options,
+                                     std::vector<FeatureType> const& types,
                                      std::shared_ptr<Communicator> const& comm,
                                      std::uint64_t epoch);
 
-  /** @brief Give the epoch of the builder; 0 if there is none of such options. Under the lock. */
-  [[nodiscard]] std::uint64_t Epoch(TableOptions const& options) const;
+  /** @brief Give the epoch of the builder; 0 if there is none of such options and types. Under the
+   *         lock. */
+  [[nodiscard]] std::uint64_t Epoch(xgboost::MetaInfo const& info,
+                                    TableOptions const& options) const;
 
   /**
    * @brief Give the builder up, so that the next use makes one anew; under the lock.
@@ -81,9 +88,10 @@ class DeviceTable {
  private:
   std::shared_ptr<Communicator> comm_;  // outlives the builder
   std::unique_ptr<TreeBuilder> builder_;
-  TableOptions options_;                 // of the builder
-  std::vector<int> devices_;             // of the builder
-  std::uint64_t epoch_{0};               // of the builder
+  TableOptions options_;                // of the builder
+  std::vector<FeatureType> own_types_;  // of the builder; as the DMatrix has them, which may change
+  std::vector<int> devices_;            // of the builder
+  std::uint64_t epoch_{0};              // of the builder
   std::vector<std::uint64_t> contexts_;  // of its devices; see ContextOf()
   bool was_given_up_{false};             // for another table
   double set_up_ms_{0.0};

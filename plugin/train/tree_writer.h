@@ -13,8 +13,13 @@
 #include "src/tree/param.h"
 
 namespace gpu_exact {
-/** @brief Fill an empty tree: every array as `grow_colmaker` leaves it. */
-void WriteTree(GrownTree const& grown, float learning_rate, xgboost::RegTree* tree);
+/**
+ * @brief Fill an empty tree: every array as `grow_colmaker` leaves it, categories as `hist` does.
+ * @param will_prune Whether PruneTree() follows: what it makes a leaf is written without categories,
+ *                   which a leaf would keep.
+ */
+void WriteTree(GrownTree const& grown, xgboost::tree::TrainParam const& param, bool will_prune,
+               xgboost::RegTree* tree);
 
 /**
  * @brief Take back splits that gain less than `gamma`, from the leaves up, as XGBoost's updater

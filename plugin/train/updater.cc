@@ -235,18 +235,21 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
     }
     HostDeviceVector<float> all_weights;
     auto const* feature_weights = &info.feature_weights;
+    auto types = TypesOf(info);
     std::uint64_t epoch{0};
     if (comm) {
       CheckEqual(worker_states);
       epoch = AgreeOnEpoch(worker_states);
       if (TreeFeatures::Sampled(*param)) {
-        all_weights.HostVector() =
-            AgreeOnWeights(comm.get(), worker_states, info.feature_weights.ConstHostVector());
+        all_weights.HostVector() = AgreeOn(comm.get(), worker_states, &WorkerState::weights,
+                                           info.feature_weights.ConstHostVector());
         feature_weights = &all_weights;
       }
+      types = AgreeOn(comm.get(), worker_states, &WorkerState::types, std::move(types));
     }
     for (std::size_t i = 0; i < trees.size(); ++i) {
-      Task const task{*param, gradients, data, *feature_weights, comm, &out_position[i], trees[i]};
+      Task const task{*param, gradients,        data,    *feature_weights, types,
+                      comm,   &out_position[i], trees[i]};
       if (!table) {
         this->GrowOnCpu(task, "no GPU " + std::to_string(ordinal), status.reason);
         continue;
@@ -264,6 +267,12 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
       }
     }
     learning_rate.AllGrew();
+  } catch (InvalidCategory const& e) {
+    auto const& names = info.feature_names;
+    auto const name = e.feature < names.size() ? names[e.feature] : "";
+    throw dmlc::Error{whose + InvalidCategory{e.feature, e.value, name}.what()};
+  } catch (UnfitTable const& e) {
+    throw dmlc::Error{whose + e.what()};
   } catch (OutOfDeviceMemory const& e) {
     throw dmlc::Error{whose + e.what() +
                       (BoundToR() ? " What a fit that failed holds there is freed by gc()." : "")};
@@ -296,7 +305,7 @@ WorkerState GpuExactUpdater::MakeWorkerState(TrainParam const& param, xgboost::M
   WorkerState worker_state;
   {
     std::lock_guard<std::mutex> guard{table->mutex};
-    worker_state.epoch = table->Epoch(this->MakeTableOptions());
+    worker_state.epoch = table->Epoch(info, this->MakeTableOptions());
   }
   worker_state.newest_epoch = NewestEpoch();
   worker_state.sources = Hash{}.Add(SourceHash()).Value();
@@ -305,6 +314,9 @@ WorkerState GpuExactUpdater::MakeWorkerState(TrainParam const& param, xgboost::M
   if (auto const& weights = info.feature_weights.ConstHostVector();
       TreeFeatures::Sampled(param) && !weights.empty()) {
     worker_state.weights = Hash{}.Add(weights.data(), weights.size() * sizeof(float)).Value();
+  }
+  if (auto const types = TypesOf(info); info.num_row_ != 0 || !types.empty()) {
+    worker_state.types = Hash{}.Add(types.data(), types.size() * sizeof(types[0])).Value();
   }
   auto random = RandomOf(ctx_);  // a copy
   worker_state.random = static_cast<std::uint32_t>(random());
@@ -339,6 +351,8 @@ GrowParam GpuExactUpdater::MakeGrowParam(TrainParam const& param) const {
   grow.gain_rules = kGainRules;
   grow.default_direction = static_cast<DefaultDirection>(colmaker_param_.default_direction);
   grow.monotone_constraints = param.monotone_constraints;
+  grow.max_cat_to_onehot = param.max_cat_to_onehot;
+  grow.max_cat_threshold = param.max_cat_threshold;
   grow.interleaved_levels = param_.gpu_exact_interleaved_levels;
   grow.team = TeamOfXGBoost(ctx_->Threads());
   return grow;
@@ -348,7 +362,8 @@ void GpuExactUpdater::GrowOnGpu(Task const& task, DeviceTable* table,
                                 std::vector<int> const& devices, std::uint64_t epoch,
                                 std::string const& device) {
   std::lock_guard<std::mutex> guard{table->mutex};
-  auto* builder = table->Builder(task.data, devices, this->MakeTableOptions(), task.comm, epoch);
+  auto* builder =
+      table->Builder(task.data, devices, this->MakeTableOptions(), task.types, task.comm, epoch);
   TreeRecord record = RecordOf(*task.data, device);
   record.set_up_ms = table->SetUpMs();
   try {
@@ -385,7 +400,7 @@ void GpuExactUpdater::GrowTree(Task const& task, TreeBuilder* builder, TreeRecor
   cpu_ctx.Keep();
   record->build_ms = MillisecondsSince(sampled);
   auto const built = std::chrono::steady_clock::now();
-  WriteTree(grown, task.param.learning_rate, task.tree);
+  WriteTree(grown, task.param, pruning_ == Pruning::kInside, task.tree);
   auto const remap = this->Prune(task);
   if (positions) {
     positions->Write(builder, remap);

@@ -57,6 +57,7 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
     xgboost::GradientContainer* gradients;
     xgboost::DMatrix* data;
     xgboost::HostDeviceVector<float> const& feature_weights;
+    std::vector<FeatureType> const& types;      // of features
     std::shared_ptr<Communicator> const& comm;  // nullptr: this worker is alone
     xgboost::HostDeviceVector<xgboost::bst_node_t>* out_position;
     xgboost::RegTree* tree;

@@ -50,6 +50,7 @@ std::uint64_t HashOf(GrownTree const& tree) {
     hash.Add(&node.left, sizeof(node.left))
         .Add(&node.feature, sizeof(node.feature))
         .Add(&node.threshold, sizeof(node.threshold))
+        .Add(node.categories.data(), node.categories.size() * sizeof(node.categories[0]))
         .Add(&node.default_left, sizeof(node.default_left))
         .Add(&node.weight, sizeof(node.weight));
   }
@@ -78,6 +79,9 @@ void CheckEqual(std::vector<WorkerState> const& worker_states) {
   CheckField(worker_states, &WorkerState::weights,
              "`feature_weights`: give every worker that has rows the same ones.",
              std::optional<std::uint64_t>{0});
+  CheckField(worker_states, &WorkerState::types,
+             "`feature_types`: name the same columns categorical on every worker that has rows.",
+             std::optional<std::uint64_t>{0});
 }
 
 std::uint64_t AgreeOnEpoch(std::vector<WorkerState> const& worker_states) {
@@ -91,21 +95,4 @@ std::uint64_t AgreeOnEpoch(std::vector<WorkerState> const& worker_states) {
 }
 
 std::uint64_t NewestEpoch() { return newest_epoch; }
-
-std::vector<float> AgreeOnWeights(Communicator* comm, std::vector<WorkerState> const& worker_states,
-                                  std::vector<float> own) {
-  auto const has_none = [](auto const& worker_state) { return worker_state.weights == 0; };
-  auto const source = std::find_if_not(worker_states.cbegin(), worker_states.cend(), has_none);
-  if (source == worker_states.cend() ||
-      std::none_of(worker_states.cbegin(), worker_states.cend(), has_none)) {
-    return own;
-  }
-  auto const n = source->n_features;
-  own.resize(n);
-  std::vector<float> all(n * worker_states.size());
-  std::copy(own.cbegin(), own.cend(), all.begin() + n * comm->Rank());
-  comm->AllGather(all.data(), n * sizeof(float));
-  auto const begin = all.cbegin() + n * (source - worker_states.cbegin());
-  return {begin, begin + n};
-}
 }  // namespace gpu_exact

@@ -62,9 +62,13 @@ struct Table {
   FeatureIdx n_features{0};
   std::vector<EntryIdx> offsets{0};
   std::vector<CsrEntry> entries;
+  std::vector<FeatureType> feature_types{};  // empty: all are numerical
 
   [[nodiscard]] CsrView View() const {
-    return {offsets.data(), entries.data(), entries.size(), n_rows, n_features, Memory::kHost};
+    return {offsets.data(), entries.data(),
+            entries.size(), n_rows,
+            n_features,     Memory::kHost,
+            nullptr,        feature_types.empty() ? nullptr : feature_types.data()};
   }
 };
 
@@ -109,6 +113,23 @@ inline Table MakeTable(Shape const& shape, Random* random) {
     t.offsets.push_back(t.entries.size());
   }
   return t;
+}
+
+/** @brief Make some features categorical. Some of the codes are those of few values or of none. */
+inline void MakeCategorical(double share, Random* random, Table* table) {
+  std::vector<int> n_codes;
+  for (FeatureIdx f = 0; f < table->n_features; ++f) {
+    bool const is_categorical = random->Chance(share);
+    table->feature_types.push_back(is_categorical ? FeatureType::kCategorical
+                                                  : FeatureType::kNumerical);
+    n_codes.push_back(random->Pick({1, 2, 3, 7, 40, 200}));
+  }
+  for (CsrEntry& entry : table->entries) {
+    if (table->feature_types[entry.feature] == FeatureType::kCategorical) {
+      int const n = n_codes[entry.feature];
+      entry.value = static_cast<float>(std::min(random->Int(0, n - 1), random->Int(0, n - 1)));
+    }
+  }
 }
 
 /** @brief Multiples of 1/16, so that sums are exact in any order. */
@@ -211,6 +232,7 @@ inline void ExpectSameTree(GrownTree const& got, GrownTree const& want, std::str
     if (!want[i].IsLeaf()) {
       ASSERT_EQ(got[i].feature, want[i].feature) << where;
       ASSERT_EQ(got[i].threshold, want[i].threshold) << where;
+      ASSERT_EQ(got[i].categories, want[i].categories) << where;
       ASSERT_EQ(got[i].default_left, want[i].default_left) << where;
     }
   }

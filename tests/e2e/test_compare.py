@@ -110,6 +110,33 @@ def test_moved_threshold_that_cuts_nothing_else_is_different(tree, dtrain):
     assert compare_trees(far, tree, cuts_apart).verdict is Verdict.NEAR_TIE
 
 
+@pytest.fixture(scope="module")
+def table_of_categories():
+    codes = np.random.default_rng(8).choice([0, 1, 2, 4, 5, 7], (500, 2)).astype(np.float32)
+    return xgb.DMatrix(codes, codes[:, 0] % 2 + codes[:, 1] / 9, feature_types=["c", "c"])
+
+
+def test_sets_of_categories(table_of_categories):
+    params = {"tree_method": "hist", "max_depth": 3, "nthread": 1}
+    (tree,) = trees_of(xgb.train(params, table_of_categories, 1))
+    assert compare_trees(tree, tree).verdict is Verdict.IDENTICAL
+    node = split_on(tree, 0)
+    categories = tree["categories"][node]
+    assert 0 < len(categories) < 6
+    cuts_apart = compare.training_cuts(table_of_categories)
+    for other, verdict in (
+        ((*categories, 3), Verdict.DIFFERENT),  # which no row has
+        (tuple({0, 1, 2, 4, 5, 7} - {*categories}), Verdict.NEAR_TIE),
+        ((), Verdict.NEAR_TIE),  # by a threshold, NaN
+    ):
+        ours = bent(tree)
+        ours["categories"][node] = other
+        report = compare_trees(ours, tree, cuts_apart)
+        assert report.verdict is verdict, other
+        assert f"f0 not in {{{', '.join(map(str, categories))}}}" in report.differences[0].stock
+    assert compare_trees(bent(ours, loss_changes=(node, 1e9)), tree).verdict is Verdict.DIFFERENT
+
+
 def test_leaf_may_round_but_not_differ(tree):
     node = leaf(tree)
     value = tree["split_conditions"][node]

@@ -1,11 +1,6 @@
 # Copyright 2026, the gpu_exact contributors
 """`grow_policy="lossguide"`: XGBoost's exact builder ignores it, so `hist` on the CPU is the judge.
 
-On tables of at most `max_bin` distinct values a column `hist` sees every split that there is. It then
-differs in thresholds (the next value of the table, not the middle), in the default direction of nodes
-without missing values, and in the leaves' base weights, which have the learning rate in them. Labels
-have thousands of values, as of two equal splits each may take another one.
-
 GPU_EXACT_FUZZ sets half of how many problems (300), GPU_EXACT_FUZZ_SEED where the seeds begin (0).
 """
 
@@ -15,6 +10,7 @@ import numpy as np
 import pytest
 import xgboost as xgb
 import xgboost_gpu_exact as gpu_exact
+from hist_problems import HIST, draw_constraints, few_values, gradients
 from oracle import (
     BY_NAME,
     NO_GPU,
@@ -36,33 +32,11 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*lossguide"),
 ]
 LEAF_WISE = {"grow_policy": "lossguide", "nthread": 1}
-HIST = {"tree_method": "hist", "device": "cpu", "max_bin": 256}
 SAMPLES_COLUMNS = RELEASE >= (3, 3)  # in 3.2 `hist` draws in another way, and it is refused
 needs_columns_sampled = pytest.mark.skipif(
     not SAMPLES_COLUMNS, reason="leaf-wise trees draw no columns beside XGBoost 3.2"
 )
 ALIKE = ("left_children", "right_children", "split_indices", "loss_changes", "sum_hessian")
-
-
-def few_values(
-    rng: np.random.Generator, n_rows: int, n_features: int, missing: float = 0.4
-) -> np.ndarray:
-    """Every column has two distinct values or more, and in every second table some are missing."""
-    X = np.empty((n_rows, n_features), np.float32)
-    for f in range(n_features):
-        values = np.unique((10 * rng.standard_normal(rng.choice([4, 6, 20, 90, 200]))).round(3))
-        X[:, f] = values[rng.integers(0, len(values), n_rows)]
-        X[:2, f] = values[:2]
-        if rng.random() < missing:
-            X[2:, f][rng.random(n_rows - 2) < rng.choice([0.1, 0.6])] = np.nan
-    return X
-
-
-def gradients(rng: np.random.Generator, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Their sums are exact, and seldom equal."""
-    grad = (rng.integers(-4000, 4001, n_rows) / 256).astype(np.float32)
-    hess = rng.integers(1, 33, n_rows) / 16 if rng.random() < 0.3 else np.ones(n_rows)
-    return grad, hess.astype(np.float32)
 
 
 def draw_params(rng: np.random.Generator, n_features: int) -> dict:
@@ -89,16 +63,7 @@ def draw_params(rng: np.random.Generator, n_features: int) -> dict:
         params |= {"colsample_bytree": 1.0, "colsample_bylevel": 1.0}
     if rng.random() < 0.3:  # what gains nothing gains what rounding leaves: equal, and in any order
         params |= {"max_delta_step": 0.7, "gamma": pick(2, 20)}
-    if rng.random() < 0.3:
-        signs = rng.integers(-1, 2, rng.integers(1, n_features + 1))
-        params["monotone_constraints"] = "(" + ",".join(map(str, signs)) + ")"
-    if rng.random() < 0.3:
-        groups = [
-            rng.permutation(n_features)[: rng.integers(1, 4)].tolist()
-            for _ in range(rng.integers(1, 4))
-        ]
-        params["interaction_constraints"] = json.dumps(groups)
-    return params
+    return params | draw_constraints(rng, n_features)
 
 
 def boost(params: dict, X: np.ndarray, rounds: list) -> tuple[xgb.Booster, xgb.DMatrix]:

@@ -7,7 +7,7 @@ The tests look for what is refused and for the remedy, not for whole sentences.
 import numpy as np
 import pytest
 import xgboost as xgb
-from oracle import BY_NAME, TAKE_OVER, stock
+from oracle import BY_NAME, NO_GPU, TAKE_OVER, run_python, stock
 
 X = np.arange(40, dtype=np.float32).reshape(20, 2)
 Y = np.arange(20) % 3
@@ -30,14 +30,30 @@ def check(
         assert refused in message and remedy in message
 
 
-def test_categorical_features() -> None:
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(["x", "y"] * 10)})
-    check(
-        "categorical features",
-        "as numbers",
-        dtrain=xgb.DMatrix(frame, Y, enable_categorical=True),
-    )
+CATEGORIES = r"""
+import sys, warnings
+import numpy as np, xgboost as xgb, xgboost_gpu_exact
+warnings.simplefilter("ignore")
+params = {"tree_method": "exact", "gpu_exact_fallback": sys.argv[1]}
+dtrain = xgb.DMatrix(np.eye(9), np.arange(9), feature_types=["c"] * 9)
+for route in ({}, {"updater": "grow_gpu_exact"}):
+    try:
+        xgb.train(params | route, dtrain, 1)
+    except xgb.core.XGBoostError as error:
+        print(xgboost_gpu_exact.device_status().text in str(error), str(error).replace("\n", " "))
+"""
+
+
+@pytest.mark.parametrize("fallback", ["warn", "error"])
+def test_categorical_features_without_a_gpu(fallback: str) -> None:
+    with stock():
+        dtrain = xgb.DMatrix(X, Y, feature_types=["c", "q"])
+        assert "categorical features" in error_of(TAKE_OVER, dtrain)
+    told = run_python(CATEGORIES, fallback, **NO_GPU, GPU_EXACT_REFERENCE_REFUSES="there is none")
+    assert len(told.splitlines()) == 2
+    for line in told.splitlines():
+        assert line.startswith("True"), line
+        assert "categorical features" in line and "as numbers" in line
 
 
 def test_quantile_dmatrix() -> None:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import xgboost as xgb
 import xgboost_gpu_exact as gpu_exact
+from hist_problems import make_categorical_problem
 from oracle import TAKE_OVER, Pretence, rng_state
 from problems import STRATEGIES, Problem, make_problem
 from xgboost.collective import CommunicatorContext
@@ -160,7 +161,7 @@ def shard_of(problem: Problem, begin: int, end: int) -> Problem:
         nothing = np.empty(0, np.float32)
         rounds = [(nothing, nothing)] * len(problem.gradients)
         return Problem(problem.seed, np.empty((0, 0)), problem.params, {}, rounds)
-    info = {k: v if k == "feature_weights" else v[rows] for k, v in problem.info.items()}
+    info = {k: v if k.startswith("feature") else v[rows] for k, v in problem.info.items()}
     rounds = [(grad[rows], hess[rows]) for grad, hess in problem.gradients]
     return Problem(problem.seed, problem.X[rows], problem.params, info, rounds)
 
@@ -187,17 +188,43 @@ def grow_problems(
     rank: int, n_workers: int, seeds: list[int], route: dict, peer_memory: str = "1"
 ) -> list[Trained]:
     os.environ["GPU_EXACT_PEER_MEMORY"] = peer_memory
-    results = []
-    for seed in seeds:
-        problem = make_problem(seed)
-        strategy = {"gpu_exact_strategy": STRATEGIES[seed % len(STRATEGIES)]}
-        bounds = shards(len(problem.X), n_workers, seed)
-        before = gpu_exact.last_run().gpu_trees
-        booster, dtrain = shard_of(problem, bounds[rank], bounds[rank + 1]).train(
-            route | strategy
+    return [
+        grow_problem(
+            rank,
+            n_workers,
+            make_problem(seed),
+            route | {"gpu_exact_strategy": STRATEGIES[seed % len(STRATEGIES)]},
         )
-        results.append(trained(booster, dtrain, before))
-    return results
+        for seed in seeds
+    ]
+
+
+def grow_problem(rank: int, n_workers: int, problem: Problem, how: dict) -> Trained:
+    bounds = shards(len(problem.X), n_workers, problem.seed)
+    before = gpu_exact.last_run().gpu_trees
+    booster, dtrain = shard_of(problem, bounds[rank], bounds[rank + 1]).train(how)
+    return trained(booster, dtrain, before)
+
+
+def grow_categorical(rank: int, n_workers: int, seeds: list[int]) -> list[Trained]:
+    return [
+        grow_problem(rank, n_workers, make_categorical_problem(seed), TAKE_OVER) for seed in seeds
+    ]
+
+
+def train_with_types(rank: int, n_workers: int, rounds: list[list]) -> tuple[bytes, list[float]]:
+    """With the types of each round and worker. Gives the model, and what set-up took."""
+    rng = np.random.default_rng(0)
+    X = np.stack([rng.integers(0, 9, N_ROWS), rng.integers(-9, 9, N_ROWS)], axis=1)
+    rows = rows_of(rank, n_workers)
+    dtrain = xgb.DMatrix(X[rows], X[rows, 0] % 3)
+    booster = xgb.Booster(PARAMS | TAKE_OVER, [dtrain])
+    set_up = []
+    for i, types in enumerate(rounds):
+        dtrain.feature_types = types[rank]
+        boost_integers(booster, dtrain, range(i, i + 1))
+        set_up.append(gpu_exact.last_run().set_up_ms)
+    return bytes(booster.save_raw("json")), set_up
 
 
 # A table with what exact trees care about, and a label for each kind of objective.

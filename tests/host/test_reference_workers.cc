@@ -31,7 +31,7 @@ std::vector<RowIdx> Shards(std::int32_t n_workers, RowIdx n_rows, Random* random
 
 /** @brief Rows [begin, end) as a table of their own. */
 Table Rows(Table const& table, RowIdx begin, RowIdx end) {
-  Table rows{end - begin, table.n_features, {}, {}};
+  Table rows{end - begin, table.n_features, {}, {}, table.feature_types};
   for (RowIdx row = begin; row <= end; ++row) {
     rows.offsets.push_back(table.offsets[row] - table.offsets[begin]);
   }
@@ -51,13 +51,17 @@ class ReferenceWorkers : public ::testing::TestWithParam<std::int32_t> {};
 TEST_P(ReferenceWorkers, TreesAreThoseOfOneWorker) {
   auto const n_workers = GetParam();
   std::size_t n_splits{0};
+  std::ptrdiff_t n_by_categories{0};
   for (int seed = 0; seed < NumSeeds(150); ++seed) {
     Random random{static_cast<unsigned>(seed)};
     auto const n_rows = static_cast<RowIdx>(random.Int(1, 200));
     auto const n_features = static_cast<FeatureIdx>(random.Int(1, 12));
-    auto const table = MakeTable(
+    auto table = MakeTable(
         {n_rows, n_features, random.Pick({0.0, 0.3, 0.8}), random.Pick({0, 2, 6})}, &random);
-    auto const param = MakeParam(n_features, &random);
+    MakeCategorical(random.Pick({0.0, 0.6}), &random, &table);
+    auto param = MakeParam(n_features, &random);
+    param.max_cat_to_onehot = random.Pick({1, 4, 30});
+    param.max_cat_threshold = random.Pick({1, 3, 64, 64});
     auto const gpair = MakeGradients(n_rows, 0.1, random.Pick({0.0, 0.2}), &random);
     std::vector<std::uint8_t> included(n_rows);
     for (auto& flag : included) {
@@ -72,6 +76,8 @@ TEST_P(ReferenceWorkers, TreesAreThoseOfOneWorker) {
     auto const want = alone->Build(param, {gpair.data(), Memory::kHost}, rows, &features);
     auto const want_positions = Positions(alone.get(), n_rows);
     n_splits += want.size() / 2;
+    n_by_categories += std::count_if(want.cbegin(), want.cend(),
+                                     [](TreeNode const& node) { return !node.categories.empty(); });
 
     ExpectNoErrors(reference::RunWorkers(
                        n_workers,
@@ -92,6 +98,7 @@ TEST_P(ReferenceWorkers, TreesAreThoseOfOneWorker) {
                    what);
   }
   EXPECT_GT(n_splits, NumSeeds(150));
+  EXPECT_GT(n_by_categories, NumSeeds(150));
 }
 
 INSTANTIATE_TEST_SUITE_P(Workers, ReferenceWorkers, ::testing::Values(1, 2, 3, 7),
@@ -119,6 +126,43 @@ TEST(ReferenceWorkers, EqualSplitsOfTwoWorkersGoToTheLowerFeature) {
                               EXPECT_EQ(tree[0].threshold, 1.5f);
                             }),
       "ties");
+}
+
+/** @brief The table's type is told to all workers, and so is a value that is none of its categories. */
+TEST(ReferenceWorkers, WhatIsNoCategoryIsAnErrorOfAll) {
+  for (float const value : {-1.0f, -0.5f, 16777216.0f, 1.5f, 16777215.0f, -0.0f}) {
+    Table const table{2,
+                      2,
+                      {0, 2, 4},
+                      {{0, -1.0f}, {1, 0.0f}, {0, -1.0f}, {1, value}},
+                      {FeatureType::kNumerical, FeatureType::kCategorical}};
+    bool const is_category = value >= 0.0f && value < 16777216.0f;
+    auto const errors = reference::RunWorkers(2, [&](Communicator* comm) {
+      RowIdx const first = comm->Rank();
+      auto const shard = Rows(table, first, first + 1);
+      static_cast<void>(MakeReferenceBuilder(shard.View(), comm));
+    });
+    for (auto const& error : errors) {
+      if (is_category) {
+        ExpectNoErrors({error}, std::to_string(value));
+        continue;
+      }
+      try {
+        std::rethrow_exception(error);
+      } catch (InvalidCategory const& e) {
+        EXPECT_EQ(e.feature, 1u);
+        EXPECT_EQ(e.value, value);
+      }
+    }
+  }
+}
+
+TEST(ReferenceWorkers, TheTextNamesColumnAndValue) {
+  EXPECT_STREQ(InvalidCategory(3, -0.5f).what(),
+               "Invalid categorical value detected: column 3 has -0.5; give its categories whole "
+               "numbers from 0 to 16777215, and make missing what is none.");
+  std::string const named = InvalidCategory(3, 16777216.0f, "city").what();
+  EXPECT_NE(named.find("column 3, \"city\", has 16777216;"), std::string::npos) << named;
 }
 
 /** @brief Trees of two workers with two rows each; the second one's gradient is given. */

@@ -5,6 +5,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/run_workers.h"
@@ -38,7 +39,7 @@ std::vector<std::string> Same(std::size_t n, std::string const& text) {
 template <typename T>
 std::string ErrorOfOther(T WorkerState::*field, std::size_t rank) {
   WorkerState usual;
-  usual.sources = usual.settings = usual.last_tree = usual.weights = 7;
+  usual.sources = usual.settings = usual.last_tree = usual.weights = usual.types = 7;
   std::vector<WorkerState> worker_states(3, usual);
   CheckEqual(worker_states);
   worker_states[rank].*field = 8;
@@ -140,15 +141,16 @@ TEST(Handshake, DifferencesNameRanksAndRemedy) {
         std::pair{ErrorOfOther(&WorkerState::n_rounds, 1), "rounds that its model has"},
         std::pair{ErrorOfOther(&WorkerState::random, 1), "`seed`"},
         std::pair{ErrorOfOther(&WorkerState::last_tree, 1), "tree that it grew last"},
-        std::pair{ErrorOfOther(&WorkerState::weights, 1), "`feature_weights`"}}) {
+        std::pair{ErrorOfOther(&WorkerState::weights, 1), "`feature_weights`"},
+        std::pair{ErrorOfOther(&WorkerState::types, 1), "`feature_types`"}}) {
     EXPECT_EQ(error.find("Rank 1 of 3 differs from rank 0 in "), 0) << error;
     EXPECT_NE(error.find(word), std::string::npos) << error;
   }
 }
 
-TEST(Handshake, NoTreeAndNoWeightsAreNoDifference) {
+TEST(Handshake, NoTreeNoWeightsAndNoTypesAreNoDifference) {
   std::vector<WorkerState> worker_states(3);
-  worker_states[1].last_tree = worker_states[1].weights = 7;
+  worker_states[1].last_tree = worker_states[1].weights = worker_states[1].types = 7;
   EXPECT_NO_THROW(CheckEqual(worker_states));
   worker_states[2].last_tree = 8;
   EXPECT_THROW(CheckEqual(worker_states), WorkerError);
@@ -178,20 +180,43 @@ TEST(Handshake, ATableThatOneLacksIsMadeAnewByAll) {
   EXPECT_EQ(errors, Same(3, "none"));
 }
 
-TEST(Handshake, WorkersWithoutWeightsGetThoseOfTheOthers) {
-  auto const errors = ErrorsOf(3, [](Communicator* comm) {
-    std::vector<float> const weights{1, 2, 3};
+/** @brief Let workers agree on what the first one lacks. @param hash Of it. */
+template <typename T>
+std::vector<std::string> ErrorsOfAgreement(std::uint64_t WorkerState::*hash,
+                                           std::vector<T> const& theirs,
+                                           std::vector<T> const& expected) {
+  return ErrorsOf(3, [&](Communicator* comm) {
     std::vector<WorkerState> worker_states(3);
-    EXPECT_TRUE(AgreeOnWeights(comm, worker_states, {}).empty());
+    EXPECT_TRUE(AgreeOn(comm, worker_states, hash, std::vector<T>{}).empty());
     for (auto& worker_state : worker_states) {
       worker_state.n_features = 3;
     }
-    worker_states[1].weights = worker_states[2].weights = 7;
-    EXPECT_EQ(
-        AgreeOnWeights(comm, worker_states, comm->Rank() == 0 ? std::vector<float>{} : weights),
-        weights);
+    worker_states[1].*hash = worker_states[2].*hash = 7;
+    auto own = comm->Rank() == 0 ? std::vector<T>{} : theirs;
+    EXPECT_EQ(AgreeOn(comm, worker_states, hash, std::move(own)), expected);
   });
-  EXPECT_EQ(errors, Same(3, "none"));
+}
+
+TEST(Handshake, WorkersWithoutWeightsOrTypesGetThoseOfTheOthers) {
+  std::vector<float> const weights{1, 2, 3};
+  EXPECT_EQ(ErrorsOfAgreement(&WorkerState::weights, weights, weights), Same(3, "none"));
+  std::vector<FeatureType> const numbers(3, FeatureType::kNumerical);
+  auto types = numbers;
+  types[2] = FeatureType::kCategorical;
+  EXPECT_EQ(ErrorsOfAgreement(&WorkerState::types, types, types), Same(3, "none"));
+  EXPECT_EQ(ErrorsOfAgreement(&WorkerState::types, {}, numbers), Same(3, "none"));
+}
+
+TEST(Handshake, AHashKnowsCategories) {
+  GrownTree tree(3);
+  tree[0].left = 1;
+  tree[0].right = 2;
+  auto const by_threshold = HashOf(tree);
+  tree[0].categories = {1};
+  auto const by_category = HashOf(tree);
+  tree[0].categories = {2};
+  EXPECT_NE(by_category, by_threshold);
+  EXPECT_NE(by_category, HashOf(tree));
 }
 }  // namespace
 }  // namespace gpu_exact

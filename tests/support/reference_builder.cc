@@ -69,6 +69,7 @@ class Builder : public TreeBuilder {
   std::vector<Column> columns_;  // those not owned are empty
   std::vector<float> density_;
   std::vector<bool> constant_;  // all present values are equal
+  std::vector<bool> categorical_;
 
   std::vector<GradientPair> gpair_;
   std::vector<std::uint8_t> trained_;
@@ -86,9 +87,13 @@ Builder::Builder(CsrView const& rows, Communicator* comm)
     : comm_{comm && comm->Size() > 1 ? comm : nullptr},
       n_own_rows_{rows.n_rows},
       n_features_{rows.n_features},
-      columns_(rows.n_features) {
+      columns_(rows.n_features),
+      categorical_(rows.n_features) {
   if (rows.memory != Memory::kHost) {
     throw std::invalid_argument{"The reference builder reads host memory only."};
+  }
+  for (FeatureIdx fidx = 0; rows.feature_types != nullptr && fidx < n_features_; ++fidx) {
+    categorical_[fidx] = rows.feature_types[fidx] == FeatureType::kCategorical;
   }
   std::vector<EntryIdx> own_sizes;
   for (RowIdx row = 0; row < n_own_rows_; ++row) {
@@ -106,6 +111,9 @@ Builder::Builder(CsrView const& rows, Communicator* comm)
         throw std::invalid_argument{"Row " + std::to_string(row) + " has a value of feature " +
                                     std::to_string(entry->feature) + ", but the table has " +
                                     std::to_string(n_features_) + " columns."};
+      }
+      if (categorical_[entry->feature] && InvalidCategory::Is(entry->value)) {
+        throw InvalidCategory{entry->feature, entry->value};
       }
       if (this->Owns(entry->feature)) {
         columns_[entry->feature].push_back({row, entry->value});
@@ -210,6 +218,12 @@ Split Builder::FindSplit(GrowParam const& param, Node const& node,
     if (!this->Owns(fidx) || (open && !Bit(open, fidx))) {
       continue;
     }
+    if (categorical_[fidx]) {
+      auto const& all = columns_[fidx];
+      auto const n_categories = all.empty() ? 0 : CategoryOf(all.back().value) + 1;
+      CategorySearch{param, node, fidx, n_categories, gpair_, &best}.Run();
+      continue;
+    }
     auto const& column = node.columns[fidx];
     bool const learn_right = direction == DefaultDirection::kLearn &&
                              density_[fidx] < param.opt_dense_col && !constant_[fidx];
@@ -235,16 +249,36 @@ Split Builder::FindSplit(GrowParam const& param, Node const& node,
  */
 std::vector<Split> Builder::FindSplits(GrowParam const& param, std::vector<Node> const& level,
                                        FeatureMask const* mask) const {
-  std::vector<Split> own;
+  struct Told {  // of a split
+    float loss_change;
+    FeatureIdx feature;
+    float threshold;
+    bool default_left;
+    std::size_t n_words;  // of its categories
+  };
+  std::vector<Told> own;
+  std::vector<std::uint32_t> own_words;
   for (std::size_t i = 0; i < level.size(); ++i) {
     bool const shared = mask && mask->bits.size() == mask->n_words;
     auto const* open = mask ? mask->bits.data() + (shared ? 0 : i * mask->n_words) : nullptr;
-    own.push_back(this->FindSplit(param, level[i], open));
+    auto const split = this->FindSplit(param, level[i], open);
+    auto const& words = split.categories;
+    own.push_back(
+        {split.loss_change, split.feature, split.threshold, split.default_left, words.size()});
+    own_words.insert(own_words.end(), words.cbegin(), words.cend());
   }
   auto const all = Gather(comm_, own.data(), own.size());
+  auto const all_words = Gather(comm_, own_words.data(), own_words.size());
+  auto words = all_words.cbegin();
   std::vector<Split> best(level.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
-    best[i % level.size()].Update(all[i]);
+    auto const& told = all[i];
+    best[i % level.size()].Update({told.loss_change,
+                                   told.feature,
+                                   told.threshold,
+                                   told.default_left,
+                                   {words, words + told.n_words}});
+    words += told.n_words;
   }
   return best;
 }
@@ -263,7 +297,9 @@ std::vector<std::uint64_t> Builder::RowsGoingLeft(std::vector<Node> const& level
     }
     for (auto const& entry : columns_[split.feature]) {
       if (leaf_[entry.row] == node.nidx) {
-        goes_left[entry.row] = entry.value < split.threshold;
+        goes_left[entry.row] = split.categories.empty()
+                                   ? entry.value < split.threshold
+                                   : !Bit(split.categories.data(), CategoryOf(entry.value));
       }
     }
   }
@@ -341,6 +377,7 @@ void MakeSplit(Split const& split, NodeIdx nidx, GrownTree* tree) {
   node.feature = split.feature;
   node.threshold = split.threshold;
   node.default_left = split.default_left;
+  node.categories = split.categories;
   node.left = left;
   node.right = left + 1;
 }

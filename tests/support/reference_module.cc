@@ -213,8 +213,8 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& rows,
     if (entries.size() != rows.n_entries || offsets.size() != std::size_t{rows.n_rows} + 1) {
       throw std::logic_error{"Pages are not the whole table."};
     }
-    all = {offsets.data(), entries.data(),  rows.n_entries,
-           rows.n_rows,    rows.n_features, Memory::kHost};
+    all = {offsets.data(),  entries.data(), rows.n_entries, rows.n_rows,
+           rows.n_features, Memory::kHost,  nullptr,        rows.feature_types};
   });
   return std::make_unique<StrictBuilder>(all, comm, partly_on_host ? rows.n_entries : 0);
 }

@@ -18,22 +18,28 @@ import numpy as np
 import xgboost as xgb
 
 from . import device_status, last_run, take_over
-from .tree_diff import CutsApart, TreeReport, Verdict, compare_trees, count, summary, trees_of
+from .tree_diff import Cut, CutsApart, TreeReport, Verdict, compare_trees, count, summary, trees_of
 
 
 def training_cuts(dtrain: xgb.DMatrix) -> CutsApart:
-    """Tells whether a value of the table lies between two thresholds of a feature."""
+    """Tells whether two thresholds or sets of categories of a feature send any value of the table
+    different ways."""
     columns = None
 
-    def cuts_apart(feature: int, a: float, b: float) -> bool:
+    def cuts_apart(feature: int, a: Cut, b: Cut) -> bool:
         nonlocal columns
         if columns is None:  # a copy of the table, made only when two thresholds differ
             columns = dtrain.get_data().tocsc()
         values = columns.data[columns.indptr[feature] : columns.indptr[feature + 1]]
-        low, high = min(a, b), max(a, b)
-        return bool(np.any((values >= low) & (values < high)))  # value < threshold goes left
+        return not np.array_equal(_go_right(values, a), _go_right(values, b))
 
     return cuts_apart
+
+
+def _go_right(values: np.ndarray, cut: Cut) -> np.ndarray:
+    if isinstance(cut, tuple):
+        return np.isin(values.astype(np.int64), cut)  # fractions are cut off
+    return values >= cut
 
 
 def compare_models(

@@ -2,16 +2,16 @@
 """Do two trees say the same, and if not, is it a tie?
 
 Two trees are walked together from the root. A node differs when one side splits and the other does
-not, when feature, threshold or default direction differ, or when the leaf values do. The verdict on
-a tree is that of its worst node; below a node that differs nothing is compared.
+not, when feature, threshold (or set of categories) or default direction differ, or when the leaf values
+do. The verdict on a tree is that of its worst node; below a node that differs nothing is compared.
 
 * identical: no node differs.
 * near-tie: a node took another split of the same gain. Gains are single-precision, their sums are
   added up in another order, and so two splits whose gains agree to 1e-6 (or to two roundings of the
   node's gain, which is larger than the loss change that is stored) may change places. So may the
   last digit of a leaf.
-* different: everything else. A split on one side only, another gain, or another threshold that
-  cuts the same feature of the training table between the same two values.
+* different: everything else. A split on one side only, another gain, or another threshold (or set of
+  categories) that sends all values of the training table the same way.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ _DTYPES = {
 } | {name: np.float32 for name in STATISTICS}
 
 Tree = dict[str, np.ndarray]
-CutsApart = Callable[[int, float, float], bool]
+Cut = float | tuple[int, ...]  # a threshold, or the categories that go right
+CutsApart = Callable[[int, Cut, Cut], bool]
 
 
 class Verdict(IntEnum):
@@ -79,13 +80,29 @@ def trees_of(booster: xgb.Booster) -> list[Tree]:
     learner = json.loads(booster.save_raw("json"))["learner"]
     gbm = learner["gradient_booster"]
     trees = gbm.get("gbtree", gbm)["model"]["trees"]  # the DART booster wraps a gbtree
-    return [{k: np.asarray(tree[k], dtype) for k, dtype in _DTYPES.items()} for tree in trees]
+    return [
+        {k: np.asarray(tree[k], dtype) for k, dtype in _DTYPES.items()}
+        | {"categories": _categories_of(tree)}
+        for tree in trees
+    ]
+
+
+def _categories_of(tree: dict) -> np.ndarray:
+    """Of each node the categories that go right; nothing where it is split by a threshold."""
+    sets = np.empty(len(tree["left_children"]), object)
+    sets.fill(())
+    segments = zip(
+        tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True
+    )
+    for node, begin, size in segments:
+        sets[node] = tuple(tree["categories"][begin : begin + size])
+    return sets
 
 
 def compare_trees(ours: Tree, stock: Tree, cuts_apart: CutsApart | None = None) -> TreeReport:
     """Walk two trees breadth first; see the module's text for the verdicts.
 
-    Without `cuts_apart` two thresholds of one feature are taken to separate the rows differently.
+    Without `cuts_apart` two cuts of one feature are taken to separate the rows differently.
     """
     report = TreeReport()
     same: tuple[list[int], list[int]] = ([], [])  # ids of the nodes that are equal, on either side
@@ -119,7 +136,11 @@ def _compare_node(
     keys = ["split_conditions"]
     if not leaf_a:
         keys += ["split_indices", "default_left"]
-    if leaf_a == leaf_b and all(ours[k][a].tobytes() == stock[k][b].tobytes() for k in keys):
+    if (
+        leaf_a == leaf_b
+        and all(ours[k][a].tobytes() == stock[k][b].tobytes() for k in keys)
+        and (leaf_a or ours["categories"][a] == stock["categories"][b])
+    ):
         return None
     if leaf_a != leaf_b:
         near = False
@@ -146,22 +167,25 @@ def _gains_tie(ours: Tree, a: int, stock: Tree, b: int) -> bool:
 
 
 def _same_cut(ours: Tree, a: int, stock: Tree, b: int, cuts_apart: CutsApart | None) -> bool:
-    """Whether two thresholds of one feature send every row of the training table the same way."""
-    feature, x, y = (
-        ours["split_indices"][a],
-        ours["split_conditions"][a],
-        stock["split_conditions"][b],
-    )
+    """Whether two cuts of one feature send every row of the training table the same way."""
+    feature, x, y = ours["split_indices"][a], _cut(ours, a), _cut(stock, b)
     if feature != stock["split_indices"][b] or x == y or cuts_apart is None:
         return False
     return not cuts_apart(int(feature), x, y)
 
 
+def _cut(tree: Tree, node: int) -> Cut:
+    return tree["categories"][node] or float(tree["split_conditions"][node])
+
+
 def _describe(tree: Tree, node: int) -> str:
     if _is_leaf(tree, node):
         return f"leaf {tree['split_conditions'][node]!s}"
+    cut = f"< {tree['split_conditions'][node]!s}"
+    if categories := tree["categories"][node]:
+        cut = f"not in {{{', '.join(map(str, categories))}}}"
     return (
-        f"f{tree['split_indices'][node]} < {tree['split_conditions'][node]!s}, missing "
+        f"f{tree['split_indices'][node]} {cut}, missing "
         f"{'left' if tree['default_left'][node] else 'right'}, gain {tree['loss_changes'][node]!s}"
     )
 

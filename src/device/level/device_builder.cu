@@ -19,6 +19,7 @@
 #include "device/level/split_strategy.cuh"
 #include "device/runtime/host_copy.cuh"
 #include "device/runtime/pool_release_threshold.cuh"
+#include "gpu_exact/device.h"
 #include "gpu_exact/tree_builder.h"
 #include "host/all_or_none.h"
 #include "plan/bin_bound.h"
@@ -33,6 +34,17 @@ constexpr std::uint64_t kSmallTable = std::uint64_t{1} << 26;  // row offsets
 /** @brief Results of up to so many nodes are written to the host's memory by the kernel that makes them:
  *         few writes over the bus take less than another launch. */
 constexpr LevelNode kWrittenToHost = 256;
+
+/** @brief Refuse categorical features, which no kernel searches. */
+void RefuseCategories(CsrView const& table) {
+  auto const* types = table.feature_types;
+  if (types != nullptr && std::find(types, types + table.n_features, FeatureType::kCategorical) !=
+                              types + table.n_features) {
+    throw UnfitTable{
+        "Updater `grow_colmaker` or `exact` tree method doesn't support categorical features. "
+        "Encode them as numbers, or use `tree_method=\"hist\"`."};
+  }
+}
 
 /** @brief Why a table cannot have histograms; empty where it can. */
 std::string WhyNotHistogram(CsrView const& table) {
@@ -462,6 +474,7 @@ Strategy ChooseStrategy(Strategy strategy, CsrView const& table, std::uint32_t m
 
 std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
                                                TableOptions const& options, Communicator* comm) {
+  RefuseCategories(rows);
   DeviceGuard guard{ordinal};
   TreeStats stats;
   if (comm == nullptr || comm->Size() == 1) {

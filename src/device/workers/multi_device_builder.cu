@@ -139,7 +139,8 @@ class MultiDeviceBuilder final : public TreeBuilder {
     RowIdx const first = row_begins_[rank];
     RowIdx const end = row_begins_[rank + 1];
     if (first == end) {
-      return {nullptr, nullptr, 0, 0, table.n_features, Memory::kHost};
+      return {nullptr,          nullptr,       0,       0,
+              table.n_features, Memory::kHost, nullptr, table.feature_types};
     }
     if (table.memory == Memory::kDevice) {
       return table;
@@ -149,8 +150,8 @@ class MultiDeviceBuilder final : public TreeBuilder {
     for (EntryIdx& offset : *offsets) {
       offset -= base;
     }
-    return {offsets->data(), table.entries + base, offsets->back(),
-            end - first,     table.n_features,     Memory::kHost};
+    return {offsets->data(),  table.entries + base, offsets->back(), end - first,
+            table.n_features, Memory::kHost,        nullptr,         table.feature_types};
   }
 
   std::vector<int> ordinals_;
