@@ -71,7 +71,7 @@ __global__ __launch_bounds__(kThreads) void MeasureLeavesKernel(TrainingRows row
                                                                 LeafRows* out) {
   WaitForPreviousKernel();
   JoinByLeaf(rows, positions, n_nodes, out, [](GradientPair const& g, NodeIdx) {
-    return LeafRows{__float_as_uint(fabsf(g.grad)), __float_as_uint(g.hess), 1};
+    return LeafRows{__float_as_uint(fabsf(g.grad)), __float_as_uint(fabsf(g.hess)), 1};
   });
 }
 
