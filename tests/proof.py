@@ -45,15 +45,14 @@ REFERENCE = "libxgboost_gpu_exact_reference.so"
 TWO_GPUS = "*WorkersOnTwoDevices*:*WorkersByNccl*"
 DEVICE = {"by": "device", "tests": f"-{TWO_GPUS}"}
 PLANS = "device/level/test_device_builder.cu"  # reads what is free of the GPU's memory
-# Tests of tools and of texts: they say the same with any module.
+# Not with a GPU: tests of tools and of texts say the same with any module, and no kernel knows categories.
 ONCE = " ".join(
     f"e2e/test_{name}.py"
-    for name in "accuracy benchmarks fetch guides parity proof scale sources versions".split()
+    for name in "accuracy benchmarks categorical fetch guides parity proof scale sources versions".split()
 )
 APART = " ".join(
     f"e2e/test_{name}.py" for name in "faults nccl_faults neighbours inputs soak".split()
 )
-NO_KERNELS = "e2e/test_categorical.py"  # what the reference builder alone can do
 HOST = "core/test_*.cc plan/test_*.cc host/test_*.cc plugin/test_*.cc"
 WITH_GPU = "e2e/test_fuzz_on_cuda.py e2e/test_nccl_faults.py e2e/test_soak.py"  # wholly
 LOADING = "e2e/test_import.py"  # of the module that users have, with a GPU and without
@@ -112,7 +111,7 @@ SUITES = [
     Suite("device", PLANS, alone=True, **DEVICE),
     Suite("sizes", SIZES, by="device", alone=True),  # 130 GiB of the GPU
     Suite("peers", WORKERS, by="device", tests=TWO_GPUS, gpus=2),
-    Suite("e2e", "e2e/test_*.py", f"{ONCE} {APART} {NO_KERNELS}", env=MANY),
+    Suite("e2e", "e2e/test_*.py", f"{ONCE} {APART}", env=MANY),
     Suite("e2e", "e2e/test_updater.cc", by="e2e"),
     Suite("faults", "e2e/test_faults.py", module=FAULTS, pieces=8),
     Suite("nccl", "e2e/test_nccl_faults.py", module=FAULTS, gpus=2),
