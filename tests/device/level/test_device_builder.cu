@@ -419,9 +419,10 @@ TEST_F(DeviceBuilder, RefusesCategories) {
   Table table = MakeTable({300, 3, 0.1, 4}, &random);
   table.feature_types.assign(3, FeatureType::kNumerical);
   for (std::vector<int> const& ordinals : {std::vector<int>{0}, std::vector<int>{0, 0}}) {
-    EXPECT_NO_THROW(MakeDeviceBuilder(ordinals, table.View(), Strategy::kAuto));
+    EXPECT_NO_THROW(static_cast<void>(MakeDeviceBuilder(ordinals, table.View(), Strategy::kAuto)));
     table.feature_types.back() = FeatureType::kCategorical;
-    EXPECT_THROW(MakeDeviceBuilder(ordinals, table.View(), Strategy::kAuto), UnfitTable);
+    EXPECT_THROW(static_cast<void>(MakeDeviceBuilder(ordinals, table.View(), Strategy::kAuto)),
+                 UnfitTable);
     table.feature_types.back() = FeatureType::kNumerical;
   }
 }
