@@ -111,7 +111,7 @@ def python_3_10() -> str:
 def test_wheel_is_for_every_linux(wheel: Path, tools: Path) -> None:
     version = VERSIONS["__version__"]
     assert wheel.name == f"xgboost_gpu_exact-{version}-py3-none-manylinux_2_28_x86_64.whl"
-    assert wheel.stat().st_size <= 60e6
+    assert wheel.stat().st_size <= 20e6  # 11 of five generations; line information would add 15
     text = " ".join(run(tools, "-m", "auditwheel", "show", wheel).stdout.split())
     tag = re.search(r'consistent with the following platform tag: "manylinux_2_(\d+)_x86_64"', text)
     assert tag and int(tag[1]) <= 28, text
