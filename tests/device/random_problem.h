@@ -115,6 +115,23 @@ inline Table MakeTable(Shape const& shape, Random* random) {
   return t;
 }
 
+/** @brief Make some features categorical. Some of the codes are those of few values or of none. */
+inline void MakeCategorical(double share, Random* random, Table* table) {
+  std::vector<int> n_codes;
+  for (FeatureIdx f = 0; f < table->n_features; ++f) {
+    bool const is_categorical = random->Chance(share);
+    table->feature_types.push_back(is_categorical ? FeatureType::kCategorical
+                                                  : FeatureType::kNumerical);
+    n_codes.push_back(random->Pick({1, 2, 3, 7, 40, 200}));
+  }
+  for (CsrEntry& entry : table->entries) {
+    if (table->feature_types[entry.feature] == FeatureType::kCategorical) {
+      int const n = n_codes[entry.feature];
+      entry.value = static_cast<float>(std::min(random->Int(0, n - 1), random->Int(0, n - 1)));
+    }
+  }
+}
+
 /** @brief Multiples of 1/16, so that sums are exact in any order. */
 inline std::vector<GradientPair> MakeGradients(RowIdx n_rows, double zero_hess, double deleted,
                                                Random* random) {
