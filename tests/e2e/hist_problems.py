@@ -9,10 +9,11 @@ another one.
 """
 
 import json
+from collections.abc import Callable
 
 import numpy as np
 import xgboost as xgb
-from oracle import RELEASE, stock, trees
+from oracle import RELEASE, TAKE_OVER, stock, trees
 from problems import Problem
 
 HIST = {"tree_method": "hist", "device": "cpu", "max_bin": 256}
@@ -116,6 +117,32 @@ def make_categorical_problem(seed: int) -> Problem:
 def train_by_hist(problem: Problem) -> xgb.Booster:
     with stock():
         return problem.train(HIST)[0]
+
+
+def train_by_rounds(
+    params: dict, dtrain: xgb.DMatrix, dtest: xgb.DMatrix, continued: bool
+) -> tuple[xgb.Booster, np.ndarray]:
+    """A booster that goes on after three rounds, or stops early, and its predictions for its rows."""
+    first = xgb.train(params, dtrain, 3) if continued else None
+    stopping = {} if continued else {"evals": [(dtest, "test")], "early_stopping_rounds": 3}
+    booster = xgb.train(params, dtrain, 15, xgb_model=first, verbose_eval=False, **stopping)
+    return booster, booster.predict(dtrain)
+
+
+def assert_nearly_as_hist(
+    train: Callable[[dict], tuple[xgb.Booster, np.ndarray]], continued: bool
+) -> None:
+    """Sums of these gradients are rounded, each side's in its own way: only nearly the same leaves."""
+    ours, predicted = train(TAKE_OVER)
+    with stock():
+        judge, expected = train(HIST)
+    for a, b in zip(trees(ours), trees(judge), strict=True):
+        assert a["left_children"] == b["left_children"]
+        assert a["split_indices"] == b["split_indices"]
+        assert categories_of(a) == categories_of(b)
+    np.testing.assert_allclose(predicted, expected, 1e-4, 1e-5)
+    if not continued:
+        assert ours.best_iteration == judge.best_iteration
 
 
 def leaves_of(booster: xgb.Booster, problem: Problem) -> np.ndarray:

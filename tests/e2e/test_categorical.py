@@ -15,6 +15,7 @@ import xgboost_gpu_exact as gpu_exact
 from hist_problems import (
     HIST,
     assert_as_hist,
+    assert_nearly_as_hist,
     categories_of,
     codes,
     few_values,
@@ -23,6 +24,7 @@ from hist_problems import (
     make_categorical_problem,
     often_equal_gradients,
     train_by_hist,
+    train_by_rounds,
 )
 from oracle import (
     BY_NAME,
@@ -340,26 +342,13 @@ def train_case(params: dict, route: dict, continued: bool) -> tuple[xgb.Booster,
         xgb.DMatrix(X[rows], y[rows], feature_types=types) for rows in (slice(400), slice(400, 500))
     )
     params = {"nthread": 1, "max_depth": 4, "eta": 0.4} | params | route
-    first = xgb.train(params, dtrain, 3) if continued else None
-    stopping = {} if continued else {"evals": [(dtest, "test")], "early_stopping_rounds": 3}
-    booster = xgb.train(params, dtrain, 15, xgb_model=first, verbose_eval=False, **stopping)
-    return booster, booster.predict(dtrain)
+    return train_by_rounds(params, dtrain, dtest, continued)
 
 
 @pytest.mark.parametrize("continued", [False, True], ids=["early_stopping", "continued"])
 @pytest.mark.parametrize("case", CASES)
 def test_boosters(case: str, continued: bool) -> None:
-    """Sums of these gradients are rounded, each side's in its own way: only nearly the same leaves."""
-    ours, predicted = train_case(CASES[case], TAKE_OVER, continued)
-    with stock():
-        judge, expected = train_case(CASES[case], HIST, continued)
-    for a, b in zip(trees(ours), trees(judge), strict=True):
-        assert a["left_children"] == b["left_children"]
-        assert a["split_indices"] == b["split_indices"]
-        assert categories_of(a) == categories_of(b)
-    np.testing.assert_allclose(predicted, expected, 1e-4, 1e-5)
-    if not continued:
-        assert ours.best_iteration == judge.best_iteration
+    assert_nearly_as_hist(lambda route: train_case(CASES[case], route, continued), continued)
 
 
 # What a table of categories is made of.

@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 import xgboost as xgb
 import xgboost_gpu_exact as gpu_exact
-from hist_problems import HIST, draw_constraints, few_values, gradients
+from hist_problems import (
+    HIST,
+    assert_nearly_as_hist,
+    draw_constraints,
+    few_values,
+    gradients,
+    train_by_rounds,
+)
 from oracle import (
     BY_NAME,
     NO_GPU,
@@ -249,25 +256,13 @@ def train_case(params: dict, route: dict, continued: bool) -> tuple[xgb.Booster,
     params = (
         LEAF_WISE | {"max_leaves": 12, "max_depth": 0, "eta": 0.4, "gamma": 0.01} | params | route
     )
-    first = xgb.train(params, dtrain, 3) if continued else None
-    stopping = {} if continued else {"evals": [(dtest, "test")], "early_stopping_rounds": 3}
-    booster = xgb.train(params, dtrain, 15, xgb_model=first, verbose_eval=False, **stopping)
-    return booster, booster.predict(dtrain)
+    return train_by_rounds(params, dtrain, dtest, continued)
 
 
 @pytest.mark.parametrize("continued", [False, True], ids=["early_stopping", "continued"])
 @pytest.mark.parametrize("case", CASES)
 def test_boosters(case: str, continued: bool) -> None:
-    """Sums of these gradients are rounded, each side's in its own way: only nearly the same leaves."""
-    ours, predicted = train_case(CASES[case], TAKE_OVER, continued)
-    with stock():
-        judge, expected = train_case(CASES[case], HIST, continued)
-    for a, b in zip(trees(ours), trees(judge), strict=True):
-        assert a["left_children"] == b["left_children"]
-        assert a["split_indices"] == b["split_indices"]
-    np.testing.assert_allclose(predicted, expected, 1e-4, 1e-5)
-    if not continued:
-        assert ours.best_iteration == judge.best_iteration
+    assert_nearly_as_hist(lambda route: train_case(CASES[case], route, continued), continued)
 
 
 @pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
