@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Rows in the order of the open nodes: each node's rows lie side by side, ascending by row.
+ * @brief Keeps rows in the order of the open nodes: each node's rows lie side by side, ascending by row.
  *
  * A level's split, with nodes A and B of which A is split and B stays a leaf:
  *
