@@ -23,8 +23,7 @@ TEST_F(UploadBufferTest, ClearsWhatItIsToldTo) {
       std::vector<std::uint64_t> values(n_values);
       std::iota(values.begin(), values.end(), 1);
       auto cleared = ToDevice(std::vector<std::uint32_t>(n_cleared + 1, 7));
-      auto const* const there =
-          upload.Upload(values, WordsToClear::Of(cleared.Data(), n_cleared));
+      auto const* const there = upload.Upload(values, WordsToClear::Of(cleared.Data(), n_cleared));
       ASSERT_EQ(ToHost(there, n_values), values);
       std::vector<std::uint32_t> want(n_cleared, 0);
       want.push_back(7);  // the next word stays
