@@ -439,10 +439,6 @@ void DeviceCommunicator::Leave() noexcept {
   }
 }
 
-std::uint64_t DeviceCommunicator::Bytes() const {
-  return mailbox_ != nullptr ? mailbox_->Bytes() : 0;
-}
-
 std::unique_ptr<DeviceCommunicator> DeviceCommunicator::Make(Communicator* comm,
                                                              Transport transport) {
   bool const may_write = transport == Transport::kAuto || transport == Transport::kCopies;

@@ -384,6 +384,4 @@ void Mailbox::Leave() noexcept {
   Succeeds(cudaStreamSynchronize(stream));
   Succeeds(cudaStreamDestroy(stream));
 }
-
-std::uint64_t Mailbox::Bytes() const { return own_->words.Bytes(); }
 }  // namespace gpu_exact

@@ -83,14 +83,15 @@ class Group {
   void Make(Table const& table, std::vector<RowIdx> const& begins, MakeStrategyFn const& make) {
     begins_ = begins;
     workers_.Run([&](std::int32_t rank) {
-      DeviceGuard const guard{this->Device(rank)};
+      auto context = std::make_shared<DeviceContext>(this->Device(rank));
+      DeviceContext::Scope const scope{*context};
       Table const rows = RowsOf(table, begins[rank], begins[rank + 1]);
       auto share =
           std::make_unique<ColumnPartition>(workers_.Worker(rank), rows.View(), transport_);
       EXPECT_EQ(share->Workers()->Kind(), transport_);
       auto strategy = make(share->OwnTable());
       share->ReleaseOwnTable();
-      builders_[rank] = MakeDeviceBuilder(this->Device(rank), table.n_rows, std::move(strategy),
+      builders_[rank] = MakeDeviceBuilder(std::move(context), table.n_rows, std::move(strategy),
                                           TreeStats{}, std::move(share));
     });
   }
@@ -152,7 +153,7 @@ class WorkersOnDevices : public DeviceTest {
                Transport transport, int n_trees, Way const& way) {
     Random random{seed};
     Table table = MakeTable(shape, &random);
-    auto alone = MakeDeviceBuilder(-1, table.n_rows, way.make(table.View()));
+    auto alone = MakeBuilder(table.n_rows, [&] { return way.make(table.View()); });
     Group group{n_workers, n_devices, transport};
     group.Make(table, DivideRows(shape.n_rows, n_workers, &random), way.make);
     for (int i = 0; i < n_trees; ++i) {
@@ -206,9 +207,10 @@ void ExpectExchange(std::int32_t n_workers, int n_devices, Transport transport,
   };
   std::vector<int> n_wrong(n_workers, 0);
   workers.Run([&](std::int32_t rank) {
-    DeviceGuard const guard{rank % n_devices};
+    DeviceContext context{rank % n_devices};
+    DeviceContext::Scope const scope{context};
     auto comm = DeviceCommunicator::Make(workers.Worker(rank), transport);
-    n_wrong[rank] += (comm->Bytes() != 0) == (transport == Transport::kCopies) ? 0 : 1;
+    n_wrong[rank] += (context.Bytes() != 0) == (transport == Transport::kCopies) ? 0 : 1;
     auto const sends = parts_of([&](std::int32_t to) { return length(rank, to); });
     auto const receives = parts_of([&](std::int32_t from) { return length(from, rank); });
     auto const gathers = parts_of([&](std::int32_t from) { return length(from, 0); });
@@ -552,7 +554,8 @@ TEST_F(WorkersByNccl, NobodyWaitsForEver) {
   std::atomic<bool> is_over{false};
   auto const begin = std::chrono::steady_clock::now();
   workers.Run([&](std::int32_t rank) {
-    DeviceGuard const guard{rank};
+    DeviceContext context{rank};
+    DeviceContext::Scope const scope{context};
     auto comm = DeviceCommunicator::Make(workers.Worker(rank), Transport::kNccl);
     DeviceBuffer<std::uint32_t> data{"test data"};
     ZeroAsync(data.Reserve(2), 2);
