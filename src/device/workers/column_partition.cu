@@ -205,8 +205,8 @@ void ColumnPartition::SumSizes(CsrView const& rows) {
   row_begins_ = {0};
   for (auto const& s : sizes) {
     if (s.n_features != sizes.front().n_features) {
-      throw WorkerError{"Worker " + std::to_string(&s - sizes.data()) + " has rows of " +
-                        std::to_string(s.n_features) + " features, worker 0 of " +
+      throw WorkerError{"Rank " + std::to_string(&s - sizes.data()) + " has rows of " +
+                        std::to_string(s.n_features) + " features, rank 0 of " +
                         std::to_string(sizes.front().n_features) +
                         "; give all workers the same columns."};
     }

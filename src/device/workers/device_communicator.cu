@@ -259,7 +259,7 @@ class NcclCommunicator final : public DeviceCommunicator {
   }
   [[noreturn]] void Fail(std::string const& why) {
     this->Abort();  // kernels that wait for the others end
-    throw WorkerError{"Worker " + std::to_string(Rank()) + " of " + std::to_string(Size()) + ": " +
+    throw WorkerError{"Rank " + std::to_string(Rank()) + " of " + std::to_string(Size()) + ": " +
                       why};
   }
 

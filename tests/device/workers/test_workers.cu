@@ -425,7 +425,7 @@ TEST_F(WorkersOnDevices, AFaultyRowEndsTheSetUpEverywhere) {
       }
     });
     EXPECT_EQ(told[2].rfind(want, 0), 0u) << told[2];
-    EXPECT_EQ(told[0], "Worker 2 of 3 has failed: " + told[2]);
+    EXPECT_EQ(told[0], "Rank 2 of 3: " + told[2]);
     EXPECT_EQ(told[1], told[0]);
   }
 }
@@ -445,7 +445,7 @@ TEST_F(WorkersOnDevices, OtherColumnsEndTheSetUpEverywhere) {
     }
   });
   EXPECT_EQ(told[0],
-            "Worker 1 has rows of 5 features, worker 0 of 4; give all workers the same "
+            "Rank 1 has rows of 5 features, rank 0 of 4; give all workers the same "
             "columns.");
   EXPECT_EQ(told[1], told[0]);
 }
@@ -498,7 +498,7 @@ TEST_F(WorkersOnDevices, AFailureWithinATreeEndsItEverywhere) {
     }
   }),
                std::domain_error);
-  EXPECT_EQ(told[0], "Worker 1 of 3 has failed; its own error says why.");
+  EXPECT_EQ(told[0], "Rank 1 of 3 has failed; its own error says why.");
   EXPECT_EQ(told[2], told[0]);
 }
 
@@ -579,7 +579,7 @@ TEST_F(WorkersByNccl, NobodyWaitsForEver) {
   });
   unsetenv("GPU_EXACT_PEER_TIMEOUT");
   EXPECT_EQ(told,
-            "Worker 0 of 2: A worker has not answered for 2 s. Its own error may say why; "
+            "Rank 0 of 2: A worker has not answered for 2 s. Its own error may say why; "
             "GPU_EXACT_PEER_TIMEOUT sets the seconds.");
   EXPECT_LT(MillisecondsSince(begin), 20e3);
 }
