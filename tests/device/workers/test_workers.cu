@@ -19,6 +19,8 @@
 #include <vector>
 
 #include "device/level/split_strategy.cuh"
+#include "device/workers/column_partition.cuh"
+#include "device/workers/device_communicator.cuh"
 #include "device/workers/nccl.cuh"
 #include "host/thread_communicator.h"
 #include "tests/device/histogram/histogram_strategy.cuh"
