@@ -6,12 +6,12 @@
 #pragma once
 
 #include <cuda_runtime.h>
-#include <nvtx3/nvToolsExt.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <nvtx3/nvtx3.hpp>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -70,12 +70,7 @@ struct SyncOnExit {
 
 /** @brief Names a range of the host's time in a profiler's timeline; does nothing without a
  *         profiler. */
-struct ProfilerRange {
-  explicit ProfilerRange(char const* name) { nvtxRangePushA(name); }
-  ~ProfilerRange() { nvtxRangePop(); }
-  ProfilerRange(ProfilerRange const&) = delete;
-  ProfilerRange& operator=(ProfilerRange const&) = delete;
-};
+using ProfilerRange = nvtx3::scoped_range;
 
 /** @brief Check a launch. With GPU_EXACT_SYNC=1 in the environment, wait for it, to place
  *         errors. */

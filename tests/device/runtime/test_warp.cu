@@ -17,7 +17,7 @@ struct Combined {
   std::uint32_t sum, max, min, any, before, up_to;
   std::int64_t long_sum;
   float float_max;
-  FixedSum fixed_sum, fixed_up_to, fixed_above, fixed_of;
+  FixedSum fixed_sum, fixed_up_to, fixed_of;
 };
 
 // one warp
@@ -36,7 +36,6 @@ __global__ void CombineKernel(std::uint32_t const* words, FixedSum const* sums, 
   c.float_max = WarpMax(static_cast<float>(s.grad));
   c.fixed_sum = WarpSum(s);
   c.fixed_up_to = WarpInclusiveSum(s);
-  c.fixed_above = ShuffleUp(s, 5);
   c.fixed_of = Shuffle(s, 7);
   out[threadIdx.x] = c;
 }
@@ -79,7 +78,6 @@ TEST_F(WarpTest, CombinesAllLanes) {
       ASSERT_EQ(c.float_max, static_cast<float>(greatest)) << lane;
       ASSERT_TRUE(c.fixed_sum == all) << lane;
       ASSERT_TRUE(c.fixed_up_to == fixed_up_to) << lane;
-      ASSERT_TRUE(c.fixed_above == sums[lane < 5 ? lane : lane - 5]) << lane;
       ASSERT_TRUE(c.fixed_of == sums[7]) << lane;
     }
   }
