@@ -264,8 +264,8 @@ class LevelLoopTest : public DeviceTest {
     std::vector<NodeIdx> want(kRows);
     for (std::size_t i = 0; i < tree.size(); ++i) {
       auto const sums = strategy_->SumsOf(rows[i]);
-      ASSERT_EQ(tree[i].sum_grad, static_cast<float>(sums.grad)) << "node " << i;
-      ASSERT_EQ(tree[i].sum_hess, static_cast<float>(sums.hess)) << "node " << i;
+      ASSERT_EQ(tree[i].sum_grad, sums.grad) << "node " << i;
+      ASSERT_EQ(tree[i].sum_hess, sums.hess) << "node " << i;
       if (!tree[i].IsLeaf()) {
         ASSERT_EQ(rows[tree[i].left].begin, rows[i].begin);
         ASSERT_EQ(rows[tree[i].right].end, rows[i].end);

@@ -36,13 +36,13 @@ class ColumnPartitionTest : public WorkerTest {
       tables[rank].n_features = view.n_features;
       tables[rank].offsets = ToHost(view.offsets, std::size_t{view.n_rows} + 1);
       tables[rank].entries = ToHost(view.entries, view.n_entries);
-      features[rank] = ToHost(partition.Features(), view.n_features);
+      features[rank] = ToHost(partition.Features().features, view.n_features);
       for (FeatureIdx f = 0; f < table.n_features; ++f) {
         auto const at = std::find(features[rank].cbegin(), features[rank].cend(), f);
         EXPECT_EQ(partition.ColumnOf(f),
                   at == features[rank].cend()
-                      ? ColumnPartition::kRemote
-                      : static_cast<FeatureIdx>(at - features[rank].cbegin()));
+                      ? kRemoteColumn
+                      : ColumnIdx{static_cast<std::uint32_t>(at - features[rank].cbegin())});
       }
       partition.ReleaseOwnTable();
       EXPECT_EQ(partition.OwnTableBytes(), 0u);
