@@ -8,6 +8,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,8 +29,7 @@
  *        it. Where it does not hold, the file and the line are printed, and the next wait throws.
  */
 #ifdef GPU_EXACT_CHECKS
-#define EXACT_DEVICE_CHECK(condition) \
-  ((condition) ? static_cast<void>(0) : __assert_fail(#condition, __FILE__, __LINE__, __func__))
+#define EXACT_DEVICE_CHECK(condition) assert(condition)
 #else
 #define EXACT_DEVICE_CHECK(condition) static_cast<void>(sizeof(condition))
 #endif
