@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "device/level/level.cuh"
 #include "device/level/split_strategy.cuh"
 #include "tests/device/device_arrays.cuh"
 #include "tests/device/random_problem.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "device/runtime/fixed_sum.cuh"
+#include "device/runtime/warp.cuh"
 #include "tests/device/device_arrays.cuh"
 #include "tests/device/random_problem.h"
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "device/sort/entries.cuh"
 #include "device/sort/entry_sorter.cuh"
 #include "device/sort/feature_hints.cuh"
 #include "device/sort/interleaved_finder.cuh"

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "device/table/value_key.cuh"
 #include "device/table/value_sort.cuh"
 #include "tests/device/table_arrays.cuh"
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "device/table/column_ids.cuh"
 #include "device/workers/split_exchange.cuh"
 #include "host/thread_communicator.h"
 #include "tests/device/device_arrays.cuh"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "device/histogram/bins/binned_table.cuh"
+#include "device/histogram/bins/sorted_columns.cuh"
 #include "tests/device/histogram/binned_problem.h"
 
 namespace gpu_exact {

@@ -6,6 +6,7 @@
  */
 #include <vector>
 
+#include "device/histogram/build/bin_sums.cuh"
 #include "device/histogram/build/shared_histogram.cuh"
 #include "tests/device/histogram/stored_bins.cuh"
 
