@@ -112,7 +112,6 @@ class ThresholdFinder {
                     std::uint32_t* out_left_of_row, LevelResult* out);
   /** @brief Waits for the last results, not for the rows that go left. */
   void Await() const { resolved_.Await(); }
-  [[nodiscard]] std::uint64_t Bytes() const { return points_.Bytes() + n_rerouted_.Bytes(); }
 
  private:
   DeviceBuffer<NodeThreshold> points_{"best splits to resolve"};

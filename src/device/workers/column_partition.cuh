@@ -30,8 +30,8 @@ class ColumnPartition {
    */
   ColumnPartition(Communicator* comm, CsrView const& rows, Transport transport = Transport::kAuto);
 
-  /** @brief Give all rows of the own columns; device memory. A worker without a column has an empty
-   *         one. */
+  /** @brief Give all rows of the own columns; device memory. A worker without a column has one
+   *         that is empty. */
   [[nodiscard]] CsrView const& OwnTable() const { return own_table_; }
   void ReleaseOwnTable();
   /** @brief Count the device memory of the own table, and the most that was taken to get it. */
@@ -47,9 +47,6 @@ class ColumnPartition {
   /** @brief Find the own column of a feature, or kRemoteColumn. */
   [[nodiscard]] ColumnIdx ColumnOf(FeatureIdx feature) const { return column_of_[feature]; }
   [[nodiscard]] DeviceCommunicator* Workers() const { return workers_.get(); }
-  [[nodiscard]] std::uint64_t Bytes() const {
-    return features_.Bytes() + this->OwnTableBytes() + workers_->Bytes();
-  }
 
  private:
   /** @brief Counts the entries that each worker sends to each, shape: (n_workers, n_workers). */

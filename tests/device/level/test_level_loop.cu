@@ -156,7 +156,6 @@ class FakeStrategy final : public SplitStrategy {
   }
 
   [[nodiscard]] RowPositions& Positions() override { return positions_; }
-  [[nodiscard]] std::uint64_t Bytes() const override { return 0; }
   [[nodiscard]] double RefinedShare() const override { return kShare; }
 
   /** @brief Give the rows of each node that grew. */
@@ -249,9 +248,11 @@ class LevelLoopTest : public DeviceTest {
     param_.max_depth = 10;  // the last level that is searched has 512 nodes
   }
   void Make() {
+    auto context = std::make_shared<DeviceContext>(-1);
+    DeviceContext::Scope const scope{*context};
     auto strategy = std::make_unique<FakeStrategy>(kRows, script_, &log_);
     strategy_ = strategy.get();
-    builder_ = MakeDeviceBuilder(-1, kRows, std::move(strategy));
+    builder_ = MakeDeviceBuilder(std::move(context), kRows, std::move(strategy));
   }
   GrownTree Build(FeaturePolicy* features = nullptr) {
     log_.clear();

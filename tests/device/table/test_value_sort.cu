@@ -131,11 +131,10 @@ TEST_F(ValueSortTest, SomeColumns) {
   }
   auto const want = Sorted(table, column_of);
   RowTable rows{table.View()};
-  CubScratch scratch;
   auto const d_column_of = ToDevice(column_of);
   auto const offsets = ToDevice(std::vector<EntryIdx>(table.n_rows + 1, 0));
   ColumnSubset const subset{d_column_of.Data(), offsets.Data(), n_columns, want.size()};
-  FindRowOffsets(rows.View(), subset, &scratch, offsets.Data());
+  FindRowOffsets(rows.View(), subset, offsets.Data());
   Expect(SortByValue(std::move(rows), subset), want);
   std::vector<EntryIdx> want_offsets(table.n_rows + 1, 0);
   for (Want const& entry : want) {

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "device/runtime/device_context.cuh"
 #include "device/workers/mailbox.cuh"
 #include "host/thread_communicator.h"
 #include "tests/device/device_arrays.cuh"
@@ -30,10 +31,11 @@ class MailboxTest : public WorkerTest {
     ThreadWorkers workers{n_workers};
     std::vector<int> n_wrong(n_workers, 0);
     workers.Run([&](std::int32_t rank) {
-      DeviceGuard const guard{-1};
+      DeviceContext context{-1};
+      DeviceContext::Scope const scope{context};
       auto const mailbox = Mailbox::Make(workers.Worker(rank), kDeadline);
       ASSERT_NE(mailbox, nullptr);
-      EXPECT_GE(mailbox->Bytes(), 2 * Mailbox::kCapacity);
+      EXPECT_GE(context.Bytes(), 2 * Mailbox::kCapacity);
       std::vector<DeviceBuffer<std::uint32_t>> words;  // of each call: none is waited for
       std::vector<std::vector<std::uint32_t>> sent(n_calls), want(n_calls);
       for (int call = 0; call < n_calls; ++call) {
@@ -94,7 +96,8 @@ TEST_F(MailboxTest, AWorkerThatFailsEndsTheCall) {
   ThreadWorkers workers{2};
   std::vector<int> n_ended(2, 0);
   auto const run = [&](std::int32_t rank) {
-    DeviceGuard const guard{-1};
+    DeviceContext context{-1};
+    DeviceContext::Scope const scope{context};
     auto const mailbox = Mailbox::Make(workers.Worker(rank), kDeadline);
     auto const words = ToDevice(std::vector<std::uint32_t>(2, 1));
     mailbox->AllGather(words.Data(), {0, 1, 2});

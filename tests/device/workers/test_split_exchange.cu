@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "device/runtime/device_context.cuh"
 #include "device/table/column_ids.cuh"
 #include "device/workers/split_exchange.cuh"
 #include "host/thread_communicator.h"
@@ -29,7 +30,8 @@ class SplitExchangeTest : public WorkerTest {
     for (auto transport : {Transport::kCopies, Transport::kHost}) {
       ThreadWorkers workers{kWorkers};
       workers.Run([&](std::int32_t rank) {
-        DeviceGuard const guard{-1};
+        DeviceContext context{-1};
+        DeviceContext::Scope const scope{context};
         Table const rows = RowsOf(table, kRows * rank / kWorkers, kRows * (rank + 1) / kWorkers);
         ColumnPartition const partition{workers.Worker(rank), rows.View(), transport};
         SplitExchange exchange{partition};

@@ -80,7 +80,6 @@ class BinnedTable {
   [[nodiscard]] std::vector<std::unique_ptr<Resolution>> const& Resolutions() const {
     return resolutions_;
   }
-  [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
   void AddResolution(std::vector<std::uint32_t> const& n_entries, QuantileCuts&& bins,
