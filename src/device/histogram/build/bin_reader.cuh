@@ -237,7 +237,7 @@ class BinReader {
   template <bool kGradients, typename RowFn, typename BinsFn>
   __device__ __forceinline__ void Walk(RowIdx begin, RowIdx end, RowIdx n_warps, RowFn&& row,
                                        BinsFn&& bins) const {
-    EXACT_DEVICE_CHECK(__activemask() == kAllLanes && blockDim.x == 32 * n_warps);
+    EXACT_DEVICE_CHECK(blockDim.x == 32 * n_warps);
     EXACT_DEVICE_CHECK(group_.Strided() == (group_.row_offsets == nullptr));
     EXACT_DEVICE_CHECK(!group_.Strided() ||
                        (group_.chunk != 0 && group_.stride % group_.chunk == 0));
