@@ -74,10 +74,9 @@ class HistogramStrategy : public SplitStrategy {
     }
   }
 
-  [[nodiscard]] ColumnsRef Columns() const override {
+  [[nodiscard]] ColumnsRef Candidates() const override {
     return table_->Resolutions().front()->candidates;
   }
-  [[nodiscard]] ColumnsRef Candidates() const override { return this->Columns(); }
 
   void BeginTree(TreeStart const& start, Level* root) override {
     exchange_ = start.exchange;
