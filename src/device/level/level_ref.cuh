@@ -12,9 +12,14 @@
 namespace gpu_exact {
 /** @brief Tells how one feature is searched. One byte: a table may have millions of features. */
 struct FeatureRule {
-  bool forward : 1;  // as in ScanPlan
+  bool forward : 1;  // as in ScanPlan; neither of a categorical feature
   bool backward : 1;
   std::int8_t monotone : 2;  // -1, 0 or 1
+  bool categorical : 1;
+  // Of a categorical feature:
+  bool one_hot : 1;        // one category against the others; else two sets
+  bool missing_left : 1;   // whether splits that send missing values left are tried
+  bool missing_right : 1;  // likewise right
 
   /** @param constraint Its sign counts. */
   __device__ static FeatureRule Make(ScanPlan const& scan, std::int32_t constraint) {
@@ -22,6 +27,16 @@ struct FeatureRule {
     rule.forward = scan.forward;
     rule.backward = scan.backward;
     rule.monotone = (constraint > 0) - (constraint < 0);
+    return rule;
+  }
+  /** @brief Make that of a categorical feature. */
+  __device__ static FeatureRule MakeCategorical(DefaultDirection direction, bool one_hot,
+                                                std::int32_t constraint) {
+    FeatureRule rule = Make({false, false}, constraint);
+    rule.categorical = true;
+    rule.one_hot = one_hot;
+    rule.missing_left = direction != DefaultDirection::kRight;
+    rule.missing_right = direction != DefaultDirection::kLeft;
     return rule;
   }
 };
@@ -40,6 +55,7 @@ struct LevelRef {
   GainBound bound;
   Quantiser quantiser;
   LevelNode n_nodes;
+  std::uint32_t max_cat_threshold;  // as GrowParam's
 
   __device__ bool Allowed(LevelNode level_node, FeatureIdx f) const {
     if (mask == nullptr) {

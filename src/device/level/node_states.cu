@@ -8,7 +8,8 @@
 namespace gpu_exact {
 namespace {
 // one thread a feature
-__global__ void RulesKernel(DefaultDirection direction, float opt_dense_col, ColumnsRef columns,
+__global__ void RulesKernel(DefaultDirection direction, float opt_dense_col,
+                            std::uint32_t max_cat_to_onehot, ColumnsRef columns,
                             std::int32_t const* monotone, FeatureIdx const* features,
                             FeatureRule* rules) {
   WaitForPreviousKernel();
@@ -16,9 +17,14 @@ __global__ void RulesKernel(DefaultDirection direction, float opt_dense_col, Col
   if (f < columns.n_features) {
     auto n_present = columns.n_present[f];
     auto n_distinct = columns.value_offsets[f + 1] - columns.value_offsets[f];
-    rules[f] = FeatureRule::Make(
-        ScanPlan::Make(direction, opt_dense_col, columns.n_rows, n_present, n_distinct),
-        monotone == nullptr ? 0 : monotone[features == nullptr ? f : features[f]]);
+    std::int32_t const constraint =
+        monotone == nullptr ? 0 : monotone[features == nullptr ? f : features[f]];
+    rules[f] =
+        columns.types != nullptr && columns.types[f] == FeatureType::kCategorical
+            ? FeatureRule::MakeCategorical(direction, n_distinct < max_cat_to_onehot, constraint)
+            : FeatureRule::Make(
+                  ScanPlan::Make(direction, opt_dense_col, columns.n_rows, n_present, n_distinct),
+                  constraint);
   }
 }
 
@@ -74,7 +80,7 @@ __global__ void CompleteChildrenKernel(GainParam param, Quantiser quantiser,
 void MakeRules(GrowParam const& param, ColumnsRef const& columns, std::int32_t const* monotone,
                FeatureRule* out_rules, FeatureIdx const* features) {
   LaunchN("Rules", RulesKernel, columns.n_features, param.default_direction, param.opt_dense_col,
-          columns, monotone, features, out_rules);
+          param.max_cat_to_onehot, columns, monotone, features, out_rules);
 }
 
 void CompleteRoot(GainParam const& param, Quantiser const& quantiser, NodeState* root,
