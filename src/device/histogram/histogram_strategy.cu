@@ -11,6 +11,7 @@
 #include "device/histogram/bins/binned_table.cuh"
 #include "device/histogram/build/histogram_finder.cuh"
 #include "device/histogram/build/histogram_pool.cuh"
+#include "device/histogram/category_sets.cuh"
 #include "device/histogram/ranges/range_refiner.cuh"
 #include "device/histogram/rows/row_partitioner.cuh"
 #include "device/histogram/small_nodes/node_sort_finder.cuh"
@@ -21,9 +22,9 @@ namespace gpu_exact {
 namespace {
 /** @brief What searches in one resolution. */
 struct ResolutionSearch {
-  ResolutionSearch(Resolution const& r, HistogramMemory const& memory, HistogramPool* pool,
-                   RefineRoom* room)
-      : resolution{r}, finder{*r.columns, pool} {
+  ResolutionSearch(Resolution const& r, std::vector<CategoricalFeature> const& categorical,
+                   HistogramMemory const& memory, HistogramPool* pool, RefineRoom* room)
+      : resolution{r}, finder{*r.columns, pool, {}, categorical} {
     if (r.columns->HasRanges()) {
       refiner = std::make_unique<RangeRefiner>(
           *r.columns, room, memory.OpenEntries(r.columns->NumElements()), memory.CertainRanges());
@@ -55,6 +56,7 @@ class HistogramStrategy : public SplitStrategy {
       : table_{std::move(table)},
         rows_{table_->NumRows(), min_by_row},
         sorting_{*table_},
+        sets_{table_->Categorical()},
         pool_{memory.FirstHistogramBytes(NumEntries(*table_)),
               memory.HistogramBytes(NumEntries(*table_)), LargestHistogram(*table_)},
         shares_{table_->Resolutions().size()} {
@@ -62,11 +64,12 @@ class HistogramStrategy : public SplitStrategy {
              static_cast<double>(sorting_.NumColumns()),
              {},
              // Sorting reads every value of a node, or its bin: not over the bus.
-             table_->Ref().values_of_host || memory.bins_at == Memory::kHost
+             table_->Ref().values_of_host || memory.bins_at == Memory::kHost || sets_.Any()
                  ? 0
                  : std::min(max_sorted, NodeSortFinder::kMaxRows)};
     for (auto const& r : table_->Resolutions()) {
-      searches_.push_back(std::make_unique<ResolutionSearch>(*r, memory, &pool_, &room_));
+      searches_.push_back(std::make_unique<ResolutionSearch>(*r, table_->Categorical(), memory,
+                                                             &pool_, &room_));
       ResolutionShape shape = ShapeOf(r->columns->Layout(), r->scans);
       shape.rows_of_host = memory.rows_at == Memory::kHost;
       shape.values_of_host = table_->Ref().values_of_host;
@@ -87,6 +90,7 @@ class HistogramStrategy : public SplitStrategy {
     n_seen_ = n_refined_ = 0.0;
     n_expected_.assign(searches_.size(), 0.0);
     shares_.Decay();
+    sets_.Begin();
     pool_.Reset();
     for (auto& s : searches_) {
       s->finder.Reset();
@@ -96,6 +100,7 @@ class HistogramStrategy : public SplitStrategy {
   void FindSplits(LevelRef const& level, bool last_level, LevelResult* out) override {
     RowsRef const rows = rows_.Rows();
     thresholds_.Begin(level.n_nodes);
+    sets_.BeginLevel(level.n_nodes);
     for (std::size_t i = 0; i < searches_.size(); ++i) {
       ways_.resolutions[i].open_factor = shares_.Factor(depth_, i);
     }
@@ -126,10 +131,11 @@ class HistogramStrategy : public SplitStrategy {
     }
     // With several workers most columns are others': what they send left comes by slot.
     if (exchange_ == nullptr && !table_->Ref().values_of_host && rows_.MayGoByRow()) {
-      thresholds_.ResolveByRow(level, table_->Ref(), rows, rows_.GoByRow(), out);
+      thresholds_.ResolveByRow(level, table_->Ref(), rows, rows_.GoByRow(), out, sets_.Level());
       rows_.FindLeft();
     } else {
-      thresholds_.Resolve(level, table_->Ref(), rows, rows_.NumSlots(), rows_.GoesLeft(), out);
+      thresholds_.Resolve(level, table_->Ref(), rows, rows_.NumSlots(), rows_.GoesLeft(), out,
+                          sets_.Level());
     }
     if (exchange_ != nullptr) {
       rows_.ShareSplits(exchange_, out);
@@ -152,7 +158,12 @@ class HistogramStrategy : public SplitStrategy {
 
   void Finish(std::vector<NodeSplit> const& tree) override {
     this->SeeOpen();
-    rows_.Finish(table_->Ref(), OfOwnColumns(tree, exchange_), exchange_);
+    std::vector<NodeSplit> splits = OfOwnColumns(tree, exchange_);
+    sets_.Gather(&splits);
+    rows_.Finish(table_->Ref(), splits, sets_.Words(), exchange_);
+  }
+  [[nodiscard]] std::vector<std::uint32_t> Categories(NodeIdx nidx) const override {
+    return sets_.Of(nidx);
   }
 
   [[nodiscard]] double RefinedShare() const override {
@@ -161,7 +172,7 @@ class HistogramStrategy : public SplitStrategy {
   [[nodiscard]] RowPositions& Positions() override { return rows_.Positions(); }
   [[nodiscard]] std::uint64_t Bytes() const override {
     std::uint64_t bytes = table_->Bytes() + rows_.Bytes() + sorting_.Bytes() + thresholds_.Bytes() +
-                          pool_.Bytes() + room_.Bytes();
+                          sets_.Bytes() + pool_.Bytes() + room_.Bytes();
     for (auto const& s : searches_) {
       bytes += s->finder.Bytes() + (s->refiner != nullptr ? s->refiner->Bytes() : 0);
     }
@@ -210,9 +221,9 @@ class HistogramStrategy : public SplitStrategy {
     ResolutionSearch* s = searches_[i].get();
     level.columns = s->resolution.candidates;
     if (s->refiner == nullptr || nodes.NumNodes() == 0) {
-      s->finder.Find(level, rows, nodes, {nullptr, nullptr, 0});
+      s->finder.Find(level, rows, nodes, {nullptr, nullptr, 0}, sets_.Level());
     } else {
-      s->finder.Find(level, rows, nodes, s->refiner->List(nodes.NumNodes()));
+      s->finder.Find(level, rows, nodes, s->refiner->List(nodes.NumNodes()), sets_.Level());
     }
   }
 
@@ -263,6 +274,7 @@ class HistogramStrategy : public SplitStrategy {
   RowPartitioner rows_;
   NodeSortFinder sorting_;
   ThresholdFinder thresholds_;
+  CategorySets sets_;
   HistogramPool pool_;
   RefineRoom room_;
   std::vector<std::unique_ptr<ResolutionSearch>> searches_;  // by resolution, the finest first

@@ -35,15 +35,12 @@ constexpr std::uint64_t kSmallTable = std::uint64_t{1} << 26;  // row offsets
  *         few writes over the bus take less than another launch. */
 constexpr LevelNode kWrittenToHost = 256;
 
-/** @brief Refuse categorical features, which no kernel searches. */
-void RefuseCategories(CsrView const& table) {
+/** @brief Count the categorical features of a table. */
+FeatureIdx NumCategorical(CsrView const& table) {
   auto const* types = table.feature_types;
-  if (types != nullptr && std::find(types, types + table.n_features, FeatureType::kCategorical) !=
-                              types + table.n_features) {
-    throw UnfitTable{
-        "Updater `grow_colmaker` or `exact` tree method doesn't support categorical features. "
-        "Encode them as numbers, or use `tree_method=\"hist\"`."};
-  }
+  return types == nullptr ? 0
+                          : static_cast<FeatureIdx>(std::count(types, types + table.n_features,
+                                                               FeatureType::kCategorical));
 }
 
 /** @brief Why a table cannot have histograms; empty where it can. */
@@ -211,6 +208,7 @@ class DeviceBuilder : public TreeBuilder {
   /** @brief Waits for the stream; what other workers told is right, or this throws. */
   void WaitForAnswers();
   void Finish(GrownTree const& tree);
+  void ReadCategories(GrownTree* tree) const;
   /** @brief Add up the rows of each leaf by units of its own, where a leaf's are too coarse. Waits. */
   void RefineLeaves(Tree const& tree, GrownTree* grown);
   /** @brief Gradients of all rows on the device, the sampled ones and those of all workers. */
@@ -275,6 +273,7 @@ GrownTree DeviceBuilder::Grow(GrowParam const& param, GradientView gradients,
   stats_.levels_ms = MillisecondsSince(begin) - stats_.start_ms;
   this->Finish(*tree.grower.Nodes());
   this->WaitForAnswers();
+  this->ReadCategories(tree.grower.Nodes());
   this->RefineLeaves(tree, tree.grower.Nodes());
   stats_.refined_share = strategy_->RefinedShare();
   stats_.peak_bytes = PeakDeviceBytes();
@@ -386,6 +385,7 @@ LevelRef DeviceBuilder::MakeLevel(Tree const& tree) {
   level.quantiser = tree.quantiser;
   level.bound = GainBound::Make(level.gain, level.quantiser);
   level.n_nodes = n_nodes;
+  level.max_cat_threshold = static_cast<std::uint32_t>(tree.param.max_cat_threshold);
   FeatureMask mask;
   if (tree.features != nullptr &&
       tree.features->Select(tree.grower.Depth(), tree.grower.OpenNodes(), &mask)) {
@@ -445,6 +445,12 @@ void DeviceBuilder::Finish(GrownTree const& tree) {
   strategy_->Finish(node_splits);
 }
 
+void DeviceBuilder::ReadCategories(GrownTree* tree) const {
+  for (std::size_t nidx = 0; nidx < tree->size(); ++nidx) {
+    (*tree)[nidx].categories = strategy_->Categories(static_cast<NodeIdx>(nidx));
+  }
+}
+
 void DeviceBuilder::RefineLeaves(Tree const& tree, GrownTree* grown) {
   bool const refine = std::any_of(grown->cbegin(), grown->cend(), [&](TreeNode const& node) {
     return tree.quantiser.MayChangeNode(tree.rounding, {node.sum_grad, node.sum_hess});
@@ -458,6 +464,13 @@ void DeviceBuilder::RefineLeaves(Tree const& tree, GrownTree* grown) {
 
 Strategy ChooseStrategy(Strategy strategy, CsrView const& table, std::uint32_t max_bins) {
   std::string why_not = WhyNotHistogram(table);
+  if (NumCategorical(table) != 0) {
+    if (strategy == Strategy::kSort) {
+      throw std::invalid_argument{
+          "gpu_exact_strategy=sort takes no categorical features; set it to auto or histogram."};
+    }
+    strategy = Strategy::kHistogram;
+  }
   if (strategy == Strategy::kHistogram && !why_not.empty()) {
     throw std::invalid_argument{"gpu_exact_strategy=histogram takes " + why_not +
                                 "; set it to auto or sort."};
@@ -474,9 +487,13 @@ Strategy ChooseStrategy(Strategy strategy, CsrView const& table, std::uint32_t m
 
 std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
                                                TableOptions const& options, Communicator* comm) {
-  RefuseCategories(rows);
   DeviceGuard guard{ordinal};
   TreeStats stats;
+  if (comm != nullptr && comm->Size() != 1 && NumCategorical(rows) != 0) {
+    throw UnfitTable{
+        "Trees with categorical features grow on one GPU of one worker; set gpu_exact_devices to one "
+        "device and train with one worker, or use `tree_method=\"hist\"`."};
+  }
   if (comm == nullptr || comm->Size() == 1) {
     Strategy const strategy = ChooseStrategy(options.strategy, rows, BinMatrix::MaxBins());
     auto columns = MakeStrategy(rows, strategy, options, nullptr, &stats);

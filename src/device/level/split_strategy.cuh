@@ -64,6 +64,9 @@ class SplitStrategy {
   virtual void MoveRows(LevelSplits const& splits, NodeState* out_children) = 0;
   /** @brief All rows have their position. @param tree A split or a leaf for each node. */
   virtual void Finish(std::vector<NodeSplit> const& tree) = 0;
+  /** @brief Which categories a node of the finished tree sends right, as TreeNode::categories. The stream
+   *         was waited for. */
+  [[nodiscard]] virtual std::vector<std::uint32_t> Categories(NodeIdx) const { return {}; }
 
   [[nodiscard]] virtual RowPositions& Positions() = 0;
   /** @brief Device memory held, bytes. */

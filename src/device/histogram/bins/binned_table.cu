@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "device/histogram/bins/binned_table.cuh"
+#include "device/histogram/bins/categories.cuh"
 #include "plan/search_cost.h"
 
 namespace gpu_exact {
@@ -35,11 +36,27 @@ std::vector<std::uint32_t> Choose(CountedTable const& sizes, HistogramMemory con
                            memory, std::uint64_t{sizes.n_rows} * sizes.n_features - sizes.n_all);
 }
 
+/** @brief Refuse a column of more categories than there is room for. */
+std::vector<std::uint32_t> CategoriesThatFit(std::vector<std::uint32_t>&& n_categories) {
+  std::uint32_t const most = BinMatrix::MaxBins();
+  for (std::size_t f = 0; f < n_categories.size(); ++f) {
+    if (n_categories[f] > most) {
+      throw UnfitTable{"Column " + std::to_string(f) + " has the category " +
+                       std::to_string(n_categories[f] - 1) + ", and at most " +
+                       std::to_string(most - 1) +
+                       " fits this GPU; give its categories lower codes, join rare ones, or use "
+                       "`tree_method=\"hist\"`."};
+    }
+  }
+  return std::move(n_categories);
+}
+
 /** @brief Makes the finest bins. @param few_values Bins that a column of few values has at most; 0: as
  *         in the finest resolution. */
 FinestBins MakeFinest(TableSource const& table, CountedTable const& sizes,
                       std::vector<std::uint32_t> const& resolutions, SortedColumnsRule const& rule,
-                      std::uint32_t few_values, HistogramMemory const& memory) {
+                      std::uint32_t few_values, std::vector<std::uint32_t>&& n_categories,
+                      HistogramMemory const& memory) {
   // Of different values there are as many bins as slots, which are one less than a limit: coarser
   // bins are two or four of them each.
   std::uint32_t const finest = resolutions.front();
@@ -51,7 +68,8 @@ FinestBins MakeFinest(TableSource const& table, CountedTable const& sizes,
     values.push_back(few_values == 0 ? limits.back() : MaxValues(n, limits.back(), few_values));
   }
   UnbinnedColumns const columns{table, sizes.n_entries, limits, values,
-                                memory.BinnedAtOnce(sizes.n_all, sizes.is_dense)};
+                                memory.BinnedAtOnce(sizes.n_all, sizes.is_dense),
+                                std::move(n_categories)};
   return memory.sorts_columns ? MakeFinestBins(columns, rule, memory.rows_at)
                               : FinestBins{QuantileCuts{columns}, nullptr};
 }
@@ -65,8 +83,18 @@ BinnedTable::BinnedTable(StagedTable staged, std::vector<std::uint32_t> const& m
   bool const chooses = max_bins.empty();
   std::vector<std::uint32_t> const resolutions = chooses ? Choose(sizes, memory) : max_bins;
   SortedColumnsRule const rule{resolutions, sizes.is_dense};
+  FeatureType const* const types = staged.table.feature_types;
   FinestBins finest = MakeFinest(staged.Source(), sizes, resolutions, rule,
-                                 chooses ? BinMatrix::MaxBins() : 0, memory);
+                                 chooses ? BinMatrix::MaxBins() : 0,
+                                 CategoriesThatFit(CountCategories(staged.Source(), types)), memory);
+  for (FeatureIdx f = 0; f < sizes.n_features; ++f) {
+    if (finest.bins.IsCategorical(f)) {
+      categorical_.push_back({f, finest.bins.NumBins(f)});
+    }
+  }
+  if (!categorical_.empty()) {
+    CopyFromHost(types_.Reserve(sizes.n_features), types, sizes.n_features);
+  }
   sorted_columns_ = std::move(finest.rows);
   this->AddResolution(n_entries, std::move(finest.bins), sizes.n_rows);
   staged.MakeRoom();
@@ -142,11 +170,11 @@ void BinnedTable::AddResolution(std::vector<std::uint32_t> const& n_entries, Qua
   CopyFromHost(r->offsets.Reserve(offsets.size()), offsets.data(), offsets.size());
   EntryIdx const n = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
   r->candidates = {nullptr,        nullptr, n_present_.Data(), r->offsets.Data(), n,
-                   offsets.back(), n_rows,  n_features};
+                   offsets.back(), n_rows,  n_features,        nullptr,           types_.Data()};
 }
 
 std::uint64_t BinnedTable::Bytes() const {
-  std::uint64_t bytes = values_->Bytes() + n_present_.Bytes() + stored_->Bytes() +
+  std::uint64_t bytes = values_->Bytes() + n_present_.Bytes() + types_.Bytes() + stored_->Bytes() +
                         (sorted_columns_ != nullptr ? sorted_columns_->Bytes() : 0);
   for (auto const& r : resolutions_) {
     bytes += r->bins.Bytes() + r->columns->Bytes() + r->offsets.Bytes();

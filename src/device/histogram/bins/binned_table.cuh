@@ -12,6 +12,7 @@
 #include "device/histogram/bins/bin_matrix.cuh"
 #include "device/histogram/bins/row_values.cuh"
 #include "device/histogram/bins/staged_table.cuh"
+#include "device/histogram/category_sets.cuh"
 #include "device/level/level_ref.cuh"
 
 namespace gpu_exact {
@@ -35,6 +36,15 @@ struct BinnedTableRef {
                                          bool default_left) const {
     float const value = this->ValueOf(row, f);
     return isnan(value) ? default_left : value < threshold;
+  }
+  /** @brief Tell it of a split of a tree. @param sets Those of its splits by categories. */
+  [[nodiscard]] __device__ bool GoesLeft(RowIdx row, NodeSplit const& split,
+                                         std::uint32_t const* sets) const {
+    if (!split.by_categories) {
+      return this->GoesLeft(row, split.feature, split.threshold, split.default_left);
+    }
+    float const value = this->ValueOf(row, split.feature);
+    return isnan(value) ? split.default_left : !HasCategory(sets + split.first_right, value);
   }
 };
 
@@ -80,6 +90,8 @@ class BinnedTable {
   [[nodiscard]] std::vector<std::unique_ptr<Resolution>> const& Resolutions() const {
     return resolutions_;
   }
+  /** @brief Give the categorical features that have entries, ascending. */
+  [[nodiscard]] std::vector<CategoricalFeature> const& Categorical() const { return categorical_; }
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
@@ -97,5 +109,7 @@ class BinnedTable {
   std::unique_ptr<RowValues> values_;
   std::unique_ptr<SortedColumns> sorted_columns_;  // nullptr: not kept
   DeviceBuffer<std::uint32_t> n_present_{"entries of columns"};
+  std::vector<CategoricalFeature> categorical_;
+  DeviceBuffer<FeatureType> types_{"feature types"};  // none: all features are numerical
 };
 }  // namespace gpu_exact

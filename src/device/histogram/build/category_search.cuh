@@ -20,21 +20,12 @@
 #include <cub/block/block_radix_sort.cuh>
 #include <cub/block/block_scan.cuh>
 
+#include "device/histogram/category_sets.cuh"
 #include "device/level/level_ref.cuh"
 #include "device/runtime/fixed_sum.cuh"
 #include "device/table/value_key.cuh"
 
 namespace gpu_exact {
-/** @brief Names a categorical feature and its categories: 0 to the greatest code of the table. */
-struct CategoricalFeature {
-  FeatureIdx feature;
-  std::uint32_t n_categories;
-
-  [[nodiscard]] __host__ __device__ std::uint32_t NumWords() const {
-    return (n_categories + 31) / 32;
-  }
-};
-
 /** @tparam kMost The most categories with a sum. */
 template <int kThreads, int kMost>
 class CategorySearchAgent {
@@ -138,7 +129,7 @@ class CategorySearchAgent {
     std::uint32_t const n_words = column_.NumWords();
     std::uint32_t const n_present = temp_.n_present;
     std::uint32_t const cut = temp_.cut;
-    bool const missing_left = MissingLeft(rule_, column_.n_categories, this->PlaceOfBest());
+    bool const missing_left = level_.SendsMissingLeft(column_.feature, temp_.best);
     // Of categories without a sum, those below this code.
     std::uint32_t right_below{0};
     if (!rule_.one_hot) {
@@ -171,13 +162,6 @@ class CategorySearchAgent {
       out[w] = temp_.words[w];
     }
     __syncthreads();
-  }
-
-  /** @brief Tell where a candidate sends missing values. @param place Of the feature's candidates. */
-  [[nodiscard]] __device__ static bool MissingLeft(FeatureRule const& rule,
-                                                   std::uint32_t n_categories,
-                                                   std::uint64_t place) {
-    return rule.one_hot ? place % 2 == 0 : place < n_categories;
   }
 
  private:
@@ -369,9 +353,6 @@ class CategorySearchAgent {
                                              std::uint32_t place) const {
     return CandidateKey::Make(level_.LossChange(node_, rule_.monotone, left, right),
                               first_ + place);
-  }
-  [[nodiscard]] __device__ std::uint64_t PlaceOfBest() const {
-    return CandidateKey::RankOf(temp_.best) - first_;
   }
   /** @brief Keep the best of all threads. */
   __device__ void KeepBest(std::uint64_t best, std::uint32_t cut) {

@@ -300,15 +300,15 @@ __global__ __launch_bounds__(kThreads) void WritePositionsOfSlotsKernel(
 }
 
 // one thread a row
-__global__ void WalkLeftOutKernel(BinnedTableRef table, NodeSplit const* tree, RowIdx n_rows,
-                                  NodeIdx* positions) {
+__global__ void WalkLeftOutKernel(BinnedTableRef table, NodeSplit const* tree,
+                                  std::uint32_t const* sets, RowIdx n_rows, NodeIdx* positions) {
   WaitForPreviousKernel();
   auto row = static_cast<RowIdx>(GlobalIdx());
   if (row < n_rows && positions[row] < 0) {
     NodeIdx nidx = kRoot;
     while (tree[nidx].left != kNoNode) {
       NodeSplit const s = tree[nidx];
-      nidx = s.left + (table.GoesLeft(row, s.feature, s.threshold, s.default_left) ? 0 : 1);
+      nidx = s.left + (table.GoesLeft(row, s, sets) ? 0 : 1);
     }
     positions[row] = EncodePosition(nidx, false);
   }
@@ -316,7 +316,8 @@ __global__ void WalkLeftOutKernel(BinnedTableRef table, NodeSplit const* tree, R
 
 // one thread a row, in whole warps and one row more; result: rows left out that an own column sends
 // left
-__global__ void FindLeftOutKernel(BinnedTableRef table, NodeSplit const* tree, RowIdx n_rows,
+__global__ void FindLeftOutKernel(BinnedTableRef table, NodeSplit const* tree,
+                                  std::uint32_t const* sets, RowIdx n_rows,
                                   NodeIdx const* positions, std::uint32_t* words) {
   WaitForPreviousKernel();
   auto row = GlobalIdx();
@@ -327,7 +328,7 @@ __global__ void FindLeftOutKernel(BinnedTableRef table, NodeSplit const* tree, R
   if (row < n_rows && positions[row] < 0) {
     NodeSplit const s = tree[DecodePosition(positions[row])];
     left = s.left != kNoNode && s.feature != ColumnPartition::kRemote &&
-           table.GoesLeft(static_cast<RowIdx>(row), s.feature, s.threshold, s.default_left);
+           table.GoesLeft(static_cast<RowIdx>(row), s, sets);
   }
   std::uint32_t const bits = __ballot_sync(kAllLanes, left);
   if (threadIdx.x % 32 == 0) {
@@ -466,7 +467,7 @@ void RowPartitioner::Move(LevelSplits const& splits, NodeState* out_children) {
 }
 
 void RowPartitioner::Finish(BinnedTableRef const& table, std::vector<NodeSplit> const& tree,
-                            SplitExchange* exchange) {
+                            std::uint32_t const* sets, SplitExchange* exchange) {
   auto const n_nodes = static_cast<LevelNode>(h_nodes_.size());
   if (n_nodes <= kMostFollowed) {
     LaunchN("WriteOpenPositions", WriteOpenPositionsKernel, n_rows_, node_of_.Data(), first_node_,
@@ -481,18 +482,18 @@ void RowPartitioner::Finish(BinnedTableRef const& table, std::vector<NodeSplit> 
   }
   CopyFromHost(tree_.Reserve(tree.size()), tree.data(), tree.size());
   if (exchange != nullptr) {
-    this->RouteLeftOut(table, tree, exchange);
+    this->RouteLeftOut(table, tree, sets, exchange);
   } else {
-    LaunchN("WalkLeftOut", WalkLeftOutKernel, n_rows_, table, tree_.Data(), n_rows_,
+    LaunchN("WalkLeftOut", WalkLeftOutKernel, n_rows_, table, tree_.Data(), sets, n_rows_,
             positions_.Data());
   }
 }
 
 void RowPartitioner::RouteLeftOut(BinnedTableRef const& table, std::vector<NodeSplit> const& tree,
-                                  SplitExchange* exchange) {
+                                  std::uint32_t const* sets, SplitExchange* exchange) {
   std::uint64_t const n_words = n_rows_ / 32 + 1;
   for (int depth = DepthOf(tree); depth > 0; --depth) {
-    LaunchN("FindLeftOut", FindLeftOutKernel, std::uint64_t{n_rows_} + 32, table, tree_.Data(),
+    LaunchN("FindLeftOut", FindLeftOutKernel, std::uint64_t{n_rows_} + 32, table, tree_.Data(), sets,
             n_rows_, positions_.Data(), exchange->OwnWords(n_words));
     exchange->JoinWords(n_words, goes_left_.Ref());
     LaunchN("StepLeftOut", StepLeftOutKernel, n_rows_, tree_.Data(), goes_left_.Ref(), n_rows_,
