@@ -12,7 +12,7 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief What a node has as a leaf that was never searched. */
+/** @brief Records what a node has as a leaf that was never searched. */
 TreeNode AsLeaf(TreeNode const& node, NodeIdx parent) {
   TreeNode leaf;
   leaf.parent = parent;

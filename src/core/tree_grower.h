@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief From the best splits of a level to its children: the tree's bookkeeping, on the host.
+ * @brief Turns the best splits of a level into its children: keeps the tree's books, on the host.
  *
  * Leaf-wise growth splits one node at a time, of all leaves the one that gains most, up to a number of
  * leaves. Here such a tree grows level by level as well. When a level is searched, the order of splits
@@ -18,7 +18,7 @@
 #include "gpu_exact/tree_builder.h"
 
 namespace gpu_exact {
-/** @brief A tree, and where the rows are that moved while it grew. */
+/** @brief Holds a tree, and where the rows are that moved while it grew. */
 struct FinishedTree {
   GrownTree tree;
   // shape: (nodes that grew), the node's id in the tree, or that of the leaf above it; empty: ids are
@@ -31,14 +31,14 @@ class TreeGrower {
  public:
   TreeGrower(GrowParam const& param, Quantiser const& quantiser);
 
-  /** @brief Whether the open nodes may be split further. */
+  /** @brief Tell whether the open nodes may be split further. */
   [[nodiscard]] bool MaySplit() const;
-  /** @brief Id of the first open node. */
+  /** @brief Give the id of the first open node. */
   [[nodiscard]] NodeIdx FirstOpen() const { return first_open_; }
   [[nodiscard]] std::size_t NumOpen() const { return nodes_.size() - first_open_; }
   [[nodiscard]] std::int32_t Depth() const { return depth_; }
   [[nodiscard]] std::vector<OpenNode> OpenNodes() const;
-  /** @brief Open nodes whose best split changes the loss by less than this stay leaves. */
+  /** @brief Give the loss change below which open nodes stay leaves. */
   [[nodiscard]] float LeastLossChange() const { return least_loss_change_; }
 
   /**
@@ -51,20 +51,21 @@ class TreeGrower {
   /** @brief Record the statistics of open nodes that stay leaves; none is open afterwards. */
   void Close(std::vector<NodeState> const& states);
 
-  /** @brief All nodes that grew. */
+  /** @brief Give all nodes that grew. */
   [[nodiscard]] GrownTree* Nodes() { return &nodes_; }
-  /** @brief The tree of these nodes, which go. Leaf-wise ids are given anew, in the order of splits. */
+  /** @brief Make the tree of these nodes, which go. Leaf-wise ids are given anew, in the order of
+   *         splits. */
   [[nodiscard]] FinishedTree Finish();
 
  private:
   void RecordStatistics(NodeIdx nidx, NodeState const& state);
   [[nodiscard]] bool IsWorthIt(NodeIdx nidx) const;
-  /** @brief Whether a tree of so many splits may have another one. */
+  /** @brief Tell whether a tree of n_splits splits may have another one. */
   [[nodiscard]] bool HasRoom(std::size_t n_splits) const;
-  /** @brief The level's nodes to split, by node; updates has_room_. */
+  /** @brief Choose the level's nodes to split, by node; updates has_room_. */
   [[nodiscard]] std::vector<bool> ChooseByDepth();
   [[nodiscard]] std::vector<bool> ChooseByLoss();
-  /** @brief The splits of leaf-wise growth in their order, as far as nodes are searched. */
+  /** @brief List the splits of leaf-wise growth in their order, as far as nodes are searched. */
   [[nodiscard]] std::vector<NodeIdx> BestFirst() const;
 
   GrowParam const& param_;

@@ -26,27 +26,29 @@ CategorySets::CategorySets(std::vector<CategoricalFeature> const& features)
   }
 }
 
-void CategorySets::BeginLevel(LevelNode n_nodes) {
+LevelSetsRef CategorySets::BeginLevel(Level const& level) {
   if (!this->Any()) {
-    return;
+    return {nullptr, 0};
   }
-  std::size_t const level = firsts_.size() - 1;
-  firsts_.push_back(firsts_.back() + static_cast<NodeIdx>(n_nodes));
-  if (level == levels_.size()) {
+  auto const depth = static_cast<std::size_t>(level.depth);
+  firsts_.resize(depth);
+  firsts_.push_back(level.nodes.first);
+  if (depth == levels_.size()) {
     levels_.emplace_back("sets of categories of a level");
   }
-  levels_[level].Reserve(std::size_t{n_nodes} * stride_);
+  return {levels_[depth].Reserve(std::size_t{level.nodes.n} * stride_), stride_};
 }
 
-void CategorySets::Gather(std::vector<NodeSplit>* tree) {
+void CategorySets::Gather(std::vector<NodeSplit>* tree, SplitExchange const* exchange) {
   gathered_.clear();
   std::uint64_t n_words{0};
   for (std::size_t nidx = 0; nidx < tree->size(); ++nidx) {
     NodeSplit& split = (*tree)[nidx];
+    FeatureIdx const column = InOwnTable(ColumnOf(split, exchange));
     auto const f = std::lower_bound(
-        features_.cbegin(), features_.cend(), split.feature,
+        features_.cbegin(), features_.cend(), column,
         [](CategoricalFeature const& a, FeatureIdx b) { return a.feature < b; });
-    if (split.left == kNoNode || f == features_.cend() || f->feature != split.feature) {
+    if (split.left == kNoNode || f == features_.cend() || f->feature != column) {
       continue;
     }
     auto const node = static_cast<NodeIdx>(nidx);

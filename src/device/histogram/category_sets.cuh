@@ -8,8 +8,8 @@
 
 #include <vector>
 
-#include "core/level.h"
-#include "device/runtime/runtime.cuh"
+#include "device/level/level.cuh"
+#include "device/workers/split_exchange.cuh"
 
 namespace gpu_exact {
 /** @brief Names a categorical feature and its categories: 0 to the greatest code of the table. */
@@ -53,21 +53,16 @@ class CategorySets {
   explicit CategorySets(std::vector<CategoricalFeature> const& features);
 
   [[nodiscard]] bool Any() const { return !features_.empty(); }
-  /** @brief Begin a tree. */
-  void Begin() { firsts_ = {0}; }
-  /** @brief Begin its next level; the sets of those before stay. May wait. */
-  void BeginLevel(LevelNode n_nodes);
-  /** @brief Give the level's sets, to be written. */
-  [[nodiscard]] LevelSetsRef Level() const {
-    return {this->Any() ? levels_[firsts_.size() - 2].Data() : nullptr, stride_};
-  }
+  /** @brief Give room for the sets of a level; those of the levels before stay. May wait. */
+  [[nodiscard]] LevelSetsRef BeginLevel(Level const& level);
 
   /**
    * @brief Lay the sets of a tree's splits side by side, and tell these where theirs begins. Does not
    *        wait.
-   * @param tree By the ids of the nodes while it grew.
+   * @param tree     By the ids of the nodes while it grew.
+   * @param exchange With workers that have the other columns, or nullptr.
    */
-  void Gather(std::vector<NodeSplit>* tree);
+  void Gather(std::vector<NodeSplit>* tree, SplitExchange const* exchange);
   /** @brief Give them, as Gather() has laid them, in device memory. */
   [[nodiscard]] std::uint32_t const* Words() const { return words_.Data(); }
   /** @brief Give the set of a node, after the stream was waited for; empty: it has none. */
@@ -77,7 +72,7 @@ class CategorySets {
  private:
   std::vector<CategoricalFeature> features_;
   std::uint32_t stride_;  // words of the longest set
-  std::vector<NodeIdx> firsts_;  // first node of each level, and of the next one
+  std::vector<NodeIdx> firsts_;  // first node of each level
   std::vector<DeviceBuffer<std::uint32_t>> levels_;
   std::vector<GatheredSet> gathered_;  // ascending by node
   UploadBuffer<GatheredSet> d_gathered_{"sets of categories to gather"};

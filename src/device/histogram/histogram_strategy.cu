@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Every column is searched by histograms. Candidates between bins are exact; of those inside
+ * @brief Searches every column by histograms. Candidates between bins are exact; of those inside
  *        a bin of several values only the ones that may still win are looked at. Rows move with
  *        their nodes, entries never do.
  */
@@ -14,13 +14,14 @@
 #include "device/histogram/category_sets.cuh"
 #include "device/histogram/ranges/range_refiner.cuh"
 #include "device/histogram/rows/row_partitioner.cuh"
+#include "device/histogram/small_nodes/node_category_finder.cuh"
 #include "device/histogram/small_nodes/node_sort_finder.cuh"
 #include "device/histogram/threshold_finder.cuh"
 #include "device/level/split_strategy.cuh"
 
 namespace gpu_exact {
 namespace {
-/** @brief What searches in one resolution. */
+/** @brief Searches in one resolution. */
 struct ResolutionSearch {
   ResolutionSearch(Resolution const& r, std::vector<CategoricalFeature> const& categorical,
                    HistogramMemory const& memory, HistogramPool* pool, RefineRoom* room)
@@ -40,7 +41,7 @@ EntryIdx NumEntries(BinnedTable const& table) {
   return table.Resolutions().front()->columns->NumElements();
 }
 
-/** @brief Of a histogram, in any resolution. */
+/** @brief Count the bins of the largest histogram, in any resolution. */
 std::uint64_t LargestHistogram(BinnedTable const& table) {
   std::uint64_t most{0};
   for (auto const& r : table.Resolutions()) {
@@ -56,6 +57,7 @@ class HistogramStrategy : public SplitStrategy {
       : table_{std::move(table)},
         rows_{table_->NumRows(), min_by_row},
         sorting_{*table_},
+        sorting_categories_{*table_},
         sets_{table_->Categorical()},
         pool_{memory.FirstHistogramBytes(NumEntries(*table_)),
               memory.HistogramBytes(NumEntries(*table_)), LargestHistogram(*table_)},
@@ -64,9 +66,10 @@ class HistogramStrategy : public SplitStrategy {
              static_cast<double>(sorting_.NumColumns()),
              {},
              // Sorting reads every value of a node, or its bin: not over the bus.
-             table_->Ref().values_of_host || memory.bins_at == Memory::kHost || sets_.Any()
+             table_->Ref().values_of_host || memory.bins_at == Memory::kHost
                  ? 0
-                 : std::min(max_sorted, NodeSortFinder::kMaxRows)};
+                 : std::min(max_sorted, sets_.Any() ? NodeCategoryFinder::kMaxRows
+                                                    : NodeSortFinder::kMaxRows)};
     for (auto const& r : table_->Resolutions()) {
       searches_.push_back(std::make_unique<ResolutionSearch>(*r, table_->Categorical(), memory,
                                                              &pool_, &room_));
@@ -82,86 +85,81 @@ class HistogramStrategy : public SplitStrategy {
   }
   [[nodiscard]] ColumnsRef Candidates() const override { return this->Columns(); }
 
-  void Begin(TreeStart const& start) override {
+  void BeginTree(TreeStart const& start, Level* root) override {
     exchange_ = start.exchange;
-    rows_.Reset(start.rows, start.n_left_out, start.quantiser);
-    parents_.clear();
-    depth_ = 0;
+    // With several workers most columns are others': what they send left comes by slot.
+    bool const by_row = exchange_ == nullptr && !table_->Ref().values_of_host;
+    rows_.Reset(start.rows, start.n_left_out, start.quantiser, by_row, root);
     n_seen_ = n_refined_ = 0.0;
-    n_expected_.assign(searches_.size(), 0.0);
     shares_.Decay();
-    sets_.Begin();
     pool_.Reset();
     for (auto& s : searches_) {
       s->finder.Reset();
     }
   }
 
-  void FindSplits(LevelRef const& level, bool last_level, LevelResult* out) override {
-    RowsRef const rows = rows_.Rows();
-    thresholds_.Begin(level.n_nodes);
-    sets_.BeginLevel(level.n_nodes);
+  void FindSplits(Level const& level, LevelResult* out) override {
+    RowsRef const rows = rows_.Rows(level);
+    LevelSetsRef const sets = sets_.BeginLevel(level);
+    thresholds_.Begin(level.nodes.n);
+    n_expected_.assign(searches_.size(), 0.0);
     for (std::size_t i = 0; i < searches_.size(); ++i) {
-      ways_.resolutions[i].open_factor = shares_.Factor(depth_, i);
+      ways_.resolutions[i].open_factor = shares_.Factor(level.depth, i);
     }
-    NodesByMethod const nodes = this->ChooseSearch();
-    LevelRef finest = level;
-    finest.columns = this->Candidates();
-    if (!nodes.sorted.empty()) {
-      sorting_.Find(finest, rows, nodes.sorted);
+    NodesByMethod const nodes = this->ChooseSearch(level);
+    auto const n_sorted = static_cast<std::uint32_t>(nodes.sorted.size());
+    if (n_sorted != 0) {
+      sorting_.Find(level.ref, rows, nodes.sorted);
+      sorting_categories_.Find(level.ref, rows, sorting_.Nodes(), n_sorted, sets);
     }
+    // Every finder gives back histograms before the first one takes some.
     std::vector<NodesToSearch> searched;
     for (std::size_t i = 0; i < searches_.size(); ++i) {
-      searched.push_back({nodes.families[i], rows_.Nodes(), last_level});
+      searched.push_back({nodes.families[i], level.row_ranges, level.is_last});
       searches_[i]->finder.Begin(searched[i]);
     }
     for (std::size_t i = 0; i < searches_.size(); ++i) {
-      this->SearchBins(i, level, rows, searched[i]);
+      this->SearchBins(i, level.ref, rows, searched[i], sets);
     }
     if (exchange_ != nullptr) {
-      exchange_->ShareBestGains(level.best, level.n_nodes);
+      exchange_->ShareBestGains(level.ref.best, level.nodes.n);
     }
     if (!nodes.sorted.empty()) {
-      thresholds_.Read(finest, table_->Ref().finest, sorting_.Nodes(),
+      thresholds_.Read(level.ref, table_->Ref().finest, sorting_.Nodes(),
                        static_cast<LevelNode>(nodes.sorted.size()),
                        {sorting_.Values(), sorting_.NumColumns()});
     }
     for (std::size_t i = 0; i < searches_.size(); ++i) {
       this->SearchRanges(i, level, rows, searched[i]);
     }
-    // With several workers most columns are others': what they send left comes by slot.
-    if (exchange_ == nullptr && !table_->Ref().values_of_host && rows_.MayGoByRow()) {
-      thresholds_.ResolveByRow(level, table_->Ref(), rows, rows_.GoByRow(), out, sets_.Level());
-      rows_.FindLeft();
+    if (rows_.GoesByRow(level)) {
+      thresholds_.ResolveByRow(level.ref, table_->Ref(), rows, rows_.LeftOfRow(), out, sets);
+      rows_.FindLeft(level);
     } else {
-      thresholds_.Resolve(level, table_->Ref(), rows, rows_.NumSlots(), rows_.GoesLeft(), out,
-                          sets_.Level());
+      thresholds_.Resolve(level.ref, table_->Ref(), rows, level.NumSlots(), rows_.GoesLeft(), out,
+                          sets);
     }
     if (exchange_ != nullptr) {
-      rows_.ShareSplits(exchange_, out);
+      exchange_->ShareSplits(rows, level.NumSlots(), out, level.nodes.n, rows_.GoesLeft());
     }
-    rows_.CountLeft();
-  }
-  void AwaitSplits() override { thresholds_.Await(); }
-
-  void MoveRows(LevelSplits const& splits, NodeState* out_children) override {
-    this->SeeOpen();
-    ++depth_;
-    parents_.clear();
-    for (std::size_t b = 0; b < splits.node_splits.size(); ++b) {
-      if (splits.node_splits[b].left != kNoNode) {
-        parents_.push_back(static_cast<LevelNode>(b));
-      }
-    }
-    rows_.Move(splits, out_children);
+    rows_.CountLeft(level);
   }
 
-  void Finish(std::vector<NodeSplit> const& tree) override {
-    this->SeeOpen();
-    std::vector<NodeSplit> splits = OfOwnColumns(tree, exchange_);
-    sets_.Gather(&splits);
-    rows_.Finish(table_->Ref(), splits, sets_.Words(), exchange_);
+  void AwaitSplits(Level const& level) override {
+    thresholds_.Await();
+    this->RecordOpen(level);
   }
+
+  void Partition(Level const& level, LevelSplits const& splits, Level* children) override {
+    rows_.Move(level, splits, children);
+  }
+
+  void EndTree(Level const& level, std::vector<NodeSplit> const& tree) override {
+    std::vector<NodeSplit> splits = tree;
+    sets_.Gather(&splits, exchange_);
+    rows_.Finish(level, table_->Ref(), splits, sets_.Words(), exchange_);
+  }
+
   [[nodiscard]] std::vector<std::uint32_t> Categories(NodeIdx nidx) const override {
     return sets_.Of(nidx);
   }
@@ -172,7 +170,7 @@ class HistogramStrategy : public SplitStrategy {
   [[nodiscard]] RowPositions& Positions() override { return rows_.Positions(); }
   [[nodiscard]] std::uint64_t Bytes() const override {
     std::uint64_t bytes = table_->Bytes() + rows_.Bytes() + sorting_.Bytes() + thresholds_.Bytes() +
-                          sets_.Bytes() + pool_.Bytes() + room_.Bytes();
+                          sorting_categories_.Bytes() + sets_.Bytes() + pool_.Bytes() + room_.Bytes();
     for (auto const& s : searches_) {
       bytes += s->finder.Bytes() + (s->refiner != nullptr ? s->refiner->Bytes() : 0);
     }
@@ -180,26 +178,27 @@ class HistogramStrategy : public SplitStrategy {
   }
 
  private:
-  /** @brief How the nodes of a level are searched. */
+  /** @brief Tells how the nodes of a level are searched. */
   struct NodesByMethod {
     std::vector<SearchedNode> sorted;                          // by sorting their rows
     std::vector<std::vector<NodesToSearch::Family>> families;  // by histograms of each resolution
   };
 
-  [[nodiscard]] NodesByMethod ChooseSearch() const {
+  [[nodiscard]] NodesByMethod ChooseSearch(Level const& level) const {
     NodesByMethod chosen{{}, std::vector<std::vector<NodesToSearch::Family>>(searches_.size())};
-    auto const& nodes = rows_.Nodes();
+    auto const& nodes = level.row_ranges;
     auto n_rows = [&](LevelNode b) { return nodes[b].end - nodes[b].begin; };
     std::vector<NodesToSearch::Family> families;
     std::vector<FamilyRows> family_rows;
-    if (parents_.empty()) {
+    if (level.parents.empty()) {
       families.push_back({0, 1, 0});
       family_rows.push_back({n_rows(0), 0});
     }
-    for (LevelNode i = 0; i < parents_.size(); ++i) {
-      families.push_back({2 * i, 2, parents_[i]});
+    for (LevelNode i = 0; i < level.parents.size(); ++i) {
+      LevelNode const parent = level.parents[i];
+      families.push_back({2 * i, 2, parent});
       auto const kept = std::find_if(searches_.cbegin(), searches_.cend(),
-                                     [&](auto const& s) { return s->finder.HasKept(parents_[i]); });
+                                     [&](auto const& s) { return s->finder.HasKept(parent); });
       std::size_t const parent_method =
           kept == searches_.cend() ? FamilyRows::kNone : kept - searches_.cbegin();
       family_rows.push_back({n_rows(2 * i), n_rows(2 * i + 1), parent_method});
@@ -217,31 +216,33 @@ class HistogramStrategy : public SplitStrategy {
     return chosen;
   }
 
-  void SearchBins(std::size_t i, LevelRef level, RowsRef const& rows, NodesToSearch const& nodes) {
+  void SearchBins(std::size_t i, LevelRef level, RowsRef const& rows, NodesToSearch const& nodes,
+                  LevelSetsRef const& sets) {
     ResolutionSearch* s = searches_[i].get();
     level.columns = s->resolution.candidates;
     if (s->refiner == nullptr || nodes.NumNodes() == 0) {
-      s->finder.Find(level, rows, nodes, {nullptr, nullptr, 0}, sets_.Level());
+      s->finder.Find(level, rows, nodes, {nullptr, nullptr, 0}, sets);
     } else {
-      s->finder.Find(level, rows, nodes, s->refiner->List(nodes.NumNodes()), sets_.Level());
+      s->finder.Find(level, rows, nodes, s->refiner->List(nodes.NumNodes()), sets);
     }
   }
 
-  void SearchRanges(std::size_t i, LevelRef level, RowsRef const& rows,
+  void SearchRanges(std::size_t i, Level const& level, RowsRef const& rows,
                     NodesToSearch const& nodes) {
     ResolutionSearch* s = searches_[i].get();
-    level.columns = s->resolution.candidates;
+    LevelRef ref = level.ref;
+    ref.columns = s->resolution.candidates;
     if (s->finder.NumNodes() == 0) {
       return;
     }
-    while (s->refiner != nullptr && !s->refiner->Refine(level, table_->Ref(), rows, &s->finder,
-                                                        ways_.resolutions[i], depth_)) {
-      s->finder.FindAgain(level, rows, s->refiner->List(s->finder.NumNodes()));
+    while (s->refiner != nullptr && !s->refiner->Refine(ref, table_->Ref(), rows, &s->finder,
+                                                        ways_.resolutions[i], level.depth)) {
+      s->finder.FindAgain(ref, rows, s->refiner->List(s->finder.NumNodes()));
     }
     if (s->refiner != nullptr) {
       this->ExpectOpen(i, nodes);
     }
-    thresholds_.Read(level, s->resolution.columns->Ref(), s->finder.Nodes(),
+    thresholds_.Read(ref, s->resolution.columns->Ref(), s->finder.Nodes(),
                      static_cast<LevelNode>(s->finder.NumNodes()),
                      {s->refiner != nullptr ? s->refiner->Values() : nullptr, 0});
   }
@@ -257,13 +258,13 @@ class HistogramStrategy : public SplitStrategy {
     }
   }
 
-  /** @brief What the level had open beside what was expected; its results have been waited for. */
-  void SeeOpen() {
+  /** @brief Record what the level had open beside what was expected; its splits have been waited for. */
+  void RecordOpen(Level const& level) {
     for (std::size_t i = 0; i < searches_.size(); ++i) {
-      if (double const expected = std::exchange(n_expected_[i], 0.0); expected != 0.0) {
+      if (double const expected = n_expected_[i]; expected != 0.0) {
         auto const n_open = static_cast<double>(searches_[i]->refiner->NumOpenEntries());
         if (expected >= 1.0) {
-          shares_.Record(depth_, i, n_open, expected);
+          shares_.Record(level.depth, i, n_open, expected);
         }
         n_refined_ += n_open;
       }
@@ -274,6 +275,7 @@ class HistogramStrategy : public SplitStrategy {
   RowPartitioner rows_;
   NodeSortFinder sorting_;
   ThresholdFinder thresholds_;
+  NodeCategoryFinder sorting_categories_;
   CategorySets sets_;
   HistogramPool pool_;
   RefineRoom room_;
@@ -282,11 +284,10 @@ class HistogramStrategy : public SplitStrategy {
   OpenShareHistory shares_;
   // of the tree in progress
   SplitExchange* exchange_{nullptr};
-  std::size_t depth_{0};
-  std::vector<double> n_expected_;  // entries of the level's open ranges, by resolution
-  double n_seen_{0.0};              // entries of the tree's nodes that were searched in ranges
-  double n_refined_{0.0};           // of these, in open ranges
-  std::vector<LevelNode> parents_;  // nodes that the last level split; none: the root is searched
+  double n_seen_{0.0};     // entries of the nodes that were searched in ranges
+  double n_refined_{0.0};  // of these, in open ranges
+  // of the level that is searched
+  std::vector<double> n_expected_;  // entries of its open ranges, by resolution
 };
 }  // namespace
 

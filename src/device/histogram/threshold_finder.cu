@@ -361,8 +361,8 @@ __global__ void FindThresholdsKernel(LevelRef level, NodeThreshold* points,
       points[b].threshold = threshold;
       atomicAdd(n_rerouted, 1u);
     }
-    result.split = {CandidateKey::LossChange(level.best[b]), p.feature, threshold,
-                    forward ? 0u : 1u, 0};
+    result.split = {CandidateKey::LossChange(level.best[b]),
+                    level.features.Of(ColumnIdx{p.feature}), threshold, forward ? 0u : 1u, 0};
   }
   out[b] = result;
 }

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief The level loop: find the best split of every node, split, move rows to the children.
+ * @brief Loops over levels: finds the best split of every node, splits, moves rows to the children.
  * @see   Mitchell and Frank, "Accelerating the XGBoost algorithm using GPU computing",
  *        PeerJ CS 3:e127
  */
@@ -27,23 +27,15 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief Strategy kAuto: histograms where columns are long; many short ones are sorted. */
+/** @brief Sets for kAuto how long columns get histograms; many short ones are sorted. */
 constexpr EntryIdx kLongColumn = 256;
 constexpr std::uint64_t kSmallTable = std::uint64_t{1} << 26;  // row offsets
 
-/** @brief Results of up to so many nodes are written to the host's memory by the kernel that makes them:
+/** @brief Limits the nodes whose results are written to the host's memory by the kernel that makes them:
  *         few writes over the bus take less than another launch. */
 constexpr LevelNode kWrittenToHost = 256;
 
-/** @brief Count the categorical features of a table. */
-FeatureIdx NumCategorical(CsrView const& table) {
-  auto const* types = table.feature_types;
-  return types == nullptr ? 0
-                          : static_cast<FeatureIdx>(std::count(types, types + table.n_features,
-                                                               FeatureType::kCategorical));
-}
-
-/** @brief Why a table cannot have histograms; empty where it can. */
+/** @brief Tell why a table cannot have histograms; empty where it can. */
 std::string WhyNotHistogram(CsrView const& table) {
   constexpr RowIdx kMaxRows = std::numeric_limits<std::int32_t>::max();
   if (table.n_rows > kMaxRows) {
@@ -54,7 +46,7 @@ std::string WhyNotHistogram(CsrView const& table) {
 }
 
 /**
- * @brief A strategy for a table, as far as memory goes; stats are told what was planned.
+ * @brief Make a strategy for a table, as far as memory goes; stats are told what was planned.
  * @param share Of several workers, whose slice the table is, and is released; nullptr: there is one.
  */
 std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strategy,
@@ -113,7 +105,7 @@ __global__ void DeleteKernel(std::uint8_t const* included, RowIdx n_rows, Gradie
   }
 }
 
-/** @brief What the pool of the device should keep for positions: nothing where these are short, and take
+/** @brief Choose what the pool of the device keeps for positions: nothing where these are short, and take
  *         little time, or where it would be much beside what the table takes. */
 std::uint64_t PoolBytes(RowIdx n_rows, TreeStats const& planned, bool has_workers) {
   constexpr std::uint64_t kShort = std::uint64_t{1} << 20;
@@ -123,7 +115,7 @@ std::uint64_t PoolBytes(RowIdx n_rows, TreeStats const& planned, bool has_worker
   return bytes >= kShort && part * kept <= planned.planned_bytes ? kept : 0;
 }
 
-/** @brief Rows of the table that a worker has, or has been given. */
+/** @brief Names the rows of the table that a worker has, or has been given. */
 struct RowsOfWorker {
   RowIdx first;
   RowIdx n;
@@ -183,42 +175,50 @@ class DeviceBuilder : public TreeBuilder {
   }
   [[nodiscard]] std::uint64_t DeviceBytes() const override {
     return strategy_->Bytes() + gradients_.Bytes() + row_included_.Bytes() + monotone_.Bytes() +
-           rules_.Bytes() + states_[0].Bytes() + states_[1].Bytes() + states_[2].Bytes() +
-           mask_.Bytes() + best_.Bytes() + results_.Bytes() + node_splits_.Bytes() +
-           own_mask_.Bytes() + (share_ != nullptr ? share_->Bytes() + exchange_->Bytes() : 0);
+           rules_.Bytes() + level_.Bytes() + children_.Bytes() + mask_.Bytes() + results_.Bytes() +
+           node_splits_.Bytes() + (share_ != nullptr ? share_->Bytes() + exchange_->Bytes() : 0);
   }
   [[nodiscard]] TreeStats Stats() const override { return stats_; }
 
  private:
-  /** @brief A tree in progress. */
+  /** @brief Holds a tree in progress. */
   struct Tree {
-    GrowParam const& param;
     FeaturePolicy* features;
-    Quantiser quantiser;
     TreeGrower grower;
     std::int32_t const* monotone;  // by feature, device memory; nullptr: none
-    TrainingRows rows;
     Rounding rounding;
+    TreeStart start;
+    LevelRef ref;  // what kernels know of every level
+
+    /** @brief Give the CandidateKey that a candidate must beat on the next level. */
+    [[nodiscard]] std::uint64_t ToBeat() const {
+      return CandidateKey::GainToBeat(grower.LeastLossChange());
+    }
   };
 
   GrownTree Grow(GrowParam const& param, GradientView gradients, std::uint8_t const* row_included,
                  FeaturePolicy* features);
+  /** @brief Bring gradients to the device, and measure them. */
   Tree Start(GrowParam const& param, GradientView gradients, std::uint8_t const* row_included,
              FeaturePolicy* features);
-  /** @brief Waits for the stream; what other workers told is right, or this throws. */
+  /** @brief Wait for the stream; what other workers told is right, or this throws. */
   void WaitForAnswers();
-  void Finish(GrownTree const& tree);
-  void ReadCategories(GrownTree* tree) const;
   /** @brief Add up the rows of each leaf by units of its own, where a leaf's are too coarse. Waits. */
   void RefineLeaves(Tree const& tree, GrownTree* grown);
-  /** @brief Gradients of all rows on the device, the sampled ones and those of all workers. */
+  /** @brief Bring gradients of all rows to the device, the sampled ones and those of all workers. */
   [[nodiscard]] TrainingRows Gather(GradientView gradients, std::uint8_t const* row_included);
-  /** @brief Room for those of the open nodes, if they may be split. @param children The states. */
-  [[nodiscard]] LevelZeros ReserveZeros(Tree const& tree, DeviceBuffer<NodeState>* children);
-  [[nodiscard]] LevelRef MakeLevel(Tree const& tree);
-  std::vector<LevelResult> FindSplits(Tree const& tree);
-  void MoveRows(Tree const& tree, NodeIdx first_node, std::vector<NodeSplit> const& node_splits,
-                std::vector<LevelResult> const& results);
+
+  // The phases, see split_strategy.cuh.
+  void BeginTree(Tree const& tree, Level* root);
+  [[nodiscard]] std::vector<LevelResult> FindSplits(Level const& level);
+  void Partition(Tree const& tree, Level const& level, std::vector<LevelResult> const& best,
+                 std::vector<NodeSplit> const& node_splits, Level* children);
+  void EndTree(Tree* tree, Level const& level);
+
+  /** @brief Make the level of the open nodes, with room for most nodes. */
+  void MakeLevel(Tree const& tree, std::size_t most, Level* level) const;
+  /** @brief Ask which features the nodes of a level may use. */
+  void SelectFeatures(Tree const& tree, Level* level);
 
   int ordinal_;
   RowIdx n_rows_;  // of all workers
@@ -236,12 +236,9 @@ class DeviceBuilder : public TreeBuilder {
   DeviceBuffer<std::uint8_t> row_included_{"sampled rows"};
   DeviceBuffer<std::int32_t> monotone_{"monotone constraints"};
   DeviceBuffer<FeatureRule> rules_{"feature rules"};
-  DeviceBuffer<NodeState> states_[3]{DeviceBuffer<NodeState>{"node states"},
-                                     DeviceBuffer<NodeState>{"node states, next level"},
-                                     DeviceBuffer<NodeState>{"node states, the level after"}};
-  DeviceBuffer<std::uint32_t> mask_{"open features"};
-  DeviceBuffer<std::uint32_t> own_mask_{"open features, own columns"};
-  DeviceBuffer<std::uint64_t> best_{"best candidates"};
+  Level level_;
+  Level children_;
+  DeviceBuffer<std::uint32_t> mask_{"open features, those of other workers too"};
   DeviceBuffer<LevelResult> results_{"best splits"};
   PinnedBuffer<LevelResult> host_results_{"best splits"};
   PinnedBuffer<NodeState> host_states_{"nodes of the last level"};
@@ -254,29 +251,25 @@ GrownTree DeviceBuilder::Grow(GrowParam const& param, GradientView gradients,
   SyncOnExit wait;  // another thread's stream may use the builder next
   auto const begin = std::chrono::steady_clock::now();
   Tree tree = this->Start(param, gradients, row_included, features);
+  this->BeginTree(tree, &level_);
   stats_.start_ms = MillisecondsSince(begin);
-  while (tree.grower.MaySplit()) {
-    NodeIdx first_node = tree.grower.FirstOpen();
-    std::vector<LevelResult> results = this->FindSplits(tree);
-    std::vector<NodeSplit> node_splits = tree.grower.Expand(results);
+  while (level_.is_searched) {
+    std::vector<LevelResult> const best = this->FindSplits(level_);
+    std::vector<NodeSplit> const node_splits = tree.grower.Expand(best);
     if (tree.grower.NumOpen() == 0) {
       break;
     }
-    this->MoveRows(tree, first_node, node_splits, results);
+    this->Partition(tree, level_, best, node_splits, &children_);
+    std::swap(level_, children_);
   }
   if (tree.grower.NumOpen() != 0) {
-    NodeState* const host = host_states_.Reserve(tree.grower.NumOpen());
-    CopyPinned(host, states_[0].Data(), tree.grower.NumOpen());
+    NodeState* const host = host_states_.Reserve(level_.nodes.n);
+    CopyPinned(host, level_.states.Data(), level_.nodes.n);
     Synchronize();
-    tree.grower.Close({host, host + tree.grower.NumOpen()});
+    tree.grower.Close({host, host + level_.nodes.n});
   }
   stats_.levels_ms = MillisecondsSince(begin) - stats_.start_ms;
-  this->Finish(*tree.grower.Nodes());
-  this->WaitForAnswers();
-  this->ReadCategories(tree.grower.Nodes());
-  this->RefineLeaves(tree, tree.grower.Nodes());
-  stats_.refined_share = strategy_->RefinedShare();
-  stats_.peak_bytes = PeakDeviceBytes();
+  this->EndTree(&tree, level_);
   FinishedTree finished = tree.grower.Finish();
   final_ids_ = std::move(finished.final_ids);
   return std::move(finished.tree);
@@ -315,27 +308,29 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
     }
   }
 
-  ColumnsRef columns = strategy_->Columns();
+  ColumnsRef const columns = strategy_->Columns();
   auto monotone = param.monotone_constraints;
   bool const has_monotone = param.HasMonotone();
   if (has_monotone) {
     monotone.resize(share_ != nullptr ? share_->Whole().n_features : columns.n_features, 0);
     CopyFromHost(monotone_.Reserve(monotone.size()), monotone.data(), monotone.size());
   }
-  Tree tree{param,
-            features,
-            quantiser,
-            TreeGrower{param, quantiser},
-            has_monotone ? monotone_.Data() : nullptr,
-            rows,
-            rounding};
-  MakeRules(param, columns, tree.monotone, rules_.Reserve(columns.n_features),
-            share_ != nullptr ? share_->Features() : nullptr);
-  NodeState* root = states_[0].Reserve(1);
-  scan_.Sum(rows, quantiser, &root->sum);
-  CompleteRoot(GainParam{param}, quantiser, root, this->ReserveZeros(tree, &states_[1]));
-  strategy_->Begin({param, rows, summary.n_left_out, quantiser, exchange_.get()});
-  return tree;
+  LevelRef ref{};
+  ref.columns = strategy_->Candidates();
+  ref.rules = rules_.Reserve(columns.n_features);
+  ref.gain = GainParam{param};
+  ref.quantiser = quantiser;
+  ref.bound = GainBound::Make(ref.gain, ref.quantiser);
+  ref.max_cat_threshold = static_cast<std::uint32_t>(param.max_cat_threshold);
+  ref.features = share_ != nullptr ? share_->Features() : ColumnFeatures{};
+  std::int32_t const* const by_feature = has_monotone ? monotone_.Data() : nullptr;
+  MakeRules(param, columns, by_feature, rules_.Data(), ref.features);
+  return {features,
+          TreeGrower{param, quantiser},
+          by_feature,
+          rounding,
+          {param, rows, summary.n_left_out, quantiser, exchange_.get()},
+          ref};
 }
 
 TrainingRows DeviceBuilder::Gather(GradientView gradients, std::uint8_t const* row_included) {
@@ -365,99 +360,102 @@ TrainingRows DeviceBuilder::Gather(GradientView gradients, std::uint8_t const* r
   return rows;
 }
 
-LevelZeros DeviceBuilder::ReserveZeros(Tree const& tree, DeviceBuffer<NodeState>* children) {
-  std::size_t const n_nodes = tree.grower.NumOpen();
-  if (!tree.grower.MaySplit()) {
-    return {nullptr, nullptr, 0};
-  }
-  return {best_.Reserve(n_nodes), children->Reserve(2 * n_nodes),
-          CandidateKey::GainToBeat(tree.grower.LeastLossChange())};
+void DeviceBuilder::MakeLevel(Tree const& tree, std::size_t most, Level* level) const {
+  TreeGrower const& grower = tree.grower;
+  level->depth = grower.Depth();
+  level->nodes = {grower.FirstOpen(), static_cast<LevelNode>(grower.NumOpen())};
+  level->is_searched = grower.MaySplit();
+  level->is_last = grower.Depth() + 1 == tree.start.param.max_depth;
+  level->parents.clear();
+  level->ref = tree.ref;
+  level->ref.nodes = level->states.Reserve(most);
+  level->ref.best = level->best.Reserve(most);
+  level->ref.n_nodes = level->nodes.n;
 }
 
-LevelRef DeviceBuilder::MakeLevel(Tree const& tree) {
-  auto n_nodes = static_cast<LevelNode>(tree.grower.NumOpen());
-  LevelRef level{};
-  level.columns = strategy_->Candidates();
-  level.rules = rules_.Data();
-  level.nodes = states_[0].Data();
-  level.best = best_.Data();  // as ReserveZeros() left it
-  level.gain = GainParam{tree.param};
-  level.quantiser = tree.quantiser;
-  level.bound = GainBound::Make(level.gain, level.quantiser);
-  level.n_nodes = n_nodes;
-  level.max_cat_threshold = static_cast<std::uint32_t>(tree.param.max_cat_threshold);
+void DeviceBuilder::SelectFeatures(Tree const& tree, Level* level) {
   FeatureMask mask;
-  if (tree.features != nullptr &&
-      tree.features->Select(tree.grower.Depth(), tree.grower.OpenNodes(), &mask)) {
-    CopyFromHost(mask_.Reserve(mask.bits.size()), mask.bits.data(), mask.bits.size());
-    level.mask = mask_.Data();
-    level.mask_words = mask.n_words;
-    level.mask_per_node = mask.bits.size() > mask.n_words;
-    if (exchange_ != nullptr) {
-      std::size_t const n_masks = level.mask_per_node ? n_nodes : 1;
-      level.mask_words = SplitExchange::MaskWords(level.columns.n_features);
-      level.mask = own_mask_.Reserve(n_masks * level.mask_words);
-      exchange_->SelectOwn(mask_.Data(), mask.n_words, n_masks, own_mask_.Data());
-    }
+  if (!level->is_searched || tree.features == nullptr ||
+      !tree.features->Select(level->depth, tree.grower.OpenNodes(), &mask)) {
+    return;
   }
-  return level;
+  LevelRef& ref = level->ref;
+  ref.mask_words = mask.n_words;
+  ref.mask_per_node = mask.bits.size() > mask.n_words;
+  DeviceBuffer<std::uint32_t>& of_table = exchange_ == nullptr ? level->mask : mask_;
+  CopyFromHost(of_table.Reserve(mask.bits.size()), mask.bits.data(), mask.bits.size());
+  if (exchange_ != nullptr) {
+    std::size_t const n_masks = ref.mask_per_node ? level->nodes.n : 1;
+    ref.mask_words = SplitExchange::MaskWords(ref.columns.n_features);
+    exchange_->SelectOwn(mask_.Data(), mask.n_words, n_masks,
+                         level->mask.Reserve(n_masks * ref.mask_words));
+  }
+  ref.mask = level->mask.Data();
 }
 
-std::vector<LevelResult> DeviceBuilder::FindSplits(Tree const& tree) {
+void DeviceBuilder::BeginTree(Tree const& tree, Level* root) {
+  this->MakeLevel(tree, 1, root);
+  scan_.Sum(tree.start.rows, tree.start.quantiser, &root->states.Data()->sum);
+  CompleteRoot(tree.ToBeat(), root);
+  strategy_->BeginTree(tree.start, root);
+  this->SelectFeatures(tree, root);
+}
+
+std::vector<LevelResult> DeviceBuilder::FindSplits(Level const& level) {
   ProfilerRange const range{"gpu_exact: find splits"};
-  LevelRef level = this->MakeLevel(tree);
-  bool last_level = tree.grower.Depth() + 1 == tree.param.max_depth;
-  LevelResult* host = host_results_.Reserve(level.n_nodes);
-  if (exchange_ == nullptr && level.n_nodes <= kWrittenToHost) {
-    strategy_->FindSplits(level, last_level, host);
-    strategy_->AwaitSplits();
-  } else {
-    LevelResult* results = results_.Reserve(level.n_nodes);
-    strategy_->FindSplits(level, last_level, results);
-    CopyPinned(host, results, level.n_nodes);
+  LevelNode const n = level.nodes.n;
+  LevelResult* const host = host_results_.Reserve(n);
+  bool const to_host = exchange_ == nullptr && n <= kWrittenToHost;
+  LevelResult* const out = to_host ? host : results_.Reserve(n);
+  strategy_->FindSplits(level, out);
+  if (!to_host) {
+    CopyPinned(host, out, n);
     this->WaitForAnswers();
   }
-  return {host, host + level.n_nodes};
+  strategy_->AwaitSplits(level);
+  return {host, host + n};
 }
 
-void DeviceBuilder::MoveRows(Tree const& tree, NodeIdx first_node,
-                             std::vector<NodeSplit> const& node_splits,
-                             std::vector<LevelResult> const& results) {
-  ProfilerRange const range{"gpu_exact: move rows"};
-  node_splits_.Upload(node_splits);
-  NodeIdx first_child = tree.grower.FirstOpen();
-  auto n_children = static_cast<LevelNode>(tree.grower.NumOpen());
-  NodeState* children = states_[1].Data();  // as ReserveZeros() left it, a level before
-  strategy_->MoveRows({node_splits, results, node_splits_.Data(), first_node, first_child,
-                       n_children, !tree.grower.MaySplit()},
-                      children);
-  CompleteChildren(GainParam{tree.param}, tree.quantiser, tree.monotone, node_splits_.Data(),
-                   states_[0].Data(), static_cast<LevelNode>(node_splits.size()), first_child,
-                   children, this->ReserveZeros(tree, &states_[2]));
-  std::rotate(std::begin(states_), std::begin(states_) + 1, std::end(states_));
+void DeviceBuilder::Partition(Tree const& tree, Level const& level,
+                              std::vector<LevelResult> const& best,
+                              std::vector<NodeSplit> const& node_splits, Level* children) {
+  ProfilerRange const range{"gpu_exact: partition"};
+  this->MakeLevel(tree, 2 * std::size_t{level.nodes.n}, children);
+  for (LevelNode b = 0; b < level.nodes.n; ++b) {
+    if (node_splits[b].left != kNoNode) {
+      children->parents.push_back(b);
+    }
+  }
+  NodeSplit const* const on_device = node_splits_.Upload(
+      node_splits, WordsToClear::Of(children->states.Data(), children->nodes.n));
+  strategy_->Partition(level, {best, node_splits, on_device}, children);
+  CompleteChildren(level, on_device, tree.monotone, tree.ToBeat(), children);
+  this->SelectFeatures(tree, children);
 }
 
-void DeviceBuilder::Finish(GrownTree const& tree) {
+void DeviceBuilder::EndTree(Tree* tree, Level const& level) {
+  GrownTree* const grown = tree->grower.Nodes();
   std::vector<NodeSplit> node_splits;
-  for (TreeNode const& n : tree) {
+  for (TreeNode const& n : *grown) {
     node_splits.push_back({n.feature, n.left, 0, n.threshold, n.default_left});
   }
-  strategy_->Finish(node_splits);
-}
-
-void DeviceBuilder::ReadCategories(GrownTree* tree) const {
-  for (std::size_t nidx = 0; nidx < tree->size(); ++nidx) {
-    (*tree)[nidx].categories = strategy_->Categories(static_cast<NodeIdx>(nidx));
+  strategy_->EndTree(level, node_splits);
+  this->WaitForAnswers();
+  for (std::size_t nidx = 0; nidx < grown->size(); ++nidx) {
+    (*grown)[nidx].categories = strategy_->Categories(static_cast<NodeIdx>(nidx));
   }
+  this->RefineLeaves(*tree, grown);
+  stats_.refined_share = strategy_->RefinedShare();
+  stats_.peak_bytes = PeakDeviceBytes();
 }
 
 void DeviceBuilder::RefineLeaves(Tree const& tree, GrownTree* grown) {
   bool const refine = std::any_of(grown->cbegin(), grown->cend(), [&](TreeNode const& node) {
-    return tree.quantiser.MayChangeNode(tree.rounding, {node.sum_grad, node.sum_hess});
+    return tree.start.quantiser.MayChangeNode(tree.rounding, {node.sum_grad, node.sum_hess});
   });
   if (refine) {
     NodeIdx const* const positions = strategy_->Positions().Data();
-    SetSums(tree.param, SumLeaves(tree.rows, positions, grown->size()), grown);
+    SetSums(tree.start.param, SumLeaves(tree.start.rows, positions, grown->size()), grown);
   }
 }
 }  // namespace

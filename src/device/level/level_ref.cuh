@@ -7,6 +7,7 @@
 
 #include "core/gain_bound.h"
 #include "core/level.h"
+#include "device/table/column_ids.cuh"
 #include "device/table/column_store.cuh"
 
 namespace gpu_exact {
@@ -56,6 +57,7 @@ struct LevelRef {
   Quantiser quantiser;
   LevelNode n_nodes;
   std::uint32_t max_cat_threshold;  // as GrowParam's
+  ColumnFeatures features;  // of the columns, for what is told of a split
 
   __device__ bool Allowed(LevelNode level_node, FeatureIdx f) const {
     if (mask == nullptr) {

@@ -10,7 +10,7 @@ namespace {
 // one thread a feature
 __global__ void RulesKernel(DefaultDirection direction, float opt_dense_col,
                             std::uint32_t max_cat_to_onehot, ColumnsRef columns,
-                            std::int32_t const* monotone, FeatureIdx const* features,
+                            std::int32_t const* monotone, ColumnFeatures features,
                             FeatureRule* rules) {
   WaitForPreviousKernel();
   auto f = GlobalIdx();
@@ -18,7 +18,8 @@ __global__ void RulesKernel(DefaultDirection direction, float opt_dense_col,
     auto n_present = columns.n_present[f];
     auto n_distinct = columns.value_offsets[f + 1] - columns.value_offsets[f];
     std::int32_t const constraint =
-        monotone == nullptr ? 0 : monotone[features == nullptr ? f : features[f]];
+        monotone == nullptr ? 0
+                            : monotone[features.Of(ColumnIdx{static_cast<FeatureIdx>(f)})];
     rules[f] =
         columns.types != nullptr && columns.types[f] == FeatureType::kCategorical
             ? FeatureRule::MakeCategorical(direction, n_distinct < max_cat_to_onehot, constraint)
@@ -37,28 +38,22 @@ __device__ void Complete(GainParam const& param, Quantiser const& quantiser,
   state->bounds = bounds;
 }
 
-/** @brief Clear those of one node. */
-__device__ void Clear(LevelZeros const& zeros, LevelNode b) {
-  if (zeros.best != nullptr) {
-    zeros.best[b] = zeros.to_beat;
-    zeros.children[2 * b] = zeros.children[2 * b + 1] = {};
-  }
-}
-
 /** @param own_bounds Of the root's own weight. @param bounds Of its splits. */
 __global__ void CompleteRootKernel(GainParam param, Quantiser quantiser, WeightBounds own_bounds,
-                                   WeightBounds bounds, NodeState* root, LevelZeros zeros) {
+                                   WeightBounds bounds, std::uint64_t to_beat, NodeState* root,
+                                   std::uint64_t* best) {
   WaitForPreviousKernel();
   Complete(param, quantiser, own_bounds, root);
   root->bounds = bounds;
-  Clear(zeros, 0);
+  *best = to_beat;
 }
 
 // one thread a parent
 __global__ void CompleteChildrenKernel(GainParam param, Quantiser quantiser,
                                        std::int32_t const* monotone, NodeSplit const* node_splits,
                                        NodeState const* parents, LevelNode n_parents,
-                                       NodeIdx first_child, NodeState* children, LevelZeros zeros) {
+                                       NodeIdx first_child, std::uint64_t to_beat,
+                                       NodeState* children, std::uint64_t* best) {
   WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i >= n_parents || node_splits[i].left == kNoNode) {
@@ -72,29 +67,27 @@ __global__ void CompleteChildrenKernel(GainParam param, Quantiser quantiser,
   Complete(param, quantiser, parents[i].bounds, right);
   SplitBounds(parents[i].bounds, monotone == nullptr ? 0 : monotone[node_splits[i].feature],
               left->weight, right->weight, &left->bounds, &right->bounds);
-  Clear(zeros, b);
-  Clear(zeros, b + 1);
+  best[b] = best[b + 1] = to_beat;
 }
 }  // namespace
 
 void MakeRules(GrowParam const& param, ColumnsRef const& columns, std::int32_t const* monotone,
-               FeatureRule* out_rules, FeatureIdx const* features) {
+               FeatureRule* out_rules, ColumnFeatures const& features) {
   LaunchN("Rules", RulesKernel, columns.n_features, param.default_direction, param.opt_dense_col,
           param.max_cat_to_onehot, columns, monotone, features, out_rules);
 }
 
-void CompleteRoot(GainParam const& param, Quantiser const& quantiser, NodeState* root,
-                  LevelZeros const& out_zeros) {
-  Launch("CompleteRoot", CompleteRootKernel, 1, 1, param, quantiser,
-         WeightBounds::OfRoot(param.bounded && !param.Old()), WeightBounds::OfRoot(param.bounded),
-         root, out_zeros);
+void CompleteRoot(std::uint64_t to_beat, Level* root) {
+  GainParam const& gain = root->ref.gain;
+  Launch("CompleteRoot", CompleteRootKernel, 1, 1, gain, root->ref.quantiser,
+         WeightBounds::OfRoot(gain.bounded && !gain.Old()), WeightBounds::OfRoot(gain.bounded),
+         to_beat, root->states.Data(), root->best.Data());
 }
 
-void CompleteChildren(GainParam const& param, Quantiser const& quantiser,
-                      std::int32_t const* monotone, NodeSplit const* node_splits,
-                      NodeState const* parents, LevelNode n_parents, NodeIdx first_child,
-                      NodeState* children, LevelZeros const& out_zeros) {
-  LaunchN("CompleteChildren", CompleteChildrenKernel, n_parents, param, quantiser, monotone,
-          node_splits, parents, n_parents, first_child, children, out_zeros);
+void CompleteChildren(Level const& level, NodeSplit const* node_splits,
+                      std::int32_t const* monotone, std::uint64_t to_beat, Level* children) {
+  LaunchN("CompleteChildren", CompleteChildrenKernel, level.nodes.n, level.ref.gain,
+          level.ref.quantiser, monotone, node_splits, level.states.Data(), level.nodes.n,
+          children->nodes.first, to_beat, children->states.Data(), children->best.Data());
 }
 }  // namespace gpu_exact

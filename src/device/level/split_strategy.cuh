@@ -1,22 +1,30 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief What the level loop asks of a strategy. A strategy decides how the table lies in device
+ * @brief Declares what the level loop asks of a strategy. A strategy decides how the table lies in device
  *        memory and how it follows the rows; gains, splits and the tree are the same for all.
+ *
+ * A tree goes through phases. What a phase needs of a level is in the Level that it is given; a strategy
+ * keeps the order of rows and entries as it is now, and nothing of the levels before.
+ *
+ *     BeginTree    all rows are in the root
+ *     FindSplits   reads the level: offers every candidate, writes the best splits
+ *     Partition    rows and entries go to the children, whose gradients are added up
+ *     EndTree      every row has its position
  */
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "device/level/level_ref.cuh"
+#include "device/level/level.cuh"
 #include "device/level/row_positions.cuh"
 #include "device/level/training_rows.cuh"
 #include "device/workers/split_exchange.cuh"
 #include "plan/memory_plan.h"
 
 namespace gpu_exact {
-/** @brief A tree about to grow. */
+/** @brief Holds what is known of a tree about to grow. */
 struct TreeStart {
   GrowParam const& param;
   TrainingRows rows;
@@ -25,62 +33,57 @@ struct TreeStart {
   SplitExchange* exchange{nullptr};  // with the workers that have the other columns, if any
 };
 
-/** @brief The splits of one level; their features are those of the whole table. */
-struct LevelSplits {
-  std::vector<NodeSplit> const& node_splits;  // of its nodes, by node
-  std::vector<LevelResult> const& results;    // the same
-  NodeSplit const* device_node_splits;
-  NodeIdx first_node;
-  NodeIdx first_child;
-  LevelNode n_children;
-  bool is_last;  // no later level is searched
-};
-
 class BinnedTable;
 
 class SplitStrategy {
  public:
   virtual ~SplitStrategy() = default;
 
-  /** @brief Entries and distinct values of the features. */
+  /** @brief Give the entries and distinct values of the features. */
   [[nodiscard]] virtual ColumnsRef Columns() const = 0;
-  /** @brief Columns whose value ids number the candidates: LevelRef::columns. */
+  /** @brief Give the columns whose value ids number the candidates: LevelRef::columns. */
   [[nodiscard]] virtual ColumnsRef Candidates() const = 0;
 
-  /** @brief All rows are in the root. */
-  virtual void Begin(TreeStart const& start) = 0;
+  /** @brief Put all trained rows into the root. @param root Gets its row ranges, if it has them. */
+  virtual void BeginTree(TreeStart const& start, Level* root) = 0;
   /**
-   * @brief Bring entries to the open nodes, offer every candidate, write the best splits: of all
-   *        workers, where there are several.
-   * @param last_level No later level will be searched.
-   * @param out        Device memory or page-locked memory, shape: (level.n_nodes); with several
-   *                   workers device memory
+   * @brief Search a level: offer every candidate, find the thresholds of the best splits. With several
+   *        workers these are the best of all. Nothing moves.
+   * @param out Device memory or page-locked memory, shape: (level.nodes.n); with several workers
+   *            device memory
    */
-  virtual void FindSplits(LevelRef const& level, bool last_level, LevelResult* out) = 0;
-  /** @brief Waits for page-locked memory that FindSplits() writes; with one worker. The rest of what it
-   *         began may run on, while the host decides what is split. */
-  virtual void AwaitSplits() { Synchronize(); }
-  /** @brief Move rows to the children. @param out_children Zeros, to which sums are added. */
-  virtual void MoveRows(LevelSplits const& splits, NodeState* out_children) = 0;
-  /** @brief All rows have their position. @param tree A split or a leaf for each node. */
-  virtual void Finish(std::vector<NodeSplit> const& tree) = 0;
-  /** @brief Which categories a node of the finished tree sends right, as TreeNode::categories. The stream
-   *         was waited for. */
+  virtual void FindSplits(Level const& level, LevelResult* out) = 0;
+  /** @brief Wait for page-locked memory that FindSplits() writes. The rest of what it began may run on,
+   *         while the host decides what is split. */
+  virtual void AwaitSplits(Level const&) { Synchronize(); }
+  /**
+   * @brief Move rows and entries to the children, and add up the gradients of these.
+   * @param children Their nodes are known, their sums are 0; gets row ranges, if it has them.
+   */
+  virtual void Partition(Level const& level, LevelSplits const& splits, Level* children) = 0;
+  /**
+   * @brief Give every row its position.
+   * @param level Its nodes are leaves, and so are those of the levels before that were not split.
+   * @param tree  A split or a leaf for each node.
+   */
+  virtual void EndTree(Level const& level, std::vector<NodeSplit> const& tree) = 0;
+  /** @brief Tell which categories a node of the tree sends right, as TreeNode::categories, after EndTree().
+   *         The stream was waited for. */
   [[nodiscard]] virtual std::vector<std::uint32_t> Categories(NodeIdx) const { return {}; }
 
   [[nodiscard]] virtual RowPositions& Positions() = 0;
-  /** @brief Device memory held, bytes. */
+  /** @brief Count the device memory held, bytes. */
   [[nodiscard]] virtual std::uint64_t Bytes() const = 0;
 
   /**
-   * @brief Since Begin(): of the entries of nodes that were searched by bins, about so many lay in
-   *        ranges that were looked into, about. -1: no node was searched in ranges.
+   * @brief Estimate the share of the entries of nodes searched by bins, since BeginTree(), that lay in
+   *        ranges that were looked into. -1: no node was searched in ranges.
    */
   [[nodiscard]] virtual double RefinedShare() const { return -1.0; }
 };
 
 /**
- * @brief The strategy to use, never kAuto.
+ * @brief Choose the strategy, never kAuto.
  * @param max_bins That a block of the device has room for; kMaxGroupBins where several devices agree.
  * @throw std::invalid_argument where the table is too large for the one that was asked for.
  */
@@ -88,20 +91,20 @@ class SplitStrategy {
                                       std::uint32_t max_bins);
 
 /**
- * @brief The paper's way: interleaved levels, then entries sorted by node.
- * @param gathered_rows Up to so many rows gradients are gathered, beyond entries carry them.
+ * @brief Make the paper's strategy: interleaved levels, then entries sorted by node.
+ * @param gathered_rows Up to this many rows gradients are gathered, beyond entries carry them.
  */
 [[nodiscard]] std::unique_ptr<SplitStrategy> MakeSortStrategy(CsrView const& table,
                                                               RowIdx gathered_rows = kGatheredRows);
 
 /**
- * @brief Strategy kHistogram: of so many rows those of all nodes go side by side where they are sent
- *        left or right, 2^20. Of fewer, what kernels cost by themselves is more.
+ * @brief Sets for kHistogram from how many rows on they are sent left or right in the order of the table,
+ *        whatever their nodes. Of fewer, what kernels cost by themselves is more.
  */
 inline constexpr RowIdx kMinByRow = RowIdx{1} << 20;
 
 /**
- * @brief Histograms that bound the gain; only ranges of values that may win are searched exactly.
+ * @brief Make histograms that bound the gain; only ranges of values that may win are searched exactly.
  * @param memory     What the table keeps, and where.
  * @param max_sorted Nodes of more rows are not sorted; at most, and by default, what a block can.
  * @param min_by_row Rows of a table that are sent left or right in their own order.
@@ -111,7 +114,7 @@ inline constexpr RowIdx kMinByRow = RowIdx{1} << 20;
     RowIdx min_by_row = kMinByRow);
 
 /**
- * @brief A builder of trees by a strategy, on the device that holds its table.
+ * @brief Make a builder of trees by a strategy, on the device that holds its table.
  * @param n_rows Of the whole table.
  * @param stats  What is known before the first tree.
  * @param share  What the strategy holds of the table; nullptr: all of it.

@@ -30,12 +30,16 @@ struct SentWords {
   std::uint32_t words[256];
 };
 
-// one thread a word
+// one thread a word that comes or is cleared
 __global__ void ReceiveKernel(__grid_constant__ SentWords const sent, std::size_t n_words,
-                              std::uint32_t* to) {
+                              std::uint32_t* to, WordsToClear clear) {
   WaitForPreviousKernel();
-  if (auto const i = GlobalIdx(); i < n_words) {
+  auto const i = GlobalIdx();
+  if (i < n_words) {
     to[i] = sent.words[i];
+  }
+  if (i < clear.n) {
+    clear.words[i] = 0;
   }
 }
 
@@ -195,15 +199,17 @@ void FreePinned(void* p, std::size_t) noexcept {
   Succeeds(cudaFreeHost(p));
 }
 
-bool SendBytes(void* to, void const* from, std::size_t n_bytes) {
+bool SendBytes(void* to, void const* from, std::size_t n_bytes, WordsToClear const& clear) {
   SentWords sent{};
   if (n_bytes > sizeof(sent) || n_bytes % sizeof(std::uint32_t) != 0) {
     return false;
   }
-  if (std::size_t const n_words = n_bytes / sizeof(std::uint32_t); n_words != 0) {
+  std::size_t const n_words = n_bytes / sizeof(std::uint32_t);
+  if (n_words != 0) {
     std::memcpy(sent.words, from, n_bytes);
-    LaunchN("Receive", ReceiveKernel, n_words, sent, n_words, static_cast<std::uint32_t*>(to));
   }
+  LaunchN("Receive", ReceiveKernel, std::max(n_words, clear.n), sent, n_words,
+          static_cast<std::uint32_t*>(to), clear);
   return true;
 }
 

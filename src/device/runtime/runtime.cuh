@@ -170,12 +170,26 @@ std::vector<T> ToHost(T const* from, std::size_t n) {
   return to;
 }
 
+/** @brief Names words of device memory that become zero with an upload. */
+struct WordsToClear {
+  std::uint32_t* words{nullptr};
+  std::size_t n{0};
+
+  template <typename T>
+  static WordsToClear Of(T* p, std::size_t n) {
+    static_assert(sizeof(T) % sizeof(std::uint32_t) == 0);
+    return {reinterpret_cast<std::uint32_t*>(p), n * sizeof(T) / sizeof(std::uint32_t)};
+  }
+};
+
 /**
- * @brief Copies up to 1 KiB of whole words to the device with the parameters of a launch, so that it
+ * @brief Copy up to 1 KiB of whole words to the device with the parameters of a launch, so that it
  *        need not read the host's memory over the bus. Does not wait; the host's memory may go at once.
+ * @param clear Become zero in the same launch.
  * @return Whether it did: it does nothing where there are more bytes, or other than whole words.
  */
-[[nodiscard]] bool SendBytes(void* to, void const* from, std::size_t n_bytes);
+[[nodiscard]] bool SendBytes(void* to, void const* from, std::size_t n_bytes,
+                             WordsToClear const& clear = {});
 
 /**
  * @brief Copies from pageable host memory, which may go at once. Of more than 1 KiB it waits for the
@@ -219,10 +233,15 @@ class UploadBuffer {
  public:
   explicit UploadBuffer(char const* what) : host_{what}, device_{what} {}
 
-  /** @brief Does not wait. @return Device memory, in the order of the stream. */
-  T* Upload(std::vector<T> const& values) {
+  /**
+   * @brief Upload. Does not wait.
+   * @param clear Become zero: of a short array in the same launch.
+   * @return Device memory, in the order of the stream.
+   */
+  T* Upload(std::vector<T> const& values, WordsToClear const& clear = {}) {
     T* to = device_.Reserve(values.size());
-    if (!SendBytes(to, values.data(), values.size() * sizeof(T))) {
+    if (!SendBytes(to, values.data(), values.size() * sizeof(T), clear)) {
+      ZeroAsync(clear.words, clear.n);
       std::copy(values.cbegin(), values.cend(), host_.Reserve(values.size()));
       CopyPinned(to, host_.Data(), values.size());
     }

@@ -122,6 +122,7 @@ void EntrySorter<EntryT>::Reset(GradientPair const* gpair, Quantiser const& quan
     in_column_order_ = columns_.entries;
   }
   entries_ = in_column_order_;
+  are_by_child_ = false;
   EntryRange all{0, columns_.n_entries};
   CopyFromHost(ranges_.Reserve(1), &all, 1);
   CopyFromHost(open_ends_.Reserve(1), &all.end, 1);
@@ -153,28 +154,24 @@ void EntrySorter<EntryT>::SortByNode(std::uint8_t const* row_keys, LevelNode n_n
 }
 
 template <typename EntryT>
-void EntrySorter<EntryT>::SortByChild(std::vector<EntryRange> const& nodes,
-                                      std::vector<bool> const& is_split,
+void EntrySorter<EntryT>::SortByChild(std::vector<EntryRange> const& split_nodes,
                                       std::uint8_t const* row_keys) {
-  std::vector<EntryRange> segments;
   EntryIdx n_open{0};
   EntryIdx end{0};
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (is_split[i]) {
-      segments.push_back(nodes[i]);
-      n_open += nodes[i].Size();
-      end = std::max(end, nodes[i].end);
-    }
+  for (EntryRange const& node : split_nodes) {
+    n_open += node.Size();
+    end = std::max(end, node.end);
   }
   halves_[1 - current_].Reserve(end);
   LaunchN("ChildKeys", ChildKeysKernel<EntryT>, ref_.max_open, entries_, ref_, row_keys,
           keys_.Data());
-  this->SortSegments(segments);
+  this->SortSegments(split_nodes);
+  are_by_child_ = true;
   current_ = 1 - current_;
   entries_ = halves_[current_].Data();
-  auto n_split = static_cast<LevelNode>(segments.size());
+  auto n_split = static_cast<LevelNode>(split_nodes.size());
   LevelNode const n_nodes = 2 * n_split;
-  CopyFromHost(split_ranges_.Reserve(n_split), segments.data(), n_split);
+  CopyFromHost(split_ranges_.Reserve(n_split), split_nodes.data(), n_split);
   LaunchN("FindChildren", FindChildrenKernel, n_split, this->SortedKeys(), split_ranges_.Data(),
           n_split, ranges_.Reserve(n_nodes));
   auto sizes = thrust::make_transform_iterator(thrust::make_counting_iterator(LevelNode{0}),

@@ -46,12 +46,12 @@ class EntrySorter {
   /**
    * @brief Sort the entries of each split node by child; those of other nodes go. Does not wait.
    *        Comes after SortByNode only.
-   * @param nodes    Where the entries of the level's nodes lie, by node.
-   * @param is_split By node.
-   * @param row_keys The last bit is the child: 0 left, 1 right.
+   * @param split_nodes Where the entries of these nodes lie, by node.
+   * @param row_keys    The last bit is the child: 0 left, 1 right.
    */
-  void SortByChild(std::vector<EntryRange> const& nodes, std::vector<bool> const& is_split,
-                   std::uint8_t const* row_keys);
+  void SortByChild(std::vector<EntryRange> const& split_nodes, std::uint8_t const* row_keys);
+  /** @brief Tell whether they were: column order may be gone since. */
+  [[nodiscard]] bool AreByChild() const { return are_by_child_; }
 
   [[nodiscard]] EntriesRef<EntryT> Entries() const { return {entries_, units_.Data()}; }
   [[nodiscard]] NodeRangesRef const& Ranges() const { return ref_; }
@@ -71,6 +71,7 @@ class EntrySorter {
   EntryT const* in_column_order_{nullptr};
   EntryT const* entries_{nullptr};
   int current_{0};  // half that the entries lie in, once they are sorted
+  bool are_by_child_{false};
   NodeRangesRef ref_{};
 
   DeviceBuffer<GradientUnits> units_{"gradients of rows"};  // not of entries that carry them

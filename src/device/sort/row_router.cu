@@ -155,15 +155,9 @@ void RowRouter::Reset(TrainingRows const& rows) {
   LaunchN("Reset", ResetKernel, n_rows_, rows, positions_.Data(), row_keys_.Data());
 }
 
-void RowRouter::SetNodeSplits(NodeSplit const* node_splits, LevelNode n_node_splits,
-                              NodeIdx first_node) {
-  node_splits_ = node_splits;
-  n_node_splits_ = n_node_splits;
-  first_node_ = first_node;
-}
-
 template <typename EntryT>
-void RowRouter::Route(EntryT const* entries, std::vector<RouteRange> const& ranges) {
+void RowRouter::Route(EntryT const* entries, std::vector<RouteRange> const& ranges,
+                      LevelNodes const& level, NodeSplit const* node_splits) {
   std::vector<EntryIdx> ends;
   EntryIdx n{0};
   for (auto const& r : ranges) {
@@ -173,30 +167,33 @@ void RowRouter::Route(EntryT const* entries, std::vector<RouteRange> const& rang
   CopyFromHost(ranges_.Reserve(ranges.size()), ranges.data(), ranges.size());
   CopyFromHost(range_ends_.Reserve(ends.size()), ends.data(), ends.size());
   LaunchN("Route", RouteKernel<EntryT>, n, entries, ranges_.Data(), range_ends_.Data(),
-          static_cast<std::uint32_t>(ranges.size()), n, node_splits_, first_node_, n_node_splits_,
+          static_cast<std::uint32_t>(ranges.size()), n, node_splits, level.first, level.n,
           positions_.Data());
 }
-template void RowRouter::Route(CarriedEntry const*, std::vector<RouteRange> const&);
-template void RowRouter::Route(ColumnEntry const*, std::vector<RouteRange> const&);
+template void RowRouter::Route(CarriedEntry const*, std::vector<RouteRange> const&,
+                               LevelNodes const&, NodeSplit const*);
+template void RowRouter::Route(ColumnEntry const*, std::vector<RouteRange> const&,
+                               LevelNodes const&, NodeSplit const*);
 
-void RowRouter::RouteMissing(NodeIdx first_child, LevelNode n_children, SplitExchange* exchange) {
+void RowRouter::RouteMissing(LevelNodes const& level, NodeSplit const* node_splits,
+                             LevelNodes const& children, SplitExchange* exchange) {
   RankBitVectorRef goes_left{nullptr};
   if (exchange != nullptr) {
     std::uint64_t const n_words = n_rows_ / 32 + 1;
     goes_left = goes_left_.Reserve(n_rows_);
-    LaunchN("FindLeftOfRows", FindLeftOfRowsKernel, std::uint64_t{n_rows_} + 32, node_splits_,
-            exchange->IsOwn(), first_node_, n_node_splits_, first_child, n_children, n_rows_,
+    LaunchN("FindLeftOfRows", FindLeftOfRowsKernel, std::uint64_t{n_rows_} + 32, node_splits,
+            exchange->IsOwn(), level.first, level.n, children.first, children.n, n_rows_,
             positions_.Data(), exchange->OwnWords(n_words));
     exchange->JoinWords(n_words, goes_left);
   }
-  LaunchN("RouteMissing", RouteMissingKernel, n_rows_, node_splits_, goes_left, first_node_,
-          n_node_splits_, first_child, n_children, n_rows_, positions_.Data(), row_keys_.Data());
+  LaunchN("RouteMissing", RouteMissingKernel, n_rows_, node_splits, goes_left, level.first, level.n,
+          children.first, children.n, n_rows_, positions_.Data(), row_keys_.Data());
 }
 
-void RowRouter::SumNodes(GradientPair const* gpair, Quantiser const& quantiser, NodeIdx first_node,
-                         LevelNode n_nodes, NodeState* out_states) {
+void RowRouter::SumNodes(GradientPair const* gpair, Quantiser const& quantiser,
+                         LevelNodes const& level, NodeState* out_states) {
   Launch("SumNodes", SumNodesKernel, this->StridedGrid(), kThreads, gpair, positions_.Data(),
-         n_rows_, quantiser, first_node, n_nodes, out_states);
+         n_rows_, quantiser, level.first, level.n, out_states);
 }
 
 std::uint64_t RowRouter::Bytes() const {

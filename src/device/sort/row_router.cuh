@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "device/level/level_ref.cuh"
+#include "device/level/level.cuh"
 #include "device/level/row_positions.cuh"
 #include "device/level/training_rows.cuh"
 #include "device/workers/split_exchange.cuh"
@@ -19,7 +19,7 @@ inline constexpr std::uint8_t kNoKey = 255;
  *         last bit. */
 inline constexpr LevelNode kMaxKeyedNodes = 128;
 
-/** @brief Bounds entries of one feature that decide where their rows go. */
+/** @brief Bounds entries that decide where their rows go: of one feature of the whole table. */
 struct RouteRange {
   EntryRange entries;
   FeatureIdx feature;
@@ -33,28 +33,28 @@ class RowRouter {
   /** @brief Put every row into the root; rows left out are marked as such. Does not wait. */
   void Reset(TrainingRows const& rows);
 
-  /** @brief Set the splits of a level, in device memory, for Route() and RouteMissing(). */
-  void SetNodeSplits(NodeSplit const* node_splits, LevelNode n_node_splits, NodeIdx first_node);
-
   /**
-   * @brief Move the rows whose entries lie in the ranges to their child. Does not wait.
+   * @brief Move the rows of a level whose entries lie in the ranges to their child. Does not wait.
    * @tparam EntryT CarriedEntry or ColumnEntry.
+   * @param node_splits Of the level, device memory.
    */
   template <typename EntryT>
-  void Route(EntryT const* entries, std::vector<RouteRange> const& ranges);
+  void Route(EntryT const* entries, std::vector<RouteRange> const& ranges, LevelNodes const& level,
+             NodeSplit const* node_splits);
   /**
    * @brief Move the rest of the split nodes' rows to the default child; then write row keys.
    * @param exchange nullptr: all columns are here. Else rows of nodes whose split is another
    *                 worker's go as that worker says. Collective.
    */
-  void RouteMissing(NodeIdx first_child, LevelNode n_children, SplitExchange* exchange = nullptr);
+  void RouteMissing(LevelNodes const& level, NodeSplit const* node_splits,
+                    LevelNodes const& children, SplitExchange* exchange = nullptr);
 
   /**
-   * @brief Sum the gradients of open nodes.
-   * @param out_states By node; zeros, to which sums are added.
+   * @brief Sum the gradients of a level's nodes.
+   * @param out_states By node; their sums are 0, and are added to.
    */
-  void SumNodes(GradientPair const* gpair, Quantiser const& quantiser, NodeIdx first_node,
-                LevelNode n_nodes, NodeState* out_states);
+  void SumNodes(GradientPair const* gpair, Quantiser const& quantiser, LevelNodes const& level,
+                NodeState* out_states);
 
   [[nodiscard]] RowPositions& Positions() { return positions_; }
   /** @brief Give the LevelNode (or its last bit) of each row, kNoKey where it is in no open
@@ -67,9 +67,6 @@ class RowRouter {
 
   RowIdx n_rows_;
   std::uint64_t max_blocks_;
-  NodeIdx first_node_{kRoot};  // of node_splits_
-  LevelNode n_node_splits_{0};
-  NodeSplit const* node_splits_{nullptr};
   RowPositions positions_;
   DeviceBuffer<std::uint8_t> row_keys_{"row keys"};
   RankBitVector goes_left_{"rows that go left"};  // where there are several workers

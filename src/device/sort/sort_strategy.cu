@@ -5,7 +5,7 @@
  *        they are sorted by node.
  * @see   Mitchell and Frank, PeerJ CS 3:e127
  */
-#include <algorithm>
+#include <map>
 
 #include "device/level/split_strategy.cuh"
 #include "device/sort/entry_sorter.cuh"
@@ -33,10 +33,10 @@ class SortStrategy : public SplitStrategy {
     columns.feature_hints = hints_.Data();
     return columns;
   }
-  void Begin(TreeStart const& start) override;
-  void FindSplits(LevelRef const& level, bool last_level, LevelResult* out) override;
-  void MoveRows(LevelSplits const& splits, NodeState* out_children) override;
-  void Finish(std::vector<NodeSplit> const&) override {}
+  void BeginTree(TreeStart const& start, Level* root) override;
+  void FindSplits(Level const& level, LevelResult* out) override;
+  void Partition(Level const& level, LevelSplits const& splits, Level* children) override;
+  void EndTree(Level const&, std::vector<NodeSplit> const&) override {}
   [[nodiscard]] RowPositions& Positions() override { return rows_.Positions(); }
   [[nodiscard]] std::uint64_t Bytes() const override {
     return columns_.Bytes() + hints_.Bytes() + rows_.Bytes() + sorter_.Bytes() +
@@ -44,12 +44,14 @@ class SortStrategy : public SplitStrategy {
   }
 
  private:
-  [[nodiscard]] bool Interleaved(std::int32_t depth) const { return depth < interleaved_levels_; }
-  [[nodiscard]] FeatureIdx ColumnOf(FeatureIdx feature) const {
-    return exchange_ == nullptr ? feature : exchange_->Share().ColumnOf(feature);
+  /** @brief Tell whether entries of the level's nodes lie in column order; else they lie by node. */
+  [[nodiscard]] bool IsInterleaved(Level const& level) const {
+    return level.depth < interleaved_levels_;
   }
-  [[nodiscard]] std::vector<RouteRange> ColumnsOf(std::vector<NodeSplit> const& node_splits) const;
-  void SortEntries(LevelNode n_nodes);
+  /** @brief List all entries of the columns that nodes are split on, as far as they are here. */
+  [[nodiscard]] std::vector<RouteRange> SplitColumns(LevelSplits const& splits) const;
+  /** @brief Bring entries to the children. @param level Its splits' rows have moved. */
+  void PartitionEntries(Level const& level, LevelSplits const& splits, Level const& children);
 
   ColumnStore columns_;
   FeatureHints hints_;
@@ -60,24 +62,15 @@ class SortStrategy : public SplitStrategy {
   // of the tree in progress
   SplitExchange* exchange_{nullptr};
   GradientPair const* gpair_{nullptr};
-  Quantiser quantiser_{};
   std::int32_t interleaved_levels_{0};
-  std::int32_t depth_{0};
-  bool by_child_{false};           // entries are sorted by child from now on
-  bool has_left_out_{false};       // rows that are routed but not trained on
-  std::vector<EntryRange> nodes_;  // entries of the level that was split last
-  std::vector<bool> is_split_;
+  bool has_left_out_{false};  // rows that are routed but not trained on
 };
 
 template <typename EntryT>
-void SortStrategy<EntryT>::Begin(TreeStart const& start) {
-  ColumnsRef columns = columns_.Ref();
+void SortStrategy<EntryT>::BeginTree(TreeStart const& start, Level*) {
   exchange_ = start.exchange;
   gpair_ = start.rows.gpair;
-  quantiser_ = start.quantiser;
   has_left_out_ = start.n_left_out != 0;
-  depth_ = 0;
-  by_child_ = false;
   interleaved_levels_ = start.param.interleaved_levels;
   if (interleaved_levels_ < 0) {
     // Each level kept interleaved saves time: 10.5M x 28, depth 12, on an H200 took 216 ms a tree
@@ -88,93 +81,84 @@ void SortStrategy<EntryT>::Begin(TreeStart const& start) {
     interleaved_.BuildTiles(columns_.EntryOffsets());
   }
   rows_.Reset(start.rows);
-  sorter_.Reset(gpair_, quantiser_);
+  sorter_.Reset(gpair_, start.quantiser);
   if (interleaved_levels_ == 0 && has_left_out_) {
-    sorter_.SortByNode(rows_.RowKeys(), 1, columns.n_entries);
+    sorter_.SortByNode(rows_.RowKeys(), 1, columns_.Ref().n_entries);
   }
 }
 
 template <typename EntryT>
-void SortStrategy<EntryT>::FindSplits(LevelRef const& level, bool, LevelResult* out) {
-  if (depth_ != 0) {
-    this->SortEntries(level.n_nodes);
-  }
-  if (this->Interleaved(depth_)) {
-    interleaved_.Find(level, sorter_.Entries(), rows_.RowKeys());
-    FindThresholds(level, interleaved_.Ref(), out);
+void SortStrategy<EntryT>::FindSplits(Level const& level, LevelResult* out) {
+  if (this->IsInterleaved(level)) {
+    interleaved_.Find(level.ref, sorter_.Entries(), rows_.RowKeys());
+    FindThresholds(level.ref, interleaved_.Ref(), out);
   } else {
-    sorted_.Find(level, sorter_.Entries(), sorter_.Ranges());
-    FindThresholds(level, sorter_.Entries(), sorter_.Ranges(), out);
+    sorted_.Find(level.ref, sorter_.Entries(), sorter_.Ranges());
+    FindThresholds(level.ref, sorter_.Entries(), sorter_.Ranges(), out);
   }
   if (exchange_ != nullptr) {
-    exchange_->ShareBest(out, level.n_nodes);
+    exchange_->ShareBest(out, level.nodes.n);
   }
 }
 
-/** @brief List all entries of the features that nodes are split on, as far as they are here. */
 template <typename EntryT>
-std::vector<RouteRange> SortStrategy<EntryT>::ColumnsOf(
-    std::vector<NodeSplit> const& node_splits) const {
-  std::vector<FeatureIdx> features;
-  for (NodeSplit const& split : node_splits) {
-    if (split.left != kNoNode && this->ColumnOf(split.feature) != ColumnPartition::kRemote) {
-      features.push_back(split.feature);
+std::vector<RouteRange> SortStrategy<EntryT>::SplitColumns(LevelSplits const& splits) const {
+  std::map<FeatureIdx, ColumnIdx> columns;
+  for (NodeSplit const& split : splits.node_splits) {
+    if (ColumnIdx const column = ColumnOf(split, exchange_); column != kRemoteColumn) {
+      columns.emplace(split.feature, column);
     }
   }
-  std::sort(features.begin(), features.end());
-  features.erase(std::unique(features.begin(), features.end()), features.end());
   auto const& offsets = columns_.EntryOffsets();
   std::vector<RouteRange> ranges;
-  for (FeatureIdx f : features) {
-    FeatureIdx const column = this->ColumnOf(f);
-    ranges.push_back({{offsets[column], offsets[column + 1]}, f});
+  for (auto const& [feature, column] : columns) {
+    FeatureIdx const c = InOwnTable(column);
+    ranges.push_back({{offsets[c], offsets[c + 1]}, feature});
   }
   return ranges;
 }
 
 template <typename EntryT>
-void SortStrategy<EntryT>::MoveRows(LevelSplits const& splits, NodeState* out_children) {
-  nodes_.clear();
-  is_split_.clear();
-  std::vector<RouteRange> winners;
-  for (std::size_t i = 0; i < splits.node_splits.size(); ++i) {
-    nodes_.push_back(splits.results[i].entries);
-    is_split_.push_back(splits.node_splits[i].left != kNoNode);
-    if (is_split_.back()) {
-      winners.push_back({splits.results[i].winner, splits.node_splits[i].feature});
-    }
-  }
-  rows_.SetNodeSplits(splits.device_node_splits, static_cast<LevelNode>(splits.node_splits.size()),
-                      splits.first_node);
-  if (this->Interleaved(depth_) || has_left_out_) {
+void SortStrategy<EntryT>::Partition(Level const& level, LevelSplits const& splits,
+                                     Level* children) {
+  if (this->IsInterleaved(level) || has_left_out_) {
     // Rows of all nodes, trained on or not, are found in the columns of the split features.
-    rows_.Route(columns_.Ref().entries, this->ColumnsOf(splits.node_splits));
+    rows_.Route(columns_.Ref().entries, this->SplitColumns(splits), level.nodes,
+                splits.device_node_splits);
   } else {
-    rows_.Route(sorter_.Entries().entries, winners);
+    std::vector<RouteRange> winners;
+    for (std::size_t i = 0; i < splits.node_splits.size(); ++i) {
+      if (splits.node_splits[i].left != kNoNode) {
+        winners.push_back({splits.results[i].winner, splits.node_splits[i].feature});
+      }
+    }
+    rows_.Route(sorter_.Entries().entries, winners, level.nodes, splits.device_node_splits);
   }
-  rows_.RouteMissing(splits.first_child, splits.n_children, exchange_);
-  rows_.SumNodes(gpair_, quantiser_, splits.first_child, splits.n_children, out_children);
-  ++depth_;
+  rows_.RouteMissing(level.nodes, splits.device_node_splits, children->nodes, exchange_);
+  rows_.SumNodes(gpair_, level.ref.quantiser, children->nodes, children->states.Data());
+  if (children->is_searched && !this->IsInterleaved(*children)) {
+    this->PartitionEntries(level, splits, *children);
+  }
 }
 
 template <typename EntryT>
-void SortStrategy<EntryT>::SortEntries(LevelNode n_nodes) {
-  if (this->Interleaved(depth_)) {
-    return;
-  }
+void SortStrategy<EntryT>::PartitionEntries(Level const& level, LevelSplits const& splits,
+                                            Level const& children) {
   EntryIdx const n_entries = columns_.Ref().n_entries;
   EntryIdx n_open{n_entries};
-  if (!this->Interleaved(depth_ - 1)) {  // else nodes have no ranges yet
+  std::vector<EntryRange> split_nodes;  // where their entries lie
+  if (!this->IsInterleaved(level)) {
     n_open = 0;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      n_open += is_split_[i] ? nodes_[i].Size() : 0;
+    for (LevelNode const parent : children.parents) {
+      split_nodes.push_back(splits.results[parent].entries);
+      n_open += split_nodes.back().Size();
     }
   }
-  by_child_ = by_child_ || n_nodes > kMaxKeyedNodes || n_open < n_entries / kOpenShare;
-  if (by_child_) {
-    sorter_.SortByChild(nodes_, is_split_, rows_.RowKeys());
+  if (sorter_.AreByChild() || children.nodes.n > kMaxKeyedNodes ||
+      n_open < n_entries / kOpenShare) {
+    sorter_.SortByChild(split_nodes, rows_.RowKeys());
   } else {
-    sorter_.SortByNode(rows_.RowKeys(), n_nodes, n_open);
+    sorter_.SortByNode(rows_.RowKeys(), children.nodes.n, n_open);
   }
 }
 }  // namespace

@@ -123,7 +123,8 @@ __global__ void LookUpThresholdsKernel(LevelRef level, LookupT lookup, LevelResu
     auto v = columns.values;
     auto first_right = WarpPartitionPoint(values.first, values.last,
                                           [=](std::uint64_t id) { return !(v[id] < threshold); });
-    result.split = {CandidateKey::LossChange(key), f, threshold, forward ? 0u : 1u, first_right};
+    result.split = {CandidateKey::LossChange(key), level.features.Of(ColumnIdx{f}), threshold,
+                    forward ? 0u : 1u, first_right};
     result.winner = lookup.FeatureEntries(level_node, values);
   }
   if (threadIdx.x == 0) {

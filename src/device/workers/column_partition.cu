@@ -234,12 +234,12 @@ ColumnPartition::Traffic ColumnPartition::ShareOut(std::vector<std::uint32_t> co
   *out_worker_of = ShareColumns(sums, n_workers);
   Traffic traffic(std::size_t{1} * n_workers * n_workers);
   std::vector<FeatureIdx> features;
-  column_of_.assign(n_entries.size(), kRemote);
+  column_of_.assign(n_entries.size(), kRemoteColumn);
   for (std::size_t f = 0; f < n_entries.size(); ++f) {
     std::int32_t const worker = (*out_worker_of)[f];
     traffic[rank * n_workers + worker] += n_entries[f];
     if (worker == rank) {
-      column_of_[f] = static_cast<FeatureIdx>(features.size());
+      column_of_[f] = ColumnIdx{static_cast<FeatureIdx>(features.size())};
       features.push_back(static_cast<FeatureIdx>(f));
     }
   }

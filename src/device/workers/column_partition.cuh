@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "device/table/column_ids.cuh"
 #include "device/workers/device_communicator.cuh"
 #include "gpu_exact/types.h"
 
@@ -20,8 +21,6 @@ namespace gpu_exact {
  */
 class ColumnPartition {
  public:
-  static constexpr FeatureIdx kRemote = 0xffffffffu;
-
   /**
    * @brief Collective. Waits for the device.
    * @param comm  Borrowed.
@@ -43,10 +42,10 @@ class ColumnPartition {
   [[nodiscard]] CsrView const& Whole() const { return whole_; }
   /** @brief Give the rows of each worker. */
   [[nodiscard]] std::vector<std::uint64_t> const& RowBegins() const { return row_begins_; }
-  /** @brief Give the feature of each own column, ascending; device memory. */
-  [[nodiscard]] FeatureIdx const* Features() const { return features_.Data(); }
-  /** @brief Give the own column of a feature, or kRemote. */
-  [[nodiscard]] FeatureIdx ColumnOf(FeatureIdx feature) const { return column_of_[feature]; }
+  /** @brief Give the features of the own columns. */
+  [[nodiscard]] ColumnFeatures Features() const { return {features_.Data()}; }
+  /** @brief Find the own column of a feature, or kRemoteColumn. */
+  [[nodiscard]] ColumnIdx ColumnOf(FeatureIdx feature) const { return column_of_[feature]; }
   [[nodiscard]] DeviceCommunicator* Workers() const { return workers_.get(); }
   [[nodiscard]] std::uint64_t Bytes() const {
     return features_.Bytes() + this->OwnTableBytes() + workers_->Bytes();
@@ -65,7 +64,7 @@ class ColumnPartition {
   CsrView whole_{};
   CsrView own_table_{};
   std::vector<std::uint64_t> row_begins_;  // shape: (n_workers + 1)
-  std::vector<FeatureIdx> column_of_;      // shape: (n_features)
+  std::vector<ColumnIdx> column_of_;       // shape: (n_features)
   std::uint64_t exchange_bytes_{0};
   DeviceBuffer<FeatureIdx> features_{"own features"};
   DeviceBuffer<EntryIdx> offsets_{"rows of the own columns"};

@@ -36,8 +36,8 @@ __global__ void RaiseGainsToBeatKernel(float const* gains_to_beat, std::uint32_t
   }
 }
 
-__device__ SplitRecord RecordOf(Split const& split, FeatureIdx const* features) {
-  return {split.loss_change, features[split.feature], split.threshold, split.default_left};
+__device__ SplitRecord RecordOf(Split const& split) {
+  return {split.loss_change, split.feature, split.threshold, split.default_left};
 }
 
 /** @brief Holds the best split of a node, and whose it is. */
@@ -67,12 +67,11 @@ struct Winner {
 };
 
 // one thread a node
-__global__ void PackKernel(LevelResult const* results, FeatureIdx const* features,
-                           LevelNode n_nodes, SplitRecord* out) {
+__global__ void PackKernel(LevelResult const* results, LevelNode n_nodes, SplitRecord* out) {
   WaitForPreviousKernel();
   auto b = GlobalIdx();
   if (b < n_nodes) {
-    out[b] = RecordOf(results[b].split, features);
+    out[b] = RecordOf(results[b].split);
   }
 }
 
@@ -109,13 +108,13 @@ struct SplitMessages {
 };
 
 // one thread a node or a word of bits, whichever are more
-__global__ void PackSplitsKernel(LevelResult const* results, FeatureIdx const* features,
-                                 LevelNode n_nodes, RankBitVectorRef goes_left, std::uint32_t rank,
+__global__ void PackSplitsKernel(LevelResult const* results, LevelNode n_nodes,
+                                 RankBitVectorRef goes_left, std::uint32_t rank,
                                  SplitMessages messages) {
   WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i < n_nodes) {
-    messages.Records(rank)[i] = RecordOf(results[i].split, features);
+    messages.Records(rank)[i] = RecordOf(results[i].split);
   }
   if (i < messages.n_bits) {
     messages.Bits(rank)[i] = goes_left.words[i].bits;
@@ -168,8 +167,8 @@ __global__ void JoinKernel(std::uint32_t const* words, std::uint32_t n_workers,
 
 // one thread a word of the own columns
 __global__ void SelectOwnKernel(std::uint32_t const* masks, std::size_t n_words,
-                                FeatureIdx const* features, FeatureIdx n_columns,
-                                std::uint64_t n_out, std::uint32_t* out) {
+                                ColumnFeatures features, FeatureIdx n_columns, std::uint64_t n_out,
+                                std::uint32_t* out) {
   WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i >= n_out) {
@@ -180,7 +179,7 @@ __global__ void SelectOwnKernel(std::uint32_t const* masks, std::size_t n_words,
   auto const first = static_cast<FeatureIdx>(i % of_mask * 32);
   std::uint32_t word{0};
   for (FeatureIdx c = first; c < min(first + 32, n_columns); ++c) {
-    FeatureIdx const f = features[c];
+    FeatureIdx const f = features.Of(ColumnIdx{c});
     word |= (mask[f / 32] >> f % 32 & 1u) << c % 32;
   }
   out[i] = word;
@@ -219,8 +218,7 @@ void SplitExchange::ShareBest(LevelResult* results, LevelNode n_nodes) {
   auto const rank = static_cast<std::uint32_t>(workers->Rank());
   SplitRecord* const records = records_.Reserve(std::size_t{n_workers} * n_nodes);
   is_own_.Reserve(n_nodes);
-  LaunchN("Pack", PackKernel, n_nodes, results, share_.Features(), n_nodes,
-          records + std::size_t{rank} * n_nodes);
+  LaunchN("Pack", PackKernel, n_nodes, results, n_nodes, records + std::size_t{rank} * n_nodes);
   workers->AllGatherWords(reinterpret_cast<std::uint32_t*>(records),
                           this->Equal(n_nodes, sizeof(SplitRecord)));
   LaunchN("Pick", PickKernel, n_nodes, records, n_workers, rank, n_nodes, results, is_own_.Data());
@@ -234,8 +232,7 @@ void SplitExchange::ShareSplits(RowsRef const& rows, RowIdx n_slots, LevelResult
                          n_workers};
   messages.words = words_.Reserve(messages.Stride() * n_workers);
   LaunchN("PackSplits", PackSplitsKernel, std::max<std::uint64_t>(n_nodes, messages.n_bits),
-          results, share_.Features(), n_nodes, goes_left,
-          static_cast<std::uint32_t>(workers->Rank()), messages);
+          results, n_nodes, goes_left, static_cast<std::uint32_t>(workers->Rank()), messages);
   workers->AllGatherWords(messages.words, this->Equal(messages.Stride(), sizeof(std::uint32_t)));
   WithSlots<kJoinedSlots>(n_slots, [&](auto slots) {
     constexpr int kSlots = decltype(slots)::value;
@@ -264,14 +261,10 @@ void SplitExchange::SelectOwn(std::uint32_t const* masks, std::size_t n_words,
           out);
 }
 
-std::vector<NodeSplit> OfOwnColumns(std::vector<NodeSplit> node_splits,
-                                    SplitExchange const* exchange) {
-  if (exchange != nullptr) {
-    for (NodeSplit& split : node_splits) {
-      split.feature = split.left == kNoNode ? ColumnPartition::kRemote
-                                            : exchange->Share().ColumnOf(split.feature);
-    }
+ColumnIdx ColumnOf(NodeSplit const& split, SplitExchange const* exchange) {
+  if (split.left == kNoNode) {
+    return kRemoteColumn;
   }
-  return node_splits;
+  return exchange == nullptr ? ColumnIdx{split.feature} : exchange->Share().ColumnOf(split.feature);
 }
 }  // namespace gpu_exact

@@ -47,8 +47,7 @@ class SplitExchange {
    * @brief Turn the best splits of the own columns into the best of all: the greatest loss change,
    *        among equals the lowest feature. Collective.
    *
-   * @param results shape: (n_nodes); features are columns before and those of the whole table
-   *                afterwards. Entries and value ids are kept of splits that are own.
+   * @param results shape: (n_nodes). Entries and value ids are kept of splits that are own.
    */
   void ShareBest(LevelResult* results, LevelNode n_nodes);
   /** @brief Tell by node, of the last ShareBest(): 1 where the split's feature is own. */
@@ -93,11 +92,9 @@ class SplitExchange {
 };
 
 /**
- * @brief Replace the features of a tree's splits by own columns.
- *
- * Where another worker has the column it is ColumnPartition::kRemote. Where this worker is alone,
- * the exchange a nullptr, features stay as they are.
+ * @brief Find the column that a node is split on; kRemoteColumn where another worker has it, or where
+ *        the node is a leaf.
+ * @param exchange nullptr: all columns are here.
  */
-[[nodiscard]] std::vector<NodeSplit> OfOwnColumns(std::vector<NodeSplit> node_splits,
-                                                  SplitExchange const* exchange);
+[[nodiscard]] ColumnIdx ColumnOf(NodeSplit const& split, SplitExchange const* exchange);
 }  // namespace gpu_exact

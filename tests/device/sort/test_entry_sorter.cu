@@ -95,25 +95,26 @@ class EntrySorterTest : public DeviceTest {
   void SortByChild(ColumnsRef const& columns, int n_nodes, Random* random,
                    EntrySorter<EntryT>* sorter) {
     for (int level = 0; level < 2; ++level) {
-      std::vector<bool> is_split;
-      std::vector<int> rank;
-      int n_split{0};
+      auto const nodes = ToHost(sorter->Ranges().ranges, n_nodes);
+      std::vector<EntryRange> split_nodes;
+      std::vector<int> rank;  // of a split node among them, -1: closed
       for (int node = 0; node < n_nodes; ++node) {
-        is_split.push_back(node % 5 != 3);
-        rank.push_back(n_split);
-        n_split += is_split[node];
+        bool const is_split = node % 5 != 3;
+        rank.push_back(is_split ? static_cast<int>(split_nodes.size()) : -1);
+        if (is_split) {
+          split_nodes.push_back(nodes[node]);
+        }
       }
       std::vector<std::uint8_t> keys(columns.n_rows, kNoKey);
       for (RowIdx r = 0; r < columns.n_rows; ++r) {
         int node = node_of_row_[r];
         if (node >= 0) {
           keys[r] = static_cast<std::uint8_t>(random->Int(0, 1));
-          node_of_row_[r] = is_split[node] ? 2 * rank[node] + keys[r] : -1;
+          node_of_row_[r] = rank[node] >= 0 ? 2 * rank[node] + keys[r] : -1;
         }
       }
-      auto nodes = ToHost(sorter->Ranges().ranges, n_nodes);
-      sorter->SortByChild(nodes, is_split, ToDevice(keys).Data());
-      n_nodes = 2 * n_split;
+      sorter->SortByChild(split_nodes, ToDevice(keys).Data());
+      n_nodes = 2 * static_cast<int>(split_nodes.size());
       ASSERT_NO_FATAL_FAILURE(this->CheckNodes(columns, *sorter, node_of_row_, n_nodes));
     }
   }

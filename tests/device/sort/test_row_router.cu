@@ -28,13 +28,14 @@ TEST_F(RowRouterTest, RoutesAndSums) {
     RowRouter rows{kRows};
     rows.Reset({d_gpair.Data(), nullptr, kRows});
     auto node_splits = ToDevice(std::vector<NodeSplit>{{0, 1, 40, 40.0f, default_left != 0}});
-    rows.SetNodeSplits(node_splits.Data(), 1, kRoot);
-    rows.Route(d_column.Data(), {{{0, column.size()}, 0}});
-    rows.RouteMissing(1, 2);
+    LevelNodes const root{kRoot, 1};
+    LevelNodes const children{1, 2};
+    rows.Route(d_column.Data(), {{{0, column.size()}, 0}}, root, node_splits.Data());
+    rows.RouteMissing(root, node_splits.Data(), children);
     auto q = Quantiser::Make(7.0f, 1.0f, kRows);
     DeviceBuffer<NodeState> states{"states"};
     ZeroAsync(states.Reserve(2), 2);
-    rows.SumNodes(d_gpair.Data(), q, 1, 2, states.Data());
+    rows.SumNodes(d_gpair.Data(), q, children, states.Data());
     auto got = ToHost(states.Data(), 2);
     auto keys = ToHost(rows.RowKeys(), kRows);
     std::vector<NodeIdx> positions(kRows);
@@ -69,29 +70,28 @@ TEST_F(RowRouterTest, SumsOfManyNodes) {
     auto d_gpair = ToDevice(gpair);
     RowRouter rows{kRows};
     rows.Reset({d_gpair.Data(), nullptr, kRows});
-    NodeIdx first{0};
-    LevelNode n{1};
+    LevelNodes nodes{};
     for (int level = 0; level < levels; ++level) {  // bit "level" of the row decides
       std::vector<ColumnEntry> column;
       for (RowIdx r = 0; r < kRows; ++r) {
         column.push_back({r, r >> level & 1});
       }
       std::vector<NodeSplit> node_splits;
-      for (LevelNode b = 0; b < n; ++b) {
-        node_splits.push_back({0, static_cast<NodeIdx>(first + n + 2 * b), 1, 1.0f, false});
+      LevelNodes const children{static_cast<NodeIdx>(nodes.first + nodes.n), 2 * nodes.n};
+      for (LevelNode b = 0; b < nodes.n; ++b) {
+        node_splits.push_back({0, static_cast<NodeIdx>(children.first + 2 * b), 1, 1.0f, false});
       }
       auto d_column = ToDevice(column);
       auto d_node_splits = ToDevice(node_splits);
-      rows.SetNodeSplits(d_node_splits.Data(), n, first);
-      rows.Route(d_column.Data(), {{{0, column.size()}, 0}});
-      first += static_cast<NodeIdx>(n);
-      n *= 2;
-      rows.RouteMissing(first, n);
+      rows.Route(d_column.Data(), {{{0, column.size()}, 0}}, nodes, d_node_splits.Data());
+      rows.RouteMissing(nodes, d_node_splits.Data(), children);
+      nodes = children;
     }
+    LevelNode const n{nodes.n};
     auto q = Quantiser::Make(6.0f, 1.0f, kRows);
     DeviceBuffer<NodeState> states{"states"};
     ZeroAsync(states.Reserve(n), n);
-    rows.SumNodes(d_gpair.Data(), q, first, n, states.Data());
+    rows.SumNodes(d_gpair.Data(), q, nodes, states.Data());
     auto got = ToHost(states.Data(), n);
     auto keys = ToHost(rows.RowKeys(), kRows);
     std::vector<GradientSum> want(n, {0, 0});

@@ -37,14 +37,11 @@ struct BinnedTableRef {
     float const value = this->ValueOf(row, f);
     return isnan(value) ? default_left : value < threshold;
   }
-  /** @brief Tell it of a split of a tree. @param sets Those of its splits by categories. */
-  [[nodiscard]] __device__ bool GoesLeft(RowIdx row, NodeSplit const& split,
-                                         std::uint32_t const* sets) const {
-    if (!split.by_categories) {
-      return this->GoesLeft(row, split.feature, split.threshold, split.default_left);
-    }
-    float const value = this->ValueOf(row, split.feature);
-    return isnan(value) ? split.default_left : !HasCategory(sets + split.first_right, value);
+  /** @brief Tell it of a split by categories. @param set Those that go right. */
+  [[nodiscard]] __device__ bool GoesLeft(RowIdx row, FeatureIdx f, std::uint32_t const* set,
+                                         bool default_left) const {
+    float const value = this->ValueOf(row, f);
+    return isnan(value) ? default_left : !HasCategory(set, value);
   }
 };
 

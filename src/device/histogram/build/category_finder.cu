@@ -3,6 +3,7 @@
  *
  * @brief Implements category_finder.cuh.
  */
+#include <algorithm>
 #include <iterator>
 
 #include "device/histogram/build/category_finder.cuh"
@@ -10,36 +11,21 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief Lends what the kernels of a call share. */
-struct CategoryWork {
-  SearchedHistograms histograms;
-  CategoryTile const* tiles;
-  std::uint32_t n_tiles;
-  std::uint32_t n_words;
-  std::uint32_t* words;  // shape: (searches, node and larger sibling, n_words)
-
-  [[nodiscard]] __host__ __device__ std::uint32_t NumOfSearch() const {
-    return histograms.has_larger ? 2 : 1;
-  }
-};
-
-/** @brief Names the node that a block works on. */
-struct BlockNode {
+/** @brief Names a node that is searched. */
+struct FoundNode {
   HistogramSearch search;
   bool is_larger;  // of two siblings
-  std::uint32_t* words;
 
-  /** @param i Among all searches' nodes. */
-  __device__ BlockNode(CategoryWork const& work, std::uint32_t i)
-      : search{work.histograms.searches[i / work.NumOfSearch()]},
-        is_larger{i % work.NumOfSearch() != 0},
-        words{work.words + std::uint64_t{i} * work.n_words} {}
+  /** @param i Among the nodes of all searches. */
+  __device__ FoundNode(SearchedHistograms const& histograms, std::uint32_t i)
+      : search{histograms.searches[histograms.has_larger ? i / 2 : i]},
+        is_larger{histograms.has_larger && i % 2 != 0} {}
 
   [[nodiscard]] __device__ bool Is() const {
     return !is_larger || search.larger != HistogramSearch::kNone;
   }
-  [[nodiscard]] __device__ SearchedNode const& Node(CategoryWork const& work) const {
-    return work.histograms.nodes[is_larger ? search.larger : search.node];
+  [[nodiscard]] __device__ SearchedNode const& Of(SearchedHistograms const& histograms) const {
+    return histograms.nodes[is_larger ? search.larger : search.node];
   }
 };
 
@@ -48,74 +34,56 @@ __device__ FixedSum LoadSum(FixedSum const* sums, std::uint64_t i) {
   return {sum.x, sum.y};
 }
 
-// grid: columns, one block for each node of the searches
+// grid: columns, a block for each of n_nodes; order: the tiles that are searched
 template <int kThreads, int kMost>
 __global__ __launch_bounds__(kThreads) void SearchCategoriesKernel(
-    __grid_constant__ LevelRef const level, __grid_constant__ CategoryWork const work,
-    std::uint32_t const* tiles) {
+    __grid_constant__ LevelRef const level, SearchedHistograms histograms, CategoryTilesRef tiles,
+    std::uint32_t const* order, std::uint32_t n_nodes) {
   WaitForPreviousKernel();
   using Agent = CategorySearchAgent<kThreads, kMost>;
   extern __shared__ __align__(16) unsigned char memory[];
-  std::uint32_t const n_nodes = work.histograms.n * work.NumOfSearch();
-  CategoryTile const tile = work.tiles[tiles[blockIdx.x / n_nodes]];
-  BlockNode const at{work, blockIdx.x % n_nodes};
-  if (!at.Is()) {
+  CategoryTile const tile = tiles.tiles[order[blockIdx.x / n_nodes]];
+  std::uint32_t const i = blockIdx.x % n_nodes;
+  FoundNode const found{histograms, i};
+  if (!found.Is()) {
     return;
   }
-  SearchedNode const node = at.Node(work);
-  SearchedNode const& sibling = work.histograms.nodes[at.search.node];
-  FixedSum* const own = work.histograms.sums + node.histogram + tile.first_bin;
-  FixedSum const* const smaller = work.histograms.sums + sibling.histogram + tile.first_bin;
-  Agent agent{reinterpret_cast<typename Agent::Storage*>(memory), level, tile.column,
-              node.level_node};
-  agent.Gather([&](std::uint32_t code) {
+  SearchedNode const node = found.Of(histograms);
+  FixedSum* const own = histograms.sums + node.histogram + tile.first_bin;
+  FixedSum const* const smaller =
+      histograms.sums + histograms.nodes[found.search.node].histogram + tile.first_bin;
+  Agent const agent{reinterpret_cast<typename Agent::Storage*>(memory), level, tile.column,
+                    node.level_node};
+  agent.Lister().Gather(tile.column.n_categories, [&](std::uint32_t code) {
     FixedSum sum = LoadSum(own, code);
-    if (at.is_larger) {
+    if (found.is_larger) {
       sum = sum - LoadSum(smaller, code);
       *reinterpret_cast<longlong2*>(own + code) = {sum.grad, sum.hess};
     }
     return sum;
   });
-  if (level.Allowed(node.level_node, tile.column.feature) &&
-      agent.Offer(level.max_cat_threshold,
-                  [&](std::uint32_t, std::uint32_t code) { return LoadSum(own, code); })) {
-    agent.WriteSet(at.words + tile.first_word);
-  }
+  agent.Search([&](std::uint32_t, std::uint32_t code) { return LoadSum(own, code); },
+               tiles.Of(i, tile));
 }
 
-// one block a node of the searches; result: the set of its best split, where that is by categories
+// grid: one block a node; result: the sets of nodes whose best split is by a category
 __global__ void KeepSetsKernel(__grid_constant__ LevelRef const level,
-                               __grid_constant__ CategoryWork const work, LevelSetsRef out) {
+                               SearchedHistograms histograms, CategoryTilesRef tiles,
+                               LevelSetsRef out) {
   WaitForPreviousKernel();
-  BlockNode const at{work, blockIdx.x};
-  if (!at.Is()) {
-    return;
-  }
-  LevelNode const b = at.Node(work).level_node;
-  std::uint64_t const key = level.best[b];
-  if (!CandidateKey::IsLocal(key)) {
-    return;
-  }
-  FeatureIdx const f = level.columns.FeatureOf(CandidateKey::AnyValueOf(CandidateKey::RankOf(key)));
-  if (!level.rules[f].categorical) {
-    return;
-  }
-  auto const* tiles = work.tiles;
-  CategoryTile const tile =
-      tiles[PartitionPoint(0u, work.n_tiles, [=](std::uint32_t t) {
-        return tiles[t].column.feature >= f;
-      })];
-  for (std::uint32_t w = threadIdx.x; w < tile.column.NumWords(); w += blockDim.x) {
-    out.Of(b)[w] = at.words[tile.first_word + w];
+  FoundNode const found{histograms, blockIdx.x};
+  if (found.Is()) {
+    tiles.Keep(level, blockIdx.x, found.Of(histograms).level_node, out);
   }
 }
-}  // namespace
 
-struct CategoryFinder::SizeClass {
-  std::uint32_t most;  // categories
-  int n_threads;
-  std::size_t bytes;  // of shared memory
-  void (*kernel)(LevelRef, CategoryWork, std::uint32_t const*);
+/** @brief Sets how columns of up to a number of categories are searched. */
+struct SizeClass {
+  std::uint32_t most;
+  unsigned n_threads;
+  std::size_t shared_bytes;
+  void (*kernel)(LevelRef, SearchedHistograms, CategoryTilesRef, std::uint32_t const*,
+                 std::uint32_t);
 
   template <int kThreads, int kMost>
   static constexpr SizeClass Make() {
@@ -124,57 +92,56 @@ struct CategoryFinder::SizeClass {
   }
 };
 
-constexpr CategoryFinder::SizeClass CategoryFinder::kClasses[] = {
-    SizeClass::Make<256, 1024>(), SizeClass::Make<1024, 4096>(), SizeClass::Make<1024, 10240>()};
+constexpr SizeClass kClasses[] = {SizeClass::Make<256, 1024>(), SizeClass::Make<1024, 4096>(),
+                                  SizeClass::Make<1024, static_cast<int>(kMaxGroupBins)>()};
+}  // namespace
 
 CategoryFinder::CategoryFinder(BinMatrix const& columns,
                                std::vector<CategoricalFeature> const& features)
-    : n_tiles_{static_cast<std::uint32_t>(features.size())} {
-  std::vector<CategoryTile> tiles;
-  auto column = columns.Columns().cbegin();
-  for (CategoricalFeature const& f : features) {
-    while (column->feature != f.feature) {
-      ++column;
-    }
-    tiles.push_back(
-        {f, n_words_, columns.Groups()[column->group].first_bin + column->first_bin});
-    n_words_ += f.NumWords();
-  }
+    : tiles_{columns, features} {
   std::vector<std::uint32_t> order;
   std::uint32_t least{0};
   for (SizeClass const& c : kClasses) {
     std::size_t const n_before = order.size();
-    for (std::uint32_t t = 0; t < n_tiles_; ++t) {
-      if (features[t].n_categories > least && features[t].n_categories <= c.most) {
+    for (std::uint32_t t = 0; t < tiles_.Tiles().size(); ++t) {
+      std::uint32_t const n = tiles_.Tiles()[t].column.n_categories;
+      if (n > least && n <= c.most) {
         order.push_back(t);
       }
     }
-    n_of_class_.push_back(static_cast<std::uint32_t>(order.size() - n_before));
     least = c.most;
+    n_of_class_.push_back(static_cast<std::uint32_t>(order.size() - n_before));
     if (n_of_class_.back() != 0) {
       EXACT_CUDA(cudaFuncSetAttribute(c.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      static_cast<int>(c.bytes)));
+                                      static_cast<int>(c.shared_bytes)));
     }
   }
-  CopyFromHost(tiles_.Reserve(tiles.size()), tiles.data(), tiles.size());
   CopyFromHost(order_.Reserve(order.size()), order.data(), order.size());
+}
+
+bool CategoryFinder::Has(FeatureIdx f) const {
+  auto const& tiles = tiles_.Tiles();
+  auto const at = std::lower_bound(
+      tiles.cbegin(), tiles.cend(), f,
+      [](CategoryTile const& tile, FeatureIdx g) { return tile.column.feature < g; });
+  return at != tiles.cend() && at->column.feature == f;
 }
 
 void CategoryFinder::Find(LevelRef const& level, SearchedHistograms const& histograms,
                           LevelSetsRef const& out) {
-  if (n_tiles_ == 0) {
+  if (tiles_.Tiles().empty()) {
     return;
   }
-  CategoryWork work{histograms, tiles_.Data(), n_tiles_, n_words_, nullptr};
-  std::uint64_t const n_nodes = std::uint64_t{histograms.n} * work.NumOfSearch();
-  work.words = words_.Reserve(n_nodes * n_words_);
-  std::uint32_t const* order = order_.Data() + n_tiles_;
+  std::uint32_t const n_nodes = histograms.n * (histograms.has_larger ? 2 : 1);
+  CategoryTilesRef const tiles = tiles_.Ref(n_nodes);
+  std::uint32_t const* order = order_.Data() + tiles.n_tiles;
   for (std::size_t c = n_of_class_.size(); c-- > 0;) {  // the longest first
     order -= n_of_class_[c];
-    Launch("SearchCategories", kClasses[c].kernel, n_nodes * n_of_class_[c],
-           {static_cast<unsigned>(kClasses[c].n_threads), kClasses[c].bytes}, level, work, order);
+    Launch("SearchCategories", kClasses[c].kernel, std::uint64_t{n_nodes} * n_of_class_[c],
+           {kClasses[c].n_threads, kClasses[c].shared_bytes}, level, histograms, tiles, order,
+           n_nodes);
   }
   constexpr unsigned kKeepThreads = 128;
-  Launch("KeepSets", KeepSetsKernel, n_nodes, kKeepThreads, level, work, out);
+  Launch("KeepSets", KeepSetsKernel, n_nodes, kKeepThreads, level, histograms, tiles, out);
 }
 }  // namespace gpu_exact

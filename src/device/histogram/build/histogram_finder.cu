@@ -45,7 +45,7 @@ HistogramFinder::HistogramFinder(BinMatrix const& columns, HistogramPool* pool,
     slicer_.AddGroup(group.n_elements, columns.NumRows(), group.n_bins);
   }
   keep_rows_ = kKeepRows * columns.Layout().MeanBins();
-  this->MakeTiles(categorical);
+  this->MakeTiles();
   for (unsigned size = 2; size <= BlockCluster::kMost; size *= 2) {
     max_clusters_.push_back({size, MaxClusters(SearchKernel<false>, size, kSearchThreads)});
   }
@@ -55,17 +55,15 @@ HistogramFinder::HistogramFinder(BinMatrix const& columns, HistogramPool* pool,
   }
 }
 
-void HistogramFinder::MakeTiles(std::vector<CategoricalFeature> const& categorical) {
+void HistogramFinder::MakeTiles() {
   std::vector<BinTile> tiles;
   auto const& groups = columns_.Groups();
-  auto next = categorical.cbegin();
   for (std::uint32_t g = 0; g < groups.size(); ++g) {
     auto const& group = groups[g];
     bool begins{true};
     for (std::uint32_t c = group.first_column; c < group.first_column + group.n_columns; ++c) {
       auto const& column = columns_.Columns()[c];
-      if (next != categorical.cend() && next->feature == column.feature) {
-        ++next;
+      if (categories_.Has(column.feature)) {
         begins = true;
         continue;
       }

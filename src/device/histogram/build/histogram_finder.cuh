@@ -94,7 +94,7 @@ class HistogramFinder {
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
-  void MakeTiles(std::vector<CategoricalFeature> const& categorical);
+  void MakeTiles();
   /** @brief Tell whether a family's histograms are worth keeping. */
   [[nodiscard]] bool IsLarge(NodesToSearch const& nodes, NodesToSearch::Family const& family) const;
   /** @brief Place the histograms that are kept. */

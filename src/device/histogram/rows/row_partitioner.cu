@@ -299,16 +299,25 @@ __global__ __launch_bounds__(kThreads) void WritePositionsOfSlotsKernel(
       });
 }
 
+/** @brief Tell whether a row goes to the left child of a node, whose column is here. */
+__device__ bool GoesLeft(BinnedTableRef const& table, std::uint32_t const* sets, RowIdx row,
+                         OwnSplit const& s) {
+  FeatureIdx const f = InOwnTable(s.column);
+  return s.split.by_categories
+             ? table.GoesLeft(row, f, sets + s.split.first_right, s.split.default_left)
+             : table.GoesLeft(row, f, s.split.threshold, s.split.default_left);
+}
+
 // one thread a row
-__global__ void WalkLeftOutKernel(BinnedTableRef table, NodeSplit const* tree,
+__global__ void WalkLeftOutKernel(BinnedTableRef table, OwnSplit const* tree,
                                   std::uint32_t const* sets, RowIdx n_rows, NodeIdx* positions) {
   WaitForPreviousKernel();
   auto row = static_cast<RowIdx>(GlobalIdx());
   if (row < n_rows && positions[row] < 0) {
     NodeIdx nidx = kRoot;
-    while (tree[nidx].left != kNoNode) {
-      NodeSplit const s = tree[nidx];
-      nidx = s.left + (table.GoesLeft(row, s, sets) ? 0 : 1);
+    while (tree[nidx].split.left != kNoNode) {
+      OwnSplit const s = tree[nidx];
+      nidx = s.split.left + (GoesLeft(table, sets, row, s) ? 0 : 1);
     }
     positions[row] = EncodePosition(nidx, false);
   }
@@ -316,9 +325,8 @@ __global__ void WalkLeftOutKernel(BinnedTableRef table, NodeSplit const* tree,
 
 // one thread a row, in whole warps and one row more; result: rows left out that an own column sends
 // left
-__global__ void FindLeftOutKernel(BinnedTableRef table, NodeSplit const* tree,
-                                  std::uint32_t const* sets, RowIdx n_rows,
-                                  NodeIdx const* positions, std::uint32_t* words) {
+__global__ void FindLeftOutKernel(BinnedTableRef table, OwnSplit const* tree,
+                                  std::uint32_t const* sets, RowIdx n_rows, NodeIdx const* positions, std::uint32_t* words) {
   WaitForPreviousKernel();
   auto row = GlobalIdx();
   if (row / 32 > n_rows / 32) {
@@ -326,9 +334,8 @@ __global__ void FindLeftOutKernel(BinnedTableRef table, NodeSplit const* tree,
   }
   bool left{false};
   if (row < n_rows && positions[row] < 0) {
-    NodeSplit const s = tree[DecodePosition(positions[row])];
-    left = s.left != kNoNode && s.feature != ColumnPartition::kRemote &&
-           table.GoesLeft(static_cast<RowIdx>(row), s, sets);
+    OwnSplit const s = tree[DecodePosition(positions[row])];
+    left = s.column != kRemoteColumn && GoesLeft(table, sets, static_cast<RowIdx>(row), s);
   }
   std::uint32_t const bits = __ballot_sync(kAllLanes, left);
   if (threadIdx.x % 32 == 0) {
@@ -337,12 +344,12 @@ __global__ void FindLeftOutKernel(BinnedTableRef table, NodeSplit const* tree,
 }
 
 // one thread a row
-__global__ void StepLeftOutKernel(NodeSplit const* tree, RankBitVectorRef goes_left, RowIdx n_rows,
+__global__ void StepLeftOutKernel(OwnSplit const* tree, RankBitVectorRef goes_left, RowIdx n_rows,
                                   NodeIdx* positions) {
   WaitForPreviousKernel();
   auto row = static_cast<RowIdx>(GlobalIdx());
   if (row < n_rows && positions[row] < 0) {
-    NodeIdx const left = tree[DecodePosition(positions[row])].left;
+    NodeIdx const left = tree[DecodePosition(positions[row])].split.left;
     if (left != kNoNode) {
       positions[row] = EncodePosition(left + (goes_left.words[row / 32].Has(row) ? 0 : 1), false);
     }
@@ -374,12 +381,15 @@ RowPartitioner::RowPartitioner(RowIdx n_rows, RowIdx min_by_row)
   goes_left_.Reserve(n_rows);
 }
 
-void RowPartitioner::Reset(TrainingRows const& rows, RowIdx n_left_out,
-                           Quantiser const& quantiser) {
+void RowPartitioner::Reset(TrainingRows const& rows, RowIdx n_left_out, Quantiser const& quantiser,
+                           bool by_row, Level* root) {
   current_ = 0;
-  goes_by_row_ = false;
   n_trained_ = n_rows_ - n_left_out;
-  h_nodes_ = {{0, n_trained_}};
+  by_row_ = by_row && n_rows_ >= min_by_row_;
+  if (by_row_) {
+    left_of_row_.Reserve(n_rows_ / 32 + std::size_t{1});
+  }
+  root->row_ranges = {{0, n_trained_}};
   current_units_ = units_of_row_.Data();
   RankBitVectorRef trained{nullptr};
   if (n_left_out != 0) {
@@ -390,97 +400,89 @@ void RowPartitioner::Reset(TrainingRows const& rows, RowIdx n_left_out,
   }
   // Where there is no row, the root has none.
   LaunchN("Compact", CompactKernel, std::max(n_rows_, RowIdx{1}), rows.gpair, quantiser, trained,
-          n_rows_, h_nodes_.front(),
-          NextRows{rows_[0].Data(), units_[0].Data(), nodes_[0].Reserve(1)}, units_of_row_.Data(),
-          positions_.Data(), node_of_.Data());
-  first_node_ = kRoot;
+          n_rows_, root->row_ranges.front(),
+          NextRows{rows_[0].Data(), units_[0].Data(), root->device_row_ranges.Reserve(1)},
+          units_of_row_.Data(), positions_.Data(), node_of_.Data());
 }
 
-bool RowPartitioner::MayGoByRow() const {
-  return n_rows_ >= min_by_row_ && h_nodes_.size() <= kMostByRow && this->NumSlots() >= n_rows_ / 2;
+bool RowPartitioner::GoesByRow(Level const& level) const {
+  return by_row_ && level.nodes.n <= kMostByRow && level.NumSlots() >= n_rows_ / 2;
 }
 
-std::uint32_t* RowPartitioner::GoByRow() {
-  goes_by_row_ = true;
-  return left_of_row_.Reserve(n_rows_ / 32 + std::size_t{1});
-}
-
-void RowPartitioner::FindLeft() {
-  std::uint64_t const n_words = this->NumSlots() / 32 + std::uint64_t{1};
+void RowPartitioner::FindLeft(Level const& level) {
+  std::uint64_t const n_words = level.NumSlots() / 32 + std::uint64_t{1};
   LaunchN("FindLeftOfSlots", FindLeftOfSlotsKernel, CeilDiv(n_words, kFoundWords) * 32,
-          rows_[current_].Data(), left_of_row_.Data(), this->NumSlots(), goes_left_.Ref());
+          rows_[current_].Data(), left_of_row_.Data(), level.NumSlots(), goes_left_.Ref());
 }
 
-void RowPartitioner::ShareSplits(SplitExchange* exchange, LevelResult* results) {
-  exchange->ShareSplits(this->Rows(), this->NumSlots(), results,
-                        static_cast<LevelNode>(h_nodes_.size()), goes_left_.Ref());
-}
-
-void RowPartitioner::CountLeft() {
-  auto const n_nodes = static_cast<LevelNode>(h_nodes_.size());
-  goes_left_.Count(this->NumSlots(), &scratch_,
-                   {nodes_[current_].Data(), n_nodes, n_left_.Reserve(n_nodes)});
+void RowPartitioner::CountLeft(Level const& level) {
+  goes_left_.Count(level.NumSlots(), &scratch_,
+                   {level.device_row_ranges.Data(), level.nodes.n, n_left_.Reserve(level.nodes.n)});
   counted_.Record();
 }
 
-void RowPartitioner::Move(LevelSplits const& splits, NodeState* out_children) {
+void RowPartitioner::Move(Level const& level, LevelSplits const& splits, Level* children) {
   int const next = 1 - current_;
-  auto const n_nodes = static_cast<LevelNode>(h_nodes_.size());
-  RowIdx const n_slots = this->NumSlots();
+  LevelNode const n_nodes = level.nodes.n;
+  RowIdx const n_slots = level.NumSlots();
+  bool const by_row = this->GoesByRow(level);
   std::vector<RowIdx> begins;  // where a node's rows begin on the next level
   RowIdx n_open{0};
   for (LevelNode b = 0; b < n_nodes; ++b) {
     begins.push_back(n_open);
-    n_open += splits.node_splits[b].left != kNoNode ? h_nodes_[b].end - h_nodes_[b].begin : 0;
+    n_open += splits.node_splits[b].left != kNoNode
+                  ? level.row_ranges[b].end - level.row_ranges[b].begin
+                  : 0;
   }
-  NextRows const to{splits.is_last && goes_by_row_ ? nullptr : rows_[next].Data(),
-                    units_[next].Data(), nodes_[next].Reserve(2 * std::size_t{n_nodes})};
+  NextRows const to{by_row && !children->is_searched ? nullptr : rows_[next].Data(),
+                    units_[next].Data(),
+                    children->device_row_ranges.Reserve(2 * std::size_t{n_nodes})};
   RowIdx const* const d_begins = n_open == n_slots ? nullptr : begins_.Upload(begins);
   WithSlots<kMovedSlots>(n_slots, [&](auto slots) {
     constexpr int kSlots = decltype(slots)::value;
     // Nodes without rows are split, too.
     Launch("Move", MoveKernel<kSlots>,
            SlotTurns::Grid(std::max(n_slots, RowIdx{1}), kThreads * kSlots, n_nodes), kThreads,
-           this->Rows(), splits.device_node_splits, d_begins, first_node_, splits.first_child,
-           n_nodes, n_slots, goes_left_.Ref(), to, positions_.Data(),
-           goes_by_row_ ? nullptr : node_of_.Data(), out_children);
+           this->Rows(level), splits.device_node_splits, d_begins, level.nodes.first,
+           children->nodes.first, n_nodes, n_slots, goes_left_.Ref(), to, positions_.Data(),
+           by_row ? nullptr : node_of_.Data(), children->states.Data());
   });
-  if (goes_by_row_) {
+  if (by_row) {
     LaunchN("Follow", FollowKernel, CeilDiv(n_rows_, kFollowedRows), splits.device_node_splits,
-            left_of_row_.Data(), first_node_, splits.first_child, n_rows_, positions_.Data(),
-            node_of_.Data());
+            left_of_row_.Data(), level.nodes.first, children->nodes.first, n_rows_,
+            positions_.Data(), node_of_.Data());
   }
   counted_.Await();
-  std::vector<RowRange> children;
-  for (LevelNode b = 0; b < n_nodes; ++b) {
-    if (splits.node_splits[b].left != kNoNode) {
-      RowIdx const middle = begins[b] + n_left_.Data()[b];
-      RowIdx const end = begins[b] + (h_nodes_[b].end - h_nodes_[b].begin);
-      children.insert(children.end(), {{begins[b], middle}, {middle, end}});
-    }
+  children->row_ranges.clear();
+  for (LevelNode const b : children->parents) {
+    RowIdx const middle = begins[b] + n_left_.Data()[b];
+    RowIdx const end = begins[b] + (level.row_ranges[b].end - level.row_ranges[b].begin);
+    children->row_ranges.insert(children->row_ranges.end(), {{begins[b], middle}, {middle, end}});
   }
-  h_nodes_ = std::move(children);
   current_ = next;
   current_units_ = units_[next].Data();
-  first_node_ = splits.first_child;
-  goes_by_row_ = false;
 }
 
-void RowPartitioner::Finish(BinnedTableRef const& table, std::vector<NodeSplit> const& tree,
-                            std::uint32_t const* sets, SplitExchange* exchange) {
-  auto const n_nodes = static_cast<LevelNode>(h_nodes_.size());
-  if (n_nodes <= kMostFollowed) {
-    LaunchN("WriteOpenPositions", WriteOpenPositionsKernel, n_rows_, node_of_.Data(), first_node_,
+void RowPartitioner::Finish(Level const& level, BinnedTableRef const& table,
+                            std::vector<NodeSplit> const& tree, std::uint32_t const* sets,
+                            SplitExchange* exchange) {
+  LevelNodes const& nodes = level.nodes;
+  if (nodes.n <= kMostFollowed) {
+    LaunchN("WriteOpenPositions", WriteOpenPositionsKernel, n_rows_, node_of_.Data(), nodes.first,
             n_rows_, positions_.Data());
   } else {
     Launch("WritePositionsOfSlots", WritePositionsOfSlotsKernel,
-           SlotTurns::Grid(this->NumSlots(), kThreads * kMovedSlots, n_nodes), kThreads,
-           this->Rows(), n_nodes, first_node_, this->NumSlots(), positions_.Data());
+           SlotTurns::Grid(level.NumSlots(), kThreads * kMovedSlots, nodes.n), kThreads,
+           this->Rows(level), nodes.n, nodes.first, level.NumSlots(), positions_.Data());
   }
   if (n_trained_ == n_rows_) {
     return;
   }
-  CopyFromHost(tree_.Reserve(tree.size()), tree.data(), tree.size());
+  std::vector<OwnSplit> own_tree;
+  for (NodeSplit const& split : tree) {
+    own_tree.push_back({split, ColumnOf(split, exchange)});
+  }
+  CopyFromHost(tree_.Reserve(tree.size()), own_tree.data(), own_tree.size());
   if (exchange != nullptr) {
     this->RouteLeftOut(table, tree, sets, exchange);
   } else {
@@ -506,7 +508,7 @@ std::uint64_t RowPartitioner::Bytes() const {
                         left_of_row_.Bytes() + units_of_row_.Bytes() + begins_.Bytes() +
                         tree_.Bytes() + scratch_.Bytes();
   for (int i = 0; i < 2; ++i) {
-    bytes += rows_[i].Bytes() + units_[i].Bytes() + nodes_[i].Bytes();
+    bytes += rows_[i].Bytes() + units_[i].Bytes();
   }
   return bytes;
 }

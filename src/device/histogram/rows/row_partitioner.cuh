@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Rows in the order of the open nodes: each node's rows lie side by side, ascending by row.
+ * @brief Keeps rows in the order of the open nodes: each node's rows lie side by side, ascending by row.
  *
  * A level's split, with nodes A and B of which A is split and B stays a leaf:
  *
@@ -25,6 +25,12 @@
 #include "device/workers/split_exchange.cuh"
 
 namespace gpu_exact {
+/** @brief Holds a split, and the column that it is on. */
+struct OwnSplit {
+  NodeSplit split;
+  ColumnIdx column;
+};
+
 class RowPartitioner {
  public:
   /** @param min_by_row As for MakeHistogramStrategy(). */
@@ -33,51 +39,47 @@ class RowPartitioner {
   /**
    * @brief Begin a tree: trained rows are in the root. Does not wait.
    * @param quantiser Makes whole units of gradients.
+   * @param by_row    Rows may be sent left or right in the order of the table.
+   * @param root      Gets its row ranges.
    */
-  void Reset(TrainingRows const& rows, RowIdx n_left_out, Quantiser const& quantiser);
+  void Reset(TrainingRows const& rows, RowIdx n_left_out, Quantiser const& quantiser, bool by_row,
+             Level* root);
 
-  [[nodiscard]] RowsRef Rows() const {
-    return {rows_[current_].Data(),  current_units_,
-            nodes_[current_].Data(), node_of_.Data(),
-            units_of_row_.Data(),    h_nodes_.size() == 1 && h_nodes_.front().end == n_rows_};
+  /** @brief Lend the rows of the level that they were moved to last. */
+  [[nodiscard]] RowsRef Rows(Level const& level) const {
+    auto const& ranges = level.row_ranges;
+    return {rows_[current_].Data(),         current_units_,
+            level.device_row_ranges.Data(), node_of_.Data(),
+            units_of_row_.Data(),           ranges.size() == 1 && ranges.front().end == n_rows_};
   }
-  /** @brief Give the row slots of the open nodes, by node. */
-  [[nodiscard]] std::vector<RowRange> const& Nodes() const { return h_nodes_; }
-  /** @brief Count the rows in open nodes. */
-  [[nodiscard]] RowIdx NumSlots() const { return h_nodes_.empty() ? 0 : h_nodes_.back().end; }
-
   [[nodiscard]] RowIdx NumRows() const { return n_rows_; }
 
   /** @brief Give one bit a slot and one slot more, to be written: whether the row goes left. */
   [[nodiscard]] RankBitVectorRef GoesLeft() const { return goes_left_.Ref(); }
-  /** @brief Tells whether rows of this level may go left or right in the order of the table: it is long,
+  /** @brief Tell whether rows of a level are sent left or right in the order of the table: it is long,
    *         and most of them are in open nodes. */
-  [[nodiscard]] bool MayGoByRow() const;
-  /**
-   * @brief Sends rows of this level left or right in the order of the table.
-   * @return One bit a row of the table and one row more, to be written before FindLeft().
-   */
-  [[nodiscard]] std::uint32_t* GoByRow();
-  /** @brief Writes GoesLeft() by the bits of GoByRow(). */
-  void FindLeft();
-  /** @brief Call SplitExchange::ShareSplits() for this level's rows. Collective. */
-  void ShareSplits(SplitExchange* exchange, LevelResult* results);
+  [[nodiscard]] bool GoesByRow(Level const& level) const;
+  /** @brief Give one bit a row of the table and one row more, to be written where GoesByRow(), before
+   *         FindLeft(). */
+  [[nodiscard]] std::uint32_t* LeftOfRow() const { return left_of_row_.Data(); }
+  /** @brief Write GoesLeft() by the bits of LeftOfRow(). */
+  void FindLeft(Level const& level);
   /** @brief Count the bits, which are written. Does not wait; Move() waits for the counts. */
-  void CountLeft();
+  void CountLeft(Level const& level);
 
   /**
-   * @brief Move rows to the children; those of leaves have their position. Where no later level is
-   *        searched, rows stay where they are after GoByRow().
+   * @brief Move rows to the children; those of leaves have their position. Where the children are not
+   *        searched, rows that GoesByRow() stay where they are.
+   * @param children Gets row ranges; their sums are 0, and are added to.
    */
-  void Move(LevelSplits const& splits, NodeState* out_children);
+  void Move(Level const& level, LevelSplits const& splits, Level* children);
 
   /**
-   * @brief End a tree: rows of open nodes have their position, and so have rows left out.
-   * @param tree     By OfOwnColumns().
+   * @brief End a tree: rows of the level's nodes have their position, and so have rows left out.
    * @param sets     Of the tree's splits by categories, device memory.
    * @param exchange nullptr: all columns are here. Else collective.
    */
-  void Finish(BinnedTableRef const& table, std::vector<NodeSplit> const& tree,
+  void Finish(Level const& level, BinnedTableRef const& table, std::vector<NodeSplit> const& tree,
               std::uint32_t const* sets = nullptr, SplitExchange* exchange = nullptr);
 
   [[nodiscard]] RowPositions& Positions() { return positions_; }
@@ -91,12 +93,11 @@ class RowPartitioner {
 
   RowIdx n_rows_;
   RowIdx min_by_row_;
-  bool goes_by_row_{false};  // this level
+  // of the tree in progress
+  bool by_row_{false};
   RowIdx n_trained_{0};
-  int current_{0};
-  NodeIdx first_node_{kRoot};                    // of the open ones
+  int current_{0};                               // which half the rows are in
   GradientUnits const* current_units_{nullptr};  // by slot; those of all rows are in their order
-  std::vector<RowRange> h_nodes_;
   RowPositions positions_;
   DeviceBuffer<ShortLevelNode> node_of_{"nodes of rows"};
   DeviceBuffer<RowIdx> rows_[2]{DeviceBuffer<RowIdx>{"rows by node"},
@@ -104,14 +105,12 @@ class RowPartitioner {
   DeviceBuffer<GradientUnits> units_[2]{DeviceBuffer<GradientUnits>{"gradients by node"},
                                         DeviceBuffer<GradientUnits>{"gradients by node, next"}};
   DeviceBuffer<GradientUnits> units_of_row_{"gradients by row"};
-  DeviceBuffer<RowRange> nodes_[2]{DeviceBuffer<RowRange>{"rows of nodes"},
-                                   DeviceBuffer<RowRange>{"rows of nodes, next level"}};
   RankBitVector goes_left_{"rows that go left"};
   DeviceBuffer<std::uint32_t> left_of_row_{"rows that go left, by row"};
   PinnedBuffer<RowIdx> n_left_{"left rows of nodes"};
   StreamEvent counted_;  // n_left_ is there
   UploadBuffer<RowIdx> begins_{"rows before those of nodes"};
-  DeviceBuffer<NodeSplit> tree_{"the tree, for rows left out"};
+  DeviceBuffer<OwnSplit> tree_{"the tree, for rows left out"};
   CubScratch scratch_;
 };
 }  // namespace gpu_exact

@@ -26,11 +26,9 @@ __global__ __launch_bounds__(kThreads) void SearchCategoriesKernel(
   auto const load = [&](std::uint32_t code) {
     return sums[std::uint64_t{b} * column.n_categories + code];
   };
-  Agent agent{&temp, level, column, b};
-  agent.Gather(load);
-  if (agent.Offer(level.max_cat_threshold, [&](auto, std::uint32_t code) { return load(code); })) {
-    agent.WriteSet(sets + b * column.NumWords());
-  }
+  Agent const agent{&temp, level, column, b};
+  agent.Lister().Gather(column.n_categories, load);
+  agent.Search([&](auto, std::uint32_t code) { return load(code); }, sets + b * column.NumWords());
 }
 
 /** @brief One node: the sums of its categories, and of all of its rows. */

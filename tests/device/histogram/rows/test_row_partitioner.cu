@@ -65,37 +65,38 @@ class RowPartitionerTest : public DeviceTest {
     auto const d_gpair = ToDevice(gpair);
     auto const d_included = ToDevice(included);
     auto const quantiser = Quantiser::Make(4.0f, 2.0f, std::max(n_rows, 1u));
-    rows->Reset({d_gpair.Data(), d_included.Data(), n_rows}, n_rows - n_trained, quantiser);
-    ASSERT_EQ(rows->NumSlots(), n_trained);
+    Level level, below;
+    rows->Reset({d_gpair.Data(), d_included.Data(), n_rows}, n_rows - n_trained, quantiser, true,
+                &level);
+    ASSERT_EQ(level.NumSlots(), n_trained);
     ASSERT_EQ(rows->NumRows(), n_rows);
     std::vector<GradientUnits> units;
     for (GradientPair const& g : gpair) {
       units.push_back(quantiser.Units(g));
     }
     std::vector<NodeSplit> tree{{0, kNoNode, 0, 0.0f, false}};
-    NodeIdx first_node{kRoot};
     for (int depth = 0; depth < shape.n_levels; ++depth) {
-      ASSERT_NO_FATAL_FAILURE(this->ExpectRows(*rows, nodes, units)) << "depth " << depth;
+      ASSERT_NO_FATAL_FAILURE(this->ExpectRows(*rows, level, nodes, units)) << "depth " << depth;
       auto const first_child = static_cast<NodeIdx>(tree.size());
       auto const node_splits = this->Split(nodes.size(), first_child, shape, random);
-      std::copy(node_splits.cbegin(), node_splits.cend(), tree.begin() + first_node);
-      std::vector<NodeRows> children = this->Move(rows, nodes, node_splits);
+      std::copy(node_splits.cbegin(), node_splits.cend(), tree.begin() + level.nodes.first);
+      std::vector<NodeRows> children = this->FindLeft(rows, level, nodes, node_splits);
       if (children.empty()) {
         break;  // as the level loop does: the level's rows are in leaves
       }
       auto const n_children = static_cast<LevelNode>(children.size());
       auto const d_node_splits = ToDevice(node_splits);
-      DeviceBuffer<NodeState> d_states{"children"};
-      ZeroAsync(d_states.Reserve(n_children), n_children);
-      rows->Move({node_splits,
-                  {},
-                  d_node_splits.Data(),
-                  first_node,
-                  first_child,
-                  n_children,
-                  depth + 1 == shape.n_levels},
-                 d_states.Data());
-      auto const states = ToHost(d_states.Data(), n_children);
+      below.nodes = {first_child, n_children};
+      below.is_searched = depth + 1 != shape.n_levels;
+      below.parents.clear();
+      for (LevelNode b = 0; b < node_splits.size(); ++b) {
+        if (node_splits[b].left != kNoNode) {
+          below.parents.push_back(b);
+        }
+      }
+      ZeroAsync(below.states.Reserve(n_children), n_children);
+      rows->Move(level, {{}, node_splits, d_node_splits.Data()}, &below);
+      auto const states = ToHost(below.states.Data(), n_children);
       for (LevelNode b = 0; b < n_children; ++b) {
         FixedSum sum{0, 0};
         for (RowIdx r : children[b]) {
@@ -105,10 +106,10 @@ class RowPartitionerTest : public DeviceTest {
         ASSERT_EQ(states[b].sum.hess, sum.hess) << "depth " << depth << ", child " << b;
       }
       tree.resize(tree.size() + n_children, {0, kNoNode, 0, 0.0f, false});
-      first_node = first_child;
+      std::swap(level, below);
       nodes = std::move(children);
     }
-    rows->Finish(binned.Ref(), tree);
+    rows->Finish(level, binned.Ref(), tree);
     this->ExpectPositions(rows, tree, gpair, included);
   }
 
@@ -132,10 +133,11 @@ class RowPartitionerTest : public DeviceTest {
   }
 
   /** @brief Tell the partitioner which rows go left. @return Rows of the children, naively. */
-  [[nodiscard]] std::vector<NodeRows> Move(RowPartitioner* rows, std::vector<NodeRows> const& nodes,
-                                           std::vector<NodeSplit> const& node_splits) const {
+  [[nodiscard]] std::vector<NodeRows> FindLeft(RowPartitioner* rows, Level const& level,
+                                               std::vector<NodeRows> const& nodes,
+                                               std::vector<NodeSplit> const& node_splits) const {
     // Slots and rows of leaves have any bit.
-    std::vector<std::uint8_t> goes_left(rows->NumSlots());
+    std::vector<std::uint8_t> goes_left(level.NumSlots());
     std::vector<std::uint32_t> left_of_row(table_.n_rows / 32 + 1, 0x5a5a5a5au);
     for (std::size_t i = 0; i < goes_left.size(); ++i) {
       goes_left[i] = i % 3 == 0 ? 1 : 0;
@@ -146,7 +148,7 @@ class RowPartitionerTest : public DeviceTest {
         continue;
       }
       NodeRows sides[2];
-      RowIdx slot = rows->Nodes()[b].begin;
+      RowIdx slot = level.row_ranges[b].begin;
       for (RowIdx r : nodes[b]) {
         bool const left = this->GoesLeft(r, node_splits[b]);
         goes_left[slot++] = left ? 1 : 0;
@@ -158,15 +160,15 @@ class RowPartitionerTest : public DeviceTest {
       children.push_back(std::move(sides[1]));
     }
     auto const d_goes_left = ToDevice(goes_left);
-    if (rows->MayGoByRow()) {
-      CopyAsync(rows->GoByRow(), left_of_row.data(), left_of_row.size());
-      rows->FindLeft();
+    if (rows->GoesByRow(level)) {
+      CopyAsync(rows->LeftOfRow(), left_of_row.data(), left_of_row.size());
+      rows->FindLeft(level);
       ++n_by_row_;
     } else {
       LaunchN("WriteGoesLeft", WriteGoesLeftKernel, goes_left.size() + 32, d_goes_left.Data(),
               goes_left.size(), rows->GoesLeft());
     }
-    rows->CountLeft();
+    rows->CountLeft(level);
     Synchronize();
     return children;
   }
@@ -176,9 +178,11 @@ class RowPartitionerTest : public DeviceTest {
     return at == values_[split.feature].end() ? split.default_left : at->second < split.threshold;
   }
 
-  void ExpectRows(RowPartitioner const& rows, std::vector<NodeRows> const& nodes,
+  void ExpectRows(RowPartitioner const& rows, Level const& level,
+                  std::vector<NodeRows> const& nodes,
                   std::vector<GradientUnits> const& units) const {
-    auto const units_of_row = ToHost(rows.Rows().units_of_row, table_.n_rows);
+    RowsRef const ref = rows.Rows(level);
+    auto const units_of_row = ToHost(ref.units_of_row, table_.n_rows);
     std::vector<ShortLevelNode> node_of(table_.n_rows, kNowhere);
     for (std::size_t b = 0; b < nodes.size(); ++b) {
       for (RowIdx row : nodes[b]) {
@@ -186,16 +190,16 @@ class RowPartitionerTest : public DeviceTest {
       }
     }
     if (nodes.size() <= kMostFollowed) {
-      ASSERT_EQ(ToHost(rows.Rows().node_of, table_.n_rows), node_of);
+      ASSERT_EQ(ToHost(ref.node_of, table_.n_rows), node_of);
     }
-    auto const got = ToHost(rows.Rows().rows, rows.NumSlots());
-    auto const got_units = ToHost(rows.Rows().units, rows.NumSlots());
-    auto const ranges = ToHost(rows.Rows().nodes, nodes.size());
-    ASSERT_EQ(rows.Nodes().size(), nodes.size());
-    ASSERT_EQ(rows.Rows().are_all, nodes.size() == 1 && nodes[0].size() == table_.n_rows);
+    auto const got = ToHost(ref.rows, level.NumSlots());
+    auto const got_units = ToHost(ref.units, level.NumSlots());
+    auto const ranges = ToHost(ref.nodes, nodes.size());
+    ASSERT_EQ(level.row_ranges.size(), nodes.size());
+    ASSERT_EQ(ref.are_all, nodes.size() == 1 && nodes[0].size() == table_.n_rows);
     RowIdx end{0};
     for (std::size_t b = 0; b < nodes.size(); ++b) {
-      RowRange const range = rows.Nodes()[b];
+      RowRange const range = level.row_ranges[b];
       ASSERT_EQ(ranges[b].begin, range.begin);
       ASSERT_EQ(ranges[b].end, range.end);
       ASSERT_EQ(range.begin, end) << "node " << b;
@@ -209,7 +213,7 @@ class RowPartitionerTest : public DeviceTest {
         ASSERT_EQ(units_of_row[row].Fixed(), units[row].Fixed()) << row;
       }
     }
-    ASSERT_EQ(end, rows.NumSlots());
+    ASSERT_EQ(end, level.NumSlots());
   }
 
   void ExpectPositions(RowPartitioner* rows, std::vector<NodeSplit> const& tree,
