@@ -100,7 +100,8 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
                            HistogramMemory::kOpenRangeBytes) *
                               memory.CertainRanges()}};
   if (n_categorical != 0) {  // a bit for each bin of the histograms that are searched at a time
-    plan.growing.push_back({"sets of categories", histograms / (8 * HistogramMemory::kBinBytes / 2)});
+    plan.growing.push_back(
+        {"sets of categories", histograms / (8 * HistogramMemory::kBinBytes / 2)});
   }
   return plan;
 }
@@ -218,9 +219,9 @@ ChosenMemory ChooseMemory(CsrView const& table, Strategy strategy, MemoryRoom co
   bool const leaves_rows =
       strategy == Strategy::kHistogram && IsDense(table.n_entries, table.n_rows, table.n_features);
   auto choose = [&](HistogramMemory const& memory) {
-    ChosenMemory made{memory,
-                      MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features, strategy,
-                                       memory, room.device, NumCategorical(table))};
+    ChosenMemory made{
+        memory, MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features, strategy, memory,
+                                 room.device, NumCategorical(table))};
     if (room.rows_bytes != 0) {
       (leaves_rows ? made.plan.reading : made.plan.sorting)
           .push_back({"rows of the own columns", room.rows_bytes});

@@ -31,7 +31,7 @@ struct CategoricalFeature {
 
 /** @brief Lends the sets of a level to kernels; those of nodes split otherwise are of no meaning. */
 struct LevelSetsRef {
-  std::uint32_t* words;   // shape: (n_nodes, stride); nullptr: no feature is categorical
+  std::uint32_t* words;  // shape: (n_nodes, stride); nullptr: no feature is categorical
   std::uint32_t stride;
 
   [[nodiscard]] __device__ std::uint32_t* Of(LevelNode b) const {
@@ -41,7 +41,7 @@ struct LevelSetsRef {
 
 /** @brief Names the set of a node among those of its level, and where it goes among those of its tree. */
 struct GatheredSet {
-  std::uint32_t const* from;
+  std::uint32_t const* from;  // nullptr: another worker has it
   std::uint64_t to;
   std::uint32_t n_words;
   NodeIdx node;
@@ -52,17 +52,20 @@ class CategorySets {
   /** @param features Ascending. */
   explicit CategorySets(std::vector<CategoricalFeature> const& features);
 
+  /** @brief Tell whether any feature of the table is categorical. */
   [[nodiscard]] bool Any() const { return !features_.empty(); }
+  /** @brief Hear of the features of other workers, before the first tree. Collective. */
+  void Share(SplitExchange const& exchange);
   /** @brief Give room for the sets of a level; those of the levels before stay. May wait. */
   [[nodiscard]] LevelSetsRef BeginLevel(Level const& level);
 
   /**
    * @brief Lay the sets of a tree's splits side by side, and tell these where theirs begins. Does not
-   *        wait.
+   *        wait. With workers collective.
    * @param tree     By the ids of the nodes while it grew.
    * @param exchange With workers that have the other columns, or nullptr.
    */
-  void Gather(std::vector<NodeSplit>* tree, SplitExchange const* exchange);
+  void Gather(std::vector<NodeSplit>* tree, SplitExchange* exchange);
   /** @brief Give them, as Gather() has laid them, in device memory. */
   [[nodiscard]] std::uint32_t const* Words() const { return words_.Data(); }
   /** @brief Give the set of a node, after the stream was waited for; empty: it has none. */
@@ -70,9 +73,9 @@ class CategorySets {
   [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
-  std::vector<CategoricalFeature> features_;
-  std::uint32_t stride_;  // words of the longest set
-  std::vector<NodeIdx> firsts_;  // first node of each level
+  std::vector<CategoricalFeature> features_;  // of the whole table
+  std::uint32_t stride_;                      // words of the longest set of an own column
+  std::vector<NodeIdx> firsts_;               // first node of each level
   std::vector<DeviceBuffer<std::uint32_t>> levels_;
   std::vector<GatheredSet> gathered_;  // ascending by node
   UploadBuffer<GatheredSet> d_gathered_{"sets of categories to gather"};

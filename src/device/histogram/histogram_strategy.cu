@@ -11,6 +11,7 @@
 #include "device/histogram/bins/binned_table.cuh"
 #include "device/histogram/build/histogram_finder.cuh"
 #include "device/histogram/build/histogram_pool.cuh"
+#include "device/histogram/build/wide_category_finder.cuh"
 #include "device/histogram/category_sets.cuh"
 #include "device/histogram/ranges/range_refiner.cuh"
 #include "device/histogram/rows/row_partitioner.cuh"
@@ -58,6 +59,7 @@ class HistogramStrategy : public SplitStrategy {
         rows_{table_->NumRows(), min_by_row},
         sorting_{*table_},
         sorting_categories_{*table_},
+        wide_{*table_},
         sets_{table_->Categorical()},
         pool_{memory.FirstHistogramBytes(NumEntries(*table_)),
               memory.HistogramBytes(NumEntries(*table_)), LargestHistogram(*table_)},
@@ -68,11 +70,11 @@ class HistogramStrategy : public SplitStrategy {
              // Sorting reads every value of a node, or its bin: not over the bus.
              table_->Ref().values_of_host || memory.bins_at == Memory::kHost
                  ? 0
-                 : std::min(max_sorted, sets_.Any() ? NodeCategoryFinder::kMaxRows
-                                                    : NodeSortFinder::kMaxRows)};
+                 : std::min(max_sorted,
+                            sets_.Any() ? NodeCategoryFinder::kMaxRows : NodeSortFinder::kMaxRows)};
     for (auto const& r : table_->Resolutions()) {
-      searches_.push_back(std::make_unique<ResolutionSearch>(*r, table_->Categorical(), memory,
-                                                             &pool_, &room_));
+      searches_.push_back(
+          std::make_unique<ResolutionSearch>(*r, table_->Categorical(), memory, &pool_, &room_));
       ResolutionShape shape = ShapeOf(r->columns->Layout(), r->scans);
       shape.rows_of_host = memory.rows_at == Memory::kHost;
       shape.values_of_host = table_->Ref().values_of_host;
@@ -86,6 +88,9 @@ class HistogramStrategy : public SplitStrategy {
   [[nodiscard]] ColumnsRef Candidates() const override { return this->Columns(); }
 
   void BeginTree(TreeStart const& start, Level* root) override {
+    if (exchange_ == nullptr && start.exchange != nullptr) {  // the first tree
+      sets_.Share(*start.exchange);
+    }
     exchange_ = start.exchange;
     // With several workers most columns are others': what they send left comes by slot.
     bool const by_row = exchange_ == nullptr && !table_->Ref().values_of_host;
@@ -111,6 +116,7 @@ class HistogramStrategy : public SplitStrategy {
     if (n_sorted != 0) {
       sorting_.Find(level.ref, rows, nodes.sorted);
       sorting_categories_.Find(level.ref, rows, sorting_.Nodes(), n_sorted, sets);
+      wide_.Find(level.ref, rows, nodes.sorted, sets);
     }
     // Every finder gives back histograms before the first one takes some.
     std::vector<NodesToSearch> searched;
@@ -170,7 +176,8 @@ class HistogramStrategy : public SplitStrategy {
   [[nodiscard]] RowPositions& Positions() override { return rows_.Positions(); }
   [[nodiscard]] std::uint64_t Bytes() const override {
     std::uint64_t bytes = table_->Bytes() + rows_.Bytes() + sorting_.Bytes() + thresholds_.Bytes() +
-                          sorting_categories_.Bytes() + sets_.Bytes() + pool_.Bytes() + room_.Bytes();
+                          sorting_categories_.Bytes() + wide_.Bytes() + sets_.Bytes() +
+                          pool_.Bytes() + room_.Bytes();
     for (auto const& s : searches_) {
       bytes += s->finder.Bytes() + (s->refiner != nullptr ? s->refiner->Bytes() : 0);
     }
@@ -220,6 +227,9 @@ class HistogramStrategy : public SplitStrategy {
                   LevelSetsRef const& sets) {
     ResolutionSearch* s = searches_[i].get();
     level.columns = s->resolution.candidates;
+    if (wide_.Any()) {
+      wide_.Find(level, rows, nodes.List(), sets);
+    }
     if (s->refiner == nullptr || nodes.NumNodes() == 0) {
       s->finder.Find(level, rows, nodes, {nullptr, nullptr, 0}, sets);
     } else {
@@ -276,6 +286,7 @@ class HistogramStrategy : public SplitStrategy {
   NodeSortFinder sorting_;
   ThresholdFinder thresholds_;
   NodeCategoryFinder sorting_categories_;
+  WideCategoryFinder wide_;
   CategorySets sets_;
   HistogramPool pool_;
   RefineRoom room_;

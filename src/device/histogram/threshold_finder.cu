@@ -35,9 +35,8 @@ __global__ void ReadCandidatesKernel(LevelRef level, BinMatrixRef binned, Search
     point.direction = best.direction;
     if (level.rules[best.feature].categorical) {
       point.by_categories = true;
-      point.direction = level.SendsMissingLeft(best.feature, key)
-                            ? ScanDirection::kBackward
-                            : ScanDirection::kForward;
+      point.direction = level.SendsMissingLeft(best.feature, key) ? ScanDirection::kBackward
+                                                                  : ScanDirection::kForward;
       out[b] = point;
       return;
     }
@@ -111,12 +110,9 @@ __device__ void OfferNext(NodeThreshold* points, LevelNode b, std::uint32_t Node
 
 // grid: slots and one more; result: the nearest value on the other side, which rows go left
 template <int kSlots, bool kSets>
-__global__ __launch_bounds__(kThreads) void FindNextValuesKernel(BinnedTableRef table, RowsRef rows,
-                                                                 LevelNode n_nodes, RowIdx n_slots,
-                                                                 NodeThreshold* points,
-                                                                 std::uint32_t* n_rerouted,
-                                                                 RankBitVectorRef goes_left,
-                                                                 LevelSetsRef sets) {
+__global__ __launch_bounds__(kThreads) void FindNextValuesKernel(
+    BinnedTableRef table, RowsRef rows, LevelNode n_nodes, RowIdx n_slots, NodeThreshold* points,
+    std::uint32_t* n_rerouted, RankBitVectorRef goes_left, LevelSetsRef sets) {
   WaitForPreviousKernel();
   if (GlobalIdx() == 0) {
     *n_rerouted = 0;  // counted next
@@ -200,8 +196,7 @@ __global__ __launch_bounds__(kThreads) void FindNextValuesByRowKernel(
 #pragma unroll
     for (int k = 0; k < kRows; ++k) {
       bool const any = point[k].feature != kNoFeature;
-      turns.WriteWord(left_of_row, k,
-                      any && GoesLeft<kSets>(point[k], sets, node[k], value[k]));
+      turns.WriteWord(left_of_row, k, any && GoesLeft<kSets>(point[k], sets, node[k], value[k]));
       std::uint32_t const offered = any ? NextOf<kSets>(point[k], value[k]) : ScanValue::kNone;
       if (offered != ScanValue::kNone && offered < next[node[k]]) {
         atomicMin(next + node[k], offered);
@@ -260,12 +255,9 @@ __global__ void FindBinsKernel(BinnedTableRef table, LevelNode n_nodes, NodeThre
 
 // as FindNextValuesKernel; but beyond the candidate's bin only the next bin is found
 template <int kSlots, bool kSets>
-__global__ __launch_bounds__(kThreads) void FindNextBinsKernel(BinnedTableRef table, RowsRef rows,
-                                                               LevelNode n_nodes, RowIdx n_slots,
-                                                               NodeThreshold* points,
-                                                               std::uint32_t* n_rerouted,
-                                                               RankBitVectorRef goes_left,
-                                                               LevelSetsRef sets) {
+__global__ __launch_bounds__(kThreads) void FindNextBinsKernel(
+    BinnedTableRef table, RowsRef rows, LevelNode n_nodes, RowIdx n_slots, NodeThreshold* points,
+    std::uint32_t* n_rerouted, RankBitVectorRef goes_left, LevelSetsRef sets) {
   WaitForPreviousKernel();
   if (GlobalIdx() == 0) {
     *n_rerouted = 0;  // counted next
@@ -277,14 +269,10 @@ __global__ __launch_bounds__(kThreads) void FindNextBinsKernel(BinnedTableRef ta
     if (b != n_nodes && points[b].feature != kNoFeature) {
       NodeThreshold const point = points[b];
       RowIdx const row = rows.rows[slot];
-      int const bin = table.finest.BinOf(row, point.feature);
+      bool const has_set = kSets && point.by_categories;
+      int const bin = has_set ? -1 : table.finest.BinOf(row, point.feature);
       bool is_scanned{false};
-      if (kSets && point.by_categories) {
-        // A bin is a category.
-        float const value = bin < 0 ? NAN : static_cast<float>(bin);
-        is_scanned = GoesLeft<kSets>(point, sets, b, value) ==
-                     (point.direction == ScanDirection::kForward);
-      } else if (bin >= 0) {
+      if (bin >= 0) {
         std::uint32_t const at = point.InOrder(bin);
         is_scanned = at < point.bin;
         next_bin = at > point.bin ? at : next_bin;
@@ -294,7 +282,8 @@ __global__ __launch_bounds__(kThreads) void FindNextBinsKernel(BinnedTableRef ta
           next = is_scanned ? next : value;
         }
       }
-      left = is_scanned == (point.direction == ScanDirection::kForward);
+      left = has_set ? GoesLeft<kSets>(point, sets, b, table.ValueOf(row, point.feature))
+                     : is_scanned == (point.direction == ScanDirection::kForward);
     }
     if (slot / 32 <= n_slots / 32) {
       goes_left.WriteWord(slot, left);
@@ -338,7 +327,8 @@ __global__ void FindThresholdsKernel(LevelRef level, NodeThreshold* points,
   NodeThreshold const p = points[b];
   if (p.feature != kNoFeature && p.by_categories) {
     std::uint32_t const default_left = p.direction == ScanDirection::kBackward ? 1 : 0;
-    result.split = {CandidateKey::LossChange(level.best[b]), p.feature, 0.0f, default_left, 0};
+    result.split = {CandidateKey::LossChange(level.best[b]),
+                    level.features.Of(ColumnIdx{p.feature}), 0.0f, default_left, 0};
   } else if (p.feature != kNoFeature) {
     bool const forward = p.direction == ScanDirection::kForward;
     float const scanned = ScanValue::Read(p.direction, p.scanned);

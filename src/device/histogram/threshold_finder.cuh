@@ -70,13 +70,13 @@ struct BestCandidate {
 
 /** @brief Tells where a node's best split lies. */
 struct alignas(16) NodeThreshold {
-  FeatureIdx feature;  // kNoFeature: there is no candidate
+  FeatureIdx feature;       // kNoFeature: there is no candidate
   ScanDirection direction;  // backward: missing values go left
   bool by_categories;       // rows go by the node's set; what follows is of no meaning
-  bool reroutes;          // the threshold says otherwise than the candidate: rows go by it
-  std::uint32_t scanned;  // ScanValue that the candidate lies beside
-  std::uint32_t next;     // the next one of the node, or kNone
-  float threshold;        // where it reroutes; NaN past a last value that is infinite
+  bool reroutes;            // the threshold says otherwise than the candidate: rows go by it
+  std::uint32_t scanned;    // ScanValue that the candidate lies beside
+  std::uint32_t next;       // the next one of the node, or kNone
+  float threshold;          // where it reroutes; NaN past a last value that is infinite
   // Where values are the host's, in the order of the scan:
   std::uint32_t bin;       // of the finest resolution, that has the value scanned last
   std::uint32_t next_bin;  // the node's next one, or kNone

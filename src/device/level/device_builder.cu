@@ -487,11 +487,6 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
                                                TableOptions const& options, Communicator* comm) {
   DeviceGuard guard{ordinal};
   TreeStats stats;
-  if (comm != nullptr && comm->Size() != 1 && NumCategorical(rows) != 0) {
-    throw UnfitTable{
-        "Trees with categorical features grow on one GPU of one worker; set gpu_exact_devices to one "
-        "device and train with one worker, or use `tree_method=\"hist\"`."};
-  }
   if (comm == nullptr || comm->Size() == 1) {
     Strategy const strategy = ChooseStrategy(options.strategy, rows, BinMatrix::MaxBins());
     auto columns = MakeStrategy(rows, strategy, options, nullptr, &stats);
@@ -502,7 +497,12 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
   Strategy const strategy = ChooseStrategy(options.strategy, share->Whole(), kMaxGroupBins);
   std::unique_ptr<TreeBuilder> builder;
   AllOrNone(comm, [&] {
-    auto columns = MakeStrategy(share->OwnTable(), strategy, options, share.get(), &stats);
+    std::unique_ptr<SplitStrategy> columns;
+    try {
+      columns = MakeStrategy(share->OwnTable(), strategy, options, share.get(), &stats);
+    } catch (InvalidCategory const& e) {
+      throw InvalidCategory{share->FeatureOf(ColumnIdx{e.feature}), e.value};
+    }
     RowIdx const n_rows = share->Whole().n_rows;
     builder = MakeDeviceBuilder(ordinal, n_rows, std::move(columns), stats, std::move(share));
   });

@@ -57,7 +57,7 @@ struct LevelRef {
   Quantiser quantiser;
   LevelNode n_nodes;
   std::uint32_t max_cat_threshold;  // as GrowParam's
-  ColumnFeatures features;  // of the columns, for what is told of a split
+  ColumnFeatures features;          // of the columns, for what is told of a split
 
   __device__ bool Allowed(LevelNode level_node, FeatureIdx f) const {
     if (mask == nullptr) {

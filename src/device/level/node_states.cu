@@ -18,8 +18,7 @@ __global__ void RulesKernel(DefaultDirection direction, float opt_dense_col,
     auto n_present = columns.n_present[f];
     auto n_distinct = columns.value_offsets[f + 1] - columns.value_offsets[f];
     std::int32_t const constraint =
-        monotone == nullptr ? 0
-                            : monotone[features.Of(ColumnIdx{static_cast<FeatureIdx>(f)})];
+        monotone == nullptr ? 0 : monotone[features.Of(ColumnIdx{static_cast<FeatureIdx>(f)})];
     rules[f] =
         columns.types != nullptr && columns.types[f] == FeatureType::kCategorical
             ? FeatureRule::MakeCategorical(direction, n_distinct < max_cat_to_onehot, constraint)

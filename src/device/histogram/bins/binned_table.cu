@@ -3,6 +3,7 @@
  *
  * @brief Implements binned_table.cuh.
  */
+#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -36,26 +37,11 @@ std::vector<std::uint32_t> Choose(CountedTable const& sizes, HistogramMemory con
                            memory, std::uint64_t{sizes.n_rows} * sizes.n_features - sizes.n_all);
 }
 
-/** @brief Refuse a column of more categories than there is room for. */
-std::vector<std::uint32_t> CategoriesThatFit(std::vector<std::uint32_t>&& n_categories) {
-  std::uint32_t const most = BinMatrix::MaxBins();
-  for (std::size_t f = 0; f < n_categories.size(); ++f) {
-    if (n_categories[f] > most) {
-      throw UnfitTable{"Column " + std::to_string(f) + " has the category " +
-                       std::to_string(n_categories[f] - 1) + ", and at most " +
-                       std::to_string(most - 1) +
-                       " fits this GPU; give its categories lower codes, join rare ones, or use "
-                       "`tree_method=\"hist\"`."};
-    }
-  }
-  return std::move(n_categories);
-}
-
 /** @brief Makes the finest bins. @param few_values Bins that a column of few values has at most; 0: as
  *         in the finest resolution. */
 FinestBins MakeFinest(TableSource const& table, CountedTable const& sizes,
                       std::vector<std::uint32_t> const& resolutions, SortedColumnsRule const& rule,
-                      std::uint32_t few_values, std::vector<std::uint32_t>&& n_categories,
+                      std::uint32_t few_values, std::vector<std::uint32_t> const& n_categories,
                       HistogramMemory const& memory) {
   // Of different values there are as many bins as slots, which are one less than a limit: coarser
   // bins are two or four of them each.
@@ -67,9 +53,13 @@ FinestBins MakeFinest(TableSource const& table, CountedTable const& sizes,
     limits.push_back(n == 0 ? 0 : limit);
     values.push_back(few_values == 0 ? limits.back() : MaxValues(n, limits.back(), few_values));
   }
-  UnbinnedColumns const columns{table, sizes.n_entries, limits, values,
+  UnbinnedColumns const columns{table,
+                                sizes.n_entries,
+                                limits,
+                                values,
                                 memory.BinnedAtOnce(sizes.n_all, sizes.is_dense),
-                                std::move(n_categories)};
+                                n_categories,
+                                BinMatrix::MaxBins()};
   return memory.sorts_columns ? MakeFinestBins(columns, rule, memory.rows_at)
                               : FinestBins{QuantileCuts{columns}, nullptr};
 }
@@ -84,12 +74,12 @@ BinnedTable::BinnedTable(StagedTable staged, std::vector<std::uint32_t> const& m
   std::vector<std::uint32_t> const resolutions = chooses ? Choose(sizes, memory) : max_bins;
   SortedColumnsRule const rule{resolutions, sizes.is_dense};
   FeatureType const* const types = staged.table.feature_types;
+  std::vector<std::uint32_t> const n_categories = CountCategories(staged.Source(), types);
   FinestBins finest = MakeFinest(staged.Source(), sizes, resolutions, rule,
-                                 chooses ? BinMatrix::MaxBins() : 0,
-                                 CategoriesThatFit(CountCategories(staged.Source(), types)), memory);
+                                 chooses ? BinMatrix::MaxBins() : 0, n_categories, memory);
   for (FeatureIdx f = 0; f < sizes.n_features; ++f) {
-    if (finest.bins.IsCategorical(f)) {
-      categorical_.push_back({f, finest.bins.NumBins(f)});
+    if (n_categories[f] != 0) {
+      categorical_.push_back({f, n_categories[f]});
     }
   }
   if (!categorical_.empty()) {
@@ -115,15 +105,18 @@ BinnedTable::BinnedTable(StagedTable staged, std::vector<std::uint32_t> const& m
       this->Allocate(LayTable(sizes.n_rows, n_entries, bins, in_bytes, memory.shares_bins,
                               BinMatrix::Limits(max_group_bins)),
                      memory.bins_at);
-  std::vector<bool> have_ranges;
+  std::vector<bool> have_values;
   for (ColumnBins const& column : bins.front()) {
-    have_ranges.push_back(column.has_ranges);
+    have_values.push_back(column.has_ranges);
+  }
+  for (CategoricalFeature const& f : categorical_) {
+    have_values[f.feature] = IsWide(f);
   }
   if (staged.columns != nullptr) {
     for (auto* stored : all_stored) {
       stored->WriteColumns(staged.columns->Source().columns);
     }
-    values_ = std::make_unique<RowValues>(std::move(*staged.columns), have_ranges);
+    values_ = std::make_unique<RowValues>(std::move(*staged.columns), have_values);
     return;
   }
   ForEachPart(staged.Rows(), staged.n_at_once, [&](CsrView const& part, RowIdx first_row) {
@@ -131,7 +124,7 @@ BinnedTable::BinnedTable(StagedTable staged, std::vector<std::uint32_t> const& m
       stored->WriteRows(part, first_row);
     }
   });
-  values_ = std::make_unique<RowValues>(staged.Rows(), n_entries, have_ranges, memory.values_at,
+  values_ = std::make_unique<RowValues>(staged.Rows(), n_entries, have_values, memory.values_at,
                                         staged.n_at_once);
 }
 
@@ -154,9 +147,13 @@ std::vector<BinMatrix*> BinnedTable::Allocate(TableLayout&& layout, Memory bins_
 
 void BinnedTable::AddResolution(std::vector<std::uint32_t> const& n_entries, QuantileCuts&& bins,
                                 RowIdx n_rows) {
-  if (bins.Size() > std::numeric_limits<ValueId>::max()) {  // their numbers are 32 bit
+  std::uint64_t n_candidates = bins.Size();
+  for (CategoricalFeature const& f : categorical_) {
+    n_candidates += IsWide(f) ? f.n_categories : 0;
+  }
+  if (n_candidates > std::numeric_limits<ValueId>::max()) {  // their numbers are 32 bit
     throw std::invalid_argument{
-        "The columns of the table have " + std::to_string(bins.Size()) + " bins, and at most " +
+        "The columns of the table have " + std::to_string(n_candidates) + " bins, and at most " +
         std::to_string(std::numeric_limits<ValueId>::max()) +
         " fit; set gpu_exact_strategy to sort, or train with fewer columns."};
   }
@@ -164,8 +161,12 @@ void BinnedTable::AddResolution(std::vector<std::uint32_t> const& n_entries, Qua
   auto* r = resolutions_.back().get();
   auto const n_features = static_cast<FeatureIdx>(n_entries.size());
   std::vector<ValueId> offsets{0};
+  auto wide = categorical_.cbegin();
   for (FeatureIdx f = 0; f < n_features; ++f) {
-    offsets.push_back(offsets.back() + r->bins.NumBins(f));
+    wide = std::find_if(wide, categorical_.cend(),
+                        [f](auto const& c) { return c.feature >= f && IsWide(c); });
+    bool const is_wide = wide != categorical_.cend() && wide->feature == f;
+    offsets.push_back(offsets.back() + (is_wide ? wide->n_categories : r->bins.NumBins(f)));
   }
   CopyFromHost(r->offsets.Reserve(offsets.size()), offsets.data(), offsets.size());
   EntryIdx const n = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});

@@ -87,6 +87,11 @@ class BinnedTable {
   [[nodiscard]] std::vector<std::unique_ptr<Resolution>> const& Resolutions() const {
     return resolutions_;
   }
+  /** @brief Tell whether a feature has more categories than fit a block. It has no bins; the values of rows
+   *         are kept. */
+  [[nodiscard]] static bool IsWide(CategoricalFeature const& f) {
+    return f.n_categories > BinMatrix::MaxBins();
+  }
   /** @brief Give the categorical features that have entries, ascending. */
   [[nodiscard]] std::vector<CategoricalFeature> const& Categorical() const { return categorical_; }
   [[nodiscard]] std::uint64_t Bytes() const;

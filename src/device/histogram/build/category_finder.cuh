@@ -38,7 +38,7 @@ class CategoryFinder {
 
  private:
   CategoryTiles tiles_;
-  std::vector<std::uint32_t> n_of_class_;                               // columns of about one length
+  std::vector<std::uint32_t> n_of_class_;  // columns of about one length
   DeviceBuffer<std::uint32_t> order_{"categorical columns by length"};  // tiles by class
 };
 }  // namespace gpu_exact

@@ -139,11 +139,12 @@ class CategoryCutAgent {
   };
 
   /** @brief Find the position among all categories. */
-  [[nodiscard]] __device__ std::uint32_t PositionOf(std::uint32_t rank, std::uint32_t number) const {
-    return rank + (rank < counts_.n_negative                    ? 0
-                   : rank < counts_.n_negative + counts_.n_zero ? list_.Code(number) - number
-                                                                : column_.n_categories -
-                                                                      counts_.n_present);
+  [[nodiscard]] __device__ std::uint32_t PositionOf(std::uint32_t rank,
+                                                    std::uint32_t number) const {
+    return rank + (rank < counts_.n_negative ? 0
+                   : rank < counts_.n_negative + counts_.n_zero
+                       ? list_.Code(number) - number
+                       : column_.n_categories - counts_.n_present);
   }
 
   template <typename LoadFn>
@@ -286,7 +287,8 @@ class CategorySortAgent {
   };
 
   /** @param storage Shared memory. */
-  __device__ CategorySortAgent(Storage* storage, LevelRef const& level) : temp_{*storage}, level_{level} {}
+  __device__ CategorySortAgent(Storage* storage, LevelRef const& level)
+      : temp_{*storage}, level_{level} {}
 
   /**
    * @brief List the categories that have a sum. All threads of the block; ends with a barrier.
@@ -298,8 +300,7 @@ class CategorySortAgent {
     for (std::uint32_t base = 0; base < n; base += kThreads) {
       std::uint32_t const code = base + threadIdx.x;
       FixedSum const sum = code < n ? load(code) : FixedSum{0, 0};
-      std::uint32_t const key =
-          sum == FixedSum{0, 0} ? kNone : CategoryWeight::Key(level_, sum);
+      std::uint32_t const key = sum == FixedSum{0, 0} ? kNone : CategoryWeight::Key(level_, sum);
       temp_.keys[code] = key;
       std::uint32_t const bits = __ballot_sync(kAllLanes, key != kNone);
       this->CountSigns(key);
@@ -351,9 +352,9 @@ class CategorySortAgent {
     if (n <= kThreads) {
       this->SortItems<1>();
     } else if (n <= 2 * kThreads) {
-      this->SortItems<kItems < 2 ? kItems : 2>();
+      this->SortItems < kItems<2 ? kItems : 2>();
     } else if (n <= 4 * kThreads) {
-      this->SortItems<kItems < 4 ? kItems : 4>();
+      this->SortItems < kItems<4 ? kItems : 4>();
     } else {
       this->SortItems<kItems>();
     }
@@ -472,8 +473,7 @@ class CategorySearchAgent {
     if (!level_.rules[column_.feature].one_hot) {
       sorter.SortByWeight();
     }
-    CutAgent cuts{&temp_.cut, level_,          column_, level_node_,
-                  sorter.Lists(), sorter.Counts()};
+    CutAgent cuts{&temp_.cut, level_, column_, level_node_, sorter.Lists(), sorter.Counts()};
     if (cuts.Offer(load)) {
       cuts.WriteSet(out_set);
     }

@@ -43,8 +43,8 @@ struct CategoryTilesRef {
     FeatureIdx const f =
         level.columns.FeatureOf(CandidateKey::AnyValueOf(CandidateKey::RankOf(key)));
     auto const* t = tiles;
-    std::uint32_t const at = PartitionPoint(
-        0u, n_tiles, [=](std::uint32_t k) { return t[k].column.feature >= f; });
+    std::uint32_t const at =
+        PartitionPoint(0u, n_tiles, [=](std::uint32_t k) { return t[k].column.feature >= f; });
     if (at == n_tiles || t[at].column.feature != f) {
       return;
     }

@@ -31,6 +31,15 @@ struct NodesToSearch {
   std::vector<RowRange> const& rows;  // of all nodes of the level, by node
   bool is_last_level;                 // histograms serve no later level
 
+  [[nodiscard]] std::vector<SearchedNode> List() const {
+    std::vector<SearchedNode> nodes;
+    for (Family const& family : families) {
+      for (LevelNode b = family.first; b < family.first + family.n; ++b) {
+        nodes.push_back({rows[b], b, SearchedNode::kNoHistogram});
+      }
+    }
+    return nodes;
+  }
   [[nodiscard]] std::size_t NumNodes() const {
     std::size_t n{0};
     for (Family const& family : families) {
@@ -113,7 +122,7 @@ class HistogramFinder {
   HistogramPool& pool_;
   BuildLimits limits_;
   CategoryFinder categories_;
-  std::uint32_t n_tiles_{0};    // of numerical columns
+  std::uint32_t n_tiles_{0};                                      // of numerical columns
   std::uint32_t longest_tile_{0};                                 // bins
   std::vector<std::pair<unsigned, std::uint64_t>> max_clusters_;  // by size: that search at a time
   std::size_t shared_bytes_{0};                                   // of a block that builds

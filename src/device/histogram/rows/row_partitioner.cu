@@ -326,7 +326,8 @@ __global__ void WalkLeftOutKernel(BinnedTableRef table, OwnSplit const* tree,
 // one thread a row, in whole warps and one row more; result: rows left out that an own column sends
 // left
 __global__ void FindLeftOutKernel(BinnedTableRef table, OwnSplit const* tree,
-                                  std::uint32_t const* sets, RowIdx n_rows, NodeIdx const* positions, std::uint32_t* words) {
+                                  std::uint32_t const* sets, RowIdx n_rows,
+                                  NodeIdx const* positions, std::uint32_t* words) {
   WaitForPreviousKernel();
   auto row = GlobalIdx();
   if (row / 32 > n_rows / 32) {
@@ -495,8 +496,8 @@ void RowPartitioner::RouteLeftOut(BinnedTableRef const& table, std::vector<NodeS
                                   std::uint32_t const* sets, SplitExchange* exchange) {
   std::uint64_t const n_words = n_rows_ / 32 + 1;
   for (int depth = DepthOf(tree); depth > 0; --depth) {
-    LaunchN("FindLeftOut", FindLeftOutKernel, std::uint64_t{n_rows_} + 32, table, tree_.Data(), sets,
-            n_rows_, positions_.Data(), exchange->OwnWords(n_words));
+    LaunchN("FindLeftOut", FindLeftOutKernel, std::uint64_t{n_rows_} + 32, table, tree_.Data(),
+            sets, n_rows_, positions_.Data(), exchange->OwnWords(n_words));
     exchange->JoinWords(n_words, goes_left_.Ref());
     LaunchN("StepLeftOut", StepLeftOutKernel, n_rows_, tree_.Data(), goes_left_.Ref(), n_rows_,
             positions_.Data());

@@ -37,7 +37,7 @@ struct BlockStorage {
     typename SearchAgent::Storage search;
   };
   typename Scan::TempStorage scan;
-  FixedSum up_to[kThreads * kItems];      // of entries up to the end of a category, by its number
+  FixedSum up_to[kThreads * kItems];       // of entries up to the end of a category, by its number
   std::uint16_t codes[kThreads * kItems];  // likewise
 };
 static_assert(sizeof(BlockStorage) <= 48 * 1024, "more is to be asked for");
@@ -81,7 +81,8 @@ __global__ __launch_bounds__(kThreads) void SearchNodeCategoriesKernel(
   };
   BlockStorage::SearchAgent const agent{&temp.search, level, tile.column, node.level_node};
   agent.Lister().Take(
-      tile.column.n_categories, all.n_begun, [&](std::uint32_t number) { return temp.codes[number]; },
+      tile.column.n_categories, all.n_begun,
+      [&](std::uint32_t number) { return temp.codes[number]; },
       [&](std::uint32_t number) { return load(number, 0); });
   agent.Search(load, tiles.Of(i, tile));
 }
@@ -105,8 +106,8 @@ void NodeCategoryFinder::Find(LevelRef const& level, RowsRef const& rows, Search
   if (tiles_.Tiles().empty()) {
     return;
   }
-  auto const at_once = static_cast<std::uint32_t>(std::min<std::uint64_t>(
-      std::max<std::uint64_t>(max_words_ / tiles_.NumWords(), 1), n_nodes));
+  auto const at_once = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(std::max<std::uint64_t>(max_words_ / tiles_.NumWords(), 1), n_nodes));
   CategoryTilesRef const tiles = tiles_.Ref(at_once);
   for (std::uint32_t first = 0; first < n_nodes; first += at_once) {
     std::uint32_t const n = std::min(at_once, n_nodes - first);

@@ -46,8 +46,8 @@ struct Best {
 class CategorySearchTest : public DeviceTest {
  protected:
   /** @brief Tries all splits in the order of XGBoost's `hist`, on the host. */
-  [[nodiscard]] static Best FindBest(LevelRef const& level, GrowParam const& param,
-                                     std::uint32_t n, Node const& node) {
+  [[nodiscard]] static Best FindBest(LevelRef const& level, GrowParam const& param, std::uint32_t n,
+                                     Node const& node) {
     float most{0.0f};
     Best best;
     std::vector<std::uint32_t> order(n);
