@@ -467,7 +467,11 @@ Strategy ChooseStrategy(Strategy strategy, CsrView const& table, std::uint32_t m
       throw std::invalid_argument{
           "gpu_exact_strategy=sort takes no categorical features; set it to auto or histogram."};
     }
-    strategy = Strategy::kHistogram;
+    if (!why_not.empty()) {
+      throw UnfitTable{"With categorical features a table has " + why_not +
+                       "; train with fewer rows, or encode categories as numbers."};
+    }
+    return Strategy::kHistogram;
   }
   if (strategy == Strategy::kHistogram && !why_not.empty()) {
     throw std::invalid_argument{"gpu_exact_strategy=histogram takes " + why_not +

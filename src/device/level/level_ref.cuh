@@ -168,17 +168,13 @@ struct LevelRef {
     return CandidateKey::Make(loss, CandidateKey::Rank(columns.Values(f), direction, value));
   }
 
-  /**
-   * @brief Tell whether a candidate of a categorical feature sends missing values left.
-   *
-   * Of n categories: the k-th one against the others has place 2 k where they go left, else 2 k + 1. Of two
-   * sets place k sends the first k + 1 categories right and missing values left; place n + k sends the
-   * last k + 1 ones left and missing values right.
-   */
+  /** @brief Rank the candidate of a categorical feature: a node is offered one alone of each. */
+  [[nodiscard]] __device__ std::uint64_t CategoryRank(FeatureIdx f, bool missing_left) const {
+    return 2 * std::uint64_t{columns.value_offsets[f]} + (missing_left ? 0 : 1);
+  }
+  /** @brief Tell whether a candidate of a categorical feature sends missing values left. */
   [[nodiscard]] __device__ bool SendsMissingLeft(FeatureIdx f, std::uint64_t key) const {
-    ValueRange const categories = columns.Values(f);
-    std::uint64_t const place = CandidateKey::RankOf(key) - 2 * categories.first;
-    return rules[f].one_hot ? place % 2 == 0 : place < categories.last - categories.first;
+    return CandidateKey::RankOf(key) == this->CategoryRank(f, true);
   }
 
   /** @brief Find the best candidate between the rows with any value of the feature and those

@@ -19,12 +19,11 @@ __global__ void RulesKernel(DefaultDirection direction, float opt_dense_col,
     auto n_distinct = columns.value_offsets[f + 1] - columns.value_offsets[f];
     std::int32_t const constraint =
         monotone == nullptr ? 0 : monotone[features.Of(ColumnIdx{static_cast<FeatureIdx>(f)})];
-    rules[f] =
-        columns.types != nullptr && columns.types[f] == FeatureType::kCategorical
-            ? FeatureRule::MakeCategorical(direction, n_distinct < max_cat_to_onehot, constraint)
-            : FeatureRule::Make(
-                  ScanPlan::Make(direction, opt_dense_col, columns.n_rows, n_present, n_distinct),
-                  constraint);
+    std::uint32_t const n = columns.n_categories == nullptr ? 0 : columns.n_categories[f];
+    rules[f] = n != 0 ? FeatureRule::MakeCategorical(direction, n < max_cat_to_onehot, constraint)
+                      : FeatureRule::Make(ScanPlan::Make(direction, opt_dense_col, columns.n_rows,
+                                                         n_present, n_distinct),
+                                          constraint);
   }
 }
 

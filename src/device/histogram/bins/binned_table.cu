@@ -58,8 +58,7 @@ FinestBins MakeFinest(TableSource const& table, CountedTable const& sizes,
                                 limits,
                                 values,
                                 memory.BinnedAtOnce(sizes.n_all, sizes.is_dense),
-                                n_categories,
-                                BinMatrix::MaxBins()};
+                                n_categories};
   return memory.sorts_columns ? MakeFinestBins(columns, rule, memory.rows_at)
                               : FinestBins{QuantileCuts{columns}, nullptr};
 }
@@ -73,18 +72,21 @@ BinnedTable::BinnedTable(StagedTable staged, std::vector<std::uint32_t> const& m
   bool const chooses = max_bins.empty();
   std::vector<std::uint32_t> const resolutions = chooses ? Choose(sizes, memory) : max_bins;
   SortedColumnsRule const rule{resolutions, sizes.is_dense};
-  FeatureType const* const types = staged.table.feature_types;
-  std::vector<std::uint32_t> const n_categories = CountCategories(staged.Source(), types);
-  FinestBins finest = MakeFinest(staged.Source(), sizes, resolutions, rule,
-                                 chooses ? BinMatrix::MaxBins() : 0, n_categories, memory);
+  std::vector<std::uint32_t> n_categories =
+      CountCategories(staged.Source(), staged.table.feature_types);
   for (FeatureIdx f = 0; f < sizes.n_features; ++f) {
     if (n_categories[f] != 0) {
       categorical_.push_back({f, n_categories[f]});
     }
   }
   if (!categorical_.empty()) {
-    CopyFromHost(types_.Reserve(sizes.n_features), types, sizes.n_features);
+    CopyFromHost(n_categories_.Reserve(sizes.n_features), n_categories.data(), sizes.n_features);
   }
+  for (CategoricalFeature const& f : categorical_) {
+    n_categories[f.feature] = IsWide(f) ? 1 : f.n_categories;
+  }
+  FinestBins finest = MakeFinest(staged.Source(), sizes, resolutions, rule,
+                                 chooses ? BinMatrix::MaxBins() : 0, n_categories, memory);
   sorted_columns_ = std::move(finest.rows);
   this->AddResolution(n_entries, std::move(finest.bins), sizes.n_rows);
   staged.MakeRoom();
@@ -147,13 +149,9 @@ std::vector<BinMatrix*> BinnedTable::Allocate(TableLayout&& layout, Memory bins_
 
 void BinnedTable::AddResolution(std::vector<std::uint32_t> const& n_entries, QuantileCuts&& bins,
                                 RowIdx n_rows) {
-  std::uint64_t n_candidates = bins.Size();
-  for (CategoricalFeature const& f : categorical_) {
-    n_candidates += IsWide(f) ? f.n_categories : 0;
-  }
-  if (n_candidates > std::numeric_limits<ValueId>::max()) {  // their numbers are 32 bit
+  if (bins.Size() > std::numeric_limits<ValueId>::max()) {  // their numbers are 32 bit
     throw std::invalid_argument{
-        "The columns of the table have " + std::to_string(n_candidates) + " bins, and at most " +
+        "The columns of the table have " + std::to_string(bins.Size()) + " bins, and at most " +
         std::to_string(std::numeric_limits<ValueId>::max()) +
         " fit; set gpu_exact_strategy to sort, or train with fewer columns."};
   }
@@ -161,21 +159,18 @@ void BinnedTable::AddResolution(std::vector<std::uint32_t> const& n_entries, Qua
   auto* r = resolutions_.back().get();
   auto const n_features = static_cast<FeatureIdx>(n_entries.size());
   std::vector<ValueId> offsets{0};
-  auto wide = categorical_.cbegin();
   for (FeatureIdx f = 0; f < n_features; ++f) {
-    wide = std::find_if(wide, categorical_.cend(),
-                        [f](auto const& c) { return c.feature >= f && IsWide(c); });
-    bool const is_wide = wide != categorical_.cend() && wide->feature == f;
-    offsets.push_back(offsets.back() + (is_wide ? wide->n_categories : r->bins.NumBins(f)));
+    offsets.push_back(offsets.back() + r->bins.NumBins(f));
   }
   CopyFromHost(r->offsets.Reserve(offsets.size()), offsets.data(), offsets.size());
   EntryIdx const n = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
-  r->candidates = {nullptr,        nullptr, n_present_.Data(), r->offsets.Data(), n,
-                   offsets.back(), n_rows,  n_features,        nullptr,           types_.Data()};
+  r->candidates = {nullptr, nullptr,    n_present_.Data(), r->offsets.Data(),   n, offsets.back(),
+                   n_rows,  n_features, nullptr,           n_categories_.Data()};
 }
 
 std::uint64_t BinnedTable::Bytes() const {
-  std::uint64_t bytes = values_->Bytes() + n_present_.Bytes() + types_.Bytes() + stored_->Bytes() +
+  std::uint64_t bytes = values_->Bytes() + n_present_.Bytes() + n_categories_.Bytes() +
+                        stored_->Bytes() +
                         (sorted_columns_ != nullptr ? sorted_columns_->Bytes() : 0);
   for (auto const& r : resolutions_) {
     bytes += r->bins.Bytes() + r->columns->Bytes() + r->offsets.Bytes();

@@ -87,8 +87,8 @@ class BinnedTable {
   [[nodiscard]] std::vector<std::unique_ptr<Resolution>> const& Resolutions() const {
     return resolutions_;
   }
-  /** @brief Tell whether a feature has more categories than fit a block. It has no bins; the values of rows
-   *         are kept. */
+  /** @brief Tell whether a feature has more categories than fit a block. Then all of them have one bin, and
+   *         the values of rows are kept. */
   [[nodiscard]] static bool IsWide(CategoricalFeature const& f) {
     return f.n_categories > BinMatrix::MaxBins();
   }
@@ -112,6 +112,6 @@ class BinnedTable {
   std::unique_ptr<SortedColumns> sorted_columns_;  // nullptr: not kept
   DeviceBuffer<std::uint32_t> n_present_{"entries of columns"};
   std::vector<CategoricalFeature> categorical_;
-  DeviceBuffer<FeatureType> types_{"feature types"};  // none: all features are numerical
+  DeviceBuffer<std::uint32_t> n_categories_{"categories of features"};  // none: all are numerical
 };
 }  // namespace gpu_exact

@@ -363,19 +363,15 @@ FinestBins MakeFinestBins(UnbinnedColumns const& columns, SortedColumnsRule cons
 
 bool QuantileCuts::Make(UnbinnedColumns const& all, SortedColumnsRule const* rule,
                         SortedColumns* out_rows) {
-  auto const& [table, n_entries, max_bins, max_values, sorted_at_once, n_categories,
-               most_categories] = all;
+  auto const& [table, n_entries, max_bins, max_values, sorted_at_once, n_categories] = all;
   bool const keeps_rows = out_rows != nullptr;
-  auto const is_categorical = [&all](FeatureIdx f) {
-    return !all.n_categories.empty() && all.n_categories[f] != 0;
-  };
-  auto const n_binned = [&all](FeatureIdx f) {
-    return all.n_categories[f] <= all.most_categories ? all.n_categories[f] : 0;
+  auto const n_categories_of = [&all](FeatureIdx f) {
+    return all.n_categories.empty() ? 0 : all.n_categories[f];
   };
   std::uint64_t room{0};
   for (FeatureIdx f = 0; f < n_entries.size(); ++f) {
-    room += is_categorical(f) ? n_binned(f)
-                              : std::min(n_entries[f], std::max(max_bins[f], max_values[f]));
+    room +=
+        std::max(n_categories_of(f), std::min(n_entries[f], std::max(max_bins[f], max_values[f])));
   }
   lowest_.Reserve(room);
   first_rank_.Reserve(room);
@@ -392,8 +388,8 @@ bool QuantileCuts::Make(UnbinnedColumns const& all, SortedColumnsRule const* rul
     return all.table.columns != nullptr ? all.table.n_rows : all.n_entries[f];
   };
   for (FeatureIdx first = 0; first < n_features;) {
-    if (is_categorical(first)) {
-      this->AddCategories(n_binned(first));
+    if (std::uint32_t const n_codes = n_categories_of(first); n_codes != 0) {
+      this->AddCategories(n_codes);
       if (keeps_rows) {
         out_rows->AddColumn(nullptr);
       }
@@ -408,7 +404,8 @@ bool QuantileCuts::Make(UnbinnedColumns const& all, SortedColumnsRule const* rul
       columns.push_back({n, 0, n_entries[end], 0});
       n_sorted += size(end);
       n += n_entries[end++];
-    } while (end < n_features && !is_categorical(end) && n_sorted + size(end) <= sorted_at_once);
+    } while (end < n_features && n_categories_of(end) == 0 &&
+             n_sorted + size(end) <= sorted_at_once);
     auto const n_columns = end - first;
     sorter.Sort(first, n_columns, n);
     std::uint64_t const* keys = sorter.Keys();

@@ -41,7 +41,6 @@ struct UnbinnedColumns {
   std::vector<std::uint32_t> const& max_values;  // of so many distinct ones each has a bin
   EntryIdx sorted_at_once;                       // entries, or places by column, if one has no more
   std::vector<std::uint32_t> n_categories{};     // of each feature, 0: numerical; empty: all are
-  std::uint32_t most_categories{0};              // a column of more has no bins
 };
 
 struct FinestBins;
@@ -53,8 +52,7 @@ struct FinestBins;
  * begin where ranks pass a multiple of n_entries / slots, but never inside a value; a value of two
  * slots and more has a bin of its own, so that a range holds at most three slots of entries.
  *
- * Categories have a bin each in every resolution: its number is the code. A column of very many has
- * none.
+ * Categories have a bin each in every resolution: its number is the code.
  */
 class QuantileCuts {
  public:

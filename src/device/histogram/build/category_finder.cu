@@ -98,7 +98,7 @@ constexpr SizeClass kClasses[] = {SizeClass::Make<256, 1024>(), SizeClass::Make<
 
 CategoryFinder::CategoryFinder(BinMatrix const& columns,
                                std::vector<CategoricalFeature> const& features)
-    : tiles_{columns, features} {
+    : features_{features}, tiles_{columns, features} {
   std::vector<std::uint32_t> order;
   std::uint32_t least{0};
   for (SizeClass const& c : kClasses) {
@@ -120,11 +120,10 @@ CategoryFinder::CategoryFinder(BinMatrix const& columns,
 }
 
 bool CategoryFinder::Has(FeatureIdx f) const {
-  auto const& tiles = tiles_.Tiles();
-  auto const at = std::lower_bound(
-      tiles.cbegin(), tiles.cend(), f,
-      [](CategoryTile const& tile, FeatureIdx g) { return tile.column.feature < g; });
-  return at != tiles.cend() && at->column.feature == f;
+  auto const at =
+      std::lower_bound(features_.cbegin(), features_.cend(), f,
+                       [](CategoricalFeature const& a, FeatureIdx b) { return a.feature < b; });
+  return at != features_.cend() && at->feature == f;
 }
 
 void CategoryFinder::Find(LevelRef const& level, SearchedHistograms const& histograms,

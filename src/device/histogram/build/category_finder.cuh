@@ -25,7 +25,7 @@ class CategoryFinder {
   /** @param columns Whose histograms are searched. @param features Ascending. */
   CategoryFinder(BinMatrix const& columns, std::vector<CategoricalFeature> const& features);
 
-  /** @brief Tell whether a column is searched here. */
+  /** @brief Tell whether a feature is categorical. */
   [[nodiscard]] bool Has(FeatureIdx f) const;
   /**
    * @brief Offer the best split of each node by each feature, and write the sets of those that are the
@@ -37,6 +37,7 @@ class CategoryFinder {
   [[nodiscard]] std::uint64_t Bytes() const { return tiles_.Bytes() + order_.Bytes(); }
 
  private:
+  std::vector<CategoricalFeature> features_;
   CategoryTiles tiles_;
   std::vector<std::uint32_t> n_of_class_;  // columns of about one length
   DeviceBuffer<std::uint32_t> order_{"categorical columns by length"};  // tiles by class

@@ -55,8 +55,9 @@ class CategoryCutAgent {
  public:
   struct Storage {
     typename SumScan::TempStorage scan;
-    unsigned long long best;  // key of the best candidate
+    unsigned long long best;  // of the candidates, as a key by their place in the order of `hist`
     std::uint32_t cut;        // its rank, or its code where it is one of all
+    bool missing_left;        // whether it sends them left
     bool is_best;             // of the node so far
   };
 
@@ -70,7 +71,6 @@ class CategoryCutAgent {
         rule_{level.rules[column.feature]},
         level_node_{level_node},
         node_{level.nodes[level_node]},
-        first_{2 * std::uint64_t{level.columns.value_offsets[column.feature]}},
         list_{list},
         counts_{counts} {}
 
@@ -91,9 +91,14 @@ class CategoryCutAgent {
       this->TwoSets(load);
     }
     if (threadIdx.x == 0) {
-      level_.Offer(level_node_, temp_.best);
+      std::uint64_t const key =
+          temp_.best == 0
+              ? 0
+              : CandidateKey::Make(CandidateKey::LossChange(temp_.best),
+                                   level_.CategoryRank(column_.feature, temp_.missing_left));
+      level_.Offer(level_node_, key);
       // Others may offer a better one now or later: then what is written is of no meaning.
-      temp_.is_best = temp_.best != 0 && temp_.best >= __ldcg(level_.best + level_node_);
+      temp_.is_best = key != 0 && key >= __ldcg(level_.best + level_node_);
     }
     __syncthreads();
     return temp_.is_best;
@@ -120,8 +125,7 @@ class CategoryCutAgent {
     if (rule_.one_hot) {
       return;
     }
-    std::uint32_t const n_right =
-        level_.SendsMissingLeft(column_.feature, temp_.best) ? cut + 1 : cut;
+    std::uint32_t const n_right = temp_.missing_left ? cut + 1 : cut;
     for (std::uint32_t rank = threadIdx.x; rank < counts_.n_present; rank += kThreads) {
       std::uint32_t const code = list_.Code(list_.Number(rank));
       bool const is_set = code < right_below;
@@ -224,8 +228,7 @@ class CategoryCutAgent {
 
   [[nodiscard]] __device__ std::uint64_t Key(FixedSum const& left, FixedSum const& right,
                                              std::uint32_t place) const {
-    return CandidateKey::Make(level_.LossChange(node_, rule_.monotone, left, right),
-                              first_ + place);
+    return CandidateKey::Make(level_.LossChange(node_, rule_.monotone, left, right), place);
   }
   /** @brief Keep the best of all threads. */
   __device__ void KeepBest(std::uint64_t best, std::uint32_t cut) {
@@ -234,8 +237,10 @@ class CategoryCutAgent {
       atomicMax(&temp_.best, static_cast<unsigned long long>(of_warp));
     }
     __syncthreads();
-    if (best != 0 && best == temp_.best) {  // keys of a column differ
+    if (best != 0 && best == temp_.best) {  // keys differ
+      std::uint64_t const place = CandidateKey::RankOf(best);
       temp_.cut = cut;
+      temp_.missing_left = rule_.one_hot ? place % 2 == 0 : place < column_.n_categories;
     }
     __syncthreads();
   }
@@ -246,7 +251,6 @@ class CategoryCutAgent {
   FeatureRule rule_;
   LevelNode level_node_;
   NodeState const& node_;
-  std::uint64_t first_;  // rank of the column's first candidate
   ListT list_;
   CategoryCounts counts_;
 };

@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Searches categorical columns of more categories than fit a block. They have no bins: the values of
- *        rows are their codes. Sums of all categories lie in device memory, of some nodes at a time; those
+ * @brief Searches categorical columns of more categories than fit a block. Bins do not tell these, but the
+ *        values of rows do. Sums of all categories lie in device memory, of some nodes at a time; those
  *        that have a sum are listed and sorted by the whole device, and a block tries the cuts of a node.
  */
 #pragma once

@@ -53,14 +53,14 @@ class CategorySearchTest : public DeviceTest {
     std::vector<std::uint32_t> order(n);
     std::iota(order.begin(), order.end(), 0);
     // The categories in places [first, end) of the order go right.
-    auto const offer = [&](FixedSum const& left, FixedSum const& right, std::uint64_t place,
+    auto const offer = [&](FixedSum const& left, FixedSum const& right, bool missing_left,
                            std::uint32_t first, std::uint32_t end) {
       float const loss =
           CalcLossChange(level.gain, level.quantiser.Real(left), level.quantiser.Real(right),
                          node.state.bounds, param.Monotone(0), node.state.gain);
       if (loss > most) {
         most = loss;
-        best.key = CandidateKey::Make(loss, place);
+        best.key = CandidateKey::Make(loss, missing_left ? 0 : 1);
         best.right.assign((n + 31) / 32, 0);
         for (std::uint32_t i = first; i < end; ++i) {
           best.right[order[i] / 32] |= 1u << order[i] % 32;
@@ -75,10 +75,10 @@ class CategorySearchTest : public DeviceTest {
       for (std::uint32_t c = 0; c < n; ++c) {
         FixedSum const with_missing = node.sums[c] + (total - present);
         if (left_too) {
-          offer(total - node.sums[c], node.sums[c], 2 * c, c, c + 1);
+          offer(total - node.sums[c], node.sums[c], true, c, c + 1);
         }
         if (right_too) {
-          offer(total - with_missing, with_missing, 2 * c + 1, c, c + 1);
+          offer(total - with_missing, with_missing, false, c, c + 1);
         }
       }
       return best;
@@ -94,7 +94,7 @@ class CategorySearchTest : public DeviceTest {
       FixedSum seen{0, 0};
       for (std::uint32_t k = 0; (forward ? left_too : right_too) && k + 1 < n_tried; ++k) {
         seen = seen + node.sums[order[forward ? k : n - 1 - k]];
-        offer(forward ? total - seen : seen, forward ? seen : total - seen, forward ? k : n + k, 0,
+        offer(forward ? total - seen : seen, forward ? seen : total - seen, forward, 0,
               forward ? k + 1 : n - 1 - k);
       }
     }
@@ -106,11 +106,10 @@ class CategorySearchTest : public DeviceTest {
     // One column whose value ids are the codes.
     auto const offsets = ToDevice(std::vector<ValueId>{0, n_categories});
     auto const n_present = ToDevice(std::vector<std::uint32_t>{n_categories});
-    auto const types = ToDevice(std::vector<FeatureType>{FeatureType::kCategorical});
     ColumnsRef columns{};
     columns.value_offsets = offsets.Data();
     columns.n_present = n_present.Data();
-    columns.types = types.Data();
+    columns.n_categories = n_present.Data();
     columns.n_rows = 1 << 20;
     columns.n_features = 1;
     for (bool const one_hot : {false, true}) {
