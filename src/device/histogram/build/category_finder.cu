@@ -36,7 +36,7 @@ __device__ FixedSum LoadSum(FixedSum const* sums, std::uint64_t i) {
 
 // grid: columns, a block for each of n_nodes; order: the tiles that are searched
 template <int kThreads, int kMost>
-__global__ __launch_bounds__(kThreads) void SearchCategoriesKernel(
+__global__ __launch_bounds__(kThreads, 1024 / kThreads) void SearchCategoriesKernel(
     __grid_constant__ LevelRef const level, SearchedHistograms histograms, CategoryTilesRef tiles,
     std::uint32_t const* order, std::uint32_t n_nodes) {
   WaitForPreviousKernel();

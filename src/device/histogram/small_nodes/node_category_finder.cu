@@ -43,7 +43,7 @@ struct BlockStorage {
 static_assert(sizeof(BlockStorage) <= 48 * 1024, "more is to be asked for");
 
 // grid: nodes, a block for each tile
-__global__ __launch_bounds__(kThreads) void SearchNodeCategoriesKernel(
+__global__ __launch_bounds__(kThreads, 1024 / kThreads) void SearchNodeCategoriesKernel(
     __grid_constant__ LevelRef const level, __grid_constant__ BinnedTableRef const table,
     RowsRef rows, SearchedNode const* nodes, CategoryTilesRef tiles) {
   WaitForPreviousKernel();
