@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "benchmarks/device_table.cuh"
+#include "device/runtime/device_context.cuh"
 
 namespace gpu_exact::bench {
 namespace {
@@ -146,8 +147,7 @@ DeviceTable::DeviceTable(Shape const& shape)
   auto n_offsets = std::uint64_t{n_rows_} + 1;
   EntryIdx* offsets = offsets_.Reserve(n_offsets);
   LaunchN("Count", CountKernel, n_offsets, cells, offsets);
-  CubScratch scratch;
-  scratch.Call([&](void* storage, std::size_t& bytes) {
+  CallCub([&](void* storage, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveSum(storage, bytes, offsets, offsets, n_offsets, Stream());
   });
   CopyAsync(&n_entries_, offsets + n_rows_, 1);

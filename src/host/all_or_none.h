@@ -42,8 +42,8 @@ void AllOrNone(Communicator* comm, FnT&& fn) {
   auto const failed =
       std::find_if(reports.cbegin(), reports.cend(), [](Report const& r) { return r.failed != 0; });
   if (failed != reports.cend()) {
-    throw WorkerError{"Worker " + std::to_string(failed - reports.cbegin()) + " of " +
-                      std::to_string(reports.size()) + " has failed: " + failed->words};
+    throw WorkerError{"Rank " + std::to_string(failed - reports.cbegin()) + " of " +
+                      std::to_string(reports.size()) + ": " + failed->words};
   }
 }
 }  // namespace gpu_exact

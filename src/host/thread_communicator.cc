@@ -33,8 +33,8 @@ bool SpinUntil(FnT&& is_so) {
 
 void ThreadGroup::Wait() {
   auto const refuse = [&] {
-    throw WorkerError{"Worker " + std::to_string(who_left_) + " of " +
-                      std::to_string(this->Size()) + " has failed; its own error says why."};
+    throw WorkerError{"Rank " + std::to_string(who_left_) + " of " + std::to_string(this->Size()) +
+                      " has failed; its own error says why."};
   };
   if (who_left_ >= 0) {  // nor is anybody counted twice
     refuse();

@@ -74,7 +74,7 @@ TEST(ThreadCommunicator, AFailureEndsEverywhere) {
       EXPECT_THROW(workers.Run(run), std::domain_error);
       for (std::int32_t rank = 0; rank < kSize; ++rank) {
         std::string const want = rank == failing ? ""
-                                                 : "Worker " + std::to_string(failing) +
+                                                 : "Rank " + std::to_string(failing) +
                                                        " of 3 has failed; its own error says why.";
         EXPECT_EQ(told[rank], want);
       }
@@ -184,7 +184,7 @@ TEST(ThreadCommunicator, WhatOneCannotDoNoneDoes) {
     AllOrNone(comm, [] {});  // the group goes on
   });
   EXPECT_EQ(told[1], "bad_alloc");
-  EXPECT_EQ(told[0].find("Worker 1 of 3 has failed: Out of host memory"), 0u) << told[0];
+  EXPECT_EQ(told[0].find("Rank 1 of 3: Out of host memory"), 0u) << told[0];
   EXPECT_EQ(told[2], told[0]);
 }
 
@@ -204,7 +204,7 @@ TEST(ThreadCommunicator, LongWordsAreCut) {
     } catch (std::runtime_error const&) {  // the worker's own
     }
   });
-  EXPECT_EQ(told, "Worker 1 of 2 has failed: " + std::string(1014, 'x'));
+  EXPECT_EQ(told, "Rank 1 of 2: " + std::string(1014, 'x'));
 }
 
 /** @brief Who meets again after a failure is not taken for the one that failed. */

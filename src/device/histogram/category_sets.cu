@@ -99,12 +99,4 @@ std::vector<std::uint32_t> CategorySets::Of(NodeIdx nidx) const {
   std::uint32_t const* const words = host_words_.Data() + part->to;
   return {words, words + part->n_words};
 }
-
-std::uint64_t CategorySets::Bytes() const {
-  std::uint64_t bytes = d_gathered_.Bytes() + words_.Bytes();
-  for (auto const& level : levels_) {
-    bytes += level.Bytes();
-  }
-  return bytes;
-}
 }  // namespace gpu_exact

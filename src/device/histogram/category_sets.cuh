@@ -70,7 +70,6 @@ class CategorySets {
   [[nodiscard]] std::uint32_t const* Words() const { return words_.Data(); }
   /** @brief Give the set of a node, after the stream was waited for; empty: it has none. */
   [[nodiscard]] std::vector<std::uint32_t> Of(NodeIdx nidx) const;
-  [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
   std::vector<CategoricalFeature> features_;  // of the whole table

@@ -174,15 +174,6 @@ class HistogramStrategy : public SplitStrategy {
     return n_seen_ == 0.0 ? -1.0 : std::min(n_refined_ / n_seen_, 1.0);
   }
   [[nodiscard]] RowPositions& Positions() override { return rows_.Positions(); }
-  [[nodiscard]] std::uint64_t Bytes() const override {
-    std::uint64_t bytes = table_->Bytes() + rows_.Bytes() + sorting_.Bytes() + thresholds_.Bytes() +
-                          sorting_categories_.Bytes() + wide_.Bytes() + sets_.Bytes() +
-                          pool_.Bytes() + room_.Bytes();
-    for (auto const& s : searches_) {
-      bytes += s->finder.Bytes() + (s->refiner != nullptr ? s->refiner->Bytes() : 0);
-    }
-    return bytes;
-  }
 
  private:
   /** @brief Tells how the nodes of a level are searched. */

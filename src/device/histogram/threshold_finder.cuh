@@ -119,7 +119,6 @@ class ThresholdFinder {
                     LevelSetsRef const& sets = {});
   /** @brief Waits for the last results, not for the rows that go left. */
   void Await() const { resolved_.Await(); }
-  [[nodiscard]] std::uint64_t Bytes() const { return points_.Bytes() + n_rerouted_.Bytes(); }
 
  private:
   DeviceBuffer<NodeThreshold> points_{"best splits to resolve"};

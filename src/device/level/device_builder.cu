@@ -17,6 +17,7 @@
 #include "device/level/leaf_sums.cuh"
 #include "device/level/node_states.cuh"
 #include "device/level/split_strategy.cuh"
+#include "device/runtime/device_context.cuh"
 #include "device/runtime/host_copy.cuh"
 #include "device/runtime/pool_release_threshold.cuh"
 #include "gpu_exact/device.h"
@@ -123,9 +124,10 @@ struct RowsOfWorker {
 
 class DeviceBuilder : public TreeBuilder {
  public:
-  DeviceBuilder(int ordinal, RowIdx n_rows, std::unique_ptr<SplitStrategy> strategy,
-                TreeStats const& stats, std::unique_ptr<ColumnPartition> share)
-      : ordinal_{ordinal},
+  DeviceBuilder(std::shared_ptr<DeviceContext> context, RowIdx n_rows,
+                std::unique_ptr<SplitStrategy> strategy, TreeStats const& stats,
+                std::unique_ptr<ColumnPartition> share)
+      : context_{std::move(context)},
         n_rows_{n_rows},
         own_{0, n_rows},
         given_{own_},
@@ -146,7 +148,7 @@ class DeviceBuilder : public TreeBuilder {
 
   GrownTree Build(GrowParam const& param, GradientView gradients, std::uint8_t const* row_included,
                   FeaturePolicy* features) override {
-    DeviceGuard guard{ordinal_};
+    DeviceContext::Scope const scope{*context_};
     try {
       return this->Grow(param, gradients, row_included, features);
     } catch (UnfitGradients const&) {  // every worker throws it
@@ -160,7 +162,7 @@ class DeviceBuilder : public TreeBuilder {
   }
   void WritePositions(std::vector<NodeIdx> const& remap, Memory memory,
                       NodeIdx* out_positions) override {
-    DeviceGuard guard{ordinal_};
+    DeviceContext::Scope const scope{*context_};
     std::vector<NodeIdx> ids = final_ids_;
     for (std::size_t i = 0; !remap.empty() && i < ids.size(); ++i) {
       ids[i] = remap[ids[i]];
@@ -170,14 +172,10 @@ class DeviceBuilder : public TreeBuilder {
   }
   [[nodiscard]] bool KeepsPool() const override { return pool_.Keeps(); }
   [[nodiscard]] bool AnyDeletedRow(GradientPair const* gradients) override {
-    DeviceGuard guard{ordinal_};
+    DeviceContext::Scope const scope{*context_};
     return scan_.AnyDeleted({gradients, nullptr, own_.n});
   }
-  [[nodiscard]] std::uint64_t DeviceBytes() const override {
-    return strategy_->Bytes() + gradients_.Bytes() + row_included_.Bytes() + monotone_.Bytes() +
-           rules_.Bytes() + level_.Bytes() + children_.Bytes() + mask_.Bytes() + results_.Bytes() +
-           node_splits_.Bytes() + (share_ != nullptr ? share_->Bytes() + exchange_->Bytes() : 0);
-  }
+  [[nodiscard]] std::uint64_t DeviceBytes() const override { return context_->Bytes(); }
   [[nodiscard]] TreeStats Stats() const override { return stats_; }
 
  private:
@@ -220,7 +218,7 @@ class DeviceBuilder : public TreeBuilder {
   /** @brief Ask which features the nodes of a level may use. */
   void SelectFeatures(Tree const& tree, Level* level);
 
-  int ordinal_;
+  std::shared_ptr<DeviceContext> context_;
   RowIdx n_rows_;  // of all workers
   RowsOfWorker own_;
   RowsOfWorker given_;  // of the last tree: whose gradients came, and positions go
@@ -489,12 +487,13 @@ Strategy ChooseStrategy(Strategy strategy, CsrView const& table, std::uint32_t m
 
 std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
                                                TableOptions const& options, Communicator* comm) {
-  DeviceGuard guard{ordinal};
+  auto context = std::make_shared<DeviceContext>(ordinal);
+  DeviceContext::Scope const scope{*context};
   TreeStats stats;
   if (comm == nullptr || comm->Size() == 1) {
     Strategy const strategy = ChooseStrategy(options.strategy, rows, BinMatrix::MaxBins());
     auto columns = MakeStrategy(rows, strategy, options, nullptr, &stats);
-    return MakeDeviceBuilder(ordinal, rows.n_rows, std::move(columns), stats);
+    return MakeDeviceBuilder(context, rows.n_rows, std::move(columns), stats);
   }
   auto share = std::make_unique<ColumnPartition>(comm, rows);
   // The device is not asked: workers with GPUs of several kinds choose the same.
@@ -508,18 +507,20 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
       throw InvalidCategory{share->FeatureOf(ColumnIdx{e.feature}), e.value};
     }
     RowIdx const n_rows = share->Whole().n_rows;
-    builder = MakeDeviceBuilder(ordinal, n_rows, std::move(columns), stats, std::move(share));
+    builder = MakeDeviceBuilder(context, n_rows, std::move(columns), stats, std::move(share));
   });
   return builder;
 }
 
-std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, RowIdx n_rows,
+std::unique_ptr<TreeBuilder> MakeDeviceBuilder(std::shared_ptr<DeviceContext> context,
+                                               RowIdx n_rows,
                                                std::unique_ptr<SplitStrategy> strategy,
                                                TreeStats const& stats,
                                                std::unique_ptr<ColumnPartition> share) {
-  DeviceGuard guard{ordinal};
-  auto builder = std::make_unique<DeviceBuilder>(ordinal, n_rows, std::move(strategy), stats,
-                                                 std::move(share));
+  DeviceContext::Scope const scope{*context};
+  context->ReleaseScratch();  // sorting a table takes more than growing a tree
+  auto builder = std::make_unique<DeviceBuilder>(std::move(context), n_rows, std::move(strategy),
+                                                 stats, std::move(share));
   Synchronize();  // another thread's stream may build the first tree
   return builder;
 }

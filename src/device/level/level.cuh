@@ -41,9 +41,6 @@ struct Level {
 
   /** @brief Count the rows of all nodes, where they are kept by node. */
   [[nodiscard]] RowIdx NumSlots() const { return row_ranges.empty() ? 0 : row_ranges.back().end; }
-  [[nodiscard]] std::uint64_t Bytes() const {
-    return states.Bytes() + best.Bytes() + mask.Bytes() + device_row_ranges.Bytes();
-  }
 };
 
 /** @brief Holds the splits of a level, by node; their features are those of the whole table. */

@@ -12,6 +12,7 @@
 
 #include "device/level/rank_bit_vector.cuh"
 #include "device/runtime/block_cluster.cuh"
+#include "device/runtime/device_context.cuh"
 
 namespace gpu_exact {
 namespace {
@@ -87,7 +88,7 @@ __global__ __launch_bounds__(kThreads) void CountFewKernel(RankWord* words, std:
 }
 }  // namespace
 
-void RankBitVector::Count(std::uint64_t n, CubScratch* scratch, BitRanges const& ranges) {
+void RankBitVector::Count(std::uint64_t n, BitRanges const& ranges) {
   if (max_blocks_ == 0) {
     constexpr unsigned kMost = BlockCluster::kMost;
     max_blocks_ = MaxClusters(CountFewKernel, kMost, kThreads) != 0 ? kMost : 1;
@@ -107,7 +108,7 @@ void RankBitVector::Count(std::uint64_t n, CubScratch* scratch, BitRanges const&
   auto n_before =
       thrust::make_permutation_iterator(reinterpret_cast<std::uint32_t*>(words_.Data()),
                                         thrust::make_transform_iterator(indices, OddWord{}));
-  scratch->Call([&](void* storage, std::size_t& bytes) {
+  CallCub([&](void* storage, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveSum(storage, bytes, counts, n_before, n_words, Stream());
   });
   LaunchN("CountRanges", CountRangesKernel, ranges.n, this->Ref(), ranges);

@@ -57,9 +57,8 @@ class RankBitVector {
    * @brief Count what is set before each of n bits and their end. Does not wait.
    * @param ranges Of which is told how many bits are set.
    */
-  void Count(std::uint64_t n, CubScratch* scratch, BitRanges const& ranges = {});
+  void Count(std::uint64_t n, BitRanges const& ranges = {});
   [[nodiscard]] RankBitVectorRef Ref() const { return {words_.Data()}; }
-  [[nodiscard]] std::uint64_t Bytes() const { return words_.Bytes(); }
 
  private:
   DeviceBuffer<RankWord> words_;

@@ -24,9 +24,6 @@ class RowPositions {
    */
   void Write(RowIdx first, RowIdx n, std::vector<NodeIdx> const& remap, Memory memory,
              NodeIdx* out_positions, HostCopier* copier);
-  [[nodiscard]] std::uint64_t Bytes() const {
-    return positions_.Bytes() + remap_.Bytes() + out_positions_.Bytes();
-  }
 
  private:
   DeviceBuffer<NodeIdx> positions_{"row positions"};

@@ -20,6 +20,7 @@
 #include "device/level/level.cuh"
 #include "device/level/row_positions.cuh"
 #include "device/level/training_rows.cuh"
+#include "device/runtime/device_context.cuh"
 #include "device/workers/split_exchange.cuh"
 #include "plan/memory_plan.h"
 
@@ -72,8 +73,6 @@ class SplitStrategy {
   [[nodiscard]] virtual std::vector<std::uint32_t> Categories(NodeIdx) const { return {}; }
 
   [[nodiscard]] virtual RowPositions& Positions() = 0;
-  /** @brief Count the device memory held, bytes. */
-  [[nodiscard]] virtual std::uint64_t Bytes() const = 0;
 
   /**
    * @brief Estimate the share of the entries of nodes searched by bins, since BeginTree(), that lay in
@@ -114,12 +113,13 @@ inline constexpr RowIdx kMinByRow = RowIdx{1} << 20;
     RowIdx min_by_row = kMinByRow);
 
 /**
- * @brief Make a builder of trees by a strategy, on the device that holds its table.
- * @param n_rows Of the whole table.
- * @param stats  What is known before the first tree.
- * @param share  What the strategy holds of the table; nullptr: all of it.
+ * @brief Make a builder of trees by a strategy.
+ * @param context In whose scope the strategy was made.
+ * @param n_rows  Of the whole table.
+ * @param stats   What is known before the first tree.
+ * @param share   What the strategy holds of the table; nullptr: all of it.
  */
 [[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(
-    int ordinal, RowIdx n_rows, std::unique_ptr<SplitStrategy> strategy,
+    std::shared_ptr<DeviceContext> context, RowIdx n_rows, std::unique_ptr<SplitStrategy> strategy,
     TreeStats const& stats = {}, std::unique_ptr<ColumnPartition> share = nullptr);
 }  // namespace gpu_exact

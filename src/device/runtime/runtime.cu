@@ -11,6 +11,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "device/runtime/device_context.cuh"
 #include "device/runtime/runtime.cuh"
 #include "host/build_advice.h"
 
@@ -153,7 +154,7 @@ bool Succeeds(cudaError_t status) noexcept {
   return status == cudaSuccess;
 }
 
-void* AllocateDevice(std::size_t bytes, char const* what) {
+void* DeviceMemory::Allocate(std::size_t bytes, char const* what) {
   void* p{nullptr};
   cudaError_t status = cudaMalloc(&p, bytes);
   if (status == cudaErrorMemoryAllocation) {
@@ -171,18 +172,23 @@ void* AllocateDevice(std::size_t bytes, char const* what) {
   for (std::size_t peak = peak_bytes; peak < held;) {
     peak_bytes.compare_exchange_weak(peak, held);  // another thread's may be higher: told in `peak`
   }
+  ledger = DeviceContext::Current().MemoryLedger();
+  ledger->held += bytes;
   return p;
 }
 
-void FreeDevice(void* p, std::size_t bytes) noexcept {
+void DeviceMemory::Free(void* p, std::size_t bytes) noexcept {
   CaptureGuard const guard;
   Succeeds(cudaFree(p));
   held_bytes -= bytes;
+  if (p != nullptr) {
+    ledger->held -= bytes;
+  }
 }
 
 std::size_t PeakDeviceBytes() { return peak_bytes; }
 
-void* AllocatePinned(std::size_t bytes, char const* what) {
+void* PinnedMemory::Allocate(std::size_t bytes, char const* what) {
   void* p{nullptr};
   cudaError_t status = cudaHostAlloc(&p, bytes, cudaHostAllocDefault);
   if (status == cudaErrorMemoryAllocation) {
@@ -194,7 +200,7 @@ void* AllocatePinned(std::size_t bytes, char const* what) {
   return p;
 }
 
-void FreePinned(void* p, std::size_t) noexcept {
+void PinnedMemory::Free(void* p, std::size_t) noexcept {
   CaptureGuard const guard;
   Succeeds(cudaFreeHost(p));
 }
@@ -285,21 +291,6 @@ bool ReachDevice(int other) {
   return status == cudaSuccess || status == cudaErrorPeerAccessAlreadyEnabled;
 }
 
-DeviceGuard::DeviceGuard(int ordinal) {
-  ordinal = std::max(ordinal, 0);
-  EXACT_CUDA(cudaGetDevice(&previous_));
-  if (ordinal != previous_) {
-    EXACT_CUDA(cudaSetDevice(ordinal));
-    moved_ = true;
-  }
-}
-
-DeviceGuard::~DeviceGuard() {
-  if (moved_) {
-    Succeeds(cudaSetDevice(previous_));
-  }
-}
-
 std::uint64_t ContextOf(int ordinal) {
   // Of the driver, whose calls need no context to be current; its types are not needed either.
   using DeviceGet = int (*)(int* device, int ordinal);
@@ -370,7 +361,8 @@ DeviceStatus ProbeDevice(int ordinal) {
   std::string advice;
   int const capability = 10 * prop.major + prop.minor;
   try {
-    DeviceGuard const current{device};
+    DeviceContext context{device};
+    DeviceContext::Scope const scope{context};
     cudaFuncAttributes attributes{};
     static_cast<void>(Succeeds(status = cudaFuncGetAttributes(&attributes, ProbeKernel)));
     if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction ||

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Wraps CUDA: checked calls and launches, device buffers, CUB's scratch space.
+ * @brief Wraps CUDA: checked calls and launches, device buffers.
  */
 #pragma once
 
@@ -9,8 +9,10 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,17 +31,29 @@ inline cudaStream_t Stream() { return cudaStreamPerThread; }
 
 void CheckCuda(cudaError_t status, char const* call, char const* file, int line);
 
-/** @brief Call cudaMalloc; throws OutOfDeviceMemory with the array and the bytes asked, free,
- *         total. */
-void* AllocateDevice(std::size_t bytes, char const* what);
-void FreeDevice(void* p, std::size_t bytes) noexcept;
+/** @brief Counts device memory, bytes. */
+struct Ledger {
+  std::atomic<std::size_t> held{0};
+};
+
+/** @brief Gives device memory to a Buffer. */
+struct DeviceMemory {
+  std::shared_ptr<Ledger> ledger;  // of the context that was current when memory was allocated
+
+  /** @brief Call cudaMalloc; throws OutOfDeviceMemory with the array and the bytes asked, free,
+   *         total. */
+  void* Allocate(std::size_t bytes, char const* what);
+  void Free(void* p, std::size_t bytes) noexcept;
+};
 /** @brief Give the most bytes of all devices that this process has held at a time. */
 [[nodiscard]] std::size_t PeakDeviceBytes();
 
-/** @brief Allocate page-locked host memory, which kernels read and write too; throws
- *         DeviceError. */
-void* AllocatePinned(std::size_t bytes, char const* what);
-void FreePinned(void* p, std::size_t bytes) noexcept;
+/** @brief Gives page-locked host memory to a Buffer, which kernels read and write too. */
+struct PinnedMemory {
+  /** @brief Allocate; throws DeviceError. */
+  static void* Allocate(std::size_t bytes, char const* what);
+  static void Free(void* p, std::size_t bytes) noexcept;
+};
 
 /** @brief Clear and ignore the error of a call; tells whether there was none. */
 bool Succeeds(cudaError_t status) noexcept;
@@ -90,33 +104,19 @@ class CaptureGuard {
       cudaStreamCaptureModeRelaxed};  // that of outside the scope, within it
 };
 
-/** @brief Makes a device current for its scope, -1 for the first one. */
-class DeviceGuard {
- public:
-  explicit DeviceGuard(int ordinal);
-  ~DeviceGuard();
-  DeviceGuard(DeviceGuard const&) = delete;
-  DeviceGuard& operator=(DeviceGuard const&) = delete;
-
- private:
-  CaptureGuard capture_;
-  int previous_{0};
-  bool moved_{false};
-};
-
 /** @brief Owns an uninitialised array, which keeps its size or grows, and loses its content
  *         then. */
-template <typename T, void* (*kAllocate)(std::size_t, char const*),
-          void (*kFree)(void*, std::size_t) noexcept>
+template <typename T, typename MemoryT>
 class Buffer {
  public:
   explicit Buffer(char const* what) : what_{what} {}
-  ~Buffer() { kFree(data_, this->Bytes()); }
+  ~Buffer() { memory_.Free(data_, this->Bytes()); }
   Buffer(Buffer const&) = delete;
   Buffer& operator=(Buffer const&) = delete;
   Buffer(Buffer&& that) noexcept : what_{that.what_} { *this = std::move(that); }
   Buffer& operator=(Buffer&& that) noexcept {
     std::swap(what_, that.what_);
+    std::swap(memory_, that.memory_);
     std::swap(data_, that.data_);
     std::swap(size_, that.size_);
     return *this;
@@ -126,13 +126,13 @@ class Buffer {
   T* Reserve(std::size_t n) {
     if (n > size_) {
       this->Release();
-      data_ = static_cast<T*>(kAllocate(n * sizeof(T), what_));
+      data_ = static_cast<T*>(memory_.Allocate(n * sizeof(T), what_));
       size_ = n;
     }
     return data_;
   }
   void Release() {
-    kFree(std::exchange(data_, nullptr), this->Bytes());
+    memory_.Free(std::exchange(data_, nullptr), this->Bytes());
     size_ = 0;
   }
 
@@ -141,13 +141,14 @@ class Buffer {
 
  private:
   char const* what_;
+  MemoryT memory_;
   T* data_{nullptr};
   std::size_t size_{0};
 };
 template <typename T>
-using DeviceBuffer = Buffer<T, AllocateDevice, FreeDevice>;
+using DeviceBuffer = Buffer<T, DeviceMemory>;
 template <typename T>
-using PinnedBuffer = Buffer<T, AllocatePinned, FreePinned>;
+using PinnedBuffer = Buffer<T, PinnedMemory>;
 
 /**
  * @brief Copies in the order of the stream: between memory of devices, or from or to the host's. What
@@ -248,7 +249,6 @@ class UploadBuffer {
     return to;
   }
   [[nodiscard]] T* Data() const { return device_.Data(); }
-  [[nodiscard]] std::size_t Bytes() const { return device_.Bytes(); }
 
  private:
   PinnedBuffer<T> host_;
@@ -283,7 +283,6 @@ class UploadArena {
   [[nodiscard]] T const* Data(std::size_t number) const {
     return reinterpret_cast<T const*>(bytes_.Data() + uploaded_[number]);
   }
-  [[nodiscard]] std::size_t Bytes() const { return bytes_.Bytes(); }
 
  private:
   static constexpr std::size_t kAligned = 16;
@@ -378,26 +377,6 @@ void LaunchN(char const* name, void (*kernel)(ParamsT...), std::uint64_t n, Args
 __device__ inline std::uint64_t GlobalIdx() {
   return static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
-
-/** @brief Keeps CUB's temporary storage for the next call. */
-class CubScratch {
- public:
-  /**
-   * @param fn         Called twice as fn(void* storage, std::size_t& bytes), as CUB wants it.
-   * @param file, line Of the caller, for the error.
-   */
-  template <typename FnT>
-  void Call(FnT&& fn, char const* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    std::size_t bytes{0};
-    CheckCuda(fn(nullptr, bytes), "CUB", file, line);
-    void* storage = storage_.Reserve(bytes == 0 ? 1 : bytes);
-    CheckCuda(fn(storage, bytes), "CUB", file, line);
-  }
-  [[nodiscard]] std::size_t Bytes() const { return storage_.Bytes(); }
-
- private:
-  DeviceBuffer<unsigned char> storage_{"CUB scratch"};
-};
 
 /** @brief Find PartitionPoint() by all lanes of a warp, which get the answer; 32 places are looked
  *         at a step. */

@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "device/runtime/device_context.cuh"
 #include "device/sort/entry_sorter.cuh"
 
 namespace gpu_exact {
@@ -141,7 +142,7 @@ void EntrySorter<EntryT>::SortByNode(std::uint8_t const* row_keys, LevelNode n_n
   // The last bits of kNoKey are ones: above every node of a level.
   int const n_bits = BitsBelow(std::uint64_t{n_nodes} + 1);
   if (n != 0) {
-    scratch_.Call([&](void* storage, std::size_t& bytes) {
+    CallCub([&](void* storage, std::size_t& bytes) {
       return cub::DeviceRadixSort::SortPairs(storage, bytes, keys_.Data(), this->SortedKeys(),
                                              in_column_order_, halves_[1].Data(), n, 0, n_bits,
                                              Stream());
@@ -178,7 +179,7 @@ void EntrySorter<EntryT>::SortByChild(std::vector<EntryRange> const& split_nodes
                                                SizeOfRange{ranges_.Data()});
   open_ends_.Reserve(n_nodes);
   if (n_nodes != 0) {
-    scratch_.Call([&](void* storage, std::size_t& bytes) {
+    CallCub([&](void* storage, std::size_t& bytes) {
       return cub::DeviceScan::InclusiveSum(storage, bytes, sizes, open_ends_.Data(), n_nodes,
                                            Stream());
     });
@@ -193,8 +194,7 @@ void EntrySorter<EntryT>::OnePass(EntryIdx base, FnT&& sort) {
   cub::DoubleBuffer<std::uint8_t> keys{keys_.Data() + base, this->SortedKeys() + base};
   cub::DoubleBuffer<EntryT> entries{halves_[current_].Data() + base,
                                     halves_[1 - current_].Data() + base};
-  scratch_.Call(
-      [&](void* storage, std::size_t& bytes) { return sort(storage, bytes, &keys, &entries); });
+  CallCub([&](void* storage, std::size_t& bytes) { return sort(storage, bytes, &keys, &entries); });
   if (keys.selector != 1 || entries.selector != 1) {
     throw std::logic_error{"CUB sorted entries in other than one pass."};
   }
@@ -240,13 +240,6 @@ void EntrySorter<EntryT>::SortSegments(std::vector<EntryRange> const& segments) 
     }
   }
   sort_group();
-}
-
-template <typename EntryT>
-std::uint64_t EntrySorter<EntryT>::Bytes() const {
-  return units_.Bytes() + halves_[0].Bytes() + halves_[1].Bytes() + keys_.Bytes() +
-         ranges_.Bytes() + split_ranges_.Bytes() + open_ends_.Bytes() + segment_begins_.Bytes() +
-         segment_ends_.Bytes() + scratch_.Bytes();
 }
 
 template class EntrySorter<CarriedEntry>;

@@ -55,7 +55,6 @@ class EntrySorter {
 
   [[nodiscard]] EntriesRef<EntryT> Entries() const { return {entries_, units_.Data()}; }
   [[nodiscard]] NodeRangesRef const& Ranges() const { return ref_; }
-  [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
   [[nodiscard]] std::uint8_t* SortedKeys() const { return keys_.Data() + columns_.n_entries; }
@@ -83,6 +82,5 @@ class EntrySorter {
   DeviceBuffer<EntryIdx> open_ends_{"ends of open entries"};
   DeviceBuffer<int> segment_begins_{"segment begins"};
   DeviceBuffer<int> segment_ends_{"segment ends"};
-  CubScratch scratch_;
 };
 }  // namespace gpu_exact

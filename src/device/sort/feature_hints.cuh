@@ -17,7 +17,6 @@ class FeatureHints {
 
   /** @brief Give ColumnsRef::feature_hints. */
   [[nodiscard]] FeatureIdx const* Data() const { return hints_.Data(); }
-  [[nodiscard]] std::uint64_t Bytes() const { return hints_.Bytes(); }
 
  private:
   DeviceBuffer<FeatureIdx> hints_{"feature hints"};

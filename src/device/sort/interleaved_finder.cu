@@ -10,6 +10,7 @@
 #include <cub/block/block_radix_rank.cuh>
 #include <cub/device/device_scan.cuh>
 
+#include "device/runtime/device_context.cuh"
 #include "device/runtime/fixed_sum.cuh"
 #include "device/sort/interleaved_finder.cuh"
 #include "device/sort/split_agent.cuh"
@@ -470,7 +471,7 @@ void InterleavedFinder<EntryT>::Find(LevelRef const& level, EntriesRef<EntryT> c
            ref_, partial_.Data());
     auto groups = thrust::make_transform_iterator(thrust::make_counting_iterator(std::uint64_t{0}),
                                                   TileGroup{ref_.long_tiles, ref_.n_long});
-    scratch_.Call([&](void* storage, std::size_t& bytes) {
+    CallCub([&](void* storage, std::size_t& bytes) {
       return cub::DeviceScan::InclusiveScanByKey(storage, bytes, groups, partial_.Data(),
                                                  sums_.Data(), TileSumOp{}, n_sums,
                                                  cuda::std::equal_to<>{}, Stream());
@@ -489,12 +490,6 @@ void InterleavedFinder<EntryT>::Find(LevelRef const& level, EntriesRef<EntryT> c
     Launch("SearchShortTiles", SearchShortTilesKernel<EntryT>,
            CeilDiv(ref_.n_short, kShortThreads / 32 * kShortTiles), kShortThreads, level, ref_);
   }
-}
-
-template <typename EntryT>
-std::uint64_t InterleavedFinder<EntryT>::Bytes() const {
-  return long_tiles_.Bytes() + shared_tiles_.Bytes() + short_tiles_.Bytes() + partial_.Bytes() +
-         sums_.Bytes() + scratch_.Bytes();
 }
 
 template class InterleavedFinder<CarriedEntry>;

@@ -102,7 +102,6 @@ class InterleavedFinder {
 
   /** @brief Give what the last Find() left, to look winners up. */
   [[nodiscard]] InterleavedRef<EntryT> const& Ref() const { return ref_; }
-  [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
   bool has_tiles_{false};
@@ -111,7 +110,6 @@ class InterleavedFinder {
   DeviceBuffer<ShortTile> short_tiles_{"tiles of short columns"};
   DeviceBuffer<TileSum> partial_{"sums of tiles by node"};
   DeviceBuffer<TileSum> sums_{"scanned sums of tiles by node"};
-  CubScratch scratch_;
   InterleavedRef<EntryT> ref_{};
 };
 }  // namespace gpu_exact

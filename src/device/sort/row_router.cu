@@ -195,9 +195,4 @@ void RowRouter::SumNodes(GradientPair const* gpair, Quantiser const& quantiser,
   Launch("SumNodes", SumNodesKernel, this->StridedGrid(), kThreads, gpair, positions_.Data(),
          n_rows_, quantiser, level.first, level.n, out_states);
 }
-
-std::uint64_t RowRouter::Bytes() const {
-  return positions_.Bytes() + row_keys_.Bytes() + ranges_.Bytes() + range_ends_.Bytes() +
-         goes_left_.Bytes();
-}
 }  // namespace gpu_exact

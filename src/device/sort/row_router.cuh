@@ -60,7 +60,6 @@ class RowRouter {
   /** @brief Give the LevelNode (or its last bit) of each row, kNoKey where it is in no open
    *         node. */
   [[nodiscard]] std::uint8_t const* RowKeys() const { return row_keys_.Data(); }
-  [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
   [[nodiscard]] std::uint64_t StridedGrid() const;

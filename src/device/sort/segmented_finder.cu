@@ -9,6 +9,7 @@
 #include <cub/device/device_scan.cuh>
 #include <cuda/std/functional>
 
+#include "device/runtime/device_context.cuh"
 #include "device/sort/segmented_finder.cuh"
 #include "device/sort/split_agent.cuh"
 
@@ -317,13 +318,13 @@ void SegmentedFinder::Find(LevelRef const& level, EntriesRef<EntryT> const& entr
   Launch("ReduceSegmentedTiles", ReduceSegmentedTilesKernel<EntryT>, n_tiles, kTileThreads, level,
          entries, ranges, outer_.Data());
   OuterSums const none{{0, 0}, {0, 0}, 0, 0};
-  scratch_.Call([&](void* storage, std::size_t& bytes) {
+  CallCub([&](void* storage, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveScan(storage, bytes, outer_.Data(), before_.Data(),
                                           OuterSumsOp{}, none, n_tiles, Stream());
   });
   auto from_right = thrust::make_reverse_iterator(outer_.Data() + n_tiles);
   auto to_left = thrust::make_reverse_iterator(after_.Data() + n_tiles);
-  scratch_.Call([&](void* storage, std::size_t& bytes) {
+  CallCub([&](void* storage, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveScan(storage, bytes, from_right, to_left, ReverseOuterSumsOp{},
                                           none, n_tiles, Stream());
   });
@@ -335,7 +336,4 @@ template void SegmentedFinder::Find(LevelRef const&, EntriesRef<CarriedEntry> co
 template void SegmentedFinder::Find(LevelRef const&, EntriesRef<ColumnEntry> const&,
                                     NodeRangesRef const&);
 
-std::uint64_t SegmentedFinder::Bytes() const {
-  return outer_.Bytes() + before_.Bytes() + after_.Bytes() + scratch_.Bytes();
-}
 }  // namespace gpu_exact

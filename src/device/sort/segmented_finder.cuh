@@ -50,12 +50,10 @@ class SegmentedFinder {
    */
   template <typename EntryT>
   void Find(LevelRef const& level, EntriesRef<EntryT> const& entries, NodeRangesRef const& ranges);
-  [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
   DeviceBuffer<OuterSums> outer_{"outer sums of tiles"};
   DeviceBuffer<OuterSums> before_{"sums before tiles"};
   DeviceBuffer<OuterSums> after_{"sums after tiles"};
-  CubScratch scratch_;
 };
 }  // namespace gpu_exact

@@ -38,10 +38,6 @@ class SortStrategy : public SplitStrategy {
   void Partition(Level const& level, LevelSplits const& splits, Level* children) override;
   void EndTree(Level const&, std::vector<NodeSplit> const&) override {}
   [[nodiscard]] RowPositions& Positions() override { return rows_.Positions(); }
-  [[nodiscard]] std::uint64_t Bytes() const override {
-    return columns_.Bytes() + hints_.Bytes() + rows_.Bytes() + sorter_.Bytes() +
-           interleaved_.Bytes() + sorted_.Bytes();
-  }
 
  private:
   /** @brief Tell whether entries of the level's nodes lie in column order; else they lie by node. */

@@ -15,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include "device/runtime/device_context.cuh"
 #include "device/table/column_store.cuh"
 #include "device/table/value_sort.cuh"
 
@@ -62,12 +63,12 @@ __global__ void FindValueOffsetsKernel(std::uint64_t const* keys, std::uint32_t 
 }
 
 /** @brief Count distinct values; refuses a table with more than 32 bits number. Waits. */
-void CheckDistinct(std::uint64_t const* sorted_keys, EntryIdx n, CubScratch* scratch) {
+void CheckDistinct(std::uint64_t const* sorted_keys, EntryIdx n) {
   DeviceBuffer<std::uint64_t> sum{"number of distinct values"};
   sum.Reserve(1);
   auto is_new = thrust::make_transform_iterator(thrust::make_counting_iterator(EntryIdx{0}),
                                                 NewValue{sorted_keys});
-  scratch->Call([&](void* storage, std::size_t& bytes) {
+  CallCub([&](void* storage, std::size_t& bytes) {
     return cub::DeviceReduce::Reduce(storage, bytes, is_new, sum.Data(), n, cuda::std::plus<>{},
                                      std::uint64_t{0}, Stream());
   });
@@ -93,15 +94,14 @@ ColumnStore::ColumnStore(CsrView const& table, EntryIdx sorted_at_once, std::uin
                       std::plus<>{}, EntryIdx{0});
   SortedEntries sorted = SortByValue(std::move(rows), h_entry_offsets_, sorted_at_once);
   DeviceBuffer<std::uint32_t> counts{"numbers of distinct values"};
-  CubScratch scratch;
   counts.Reserve(n);
   if (n > std::numeric_limits<ValueId>::max()) {
-    CheckDistinct(sorted.keys.Data(), n, &scratch);
+    CheckDistinct(sorted.keys.Data(), n);
   }
   if (n != 0) {
     auto is_new = thrust::make_transform_iterator(thrust::make_counting_iterator(EntryIdx{0}),
                                                   NewValue{sorted.keys.Data()});
-    scratch.Call([&](void* storage, std::size_t& bytes) {
+    CallCub([&](void* storage, std::size_t& bytes) {
       return cub::DeviceScan::InclusiveSum(storage, bytes, is_new, counts.Data(), n, Stream());
     });
   }
@@ -124,9 +124,5 @@ ColumnStore::ColumnStore(CsrView const& table, EntryIdx sorted_at_once, std::uin
 ColumnsRef ColumnStore::Ref() const {
   return {entries_.Data(), values_at_, n_present_.Data(), value_offsets_.Data(),
           n_entries_,      n_values_,  n_rows_,           n_features_};
-}
-
-std::uint64_t ColumnStore::Bytes() const {
-  return entries_.Bytes() + values_.Bytes() + n_present_.Bytes() + value_offsets_.Bytes();
 }
 }  // namespace gpu_exact

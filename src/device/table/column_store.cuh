@@ -70,7 +70,6 @@ class ColumnStore {
   [[nodiscard]] ColumnsRef Ref() const;
   /** @brief Tell where the entries of each feature begin, shape: (n_features + 1). */
   [[nodiscard]] std::vector<EntryIdx> const& EntryOffsets() const { return h_entry_offsets_; }
-  [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
   DeviceBuffer<ColumnEntry> entries_{"column entries"};

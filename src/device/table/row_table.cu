@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "device/runtime/device_context.cuh"
 #include "device/runtime/host_copy.cuh"
 #include "device/table/row_table.cuh"
 
@@ -188,7 +189,6 @@ void RowTable::SortRows(EntryIdx const* h_offsets, EntryIdx sorted_at_once) {
   static_assert(sizeof(CsrEntry) == sizeof(std::uint64_t) && offsetof(CsrEntry, feature) == 0,
                 "the lower half of an entry is its feature");
   DeviceBuffer<CsrEntry> alternate{"rows to sort"};
-  CubScratch scratch;
   auto words = [](auto* p) { return reinterpret_cast<std::uint64_t*>(p); };
   for (RowIdx first = 0; first < view_.n_rows;) {
     EntryIdx const base = h_offsets[first];
@@ -204,7 +204,7 @@ void RowTable::SortRows(EntryIdx const* h_offsets, EntryIdx sorted_at_once) {
     }
     cub::DoubleBuffer<std::uint64_t> rows{words(entries_.Data() + base),
                                           words(alternate.Reserve(n))};
-    scratch.Call([&](void* storage, std::size_t& bytes) {
+    CallCub([&](void* storage, std::size_t& bytes) {
       return cub::DeviceSegmentedRadixSort::SortKeys(storage, bytes, rows, n, n_rows, offsets,
                                                      offsets + 1, 0, BitsBelow(view_.n_features),
                                                      Stream());

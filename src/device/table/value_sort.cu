@@ -7,6 +7,7 @@
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 
+#include "device/runtime/device_context.cuh"
 #include "device/table/value_sort.cuh"
 
 namespace gpu_exact {
@@ -60,7 +61,7 @@ class KeySorter {
     }
     cub::DoubleBuffer<std::uint64_t> key_halves{keys, keys_.Reserve(n)};
     cub::DoubleBuffer<RowIdx> row_halves{rows, rows_.Reserve(n)};
-    scratch_.Call([&](void* storage, std::size_t& bytes) {
+    CallCub([&](void* storage, std::size_t& bytes) {
       return cub::DeviceRadixSort::SortPairs(storage, bytes, key_halves, row_halves, n, 0, n_bits_,
                                              Stream());
     });
@@ -76,7 +77,6 @@ class KeySorter {
   int n_bits_;
   DeviceBuffer<std::uint64_t> keys_{"sort keys, second half"};
   DeviceBuffer<RowIdx> rows_{"rows to sort, second half"};
-  CubScratch scratch_;
 };
 
 /** @brief Find the first column of each part, and the end: as many columns a part as fit, at least
@@ -95,10 +95,9 @@ std::vector<std::uint32_t> DivideColumns(std::vector<EntryIdx> const& entry_offs
 }
 }  // namespace
 
-void FindRowOffsets(CsrView const& table, ColumnSubset const& subset, CubScratch* scratch,
-                    EntryIdx* out_row_offsets) {
+void FindRowOffsets(CsrView const& table, ColumnSubset const& subset, EntryIdx* out_row_offsets) {
   LaunchRows("CountKept", CountKeptKernel, table.n_rows, table, subset, out_row_offsets);
-  scratch->Call([&](void* storage, std::size_t& bytes) {
+  CallCub([&](void* storage, std::size_t& bytes) {
     return cub::DeviceScan::InclusiveSum(storage, bytes, out_row_offsets,
                                          std::uint64_t{table.n_rows} + 1, Stream());
   });
@@ -124,12 +123,11 @@ SortedEntries SortByValue(RowTable table, std::vector<EntryIdx> const& entry_off
   RowIdx* rows = sorted.rows.Reserve(entry_offsets.back());
   DeviceBuffer<EntryIdx> row_offsets{"row offsets of some columns"};
   ZeroAsync(row_offsets.Reserve(std::size_t{table.View().n_rows} + 1), 1);
-  CubScratch scratch;
   for (std::size_t i = 0; i + 1 < firsts.size(); ++i) {
     EntryIdx const begin = entry_offsets[firsts[i]];
     ColumnSubset const part{nullptr, row_offsets.Data(), firsts[i + 1] - firsts[i],
                             entry_offsets[firsts[i + 1]] - begin, firsts[i]};
-    FindRowOffsets(table.View(), part, &scratch, row_offsets.Data());
+    FindRowOffsets(table.View(), part, row_offsets.Data());
     MakeKeys(table.View(), part, keys + begin, rows + begin);
   }
   Synchronize();

@@ -53,8 +53,7 @@ struct ColumnSubset {
  * @brief Find the row offsets of a subset, whose own are not read. Does not wait.
  * @param out_row_offsets shape: (n_rows + 1); the first one is there.
  */
-void FindRowOffsets(CsrView const& table, ColumnSubset const& subset, CubScratch* scratch,
-                    EntryIdx* out_row_offsets);
+void FindRowOffsets(CsrView const& table, ColumnSubset const& subset, EntryIdx* out_row_offsets);
 
 /** @brief Owns entries by column, value, row. */
 struct SortedEntries {

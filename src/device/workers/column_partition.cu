@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "device/runtime/device_context.cuh"
 #include "device/runtime/warp.cuh"
 #include "device/table/row_table.cuh"
 #include "device/workers/column_partition.cuh"
@@ -94,7 +95,6 @@ struct Outgoing {
     std::uint64_t const n = std::uint64_t(n_workers) * table.n_rows;
     DeviceBuffer<ColumnOwner> d_owners{"columns of workers"};
     DeviceBuffer<EntryIdx> next{"places of rows for workers"};
-    CubScratch scratch;
     CopyFromHost(d_owners.Reserve(owners.size()), owners.data(), owners.size());
     ZeroAsync(counts.Reserve(n), n);
     LaunchRows("CountForWorkers", CountForWorkersKernel, table.n_rows, table, d_owners.Data(),
@@ -103,7 +103,7 @@ struct Outgoing {
     entries.Reserve(table.n_entries);
     if (n != 0) {
       auto wide = thrust::make_transform_iterator(counts.Data(), Widen{});
-      scratch.Call([&](void* storage, std::size_t& bytes) {
+      CallCub([&](void* storage, std::size_t& bytes) {
         return cub::DeviceScan::ExclusiveSum(storage, bytes, wide, next.Data(), n, Stream());
       });
     }
@@ -182,9 +182,8 @@ ColumnPartition::ColumnPartition(Communicator* comm, CsrView const& rows, Transp
       }));
   AllOrNone(comm, [&] {
     if (whole_.n_rows != 0) {
-      CubScratch scratch;
       auto wide = thrust::make_transform_iterator(counts.Data(), Widen{});
-      scratch.Call([&](void* storage, std::size_t& bytes) {
+      CallCub([&](void* storage, std::size_t& bytes) {
         return cub::DeviceScan::InclusiveSum(storage, bytes, wide, offsets_.Data() + 1,
                                              whole_.n_rows, Stream());
       });
@@ -207,8 +206,8 @@ void ColumnPartition::SumSizes(CsrView const& rows) {
   row_begins_ = {0};
   for (auto const& s : sizes) {
     if (s.n_features != sizes.front().n_features) {
-      throw WorkerError{"Worker " + std::to_string(&s - sizes.data()) + " has rows of " +
-                        std::to_string(s.n_features) + " features, worker 0 of " +
+      throw WorkerError{"Rank " + std::to_string(&s - sizes.data()) + " has rows of " +
+                        std::to_string(s.n_features) + " features, rank 0 of " +
                         std::to_string(sizes.front().n_features) +
                         "; give all workers the same columns."};
     }

@@ -51,9 +51,6 @@ class ColumnPartition {
   /** @brief Find the own column of a feature, or kRemoteColumn. */
   [[nodiscard]] ColumnIdx ColumnOf(FeatureIdx feature) const { return column_of_[feature]; }
   [[nodiscard]] DeviceCommunicator* Workers() const { return workers_.get(); }
-  [[nodiscard]] std::uint64_t Bytes() const {
-    return features_.Bytes() + this->OwnTableBytes() + workers_->Bytes();
-  }
 
  private:
   /** @brief Counts the entries that each worker sends to each, shape: (n_workers, n_workers). */

@@ -259,7 +259,7 @@ class NcclCommunicator final : public DeviceCommunicator {
   }
   [[noreturn]] void Fail(std::string const& why) {
     this->Abort();  // kernels that wait for the others end
-    throw WorkerError{"Worker " + std::to_string(Rank()) + " of " + std::to_string(Size()) + ": " +
+    throw WorkerError{"Rank " + std::to_string(Rank()) + " of " + std::to_string(Size()) + ": " +
                       why};
   }
 
@@ -437,10 +437,6 @@ void DeviceCommunicator::Leave() noexcept {
   if (mailbox_ != nullptr) {
     mailbox_->Leave();
   }
-}
-
-std::uint64_t DeviceCommunicator::Bytes() const {
-  return mailbox_ != nullptr ? mailbox_->Bytes() : 0;
 }
 
 std::unique_ptr<DeviceCommunicator> DeviceCommunicator::Make(Communicator* comm,

@@ -102,8 +102,6 @@ class DeviceCommunicator {
   [[nodiscard]] std::int32_t Size() const { return comm_->Size(); }
   /** @brief Give the same group, for host memory. */
   [[nodiscard]] Communicator* OfHost() const { return comm_; }
-  /** @brief Count the device memory held. */
-  [[nodiscard]] std::uint64_t Bytes() const;
 
  protected:
   explicit DeviceCommunicator(Communicator* comm);

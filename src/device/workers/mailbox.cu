@@ -360,8 +360,8 @@ void Mailbox::AllGather(std::uint32_t* inout, std::vector<std::uint64_t> const& 
 void Mailbox::Check() const {
   std::uint32_t const missing = *static_cast<std::uint32_t const volatile*>(own_->missing.Data());
   if (missing != 0) {
-    throw WorkerError{"Worker " + std::to_string(comm_->Rank()) + " of " +
-                      std::to_string(comm_->Size()) + ": worker " + std::to_string(missing - 1) +
+    throw WorkerError{"Rank " + std::to_string(comm_->Rank()) + " of " +
+                      std::to_string(comm_->Size()) + ": rank " + std::to_string(missing - 1) +
                       " has failed, or has not answered for " + std::to_string(deadline_.count()) +
                       " s. Its own error may say why; GPU_EXACT_PEER_TIMEOUT sets the seconds."};
   }
@@ -384,6 +384,4 @@ void Mailbox::Leave() noexcept {
   Succeeds(cudaStreamSynchronize(stream));
   Succeeds(cudaStreamDestroy(stream));
 }
-
-std::uint64_t Mailbox::Bytes() const { return own_->words.Bytes(); }
 }  // namespace gpu_exact

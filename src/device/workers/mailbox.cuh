@@ -66,7 +66,6 @@ class Mailbox {
   void Check() const;
   /** @brief Tell other processes not to wait for this one, which has failed. */
   void Leave() noexcept;
-  [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
   struct Box;

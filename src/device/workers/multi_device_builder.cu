@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "device/level/training_rows.cuh"
+#include "device/runtime/device_context.cuh"
 #include "gpu_exact/tree_builder.h"
 #include "host/all_or_none.h"
 #include "host/thread_communicator.h"
@@ -49,6 +50,7 @@ class MultiDeviceBuilder final : public TreeBuilder {
  public:
   MultiDeviceBuilder(std::vector<int> ordinals, CsrView const& table, TableOptions const& options)
       : ordinals_{std::move(ordinals)},
+        first_{ordinals_.front()},
         workers_{static_cast<std::int32_t>(ordinals_.size())},
         builders_(ordinals_.size()) {
     for (std::uint64_t rank = 0; rank <= ordinals_.size(); ++rank) {
@@ -62,14 +64,14 @@ class MultiDeviceBuilder final : public TreeBuilder {
       CsrView const rows = this->RowsOf(table, rank, &offsets);
       builders_[rank] = MakeDeviceBuilder(ordinals_[rank], rows, options, workers_.Worker(rank));
     });
-    DeviceGuard const guard{ordinals_.front()};
+    DeviceContext::Scope const scope{first_};
     scan_ = std::make_unique<RowScan>();
   }
 
   GrownTree Build(GrowParam const& param, GradientView gradients, std::uint8_t const* row_included,
                   FeaturePolicy* features) override {
     if (gradients.memory == Memory::kDevice) {
-      DeviceGuard const guard{ordinals_.front()};
+      DeviceContext::Scope const scope{first_};
       Synchronize();  // other streams read them
     }
     GrowParam of_worker{param};  // threads of the host are shared out too; a team serves one thread
@@ -103,7 +105,7 @@ class MultiDeviceBuilder final : public TreeBuilder {
       return;
     }
     if (memory == Memory::kDevice) {
-      DeviceGuard const guard{ordinals_.front()};
+      DeviceContext::Scope const scope{first_};
       Synchronize();  // whatever used that memory before
     }
     workers_.Run([&](std::int32_t rank) {
@@ -118,12 +120,12 @@ class MultiDeviceBuilder final : public TreeBuilder {
   }
 
   [[nodiscard]] bool AnyDeletedRow(GradientPair const* gradients) override {
-    DeviceGuard const guard{ordinals_.front()};
+    DeviceContext::Scope const scope{first_};
     return scan_->AnyDeleted({gradients, nullptr, row_begins_.back()});
   }
 
   [[nodiscard]] std::uint64_t DeviceBytes() const override {
-    std::uint64_t bytes{0};
+    std::uint64_t bytes{first_.Bytes()};
     for (auto const& builder : builders_) {
       bytes += builder->DeviceBytes();
     }
@@ -155,6 +157,7 @@ class MultiDeviceBuilder final : public TreeBuilder {
   }
 
   std::vector<int> ordinals_;
+  DeviceContext first_;             // of the first device, beside its builder's
   std::vector<RowIdx> row_begins_;  // shape: (n_workers + 1)
   ThreadWorkers workers_;           // before the builders, which borrow them
   std::vector<std::unique_ptr<TreeBuilder>> builders_;

@@ -77,9 +77,6 @@ class SplitExchange {
   }
 
   [[nodiscard]] ColumnPartition const& Share() const { return share_; }
-  [[nodiscard]] std::uint64_t Bytes() const {
-    return records_.Bytes() + is_own_.Bytes() + words_.Bytes() + gains_to_beat_.Bytes();
-  }
 
  private:
   /** @brief Divide into parts of n units each. */

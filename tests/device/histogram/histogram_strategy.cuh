@@ -1,11 +1,12 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Makes the histogram strategy of a test's table.
+ * @brief Makes the histogram strategy of a test's table, and builders by a strategy.
  */
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "device/histogram/bins/binned_table.cuh"
@@ -19,5 +20,14 @@ inline std::unique_ptr<SplitStrategy> MakeHistogramStrategy(
     RowIdx min_by_row = kMinByRow) {
   return MakeHistogramStrategy(std::make_unique<BinnedTable>(table, max_bins, memory), memory,
                                max_sorted, min_by_row);
+}
+
+/** @brief A builder on the first device. @param make Its strategy. */
+template <typename FnT>
+std::unique_ptr<TreeBuilder> MakeBuilder(RowIdx n_rows, FnT&& make) {
+  auto context = std::make_shared<DeviceContext>(-1);
+  DeviceContext::Scope const scope{*context};
+  auto strategy = make();
+  return MakeDeviceBuilder(std::move(context), n_rows, std::move(strategy));
 }
 }  // namespace gpu_exact

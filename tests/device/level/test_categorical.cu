@@ -19,9 +19,9 @@ namespace {
 std::unique_ptr<TreeBuilder> MakeBuilder(Table const& table, HistogramMemory const& memory,
                                          std::vector<std::uint32_t> const& max_bins,
                                          RowIdx max_sorted, RowIdx min_by_row = kMinByRow) {
-  return MakeDeviceBuilder(
-      -1, table.n_rows,
-      MakeHistogramStrategy(table.View(), memory, max_bins, max_sorted, min_by_row));
+  return gpu_exact::MakeBuilder(table.n_rows, [&] {
+    return MakeHistogramStrategy(table.View(), memory, max_bins, max_sorted, min_by_row);
+  });
 }
 
 /** @brief Every way to have bins and to search nodes. */

@@ -20,7 +20,7 @@ namespace gpu_exact {
 namespace {
 /** @brief Strategy kSort with gradients in the entries, as on tables of many rows. */
 std::unique_ptr<TreeBuilder> MakeCarryingBuilder(Table const& table) {
-  return MakeDeviceBuilder(-1, table.n_rows, MakeSortStrategy(table.View(), 0));
+  return MakeBuilder(table.n_rows, [&] { return MakeSortStrategy(table.View(), 0); });
 }
 
 /** @brief Strategy kHistogram with so many bins a column in each resolution. */
@@ -28,9 +28,9 @@ std::unique_ptr<TreeBuilder> MakeHistogramBuilder(Table const& table, HistogramM
                                                   std::vector<std::uint32_t> const& max_bins,
                                                   RowIdx max_sorted,
                                                   RowIdx min_by_row = kMinByRow) {
-  return MakeDeviceBuilder(
-      -1, table.n_rows,
-      MakeHistogramStrategy(table.View(), memory, max_bins, max_sorted, min_by_row));
+  return MakeBuilder(table.n_rows, [&] {
+    return MakeHistogramStrategy(table.View(), memory, max_bins, max_sorted, min_by_row);
+  });
 }
 
 class DeviceBuilder : public DeviceTest {

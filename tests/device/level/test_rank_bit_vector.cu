@@ -49,9 +49,8 @@ class RankBitVectorTest : public DeviceTest {
     ranges.push_back({0, static_cast<RowIdx>(n)});
     auto const d_ranges = ToDevice(ranges);
     DeviceBuffer<RowIdx> d_n_set{"bits of ranges"};
-    bits_.Count(
-        n, &scratch_,
-        {d_ranges.Data(), static_cast<LevelNode>(ranges.size()), d_n_set.Reserve(ranges.size())});
+    bits_.Count(n, {d_ranges.Data(), static_cast<LevelNode>(ranges.size()),
+                    d_n_set.Reserve(ranges.size())});
     auto const n_set = ToHost(d_n_set.Data(), ranges.size());
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       ASSERT_EQ(n_set[i], std::accumulate(is_set.cbegin() + ranges[i].begin,
@@ -75,7 +74,6 @@ class RankBitVectorTest : public DeviceTest {
   }
 
   RankBitVector bits_{"bits"};
-  CubScratch scratch_;
 };
 
 TEST_F(RankBitVectorTest, RanksAndBits) {
@@ -98,7 +96,7 @@ TEST_F(RankBitVectorTest, ClearedBits) {
   for (std::uint64_t n : {0u, 1u, 32u, 1000u}) {
     this->Check(std::vector<std::uint8_t>(n, 1));
     bits_.ClearAsync(n);
-    bits_.Count(n, &scratch_);
+    bits_.Count(n);
     for (RankWord const& word : ToHost(bits_.Ref().words, n / 32 + 1)) {
       EXPECT_EQ(word.bits, 0u);
       EXPECT_EQ(word.n_before, 0u);

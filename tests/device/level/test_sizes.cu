@@ -193,8 +193,9 @@ TEST_F(Sizes, HistogramsOfASparseTable) {
   RepeatedTable const copies{table, kCopies};
   ASSERT_GT(copies.View().n_entries, kTwoTo32);
   // Fewer bins than a column has values, so that bins are ranges.
-  auto builder = MakeDeviceBuilder(-1, kRows * kCopies,
-                                   MakeHistogramStrategy(copies.View(), memory, {256, 32}));
+  auto builder = MakeBuilder(kRows * kCopies, [&] {
+    return MakeHistogramStrategy(copies.View(), memory, {256, 32});
+  });
   GrownTree tree;
   Compare(builder.get(), copies.View(), table, Deep(4), &random, &tree);
 }

@@ -83,14 +83,15 @@ class Group {
   void Make(Table const& table, std::vector<RowIdx> const& begins, MakeStrategyFn const& make) {
     begins_ = begins;
     workers_.Run([&](std::int32_t rank) {
-      DeviceGuard const guard{this->Device(rank)};
+      auto context = std::make_shared<DeviceContext>(this->Device(rank));
+      DeviceContext::Scope const scope{*context};
       Table const rows = RowsOf(table, begins[rank], begins[rank + 1]);
       auto share =
           std::make_unique<ColumnPartition>(workers_.Worker(rank), rows.View(), transport_);
       EXPECT_EQ(share->Workers()->Kind(), transport_);
       auto strategy = make(share->OwnTable());
       share->ReleaseOwnTable();
-      builders_[rank] = MakeDeviceBuilder(this->Device(rank), table.n_rows, std::move(strategy),
+      builders_[rank] = MakeDeviceBuilder(std::move(context), table.n_rows, std::move(strategy),
                                           TreeStats{}, std::move(share));
     });
   }
@@ -152,7 +153,7 @@ class WorkersOnDevices : public DeviceTest {
                Transport transport, int n_trees, Way const& way) {
     Random random{seed};
     Table table = MakeTable(shape, &random);
-    auto alone = MakeDeviceBuilder(-1, table.n_rows, way.make(table.View()));
+    auto alone = MakeBuilder(table.n_rows, [&] { return way.make(table.View()); });
     Group group{n_workers, n_devices, transport};
     group.Make(table, DivideRows(shape.n_rows, n_workers, &random), way.make);
     for (int i = 0; i < n_trees; ++i) {
@@ -206,9 +207,10 @@ void ExpectExchange(std::int32_t n_workers, int n_devices, Transport transport,
   };
   std::vector<int> n_wrong(n_workers, 0);
   workers.Run([&](std::int32_t rank) {
-    DeviceGuard const guard{rank % n_devices};
+    DeviceContext context{rank % n_devices};
+    DeviceContext::Scope const scope{context};
     auto comm = DeviceCommunicator::Make(workers.Worker(rank), transport);
-    n_wrong[rank] += (comm->Bytes() != 0) == (transport == Transport::kCopies) ? 0 : 1;
+    n_wrong[rank] += (context.Bytes() != 0) == (transport == Transport::kCopies) ? 0 : 1;
     auto const sends = parts_of([&](std::int32_t to) { return length(rank, to); });
     auto const receives = parts_of([&](std::int32_t from) { return length(from, rank); });
     auto const gathers = parts_of([&](std::int32_t from) { return length(from, 0); });
@@ -423,7 +425,7 @@ TEST_F(WorkersOnDevices, AFaultyRowEndsTheSetUpEverywhere) {
       }
     });
     EXPECT_EQ(told[2].rfind(want, 0), 0u) << told[2];
-    EXPECT_EQ(told[0], "Worker 2 of 3 has failed: " + told[2]);
+    EXPECT_EQ(told[0], "Rank 2 of 3: " + told[2]);
     EXPECT_EQ(told[1], told[0]);
   }
 }
@@ -443,7 +445,7 @@ TEST_F(WorkersOnDevices, OtherColumnsEndTheSetUpEverywhere) {
     }
   });
   EXPECT_EQ(told[0],
-            "Worker 1 has rows of 5 features, worker 0 of 4; give all workers the same "
+            "Rank 1 has rows of 5 features, rank 0 of 4; give all workers the same "
             "columns.");
   EXPECT_EQ(told[1], told[0]);
 }
@@ -496,7 +498,7 @@ TEST_F(WorkersOnDevices, AFailureWithinATreeEndsItEverywhere) {
     }
   }),
                std::domain_error);
-  EXPECT_EQ(told[0], "Worker 1 of 3 has failed; its own error says why.");
+  EXPECT_EQ(told[0], "Rank 1 of 3 has failed; its own error says why.");
   EXPECT_EQ(told[2], told[0]);
 }
 
@@ -552,7 +554,8 @@ TEST_F(WorkersByNccl, NobodyWaitsForEver) {
   std::atomic<bool> is_over{false};
   auto const begin = std::chrono::steady_clock::now();
   workers.Run([&](std::int32_t rank) {
-    DeviceGuard const guard{rank};
+    DeviceContext context{rank};
+    DeviceContext::Scope const scope{context};
     auto comm = DeviceCommunicator::Make(workers.Worker(rank), Transport::kNccl);
     DeviceBuffer<std::uint32_t> data{"test data"};
     ZeroAsync(data.Reserve(2), 2);
@@ -576,7 +579,7 @@ TEST_F(WorkersByNccl, NobodyWaitsForEver) {
   });
   unsetenv("GPU_EXACT_PEER_TIMEOUT");
   EXPECT_EQ(told,
-            "Worker 0 of 2: A worker has not answered for 2 s. Its own error may say why; "
+            "Rank 0 of 2: A worker has not answered for 2 s. Its own error may say why; "
             "GPU_EXACT_PEER_TIMEOUT sets the seconds.");
   EXPECT_LT(MillisecondsSince(begin), 20e3);
 }

@@ -362,9 +362,8 @@ void BinMatrix::FindBegins(BinMatrix const& stored) {
   CopyFromHost(d_first_words.Reserve(first_words.size()), first_words.data(), first_words.size());
   LaunchN("MarkBegins", MarkBeginsKernel, layout_.n_bins, this->Ref(), stored.Ref(),
           begins_.Ref().words, d_first_words.Data());
-  CubScratch scratch;
-  begins_.Count(n, &scratch);
-  Synchronize();  // the scratch goes
+  begins_.Count(n);
+  Synchronize();  // the words go
 }
 
 void BinMatrix::SumRowOffsets(RowIdx first_row, RowIdx n_rows) {
@@ -423,10 +422,5 @@ BinMatrixRef BinMatrix::Ref() const {
           layout_.n_bins,
           static_cast<std::uint32_t>(h_groups_.size()),
           static_cast<std::uint32_t>(layout_.columns.size())};
-}
-
-std::uint64_t BinMatrix::Bytes() const {
-  return groups_.Bytes() + columns_.Bytes() + column_of_.Bytes() + elements_.DeviceBytes() +
-         row_offsets_.Bytes() + first_bins_.Bytes() + begins_.Bytes();
 }
 }  // namespace gpu_exact

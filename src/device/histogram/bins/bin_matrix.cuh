@@ -235,8 +235,6 @@ class BinMatrix {
   [[nodiscard]] std::uint64_t NumElements() const { return layout_.n_entries; }
   /** @brief Tell whether any bin holds several values. */
   [[nodiscard]] bool HasRanges() const { return layout_.has_ranges; }
-  /** @brief Count the device memory held. */
-  [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
   /** @brief Give the groups at their addresses. @param stored Whose elements they have. */

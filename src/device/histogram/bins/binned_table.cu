@@ -167,14 +167,4 @@ void BinnedTable::AddResolution(std::vector<std::uint32_t> const& n_entries, Qua
   r->candidates = {nullptr, nullptr,    n_present_.Data(), r->offsets.Data(),   n, offsets.back(),
                    n_rows,  n_features, nullptr,           n_categories_.Data()};
 }
-
-std::uint64_t BinnedTable::Bytes() const {
-  std::uint64_t bytes = values_->Bytes() + n_present_.Bytes() + n_categories_.Bytes() +
-                        stored_->Bytes() +
-                        (sorted_columns_ != nullptr ? sorted_columns_->Bytes() : 0);
-  for (auto const& r : resolutions_) {
-    bytes += r->bins.Bytes() + r->columns->Bytes() + r->offsets.Bytes();
-  }
-  return bytes;
-}
 }  // namespace gpu_exact

@@ -94,7 +94,6 @@ class BinnedTable {
   }
   /** @brief Give the categorical features that have entries, ascending. */
   [[nodiscard]] std::vector<CategoricalFeature> const& Categorical() const { return categorical_; }
-  [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
   void AddResolution(std::vector<std::uint32_t> const& n_entries, QuantileCuts&& bins,

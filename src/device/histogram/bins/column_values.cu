@@ -136,8 +136,4 @@ std::uint64_t ColumnValues::ValueBytes() const {
   return std::accumulate(parts_.cbegin(), parts_.cend(), std::uint64_t{0},
                          [](std::uint64_t sum, auto const& part) { return sum + part.Bytes(); });
 }
-
-std::uint64_t ColumnValues::Bytes() const {
-  return columns_.Bytes() + (at_ == Memory::kDevice ? this->ValueBytes() : 0);
-}
 }  // namespace gpu_exact

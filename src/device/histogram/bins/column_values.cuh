@@ -66,8 +66,6 @@ class ColumnValues {
   [[nodiscard]] bool AtHost() const { return at_ == Memory::kHost && this->ValueBytes() != 0; }
   /** @brief Count the bytes of the values, wherever they lie. */
   [[nodiscard]] std::uint64_t ValueBytes() const;
-  /** @brief Count the device memory held. */
-  [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
   /** @brief Set the pointers of columns: kept ones follow each other in the parts. */

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "device/histogram/bins/quantile_cuts.cuh"
+#include "device/runtime/device_context.cuh"
 #include "device/table/value_sort.cuh"
 
 namespace gpu_exact {
@@ -246,10 +247,10 @@ __global__ void FindLongBinsKernel(PiecesRef pieces, std::uint32_t* is_long) {
 
 /** @brief List the indices below n for which is_first holds, ascending. Waits. */
 template <typename IndexT, typename FnT>
-std::uint64_t Select(FnT is_first, std::uint64_t n, IndexT* out, CubScratch* scratch) {
+std::uint64_t Select(FnT is_first, std::uint64_t n, IndexT* out) {
   DeviceBuffer<std::uint64_t> n_selected{"selected"};
   auto indices = thrust::make_counting_iterator(std::uint64_t{0});
-  scratch->Call([&](void* storage, std::size_t& bytes) {
+  CallCub([&](void* storage, std::size_t& bytes) {
     return cub::DeviceSelect::If(storage, bytes, indices, out, n_selected.Reserve(1),
                                  static_cast<std::int64_t>(n), is_first, Stream());
   });
@@ -258,8 +259,8 @@ std::uint64_t Select(FnT is_first, std::uint64_t n, IndexT* out, CubScratch* scr
 
 /** @brief Find the pieces that begin bins, and where the bins of each column begin. Waits. */
 std::vector<std::uint64_t> FindBins(PiecesRef const& pieces, std::uint64_t* out_bins,
-                                    DeviceBuffer<std::uint64_t>* out_offsets, CubScratch* scratch) {
-  auto const n_bins = Select(BeginsBin{pieces}, pieces.n, out_bins, scratch);
+                                    DeviceBuffer<std::uint64_t>* out_offsets) {
+  auto const n_bins = Select(BeginsBin{pieces}, pieces.n, out_bins);
   auto const n_offsets = std::size_t{pieces.n_columns} + 1;
   LaunchN("FindBinOffsets", FindBinOffsetsKernel, n_offsets, pieces, out_bins, n_bins,
           out_offsets->Reserve(n_offsets));
@@ -307,12 +308,12 @@ class ColumnSorter {
     } else {
       ZeroAsync(row_offsets_.Reserve(std::size_t{table_.n_rows} + 1), 1);
       ColumnSubset const part{nullptr, row_offsets_.Data(), n_columns, n, first};
-      FindRowOffsets(table_.rows, part, &scratch_, row_offsets_.Data());
+      FindRowOffsets(table_.rows, part, row_offsets_.Data());
       LaunchRows("MakeKeysOfRows", MakeKeysOfRowsKernel, table_.n_rows, table_.rows, part,
                  keys_.Current(), rows_.Current());
     }
     if (n != 0) {
-      scratch_.Call([&](void* storage, std::size_t& bytes) {
+      CallCub([&](void* storage, std::size_t& bytes) {
         int const n_bits = ValueKey::NumBits(first + n_columns);
         return with_rows_
                    ? cub::DeviceRadixSort::SortPairs(storage, bytes, keys_, rows_, n, 0, n_bits,
@@ -338,7 +339,6 @@ class ColumnSorter {
                                       DeviceBuffer<RowIdx>{"rows of keys, second half"}};
   cub::DoubleBuffer<std::uint64_t> keys_;
   cub::DoubleBuffer<RowIdx> rows_;
-  CubScratch scratch_;
 };
 }  // namespace
 
@@ -382,7 +382,6 @@ bool QuantileCuts::Make(UnbinnedColumns const& all, SortedColumnsRule const* rul
   DeviceBuffer<std::uint32_t> n_ranges{"ranges of columns"};
   DeviceBuffer<std::uint64_t> offsets{"bins of some columns"};
   DeviceBuffer<PieceColumn> d_columns{"columns that are sorted"};
-  CubScratch scratch;
   // What a column takes while it is sorted.
   auto size = [&all](FeatureIdx f) -> EntryIdx {
     return all.table.columns != nullptr ? all.table.n_rows : all.n_entries[f];
@@ -413,7 +412,7 @@ bool QuantileCuts::Make(UnbinnedColumns const& all, SortedColumnsRule const* rul
     std::uint64_t* bins = sorter.FreeKeys();       // first values of bins
     CopyFromHost(d_columns.Reserve(n_columns), columns.data(), n_columns);
     PiecesRef pieces{d_columns.Data(), positions, n_columns, 0};
-    pieces.n = Select(BeginsValue{keys}, n, positions, &scratch);
+    pieces.n = Select(BeginsValue{keys}, n, positions);
     LaunchN("FindFirstPieces", FindFirstPiecesKernel, n_columns, positions, pieces.n,
             d_columns.Data(), n_columns);
     columns = ToHost(d_columns.Data(), n_columns);
@@ -423,7 +422,7 @@ bool QuantileCuts::Make(UnbinnedColumns const& all, SortedColumnsRule const* rul
       columns[c].n_slots = few ? 0 : max_bins[first + c] - 1;
     }
     CopyFromHost(d_columns.Data(), columns.data(), n_columns);
-    auto const of_columns = FindBins(pieces, bins, &offsets, &scratch);
+    auto const of_columns = FindBins(pieces, bins, &offsets);
     auto const begin = h_offsets_.back();
     ZeroAsync(n_ranges.Reserve(n_columns), n_columns);
     LaunchN("WriteCuts", WriteCutsKernel, of_columns.back(), pieces, keys, bins, of_columns.back(),
@@ -500,7 +499,6 @@ QuantileCuts::QuantileCuts(QuantileCuts const& finer, std::vector<std::uint32_t>
   DeviceBuffer<PieceColumn> d_columns{"columns of bins"};
   DeviceBuffer<std::uint64_t> bins{"first bins of coarse ones"};
   DeviceBuffer<std::uint32_t> n_ranges{"ranges of columns"};
-  CubScratch scratch;
   auto const n = finer.h_offsets_.back();
   CopyFromHost(d_columns.Reserve(n_features), columns.data(), n_features);
   PiecesRef const pieces{d_columns.Data(), finer.first_rank_.Data(), n_features, n};
@@ -517,7 +515,7 @@ QuantileCuts::QuantileCuts(QuantileCuts const& finer, std::vector<std::uint32_t>
     }
     CopyFromHost(d_columns.Data(), columns.data(), n_features);
   }
-  h_offsets_ = FindBins(pieces, bins.Reserve(n), &offsets_, &scratch);
+  h_offsets_ = FindBins(pieces, bins.Reserve(n), &offsets_);
   auto const n_bins = h_offsets_.back();
   ZeroAsync(n_ranges.Reserve(n_features), n_features);
   LaunchN("MergeBins", MergeBinsKernel, n_bins, pieces, finer.Ref(), bins.Data(), n_bins,

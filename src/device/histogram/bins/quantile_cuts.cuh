@@ -82,9 +82,6 @@ class QuantileCuts {
   /** @brief Tell whether any bin of a feature is a range. */
   [[nodiscard]] bool HasRanges(FeatureIdx f) const { return has_ranges_[f] != 0; }
   [[nodiscard]] bool IsCategorical(FeatureIdx f) const { return is_categorical_[f] != 0; }
-  [[nodiscard]] std::uint64_t Bytes() const {
-    return offsets_.Bytes() + lowest_.Bytes() + first_rank_.Bytes() + is_range_.Bytes();
-  }
 
  private:
   friend FinestBins MakeFinestBins(UnbinnedColumns const& columns, SortedColumnsRule const& rule,

@@ -58,11 +58,10 @@ RowValues::RowValues(CsrView const& table, std::vector<std::uint32_t> const& n_e
   values_.Reserve(n_kept);
   auto const write = [&](auto* columns) {
     using ColumnT = std::remove_pointer_t<decltype(columns)>;
-    CubScratch scratch;
     ForEachPart(table, at_once, [&](CsrView const& rows, RowIdx first_row) {
       EntryIdx* const offsets = offsets_.Data() + first_row;  // the first one is of the rows before
       ColumnSubset const subset{column_of_.Data(), offsets, n_columns, n_kept};
-      FindRowOffsets(rows, subset, &scratch, offsets);
+      FindRowOffsets(rows, subset, offsets);
       LaunchRows("WriteSparse", WriteSparseKernel<ColumnT>, rows.n_rows, rows, subset, columns,
                  values_.Data());
     });

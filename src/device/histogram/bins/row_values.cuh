@@ -82,10 +82,6 @@ class RowValues {
   [[nodiscard]] bool AtHost() const {
     return columns_ != nullptr ? columns_->AtHost() : values_.DeviceBytes() != values_.Bytes();
   }
-  [[nodiscard]] std::uint64_t Bytes() const {
-    return column_of_.Bytes() + (columns_ != nullptr ? columns_->Bytes() : 0) + offsets_.Bytes() +
-           short_columns_.DeviceBytes() + long_columns_.DeviceBytes() + values_.DeviceBytes();
-  }
 
  private:
   std::unique_ptr<ColumnValues> columns_;  // nullptr: values lie by entry

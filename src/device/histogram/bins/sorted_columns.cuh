@@ -98,14 +98,6 @@ class SortedColumns {
                        [](auto const& p) { return p.Bytes() != 0; });
   }
   [[nodiscard]] SortedColumnsRef Ref() const { return {columns_.Data(), n_high_}; }
-  /** @brief Count the device memory held. */
-  [[nodiscard]] std::uint64_t Bytes() const {
-    std::uint64_t bytes = columns_.Bytes();
-    for (auto const& part : parts_) {
-      bytes += part.DeviceBytes();
-    }
-    return bytes;
-  }
 
  private:
   std::uint32_t n_high_;

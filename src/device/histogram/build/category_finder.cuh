@@ -34,7 +34,6 @@ class CategoryFinder {
    * Before, a larger sibling's place has its parent's sums; afterwards it has its own.
    */
   void Find(LevelRef const& level, SearchedHistograms const& histograms, LevelSetsRef const& out);
-  [[nodiscard]] std::uint64_t Bytes() const { return tiles_.Bytes() + order_.Bytes(); }
 
  private:
   std::vector<CategoricalFeature> features_;

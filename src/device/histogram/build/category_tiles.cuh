@@ -83,7 +83,6 @@ class CategoryTiles {
     return {tiles_.Data(), static_cast<std::uint32_t>(h_tiles_.size()), n_words_,
             words_.Reserve(n_nodes * n_words_)};
   }
-  [[nodiscard]] std::uint64_t Bytes() const { return tiles_.Bytes() + words_.Bytes(); }
 
  private:
   std::uint32_t n_words_{0};

@@ -256,8 +256,4 @@ unsigned HistogramFinder::ClusterSize(std::uint64_t n_clusters) const {
   }
   return largest;
 }
-
-std::uint64_t HistogramFinder::Bytes() const {
-  return arena_.Bytes() + all_rows_.Bytes() + tiles_.Bytes() + categories_.Bytes();
-}
 }  // namespace gpu_exact

@@ -100,7 +100,6 @@ class HistogramFinder {
   /** @brief Give the work on all their rows. The device must have been waited for before it is
    *         asked again. */
   [[nodiscard]] WorkRef AllRows();
-  [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
   void MakeTiles();

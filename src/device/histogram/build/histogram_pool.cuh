@@ -61,7 +61,6 @@ class HistogramPool {
   [[nodiscard]] BinSums Sums(bool has_ranges) const {
     return {sums_.Data(), has_ranges ? magnitudes_.Data() : nullptr};
   }
-  [[nodiscard]] std::uint64_t Bytes() const { return sums_.Bytes() + magnitudes_.Bytes(); }
 
  private:
   void Reserve(std::uint64_t n_bins);

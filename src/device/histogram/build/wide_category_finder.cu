@@ -11,6 +11,7 @@
 
 #include "device/histogram/build/category_search.cuh"
 #include "device/histogram/build/wide_category_finder.cuh"
+#include "device/runtime/device_context.cuh"
 #include "device/runtime/fixed_sum.cuh"
 
 namespace gpu_exact {
@@ -202,7 +203,7 @@ void WideCategoryFinder::FindAtOnce(LevelRef const& level, RowsRef const& rows,
   ZeroAsync(wide.sums, n_sums);
   Launch("SumCategories", SumCategoriesKernel, slices.size(), kThreads, table_.Ref(), rows,
          slices_.Upload(slices), wide);
-  scratch_.Call([&](void* storage, std::size_t& bytes) {
+  CallCub([&](void* storage, std::size_t& bytes) {
     return cub::DeviceSelect::If(storage, bytes, thrust::make_counting_iterator(0u), places_.Data(),
                                  n_places_.Reserve(1), static_cast<std::int64_t>(n_sums),
                                  HasSum{wide.sums}, Stream());
@@ -214,7 +215,7 @@ void WideCategoryFinder::FindAtOnce(LevelRef const& level, RowsRef const& rows,
           numbers.Current());
   if (wide.n_places != 0) {
     int const n_bits = 32 + BitsBelow(nodes.size());
-    scratch_.Call([&](void* storage, std::size_t& bytes) {
+    CallCub([&](void* storage, std::size_t& bytes) {
       return cub::DeviceRadixSort::SortPairs(storage, bytes, keys, numbers,
                                              std::uint64_t{wide.n_places}, 0, n_bits, Stream());
     });
@@ -222,10 +223,5 @@ void WideCategoryFinder::FindAtOnce(LevelRef const& level, RowsRef const& rows,
   wide.keys = keys.Current();
   wide.numbers = numbers.Current();
   Launch("SearchWide", SearchWideKernel, nodes.size(), kThreads, level, wide, out);
-}
-
-std::uint64_t WideCategoryFinder::Bytes() const {
-  return nodes_.Bytes() + slices_.Bytes() + sums_.Bytes() + places_.Bytes() + keys_[0].Bytes() +
-         keys_[1].Bytes() + numbers_[0].Bytes() + numbers_[1].Bytes() + scratch_.Bytes();
 }
 }  // namespace gpu_exact

@@ -37,7 +37,6 @@ class WideCategoryFinder {
    */
   void Find(LevelRef const& level, RowsRef const& rows, std::vector<SearchedNode> const& nodes,
             LevelSetsRef const& out);
-  [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
   static constexpr std::uint64_t kMaxSums = std::uint64_t{1} << 22;
@@ -58,6 +57,5 @@ class WideCategoryFinder {
                                        DeviceBuffer<std::uint64_t>{"weights, second half"}};
   DeviceBuffer<std::uint32_t> numbers_[2]{DeviceBuffer<std::uint32_t>{"categories by weight"},
                                           DeviceBuffer<std::uint32_t>{"categories, second half"}};
-  CubScratch scratch_;
 };
 }  // namespace gpu_exact

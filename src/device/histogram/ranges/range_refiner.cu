@@ -13,6 +13,7 @@
 
 #include "device/histogram/build/bin_reader.cuh"
 #include "device/histogram/ranges/range_refiner.cuh"
+#include "device/runtime/device_context.cuh"
 #include "device/runtime/fixed_sum.cuh"
 #include "device/table/value_key.cuh"
 
@@ -444,7 +445,7 @@ bool RangeRefiner::Gather(Pass const& pass) {
   room_.is_open.ClearAsync(n_bits);
   Launch("MarkOpen", MarkOpenKernel, kListBlocks, kListThreads, pass.level, pass.nodes, listed,
          pass.open);
-  room_.is_open.Count(n_bits, &room_.scratch);
+  room_.is_open.Count(n_bits);
   Launch("CollectOpen", CollectOpenKernel, kListBlocks, kListThreads, listed, pass.open, n_bits,
          room_.open.Data(), counts_.Data());
   this->Emit(pass, 0, ~0u);
@@ -513,7 +514,7 @@ void RangeRefiner::Search(Pass const& pass, std::uint64_t n, std::uint32_t first
   OpenEntriesRoom const& room = room_.entries;
   cub::DoubleBuffer<std::uint64_t> keys{room.Keys(0), room.Keys(1)};
   cub::DoubleBuffer<RowIdx> slots{room.Slots(0), room.Slots(1)};
-  room_.scratch.Call([&](void* storage, std::size_t& bytes) {
+  CallCub([&](void* storage, std::size_t& bytes) {
     return cub::DeviceRadixSort::SortPairs(storage, bytes, keys, slots, n, 0,
                                            ValueKey::NumBits(n_open), Stream());
   });
@@ -522,7 +523,7 @@ void RangeRefiner::Search(Pass const& pass, std::uint64_t n, std::uint32_t first
   auto gradients =
       thrust::make_transform_iterator(indices, GradientsOfSlot{slots.Current(), pass.rows.units});
   FixedSum* const sums = room.Sums(keys.selector);
-  room_.scratch.Call([&](void* storage, std::size_t& bytes) {
+  CallCub([&](void* storage, std::size_t& bytes) {
     return cub::DeviceScan::InclusiveScanByKey(storage, bytes, ranges, gradients, sums,
                                                cuda::std::plus<>{}, n, cuda::std::equal_to<>{},
                                                Stream());

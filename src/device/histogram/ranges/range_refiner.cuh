@@ -42,7 +42,6 @@ class OpenEntriesRoom {
   [[nodiscard]] RowIdx* Slots(int place) const { return this->At<RowIdx>(place == 0 ? 8 : 24); }
   /** @param place Where the sorted entries are. */
   [[nodiscard]] FixedSum* Sums(int place) const { return this->At<FixedSum>(place == 0 ? 12 : 0); }
-  [[nodiscard]] std::uint64_t Bytes() const { return bytes_.Bytes(); }
 
  private:
   static constexpr std::uint64_t kAligned = 4;  // entries: sums are aligned to 16 B then
@@ -58,12 +57,7 @@ class OpenEntriesRoom {
 /** @brief Has room for the ranges and entries in work, of refiners that do not work at the same
  *         time. */
 struct RefineRoom {
-  [[nodiscard]] std::uint64_t Bytes() const {
-    return scanner.Bytes() + scratch.Bytes() + open.Bytes() + is_open.Bytes() + entries.Bytes();
-  }
-
   RangeScanner scanner;
-  CubScratch scratch;
   DeviceBuffer<OpenRange> open{"open ranges"};
   RankBitVector is_open{"open bins"};
   OpenEntriesRoom entries;
@@ -106,10 +100,6 @@ class RangeRefiner {
   /** @brief Give the values beside the best candidates inside of ranges, by node of the last
    *         call. */
   [[nodiscard]] RefinedValue const* Values() const { return values_.Data(); }
-  /** @brief Count the device memory held, without the room. */
-  [[nodiscard]] std::uint64_t Bytes() const {
-    return list_.Bytes() + counts_.Bytes() + values_.Bytes();
-  }
 
  private:
   struct Pass;

@@ -51,7 +51,6 @@ class RangeScanner {
   void Scan(LevelRef const& level, BinMatrix const& columns, BinnedTableRef const& table,
             RowsRef const& rows, SearchedNodes const& nodes, OpenRangesRef const& listed,
             OpenCounts* counts, RefinedValue* out_values, OpenCounts* out_counts);
-  [[nodiscard]] std::uint64_t Bytes() const { return found_.Bytes(); }
 
  private:
   DeviceBuffer<FoundCandidate> found_{"best candidates of open ranges"};

@@ -396,7 +396,7 @@ void RowPartitioner::Reset(TrainingRows const& rows, RowIdx n_left_out, Quantise
   if (n_left_out != 0) {
     trained = goes_left_.Ref();
     LaunchN("FindTrained", FindTrainedKernel, std::uint64_t{n_rows_} + 32, rows, trained);
-    goes_left_.Count(n_rows_, &scratch_);
+    goes_left_.Count(n_rows_);
     current_units_ = units_[0].Data();
   }
   // Where there is no row, the root has none.
@@ -417,7 +417,7 @@ void RowPartitioner::FindLeft(Level const& level) {
 }
 
 void RowPartitioner::CountLeft(Level const& level) {
-  goes_left_.Count(level.NumSlots(), &scratch_,
+  goes_left_.Count(level.NumSlots(),
                    {level.device_row_ranges.Data(), level.nodes.n, n_left_.Reserve(level.nodes.n)});
   counted_.Record();
 }
@@ -502,15 +502,5 @@ void RowPartitioner::RouteLeftOut(BinnedTableRef const& table, std::vector<NodeS
     LaunchN("StepLeftOut", StepLeftOutKernel, n_rows_, tree_.Data(), goes_left_.Ref(), n_rows_,
             positions_.Data());
   }
-}
-
-std::uint64_t RowPartitioner::Bytes() const {
-  std::uint64_t bytes = positions_.Bytes() + node_of_.Bytes() + goes_left_.Bytes() +
-                        left_of_row_.Bytes() + units_of_row_.Bytes() + begins_.Bytes() +
-                        tree_.Bytes() + scratch_.Bytes();
-  for (int i = 0; i < 2; ++i) {
-    bytes += rows_[i].Bytes() + units_[i].Bytes();
-  }
-  return bytes;
 }
 }  // namespace gpu_exact

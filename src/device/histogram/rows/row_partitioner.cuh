@@ -83,7 +83,6 @@ class RowPartitioner {
               std::uint32_t const* sets = nullptr, SplitExchange* exchange = nullptr);
 
   [[nodiscard]] RowPositions& Positions() { return positions_; }
-  [[nodiscard]] std::uint64_t Bytes() const;
 
  private:
   /** @brief Move rows left out down the tree level by level, as columns are with several
@@ -111,6 +110,5 @@ class RowPartitioner {
   StreamEvent counted_;  // n_left_ is there
   UploadBuffer<RowIdx> begins_{"rows before those of nodes"};
   DeviceBuffer<OwnSplit> tree_{"the tree, for rows left out"};
-  CubScratch scratch_;
 };
 }  // namespace gpu_exact

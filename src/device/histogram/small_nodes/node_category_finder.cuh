@@ -30,7 +30,6 @@ class NodeCategoryFinder {
    */
   void Find(LevelRef const& level, RowsRef const& rows, SearchedNode const* nodes,
             std::uint32_t n_nodes, LevelSetsRef const& out);
-  [[nodiscard]] std::uint64_t Bytes() const { return tiles_.Bytes(); }
 
  private:
   static constexpr std::uint64_t kMaxWords = std::uint64_t{1} << 21;

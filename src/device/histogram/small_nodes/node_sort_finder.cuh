@@ -38,7 +38,6 @@ class NodeSortFinder {
   /** @brief Give the best candidate of each node and column, shape: (n_nodes, NumColumns()). */
   [[nodiscard]] RefinedValue const* Values() const { return values_.Data(); }
   [[nodiscard]] std::uint32_t NumColumns() const { return n_columns_; }
-  [[nodiscard]] std::uint64_t Bytes() const { return nodes_.Bytes() + values_.Bytes(); }
 
  private:
   BinnedTable const& table_;

@@ -21,8 +21,10 @@ HistogramPool MakePool(std::uint64_t n_bins, std::uint64_t largest) {
 }
 
 TEST_F(HistogramPoolTest, HasAsMuchRoomAsAskedFor) {
-  EXPECT_EQ(MakePool(1000, 10).NumBins(), 1000u);
-  EXPECT_EQ(MakePool(1000, 10).Bytes(), 1000 * HistogramPool::kBinBytes);
+  HeldBytes const held;
+  HistogramPool const large = MakePool(1000, 10);
+  EXPECT_EQ(large.NumBins(), 1000u);
+  EXPECT_EQ(held.Count(), 1000 * HistogramPool::kBinBytes);
   EXPECT_EQ(MakePool(0, 77).NumBins(), 77u) << "one fits always";
   HistogramPool pool = MakePool(0, 0);  // of a table without columns
   std::uint64_t from{0};
@@ -78,6 +80,7 @@ TEST_F(HistogramPoolTest, LargeHistograms) {
 /** @brief With the next tree, where the last one was short of room, up to the most. */
 TEST_F(HistogramPoolTest, Grows) {
   constexpr std::uint64_t kBytes = HistogramPool::kBinBytes;
+  HeldBytes const held;
   HistogramPool pool{100 * kBytes, 300 * kBytes, 10};
   EXPECT_EQ(pool.RoomToPass(10, 10), 10u);
   pool.Reset();
@@ -92,7 +95,7 @@ TEST_F(HistogramPoolTest, Grows) {
   EXPECT_EQ(pool.Allocate(151, 1, &from), kNone);
   pool.Reset();
   EXPECT_EQ(pool.NumBins(), 300u);
-  EXPECT_EQ(pool.Bytes(), 300 * kBytes);
+  EXPECT_EQ(held.Count(), 300 * kBytes);
   from = 0;
   EXPECT_EQ(pool.Allocate(226, 1, &from), kNone);
   pool.Reset();
