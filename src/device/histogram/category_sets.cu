@@ -80,11 +80,14 @@ void CategorySets::Gather(std::vector<NodeSplit>* tree, SplitExchange* exchange)
     split.first_right = n_words;
     n_words += f->NumWords();
   }
+  if (gathered_.empty()) {  // of no worker
+    return;
+  }
   constexpr unsigned kThreads = 128;
   words_.Reserve(n_words);
   Launch("GatherSets", GatherSetsKernel, gathered_.size(), kThreads, d_gathered_.Upload(gathered_),
          exchange == nullptr ? words_.Data() : exchange->OwnWords(n_words));
-  if (exchange != nullptr && n_words != 0) {
+  if (exchange != nullptr) {
     exchange->JoinWords(n_words, words_.Data());
   }
   CopyPinned(host_words_.Reserve(n_words), words_.Data(), n_words);
