@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief A block searches a categorical column of one node: its categories in the order of their
+ * @brief Searches a categorical column of one node by a block: its categories in the order of their
  *        weights, and the gain of cuts of this order, from either end.
  *
  *     code      0     1    2     3    4     5      of the whole table
