@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks/results"
-GUIDES = ("README.md", "plugin/guide/*.md", "src/README.md", "benchmarks/*.md")
+GUIDES = ("README.md", "plugin/**/*.md", "src/**/*.md", "benchmarks/*.md")
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 
 OURS, HIST = "gpu_exact_cuda", "xgb_hist_gpu_256"

@@ -73,7 +73,7 @@ class Suite:
 
     name: str
     files: str  # patterns below tests/
-    but: str = ""  # files that the patterns find and this row leaves out
+    but: str = ""  # patterns of files that this row leaves out
     by: str = "pytest"  # what runs them: pytest, or gpu_exact_<by>_tests, or see COMMANDS
     module: str = GPU
     gpus: int = 1  # that it needs
@@ -90,7 +90,7 @@ def sanitizer(tool: str, seeds: int, piece: int) -> list[Suite]:
     env = {"GPU_EXACT_SANITIZER": tool, "GPU_EXACT_SEEDS": f"{seeds}"}
     but = SIZES
     if tool == "racecheck":  # it cannot follow workers that are threads
-        but += f" {WORKERS}"
+        but += " device/workers/test_*.cu"
     short = "-k 'quirks or same_model_on_a_cuda_context or between_iterations or share_a_dmatrix'"
     return [
         Suite(tool, "device/**/test_*.cu", but, tool=tool, env=env, piece=piece, **DEVICE),
@@ -176,8 +176,11 @@ def files_of(suite: Suite, root: Path | None = None) -> list[str]:
     if suite.by == "parity":
         return suite.files.split()
     tests = (root or ROOT) / "tests"
-    found = {f.relative_to(tests).as_posix() for p in suite.files.split() for f in tests.glob(p)}
-    return sorted(found - set(suite.but.split()))
+
+    def find(patterns: str) -> set[str]:
+        return {f.relative_to(tests).as_posix() for p in patterns.split() for f in tests.glob(p)}
+
+    return sorted(find(suite.files) - find(suite.but))
 
 
 @dataclass(frozen=True)

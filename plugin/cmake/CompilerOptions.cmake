@@ -27,8 +27,13 @@ set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 option(GPU_EXACT_LINE_INFO "Name the source line of a kernel's instructions, for profilers" ON)
+option(GPU_EXACT_CHECKS "Check in kernels, and before uploads, what these rely on: slower" OFF)
 
 add_library(gpu_exact_options INTERFACE)
+set(checks $<OR:$<CONFIG:Debug>,$<BOOL:${GPU_EXACT_CHECKS}>>)
+target_compile_definitions(gpu_exact_options INTERFACE $<${checks}:GPU_EXACT_CHECKS>)
+target_compile_options(gpu_exact_options INTERFACE
+  $<$<AND:$<COMPILE_LANGUAGE:CUDA>,${checks}>:-UNDEBUG>)  # assert() then is what kernels call
 # Contracted multiply-adds round once where XGBoost's CPU code rounds twice: trees would differ.
 target_compile_options(gpu_exact_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -ffp-contract=off

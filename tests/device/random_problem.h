@@ -72,6 +72,20 @@ struct Table {
   }
 };
 
+/** @brief Rows [first, end) of a table. */
+inline Table RowsOf(Table const& table, RowIdx first, RowIdx end) {
+  Table rows;
+  rows.n_rows = end - first;
+  rows.n_features = table.n_features;
+  rows.entries.assign(table.entries.cbegin() + static_cast<std::ptrdiff_t>(table.offsets[first]),
+                      table.entries.cbegin() + static_cast<std::ptrdiff_t>(table.offsets[end]));
+  rows.offsets.clear();
+  for (RowIdx r = first; r <= end; ++r) {
+    rows.offsets.push_back(table.offsets[r] - table.offsets[first]);
+  }
+  return rows;
+}
+
 struct Shape {
   RowIdx n_rows;
   FeatureIdx n_features;

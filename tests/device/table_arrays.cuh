@@ -40,16 +40,7 @@ class TablePages final : public RowPages {
   void ForEach(std::function<void(CsrView const&, RowIdx)> const& visit) const override {
     ++n_readings_;
     for (std::size_t p = 0; p + 1 < bounds_.size(); ++p) {
-      auto const first = table_.offsets.cbegin() + bounds_[p];
-      Table page;
-      page.n_rows = bounds_[p + 1] - bounds_[p];
-      page.n_features = table_.n_features;
-      page.offsets.assign(first, first + page.n_rows + 1);
-      for (EntryIdx& offset : page.offsets) {
-        offset -= *first;
-      }
-      auto const begin = table_.entries.cbegin() + static_cast<std::ptrdiff_t>(*first);
-      page.entries.assign(begin, begin + static_cast<std::ptrdiff_t>(page.offsets.back()));
+      Table const page = RowsOf(table_, bounds_[p], bounds_[p + 1]);
       visit(page.View(), bounds_[p]);
     }
   }

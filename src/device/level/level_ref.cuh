@@ -82,6 +82,7 @@ struct LevelRef {
 
   /** @brief Keep the candidate if it is the node's best so far, whatever the order of the calls. */
   __device__ void Offer(LevelNode level_node, std::uint64_t key) const {
+    EXACT_DEVICE_CHECK(level_node < n_nodes);
     if (key > __ldcg(best + level_node)) {
       atomicMax(reinterpret_cast<unsigned long long*>(best + level_node),
                 static_cast<unsigned long long>(key));

@@ -31,6 +31,7 @@ struct RankBitVectorRef {
   }
   /** @brief Write the word that a warp's bits are. All lanes, i their own and consecutive. */
   __device__ void WriteWord(std::uint64_t i, bool is_set) const {
+    EXACT_DEVICE_CHECK(i % 32 == threadIdx.x % 32);
     std::uint32_t const bits = __ballot_sync(kAllLanes, is_set);
     if (threadIdx.x % 32 == 0) {
       words[i / 32] = {bits, 0};

@@ -30,6 +30,7 @@ struct BlockCluster {
   /** @brief Map an address of the own shared memory to the same place in another block's. */
   template <typename T>
   [[nodiscard]] __device__ static T* Of(unsigned rank, T* own) {
+    EXACT_DEVICE_CHECK(rank < Size());
     return cooperative_groups::this_cluster().map_shared_rank(own, rank);
   }
 #else

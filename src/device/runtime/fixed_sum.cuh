@@ -20,12 +20,6 @@ __device__ inline void AtomicAdd(FixedSum* sum, FixedSum const& value) {
   add(&sum->hess, value.hess);
 }
 
-// All lanes of a warp.
-__device__ inline FixedSum ShuffleUp(FixedSum const& s, int step) {
-  return {__shfl_up_sync(kAllLanes, s.grad, step), __shfl_up_sync(kAllLanes, s.hess, step)};
-}
-__device__ inline FixedSum Shuffle(FixedSum const& s, int lane) {
-  return {__shfl_sync(kAllLanes, s.grad, lane), __shfl_sync(kAllLanes, s.hess, lane)};
-}
-__device__ inline FixedSum WarpSum(FixedSum const& s) { return {WarpSum(s.grad), WarpSum(s.hess)}; }
+/** @brief Give what a lane has to all lanes of its warp. */
+__device__ inline FixedSum Shuffle(FixedSum const& s, int lane) { return ThisWarp().shfl(s, lane); }
 }  // namespace gpu_exact

@@ -6,13 +6,15 @@
 #pragma once
 
 #include <cuda_runtime.h>
-#include <nvtx3/nvToolsExt.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <nvtx3/nvtx3.hpp>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +24,16 @@
 
 /** @brief Check a CUDA call; a failure throws DeviceError with the call and the driver's words. */
 #define EXACT_CUDA(call) ::gpu_exact::CheckCuda((call), #call, __FILE__, __LINE__)
+
+/**
+ * @brief Check in a kernel what it relies on, in builds with GPU_EXACT_CHECKS; others have no trace of
+ *        it. Where it does not hold, the file and the line are printed, and the next wait throws.
+ */
+#ifdef GPU_EXACT_CHECKS
+#define EXACT_DEVICE_CHECK(condition) assert(condition)
+#else
+#define EXACT_DEVICE_CHECK(condition) static_cast<void>(sizeof(condition))
+#endif
 
 namespace gpu_exact {
 inline constexpr unsigned kAllLanes = 0xffffffffu;  // all lanes of a warp
@@ -71,12 +83,7 @@ struct SyncOnExit {
 
 /** @brief Names a range of the host's time in a profiler's timeline; does nothing without a
  *         profiler. */
-struct ProfilerRange {
-  explicit ProfilerRange(char const* name) { nvtxRangePushA(name); }
-  ~ProfilerRange() { nvtxRangePop(); }
-  ProfilerRange(ProfilerRange const&) = delete;
-  ProfilerRange& operator=(ProfilerRange const&) = delete;
-};
+using ProfilerRange = nvtx3::scoped_range;
 
 /** @brief Check a launch. With GPU_EXACT_SYNC=1 in the environment, wait for it, to place
  *         errors. */
@@ -223,11 +230,40 @@ void ZeroAsync(T* p, std::size_t n) {
   }
 }
 
+/** @brief Checks, in builds with GPU_EXACT_CHECKS, that the device has read memory of the host before
+ *         that is written again. */
+class ReadCheck {
+ public:
+  /** @brief Note that what the stream did last reads the memory. */
+  void Read() {
+#ifdef GPU_EXACT_CHECKS
+    cudaEvent_t event{nullptr};
+    EXACT_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    read_.reset(event, [](cudaEvent_t e) { Succeeds(cudaEventDestroy(e)); });
+    EXACT_CUDA(cudaEventRecord(event, Stream()));
+#endif
+  }
+  /** @brief Throw std::logic_error where the device may not have read it yet. */
+  void Write() const {
+#ifdef GPU_EXACT_CHECKS
+    if (read_ != nullptr && cudaEventQuery(read_.get()) == cudaErrorNotReady) {
+      static_cast<void>(cudaGetLastError());
+      throw std::logic_error{"Memory is written that the device has not read yet."};
+    }
+#endif
+  }
+
+#ifdef GPU_EXACT_CHECKS
+ private:
+  std::shared_ptr<CUevent_st> read_;  // the last time
+#endif
+};
+
 /**
  * @brief Uploads a small array that the host makes anew for each level.
  *
  * A longer one goes through page-locked memory, which the next upload overwrites: between two uploads
- * the host has waited for the stream, or for an event after the first one.
+ * the host has waited for the stream, or for an event after the first one (ReadCheck).
  */
 template <typename T>
 class UploadBuffer {
@@ -243,14 +279,18 @@ class UploadBuffer {
     T* to = device_.Reserve(values.size());
     if (!SendBytes(to, values.data(), values.size() * sizeof(T), clear)) {
       ZeroAsync(clear.words, clear.n);
-      std::copy(values.cbegin(), values.cend(), host_.Reserve(values.size()));
-      CopyPinned(to, host_.Data(), values.size());
+      T* const from = host_.Reserve(values.size());
+      check_.Write();
+      std::copy(values.cbegin(), values.cend(), from);
+      CopyPinned(to, from, values.size());
+      check_.Read();
     }
     return to;
   }
   [[nodiscard]] T* Data() const { return device_.Data(); }
 
  private:
+  ReadCheck check_;  // of host_
   PinnedBuffer<T> host_;
   DeviceBuffer<T> device_;
 };

@@ -5,6 +5,10 @@
  */
 #pragma once
 
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <cooperative_groups/scan.h>
+
 #include <cstdint>
 
 #include "device/runtime/runtime.cuh"
@@ -13,63 +17,30 @@ namespace gpu_exact {
 /** @brief Set one bit for each lane before this one. */
 __device__ inline std::uint32_t LaneMaskLt() { return (1u << threadIdx.x % 32) - 1; }
 
-template <typename T>
-__device__ T WarpSum(T value) {
-  for (int step = 16; step > 0; step /= 2) {
-    value += __shfl_xor_sync(kAllLanes, value, step);
-  }
-  return value;
-}
-__device__ inline std::uint32_t WarpSum(std::uint32_t value) {
-#if __CUDA_ARCH__ >= 800
-  return __reduce_add_sync(kAllLanes, value);
-#else
-  return WarpSum<std::uint32_t>(value);
-#endif
+/** @brief Name the lanes that this thread is one of; blocks have one dimension. */
+__device__ inline auto ThisWarp() {
+  return cooperative_groups::tiled_partition<32>(cooperative_groups::this_thread_block());
 }
 
+template <typename T>
+__device__ T WarpSum(T const& value) {
+  return cooperative_groups::reduce(ThisWarp(), value, cooperative_groups::plus<T>{});
+}
 template <typename T>
 __device__ T WarpMax(T value) {
-  for (int step = 16; step > 0; step /= 2) {
-    value = max(value, __shfl_xor_sync(kAllLanes, value, step));
-  }
-  return value;
+  return cooperative_groups::reduce(ThisWarp(), value, cooperative_groups::greater<T>{});
 }
-
-__device__ inline std::uint32_t WarpMin(std::uint32_t value) {
-#if __CUDA_ARCH__ >= 800
-  return __reduce_min_sync(kAllLanes, value);
-#else
-  for (int step = 16; step > 0; step /= 2) {
-    value = min(value, __shfl_xor_sync(kAllLanes, value, step));
-  }
-  return value;
-#endif
-}
-
-__device__ inline std::uint32_t ShuffleUp(std::uint32_t value, int step) {
-  return __shfl_up_sync(kAllLanes, value, step);
+template <typename T>
+__device__ T WarpMin(T value) {
+  return cooperative_groups::reduce(ThisWarp(), value, cooperative_groups::less<T>{});
 }
 /** @brief Sum the lanes up to this one, its own included. */
 template <typename T>
-__device__ T WarpInclusiveSum(T value) {
-#pragma unroll
-  for (int step = 1; step < 32; step *= 2) {
-    T const below = ShuffleUp(value, step);
-    value = threadIdx.x % 32 >= step ? value + below : value;
-  }
-  return value;
+__device__ T WarpInclusiveSum(T const& value) {
+  return cooperative_groups::inclusive_scan(ThisWarp(), value, cooperative_groups::plus<T>{});
 }
-
 /** @brief Combine all lanes' bits by or. */
 __device__ inline std::uint32_t WarpOr(std::uint32_t bits) {
-#if __CUDA_ARCH__ >= 800
-  return __reduce_or_sync(kAllLanes, bits);
-#else
-  for (int step = 16; step > 0; step /= 2) {
-    bits |= __shfl_xor_sync(kAllLanes, bits, step);
-  }
-  return bits;
-#endif
+  return cooperative_groups::reduce(ThisWarp(), bits, cooperative_groups::bit_or<std::uint32_t>{});
 }
 }  // namespace gpu_exact

@@ -37,6 +37,7 @@ struct TileEntries {
   __device__ static int At(int i) { return i + i / 32; }
 
   __device__ void Store(int i, ValueId v, GradientUnits const& u, std::uint32_t s) {
+    EXACT_DEVICE_CHECK(i >= 0 && i < kSize);
     value[At(i)] = v;
     units[At(i)] = u;
     segment[At(i)] = s;

@@ -76,12 +76,23 @@ void LaunchRows(char const* name, void (*kernel)(ParamsT...), RowIdx n_rows, Arg
 /** @brief Give the row of this warp; may be past the last one. */
 __device__ inline std::uint64_t WarpRow() { return GlobalIdx() / 32; }
 
+/** @brief Walk along a row by a warp: call fn(i, has) by all lanes together, each for its own entry; past the
+ *         end there is none. */
+template <typename FnT>
+__device__ void WalkRow(CsrView const& table, std::uint64_t row, FnT&& fn) {
+  EntryIdx const end = table.offsets[row + 1];
+  for (EntryIdx first = table.offsets[row]; first < end; first += 32) {
+    EntryIdx const i = first + threadIdx.x % 32;
+    fn(i, i < end);
+  }
+}
 /** @brief Call fn(i) for the entries of a row by a warp, each lane for its own. */
 template <typename FnT>
 __device__ void ForEachEntry(CsrView const& table, std::uint64_t row, FnT&& fn) {
-  EntryIdx const end = table.offsets[row + 1];
-  for (auto i = table.offsets[row] + threadIdx.x % 32; i < end; i += 32) {
-    fn(i);
-  }
+  WalkRow(table, row, [&](EntryIdx i, bool has) {
+    if (has) {
+      fn(i);
+    }
+  });
 }
 }  // namespace gpu_exact

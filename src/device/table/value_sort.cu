@@ -20,12 +20,10 @@ __global__ void CountKeptKernel(CsrView table, ColumnSubset subset, EntryIdx* co
     return;
   }
   EntryIdx n_kept{0};
-  EntryIdx const end = table.offsets[row + 1];
-  for (EntryIdx base = table.offsets[row]; base < end; base += 32) {
-    EntryIdx const i = base + threadIdx.x % 32;
-    bool const kept = i < end && subset.Column(table.entries[i].feature) != ColumnSubset::kLeftOut;
+  WalkRow(table, row, [&](EntryIdx i, bool has) {
+    bool const kept = has && subset.Column(table.entries[i].feature) != ColumnSubset::kLeftOut;
     n_kept += __popc(__ballot_sync(kAllLanes, kept));
-  }
+  });
   if (threadIdx.x % 32 == 0) {
     counts[row + 1] = n_kept;
   }

@@ -31,12 +31,10 @@ struct ColumnSubset {
   template <typename FnT>
   __device__ void ForRow(CsrView const& table, std::uint64_t row, FnT&& fn) const {
     EntryIdx to = row_offsets[row];
-    EntryIdx const end = table.offsets[row + 1];
-    for (EntryIdx base = table.offsets[row]; base < end; base += 32) {
-      EntryIdx const i = base + threadIdx.x % 32;
+    WalkRow(table, row, [&](EntryIdx i, bool has) {
       CsrEntry entry{};
       std::uint32_t column{kLeftOut};
-      if (i < end) {
+      if (has) {
         entry = table.entries[i];
         column = this->Column(entry.feature);
       }
@@ -45,7 +43,7 @@ struct ColumnSubset {
         fn(column, entry.value == 0.0f ? 0.0f : entry.value, to + __popc(kept & LaneMaskLt()));
       }
       to += __popc(kept);
-    }
+    });
   }
 };
 

@@ -35,16 +35,13 @@ struct Widen {
 template <typename FnT>
 __device__ void ForEachOwner(CsrView const& table, ColumnOwner const* owners, std::uint64_t row,
                              FnT&& fn) {
-  EntryIdx const end = table.offsets[row + 1];
-  for (EntryIdx first = table.offsets[row]; first < end; first += 32) {
-    EntryIdx const i = first + threadIdx.x % 32;
-    bool const has = i < end;
+  WalkRow(table, row, [&](EntryIdx i, bool has) {
     CsrEntry const entry = has ? table.entries[i] : CsrEntry{0, 0.0f};
     ColumnOwner const owner = has ? owners[entry.feature] : ColumnOwner{~0u, 0};
     unsigned const same = __match_any_sync(kAllLanes, owner.worker);
     fn(has, entry, owner, same);
     __syncwarp();  // what the first lane of each worker writes is read next
-  }
+  });
 }
 
 __device__ bool IsFirstOf(unsigned lanes) { return (lanes & LaneMaskLt()) == 0; }

@@ -30,8 +30,8 @@ class ColumnPartition {
    */
   ColumnPartition(Communicator* comm, CsrView const& rows, Transport transport = Transport::kAuto);
 
-  /** @brief Give all rows of the own columns; device memory. A worker without a column has an empty
-   *         one. */
+  /** @brief Give all rows of the own columns; device memory. A worker without a column has one
+   *         that is empty. */
   [[nodiscard]] CsrView const& OwnTable() const { return own_table_; }
   void ReleaseOwnTable();
   /** @brief Count the device memory of the own table, and the most that was taken to get it. */

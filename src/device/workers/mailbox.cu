@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <cuda/atomic>
+#include <cuda/ptx>
 #include <fstream>
 #include <functional>
 #include <numeric>
@@ -98,25 +99,19 @@ __global__ __launch_bounds__(kThreads) void ReadKernel(__grid_constant__ Call co
 
 using SystemWord = cuda::atomic_ref<std::uint32_t, cuda::thread_scope_system>;
 
-__device__ std::uint64_t Nanoseconds() {
-  std::uint64_t now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  return now;
-}
-
 /** @brief Wait for the flag of the same block of another worker; false where it will not come. */
 __device__ bool AwaitFlag(Call const& call, std::int32_t from) {
   BoxHead* const own = call.Head(call.rank);
   SystemWord const flag{own->flags[from][blockIdx.x]};
   SystemWord const has_left{own->has_left[from]};
   SystemWord const is_broken{own->is_broken};
-  std::uint64_t const begin = Nanoseconds();
+  std::uint64_t const begin = cuda::ptx::get_sreg_globaltimer();
   for (std::uint32_t n = 1;; ++n) {
     if (static_cast<std::int32_t>(flag.load(cuda::memory_order_acquire) - call.number) >= 0) {
       return true;
     }
     if (n % 64 == 0 && (has_left.load(cuda::memory_order_relaxed) != 0 ||
-                        Nanoseconds() - begin > call.deadline_ns)) {
+                        cuda::ptx::get_sreg_globaltimer() - begin > call.deadline_ns)) {
       is_broken.store(1, cuda::memory_order_relaxed);
       SystemWord{*call.missing}.store(static_cast<std::uint32_t>(from) + 1,
                                       cuda::memory_order_relaxed);
@@ -129,6 +124,7 @@ __device__ bool AwaitFlag(Call const& call, std::int32_t from) {
 __global__ __launch_bounds__(kThreads) void ExchangeKernel(__grid_constant__ Call const call,
                                                            std::uint32_t* inout) {
   WaitForPreviousKernel();
+  EXACT_DEVICE_CHECK(gridDim.x <= kMostBlocks && call.begins[call.n_workers] <= kDataWords);
   // What this worker would write after a call in vain is not right, nor is where it would write it.
   SystemWord const is_broken{call.Head(call.rank)->is_broken};  // which another block may set now
   if (__syncthreads_or(is_broken.load(cuda::memory_order_relaxed) != 0 ? 1 : 0) != 0) {

@@ -1,15 +1,15 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Uploads that clear other memory, by each way that they go.
+ * @brief Uploads of small arrays, and of other memory that they clear, by each way that they go.
  */
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <stdexcept>
 #include <vector>
 
-#include "tests/device/device_arrays.cuh"
-#include "tests/device/random_problem.h"
+#include "tests/device/runtime/upload_problem.cuh"
 
 namespace gpu_exact {
 namespace {
@@ -31,5 +31,49 @@ TEST_F(UploadBufferTest, ClearsWhatItIsToldTo) {
     }
   }
 }
+
+TEST_F(UploadBufferTest, UploadsWhatIsNewEachTime) {
+  UploadBuffer<unsigned char> buffer{"an upload"};
+  for (int turn = 0; turn < 3; ++turn) {
+    for (std::size_t n : kLengths) {
+      auto const sent = Numbers(n, turn);
+      EXPECT_EQ(ToHost(buffer.Upload(sent), n), sent) << n;  // waits
+    }
+  }
+}
+
+TEST_F(UploadBufferTest, UploadsSeveralArraysAtOnce) {
+  UploadArena arena{"some uploads"};
+  for (std::size_t n : kLengths) {
+    for (int turn = 0; turn < 2; ++turn) {
+      auto const bytes = Numbers(n, turn);
+      std::vector<std::uint64_t> const words(n / 8, 0x123456789abcdef0u + turn);
+      auto const first = arena.Add(bytes);
+      auto const second = arena.Add(words);
+      auto const third = arena.Add(bytes);
+      arena.Upload();
+      EXPECT_EQ(ToHost(arena.Data<unsigned char>(first), n), bytes) << n;
+      EXPECT_EQ(ToHost(arena.Data<std::uint64_t>(second), words.size()), words) << n;
+      EXPECT_EQ(ToHost(arena.Data<unsigned char>(third), n), bytes) << n;
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(arena.Data<std::uint64_t>(second)) % 16, 0u);
+    }
+  }
+}
+
+#ifdef GPU_EXACT_CHECKS
+/** @brief An upload while the device may read the one before it is a mistake. */
+TEST_F(UploadBufferTest, AnUploadWaitsForTheOneBefore) {
+  auto const sent = Numbers(5000, 1);
+  UploadBuffer<unsigned char> buffer{"an upload"};
+  buffer.Upload(sent);
+  Synchronize();
+  KeepBusy();
+  buffer.Upload(sent);
+  EXPECT_THROW(buffer.Upload(sent), std::logic_error);
+  Synchronize();
+  EXPECT_NO_THROW(buffer.Upload(sent));
+  Synchronize();
+}
+#endif
 }  // namespace
 }  // namespace gpu_exact

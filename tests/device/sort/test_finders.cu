@@ -8,8 +8,11 @@
 #include <set>
 #include <utility>
 
+#include "device/sort/entries.cuh"
 #include "device/sort/entry_sorter.cuh"
 #include "device/sort/feature_hints.cuh"
+#include "device/sort/interleaved_finder.cuh"
+#include "device/sort/segmented_finder.cuh"
 #include "device/sort/thresholds.cuh"
 #include "tests/device/level_problem.cuh"
 #include "tests/device/random_problem.h"

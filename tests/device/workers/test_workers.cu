@@ -19,11 +19,14 @@
 #include <vector>
 
 #include "device/level/split_strategy.cuh"
+#include "device/workers/column_partition.cuh"
+#include "device/workers/device_communicator.cuh"
 #include "device/workers/nccl.cuh"
 #include "host/thread_communicator.h"
 #include "tests/device/histogram/histogram_strategy.cuh"
 #include "tests/device/random_problem.h"
 #include "tests/device/table_arrays.cuh"
+#include "tests/device/workers/worker_test.h"
 
 namespace gpu_exact {
 namespace {
@@ -58,19 +61,6 @@ std::vector<RowIdx> DivideRows(RowIdx n_rows, std::int32_t n_workers, Random* ra
   }
   begins.push_back(n_rows);
   return begins;
-}
-
-Table RowsOf(Table const& table, RowIdx first, RowIdx end) {
-  Table rows;
-  rows.n_rows = end - first;
-  rows.n_features = table.n_features;
-  rows.entries.assign(table.entries.cbegin() + table.offsets[first],
-                      table.entries.cbegin() + table.offsets[end]);
-  rows.offsets.clear();
-  for (RowIdx r = first; r <= end; ++r) {
-    rows.offsets.push_back(table.offsets[r] - table.offsets[first]);
-  }
-  return rows;
 }
 
 /** @brief Workers in threads, on the devices in turn. */
@@ -139,15 +129,8 @@ class Group {
   std::vector<std::unique_ptr<TreeBuilder>> builders_;
 };
 
-class WorkersOnDevices : public DeviceTest {
+class WorkersOnDevices : public WorkerTest {
  protected:
-  void SetUp() override {
-    DeviceTest::SetUp();
-    if (!IsSkipped() && UnderRacecheck()) {
-      GTEST_SKIP() << "racecheck cannot follow workers that are threads";
-    }
-  }
-
   /** @brief Trees of some workers over one random table against those of one worker. */
   void Compare(unsigned seed, Shape const& shape, std::int32_t n_workers, int n_devices,
                Transport transport, int n_trees, Way const& way) {

@@ -57,11 +57,9 @@ __device__ void ForRow(CsrView const& table, BinMatrixRef const& binned, std::ui
   constexpr std::uint32_t kNoGroup = 0xffffffffu;
   std::uint32_t last_group{kNoGroup};  // groups ascend along a row: only this one may go on
   std::uint32_t n_last{0};             // entries of it so far
-  EntryIdx const end = table.offsets[row + 1];
-  for (EntryIdx base = table.offsets[row]; base < end; base += 32) {
-    EntryIdx const i = base + threadIdx.x % 32;
+  WalkRow(table, row, [&](EntryIdx i, bool has) {
     GroupEntry e{0.0f, BinMatrixRef::kNotBinned, kNoGroup, 0, 0};
-    if (i < end) {
+    if (has) {
       CsrEntry const entry = table.entries[i];
       e.value = entry.value;
       e.column = binned.column_of[entry.feature];
@@ -82,7 +80,7 @@ __device__ void ForRow(CsrView const& table, BinMatrixRef const& binned, std::ui
       n_last = __shfl_sync(kAllLanes, e.rank, last) + 1;
     }
     __syncwarp();  // what fn writes for a group that goes on is written again, by another lane
-  }
+  });
 }
 
 /** @brief Writes where a row's elements end. @param row_offsets Of all groups. */

@@ -171,6 +171,7 @@ struct BinMatrixRef {
   /** @brief Find the row's bin of a feature that is binned, -1 where its value is missing. */
   [[nodiscard]] __device__ int BinOf(RowIdx row, FeatureIdx f) const {
     std::uint32_t c = column_of[f];
+    EXACT_DEVICE_CHECK(c != kNotBinned);
     BinColumn column = columns[c];
     FeatureGroup const& group = groups[column.group];
     RowElements e = Row(group, row);

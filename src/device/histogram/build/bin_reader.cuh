@@ -237,6 +237,11 @@ class BinReader {
   template <bool kGradients, typename RowFn, typename BinsFn>
   __device__ __forceinline__ void Walk(RowIdx begin, RowIdx end, RowIdx n_warps, RowFn&& row,
                                        BinsFn&& bins) const {
+    EXACT_DEVICE_CHECK(blockDim.x == 32 * n_warps);
+    EXACT_DEVICE_CHECK(group_.Strided() == (group_.row_offsets == nullptr));
+    EXACT_DEVICE_CHECK(!group_.Strided() ||
+                       (group_.chunk != 0 && group_.stride % group_.chunk == 0));
+    EXACT_DEVICE_CHECK(!group_.InBytes() || (group_.stride <= kMaxByteColumns && is_shifted_));
     RowIdx const lane = threadIdx.x % 32;
     // Few rows are spread over all warps.
     RowIdx n_tile = max(1u, min(32u, static_cast<RowIdx>(CeilDiv(end - begin, n_warps))));
@@ -445,6 +450,7 @@ class BinReader {
       }
       if (filled) {
         int at = n_queued + __popc(all_filled & LaneMaskLt());
+        EXACT_DEVICE_CHECK(at < 32);
         queue_.elements[at] = e;
         queue_.slot[at] = tiles.slot;
         asm volatile("prefetch.global.L2 [%0];" ::"l"(group_.elements + e.begin));

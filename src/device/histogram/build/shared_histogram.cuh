@@ -56,7 +56,9 @@ class SharedHistogram {
   __device__ SharedHistogram(unsigned char* memory, FeatureGroup const& group)
       : staging_{memory},
         words_{reinterpret_cast<std::uint32_t*>(memory + kStagingBytes)},
-        group_{group} {}
+        group_{group} {
+    EXACT_DEVICE_CHECK(__cvta_generic_to_shared(memory) % kAligned == 0 && blockDim.x == kThreads);
+  }
 
   /** @brief Clear, before rows are added. All threads of the block, no barrier. */
   __device__ void Begin() const {
@@ -123,10 +125,12 @@ class SharedHistogram {
               continue;
             }
             if constexpr (std::is_same_v<Chunk, BankedChunk>) {
+              EXACT_DEVICE_CHECK(bin < group_.longest && chunk.bank < kBanks);
               std::uint32_t const first = base + sizeof(std::uint32_t) * chunk.bank;
               this->Add<kBanks>((first + kBanks * kBinBytes * bin) ^ sizeof(std::uint32_t) * i, sum,
                                 magnitude);
             } else {
+              EXACT_DEVICE_CHECK(bin < group_.n_bins);
               this->Add<1>(base + kBinBytes * bin, sum, magnitude);
             }
           }

@@ -25,6 +25,8 @@ class SparseBinReader {
 
   /** @param row The lane's; rows with elements come first. */
   __device__ SparseBinReader(GroupBin const* elements, RowElements row) : elements_{elements} {
+    EXACT_DEVICE_CHECK((__ballot_sync(kAllLanes, row.Size() != 0) & LaneMaskLt()) == LaneMaskLt() ||
+                       row.Size() == 0);
     std::uint32_t const ends = WarpInclusiveSum(row.Size());
     n_ = __shfl_sync(kAllLanes, ends, 31);
     std::uint32_t const start = ends - row.Size();

@@ -228,6 +228,7 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, NodeSplit c
           bool const goes = word.Has(static_cast<RowIdx>(slot));
           if (to.rows != nullptr) {
             RowIdx const in_child = at.SlotInChild(static_cast<RowIdx>(slot), word);
+            EXACT_DEVICE_CHECK(in_child - at.to < at.slots.end - at.slots.begin);
             to.rows[in_child] = row[j];
             to.units[in_child] = units[j];
           }
