@@ -45,10 +45,10 @@ REFERENCE = "libxgboost_gpu_exact_reference.so"
 TWO_GPUS = "*WorkersOnTwoDevices*:*WorkersByNccl*"
 DEVICE = {"by": "device", "tests": f"-{TWO_GPUS}"}
 PLANS = "device/level/test_device_builder.cu"  # reads what is free of the GPU's memory
-# Not with a GPU: tests of tools and of texts say the same with any module, and no kernel knows categories.
+# Not with a GPU: tests of tools and of texts say the same with any module.
 ONCE = " ".join(
     f"e2e/test_{name}.py"
-    for name in "accuracy benchmarks categorical fetch guides parity proof scale sources versions".split()
+    for name in "accuracy benchmarks fetch guides parity proof scale sources versions".split()
 )
 APART = " ".join(
     f"e2e/test_{name}.py" for name in "faults nccl_faults neighbours inputs soak".split()

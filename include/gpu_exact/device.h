@@ -98,7 +98,7 @@ struct InvalidCategory : UnfitTable {
         value{v} {}
 
   /** @brief Tell whether a value is none. */
-  [[nodiscard]] static bool Is(float value) {
+  [[nodiscard]] static constexpr bool Is(float value) {
     return !(value >= 0.0f && value < static_cast<float>(kMostCategories));
   }
 

@@ -48,8 +48,10 @@ struct LevelResult {
 struct NodeSplit {
   FeatureIdx feature;
   NodeIdx left;  // id of the left child, right is the next; kNoNode: the node stays a leaf
-  std::uint64_t first_right;  // value id, where entries have them
+  // Value id, where entries have them; of a split by categories, where its words begin among all.
+  std::uint64_t first_right;
   float threshold;
   bool default_left;
+  bool by_categories{false};
 };
 }  // namespace gpu_exact

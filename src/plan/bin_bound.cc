@@ -117,7 +117,7 @@ std::uint64_t MostBins(EntryIdx n_entries, FeatureIdx n_features, std::uint32_t 
 }
 
 BinBound::BinBound(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features, HistogramMemory memory,
-                   std::uint32_t max_bins) {
+                   std::uint32_t max_bins, FeatureIdx n_categorical) {
   std::uint64_t const rows = n_rows;
   bool const is_dense = IsDense(n_entries, n_rows, n_features);
   memory.shares_bins = memory.shares_bins ||
@@ -150,6 +150,31 @@ BinBound::BinBound(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features, His
     elements += is_dense
                     ? rows * RowBytes(n_features, LimitGroupColumns(of_groups[i], n_rows), in_bytes)
                     : sizeof(GroupBin) * (9 * n_entries / 4);
+  }
+  if (n_categorical != 0) {
+    this->AddCategories(n_entries, n_rows, n_features, max_bins, n_categorical, of_groups.size());
+  }
+}
+
+void BinBound::AddCategories(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
+                             std::uint32_t max_bins, FeatureIdx n_categorical,
+                             std::size_t n_arrays) {
+  std::uint64_t const n_bins = std::uint64_t{n_categorical} * max_bins;
+  finest_limits += BinBytes::kBin * n_bins;
+  most_bins += n_bins;
+  // Each may fill a group, and end the one before it.
+  std::uint64_t const n_groups =
+      std::min<std::uint64_t>(2 * std::uint64_t{n_categorical}, n_features);
+  descriptions += resolutions.size() * (BinBytes::kBin * n_bins + BinBytes::kGroup * n_groups +
+                                        BinBytes::kRankWord * n_bins / 32);
+  std::uint64_t const n_cells = std::uint64_t{n_rows} * n_features;
+  bool const is_dense = IsDense(n_entries, n_rows, n_features);
+  std::uint64_t const n_sparse =
+      is_dense ? std::min(n_groups, 2 * (n_cells - n_entries) / std::max<std::uint64_t>(n_rows, 1))
+               : n_groups;
+  descriptions += n_arrays * n_sparse * RowOffsetBlock::Bytes(n_rows, false);
+  if (is_dense) {  // groups are filled up by an eighth at most, and may not be in bytes
+    elements = n_arrays * sizeof(GroupBin) * (9 * n_cells / 8);
   }
 }
 }  // namespace gpu_exact

@@ -82,8 +82,16 @@ struct BinBound {
   std::uint64_t finest_limits{0};  // bytes of these that the finest bins need while they are made
   std::uint64_t most_bins{0};      // bins of one resolution
 
-  /** @param max_bins That a block has room for. */
+  /**
+   * @param max_bins      That a block has room for.
+   * @param n_categorical Of the features: each may have as many categories, however few entries.
+   */
   BinBound(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features, HistogramMemory memory,
-           std::uint32_t max_bins);
+           std::uint32_t max_bins, FeatureIdx n_categorical = 0);
+
+ private:
+  /** @brief Adds what categorical features take. @param n_arrays Of bins. */
+  void AddCategories(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
+                     std::uint32_t max_bins, FeatureIdx n_categorical, std::size_t n_arrays);
 };
 }  // namespace gpu_exact

@@ -219,6 +219,7 @@ struct ColumnBins {
   // Numbers of the finest bins are shifted by so many bits, or kByRank: a bin is any number of
   // them.
   std::uint32_t shift{0};
+  bool is_categorical{false};  // a bin for each category, in every resolution
 };
 
 /** @brief Limits the groups of columns. */

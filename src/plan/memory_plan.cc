@@ -39,10 +39,11 @@ std::string LimitText(double limit) {
 
 /** @brief Plans the histogram strategy. */
 MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
-                          HistogramMemory const& memory, std::uint32_t max_bins) {
+                          HistogramMemory const& memory, std::uint32_t max_bins,
+                          FeatureIdx n_categorical) {
   std::uint64_t const rows = n_rows;
   bool const dense = IsDense(n_entries, n_rows, n_features);
-  BinBound const bound{n_entries, n_rows, n_features, memory, max_bins};
+  BinBound const bound{n_entries, n_rows, n_features, memory, max_bins, n_categorical};
 
   // What may be of the host.
   MemoryPlan plan;
@@ -85,27 +86,32 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
                     {"offsets of rows", 8 * rows},
                     {"rows of the table", 9 * read + 8 * rows}};
   }
+  std::uint64_t const histograms =
+      std::max(memory.HistogramBytes(n_entries), HistogramMemory::kBinBytes * bound.most_bins);
   plan.growing = {
       bins,
       limits,
       sorted_columns,
       values,
       {"rows by node", (dense ? 52 : 60) * rows},
-      {"histograms",
-       std::max(memory.HistogramBytes(n_entries), HistogramMemory::kBinBytes * bound.most_bins)},
+      {"histograms", histograms},
       {"open ranges", HistogramMemory::kOpenEntryBytes * memory.OpenEntries(n_entries) +
                           (HistogramMemory::kListedRangeBytes * bound.resolutions.size() +
                            HistogramMemory::kOpenRangeBytes) *
                               memory.CertainRanges()}};
+  if (n_categorical != 0) {  // a bit for each bin of the histograms that are searched at a time
+    plan.growing.push_back(
+        {"sets of categories", histograms / (8 * HistogramMemory::kBinBytes / 2)});
+  }
   return plan;
 }
 }  // namespace
 
 MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                             Strategy strategy, HistogramMemory const& memory,
-                            DeviceTraits const& device) {
+                            DeviceTraits const& device, FeatureIdx n_categorical) {
   if (strategy == Strategy::kHistogram) {
-    return PlanHistograms(n_entries, n_rows, n_features, memory, device.max_bins);
+    return PlanHistograms(n_entries, n_rows, n_features, memory, device.max_bins, n_categorical);
   }
   std::uint64_t const rows = n_rows;
   std::uint64_t const n_offsets = std::uint64_t{n_features} + 1;
@@ -191,6 +197,13 @@ std::string MemoryPlan::Describe() const {
   return os.str();
 }
 
+FeatureIdx NumCategorical(CsrView const& table) {
+  auto const* types = table.feature_types;
+  return types == nullptr ? 0
+                          : static_cast<FeatureIdx>(std::count(types, types + table.n_features,
+                                                               FeatureType::kCategorical));
+}
+
 std::uint64_t MemoryRoom::Most() const {
   constexpr double kTaken = 15.0 / 16.0;  // of what is free: not all is planned, such as nodes
   double const most = limit == 0.0 ? kTaken : limit;
@@ -206,8 +219,9 @@ ChosenMemory ChooseMemory(CsrView const& table, Strategy strategy, MemoryRoom co
   bool const leaves_rows =
       strategy == Strategy::kHistogram && IsDense(table.n_entries, table.n_rows, table.n_features);
   auto choose = [&](HistogramMemory const& memory) {
-    ChosenMemory made{memory, MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features,
-                                               strategy, memory, room.device)};
+    ChosenMemory made{
+        memory, MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features, strategy, memory,
+                                 room.device, NumCategorical(table))};
     if (room.rows_bytes != 0) {
       (leaves_rows ? made.plan.reading : made.plan.sorting)
           .push_back({"rows of the own columns", room.rows_bytes});

@@ -32,6 +32,9 @@ inline constexpr std::uint64_t kHintValues = 32;
 /** @brief Limits for kSort the entries of columns that share tiles on interleaved levels. */
 inline constexpr EntryIdx kSharedColumn = 1024;
 
+/** @brief Count the categorical features of a table. */
+[[nodiscard]] FeatureIdx NumCategorical(CsrView const& table);
+
 /** @brief Names one kind of array and what it takes. */
 struct MemoryItem {
   char const* what;
@@ -61,12 +64,13 @@ struct MemoryPlan {
    * @brief Bound memory from above by the table, as if all values were distinct. Nodes come on top,
    *        about 300 B for each open one and 16 B for each of its columns; and interleaved levels
    *        that a user forces upon short columns.
-   * @param strategy Not kAuto.
-   * @param memory   Of kHistogram.
+   * @param strategy      Not kAuto.
+   * @param memory        Of kHistogram.
+   * @param n_categorical Of the features; of kHistogram.
    */
   static MemoryPlan Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                          Strategy strategy, HistogramMemory const& memory = {},
-                         DeviceTraits const& device = {});
+                         DeviceTraits const& device = {}, FeatureIdx n_categorical = 0);
 
   /**
    * @brief Add what follows the open nodes of a tree to the plan, as a further array.

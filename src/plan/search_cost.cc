@@ -222,7 +222,7 @@ SortedColumnsRule::SortedColumnsRule(std::vector<std::uint32_t> const& max_bins,
 bool SortedColumnsRule::KeepsAllBeyond(std::vector<ColumnBins> const& finest,
                                        std::uint32_t n_bins) const {
   return std::all_of(finest.cbegin(), finest.cend(), [&](ColumnBins const& column) {
-    return this->Keeps(column) || column.n_bins <= n_bins;
+    return this->Keeps(column) || column.is_categorical || column.n_bins <= n_bins;
   });
 }
 

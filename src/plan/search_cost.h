@@ -266,11 +266,11 @@ class SortedColumnsRule {
   [[nodiscard]] bool MayKeepNone() const { return most_needless_ != 0; }
   /** @brief Tells whether any is kept because of this column. @param finest Its finest bins. */
   [[nodiscard]] bool NeedsRows(ColumnBins const& finest) const {
-    return finest.has_ranges || finest.n_bins > most_needless_;
+    return !finest.is_categorical && (finest.has_ranges || finest.n_bins > most_needless_);
   }
   /** @brief Tells whether this column is kept, if any is. */
   [[nodiscard]] bool Keeps(ColumnBins const& finest) const {
-    return finest.has_ranges || finest.n_bins > least_scanned_;
+    return !finest.is_categorical && (finest.has_ranges || finest.n_bins > least_scanned_);
   }
   /** @brief Tells whether all columns are kept that have ranges in a resolution of so many bins. */
   [[nodiscard]] bool KeepsAllBeyond(std::vector<ColumnBins> const& finest,

@@ -23,6 +23,7 @@ struct LevelProblem {
     level.quantiser = Quantiser::Make(4.0f, 2.0f, columns.n_rows);
     level.bound = GainBound::Make(level.gain, level.quantiser);
     level.n_nodes = n_nodes;
+    level.max_cat_threshold = static_cast<std::uint32_t>(param.max_cat_threshold);
     level.rules = rules_.Reserve(columns.n_features);
     MakeRules(param, columns, param.monotone_constraints.empty() ? nullptr : monotone_.Data(),
               rules_.Data());

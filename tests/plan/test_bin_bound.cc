@@ -196,6 +196,55 @@ TEST(BinBound, LayoutsTakeNoMoreButForRowsThatAreFilledUp) {
   }
 }
 
+/** @brief Categories are as many as a block has room for, however few entries a column has, and in every
+ *         resolution. */
+TEST(BinBound, CategoriesTakeNoMore) {
+  constexpr std::uint64_t kOfArrays = 1 << 17;
+  std::mt19937 engine{3};
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    constexpr RowIdx kRows[] = {100, 20'000, 3'000'000};
+    constexpr FeatureIdx kColumns[] = {1, 5, 40, 300};
+    RandomColumns table{kRows[engine() % 3], kColumns[engine() % 4], &engine};
+    EntryIdx const n = table.NumEntries();
+    FeatureIdx const n_columns = table.NumColumns();
+    std::vector<std::uint32_t> n_categories(n_columns, 0);
+    FeatureIdx n_categorical{0};
+    for (FeatureIdx f = 0; f < n_columns; ++f) {
+      if (table.n_entries[f] != 0 && engine() % 2 == 0) {
+        n_categories[f] = engine() % 2 == 0 ? kMaxGroupBins : 1 + engine() % kMaxGroupBins;
+        ++n_categorical;
+      }
+    }
+    bool const is_small = std::max<EntryIdx>(n, table.n_rows) < kManyEntries;
+    for (HistogramMemory const& memory : HistogramMemory::All()) {
+      BinBound const bound{n, table.n_rows, n_columns, memory, kMaxGroupBins, n_categorical};
+      table.Bin(bound.resolutions, kMaxGroupBins, &engine);
+      std::uint64_t n_bins{0};
+      for (FeatureIdx f = 0; f < n_columns; ++f) {
+        n_bins += n_categories[f];
+        for (auto& resolution : table.resolutions) {
+          if (n_categories[f] != 0) {
+            resolution[f] = {n_categories[f], false, 0, true};
+          }
+        }
+      }
+      TableLayout const layout = LayTable(table.n_rows, table.n_entries, table.resolutions,
+                                          LastTakesBytes(n_columns, bound.resolutions),
+                                          memory.shares_bins, {kMaxGroupBins, 132});
+      Taken const taken{table, layout, bound.resolutions.front(), kMaxGroupBins};
+      auto const what = std::to_string(seed) + ": " + std::to_string(table.n_rows) + " x " +
+                        std::to_string(n_columns) + ", " + std::to_string(n);
+      EXPECT_LE(layout.resolutions.front().n_bins, bound.most_bins) << what;
+      EXPECT_LE(taken.elements, bound.elements + bound.elements / (is_small ? 1 : 8) + kOfArrays)
+          << what;
+      std::uint64_t const offsets = RowOffsetBlock::Bytes(table.n_rows, true) * n_columns;
+      EXPECT_LE(taken.descriptions + BinBytes::kBin * n_bins,
+                bound.descriptions + (is_small ? offsets + kOfArrays : 0))
+          << what;
+    }
+  }
+}
+
 /** @brief Of alike columns without missing values the bound is what they take, but for what follows the
  *         last one. */
 TEST(BinBound, OfAlikeColumnsIsWhatTheyTake) {

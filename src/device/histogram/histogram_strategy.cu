@@ -11,8 +11,11 @@
 #include "device/histogram/bins/binned_table.cuh"
 #include "device/histogram/build/histogram_finder.cuh"
 #include "device/histogram/build/histogram_pool.cuh"
+#include "device/histogram/build/wide_category_finder.cuh"
+#include "device/histogram/category_sets.cuh"
 #include "device/histogram/ranges/range_refiner.cuh"
 #include "device/histogram/rows/row_partitioner.cuh"
+#include "device/histogram/small_nodes/node_category_finder.cuh"
 #include "device/histogram/small_nodes/node_sort_finder.cuh"
 #include "device/histogram/threshold_finder.cuh"
 #include "device/level/split_strategy.cuh"
@@ -21,9 +24,9 @@ namespace gpu_exact {
 namespace {
 /** @brief Searches in one resolution. */
 struct ResolutionSearch {
-  ResolutionSearch(Resolution const& r, HistogramMemory const& memory, HistogramPool* pool,
-                   RefineRoom* room)
-      : resolution{r}, finder{*r.columns, pool} {
+  ResolutionSearch(Resolution const& r, std::vector<CategoricalFeature> const& categorical,
+                   HistogramMemory const& memory, HistogramPool* pool, RefineRoom* room)
+      : resolution{r}, finder{*r.columns, pool, {}, categorical} {
     if (r.columns->HasRanges()) {
       refiner = std::make_unique<RangeRefiner>(
           *r.columns, room, memory.OpenEntries(r.columns->NumElements()), memory.CertainRanges());
@@ -55,6 +58,9 @@ class HistogramStrategy : public SplitStrategy {
       : table_{std::move(table)},
         rows_{table_->NumRows(), min_by_row},
         sorting_{*table_},
+        sorting_categories_{*table_},
+        wide_{*table_},
+        sets_{table_->Categorical()},
         pool_{memory.FirstHistogramBytes(NumEntries(*table_)),
               memory.HistogramBytes(NumEntries(*table_)), LargestHistogram(*table_)},
         shares_{table_->Resolutions().size()} {
@@ -64,9 +70,11 @@ class HistogramStrategy : public SplitStrategy {
              // Sorting reads every value of a node, or its bin: not over the bus.
              table_->Ref().values_of_host || memory.bins_at == Memory::kHost
                  ? 0
-                 : std::min(max_sorted, NodeSortFinder::kMaxRows)};
+                 : std::min(max_sorted,
+                            sets_.Any() ? NodeCategoryFinder::kMaxRows : NodeSortFinder::kMaxRows)};
     for (auto const& r : table_->Resolutions()) {
-      searches_.push_back(std::make_unique<ResolutionSearch>(*r, memory, &pool_, &room_));
+      searches_.push_back(
+          std::make_unique<ResolutionSearch>(*r, table_->Categorical(), memory, &pool_, &room_));
       ResolutionShape shape = ShapeOf(r->columns->Layout(), r->scans);
       shape.rows_of_host = memory.rows_at == Memory::kHost;
       shape.values_of_host = table_->Ref().values_of_host;
@@ -79,6 +87,9 @@ class HistogramStrategy : public SplitStrategy {
   }
 
   void BeginTree(TreeStart const& start, Level* root) override {
+    if (exchange_ == nullptr && start.exchange != nullptr) {  // the first tree
+      sets_.Share(*start.exchange);
+    }
     exchange_ = start.exchange;
     // With several workers most columns are others': what they send left comes by slot.
     bool const by_row = exchange_ == nullptr && !table_->Ref().values_of_host;
@@ -93,14 +104,18 @@ class HistogramStrategy : public SplitStrategy {
 
   void FindSplits(Level const& level, LevelResult* out) override {
     RowsRef const rows = rows_.Rows(level);
+    LevelSetsRef const sets = sets_.BeginLevel(level);
     thresholds_.Begin(level.nodes.n);
     n_expected_.assign(searches_.size(), 0.0);
     for (std::size_t i = 0; i < searches_.size(); ++i) {
       ways_.resolutions[i].open_factor = shares_.Factor(level.depth, i);
     }
     NodesByMethod const nodes = this->ChooseSearch(level);
-    if (!nodes.sorted.empty()) {
+    auto const n_sorted = static_cast<std::uint32_t>(nodes.sorted.size());
+    if (n_sorted != 0) {
       sorting_.Find(level.ref, rows, nodes.sorted);
+      sorting_categories_.Find(level.ref, rows, sorting_.Nodes(), n_sorted, sets);
+      wide_.Find(level.ref, rows, nodes.sorted, sets);
     }
     // Every finder gives back histograms before the first one takes some.
     std::vector<NodesToSearch> searched;
@@ -109,7 +124,7 @@ class HistogramStrategy : public SplitStrategy {
       searches_[i]->finder.Begin(searched[i]);
     }
     for (std::size_t i = 0; i < searches_.size(); ++i) {
-      this->SearchBins(i, level.ref, rows, searched[i]);
+      this->SearchBins(i, level.ref, rows, searched[i], sets);
     }
     if (exchange_ != nullptr) {
       exchange_->ShareBestGains(level.ref.best, level.nodes.n);
@@ -123,10 +138,11 @@ class HistogramStrategy : public SplitStrategy {
       this->SearchRanges(i, level, rows, searched[i]);
     }
     if (rows_.GoesByRow(level)) {
-      thresholds_.ResolveByRow(level.ref, table_->Ref(), rows, rows_.LeftOfRow(), out);
+      thresholds_.ResolveByRow(level.ref, table_->Ref(), rows, rows_.LeftOfRow(), out, sets);
       rows_.FindLeft(level);
     } else {
-      thresholds_.Resolve(level.ref, table_->Ref(), rows, level.NumSlots(), rows_.GoesLeft(), out);
+      thresholds_.Resolve(level.ref, table_->Ref(), rows, level.NumSlots(), rows_.GoesLeft(), out,
+                          sets);
     }
     if (exchange_ != nullptr) {
       exchange_->ShareSplits(rows, level.NumSlots(), out, level.nodes.n, rows_.GoesLeft());
@@ -144,7 +160,13 @@ class HistogramStrategy : public SplitStrategy {
   }
 
   void EndTree(Level const& level, std::vector<NodeSplit> const& tree) override {
-    rows_.Finish(level, table_->Ref(), tree, exchange_);
+    std::vector<NodeSplit> splits = tree;
+    sets_.Gather(&splits, exchange_);
+    rows_.Finish(level, table_->Ref(), splits, sets_.Words(), exchange_);
+  }
+
+  [[nodiscard]] std::vector<std::uint32_t> Categories(NodeIdx nidx) const override {
+    return sets_.Of(nidx);
   }
 
   [[nodiscard]] double RefinedShare() const override {
@@ -191,13 +213,17 @@ class HistogramStrategy : public SplitStrategy {
     return chosen;
   }
 
-  void SearchBins(std::size_t i, LevelRef level, RowsRef const& rows, NodesToSearch const& nodes) {
+  void SearchBins(std::size_t i, LevelRef level, RowsRef const& rows, NodesToSearch const& nodes,
+                  LevelSetsRef const& sets) {
     ResolutionSearch* s = searches_[i].get();
     level.columns = s->resolution.candidates;
+    if (wide_.Any()) {
+      wide_.Find(level, rows, nodes.List(), sets);
+    }
     if (s->refiner == nullptr || nodes.NumNodes() == 0) {
-      s->finder.Find(level, rows, nodes, {nullptr, nullptr, 0});
+      s->finder.Find(level, rows, nodes, {nullptr, nullptr, 0}, sets);
     } else {
-      s->finder.Find(level, rows, nodes, s->refiner->List(nodes.NumNodes()));
+      s->finder.Find(level, rows, nodes, s->refiner->List(nodes.NumNodes()), sets);
     }
   }
 
@@ -249,6 +275,9 @@ class HistogramStrategy : public SplitStrategy {
   RowPartitioner rows_;
   NodeSortFinder sorting_;
   ThresholdFinder thresholds_;
+  NodeCategoryFinder sorting_categories_;
+  WideCategoryFinder wide_;
+  CategorySets sets_;
   HistogramPool pool_;
   RefineRoom room_;
   std::vector<std::unique_ptr<ResolutionSearch>> searches_;  // by resolution, the finest first

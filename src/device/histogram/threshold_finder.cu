@@ -33,6 +33,13 @@ __global__ void ReadCandidatesKernel(LevelRef level, BinMatrixRef binned, Search
     BestCandidate const best{level.columns, key};
     point.feature = best.feature;
     point.direction = best.direction;
+    if (level.rules[best.feature].categorical) {
+      point.by_categories = true;
+      point.direction = level.SendsMissingLeft(best.feature, key) ? ScanDirection::kBackward
+                                                                  : ScanDirection::kForward;
+      out[b] = point;
+      return;
+    }
     std::uint64_t const bin = binned.bins.offsets[best.feature] + best.bin;
     point.scanned = ScanValue::Make(best.direction, binned.bins.lowest[bin]);
     if (binned.bins.is_range[bin] != 0) {
@@ -49,15 +56,34 @@ __global__ void ReadCandidatesKernel(LevelRef level, BinMatrixRef binned, Search
   out[b] = point;
 }
 
-/** @brief Tell whether a row goes left by the value that the best candidate lies beside. */
-__device__ bool GoesLeft(NodeThreshold const& point, float value) {
+/** @brief Call fn(std::bool_constant) by whether rows of any node may go by its set: elsewhere kernels need
+ *         not ask. */
+template <typename FnT>
+void WithSets(LevelSetsRef const& sets, FnT&& fn) {
+  if (sets.words != nullptr) {
+    fn(std::true_type{});
+  } else {
+    fn(std::false_type{});
+  }
+}
+
+/** @brief Tell whether a row goes left by the value that the best candidate lies beside, or by the set of its
+ *         node. @tparam kSets Whether there are any. */
+template <bool kSets>
+__device__ bool GoesLeft(NodeThreshold const& point, LevelSetsRef const& sets, LevelNode b,
+                         float value) {
+  if (kSets && point.by_categories) {
+    return isnan(value) ? point.direction == ScanDirection::kBackward
+                        : !HasCategory(sets.Of(b), value);
+  }
   bool const is_scanned = !isnan(value) && ScanValue::Make(point.direction, value) <= point.scanned;
   return point.direction == ScanDirection::kForward ? is_scanned : !is_scanned;
 }
 
 /** @brief Give a value on the other side of the candidate, or kNone. */
+template <bool kSets>
 __device__ std::uint32_t NextOf(NodeThreshold const& point, float value) {
-  if (isnan(value)) {
+  if (isnan(value) || (kSets && point.by_categories)) {
     return ScanValue::kNone;
   }
   std::uint32_t const scan_value = ScanValue::Make(point.direction, value);
@@ -83,12 +109,10 @@ __device__ void OfferNext(NodeThreshold* points, LevelNode b, std::uint32_t Node
 }
 
 // grid: slots and one more; result: the nearest value on the other side, which rows go left
-template <int kSlots>
-__global__ __launch_bounds__(kThreads) void FindNextValuesKernel(BinnedTableRef table, RowsRef rows,
-                                                                 LevelNode n_nodes, RowIdx n_slots,
-                                                                 NodeThreshold* points,
-                                                                 std::uint32_t* n_rerouted,
-                                                                 RankBitVectorRef goes_left) {
+template <int kSlots, bool kSets>
+__global__ __launch_bounds__(kThreads) void FindNextValuesKernel(
+    BinnedTableRef table, RowsRef rows, LevelNode n_nodes, RowIdx n_slots, NodeThreshold* points,
+    std::uint32_t* n_rerouted, RankBitVectorRef goes_left, LevelSetsRef sets) {
   WaitForPreviousKernel();
   if (GlobalIdx() == 0) {
     *n_rerouted = 0;  // counted next
@@ -99,8 +123,8 @@ __global__ __launch_bounds__(kThreads) void FindNextValuesKernel(BinnedTableRef 
     if (b != n_nodes && points[b].feature != kNoFeature) {
       NodeThreshold const point = points[b];
       float const value = table.ValueOf(rows.rows[slot], point.feature);
-      left = GoesLeft(point, value);
-      next = NextOf(point, value);
+      left = GoesLeft<kSets>(point, sets, b, value);
+      next = NextOf<kSets>(point, value);
     }
     if (slot / 32 <= n_slots / 32) {
       goes_left.WriteWord(slot, left);
@@ -135,9 +159,10 @@ struct RowTurns {
 };
 
 // grid: strided over rows; result: as FindNextValuesKernel, by row
+template <bool kSets>
 __global__ __launch_bounds__(kThreads) void FindNextValuesByRowKernel(
     BinnedTableRef table, RowsRef rows, LevelNode n_nodes, RowIdx n_rows, NodeThreshold* points,
-    std::uint32_t* n_rerouted, std::uint32_t* left_of_row) {
+    std::uint32_t* n_rerouted, std::uint32_t* left_of_row, LevelSetsRef sets) {
   WaitForPreviousKernel();
   extern __shared__ std::uint32_t next[];  // by node, of the rows of this block
   if (GlobalIdx() == 0) {
@@ -171,8 +196,8 @@ __global__ __launch_bounds__(kThreads) void FindNextValuesByRowKernel(
 #pragma unroll
     for (int k = 0; k < kRows; ++k) {
       bool const any = point[k].feature != kNoFeature;
-      turns.WriteWord(left_of_row, k, any && GoesLeft(point[k], value[k]));
-      std::uint32_t const offered = any ? NextOf(point[k], value[k]) : ScanValue::kNone;
+      turns.WriteWord(left_of_row, k, any && GoesLeft<kSets>(point[k], sets, node[k], value[k]));
+      std::uint32_t const offered = any ? NextOf<kSets>(point[k], value[k]) : ScanValue::kNone;
       if (offered != ScanValue::kNone && offered < next[node[k]]) {
         atomicMin(next + node[k], offered);
       }
@@ -221,7 +246,7 @@ __global__ __launch_bounds__(kThreads) void RerouteByRowKernel(BinnedTableRef ta
 __global__ void FindBinsKernel(BinnedTableRef table, LevelNode n_nodes, NodeThreshold* points) {
   WaitForPreviousKernel();
   auto b = GlobalIdx();
-  if (b < n_nodes && points[b].feature != kNoFeature) {
+  if (b < n_nodes && points[b].feature != kNoFeature && !points[b].by_categories) {
     NodeThreshold const p = points[b];
     float const value = ScanValue::Read(p.direction, p.scanned);
     points[b].bin = p.InOrder(static_cast<int>(table.finest.bins.BinOf(p.feature, value)));
@@ -229,12 +254,10 @@ __global__ void FindBinsKernel(BinnedTableRef table, LevelNode n_nodes, NodeThre
 }
 
 // as FindNextValuesKernel; but beyond the candidate's bin only the next bin is found
-template <int kSlots>
-__global__ __launch_bounds__(kThreads) void FindNextBinsKernel(BinnedTableRef table, RowsRef rows,
-                                                               LevelNode n_nodes, RowIdx n_slots,
-                                                               NodeThreshold* points,
-                                                               std::uint32_t* n_rerouted,
-                                                               RankBitVectorRef goes_left) {
+template <int kSlots, bool kSets>
+__global__ __launch_bounds__(kThreads) void FindNextBinsKernel(
+    BinnedTableRef table, RowsRef rows, LevelNode n_nodes, RowIdx n_slots, NodeThreshold* points,
+    std::uint32_t* n_rerouted, RankBitVectorRef goes_left, LevelSetsRef sets) {
   WaitForPreviousKernel();
   if (GlobalIdx() == 0) {
     *n_rerouted = 0;  // counted next
@@ -246,7 +269,8 @@ __global__ __launch_bounds__(kThreads) void FindNextBinsKernel(BinnedTableRef ta
     if (b != n_nodes && points[b].feature != kNoFeature) {
       NodeThreshold const point = points[b];
       RowIdx const row = rows.rows[slot];
-      int const bin = table.finest.BinOf(row, point.feature);
+      bool const has_set = kSets && point.by_categories;
+      int const bin = has_set ? -1 : table.finest.BinOf(row, point.feature);
       bool is_scanned{false};
       if (bin >= 0) {
         std::uint32_t const at = point.InOrder(bin);
@@ -258,7 +282,8 @@ __global__ __launch_bounds__(kThreads) void FindNextBinsKernel(BinnedTableRef ta
           next = is_scanned ? next : value;
         }
       }
-      left = is_scanned == (point.direction == ScanDirection::kForward);
+      left = has_set ? GoesLeft<kSets>(point, sets, b, table.ValueOf(row, point.feature))
+                     : is_scanned == (point.direction == ScanDirection::kForward);
     }
     if (slot / 32 <= n_slots / 32) {
       goes_left.WriteWord(slot, left);
@@ -300,7 +325,11 @@ __global__ void FindThresholdsKernel(LevelRef level, NodeThreshold* points,
   }
   LevelResult result{level.nodes[b], {0.0f, 0, 0.0f, 0, 0}, {0, 0}, {0, 0}};
   NodeThreshold const p = points[b];
-  if (p.feature != kNoFeature) {
+  if (p.feature != kNoFeature && p.by_categories) {
+    std::uint32_t const default_left = p.direction == ScanDirection::kBackward ? 1 : 0;
+    result.split = {CandidateKey::LossChange(level.best[b]),
+                    level.features.Of(ColumnIdx{p.feature}), 0.0f, default_left, 0};
+  } else if (p.feature != kNoFeature) {
     bool const forward = p.direction == ScanDirection::kForward;
     float const scanned = ScanValue::Read(p.direction, p.scanned);
     float threshold;
@@ -366,16 +395,18 @@ void ThresholdFinder::Read(LevelRef const& level, BinMatrixRef const& binned,
 
 void ThresholdFinder::ResolveByRow(LevelRef const& level, BinnedTableRef const& table,
                                    RowsRef const& rows, std::uint32_t* out_left_of_row,
-                                   LevelResult* out) {
+                                   LevelResult* out, LevelSetsRef const& sets) {
   RowIdx const n_rows = level.columns.n_rows;
   // Enough rows in each block for what it tells of all nodes.
   std::uint64_t const of_block = std::max<std::uint64_t>(kRows * kThreads, 4 * level.n_nodes);
   std::uint64_t const n_blocks =
       std::min<std::uint64_t>(CeilDiv(std::uint64_t{n_rows} + 1, of_block),
                               8 * DeviceAttribute(cudaDevAttrMultiProcessorCount));
-  Launch("FindNextValuesByRow", FindNextValuesByRowKernel, n_blocks,
-         {kThreads, level.n_nodes * sizeof(std::uint32_t)}, table, rows, level.n_nodes, n_rows,
-         points_.Data(), n_rerouted_.Data(), out_left_of_row);
+  WithSets(sets, [&](auto has_sets) {
+    Launch("FindNextValuesByRow", FindNextValuesByRowKernel<decltype(has_sets)::value>, n_blocks,
+           {kThreads, level.n_nodes * sizeof(std::uint32_t)}, table, rows, level.n_nodes, n_rows,
+           points_.Data(), n_rerouted_.Data(), out_left_of_row, sets);
+  });
   LaunchN("FindThresholds", FindThresholdsKernel, level.n_nodes, level, points_.Data(),
           n_rerouted_.Data(), out);
   resolved_.Record();
@@ -385,21 +416,25 @@ void ThresholdFinder::ResolveByRow(LevelRef const& level, BinnedTableRef const& 
 
 void ThresholdFinder::Resolve(LevelRef const& level, BinnedTableRef const& table,
                               RowsRef const& rows, RowIdx n_slots,
-                              RankBitVectorRef const& goes_left, LevelResult* out) {
+                              RankBitVectorRef const& goes_left, LevelResult* out,
+                              LevelSetsRef const& sets) {
   WithSlots<kReadSlots>(n_slots, [&](auto slots) {
     constexpr int kSlots = decltype(slots)::value;
     std::uint64_t const n_blocks =
         SlotTurns::Grid(std::uint64_t{n_slots} + 1, kThreads * kSlots, level.n_nodes);
-    if (table.values_of_host) {
-      LaunchN("FindBins", FindBinsKernel, level.n_nodes, table, level.n_nodes, points_.Data());
-      Launch("FindNextBins", FindNextBinsKernel<kSlots>, n_blocks, kThreads, table, rows,
-             level.n_nodes, n_slots, points_.Data(), n_rerouted_.Data(), goes_left);
-      Launch("FindValuesBeyond", FindValuesBeyondKernel<kSlots>, n_blocks, kThreads, table, rows,
-             level.n_nodes, n_slots, points_.Data());
-    } else {
-      Launch("FindNextValues", FindNextValuesKernel<kSlots>, n_blocks, kThreads, table, rows,
-             level.n_nodes, n_slots, points_.Data(), n_rerouted_.Data(), goes_left);
-    }
+    WithSets(sets, [&](auto has_sets) {
+      constexpr bool kSets = decltype(has_sets)::value;
+      if (table.values_of_host) {
+        LaunchN("FindBins", FindBinsKernel, level.n_nodes, table, level.n_nodes, points_.Data());
+        Launch("FindNextBins", FindNextBinsKernel<kSlots, kSets>, n_blocks, kThreads, table, rows,
+               level.n_nodes, n_slots, points_.Data(), n_rerouted_.Data(), goes_left, sets);
+        Launch("FindValuesBeyond", FindValuesBeyondKernel<kSlots>, n_blocks, kThreads, table, rows,
+               level.n_nodes, n_slots, points_.Data());
+      } else {
+        Launch("FindNextValues", FindNextValuesKernel<kSlots, kSets>, n_blocks, kThreads, table,
+               rows, level.n_nodes, n_slots, points_.Data(), n_rerouted_.Data(), goes_left, sets);
+      }
+    });
     LaunchN("FindThresholds", FindThresholdsKernel, level.n_nodes, level, points_.Data(),
             n_rerouted_.Data(), out);
     resolved_.Record();

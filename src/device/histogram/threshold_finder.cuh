@@ -9,10 +9,13 @@
  *
  * Which side a row is on its bin tells, but for rows in the candidate's own. Where values are the
  * host's, only those rows' values are read, and those of the node's next bin.
+ *
+ * A split by categories has a set and no threshold: nothing is to be found, rows go by the set.
  */
 #pragma once
 
 #include "device/histogram/bins/binned_table.cuh"
+#include "device/histogram/category_sets.cuh"
 #include "device/histogram/searched_node.cuh"
 #include "device/level/level_ref.cuh"
 #include "device/level/rank_bit_vector.cuh"
@@ -67,12 +70,13 @@ struct BestCandidate {
 
 /** @brief Tells where a node's best split lies. */
 struct alignas(16) NodeThreshold {
-  FeatureIdx feature;  // kNoFeature: there is no candidate
-  ScanDirection direction;
-  bool reroutes;          // the threshold says otherwise than the candidate: rows go by it
-  std::uint32_t scanned;  // ScanValue that the candidate lies beside
-  std::uint32_t next;     // the next one of the node, or kNone
-  float threshold;        // where it reroutes; NaN past a last value that is infinite
+  FeatureIdx feature;       // kNoFeature: there is no candidate
+  ScanDirection direction;  // backward: missing values go left
+  bool by_categories;       // rows go by the node's set; what follows is of no meaning
+  bool reroutes;            // the threshold says otherwise than the candidate: rows go by it
+  std::uint32_t scanned;    // ScanValue that the candidate lies beside
+  std::uint32_t next;       // the next one of the node, or kNone
+  float threshold;          // where it reroutes; NaN past a last value that is infinite
   // Where values are the host's, in the order of the scan:
   std::uint32_t bin;       // of the finest resolution, that has the value scanned last
   std::uint32_t next_bin;  // the node's next one, or kNone
@@ -100,16 +104,19 @@ class ThresholdFinder {
    * @brief Write the level's results. Does not wait.
    * @param out Device memory or page-locked memory.
    * @param out_goes_left Which rows go left, as if every node with a candidate were split.
+   * @param sets Of the nodes.
    */
   void Resolve(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
-               RowIdx n_slots, RankBitVectorRef const& out_goes_left, LevelResult* out);
+               RowIdx n_slots, RankBitVectorRef const& out_goes_left, LevelResult* out,
+               LevelSetsRef const& sets = {});
   /**
    * @brief Write them in the order of the rows, of at most kMostByRow nodes: neighbouring rows have
    *        values and positions side by side, whatever their nodes.
    * @param out_left_of_row A bit for each row of the table.
    */
   void ResolveByRow(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
-                    std::uint32_t* out_left_of_row, LevelResult* out);
+                    std::uint32_t* out_left_of_row, LevelResult* out,
+                    LevelSetsRef const& sets = {});
   /** @brief Waits for the last results, not for the rows that go left. */
   void Await() const { resolved_.Await(); }
 

@@ -36,17 +36,6 @@ constexpr std::uint64_t kSmallTable = std::uint64_t{1} << 26;  // row offsets
  *         few writes over the bus take less than another launch. */
 constexpr LevelNode kWrittenToHost = 256;
 
-/** @brief Refuse categorical features, which no kernel searches. */
-void RefuseCategories(CsrView const& table) {
-  auto const* types = table.feature_types;
-  if (types != nullptr && std::find(types, types + table.n_features, FeatureType::kCategorical) !=
-                              types + table.n_features) {
-    throw UnfitTable{
-        "Updater `grow_colmaker` or `exact` tree method doesn't support categorical features. "
-        "Encode them as numbers, or use `tree_method=\"hist\"`."};
-  }
-}
-
 /** @brief Tell why a table cannot have histograms; empty where it can. */
 std::string WhyNotHistogram(CsrView const& table) {
   constexpr RowIdx kMaxRows = std::numeric_limits<std::int32_t>::max();
@@ -330,6 +319,7 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
   ref.gain = GainParam{param};
   ref.quantiser = quantiser;
   ref.bound = GainBound::Make(ref.gain, ref.quantiser);
+  ref.max_cat_threshold = static_cast<std::uint32_t>(param.max_cat_threshold);
   ref.features = share_ != nullptr ? share_->Features() : ColumnFeatures{};
   std::int32_t const* const by_feature = has_monotone ? monotone_.Data() : nullptr;
   MakeRules(param, columns, by_feature, rules_.Data(), ref.features);
@@ -449,6 +439,9 @@ void DeviceBuilder::EndTree(Tree* tree, Level const& level) {
   }
   strategy_->EndTree(level, node_splits);
   this->WaitForAnswers();
+  for (std::size_t nidx = 0; nidx < grown->size(); ++nidx) {
+    (*grown)[nidx].categories = strategy_->Categories(static_cast<NodeIdx>(nidx));
+  }
   this->RefineLeaves(*tree, grown);
   stats_.refined_share = strategy_->RefinedShare();
   stats_.peak_bytes = PeakDeviceBytes();
@@ -467,6 +460,17 @@ void DeviceBuilder::RefineLeaves(Tree const& tree, GrownTree* grown) {
 
 Strategy ChooseStrategy(Strategy strategy, CsrView const& table, std::uint32_t max_bins) {
   std::string why_not = WhyNotHistogram(table);
+  if (NumCategorical(table) != 0) {
+    if (strategy == Strategy::kSort) {
+      throw std::invalid_argument{
+          "gpu_exact_strategy=sort takes no categorical features; set it to auto or histogram."};
+    }
+    if (!why_not.empty()) {
+      throw UnfitTable{"With categorical features a table has " + why_not +
+                       "; train with fewer rows, or encode categories as numbers."};
+    }
+    return Strategy::kHistogram;
+  }
   if (strategy == Strategy::kHistogram && !why_not.empty()) {
     throw std::invalid_argument{"gpu_exact_strategy=histogram takes " + why_not +
                                 "; set it to auto or sort."};
@@ -483,7 +487,6 @@ Strategy ChooseStrategy(Strategy strategy, CsrView const& table, std::uint32_t m
 
 std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
                                                TableOptions const& options, Communicator* comm) {
-  RefuseCategories(rows);
   auto context = std::make_shared<DeviceContext>(ordinal);
   DeviceContext::Scope const scope{*context};
   TreeStats stats;
@@ -497,7 +500,12 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
   Strategy const strategy = ChooseStrategy(options.strategy, share->Whole(), kMaxGroupBins);
   std::unique_ptr<TreeBuilder> builder;
   AllOrNone(comm, [&] {
-    auto columns = MakeStrategy(share->OwnTable(), strategy, options, share.get(), &stats);
+    std::unique_ptr<SplitStrategy> columns;
+    try {
+      columns = MakeStrategy(share->OwnTable(), strategy, options, share.get(), &stats);
+    } catch (InvalidCategory const& e) {
+      throw InvalidCategory{share->FeatureOf(ColumnIdx{e.feature}), e.value};
+    }
     RowIdx const n_rows = share->Whole().n_rows;
     builder = MakeDeviceBuilder(context, n_rows, std::move(columns), stats, std::move(share));
   });

@@ -13,9 +13,14 @@
 namespace gpu_exact {
 /** @brief Tells how one feature is searched. One byte: a table may have millions of features. */
 struct FeatureRule {
-  bool forward : 1;  // as in ScanPlan
+  bool forward : 1;  // as in ScanPlan; neither of a categorical feature
   bool backward : 1;
   std::int8_t monotone : 2;  // -1, 0 or 1
+  bool categorical : 1;
+  // Of a categorical feature:
+  bool one_hot : 1;        // one category against the others; else two sets
+  bool missing_left : 1;   // whether splits that send missing values left are tried
+  bool missing_right : 1;  // likewise right
 
   /** @param constraint Its sign counts. */
   __device__ static FeatureRule Make(ScanPlan const& scan, std::int32_t constraint) {
@@ -23,6 +28,16 @@ struct FeatureRule {
     rule.forward = scan.forward;
     rule.backward = scan.backward;
     rule.monotone = (constraint > 0) - (constraint < 0);
+    return rule;
+  }
+  /** @brief Make that of a categorical feature. */
+  __device__ static FeatureRule MakeCategorical(DefaultDirection direction, bool one_hot,
+                                                std::int32_t constraint) {
+    FeatureRule rule = Make({false, false}, constraint);
+    rule.categorical = true;
+    rule.one_hot = one_hot;
+    rule.missing_left = direction != DefaultDirection::kRight;
+    rule.missing_right = direction != DefaultDirection::kLeft;
     return rule;
   }
 };
@@ -41,7 +56,8 @@ struct LevelRef {
   GainBound bound;
   Quantiser quantiser;
   LevelNode n_nodes;
-  ColumnFeatures features;  // of the columns, for what is told of a split
+  std::uint32_t max_cat_threshold;  // as GrowParam's
+  ColumnFeatures features;          // of the columns, for what is told of a split
 
   __device__ bool Allowed(LevelNode level_node, FeatureIdx f) const {
     if (mask == nullptr) {
@@ -151,6 +167,15 @@ struct LevelRef {
     }
     float loss = LossChange(node, rule.monotone, node.sum - after, after);
     return CandidateKey::Make(loss, CandidateKey::Rank(columns.Values(f), direction, value));
+  }
+
+  /** @brief Rank the candidate of a categorical feature: a node is offered one alone of each. */
+  [[nodiscard]] __device__ std::uint64_t CategoryRank(FeatureIdx f, bool missing_left) const {
+    return 2 * std::uint64_t{columns.value_offsets[f]} + (missing_left ? 0 : 1);
+  }
+  /** @brief Tell whether a candidate of a categorical feature sends missing values left. */
+  [[nodiscard]] __device__ bool SendsMissingLeft(FeatureIdx f, std::uint64_t key) const {
+    return CandidateKey::RankOf(key) == this->CategoryRank(f, true);
   }
 
   /** @brief Find the best candidate between the rows with any value of the feature and those

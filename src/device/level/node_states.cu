@@ -8,7 +8,8 @@
 namespace gpu_exact {
 namespace {
 // one thread a feature
-__global__ void RulesKernel(DefaultDirection direction, float opt_dense_col, ColumnsRef columns,
+__global__ void RulesKernel(DefaultDirection direction, float opt_dense_col,
+                            std::uint32_t max_cat_to_onehot, ColumnsRef columns,
                             std::int32_t const* monotone, ColumnFeatures features,
                             FeatureRule* rules) {
   WaitForPreviousKernel();
@@ -16,9 +17,13 @@ __global__ void RulesKernel(DefaultDirection direction, float opt_dense_col, Col
   if (f < columns.n_features) {
     auto n_present = columns.n_present[f];
     auto n_distinct = columns.value_offsets[f + 1] - columns.value_offsets[f];
-    rules[f] = FeatureRule::Make(
-        ScanPlan::Make(direction, opt_dense_col, columns.n_rows, n_present, n_distinct),
-        monotone == nullptr ? 0 : monotone[features.Of(ColumnIdx{static_cast<FeatureIdx>(f)})]);
+    std::int32_t const constraint =
+        monotone == nullptr ? 0 : monotone[features.Of(ColumnIdx{static_cast<FeatureIdx>(f)})];
+    std::uint32_t const n = columns.n_categories == nullptr ? 0 : columns.n_categories[f];
+    rules[f] = n != 0 ? FeatureRule::MakeCategorical(direction, n < max_cat_to_onehot, constraint)
+                      : FeatureRule::Make(ScanPlan::Make(direction, opt_dense_col, columns.n_rows,
+                                                         n_present, n_distinct),
+                                          constraint);
   }
 }
 
@@ -67,7 +72,7 @@ __global__ void CompleteChildrenKernel(GainParam param, Quantiser quantiser,
 void MakeRules(GrowParam const& param, ColumnsRef const& columns, std::int32_t const* monotone,
                FeatureRule* out_rules, ColumnFeatures const& features) {
   LaunchN("Rules", RulesKernel, columns.n_features, param.default_direction, param.opt_dense_col,
-          columns, monotone, features, out_rules);
+          param.max_cat_to_onehot, columns, monotone, features, out_rules);
 }
 
 void CompleteRoot(std::uint64_t to_beat, Level* root) {

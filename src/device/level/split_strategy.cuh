@@ -66,6 +66,9 @@ class SplitStrategy {
    * @param tree  A split or a leaf for each node.
    */
   virtual void EndTree(Level const& level, std::vector<NodeSplit> const& tree) = 0;
+  /** @brief Tell which categories a node of the tree sends right, as TreeNode::categories, after EndTree().
+   *         The stream was waited for. */
+  [[nodiscard]] virtual std::vector<std::uint32_t> Categories(NodeIdx) const { return {}; }
 
   [[nodiscard]] virtual RowPositions& Positions() = 0;
 

@@ -31,6 +31,8 @@ struct ColumnsRef {
   FeatureIdx n_features;
   // The feature of every kHintValues-th value id, and of the last one; nullptr: not known.
   FeatureIdx const* feature_hints{nullptr};
+  // Of each feature, 0: numerical; nullptr: all are.
+  std::uint32_t const* n_categories{nullptr};
 
   __device__ ValueRange Values(FeatureIdx f) const {
     return {value_offsets[f], value_offsets[f + 1]};

@@ -157,6 +157,7 @@ ColumnPartition::ColumnPartition(Communicator* comm, CsrView const& rows, Transp
     }
     own_table_ = {nullptr,        nullptr, n_received, whole_.n_rows, std::max(1u, n_columns[rank]),
                   Memory::kDevice};
+    own_table_.feature_types = own_types_.empty() ? nullptr : own_types_.data();
     entries_.Reserve(n_received);
     counts.Reserve(whole_.n_rows);
     offsets_.Reserve(std::size_t{whole_.n_rows} + 1);
@@ -217,6 +218,10 @@ void ColumnPartition::SumSizes(CsrView const& rows) {
   }
   whole_.n_rows = static_cast<RowIdx>(row_begins_.back());
   whole_.n_features = static_cast<FeatureIdx>(sizes.front().n_features);
+  if (rows.feature_types != nullptr) {
+    types_.assign(rows.feature_types, rows.feature_types + whole_.n_features);
+    whole_.feature_types = types_.data();
+  }
 }
 
 ColumnPartition::Traffic ColumnPartition::ShareOut(std::vector<std::uint32_t> const& n_entries,
@@ -229,7 +234,7 @@ ColumnPartition::Traffic ColumnPartition::ShareOut(std::vector<std::uint32_t> co
   }
   *out_worker_of = ShareColumns(sums, n_workers);
   Traffic traffic(std::size_t{1} * n_workers * n_workers);
-  std::vector<FeatureIdx> features;
+  std::vector<FeatureIdx>& features = h_features_;
   column_of_.assign(n_entries.size(), kRemoteColumn);
   for (std::size_t f = 0; f < n_entries.size(); ++f) {
     std::int32_t const worker = (*out_worker_of)[f];
@@ -241,6 +246,11 @@ ColumnPartition::Traffic ColumnPartition::ShareOut(std::vector<std::uint32_t> co
   }
   workers_->OfHost()->AllGather(traffic.data(), n_workers * sizeof(std::uint64_t));
   features.resize(std::max<std::size_t>(1, features.size()));  // of the empty column
+  if (!types_.empty()) {
+    for (FeatureIdx const f : features) {
+      own_types_.push_back(types_[f]);
+    }
+  }
   AllOrNone(workers_->OfHost(), [&] {
     CopyFromHost(features_.Reserve(features.size()), features.data(), features.size());
   });

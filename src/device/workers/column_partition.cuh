@@ -44,6 +44,10 @@ class ColumnPartition {
   [[nodiscard]] std::vector<std::uint64_t> const& RowBegins() const { return row_begins_; }
   /** @brief Give the features of the own columns. */
   [[nodiscard]] ColumnFeatures Features() const { return {features_.Data()}; }
+  /** @brief Give the feature of an own column. */
+  [[nodiscard]] FeatureIdx FeatureOf(ColumnIdx column) const {
+    return h_features_[InOwnTable(column)];
+  }
   /** @brief Find the own column of a feature, or kRemoteColumn. */
   [[nodiscard]] ColumnIdx ColumnOf(FeatureIdx feature) const { return column_of_[feature]; }
   [[nodiscard]] DeviceCommunicator* Workers() const { return workers_.get(); }
@@ -62,6 +66,9 @@ class ColumnPartition {
   CsrView own_table_{};
   std::vector<std::uint64_t> row_begins_;  // shape: (n_workers + 1)
   std::vector<ColumnIdx> column_of_;       // shape: (n_features)
+  std::vector<FeatureIdx> h_features_;     // of the own columns
+  std::vector<FeatureType> types_;         // shape: (n_features); none: all are numerical
+  std::vector<FeatureType> own_types_;     // of the own columns, likewise
   std::uint64_t exchange_bytes_{0};
   DeviceBuffer<FeatureIdx> features_{"own features"};
   DeviceBuffer<EntryIdx> offsets_{"rows of the own columns"};

@@ -151,9 +151,18 @@ __global__ __launch_bounds__(kThreads) void JoinSplitsKernel(RowsRef rows, Level
   });
 }
 
+/** @brief Write a word of bits. */
+__device__ void WriteBits(RankBitVectorRef const& out, std::uint64_t i, std::uint32_t bits) {
+  out.words[i] = {bits, 0};
+}
+__device__ void WriteBits(std::uint32_t* out, std::uint64_t i, std::uint32_t bits) {
+  out[i] = bits;
+}
+
 // one thread a word
+template <typename OutT>
 __global__ void JoinKernel(std::uint32_t const* words, std::uint32_t n_workers,
-                           std::uint64_t n_words, RankBitVectorRef out) {
+                           std::uint64_t n_words, OutT out) {
   WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i < n_words) {
@@ -161,7 +170,7 @@ __global__ void JoinKernel(std::uint32_t const* words, std::uint32_t n_workers,
     for (std::uint32_t w = 0; w < n_workers; ++w) {
       bits |= words[w * n_words + i];
     }
-    out.words[i] = {bits, 0};
+    WriteBits(out, i, bits);
   }
 }
 
@@ -247,10 +256,19 @@ std::uint32_t* SplitExchange::OwnWords(std::uint64_t n_words) {
 }
 
 void SplitExchange::JoinWords(std::uint64_t n_words, RankBitVectorRef out) {
-  DeviceCommunicator* const workers = share_.Workers();
-  workers->AllGatherWords(words_.Data(), this->Equal(n_words, sizeof(std::uint32_t)));
-  LaunchN("Join", JoinKernel, n_words, words_.Data(), static_cast<std::uint32_t>(workers->Size()),
-          n_words, out);
+  this->GatherWords(n_words);
+  LaunchN("Join", JoinKernel<RankBitVectorRef>, n_words, words_.Data(),
+          static_cast<std::uint32_t>(share_.Workers()->Size()), n_words, out);
+}
+
+void SplitExchange::JoinWords(std::uint64_t n_words, std::uint32_t* out) {
+  this->GatherWords(n_words);
+  LaunchN("Join", JoinKernel<std::uint32_t*>, n_words, words_.Data(),
+          static_cast<std::uint32_t>(share_.Workers()->Size()), n_words, out);
+}
+
+void SplitExchange::GatherWords(std::uint64_t n_words) {
+  share_.Workers()->AllGatherWords(words_.Data(), this->Equal(n_words, sizeof(std::uint32_t)));
 }
 
 void SplitExchange::SelectOwn(std::uint32_t const* masks, std::size_t n_words,

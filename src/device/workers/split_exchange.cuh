@@ -66,6 +66,8 @@ class SplitExchange {
   [[nodiscard]] std::uint32_t* OwnWords(std::uint64_t n_words);
   /** @brief Join all workers' bits, of which at most one worker sets each. Collective. */
   void JoinWords(std::uint64_t n_words, RankBitVectorRef out);
+  /** @brief Join them to words without counts. Collective. */
+  void JoinWords(std::uint64_t n_words, std::uint32_t* out);
 
   /** @brief Turn masks of all features into masks of the own columns. Does not wait. */
   void SelectOwn(std::uint32_t const* masks, std::size_t n_words, std::uint64_t n_masks,
@@ -79,6 +81,8 @@ class SplitExchange {
  private:
   /** @brief Divide into parts of n units each. */
   [[nodiscard]] Parts Equal(std::uint64_t n, std::size_t unit) const;
+  /** @brief Bring all workers' OwnWords() here. */
+  void GatherWords(std::uint64_t n_words);
 
   ColumnPartition const& share_;
   DeviceBuffer<SplitRecord> records_{"best splits of workers"};   // shape: (n_workers, n_nodes)

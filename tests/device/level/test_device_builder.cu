@@ -411,19 +411,6 @@ TEST_F(DeviceBuilder, GradientsOnTheDevice) {
   EXPECT_EQ(ToHost(d_positions.Data(), 500), want_positions);
 }
 
-TEST_F(DeviceBuilder, RefusesCategories) {
-  Random random{8};
-  Table table = MakeTable({300, 3, 0.1, 4}, &random);
-  table.feature_types.assign(3, FeatureType::kNumerical);
-  for (std::vector<int> const& ordinals : {std::vector<int>{0}, std::vector<int>{0, 0}}) {
-    EXPECT_NO_THROW(static_cast<void>(MakeDeviceBuilder(ordinals, table.View(), Strategy::kAuto)));
-    table.feature_types.back() = FeatureType::kCategorical;
-    EXPECT_THROW(static_cast<void>(MakeDeviceBuilder(ordinals, table.View(), Strategy::kAuto)),
-                 UnfitTable);
-    table.feature_types.back() = FeatureType::kNumerical;
-  }
-}
-
 TEST_F(DeviceBuilder, RemapsPositions) {
   Random random{8};
   Table table = MakeTable({300, 3, 0.1, 0}, &random);

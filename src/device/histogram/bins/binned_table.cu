@@ -3,6 +3,7 @@
  *
  * @brief Implements binned_table.cuh.
  */
+#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "device/histogram/bins/binned_table.cuh"
+#include "device/histogram/bins/categories.cuh"
 #include "plan/search_cost.h"
 
 namespace gpu_exact {
@@ -39,7 +41,8 @@ std::vector<std::uint32_t> Choose(CountedTable const& sizes, HistogramMemory con
  *         in the finest resolution. */
 FinestBins MakeFinest(TableSource const& table, CountedTable const& sizes,
                       std::vector<std::uint32_t> const& resolutions, SortedColumnsRule const& rule,
-                      std::uint32_t few_values, HistogramMemory const& memory) {
+                      std::uint32_t few_values, std::vector<std::uint32_t> const& n_categories,
+                      HistogramMemory const& memory) {
   // Of different values there are as many bins as slots, which are one less than a limit: coarser
   // bins are two or four of them each.
   std::uint32_t const finest = resolutions.front();
@@ -50,8 +53,12 @@ FinestBins MakeFinest(TableSource const& table, CountedTable const& sizes,
     limits.push_back(n == 0 ? 0 : limit);
     values.push_back(few_values == 0 ? limits.back() : MaxValues(n, limits.back(), few_values));
   }
-  UnbinnedColumns const columns{table, sizes.n_entries, limits, values,
-                                memory.BinnedAtOnce(sizes.n_all, sizes.is_dense)};
+  UnbinnedColumns const columns{table,
+                                sizes.n_entries,
+                                limits,
+                                values,
+                                memory.BinnedAtOnce(sizes.n_all, sizes.is_dense),
+                                n_categories};
   return memory.sorts_columns ? MakeFinestBins(columns, rule, memory.rows_at)
                               : FinestBins{QuantileCuts{columns}, nullptr};
 }
@@ -65,8 +72,21 @@ BinnedTable::BinnedTable(StagedTable staged, std::vector<std::uint32_t> const& m
   bool const chooses = max_bins.empty();
   std::vector<std::uint32_t> const resolutions = chooses ? Choose(sizes, memory) : max_bins;
   SortedColumnsRule const rule{resolutions, sizes.is_dense};
+  std::vector<std::uint32_t> n_categories =
+      CountCategories(staged.Source(), staged.table.feature_types);
+  for (FeatureIdx f = 0; f < sizes.n_features; ++f) {
+    if (n_categories[f] != 0) {
+      categorical_.push_back({f, n_categories[f]});
+    }
+  }
+  if (!categorical_.empty()) {
+    CopyFromHost(n_categories_.Reserve(sizes.n_features), n_categories.data(), sizes.n_features);
+  }
+  for (CategoricalFeature const& f : categorical_) {
+    n_categories[f.feature] = IsWide(f) ? 1 : f.n_categories;
+  }
   FinestBins finest = MakeFinest(staged.Source(), sizes, resolutions, rule,
-                                 chooses ? BinMatrix::MaxBins() : 0, memory);
+                                 chooses ? BinMatrix::MaxBins() : 0, n_categories, memory);
   sorted_columns_ = std::move(finest.rows);
   this->AddResolution(n_entries, std::move(finest.bins), sizes.n_rows);
   staged.MakeRoom();
@@ -87,15 +107,18 @@ BinnedTable::BinnedTable(StagedTable staged, std::vector<std::uint32_t> const& m
       this->Allocate(LayTable(sizes.n_rows, n_entries, bins, in_bytes, memory.shares_bins,
                               BinMatrix::Limits(max_group_bins)),
                      memory.bins_at);
-  std::vector<bool> have_ranges;
+  std::vector<bool> have_values;
   for (ColumnBins const& column : bins.front()) {
-    have_ranges.push_back(column.has_ranges);
+    have_values.push_back(column.has_ranges);
+  }
+  for (CategoricalFeature const& f : categorical_) {
+    have_values[f.feature] = IsWide(f);
   }
   if (staged.columns != nullptr) {
     for (auto* stored : all_stored) {
       stored->WriteColumns(staged.columns->Source().columns);
     }
-    values_ = std::make_unique<RowValues>(std::move(*staged.columns), have_ranges);
+    values_ = std::make_unique<RowValues>(std::move(*staged.columns), have_values);
     return;
   }
   ForEachPart(staged.Rows(), staged.n_at_once, [&](CsrView const& part, RowIdx first_row) {
@@ -103,7 +126,7 @@ BinnedTable::BinnedTable(StagedTable staged, std::vector<std::uint32_t> const& m
       stored->WriteRows(part, first_row);
     }
   });
-  values_ = std::make_unique<RowValues>(staged.Rows(), n_entries, have_ranges, memory.values_at,
+  values_ = std::make_unique<RowValues>(staged.Rows(), n_entries, have_values, memory.values_at,
                                         staged.n_at_once);
 }
 
@@ -141,7 +164,7 @@ void BinnedTable::AddResolution(std::vector<std::uint32_t> const& n_entries, Qua
   }
   CopyFromHost(r->offsets.Reserve(offsets.size()), offsets.data(), offsets.size());
   EntryIdx const n = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
-  r->candidates = {nullptr,        nullptr, n_present_.Data(), r->offsets.Data(), n,
-                   offsets.back(), n_rows,  n_features};
+  r->candidates = {nullptr, nullptr,    n_present_.Data(), r->offsets.Data(),   n, offsets.back(),
+                   n_rows,  n_features, nullptr,           n_categories_.Data()};
 }
 }  // namespace gpu_exact

@@ -12,6 +12,7 @@
 #include "device/histogram/bins/bin_matrix.cuh"
 #include "device/histogram/bins/row_values.cuh"
 #include "device/histogram/bins/staged_table.cuh"
+#include "device/histogram/category_sets.cuh"
 #include "device/level/level_ref.cuh"
 
 namespace gpu_exact {
@@ -35,6 +36,12 @@ struct BinnedTableRef {
                                          bool default_left) const {
     float const value = this->ValueOf(row, f);
     return isnan(value) ? default_left : value < threshold;
+  }
+  /** @brief Tell it of a split by categories. @param set Those that go right. */
+  [[nodiscard]] __device__ bool GoesLeft(RowIdx row, FeatureIdx f, std::uint32_t const* set,
+                                         bool default_left) const {
+    float const value = this->ValueOf(row, f);
+    return isnan(value) ? default_left : !HasCategory(set, value);
   }
 };
 
@@ -80,6 +87,13 @@ class BinnedTable {
   [[nodiscard]] std::vector<std::unique_ptr<Resolution>> const& Resolutions() const {
     return resolutions_;
   }
+  /** @brief Tell whether a feature has more categories than fit a block. Then all of them have one bin, and
+   *         the values of rows are kept. */
+  [[nodiscard]] static bool IsWide(CategoricalFeature const& f) {
+    return f.n_categories > BinMatrix::MaxBins();
+  }
+  /** @brief Give the categorical features that have entries, ascending. */
+  [[nodiscard]] std::vector<CategoricalFeature> const& Categorical() const { return categorical_; }
 
  private:
   void AddResolution(std::vector<std::uint32_t> const& n_entries, QuantileCuts&& bins,
@@ -96,5 +110,7 @@ class BinnedTable {
   std::unique_ptr<RowValues> values_;
   std::unique_ptr<SortedColumns> sorted_columns_;  // nullptr: not kept
   DeviceBuffer<std::uint32_t> n_present_{"entries of columns"};
+  std::vector<CategoricalFeature> categorical_;
+  DeviceBuffer<std::uint32_t> n_categories_{"categories of features"};  // none: all are numerical
 };
 }  // namespace gpu_exact

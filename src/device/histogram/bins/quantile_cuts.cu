@@ -213,6 +213,17 @@ __global__ void MergeBinsKernel(PiecesRef pieces, CutsRef finer, std::uint64_t c
   }
 }
 
+// one thread a category
+__global__ void WriteCategoriesKernel(std::uint32_t n, BinsOut out) {
+  WaitForPreviousKernel();
+  auto const i = GlobalIdx();
+  if (i < n) {
+    out.lowest[i] = static_cast<float>(i);
+    out.first_rank[i] = 0;
+    out.is_range[i] = 0;
+  }
+}
+
 // one thread a piece; result: columns whose pieces are too long to be gathered by their numbers
 __global__ void FindLongBinsKernel(PiecesRef pieces, std::uint32_t* is_long) {
   WaitForPreviousKernel();
@@ -352,11 +363,15 @@ FinestBins MakeFinestBins(UnbinnedColumns const& columns, SortedColumnsRule cons
 
 bool QuantileCuts::Make(UnbinnedColumns const& all, SortedColumnsRule const* rule,
                         SortedColumns* out_rows) {
-  auto const& [table, n_entries, max_bins, max_values, sorted_at_once] = all;
+  auto const& [table, n_entries, max_bins, max_values, sorted_at_once, n_categories] = all;
   bool const keeps_rows = out_rows != nullptr;
+  auto const n_categories_of = [&all](FeatureIdx f) {
+    return all.n_categories.empty() ? 0 : all.n_categories[f];
+  };
   std::uint64_t room{0};
-  for (std::size_t f = 0; f < n_entries.size(); ++f) {
-    room += std::min(n_entries[f], std::max(max_bins[f], max_values[f]));
+  for (FeatureIdx f = 0; f < n_entries.size(); ++f) {
+    room +=
+        std::max(n_categories_of(f), std::min(n_entries[f], std::max(max_bins[f], max_values[f])));
   }
   lowest_.Reserve(room);
   first_rank_.Reserve(room);
@@ -372,6 +387,14 @@ bool QuantileCuts::Make(UnbinnedColumns const& all, SortedColumnsRule const* rul
     return all.table.columns != nullptr ? all.table.n_rows : all.n_entries[f];
   };
   for (FeatureIdx first = 0; first < n_features;) {
+    if (std::uint32_t const n_codes = n_categories_of(first); n_codes != 0) {
+      this->AddCategories(n_codes);
+      if (keeps_rows) {
+        out_rows->AddColumn(nullptr);
+      }
+      ++first;
+      continue;
+    }
     FeatureIdx end = first;
     EntryIdx n{0};
     EntryIdx n_sorted{0};
@@ -380,7 +403,8 @@ bool QuantileCuts::Make(UnbinnedColumns const& all, SortedColumnsRule const* rul
       columns.push_back({n, 0, n_entries[end], 0});
       n_sorted += size(end);
       n += n_entries[end++];
-    } while (end < n_features && n_sorted + size(end) <= sorted_at_once);
+    } while (end < n_features && n_categories_of(end) == 0 &&
+             n_sorted + size(end) <= sorted_at_once);
     auto const n_columns = end - first;
     sorter.Sort(first, n_columns, n);
     std::uint64_t const* keys = sorter.Keys();
@@ -428,23 +452,36 @@ bool QuantileCuts::Make(UnbinnedColumns const& all, SortedColumnsRule const* rul
   return true;
 }
 
+void QuantileCuts::AddCategories(std::uint32_t n) {
+  std::uint64_t const begin = h_offsets_.back();
+  is_categorical_[h_offsets_.size() - 1] = 1;
+  LaunchN("WriteCategories", WriteCategoriesKernel, n, n,
+          BinsOut{lowest_.Data() + begin, first_rank_.Data() + begin, is_range_.Data() + begin,
+                  nullptr});
+  h_offsets_.push_back(begin + n);
+}
+
 std::vector<ColumnBins> QuantileCuts::ByColumn() const {
   std::vector<ColumnBins> columns;
   for (FeatureIdx f = 0; f < has_ranges_.size(); ++f) {
-    columns.push_back({this->NumBins(f), has_ranges_[f] != 0, shifts_.empty() ? 0u : shifts_[f]});
+    columns.push_back({this->NumBins(f), has_ranges_[f] != 0, shifts_.empty() ? 0u : shifts_[f],
+                       this->IsCategorical(f)});
   }
   return columns;
 }
 
 QuantileCuts::QuantileCuts(QuantileCuts const& finer, std::vector<std::uint32_t> const& n_entries,
                            std::uint32_t max_bins, bool by_number)
-    : h_offsets_{0}, has_ranges_(n_entries.size(), 0), shifts_(n_entries.size(), kByRank) {
+    : h_offsets_{0},
+      has_ranges_(n_entries.size(), 0),
+      is_categorical_{finer.is_categorical_},
+      shifts_(n_entries.size(), kByRank) {
   auto const n_features = static_cast<FeatureIdx>(n_entries.size());
   std::vector<PieceColumn> columns;
   bool any_shift{false};
   for (FeatureIdx f = 0; f < n_features; ++f) {
     std::uint32_t const n_finer = finer.NumBins(f);
-    bool const few = n_finer <= max_bins;
+    bool const few = n_finer <= max_bins || this->IsCategorical(f);
     columns.push_back({0, finer.h_offsets_[f], n_entries[f], few ? 0 : max_bins - 1});
     if (few) {
       shifts_[f] = 0;

@@ -19,7 +19,7 @@ namespace gpu_exact {
 struct CutsRef {
   std::uint64_t const* offsets;     // first bin of each feature, shape: (n_features + 1)
   float const* lowest;              // least value of a bin, ascending within a feature
-  std::uint32_t const* first_rank;  // entries of the column below a bin
+  std::uint32_t const* first_rank;  // entries of the column below a bin; 0 of a category
   std::uint8_t const* is_range;     // whether a bin holds several distinct values
 
   /** @brief Find the bin, counted in its column, that holds a value of the column. */
@@ -40,6 +40,7 @@ struct UnbinnedColumns {
   std::vector<std::uint32_t> const& max_bins;    // likewise, 4 at least; 0 without entries
   std::vector<std::uint32_t> const& max_values;  // of so many distinct ones each has a bin
   EntryIdx sorted_at_once;                       // entries, or places by column, if one has no more
+  std::vector<std::uint32_t> n_categories{};     // of each feature, 0: numerical; empty: all are
 };
 
 struct FinestBins;
@@ -50,6 +51,8 @@ struct FinestBins;
  * A column of few distinct values has a bin for each of them. Of another one, bins
  * begin where ranks pass a multiple of n_entries / slots, but never inside a value; a value of two
  * slots and more has a bin of its own, so that a range holds at most three slots of entries.
+ *
+ * Categories have a bin each in every resolution: its number is the code.
  */
 class QuantileCuts {
  public:
@@ -78,13 +81,15 @@ class QuantileCuts {
   [[nodiscard]] std::uint64_t Size() const { return h_offsets_.back(); }
   /** @brief Tell whether any bin of a feature is a range. */
   [[nodiscard]] bool HasRanges(FeatureIdx f) const { return has_ranges_[f] != 0; }
+  [[nodiscard]] bool IsCategorical(FeatureIdx f) const { return is_categorical_[f] != 0; }
 
  private:
   friend FinestBins MakeFinestBins(UnbinnedColumns const& columns, SortedColumnsRule const& rule,
                                    Memory rows_at);
 
   /** @brief Has room for the bins of so many features, none of which is made. */
-  explicit QuantileCuts(std::size_t n_features) : has_ranges_(n_features, 0) {}
+  explicit QuantileCuts(std::size_t n_features)
+      : has_ranges_(n_features, 0), is_categorical_(n_features, 0) {}
   /**
    * @brief Makes the bins of all columns.
    * @param rule     Which columns keep their rows; nullptr: none.
@@ -93,8 +98,12 @@ class QuantileCuts {
    */
   bool Make(UnbinnedColumns const& all, SortedColumnsRule const* rule, SortedColumns* out_rows);
 
+  /** @brief Adds the bins of the next column, which is categorical. */
+  void AddCategories(std::uint32_t n);
+
   std::vector<std::uint64_t> h_offsets_;
   std::vector<std::uint8_t> has_ranges_;
+  std::vector<std::uint8_t> is_categorical_;
   std::vector<std::uint8_t> shifts_;  // as ColumnBins::shift; none: these are the finest
   DeviceBuffer<std::uint64_t> offsets_{"bins of columns"};
   DeviceBuffer<float> lowest_{"least values of bins"};

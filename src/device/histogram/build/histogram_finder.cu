@@ -38,8 +38,9 @@ std::uint32_t MaxBlocks(std::size_t bytes) {
 }  // namespace
 
 HistogramFinder::HistogramFinder(BinMatrix const& columns, HistogramPool* pool,
-                                 BuildLimits const& limits)
-    : columns_{columns}, pool_{*pool}, limits_{limits} {
+                                 BuildLimits const& limits,
+                                 std::vector<CategoricalFeature> const& categorical)
+    : columns_{columns}, pool_{*pool}, limits_{limits}, categories_{columns, categorical} {
   for (FeatureGroup const& group : columns.Groups()) {
     slicer_.AddGroup(group.n_elements, columns.NumRows(), group.n_bins);
   }
@@ -59,9 +60,14 @@ void HistogramFinder::MakeTiles() {
   auto const& groups = columns_.Groups();
   for (std::uint32_t g = 0; g < groups.size(); ++g) {
     auto const& group = groups[g];
+    bool begins{true};
     for (std::uint32_t c = group.first_column; c < group.first_column + group.n_columns; ++c) {
       auto const& column = columns_.Columns()[c];
-      if (c == group.first_column || tiles.back().n_columns == kTileColumns ||
+      if (categories_.Has(column.feature)) {
+        begins = true;
+        continue;
+      }
+      if (std::exchange(begins, false) || tiles.back().n_columns == kTileColumns ||
           tiles.back().n_bins + column.n_bins > kTileBins) {
         tiles.push_back({g, c, 0, column.first_bin, 0});
       }
@@ -99,14 +105,14 @@ void HistogramFinder::Begin(NodesToSearch const& nodes) {
 }
 
 void HistogramFinder::Find(LevelRef const& level, RowsRef const& rows, NodesToSearch const& nodes,
-                           OpenRangesRef const& open) {
+                           OpenRangesRef const& open, LevelSetsRef const& sets) {
   this->Place(nodes);
   if (h_nodes_.empty()) {
     return;
   }
   this->PlacePassing();
   this->PlanWork();
-  this->SearchBatches(level, rows, open);
+  this->SearchBatches(level, rows, open, &sets);
 }
 
 void HistogramFinder::FindAgain(LevelRef const& level, RowsRef const& rows,
@@ -122,7 +128,7 @@ void HistogramFinder::FindAgain(LevelRef const& level, RowsRef const& rows,
   of_kept_ = {{}, std::move(searches)};
   this->PlacePassing();  // other resolutions have kept some since
   this->PlanWork();
-  this->SearchBatches(level, rows, open);
+  this->SearchBatches(level, rows, open, nullptr);
 }
 
 void HistogramFinder::Place(NodesToSearch const& nodes) {
@@ -211,9 +217,9 @@ WorkRef HistogramFinder::AllRows() {
 }
 
 void HistogramFinder::SearchBatches(LevelRef const& level, RowsRef const& rows,
-                                    OpenRangesRef const& open) {
+                                    OpenRangesRef const& open, LevelSetsRef const* sets) {
   for (Batch const& batch : batches_) {
-    if (batch.searches.empty() || n_tiles_ == 0) {
+    if (batch.searches.empty() || columns_.Columns().empty()) {
       continue;
     }
     FinderRef f{columns_.Ref(), this->Nodes(), {}, pool_.Sums(columns_.HasRanges()),
@@ -226,11 +232,18 @@ void HistogramFinder::SearchBatches(LevelRef const& level, RowsRef const& rows,
       Launch("Build", BuildKernel, f.work.n_slices, {SharedHistogram::kThreads, shared_bytes_},
              rows, f);
     }
+    auto const* const searches = arena_.Data<HistogramSearch>(batch.d_searches);
     auto const n = static_cast<std::uint32_t>(batch.searches.size());
+    if (sets != nullptr) {  // before the others, which then have more to beat
+      bool const has_larger =
+          std::any_of(batch.searches.cbegin(), batch.searches.cend(),
+                      [](auto const& s) { return s.larger != HistogramSearch::kNone; });
+      categories_.Find(level, {this->Nodes(), f.histograms.sums, searches, n, has_larger}, *sets);
+    }
     std::uint64_t const n_clusters = std::uint64_t{n} * n_tiles_;
     LaunchClusters("Search", level.bound.limited ? SearchKernel<true> : SearchKernel<false>,
-                   n_clusters, this->ClusterSize(n_clusters), kSearchThreads, level, f,
-                   arena_.Data<HistogramSearch>(batch.d_searches), n);
+                   n_clusters, this->ClusterSize(n_clusters), kSearchThreads, level, f, searches,
+                   n);
   }
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "device/histogram/build/bin_search.cuh"
+#include "device/histogram/build/category_finder.cuh"
 #include "device/histogram/build/histogram_pool.cuh"
 #include "device/histogram/build/histogram_work.cuh"
 #include "device/histogram/searched_node.cuh"
@@ -30,6 +31,15 @@ struct NodesToSearch {
   std::vector<RowRange> const& rows;  // of all nodes of the level, by node
   bool is_last_level;                 // histograms serve no later level
 
+  [[nodiscard]] std::vector<SearchedNode> List() const {
+    std::vector<SearchedNode> nodes;
+    for (Family const& family : families) {
+      for (LevelNode b = family.first; b < family.first + family.n; ++b) {
+        nodes.push_back({rows[b], b, SearchedNode::kNoHistogram});
+      }
+    }
+    return nodes;
+  }
   [[nodiscard]] std::size_t NumNodes() const {
     std::size_t n{0};
     for (Family const& family : families) {
@@ -42,11 +52,13 @@ struct NodesToSearch {
 class HistogramFinder {
  public:
   /**
-   * @param columns    Outlive the finder.
-   * @param pool       Likewise.
-   * @param limits     Not the device's own in tests.
+   * @param columns     Outlive the finder.
+   * @param pool        Likewise.
+   * @param limits      Not the device's own in tests.
+   * @param categorical Features, ascending.
    */
-  HistogramFinder(BinMatrix const& columns, HistogramPool* pool, BuildLimits const& limits = {});
+  HistogramFinder(BinMatrix const& columns, HistogramPool* pool, BuildLimits const& limits = {},
+                  std::vector<CategoricalFeature> const& categorical = {});
 
   /** @brief Begin a tree: no histogram is kept. The pool forgets them itself. */
   void Reset() {
@@ -63,12 +75,13 @@ class HistogramFinder {
    * @brief Offer every candidate between bins, list the ranges that may hold a better one. Does
    *        not wait, but where memory grows.
    * @param nodes Those of Begin().
+   * @param sets  Are written of nodes whose best split is by categories.
    *
    * A bin whose sum is zero counts as empty. Every level of a tree is searched, also where no node
    * is of this resolution.
    */
   void Find(LevelRef const& level, RowsRef const& rows, NodesToSearch const& nodes,
-            OpenRangesRef const& open);
+            OpenRangesRef const& open, LevelSetsRef const& sets = {});
   /** @brief List the open ranges of the same nodes again, by the best candidates there are now. */
   void FindAgain(LevelRef const& level, RowsRef const& rows, OpenRangesRef const& open);
 
@@ -97,7 +110,9 @@ class HistogramFinder {
   /** @brief Place the others in the room that is left, beside the kept ones or else in turns. */
   void PlacePassing();
   void PlanWork();
-  void SearchBatches(LevelRef const& level, RowsRef const& rows, OpenRangesRef const& open);
+  /** @param sets nullptr: splits by categories are not searched. */
+  void SearchBatches(LevelRef const& level, RowsRef const& rows, OpenRangesRef const& open,
+                     LevelSetsRef const* sets);
   /** @brief Count the blocks that share a tile: more than one where tiles are so few that
    *         multiprocessors are idle. */
   [[nodiscard]] unsigned ClusterSize(std::uint64_t n_clusters) const;
@@ -105,7 +120,8 @@ class HistogramFinder {
   BinMatrix const& columns_;
   HistogramPool& pool_;
   BuildLimits limits_;
-  std::uint32_t n_tiles_{0};
+  CategoryFinder categories_;
+  std::uint32_t n_tiles_{0};                                      // of numerical columns
   std::uint32_t longest_tile_{0};                                 // bins
   std::vector<std::pair<unsigned, std::uint64_t>> max_clusters_;  // by size: that search at a time
   std::size_t shared_bytes_{0};                                   // of a block that builds

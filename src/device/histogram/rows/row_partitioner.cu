@@ -301,20 +301,24 @@ __global__ __launch_bounds__(kThreads) void WritePositionsOfSlotsKernel(
 }
 
 /** @brief Tell whether a row goes to the left child of a node, whose column is here. */
-__device__ bool GoesLeft(BinnedTableRef const& table, RowIdx row, OwnSplit const& s) {
-  return table.GoesLeft(row, InOwnTable(s.column), s.split.threshold, s.split.default_left);
+__device__ bool GoesLeft(BinnedTableRef const& table, std::uint32_t const* sets, RowIdx row,
+                         OwnSplit const& s) {
+  FeatureIdx const f = InOwnTable(s.column);
+  return s.split.by_categories
+             ? table.GoesLeft(row, f, sets + s.split.first_right, s.split.default_left)
+             : table.GoesLeft(row, f, s.split.threshold, s.split.default_left);
 }
 
 // one thread a row
-__global__ void WalkLeftOutKernel(BinnedTableRef table, OwnSplit const* tree, RowIdx n_rows,
-                                  NodeIdx* positions) {
+__global__ void WalkLeftOutKernel(BinnedTableRef table, OwnSplit const* tree,
+                                  std::uint32_t const* sets, RowIdx n_rows, NodeIdx* positions) {
   WaitForPreviousKernel();
   auto row = static_cast<RowIdx>(GlobalIdx());
   if (row < n_rows && positions[row] < 0) {
     NodeIdx nidx = kRoot;
     while (tree[nidx].split.left != kNoNode) {
       OwnSplit const s = tree[nidx];
-      nidx = s.split.left + (GoesLeft(table, row, s) ? 0 : 1);
+      nidx = s.split.left + (GoesLeft(table, sets, row, s) ? 0 : 1);
     }
     positions[row] = EncodePosition(nidx, false);
   }
@@ -322,7 +326,8 @@ __global__ void WalkLeftOutKernel(BinnedTableRef table, OwnSplit const* tree, Ro
 
 // one thread a row, in whole warps and one row more; result: rows left out that an own column sends
 // left
-__global__ void FindLeftOutKernel(BinnedTableRef table, OwnSplit const* tree, RowIdx n_rows,
+__global__ void FindLeftOutKernel(BinnedTableRef table, OwnSplit const* tree,
+                                  std::uint32_t const* sets, RowIdx n_rows,
                                   NodeIdx const* positions, std::uint32_t* words) {
   WaitForPreviousKernel();
   auto row = GlobalIdx();
@@ -332,7 +337,7 @@ __global__ void FindLeftOutKernel(BinnedTableRef table, OwnSplit const* tree, Ro
   bool left{false};
   if (row < n_rows && positions[row] < 0) {
     OwnSplit const s = tree[DecodePosition(positions[row])];
-    left = s.column != kRemoteColumn && GoesLeft(table, static_cast<RowIdx>(row), s);
+    left = s.column != kRemoteColumn && GoesLeft(table, sets, static_cast<RowIdx>(row), s);
   }
   std::uint32_t const bits = __ballot_sync(kAllLanes, left);
   if (threadIdx.x % 32 == 0) {
@@ -459,7 +464,8 @@ void RowPartitioner::Move(Level const& level, LevelSplits const& splits, Level* 
 }
 
 void RowPartitioner::Finish(Level const& level, BinnedTableRef const& table,
-                            std::vector<NodeSplit> const& tree, SplitExchange* exchange) {
+                            std::vector<NodeSplit> const& tree, std::uint32_t const* sets,
+                            SplitExchange* exchange) {
   LevelNodes const& nodes = level.nodes;
   if (nodes.n <= kMostFollowed) {
     LaunchN("WriteOpenPositions", WriteOpenPositionsKernel, n_rows_, node_of_.Data(), nodes.first,
@@ -478,19 +484,19 @@ void RowPartitioner::Finish(Level const& level, BinnedTableRef const& table,
   }
   CopyFromHost(tree_.Reserve(tree.size()), own_tree.data(), own_tree.size());
   if (exchange != nullptr) {
-    this->RouteLeftOut(table, tree, exchange);
+    this->RouteLeftOut(table, tree, sets, exchange);
   } else {
-    LaunchN("WalkLeftOut", WalkLeftOutKernel, n_rows_, table, tree_.Data(), n_rows_,
+    LaunchN("WalkLeftOut", WalkLeftOutKernel, n_rows_, table, tree_.Data(), sets, n_rows_,
             positions_.Data());
   }
 }
 
 void RowPartitioner::RouteLeftOut(BinnedTableRef const& table, std::vector<NodeSplit> const& tree,
-                                  SplitExchange* exchange) {
+                                  std::uint32_t const* sets, SplitExchange* exchange) {
   std::uint64_t const n_words = n_rows_ / 32 + 1;
   for (int depth = DepthOf(tree); depth > 0; --depth) {
     LaunchN("FindLeftOut", FindLeftOutKernel, std::uint64_t{n_rows_} + 32, table, tree_.Data(),
-            n_rows_, positions_.Data(), exchange->OwnWords(n_words));
+            sets, n_rows_, positions_.Data(), exchange->OwnWords(n_words));
     exchange->JoinWords(n_words, goes_left_.Ref());
     LaunchN("StepLeftOut", StepLeftOutKernel, n_rows_, tree_.Data(), goes_left_.Ref(), n_rows_,
             positions_.Data());

@@ -76,10 +76,11 @@ class RowPartitioner {
 
   /**
    * @brief End a tree: rows of the level's nodes have their position, and so have rows left out.
+   * @param sets     Of the tree's splits by categories, device memory.
    * @param exchange nullptr: all columns are here. Else collective.
    */
   void Finish(Level const& level, BinnedTableRef const& table, std::vector<NodeSplit> const& tree,
-              SplitExchange* exchange = nullptr);
+              std::uint32_t const* sets = nullptr, SplitExchange* exchange = nullptr);
 
   [[nodiscard]] RowPositions& Positions() { return positions_; }
 
@@ -87,7 +88,7 @@ class RowPartitioner {
   /** @brief Move rows left out down the tree level by level, as columns are with several
    *         workers. */
   void RouteLeftOut(BinnedTableRef const& table, std::vector<NodeSplit> const& tree,
-                    SplitExchange* exchange);
+                    std::uint32_t const* sets, SplitExchange* exchange);
 
   RowIdx n_rows_;
   RowIdx min_by_row_;

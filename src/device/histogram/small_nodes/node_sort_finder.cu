@@ -8,6 +8,7 @@
 #include <cub/block/block_scan.cuh>
 #include <iterator>
 
+#include "device/histogram/small_nodes/node_category_finder.cuh"
 #include "device/histogram/small_nodes/node_sort.cuh"
 #include "device/histogram/small_nodes/node_sort_finder.cuh"
 #include "device/runtime/fixed_sum.cuh"
@@ -134,6 +135,10 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
   std::uint32_t const c = blockIdx.x % n_columns;
   SearchedNode const node = nodes[i];
   NodeColumn const column{table, rows, node, table.finest.columns[c]};
+  // With categories nodes of more rows are not sorted.
+  if (kThreads * kItems <= NodeCategoryFinder::kMaxRows && level.rules[column.f].categorical) {
+    return;
+  }
   std::uint32_t const n = BlockSortAgent<kThreads, kItems>{&temp.sort}.Sort(column);
   OwnEntries const own{n, threadIdx.x, kThreads};
   FixedSum before, present;
@@ -184,6 +189,9 @@ __global__ __launch_bounds__(32 * kWarps) void SortByWarpKernel(
   }
   SearchedNode const node = nodes[i];
   NodeColumn const column{table, rows, node, table.finest.columns[c]};
+  if (level.rules[column.f].categorical) {
+    return;
+  }
   std::uint32_t const n = WarpSortAgent<kItems>{&temp}.Sort(column);
   OwnEntries const own{n, lane, 32};
   FixedSum const sum = own.Sum(column, temp.entries);

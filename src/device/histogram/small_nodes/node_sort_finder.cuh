@@ -27,7 +27,7 @@ class NodeSortFinder {
   explicit NodeSortFinder(BinnedTable const& table, std::uint64_t max_blocks = kMaxGrid);
 
   /**
-   * @brief Offer every candidate of some nodes. Does not wait.
+   * @brief Offer every candidate of some nodes by numerical features. Does not wait.
    * @param level Its columns are the candidates of the finest resolution.
    * @param nodes At most kMaxRows each.
    */

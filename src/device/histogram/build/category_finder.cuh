@@ -1,0 +1,44 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Finds the best splits by categories in histograms: a block searches a column of a node.
+ */
+#pragma once
+
+#include <vector>
+
+#include "device/histogram/build/category_tiles.cuh"
+#include "device/histogram/build/histogram_work.cuh"
+
+namespace gpu_exact {
+/** @brief Lends histograms that are searched at a time. */
+struct SearchedHistograms {
+  SearchedNode const* nodes;
+  FixedSum* sums;                   // of the pool
+  HistogramSearch const* searches;  // shape: (n)
+  std::uint32_t n;
+  bool has_larger;  // whether any has a larger sibling
+};
+
+class CategoryFinder {
+ public:
+  /** @param columns Whose histograms are searched. @param features Ascending. */
+  CategoryFinder(BinMatrix const& columns, std::vector<CategoricalFeature> const& features);
+
+  /** @brief Tell whether a feature is categorical. */
+  [[nodiscard]] bool Has(FeatureIdx f) const;
+  /**
+   * @brief Offer the best split of each node by each feature, and write the sets of those that are the
+   *        best of their nodes. Does not wait, but where memory grows.
+   *
+   * Before, a larger sibling's place has its parent's sums; afterwards it has its own.
+   */
+  void Find(LevelRef const& level, SearchedHistograms const& histograms, LevelSetsRef const& out);
+
+ private:
+  std::vector<CategoricalFeature> features_;
+  CategoryTiles tiles_;
+  std::vector<std::uint32_t> n_of_class_;  // columns of about one length
+  DeviceBuffer<std::uint32_t> order_{"categorical columns by length"};  // tiles by class
+};
+}  // namespace gpu_exact

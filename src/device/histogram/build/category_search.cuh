@@ -1,0 +1,492 @@
+/**
+ * Copyright 2026, the gpu_exact contributors
+ *
+ * @brief Searches a categorical column of one node by a block: its categories in the order of their
+ *        weights, and the gain of cuts of this order, from either end.
+ *
+ *     code      0     1    2     3    4     5      of the whole table
+ *     sum       s0    -    s2    s3   -     s5     -: no row of the node has it, or its sum is zero
+ *     weight    .2    0   -.1    .2   0     0
+ *     order     2  |  1  4  5  |  0  3             those without a sum are among the zeros, by code
+ *     rank      0           1     2  3             of those with a sum, which alone are sorted
+ *     position  0           3     4  5
+ *
+ * Forward, the first ones go right and missing values left; backward, the last ones go left and missing
+ * values right. A cut behind a category without a sum has the sums of the one before, which is met first
+ * and so is the better one: only cuts beside categories with a sum are tried.
+ */
+#pragma once
+
+#include <cub/block/block_radix_sort.cuh>
+#include <cub/block/block_scan.cuh>
+
+#include "device/histogram/category_sets.cuh"
+#include "device/level/level_ref.cuh"
+#include "device/runtime/fixed_sum.cuh"
+#include "device/table/value_key.cuh"
+
+namespace gpu_exact {
+/** @brief Counts the categories of a node that have a sum, which are numbered in the order of their codes. */
+struct CategoryCounts {
+  std::uint32_t n_present;
+  std::uint32_t n_negative;    // of these, of a weight below zero
+  std::uint32_t n_zero;        // likewise of zero
+  std::uint32_t first_absent;  // the lowest code without a sum; kNone: there is none
+};
+
+/** @brief Makes what categories are sorted by. */
+struct CategoryWeight {
+  static constexpr std::uint32_t kNone = 0xffffffffu;  // of no weight
+  static constexpr std::uint32_t kZero = 0x80000000u;  // RadixKey(0.0f)
+
+  [[nodiscard]] __device__ static std::uint32_t Key(LevelRef const& level, FixedSum const& sum) {
+    return RadixKey(CalcWeight(level.gain, level.quantiser.Real(sum), WeightBounds::None()));
+  }
+};
+
+/**
+ * @brief Tries the cuts of a node's categories that are sorted.
+ * @tparam ListT Tells Number(rank) by weight, of two sets alone, and Code(number).
+ */
+template <int kThreads, typename ListT>
+class CategoryCutAgent {
+  using SumScan = cub::BlockScan<FixedSum, kThreads, cub::BLOCK_SCAN_WARP_SCANS>;
+
+ public:
+  struct Storage {
+    typename SumScan::TempStorage scan;
+    unsigned long long best;  // of the candidates, as a key by their place in the order of `hist`
+    std::uint32_t cut;        // its rank, or its code where it is one of all
+    bool missing_left;        // whether it sends them left
+    bool is_best;             // of the node so far
+  };
+
+  /** @param storage Shared memory. */
+  __device__ CategoryCutAgent(Storage* storage, LevelRef const& level,
+                              CategoricalFeature const& column, LevelNode level_node,
+                              ListT const& list, CategoryCounts const& counts)
+      : temp_{*storage},
+        level_{level},
+        column_{column},
+        rule_{level.rules[column.feature]},
+        level_node_{level_node},
+        node_{level.nodes[level_node]},
+        list_{list},
+        counts_{counts} {}
+
+  /**
+   * @brief Offer the best split. All threads of the block; ends with a barrier.
+   * @param load load(number, code): the node's sum of a category.
+   * @return Whether it is the best of the node so far, if there is one: WriteSet() may follow.
+   */
+  template <typename LoadFn>
+  __device__ bool Offer(LoadFn&& load) {
+    if (threadIdx.x == 0) {
+      temp_.best = 0;
+    }
+    __syncthreads();
+    if (rule_.one_hot) {
+      this->OneAgainstOthers(load);
+    } else {
+      this->TwoSets(load);
+    }
+    if (threadIdx.x == 0) {
+      std::uint64_t const key =
+          temp_.best == 0
+              ? 0
+              : CandidateKey::Make(CandidateKey::LossChange(temp_.best),
+                                   level_.CategoryRank(column_.feature, temp_.missing_left));
+      level_.Offer(level_node_, key);
+      // Others may offer a better one now or later: then what is written is of no meaning.
+      temp_.is_best = key != 0 && key >= __ldcg(level_.best + level_node_);
+    }
+    __syncthreads();
+    return temp_.is_best;
+  }
+
+  /**
+   * @brief Write which categories go right. All threads of the block, after Offer().
+   * @param out shape: (CategoricalFeature::NumWords())
+   */
+  __device__ void WriteSet(std::uint32_t* out) const {
+    std::uint32_t const cut = temp_.cut;
+    // Of categories without a sum, those below this code go right.
+    std::uint32_t right_below{0};
+    if (!rule_.one_hot && cut >= counts_.n_negative) {
+      right_below = cut < counts_.n_negative + counts_.n_zero ? list_.Code(list_.Number(cut))
+                                                              : column_.n_categories;
+    }
+    for (std::uint32_t w = threadIdx.x; w < column_.NumWords(); w += kThreads) {
+      std::uint32_t const n = right_below > 32 * w ? right_below - 32 * w : 0;
+      std::uint32_t const one = rule_.one_hot && cut / 32 == w ? 1u << cut % 32 : 0;
+      out[w] = n >= 32 ? ~0u : ((1u << n) - 1) | one;
+    }
+    __syncthreads();
+    if (rule_.one_hot) {
+      return;
+    }
+    std::uint32_t const n_right = temp_.missing_left ? cut + 1 : cut;
+    for (std::uint32_t rank = threadIdx.x; rank < counts_.n_present; rank += kThreads) {
+      std::uint32_t const code = list_.Code(list_.Number(rank));
+      bool const is_set = code < right_below;
+      if (rank < n_right && !is_set) {
+        atomicOr(out + code / 32, 1u << code % 32);
+      } else if (rank >= n_right && is_set) {
+        atomicAnd(out + code / 32, ~(1u << code % 32));
+      }
+    }
+  }
+
+ private:
+  struct Add {
+    __device__ FixedSum operator()(FixedSum const& a, FixedSum const& b) const { return a + b; }
+  };
+
+  /** @brief Find the position among all categories. */
+  [[nodiscard]] __device__ std::uint32_t PositionOf(std::uint32_t rank,
+                                                    std::uint32_t number) const {
+    return rank + (rank < counts_.n_negative ? 0
+                   : rank < counts_.n_negative + counts_.n_zero
+                       ? list_.Code(number) - number
+                       : column_.n_categories - counts_.n_present);
+  }
+
+  template <typename LoadFn>
+  __device__ void TwoSets(LoadFn&& load) {
+    std::uint32_t const n_tried = min(level_.max_cat_threshold, column_.n_categories);
+    std::uint32_t const n_steps = min(counts_.n_present, n_tried - 1);
+    std::uint64_t best{0};
+    std::uint32_t cut{0};
+#pragma unroll 1
+    for (bool const forward : {true, false}) {
+      if (!(forward ? rule_.missing_left : rule_.missing_right)) {
+        continue;
+      }
+      FixedSum before{0, 0};
+#pragma unroll 1
+      for (std::uint32_t base = 0; base < n_steps; base += kThreads) {
+        std::uint32_t const step = base + threadIdx.x;
+        bool const has = step < n_steps;
+        std::uint32_t const rank = forward ? step : counts_.n_present - 1 - step;
+        std::uint32_t const number = has ? list_.Number(rank) : 0;
+        FixedSum seen = has ? load(number, list_.Code(number)) : FixedSum{0, 0};
+        FixedSum of_block;
+        SumScan{temp_.scan}.InclusiveScan(seen, seen, Add{}, of_block);
+        __syncthreads();
+        seen = before + seen;
+        before = before + of_block;
+        if (!has) {
+          continue;
+        }
+        std::uint32_t const position = this->PositionOf(rank, number);
+        std::uint32_t const n_before = forward ? position : column_.n_categories - 1 - position;
+        if (n_before + 2 <= n_tried) {
+          FixedSum const rest = node_.sum - seen;
+          std::uint64_t const key = this->Key(forward ? rest : seen, forward ? seen : rest,
+                                              forward ? n_before : column_.n_categories + n_before);
+          cut = key > best ? rank : cut;
+          best = max(best, key);
+        }
+      }
+    }
+    this->KeepBest(best, cut);
+  }
+
+  template <typename LoadFn>
+  __device__ void OneAgainstOthers(LoadFn&& load) {
+    FixedSum own{0, 0};
+    for (std::uint32_t i = threadIdx.x; i < counts_.n_present; i += kThreads) {
+      own = own + load(i, list_.Code(i));
+    }
+    FixedSum up_to, present;
+    SumScan{temp_.scan}.InclusiveScan(own, up_to, Add{}, present);
+    FixedSum const missing = node_.sum - present;
+    std::uint64_t best{0};
+    std::uint32_t cut{0};
+    auto const offer = [&](FixedSum const& sum, std::uint32_t code) {
+      std::uint64_t key{0};
+      if (rule_.missing_left) {
+        key = this->Key(node_.sum - sum, sum, 2 * code);
+      }
+      if (rule_.missing_right) {
+        FixedSum const right = sum + missing;
+        key = max(key, this->Key(node_.sum - right, right, 2 * code + 1));
+      }
+      cut = key > best ? code : cut;
+      best = max(best, key);
+    };
+#pragma unroll 1
+    for (std::uint32_t i = threadIdx.x; i <= counts_.n_present; i += kThreads) {
+      if (i < counts_.n_present) {
+        offer(load(i, list_.Code(i)), list_.Code(i));
+      } else if (counts_.first_absent != CategoryWeight::kNone) {
+        offer({0, 0}, counts_.first_absent);  // missing values against all present ones
+      }
+    }
+    this->KeepBest(best, cut);
+  }
+
+  [[nodiscard]] __device__ std::uint64_t Key(FixedSum const& left, FixedSum const& right,
+                                             std::uint32_t place) const {
+    return CandidateKey::Make(level_.LossChange(node_, rule_.monotone, left, right), place);
+  }
+  /** @brief Keep the best of all threads. */
+  __device__ void KeepBest(std::uint64_t best, std::uint32_t cut) {
+    std::uint64_t const of_warp = WarpMax(best);
+    if (threadIdx.x % 32 == 0 && of_warp != 0) {
+      atomicMax(&temp_.best, static_cast<unsigned long long>(of_warp));
+    }
+    __syncthreads();
+    if (best != 0 && best == temp_.best) {  // keys differ
+      std::uint64_t const place = CandidateKey::RankOf(best);
+      temp_.cut = cut;
+      temp_.missing_left = rule_.one_hot ? place % 2 == 0 : place < column_.n_categories;
+    }
+    __syncthreads();
+  }
+
+  Storage& temp_;
+  LevelRef const& level_;
+  CategoricalFeature const& column_;
+  FeatureRule rule_;
+  LevelNode level_node_;
+  NodeState const& node_;
+  ListT list_;
+  CategoryCounts counts_;
+};
+
+/** @brief Sorts the categories of a node by a block. @tparam kMost The most categories. */
+template <int kThreads, int kMost>
+class CategorySortAgent {
+  static constexpr int kItems = kMost / kThreads;
+  static_assert(kMost % kThreads == 0 && kMost <= 1 << 16, "codes and numbers have 16 bits");
+  static_assert(kMost / 32 <= kThreads, "a thread counts a word");
+  template <int kOfThread>
+  using Sort = cub::BlockRadixSort<std::uint32_t, kThreads, kOfThread, std::uint32_t>;
+  using CountScan = cub::BlockScan<std::uint32_t, kThreads, cub::BLOCK_SCAN_WARP_SCANS>;
+
+ public:
+  struct Storage {
+    union {
+      std::uint32_t keys[kMost];   // CategoryWeight by code, then by number
+      std::uint16_t order[kMost];  // numbers by rank
+      typename Sort<kItems>::TempStorage sort;
+    };
+    std::uint16_t codes[kMost];        // by number
+    std::uint32_t words[kMost / 32];   // which categories have a sum
+    std::uint32_t before[kMost / 32];  // how many of the words before have
+    typename CountScan::TempStorage scan;
+    CategoryCounts counts;
+  };
+  /** @brief Reads the lists in shared memory. */
+  struct List {
+    Storage const& temp;
+
+    [[nodiscard]] __device__ std::uint32_t Number(std::uint32_t rank) const {
+      return temp.order[rank];
+    }
+    [[nodiscard]] __device__ std::uint32_t Code(std::uint32_t number) const {
+      return temp.codes[number];
+    }
+  };
+
+  /** @param storage Shared memory. */
+  __device__ CategorySortAgent(Storage* storage, LevelRef const& level)
+      : temp_{*storage}, level_{level} {}
+
+  /**
+   * @brief List the categories that have a sum. All threads of the block; ends with a barrier.
+   * @param load load(code): the node's sum of a category. Called once for each of n, at most kMost.
+   */
+  template <typename LoadFn>
+  __device__ void Gather(std::uint32_t n, LoadFn&& load) {
+    this->Begin();
+    for (std::uint32_t base = 0; base < n; base += kThreads) {
+      std::uint32_t const code = base + threadIdx.x;
+      FixedSum const sum = code < n ? load(code) : FixedSum{0, 0};
+      std::uint32_t const key = sum == FixedSum{0, 0} ? kNone : CategoryWeight::Key(level_, sum);
+      temp_.keys[code] = key;
+      std::uint32_t const bits = __ballot_sync(kAllLanes, key != kNone);
+      this->CountSigns(key);
+      if (threadIdx.x % 32 == 0) {
+        temp_.words[code / 32] = bits;
+      }
+    }
+    __syncthreads();
+    this->Compact(n);
+  }
+
+  /**
+   * @brief List categories that are numbered already, of which some may have a sum of zero. Likewise.
+   * @param n_present Of n, at most kMost.
+   * @param code      code(number), ascending.
+   * @param load      load(number): the node's sum.
+   */
+  template <typename CodeFn, typename LoadFn>
+  __device__ void Take(std::uint32_t n, std::uint32_t n_present, CodeFn&& code, LoadFn&& load) {
+    this->Begin();
+    for (std::uint32_t base = 0; base < n_present; base += kThreads) {
+      std::uint32_t const number = base + threadIdx.x;
+      std::uint32_t key{kNone};
+      if (number < n_present) {
+        key = CategoryWeight::Key(level_, load(number));
+        temp_.keys[number] = key;
+        temp_.codes[number] = static_cast<std::uint16_t>(code(number));
+        if (code(number) != number) {
+          atomicMin(&temp_.counts.first_absent, number);
+        }
+      }
+      this->CountSigns(key);
+    }
+    if (threadIdx.x == 0) {
+      temp_.counts.n_present = n_present;
+      if (n_present < n) {
+        atomicMin(&temp_.counts.first_absent, n_present);
+      }
+    }
+    __syncthreads();
+  }
+
+  [[nodiscard]] __device__ CategoryCounts const& Counts() const { return temp_.counts; }
+  [[nodiscard]] __device__ List Lists() const { return {temp_}; }
+
+  /** @brief Sort numbers by weight, alike ones by code. All threads of the block; ends with a barrier. */
+  __device__ void SortByWeight() {
+    std::uint32_t const n = temp_.counts.n_present;
+    if (n <= kThreads) {
+      this->SortItems<1>();
+    } else if (n <= 2 * kThreads) {
+      this->SortItems < kItems<2 ? kItems : 2>();
+    } else if (n <= 4 * kThreads) {
+      this->SortItems < kItems<4 ? kItems : 4>();
+    } else {
+      this->SortItems<kItems>();
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = CategoryWeight::kNone;
+
+  __device__ void Begin() {
+    if (threadIdx.x == 0) {
+      temp_.counts = {0, 0, 0, kNone};
+    }
+    __syncthreads();
+  }
+  /** @brief Count signs of weights. All lanes of a warp. */
+  __device__ void CountSigns(std::uint32_t key) {
+    int const n_negative = __popc(__ballot_sync(kAllLanes, key < CategoryWeight::kZero));
+    int const n_zero = __popc(__ballot_sync(kAllLanes, key == CategoryWeight::kZero));
+    if (threadIdx.x % 32 == 0 && n_negative + n_zero != 0) {
+      atomicAdd(&temp_.counts.n_negative, n_negative);
+      atomicAdd(&temp_.counts.n_zero, n_zero);
+    }
+  }
+  /** @brief Move keys by code to keys by number. */
+  __device__ void Compact(std::uint32_t n) {
+    std::uint32_t const w = threadIdx.x;
+    bool const has = w < (n + 31) / 32;
+    std::uint32_t const word = has ? temp_.words[w] : 0;
+    std::uint32_t before, n_present;
+    CountScan{temp_.scan}.ExclusiveSum(__popc(word), before, n_present);
+    if (has) {
+      temp_.before[w] = before;
+      std::uint32_t const absent = ~word & (n - 32 * w < 32 ? (1u << (n - 32 * w)) - 1 : ~0u);
+      if (absent != 0) {
+        atomicMin(&temp_.counts.first_absent, 32 * w + __ffs(static_cast<int>(absent)) - 1);
+      }
+    }
+    if (threadIdx.x == 0) {
+      temp_.counts.n_present = n_present;
+    }
+    std::uint32_t keys[kItems];
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      keys[k] = temp_.keys[k * kThreads + threadIdx.x];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      std::uint32_t const code = k * kThreads + threadIdx.x;
+      if (code < n && keys[k] != kNone) {
+        std::uint32_t const number =
+            temp_.before[code / 32] + __popc(temp_.words[code / 32] & LaneMaskLt());
+        temp_.keys[number] = keys[k];
+        temp_.codes[number] = static_cast<std::uint16_t>(code);
+      }
+    }
+    __syncthreads();
+  }
+
+  template <int kOfThread>
+  __device__ void SortItems() {
+    using OfItems = Sort<kOfThread>;
+    static_assert(sizeof(typename OfItems::TempStorage) <=
+                  sizeof(typename Sort<kItems>::TempStorage));
+    std::uint32_t keys[kOfThread];
+    std::uint32_t numbers[kOfThread];
+#pragma unroll
+    for (int k = 0; k < kOfThread; ++k) {
+      numbers[k] = threadIdx.x * kOfThread + k;
+      keys[k] = numbers[k] < temp_.counts.n_present ? temp_.keys[numbers[k]] : kNone;
+    }
+    __syncthreads();
+    OfItems{reinterpret_cast<typename OfItems::TempStorage&>(temp_.sort)}.Sort(keys, numbers);
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < kOfThread; ++k) {
+      temp_.order[threadIdx.x * kOfThread + k] = static_cast<std::uint16_t>(numbers[k]);
+    }
+    __syncthreads();
+  }
+
+  Storage& temp_;
+  LevelRef const& level_;
+};
+
+/** @brief Searches a column of a node whose categories fit a block. @tparam kMost So many do. */
+template <int kThreads, int kMost>
+class CategorySearchAgent {
+  using SortAgent = CategorySortAgent<kThreads, kMost>;
+  using CutAgent = CategoryCutAgent<kThreads, typename SortAgent::List>;
+
+ public:
+  struct Storage {
+    typename SortAgent::Storage sort;
+    typename CutAgent::Storage cut;
+  };
+
+  /** @param storage Shared memory. */
+  __device__ CategorySearchAgent(Storage* storage, LevelRef const& level,
+                                 CategoricalFeature const& column, LevelNode level_node)
+      : temp_{*storage}, level_{level}, column_{column}, level_node_{level_node} {}
+
+  /** @brief Give the agent that is to list the categories first. */
+  [[nodiscard]] __device__ SortAgent Lister() const { return {&temp_.sort, level_}; }
+  /**
+   * @brief Offer the best split of the listed categories, and write its set if it is the best of the node
+   *        so far. All threads of the block.
+   * @param load load(number, code): the node's sum of one of them.
+   */
+  template <typename LoadFn>
+  __device__ void Search(LoadFn&& load, std::uint32_t* out_set) const {
+    if (!level_.Allowed(level_node_, column_.feature)) {
+      return;
+    }
+    SortAgent sorter = this->Lister();
+    if (!level_.rules[column_.feature].one_hot) {
+      sorter.SortByWeight();
+    }
+    CutAgent cuts{&temp_.cut, level_, column_, level_node_, sorter.Lists(), sorter.Counts()};
+    if (cuts.Offer(load)) {
+      cuts.WriteSet(out_set);
+    }
+  }
+
+ private:
+  Storage& temp_;
+  LevelRef const& level_;
+  CategoricalFeature const& column_;
+  LevelNode level_node_;
+};
+}  // namespace gpu_exact
