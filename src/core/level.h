@@ -25,13 +25,16 @@ struct NodeState {
   WeightBounds bounds;
 };
 
-/** @brief Bounds a range of entries: [begin, end). */
-struct EntryRange {
-  EntryIdx begin;
-  EntryIdx end;
+/** @brief Bounds a range: [begin, end). */
+template <typename IndexT>
+struct Range {
+  IndexT begin;
+  IndexT end;
 
-  [[nodiscard]] GPU_EXACT_HD EntryIdx Size() const { return end - begin; }
+  [[nodiscard]] GPU_EXACT_HD IndexT Size() const { return end - begin; }
 };
+using EntryRange = Range<EntryIdx>;
+using RowRange = Range<RowIdx>;  // of slots, where rows lie in the order of the nodes
 
 /** @brief Tells the host the result of one open node, once a level. Has no padding. */
 struct LevelResult {

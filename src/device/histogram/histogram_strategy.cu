@@ -82,10 +82,9 @@ class HistogramStrategy : public SplitStrategy {
     }
   }
 
-  [[nodiscard]] ColumnsRef Columns() const override {
+  [[nodiscard]] ColumnsRef Candidates() const override {
     return table_->Resolutions().front()->candidates;
   }
-  [[nodiscard]] ColumnsRef Candidates() const override { return this->Columns(); }
 
   void BeginTree(TreeStart const& start, Level* root) override {
     if (exchange_ == nullptr && start.exchange != nullptr) {  // the first tree
@@ -185,7 +184,7 @@ class HistogramStrategy : public SplitStrategy {
   [[nodiscard]] NodesByMethod ChooseSearch(Level const& level) const {
     NodesByMethod chosen{{}, std::vector<std::vector<NodesToSearch::Family>>(searches_.size())};
     auto const& nodes = level.row_ranges;
-    auto n_rows = [&](LevelNode b) { return nodes[b].end - nodes[b].begin; };
+    auto n_rows = [&](LevelNode b) { return nodes[b].Size(); };
     std::vector<NodesToSearch::Family> families;
     std::vector<FamilyRows> family_rows;
     if (level.parents.empty()) {
@@ -251,7 +250,7 @@ class HistogramStrategy : public SplitStrategy {
   void ExpectOpen(std::size_t i, NodesToSearch const& nodes) {
     for (NodesToSearch::Family const& family : nodes.families) {
       for (LevelNode b = family.first; b < family.first + family.n; ++b) {
-        double const n_rows = nodes.rows[b].end - nodes.rows[b].begin;
+        double const n_rows = nodes.rows[b].Size();
         ResolutionShape const& shape = ways_.resolutions[i];
         n_seen_ += ways_.n_columns * n_rows * shape.present;
         n_expected_[i] += ways_.n_columns * HistogramCost::ExpectedOpen(n_rows, shape);

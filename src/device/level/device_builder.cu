@@ -306,7 +306,7 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
     }
   }
 
-  ColumnsRef const columns = strategy_->Columns();
+  ColumnsRef const columns = strategy_->Candidates();
   auto monotone = param.monotone_constraints;
   bool const has_monotone = param.HasMonotone();
   if (has_monotone) {
@@ -314,7 +314,7 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
     CopyFromHost(monotone_.Reserve(monotone.size()), monotone.data(), monotone.size());
   }
   LevelRef ref{};
-  ref.columns = strategy_->Candidates();
+  ref.columns = columns;
   ref.rules = rules_.Reserve(columns.n_features);
   ref.gain = GainParam{param};
   ref.quantiser = quantiser;

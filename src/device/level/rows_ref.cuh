@@ -11,12 +11,6 @@
 #include "device/runtime/runtime.cuh"
 
 namespace gpu_exact {
-/** @brief Bounds the slots of a node's rows: [begin, end). */
-struct RowRange {
-  RowIdx begin;
-  RowIdx end;
-};
-
 /** @brief Holds a LevelNode in two bytes, so that those of 20 million rows stay in the cache. */
 using ShortLevelNode = std::uint16_t;
 inline constexpr ShortLevelNode kNowhere = 0xffffu;

@@ -40,9 +40,7 @@ class SplitStrategy {
  public:
   virtual ~SplitStrategy() = default;
 
-  /** @brief Give the entries and distinct values of the features. */
-  [[nodiscard]] virtual ColumnsRef Columns() const = 0;
-  /** @brief Give the columns whose value ids number the candidates: LevelRef::columns. */
+  /** @brief Give the columns, whose value ids number the candidates: LevelRef::columns. */
   [[nodiscard]] virtual ColumnsRef Candidates() const = 0;
 
   /** @brief Put all trained rows into the root. @param root Gets its row ranges, if it has them. */

@@ -24,9 +24,10 @@ class DeviceContext {
    *         that is current. */
   [[nodiscard]] static DeviceContext& Current();
 
+  /** @brief Give the count of device memory, which may outlive the context. */
+  [[nodiscard]] std::shared_ptr<Ledger> const& Memory() const { return ledger_; }
   /** @brief Count the device memory held. */
-  [[nodiscard]] std::size_t Bytes() const { return ledger_->held; }
-  [[nodiscard]] std::shared_ptr<Ledger> const& MemoryLedger() const { return ledger_; }
+  [[nodiscard]] std::size_t Bytes() const { return ledger_->Held(); }
 
   /** @brief Give temporary storage to the next call of CUB. Waits for the device when it grows. */
   [[nodiscard]] void* Scratch(std::size_t bytes) { return scratch_.Reserve(bytes); }

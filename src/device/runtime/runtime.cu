@@ -19,8 +19,7 @@ namespace gpu_exact {
 namespace {
 constexpr std::size_t kLittle = 1 << 16;  // bytes that a kernel has copied before a copy begins
 
-std::atomic<std::size_t> held_bytes{0};  // of device memory
-std::atomic<std::size_t> peak_bytes{0};
+Ledger of_process;
 
 __global__ void ProbeKernel(int* out) {
   WaitForPreviousKernel();
@@ -154,6 +153,13 @@ bool Succeeds(cudaError_t status) noexcept {
   return status == cudaSuccess;
 }
 
+void Ledger::Add(std::size_t bytes) noexcept {
+  std::size_t const held = held_ += bytes;
+  for (std::size_t peak = peak_; peak < held;) {
+    peak_.compare_exchange_weak(peak, held);  // another thread's may be higher: told in `peak`
+  }
+}
+
 void* DeviceMemory::Allocate(std::size_t bytes, char const* what) {
   void* p{nullptr};
   cudaError_t status = cudaMalloc(&p, bytes);
@@ -168,25 +174,22 @@ void* DeviceMemory::Allocate(std::size_t bytes, char const* what) {
     throw OutOfDeviceMemory{msg.str()};
   }
   CheckCuda(status, "cudaMalloc", __FILE__, __LINE__);
-  std::size_t const held = held_bytes += bytes;
-  for (std::size_t peak = peak_bytes; peak < held;) {
-    peak_bytes.compare_exchange_weak(peak, held);  // another thread's may be higher: told in `peak`
-  }
-  ledger = DeviceContext::Current().MemoryLedger();
-  ledger->held += bytes;
+  ledger = DeviceContext::Current().Memory();
+  ledger->Add(bytes);
+  of_process.Add(bytes);
   return p;
 }
 
 void DeviceMemory::Free(void* p, std::size_t bytes) noexcept {
   CaptureGuard const guard;
   Succeeds(cudaFree(p));
-  held_bytes -= bytes;
   if (p != nullptr) {
-    ledger->held -= bytes;
+    ledger->Subtract(bytes);
+    of_process.Subtract(bytes);
   }
 }
 
-std::size_t PeakDeviceBytes() { return peak_bytes; }
+std::size_t PeakDeviceBytes() { return of_process.Peak(); }
 
 void* PinnedMemory::Allocate(std::size_t bytes, char const* what) {
   void* p{nullptr};

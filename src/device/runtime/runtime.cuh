@@ -43,9 +43,18 @@ inline cudaStream_t Stream() { return cudaStreamPerThread; }
 
 void CheckCuda(cudaError_t status, char const* call, char const* file, int line);
 
-/** @brief Counts device memory, bytes. */
-struct Ledger {
-  std::atomic<std::size_t> held{0};
+/** @brief Counts device memory, bytes; by any number of threads. */
+class Ledger {
+ public:
+  void Add(std::size_t bytes) noexcept;
+  void Subtract(std::size_t bytes) noexcept { held_ -= bytes; }
+  [[nodiscard]] std::size_t Held() const { return held_; }
+  /** @brief Give the most that was held at a time. */
+  [[nodiscard]] std::size_t Peak() const { return peak_; }
+
+ private:
+  std::atomic<std::size_t> held_{0};
+  std::atomic<std::size_t> peak_{0};
 };
 
 /** @brief Gives device memory to a Buffer. */

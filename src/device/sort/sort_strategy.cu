@@ -27,7 +27,6 @@ class SortStrategy : public SplitStrategy {
   explicit SortStrategy(CsrView const& table)
       : columns_{table}, hints_{columns_.Ref()}, rows_{table.n_rows}, sorter_{columns_.Ref()} {}
 
-  [[nodiscard]] ColumnsRef Columns() const override { return columns_.Ref(); }
   [[nodiscard]] ColumnsRef Candidates() const override {
     ColumnsRef columns = columns_.Ref();
     columns.feature_hints = hints_.Data();

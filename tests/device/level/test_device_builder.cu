@@ -3,10 +3,7 @@
  *
  * @brief Whole trees of the device builder against the naive host builder.
  */
-#include <atomic>
-#include <chrono>
 #include <cstdlib>
-#include <thread>
 
 #include "device/level/split_strategy.cuh"
 #include "device/runtime/runtime.cuh"
@@ -477,51 +474,12 @@ TEST_F(DeviceBuilder, KeepsToTheMemoryPlan) {
   }
 }
 
-/** @brief The least free memory of the device while it lives. */
-class FreeMemoryWatch {
- public:
-  FreeMemoryWatch() : before_{Free()}, least_{before_}, thread_{[this] { this->Watch(); }} {}
-  ~FreeMemoryWatch() { this->Stop(); }
-  FreeMemoryWatch(FreeMemoryWatch const&) = delete;
-  FreeMemoryWatch& operator=(FreeMemoryWatch const&) = delete;
-
-  /** @brief Bytes that were taken at most. Ends the watch. */
-  [[nodiscard]] std::uint64_t MostTaken() {
-    this->Stop();
-    return before_ - least_;
-  }
-
- private:
-  static std::uint64_t Free() {
-    std::size_t free{0}, total{0};
-    EXACT_CUDA(cudaMemGetInfo(&free, &total));
-    return free;
-  }
-  void Watch() {
-    while (!stopped_) {
-      least_ = std::min<std::uint64_t>(least_, Free());
-      std::this_thread::sleep_for(std::chrono::microseconds{100});
-    }
-  }
-  void Stop() {
-    stopped_ = true;
-    if (thread_.joinable()) {
-      thread_.join();
-    }
-  }
-
-  std::uint64_t before_;
-  std::uint64_t least_;
-  std::atomic<bool> stopped_{false};
-  std::thread thread_;
-};
-
 /** @brief Set-up included, which holds most of what is taken at a time. */
 TEST_F(DeviceBuilder, NeverTakesMoreThanPlanned) {
   if (UnderSanitizer()) {
     GTEST_SKIP() << "Counts bytes of a large table; other tests run the same kernels.";
   }
-  constexpr std::uint64_t kSlack = std::uint64_t{96} << 20;  // 2 MiB pages, code, CUB's scratch
+  constexpr std::uint64_t kSlack = std::uint64_t{96} << 20;  // nodes, and CUB's scratch
   Random random{14};
   for (double missing : {0.0, 0.2, 0.6}) {  // the last one is read again in parts
     Table const table = MakeTable({500'000, 60, missing, 0}, &random);
@@ -533,10 +491,12 @@ TEST_F(DeviceBuilder, NeverTakesMoreThanPlanned) {
       auto const plan = MemoryPlan::Make(table.entries.size(), table.n_rows, table.n_features,
                                          Strategy::kHistogram, memory);
       std::string const what = plan.Describe();
-      FreeMemoryWatch watch;
-      auto builder = MakeHistogramBuilder(table, memory, {}, ~0u);
+      auto const context = std::make_shared<DeviceContext>(-1);
+      DeviceContext::Scope const scope{*context};
+      auto builder = MakeDeviceBuilder(context, table.n_rows,
+                                       MakeHistogramStrategy(table.View(), memory, {}, ~0u));
       auto const got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
-      EXPECT_LE(watch.MostTaken(), plan.Peak() + kSlack) << what;
+      EXPECT_LE(context->Memory()->Peak(), plan.Peak() + kSlack) << what;
       if (want.empty()) {
         want = got;
       }

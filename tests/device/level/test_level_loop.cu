@@ -39,7 +39,7 @@ class FakeStrategy final : public SplitStrategy {
         value_offsets_{ToDevice(std::vector<ValueId>{0, 9, 18, 27, 36, 45})},
         positions_{n_rows} {}
 
-  [[nodiscard]] ColumnsRef Columns() const override {
+  [[nodiscard]] ColumnsRef Candidates() const override {
     ColumnsRef columns{};
     columns.n_present = n_present_.Data();
     columns.value_offsets = value_offsets_.Data();
@@ -47,7 +47,6 @@ class FakeStrategy final : public SplitStrategy {
     columns.n_features = kFeatures;
     return columns;
   }
-  [[nodiscard]] ColumnsRef Candidates() const override { return this->Columns(); }
 
   void BeginTree(TreeStart const& start, Level* root) override {
     EXPECT_EQ(start.rows.n_rows, n_rows_);

@@ -47,6 +47,8 @@ TEST_F(DeviceContextTest, CountsWhatIsAllocatedInItsScope) {
   of_outer.Release();
   of_outer.Release();
   EXPECT_EQ(outer.Bytes(), 0u);
+  EXPECT_EQ(outer.Memory()->Peak(), 4000u);
+  EXPECT_EQ(inner.Memory()->Peak(), 400u);
 }
 
 /** @brief Memory may outlive the context that it was allocated for. */

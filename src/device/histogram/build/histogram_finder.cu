@@ -87,7 +87,7 @@ bool HistogramFinder::IsLarge(NodesToSearch const& nodes,
                               NodesToSearch::Family const& family) const {
   return std::any_of(nodes.rows.cbegin() + family.first,
                      nodes.rows.cbegin() + family.first + family.n,
-                     [&](RowRange const& rows) { return rows.end - rows.begin >= keep_rows_; });
+                     [&](RowRange const& rows) { return rows.Size() >= keep_rows_; });
 }
 
 void HistogramFinder::Begin(NodesToSearch const& nodes) {
@@ -139,7 +139,7 @@ void HistogramFinder::Place(NodesToSearch const& nodes) {
   n_rows_ = 0;
   of_kept_ = {};
   std::uint64_t from[]{0, 0};  // of one histogram, of two side by side
-  auto n_rows = [&](LevelNode b) { return nodes.rows[b].end - nodes.rows[b].begin; };
+  auto n_rows = [&](LevelNode b) { return nodes.rows[b].Size(); };
   auto add = [&](LevelNode level_node, std::uint32_t histogram) {
     kept_[level_node] = histogram;
     auto const node = static_cast<std::uint32_t>(h_nodes_.size());

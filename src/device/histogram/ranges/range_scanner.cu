@@ -38,7 +38,7 @@ struct RangeEntries {
   [[nodiscard]] __device__ std::int64_t Size() const { return end - begin; }
   /** @brief Estimate how many of them are a node's. */
   [[nodiscard]] __device__ std::int64_t OfNode(SearchedNode const& node, RowIdx n_rows) const {
-    return this->Size() * (node.rows.end - node.rows.begin) / n_rows + 1;
+    return this->Size() * node.rows.Size() / n_rows + 1;
   }
 };
 

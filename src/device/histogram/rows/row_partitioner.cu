@@ -215,7 +215,7 @@ __global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, NodeSplit c
     if (at.is_split) {
       RowIdx const middle = at.to + at.n_left;
       to.nodes[at.left] = {at.to, middle};
-      to.nodes[at.left + 1] = {middle, at.to + (at.slots.end - at.slots.begin)};
+      to.nodes[at.left + 1] = {middle, at.to + at.slots.Size()};
     }
   }
   ChildSums sums;  // of the lane; all lanes are at the same node
@@ -432,9 +432,7 @@ void RowPartitioner::Move(Level const& level, LevelSplits const& splits, Level* 
   RowIdx n_open{0};
   for (LevelNode b = 0; b < n_nodes; ++b) {
     begins.push_back(n_open);
-    n_open += splits.node_splits[b].left != kNoNode
-                  ? level.row_ranges[b].end - level.row_ranges[b].begin
-                  : 0;
+    n_open += splits.node_splits[b].left != kNoNode ? level.row_ranges[b].Size() : 0;
   }
   NextRows const to{by_row && !children->is_searched ? nullptr : rows_[next].Data(),
                     units_[next].Data(),
@@ -458,7 +456,7 @@ void RowPartitioner::Move(Level const& level, LevelSplits const& splits, Level* 
   children->row_ranges.clear();
   for (LevelNode const b : children->parents) {
     RowIdx const middle = begins[b] + n_left_.Data()[b];
-    RowIdx const end = begins[b] + (level.row_ranges[b].end - level.row_ranges[b].begin);
+    RowIdx const end = begins[b] + level.row_ranges[b].Size();
     children->row_ranges.insert(children->row_ranges.end(), {{begins[b], middle}, {middle, end}});
   }
   current_ = next;

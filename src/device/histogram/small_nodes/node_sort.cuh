@@ -67,7 +67,7 @@ struct NodeColumn {
         n_bins{column.n_bins},
         by_bin{!t.values.Keeps(column.feature)} {}
 
-  [[nodiscard]] __device__ std::uint32_t NumRows() const { return node.rows.end - node.rows.begin; }
+  [[nodiscard]] __device__ std::uint32_t NumRows() const { return node.rows.Size(); }
   /** @brief Give the key of missing values, greater than all others. */
   [[nodiscard]] __device__ std::uint32_t MissingKey() const {
     return by_bin ? n_bins : 0xffffffffu;

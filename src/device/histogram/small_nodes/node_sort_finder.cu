@@ -293,7 +293,7 @@ void NodeSortFinder::Find(LevelRef const& level, RowsRef const& rows,
                           std::vector<SearchedNode> const& nodes) {
   std::vector<std::vector<SearchedNode>> classes(std::size(kClasses));
   for (SearchedNode const& node : nodes) {
-    RowIdx const n = node.rows.end - node.rows.begin;
+    RowIdx const n = node.rows.Size();
     auto const c = std::find_if(std::cbegin(kClasses), std::cend(kClasses),
                                 [n](SizeClass const& c) { return n <= c.max_rows; });
     classes[c - std::cbegin(kClasses)].push_back(node);
