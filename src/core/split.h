@@ -100,18 +100,18 @@ struct Candidate {
 
 /** @brief Compute the threshold between two neighbouring values of a node, lower < upper. */
 GPU_EXACT_HD inline float MidThreshold(ScanDirection d, float lower, float upper) {
-  float scanned = d == ScanDirection::kForward ? upper : lower;
-  float last = d == ScanDirection::kForward ? lower : upper;
-  float mid = (scanned + last) * 0.5f;
+  float beyond = d == ScanDirection::kForward ? upper : lower;
+  float last_scanned = d == ScanDirection::kForward ? lower : upper;
+  float mid = (beyond + last_scanned) * 0.5f;
   // Neighbouring floats. Forward, rows at the threshold then go right although their gradients were
   // counted left; XGBoost does the same.
-  return mid == scanned ? last : mid;
+  return mid == beyond ? last_scanned : mid;
 }
 
 /** @brief Compute the threshold past the last value scanned: every present value goes one way. */
-GPU_EXACT_HD inline float PresentThreshold(ScanDirection d, float last) {
-  float gap = std::fabs(last) + kMinLossChange;
-  return d == ScanDirection::kForward ? last + gap : last - gap;
+GPU_EXACT_HD inline float PresentThreshold(ScanDirection d, float last_scanned) {
+  float gap = std::fabs(last_scanned) + kMinLossChange;
+  return d == ScanDirection::kForward ? last_scanned + gap : last_scanned - gap;
 }
 
 /** @brief Tells which scans a feature needs; both may be set. */

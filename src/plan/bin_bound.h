@@ -62,7 +62,8 @@ struct StoredResolutions {
 [[nodiscard]] std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                                            HistogramMemory const& memory = {},
                                            std::uint32_t max_bins = kMaxGroupBins);
-/** @brief Counts them in rows of groups: what a walk along all rows looks up once. */
+/** @brief Count the look-ups of a walk over all rows: one for each row and group that has no cell for
+ *         each column. */
 [[nodiscard]] std::uint64_t NumRowOffsets(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                                           HistogramMemory const& memory = {},
                                           std::uint32_t max_bins = kMaxGroupBins);

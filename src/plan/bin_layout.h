@@ -38,8 +38,8 @@ inline constexpr std::uint32_t kMaxGroupBins = 10240;
  *         8.7), 99 KiB (8.6, 8.9, 12.0), 64 KiB (7.5). */
 inline constexpr std::uint32_t kMaxGroupBinsOf[] = {kMaxGroupBins, 7209, 3932, 2140};
 /**
- * @brief Limits the stored bins of a group, which others may read as coarser ones: as many as
- *        finest bins become the most bins of the coarsest of them.
+ * @brief Limits the stored bins of a group. Coarser resolutions merge up to four of them into one
+ *        bin, and the merged ones must fit kMaxGroupBins.
  */
 inline constexpr std::uint32_t kMaxStoredBins = 4 * kMaxGroupBins;
 /** @brief Limits the rows of a node that a block sorts. */

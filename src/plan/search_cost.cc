@@ -232,8 +232,8 @@ bool SortsTable(RowIdx n_rows, FeatureIdx n_features, RowIdx max_sorted) {
              CostTable::kSearchLevel + CostTable::kScanLevel;
 }
 
-std::vector<std::size_t> ChooseSearchMethods(std::vector<FamilyRows> const& families,
-                                             SearchMethods const& ways) {
+std::vector<std::size_t> ChooseSearchWays(std::vector<FamilyRows> const& families,
+                                          SearchWays const& ways) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   std::size_t const n_resolutions = ways.resolutions.size();
   std::size_t const n_ways = n_resolutions + 1;
@@ -254,7 +254,7 @@ std::vector<std::size_t> ChooseSearchMethods(std::vector<FamilyRows> const& fami
       longest_read = std::max(longest_read, HistogramCost::Read(rows, rows / n_all, shape));
     }
     // The larger child's histogram is what the smaller one leaves of the parent's.
-    return (sum - (way == family.parent_method ? longest_read : 0.0)) * ways.n_columns;
+    return (sum - (way == family.parent_way ? longest_read : 0.0)) * ways.n_columns;
   };
   std::vector<double> costs;  // shape: (families, ways)
   for (FamilyRows const& family : families) {

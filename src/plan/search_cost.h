@@ -287,12 +287,12 @@ struct FamilyRows {
   static constexpr std::size_t kNone = ~std::size_t{0};
 
   RowIdx first;
-  RowIdx second;                     // 0: there is none
-  std::size_t parent_method{kNone};  // the resolution that has kept their parent's histogram
+  RowIdx second;                  // 0: there is none
+  std::size_t parent_way{kNone};  // the resolution that has kept their parent's histogram
 };
 
 /** @brief Describes a level's table and the ways to search it. */
-struct SearchMethods {
+struct SearchWays {
   RowIdx n_rows;                             // of the table
   double n_columns;                          // of the table
   std::vector<ResolutionShape> resolutions;  // the finest first
@@ -307,8 +307,8 @@ struct SearchMethods {
  * bins are cleared and searched. Few families are searched in few ways, as each has kernels of its
  * own.
  */
-[[nodiscard]] std::vector<std::size_t> ChooseSearchMethods(std::vector<FamilyRows> const& families,
-                                                           SearchMethods const& ways);
+[[nodiscard]] std::vector<std::size_t> ChooseSearchWays(std::vector<FamilyRows> const& families,
+                                                        SearchWays const& ways);
 
 /** @brief Tells whether all levels of a table are sorted, from the root on. */
 [[nodiscard]] bool SortsTable(RowIdx n_rows, FeatureIdx n_features, RowIdx max_sorted);

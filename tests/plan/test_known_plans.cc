@@ -56,7 +56,7 @@ std::string Listed(Numbers const& numbers) {
 
 /** @brief For families of 4^12, 4^11, ... rows in two nodes, as far as the table has so many. */
 std::vector<std::size_t> Ways(Table const& t, std::vector<std::uint32_t> const& bins) {
-  SearchMethods ways{t.n_rows, static_cast<double>(t.n_features), {}, kMaxSortedRows};
+  SearchWays ways{t.n_rows, static_cast<double>(t.n_features), {}, kMaxSortedRows};
   StoredResolutions const stored{t.n_features, bins};
   for (std::uint32_t n : bins) {
     auto const n_columns =
@@ -69,7 +69,7 @@ std::vector<std::size_t> Ways(Table const& t, std::vector<std::uint32_t> const& 
   for (RowIdx n = 1u << 24; n >= 1u << 8; n /= 4) {
     if (n <= t.n_rows) {
       std::vector<FamilyRows> const families(std::min(t.n_rows / n, 400u), {n / 3, n - n / 3});
-      auto const found = ChooseSearchMethods(families, ways);
+      auto const found = ChooseSearchWays(families, ways);
       EXPECT_EQ(found, std::vector<std::size_t>(families.size(), found.front())) << t.name;
       chosen.push_back(found.front());
     }

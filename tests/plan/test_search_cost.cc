@@ -154,8 +154,8 @@ TEST(HistogramCost, NothingIsOpenWithoutRanges) {
   double const read = HistogramCost::Read(1e4, 0.01, indicators);
   EXPECT_EQ(HistogramCost::Node(1e4, 0.01, indicators), CostTable::kBin + read);
   // So nodes of many rows and of indicators alone are not sorted.
-  SearchMethods const ways{1'000'000, 700.0, {indicators}, kMaxSorted};
-  EXPECT_EQ(ChooseSearchMethods({{2'500, 10'000}}, ways), std::vector<std::size_t>{0});
+  SearchWays const ways{1'000'000, 700.0, {indicators}, kMaxSorted};
+  EXPECT_EQ(ChooseSearchWays({{2'500, 10'000}}, ways), std::vector<std::size_t>{0});
 }
 
 TEST(HistogramCost, SparseColumnsAreLookedUpAndHaveFewerEntries) {
@@ -346,36 +346,36 @@ TEST(OpenShareHistory, AgesTowardsWhatIsUsed) {
   EXPECT_DOUBLE_EQ(shares.Factor(1, 0), 0.2);
 }
 
-TEST(ChooseSearchMethods, SortsWhereFarMoreIsOpenThanExpected) {
-  SearchMethods ways{1'000'000, 28.0, {{40.0, 28.0, true, true}}, kMaxSorted};
+TEST(ChooseSearchWays, SortsWhereFarMoreIsOpenThanExpected) {
+  SearchWays ways{1'000'000, 28.0, {{40.0, 28.0, true, true}}, kMaxSorted};
   std::vector<FamilyRows> const families(1000, {250, 250});
-  EXPECT_EQ(ChooseSearchMethods(families, ways).front(), 0u);
+  EXPECT_EQ(ChooseSearchWays(families, ways).front(), 0u);
   ways.resolutions[0].open_factor = 1000.0;
-  EXPECT_EQ(ChooseSearchMethods(families, ways).front(), 1u);
+  EXPECT_EQ(ChooseSearchWays(families, ways).front(), 1u);
 }
 
 /** @brief What a level costs, whatever is in it, is paid for the ways that are taken alone. */
-TEST(ChooseSearchMethods, FewSmallNodesGoTheWayOfALargeOne) {
+TEST(ChooseSearchWays, FewSmallNodesGoTheWayOfALargeOne) {
   std::vector<FamilyRows> families{{5'000'000, 0}, {3000, 0}};
-  SearchMethods const ways{10'000'000, 28.0, {{5120.0, 2.0, true, true}}, kMaxSorted};
-  EXPECT_EQ(ChooseSearchMethods(families, ways), (std::vector<std::size_t>{0, 0}));
+  SearchWays const ways{10'000'000, 28.0, {{5120.0, 2.0, true, true}}, kMaxSorted};
+  EXPECT_EQ(ChooseSearchWays(families, ways), (std::vector<std::size_t>{0, 0}));
   families.resize(100, {3000, 0});
-  EXPECT_EQ(ChooseSearchMethods(families, ways).at(1), 1u) << "sorted";
+  EXPECT_EQ(ChooseSearchWays(families, ways).at(1), 1u) << "sorted";
 }
 
-TEST(ChooseSearchMethods, AParentsHistogramIsWorthKeepingTo) {
+TEST(ChooseSearchWays, AParentsHistogramIsWorthKeepingTo) {
   std::vector<ResolutionShape> const shapes{
       {5120.0, 2.0, true}, {1280.0, 8.0, true}, {160.0, 64.0, true}};
-  SearchMethods const ways{10'000'000, 28.0, shapes, kMaxSorted};
+  SearchWays const ways{10'000'000, 28.0, shapes, kMaxSorted};
   std::size_t n_kept{0};
   for (RowIdx n = 20'000; n < 5'000'000; n = n * 4 / 3) {
-    std::size_t const free = ChooseSearchMethods({{n, 3 * n}}, ways).at(0);
+    std::size_t const free = ChooseSearchWays({{n, 3 * n}}, ways).at(0);
     for (std::size_t way = 0; way < shapes.size(); ++way) {
-      std::size_t const chosen = ChooseSearchMethods({{n, 3 * n, way}}, ways).at(0);
+      std::size_t const chosen = ChooseSearchWays({{n, 3 * n, way}}, ways).at(0);
       EXPECT_TRUE(chosen == free || chosen == way) << n << " rows";
       n_kept += chosen != free ? 1 : 0;
     }
-    EXPECT_EQ(ChooseSearchMethods({{n, 3 * n, free}}, ways).at(0), free);
+    EXPECT_EQ(ChooseSearchWays({{n, 3 * n, free}}, ways).at(0), free);
   }
   EXPECT_GT(n_kept, 0u);
 }
@@ -393,10 +393,10 @@ std::vector<ResolutionShape> ShapesOf(std::vector<std::uint32_t> const& resoluti
 /** @brief The way to search two siblings of so many rows each. */
 std::size_t WayFor(RowIdx n_rows, RowIdx n_all, std::vector<ResolutionShape> const& shapes,
                    RowIdx max_sorted = 0) {
-  return ChooseSearchMethods({{n_rows, n_rows}}, {n_all, 100.0, shapes, max_sorted}).at(0);
+  return ChooseSearchWays({{n_rows, n_rows}}, {n_all, 100.0, shapes, max_sorted}).at(0);
 }
 
-TEST(ChooseSearchMethods, FinerForLargerNodes) {
+TEST(ChooseSearchWays, FinerForLargerNodes) {
   for (RowIdx n_all : {20'000u, 100'000u, 1'000'000u, 10'000'000u, 100'000'000u}) {
     auto const shapes = ShapesOf(ChooseResolutions(n_all, 100, kMaxBins, kMaxSorted, {false}));
     ASSERT_GT(shapes.size(), 1u);
@@ -412,7 +412,7 @@ TEST(ChooseSearchMethods, FinerForLargerNodes) {
   }
 }
 
-TEST(ChooseSearchMethods, CoarserForScatteredNodes) {
+TEST(ChooseSearchWays, CoarserForScatteredNodes) {
   std::vector<ResolutionShape> const shapes{
       {5120.0, 2.0, true}, {1280.0, 8.0, true}, {160.0, 64.0, true}};
   bool any_change{false};
@@ -428,20 +428,20 @@ TEST(ChooseSearchMethods, CoarserForScatteredNodes) {
   EXPECT_TRUE(any_change);
 }
 
-TEST(ChooseSearchMethods, OneResolutionServesAll) {
+TEST(ChooseSearchWays, OneResolutionServesAll) {
   for (RowIdx n_rows : {1u, 1000u}) {
     EXPECT_EQ(WayFor(n_rows, 1000, {{32.0, 320.0, true}}), 0u);
     EXPECT_EQ(WayFor(n_rows, 0, {{32.0, 320.0, false}}), 0u);
   }
 }
 
-TEST(ChooseSearchMethods, SortsUpToAsManyRowsAsCanBe) {
+TEST(ChooseSearchWays, SortsUpToAsManyRowsAsCanBe) {
   auto const shapes = ShapesOf(ChooseResolutions(1'000'000, 100, kMaxBins, kMaxSorted, {false}));
   EXPECT_EQ(WayFor(100, 1'000'000, shapes, 100), shapes.size());
   EXPECT_LT(WayFor(100, 1'000'000, shapes, 99), shapes.size());
 }
 
-TEST(ChooseSearchMethods, NoLargerNodesAreSortedThanCanBe) {
+TEST(ChooseSearchWays, NoLargerNodesAreSortedThanCanBe) {
   auto const shapes = ShapesOf(ChooseResolutions(1'000'000, 100, kMaxBins, kMaxSorted, {false}));
   std::vector<FamilyRows> families;
   for (RowIdx n : {0u, 1u, 10u, 100u, 12'287u, 12'288u, 12'289u, 500'000u}) {
@@ -454,7 +454,7 @@ TEST(ChooseSearchMethods, NoLargerNodesAreSortedThanCanBe) {
     for (int i = 0; i < copies; ++i) {
       all.insert(all.end(), families.begin(), families.end());
     }
-    auto const ways = ChooseSearchMethods(all, {1'000'000, 100.0, shapes, kMaxSorted});
+    auto const ways = ChooseSearchWays(all, {1'000'000, 100.0, shapes, kMaxSorted});
     ASSERT_EQ(ways.size(), all.size());
     bool any_sorted{false};
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -466,10 +466,10 @@ TEST(ChooseSearchMethods, NoLargerNodesAreSortedThanCanBe) {
     }
     EXPECT_TRUE(any_sorted || copies == 1);  // of few, kernels of their own cost more
   }
-  EXPECT_TRUE(ChooseSearchMethods({}, {1'000'000, 100.0, shapes, kMaxSorted}).empty());
+  EXPECT_TRUE(ChooseSearchWays({}, {1'000'000, 100.0, shapes, kMaxSorted}).empty());
 }
 
-TEST(ChooseSearchMethods, SmallTablesAreSorted) {
+TEST(ChooseSearchWays, SmallTablesAreSorted) {
   EXPECT_TRUE(SortsTable(0, 0, kMaxSorted));
   EXPECT_TRUE(SortsTable(1000, 100, kMaxSorted));
   EXPECT_FALSE(SortsTable(kMaxSorted + 1, 1, kMaxSorted));

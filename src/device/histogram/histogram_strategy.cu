@@ -29,7 +29,7 @@ struct ResolutionSearch {
       : resolution{r}, finder{*r.columns, pool, {}, categorical} {
     if (r.columns->HasRanges()) {
       refiner = std::make_unique<RangeRefiner>(
-          *r.columns, room, memory.OpenEntries(r.columns->NumElements()), memory.CertainRanges());
+          *r.columns, room, memory.OpenEntries(r.columns->NumEntries()), memory.CertainRanges());
     }
   }
 
@@ -39,7 +39,7 @@ struct ResolutionSearch {
 };
 
 EntryIdx NumEntries(BinnedTable const& table) {
-  return table.Resolutions().front()->columns->NumElements();
+  return table.Resolutions().front()->columns->NumEntries();
 }
 
 /** @brief Count the bins of the largest histogram, in any resolution. */
@@ -110,7 +110,7 @@ class HistogramStrategy : public SplitStrategy {
     for (std::size_t i = 0; i < searches_.size(); ++i) {
       ways_.resolutions[i].open_factor = shares_.Factor(level.depth, i);
     }
-    NodesByMethod const nodes = this->ChooseSearch(level);
+    NodesByWay const nodes = this->ChooseSearch(level);
     auto const n_sorted = static_cast<std::uint32_t>(nodes.sorted.size());
     if (n_sorted != 0) {
       sorting_.Find(level.ref, rows, nodes.sorted);
@@ -150,7 +150,7 @@ class HistogramStrategy : public SplitStrategy {
     rows_.CountLeft(level);
   }
 
-  void AwaitSplits(Level const& level) override {
+  void EndSearch(Level const& level) override {
     thresholds_.Await();
     this->RecordOpen(level);
   }
@@ -176,13 +176,13 @@ class HistogramStrategy : public SplitStrategy {
 
  private:
   /** @brief Tells how the nodes of a level are searched. */
-  struct NodesByMethod {
+  struct NodesByWay {
     std::vector<SearchedNode> sorted;                          // by sorting their rows
     std::vector<std::vector<NodesToSearch::Family>> families;  // by histograms of each resolution
   };
 
-  [[nodiscard]] NodesByMethod ChooseSearch(Level const& level) const {
-    NodesByMethod chosen{{}, std::vector<std::vector<NodesToSearch::Family>>(searches_.size())};
+  [[nodiscard]] NodesByWay ChooseSearch(Level const& level) const {
+    NodesByWay chosen{{}, std::vector<std::vector<NodesToSearch::Family>>(searches_.size())};
     auto const& nodes = level.row_ranges;
     auto n_rows = [&](LevelNode b) { return nodes[b].Size(); };
     std::vector<NodesToSearch::Family> families;
@@ -196,11 +196,11 @@ class HistogramStrategy : public SplitStrategy {
       families.push_back({2 * i, 2, parent});
       auto const kept = std::find_if(searches_.cbegin(), searches_.cend(),
                                      [&](auto const& s) { return s->finder.HasKept(parent); });
-      std::size_t const parent_method =
+      std::size_t const parent_way =
           kept == searches_.cend() ? FamilyRows::kNone : kept - searches_.cbegin();
-      family_rows.push_back({n_rows(2 * i), n_rows(2 * i + 1), parent_method});
+      family_rows.push_back({n_rows(2 * i), n_rows(2 * i + 1), parent_way});
     }
-    std::vector<std::size_t> const ways = ChooseSearchMethods(family_rows, ways_);
+    std::vector<std::size_t> const ways = ChooseSearchWays(family_rows, ways_);
     for (std::size_t i = 0; i < families.size(); ++i) {
       if (ways[i] < searches_.size()) {
         chosen.families[ways[i]].push_back(families[i]);
@@ -281,7 +281,7 @@ class HistogramStrategy : public SplitStrategy {
   HistogramPool pool_;
   RefineRoom room_;
   std::vector<std::unique_ptr<ResolutionSearch>> searches_;  // by resolution, the finest first
-  SearchMethods ways_;
+  SearchWays ways_;
   OpenShareHistory shares_;
   // of the tree in progress
   SplitExchange* exchange_{nullptr};

@@ -82,9 +82,9 @@ std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strat
     release_own_table();
     return MakeHistogramStrategy(std::move(binned), chosen.memory);
   }
-  auto columns = MakeSortStrategy(table);
+  auto sort = MakeSortStrategy(table);
   release_own_table();
-  return columns;
+  return sort;
 }
 
 /** @brief Say why a tree whose rows keep few bits is not grown here. */
@@ -410,7 +410,7 @@ std::vector<LevelResult> DeviceBuilder::FindSplits(Level const& level) {
     CopyPinned(host, out, n);
     this->WaitForAnswers();
   }
-  strategy_->AwaitSplits(level);
+  strategy_->EndSearch(level);
   return {host, host + n};
 }
 
@@ -492,22 +492,22 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
   TreeStats stats;
   if (comm == nullptr || comm->Size() == 1) {
     Strategy const strategy = ChooseStrategy(options.strategy, rows, BinMatrix::MaxBins());
-    auto columns = MakeStrategy(rows, strategy, options, nullptr, &stats);
-    return MakeDeviceBuilder(context, rows.n_rows, std::move(columns), stats);
+    auto made = MakeStrategy(rows, strategy, options, nullptr, &stats);
+    return MakeDeviceBuilder(context, rows.n_rows, std::move(made), stats);
   }
   auto share = std::make_unique<ColumnPartition>(comm, rows);
   // The device is not asked: workers with GPUs of several kinds choose the same.
   Strategy const strategy = ChooseStrategy(options.strategy, share->Whole(), kMaxGroupBins);
   std::unique_ptr<TreeBuilder> builder;
   AllOrNone(comm, [&] {
-    std::unique_ptr<SplitStrategy> columns;
+    std::unique_ptr<SplitStrategy> made;
     try {
-      columns = MakeStrategy(share->OwnTable(), strategy, options, share.get(), &stats);
+      made = MakeStrategy(share->OwnTable(), strategy, options, share.get(), &stats);
     } catch (InvalidCategory const& e) {
       throw InvalidCategory{share->FeatureOf(ColumnIdx{e.feature}), e.value};
     }
     RowIdx const n_rows = share->Whole().n_rows;
-    builder = MakeDeviceBuilder(context, n_rows, std::move(columns), stats, std::move(share));
+    builder = MakeDeviceBuilder(context, n_rows, std::move(made), stats, std::move(share));
   });
   return builder;
 }

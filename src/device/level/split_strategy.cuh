@@ -8,7 +8,7 @@
  * keeps the order of rows and entries as it is now, and nothing of the levels before.
  *
  *     BeginTree    all rows are in the root
- *     FindSplits   reads the level: offers every candidate, writes the best splits
+ *     FindSplits   reads the nodes: offers every candidate, writes the best splits
  *     Partition    rows and entries go to the children, whose gradients are added up
  *     EndTree      every row has its position
  */
@@ -52,9 +52,9 @@ class SplitStrategy {
    *            device memory
    */
   virtual void FindSplits(Level const& level, LevelResult* out) = 0;
-  /** @brief Wait for page-locked memory that FindSplits() writes. The rest of what it began may run on,
-   *         while the host decides what is split. */
-  virtual void AwaitSplits(Level const&) { Synchronize(); }
+  /** @brief Wait for page-locked memory that FindSplits() writes, and learn what the search took. The
+   *         rest of what it began may run on, while the host decides what is split. */
+  virtual void EndSearch(Level const&) { Synchronize(); }
   /**
    * @brief Move rows and entries to the children, and add up the gradients of these.
    * @param children Their nodes are known, their sums are 0; gets row ranges, if it has them.

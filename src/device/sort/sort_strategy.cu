@@ -17,8 +17,8 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief Sort all entries as long as at least one in kOpenShare is open. */
-constexpr EntryIdx kOpenShare = 4;
+/** @brief Sort all entries as long as at least one in kLeastOpenPart is open. */
+constexpr EntryIdx kLeastOpenPart = 4;
 
 /** @tparam EntryT CarriedEntry or ColumnEntry. */
 template <typename EntryT>
@@ -150,7 +150,7 @@ void SortStrategy<EntryT>::PartitionEntries(Level const& level, LevelSplits cons
     }
   }
   if (sorter_.AreByChild() || children.nodes.n > kMaxKeyedNodes ||
-      n_open < n_entries / kOpenShare) {
+      n_open < n_entries / kLeastOpenPart) {
     sorter_.SortByChild(split_nodes, rows_.RowKeys());
   } else {
     sorter_.SortByNode(rows_.RowKeys(), children.nodes.n, n_open);

@@ -87,9 +87,9 @@ class FakeStrategy final : public SplitStrategy {
     this->Enter("FindSplits", level);
   }
 
-  void AwaitSplits(Level const& level) override {
+  void EndSearch(Level const& level) override {
     Synchronize();
-    this->Enter("AwaitSplits", level);
+    this->Enter("EndSearch", level);
   }
 
   void Partition(Level const& level, LevelSplits const& splits, Level* children) override {
@@ -293,7 +293,7 @@ TEST_F(LevelLoopTest, PhasesInTheirOrder) {
   auto const first = this->Build();
   std::vector<std::string> want{"BeginTree"};
   for (int depth = 0; depth < param_.max_depth; ++depth) {
-    for (char const* phase : {"FindSplits ", "AwaitSplits ", "Partition "}) {
+    for (char const* phase : {"FindSplits ", "EndSearch ", "Partition "}) {
       want.push_back(phase + std::to_string(depth));
     }
   }
@@ -313,13 +313,13 @@ TEST_F(LevelLoopTest, NodesThatStayLeaves) {
   this->Make();
   this->CheckTree(this->Build());
   EXPECT_EQ(log_[log_.size() - 3], "FindSplits 4");
-  EXPECT_EQ(log_[log_.size() - 2], "AwaitSplits 4");
+  EXPECT_EQ(log_[log_.size() - 2], "EndSearch 4");
   EXPECT_EQ(log_.back(), "EndTree");
 
   script_.splits = [](std::int32_t, LevelNode) { return false; };
   EXPECT_EQ(this->Build().size(), 1u);
   EXPECT_EQ(log_,
-            (std::vector<std::string>{"BeginTree", "FindSplits 0", "AwaitSplits 0", "EndTree"}));
+            (std::vector<std::string>{"BeginTree", "FindSplits 0", "EndSearch 0", "EndTree"}));
 }
 
 TEST_F(LevelLoopTest, BoundsOfMonotoneConstraints) {
@@ -358,7 +358,7 @@ TEST_F(LevelLoopTest, FaultsInEachPhase) {
   this->Make();
   auto const want = this->Build();
   for (char const* phase :
-       {"BeginTree", "FindSplits 0", "AwaitSplits 2", "Partition 0", "Partition 3", "EndTree"}) {
+       {"BeginTree", "FindSplits 0", "EndSearch 2", "Partition 0", "Partition 3", "EndTree"}) {
     script_.fails_in = phase;
     EXPECT_THROW(this->Build(), std::runtime_error) << phase;
     EXPECT_EQ(log_.back(), phase) << "nothing comes after the fault";

@@ -233,7 +233,7 @@ class BinMatrix {
   [[nodiscard]] std::vector<BinColumn> const& Columns() const { return layout_.columns; }
   [[nodiscard]] RowIdx NumRows() const { return layout_.n_rows; }
   /** @brief Count the entries of all groups. */
-  [[nodiscard]] std::uint64_t NumElements() const { return layout_.n_entries; }
+  [[nodiscard]] std::uint64_t NumEntries() const { return layout_.n_entries; }
   /** @brief Tell whether any bin holds several values. */
   [[nodiscard]] bool HasRanges() const { return layout_.has_ranges; }
 

@@ -227,8 +227,8 @@ void HistogramFinder::SearchBatches(LevelRef const& level, RowsRef const& rows,
     if (!batch.built.nodes.empty()) {
       f.work = batch.built.Ref(slicer_, arena_);
       std::uint32_t const n_blocks = f.work.n_slices <= limits_.n_blocks ? kClearBlocks : 1;
-      Launch("ClearCuts", ClearCutsKernel, std::uint64_t{f.work.n_slices} * n_blocks, 512, f,
-             n_blocks);
+      Launch("ClearSharedSegments", ClearSharedSegmentsKernel,
+             std::uint64_t{f.work.n_slices} * n_blocks, 512, f, n_blocks);
       Launch("Build", BuildKernel, f.work.n_slices, {SharedHistogram::kThreads, shared_bytes_},
              rows, f);
     }

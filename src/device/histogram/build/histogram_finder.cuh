@@ -60,7 +60,7 @@ class HistogramFinder {
   HistogramFinder(BinMatrix const& columns, HistogramPool* pool, BuildLimits const& limits = {},
                   std::vector<CategoricalFeature> const& categorical = {});
 
-  /** @brief Begin a tree: no histogram is kept. The pool forgets them itself. */
+  /** @brief Forget all histograms, at the beginning of a tree. HistogramPool::Reset() frees them. */
   void Reset() {
     kept_.clear();
     parents_.clear();
@@ -107,7 +107,8 @@ class HistogramFinder {
   [[nodiscard]] bool IsLarge(NodesToSearch const& nodes, NodesToSearch::Family const& family) const;
   /** @brief Place the histograms that are kept. */
   void Place(NodesToSearch const& nodes);
-  /** @brief Place the others in the room that is left, beside the kept ones or else in turns. */
+  /** @brief Give histograms that are not kept a place behind the kept ones, in batches where there is
+   *         no room for all. */
   void PlacePassing();
   void PlanWork();
   /** @param sets nullptr: splits by categories are not searched. */

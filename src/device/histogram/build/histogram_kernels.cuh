@@ -34,7 +34,7 @@ struct FinderRef {
 };
 
 // grid: slices, some blocks each; result: zeros where several blocks will add
-__global__ void ClearCutsKernel(FinderRef f, std::uint32_t n_blocks) {
+__global__ void ClearSharedSegmentsKernel(FinderRef f, std::uint32_t n_blocks) {
   WaitForPreviousKernel();
   std::uint32_t const slice = blockIdx.x / n_blocks;
   if (!f.work.Clears(slice)) {
@@ -59,9 +59,9 @@ __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
   while (point < end) {
     FeatureGroup const group = f.binned.groups[point.group];
     BuiltNode const node = f.work.nodes[point.node];
-    bool ends_cut = point.SameSegment(end);
-    RowIdx last = ends_cut ? end.row : f.work.NumRows(point.node);
-    bool whole = point.row == 0 && !ends_cut && node.part == NodePart::kWhole;
+    bool ends_inside = point.SameSegment(end);
+    RowIdx last = ends_inside ? end.row : f.work.NumRows(point.node);
+    bool whole = point.row == 0 && !ends_inside && node.part == NodePart::kWhole;
     SharedHistogram const histogram{memory, group};
     histogram.Begin();
     __syncthreads();

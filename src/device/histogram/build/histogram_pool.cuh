@@ -1,7 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Has room for histograms, which all resolutions share: a level is searched in few of them.
+ * @brief Owns the device memory of histograms. All resolutions use one pool, as a level is searched in
+ *        few of them.
  *
  *     bins  | kept of resolution 0 | kept of 1 | free |         passing         |
  *           0                                         KeptEnd()                 NumBins()

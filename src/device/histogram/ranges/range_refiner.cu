@@ -413,7 +413,7 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
       scan();
     }
     OpenCounts const counts = this->AwaitCounts();
-    if (!this->HadRoom(counts)) {
+    if (!this->MakeRoom(counts)) {
       return false;
     }
     scanned_[depth] =
@@ -450,7 +450,7 @@ bool RangeRefiner::Gather(Pass const& pass) {
          room_.open.Data(), counts_.Data());
   this->Emit(pass, 0, ~0u);
   OpenCounts const counts = this->ReadCounts();
-  if (!this->HadRoom(counts)) {
+  if (!this->MakeRoom(counts)) {
     return false;
   }
   n_gathered_ = counts.n_entries;
@@ -462,7 +462,7 @@ bool RangeRefiner::Gather(Pass const& pass) {
   return true;
 }
 
-bool RangeRefiner::HadRoom(OpenCounts const& counts) {
+bool RangeRefiner::MakeRoom(OpenCounts const& counts) {
   if (counts.n_listed <= this->Listed().capacity) {
     return true;
   }

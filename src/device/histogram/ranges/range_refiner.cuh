@@ -22,7 +22,7 @@
 
 namespace gpu_exact {
 /**
- * @brief Has room for entries of open ranges: keys and slots of their rows twice, to be sorted from
+ * @brief Owns the memory of entries of open ranges: keys and slots of their rows twice, to be sorted from
  *        one place to the other, and back. Where they are not in the end, sums up to each are
  *        written, which take the room between the two as well.
  *
@@ -54,7 +54,7 @@ class OpenEntriesRoom {
   DeviceBuffer<unsigned char> bytes_{"entries of open ranges"};
 };
 
-/** @brief Has room for the ranges and entries in work, of refiners that do not work at the same
+/** @brief Lends memory for the ranges and entries in work to refiners that do not work at the same
  *         time. */
 struct RefineRoom {
   RangeScanner scanner;
@@ -106,8 +106,8 @@ class RangeRefiner {
   enum HostCounts : std::size_t { kAsked, kScanned, kNumHostCounts };
 
   [[nodiscard]] OpenRangesRef Listed();
-  /** @brief Tell whether the list had room for all ranges. If not, it has now. */
-  [[nodiscard]] bool HadRoom(OpenCounts const& counts);
+  /** @brief Make room in the list for all ranges; tell whether there was room before. */
+  [[nodiscard]] bool MakeRoom(OpenCounts const& counts);
   /** @brief Refine() by gathering. */
   [[nodiscard]] bool Gather(Pass const& pass);
   /** @brief Send the counts as they are now to the host; AwaitCounts() has them. */

@@ -517,7 +517,7 @@ void RangeScanner::Scan(LevelRef const& level, BinMatrix const& columns,
   found_.Reserve(listed.capacity);
   auto const n_blocks = kScanBlocks * DeviceAttribute(cudaDevAttrMultiProcessorCount);
   BinMatrixRef const binned = columns.Ref();
-  bool const by_warps = columns.NumElements() <= kWarpsRange * binned.n_bins;
+  bool const by_warps = columns.NumEntries() <= kWarpsRange * binned.n_bins;
   auto* kernel = by_warps ? ScanRangesKernel<32> : ScanRangesKernel<kScanThreads>;
   Launch("ScanRanges", kernel, static_cast<std::uint64_t>(n_blocks), kScanThreads, level, binned,
          table.sorted_columns, rows, nodes, listed, counts, found_.Data(), out_values);

@@ -126,7 +126,7 @@ class BinMatrixTest : public DeviceTest {
     }
     EXPECT_EQ(binned.HasRanges(), has_ranges);
     EXPECT_EQ(binned.NumRows(), table.n_rows);
-    EXPECT_EQ(binned.NumElements(), table.entries.size());
+    EXPECT_EQ(binned.NumEntries(), table.entries.size());
     EXPECT_EQ(binned.Ref().n_bins, host_bins.offsets.back());
   }
 
