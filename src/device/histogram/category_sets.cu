@@ -63,10 +63,8 @@ void CategorySets::Gather(std::vector<NodeSplit>* tree, SplitExchange* exchange)
   std::uint64_t n_words{0};
   for (std::size_t nidx = 0; nidx < tree->size(); ++nidx) {
     NodeSplit& split = (*tree)[nidx];
-    auto const f =
-        std::lower_bound(features_.cbegin(), features_.cend(), split.feature,
-                         [](CategoricalFeature const& a, FeatureIdx b) { return a.feature < b; });
-    if (split.left == kNoNode || f == features_.cend() || f->feature != split.feature) {
+    CategoricalFeature const* const f = FindCategorical(features_, split.feature);
+    if (split.left == kNoNode || f == nullptr) {
       continue;
     }
     auto const node = static_cast<NodeIdx>(nidx);

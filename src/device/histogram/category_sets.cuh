@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "device/level/level.cuh"
@@ -22,6 +23,15 @@ struct CategoricalFeature {
     return (n_categories + 31) / 32;
   }
 };
+
+/** @brief Find a feature among categorical ones, ascending; nullptr: it is none of them. */
+[[nodiscard]] inline CategoricalFeature const* FindCategorical(
+    std::vector<CategoricalFeature> const& features, FeatureIdx f) {
+  auto const at =
+      std::lower_bound(features.cbegin(), features.cend(), f,
+                       [](CategoricalFeature const& a, FeatureIdx b) { return a.feature < b; });
+  return at != features.cend() && at->feature == f ? &*at : nullptr;
+}
 
 /** @brief Tell whether a set has a category. @param value The category, as tables have it. */
 [[nodiscard]] __device__ inline bool HasCategory(std::uint32_t const* set, float value) {

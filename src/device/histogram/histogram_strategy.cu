@@ -129,9 +129,8 @@ class HistogramStrategy : public SplitStrategy {
     if (exchange_ != nullptr) {
       exchange_->ShareBestGains(level.ref.best, level.nodes.n);
     }
-    if (!nodes.sorted.empty()) {
-      thresholds_.Read(level.ref, table_->Ref().finest, sorting_.Nodes(),
-                       static_cast<LevelNode>(nodes.sorted.size()),
+    if (n_sorted != 0) {
+      thresholds_.Read(level.ref, table_->Ref().finest, sorting_.Nodes(), n_sorted,
                        {sorting_.Values(), sorting_.NumColumns()});
     }
     for (std::size_t i = 0; i < searches_.size(); ++i) {

@@ -72,8 +72,7 @@ BinnedTable::BinnedTable(StagedTable staged, std::vector<std::uint32_t> const& m
   bool const chooses = max_bins.empty();
   std::vector<std::uint32_t> const resolutions = chooses ? Choose(sizes, memory) : max_bins;
   SortedColumnsRule const rule{resolutions, sizes.is_dense};
-  std::vector<std::uint32_t> n_categories =
-      CountCategories(staged.Source(), staged.table.feature_types);
+  std::vector<std::uint32_t> n_categories = CountCategories(staged.Source(), staged.table);
   for (FeatureIdx f = 0; f < sizes.n_features; ++f) {
     if (n_categories[f] != 0) {
       categorical_.push_back({f, n_categories[f]});

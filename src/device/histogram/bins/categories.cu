@@ -3,10 +3,9 @@
  *
  * @brief Implements categories.cuh.
  */
-#include <algorithm>
-
 #include "device/histogram/bins/categories.cuh"
 #include "device/runtime/warp.cuh"
+#include "plan/memory_plan.h"
 
 namespace gpu_exact {
 namespace {
@@ -70,12 +69,12 @@ __global__ void CountOfColumnKernel(float const* const* columns, FeatureIdx f, R
 }
 }  // namespace
 
-std::vector<std::uint32_t> CountCategories(TableSource const& table, FeatureType const* types) {
+std::vector<std::uint32_t> CountCategories(TableSource const& table, CsrView const& view) {
   std::vector<std::uint32_t> n(table.n_features, 0);
-  auto const is_categorical = [](FeatureType type) { return type == FeatureType::kCategorical; };
-  if (types == nullptr || std::none_of(types, types + table.n_features, is_categorical)) {
+  if (NumCategorical(view) == 0) {
     return n;
   }
+  FeatureType const* const types = view.feature_types;
   constexpr unsigned kThreads = 256;
   constexpr std::uint64_t kOfThread = 16;
   auto const n_blocks = [](std::uint64_t n_values) {
@@ -94,7 +93,7 @@ std::vector<std::uint32_t> CountCategories(TableSource const& table, FeatureType
     Synchronize();
   } else {
     for (FeatureIdx f = 0; f < table.n_features; ++f) {
-      if (is_categorical(types[f])) {
+      if (types[f] == FeatureType::kCategorical) {
         Launch("CountOfColumn", CountOfColumnKernel, n_blocks(table.n_rows), kThreads,
                table.columns, f, table.n_rows, table.n_features, found);
       }

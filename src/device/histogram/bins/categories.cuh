@@ -13,9 +13,10 @@
 namespace gpu_exact {
 /**
  * @brief Count the categories of each feature; 0 where it is numerical, or has no entries. Waits.
- * @param types Host memory, shape: (n_features); nullptr: all are numerical.
+ * @param table The table, as bins are made of it.
+ * @param view  The same, with the types of features.
  * @throw InvalidCategory for the first value, by row and feature, that is none.
  */
 [[nodiscard]] std::vector<std::uint32_t> CountCategories(TableSource const& table,
-                                                         FeatureType const* types);
+                                                         CsrView const& view);
 }  // namespace gpu_exact

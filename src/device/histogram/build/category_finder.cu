@@ -119,12 +119,7 @@ CategoryFinder::CategoryFinder(BinMatrix const& columns,
   CopyFromHost(order_.Reserve(order.size()), order.data(), order.size());
 }
 
-bool CategoryFinder::Has(FeatureIdx f) const {
-  auto const at =
-      std::lower_bound(features_.cbegin(), features_.cend(), f,
-                       [](CategoricalFeature const& a, FeatureIdx b) { return a.feature < b; });
-  return at != features_.cend() && at->feature == f;
-}
+bool CategoryFinder::Has(FeatureIdx f) const { return FindCategorical(features_, f) != nullptr; }
 
 void CategoryFinder::Find(LevelRef const& level, SearchedHistograms const& histograms,
                           LevelSetsRef const& out) {

@@ -138,10 +138,6 @@ class CategoryCutAgent {
   }
 
  private:
-  struct Add {
-    __device__ FixedSum operator()(FixedSum const& a, FixedSum const& b) const { return a + b; }
-  };
-
   /** @brief Find the position among all categories. */
   [[nodiscard]] __device__ std::uint32_t PositionOf(std::uint32_t rank,
                                                     std::uint32_t number) const {
@@ -171,7 +167,7 @@ class CategoryCutAgent {
         std::uint32_t const number = has ? list_.Number(rank) : 0;
         FixedSum seen = has ? load(number, list_.Code(number)) : FixedSum{0, 0};
         FixedSum of_block;
-        SumScan{temp_.scan}.InclusiveScan(seen, seen, Add{}, of_block);
+        SumScan{temp_.scan}.InclusiveScan(seen, seen, AddSums{}, of_block);
         __syncthreads();
         seen = before + seen;
         before = before + of_block;
@@ -199,7 +195,7 @@ class CategoryCutAgent {
       own = own + load(i, list_.Code(i));
     }
     FixedSum up_to, present;
-    SumScan{temp_.scan}.InclusiveScan(own, up_to, Add{}, present);
+    SumScan{temp_.scan}.InclusiveScan(own, up_to, AddSums{}, present);
     FixedSum const missing = node_.sum - present;
     std::uint64_t best{0};
     std::uint32_t cut{0};

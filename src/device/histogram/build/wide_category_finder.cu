@@ -188,7 +188,7 @@ void WideCategoryFinder::FindAtOnce(LevelRef const& level, RowsRef const& rows,
   std::uint64_t n_rows{0};
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     RowRange const& all = nodes[i].rows;
-    n_rows += all.end - all.begin;
+    n_rows += all.Size();
     for (RowIdx begin = all.begin; begin < all.end;) {
       RowIdx const end = begin + std::min(kSliceRows, all.end - begin);
       slices.push_back({{begin, end}, i});

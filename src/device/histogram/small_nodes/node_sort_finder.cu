@@ -105,10 +105,6 @@ struct OwnEntries {
   }
 };
 
-struct AddSums {
-  __device__ FixedSum operator()(FixedSum const& a, FixedSum const& b) const { return a + b; }
-};
-
 template <int kThreads, int kItems>
 struct BlockStorage {
   using Scan = cub::BlockScan<FixedSum, kThreads, cub::BLOCK_SCAN_WARP_SCANS>;
