@@ -37,6 +37,7 @@ ON_GPU = {"gpu_exact_fallback": "error"}
 # Strategy and interleaved levels of the five runs: another layout of the work, the same bits.
 LAYOUTS = (("auto", -1), ("auto", -1), ("histogram", -1), ("sort", 0), ("sort", 3))
 REPEATED_ROUNDS = 10
+MAX_TREES = 100  # of a way to train; rounds of many classes have many
 
 
 def load(file: Path) -> tuple[xgb.DMatrix, dict]:
@@ -134,7 +135,7 @@ def compare_rounds(
         assert not uses_plugin(model)  # configures: its updater is made here
     reports: list[TreeReport] = []
     ours = None
-    for i in range(args.rounds):
+    for i in range(max(1, min(args.rounds, MAX_TREES // params.get("num_class", 1)))):
         same_rows.set_base_margin(model.predict(dtrain, output_margin=True))
         model.set_param("seed", seed_of(i))
         before = trees_grown()

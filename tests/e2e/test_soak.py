@@ -23,7 +23,7 @@ import xgboost as xgb
 from oracle import TAKE_OVER, cuda_context_reason, trees_grown
 
 pytestmark = pytest.mark.soak
-N_TREES = int(os.environ.get("GPU_EXACT_TREES", 20_000))
+N_TREES = int(os.environ.get("GPU_EXACT_TREES", 10_000))
 CROWD = 24  # processes
 TRAIN_EACH = 3  # processes of the crowd, each kind
 BEGIN_S = 300  # for all processes to be ready
