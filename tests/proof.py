@@ -118,10 +118,10 @@ SUITES = [
     Suite("neighbours", "e2e/test_neighbours.py", module=FAULTS, gpus=2, alone=True),
     Suite("inputs", "e2e/test_inputs.py", env={"GPU_EXACT_INPUTS": "100000"}, pieces=8),
     Suite("soak", "e2e/test_soak.py", tests="-m soak", alone=True),
-    *sanitizer("memcheck", seeds=2, piece=40),
+    *sanitizer("memcheck", seeds=2, piece=8),
     *sanitizer("racecheck", seeds=1, piece=4),
-    *sanitizer("initcheck", seeds=2, piece=40),
-    *sanitizer("synccheck", seeds=2, piece=40),
+    *sanitizer("initcheck", seeds=2, piece=8),
+    *sanitizer("synccheck", seeds=2, piece=8),
     Suite("r", "r/run_tests.sh", by="r"),
     Suite("upstream", "upstream/selection.txt", by="upstream"),
     Suite("parity", TABLES, by="parity"),
@@ -256,7 +256,9 @@ class Runner:
         if self.options.xgboost:
             env["GPU_EXACT_XGBOOST_TESTS"] = str(self.options.xgboost)
         gpus = self.gpus[turn % max(len(self.gpus), 1) :] + self.gpus
-        if len(self.gpus) > 1 and suite.gpus == 1 and not DEALS_OUT_GPUS.search(part.file):
+        if suite.tool and gpus:  # it reports calls that try what only several GPUs have
+            env["CUDA_VISIBLE_DEVICES"] = gpus[0]
+        elif len(self.gpus) > 1 and suite.gpus == 1 and not DEALS_OUT_GPUS.search(part.file):
             env["CUDA_VISIBLE_DEVICES"] = ",".join(dict.fromkeys(gpus))
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder, "result.xml")
@@ -479,10 +481,12 @@ def run(options: argparse.Namespace) -> int:
     suites = [suite for suite in SUITES if suite.name in options.suites]
     parts = [part for suite in suites for part in runner.parts(suite)]
     good = True
-    for some, jobs in (
-        ([part for part in parts if not part.suite.alone], options.jobs),
+    alike = [  # a sanitizer's long kernels would hold up tests that wait often
+        ([part for part in parts if not part.suite.alone and not part.suite.tool], options.jobs),
+        ([part for part in parts if part.suite.tool], options.jobs),
         ([part for part in parts if part.suite.alone], 1),
-    ):
+    ]
+    for some, jobs in alike:
         with ThreadPoolExecutor(jobs) as pool:
             good &= all(list(pool.map(run_part, range(len(some)), some)))
     return 0 if good else 1

@@ -18,6 +18,7 @@ struct Combined {
   std::uint32_t sum, max, min, any, before, up_to;
   std::int64_t long_sum;
   float float_max;
+  std::uint32_t padding;  // written, as all that is copied to the host
   FixedSum fixed_sum, fixed_up_to, fixed_of;
 };
 

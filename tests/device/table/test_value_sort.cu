@@ -17,7 +17,7 @@ namespace {
 struct ReadKey {
   std::uint64_t column;
   float value;
-  bool is_first;
+  std::uint32_t is_first;  // not a bool: what is copied to the host has no padding
 };
 
 // one thread a key

@@ -142,7 +142,8 @@ class CategorySearchTest : public DeviceTest {
       DeviceBuffer<std::uint64_t> best{"best candidates"};
       DeviceBuffer<std::uint32_t> sets{"sets"};
       ZeroAsync(best.Reserve(n_nodes), n_nodes);
-      sets.Reserve(n_nodes * std::size_t{column.NumWords()});
+      ZeroAsync(sets.Reserve(n_nodes * std::size_t{column.NumWords()}),
+                n_nodes * std::size_t{column.NumWords()});
       problem.level.best = best.Data();
       Launch("SearchCategories", SearchCategoriesKernel<kMost>, n_nodes, kThreads, problem.level,
              column, d_sums.Data(), sets.Data());
