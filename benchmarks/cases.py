@@ -35,6 +35,7 @@ class Case(NamedTuple):
     missing: float = 0.0
     a_row: int | None = None  # of a sparse table, which has no distinct or missing ones
     ones: bool = False
+    categories: tuple[int, ...] = ()  # of each categorical column, which come before `columns`
     params: tuple[tuple[str, Any], ...] = ()  # XGBoost's, beside those that all have
 
     @property
@@ -51,6 +52,16 @@ class Case(NamedTuple):
         return synthetic.SHAPES[self.shape].classes if self.shape else 1
 
     @property
+    def feature_types(self) -> list[str] | None:
+        """XGBoost's; None: all are numbers."""
+        return ["c"] * len(self.categories) + ["q"] * self.columns if self.categories else None
+
+    @property
+    def stock(self) -> bool:
+        """Whether XGBoost's own exact builder grows such trees."""
+        return not self.categories and "max_leaves" not in dict(self.params)
+
+    @property
     def table(self) -> Case:
         """Equal for cases that are trained on one table."""
         return self._replace(name="", max_depth=0, params=())
@@ -58,6 +69,8 @@ class Case(NamedTuple):
     def make(self) -> Table:
         if self.shape:
             return synthetic.make(self.shape, self.rows)
+        if self.categories:
+            return synthetic.coded(self.rows, self.categories, self.columns)
         if self.a_row is not None:
             return synthetic.sparse(self.rows, self.columns, self.a_row, ones=self.ones)
         return synthetic.dense(
@@ -94,16 +107,28 @@ def all_cases() -> list[Case]:
 
 
 def other_cases() -> list[Case]:
-    """What the others are not: constraints, sampling, sparse tables, odd sizes."""
+    """What the others are not: constraints, sampling, leaf-wise, categories, sparse tables, odd sizes."""
 
     def case(name: str, rows: int, columns: int, max_depth: int, **fields: Any) -> Case:
         return Case(f"other-{name}", rows, max_depth, columns=columns, **fields)
 
+    def leaves(n: int) -> dict[str, Any]:
+        return {"params": (("grow_policy", "lossguide"), ("max_leaves", n))}
+
     falling = f"({','.join(['-1'] * 20)})"
+    ads = tuple(10 ** (2 + i % 3) for i in range(26))
+    access = (7_500, 4_300, 130, 180, 450, 340, 2_400, 70, 340) + (50,) * 14
     return [
         case("monotone", 1_000_000, 20, 6, params=(("monotone_constraints", falling),)),
         case("step", 1_000_000, 20, 6, params=(("max_delta_step", 0.1),)),
         case("sampled", 1_000_000, 40, 8, params=(("subsample", 0.5), ("colsample_bytree", 0.5))),
+        case("leaves_31", 1_000_000, 28, 0, **leaves(31)),
+        case("leaves_255", 1_000_000, 28, 0, **leaves(255)),
+        case("many_leaves_31", 10_000_000, 28, 0, **leaves(31)),
+        case("many_leaves_255", 10_000_000, 28, 0, **leaves(255)),
+        case("ads", 5_000_000, 13, 8, categories=ads),
+        case("flights", 10_000_000, 2, 8, categories=(12, 31, 7, 22, 300, 300)),
+        case("access", 300_000, 0, 6, categories=access),
         case("sparse", 1_000_000, 1_000, 8, a_row=20),
         case("sparse_narrow", 2_000_000, 200, 6, a_row=7),
         case("sparse_wide", 50_000, 10_000, 8, a_row=100),

@@ -91,7 +91,8 @@ class XGBoost:
         make, bins = self._xgb.DMatrix, {}
         if self._quantile:
             make, bins = self._xgb.QuantileDMatrix, {"max_bin": self._params["max_bin"]}
-        self._data = make(table.X, table.y, qid=table.qid, nthread=threads, **bins)
+        types = {"feature_types": case.feature_types, "enable_categorical": True}
+        self._data = make(table.X, table.y, qid=table.qid, nthread=threads, **types, **bins)
         own = {"objective": case.objective, "max_depth": case.max_depth, "nthread": threads}
         if case.classes > 1:
             own["num_class"] = case.classes

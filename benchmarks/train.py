@@ -82,6 +82,9 @@ class Session:
         if system == JUDGE and case.rows > JUDGE_ROWS:
             self.skipped += 1
             return say(f"{what}: skipped: it would take many minutes on {case.rows:,} rows")
+        if system == JUDGE and not case.stock:
+            self.skipped += 1
+            return say(f"{what}: skipped: XGBoost's own exact does not grow such trees")
         job = {"system": system, "case": case._asdict(), "folder": str(folder)}
         job |= {"iterations": self._options.iterations, "budget_s": self._options.budget}
         job |= {"build": self._build, "origin": origin(self._build)}

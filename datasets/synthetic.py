@@ -10,7 +10,7 @@ number of threads. Fewer rows give the first rows of the same table, up to the l
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from statistics import NormalDist
 from typing import NamedTuple
@@ -86,6 +86,31 @@ def sparse(rows: int, columns: int, a_row: int, seed: int = 0, ones: bool = Fals
     weight = rng.standard_normal(columns, dtype=np.float32)
     score = X @ weight + rng.standard_normal(rows, dtype=np.float32)
     return Table(X, (score > np.median(score)).astype(np.float32))
+
+
+def coded(rows: int, categories: Sequence[int], columns: int, seed: int = 0) -> Table:
+    """Categorical columns, then continuous ones; a binary label that depends on the first ones of each.
+
+    Parameters
+    ----------
+    categories :
+        Of each categorical column; code c occurs as often as 1 / sqrt(c).
+    columns :
+        How many are continuous.
+    """
+    effects = np.random.default_rng([seed, 1])
+    weights = [effects.standard_normal(n, dtype=np.float32) for n in categories[:6]]
+
+    def fill(rng: np.random.Generator, block: np.ndarray) -> np.ndarray:
+        rng.random(out=block, dtype=np.float32)
+        code, number = block[:, : len(categories)], block[:, len(categories) :]
+        np.floor(code**2 * np.array(categories, np.float32), out=code)
+        score = np.sin(6 * number[:, :2]).sum(axis=1) + rng.standard_normal(len(block), dtype=np.float32)
+        for j, weight in enumerate(weights):
+            score += 0.4 * weight[code[:, j].astype(int)]
+        return score > 0.5
+
+    return _table(rows, len(categories) + columns, seed, fill)
 
 
 def higgs(rows: int, seed: int = 0) -> Table:

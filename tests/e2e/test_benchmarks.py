@@ -108,6 +108,23 @@ def test_tables_have_the_structure_of_their_originals():
     assert 0.45 < np.isnan(few).mean() < 0.55
 
 
+def test_cases_that_exact_does_not_grow():
+    case = cases.select(["other-flights"])[0]._replace(rows=20_000)
+    X, y, _ = case.make()
+    assert case.feature_types == ["c"] * 6 + ["q"] * 2
+    assert list(distinct_values(X)[:6]) == list(case.categories) and X.min() >= 0.0
+    common = np.bincount(X[:, 5].astype(int))
+    assert common[:30].sum() > 2 * common[150:180].sum() > 0
+    assert 0.2 < y.mean() < 0.5
+    system = systems.XGBoost({"tree_method": "hist"})
+    system.load(case.make(), case, 1)
+    assert system.booster.feature_types == case.feature_types
+    chosen = cases.select(["other"])
+    leaf_wise = [c.name for c in chosen if "max_leaves" in dict(c.params)]
+    assert len(leaf_wise) == 4
+    assert [c.name for c in chosen if not c.stock] == [*leaf_wise, "other-ads", "other-flights", "other-access"]
+
+
 def distinct_values(X):
     return np.array([len(np.unique(c[~np.isnan(c)])) for c in X.T])
 
