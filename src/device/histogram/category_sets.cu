@@ -28,15 +28,15 @@ CategorySets::CategorySets(std::vector<CategoricalFeature> const& features)
 }
 
 void CategorySets::Share(SplitExchange const& exchange) {
-  ColumnPartition const& share = exchange.Share();
-  if (NumCategorical(share.Whole()) == 0) {
+  ColumnPartition const& partition = exchange.Partition();
+  if (NumCategorical(partition.Whole()) == 0) {
     return;
   }
-  std::vector<std::uint64_t> n_categories(share.Whole().n_features, 0);
+  std::vector<std::uint64_t> n_categories(partition.Whole().n_features, 0);
   for (CategoricalFeature const& f : features_) {
-    n_categories[share.FeatureOf(ColumnIdx{f.feature})] = f.n_categories;
+    n_categories[partition.FeatureOf(ColumnIdx{f.feature})] = f.n_categories;
   }
-  share.Workers()->OfHost()->AllReduce(n_categories.data(), n_categories.size());
+  partition.Workers()->OfHost()->AllReduce(n_categories.data(), n_categories.size());
   features_.clear();
   for (FeatureIdx f = 0; f < n_categories.size(); ++f) {
     if (n_categories[f] != 0) {

@@ -149,9 +149,19 @@ class HistogramStrategy : public SplitStrategy {
     rows_.CountLeft(level);
   }
 
+  void AwaitSplits() override { thresholds_.Await(); }
+
+  /** @brief Record what the level had open beside what was expected. */
   void EndSearch(Level const& level) override {
-    thresholds_.Await();
-    this->RecordOpen(level);
+    for (std::size_t i = 0; i < searches_.size(); ++i) {
+      if (double const expected = n_expected_[i]; expected != 0.0) {
+        auto const n_open = static_cast<double>(searches_[i]->refiner->NumOpenEntries());
+        if (expected >= 1.0) {
+          shares_.Record(level.depth, i, n_open, expected);
+        }
+        n_refined_ += n_open;
+      }
+    }
   }
 
   void Partition(Level const& level, LevelSplits const& splits, Level* children) override {
@@ -253,19 +263,6 @@ class HistogramStrategy : public SplitStrategy {
         ResolutionShape const& shape = ways_.resolutions[i];
         n_seen_ += ways_.n_columns * n_rows * shape.present;
         n_expected_[i] += ways_.n_columns * HistogramCost::ExpectedOpen(n_rows, shape);
-      }
-    }
-  }
-
-  /** @brief Record what the level had open beside what was expected; its splits have been waited for. */
-  void RecordOpen(Level const& level) {
-    for (std::size_t i = 0; i < searches_.size(); ++i) {
-      if (double const expected = n_expected_[i]; expected != 0.0) {
-        auto const n_open = static_cast<double>(searches_[i]->refiner->NumOpenEntries());
-        if (expected >= 1.0) {
-          shares_.Record(level.depth, i, n_open, expected);
-        }
-        n_refined_ += n_open;
       }
     }
   }

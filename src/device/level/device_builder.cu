@@ -7,85 +7,24 @@
  */
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
 
 #include "core/tree_grower.h"
-#include "device/histogram/bins/binned_table.cuh"
 #include "device/level/leaf_sums.cuh"
 #include "device/level/node_states.cuh"
 #include "device/level/split_strategy.cuh"
 #include "device/runtime/device_context.cuh"
 #include "device/runtime/host_copy.cuh"
 #include "device/runtime/pool_release_threshold.cuh"
-#include "gpu_exact/device.h"
 #include "gpu_exact/tree_builder.h"
-#include "host/all_or_none.h"
-#include "plan/bin_bound.h"
-#include "plan/memory_plan.h"
 
 namespace gpu_exact {
 namespace {
-/** @brief Sets for kAuto how long columns get histograms; many short ones are sorted. */
-constexpr EntryIdx kLongColumn = 256;
-constexpr std::uint64_t kSmallTable = std::uint64_t{1} << 26;  // row offsets
-
 /** @brief Limits the nodes whose results are written to the host's memory by the kernel that makes them:
  *         few writes over the bus take less than another launch. */
 constexpr LevelNode kWrittenToHost = 256;
-
-/** @brief Tell why a table cannot have histograms; empty where it can. */
-std::string WhyNotHistogram(CsrView const& table) {
-  constexpr RowIdx kMaxRows = std::numeric_limits<std::int32_t>::max();
-  if (table.n_rows > kMaxRows) {
-    return "at most " + std::to_string(kMaxRows) + " rows, the table has " +
-           std::to_string(table.n_rows);
-  }
-  return "";
-}
-
-/**
- * @brief Make a strategy for a table, as far as memory goes; stats are told what was planned.
- * @param share Of several workers, whose slice the table is, and is released; nullptr: there is one.
- */
-std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strategy,
-                                            TableOptions const& options, ColumnPartition* share,
-                                            TreeStats* stats) {
-  ProfilerRange const range{"gpu_exact: set-up"};
-  std::size_t free{0}, total{0};
-  EXACT_CUDA(cudaMemGetInfo(&free, &total));
-  DeviceTraits const device{BinMatrix::MaxBins(),
-                            DeviceAttribute(cudaDevAttrComputeCapabilityMajor) < 9};
-  std::uint64_t const rows_bytes = share != nullptr ? share->OwnTableBytes() : 0;
-  ChosenMemory const chosen = ChooseMemory(
-      table, strategy, {free + rows_bytes, total, options.memory_limit, device, rows_bytes});
-  if (options.device_only && chosen.plan.HostBytes() != 0) {
-    throw OutOfDeviceMemory{
-        "The table does not fit on the GPU as a whole: " + chosen.plan.Describe() + "."};
-  }
-  std::uint64_t const exchange_bytes = share != nullptr ? share->ExchangeBytes() : 0;
-  *stats = {strategy, std::max(chosen.plan.Peak(), exchange_bytes), chosen.plan.HostBytes()};
-  auto const release_own_table = [&] {
-    if (share != nullptr) {
-      share->ReleaseOwnTable();
-    }
-  };
-  if (strategy == Strategy::kHistogram) {
-    StagedTable staged{table, chosen.memory};
-    if (staged.WholeRead()) {
-      release_own_table();
-    }
-    auto binned = std::make_unique<BinnedTable>(std::move(staged), std::vector<std::uint32_t>{},
-                                                chosen.memory);
-    release_own_table();
-    return MakeHistogramStrategy(std::move(binned), chosen.memory);
-  }
-  auto sort = MakeSortStrategy(table);
-  release_own_table();
-  return sort;
-}
 
 /** @brief Say why a tree whose rows keep few bits is not grown here. */
 GradientRange FarApart(Rounding const& rounding, Quantiser const& quantiser) {
@@ -126,23 +65,23 @@ class DeviceBuilder : public TreeBuilder {
  public:
   DeviceBuilder(std::shared_ptr<DeviceContext> context, RowIdx n_rows,
                 std::unique_ptr<SplitStrategy> strategy, TreeStats const& stats,
-                std::unique_ptr<ColumnPartition> share)
+                std::unique_ptr<ColumnPartition> partition)
       : context_{std::move(context)},
         n_rows_{n_rows},
         own_{0, n_rows},
         given_{own_},
-        share_{std::move(share)},
+        partition_{std::move(partition)},
         strategy_{std::move(strategy)},
         stats_{stats},
-        pool_{PoolBytes(n_rows, stats, share_ != nullptr)} {
-    if (share_ != nullptr) {
-      auto const rank = share_->Workers()->Rank();
-      auto const first = static_cast<RowIdx>(share_->RowBegins()[rank]);
-      own_ = {first, static_cast<RowIdx>(share_->RowBegins()[rank + 1]) - first};
+        pool_{PoolBytes(n_rows, stats, partition_ != nullptr)} {
+    if (partition_ != nullptr) {
+      auto const rank = partition_->Workers()->Rank();
+      auto const first = static_cast<RowIdx>(partition_->RowBegins()[rank]);
+      own_ = {first, static_cast<RowIdx>(partition_->RowBegins()[rank + 1]) - first};
       given_ = own_;
-      exchange_ = std::make_unique<SplitExchange>(*share_);
+      exchange_ = std::make_unique<SplitExchange>(*partition_);
       gradients_.Reserve(n_rows);
-      stats_.through_host = share_->Workers()->Kind() == Transport::kHost;
+      stats_.through_host = partition_->Workers()->Kind() == Transport::kHost;
     }
   }
 
@@ -154,8 +93,8 @@ class DeviceBuilder : public TreeBuilder {
     } catch (UnfitGradients const&) {  // every worker throws it
       throw;
     } catch (...) {
-      if (share_ != nullptr) {
-        share_->Workers()->Leave();
+      if (partition_ != nullptr) {
+        partition_->Workers()->Leave();
       }
       throw;
     }
@@ -222,7 +161,7 @@ class DeviceBuilder : public TreeBuilder {
   RowIdx n_rows_;  // of all workers
   RowsOfWorker own_;
   RowsOfWorker given_;  // of the last tree: whose gradients came, and positions go
-  std::unique_ptr<ColumnPartition> share_;  // nullptr: there is one worker
+  std::unique_ptr<ColumnPartition> partition_;  // nullptr: there is one worker
   std::unique_ptr<SplitExchange> exchange_;
   std::unique_ptr<SplitStrategy> strategy_;
   RowScan scan_;
@@ -273,124 +212,6 @@ GrownTree DeviceBuilder::Grow(GrowParam const& param, GradientView gradients,
   return std::move(finished.tree);
 }
 
-void DeviceBuilder::WaitForAnswers() {
-  Synchronize();
-  if (share_ != nullptr) {
-    share_->Workers()->Check();
-  }
-}
-
-DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gradients,
-                                         std::uint8_t const* row_included,
-                                         FeaturePolicy* features) {
-  if (param.interleaved_levels > kMaxInterleavedLevels) {
-    throw std::invalid_argument{"gpu_exact_interleaved_levels is " +
-                                std::to_string(param.interleaved_levels) + ", set it to at most " +
-                                std::to_string(kMaxInterleavedLevels) +
-                                ", or to -1 for the default."};
-  }
-  copier_.SetTeam(param.team);
-  TrainingRows const rows = this->Gather(gradients, row_included);
-  RowSummary summary = scan_.Summarise(rows);
-  if (summary.n_not_finite != 0) {
-    throw NonFiniteGradient{std::to_string(summary.n_not_finite) +
-                            " rows have a gradient or hessian that is NaN or infinite; check the "
-                            "objective and the labels."};
-  }
-  Quantiser quantiser = summary.ByLargest(n_rows_).Refined(summary.magnitudes, n_rows_);
-  Rounding rounding{};
-  if (!quantiser.IsFine(summary.LeastGrad(), summary.LeastHess())) {
-    rounding = scan_.SumRounding(rows, quantiser);
-    if (quantiser.MayChangeSplits(rounding, GainParam{param})) {
-      throw FarApart(rounding, quantiser);
-    }
-  }
-
-  ColumnsRef const columns = strategy_->Candidates();
-  auto monotone = param.monotone_constraints;
-  bool const has_monotone = param.HasMonotone();
-  if (has_monotone) {
-    monotone.resize(share_ != nullptr ? share_->Whole().n_features : columns.n_features, 0);
-    CopyFromHost(monotone_.Reserve(monotone.size()), monotone.data(), monotone.size());
-  }
-  LevelRef ref{};
-  ref.columns = columns;
-  ref.rules = rules_.Reserve(columns.n_features);
-  ref.gain = GainParam{param};
-  ref.quantiser = quantiser;
-  ref.bound = GainBound::Make(ref.gain, ref.quantiser);
-  ref.max_cat_threshold = static_cast<std::uint32_t>(param.max_cat_threshold);
-  ref.features = share_ != nullptr ? share_->Features() : ColumnFeatures{};
-  std::int32_t const* const by_feature = has_monotone ? monotone_.Data() : nullptr;
-  MakeRules(param, columns, by_feature, rules_.Data(), ref.features);
-  return {features,
-          TreeGrower{param, quantiser},
-          by_feature,
-          rounding,
-          {param, rows, summary.n_left_out, quantiser, exchange_.get()},
-          ref};
-}
-
-TrainingRows DeviceBuilder::Gather(GradientView gradients, std::uint8_t const* row_included) {
-  given_ = gradients.are_all ? RowsOfWorker{0, n_rows_} : own_;
-  TrainingRows rows{gradients.data, nullptr, n_rows_};
-  if (gradients.memory == Memory::kHost) {
-    copier_.CopyToDevice(gradients_.Reserve(n_rows_) + given_.first, gradients.data, given_.n);
-    rows.gpair = gradients_.Data();
-  } else if (share_ != nullptr) {
-    CopyAsync(gradients_.Data() + given_.first, gradients.data, given_.n);
-    rows.gpair = gradients_.Data();
-  }
-  if (row_included != nullptr) {
-    copier_.CopyToDevice(row_included_.Reserve(given_.n), row_included, given_.n);
-    rows.included = row_included_.Data();
-  }
-  if (share_ != nullptr && !gradients.are_all) {
-    if (row_included != nullptr) {
-      LaunchN("Delete", DeleteKernel, given_.n, rows.included, given_.n,
-              gradients_.Data() + given_.first);
-      rows.included = nullptr;
-    }
-    share_->Workers()->AllGatherWords(reinterpret_cast<std::uint32_t*>(gradients_.Data()),
-                                      {share_->RowBegins(), sizeof(GradientPair)});
-    this->WaitForAnswers();
-  }
-  return rows;
-}
-
-void DeviceBuilder::MakeLevel(Tree const& tree, std::size_t most, Level* level) const {
-  TreeGrower const& grower = tree.grower;
-  level->depth = grower.Depth();
-  level->nodes = {grower.FirstOpen(), static_cast<LevelNode>(grower.NumOpen())};
-  level->is_searched = grower.MaySplit();
-  level->is_last = grower.Depth() + 1 == tree.start.param.max_depth;
-  level->parents.clear();
-  level->ref = tree.ref;
-  level->ref.nodes = level->states.Reserve(most);
-  level->ref.best = level->best.Reserve(most);
-  level->ref.n_nodes = level->nodes.n;
-}
-
-void DeviceBuilder::SelectFeatures(Tree const& tree, Level* level) {
-  FeatureMask mask;
-  if (!level->is_searched || tree.features == nullptr ||
-      !tree.features->Select(level->depth, tree.grower.OpenNodes(), &mask)) {
-    return;
-  }
-  LevelRef& ref = level->ref;
-  ref.mask_words = mask.n_words;
-  ref.mask_per_node = mask.bits.size() > mask.n_words;
-  DeviceBuffer<std::uint32_t>& of_table = exchange_ == nullptr ? level->mask : mask_;
-  CopyFromHost(of_table.Reserve(mask.bits.size()), mask.bits.data(), mask.bits.size());
-  if (exchange_ != nullptr) {
-    std::size_t const n_masks = ref.mask_per_node ? level->nodes.n : 1;
-    ref.mask_words = SplitExchange::MaskWords(ref.columns.n_features);
-    exchange_->SelectOwn(mask_.Data(), mask.n_words, n_masks,
-                         level->mask.Reserve(n_masks * ref.mask_words));
-  }
-  ref.mask = level->mask.Data();
-}
-
 void DeviceBuilder::BeginTree(Tree const& tree, Level* root) {
   this->MakeLevel(tree, 1, root);
   scan_.Sum(tree.start.rows, tree.start.quantiser, &root->states.Data()->sum);
@@ -406,7 +227,9 @@ std::vector<LevelResult> DeviceBuilder::FindSplits(Level const& level) {
   bool const to_host = exchange_ == nullptr && n <= kWrittenToHost;
   LevelResult* const out = to_host ? host : results_.Reserve(n);
   strategy_->FindSplits(level, out);
-  if (!to_host) {
+  if (to_host) {
+    strategy_->AwaitSplits();
+  } else {
     CopyPinned(host, out, n);
     this->WaitForAnswers();
   }
@@ -456,71 +279,134 @@ void DeviceBuilder::RefineLeaves(Tree const& tree, GrownTree* grown) {
     SetSums(tree.start.param, SumLeaves(tree.start.rows, positions, grown->size()), grown);
   }
 }
+
+void DeviceBuilder::MakeLevel(Tree const& tree, std::size_t most, Level* level) const {
+  TreeGrower const& grower = tree.grower;
+  level->depth = grower.Depth();
+  level->nodes = {grower.FirstOpen(), static_cast<LevelNode>(grower.NumOpen())};
+  level->is_searched = grower.MaySplit();
+  level->is_last = grower.Depth() + 1 == tree.start.param.max_depth;
+  level->parents.clear();
+  level->ref = tree.ref;
+  level->ref.nodes = level->states.Reserve(most);
+  level->ref.best = level->best.Reserve(most);
+  level->ref.n_nodes = level->nodes.n;
+}
+
+void DeviceBuilder::SelectFeatures(Tree const& tree, Level* level) {
+  FeatureMask mask;
+  if (!level->is_searched || tree.features == nullptr ||
+      !tree.features->Select(level->depth, tree.grower.OpenNodes(), &mask)) {
+    return;
+  }
+  LevelRef& ref = level->ref;
+  ref.mask_words = mask.n_words;
+  ref.mask_per_node = mask.bits.size() > mask.n_words;
+  DeviceBuffer<std::uint32_t>& of_table = exchange_ == nullptr ? level->mask : mask_;
+  CopyFromHost(of_table.Reserve(mask.bits.size()), mask.bits.data(), mask.bits.size());
+  if (exchange_ != nullptr) {
+    std::size_t const n_masks = ref.mask_per_node ? level->nodes.n : 1;
+    ref.mask_words = SplitExchange::MaskWords(ref.columns.n_features);
+    exchange_->SelectOwn(mask_.Data(), mask.n_words, n_masks,
+                         level->mask.Reserve(n_masks * ref.mask_words));
+  }
+  ref.mask = level->mask.Data();
+}
+
+void DeviceBuilder::WaitForAnswers() {
+  Synchronize();
+  if (partition_ != nullptr) {
+    partition_->Workers()->Check();
+  }
+}
+
+DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gradients,
+                                         std::uint8_t const* row_included,
+                                         FeaturePolicy* features) {
+  if (param.interleaved_levels > kMaxInterleavedLevels) {
+    throw std::invalid_argument{"gpu_exact_interleaved_levels is " +
+                                std::to_string(param.interleaved_levels) + ", set it to at most " +
+                                std::to_string(kMaxInterleavedLevels) +
+                                ", or to -1 for the default."};
+  }
+  copier_.SetTeam(param.team);
+  TrainingRows const rows = this->Gather(gradients, row_included);
+  RowSummary summary = scan_.Summarise(rows);
+  if (summary.n_not_finite != 0) {
+    throw NonFiniteGradient{std::to_string(summary.n_not_finite) +
+                            " rows have a gradient or hessian that is NaN or infinite; check the "
+                            "objective and the labels."};
+  }
+  Quantiser quantiser = summary.ByLargest(n_rows_).Refined(summary.magnitudes, n_rows_);
+  Rounding rounding{};
+  if (!quantiser.IsFine(summary.LeastGrad(), summary.LeastHess())) {
+    rounding = scan_.SumRounding(rows, quantiser);
+    if (quantiser.MayChangeSplits(rounding, GainParam{param})) {
+      throw FarApart(rounding, quantiser);
+    }
+  }
+
+  ColumnsRef const columns = strategy_->Candidates();
+  auto monotone = param.monotone_constraints;
+  bool const has_monotone = param.HasMonotone();
+  if (has_monotone) {
+    monotone.resize(partition_ != nullptr ? partition_->Whole().n_features : columns.n_features, 0);
+    CopyFromHost(monotone_.Reserve(monotone.size()), monotone.data(), monotone.size());
+  }
+  LevelRef ref{};
+  ref.columns = columns;
+  ref.rules = rules_.Reserve(columns.n_features);
+  ref.gain = GainParam{param};
+  ref.quantiser = quantiser;
+  ref.bound = GainBound::Make(ref.gain, ref.quantiser);
+  ref.max_cat_threshold = static_cast<std::uint32_t>(param.max_cat_threshold);
+  ref.features = partition_ != nullptr ? partition_->Features() : ColumnFeatures{};
+  std::int32_t const* const by_feature = has_monotone ? monotone_.Data() : nullptr;
+  MakeRules(param, columns, by_feature, rules_.Data(), ref.features);
+  return {features,
+          TreeGrower{param, quantiser},
+          by_feature,
+          rounding,
+          {param, rows, summary.n_left_out, quantiser, exchange_.get()},
+          ref};
+}
+
+TrainingRows DeviceBuilder::Gather(GradientView gradients, std::uint8_t const* row_included) {
+  given_ = gradients.are_all ? RowsOfWorker{0, n_rows_} : own_;
+  TrainingRows rows{gradients.data, nullptr, n_rows_};
+  if (gradients.memory == Memory::kHost) {
+    copier_.CopyToDevice(gradients_.Reserve(n_rows_) + given_.first, gradients.data, given_.n);
+    rows.gpair = gradients_.Data();
+  } else if (partition_ != nullptr) {
+    CopyAsync(gradients_.Data() + given_.first, gradients.data, given_.n);
+    rows.gpair = gradients_.Data();
+  }
+  if (row_included != nullptr) {
+    copier_.CopyToDevice(row_included_.Reserve(given_.n), row_included, given_.n);
+    rows.included = row_included_.Data();
+  }
+  if (partition_ != nullptr && !gradients.are_all) {
+    if (row_included != nullptr) {
+      LaunchN("Delete", DeleteKernel, given_.n, rows.included, given_.n,
+              gradients_.Data() + given_.first);
+      rows.included = nullptr;
+    }
+    partition_->Workers()->AllGatherWords(reinterpret_cast<std::uint32_t*>(gradients_.Data()),
+                                          {partition_->RowBegins(), sizeof(GradientPair)});
+    this->WaitForAnswers();
+  }
+  return rows;
+}
 }  // namespace
 
-Strategy ChooseStrategy(Strategy strategy, CsrView const& table, std::uint32_t max_bins) {
-  std::string why_not = WhyNotHistogram(table);
-  if (NumCategorical(table) != 0) {
-    if (strategy == Strategy::kSort) {
-      throw std::invalid_argument{
-          "gpu_exact_strategy=sort takes no categorical features; set it to auto or histogram."};
-    }
-    if (!why_not.empty()) {
-      throw UnfitTable{"With categorical features a table has " + why_not +
-                       "; train with fewer rows, or encode categories as numbers."};
-    }
-    return Strategy::kHistogram;
-  }
-  if (strategy == Strategy::kHistogram && !why_not.empty()) {
-    throw std::invalid_argument{"gpu_exact_strategy=histogram takes " + why_not +
-                                "; set it to auto or sort."};
-  }
-  if (strategy == Strategy::kAuto) {
-    // To look up where a row's bins are takes about as long as to sort a sixth of an entry.
-    bool const histogram = why_not.empty() && table.n_entries >= kLongColumn * table.n_features &&
-                           NumRowOffsets(table.n_entries, table.n_rows, table.n_features, {false},
-                                         max_bins) <= 6 * table.n_entries + kSmallTable;
-    return histogram ? Strategy::kHistogram : Strategy::kSort;
-  }
-  return strategy;
-}
-
-std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
-                                               TableOptions const& options, Communicator* comm) {
-  auto context = std::make_shared<DeviceContext>(ordinal);
-  DeviceContext::Scope const scope{*context};
-  TreeStats stats;
-  if (comm == nullptr || comm->Size() == 1) {
-    Strategy const strategy = ChooseStrategy(options.strategy, rows, BinMatrix::MaxBins());
-    auto made = MakeStrategy(rows, strategy, options, nullptr, &stats);
-    return MakeDeviceBuilder(context, rows.n_rows, std::move(made), stats);
-  }
-  auto share = std::make_unique<ColumnPartition>(comm, rows);
-  // The device is not asked: workers with GPUs of several kinds choose the same.
-  Strategy const strategy = ChooseStrategy(options.strategy, share->Whole(), kMaxGroupBins);
-  std::unique_ptr<TreeBuilder> builder;
-  AllOrNone(comm, [&] {
-    std::unique_ptr<SplitStrategy> made;
-    try {
-      made = MakeStrategy(share->OwnTable(), strategy, options, share.get(), &stats);
-    } catch (InvalidCategory const& e) {
-      throw InvalidCategory{share->FeatureOf(ColumnIdx{e.feature}), e.value};
-    }
-    RowIdx const n_rows = share->Whole().n_rows;
-    builder = MakeDeviceBuilder(context, n_rows, std::move(made), stats, std::move(share));
-  });
-  return builder;
-}
-
-std::unique_ptr<TreeBuilder> MakeDeviceBuilder(std::shared_ptr<DeviceContext> context,
-                                               RowIdx n_rows,
-                                               std::unique_ptr<SplitStrategy> strategy,
-                                               TreeStats const& stats,
-                                               std::unique_ptr<ColumnPartition> share) {
+std::unique_ptr<TreeBuilder> MakeTreeBuilder(std::shared_ptr<DeviceContext> context, RowIdx n_rows,
+                                             std::unique_ptr<SplitStrategy> strategy,
+                                             TreeStats const& stats,
+                                             std::unique_ptr<ColumnPartition> partition) {
   DeviceContext::Scope const scope{*context};
   context->ReleaseScratch();  // sorting a table takes more than growing a tree
   auto builder = std::make_unique<DeviceBuilder>(std::move(context), n_rows, std::move(strategy),
-                                                 stats, std::move(share));
+                                                 stats, std::move(partition));
   Synchronize();  // another thread's stream may build the first tree
   return builder;
 }

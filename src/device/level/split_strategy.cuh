@@ -52,9 +52,11 @@ class SplitStrategy {
    *            device memory
    */
   virtual void FindSplits(Level const& level, LevelResult* out) = 0;
-  /** @brief Wait for page-locked memory that FindSplits() writes, and learn what the search took. The
-   *         rest of what it began may run on, while the host decides what is split. */
-  virtual void EndSearch(Level const&) { Synchronize(); }
+  /** @brief Wait for page-locked memory that FindSplits() writes. The rest of what it began may run on,
+   *         while the host decides what is split. */
+  virtual void AwaitSplits() { Synchronize(); }
+  /** @brief Learn what the search took. Its splits have been waited for. */
+  virtual void EndSearch(Level const&) {}
   /**
    * @brief Move rows and entries to the children, and add up the gradients of these.
    * @param children Their nodes are known, their sums are 0; gets row ranges, if it has them.
@@ -112,12 +114,12 @@ inline constexpr RowIdx kMinByRow = RowIdx{1} << 20;
 
 /**
  * @brief Make a builder of trees by a strategy.
- * @param context In whose scope the strategy was made.
- * @param n_rows  Of the whole table.
- * @param stats   What is known before the first tree.
- * @param share   What the strategy holds of the table; nullptr: all of it.
+ * @param context   In whose scope the strategy was made.
+ * @param n_rows    Of the whole table.
+ * @param stats     What is known before the first tree.
+ * @param partition What the strategy holds of the table; nullptr: all of it.
  */
-[[nodiscard]] std::unique_ptr<TreeBuilder> MakeDeviceBuilder(
+[[nodiscard]] std::unique_ptr<TreeBuilder> MakeTreeBuilder(
     std::shared_ptr<DeviceContext> context, RowIdx n_rows, std::unique_ptr<SplitStrategy> strategy,
-    TreeStats const& stats = {}, std::unique_ptr<ColumnPartition> share = nullptr);
+    TreeStats const& stats = {}, std::unique_ptr<ColumnPartition> partition = nullptr);
 }  // namespace gpu_exact

@@ -195,22 +195,22 @@ __global__ void SelectOwnKernel(std::uint32_t const* masks, std::size_t n_words,
 }
 }  // namespace
 
-SplitExchange::SplitExchange(ColumnPartition const& share) : share_{share} {
+SplitExchange::SplitExchange(ColumnPartition const& partition) : partition_{partition} {
   constexpr std::uint64_t kFewNodes = 4096;
-  static_cast<void>(this->OwnWords(std::uint64_t{share.Whole().n_rows} / 32 + 1 +
+  static_cast<void>(this->OwnWords(std::uint64_t{partition.Whole().n_rows} / 32 + 1 +
                                    kFewNodes * kRecordWords));  // grows for levels of more nodes
 }
 
 Parts SplitExchange::Equal(std::uint64_t n, std::size_t unit) const {
   Parts parts{{}, unit};
-  for (std::int32_t rank = 0; rank <= share_.Workers()->Size(); ++rank) {
+  for (std::int32_t rank = 0; rank <= partition_.Workers()->Size(); ++rank) {
     parts.begins.push_back(rank * n);
   }
   return parts;
 }
 
 void SplitExchange::ShareBestGains(std::uint64_t* best, LevelNode n_nodes) {
-  DeviceCommunicator* const workers = share_.Workers();
+  DeviceCommunicator* const workers = partition_.Workers();
   auto const n_workers = static_cast<std::uint32_t>(workers->Size());
   float* const gains_to_beat = gains_to_beat_.Reserve(std::size_t{n_workers} * n_nodes);
   LaunchN("PackGains", PackGainsKernel, n_nodes, best, n_nodes,
@@ -222,7 +222,7 @@ void SplitExchange::ShareBestGains(std::uint64_t* best, LevelNode n_nodes) {
 }
 
 void SplitExchange::ShareBest(LevelResult* results, LevelNode n_nodes) {
-  DeviceCommunicator* const workers = share_.Workers();
+  DeviceCommunicator* const workers = partition_.Workers();
   auto const n_workers = static_cast<std::uint32_t>(workers->Size());
   auto const rank = static_cast<std::uint32_t>(workers->Rank());
   SplitRecord* const records = records_.Reserve(std::size_t{n_workers} * n_nodes);
@@ -235,7 +235,7 @@ void SplitExchange::ShareBest(LevelResult* results, LevelNode n_nodes) {
 
 void SplitExchange::ShareSplits(RowsRef const& rows, RowIdx n_slots, LevelResult* results,
                                 LevelNode n_nodes, RankBitVectorRef goes_left) {
-  DeviceCommunicator* const workers = share_.Workers();
+  DeviceCommunicator* const workers = partition_.Workers();
   auto const n_workers = static_cast<std::uint32_t>(workers->Size());
   SplitMessages messages{nullptr, n_nodes * kRecordWords, n_slots / 32 + std::uint64_t{1},
                          n_workers};
@@ -252,37 +252,39 @@ void SplitExchange::ShareSplits(RowsRef const& rows, RowIdx n_slots, LevelResult
 }
 
 std::uint32_t* SplitExchange::OwnWords(std::uint64_t n_words) {
-  return words_.Reserve(n_words * share_.Workers()->Size()) + n_words * share_.Workers()->Rank();
+  return words_.Reserve(n_words * partition_.Workers()->Size()) +
+         n_words * partition_.Workers()->Rank();
 }
 
 void SplitExchange::JoinWords(std::uint64_t n_words, RankBitVectorRef out) {
   this->GatherWords(n_words);
   LaunchN("Join", JoinKernel<RankBitVectorRef>, n_words, words_.Data(),
-          static_cast<std::uint32_t>(share_.Workers()->Size()), n_words, out);
+          static_cast<std::uint32_t>(partition_.Workers()->Size()), n_words, out);
 }
 
 void SplitExchange::JoinWords(std::uint64_t n_words, std::uint32_t* out) {
   this->GatherWords(n_words);
   LaunchN("Join", JoinKernel<std::uint32_t*>, n_words, words_.Data(),
-          static_cast<std::uint32_t>(share_.Workers()->Size()), n_words, out);
+          static_cast<std::uint32_t>(partition_.Workers()->Size()), n_words, out);
 }
 
 void SplitExchange::GatherWords(std::uint64_t n_words) {
-  share_.Workers()->AllGatherWords(words_.Data(), this->Equal(n_words, sizeof(std::uint32_t)));
+  partition_.Workers()->AllGatherWords(words_.Data(), this->Equal(n_words, sizeof(std::uint32_t)));
 }
 
 void SplitExchange::SelectOwn(std::uint32_t const* masks, std::size_t n_words,
                               std::uint64_t n_masks, std::uint32_t* out) {
-  FeatureIdx const n_columns = share_.OwnTable().n_features;
+  FeatureIdx const n_columns = partition_.OwnTable().n_features;
   std::uint64_t const n_out = n_masks * MaskWords(n_columns);
-  LaunchN("SelectOwn", SelectOwnKernel, n_out, masks, n_words, share_.Features(), n_columns, n_out,
-          out);
+  LaunchN("SelectOwn", SelectOwnKernel, n_out, masks, n_words, partition_.Features(), n_columns,
+          n_out, out);
 }
 
 ColumnIdx ColumnOf(NodeSplit const& split, SplitExchange const* exchange) {
   if (split.left == kNoNode) {
     return kRemoteColumn;
   }
-  return exchange == nullptr ? ColumnIdx{split.feature} : exchange->Share().ColumnOf(split.feature);
+  return exchange == nullptr ? ColumnIdx{split.feature}
+                             : exchange->Partition().ColumnOf(split.feature);
 }
 }  // namespace gpu_exact

@@ -32,8 +32,8 @@ struct SplitRecord {
 
 class SplitExchange {
  public:
-  /** @param share Outlives this. */
-  explicit SplitExchange(ColumnPartition const& share);
+  /** @param partition Outlives this. */
+  explicit SplitExchange(ColumnPartition const& partition);
 
   /**
    * @brief Raise the gain that a candidate must reach to the best that any worker has found.
@@ -76,7 +76,7 @@ class SplitExchange {
     return (std::size_t{n_columns} + 31) / 32;
   }
 
-  [[nodiscard]] ColumnPartition const& Share() const { return share_; }
+  [[nodiscard]] ColumnPartition const& Partition() const { return partition_; }
 
  private:
   /** @brief Divide into parts of n units each. */
@@ -84,7 +84,7 @@ class SplitExchange {
   /** @brief Bring all workers' OwnWords() here. */
   void GatherWords(std::uint64_t n_words);
 
-  ColumnPartition const& share_;
+  ColumnPartition const& partition_;
   DeviceBuffer<SplitRecord> records_{"best splits of workers"};   // shape: (n_workers, n_nodes)
   DeviceBuffer<float> gains_to_beat_{"loss changes of workers"};  // the same
   DeviceBuffer<std::uint8_t> is_own_{"nodes split on own columns"};

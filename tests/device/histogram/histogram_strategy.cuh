@@ -28,6 +28,6 @@ std::unique_ptr<TreeBuilder> MakeBuilder(RowIdx n_rows, FnT&& make) {
   auto context = std::make_shared<DeviceContext>(-1);
   DeviceContext::Scope const scope{*context};
   auto strategy = make();
-  return MakeDeviceBuilder(std::move(context), n_rows, std::move(strategy));
+  return MakeTreeBuilder(std::move(context), n_rows, std::move(strategy));
 }
 }  // namespace gpu_exact

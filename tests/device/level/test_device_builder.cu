@@ -493,8 +493,8 @@ TEST_F(DeviceBuilder, NeverTakesMoreThanPlanned) {
       std::string const what = plan.Describe();
       auto const context = std::make_shared<DeviceContext>(-1);
       DeviceContext::Scope const scope{*context};
-      auto builder = MakeDeviceBuilder(context, table.n_rows,
-                                       MakeHistogramStrategy(table.View(), memory, {}, ~0u));
+      auto builder = MakeTreeBuilder(context, table.n_rows,
+                                     MakeHistogramStrategy(table.View(), memory, {}, ~0u));
       auto const got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
       EXPECT_LE(context->Memory()->Peak(), plan.Peak() + kSlack) << what;
       if (want.empty()) {

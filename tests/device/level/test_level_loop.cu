@@ -87,10 +87,12 @@ class FakeStrategy final : public SplitStrategy {
     this->Enter("FindSplits", level);
   }
 
-  void EndSearch(Level const& level) override {
-    Synchronize();
-    this->Enter("EndSearch", level);
+  void AwaitSplits() override {
+    SplitStrategy::AwaitSplits();
+    this->Enter("AwaitSplits");
   }
+
+  void EndSearch(Level const& level) override { this->Enter("EndSearch", level); }
 
   void Partition(Level const& level, LevelSplits const& splits, Level* children) override {
     this->CheckLevel(level);
@@ -251,7 +253,7 @@ class LevelLoopTest : public DeviceTest {
     DeviceContext::Scope const scope{*context};
     auto strategy = std::make_unique<FakeStrategy>(kRows, script_, &log_);
     strategy_ = strategy.get();
-    builder_ = MakeDeviceBuilder(std::move(context), kRows, std::move(strategy));
+    builder_ = MakeTreeBuilder(std::move(context), kRows, std::move(strategy));
   }
   GrownTree Build(FeaturePolicy* features = nullptr) {
     log_.clear();
@@ -287,15 +289,19 @@ class LevelLoopTest : public DeviceTest {
   std::unique_ptr<TreeBuilder> builder_;
 };
 
-/** @brief As many levels as may be: the children of the last one are made, and not searched. */
+/** @brief As many levels as may be: the children of the last one are made, and not searched. Splits of
+ *         many nodes are copied, and the strategy does not wait as well. */
 TEST_F(LevelLoopTest, PhasesInTheirOrder) {
   this->Make();
   auto const first = this->Build();
   std::vector<std::string> want{"BeginTree"};
   for (int depth = 0; depth < param_.max_depth; ++depth) {
-    for (char const* phase : {"FindSplits ", "EndSearch ", "Partition "}) {
-      want.push_back(phase + std::to_string(depth));
+    want.push_back("FindSplits " + std::to_string(depth));
+    if (depth <= 8) {
+      want.push_back("AwaitSplits");
     }
+    want.push_back("EndSearch " + std::to_string(depth));
+    want.push_back("Partition " + std::to_string(depth));
   }
   want.push_back("EndTree");
   EXPECT_EQ(log_, want);
@@ -312,14 +318,15 @@ TEST_F(LevelLoopTest, NodesThatStayLeaves) {
   };
   this->Make();
   this->CheckTree(this->Build());
-  EXPECT_EQ(log_[log_.size() - 3], "FindSplits 4");
+  EXPECT_EQ(log_[log_.size() - 4], "FindSplits 4");
+  EXPECT_EQ(log_[log_.size() - 3], "AwaitSplits");
   EXPECT_EQ(log_[log_.size() - 2], "EndSearch 4");
   EXPECT_EQ(log_.back(), "EndTree");
 
   script_.splits = [](std::int32_t, LevelNode) { return false; };
   EXPECT_EQ(this->Build().size(), 1u);
-  EXPECT_EQ(log_,
-            (std::vector<std::string>{"BeginTree", "FindSplits 0", "EndSearch 0", "EndTree"}));
+  EXPECT_EQ(log_, (std::vector<std::string>{"BeginTree", "FindSplits 0", "AwaitSplits",
+                                            "EndSearch 0", "EndTree"}));
 }
 
 TEST_F(LevelLoopTest, BoundsOfMonotoneConstraints) {
@@ -357,8 +364,8 @@ TEST_F(LevelLoopTest, FaultsInEachPhase) {
   param_.max_depth = 4;
   this->Make();
   auto const want = this->Build();
-  for (char const* phase :
-       {"BeginTree", "FindSplits 0", "EndSearch 2", "Partition 0", "Partition 3", "EndTree"}) {
+  for (char const* phase : {"BeginTree", "FindSplits 0", "AwaitSplits", "EndSearch 2",
+                            "Partition 0", "Partition 3", "EndTree"}) {
     script_.fails_in = phase;
     EXPECT_THROW(this->Build(), std::runtime_error) << phase;
     EXPECT_EQ(log_.back(), phase) << "nothing comes after the fault";

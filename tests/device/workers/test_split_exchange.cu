@@ -41,8 +41,8 @@ class SplitExchangeTest : public WorkerTest {
     }
   }
   static std::vector<FeatureIdx> OwnFeatures(SplitExchange const& exchange) {
-    ColumnPartition const& share = exchange.Share();
-    return ToHost(share.Features().features, share.OwnTable().n_features);
+    ColumnPartition const& partition = exchange.Partition();
+    return ToHost(partition.Features().features, partition.OwnTable().n_features);
   }
 
   /** @brief What a worker has found for each node: few gains, so that many are alike. */

@@ -76,13 +76,13 @@ class Group {
       auto context = std::make_shared<DeviceContext>(this->Device(rank));
       DeviceContext::Scope const scope{*context};
       Table const rows = RowsOf(table, begins[rank], begins[rank + 1]);
-      auto share =
+      auto partition =
           std::make_unique<ColumnPartition>(workers_.Worker(rank), rows.View(), transport_);
-      EXPECT_EQ(share->Workers()->Kind(), transport_);
-      auto strategy = make(share->OwnTable());
-      share->ReleaseOwnTable();
-      builders_[rank] = MakeDeviceBuilder(std::move(context), table.n_rows, std::move(strategy),
-                                          TreeStats{}, std::move(share));
+      EXPECT_EQ(partition->Workers()->Kind(), transport_);
+      auto strategy = make(partition->OwnTable());
+      partition->ReleaseOwnTable();
+      builders_[rank] = MakeTreeBuilder(std::move(context), table.n_rows, std::move(strategy),
+                                        TreeStats{}, std::move(partition));
     });
   }
   /** @brief Builders as they are chosen for the table. */
