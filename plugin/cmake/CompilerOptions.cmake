@@ -39,5 +39,5 @@ target_compile_options(gpu_exact_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -ffp-contract=off
     -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>
   $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false --default-stream=per-thread --expt-relaxed-constexpr
-    --extended-lambda -Xcompiler=-Wall,-ffp-contract=off>
+    -Xcompiler=-Wall,-ffp-contract=off>
   $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${GPU_EXACT_LINE_INFO}>>:-lineinfo>)
