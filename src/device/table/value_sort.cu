@@ -29,7 +29,7 @@ __global__ void CountKeptKernel(CsrView table, ColumnSubset subset, EntryIdx* co
   }
 }
 
-// one warp a row
+// one warp a row; rows: nullptr where they are not wanted
 __global__ void MakeKeysKernel(CsrView table, ColumnSubset subset, std::uint64_t* keys,
                                RowIdx* rows) {
   WaitForPreviousKernel();
@@ -37,14 +37,11 @@ __global__ void MakeKeysKernel(CsrView table, ColumnSubset subset, std::uint64_t
   if (row < table.n_rows) {
     subset.ForRow(table, row, [=](std::uint32_t column, float value, EntryIdx to) {
       keys[to] = ValueKey::Make(column, RadixKey(value));
-      rows[to] = static_cast<RowIdx>(row);
+      if (rows != nullptr) {
+        rows[to] = static_cast<RowIdx>(row);
+      }
     });
   }
-}
-
-void MakeKeys(CsrView const& table, ColumnSubset const& subset, std::uint64_t* out_keys,
-              RowIdx* out_rows) {
-  LaunchRows("MakeKeys", MakeKeysKernel, table.n_rows, table, subset, out_keys, out_rows);
 }
 
 /** @brief Sorts keys and rows in their place; keeps its memory for the next ones. */
@@ -99,6 +96,11 @@ void FindRowOffsets(CsrView const& table, ColumnSubset const& subset, EntryIdx* 
     return cub::DeviceScan::InclusiveSum(storage, bytes, out_row_offsets,
                                          std::uint64_t{table.n_rows} + 1, Stream());
   });
+}
+
+void MakeKeys(CsrView const& table, ColumnSubset const& subset, std::uint64_t* out_keys,
+              RowIdx* out_rows) {
+  LaunchRows("MakeKeys", MakeKeysKernel, table.n_rows, table, subset, out_keys, out_rows);
 }
 
 SortedEntries SortByValue(RowTable table, ColumnSubset const& subset) {

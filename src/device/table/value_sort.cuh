@@ -53,6 +53,13 @@ struct ColumnSubset {
  */
 void FindRowOffsets(CsrView const& table, ColumnSubset const& subset, EntryIdx* out_row_offsets);
 
+/**
+ * @brief Make the keys of a subset's entries, in their order, and name their rows. Does not wait.
+ * @param out_rows nullptr: they are not wanted.
+ */
+void MakeKeys(CsrView const& table, ColumnSubset const& subset, std::uint64_t* out_keys,
+              RowIdx* out_rows);
+
 /** @brief Owns entries by column, value, row. */
 struct SortedEntries {
   DeviceBuffer<std::uint64_t> keys{"sort keys"};  // ValueKey

@@ -75,21 +75,6 @@ struct BeginsValue {
   __device__ bool operator()(std::uint64_t i) const { return ValueKey::IsFirst(keys, i); }
 };
 
-// one warp a row; rows: nullptr where they are not wanted
-__global__ void MakeKeysOfRowsKernel(CsrView table, ColumnSubset subset, std::uint64_t* keys,
-                                     RowIdx* rows) {
-  WaitForPreviousKernel();
-  auto row = WarpRow();
-  if (row < table.n_rows) {
-    subset.ForRow(table, row, [=](std::uint32_t column, float value, EntryIdx to) {
-      keys[to] = ValueKey::Make(column, RadixKey(value));
-      if (rows != nullptr) {
-        rows[to] = static_cast<RowIdx>(row);
-      }
-    });
-  }
-}
-
 // grid: rows of one column after the other, one thread each; missing values come last among all keys
 __global__ void MakeKeysOfColumnsKernel(float const* const* columns, FeatureIdx first,
                                         std::uint32_t n_columns, RowIdx n_rows, std::uint64_t* keys,
@@ -309,8 +294,7 @@ class ColumnSorter {
       ZeroAsync(row_offsets_.Reserve(std::size_t{table_.n_rows} + 1), 1);
       ColumnSubset const part{nullptr, row_offsets_.Data(), n_columns, n, first};
       FindRowOffsets(table_.rows, part, row_offsets_.Data());
-      LaunchRows("MakeKeysOfRows", MakeKeysOfRowsKernel, table_.n_rows, table_.rows, part,
-                 keys_.Current(), rows_.Current());
+      MakeKeys(table_.rows, part, keys_.Current(), rows_.Current());
     }
     if (n != 0) {
       CallCub([&](void* storage, std::size_t& bytes) {
