@@ -4,7 +4,7 @@
  * @brief Split candidates of one feature, their total order, and their thresholds.
  *
  * Distinct values of the table are numbered by (feature, value): the value id. Feature f owns ids
- * [first, last). A candidate lies before the value id v, or between all present values and the
+ * [begin, end). A candidate lies before the value id v, or between all present values and the
  * missing ones; it is searched forward (missing goes right) or backward (missing goes left).
  */
 #pragma once
@@ -23,10 +23,10 @@ using ValueId = std::uint32_t;
 /** @brief Equals XGBoost's kRtEps: a node is split when its loss change is greater. */
 inline constexpr float kMinLossChange = 1e-6f;
 
-/** @brief Bounds the value ids of one feature: [first, last). */
+/** @brief Bounds the value ids of one feature. */
 struct ValueRange {
-  std::uint64_t first;
-  std::uint64_t last;
+  std::uint64_t begin;
+  std::uint64_t end;
 };
 
 enum class ScanDirection : std::uint8_t { kForward, kBackward };
@@ -36,7 +36,7 @@ enum class ScanDirection : std::uint8_t { kForward, kBackward };
  *
  * XGBoost takes the greatest loss change as a float; among equals the lower feature, then forward
  * before backward, then the earlier one of the scan. So: 31 bits of a positive float, then 33 bits
- * of the candidate's rank in that order, complemented. Feature f's ranks are [2 first, 2 last).
+ * of the candidate's rank in that order, complemented. Feature f's ranks are [2 begin, 2 end).
  */
 class CandidateKey {
  public:
@@ -44,11 +44,16 @@ class CandidateKey {
   static constexpr std::uint64_t kRankMask = (std::uint64_t{1} << kRankBits) - 1;
 
   /**
-   * @brief Rank the candidate before value id v, first < v < last; between present and missing
-   *        values it is v = last forward, v = first backward.
+   * @brief Rank the candidate before value id v, begin < v < end; between present and missing
+   *        values it is v = end forward, v = begin backward.
    */
   GPU_EXACT_HD static std::uint64_t Rank(ValueRange r, ScanDirection d, std::uint64_t v) {
-    return d == ScanDirection::kForward ? r.first + v - 1 : 2 * r.last - 1 - (v - r.first);
+    return d == ScanDirection::kForward ? r.begin + v - 1 : 2 * r.end - 1 - (v - r.begin);
+  }
+  /** @brief Number the candidate beside an entry of a value or a bin: it lies before the value id that
+   *         this gives, so after the entry in a forward scan, and before it in a backward one. */
+  GPU_EXACT_HD static std::uint64_t Beside(ScanDirection d, std::uint64_t v) {
+    return d == ScanDirection::kForward ? v + 1 : v;
   }
   /** @brief Make the key; 0 unless the loss change is positive and finite. */
   GPU_EXACT_HD static std::uint64_t Make(float loss_change, std::uint64_t rank) {
@@ -87,21 +92,19 @@ struct Candidate {
   ValueId value;  // else: before this value id
 
   GPU_EXACT_HD static Candidate FromRank(ValueRange r, std::uint64_t rank) {
-    std::uint64_t n = r.last - r.first;
-    std::uint64_t k = rank - 2 * r.first;
+    std::uint64_t n = r.end - r.begin;
+    std::uint64_t k = rank - 2 * r.begin;
     bool forward = k < n;
     std::uint64_t step = forward ? k : k - n;  // of the scan
     bool present = step == n - 1;
-    std::uint64_t value = forward ? r.first + step + 1 : r.last - 1 - step;
+    std::uint64_t value = forward ? r.begin + step + 1 : r.end - 1 - step;
     return {forward ? ScanDirection::kForward : ScanDirection::kBackward, present,
-            static_cast<ValueId>(present ? r.first : value)};
+            static_cast<ValueId>(present ? r.begin : value)};
   }
 };
 
-/** @brief Compute the threshold between two neighbouring values of a node, lower < upper. */
-GPU_EXACT_HD inline float MidThreshold(ScanDirection d, float lower, float upper) {
-  float beyond = d == ScanDirection::kForward ? upper : lower;
-  float last_scanned = d == ScanDirection::kForward ? lower : upper;
+/** @brief Compute the threshold between two neighbouring values of a node, in the order of the scan. */
+GPU_EXACT_HD inline float MidThreshold(float last_scanned, float beyond) {
   float mid = (beyond + last_scanned) * 0.5f;
   // Neighbouring floats. Forward, rows at the threshold then go right although their gradients were
   // counted left; XGBoost does the same.

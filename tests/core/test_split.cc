@@ -19,14 +19,14 @@ constexpr auto kBackward = ScanDirection::kBackward;
 /** @brief Places of a feature's candidates in the order in which XGBoost meets them. */
 std::vector<std::uint64_t> PlacesInScanOrder(ValueRange r) {
   std::vector<std::uint64_t> places;
-  for (auto v = r.first + 1; v < r.last; ++v) {
+  for (auto v = r.begin + 1; v < r.end; ++v) {
     places.push_back(CandidateKey::Rank(r, kForward, v));
   }
-  places.push_back(CandidateKey::Rank(r, kForward, r.last));
-  for (auto v = r.last - 1; v > r.first; --v) {
+  places.push_back(CandidateKey::Rank(r, kForward, r.end));
+  for (auto v = r.end - 1; v > r.begin; --v) {
     places.push_back(CandidateKey::Rank(r, kBackward, v));
   }
-  places.push_back(CandidateKey::Rank(r, kBackward, r.first));
+  places.push_back(CandidateKey::Rank(r, kBackward, r.begin));
   return places;
 }
 
@@ -35,8 +35,8 @@ TEST(CandidateKey, PlacesFollowTheScansOfEveryFeature) {
   for (ValueRange r : {ValueRange{0, 1}, ValueRange{1, 5}, ValueRange{5, 7}, ValueRange{7, 100}}) {
     for (auto place : PlacesInScanOrder(r)) {
       EXPECT_EQ(place, next++);
-      EXPECT_GE(CandidateKey::AnyValueOf(place), r.first);
-      EXPECT_LT(CandidateKey::AnyValueOf(place), r.last);
+      EXPECT_GE(CandidateKey::AnyValueOf(place), r.begin);
+      EXPECT_LT(CandidateKey::AnyValueOf(place), r.end);
     }
   }
 }
@@ -50,16 +50,22 @@ TEST(CandidateKey, CandidatesComeBackFromTheirPlaces) {
       EXPECT_FALSE(c.present);
       EXPECT_EQ(c.value, v);
     }
-    auto c = Candidate::FromRank(r, CandidateKey::Rank(r, d, d == kForward ? r.last : r.first));
+    auto c = Candidate::FromRank(r, CandidateKey::Rank(r, d, d == kForward ? r.end : r.begin));
     EXPECT_EQ(c.direction, d);
     EXPECT_TRUE(c.present);
   }
 }
 
+/** @brief The scan that comes from below meets an entry before its candidate, the other one after it. */
+TEST(CandidateKey, BesideAnEntry) {
+  EXPECT_EQ(CandidateKey::Beside(kForward, 4), 5u);
+  EXPECT_EQ(CandidateKey::Beside(kBackward, 4), 4u);
+}
+
 /** @brief What another worker has found bars all that gains less, and nothing that gains as much. */
 TEST(CandidateKey, BarIsBelowItsEquals) {
   ValueRange const most{0xfffffff0u, 0xffffffffu};
-  auto const last = CandidateKey::Rank(most, kBackward, most.first);
+  auto const last = CandidateKey::Rank(most, kBackward, most.begin);
   for (float loss : {1e-30f, 0.5f, 3e38f}) {
     auto const to_beat = CandidateKey::GainToBeat(loss);
     EXPECT_EQ(CandidateKey::LossChange(to_beat), loss);
@@ -97,15 +103,15 @@ TEST(CandidateKey, RefusesWhatIsNoGain) {
 }
 
 TEST(Threshold, LiesInTheMiddle) {
-  EXPECT_EQ(MidThreshold(kForward, 1.0f, 2.0f), 1.5f);
-  EXPECT_EQ(MidThreshold(kBackward, 1.0f, 2.0f), 1.5f);
+  EXPECT_EQ(MidThreshold(1.0f, 2.0f), 1.5f);
+  EXPECT_EQ(MidThreshold(2.0f, 1.0f), 1.5f);
 }
 
 TEST(Threshold, OfNeighbouringFloatsIsTheLastScanned) {
   for (float lower : {1.0f, std::nextafter(1.0f, 2.0f), 0.3f}) {
     float upper = std::nextafter(lower, 2.0f);
-    EXPECT_EQ(MidThreshold(kForward, lower, upper), lower);
-    EXPECT_EQ(MidThreshold(kBackward, lower, upper), upper);
+    EXPECT_EQ(MidThreshold(lower, upper), lower);
+    EXPECT_EQ(MidThreshold(upper, lower), upper);
   }
 }
 

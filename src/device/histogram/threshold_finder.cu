@@ -18,9 +18,13 @@ constexpr int kRows = 4;       // per thread: all are asked for before the first
 
 // one thread a node
 __global__ void ReadCandidatesKernel(LevelRef level, BinMatrixRef binned, SearchedNode const* nodes,
-                                     LevelNode n_nodes, RefinedValues refined, NodeThreshold* out) {
+                                     LevelNode n_nodes, RefinedValues refined, NodeThreshold* out,
+                                     std::uint32_t* n_rerouted) {
   WaitForPreviousKernel();
   auto i = GlobalIdx();
+  if (i == 0) {
+    *n_rerouted = 0;  // counted once all nodes have been read
+  }
   if (i >= n_nodes) {
     return;
   }
@@ -56,11 +60,10 @@ __global__ void ReadCandidatesKernel(LevelRef level, BinMatrixRef binned, Search
   out[b] = point;
 }
 
-/** @brief Call fn(std::bool_constant) by whether rows of any node may go by its set: elsewhere kernels need
- *         not ask. */
+/** @brief Call fn(std::bool_constant), for kernels that need not ask. */
 template <typename FnT>
-void WithSets(LevelSetsRef const& sets, FnT&& fn) {
-  if (sets.words != nullptr) {
+void WithConstant(bool is_true, FnT&& fn) {
+  if (is_true) {
     fn(std::true_type{});
   } else {
     fn(std::false_type{});
@@ -108,31 +111,6 @@ __device__ void OfferNext(NodeThreshold* points, LevelNode b, std::uint32_t Node
   }
 }
 
-// grid: slots and one more; result: the nearest value on the other side, which rows go left
-template <int kSlots, bool kSets>
-__global__ __launch_bounds__(kThreads) void FindNextValuesKernel(
-    BinnedTableRef table, RowsRef rows, LevelNode n_nodes, RowIdx n_slots, NodeThreshold* points,
-    std::uint32_t* n_rerouted, RankBitVectorRef goes_left, LevelSetsRef sets) {
-  WaitForPreviousKernel();
-  if (GlobalIdx() == 0) {
-    *n_rerouted = 0;  // counted next
-  }
-  ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, LevelNode b) {
-    std::uint32_t next{ScanValue::kNone};
-    bool left{false};
-    if (b != n_nodes && points[b].feature != kNoFeature) {
-      NodeThreshold const point = points[b];
-      float const value = table.ValueOf(rows.rows[slot], point.feature);
-      left = GoesLeft<kSets>(point, sets, b, value);
-      next = NextOf<kSets>(point, value);
-    }
-    if (slot / 32 <= n_slots / 32) {
-      goes_left.WriteWord(slot, left);
-    }
-    OfferNext(points, b, &NodeThreshold::next, next);
-  });
-}
-
 /** @brief Deals out rows of a table to a warp, 32 at a time. */
 struct RowTurns {
   std::uint64_t word;  // of the first ones
@@ -158,16 +136,15 @@ struct RowTurns {
   __device__ void Next() { word += kRows * (std::uint64_t{gridDim.x} * blockDim.x / 32); }
 };
 
-// grid: strided over rows; result: as FindNextValuesKernel, by row
+// grid: strided over rows; result: as FindNextKernel, by row
 template <bool kSets>
-__global__ __launch_bounds__(kThreads) void FindNextValuesByRowKernel(
-    BinnedTableRef table, RowsRef rows, LevelNode n_nodes, RowIdx n_rows, NodeThreshold* points,
-    std::uint32_t* n_rerouted, std::uint32_t* left_of_row, LevelSetsRef sets) {
+__global__ __launch_bounds__(kThreads) void FindNextByRowKernel(BinnedTableRef table, RowsRef rows,
+                                                                LevelNode n_nodes, RowIdx n_rows,
+                                                                NodeThreshold* points,
+                                                                std::uint32_t* left_of_row,
+                                                                LevelSetsRef sets) {
   WaitForPreviousKernel();
   extern __shared__ std::uint32_t next[];  // by node, of the rows of this block
-  if (GlobalIdx() == 0) {
-    *n_rerouted = 0;  // counted next
-  }
   for (LevelNode b = threadIdx.x; b < n_nodes; b += kThreads) {
     next[b] = ScanValue::kNone;
   }
@@ -253,15 +230,16 @@ __global__ void FindBinsKernel(BinnedTableRef table, LevelNode n_nodes, NodeThre
   }
 }
 
-// as FindNextValuesKernel; but beyond the candidate's bin only the next bin is found
-template <int kSlots, bool kSets>
-__global__ __launch_bounds__(kThreads) void FindNextBinsKernel(
-    BinnedTableRef table, RowsRef rows, LevelNode n_nodes, RowIdx n_slots, NodeThreshold* points,
-    std::uint32_t* n_rerouted, RankBitVectorRef goes_left, LevelSetsRef sets) {
+// grid: slots and one more; result: the nearest value on the other side, which rows go left
+// kSets: rows of some nodes go by a set; kBins: values are the host's, and beyond the candidate's bin only
+// the next bin is found
+template <int kSlots, bool kSets, bool kBins>
+__global__ __launch_bounds__(kThreads) void FindNextKernel(BinnedTableRef table, RowsRef rows,
+                                                           LevelNode n_nodes, RowIdx n_slots,
+                                                           NodeThreshold* points,
+                                                           RankBitVectorRef goes_left,
+                                                           LevelSetsRef sets) {
   WaitForPreviousKernel();
-  if (GlobalIdx() == 0) {
-    *n_rerouted = 0;  // counted next
-  }
   ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, LevelNode b) {
     std::uint32_t next{ScanValue::kNone};
     std::uint32_t next_bin{ScanValue::kNone};
@@ -269,27 +247,33 @@ __global__ __launch_bounds__(kThreads) void FindNextBinsKernel(
     if (b != n_nodes && points[b].feature != kNoFeature) {
       NodeThreshold const point = points[b];
       RowIdx const row = rows.rows[slot];
-      bool const has_set = kSets && point.by_categories;
-      int const bin = has_set ? -1 : table.finest.BinOf(row, point.feature);
-      bool is_scanned{false};
-      if (bin >= 0) {
-        std::uint32_t const at = point.InOrder(bin);
-        is_scanned = at < point.bin;
-        next_bin = at > point.bin ? at : next_bin;
-        if (at == point.bin) {
-          auto const value = ScanValue::Make(point.direction, table.ValueOf(row, point.feature));
-          is_scanned = value <= point.scanned;
-          next = is_scanned ? next : value;
+      if (kBins && !(kSets && point.by_categories)) {
+        int const bin = table.finest.BinOf(row, point.feature);
+        bool is_scanned{false};
+        if (bin >= 0) {
+          std::uint32_t const at = point.InOrder(bin);
+          is_scanned = at < point.bin;
+          next_bin = at > point.bin ? at : next_bin;
+          if (at == point.bin) {
+            auto const value = ScanValue::Make(point.direction, table.ValueOf(row, point.feature));
+            is_scanned = value <= point.scanned;
+            next = is_scanned ? next : value;
+          }
         }
+        left = is_scanned == (point.direction == ScanDirection::kForward);
+      } else {
+        float const value = table.ValueOf(row, point.feature);
+        left = GoesLeft<kSets>(point, sets, b, value);
+        next = NextOf<kSets>(point, value);
       }
-      left = has_set ? GoesLeft<kSets>(point, sets, b, table.ValueOf(row, point.feature))
-                     : is_scanned == (point.direction == ScanDirection::kForward);
     }
     if (slot / 32 <= n_slots / 32) {
       goes_left.WriteWord(slot, left);
     }
     OfferNext(points, b, &NodeThreshold::next, next);
-    OfferNext(points, b, &NodeThreshold::next_bin, next_bin);
+    if (kBins) {
+      OfferNext(points, b, &NodeThreshold::next_bin, next_bin);
+    }
   });
 }
 
@@ -326,9 +310,7 @@ __global__ void FindThresholdsKernel(LevelRef level, NodeThreshold* points,
   LevelResult result{level.nodes[b], {0.0f, 0, 0.0f, 0, 0}, {0, 0}, {0, 0}};
   NodeThreshold const p = points[b];
   if (p.feature != kNoFeature && p.by_categories) {
-    std::uint32_t const default_left = p.direction == ScanDirection::kBackward ? 1 : 0;
-    result.split = {CandidateKey::LossChange(level.best[b]),
-                    level.features.Of(ColumnIdx{p.feature}), 0.0f, default_left, 0};
+    result.split = level.SplitOf(b, p.feature, p.direction, 0.0f);
   } else if (p.feature != kNoFeature) {
     bool const forward = p.direction == ScanDirection::kForward;
     float const scanned = ScanValue::Read(p.direction, p.scanned);
@@ -341,8 +323,7 @@ __global__ void FindThresholdsKernel(LevelRef level, NodeThreshold* points,
       threshold = PresentThreshold(p.direction, scanned);
     } else {
       float const next = ScanValue::Read(p.direction, nearest);
-      threshold = forward ? MidThreshold(p.direction, scanned, next)
-                          : MidThreshold(p.direction, next, scanned);
+      threshold = MidThreshold(scanned, next);
       agrees = (next < threshold) != forward;
     }
     agrees = agrees && (scanned < threshold) == forward;
@@ -351,8 +332,7 @@ __global__ void FindThresholdsKernel(LevelRef level, NodeThreshold* points,
       points[b].threshold = threshold;
       atomicAdd(n_rerouted, 1u);
     }
-    result.split = {CandidateKey::LossChange(level.best[b]),
-                    level.features.Of(ColumnIdx{p.feature}), threshold, forward ? 0u : 1u, 0};
+    result.split = level.SplitOf(b, p.feature, p.direction, threshold);
   }
   out[b] = result;
 }
@@ -390,7 +370,7 @@ void ThresholdFinder::Read(LevelRef const& level, BinMatrixRef const& binned,
                            SearchedNode const* nodes, LevelNode n_nodes,
                            RefinedValues const& refined) {
   LaunchN("ReadCandidates", ReadCandidatesKernel, n_nodes, level, binned, nodes, n_nodes, refined,
-          points_.Data());
+          points_.Data(), n_rerouted_.Data());
 }
 
 void ThresholdFinder::ResolveByRow(LevelRef const& level, BinnedTableRef const& table,
@@ -402,10 +382,10 @@ void ThresholdFinder::ResolveByRow(LevelRef const& level, BinnedTableRef const& 
   std::uint64_t const n_blocks =
       std::min<std::uint64_t>(CeilDiv(std::uint64_t{n_rows} + 1, of_block),
                               8 * DeviceAttribute(cudaDevAttrMultiProcessorCount));
-  WithSets(sets, [&](auto has_sets) {
-    Launch("FindNextValuesByRow", FindNextValuesByRowKernel<decltype(has_sets)::value>, n_blocks,
+  WithConstant(sets.words != nullptr, [&](auto has_sets) {
+    Launch("FindNextByRow", FindNextByRowKernel<decltype(has_sets)::value>, n_blocks,
            {kThreads, level.n_nodes * sizeof(std::uint32_t)}, table, rows, level.n_nodes, n_rows,
-           points_.Data(), n_rerouted_.Data(), out_left_of_row, sets);
+           points_.Data(), out_left_of_row, sets);
   });
   LaunchN("FindThresholds", FindThresholdsKernel, level.n_nodes, level, points_.Data(),
           n_rerouted_.Data(), out);
@@ -422,19 +402,21 @@ void ThresholdFinder::Resolve(LevelRef const& level, BinnedTableRef const& table
     constexpr int kSlots = decltype(slots)::value;
     std::uint64_t const n_blocks =
         SlotTurns::Grid(std::uint64_t{n_slots} + 1, kThreads * kSlots, level.n_nodes);
-    WithSets(sets, [&](auto has_sets) {
-      constexpr bool kSets = decltype(has_sets)::value;
-      if (table.values_of_host) {
-        LaunchN("FindBins", FindBinsKernel, level.n_nodes, table, level.n_nodes, points_.Data());
-        Launch("FindNextBins", FindNextBinsKernel<kSlots, kSets>, n_blocks, kThreads, table, rows,
-               level.n_nodes, n_slots, points_.Data(), n_rerouted_.Data(), goes_left, sets);
-        Launch("FindValuesBeyond", FindValuesBeyondKernel<kSlots>, n_blocks, kThreads, table, rows,
-               level.n_nodes, n_slots, points_.Data());
-      } else {
-        Launch("FindNextValues", FindNextValuesKernel<kSlots, kSets>, n_blocks, kThreads, table,
-               rows, level.n_nodes, n_slots, points_.Data(), n_rerouted_.Data(), goes_left, sets);
-      }
+    if (table.values_of_host) {
+      LaunchN("FindBins", FindBinsKernel, level.n_nodes, table, level.n_nodes, points_.Data());
+    }
+    WithConstant(sets.words != nullptr, [&](auto has_sets) {
+      WithConstant(table.values_of_host, [&](auto by_bins) {
+        Launch("FindNext",
+               FindNextKernel<kSlots, decltype(has_sets)::value, decltype(by_bins)::value>,
+               n_blocks, kThreads, table, rows, level.n_nodes, n_slots, points_.Data(), goes_left,
+               sets);
+      });
     });
+    if (table.values_of_host) {
+      Launch("FindValuesBeyond", FindValuesBeyondKernel<kSlots>, n_blocks, kThreads, table, rows,
+             level.n_nodes, n_slots, points_.Data());
+    }
     LaunchN("FindThresholds", FindThresholdsKernel, level.n_nodes, level, points_.Data(),
             n_rerouted_.Data(), out);
     resolved_.Record();

@@ -61,9 +61,9 @@ struct BestCandidate {
     Candidate const c = Candidate::FromRank(bins, rank);
     direction = c.direction;
     if (direction == ScanDirection::kForward) {
-      bin = static_cast<std::uint32_t>((c.present ? bins.last : c.value) - bins.first - 1);
+      bin = static_cast<std::uint32_t>((c.present ? bins.end : c.value) - bins.begin - 1);
     } else {
-      bin = static_cast<std::uint32_t>(c.present ? 0 : c.value - bins.first);
+      bin = static_cast<std::uint32_t>(c.present ? 0 : c.value - bins.begin);
     }
   }
 };

@@ -169,6 +169,14 @@ struct LevelRef {
     return CandidateKey::Make(loss, CandidateKey::Rank(columns.Values(f), direction, value));
   }
 
+  /** @brief Make the split of a node's best candidate, by a column of this device. */
+  [[nodiscard]] __device__ Split SplitOf(LevelNode level_node, FeatureIdx column,
+                                         ScanDirection direction, float threshold,
+                                         std::uint64_t first_right = 0) const {
+    return {CandidateKey::LossChange(best[level_node]), features.Of(ColumnIdx{column}), threshold,
+            direction == ScanDirection::kForward ? 0u : 1u, first_right};
+  }
+
   /** @brief Rank the candidate of a categorical feature: a node is offered one alone of each. */
   [[nodiscard]] __device__ std::uint64_t CategoryRank(FeatureIdx f, bool missing_left) const {
     return 2 * std::uint64_t{columns.value_offsets[f]} + (missing_left ? 0 : 1);
@@ -183,8 +191,8 @@ struct LevelRef {
   __device__ std::uint64_t PresentKey(NodeState const& node, FeatureIdx f,
                                       FixedSum const& present) const {
     ValueRange values = columns.Values(f);
-    return max(this->PresentKey(node, f, ScanDirection::kForward, values.last, present),
-               this->PresentKey(node, f, ScanDirection::kBackward, values.first, present));
+    return max(this->PresentKey(node, f, ScanDirection::kForward, values.end, present),
+               this->PresentKey(node, f, ScanDirection::kBackward, values.begin, present));
   }
   /**
    * @brief Find that of one scan; 0 where the feature is not scanned so.

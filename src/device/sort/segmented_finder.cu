@@ -26,8 +26,8 @@ class FeatureCursor {
   __device__ void MoveTo(ValueId value) {
     if (value < first_ || value > last_) {
       ValueRange range = columns_.Values(columns_.FeatureOf(value));
-      first_ = static_cast<ValueId>(range.first);
-      last_ = static_cast<ValueId>(range.last - 1);
+      first_ = static_cast<ValueId>(range.begin);
+      last_ = static_cast<ValueId>(range.end - 1);
     }
   }
   /** @brief Give the feature's first value id. */

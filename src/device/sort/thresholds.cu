@@ -21,18 +21,18 @@ struct SortedLookup {
                               [=](EntryIdx i) { return e[i].value >= value; });
   }
   /** @brief Find the node's greatest value id below one; it exists. */
-  __device__ ValueId Below(LevelNode level_node, FeatureIdx, std::uint64_t value) const {
+  __device__ ValueId Below(LevelNode level_node, std::uint64_t value) const {
     return entries[this->Position(level_node, value) - 1].value;
   }
   /** @brief Find the node's least value id of a feature; it exists. */
-  __device__ ValueId Least(LevelNode level_node, FeatureIdx, ValueRange values) const {
-    return entries[this->Position(level_node, values.first)].value;
+  __device__ ValueId Least(LevelNode level_node, ValueRange values) const {
+    return entries[this->Position(level_node, values.begin)].value;
   }
   __device__ EntryRange NodeEntries(LevelNode level_node) const {
     return ranges.ranges[level_node];
   }
   __device__ EntryRange FeatureEntries(LevelNode level_node, ValueRange values) const {
-    return {this->Position(level_node, values.first), this->Position(level_node, values.last)};
+    return {this->Position(level_node, values.begin), this->Position(level_node, values.end)};
   }
 };
 
@@ -58,7 +58,7 @@ struct InterleavedLookup {
   __device__ unsigned InNode(EntryIdx i, EntryIdx end, LevelNode level_node) const {
     return __ballot_sync(kAllLanes, i < end && in.row_keys[in.entries[i].row] == level_node);
   }
-  __device__ ValueId Below(LevelNode level_node, FeatureIdx, std::uint64_t value) const {
+  __device__ ValueId Below(LevelNode level_node, std::uint64_t value) const {
     EntryIdx end = this->Position(value);
     std::uint32_t const tile = this->LongTileOf(end - 1);
     bool const is_long = tile < in.n_long;
@@ -74,8 +74,8 @@ struct InterleavedLookup {
     }
     return is_long ? in.Sum(level_node, tile - 1).last_value : 0;  // a short column has the entry
   }
-  __device__ ValueId Least(LevelNode level_node, FeatureIdx, ValueRange values) const {
-    EntryIdx begin = this->Position(values.first);
+  __device__ ValueId Least(LevelNode level_node, ValueRange values) const {
+    EntryIdx begin = this->Position(values.begin);
     std::uint32_t tile = this->LongTileOf(begin);
     if (tile < in.n_long) {
       auto const& self = *this;
@@ -114,17 +114,17 @@ __global__ void LookUpThresholdsKernel(LevelRef level, LookupT lookup, LevelResu
     float threshold;
     if (c.present) {
       ValueId last =
-          forward ? lookup.Below(level_node, f, values.last) : lookup.Least(level_node, f, values);
+          forward ? lookup.Below(level_node, values.end) : lookup.Least(level_node, values);
       threshold = PresentThreshold(c.direction, columns.values[last]);
     } else {
-      ValueId below = lookup.Below(level_node, f, c.value);
-      threshold = MidThreshold(c.direction, columns.values[below], columns.values[c.value]);
+      float const below = columns.values[lookup.Below(level_node, c.value)];
+      float const above = columns.values[c.value];
+      threshold = forward ? MidThreshold(below, above) : MidThreshold(above, below);
     }
     auto v = columns.values;
-    auto first_right = WarpPartitionPoint(values.first, values.last,
+    auto first_right = WarpPartitionPoint(values.begin, values.end,
                                           [=](std::uint64_t id) { return !(v[id] < threshold); });
-    result.split = {CandidateKey::LossChange(key), level.features.Of(ColumnIdx{f}), threshold,
-                    forward ? 0u : 1u, first_right};
+    result.split = level.SplitOf(level_node, f, c.direction, threshold, first_right);
     result.winner = lookup.FeatureEntries(level_node, values);
   }
   if (threadIdx.x == 0) {

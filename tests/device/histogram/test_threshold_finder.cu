@@ -95,7 +95,7 @@ class ThresholdFinderTest : public DeviceTest {
         auto const bin = bins.offsets[c.feature] + bins.BinOf(c.feature, c.scanned);
         auto const place =
             CandidateKey::Rank({bins.offsets[c.feature], bins.offsets[c.feature + 1]}, c.direction,
-                               c.direction == ScanDirection::kForward ? bin + 1 : bin);
+                               CandidateKey::Beside(c.direction, bin));
         best[b] = CandidateKey::Make(c.loss_change, place);
         if (bins.is_range[bin] != 0) {
           value = {best[b], ScanValueOf(c.direction, c.scanned)};
@@ -169,9 +169,8 @@ class ThresholdFinderTest : public DeviceTest {
       is_last = false;
     }
     n_last_ += is_last ? 1 : 0;
-    float const threshold = is_last   ? PresentThreshold(c.direction, c.scanned)
-                            : forward ? MidThreshold(c.direction, c.scanned, next)
-                                      : MidThreshold(c.direction, next, c.scanned);
+    float const threshold =
+        is_last ? PresentThreshold(c.direction, c.scanned) : MidThreshold(c.scanned, next);
     ASSERT_EQ(split.loss_change, c.loss_change);
     ASSERT_EQ(split.feature, c.feature);
     if (std::isnan(threshold)) {

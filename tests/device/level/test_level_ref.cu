@@ -93,9 +93,10 @@ class LevelRefTest : public DeviceTest {
     Candidate const c = Candidate::FromRank({kFirst, kFirst + n}, CandidateKey::RankOf(key));
     bool const forward = c.direction == ScanDirection::kForward;
     auto const at = [&](std::ptrdiff_t i) { return std::next(column.values.cbegin(), i)->first; };
-    float const threshold =
-        c.present ? PresentThreshold(c.direction, forward ? at(n - 1) : at(0))
-                  : MidThreshold(c.direction, at(c.value - kFirst - 1), at(c.value - kFirst));
+    std::ptrdiff_t const below = c.value - std::ptrdiff_t{kFirst} - 1;
+    float const threshold = c.present ? PresentThreshold(c.direction, forward ? at(n - 1) : at(0))
+                            : forward ? MidThreshold(at(below), at(below + 1))
+                                      : MidThreshold(at(below + 1), at(below));
     return {CandidateKey::LossChange(key), kFeature, threshold, !forward, {}};
   }
 

@@ -276,29 +276,29 @@ struct EntryCandidates {
     }
     FeatureIdx const f = binned.columns[range.column].feature;
     std::uint64_t const best = __ldcg(level.best + level_node);
-    auto const wanted = [&](ScanDirection d, std::uint64_t value) {
+    auto const wanted = [&](ScanDirection d) {
       return !only_best ||
-             CandidateKey::Rank(level.columns.Values(f), d, value) == CandidateKey::RankOf(best);
+             CandidateKey::Rank(level.columns.Values(f), d, CandidateKey::Beside(d, range.bin)) ==
+                 CandidateKey::RankOf(best);
     };
     NodeState const& state = level.nodes[level_node];
     float const to_beat = level.GainToBeat(level_node);
     bool const missing = !(range.present == state.sum);
     // Only the bin counts: which value within it is told afterwards, for the best candidate alone.
-    if (ends_value && wanted(ScanDirection::kForward, std::uint64_t{range.bin} + 1)) {
-      FixedSum const before = range.before + entries.sums[i];
-      if (level.MayReach(to_beat, state.sum, before, range.present, false)) {
-        forward = level.ScanKey(state, f, ScanDirection::kForward, std::uint64_t{range.bin} + 1,
-                                before, range.present);
-      }
+    auto const key_of = [&](ScanDirection d, FixedSum const& before, bool both) -> std::uint64_t {
+      return level.MayReach(to_beat, state.sum, before, range.present, both)
+                 ? level.ScanKey(state, f, d, CandidateKey::Beside(d, range.bin), before,
+                                 range.present)
+                 : 0;
+    };
+    if (ends_value && wanted(ScanDirection::kForward)) {
+      forward = key_of(ScanDirection::kForward, range.before + entries.sums[i], false);
     }
-    if (begins_value && wanted(ScanDirection::kBackward, range.bin)) {
+    if (begins_value && wanted(ScanDirection::kBackward)) {
       bool const begins_range =
           i == 0 || ValueKey::Column(entries.keys[i - 1]) != ValueKey::Column(key);
-      FixedSum const before = begins_range ? range.before : range.before + entries.sums[i - 1];
-      if (level.MayReach(to_beat, state.sum, before, range.present, missing)) {
-        backward =
-            level.ScanKey(state, f, ScanDirection::kBackward, range.bin, before, range.present);
-      }
+      backward = key_of(ScanDirection::kBackward,
+                        begins_range ? range.before : range.before + entries.sums[i - 1], missing);
     }
   }
 };

@@ -317,13 +317,12 @@ struct RangeCandidates {
   }
   /** @brief Try right after the node's last row. @param at Where that was, or later. */
   __device__ void After(Passed const& passed, std::uint32_t at, FoundCandidate* best) const {
-    this->Try(ScanDirection::kForward, std::uint64_t{taken.range.bin} + 1, passed, at, passed.row,
-              best);
+    this->Try(ScanDirection::kForward, passed, at, passed.row, best);
   }
   /** @brief Try right before a row of the node. */
   __device__ void Before(Passed const& passed, std::uint32_t at, RowIdx row,
                          FoundCandidate* best) const {
-    this->Try(ScanDirection::kBackward, taken.range.bin, passed, ~at, row, best);
+    this->Try(ScanDirection::kBackward, passed, ~at, row, best);
   }
 
  private:
@@ -342,11 +341,12 @@ struct RangeCandidates {
     }
     return reaches;
   }
-  /** @brief Keep a candidate in best if it is better. @param place As in ScanKey(). */
-  __device__ void Try(ScanDirection d, std::uint64_t place, Passed const& passed,
-                      std::uint32_t order, RowIdx row, FoundCandidate* best) const {
+  /** @brief Keep a candidate in best if it is better. */
+  __device__ void Try(ScanDirection d, Passed const& passed, std::uint32_t order, RowIdx row,
+                      FoundCandidate* best) const {
     std::uint64_t const key = level.ScanKey(level.nodes[taken.level_node], taken.entries.feature, d,
-                                            place, this->Before(passed), taken.range.present);
+                                            CandidateKey::Beside(d, taken.range.bin),
+                                            this->Before(passed), taken.range.present);
     if (key != 0 && (key > best->key || (key == best->key && order < best->order))) {
       *best = {key, order, row};
     }

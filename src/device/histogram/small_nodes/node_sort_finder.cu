@@ -50,9 +50,8 @@ struct ColumnCandidates {
     ValueId const first = level.columns.value_offsets[column.f];
     auto offer = [&](ScanDirection d, SortedEntry const& entry) {
       if (level.MayReach(to_beat, state.sum, *before, present, has_missing)) {
-        std::uint64_t const bin = std::uint64_t{first} + entry.Bin();
-        std::uint64_t const candidate = level.ScanKey(
-            state, column.f, d, d == ScanDirection::kForward ? bin + 1 : bin, *before, present);
+        std::uint64_t const value = CandidateKey::Beside(d, std::uint64_t{first} + entry.Bin());
+        std::uint64_t const candidate = level.ScanKey(state, column.f, d, value, *before, present);
         if (candidate != 0 && candidate >= best.key) {
           best = BetterValue{}(best, {candidate, ScanValue::Make(d, column.Value(entry))});
         }
