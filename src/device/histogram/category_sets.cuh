@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "device/level/level.cuh"
+#include "device/runtime/uploader.cuh"
 #include "device/workers/split_exchange.cuh"
 
 namespace gpu_exact {
@@ -87,7 +88,7 @@ class CategorySets {
   std::vector<NodeIdx> firsts_;               // first node of each level
   std::vector<DeviceBuffer<std::uint32_t>> levels_;
   std::vector<GatheredSet> gathered_;  // ascending by node
-  UploadBuffer<GatheredSet> d_gathered_{"sets of categories to gather"};
+  Uploader d_gathered_{"sets of categories to gather"};
   DeviceBuffer<std::uint32_t> words_{"sets of categories"};
   PinnedBuffer<std::uint32_t> host_words_{"sets of categories"};
 };

@@ -18,6 +18,7 @@
 #include "device/runtime/device_context.cuh"
 #include "device/runtime/host_copy.cuh"
 #include "device/runtime/pool_release_threshold.cuh"
+#include "device/runtime/uploader.cuh"
 #include "gpu_exact/tree_builder.h"
 
 namespace gpu_exact {
@@ -175,11 +176,13 @@ class DeviceBuilder : public TreeBuilder {
   DeviceBuffer<FeatureRule> rules_{"feature rules"};
   Level level_;
   Level children_;
-  DeviceBuffer<std::uint32_t> mask_{"open features, those of other workers too"};
+  // Of the level that is searched next, see LevelRef::mask:
+  Uploader masks_{"open features"};
+  DeviceBuffer<std::uint32_t> own_masks_{"open features of the worker"};
   DeviceBuffer<LevelResult> results_{"best splits"};
   PinnedBuffer<LevelResult> host_results_{"best splits"};
   PinnedBuffer<NodeState> host_states_{"nodes of the last level"};
-  UploadBuffer<NodeSplit> node_splits_{"split orders"};
+  Uploader node_splits_{"split orders"};
 };
 
 GrownTree DeviceBuilder::Grow(GrowParam const& param, GradientView gradients,
@@ -302,15 +305,14 @@ void DeviceBuilder::SelectFeatures(Tree const& tree, Level* level) {
   LevelRef& ref = level->ref;
   ref.mask_words = mask.n_words;
   ref.mask_per_node = mask.bits.size() > mask.n_words;
-  DeviceBuffer<std::uint32_t>& of_table = exchange_ == nullptr ? level->mask : mask_;
-  CopyFromHost(of_table.Reserve(mask.bits.size()), mask.bits.data(), mask.bits.size());
+  ref.mask = masks_.Upload(mask.bits);
   if (exchange_ != nullptr) {
     std::size_t const n_masks = ref.mask_per_node ? level->nodes.n : 1;
     ref.mask_words = SplitExchange::MaskWords(ref.columns.n_features);
-    exchange_->SelectOwn(mask_.Data(), mask.n_words, n_masks,
-                         level->mask.Reserve(n_masks * ref.mask_words));
+    std::uint32_t* const own_masks = own_masks_.Reserve(n_masks * ref.mask_words);
+    exchange_->SelectOwn(ref.mask, mask.n_words, n_masks, own_masks);
+    ref.mask = own_masks;
   }
-  ref.mask = level->mask.Data();
 }
 
 void DeviceBuilder::WaitForAnswers() {

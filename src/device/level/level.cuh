@@ -34,7 +34,6 @@ struct Level {
   LevelRef ref{};                                       // lends all of it to kernels
   DeviceBuffer<NodeState> states{"node states"};        // shape: (nodes.n)
   DeviceBuffer<std::uint64_t> best{"best candidates"};  // shape: (nodes.n), CandidateKey
-  DeviceBuffer<std::uint32_t> mask{"open features"};    // see LevelRef::mask
   // Slots of each node's rows, by node, where a strategy keeps rows by node:
   std::vector<RowRange> row_ranges;
   DeviceBuffer<RowRange> device_row_ranges{"rows of nodes"};

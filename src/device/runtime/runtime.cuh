@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <memory>
 #include <nvtx3/nvtx3.hpp>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +35,11 @@
 #endif
 
 namespace gpu_exact {
+#ifdef GPU_EXACT_CHECKS
+inline constexpr bool kChecks = true;  // the host checks too
+#else
+inline constexpr bool kChecks = false;
+#endif
 inline constexpr unsigned kAllLanes = 0xffffffffu;  // all lanes of a warp
 
 /** @brief Give XGBoost's own stream; everything here runs in its order. */
@@ -239,112 +243,6 @@ void ZeroAsync(T* p, std::size_t n) {
   }
 }
 
-/** @brief Checks, in builds with GPU_EXACT_CHECKS, that the device has read memory of the host before
- *         that is written again. */
-class ReadCheck {
- public:
-  /** @brief Note that what the stream did last reads the memory. */
-  void Read() {
-#ifdef GPU_EXACT_CHECKS
-    cudaEvent_t event{nullptr};
-    EXACT_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-    read_.reset(event, [](cudaEvent_t e) { Succeeds(cudaEventDestroy(e)); });
-    EXACT_CUDA(cudaEventRecord(event, Stream()));
-#endif
-  }
-  /** @brief Throw std::logic_error where the device may not have read it yet. */
-  void Write() const {
-#ifdef GPU_EXACT_CHECKS
-    if (read_ != nullptr && cudaEventQuery(read_.get()) == cudaErrorNotReady) {
-      static_cast<void>(cudaGetLastError());
-      throw std::logic_error{"Memory is written that the device has not read yet."};
-    }
-#endif
-  }
-
-#ifdef GPU_EXACT_CHECKS
- private:
-  std::shared_ptr<CUevent_st> read_;  // the last time
-#endif
-};
-
-/**
- * @brief Uploads a small array that the host makes anew for each level.
- *
- * A longer one goes through page-locked memory, which the next upload overwrites: between two uploads
- * the host has waited for the stream, or for an event after the first one (ReadCheck).
- */
-template <typename T>
-class UploadBuffer {
- public:
-  explicit UploadBuffer(char const* what) : host_{what}, device_{what} {}
-
-  /**
-   * @brief Upload. Does not wait.
-   * @param clear Become zero: of a short array in the same launch.
-   * @return Device memory, in the order of the stream.
-   */
-  T* Upload(std::vector<T> const& values, WordsToClear const& clear = {}) {
-    T* to = device_.Reserve(values.size());
-    if (!SendBytes(to, values.data(), values.size() * sizeof(T), clear)) {
-      ZeroAsync(clear.words, clear.n);
-      T* const from = host_.Reserve(values.size());
-      check_.Write();
-      std::copy(values.cbegin(), values.cend(), from);
-      CopyPinned(to, from, values.size());
-      check_.Read();
-    }
-    return to;
-  }
-  [[nodiscard]] T* Data() const { return device_.Data(); }
-
- private:
-  ReadCheck check_;  // of host_
-  PinnedBuffer<T> host_;
-  DeviceBuffer<T> device_;
-};
-
-/** @brief Uploads several small arrays of the host in one copy. */
-class UploadArena {
- public:
-  explicit UploadArena(char const* what) : bytes_{what} {}
-
-  /** @brief Add an array to the next upload. @return Its number. */
-  template <typename T>
-  std::size_t Add(std::vector<T> const& values) {
-    this->Pad();
-    std::size_t const at = staged_.size();
-    auto const* bytes = reinterpret_cast<unsigned char const*>(values.data());
-    staged_.insert(staged_.end(), bytes, bytes + values.size() * sizeof(T));
-    begins_.push_back(at);
-    return begins_.size() - 1;
-  }
-  /** @brief Upload what was added. Does not wait; see UploadBuffer. */
-  void Upload() {
-    this->Pad();
-    bytes_.Upload(staged_);
-    uploaded_.swap(begins_);
-    begins_.clear();
-    staged_.clear();
-  }
-  /** @brief Give the device memory of an array of the last upload. */
-  template <typename T>
-  [[nodiscard]] T const* Data(std::size_t number) const {
-    return reinterpret_cast<T const*>(bytes_.Data() + uploaded_[number]);
-  }
-
- private:
-  static constexpr std::size_t kAligned = 16;
-
-  /** @brief Pad, so that arrays begin, and the last one ends, at a multiple of kAligned. */
-  void Pad() { staged_.resize((staged_.size() + kAligned - 1) / kAligned * kAligned); }
-
-  std::vector<unsigned char> staged_;
-  std::vector<std::size_t> begins_;
-  std::vector<std::size_t> uploaded_;
-  UploadBuffer<unsigned char> bytes_;
-};
-
 [[nodiscard]] constexpr std::uint64_t CeilDiv(std::uint64_t a, std::uint64_t b) {
   return (a + b - 1) / b;
 }
@@ -389,10 +287,9 @@ struct LaunchConfig {
 /**
  * @brief Wait for what the stream did before: the first statement of every kernel.
  *
-* Compiled for Hopper or later, a kernel is made ready while the last blocks of the one before it
-* end (programmatic
- * dependent launch). It may touch no memory before this. As every kernel waits, the one before has
- * waited for all that came before it.
+ * Compiled for Hopper or later, a kernel is made ready while the last blocks of the one before it end
+ * (programmatic dependent launch). It may touch no memory before this. As every kernel waits, the one
+ * before has waited for all that came before it.
  */
 __device__ inline void WaitForPreviousKernel() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

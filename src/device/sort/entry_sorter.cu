@@ -12,6 +12,7 @@
 #include <cub/device/device_segmented_radix_sort.cuh>
 #include <stdexcept>
 #include <type_traits>
+#include <utility>
 
 #include "device/runtime/device_context.cuh"
 #include "device/sort/entry_sorter.cuh"
@@ -166,15 +167,14 @@ void EntrySorter<EntryT>::SortByChild(std::vector<EntryRange> const& split_nodes
   halves_[1 - current_].Reserve(end);
   LaunchN("ChildKeys", ChildKeysKernel<EntryT>, ref_.max_open, entries_, ref_, row_keys,
           keys_.Data());
-  this->SortSegments(split_nodes);
+  std::size_t const d_split_nodes = this->SortSegments(split_nodes);
   are_by_child_ = true;
   current_ = 1 - current_;
   entries_ = halves_[current_].Data();
   auto n_split = static_cast<LevelNode>(split_nodes.size());
   LevelNode const n_nodes = 2 * n_split;
-  CopyFromHost(split_ranges_.Reserve(n_split), split_nodes.data(), n_split);
-  LaunchN("FindChildren", FindChildrenKernel, n_split, this->SortedKeys(), split_ranges_.Data(),
-          n_split, ranges_.Reserve(n_nodes));
+  LaunchN("FindChildren", FindChildrenKernel, n_split, this->SortedKeys(),
+          uploader_.Data<EntryRange>(d_split_nodes), n_split, ranges_.Reserve(n_nodes));
   auto sizes = thrust::make_transform_iterator(thrust::make_counting_iterator(LevelNode{0}),
                                                SizeOfRange{ranges_.Data()});
   open_ends_.Reserve(n_nodes);
@@ -209,37 +209,37 @@ void EntrySorter<EntryT>::SortRange(EntryRange const& range) {
 }
 
 template <typename EntryT>
-void EntrySorter<EntryT>::SortSegments(std::vector<EntryRange> const& segments) {
-  std::vector<int> begins, ends;
-  EntryIdx base{0};
-  auto sort_group = [&] {
-    if (begins.empty()) {
-      return;
-    }
-    auto n = static_cast<int>(begins.size());
-    CopyFromHost(segment_begins_.Reserve(n), begins.data(), n);
-    CopyFromHost(segment_ends_.Reserve(n), ends.data(), n);
-    this->OnePass(base, [&](void* storage, std::size_t& bytes, auto* keys, auto* entries) {
-      return cub::DeviceSegmentedRadixSort::SortPairs(storage, bytes, *keys, *entries, ends.back(),
-                                                      n, segment_begins_.Data(),
-                                                      segment_ends_.Data(), 0, 1, Stream());
-    });
-    begins.clear();
-    ends.clear();
-  };
+std::size_t EntrySorter<EntryT>::SortSegments(std::vector<EntryRange> const& segments) {
+  std::vector<int> begins, ends;  // of short segments, counted from the first one of their group
+  std::vector<std::pair<EntryIdx, std::size_t>> groups;  // where each begins: entry, short segment
   for (auto const& s : segments) {
     if (s.Size() >= long_segment_) {
       this->SortRange(s);
     } else if (s.Size() != 0) {
-      if (begins.empty() || s.end - base > kGroupSpan) {
-        sort_group();
-        base = s.begin;
+      if (groups.empty() || s.end - groups.back().first > kGroupSpan) {
+        groups.emplace_back(s.begin, begins.size());
       }
-      begins.push_back(static_cast<int>(s.begin - base));
-      ends.push_back(static_cast<int>(s.end - base));
+      begins.push_back(static_cast<int>(s.begin - groups.back().first));
+      ends.push_back(static_cast<int>(s.end - groups.back().first));
     }
   }
-  sort_group();
+  std::size_t const d_segments = uploader_.Add(segments);
+  std::size_t const d_begins = uploader_.Add(begins);
+  std::size_t const d_ends = uploader_.Add(ends);
+  uploader_.Upload();
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    auto const [base, first] = groups[g];
+    std::size_t const end = g + 1 < groups.size() ? groups[g + 1].second : begins.size();
+    int const* const group_begins = uploader_.Data<int>(d_begins) + first;
+    int const* const group_ends = uploader_.Data<int>(d_ends) + first;
+    int const n_entries = ends[end - 1];
+    auto const n = static_cast<int>(end - first);
+    this->OnePass(base, [&](void* storage, std::size_t& bytes, auto* keys, auto* entries) {
+      return cub::DeviceSegmentedRadixSort::SortPairs(storage, bytes, *keys, *entries, n_entries, n,
+                                                      group_begins, group_ends, 0, 1, Stream());
+    });
+  }
+  return d_segments;
 }
 
 template class EntrySorter<CarriedEntry>;

@@ -14,6 +14,7 @@
 
 #include <vector>
 
+#include "device/runtime/uploader.cuh"
 #include "device/sort/entries.cuh"
 #include "device/sort/segmented_finder.cuh"
 
@@ -59,7 +60,8 @@ class EntrySorter {
  private:
   [[nodiscard]] std::uint8_t* SortedKeys() const { return keys_.Data() + columns_.n_entries; }
   void SortRange(EntryRange const& range);
-  void SortSegments(std::vector<EntryRange> const& segments);
+  /** @brief Sort each segment, and upload them. @return Their number in uploader_. */
+  std::size_t SortSegments(std::vector<EntryRange> const& segments);
   /** @brief Calls a sort of CUB's by one bit, from the current half into the other one. */
   template <typename FnT>
   void OnePass(EntryIdx base, FnT&& sort);
@@ -78,9 +80,7 @@ class EntrySorter {
                                   DeviceBuffer<EntryT>{"entries, second half"}};
   DeviceBuffer<std::uint8_t> keys_{"sort keys"};  // by entry; then those of sorted entries
   DeviceBuffer<EntryRange> ranges_{"entry ranges of nodes"};
-  DeviceBuffer<EntryRange> split_ranges_{"entry ranges of split nodes"};
   DeviceBuffer<EntryIdx> open_ends_{"ends of open entries"};
-  DeviceBuffer<int> segment_begins_{"segment begins"};
-  DeviceBuffer<int> segment_ends_{"segment ends"};
+  Uploader uploader_{"entry ranges of split nodes"};
 };
 }  // namespace gpu_exact

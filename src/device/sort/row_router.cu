@@ -164,11 +164,12 @@ void RowRouter::Route(EntryT const* entries, std::vector<RouteRange> const& rang
     n += r.entries.Size();
     ends.push_back(n);
   }
-  CopyFromHost(ranges_.Reserve(ranges.size()), ranges.data(), ranges.size());
-  CopyFromHost(range_ends_.Reserve(ends.size()), ends.data(), ends.size());
-  LaunchN("Route", RouteKernel<EntryT>, n, entries, ranges_.Data(), range_ends_.Data(),
-          static_cast<std::uint32_t>(ranges.size()), n, node_splits, level.first, level.n,
-          positions_.Data());
+  std::size_t const d_ranges = uploader_.Add(ranges);
+  std::size_t const d_ends = uploader_.Add(ends);
+  uploader_.Upload();
+  LaunchN("Route", RouteKernel<EntryT>, n, entries, uploader_.Data<RouteRange>(d_ranges),
+          uploader_.Data<EntryIdx>(d_ends), static_cast<std::uint32_t>(ranges.size()), n,
+          node_splits, level.first, level.n, positions_.Data());
 }
 template void RowRouter::Route(CarriedEntry const*, std::vector<RouteRange> const&,
                                LevelNodes const&, NodeSplit const*);

@@ -10,6 +10,7 @@
 #include "device/level/level.cuh"
 #include "device/level/row_positions.cuh"
 #include "device/level/training_rows.cuh"
+#include "device/runtime/uploader.cuh"
 #include "device/workers/split_exchange.cuh"
 
 namespace gpu_exact {
@@ -69,7 +70,6 @@ class RowRouter {
   RowPositions positions_;
   DeviceBuffer<std::uint8_t> row_keys_{"row keys"};
   RankBitVector goes_left_{"rows that go left"};  // where there are several workers
-  DeviceBuffer<RouteRange> ranges_{"routed entries"};
-  DeviceBuffer<EntryIdx> range_ends_{"ends of routed entries"};
+  Uploader uploader_{"routed entries"};
 };
 }  // namespace gpu_exact

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "device/runtime/host_copy.cuh"
+#include "device/runtime/uploader.cuh"
 #include "tests/device/device_arrays.cuh"
 #include "tests/device/random_problem.h"
 #include "tests/support/thread_team.h"
@@ -84,8 +85,8 @@ TEST_F(HostCopyTest, PageLockedMemory) {
 
 /** @brief Arrays that are sent with a launch, and longer ones; each may be changed at once. */
 TEST_F(HostCopyTest, Uploads) {
-  UploadBuffer<std::uint32_t> words{"test words"};
-  UploadBuffer<unsigned char> bytes{"test bytes"};
+  Uploader words{"test words"};
+  Uploader bytes{"test bytes"};
   unsigned seed{0};
   auto check = [&](auto* buffer, auto values) {
     auto const want = values;

@@ -143,8 +143,8 @@ class HistogramFinder {
   Batch of_kept_;               // of the histograms that are kept alone
   std::vector<Batch> batches_;  // they are in the first one
   LoadBalancer slicer_;
-  UploadArena arena_{"nodes and slices of histograms"};
-  UploadArena all_rows_{"slices of the rows of nodes"};
+  Uploader arena_{"nodes and slices of histograms"};
+  Uploader all_rows_{"slices of the rows of nodes"};
   std::size_t d_nodes_{0};  // their number in the arena
   DeviceBuffer<BinTile> tiles_{"tiles of bins"};
 };

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "device/histogram/searched_node.cuh"
+#include "device/runtime/uploader.cuh"
 #include "plan/load_balancer.h"
 
 namespace gpu_exact {
@@ -62,7 +63,7 @@ struct PlannedWork {
     nodes.push_back({0, 0, before + rows.end - rows.begin});
   }
   /** @brief Cuts the work for blocks that add up rows. */
-  void Slice(LoadBalancer const& slicer, BuildLimits const& limits, UploadArena* arena) {
+  void Slice(LoadBalancer const& slicer, BuildLimits const& limits, Uploader* arena) {
     auto const parts = nodes.empty() ? nodes : slicer.Parts(nodes, limits);
     if (parts.empty()) {
       this->Slice(slicer, limits.n_blocks, LoadBalancer::kMinSlice, arena);
@@ -73,17 +74,17 @@ struct PlannedWork {
   }
   /** @brief Cuts the work into slices of equal cost; none has no slices. */
   void Slice(LoadBalancer const& slicer, std::uint32_t max_slices, std::uint64_t min_slice,
-             UploadArena* arena) {
+             Uploader* arena) {
     slices = nodes.empty() || slicer.NumGroups() == 0 ? std::vector<WorkOffset>{}
                                                       : slicer.Slices(nodes, max_slices, min_slice);
     this->Upload(nodes, arena);
   }
-  void Upload(std::vector<BuiltNode> const& of_slices, UploadArena* arena) {
+  void Upload(std::vector<BuiltNode> const& of_slices, Uploader* arena) {
     n_nodes = static_cast<std::uint32_t>(of_slices.size()) - 1;
     d_nodes = arena->Add(of_slices);
     d_slices = arena->Add(slices);
   }
-  [[nodiscard]] WorkRef Ref(LoadBalancer const& slicer, UploadArena const& arena) const {
+  [[nodiscard]] WorkRef Ref(LoadBalancer const& slicer, Uploader const& arena) const {
     return {arena.Data<BuiltNode>(d_nodes), arena.Data<WorkOffset>(d_slices), n_nodes,
             slicer.NumGroups(), static_cast<std::uint32_t>(slices.size() - 1)};
   }

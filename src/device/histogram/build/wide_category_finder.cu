@@ -197,12 +197,19 @@ void WideCategoryFinder::FindAtOnce(LevelRef const& level, RowsRef const& rows,
   }
   std::uint64_t const n_sums = nodes.size() * std::uint64_t{column.n_categories};
   std::uint64_t const most = std::min(n_rows, n_sums);
-  WideRef wide{
-      column, nodes_.Upload(nodes), sums_.Reserve(n_sums), places_.Reserve(most), 0, nullptr,
-      nullptr};
+  std::size_t const d_nodes = uploader_.Add(nodes);
+  std::size_t const d_slices = uploader_.Add(slices);
+  uploader_.Upload();
+  WideRef wide{column,
+               uploader_.Data<SearchedNode>(d_nodes),
+               sums_.Reserve(n_sums),
+               places_.Reserve(most),
+               0,
+               nullptr,
+               nullptr};
   ZeroAsync(wide.sums, n_sums);
   Launch("SumCategories", SumCategoriesKernel, slices.size(), kThreads, table_.Ref(), rows,
-         slices_.Upload(slices), wide);
+         uploader_.Data<RowSlice>(d_slices), wide);
   CallCub([&](void* storage, std::size_t& bytes) {
     return cub::DeviceSelect::If(storage, bytes, thrust::make_counting_iterator(0u), places_.Data(),
                                  n_places_.Reserve(1), static_cast<std::int64_t>(n_sums),

@@ -13,6 +13,7 @@
 #include "device/histogram/category_sets.cuh"
 #include "device/histogram/searched_node.cuh"
 #include "device/level/level_ref.cuh"
+#include "device/runtime/uploader.cuh"
 
 namespace gpu_exact {
 /** @brief Names some rows of a node. */
@@ -47,8 +48,7 @@ class WideCategoryFinder {
   BinnedTable const& table_;
   std::uint64_t max_sums_;
   std::vector<CategoricalFeature> features_;
-  UploadBuffer<SearchedNode> nodes_{"nodes searched by wide columns"};
-  UploadBuffer<RowSlice> slices_{"rows of nodes searched by wide columns"};
+  Uploader uploader_{"nodes searched by wide columns, and their rows"};
   DeviceBuffer<FixedSum> sums_{"sums of categories"};
   // Of all nodes that are searched at a time, one after another; numbers count the categories with a sum.
   DeviceBuffer<std::uint32_t> places_{"categories with a sum"};  // by number: place among the sums

@@ -22,6 +22,7 @@
 #include "device/level/rows_ref.cuh"
 #include "device/level/split_strategy.cuh"
 #include "device/runtime/stream_event.cuh"
+#include "device/runtime/uploader.cuh"
 #include "device/workers/split_exchange.cuh"
 
 namespace gpu_exact {
@@ -108,7 +109,7 @@ class RowPartitioner {
   DeviceBuffer<std::uint32_t> left_of_row_{"rows that go left, by row"};
   PinnedBuffer<RowIdx> n_left_{"left rows of nodes"};
   StreamEvent counted_;  // n_left_ is there
-  UploadBuffer<RowIdx> begins_{"rows before those of nodes"};
+  Uploader begins_{"rows before those of nodes"};
   DeviceBuffer<OwnSplit> tree_{"the tree, for rows left out"};
 };
 }  // namespace gpu_exact

@@ -13,6 +13,7 @@
 #include "device/histogram/searched_node.cuh"
 #include "device/histogram/threshold_finder.cuh"
 #include "device/level/level_ref.cuh"
+#include "device/runtime/uploader.cuh"
 
 namespace gpu_exact {
 class NodeSortFinder {
@@ -34,7 +35,7 @@ class NodeSortFinder {
   void Find(LevelRef const& level, RowsRef const& rows, std::vector<SearchedNode> const& nodes);
 
   /** @brief Give the nodes of the last call, device memory. */
-  [[nodiscard]] SearchedNode const* Nodes() const { return nodes_.Data(); }
+  [[nodiscard]] SearchedNode const* Nodes() const { return nodes_.Data<SearchedNode>(); }
   /** @brief Give the best candidate of each node and column, shape: (n_nodes, NumColumns()). */
   [[nodiscard]] RefinedValue const* Values() const { return values_.Data(); }
   [[nodiscard]] std::uint32_t NumColumns() const { return n_columns_; }
@@ -44,7 +45,7 @@ class NodeSortFinder {
   std::uint64_t max_blocks_;
   std::uint32_t n_columns_;
   std::vector<std::uint64_t> pairs_at_once_;  // by size of nodes; a node and a column each
-  UploadBuffer<SearchedNode> nodes_{"nodes of few rows"};
+  Uploader nodes_{"nodes of few rows"};
   DeviceBuffer<RefinedValue> values_{"best candidates by column"};
 };
 }  // namespace gpu_exact

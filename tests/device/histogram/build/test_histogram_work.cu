@@ -53,7 +53,7 @@ class HistogramWorkTest : public DeviceTest {
       planned.Add(i, {n_slots, n_slots + lengths[i]});
       n_slots += lengths[i];
     }
-    UploadArena arena{"work"};
+    Uploader arena{"work"};
     fn(&planned, &arena);
     arena.Upload();
     WorkRef const work = planned.Ref(slicer, arena);
@@ -93,11 +93,11 @@ TEST_F(HistogramWorkTest, EveryRowOnceAndEverySharedSegmentClearedOnce) {
       length = static_cast<RowIdx>(random.Pick({1, 2, random.Int(1, 100), random.Int(1, 3000)}));
     }
     auto const n_slices = static_cast<std::uint32_t>(random.Pick({1, 2, 7, 100, 3000}));
-    this->Check(lengths, slicer, [&](PlannedWork* planned, UploadArena* arena) {
+    this->Check(lengths, slicer, [&](PlannedWork* planned, Uploader* arena) {
       planned->Slice(slicer, n_slices, 1, arena);
     });
     ASSERT_FALSE(HasFailure()) << "seed " << seed << ", " << n_slices << " slices";
-    this->Check(lengths, slicer, [&](PlannedWork* planned, UploadArena* arena) {
+    this->Check(lengths, slicer, [&](PlannedWork* planned, Uploader* arena) {
       planned->Slice(slicer, BuildLimits{8, 50}, arena);  // nodes are cut into parts
     });
     ASSERT_FALSE(HasFailure()) << "seed " << seed << ", in parts";

@@ -9,15 +9,16 @@
 #include <stdexcept>
 #include <vector>
 
+#include "device/runtime/uploader.cuh"
 #include "tests/device/runtime/upload_problem.cuh"
 
 namespace gpu_exact {
 namespace {
-using UploadBufferTest = DeviceTest;
+using UploaderTest = DeviceTest;
 
 /** @brief Few bytes go with the launch, more of them through page-locked memory. */
-TEST_F(UploadBufferTest, ClearsWhatItIsToldTo) {
-  UploadBuffer<std::uint64_t> upload{"uploaded"};
+TEST_F(UploaderTest, ClearsWhatItIsToldTo) {
+  Uploader upload{"uploaded"};
   for (std::size_t n_values : {0, 1, 128, 129, 20000}) {
     for (std::size_t n_cleared : {0, 1, 300, 70000}) {
       std::vector<std::uint64_t> values(n_values);
@@ -32,8 +33,8 @@ TEST_F(UploadBufferTest, ClearsWhatItIsToldTo) {
   }
 }
 
-TEST_F(UploadBufferTest, UploadsWhatIsNewEachTime) {
-  UploadBuffer<unsigned char> buffer{"an upload"};
+TEST_F(UploaderTest, UploadsWhatIsNewEachTime) {
+  Uploader buffer{"an upload"};
   for (int turn = 0; turn < 3; ++turn) {
     for (std::size_t n : kLengths) {
       auto const sent = Numbers(n, turn);
@@ -42,8 +43,8 @@ TEST_F(UploadBufferTest, UploadsWhatIsNewEachTime) {
   }
 }
 
-TEST_F(UploadBufferTest, UploadsSeveralArraysAtOnce) {
-  UploadArena arena{"some uploads"};
+TEST_F(UploaderTest, UploadsSeveralArraysAtOnce) {
+  Uploader arena{"some uploads"};
   for (std::size_t n : kLengths) {
     for (int turn = 0; turn < 2; ++turn) {
       auto const bytes = Numbers(n, turn);
@@ -62,9 +63,9 @@ TEST_F(UploadBufferTest, UploadsSeveralArraysAtOnce) {
 
 #ifdef GPU_EXACT_CHECKS
 /** @brief An upload while the device may read the one before it is a mistake. */
-TEST_F(UploadBufferTest, AnUploadWaitsForTheOneBefore) {
+TEST_F(UploaderTest, AnUploadWaitsForTheOneBefore) {
   auto const sent = Numbers(5000, 1);
-  UploadBuffer<unsigned char> buffer{"an upload"};
+  Uploader buffer{"an upload"};
   buffer.Upload(sent);
   Synchronize();
   KeepBusy();
