@@ -20,11 +20,6 @@ __device__ inline void AtomicAdd(FixedSum* sum, FixedSum const& value) {
   add(&sum->hess, value.hess);
 }
 
-/** @brief Adds sums, for CUB. */
-struct AddSums {
-  __device__ FixedSum operator()(FixedSum const& a, FixedSum const& b) const { return a + b; }
-};
-
 /** @brief Give what a lane has to all lanes of its warp. */
 __device__ inline FixedSum Shuffle(FixedSum const& s, int lane) { return ThisWarp().shfl(s, lane); }
 }  // namespace gpu_exact

@@ -22,6 +22,11 @@ __device__ inline auto ThisWarp() {
   return cooperative_groups::tiled_partition<32>(cooperative_groups::this_thread_block());
 }
 
+/** @brief Combine all lanes' values by op(a, b), whose order does not matter. */
+template <typename T, typename FnT>
+__device__ T WarpReduce(T const& value, FnT&& op) {
+  return cooperative_groups::reduce(ThisWarp(), value, op);
+}
 template <typename T>
 __device__ T WarpSum(T const& value) {
   return cooperative_groups::reduce(ThisWarp(), value, cooperative_groups::plus<T>{});

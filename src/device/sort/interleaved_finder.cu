@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cub/block/block_radix_rank.cuh>
 #include <cub/device/device_scan.cuh>
+#include <cuda/std/functional>
 
 #include "device/runtime/device_context.cuh"
 #include "device/runtime/fixed_sum.cuh"
@@ -121,13 +122,6 @@ __device__ void OfferAt(LevelRef const& level, NodeTotal const& node, LaneEntry 
   }
 }
 
-/** @brief Combines an earlier part, then a later one. */
-struct TileSumOp {
-  __device__ TileSum operator()(TileSum const& a, TileSum const& b) const {
-    return {a.sum + b.sum, a.occupied | b.occupied, b.occupied != 0 ? b.last_value : a.last_value};
-  }
-};
-
 /** @brief Holds what a warp has of each node, of a column. */
 using WarpSums = TileSum[kMaxInterleavedNodes];
 
@@ -192,7 +186,7 @@ __global__ __launch_bounds__(LongTile::kThreads) void ReduceLongTilesKernel(
   if (threadIdx.x < level.n_nodes) {
     TileSum all{{0, 0}, 0, 0};
     for (WarpSums const& of_warp : sums) {
-      all = TileSumOp{}(all, of_warp[threadIdx.x]);
+      all = all + of_warp[threadIdx.x];
     }
     out_partial[std::uint64_t{threadIdx.x} * in.n_long + blockIdx.x] = all;
   }
@@ -228,7 +222,7 @@ __global__ __launch_bounds__(LongTile::kThreads,
       before = in.Sum(level_node, blockIdx.x - 1);
     }
     for (WarpSums& of_warp : sums) {
-      TileSum const next = TileSumOp{}(before, of_warp[level_node]);
+      TileSum const next = before + of_warp[level_node];
       of_warp[level_node] = before;
       before = next;
     }
@@ -243,7 +237,7 @@ __global__ __launch_bounds__(LongTile::kThreads,
     if (e.level_node == kNoKey) {
       continue;
     }
-    TileSum const before = TileSumOp{}(sums[threadIdx.x / 32][e.level_node], tile.before[k]);
+    TileSum const before = sums[threadIdx.x / 32][e.level_node] + tile.before[k];
     FixedSum const& present = presents[e.level_node];
     if (before.occupied != 0 && before.last_value != e.value &&
         level.MaySplit(e.level_node, e.value, present)) {
@@ -473,7 +467,7 @@ void InterleavedFinder<EntryT>::Find(LevelRef const& level, EntriesRef<EntryT> c
                                                   TileGroup{ref_.long_tiles, ref_.n_long});
     CallCub([&](void* storage, std::size_t& bytes) {
       return cub::DeviceScan::InclusiveScanByKey(storage, bytes, groups, partial_.Data(),
-                                                 sums_.Data(), TileSumOp{}, n_sums,
+                                                 sums_.Data(), cuda::std::plus<>{}, n_sums,
                                                  cuda::std::equal_to<>{}, Stream());
     });
     Launch("SearchLongTiles", SearchLongTilesKernel<EntryT>, ref_.n_long, LongTile::kThreads, level,

@@ -66,6 +66,11 @@ struct TileSum {
   FixedSum sum;
   std::uint32_t occupied;  // 0: no entry of the node so far
   ValueId last_value;
+
+  /** @brief Add a later part. */
+  GPU_EXACT_HD friend TileSum operator+(TileSum const& a, TileSum const& b) {
+    return {a.sum + b.sum, a.occupied | b.occupied, b.occupied != 0 ? b.last_value : a.last_value};
+  }
 };
 
 /** @brief Lends entries in column order to kernels of interleaved levels. */

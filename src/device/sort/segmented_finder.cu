@@ -124,19 +124,9 @@ struct SortedTile {
   }
 };
 
-/** @brief Combines the outer sums of two neighbouring runs of entries. Associative, not
- *         commutative. */
-struct OuterSumsOp {
-  __device__ OuterSums operator()(OuterSums const& a, OuterSums const& b) const {
-    return {a.has_head != 0 ? a.left : a.left + b.left,
-            b.has_head != 0 ? b.right : a.right + b.right, a.has_head | b.has_head, a.continues};
-  }
-};
-/** @brief Combines them from right to left. */
-struct ReverseOuterSumsOp {
-  __device__ OuterSums operator()(OuterSums const& b, OuterSums const& a) const {
-    return OuterSumsOp{}(a, b);
-  }
+/** @brief Adds outer sums from right to left. */
+struct AddFromRight {
+  __device__ OuterSums operator()(OuterSums const& b, OuterSums const& a) const { return a + b; }
 };
 
 /** @brief Names the first and the last segment of a tile: their nodes and where their features
@@ -320,13 +310,13 @@ void SegmentedFinder::Find(LevelRef const& level, EntriesRef<EntryT> const& entr
   OuterSums const none{{0, 0}, {0, 0}, 0, 0};
   CallCub([&](void* storage, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveScan(storage, bytes, outer_.Data(), before_.Data(),
-                                          OuterSumsOp{}, none, n_tiles, Stream());
+                                          cuda::std::plus<>{}, none, n_tiles, Stream());
   });
   auto from_right = thrust::make_reverse_iterator(outer_.Data() + n_tiles);
   auto to_left = thrust::make_reverse_iterator(after_.Data() + n_tiles);
   CallCub([&](void* storage, std::size_t& bytes) {
-    return cub::DeviceScan::ExclusiveScan(storage, bytes, from_right, to_left, ReverseOuterSumsOp{},
-                                          none, n_tiles, Stream());
+    return cub::DeviceScan::ExclusiveScan(storage, bytes, from_right, to_left, AddFromRight{}, none,
+                                          n_tiles, Stream());
   });
   Launch("SearchSegmentedTiles", SearchSegmentedTilesKernel<EntryT>, n_tiles, kTileThreads, level,
          entries, ranges, outer_.Data(), before_.Data(), after_.Data());

@@ -40,6 +40,12 @@ struct OuterSums {
   FixedSum right;
   std::uint32_t has_head;   // 0: one segment crosses the tile, left and right are the whole
   std::uint32_t continues;  // the first entry is of the same segment as the one before the tile
+
+  /** @brief Add the next run of entries. */
+  GPU_EXACT_HD friend OuterSums operator+(OuterSums const& a, OuterSums const& b) {
+    return {a.has_head != 0 ? a.left : a.left + b.left,
+            b.has_head != 0 ? b.right : a.right + b.right, a.has_head | b.has_head, a.continues};
+  }
 };
 
 class SegmentedFinder {

@@ -8,6 +8,7 @@
 
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
+#include <cuda/std/functional>
 #include <functional>
 #include <limits>
 #include <numeric>

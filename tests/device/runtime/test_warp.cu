@@ -19,7 +19,7 @@ struct Combined {
   std::int64_t long_sum;
   float float_max;
   std::uint32_t padding;  // written, as all that is copied to the host
-  FixedSum fixed_sum, fixed_up_to, fixed_of;
+  FixedSum fixed_sum, fixed_up_to, fixed_of, fixed_most;
 };
 
 // one warp
@@ -39,6 +39,8 @@ __global__ void CombineKernel(std::uint32_t const* words, FixedSum const* sums, 
   c.fixed_sum = WarpSum(s);
   c.fixed_up_to = WarpInclusiveSum(s);
   c.fixed_of = Shuffle(s, 7);
+  c.fixed_most =
+      WarpReduce(s, [](FixedSum const& a, FixedSum const& b) { return a.grad > b.grad ? a : b; });
   out[threadIdx.x] = c;
 }
 
@@ -64,7 +66,7 @@ TEST_F(WarpTest, CombinesAllLanes) {
     }
     FixedSum const all = std::accumulate(sums.cbegin(), sums.cend(), FixedSum{0, 0});
     auto const less = [](FixedSum const& a, FixedSum const& b) { return a.grad < b.grad; };
-    auto const greatest = std::max_element(sums.cbegin(), sums.cend(), less)->grad;
+    FixedSum const most = *std::max_element(sums.cbegin(), sums.cend(), less);
     FixedSum fixed_up_to{0, 0};
     for (int lane = 0; lane < 32; ++lane) {
       up_to += words[lane];
@@ -77,10 +79,11 @@ TEST_F(WarpTest, CombinesAllLanes) {
       ASSERT_EQ(c.before, (std::uint64_t{1} << lane) - 1) << lane;
       ASSERT_EQ(c.up_to, up_to) << lane;
       ASSERT_EQ(c.long_sum, all.grad) << lane;
-      ASSERT_EQ(c.float_max, static_cast<float>(greatest)) << lane;
+      ASSERT_EQ(c.float_max, static_cast<float>(most.grad)) << lane;
       ASSERT_TRUE(c.fixed_sum == all) << lane;
       ASSERT_TRUE(c.fixed_up_to == fixed_up_to) << lane;
       ASSERT_TRUE(c.fixed_of == sums[7]) << lane;
+      ASSERT_TRUE(c.fixed_most == most) << lane;
     }
   }
 }

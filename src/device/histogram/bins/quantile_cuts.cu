@@ -146,6 +146,16 @@ struct BinsOut {
   std::uint32_t* first_rank;
   std::uint8_t* is_range;
   std::uint32_t* n_ranges;  // by column, zero before
+
+  __device__ void Write(std::uint64_t i, std::uint32_t column, float lowest_value,
+                        std::uint32_t rank, bool range) const {
+    lowest[i] = lowest_value;
+    first_rank[i] = rank;
+    is_range[i] = range ? 1 : 0;
+    if (range) {
+      atomicAdd(n_ranges + column, 1u);
+    }
+  }
 };
 
 /** @brief Bounds the pieces of a bin: [begin, end). */
@@ -170,14 +180,9 @@ __global__ void WriteCutsKernel(PiecesRef pieces, std::uint64_t const* keys,
     return;
   }
   BinPieces const bin{pieces, bins, n_bins, i};
-  bool const is_range = bin.end - bin.begin > 1;
-  out.lowest[i] = ValueKey::Value(keys[pieces.ranks[bin.begin]]);
-  out.first_rank[i] =
-      static_cast<std::uint32_t>(pieces.ranks[bin.begin] - pieces.columns[bin.column].begin);
-  out.is_range[i] = is_range ? 1 : 0;
-  if (is_range) {
-    atomicAdd(out.n_ranges + bin.column, 1u);
-  }
+  std::uint32_t const first = pieces.ranks[bin.begin];
+  auto const rank = static_cast<std::uint32_t>(first - pieces.columns[bin.column].begin);
+  out.Write(i, bin.column, ValueKey::Value(keys[first]), rank, bin.end - bin.begin > 1);
 }
 
 // one thread a coarse bin
@@ -189,13 +194,8 @@ __global__ void MergeBinsKernel(PiecesRef pieces, CutsRef finer, std::uint64_t c
     return;
   }
   BinPieces const bin{pieces, bins, n_bins, i};
-  bool const is_range = bin.end - bin.begin > 1 || finer.is_range[bin.begin] != 0;
-  out.lowest[i] = finer.lowest[bin.begin];
-  out.first_rank[i] = finer.first_rank[bin.begin];
-  out.is_range[i] = is_range ? 1 : 0;
-  if (is_range) {
-    atomicAdd(out.n_ranges + bin.column, 1u);
-  }
+  out.Write(i, bin.column, finer.lowest[bin.begin], finer.first_rank[bin.begin],
+            bin.end - bin.begin > 1 || finer.is_range[bin.begin] != 0);
 }
 
 // one thread a category
@@ -203,9 +203,7 @@ __global__ void WriteCategoriesKernel(std::uint32_t n, BinsOut out) {
   WaitForPreviousKernel();
   auto const i = GlobalIdx();
   if (i < n) {
-    out.lowest[i] = static_cast<float>(i);
-    out.first_rank[i] = 0;
-    out.is_range[i] = 0;
+    out.Write(i, 0, static_cast<float>(i), 0, false);
   }
 }
 

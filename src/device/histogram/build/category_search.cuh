@@ -19,6 +19,7 @@
 
 #include <cub/block/block_radix_sort.cuh>
 #include <cub/block/block_scan.cuh>
+#include <cuda/std/functional>
 
 #include "device/histogram/category_sets.cuh"
 #include "device/level/level_ref.cuh"
@@ -167,7 +168,7 @@ class CategoryCutAgent {
         std::uint32_t const number = has ? list_.Number(rank) : 0;
         FixedSum seen = has ? load(number, list_.Code(number)) : FixedSum{0, 0};
         FixedSum of_block;
-        SumScan{temp_.scan}.InclusiveScan(seen, seen, AddSums{}, of_block);
+        SumScan{temp_.scan}.InclusiveScan(seen, seen, cuda::std::plus<>{}, of_block);
         __syncthreads();
         seen = before + seen;
         before = before + of_block;
@@ -195,7 +196,7 @@ class CategoryCutAgent {
       own = own + load(i, list_.Code(i));
     }
     FixedSum up_to, present;
-    SumScan{temp_.scan}.InclusiveScan(own, up_to, AddSums{}, present);
+    SumScan{temp_.scan}.InclusiveScan(own, up_to, cuda::std::plus<>{}, present);
     FixedSum const missing = node_.sum - present;
     std::uint64_t best{0};
     std::uint32_t cut{0};

@@ -65,7 +65,7 @@ __global__ void MeasureKernel(LevelRef level, BinMatrixRef binned, SearchedNode 
   }
 }
 
-/** @brief Sums what a scan has passed of a range. */
+/** @brief Sums what a scan has passed of a range. Neighbouring parts add up. */
 struct Passed {
   FixedSum sum;  // of the node's rows
   RowIdx row;    // the last of them
@@ -75,10 +75,7 @@ struct Passed {
   /** @brief Tell whether the node's next row has another value than its last one. @param begins
    *         Whether the value begins with that row. */
   [[nodiscard]] __device__ bool IsNew(bool begins) const { return begins || begun || !any; }
-};
-/** @brief Combines neighbouring parts. Associative. */
-struct PassedOp {
-  __device__ Passed operator()(Passed const& a, Passed const& b) const {
+  __device__ friend Passed operator+(Passed const& a, Passed const& b) {
     return {a.sum + b.sum, b.any ? b.row : a.row, a.any || b.any, b.begun || (a.begun && !b.any)};
   }
 };
@@ -128,7 +125,7 @@ struct ScanItems {
     Passed all{{0, 0}, 0, false, false};
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
-      all = PassedOp{}(all, this->Get(k));
+      all = all + this->Get(k);
     }
     return all;
   }
@@ -245,8 +242,8 @@ struct ScanTeam {
     Passed const before = of_lanes(LaneMaskLt(), sum - own.sum);
     Passed const of_warp = of_lanes(kAllLanes, Shuffle(sum, 31));
     if constexpr (kTeam == 32) {
-      Passed const before_all = PassedOp{}(*all, before);
-      *all = PassedOp{}(*all, of_warp);
+      Passed const before_all = *all + before;
+      *all = *all + of_warp;
       return before_all;
     } else {
       if (Rank() % 32 == 0) {
@@ -256,30 +253,24 @@ struct ScanTeam {
       Passed before_warp = *all;
       for (int w = 0; w < kTeam / 32; ++w) {
         before_warp = w == Rank() / 32 ? *all : before_warp;
-        *all = PassedOp{}(*all, passed[w]);
+        *all = *all + passed[w];
       }
-      return PassedOp{}(before_warp, before);
+      return before_warp + before;
     }
   }
   /** @brief Bring the best of all threads' candidates to the thread of rank 0. */
   __device__ FoundCandidate Best(FoundCandidate best) {
     auto const better = [](FoundCandidate const& a, FoundCandidate const& b) {
-      return a.key != b.key ? a.key > b.key : a.order <= b.order;
+      return (a.key != b.key ? a.key > b.key : a.order <= b.order) ? a : b;
     };
-#pragma unroll
-    for (int lanes = 16; lanes != 0; lanes /= 2) {
-      FoundCandidate const other{__shfl_down_sync(kAllLanes, best.key, lanes),
-                                 __shfl_down_sync(kAllLanes, best.order, lanes),
-                                 __shfl_down_sync(kAllLanes, best.row, lanes)};
-      best = better(best, other) ? best : other;
-    }
+    best = WarpReduce(best, better);
     if constexpr (kTeam > 32) {
       if (Rank() % 32 == 0) {
         of_warps[Rank() / 32] = best;
       }
       Sync();
       for (int w = 1; w < kTeam / 32 && Rank() == 0; ++w) {
-        best = better(best, of_warps[w]) ? best : of_warps[w];
+        best = better(best, of_warps[w]);
       }
     }
     return best;
@@ -377,7 +368,7 @@ __device__ __noinline__ FoundCandidate TryItems(LevelRef const& level,
     if (items.IsOfNode(k) && passed.IsNew(items.Begins(k))) {
       bounds.Set(k, candidates.Bound(passed));
     }
-    passed = PassedOp{}(passed, items.Get(k));
+    passed = passed + items.Get(k);
   }
   std::uint32_t wanted = bounds.First(to_beat);
 #pragma unroll 1  // one copy of the exact gain
@@ -391,7 +382,7 @@ __device__ __noinline__ FoundCandidate TryItems(LevelRef const& level,
           candidates.After(passed, at + k, &best);
         }
       }
-      passed = PassedOp{}(passed, items.Get(k));
+      passed = passed + items.Get(k);
     }
     if (is_first) {
       level.Offer(taken.level_node, best.key);

@@ -5,6 +5,7 @@
  */
 #include <algorithm>
 #include <cub/block/block_scan.cuh>
+#include <cuda/std/functional>
 
 #include "device/histogram/build/category_search.cuh"
 #include "device/histogram/small_nodes/node_category_finder.cuh"
@@ -19,9 +20,8 @@ constexpr int kItems = static_cast<int>(NodeCategoryFinder::kMaxRows) / kThreads
 struct CategoryRun {
   FixedSum sum;
   std::uint32_t n_begun;
-};
-struct JoinRuns {
-  __device__ CategoryRun operator()(CategoryRun const& a, CategoryRun const& b) const {
+
+  __device__ friend CategoryRun operator+(CategoryRun const& a, CategoryRun const& b) {
     return {a.sum + b.sum, a.n_begun + b.n_begun};
   }
 };
@@ -62,10 +62,10 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SearchNodeCategorie
   std::uint32_t const end = min(first + of_thread, n);
   CategoryRun own{{0, 0}, 0};
   for (std::uint32_t k = first; k < end; ++k) {
-    own = {own.sum + column.Sum(entries[k]), own.n_begun + (entries[k].Begins() ? 1 : 0)};
+    own = own + CategoryRun{column.Sum(entries[k]), entries[k].Begins() ? 1u : 0u};
   }
   CategoryRun run, all;
-  BlockStorage::Scan{temp.scan}.ExclusiveScan(own, run, {{0, 0}, 0}, JoinRuns{}, all);
+  BlockStorage::Scan{temp.scan}.ExclusiveScan(own, run, {{0, 0}, 0}, cuda::std::plus<>{}, all);
   for (std::uint32_t k = first; k < end; ++k) {
     if (entries[k].Begins()) {
       temp.codes[run.n_begun++] = static_cast<std::uint16_t>(entries[k].Bin());

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
+#include <cuda/std/functional>
 #include <iterator>
 
 #include "device/histogram/small_nodes/node_category_finder.cuh"
@@ -72,16 +73,6 @@ struct ColumnCandidates {
   }
 };
 
-/** @brief Find the best of all lanes of a warp. */
-__device__ RefinedValue BestOfLanes(RefinedValue best) {
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2) {
-    best = BetterValue{}(best, {__shfl_xor_sync(kAllLanes, best.key, step),
-                                __shfl_xor_sync(kAllLanes, best.scan_value, step)});
-  }
-  return best;
-}
-
 /** @brief Bounds the sorted entries of a thread, as many for each: an odd number, so that the
  *         threads of a warp read other banks of shared memory. */
 struct OwnEntries {
@@ -138,7 +129,7 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
   OwnEntries const own{n, threadIdx.x, kThreads};
   FixedSum before, present;
   typename Storage::Scan{temp.scan}.ExclusiveScan(own.Sum(column, temp.sort.entries), before,
-                                                  FixedSum{0, 0}, AddSums{}, present);
+                                                  FixedSum{0, 0}, cuda::std::plus<>{}, present);
   __syncthreads();
   // First each thread's first entry alone, offered by warps: of the others most stay below that
   // gain to beat, and their gain need not be computed.
@@ -192,9 +183,9 @@ __global__ __launch_bounds__(32 * kWarps) void SortByWarpKernel(
   FixedSum const sum = own.Sum(column, temp.entries);
   FixedSum const up_to = WarpInclusiveSum(sum);
   FixedSum before = up_to - sum;
-  RefinedValue const best =
-      BestOfLanes(ColumnCandidates{level, column, temp.entries, n, Shuffle(up_to, 31)}.Best(
-          own.begin, own.end, &before, {0, ScanValue::kNone}));
+  ColumnCandidates const candidates{level, column, temp.entries, n, Shuffle(up_to, 31)};
+  RefinedValue const best = WarpReduce(
+      candidates.Best(own.begin, own.end, &before, {0, ScanValue::kNone}), BetterValue{});
   if (lane == 0) {
     out[std::uint64_t{i} * n_columns + c] = best;
     level.Offer(node.level_node, best.key);
