@@ -43,7 +43,7 @@ FinestBins MakeFinest(TableSource const& table, CountedTable const& sizes,
                       std::vector<std::uint32_t> const& resolutions, SortedColumnsRule const& rule,
                       std::uint32_t few_values, std::vector<std::uint32_t> const& n_categories,
                       HistogramMemory const& memory) {
-  // Of different values there are as many bins as slots, which are one less than a limit: coarser
+  // Of different values there are as many bins as quantiles, which are one less than a limit: coarser
   // bins are two or four of them each.
   std::uint32_t const finest = resolutions.front();
   std::uint32_t const limit =

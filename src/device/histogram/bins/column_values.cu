@@ -104,7 +104,7 @@ void ColumnValues::Place(std::vector<bool> const& kept) {
   std::uint64_t n{0};
   h_columns_.clear();
   for (bool const is_kept : kept) {
-    h_columns_.push_back(is_kept ? this->Slot(n) : nullptr);
+    h_columns_.push_back(is_kept ? this->KeptColumn(n) : nullptr);
     n += is_kept ? 1 : 0;
   }
   CopyFromHost(columns_.Reserve(n_features_), h_columns_.data(), n_features_);
@@ -114,7 +114,7 @@ void ColumnValues::Keep(std::vector<bool> const& kept) {
   std::uint64_t n{0};
   for (FeatureIdx f = 0; f < n_features_; ++f) {
     if (kept[f]) {
-      float* const to = this->Slot(n++);
+      float* const to = this->KeptColumn(n++);
       if (to != h_columns_[f]) {  // towards the begin, where nothing is wanted any more
         CopyAsync(to, h_columns_[f], n_rows_);
       }

@@ -70,7 +70,7 @@ class ColumnValues {
  private:
   /** @brief Set the pointers of columns: kept ones follow each other in the parts. */
   void Place(std::vector<bool> const& kept);
-  [[nodiscard]] float* Slot(std::uint64_t i) const {
+  [[nodiscard]] float* KeptColumn(std::uint64_t i) const {
     return parts_[i / of_part_].Data() + i % of_part_ * n_rows_;
   }
 

@@ -21,7 +21,7 @@ struct PieceColumn {
   std::uint64_t begin;        // first entry among the keys; of finer bins, 0
   std::uint64_t first_piece;  // among the pieces
   std::uint32_t n_entries;
-  std::uint32_t n_slots;         // 0: every piece is a bin
+  std::uint32_t n_quantiles;     // 0: every piece is a bin
   std::uint32_t shift{kByRank};  // of pieces' numbers, which then tell the bin
 };
 
@@ -44,7 +44,7 @@ struct PiecesRef {
   /** @brief Number pieces so that it ascends in a column, alike for those of one bin. */
   [[nodiscard]] __device__ std::uint64_t CodeOf(std::uint32_t column, std::uint64_t piece) const {
     PieceColumn const c = columns[column];
-    if (c.n_slots == 0) {
+    if (c.n_quantiles == 0) {
       return piece;
     }
     if (c.shift != kByRank) {
@@ -53,9 +53,9 @@ struct PiecesRef {
     std::uint64_t const rank = ranks[piece] - c.begin;
     std::uint64_t const end =
         piece + 1 < this->End(column) ? ranks[piece + 1] - c.begin : c.n_entries;
-    // The last value that begins in a slot may be a long one: it has a bin of its own.
-    bool const is_long = (end - rank) * c.n_slots >= 2 * std::uint64_t{c.n_entries};
-    return 2 * (rank * c.n_slots / c.n_entries) + (is_long ? 1 : 0);
+    // The last value that begins in a quantile may be a long one: it has a bin of its own.
+    bool const is_long = (end - rank) * c.n_quantiles >= 2 * std::uint64_t{c.n_entries};
+    return 2 * (rank * c.n_quantiles / c.n_entries) + (is_long ? 1 : 0);
   }
   [[nodiscard]] __device__ bool BeginsBin(std::uint64_t piece) const {
     std::uint32_t const column = this->ColumnOf(piece);
@@ -223,7 +223,7 @@ __global__ void FindLongBinsKernel(PiecesRef pieces, std::uint32_t* is_long) {
   std::uint64_t const end = i + (1u << c.shift);
   std::uint64_t const n =
       (end < pieces.End(column) ? pieces.ranks[end] : c.n_entries) - pieces.ranks[i];
-  if (n * c.n_slots > 3 * std::uint64_t{c.n_entries}) {
+  if (n * c.n_quantiles > 3 * std::uint64_t{c.n_entries}) {
     is_long[column] = 1;
   }
 }
@@ -401,7 +401,7 @@ bool QuantileCuts::Make(UnbinnedColumns const& all, SortedColumnsRule const* rul
     for (std::uint32_t c = 0; c < n_columns; ++c) {
       auto const next = c + 1 < n_columns ? columns[c + 1].first_piece : pieces.n;
       bool const few = next - columns[c].first_piece <= max_values[first + c];
-      columns[c].n_slots = few ? 0 : max_bins[first + c] - 1;
+      columns[c].n_quantiles = few ? 0 : max_bins[first + c] - 1;
     }
     CopyFromHost(d_columns.Data(), columns.data(), n_columns);
     auto const of_columns = FindBins(pieces, bins, &offsets);

@@ -48,9 +48,9 @@ struct FinestBins;
 /**
  * @brief Owns the bins of all features.
  *
- * A column of few distinct values has a bin for each of them. Of another one, bins
- * begin where ranks pass a multiple of n_entries / slots, but never inside a value; a value of two
- * slots and more has a bin of its own, so that a range holds at most three slots of entries.
+ * A column of few distinct values has a bin for each of them. Of another one, bins begin at quantiles:
+ * where ranks pass a multiple of n_entries / n_quantiles, but never inside a value. A value that spans two
+ * quantiles has a bin of its own, so that a range holds the entries of at most three.
  *
  * Categories have a bin each in every resolution: its number is the code.
  */
@@ -63,7 +63,7 @@ class QuantileCuts {
    * @brief Merge finer bins: each becomes one or several of them. Waits.
    * @param max_bins  Of a column that is a range of the finer bins or has more of them.
    * @param by_number Whether each is a power of two of the finer ones, where no range becomes longer
-   *                  than three slots by that: the number of a bin is that of a finer one, shifted.
+   *                  than three quantiles by that: the number of a bin is that of a finer one, shifted.
    */
   QuantileCuts(QuantileCuts const& finer, std::vector<std::uint32_t> const& n_entries,
                std::uint32_t max_bins, bool by_number = false);

@@ -26,21 +26,21 @@ struct Bin {
   bool is_range;
 };
 
-/** @brief Of one column: from one multiple of n / slots to the next, long pieces by themselves. */
+/** @brief Of one column: from one multiple of n / quantiles to the next, long pieces by themselves. */
 std::vector<Bin> GatherPieces(std::vector<Piece> const& pieces, std::uint32_t max_bins) {
   std::uint64_t n{0};
   for (Piece const& p : pieces) {
     n += p.n_entries;
   }
-  std::uint64_t const slots = max_bins - 1;
-  auto is_long = [&](Piece const& p) { return p.n_entries * slots >= 2 * n; };
+  std::uint64_t const quantiles = max_bins - 1;
+  auto is_long = [&](Piece const& p) { return p.n_entries * quantiles >= 2 * n; };
   bool const few = pieces.size() <= max_bins;
   std::vector<Bin> bins;
   std::uint64_t rank{0};
   std::uint64_t rank_before{0};
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     Piece const& p = pieces[i];
-    bool const begins = i == 0 || few || rank * slots / n != rank_before * slots / n ||
+    bool const begins = i == 0 || few || rank * quantiles / n != rank_before * quantiles / n ||
                         is_long(p) || is_long(pieces[i - 1]);
     if (begins) {
       bins.push_back({p.lowest, rank, 0, p.is_range});
@@ -225,11 +225,11 @@ TEST_F(QuantileCutsTest, AsManyValuesAsTheLimitAndOneMore) {
   }
 }
 
-/** @brief A long value at the begin, in the middle, at the end; several; of just two slots. */
+/** @brief A long value at the begin, in the middle, at the end; several; of just two quantiles. */
 TEST_F(QuantileCutsTest, LongValues) {
   for (std::uint32_t limit : {4u, 11u, 50u}) {
     for (int at : {0, 1, 500, 998, 999}) {
-      // 10 slots of 100 entries where the limit is 11.
+      // 10 quantiles of 100 entries where the limit is 11.
       for (int n_long : {99, 199, 200, 201, 5000}) {
         Table table;
         table.n_features = 1;
