@@ -105,7 +105,6 @@ class HistogramStrategy : public SplitStrategy {
   void FindSplits(Level const& level, LevelResult* out) override {
     RowsRef const rows = rows_.Rows(level);
     LevelSetsRef const sets = sets_.BeginLevel(level);
-    thresholds_.Begin(level.nodes.n);
     n_expected_.assign(searches_.size(), 0.0);
     for (std::size_t i = 0; i < searches_.size(); ++i) {
       ways_.resolutions[i].open_factor = shares_.Factor(level.depth, i);

@@ -361,16 +361,11 @@ __global__ __launch_bounds__(kThreads) void RerouteKernel(BinnedTableRef table, 
 }
 }  // namespace
 
-void ThresholdFinder::Begin(LevelNode n_nodes) {
-  points_.Reserve(n_nodes);
-  n_rerouted_.Reserve(1);
-}
-
 void ThresholdFinder::Read(LevelRef const& level, BinMatrixRef const& binned,
                            SearchedNode const* nodes, LevelNode n_nodes,
                            RefinedValues const& refined) {
   LaunchN("ReadCandidates", ReadCandidatesKernel, n_nodes, level, binned, nodes, n_nodes, refined,
-          points_.Data(), n_rerouted_.Data());
+          points_.Reserve(level.n_nodes), n_rerouted_.Reserve(1));
 }
 
 void ThresholdFinder::ResolveByRow(LevelRef const& level, BinnedTableRef const& table,

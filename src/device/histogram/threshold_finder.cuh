@@ -91,10 +91,8 @@ struct alignas(16) NodeThreshold {
 
 class ThresholdFinder {
  public:
-  /** @brief Begin a level; nodes are read in any order, each once. Does not wait. */
-  void Begin(LevelNode n_nodes);
   /**
-   * @brief Read the best candidates of some nodes.
+   * @brief Read the best candidates of some nodes of a level: in any order, each once. Does not wait.
    * @param level      Its columns are those of the nodes' resolution.
    * @param refined    Values beside the best candidates inside of ranges.
    */

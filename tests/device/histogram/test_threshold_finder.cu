@@ -105,7 +105,6 @@ class ThresholdFinderTest : public DeviceTest {
       refined[c.resolution].push_back(value);
     }
     level->SetBest(best);
-    resolver->Begin(n_nodes);
     for (std::size_t i = 0; i < searched.size(); ++i) {
       d_searched.push_back(ToDevice(searched[i]));
       d_refined.push_back(ToDevice(refined[i]));
