@@ -74,6 +74,7 @@ struct alignas(16) NodeThreshold {
   ScanDirection direction;  // backward: missing values go left
   bool by_categories;       // rows go by the node's set; what follows is of no meaning
   bool reroutes;            // the threshold says otherwise than the candidate: rows go by it
+  bool padding;             // written, so that a word can be read whole
   std::uint32_t scanned;    // ScanValue that the candidate lies beside
   std::uint32_t next;       // the next one of the node, or kNone
   float threshold;          // where it reroutes; NaN past a last value that is infinite
