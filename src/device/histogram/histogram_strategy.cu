@@ -26,10 +26,10 @@ namespace {
 struct ResolutionSearch {
   ResolutionSearch(Resolution const& r, std::vector<CategoricalFeature> const& categorical,
                    HistogramMemory const& memory, HistogramPool* pool, RefineRoom* room)
-      : resolution{r}, finder{*r.columns, pool, {}, categorical} {
-    if (r.columns->HasRanges()) {
+      : resolution{r}, finder{*r.matrix, pool, {}, categorical} {
+    if (r.matrix->HasRanges()) {
       refiner = std::make_unique<RangeRefiner>(
-          *r.columns, room, memory.OpenEntries(r.columns->NumEntries()), memory.CertainRanges());
+          *r.matrix, room, memory.OpenEntries(r.matrix->NumEntries()), memory.CertainRanges());
     }
   }
 
@@ -39,14 +39,14 @@ struct ResolutionSearch {
 };
 
 EntryIdx NumEntries(BinnedTable const& table) {
-  return table.Resolutions().front()->columns->NumEntries();
+  return table.Resolutions().front()->matrix->NumEntries();
 }
 
 /** @brief Count the bins of the largest histogram, in any resolution. */
 std::uint64_t LargestHistogram(BinnedTable const& table) {
   std::uint64_t most{0};
   for (auto const& r : table.Resolutions()) {
-    most = std::max(most, r->columns->Ref().n_bins);
+    most = std::max(most, r->matrix->Ref().n_bins);
   }
   return most;
 }
@@ -75,7 +75,7 @@ class HistogramStrategy : public SplitStrategy {
     for (auto const& r : table_->Resolutions()) {
       searches_.push_back(
           std::make_unique<ResolutionSearch>(*r, table_->Categorical(), memory, &pool_, &room_));
-      ResolutionShape shape = ShapeOf(r->columns->Layout(), r->scans);
+      ResolutionShape shape = ShapeOf(r->matrix->Layout(), r->scans);
       shape.rows_of_host = memory.rows_at == Memory::kHost;
       shape.values_of_host = table_->Ref().values_of_host;
       ways_.resolutions.push_back(shape);
@@ -250,7 +250,7 @@ class HistogramStrategy : public SplitStrategy {
     if (s->refiner != nullptr) {
       this->ExpectOpen(i, nodes);
     }
-    thresholds_.Read(ref, s->resolution.columns->Ref(), s->finder.Nodes(),
+    thresholds_.Read(ref, s->resolution.matrix->Ref(), s->finder.Nodes(),
                      static_cast<LevelNode>(s->finder.NumNodes()),
                      {s->refiner != nullptr ? s->refiner->Values() : nullptr, 0});
   }

@@ -71,13 +71,13 @@ struct Pieces {
 struct TestResolution {
   TestResolution(Table const& table, Resolution const& r)
       : resolution{r},
-        columns{*r.columns},
+        matrix{*r.matrix},
         bins{r.bins, table.n_features},
         of_bins{Pieces::OfBins(table, bins)},
         of_values{Pieces::OfValues(table, bins)} {}
 
   Resolution const& resolution;
-  BinMatrix const& columns;
+  BinMatrix const& matrix;
   HostBins bins;
   Pieces of_bins;
   Pieces of_values;
@@ -393,7 +393,7 @@ inline bool RefineOnce(RangeRefiner* refiner, HistogramProblem const& problem,
                        TestResolution const& r, HistogramLevel const& level,
                        HistogramFinder* finder) {
   return refiner->Refine(level.level, problem.Ref(), level.Rows(), finder,
-                         ShapeOf(r.columns.Layout(), r.resolution.scans), 0);
+                         ShapeOf(r.matrix.Layout(), r.resolution.scans), 0);
 }
 /** @brief The values beside the best candidates, by node of the finder. */
 inline std::vector<RefinedValue> ReadValues(RangeRefiner const& refiner, std::size_t n_nodes) {
@@ -405,7 +405,7 @@ inline void ReadCandidates(ThresholdFinder* resolver, HistogramLevel const& leve
                            RefinedValue const* refined) {
   LevelRef of_resolution = level.level;
   of_resolution.columns = r.resolution.candidates;
-  resolver->Read(of_resolution, r.columns.Ref(), nodes, n_nodes,
-                 {r.columns.HasRanges() ? refined : nullptr, 0});
+  resolver->Read(of_resolution, r.matrix.Ref(), nodes, n_nodes,
+                 {r.matrix.HasRanges() ? refined : nullptr, 0});
 }
 }  // namespace gpu_exact

@@ -137,10 +137,10 @@ std::vector<BinMatrix*> BinnedTable::Allocate(TableLayout&& layout, Memory bins_
     BinLayout& of_resolution = layout.resolutions[i];
     auto& r = *resolutions_[i];
     if (of_resolution.is_stored) {
-      r.columns = std::make_unique<BinMatrix>(r.bins, std::move(of_resolution), bins_at);
-      all_stored.push_back(r.columns.get());
+      r.matrix = std::make_unique<BinMatrix>(r.bins, std::move(of_resolution), bins_at);
+      all_stored.push_back(r.matrix.get());
     } else {
-      r.columns = std::make_unique<BinMatrix>(*stored_, r.bins, std::move(of_resolution));
+      r.matrix = std::make_unique<BinMatrix>(*stored_, r.bins, std::move(of_resolution));
     }
   }
   return all_stored;

@@ -50,7 +50,7 @@ struct Resolution {
   explicit Resolution(QuantileCuts&& b) : bins{std::move(b)} {}
 
   QuantileCuts bins;
-  std::unique_ptr<BinMatrix> columns;
+  std::unique_ptr<BinMatrix> matrix;
   DeviceBuffer<ValueId> offsets{"candidates of features"};
   ColumnsRef candidates{};  // columns without entries, whose values are the bins
   bool scans{false};        // whether all its ranges can be looked up in sorted columns
@@ -77,7 +77,7 @@ class BinnedTable {
       : BinnedTable{StagedTable{table, memory, read_at_once}, max_bins, memory, max_group_bins} {}
 
   [[nodiscard]] BinnedTableRef Ref() const {
-    return {resolutions_.front()->columns->Ref(), values_->Ref(),
+    return {resolutions_.front()->matrix->Ref(), values_->Ref(),
             sorted_columns_ != nullptr ? sorted_columns_->Ref() : SortedColumnsRef{nullptr, 0},
             values_->AtHost()};
   }

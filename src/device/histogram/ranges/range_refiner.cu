@@ -360,16 +360,16 @@ struct RangeRefiner::Pass {
   OpenBinsRef open;
 };
 
-RangeRefiner::RangeRefiner(BinMatrix const& columns, RefineRoom* room, std::uint64_t max_entries,
+RangeRefiner::RangeRefiner(BinMatrix const& matrix, RefineRoom* room, std::uint64_t max_entries,
                            std::uint64_t max_certain)
-    : columns_{columns}, room_{*room}, max_entries_{max_entries}, max_certain_{max_certain} {
+    : matrix_{matrix}, room_{*room}, max_entries_{max_entries}, max_certain_{max_certain} {
   counts_.Reserve(1);
   host_counts_.Reserve(kNumHostCounts);
   list_.Reserve(HistogramMemory::kFirstRanges);
 }
 
 OpenRangesRef RangeRefiner::List(std::size_t n_nodes) {
-  std::uint64_t const most = n_nodes * columns_.Ref().n_bins;
+  std::uint64_t const most = n_nodes * matrix_.Ref().n_bins;
   if (most <= max_certain_) {
     list_.Reserve(most);
   }
@@ -392,20 +392,20 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
   shape.scans = shape.scans && level.n_nodes <= kMostFollowed;
   RefineCost const cost{static_cast<double>(n_nodes),
                         static_cast<double>(finder->NumSearchedRows()),
-                        static_cast<double>(columns_.NumRows()),
-                        static_cast<double>(columns_.Columns().size()),
+                        static_cast<double>(matrix_.NumRows()),
+                        static_cast<double>(matrix_.Columns().size()),
                         shape,
                         static_cast<double>(max_entries_)};
   auto const scan = [&] {
-    room_.scanner.Scan(level, columns_, table, rows, {finder->Nodes(), n_nodes}, listed,
+    room_.scanner.Scan(level, matrix_, table, rows, {finder->Nodes(), n_nodes}, listed,
                        counts_.Data(), values_.Data(), host_counts_.Data() + kScanned);
   };
-  if (shape.scans && n_nodes * columns_.Ref().n_bins <= listed.capacity && cost.ScansAnyway()) {
+  if (shape.scans && n_nodes * matrix_.Ref().n_bins <= listed.capacity && cost.ScansAnyway()) {
     scan();
     return true;
   }
   if (shape.scans) {
-    room_.scanner.Measure(level, columns_.Ref(), finder->Nodes(), listed, counts_.Data());
+    room_.scanner.Measure(level, matrix_.Ref(), finder->Nodes(), listed, counts_.Data());
     this->AskCounts();
     scanned_.resize(std::max(scanned_.size(), depth + 1));
     bool const begun = scanned_[depth];
@@ -426,7 +426,7 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
     }
   }
   ZeroAsync(values_.Data(), n_nodes);
-  std::uint64_t const stride = CeilDiv(columns_.Ref().n_bins, 32) * 32;
+  std::uint64_t const stride = CeilDiv(matrix_.Ref().n_bins, 32) * 32;
   return this->Gather({level,
                        table,
                        rows,
@@ -481,8 +481,8 @@ OpenCounts RangeRefiner::AwaitCounts() {
 }
 
 void RangeRefiner::Emit(Pass const& pass, std::uint32_t first, std::uint32_t end) {
-  Launch("Emit", EmitKernel, pass.work.n_slices, kEmitThreads, pass.table, columns_.Ref(),
-         pass.rows, pass.work, pass.open, first, end,
+  Launch("Emit", EmitKernel, pass.work.n_slices, kEmitThreads, pass.table, matrix_.Ref(), pass.rows,
+         pass.work, pass.open, first, end,
          OpenEntriesRef{room_.entries.Keys(0), room_.entries.Slots(0), room_.entries.Size()},
          counts_.Data());
 }
@@ -529,10 +529,10 @@ void RangeRefiner::Search(Pass const& pass, std::uint64_t n, std::uint32_t first
                                                Stream());
   });
   SortedEntriesRef const entries{keys.Current(), sums, n, room_.open.Data() + first};
-  LaunchN("OfferEntries", OfferEntriesKernel, n, pass.level, columns_.Ref(), pass.nodes, entries);
+  LaunchN("OfferEntries", OfferEntriesKernel, n, pass.level, matrix_.Ref(), pass.nodes, entries);
   LaunchN("ForgetValues", ForgetValuesKernel, pass.n_nodes, pass.level, pass.nodes, pass.n_nodes,
           values_.Data());
-  LaunchN("FindValues", FindValuesKernel, n, pass.level, columns_.Ref(), pass.nodes, entries,
+  LaunchN("FindValues", FindValuesKernel, n, pass.level, matrix_.Ref(), pass.nodes, entries,
           values_.Data());
 }
 }  // namespace gpu_exact

@@ -66,12 +66,12 @@ struct RefineRoom {
 class RangeRefiner {
  public:
   /**
-   * @param columns     Outlive the refiner.
+   * @param matrix      Outlives the refiner.
    * @param room        Likewise.
    * @param max_entries That are sorted at once.
    * @param max_certain A list with room for these ranges is scanned without asking.
    */
-  RangeRefiner(BinMatrix const& columns, RefineRoom* room, std::uint64_t max_entries,
+  RangeRefiner(BinMatrix const& matrix, RefineRoom* room, std::uint64_t max_entries,
                std::uint64_t max_certain);
 
   /** @brief Give the finder an empty list. Does not wait, but where memory grows. */
@@ -122,7 +122,7 @@ class RangeRefiner {
   void SearchInParts(Pass const& pass, std::uint32_t first, std::uint32_t end,
                      std::uint64_t n_entries);
 
-  BinMatrix const& columns_;
+  BinMatrix const& matrix_;
   RefineRoom& room_;
   std::uint64_t max_entries_;
   std::uint64_t max_certain_;

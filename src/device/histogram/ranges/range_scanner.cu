@@ -501,14 +501,14 @@ void RangeScanner::Measure(LevelRef const& level, BinMatrixRef const& binned,
          out_counts);
 }
 
-void RangeScanner::Scan(LevelRef const& level, BinMatrix const& columns,
-                        BinnedTableRef const& table, RowsRef const& rows,
-                        SearchedNodes const& nodes, OpenRangesRef const& listed, OpenCounts* counts,
-                        RefinedValue* out_values, OpenCounts* out_counts) {
+void RangeScanner::Scan(LevelRef const& level, BinMatrix const& matrix, BinnedTableRef const& table,
+                        RowsRef const& rows, SearchedNodes const& nodes,
+                        OpenRangesRef const& listed, OpenCounts* counts, RefinedValue* out_values,
+                        OpenCounts* out_counts) {
   found_.Reserve(listed.capacity);
   auto const n_blocks = kScanBlocks * DeviceAttribute(cudaDevAttrMultiProcessorCount);
-  BinMatrixRef const binned = columns.Ref();
-  bool const by_warps = columns.NumEntries() <= kWarpsRange * binned.n_bins;
+  BinMatrixRef const binned = matrix.Ref();
+  bool const by_warps = matrix.NumEntries() <= kWarpsRange * binned.n_bins;
   auto* kernel = by_warps ? ScanRangesKernel<32> : ScanRangesKernel<kScanThreads>;
   Launch("ScanRanges", kernel, static_cast<std::uint64_t>(n_blocks), kScanThreads, level, binned,
          table.sorted_columns, rows, nodes, listed, counts, found_.Data(), out_values);

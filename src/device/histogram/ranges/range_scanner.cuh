@@ -40,7 +40,7 @@ class RangeScanner {
    * @brief Offer every candidate inside of the listed ranges that may be the best. Does not wait.
    *
    * @param level      Its columns are the candidates of this resolution.
-   * @param columns    Of this resolution.
+   * @param matrix     Of this resolution.
    * @param table      Has sorted columns.
    * @param rows       Of at most kMostFollowed nodes.
    * @param listed     Has room for all ranges that were listed.
@@ -48,7 +48,7 @@ class RangeScanner {
    * @param out_values Of nodes whose best candidate is inside of a range, else zero.
    * @param out_counts Page-locked memory of the host: the counts in the end.
    */
-  void Scan(LevelRef const& level, BinMatrix const& columns, BinnedTableRef const& table,
+  void Scan(LevelRef const& level, BinMatrix const& matrix, BinnedTableRef const& table,
             RowsRef const& rows, SearchedNodes const& nodes, OpenRangesRef const& listed,
             OpenCounts* counts, RefinedValue* out_values, OpenCounts* out_counts);
 

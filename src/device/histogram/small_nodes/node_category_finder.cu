@@ -99,7 +99,7 @@ __global__ void KeepNodeSetsKernel(__grid_constant__ LevelRef const level,
 NodeCategoryFinder::NodeCategoryFinder(BinnedTable const& table, std::uint64_t max_words)
     : table_{table},
       max_words_{max_words},
-      tiles_{*table.Resolutions().front()->columns, table.Categorical()} {}
+      tiles_{*table.Resolutions().front()->matrix, table.Categorical()} {}
 
 void NodeCategoryFinder::Find(LevelRef const& level, RowsRef const& rows, SearchedNode const* nodes,
                               std::uint32_t n_nodes, LevelSetsRef const& out) {

@@ -352,8 +352,8 @@ class BinMatrixTest : public DeviceTest {
   static void CheckSame(BinnedTable const& got, BinnedTable const& want, RowIdx n_rows) {
     ASSERT_EQ(got.Resolutions().size(), want.Resolutions().size());
     for (std::size_t i = 0; i < want.Resolutions().size(); ++i) {
-      auto const& groups = got.Resolutions()[i]->columns->Groups();
-      auto const& want_groups = want.Resolutions()[i]->columns->Groups();
+      auto const& groups = got.Resolutions()[i]->matrix->Groups();
+      auto const& want_groups = want.Resolutions()[i]->matrix->Groups();
       ASSERT_EQ(groups.size(), want_groups.size());
       for (std::size_t g = 0; g < groups.size(); ++g) {
         ASSERT_EQ(ReadElements(groups[g], n_rows), ReadElements(want_groups[g], n_rows))
@@ -491,7 +491,7 @@ TEST_F(BinMatrixTest, WhichResolutionsReadTheFinest) {
     memory.shares_bins = shares;
     BinnedTable const binned{table.View(), {401, 200, 20}, memory};
     auto elements = [&](std::size_t i) {
-      return binned.Resolutions().at(i)->columns->Groups().front().elements;
+      return binned.Resolutions().at(i)->matrix->Groups().front().elements;
     };
     EXPECT_EQ(elements(1) == elements(0), shares);
     EXPECT_NE(elements(2), elements(0)) << "bytes are its own";

@@ -59,7 +59,7 @@ class BinSearchTest : public DeviceTest {
   void Check(Table const& table, std::uint32_t max_bins, Random* random) {
     HistogramProblem const problem{table, {max_bins}, 20000};
     TestResolution const& r = problem.At(0);
-    ASSERT_FALSE(r.columns.HasRanges());
+    ASSERT_FALSE(r.matrix.HasRanges());
     GrowParam const param = MakeParam(table.n_features, random);
     auto const gpair = MakeWeights(table.n_rows, random->Pick({0.0, 0.4}), random);
     LevelRows const nodes = MakeRoot(table.n_rows, 0.3, random);
@@ -76,8 +76,8 @@ class BinSearchTest : public DeviceTest {
         continue;
       }
       level.SetBest({0});
-      for (BinTile const& tile : Tiles(r.columns)) {
-        ASSERT_NO_FATAL_FAILURE(this->Search(r.columns, level.level, tile, size, d_sums.Data()));
+      for (BinTile const& tile : Tiles(r.matrix)) {
+        ASSERT_NO_FATAL_FAILURE(this->Search(r.matrix, level.level, tile, size, d_sums.Data()));
       }
       ASSERT_EQ(level.Best()[0], all.Best(0)) << size << " blocks";
     }

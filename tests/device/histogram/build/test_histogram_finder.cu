@@ -47,7 +47,7 @@ class HistogramFinderTest : public DeviceTest {
     TestResolution const& r = problem.At(resolution);
     RowIdx const n_rows = problem.Rows().n_rows;
     HistogramPool pool = r.MakePool(settings.max_slots);
-    HistogramFinder finder{r.columns, &pool, settings.limits};
+    HistogramFinder finder{r.matrix, &pool, settings.limits};
     GrowParam const param = MakeParam(problem.Rows().n_features, random);
     for (int tree = 0; tree < 2; ++tree) {  // the second one finds the first one's memory
       finder.Reset();
@@ -177,7 +177,7 @@ class HistogramFinderTest : public DeviceTest {
       FeatureIdx const f = r.of_bins.feature[range.bin];
       EXPECT_TRUE(found.insert({{range.node, range.bin}, range.bound}).second) << where;
       EXPECT_EQ(r.bins.is_range[range.bin], 1) << where;
-      EXPECT_EQ(r.columns.Columns()[range.column].feature, f) << where;
+      EXPECT_EQ(r.matrix.Columns()[range.column].feature, f) << where;
       EXPECT_TRUE(range.before == between.sums.before[b * between.n_pieces + range.bin]) << where;
       EXPECT_TRUE(range.present == between.sums.present[b * std::size_t{table.n_features} + f])
           << where;

@@ -26,12 +26,12 @@ class RangeRefinerTest : public DeviceTest {
   void Check(HistogramProblem const& problem, std::size_t resolution, Settings const& settings,
              int n_levels, Random* random) {
     TestResolution const& r = problem.At(resolution);
-    ASSERT_TRUE(r.columns.HasRanges());
+    ASSERT_TRUE(r.matrix.HasRanges());
     RowIdx const n_rows = problem.Rows().n_rows;
     HistogramPool pool = r.MakePool(random->Chance(0.5) ? kManyHistograms : 0);
-    HistogramFinder finder{r.columns, &pool};
+    HistogramFinder finder{r.matrix, &pool};
     RefineRoom room;
-    RangeRefiner refiner{r.columns, &room, settings.max_entries, settings.max_certain};
+    RangeRefiner refiner{r.matrix, &room, settings.max_entries, settings.max_certain};
     GrowParam const param = MakeParam(problem.Rows().n_features, random);
     for (int tree = 0; tree < 2; ++tree) {
       finder.Reset();
@@ -175,9 +175,9 @@ TEST_F(RangeRefinerTest, LongList) {
         continue;
       }
       HistogramPool pool = r.MakePool(n_histograms);
-      HistogramFinder finder{r.columns, &pool};
+      HistogramFinder finder{r.matrix, &pool};
       RefineRoom room;
-      RangeRefiner refiner{r.columns, &room, kMany, 0};
+      RangeRefiner refiner{r.matrix, &room, kMany, 0};
       auto const gpair = MakeWeights(table.n_rows, 0.0, &random);
       LevelRows nodes(kNodes);
       std::vector<NodesToSearch::Family> families;

@@ -64,7 +64,7 @@ class NodeSortTest : public DeviceTest {
         SearchedNode const node{{kFirst, kFirst + n}, 0, SearchedNode::kNoHistogram};
         Launch("Sort", SortKernel<AgentT>, 1, kThreads, binned.Ref(), slots.Ref(), node, c,
                entries_.Reserve(AgentT::kRows), counts_.Reserve(kThreads));
-        FeatureIdx const f = binned.Resolutions().front()->columns->Columns()[c].feature;
+        FeatureIdx const f = binned.Resolutions().front()->matrix->Columns()[c].feature;
         this->Compare(slots, values[f], bins, f, n, kThreads);
         ASSERT_FALSE(HasFailure()) << n << " rows, feature " << f << ", " << kThreads << " threads";
       }

@@ -57,7 +57,7 @@ class NodeSortFinderTest : public DeviceTest {
       ASSERT_EQ(best[b], all.Best(b)) << "node " << b;
       for (std::size_t c = 0; c < n_columns; ++c) {
         // Of equal candidates the scan takes the one that it meets first.
-        FeatureIdx const f = r.columns.Columns()[c].feature;
+        FeatureIdx const f = r.matrix.Columns()[c].feature;
         std::uint64_t key{0};
         std::uint32_t scan_value{0};
         for (auto p = r.of_values.offsets[f]; p < r.of_values.offsets[f + 1]; ++p) {
