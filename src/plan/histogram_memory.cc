@@ -36,7 +36,7 @@ std::uint64_t HistogramMemory::FirstHistogramBytes(EntryIdx n_entries) const {
 std::uint64_t HistogramMemory::CertainRanges() const { return (is_lean ? 1 : 4) * kFirstRanges; }
 
 std::uint64_t HistogramMemory::OpenEntries(EntryIdx n_entries) const {
-  return std::min(n_entries, std::max(EntryIdx{1} << 19, n_entries / 256) / (is_lean ? 2 : 1));
+  return std::min(n_entries, std::max(EntryIdx{1} << 19, n_entries / 128) / (is_lean ? 2 : 1));
 }
 
 EntryIdx HistogramMemory::BinnedAtOnce(EntryIdx n_entries, bool is_dense) const {

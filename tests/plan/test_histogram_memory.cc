@@ -19,8 +19,8 @@ TEST(HistogramMemory, RoomForHistogramsAndOpenRanges) {
   EXPECT_EQ(memory.FirstHistogramBytes(16 * kMiB), 10 * kMiB);
   EXPECT_EQ(memory.FirstHistogramBytes(1024 * kMiB), 264 * kMiB);
   EXPECT_EQ(memory.OpenEntries(1000), 1000u);
-  EXPECT_EQ(memory.OpenEntries(128 * kMiB), 1u << 19);
-  EXPECT_EQ(memory.OpenEntries(256 * kMiB), 1u << 20);
+  EXPECT_EQ(memory.OpenEntries(64 * kMiB), 1u << 19);
+  EXPECT_EQ(memory.OpenEntries(256 * kMiB), 1u << 21);
   EXPECT_EQ(memory.CertainRanges(), 1u << 16);
   EXPECT_EQ(memory.ReadAtOnce(0), 1u << 22);
   EXPECT_EQ(memory.ReadAtOnce(EntryIdx{1} << 27), 1u << 23);
