@@ -84,7 +84,7 @@ struct TestResolution {
 
   /** @brief A pool with room for so many histograms, one at least. */
   [[nodiscard]] HistogramPool MakePool(std::uint64_t n_histograms) const {
-    std::uint64_t const n_bins = columns.Ref().n_bins;
+    std::uint64_t const n_bins = matrix.Ref().n_bins;
     std::uint64_t const n_bytes = n_histograms * n_bins * HistogramPool::kBinBytes;
     return {n_bytes, n_bytes, n_bins};
   }

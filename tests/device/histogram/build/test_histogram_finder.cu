@@ -74,7 +74,7 @@ class HistogramFinderTest : public DeviceTest {
                      Random* random) {
     RowIdx const n_rows = problem.Rows().n_rows;
     HistogramPool pool = problem.At(0).MakePool(n_histograms);
-    HistogramFinder finders[]{{problem.At(0).columns, &pool}, {problem.At(1).columns, &pool}};
+    HistogramFinder finders[]{{problem.At(0).matrix, &pool}, {problem.At(1).matrix, &pool}};
     GrowParam const param = MakeParam(problem.Rows().n_features, random);
     for (int tree = 0; tree < 2; ++tree) {
       pool.Reset();
@@ -291,7 +291,7 @@ TEST_F(HistogramFinderTest, BinsOfOneByte) {
       Table const table = MakeBinnedTable(columns, Scaled(3000u, 600u), &random);
       for (std::uint32_t max_bins : {20u, kMaxByteBins}) {
         HistogramProblem const problem{table, {2 * kMaxByteBins, max_bins}, 20000};
-        auto const& groups = problem.At(1).columns.Groups();
+        auto const& groups = problem.At(1).matrix.Groups();
         ASSERT_TRUE(std::all_of(groups.cbegin(), groups.cend(), [](FeatureGroup const& g) {
           return g.InBytes() || NumByteCells(g.n_columns) == 0;
         }));
