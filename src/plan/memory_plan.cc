@@ -138,14 +138,14 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
   std::uint64_t const long_tiles = n_entries / 2048 + std::min(columns, n_entries / kSharedColumn);
   std::uint64_t const tiles = (3072 + 32) * long_tiles + 144 * shared(kSharedColumn) +
                               16 * shared(32) + 120 * (n_entries / 1024);
-  // Two halves; the second one of entries without gradients comes with levels of many nodes.
-  std::uint64_t const by_node = (n_rows <= kGatheredRows ? 16 : 32) * n_entries;
+  // Two halves; the second one comes with levels of many nodes.
+  std::uint64_t const by_node = 16 * n_entries;
   // How each feature is searched, 1 B; the feature of every kHintValues-th value and of the last.
   std::uint64_t const searched = n_features + 4 * (n_entries / kHintValues + 2);
   plan.growing = {{"columns", column_bytes + searched},
                   {"entries sorted by node", by_node},
                   {"sort keys", 2 * n_entries + (device.is_before_9 ? by_node / 2 + n_entries : 0)},
-                  {"rows", (n_rows <= kGatheredRows ? 26 : 18) * rows},
+                  {"rows", 26 * rows},
                   {"tiles", tiles}};
   return plan;
 }

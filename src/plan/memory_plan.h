@@ -16,11 +16,6 @@
 
 namespace gpu_exact {
 /**
- * @brief Limits for kSort the rows up to which entries do not carry gradients, whose 8 B a row stay
- *        in the L2 cache: 16 MiB.
- */
-inline constexpr RowIdx kGatheredRows = RowIdx{1} << 21;
-/**
  * @brief Limits for kSort the distinct values that stay in page-locked host memory, 64 MiB, as
  *        a level reads few of them for each node. More go to the device, as locking the pages
  *        takes time: about 0.3 ms a MiB, once for a table.

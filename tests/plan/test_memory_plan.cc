@@ -27,13 +27,6 @@ TEST(MemoryPlan, BytesAnEntryAndRow) {
   EXPECT_EQ(with_rows.Peak() - plan.Peak(), 26000u);
 }
 
-TEST(MemoryPlan, EntriesOfManyRowsCarryGradients) {
-  constexpr EntryIdx kEntries = EntryIdx{1} << 30;
-  auto gathered = MemoryPlan::Make(kEntries, kGatheredRows, 1, Strategy::kSort);
-  auto carried = MemoryPlan::Make(kEntries, kGatheredRows + 1, 1, Strategy::kSort);
-  EXPECT_EQ(carried.Peak() - gathered.Peak(), 16 * kEntries + 18 - 8 * kGatheredRows);
-}
-
 std::uint64_t Sum(std::vector<MemoryItem> const& items) {
   std::uint64_t sum{0};
   for (MemoryItem const& item : items) {

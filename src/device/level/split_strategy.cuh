@@ -89,12 +89,8 @@ class SplitStrategy {
 [[nodiscard]] Strategy ChooseStrategy(Strategy strategy, CsrView const& table,
                                       std::uint32_t max_bins);
 
-/**
- * @brief Make the paper's strategy: interleaved levels, then entries sorted by node.
- * @param gathered_rows Up to this many rows gradients are gathered, beyond entries carry them.
- */
-[[nodiscard]] std::unique_ptr<SplitStrategy> MakeSortStrategy(CsrView const& table,
-                                                              RowIdx gathered_rows = kGatheredRows);
+/** @brief Make the paper's strategy: interleaved levels, then entries sorted by node. */
+[[nodiscard]] std::unique_ptr<SplitStrategy> MakeSortStrategy(CsrView const& table);
 
 /**
  * @brief Sets for kHistogram from how many rows on they are sent left or right in the order of the table,

@@ -11,7 +11,6 @@
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_segmented_radix_sort.cuh>
 #include <stdexcept>
-#include <type_traits>
 #include <utility>
 
 #include "device/runtime/device_context.cuh"
@@ -34,20 +33,9 @@ __global__ void UnitsKernel(GradientPair const* gpair, Quantiser quantiser, RowI
   }
 }
 
-// one thread an entry
-__global__ void GatherKernel(ColumnEntry const* columns, GradientPair const* gpair,
-                             Quantiser quantiser, EntryIdx n, CarriedEntry* out) {
-  WaitForPreviousKernel();
-  auto i = GlobalIdx();
-  if (i < n) {
-    ColumnEntry e = columns[i];
-    out[i] = {e.row, e.value, quantiser.Units(gpair[e.row])};
-  }
-}
-
 // block: kKeyThreads * kKeyItems entries, of which a thread has all rows on their way at once
-template <typename EntryT>
-__global__ __launch_bounds__(kKeyThreads) void NodeKeysKernel(EntryT const* entries, EntryIdx n,
+__global__ __launch_bounds__(kKeyThreads) void NodeKeysKernel(ColumnEntry const* entries,
+                                                              EntryIdx n,
                                                               std::uint8_t const* row_keys,
                                                               std::uint8_t* keys) {
   WaitForPreviousKernel();
@@ -68,8 +56,7 @@ __global__ __launch_bounds__(kKeyThreads) void NodeKeysKernel(EntryT const* entr
 }
 
 // one thread an open entry; the keys of closed nodes' entries are not looked at
-template <typename EntryT>
-__global__ void ChildKeysKernel(EntryT const* entries, NodeRangesRef ranges,
+__global__ void ChildKeysKernel(ColumnEntry const* entries, NodeRangesRef ranges,
                                 std::uint8_t const* row_keys, std::uint8_t* keys) {
   WaitForPreviousKernel();
   auto i = GlobalIdx();
@@ -112,40 +99,29 @@ struct SizeOfRange {
 };
 }  // namespace
 
-template <typename EntryT>
-void EntrySorter<EntryT>::Reset(GradientPair const* gpair, Quantiser const& quantiser) {
-  if constexpr (std::is_same_v<EntryT, CarriedEntry>) {
-    LaunchN("Gather", GatherKernel, columns_.n_entries, columns_.entries, gpair, quantiser,
-            columns_.n_entries, halves_[0].Reserve(columns_.n_entries));
-    in_column_order_ = halves_[0].Data();
-  } else {
-    LaunchN("Units", UnitsKernel, columns_.n_rows, gpair, quantiser, columns_.n_rows,
-            units_.Reserve(columns_.n_rows));
-    in_column_order_ = columns_.entries;
-  }
-  entries_ = in_column_order_;
-  are_by_child_ = false;
+void EntrySorter::Reset(GradientPair const* gpair, Quantiser const& quantiser) {
+  LaunchN("Units", UnitsKernel, columns_.n_rows, gpair, quantiser, columns_.n_rows,
+          units_.Reserve(columns_.n_rows));
+  entries_ = columns_.entries;
   EntryRange all{0, columns_.n_entries};
   CopyFromHost(ranges_.Reserve(1), &all, 1);
   CopyFromHost(open_ends_.Reserve(1), &all.end, 1);
   ref_ = {ranges_.Data(), open_ends_.Data(), 1, columns_.n_entries};
 }
 
-template <typename EntryT>
-void EntrySorter<EntryT>::SortByNode(std::uint8_t const* row_keys, LevelNode n_nodes,
-                                     EntryIdx max_open) {
+void EntrySorter::SortByNode(std::uint8_t const* row_keys, LevelNode n_nodes, EntryIdx max_open) {
   EntryIdx const n = columns_.n_entries;
   keys_.Reserve(2 * n);
-  current_ = 1;  // column order may lie in the first half
-  entries_ = halves_[1].Reserve(n);
-  Launch("NodeKeys", NodeKeysKernel<EntryT>, CeilDiv(n, kKeyThreads * kKeyItems), kKeyThreads,
-         in_column_order_, n, row_keys, keys_.Data());
+  current_ = 0;
+  entries_ = halves_[0].Reserve(n);
+  Launch("NodeKeys", NodeKeysKernel, CeilDiv(n, kKeyThreads * kKeyItems), kKeyThreads,
+         columns_.entries, n, row_keys, keys_.Data());
   // The last bits of kNoKey are ones: above every node of a level.
   int const n_bits = BitsBelow(std::uint64_t{n_nodes} + 1);
   if (n != 0) {
     CallCub([&](void* storage, std::size_t& bytes) {
       return cub::DeviceRadixSort::SortPairs(storage, bytes, keys_.Data(), this->SortedKeys(),
-                                             in_column_order_, halves_[1].Data(), n, 0, n_bits,
+                                             columns_.entries, halves_[0].Data(), n, 0, n_bits,
                                              Stream());
     });
   }
@@ -155,9 +131,8 @@ void EntrySorter<EntryT>::SortByNode(std::uint8_t const* row_keys, LevelNode n_n
   ref_ = {ranges_.Data(), open_ends_.Data(), n_nodes, max_open};
 }
 
-template <typename EntryT>
-void EntrySorter<EntryT>::SortByChild(std::vector<EntryRange> const& split_nodes,
-                                      std::uint8_t const* row_keys) {
+void EntrySorter::SortByChild(std::vector<EntryRange> const& split_nodes,
+                              std::uint8_t const* row_keys) {
   EntryIdx n_open{0};
   EntryIdx end{0};
   for (EntryRange const& node : split_nodes) {
@@ -165,10 +140,8 @@ void EntrySorter<EntryT>::SortByChild(std::vector<EntryRange> const& split_nodes
     end = std::max(end, node.end);
   }
   halves_[1 - current_].Reserve(end);
-  LaunchN("ChildKeys", ChildKeysKernel<EntryT>, ref_.max_open, entries_, ref_, row_keys,
-          keys_.Data());
+  LaunchN("ChildKeys", ChildKeysKernel, ref_.max_open, entries_, ref_, row_keys, keys_.Data());
   std::size_t const d_split_nodes = this->SortSegments(split_nodes);
-  are_by_child_ = true;
   current_ = 1 - current_;
   entries_ = halves_[current_].Data();
   auto n_split = static_cast<LevelNode>(split_nodes.size());
@@ -187,29 +160,26 @@ void EntrySorter<EntryT>::SortByChild(std::vector<EntryRange> const& split_nodes
   ref_ = {ranges_.Data(), open_ends_.Data(), n_nodes, n_open};
 }
 
-template <typename EntryT>
 template <typename FnT>
-void EntrySorter<EntryT>::OnePass(EntryIdx base, FnT&& sort) {
+void EntrySorter::OnePass(EntryIdx base, FnT&& sort) {
   // With both halves at hand CUB needs no other memory; one pass ends in the second one.
   cub::DoubleBuffer<std::uint8_t> keys{keys_.Data() + base, this->SortedKeys() + base};
-  cub::DoubleBuffer<EntryT> entries{halves_[current_].Data() + base,
-                                    halves_[1 - current_].Data() + base};
+  cub::DoubleBuffer<ColumnEntry> entries{halves_[current_].Data() + base,
+                                         halves_[1 - current_].Data() + base};
   CallCub([&](void* storage, std::size_t& bytes) { return sort(storage, bytes, &keys, &entries); });
   if (keys.selector != 1 || entries.selector != 1) {
     throw std::logic_error{"CUB sorted entries in other than one pass."};
   }
 }
 
-template <typename EntryT>
-void EntrySorter<EntryT>::SortRange(EntryRange const& range) {
+void EntrySorter::SortRange(EntryRange const& range) {
   this->OnePass(range.begin, [&](void* storage, std::size_t& bytes, auto* keys, auto* entries) {
     return cub::DeviceRadixSort::SortPairs(storage, bytes, *keys, *entries, range.Size(), 0, 1,
                                            Stream());
   });
 }
 
-template <typename EntryT>
-std::size_t EntrySorter<EntryT>::SortSegments(std::vector<EntryRange> const& segments) {
+std::size_t EntrySorter::SortSegments(std::vector<EntryRange> const& segments) {
   std::vector<int> begins, ends;  // of short segments, counted from the first one of their group
   std::vector<std::pair<EntryIdx, std::size_t>> groups;  // where each begins: entry, short segment
   for (auto const& s : segments) {
@@ -242,6 +212,4 @@ std::size_t EntrySorter<EntryT>::SortSegments(std::vector<EntryRange> const& seg
   return d_segments;
 }
 
-template class EntrySorter<CarriedEntry>;
-template class EntrySorter<ColumnEntry>;
 }  // namespace gpu_exact

@@ -6,9 +6,8 @@
  * While nodes have a key each, all entries are sorted from column order, in one pass for the whole
  * level; later those of each split node are sorted by child. Every sort is stable, so that the
  * entries of a node stay ascending by feature and value.
- * Memory: the entries once by node, 8 or 16 B each; a second time where entries carry their
- * gradients or were sorted by child; and 2 B keys. Entries in column order alone take nothing, but
- * for 8 B a row, where they do not carry gradients.
+ * Memory: the entries once by node, 8 B each; a second time where they were sorted by child; and 2 B
+ * keys. Entries in column order alone take nothing, but for 8 B a row.
  */
 #pragma once
 
@@ -19,8 +18,6 @@
 #include "device/sort/segmented_finder.cuh"
 
 namespace gpu_exact {
-/** @tparam EntryT CarriedEntry or ColumnEntry. */
-template <typename EntryT>
 class EntrySorter {
  public:
   static constexpr EntryIdx kLongSegment = EntryIdx{1} << 18;
@@ -38,7 +35,7 @@ class EntrySorter {
 
   /**
    * @brief Sort all entries, from column order, by the node of their row; those of other rows go.
-   *        Does not wait. Comes before the tree's first SortByChild only.
+   *        Does not wait.
    * @param row_keys LevelNodes, kNoKey where the row is in no open node.
    * @param max_open Upper bound of the entries of open nodes.
    */
@@ -51,10 +48,8 @@ class EntrySorter {
    * @param row_keys    The last bit is the child: 0 left, 1 right.
    */
   void SortByChild(std::vector<EntryRange> const& split_nodes, std::uint8_t const* row_keys);
-  /** @brief Tell whether they were: column order may be gone since. */
-  [[nodiscard]] bool AreByChild() const { return are_by_child_; }
 
-  [[nodiscard]] EntriesRef<EntryT> Entries() const { return {entries_, units_.Data()}; }
+  [[nodiscard]] EntriesRef Entries() const { return {entries_, units_.Data()}; }
   [[nodiscard]] NodeRangesRef const& Ranges() const { return ref_; }
 
  private:
@@ -69,15 +64,13 @@ class EntrySorter {
   ColumnsRef columns_;
   EntryIdx long_segment_;
   // of the tree in progress
-  EntryT const* in_column_order_{nullptr};
-  EntryT const* entries_{nullptr};
+  ColumnEntry const* entries_{nullptr};
   int current_{0};  // half that the entries lie in, once they are sorted
-  bool are_by_child_{false};
   NodeRangesRef ref_{};
 
-  DeviceBuffer<GradientUnits> units_{"gradients of rows"};  // not of entries that carry them
-  DeviceBuffer<EntryT> halves_[2]{DeviceBuffer<EntryT>{"entries"},
-                                  DeviceBuffer<EntryT>{"entries, second half"}};
+  DeviceBuffer<GradientUnits> units_{"gradients of rows"};
+  DeviceBuffer<ColumnEntry> halves_[2]{DeviceBuffer<ColumnEntry>{"entries"},
+                                       DeviceBuffer<ColumnEntry>{"entries, second half"}};
   DeviceBuffer<std::uint8_t> keys_{"sort keys"};  // by entry; then those of sorted entries
   DeviceBuffer<EntryRange> ranges_{"entry ranges of nodes"};
   DeviceBuffer<EntryIdx> open_ends_{"ends of open entries"};

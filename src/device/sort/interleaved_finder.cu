@@ -30,9 +30,9 @@ struct LaneEntry {
  * @brief Loads several runs of up to 32 entries, all at once. All lanes of a warp.
  * @param runs runs(k) -> EntryRange of the k-th one.
  */
-template <int kRuns, typename EntryT, typename RunsFn>
-__device__ void LoadRuns(InterleavedRef<EntryT> const& in, RunsFn&& runs, LaneEntry (&out)[kRuns]) {
-  EntryT entries[kRuns];
+template <int kRuns, typename RunsFn>
+__device__ void LoadRuns(InterleavedRef const& in, RunsFn&& runs, LaneEntry (&out)[kRuns]) {
+  ColumnEntry entries[kRuns];
   bool has_entry[kRuns];
 #pragma unroll
   for (int k = 0; k < kRuns; ++k) {
@@ -142,8 +142,7 @@ struct LoadedTile {
   TileSum before[kRuns];  // of the entry's node, in the warp's runs
 
   /** @brief Load by all threads of the block; ends with a barrier. @param sums Of each warp. */
-  template <typename EntryT>
-  __device__ LoadedTile(InterleavedRef<EntryT> const& in, EntryRange const& range,
+  __device__ LoadedTile(InterleavedRef const& in, EntryRange const& range,
                         WarpSums (&sums)[LongTile::kWarps]) {
     WarpSums& of_warp = sums[threadIdx.x / 32];
     Clear(of_warp);
@@ -177,9 +176,9 @@ struct LoadedTile {
 
 /** @brief Run the multireduce. grid: long tiles; block: one tile; result: out_partial[node,
  *         tile]. */
-template <typename EntryT>
-__global__ __launch_bounds__(LongTile::kThreads) void ReduceLongTilesKernel(
-    LevelRef level, InterleavedRef<EntryT> in, TileSum* out_partial) {
+__global__ __launch_bounds__(LongTile::kThreads) void ReduceLongTilesKernel(LevelRef level,
+                                                                            InterleavedRef in,
+                                                                            TileSum* out_partial) {
   WaitForPreviousKernel();
   __shared__ WarpSums sums[LongTile::kWarps];
   LoadedTile const tile{in, in.long_tiles[blockIdx.x].entries, sums};
@@ -202,10 +201,8 @@ struct TileGroup {
 };
 
 /** @brief Run the multiscan. grid: long tiles; block: one tile; result: candidates are offered. */
-template <typename EntryT>
-__global__ __launch_bounds__(LongTile::kThreads,
-                             2) void SearchLongTilesKernel(LevelRef level,
-                                                           InterleavedRef<EntryT> in) {
+__global__ __launch_bounds__(LongTile::kThreads, 2) void SearchLongTilesKernel(LevelRef level,
+                                                                               InterleavedRef in) {
   WaitForPreviousKernel();
   __shared__ WarpSums sums[LongTile::kWarps];  // then what comes before each warp
   __shared__ NodeTotal nodes[kMaxInterleavedNodes];
@@ -289,10 +286,9 @@ class SharedColumns {
  *        result: candidates are offered.
  * @tparam kKeyBits Of a LevelNode, and of kNoKey, whose last bits are all ones.
  */
-template <typename EntryT, int kKeyBits>
-__global__ __launch_bounds__(kTileThreads,
-                             4) void SearchSharedTilesKernel(LevelRef level,
-                                                             InterleavedRef<EntryT> in) {
+template <int kKeyBits>
+__global__ __launch_bounds__(kTileThreads, 4) void SearchSharedTilesKernel(LevelRef level,
+                                                                           InterleavedRef in) {
   WaitForPreviousKernel();
   constexpr int kItems = SharedTile::kItems;
   using Rank = cub::BlockRadixRankMatch<kTileThreads, kKeyBits, false>;
@@ -348,9 +344,8 @@ constexpr int kShortTiles = 4;  // per warp
 
 /** @brief Run the multiscan of whole columns. grid: tiles, kShortTiles a warp; result: candidates
  *         offered. */
-template <typename EntryT>
 __global__ __launch_bounds__(kShortThreads) void SearchShortTilesKernel(LevelRef level,
-                                                                        InterleavedRef<EntryT> in) {
+                                                                        InterleavedRef in) {
   WaitForPreviousKernel();
   __shared__ NodeTotal nodes[kMaxInterleavedNodes];
   LoadNodes(level, nodes);
@@ -386,8 +381,7 @@ __global__ __launch_bounds__(kShortThreads) void SearchShortTilesKernel(LevelRef
 }
 }  // namespace
 
-template <typename EntryT>
-void InterleavedFinder<EntryT>::BuildTiles(std::vector<EntryIdx> const& entry_offsets) {
+void InterleavedFinder::BuildTiles(std::vector<EntryIdx> const& entry_offsets) {
   if (has_tiles_) {
     return;
   }
@@ -448,9 +442,8 @@ void InterleavedFinder<EntryT>::BuildTiles(std::vector<EntryIdx> const& entry_of
   has_tiles_ = true;  // not where there was no room
 }
 
-template <typename EntryT>
-void InterleavedFinder<EntryT>::Find(LevelRef const& level, EntriesRef<EntryT> const& entries,
-                                     std::uint8_t const* row_keys) {
+void InterleavedFinder::Find(LevelRef const& level, EntriesRef const& entries,
+                             std::uint8_t const* row_keys) {
   ref_.entries = entries;
   ref_.row_keys = row_keys;
   if (level.n_nodes == 0) {
@@ -461,8 +454,8 @@ void InterleavedFinder<EntryT>::Find(LevelRef const& level, EntriesRef<EntryT> c
     auto const n_sums = std::uint64_t{level.n_nodes} * ref_.n_long;
     partial_.Reserve(n_sums);
     ref_.sums = sums_.Reserve(n_sums);
-    Launch("ReduceLongTiles", ReduceLongTilesKernel<EntryT>, ref_.n_long, LongTile::kThreads, level,
-           ref_, partial_.Data());
+    Launch("ReduceLongTiles", ReduceLongTilesKernel, ref_.n_long, LongTile::kThreads, level, ref_,
+           partial_.Data());
     auto groups = thrust::make_transform_iterator(thrust::make_counting_iterator(std::uint64_t{0}),
                                                   TileGroup{ref_.long_tiles, ref_.n_long});
     CallCub([&](void* storage, std::size_t& bytes) {
@@ -470,22 +463,18 @@ void InterleavedFinder<EntryT>::Find(LevelRef const& level, EntriesRef<EntryT> c
                                                  sums_.Data(), cuda::std::plus<>{}, n_sums,
                                                  cuda::std::equal_to<>{}, Stream());
     });
-    Launch("SearchLongTiles", SearchLongTilesKernel<EntryT>, ref_.n_long, LongTile::kThreads, level,
-           ref_);
+    Launch("SearchLongTiles", SearchLongTilesKernel, ref_.n_long, LongTile::kThreads, level, ref_);
   }
   if (ref_.n_shared != 0) {
     bool const few = level.n_nodes < 1u << kFewKeyBits;
     Launch("SearchSharedTiles",
-           few ? SearchSharedTilesKernel<EntryT, kFewKeyBits>
-               : SearchSharedTilesKernel<EntryT, kMostKeyBits>,
+           few ? SearchSharedTilesKernel<kFewKeyBits> : SearchSharedTilesKernel<kMostKeyBits>,
            ref_.n_shared, kTileThreads, level, ref_);
   }
   if (ref_.n_short != 0) {
-    Launch("SearchShortTiles", SearchShortTilesKernel<EntryT>,
+    Launch("SearchShortTiles", SearchShortTilesKernel,
            CeilDiv(ref_.n_short, kShortThreads / 32 * kShortTiles), kShortThreads, level, ref_);
   }
 }
 
-template class InterleavedFinder<CarriedEntry>;
-template class InterleavedFinder<ColumnEntry>;
 }  // namespace gpu_exact

@@ -74,9 +74,8 @@ struct TileSum {
 };
 
 /** @brief Lends entries in column order to kernels of interleaved levels. */
-template <typename EntryT>
 struct InterleavedRef {
-  EntriesRef<EntryT> entries;  // shape: (n_entries)
+  EntriesRef entries;  // shape: (n_entries)
   EntryIdx n_entries;
   std::uint8_t const* row_keys;    // LevelNode of each row, or kNoKey
   LongTile const* long_tiles;      // shape: (n_long)
@@ -92,8 +91,6 @@ struct InterleavedRef {
   }
 };
 
-/** @tparam EntryT CarriedEntry or ColumnEntry. */
-template <typename EntryT>
 class InterleavedFinder {
  public:
   /**
@@ -103,10 +100,10 @@ class InterleavedFinder {
   void BuildTiles(std::vector<EntryIdx> const& entry_offsets);
 
   /** @brief Offer every candidate of the level. Comes after BuildTiles(). Does not wait. */
-  void Find(LevelRef const& level, EntriesRef<EntryT> const& entries, std::uint8_t const* row_keys);
+  void Find(LevelRef const& level, EntriesRef const& entries, std::uint8_t const* row_keys);
 
   /** @brief Give what the last Find() left, to look winners up. */
-  [[nodiscard]] InterleavedRef<EntryT> const& Ref() const { return ref_; }
+  [[nodiscard]] InterleavedRef const& Ref() const { return ref_; }
 
  private:
   bool has_tiles_{false};
@@ -115,6 +112,6 @@ class InterleavedFinder {
   DeviceBuffer<ShortTile> short_tiles_{"tiles of short columns"};
   DeviceBuffer<TileSum> partial_{"sums of tiles by node"};
   DeviceBuffer<TileSum> sums_{"scanned sums of tiles by node"};
-  InterleavedRef<EntryT> ref_{};
+  InterleavedRef ref_{};
 };
 }  // namespace gpu_exact

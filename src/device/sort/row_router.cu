@@ -29,9 +29,8 @@ __global__ void ResetKernel(TrainingRows rows, NodeIdx* positions, std::uint8_t*
 }
 
 // one thread an entry of the ranges
-template <typename EntryT>
-__global__ void RouteKernel(EntryT const* entries, RouteRange const* ranges, EntryIdx const* ends,
-                            std::uint32_t n_ranges, EntryIdx n_entries,
+__global__ void RouteKernel(ColumnEntry const* entries, RouteRange const* ranges,
+                            EntryIdx const* ends, std::uint32_t n_ranges, EntryIdx n_entries,
                             NodeSplit const* node_splits, NodeIdx first_node,
                             LevelNode n_node_splits, NodeIdx* positions) {
   WaitForPreviousKernel();
@@ -40,7 +39,7 @@ __global__ void RouteKernel(EntryT const* entries, RouteRange const* ranges, Ent
     return;
   }
   auto r = PartitionPoint(std::uint32_t{0}, n_ranges, [=](std::uint32_t k) { return ends[k] > i; });
-  EntryT e = entries[ranges[r].entries.end - (ends[r] - i)];
+  ColumnEntry e = entries[ranges[r].entries.end - (ends[r] - i)];
   NodeIdx position = positions[e.row];
   auto level_node = static_cast<LevelNode>(DecodePosition(position) - first_node);
   if (level_node >= n_node_splits) {
@@ -155,8 +154,7 @@ void RowRouter::Reset(TrainingRows const& rows) {
   LaunchN("Reset", ResetKernel, n_rows_, rows, positions_.Data(), row_keys_.Data());
 }
 
-template <typename EntryT>
-void RowRouter::Route(EntryT const* entries, std::vector<RouteRange> const& ranges,
+void RowRouter::Route(ColumnEntry const* entries, std::vector<RouteRange> const& ranges,
                       LevelNodes const& level, NodeSplit const* node_splits) {
   std::vector<EntryIdx> ends;
   EntryIdx n{0};
@@ -167,14 +165,10 @@ void RowRouter::Route(EntryT const* entries, std::vector<RouteRange> const& rang
   std::size_t const d_ranges = uploader_.Add(ranges);
   std::size_t const d_ends = uploader_.Add(ends);
   uploader_.Upload();
-  LaunchN("Route", RouteKernel<EntryT>, n, entries, uploader_.Data<RouteRange>(d_ranges),
+  LaunchN("Route", RouteKernel, n, entries, uploader_.Data<RouteRange>(d_ranges),
           uploader_.Data<EntryIdx>(d_ends), static_cast<std::uint32_t>(ranges.size()), n,
           node_splits, level.first, level.n, positions_.Data());
 }
-template void RowRouter::Route(CarriedEntry const*, std::vector<RouteRange> const&,
-                               LevelNodes const&, NodeSplit const*);
-template void RowRouter::Route(ColumnEntry const*, std::vector<RouteRange> const&,
-                               LevelNodes const&, NodeSplit const*);
 
 void RowRouter::RouteMissing(LevelNodes const& level, NodeSplit const* node_splits,
                              LevelNodes const& children, SplitExchange* exchange) {

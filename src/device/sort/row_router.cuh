@@ -36,12 +36,10 @@ class RowRouter {
 
   /**
    * @brief Move the rows of a level whose entries lie in the ranges to their child. Does not wait.
-   * @tparam EntryT CarriedEntry or ColumnEntry.
    * @param node_splits Of the level, device memory.
    */
-  template <typename EntryT>
-  void Route(EntryT const* entries, std::vector<RouteRange> const& ranges, LevelNodes const& level,
-             NodeSplit const* node_splits);
+  void Route(ColumnEntry const* entries, std::vector<RouteRange> const& ranges,
+             LevelNodes const& level, NodeSplit const* node_splits);
   /**
    * @brief Move the rest of the split nodes' rows to the default child; then write row keys.
    * @param exchange nullptr: all columns are here. Else rows of nodes whose split is another

@@ -58,14 +58,13 @@ class SortedSegments {
 };
 
 /** @brief Holds the open entries of one tile, and what their outer neighbours are. */
-template <typename EntryT>
 struct SortedTile {
   NodeRangesRef ranges;
-  EntriesRef<EntryT> entries;
+  EntriesRef entries;
   EntryIdx begin;  // counting open entries
   int n;           // 0: the grid was made for more open entries than there are
 
-  __device__ SortedTile(EntriesRef<EntryT> const& e, NodeRangesRef const& r)
+  __device__ SortedTile(EntriesRef const& e, NodeRangesRef const& r)
       : ranges{r}, entries{e}, begin{EntryIdx{blockIdx.x} * Tile::kSize} {
     EntryIdx const n_open = ranges.NumOpen();
     n = begin < n_open ? static_cast<int>(min(n_open - begin, EntryIdx{Tile::kSize})) : 0;
@@ -73,7 +72,8 @@ struct SortedTile {
 
   /** @brief Load the thread's entries, every kTileThreads-th; the LevelNode is kNoLevelNode past
    *         the last. */
-  __device__ void Fetch(EntryT (&out_items)[kItems], LevelNode (&out_level_nodes)[kItems]) const {
+  __device__ void Fetch(ColumnEntry (&out_items)[kItems],
+                        LevelNode (&out_level_nodes)[kItems]) const {
     LevelNode level_node{kNoLevelNode};
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
@@ -91,7 +91,7 @@ struct SortedTile {
 
   /** @brief Load by all threads of the block; ends with a barrier. */
   __device__ void Load(Tile* out) const {
-    EntryT items[kItems];
+    ColumnEntry items[kItems];
     LevelNode level_nodes[kItems];
     this->Fetch(items, level_nodes);
     // All gradients are on their way before the first one is waited for.
@@ -162,21 +162,22 @@ struct EndSums {
  * Nodes lie one after another and values of a node ascend, so that an entry is of one of the outer
  * segments by its node and value alone: only two features are looked up in a tile.
  */
-template <typename EntryT>
-__global__ __launch_bounds__(kTileThreads) void ReduceSegmentedTilesKernel(
-    LevelRef level, EntriesRef<EntryT> entries, NodeRangesRef ranges, OuterSums* out_outer) {
+__global__ __launch_bounds__(kTileThreads) void ReduceSegmentedTilesKernel(LevelRef level,
+                                                                           EntriesRef entries,
+                                                                           NodeRangesRef ranges,
+                                                                           OuterSums* out_outer) {
   WaitForPreviousKernel();
   using BlockReduce = cub::BlockReduce<EndSums, kTileThreads>;
   __shared__ typename BlockReduce::TempStorage temp;
   __shared__ OuterSegments outer;
-  SortedTile<EntryT> in{entries, ranges};
+  SortedTile in{entries, ranges};
   if (in.n == 0) {
     if (threadIdx.x == 0) {
       out_outer[blockIdx.x] = {{0, 0}, {0, 0}, 0, 0};
     }
     return;
   }
-  EntryT items[kItems];
+  ColumnEntry items[kItems];
   LevelNode level_nodes[kItems];
   in.Fetch(items, level_nodes);
   if (threadIdx.x == 0) {
@@ -236,16 +237,15 @@ struct TileOutside {
  * @param before Sums of the tiles before each; .right is what its first segment has there.
  * @param after  Sums of the tiles after each; .left is what its last segment has there.
  */
-template <typename EntryT>
 __global__ __launch_bounds__(kTileThreads) void SearchSegmentedTilesKernel(
-    LevelRef level, EntriesRef<EntryT> entries, NodeRangesRef ranges, OuterSums const* outer,
+    LevelRef level, EntriesRef entries, NodeRangesRef ranges, OuterSums const* outer,
     OuterSums const* before, OuterSums const* after) {
   WaitForPreviousKernel();
   using Agent = SplitAgent<kItems, SortedSegments>;
   __shared__ Agent::TempStorage temp;
   __shared__ Tile tile;
   __shared__ TileOutside outside;
-  SortedTile<EntryT> in{entries, ranges};
+  SortedTile in{entries, ranges};
   if (in.n == 0) {
     return;
   }
@@ -295,8 +295,7 @@ __global__ __launch_bounds__(kTileThreads) void SearchSegmentedTilesKernel(
 }
 }  // namespace
 
-template <typename EntryT>
-void SegmentedFinder::Find(LevelRef const& level, EntriesRef<EntryT> const& entries,
+void SegmentedFinder::Find(LevelRef const& level, EntriesRef const& entries,
                            NodeRangesRef const& ranges) {
   auto n_tiles = CeilDiv(ranges.max_open, Tile::kSize);
   if (n_tiles == 0) {
@@ -305,8 +304,8 @@ void SegmentedFinder::Find(LevelRef const& level, EntriesRef<EntryT> const& entr
   outer_.Reserve(n_tiles);
   before_.Reserve(n_tiles);
   after_.Reserve(n_tiles);
-  Launch("ReduceSegmentedTiles", ReduceSegmentedTilesKernel<EntryT>, n_tiles, kTileThreads, level,
-         entries, ranges, outer_.Data());
+  Launch("ReduceSegmentedTiles", ReduceSegmentedTilesKernel, n_tiles, kTileThreads, level, entries,
+         ranges, outer_.Data());
   OuterSums const none{{0, 0}, {0, 0}, 0, 0};
   CallCub([&](void* storage, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveScan(storage, bytes, outer_.Data(), before_.Data(),
@@ -318,12 +317,8 @@ void SegmentedFinder::Find(LevelRef const& level, EntriesRef<EntryT> const& entr
     return cub::DeviceScan::ExclusiveScan(storage, bytes, from_right, to_left, AddFromRight{}, none,
                                           n_tiles, Stream());
   });
-  Launch("SearchSegmentedTiles", SearchSegmentedTilesKernel<EntryT>, n_tiles, kTileThreads, level,
-         entries, ranges, outer_.Data(), before_.Data(), after_.Data());
+  Launch("SearchSegmentedTiles", SearchSegmentedTilesKernel, n_tiles, kTileThreads, level, entries,
+         ranges, outer_.Data(), before_.Data(), after_.Data());
 }
-template void SegmentedFinder::Find(LevelRef const&, EntriesRef<CarriedEntry> const&,
-                                    NodeRangesRef const&);
-template void SegmentedFinder::Find(LevelRef const&, EntriesRef<ColumnEntry> const&,
-                                    NodeRangesRef const&);
 
 }  // namespace gpu_exact

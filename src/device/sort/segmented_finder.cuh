@@ -52,10 +52,8 @@ class SegmentedFinder {
  public:
   /**
    * @brief Offer every candidate of the level. Does not wait.
-   * @tparam EntryT CarriedEntry or ColumnEntry.
    */
-  template <typename EntryT>
-  void Find(LevelRef const& level, EntriesRef<EntryT> const& entries, NodeRangesRef const& ranges);
+  void Find(LevelRef const& level, EntriesRef const& entries, NodeRangesRef const& ranges);
 
  private:
   DeviceBuffer<OuterSums> outer_{"outer sums of tiles"};

@@ -20,8 +20,6 @@ namespace {
 /** @brief Sort all entries as long as at least one in kLeastOpenPart is open. */
 constexpr EntryIdx kLeastOpenPart = 4;
 
-/** @tparam EntryT CarriedEntry or ColumnEntry. */
-template <typename EntryT>
 class SortStrategy : public SplitStrategy {
  public:
   explicit SortStrategy(CsrView const& table)
@@ -51,8 +49,8 @@ class SortStrategy : public SplitStrategy {
   ColumnStore columns_;
   FeatureHints hints_;
   RowRouter rows_;
-  EntrySorter<EntryT> sorter_;
-  InterleavedFinder<EntryT> interleaved_;
+  EntrySorter sorter_;
+  InterleavedFinder interleaved_;
   SegmentedFinder sorted_;
   // of the tree in progress
   SplitExchange* exchange_{nullptr};
@@ -61,8 +59,7 @@ class SortStrategy : public SplitStrategy {
   bool has_left_out_{false};  // rows that are routed but not trained on
 };
 
-template <typename EntryT>
-void SortStrategy<EntryT>::BeginTree(TreeStart const& start, Level*) {
+void SortStrategy::BeginTree(TreeStart const& start, Level*) {
   exchange_ = start.exchange;
   gpair_ = start.rows.gpair;
   has_left_out_ = start.n_left_out != 0;
@@ -82,8 +79,7 @@ void SortStrategy<EntryT>::BeginTree(TreeStart const& start, Level*) {
   }
 }
 
-template <typename EntryT>
-void SortStrategy<EntryT>::FindSplits(Level const& level, LevelResult* out) {
+void SortStrategy::FindSplits(Level const& level, LevelResult* out) {
   if (this->IsInterleaved(level)) {
     interleaved_.Find(level.ref, sorter_.Entries(), rows_.RowKeys());
     FindThresholds(level.ref, interleaved_.Ref(), out);
@@ -96,8 +92,7 @@ void SortStrategy<EntryT>::FindSplits(Level const& level, LevelResult* out) {
   }
 }
 
-template <typename EntryT>
-std::vector<RouteRange> SortStrategy<EntryT>::SplitColumns(LevelSplits const& splits) const {
+std::vector<RouteRange> SortStrategy::SplitColumns(LevelSplits const& splits) const {
   std::map<FeatureIdx, ColumnIdx> columns;
   for (NodeSplit const& split : splits.node_splits) {
     if (ColumnIdx const column = ColumnOf(split, exchange_); column != kRemoteColumn) {
@@ -113,9 +108,7 @@ std::vector<RouteRange> SortStrategy<EntryT>::SplitColumns(LevelSplits const& sp
   return ranges;
 }
 
-template <typename EntryT>
-void SortStrategy<EntryT>::Partition(Level const& level, LevelSplits const& splits,
-                                     Level* children) {
+void SortStrategy::Partition(Level const& level, LevelSplits const& splits, Level* children) {
   if (this->IsInterleaved(level) || has_left_out_) {
     // Rows of all nodes, trained on or not, are found in the columns of the split features.
     rows_.Route(columns_.Ref().entries, this->SplitColumns(splits), level.nodes,
@@ -136,9 +129,8 @@ void SortStrategy<EntryT>::Partition(Level const& level, LevelSplits const& spli
   }
 }
 
-template <typename EntryT>
-void SortStrategy<EntryT>::PartitionEntries(Level const& level, LevelSplits const& splits,
-                                            Level const& children) {
+void SortStrategy::PartitionEntries(Level const& level, LevelSplits const& splits,
+                                    Level const& children) {
   EntryIdx const n_entries = columns_.Ref().n_entries;
   EntryIdx n_open{n_entries};
   std::vector<EntryRange> split_nodes;  // where their entries lie
@@ -149,8 +141,7 @@ void SortStrategy<EntryT>::PartitionEntries(Level const& level, LevelSplits cons
       n_open += split_nodes.back().Size();
     }
   }
-  if (sorter_.AreByChild() || children.nodes.n > kMaxKeyedNodes ||
-      n_open < n_entries / kLeastOpenPart) {
+  if (children.nodes.n > kMaxKeyedNodes || n_open < n_entries / kLeastOpenPart) {
     sorter_.SortByChild(split_nodes, rows_.RowKeys());
   } else {
     sorter_.SortByNode(rows_.RowKeys(), children.nodes.n, n_open);
@@ -158,10 +149,7 @@ void SortStrategy<EntryT>::PartitionEntries(Level const& level, LevelSplits cons
 }
 }  // namespace
 
-std::unique_ptr<SplitStrategy> MakeSortStrategy(CsrView const& table, RowIdx gathered_rows) {
-  if (table.n_rows <= gathered_rows) {
-    return std::make_unique<SortStrategy<ColumnEntry>>(table);
-  }
-  return std::make_unique<SortStrategy<CarriedEntry>>(table);
+std::unique_ptr<SplitStrategy> MakeSortStrategy(CsrView const& table) {
+  return std::make_unique<SortStrategy>(table);
 }
 }  // namespace gpu_exact

@@ -10,9 +10,8 @@ namespace {
 constexpr unsigned kWarp = 32;
 
 /** @brief Finds values of a node where entries are sorted by node. All lanes of a warp. */
-template <typename EntryT>
 struct SortedLookup {
-  EntryT const* entries;
+  ColumnEntry const* entries;
   NodeRangesRef ranges;
 
   __device__ EntryIdx Position(LevelNode level_node, std::uint64_t value) const {
@@ -37,9 +36,8 @@ struct SortedLookup {
 };
 
 /** @brief Looks values up where nodes are mixed in the columns. All lanes of a warp. */
-template <typename EntryT>
 struct InterleavedLookup {
-  InterleavedRef<EntryT> in;
+  InterleavedRef in;
 
   __device__ EntryIdx Position(std::uint64_t value) const {
     auto e = in.entries.entries;
@@ -133,22 +131,14 @@ __global__ void LookUpThresholdsKernel(LevelRef level, LookupT lookup, LevelResu
 }
 }  // namespace
 
-template <typename EntryT>
-void FindThresholds(LevelRef const& level, InterleavedRef<EntryT> const& in, LevelResult* out) {
-  Launch("LookUpThresholds", LookUpThresholdsKernel<InterleavedLookup<EntryT>>, level.n_nodes,
-         kWarp, level, InterleavedLookup<EntryT>{in}, out);
+void FindThresholds(LevelRef const& level, InterleavedRef const& in, LevelResult* out) {
+  Launch("LookUpThresholds", LookUpThresholdsKernel<InterleavedLookup>, level.n_nodes, kWarp, level,
+         InterleavedLookup{in}, out);
 }
-template void FindThresholds(LevelRef const&, InterleavedRef<CarriedEntry> const&, LevelResult*);
-template void FindThresholds(LevelRef const&, InterleavedRef<ColumnEntry> const&, LevelResult*);
 
-template <typename EntryT>
-void FindThresholds(LevelRef const& level, EntriesRef<EntryT> const& entries,
-                    NodeRangesRef const& ranges, LevelResult* out) {
-  Launch("LookUpThresholds", LookUpThresholdsKernel<SortedLookup<EntryT>>, level.n_nodes, kWarp,
-         level, SortedLookup<EntryT>{entries.entries, ranges}, out);
+void FindThresholds(LevelRef const& level, EntriesRef const& entries, NodeRangesRef const& ranges,
+                    LevelResult* out) {
+  Launch("LookUpThresholds", LookUpThresholdsKernel<SortedLookup>, level.n_nodes, kWarp, level,
+         SortedLookup{entries.entries, ranges}, out);
 }
-template void FindThresholds(LevelRef const&, EntriesRef<CarriedEntry> const&, NodeRangesRef const&,
-                             LevelResult*);
-template void FindThresholds(LevelRef const&, EntriesRef<ColumnEntry> const&, NodeRangesRef const&,
-                             LevelResult*);
 }  // namespace gpu_exact

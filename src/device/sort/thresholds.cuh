@@ -15,12 +15,9 @@ namespace gpu_exact {
  * A candidate lies before a value; the threshold needs the value that the node has below it, which
  * is looked up here, once a node. grid: one warp a node.
  *
- * @tparam EntryT CarriedEntry or ColumnEntry.
  * @param out shape: (n_nodes), by node
  */
-template <typename EntryT>
-void FindThresholds(LevelRef const& level, InterleavedRef<EntryT> const& in, LevelResult* out);
-template <typename EntryT>
-void FindThresholds(LevelRef const& level, EntriesRef<EntryT> const& entries,
-                    NodeRangesRef const& ranges, LevelResult* out);
+void FindThresholds(LevelRef const& level, InterleavedRef const& in, LevelResult* out);
+void FindThresholds(LevelRef const& level, EntriesRef const& entries, NodeRangesRef const& ranges,
+                    LevelResult* out);
 }  // namespace gpu_exact

@@ -15,11 +15,6 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief Strategy kSort with gradients in the entries, as on tables of many rows. */
-std::unique_ptr<TreeBuilder> MakeCarryingBuilder(Table const& table) {
-  return MakeBuilder(table.n_rows, [&] { return MakeSortStrategy(table.View(), 0); });
-}
-
 /** @brief Strategy kHistogram with so many bins a column in each resolution. */
 std::unique_ptr<TreeBuilder> MakeHistogramBuilder(Table const& table, HistogramMemory const& memory,
                                                   std::vector<std::uint32_t> const& max_bins,
@@ -37,7 +32,6 @@ class DeviceBuilder : public DeviceTest {
     Random random{seed};
     Table table = MakeTable(shape, &random);
     auto sort = MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
-    auto carrying = MakeCarryingBuilder(table);
     std::vector<std::unique_ptr<TreeBuilder>> histograms;
     histograms.push_back(MakeDeviceBuilder(-1, table.View(), Strategy::kHistogram));
     // Ranges, whatever the size; scanned, gathered, and beside nodes that are sorted.
@@ -67,11 +61,9 @@ class DeviceBuilder : public DeviceTest {
         std::string what = "seed " + std::to_string(seed) + ", tree " + std::to_string(i) +
                            ", interleaved levels " + std::to_string(levels);
         param.interleaved_levels = levels;
-        for (TreeBuilder* builder : {sort.get(), carrying.get()}) {
-          GrownTree got = builder->Build(param, {gpair.data(), Memory::kHost}, mask, policy);
-          ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, what));
-          ASSERT_EQ(Positions(builder, shape.n_rows), want_positions) << what;
-        }
+        GrownTree got = sort->Build(param, {gpair.data(), Memory::kHost}, mask, policy);
+        ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, what));
+        ASSERT_EQ(Positions(sort.get(), shape.n_rows), want_positions) << what;
       }
       std::string what =
           "seed " + std::to_string(seed) + ", tree " + std::to_string(i) + ", histogram";
@@ -232,16 +224,13 @@ TEST_F(DeviceBuilder, MoreNodesThanKeys) {
     auto want = reference->Build(param, {gpair.data(), Memory::kHost}, included.data(), nullptr);
     // Were all levels that are searched of nodes with keys, it would have fewer.
     ASSERT_GT(want.size(), (param.max_depth - 4) * kMaxKeyedNodes);
-    auto gathering = MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
-    auto carrying = MakeCarryingBuilder(table);
-    for (TreeBuilder* builder : {gathering.get(), carrying.get()}) {
-      for (std::int32_t levels : Scaled<std::vector<std::int32_t>>({0, 3, 7, 0}, {0, 7})) {
-        param.interleaved_levels = levels;
-        auto got = builder->Build(param, {gpair.data(), Memory::kHost}, included.data(), nullptr);
-        auto what = "seed " + std::to_string(seed) + ", levels " + std::to_string(levels);
-        ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, what));
-        ASSERT_EQ(Positions(builder, table.n_rows), Positions(reference.get(), table.n_rows));
-      }
+    auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
+    for (std::int32_t levels : Scaled<std::vector<std::int32_t>>({0, 3, 7, 0}, {0, 7})) {
+      param.interleaved_levels = levels;
+      auto got = builder->Build(param, {gpair.data(), Memory::kHost}, included.data(), nullptr);
+      auto what = "seed " + std::to_string(seed) + ", levels " + std::to_string(levels);
+      ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, what));
+      ASSERT_EQ(Positions(builder.get(), table.n_rows), Positions(reference.get(), table.n_rows));
     }
   }
 }
@@ -264,17 +253,14 @@ TEST_F(DeviceBuilder, FewOpenEntries) {
   param.interleaved_levels = 0;
   param.min_child_weight = 0.0f;
   auto reference = MakeReferenceBuilder(table.View());
-  auto gathering = MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
-  auto carrying = MakeCarryingBuilder(table);
+  auto builder = MakeDeviceBuilder(-1, table.View(), Strategy::kSort);
   for (std::uint8_t const* mask : {static_cast<std::uint8_t const*>(included.data()),
                                    static_cast<std::uint8_t const*>(nullptr)}) {
     auto want = reference->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
     ASSERT_GT(want.size(), 3u);
-    for (TreeBuilder* builder : {gathering.get(), carrying.get()}) {
-      auto got = builder->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
-      ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, "few open entries"));
-      ASSERT_EQ(Positions(builder, kRows), Positions(reference.get(), kRows));
-    }
+    auto got = builder->Build(param, {gpair.data(), Memory::kHost}, mask, nullptr);
+    ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, "few open entries"));
+    ASSERT_EQ(Positions(builder.get(), kRows), Positions(reference.get(), kRows));
   }
 }
 

@@ -15,11 +15,10 @@ namespace gpu_exact {
 namespace {
 class EntrySorterTest : public DeviceTest {
  protected:
-  static constexpr EntryIdx kLongSegment = EntrySorter<ColumnEntry>::kLongSegment;
+  static constexpr EntryIdx kLongSegment = EntrySorter::kLongSegment;
 
   /** @brief Entries of each node must be the columns' entries of its rows, in their order. */
-  template <typename EntryT>
-  void CheckNodes(ColumnsRef const& columns, EntrySorter<EntryT> const& sorter,
+  void CheckNodes(ColumnsRef const& columns, EntrySorter const& sorter,
                   std::vector<int> const& node_of_row, int n_nodes) {
     auto all = ToHost(columns.entries, columns.n_entries);
     auto ranges = ToHost(sorter.Ranges().ranges, n_nodes);
@@ -33,10 +32,6 @@ class EntrySorterTest : public DeviceTest {
           ASSERT_LT(at, entries.size()) << "node " << node;
           ASSERT_EQ(entries[at].row, e.row);
           ASSERT_EQ(entries[at].value, e.value);
-          if constexpr (std::is_same_v<EntryT, CarriedEntry>) {
-            ASSERT_EQ(entries[at].units.grad,
-                      quantiser_.Units({static_cast<float>(e.row), 1.0f}).grad);
-          }
           ++at;
         }
       }
@@ -47,16 +42,8 @@ class EntrySorterTest : public DeviceTest {
     ASSERT_GE(sorter.Ranges().max_open, n_open);
   }
 
-  /** @brief Both kinds of entries. */
+  /** @brief Two trees; each is sorted by node twice, then by child twice, and by node again. */
   void Check(Shape const& shape, int n_nodes, EntryIdx long_segment = kLongSegment) {
-    this->Check<ColumnEntry>(shape, n_nodes, long_segment);
-    this->Check<CarriedEntry>(shape, n_nodes, long_segment);
-  }
-
- private:
-  /** @brief Two trees; each is sorted by node twice, then by child twice. */
-  template <typename EntryT>
-  void Check(Shape const& shape, int n_nodes, EntryIdx long_segment) {
     Random random{shape.n_rows};
     Table table = MakeTable(shape, &random);
     ColumnStore store{table.View()};
@@ -65,7 +52,7 @@ class EntrySorterTest : public DeviceTest {
       gpair.push_back({static_cast<float>(r), 1.0f});
     }
     auto d_gpair = ToDevice(gpair);
-    EntrySorter<EntryT> sorter{store.Ref(), long_segment};
+    EntrySorter sorter{store.Ref(), long_segment};
     for (int tree = 0; tree < 2; ++tree) {
       sorter.Reset(d_gpair.Data(), quantiser_);
       ASSERT_NO_FATAL_FAILURE(
@@ -73,13 +60,13 @@ class EntrySorterTest : public DeviceTest {
       ASSERT_NO_FATAL_FAILURE(this->SortByNode(store.Ref(), n_nodes, &random, &sorter));
       ASSERT_NO_FATAL_FAILURE(this->SortByNode(store.Ref(), n_nodes, &random, &sorter));
       ASSERT_NO_FATAL_FAILURE(this->SortByChild(store.Ref(), n_nodes, &random, &sorter));
+      ASSERT_NO_FATAL_FAILURE(this->SortByNode(store.Ref(), n_nodes, &random, &sorter));
     }
   }
 
+ private:
   /** @brief Rows of any node, and of none. */
-  template <typename EntryT>
-  void SortByNode(ColumnsRef const& columns, int n_nodes, Random* random,
-                  EntrySorter<EntryT>* sorter) {
+  void SortByNode(ColumnsRef const& columns, int n_nodes, Random* random, EntrySorter* sorter) {
     node_of_row_.clear();
     std::vector<std::uint8_t> keys;
     for (RowIdx r = 0; r < columns.n_rows; ++r) {
@@ -91,9 +78,7 @@ class EntrySorterTest : public DeviceTest {
   }
 
   /** @brief Twice, one node in five being closed. */
-  template <typename EntryT>
-  void SortByChild(ColumnsRef const& columns, int n_nodes, Random* random,
-                   EntrySorter<EntryT>* sorter) {
+  void SortByChild(ColumnsRef const& columns, int n_nodes, Random* random, EntrySorter* sorter) {
     for (int level = 0; level < 2; ++level) {
       auto const nodes = ToHost(sorter->Ranges().ranges, n_nodes);
       std::vector<EntryRange> split_nodes;

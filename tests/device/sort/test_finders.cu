@@ -65,10 +65,7 @@ class FindersTest : public DeviceTest {
         nodes[node].hess += gpair[r].hess;
       }
     }
-    auto found = this->Find<ColumnEntry>(table, gpair, keys, nodes);
-    for (auto& results : this->Find<CarriedEntry>(table, gpair, keys, nodes)) {
-      found.push_back(std::move(results));
-    }
+    auto const found = this->Find(table, gpair, keys, nodes);
     std::vector<std::map<RowIdx, float>> columns(table.n_features);
     for (RowIdx r = 0; r < table.n_rows; ++r) {
       for (auto i = table.offsets[r]; i < table.offsets[r + 1]; ++i) {
@@ -121,7 +118,6 @@ class FindersTest : public DeviceTest {
    * @brief Results by node: of the interleaved finder, which takes fewer nodes, of the sorted one
    *        with hints, without.
    */
-  template <typename EntryT>
   std::vector<std::vector<LevelResult>> Find(Table const& table,
                                              std::vector<GradientPair> const& gpair,
                                              std::vector<std::uint8_t> const& keys,
@@ -146,10 +142,10 @@ class FindersTest : public DeviceTest {
     results.Reserve(n_nodes);
 
     std::vector<std::vector<LevelResult>> found;
-    EntrySorter<EntryT> sorter{store.Ref()};
+    EntrySorter sorter{store.Ref()};
     sorter.Reset(d_gpair.Data(), level.quantiser);
     if (n_nodes <= kMaxInterleavedNodes) {
-      InterleavedFinder<EntryT> interleaved;
+      InterleavedFinder interleaved;
       interleaved.BuildTiles(store.EntryOffsets());
       interleaved.Find(level, sorter.Entries(), d_keys.Data());
       FindThresholds(level, interleaved.Ref(), results.Data());

@@ -40,7 +40,6 @@ struct Way {
 
 std::vector<Way> Ways(RowIdx n_rows) {
   return {{"sort", [](CsrView const& t) { return MakeSortStrategy(t); }},
-          {"carrying sort", [](CsrView const& t) { return MakeSortStrategy(t, 0); }},
           {"histogram", [](CsrView const& t) { return MakeHistogramStrategy(t, {true}); }},
           {"scanned ranges",
            [](CsrView const& t) { return MakeHistogramStrategy(t, {true}, {12}, 0); }},
