@@ -116,7 +116,7 @@ SUITES = [
     Suite("faults", "e2e/test_faults.py", module=FAULTS, pieces=8),
     Suite("nccl", "e2e/test_nccl_faults.py", module=FAULTS, gpus=2),
     Suite("neighbours", "e2e/test_neighbours.py", module=FAULTS, gpus=2, alone=True),
-    Suite("inputs", "e2e/test_inputs.py", env={"GPU_EXACT_INPUTS": "100000"}, pieces=8),
+    Suite("inputs", "e2e/test_inputs.py", env={"GPU_EXACT_INPUTS": "50000"}, pieces=8),
     Suite("soak", "e2e/test_soak.py", tests="-m soak", alone=True),
     *sanitizer("memcheck", seeds=2, piece=8),
     *sanitizer("racecheck", seeds=1, piece=4),
