@@ -63,14 +63,21 @@ double HistogramCost::Read(double n_rows, double density, ResolutionShape const&
          shape.n_group_columns;
 }
 
+double HistogramCost::Walk(double n_rows, double density, ResolutionShape const& shape) {
+  return shape.has_ranges ? std::max(CostTable::kWalkedEntry * n_rows * shape.present,
+                                     Read(n_rows, density, shape))
+                          : 0.0;
+}
+
 double HistogramCost::Node(double n_rows, double density, ResolutionShape const& shape) {
   // The expected share may be more than one: then the more bins the better all the same.
   double const n_entries = n_rows * shape.present;
   double const expected = ExpectedOpen(n_rows, shape);
   double const n_open = std::min(expected * shape.open_factor, std::max(expected, n_entries));
-  double const scanned = ScannedEntry(shape) / density + FoundEntry(n_rows / density);
-  double const open = shape.scans ? std::min(OpenEntry(shape), scanned) : OpenEntry(shape);
-  return CostTable::kBin * shape.n_bins + open * n_open + Read(n_rows, density, shape);
+  double const scanned = n_open * (ScannedEntry(shape) / density + FoundEntry(n_rows / density));
+  double const gathered = n_open * OpenEntry(shape) + Walk(n_rows, density, shape);
+  double const open = shape.scans ? std::min(gathered, scanned) : gathered;
+  return CostTable::kBin * shape.n_bins + open + Read(n_rows, density, shape);
 }
 
 double HistogramCost::FoundEntry(double n_table_rows) {
@@ -146,7 +153,7 @@ bool RefineCost::Scans(double n_scanned, double n_gathered) const {
   return HistogramCost::ScannedEntry(shape) * n_scanned +
              HistogramCost::FoundEntry(n_table_rows) * n_gathered <=
          CostTable::kGatherLevel + HistogramCost::OpenEntry(shape) * n_gathered +
-             n_walks * n_columns * HistogramCost::Read(n_rows, density, shape);
+             n_walks * n_columns * HistogramCost::Walk(n_rows, density, shape);
 }
 
 std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_features,

@@ -108,7 +108,7 @@ TEST(RefineCost, GatheringReadsScatteredRows) {
   double const density = 1.0 / refine.n_nodes;  // all rows, shared by the nodes
   double const gathering =
       CostTable::kGatherLevel +
-      refine.n_columns * HistogramCost::Read(refine.n_rows, density, refine.shape);
+      refine.n_columns * HistogramCost::Walk(refine.n_rows, density, refine.shape);
   double const n_scanned = gathering / HistogramCost::ScannedEntry(refine.shape);
   EXPECT_TRUE(refine.Scans(0.99 * n_scanned, 0.0));
   EXPECT_FALSE(refine.Scans(1.01 * n_scanned, 0.0));
@@ -119,7 +119,7 @@ TEST(RefineCost, ASmallRoomTakesMoreWalks) {
   auto refine = kRefine;
   double const n_gathered{1e6};
   double const walk =
-      refine.n_columns * HistogramCost::Read(refine.n_rows, 1.0 / refine.n_nodes, refine.shape);
+      refine.n_columns * HistogramCost::Walk(refine.n_rows, 1.0 / refine.n_nodes, refine.shape);
   for (double n_parts : {1.0, 2.0, 4.0, 8.0}) {
     refine.at_once = n_gathered / (0.75 * n_parts);
     double const gathering = CostTable::kGatherLevel + (2.0 * n_parts - 1.0) * walk +
@@ -129,6 +129,22 @@ TEST(RefineCost, ASmallRoomTakesMoreWalks) {
     EXPECT_TRUE(refine.Scans(0.99 * n_scanned, n_gathered)) << n_parts;
     EXPECT_FALSE(refine.Scans(1.01 * n_scanned, n_gathered)) << n_parts;
   }
+}
+
+/** @brief As of a node of a tall table, in bytes: reading alone hardly counts. */
+TEST(HistogramCost, GatheringTakesAWalk) {
+  ResolutionShape shape{255.0, 28.0, true};
+  shape.in_bytes = true;
+  shape.open_factor = 0.01;
+  double const walk = CostTable::kWalkedEntry * 1e6;
+  EXPECT_EQ(HistogramCost::Walk(1e6, 0.1, shape), walk);
+  EXPECT_GT(walk, 4.0 * HistogramCost::Read(1e6, 0.1, shape));
+  double const gathered = HistogramCost::Node(1e6, 0.1, shape);
+  EXPECT_GT(gathered, walk);
+  shape.scans = true;  // few are open
+  EXPECT_LT(HistogramCost::Node(1e6, 0.1, shape), gathered);
+  shape.has_ranges = false;
+  EXPECT_EQ(HistogramCost::Walk(1e6, 0.1, shape), 0.0);
 }
 
 TEST(HistogramCost, ScatteredRowsCostMoreWhereAGroupIsNarrow) {
