@@ -56,7 +56,7 @@ TEST(CandidateKey, CandidatesComeBackFromTheirPlaces) {
   }
 }
 
-/** @brief The scan that comes from below meets an entry before its candidate, the other one after it. */
+/** @brief A candidate lies above the entry that a scan from below has met last, and below that of the other. */
 TEST(CandidateKey, BesideAnEntry) {
   EXPECT_EQ(CandidateKey::Beside(kForward, 4), 5u);
   EXPECT_EQ(CandidateKey::Beside(kBackward, 4), 4u);

@@ -28,7 +28,7 @@ CategorySets::CategorySets(std::vector<CategoricalFeature> const& features)
 }
 
 void CategorySets::Share(SplitExchange const& exchange) {
-  ColumnPartition const& partition = exchange.Partition();
+  ColumnPartition const& partition = exchange.Columns();
   if (NumCategorical(partition.Whole()) == 0) {
     return;
   }

@@ -72,7 +72,7 @@ struct BestCandidate {
 struct alignas(16) NodeThreshold {
   FeatureIdx feature;       // kNoFeature: there is no candidate
   ScanDirection direction;  // backward: missing values go left
-  bool by_categories;       // rows go by the node's set; what follows is of no meaning
+  bool by_categories;       // rows go by the node's set: scanned and threshold are of no meaning
   bool reroutes;            // the threshold says otherwise than the candidate: rows go by it
   bool padding;             // written, so that a word can be read whole
   std::uint32_t scanned;    // ScanValue that the candidate lies beside

@@ -71,18 +71,18 @@ class DeviceBuilder : public TreeBuilder {
         n_rows_{n_rows},
         own_{0, n_rows},
         given_{own_},
-        partition_{std::move(partition)},
+        column_partition_{std::move(partition)},
         strategy_{std::move(strategy)},
         stats_{stats},
-        pool_{PoolBytes(n_rows, stats, partition_ != nullptr)} {
-    if (partition_ != nullptr) {
-      auto const rank = partition_->Workers()->Rank();
-      auto const first = static_cast<RowIdx>(partition_->RowBegins()[rank]);
-      own_ = {first, static_cast<RowIdx>(partition_->RowBegins()[rank + 1]) - first};
+        pool_{PoolBytes(n_rows, stats, column_partition_ != nullptr)} {
+    if (column_partition_ != nullptr) {
+      auto const rank = column_partition_->Workers()->Rank();
+      auto const first = static_cast<RowIdx>(column_partition_->RowBegins()[rank]);
+      own_ = {first, static_cast<RowIdx>(column_partition_->RowBegins()[rank + 1]) - first};
       given_ = own_;
-      exchange_ = std::make_unique<SplitExchange>(*partition_);
+      exchange_ = std::make_unique<SplitExchange>(*column_partition_);
       gradients_.Reserve(n_rows);
-      stats_.through_host = partition_->Workers()->Kind() == Transport::kHost;
+      stats_.through_host = column_partition_->Workers()->Kind() == Transport::kHost;
     }
   }
 
@@ -94,8 +94,8 @@ class DeviceBuilder : public TreeBuilder {
     } catch (UnfitGradients const&) {  // every worker throws it
       throw;
     } catch (...) {
-      if (partition_ != nullptr) {
-        partition_->Workers()->Leave();
+      if (column_partition_ != nullptr) {
+        column_partition_->Workers()->Leave();
       }
       throw;
     }
@@ -162,7 +162,7 @@ class DeviceBuilder : public TreeBuilder {
   RowIdx n_rows_;  // of all workers
   RowsOfWorker own_;
   RowsOfWorker given_;  // of the last tree: whose gradients came, and positions go
-  std::unique_ptr<ColumnPartition> partition_;  // nullptr: there is one worker
+  std::unique_ptr<ColumnPartition> column_partition_;  // nullptr: there is one worker
   std::unique_ptr<SplitExchange> exchange_;
   std::unique_ptr<SplitStrategy> strategy_;
   RowScan scan_;
@@ -317,8 +317,8 @@ void DeviceBuilder::SelectFeatures(Tree const& tree, Level* level) {
 
 void DeviceBuilder::WaitForAnswers() {
   Synchronize();
-  if (partition_ != nullptr) {
-    partition_->Workers()->Check();
+  if (column_partition_ != nullptr) {
+    column_partition_->Workers()->Check();
   }
 }
 
@@ -352,7 +352,9 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
   auto monotone = param.monotone_constraints;
   bool const has_monotone = param.HasMonotone();
   if (has_monotone) {
-    monotone.resize(partition_ != nullptr ? partition_->Whole().n_features : columns.n_features, 0);
+    monotone.resize(
+        column_partition_ != nullptr ? column_partition_->Whole().n_features : columns.n_features,
+        0);
     CopyFromHost(monotone_.Reserve(monotone.size()), monotone.data(), monotone.size());
   }
   LevelRef ref{};
@@ -362,7 +364,7 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
   ref.quantiser = quantiser;
   ref.bound = GainBound::Make(ref.gain, ref.quantiser);
   ref.max_cat_threshold = static_cast<std::uint32_t>(param.max_cat_threshold);
-  ref.features = partition_ != nullptr ? partition_->Features() : ColumnFeatures{};
+  ref.features = column_partition_ != nullptr ? column_partition_->Features() : ColumnFeatures{};
   std::int32_t const* const by_feature = has_monotone ? monotone_.Data() : nullptr;
   MakeRules(param, columns, by_feature, rules_.Data(), ref.features);
   return {features,
@@ -379,7 +381,7 @@ TrainingRows DeviceBuilder::Gather(GradientView gradients, std::uint8_t const* r
   if (gradients.memory == Memory::kHost) {
     copier_.CopyToDevice(gradients_.Reserve(n_rows_) + given_.first, gradients.data, given_.n);
     rows.gpair = gradients_.Data();
-  } else if (partition_ != nullptr) {
+  } else if (column_partition_ != nullptr) {
     CopyAsync(gradients_.Data() + given_.first, gradients.data, given_.n);
     rows.gpair = gradients_.Data();
   }
@@ -387,14 +389,15 @@ TrainingRows DeviceBuilder::Gather(GradientView gradients, std::uint8_t const* r
     copier_.CopyToDevice(row_included_.Reserve(given_.n), row_included, given_.n);
     rows.included = row_included_.Data();
   }
-  if (partition_ != nullptr && !gradients.are_all) {
+  if (column_partition_ != nullptr && !gradients.are_all) {
     if (row_included != nullptr) {
       LaunchN("Delete", DeleteKernel, given_.n, rows.included, given_.n,
               gradients_.Data() + given_.first);
       rows.included = nullptr;
     }
-    partition_->Workers()->AllGatherWords(reinterpret_cast<std::uint32_t*>(gradients_.Data()),
-                                          {partition_->RowBegins(), sizeof(GradientPair)});
+    column_partition_->Workers()->AllGatherWords(
+        reinterpret_cast<std::uint32_t*>(gradients_.Data()),
+        {column_partition_->RowBegins(), sizeof(GradientPair)});
     this->WaitForAnswers();
   }
   return rows;

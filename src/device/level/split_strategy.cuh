@@ -9,6 +9,8 @@
  *
  *     BeginTree    all rows are in the root
  *     FindSplits   reads the nodes: offers every candidate, writes the best splits
+ *     AwaitSplits  waits until the host can read these
+ *     EndSearch    learns what the search took
  *     Partition    rows and entries go to the children, whose gradients are added up
  *     EndTree      every row has its position
  */

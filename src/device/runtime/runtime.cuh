@@ -7,7 +7,6 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cassert>
 #include <cstddef>

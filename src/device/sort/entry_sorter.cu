@@ -211,5 +211,4 @@ std::size_t EntrySorter::SortSegments(std::vector<EntryRange> const& segments) {
   }
   return d_segments;
 }
-
 }  // namespace gpu_exact

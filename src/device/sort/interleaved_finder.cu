@@ -476,5 +476,4 @@ void InterleavedFinder::Find(LevelRef const& level, EntriesRef const& entries,
            CeilDiv(ref_.n_short, kShortThreads / 32 * kShortTiles), kShortThreads, level, ref_);
   }
 }
-
 }  // namespace gpu_exact

@@ -285,6 +285,6 @@ ColumnIdx ColumnOf(NodeSplit const& split, SplitExchange const* exchange) {
     return kRemoteColumn;
   }
   return exchange == nullptr ? ColumnIdx{split.feature}
-                             : exchange->Partition().ColumnOf(split.feature);
+                             : exchange->Columns().ColumnOf(split.feature);
 }
 }  // namespace gpu_exact

@@ -39,7 +39,7 @@ class SplitExchange {
    * @brief Raise the gain that a candidate must reach to the best that any worker has found.
    *        Collective.
    * @param best CandidateKey, shape: (n_nodes). Nodes that another worker has a better candidate
-   *             of get its CandidateKey::Bar().
+   *             of get its CandidateKey::GainToBeat().
    */
   void ShareBestGains(std::uint64_t* best, LevelNode n_nodes);
 
@@ -76,7 +76,7 @@ class SplitExchange {
     return (std::size_t{n_columns} + 31) / 32;
   }
 
-  [[nodiscard]] ColumnPartition const& Partition() const { return partition_; }
+  [[nodiscard]] ColumnPartition const& Columns() const { return partition_; }
 
  private:
   /** @brief Divide into parts of n units each. */

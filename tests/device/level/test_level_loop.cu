@@ -73,9 +73,11 @@ class FakeStrategy final : public SplitStrategy {
     }
     CopyFromHost(level.ref.best, std::vector<std::uint64_t>(best.size(), kFound).data(),
                  best.size());
-    masks_.push_back(level.ref.mask == nullptr
-                         ? std::vector<std::uint32_t>{}
-                         : ToHost(level.ref.mask, level.ref.mask_per_node ? level.nodes.n : 1));
+    masks_.push_back(
+        level.ref.mask == nullptr
+            ? std::vector<std::uint32_t>{}
+            : ToHost(level.ref.mask,
+                     level.ref.mask_words * (level.ref.mask_per_node ? level.nodes.n : 1)));
     results_.clear();
     for (LevelNode b = 0; b < level.nodes.n; ++b) {
       bool const splits = nodes_[b].end - nodes_[b].begin >= 2 && script_.splits(level.depth, b);
@@ -345,8 +347,8 @@ TEST_F(LevelLoopTest, MasksOfEachLevel) {
       if (depth % 3 == 1) {
         return false;
       }
-      out->n_words = 1;
-      for (std::size_t b = 0; b < (depth % 3 == 0 ? 1 : nodes.size()); ++b) {
+      out->n_words = 2;  // long masks do not go with a launch, but through page-locked memory
+      for (std::size_t b = 0; b < out->n_words * (depth % 3 == 0 ? 1 : nodes.size()); ++b) {
         given.back().push_back(static_cast<std::uint32_t>(1000 * depth + b));
       }
       out->bits = given.back();

@@ -41,7 +41,7 @@ class SplitExchangeTest : public WorkerTest {
     }
   }
   static std::vector<FeatureIdx> OwnFeatures(SplitExchange const& exchange) {
-    ColumnPartition const& partition = exchange.Partition();
+    ColumnPartition const& partition = exchange.Columns();
     return ToHost(partition.Features().features, partition.OwnTable().n_features);
   }
 

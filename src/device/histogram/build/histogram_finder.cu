@@ -197,12 +197,12 @@ void HistogramFinder::PlacePassing() {
 }
 
 void HistogramFinder::PlanWork() {
-  d_nodes_ = arena_.Add(h_nodes_);
+  d_nodes_ = uploader_.Add(h_nodes_);
   for (Batch& batch : batches_) {
-    batch.built.Slice(slicer_, limits_, &arena_);
-    batch.d_searches = arena_.Add(batch.searches);
+    batch.built.Slice(slicer_, limits_, &uploader_);
+    batch.d_searches = uploader_.Add(batch.searches);
   }
-  arena_.Upload();
+  uploader_.Upload();
 }
 
 WorkRef HistogramFinder::AllRows() {
@@ -225,14 +225,14 @@ void HistogramFinder::SearchBatches(LevelRef const& level, RowsRef const& rows,
     FinderRef f{columns_.Ref(), this->Nodes(), {}, pool_.Sums(columns_.HasRanges()),
                 tiles_.Data(),  open};
     if (!batch.built.nodes.empty()) {
-      f.work = batch.built.Ref(slicer_, arena_);
+      f.work = batch.built.Ref(slicer_, uploader_);
       std::uint32_t const n_blocks = f.work.n_slices <= limits_.n_blocks ? kClearBlocks : 1;
       Launch("ClearSharedSegments", ClearSharedSegmentsKernel,
              std::uint64_t{f.work.n_slices} * n_blocks, 512, f, n_blocks);
       Launch("Build", BuildKernel, f.work.n_slices, {SharedHistogram::kThreads, shared_bytes_},
              rows, f);
     }
-    auto const* const searches = arena_.Data<HistogramSearch>(batch.d_searches);
+    auto const* const searches = uploader_.Data<HistogramSearch>(batch.d_searches);
     auto const n = static_cast<std::uint32_t>(batch.searches.size());
     if (sets != nullptr) {  // before the others, which then have more to beat
       bool const has_larger =

@@ -96,7 +96,7 @@ class HistogramFinder {
   /** @brief Count the rows of those nodes. */
   [[nodiscard]] std::uint64_t NumSearchedRows() const { return n_rows_; }
   /** @brief Give those nodes, device memory, shape: (NumNodes()). */
-  [[nodiscard]] SearchedNode const* Nodes() const { return arena_.Data<SearchedNode>(d_nodes_); }
+  [[nodiscard]] SearchedNode const* Nodes() const { return uploader_.Data<SearchedNode>(d_nodes_); }
   /** @brief Give the work on all their rows. The device must have been waited for before it is
    *         asked again. */
   [[nodiscard]] WorkRef AllRows();
@@ -138,14 +138,14 @@ class HistogramFinder {
   struct Batch {
     PlannedWork built;
     std::vector<HistogramSearch> searches;
-    std::size_t d_searches{0};  // their number in the arena
+    std::size_t d_searches{0};  // their number in the upload
   };
   Batch of_kept_;               // of the histograms that are kept alone
   std::vector<Batch> batches_;  // they are in the first one
   LoadBalancer slicer_;
-  Uploader arena_{"nodes and slices of histograms"};
+  Uploader uploader_{"nodes and slices of histograms"};
   Uploader all_rows_{"slices of the rows of nodes"};
-  std::size_t d_nodes_{0};  // their number in the arena
+  std::size_t d_nodes_{0};  // their number in the upload
   DeviceBuffer<BinTile> tiles_{"tiles of bins"};
 };
 }  // namespace gpu_exact

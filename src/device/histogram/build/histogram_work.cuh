@@ -50,7 +50,7 @@ struct PlannedWork {
   std::vector<BuiltNode> nodes;  // as LoadBalancer wants them
   std::vector<WorkOffset> slices;
   std::uint32_t n_nodes;  // or parts of them, that the slices are of
-  std::size_t d_nodes;    // their numbers in the arena
+  std::size_t d_nodes;    // their numbers in the upload
   std::size_t d_slices;
 
   /** @brief Adds a node. @param node Its index among the searched ones. */
@@ -63,29 +63,29 @@ struct PlannedWork {
     nodes.push_back({0, 0, before + rows.end - rows.begin});
   }
   /** @brief Cuts the work for blocks that add up rows. */
-  void Slice(LoadBalancer const& slicer, BuildLimits const& limits, Uploader* arena) {
+  void Slice(LoadBalancer const& slicer, BuildLimits const& limits, Uploader* uploader) {
     auto const parts = nodes.empty() ? nodes : slicer.Parts(nodes, limits);
     if (parts.empty()) {
-      this->Slice(slicer, limits.n_blocks, LoadBalancer::kMinSlice, arena);
+      this->Slice(slicer, limits.n_blocks, LoadBalancer::kMinSlice, uploader);
     } else {
       slices = slicer.Segments(static_cast<std::uint32_t>(parts.size() - 1));
-      this->Upload(parts, arena);
+      this->AddTo(uploader, parts);
     }
   }
   /** @brief Cuts the work into slices of equal cost; none has no slices. */
   void Slice(LoadBalancer const& slicer, std::uint32_t max_slices, std::uint64_t min_slice,
-             Uploader* arena) {
+             Uploader* uploader) {
     slices = nodes.empty() || slicer.NumGroups() == 0 ? std::vector<WorkOffset>{}
                                                       : slicer.Slices(nodes, max_slices, min_slice);
-    this->Upload(nodes, arena);
+    this->AddTo(uploader, nodes);
   }
-  void Upload(std::vector<BuiltNode> const& of_slices, Uploader* arena) {
+  void AddTo(Uploader* uploader, std::vector<BuiltNode> const& of_slices) {
     n_nodes = static_cast<std::uint32_t>(of_slices.size()) - 1;
-    d_nodes = arena->Add(of_slices);
-    d_slices = arena->Add(slices);
+    d_nodes = uploader->Add(of_slices);
+    d_slices = uploader->Add(slices);
   }
-  [[nodiscard]] WorkRef Ref(LoadBalancer const& slicer, Uploader const& arena) const {
-    return {arena.Data<BuiltNode>(d_nodes), arena.Data<WorkOffset>(d_slices), n_nodes,
+  [[nodiscard]] WorkRef Ref(LoadBalancer const& slicer, Uploader const& uploader) const {
+    return {uploader.Data<BuiltNode>(d_nodes), uploader.Data<WorkOffset>(d_slices), n_nodes,
             slicer.NumGroups(), static_cast<std::uint32_t>(slices.size() - 1)};
   }
 };
