@@ -64,9 +64,7 @@ double HistogramCost::Read(double n_rows, double density, ResolutionShape const&
 }
 
 double HistogramCost::Walk(double n_rows, double density, ResolutionShape const& shape) {
-  return shape.has_ranges ? std::max(CostTable::kWalkedEntry * n_rows * shape.present,
-                                     Read(n_rows, density, shape))
-                          : 0.0;
+  return std::max(CostTable::kWalkedEntry * n_rows * shape.present, Read(n_rows, density, shape));
 }
 
 double HistogramCost::Node(double n_rows, double density, ResolutionShape const& shape) {
@@ -74,10 +72,9 @@ double HistogramCost::Node(double n_rows, double density, ResolutionShape const&
   double const n_entries = n_rows * shape.present;
   double const expected = ExpectedOpen(n_rows, shape);
   double const n_open = std::min(expected * shape.open_factor, std::max(expected, n_entries));
-  double const scanned = n_open * (ScannedEntry(shape) / density + FoundEntry(n_rows / density));
-  double const gathered = n_open * OpenEntry(shape) + Walk(n_rows, density, shape);
-  double const open = shape.scans ? std::min(gathered, scanned) : gathered;
-  return CostTable::kBin * shape.n_bins + open + Read(n_rows, density, shape);
+  double const scanned = ScannedEntry(shape) / density + FoundEntry(n_rows / density);
+  double const open = shape.scans ? std::min(OpenEntry(shape), scanned) : OpenEntry(shape);
+  return CostTable::kBin * shape.n_bins + open * n_open + Read(n_rows, density, shape);
 }
 
 double HistogramCost::FoundEntry(double n_table_rows) {
