@@ -79,12 +79,9 @@ class Session:
 
     def _run(self, system: str, case: Case, folder: Path) -> None:
         what = f"{case.name}: {system}"
-        if system == JUDGE and case.rows > JUDGE_ROWS:
+        if system == JUDGE and (reason := not_judged(case)):
             self.skipped += 1
-            return say(f"{what}: skipped: it would take many minutes on {case.rows:,} rows")
-        if system == JUDGE and not case.stock:
-            self.skipped += 1
-            return say(f"{what}: skipped: XGBoost's own exact does not grow such trees")
+            return say(f"{what}: skipped: {reason}")
         job = {"system": system, "case": case._asdict(), "folder": str(folder)}
         job |= {"iterations": self._options.iterations, "budget_s": self._options.budget}
         job |= {"build": self._build, "origin": origin(self._build)}
@@ -121,6 +118,15 @@ class Session:
             earlier = (json.loads(text) for text in out.read_text().splitlines())
             self._judged |= {table_key(e): e["value"] for e in earlier if e["system"] == JUDGE}
         return self._judged.get(table_key(line))
+
+
+def not_judged(case: Case) -> str | None:
+    """Why XGBoost's own exact does not run on a table; None where it does."""
+    if not case.stock:
+        return "XGBoost's own exact does not grow such trees"
+    if case.rows > JUDGE_ROWS:
+        return f"it would take many minutes on {case.rows:,} rows"
+    return None
 
 
 def origin(build: str | None = None) -> dict[str, str]:

@@ -17,9 +17,9 @@ namespace gpu_exact {
 /**
  * @brief Uploads one array, or several that were added, in one copy. Does not wait.
  *
- * More than 1 KiB, and what is not of whole words, goes through page-locked memory, which the next upload overwrites: between two uploads
- * the host has waited for the stream, or for an event after the first one. Builds with GPU_EXACT_CHECKS
- * throw std::logic_error where it has not.
+ * More than 1 KiB, and what is not of whole words, goes through page-locked memory, which the next upload
+ * overwrites: between two uploads the host has waited for the stream, or for an event after the first
+ * one. Builds with GPU_EXACT_CHECKS throw std::logic_error where it has not.
  */
 class Uploader {
  public:

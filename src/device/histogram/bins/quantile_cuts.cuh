@@ -50,7 +50,8 @@ struct FinestBins;
  *
  * A column of few distinct values has a bin for each of them. Of another one, bins begin at quantiles:
  * where ranks pass a multiple of n_entries / n_quantiles, but never inside a value. A value of twice
- * as many entries as lie between two quantiles has a bin of its own, so that a range has at most three times.
+ * as many entries as lie between two quantiles has a bin of its own, so that a range has at most three times
+ * as many.
  *
  * Categories have a bin each in every resolution: its number is the code.
  */

@@ -96,9 +96,9 @@ constexpr SizeClass kClasses[] = {SizeClass::Make<256, 1024>(), SizeClass::Make<
                                   SizeClass::Make<1024, static_cast<int>(kMaxGroupBins)>()};
 }  // namespace
 
-CategoryFinder::CategoryFinder(BinMatrix const& columns,
+CategoryFinder::CategoryFinder(BinMatrix const& matrix,
                                std::vector<CategoricalFeature> const& features)
-    : features_{features}, tiles_{columns, features} {
+    : features_{features}, tiles_{matrix, features} {
   std::vector<std::uint32_t> order;
   std::uint32_t least{0};
   for (SizeClass const& c : kClasses) {

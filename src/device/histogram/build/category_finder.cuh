@@ -22,8 +22,8 @@ struct SearchedHistograms {
 
 class CategoryFinder {
  public:
-  /** @param columns Whose histograms are searched. @param features Ascending. */
-  CategoryFinder(BinMatrix const& columns, std::vector<CategoricalFeature> const& features);
+  /** @param matrix Whose histograms are searched. @param features Ascending. */
+  CategoryFinder(BinMatrix const& matrix, std::vector<CategoricalFeature> const& features);
 
   /** @brief Tell whether a feature is categorical. */
   [[nodiscard]] bool Has(FeatureIdx f) const;

@@ -58,17 +58,17 @@ struct CategoryTilesRef {
 class CategoryTiles {
  public:
   /** @param features Ascending; those that have no bin for each category are passed over. */
-  CategoryTiles(BinMatrix const& columns, std::vector<CategoricalFeature> const& features) {
+  CategoryTiles(BinMatrix const& matrix, std::vector<CategoricalFeature> const& features) {
     auto feature = features.cbegin();
-    for (std::uint32_t c = 0; c < columns.Columns().size(); ++c) {
-      BinColumn const& column = columns.Columns()[c];
+    for (std::uint32_t c = 0; c < matrix.Columns().size(); ++c) {
+      BinColumn const& column = matrix.Columns()[c];
       while (feature != features.cend() && feature->feature < column.feature) {
         ++feature;
       }
       if (feature != features.cend() && feature->feature == column.feature &&
           feature->n_categories == column.n_bins) {
         h_tiles_.push_back(
-            {*feature, n_words_, c, columns.Groups()[column.group].first_bin + column.first_bin});
+            {*feature, n_words_, c, matrix.Groups()[column.group].first_bin + column.first_bin});
         n_words_ += feature->NumWords();
       }
     }

@@ -37,14 +37,14 @@ std::uint32_t MaxBlocks(std::size_t bytes) {
 }
 }  // namespace
 
-HistogramFinder::HistogramFinder(BinMatrix const& columns, HistogramPool* pool,
+HistogramFinder::HistogramFinder(BinMatrix const& matrix, HistogramPool* pool,
                                  BuildLimits const& limits,
                                  std::vector<CategoricalFeature> const& categorical)
-    : columns_{columns}, pool_{*pool}, limits_{limits}, categories_{columns, categorical} {
-  for (FeatureGroup const& group : columns.Groups()) {
-    slicer_.AddGroup(group.n_elements, columns.NumRows(), group.n_bins);
+    : matrix_{matrix}, pool_{*pool}, limits_{limits}, categories_{matrix, categorical} {
+  for (FeatureGroup const& group : matrix.Groups()) {
+    slicer_.AddGroup(group.n_elements, matrix.NumRows(), group.n_bins);
   }
-  keep_rows_ = kKeepRows * columns.Layout().MeanBins();
+  keep_rows_ = kKeepRows * matrix.Layout().MeanBins();
   this->MakeTiles();
   for (unsigned size = 2; size <= BlockCluster::kMost; size *= 2) {
     max_clusters_.push_back({size, MaxClusters(SearchKernel<false>, size, kSearchThreads)});
@@ -57,12 +57,12 @@ HistogramFinder::HistogramFinder(BinMatrix const& columns, HistogramPool* pool,
 
 void HistogramFinder::MakeTiles() {
   std::vector<BinTile> tiles;
-  auto const& groups = columns_.Groups();
+  auto const& groups = matrix_.Groups();
   for (std::uint32_t g = 0; g < groups.size(); ++g) {
     auto const& group = groups[g];
     bool begins{true};
     for (std::uint32_t c = group.first_column; c < group.first_column + group.n_columns; ++c) {
-      auto const& column = columns_.Columns()[c];
+      auto const& column = matrix_.Columns()[c];
       if (categories_.Has(column.feature)) {
         begins = true;
         continue;
@@ -153,7 +153,7 @@ void HistogramFinder::Place(NodesToSearch const& nodes) {
     bool const subtracts = parents_[i] != kNone;
     bool const keeps = subtracts || (!nodes.is_last_level && this->IsLarge(nodes, family));
     std::uint32_t const n_taken = subtracts ? 1 : family.n;
-    std::uint64_t const n_bins = columns_.Ref().n_bins;
+    std::uint64_t const n_bins = matrix_.Ref().n_bins;
     std::uint32_t const first = keeps ? pool_.Allocate(n_bins, n_taken, &from[n_taken - 1]) : kNone;
     if (subtracts && first != kNone) {
       LevelNode const larger =
@@ -182,7 +182,7 @@ void HistogramFinder::Place(NodesToSearch const& nodes) {
 
 void HistogramFinder::PlacePassing() {
   batches_.assign(1, of_kept_);
-  std::uint64_t const n_bins = columns_.Ref().n_bins;
+  std::uint64_t const n_bins = matrix_.Ref().n_bins;
   std::uint64_t const first = pool_.KeptEnd();
   std::uint64_t const n_room = pool_.RoomToPass(n_bins, passing_.size());
   for (std::size_t i = 0; i < passing_.size(); ++i) {
@@ -219,11 +219,11 @@ WorkRef HistogramFinder::AllRows() {
 void HistogramFinder::SearchBatches(LevelRef const& level, RowsRef const& rows,
                                     OpenRangesRef const& open, LevelSetsRef const* sets) {
   for (Batch const& batch : batches_) {
-    if (batch.searches.empty() || columns_.Columns().empty()) {
+    if (batch.searches.empty() || matrix_.Columns().empty()) {
       continue;
     }
-    FinderRef f{columns_.Ref(), this->Nodes(), {}, pool_.Sums(columns_.HasRanges()),
-                tiles_.Data(),  open};
+    FinderRef f{matrix_.Ref(), this->Nodes(), {}, pool_.Sums(matrix_.HasRanges()),
+                tiles_.Data(), open};
     if (!batch.built.nodes.empty()) {
       f.work = batch.built.Ref(slicer_, uploader_);
       std::uint32_t const n_blocks = f.work.n_slices <= limits_.n_blocks ? kClearBlocks : 1;

@@ -52,12 +52,12 @@ struct NodesToSearch {
 class HistogramFinder {
  public:
   /**
-   * @param columns     Outlive the finder.
+   * @param matrix      Outlives the finder.
    * @param pool        Likewise.
    * @param limits      Not the device's own in tests.
    * @param categorical Features, ascending.
    */
-  HistogramFinder(BinMatrix const& columns, HistogramPool* pool, BuildLimits const& limits = {},
+  HistogramFinder(BinMatrix const& matrix, HistogramPool* pool, BuildLimits const& limits = {},
                   std::vector<CategoricalFeature> const& categorical = {});
 
   /** @brief Forget all histograms, at the beginning of a tree. HistogramPool::Reset() frees them. */
@@ -118,7 +118,7 @@ class HistogramFinder {
    *         multiprocessors are idle. */
   [[nodiscard]] unsigned ClusterSize(std::uint64_t n_clusters) const;
 
-  BinMatrix const& columns_;
+  BinMatrix const& matrix_;
   HistogramPool& pool_;
   BuildLimits limits_;
   CategoryFinder categories_;

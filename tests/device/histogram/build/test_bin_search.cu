@@ -40,16 +40,16 @@ __global__ __launch_bounds__(kThreads) void SearchTileKernel(
 class BinSearchTest : public DeviceTest {
  protected:
   /** @brief Columns of a group together where they fit a tile, else each by itself. */
-  static std::vector<BinTile> Tiles(BinMatrix const& columns) {
+  static std::vector<BinTile> Tiles(BinMatrix const& matrix) {
     std::vector<BinTile> tiles;
-    for (std::uint32_t g = 0; g < columns.Groups().size(); ++g) {
-      FeatureGroup const& group = columns.Groups()[g];
+    for (std::uint32_t g = 0; g < matrix.Groups().size(); ++g) {
+      FeatureGroup const& group = matrix.Groups()[g];
       if (group.n_bins <= kTileBins && group.n_columns <= kTileColumns) {
         tiles.push_back({g, group.first_column, group.n_columns, 0, group.n_bins});
         continue;
       }
       for (auto c = group.first_column; c < group.first_column + group.n_columns; ++c) {
-        BinColumn const& column = columns.Columns()[c];
+        BinColumn const& column = matrix.Columns()[c];
         tiles.push_back({g, c, 1, column.first_bin, column.n_bins});
       }
     }
@@ -87,13 +87,13 @@ class BinSearchTest : public DeviceTest {
   int n_found_{0};
 
  private:
-  void Search(BinMatrix const& columns, LevelRef const& level, BinTile const& tile, unsigned size,
+  void Search(BinMatrix const& matrix, LevelRef const& level, BinTile const& tile, unsigned size,
               BinSum const* sums) {
-    std::uint64_t const first = columns.Groups()[tile.group].first_bin + tile.first_bin;
+    std::uint64_t const first = matrix.Groups()[tile.group].first_bin + tile.first_bin;
     ZeroAsync(kept_.Reserve(tile.n_bins), tile.n_bins);
     LaunchClusters("SearchTile",
                    level.bound.limited ? SearchTileKernel<true> : SearchTileKernel<false>, 1, size,
-                   kThreads, level, columns.Ref(), tile, sums + first, kept_.Data());
+                   kThreads, level, matrix.Ref(), tile, sums + first, kept_.Data());
     auto const kept = ToHost(kept_.Data(), tile.n_bins);
     for (std::uint32_t bin = 0; bin < tile.n_bins; ++bin) {
       ASSERT_EQ(kept[bin].n, 1u) << "bin " << bin << " of " << tile.n_bins;
