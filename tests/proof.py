@@ -113,7 +113,7 @@ SUITES = [
     Suite("peers", WORKERS, by="device", tests=TWO_GPUS, gpus=2),
     Suite("e2e", "e2e/test_*.py", f"{ONCE} {APART}", env=MANY),
     Suite("e2e", "e2e/test_updater.cc", by="e2e"),
-    Suite("faults", "e2e/test_faults.py", module=FAULTS, pieces=8),
+    Suite("faults", "e2e/test_faults.py", module=FAULTS, pieces=16),
     Suite("nccl", "e2e/test_nccl_faults.py", module=FAULTS, gpus=2),
     Suite("neighbours", "e2e/test_neighbours.py", module=FAULTS, gpus=2, alone=True),
     Suite("inputs", "e2e/test_inputs.py", env={"GPU_EXACT_INPUTS": "50000"}, pieces=8),
