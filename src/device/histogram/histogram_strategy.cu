@@ -130,7 +130,7 @@ class HistogramStrategy : public SplitStrategy {
     }
     if (n_sorted != 0) {
       thresholds_.Read(level.ref, table_->Ref().finest, sorting_.Nodes(), n_sorted,
-                       {sorting_.Values(), sorting_.NumColumns()});
+                       {sorting_.Found(), sorting_.NumColumns()});
     }
     for (std::size_t i = 0; i < searches_.size(); ++i) {
       this->SearchRanges(i, level, rows, searched[i]);
@@ -252,7 +252,7 @@ class HistogramStrategy : public SplitStrategy {
     }
     thresholds_.Read(ref, s->resolution.matrix->Ref(), s->finder.Nodes(),
                      static_cast<LevelNode>(s->finder.NumNodes()),
-                     {s->refiner != nullptr ? s->refiner->Values() : nullptr, 0});
+                     {s->refiner != nullptr ? s->refiner->Found() : nullptr, 0});
   }
 
   void ExpectOpen(std::size_t i, NodesToSearch const& nodes) {

@@ -18,8 +18,8 @@ constexpr int kRows = 4;       // per thread: all are asked for before the first
 
 // one thread a node
 __global__ void ReadCandidatesKernel(LevelRef level, BinMatrixRef binned, SearchedNode const* nodes,
-                                     LevelNode n_nodes, RefinedValues refined, NodeThreshold* out,
-                                     std::uint32_t* n_rerouted) {
+                                     LevelNode n_nodes, RefinedCandidates refined,
+                                     NodeThreshold* out, std::uint32_t* n_rerouted) {
   WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i == 0) {
@@ -48,12 +48,12 @@ __global__ void ReadCandidatesKernel(LevelRef level, BinMatrixRef binned, Search
     point.scanned = ScanValue::Make(best.direction, binned.bins.lowest[bin]);
     if (binned.bins.is_range[bin] != 0) {
       // The bound of a best candidate's range reaches it, so that the range was looked into.
-      RefinedValue const value =
+      FoundCandidate const found =
           refined.n_columns == 0
-              ? refined.values[i]
-              : refined.values[i * refined.n_columns + binned.column_of[best.feature]];
-      if (value.key == key && value.scan_value != ScanValue::kNone) {
-        point.scanned = value.scan_value;
+              ? refined.found[i]
+              : refined.found[i * refined.n_columns + binned.column_of[best.feature]];
+      if (found.key == key && found.order != ScanValue::kNone) {
+        point.scanned = found.order;
       }
     }
   }
@@ -363,7 +363,7 @@ __global__ __launch_bounds__(kThreads) void RerouteKernel(BinnedTableRef table, 
 
 void ThresholdFinder::Read(LevelRef const& level, BinMatrixRef const& binned,
                            SearchedNode const* nodes, LevelNode n_nodes,
-                           RefinedValues const& refined) {
+                           RefinedCandidates const& refined) {
   LaunchN("ReadCandidates", ReadCandidatesKernel, n_nodes, level, binned, nodes, n_nodes, refined,
           points_.Reserve(level.n_nodes), n_rerouted_.Reserve(1));
 }

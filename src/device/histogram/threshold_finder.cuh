@@ -36,16 +36,11 @@ struct ScanValue {
   }
 };
 
-/** @brief Holds the value that a node's best candidate lies beside, where it is inside a range. */
-struct RefinedValue {
-  std::uint64_t key;         // the candidate's; of another one, the value is of no meaning
-  std::uint32_t scan_value;  // ScanValue; kNone: not known
-};
-
-/** @brief Refined values of some nodes, borrowed by kernels. */
-struct RefinedValues {
-  RefinedValue const* values;  // shape: (n_nodes, n_columns); nullptr: no bin is a range
-  std::uint32_t n_columns;     // of the resolution; 0: one for all, shape (n_nodes)
+/** @brief Lends candidates inside of ranges to kernels. Their order is the ScanValue that they lie
+ *         beside; kNone: not known. */
+struct RefinedCandidates {
+  FoundCandidate const* found;  // shape: (n_nodes, n_columns); nullptr: no bin is a range
+  std::uint32_t n_columns;      // of the resolution; 0: one for all, shape (n_nodes)
 };
 
 /** @brief Reads the best candidate of a node back from its key. */
@@ -95,10 +90,11 @@ class ThresholdFinder {
   /**
    * @brief Read the best candidates of some nodes of a level: in any order, each once. Does not wait.
    * @param level      Its columns are those of the nodes' resolution.
-   * @param refined    Values beside the best candidates inside of ranges.
+   * @param refined    The best candidate of a node, if it is inside of a range; others are of no
+   *                   meaning.
    */
   void Read(LevelRef const& level, BinMatrixRef const& binned, SearchedNode const* nodes,
-            LevelNode n_nodes, RefinedValues const& refined);
+            LevelNode n_nodes, RefinedCandidates const& refined);
   /**
    * @brief Write the level's results. Does not wait.
    * @param out Device memory or page-locked memory.

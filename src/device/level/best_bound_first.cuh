@@ -7,8 +7,7 @@
  */
 #pragma once
 
-#include "core/gain_bound.h"
-#include "device/runtime/warp.cuh"
+#include "device/level/level_ref.cuh"
 
 namespace gpu_exact {
 /** @brief Holds the bounds of a lane's candidates. @tparam kItems At most. */
@@ -54,6 +53,28 @@ class BestBoundFirst {
       items |= may ? 1u << k : 0;
     }
     return items & ~first;
+  }
+
+  /**
+   * @brief Offer the items that may be a node's best: the first, then the others. All lanes of a
+   *        warp.
+   * @param key_of key_of(items): the greatest exact key of a lane's items, at least one, given as
+   *               bits.
+   */
+  template <typename KeyFn>
+  __device__ void Offer(LevelRef const& level, LevelNode level_node, KeyFn&& key_of) const {
+    std::uint32_t items = this->First(level.GainToBeat(level_node));
+    if (__any_sync(kAllLanes, items != 0) == 0) {
+      return;
+    }
+#pragma unroll 1  // one copy of the exact gain
+    for (bool is_first : {true, false}) {
+      level.Offer(level_node, items != 0 ? key_of(items) : 0);
+      if (is_first) {
+        __syncwarp();  // what was offered is read
+        items = this->Others(level.GainToBeat(level_node), items);
+      }
+    }
   }
 
  private:

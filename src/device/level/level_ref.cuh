@@ -7,6 +7,7 @@
 
 #include "core/gain_bound.h"
 #include "core/level.h"
+#include "device/runtime/warp.cuh"
 #include "device/table/column_ids.cuh"
 #include "device/table/column_store.cuh"
 
@@ -42,6 +43,19 @@ struct FeatureRule {
   }
 };
 static_assert(sizeof(FeatureRule) == 1);
+
+/** @brief Holds the best of some candidates. Those inside a bin of several values have one key. */
+struct FoundCandidate {
+  std::uint64_t key;    // CandidateKey; 0: there is none
+  std::uint32_t order;  // of candidates with equal keys the scan meets the lesser one first
+};
+/** @brief Chooses the better one of two. Without a branch: it takes the fewest registers. */
+struct BetterCandidate {
+  __device__ FoundCandidate operator()(FoundCandidate const& a, FoundCandidate const& b) const {
+    std::uint32_t const of_greater = a.key > b.key ? a.order : b.order;
+    return {max(a.key, b.key), a.key == b.key ? min(a.order, b.order) : of_greater};
+  }
+};
 
 /** @brief Lends one level to kernels. */
 struct LevelRef {
@@ -86,6 +100,14 @@ struct LevelRef {
     if (key > __ldcg(best + level_node)) {
       atomicMax(reinterpret_cast<unsigned long long*>(best + level_node),
                 static_cast<unsigned long long>(key));
+    }
+  }
+
+  /** @brief Offer the best of a warp's candidates at one node. All lanes. */
+  __device__ void OfferByWarp(LevelNode level_node, std::uint64_t key) const {
+    key = WarpMax(key);
+    if (threadIdx.x % 32 == 0) {
+      this->Offer(level_node, key);
     }
   }
 
@@ -167,6 +189,22 @@ struct LevelRef {
     }
     float loss = LossChange(node, rule.monotone, node.sum - after, after);
     return CandidateKey::Make(loss, CandidateKey::Rank(columns.Values(f), direction, value));
+  }
+
+  /**
+   * @brief Make the key of one scan's candidate beside an entry, if it may reach the gain to beat;
+   *        else 0.
+   * @param value  Numbers the entry's value or bin.
+   * @param before Sum of the node's rows below the candidate.
+   */
+  __device__ std::uint64_t KeyBeside(float to_beat, NodeState const& node, FeatureIdx f,
+                                     ScanDirection direction, std::uint64_t value,
+                                     FixedSum const& before, FixedSum const& present) const {
+    FixedSum const after = (direction == ScanDirection::kForward ? node.sum : present) - before;
+    return bound.MayReach(to_beat, node.sum - after, after)
+               ? this->ScanKey(node, f, direction, CandidateKey::Beside(direction, value), before,
+                               present)
+               : 0;
   }
 
   /** @brief Make the split of a node's best candidate, by a column of this device. */

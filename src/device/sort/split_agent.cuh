@@ -249,10 +249,7 @@ class SplitAgent {
       }
       return;
     }
-    key = WarpMax(key);
-    if (threadIdx.x % 32 == 0) {
-      level_.Offer(node, key);
-    }
+    level_.OfferByWarp(node, key);
   }
 
   /** @brief Writes the begins of segments. @return Of the thread's first item. */

@@ -395,14 +395,14 @@ inline bool RefineOnce(RangeRefiner* refiner, HistogramProblem const& problem,
   return refiner->Refine(level.level, problem.Ref(), level.Rows(), finder,
                          ShapeOf(r.matrix.Layout(), r.resolution.scans), 0);
 }
-/** @brief The values beside the best candidates, by node of the finder. */
-inline std::vector<RefinedValue> ReadValues(RangeRefiner const& refiner, std::size_t n_nodes) {
-  return ToHost(refiner.Values(), n_nodes);
+/** @brief RangeRefiner::Found(), by node of the finder. */
+inline std::vector<FoundCandidate> ReadFound(RangeRefiner const& refiner, std::size_t n_nodes) {
+  return ToHost(refiner.Found(), n_nodes);
 }
 /** @brief Some nodes of a level have the best candidates of one resolution. */
 inline void ReadCandidates(ThresholdFinder* resolver, HistogramLevel const& level,
                            TestResolution const& r, SearchedNode const* nodes, LevelNode n_nodes,
-                           RefinedValue const* refined) {
+                           FoundCandidate const* refined) {
   LevelRef of_resolution = level.level;
   of_resolution.columns = r.resolution.candidates;
   resolver->Read(of_resolution, r.matrix.Ref(), nodes, n_nodes,

@@ -80,16 +80,16 @@ class ThresholdFinderTest : public DeviceTest {
     auto const n_nodes = static_cast<LevelNode>(nodes.size());
     std::vector<std::uint64_t> best(n_nodes, 0);
     std::vector<std::vector<SearchedNode>> searched;
-    std::vector<std::vector<RefinedValue>> refined;
+    std::vector<std::vector<FoundCandidate>> refined;
     std::vector<DeviceBuffer<SearchedNode>> d_searched;
-    std::vector<DeviceBuffer<RefinedValue>> d_refined;
+    std::vector<DeviceBuffer<FoundCandidate>> d_refined;
     for (LevelNode i = 0; i < n_nodes; ++i) {
       LevelNode const b = n_nodes - 1 - i;  // in any order
       NodeCandidate const& c = candidates[b];
       searched.resize(std::max(searched.size(), c.resolution + 1));
       refined.resize(searched.size());
       searched[c.resolution].push_back({level->ranges[b], b, SearchedNode::kNoHistogram});
-      RefinedValue value{random->Chance(0.5) ? 0 : 12345u, 678u};  // of no meaning
+      FoundCandidate value{random->Chance(0.5) ? 0 : 12345u, 678u};  // of no meaning
       if (c.any) {
         HostBins const& bins = problem.At(c.resolution).bins;
         auto const bin = bins.offsets[c.feature] + bins.BinOf(c.feature, c.scanned);

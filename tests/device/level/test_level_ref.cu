@@ -21,6 +21,7 @@ constexpr ValueId kFirst = 5;  // value id of the feature
 struct Found {
   std::uint64_t key;       // of the best candidate
   std::uint32_t n_passed;  // candidates that gain more than their bound
+  std::uint32_t n_other;   // boundaries whose entries have another candidate beside them
 };
 
 // one thread; sums, shape: (n_values), of the node's rows with each value
@@ -29,7 +30,7 @@ __global__ void TryAllKernel(LevelRef level, FixedSum const* sums, std::uint32_t
   WaitForPreviousKernel();
   NodeState const& node = level.nodes[0];
   bool const missing = !(present == node.sum);
-  Found found{level.PresentKey(node, kFeature, present), 0};
+  Found found{level.PresentKey(node, kFeature, present), 0, 0};
   FixedSum before{0, 0};
   for (std::uint32_t v = 1; v < n_values; ++v) {
     before = before + sums[v - 1];
@@ -39,6 +40,11 @@ __global__ void TryAllKernel(LevelRef level, FixedSum const* sums, std::uint32_t
                      level.Bound(node.sum, before, present, missing) < to_beat)) {
       ++found.n_passed;
     }
+    auto const beside = [&](ScanDirection d, ValueId value) {
+      return level.KeyBeside(to_beat, node, kFeature, d, kFirst + value, before, present);
+    };
+    found.n_other +=
+        max(beside(ScanDirection::kForward, v - 1), beside(ScanDirection::kBackward, v)) != key;
     found.key = max(found.key, key);
   }
   *out = found;
@@ -150,6 +156,7 @@ class LevelRefTest : public DeviceTest {
     Found const got = ToHost(found.Data(), 1)[0];
     auto const want = Scan(column, param, rules[kFeature].forward, rules[kFeature].backward);
     EXPECT_EQ(got.n_passed, 0u);
+    EXPECT_EQ(got.n_other, 0u);
     ASSERT_EQ(got.key != 0, want.loss_change > 0.0f);
     if (got.key != 0) {
       auto const split = Read(got.key, column);
@@ -171,6 +178,36 @@ TEST_F(LevelRefTest, TheBestOfAColumn) {
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
   }
   EXPECT_TRUE(n_found_ > n_seeds / 10 || UnderSanitizer());
+}
+
+// one thread a pair
+__global__ void ChooseBetterKernel(FoundCandidate const* pairs, std::uint32_t n,
+                                   FoundCandidate* out) {
+  WaitForPreviousKernel();
+  if (auto const i = GlobalIdx(); i < n) {
+    out[i] = BetterCandidate{}(pairs[2 * i], pairs[2 * i + 1]);
+  }
+}
+
+/** @brief The greater key, then the lesser order, whichever comes first. */
+TEST_F(LevelRefTest, TheBetterOfTwo) {
+  Random random{1};
+  std::vector<FoundCandidate> pairs(2 * 1000);
+  for (auto& c : pairs) {
+    c = {std::uint64_t(random.Int(0, 2)) << random.Pick({0, 40}),
+         static_cast<std::uint32_t>(random.Int(-2, 2))};  // those below 0 are the greatest
+  }
+  DeviceBuffer<FoundCandidate> out{"the better ones"};
+  auto const d_pairs = ToDevice(pairs);
+  LaunchN("ChooseBetter", ChooseBetterKernel, 1000, d_pairs.Data(), 1000, out.Reserve(1000));
+  auto const got = ToHost(out.Data(), 1000);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    FoundCandidate const& a = pairs[2 * i];
+    FoundCandidate const& b = pairs[2 * i + 1];
+    bool const is_first = a.key != b.key ? a.key > b.key : a.order < b.order;
+    ASSERT_EQ(got[i].key, is_first ? a.key : b.key) << i;
+    ASSERT_EQ(got[i].order, is_first ? a.order : b.order) << i;
+  }
 }
 
 // one thread a node and feature

@@ -60,6 +60,14 @@ struct SortedColumnsRef {
     }
     return e;
   }
+  /** @brief Load the row of one entry. */
+  [[nodiscard]] __device__ RowIdx Row(unsigned char const* column, std::uint32_t at) const {
+    SortedColumnsBlock<unsigned char const> const block{column, at / kSortedColumnsBlock, n_high};
+    std::uint32_t const i = at % kSortedColumnsBlock;
+    std::uint32_t const high =
+        n_high == 1 ? block.high[i] : reinterpret_cast<std::uint16_t const*>(block.high)[i];
+    return high << 16 | reinterpret_cast<std::uint16_t const*>(block.low)[i];
+  }
 
  private:
   template <typename HighT>

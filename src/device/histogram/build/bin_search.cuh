@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cub/block/block_scan.cuh>
+#include <cuda/std/functional>
 
 #include "device/histogram/bins/bin_matrix.cuh"
 #include "device/histogram/build/bin_sums.cuh"
@@ -37,10 +38,9 @@ struct BinRun {
   FixedSum sum;
   std::uint32_t head;  // 0 or 1
   std::uint32_t end;   // one past the last bin of the tile with a sum other than zero; 0: none
-};
-/** @brief Combines neighbouring runs. Associative. */
-struct BinRunOp {
-  __device__ BinRun operator()(BinRun const& a, BinRun const& b) const {
+
+  /** @brief Combine neighbouring runs. Associative. */
+  __device__ friend BinRun operator+(BinRun const& a, BinRun const& b) {
     return b.head != 0 ? b : BinRun{a.sum + b.sum, a.head, max(a.end, b.end)};
   }
 };
@@ -244,7 +244,7 @@ class BinSearchAgent {
       if (rank == BlockCluster::Rank()) {
         *out_before = all;
       }
-      all = BinRunOp{}(all, temp_.of_blocks[rank]);
+      all = all + temp_.of_blocks[rank];
     }
     return all;
   }
@@ -259,8 +259,8 @@ class BinSearchAgent {
       total = total + load(bin).sum;
     }
     BinRun unused, all;
-    BlockScan{temp_.scan}.ExclusiveScan({total, 0, 0}, unused, BinRun{{0, 0}, 0, 0}, BinRunOp{},
-                                        all);
+    BlockScan{temp_.scan}.ExclusiveScan({total, 0, 0}, unused, BinRun{{0, 0}, 0, 0},
+                                        cuda::std::plus<>{}, all);
     all = this->OfCluster(all, &unused);
     __syncthreads();  // temp is used again
     return all.sum;
@@ -271,20 +271,21 @@ class BinSearchAgent {
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       if (k < items.n) {
-        run = BinRunOp{}(run, items.Run(k, sums[k]));
+        run = run + items.Run(k, sums[k]);
       }
     }
     BinRun before, all;
-    BlockScan{temp_.scan}.ExclusiveScan(run, before, BinRun{{0, 0}, 0, 0}, BinRunOp{}, all);
+    BlockScan{temp_.scan}.ExclusiveScan(run, before, BinRun{{0, 0}, 0, 0}, cuda::std::plus<>{},
+                                        all);
     BinRun before_block;
     all = this->OfCluster(all, &before_block);
-    before = BinRunOp{}(BinRunOp{}(node->before, before_block), before);
-    node->before = BinRunOp{}(node->before, all);
+    before = node->before + before_block + before;
+    node->before = node->before + all;
     if (this->OwnPresent()) {
       run = before;
 #pragma unroll
       for (int k = 0; k < kItems; ++k) {
-        run = BinRunOp{}(run, items.Run(k, sums[k]));
+        run = run + items.Run(k, sums[k]);
         if ((items.tails >> k & 1u) != 0) {
           temp_.present[items.Column(k) - tile_.first_column] = run.sum;
         }
@@ -316,7 +317,7 @@ class BinSearchAgent {
         break;
       }
       FixedSum const before = items.IsHead(k) ? FixedSum{0, 0} : run.sum;
-      run = BinRunOp{}(run, items.Run(k, sums[k]));
+      run = run + items.Run(k, sums[k]);
       bool const empty = sums[k].magnitude == 0 && sums[k].sum.hess == 0;
       if (empty || binned_.bins.is_range[first_bin_ + items.begin + k] == 0) {
         continue;
@@ -360,7 +361,7 @@ class BinSearchAgent {
       BinRun const here = items.Run(k, sums[k]);
       std::uint32_t const below = here.head != 0 ? 0 : run.end;
       FixedSum const before = run.sum;
-      run = BinRunOp{}(run, here);
+      run = run + here;
       bool const last = (items.tails >> k & 1u) != 0 && run.end != 0;
       bool const filled = here.end != 0;
       if (!filled && !last) {
@@ -408,34 +409,23 @@ class BinSearchAgent {
             bounds.Set(k, bound);
           }
         });
-    std::uint32_t wanted = bounds.First(level_.GainToBeat(search.level_node));
-    if (__any_sync(kAllLanes, wanted != 0) == 0) {
-      return;
-    }
-#pragma unroll 1  // one copy of the exact gain
-    for (bool is_first : {true, false}) {
+    bounds.Offer(level_, search.level_node, [&](std::uint32_t wanted) {
       std::uint64_t key{0};
-      if (wanted != 0) {
-        this->ForCandidates(
-            items, sums, run, search, total,
-            [&](int k, BinOffer offer, FixedSum const& before, FixedSum const& present) {
-              if ((wanted >> k & 1u) != 0) {
-                BinColumn const column = binned_.columns[items.Column(k)];
-                std::uint32_t const first = column.first_bin - tile_.first_bin;
-                offer.below -= first;
-                offer.bin -= first;
-                offer.end -= first;
-                key = max(key, ExactKey(level_, search.level_node, column.feature, offer, before,
-                                        present));
-              }
-            });
-      }
-      level_.Offer(search.level_node, key);
-      if (is_first) {
-        __syncwarp();  // what was offered is read
-        wanted = bounds.Others(level_.GainToBeat(search.level_node), wanted);
-      }
-    }
+      this->ForCandidates(
+          items, sums, run, search, total,
+          [&](int k, BinOffer offer, FixedSum const& before, FixedSum const& present) {
+            if ((wanted >> k & 1u) != 0) {
+              BinColumn const column = binned_.columns[items.Column(k)];
+              std::uint32_t const first = column.first_bin - tile_.first_bin;
+              offer.below -= first;
+              offer.bin -= first;
+              offer.end -= first;
+              key = max(
+                  key, ExactKey(level_, search.level_node, column.feature, offer, before, present));
+            }
+          });
+      return key;
+    });
   }
 
   TempStorage& temp_;

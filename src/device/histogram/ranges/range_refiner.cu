@@ -283,22 +283,18 @@ struct EntryCandidates {
     };
     NodeState const& state = level.nodes[level_node];
     float const to_beat = level.GainToBeat(level_node);
-    bool const missing = !(range.present == state.sum);
     // Only the bin counts: which value within it is told afterwards, for the best candidate alone.
-    auto const key_of = [&](ScanDirection d, FixedSum const& before, bool both) -> std::uint64_t {
-      return level.MayReach(to_beat, state.sum, before, range.present, both)
-                 ? level.ScanKey(state, f, d, CandidateKey::Beside(d, range.bin), before,
-                                 range.present)
-                 : 0;
+    auto const key_of = [&](ScanDirection d, FixedSum const& before) {
+      return level.KeyBeside(to_beat, state, f, d, range.bin, before, range.present);
     };
     if (ends_value && wanted(ScanDirection::kForward)) {
-      forward = key_of(ScanDirection::kForward, range.before + entries.sums[i], false);
+      forward = key_of(ScanDirection::kForward, range.before + entries.sums[i]);
     }
     if (begins_value && wanted(ScanDirection::kBackward)) {
       bool const begins_range =
           i == 0 || ValueKey::Column(entries.keys[i - 1]) != ValueKey::Column(key);
       backward = key_of(ScanDirection::kBackward,
-                        begins_range ? range.before : range.before + entries.sums[i - 1], missing);
+                        begins_range ? range.before : range.before + entries.sums[i - 1]);
     }
   }
 };
@@ -319,13 +315,13 @@ __global__ void OfferEntriesKernel(__grid_constant__ LevelRef const level, BinMa
 
 // one thread a node; values of candidates that are the best no more are forgotten
 __global__ void ForgetValuesKernel(LevelRef level, SearchedNode const* nodes, std::uint32_t n_nodes,
-                                   RefinedValue* values) {
+                                   FoundCandidate* found) {
   WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i < n_nodes) {
     std::uint64_t const best = level.best[nodes[i].level_node];
-    if (values[i].key != best) {
-      values[i] = {best, ScanValue::kNone};
+    if (found[i].key != best) {
+      found[i] = {best, ScanValue::kNone};
     }
   }
 }
@@ -333,7 +329,7 @@ __global__ void ForgetValuesKernel(LevelRef level, SearchedNode const* nodes, st
 // one thread a sorted entry; of candidates alike in a bin the scan takes the one that it meets first
 __global__ void FindValuesKernel(__grid_constant__ LevelRef const level, BinMatrixRef binned,
                                  SearchedNode const* nodes, SortedEntriesRef entries,
-                                 RefinedValue* values) {
+                                 FoundCandidate* found) {
   WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i >= entries.n) {
@@ -345,7 +341,7 @@ __global__ void FindValuesKernel(__grid_constant__ LevelRef const level, BinMatr
     return;
   }
   auto const d = c.forward == best ? ScanDirection::kForward : ScanDirection::kBackward;
-  atomicMin(&values[c.node].scan_value, ScanValue::Make(d, ValueKey::Value(entries.keys[i])));
+  atomicMin(&found[c.node].order, ScanValue::Make(d, ValueKey::Value(entries.keys[i])));
 }
 }  // namespace
 
@@ -387,7 +383,7 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
                           HistogramFinder* finder, ResolutionShape shape, std::size_t depth) {
   std::uint32_t const n_nodes = finder->NumNodes();
   OpenRangesRef const listed = this->Listed();
-  values_.Reserve(n_nodes);
+  found_.Reserve(n_nodes);
   n_gathered_.reset();
   shape.scans = shape.scans && level.n_nodes <= kMostFollowed;
   RefineCost const cost{static_cast<double>(n_nodes),
@@ -398,7 +394,7 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
                         static_cast<double>(max_entries_)};
   auto const scan = [&] {
     room_.scanner.Scan(level, matrix_, table, rows, {finder->Nodes(), n_nodes}, listed,
-                       counts_.Data(), values_.Data(), host_counts_.Data() + kScanned);
+                       counts_.Data(), found_.Data(), host_counts_.Data() + kScanned);
   };
   if (shape.scans && n_nodes * matrix_.Ref().n_bins <= listed.capacity && cost.ScansAnyway()) {
     scan();
@@ -425,7 +421,7 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
       return true;
     }
   }
-  ZeroAsync(values_.Data(), n_nodes);
+  ZeroAsync(found_.Data(), n_nodes);
   std::uint64_t const stride = CeilDiv(matrix_.Ref().n_bins, 32) * 32;
   return this->Gather({level,
                        table,
@@ -531,8 +527,8 @@ void RangeRefiner::Search(Pass const& pass, std::uint64_t n, std::uint32_t first
   SortedEntriesRef const entries{keys.Current(), sums, n, room_.open.Data() + first};
   LaunchN("OfferEntries", OfferEntriesKernel, n, pass.level, matrix_.Ref(), pass.nodes, entries);
   LaunchN("ForgetValues", ForgetValuesKernel, pass.n_nodes, pass.level, pass.nodes, pass.n_nodes,
-          values_.Data());
+          found_.Data());
   LaunchN("FindValues", FindValuesKernel, n, pass.level, matrix_.Ref(), pass.nodes, entries,
-          values_.Data());
+          found_.Data());
 }
 }  // namespace gpu_exact

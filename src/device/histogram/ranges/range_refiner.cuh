@@ -97,9 +97,8 @@ class RangeRefiner {
     return n_gathered_.value_or(host_counts_.Data()[kScanned].n_entries);
   }
 
-  /** @brief Give the values beside the best candidates inside of ranges, by node of the last
-   *         call. */
-  [[nodiscard]] RefinedValue const* Values() const { return values_.Data(); }
+  /** @brief Give RefinedCandidates::found, by node of the last call. */
+  [[nodiscard]] FoundCandidate const* Found() const { return found_.Data(); }
 
  private:
   struct Pass;
@@ -132,6 +131,6 @@ class RangeRefiner {
   PinnedBuffer<OpenCounts> host_counts_{"numbers of open ranges"};  // shape: (kNumHostCounts)
   StreamEvent asked_;                                               // the counts are there
   std::vector<bool> scanned_;                                       // by depth, the last tree
-  DeviceBuffer<RefinedValue> values_{"values beside the best candidates"};
+  DeviceBuffer<FoundCandidate> found_{"best candidates inside of ranges"};
 };
 }  // namespace gpu_exact

@@ -67,48 +67,53 @@ __global__ void MeasureKernel(LevelRef level, BinMatrixRef binned, SearchedNode 
 
 /** @brief Sums what a scan has passed of a range. Neighbouring parts add up. */
 struct Passed {
-  FixedSum sum;  // of the node's rows
-  RowIdx row;    // the last of them
-  bool any;      // whether there is one
-  bool begun;    // whether a value begins past it; those of other nodes' rows count
+  FixedSum sum;      // of the node's rows
+  std::uint32_t at;  // the last one's entry
+  bool any;          // whether there is one
+  bool begun;        // whether a value begins past it; those of other nodes' rows count
 
   /** @brief Tell whether the node's next row has another value than its last one. @param begins
    *         Whether the value begins with that row. */
   [[nodiscard]] __device__ bool IsNew(bool begins) const { return begins || begun || !any; }
   __device__ friend Passed operator+(Passed const& a, Passed const& b) {
-    return {a.sum + b.sum, b.any ? b.row : a.row, a.any || b.any, b.begun || (a.begun && !b.any)};
+    return {a.sum + b.sum, b.any ? b.at : a.at, a.any || b.any, b.begun || (a.begun && !b.any)};
   }
 };
 
+/** @brief Order the candidates beside entries as a scan meets them; also the other way round. */
+__device__ std::uint32_t EntryOrder(ScanDirection d, std::uint32_t at) {
+  return d == ScanDirection::kForward ? at : ~at;
+}
+
 /** @brief Holds the entries of a thread, in few registers. */
 struct ScanItems {
-  RowIdx row[kItems];
+  std::uint32_t at;             // the first one
   GradientUnits units[kItems];  // zero unless the row is the node's
   std::uint32_t bits;           // bit k: begins a value; bit kItems + k: is the node's
 
-  /** @param at The first of them; those outside of the range are neither. */
+  /** @param first Of them; those outside of the range are neither. */
   __device__ ScanItems(SortedColumnsRef const& sorted, unsigned char const* column,
-                       RangeEntries const& entries, std::uint32_t at, RowsRef const& rows,
+                       RangeEntries const& entries, std::uint32_t first, RowsRef const& rows,
                        LevelNode level_node)
-      : bits{0} {
+      : at{first}, bits{0} {
     auto const loaded =
         at < entries.end ? sorted.Load(column, at) : SortedColumnsRef::Entries{{0, 0, 0, 0}, 0};
     ShortLevelNode node[kItems];  // all are asked for before the first is used
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       bool const is_entry = at + k >= entries.begin && at + k < entries.end;
-      row[k] = loaded.row[k];
       bool const is_asked = is_entry && !rows.are_all;
       node[k] = is_entry ? 0 : kNowhere;
       if (is_asked) {
-        node[k] = rows.node_of[row[k]];
+        node[k] = rows.node_of[loaded.row[k]];
       }
       bits |= is_entry ? loaded.begins & 1u << k : 0;
     }
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       bits |= node[k] == level_node ? 1u << (kItems + k) : 0;
-      units[k] = node[k] == level_node ? rows.units_of_row[row[k]] : GradientUnits{0.0f, 0.0f};
+      units[k] =
+          node[k] == level_node ? rows.units_of_row[loaded.row[k]] : GradientUnits{0.0f, 0.0f};
     }
   }
   /** @brief Sum absolute gradients and hessians. */
@@ -133,7 +138,7 @@ struct ScanItems {
   [[nodiscard]] __device__ bool IsOfNode(int k) const { return (bits >> (kItems + k) & 1u) != 0; }
   [[nodiscard]] __device__ Passed Get(int k) const {
     bool const is_in = this->IsOfNode(k);
-    return {units[k].Fixed(), row[k], is_in, !is_in && this->Begins(k)};
+    return {units[k].Fixed(), at + k, is_in, !is_in && this->Begins(k)};
   }
 };
 
@@ -236,8 +241,8 @@ struct ScanTeam {
     std::uint32_t const begun = __ballot_sync(kAllLanes, own.begun);
     auto of_lanes = [&](std::uint32_t lanes, FixedSum const& of_sum) {
       int const last = 31 - __clz(static_cast<int>(any & lanes));  // -1: there is none
-      RowIdx const row = __shfl_sync(kAllLanes, own.row, last);
-      return Passed{of_sum, row, last >= 0, (begun & lanes & (last < 0 ? ~0u : ~0u << last)) != 0};
+      std::uint32_t const at = __shfl_sync(kAllLanes, own.at, last);
+      return Passed{of_sum, at, last >= 0, (begun & lanes & (last < 0 ? ~0u : ~0u << last)) != 0};
     };
     Passed const before = of_lanes(LaneMaskLt(), sum - own.sum);
     Passed const of_warp = of_lanes(kAllLanes, Shuffle(sum, 31));
@@ -260,17 +265,14 @@ struct ScanTeam {
   }
   /** @brief Bring the best of all threads' candidates to the thread of rank 0. */
   __device__ FoundCandidate Best(FoundCandidate best) {
-    auto const better = [](FoundCandidate const& a, FoundCandidate const& b) {
-      return (a.key != b.key ? a.key > b.key : a.order <= b.order) ? a : b;
-    };
-    best = WarpReduce(best, better);
+    best = WarpReduce(best, BetterCandidate{});
     if constexpr (kTeam > 32) {
       if (Rank() % 32 == 0) {
         of_warps[Rank() / 32] = best;
       }
       Sync();
       for (int w = 1; w < kTeam / 32 && Rank() == 0; ++w) {
-        best = better(best, of_warps[w]);
+        best = BetterCandidate{}(best, of_warps[w]);
       }
     }
     return best;
@@ -306,14 +308,16 @@ struct RangeCandidates {
   [[nodiscard]] __device__ float Bound(Passed const& passed) const {
     return level.Bound(taken.total, this->Before(passed), taken.range.present, taken.missing);
   }
-  /** @brief Try right after the node's last row. @param at Where that was, or later. */
-  __device__ void After(Passed const& passed, std::uint32_t at, FoundCandidate* best) const {
-    this->Try(ScanDirection::kForward, passed, at, passed.row, best);
-  }
-  /** @brief Try right before a row of the node. */
-  __device__ void Before(Passed const& passed, std::uint32_t at, RowIdx row,
-                         FoundCandidate* best) const {
-    this->Try(ScanDirection::kBackward, passed, ~at, row, best);
+  /**
+   * @brief Try right after or right before a row of the node, and keep what is better.
+   * @param passed What lies before the candidate. @param at The entry of the row.
+   */
+  __device__ void Try(ScanDirection d, Passed const& passed, std::uint32_t at,
+                      FoundCandidate* best) const {
+    std::uint64_t const key = level.ScanKey(level.nodes[taken.level_node], taken.entries.feature, d,
+                                            CandidateKey::Beside(d, taken.range.bin),
+                                            this->Before(passed), taken.range.present);
+    *best = BetterCandidate{}(*best, {key, EntryOrder(d, at)});
   }
 
  private:
@@ -332,16 +336,6 @@ struct RangeCandidates {
     }
     return reaches;
   }
-  /** @brief Keep a candidate in best if it is better. */
-  __device__ void Try(ScanDirection d, Passed const& passed, std::uint32_t order, RowIdx row,
-                      FoundCandidate* best) const {
-    std::uint64_t const key = level.ScanKey(level.nodes[taken.level_node], taken.entries.feature, d,
-                                            CandidateKey::Beside(d, taken.range.bin),
-                                            this->Before(passed), taken.range.present);
-    if (key != 0 && (key > best->key || (key == best->key && order < best->order))) {
-      *best = {key, order, row};
-    }
-  }
 };
 
 /**
@@ -358,7 +352,7 @@ struct RangeCandidates {
 __device__ __noinline__ FoundCandidate TryItems(LevelRef const& level,
                                                 SortedColumnsRef const& sorted, RowsRef const& rows,
                                                 TakenRange const& taken, std::uint32_t at,
-                                                Passed before, float to_beat, FoundCandidate best) {
+                                                Passed before, FoundCandidate best) {
   RangeCandidates const candidates{level, taken};
   ScanItems const items{sorted, taken.of_column, taken.entries, at, rows, taken.level_node};
   BestBoundFirst<kItems> bounds;
@@ -370,26 +364,20 @@ __device__ __noinline__ FoundCandidate TryItems(LevelRef const& level,
     }
     passed = passed + items.Get(k);
   }
-  std::uint32_t wanted = bounds.First(to_beat);
-#pragma unroll 1  // one copy of the exact gain
-  for (bool is_first : {true, false}) {
+  bounds.Offer(level, taken.level_node, [&](std::uint32_t wanted) {
     passed = before;
 #pragma unroll
-    for (int k = 0; k < kItems && wanted != 0; ++k) {
+    for (int k = 0; k < kItems; ++k) {
       if ((wanted >> k & 1u) != 0) {
-        candidates.Before(passed, at + k, items.row[k], &best);
+        candidates.Try(ScanDirection::kBackward, passed, at + k, &best);
         if (passed.any) {
-          candidates.After(passed, at + k, &best);
+          candidates.Try(ScanDirection::kForward, passed, passed.at, &best);
         }
       }
       passed = passed + items.Get(k);
     }
-    if (is_first) {
-      level.Offer(taken.level_node, best.key);
-      __syncwarp();  // what was offered is read
-      wanted = bounds.Others(level.GainToBeat(taken.level_node), wanted);
-    }
-  }
+    return best.key;
+  });
   return best;
 }
 
@@ -399,13 +387,13 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
     __grid_constant__ LevelRef const level, __grid_constant__ BinMatrixRef const binned,
     __grid_constant__ SortedColumnsRef const sorted, __grid_constant__ RowsRef const rows,
     SearchedNodes nodes, __grid_constant__ OpenRangesRef const listed, OpenCounts* counts,
-    FoundCandidate* found, RefinedValue* values) {
+    FoundCandidate* found, FoundCandidate* out_found) {
   WaitForPreviousKernel();
   using Team = ScanTeam<kTeam>;
   __shared__ Team teams[Team::kTeams];
   Team& team = teams[threadIdx.x / kTeam];
   for (auto i = GlobalIdx(); i < nodes.n; i += gridDim.x * blockDim.x) {
-    values[i] = {0, ScanValue::kNone};
+    out_found[i] = {0, ScanValue::kNone};
   }
   std::uint32_t const n = listed.Size();
   std::uint32_t const n_teams = gridDim.x * Team::kTeams;
@@ -440,7 +428,7 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
       TakenRange const& taken = team.taken[__ffs(static_cast<int>(left)) - 1];
       RangeCandidates const candidates{level, taken};
       std::uint32_t const end = taken.entries.end;
-      FoundCandidate best{0, 0, 0};
+      FoundCandidate best{0, 0};
       Passed all{{0, 0}, 0, false, false};
       for (std::uint32_t begin = taken.entries.begin / kItems * kItems; begin < end;
            begin += kTeam * kItems) {
@@ -449,13 +437,13 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
         ScanItems const items{sorted, taken.of_column, taken.entries, at, rows, taken.level_node};
         Passed const before = team.PassedBefore(items.All(), &all);
         if (__any_sync(kAllLanes, candidates.AnyMayReach(items, before, to_beat)) != 0) {
-          best = TryItems(level, sorted, rows, taken, at, before, to_beat, best);
+          best = TryItems(level, sorted, rows, taken, at, before, best);
         }
         Team::Sync();  // its memory is used again
       }
       if (Team::Rank() == 0 && all.any &&
           GainBound::Reaches(candidates.Bound(all), level.GainToBeat(taken.level_node))) {
-        candidates.After(all, end, &best);
+        candidates.Try(ScanDirection::kForward, all, all.at, &best);
       }
       best = team.Best(best);
       if (Team::Rank() == 0 && best.key != 0) {
@@ -472,7 +460,7 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
 __global__ void KeepValuesKernel(LevelRef level, BinMatrixRef binned, BinnedTableRef table,
                                  SearchedNode const* nodes, OpenRangesRef listed,
                                  FoundCandidate const* found, OpenCounts const* counts,
-                                 RefinedValue* values, OpenCounts* host_counts) {
+                                 FoundCandidate* out_found, OpenCounts* host_counts) {
   WaitForPreviousKernel();
   if (GlobalIdx() == 0) {
     *host_counts = *counts;
@@ -486,9 +474,11 @@ __global__ void KeepValuesKernel(LevelRef level, BinMatrixRef binned, BinnedTabl
     OpenRange const& range = listed.list[i];
     if (c.key ==
         level.best[nodes[range.node].level_node]) {  // of one range alone: it tells the bin
-      float const value = table.ValueOf(c.row, binned.columns[range.column].feature);
-      values[range.node] = {c.key,
-                            ScanValue::Make(BestCandidate{level.columns, c.key}.direction, value)};
+      FeatureIdx const f = binned.columns[range.column].feature;
+      ScanDirection const d = BestCandidate{level.columns, c.key}.direction;
+      RowIdx const row =
+          table.sorted_columns.Row(table.sorted_columns.columns[f], EntryOrder(d, c.order));
+      out_found[range.node] = {c.key, ScanValue::Make(d, table.ValueOf(row, f))};
     }
   }
 }
@@ -503,7 +493,7 @@ void RangeScanner::Measure(LevelRef const& level, BinMatrixRef const& binned,
 
 void RangeScanner::Scan(LevelRef const& level, BinMatrix const& matrix, BinnedTableRef const& table,
                         RowsRef const& rows, SearchedNodes const& nodes,
-                        OpenRangesRef const& listed, OpenCounts* counts, RefinedValue* out_values,
+                        OpenRangesRef const& listed, OpenCounts* counts, FoundCandidate* out_found,
                         OpenCounts* out_counts) {
   found_.Reserve(listed.capacity);
   auto const n_blocks = kScanBlocks * DeviceAttribute(cudaDevAttrMultiProcessorCount);
@@ -511,8 +501,8 @@ void RangeScanner::Scan(LevelRef const& level, BinMatrix const& matrix, BinnedTa
   bool const by_warps = matrix.NumEntries() <= kWarpsRange * binned.n_bins;
   auto* kernel = by_warps ? ScanRangesKernel<32> : ScanRangesKernel<kScanThreads>;
   Launch("ScanRanges", kernel, static_cast<std::uint64_t>(n_blocks), kScanThreads, level, binned,
-         table.sorted_columns, rows, nodes, listed, counts, found_.Data(), out_values);
+         table.sorted_columns, rows, nodes, listed, counts, found_.Data(), out_found);
   Launch("KeepValues", KeepValuesKernel, kListBlocks, kListThreads, level, binned, table,
-         nodes.nodes, listed, found_.Data(), counts, out_values, out_counts);
+         nodes.nodes, listed, found_.Data(), counts, out_found, out_counts);
 }
 }  // namespace gpu_exact

@@ -18,13 +18,6 @@
 #include "device/histogram/threshold_finder.cuh"
 
 namespace gpu_exact {
-/** @brief Holds the best candidate inside of one range. */
-struct FoundCandidate {
-  std::uint64_t key;    // CandidateKey; 0: there is none
-  std::uint32_t order;  // of candidates with equal keys the scan meets the lesser one first
-  RowIdx row;           // whose value it lies beside
-};
-
 /** @brief Lends nodes that are searched together, device memory. */
 struct SearchedNodes {
   SearchedNode const* nodes;
@@ -45,14 +38,15 @@ class RangeScanner {
    * @param rows       Of at most kMostFollowed nodes.
    * @param listed     Has room for all ranges that were listed.
    * @param counts     No range is taken.
-   * @param out_values Of nodes whose best candidate is inside of a range, else zero.
+   * @param out_found  RefinedCandidates::found by node.
    * @param out_counts Page-locked memory of the host: the counts in the end.
    */
   void Scan(LevelRef const& level, BinMatrix const& matrix, BinnedTableRef const& table,
             RowsRef const& rows, SearchedNodes const& nodes, OpenRangesRef const& listed,
-            OpenCounts* counts, RefinedValue* out_values, OpenCounts* out_counts);
+            OpenCounts* counts, FoundCandidate* out_found, OpenCounts* out_counts);
 
  private:
+  // By listed range. Their order is the entry that they lie beside, complemented in backward scans.
   DeviceBuffer<FoundCandidate> found_{"best candidates of open ranges"};
 };
 }  // namespace gpu_exact

@@ -16,16 +16,6 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief Choose the better candidate: the greater key, among alike ones that met first. */
-struct BetterValue {
-  __device__ RefinedValue operator()(RefinedValue const& a, RefinedValue const& b) const {
-    if (a.key != b.key) {
-      return a.key > b.key ? a : b;
-    }
-    return a.scan_value <= b.scan_value ? a : b;
-  }
-};
-
 /** @brief Holds a node, a column, and what all candidates of theirs share. */
 struct ColumnCandidates {
   LevelRef const& level;
@@ -39,23 +29,20 @@ struct ColumnCandidates {
    * @param before Sum of those before i; then of those before the end, if the feature is open.
    * @param best   Of other entries.
    */
-  [[nodiscard]] __device__ RefinedValue Best(std::uint32_t i, std::uint32_t end, FixedSum* before,
-                                             RefinedValue best) const {
+  [[nodiscard]] __device__ FoundCandidate Best(std::uint32_t i, std::uint32_t end, FixedSum* before,
+                                               FoundCandidate best) const {
     LevelNode const b = column.node.level_node;
     NodeState const& state = level.nodes[b];
     if (!level.Allowed(b, column.f)) {
       return best;
     }
     float const to_beat = level.GainToBeat(b);
-    bool const has_missing = !(present == state.sum);
     ValueId const first = level.columns.value_offsets[column.f];
     auto offer = [&](ScanDirection d, SortedEntry const& entry) {
-      if (level.MayReach(to_beat, state.sum, *before, present, has_missing)) {
-        std::uint64_t const value = CandidateKey::Beside(d, std::uint64_t{first} + entry.Bin());
-        std::uint64_t const candidate = level.ScanKey(state, column.f, d, value, *before, present);
-        if (candidate != 0 && candidate >= best.key) {
-          best = BetterValue{}(best, {candidate, ScanValue::Make(d, column.Value(entry))});
-        }
+      std::uint64_t const key = level.KeyBeside(
+          to_beat, state, column.f, d, std::uint64_t{first} + entry.Bin(), *before, present);
+      if (key != 0 && key >= best.key) {
+        best = BetterCandidate{}(best, {key, ScanValue::Make(d, column.Value(entry))});
       }
     };
 #pragma unroll 1
@@ -98,7 +85,7 @@ struct OwnEntries {
 template <int kThreads, int kItems>
 struct BlockStorage {
   using Scan = cub::BlockScan<FixedSum, kThreads, cub::BLOCK_SCAN_WARP_SCANS>;
-  using Reduce = cub::BlockReduce<RefinedValue, kThreads>;
+  using Reduce = cub::BlockReduce<FoundCandidate, kThreads>;
 
   typename BlockSortAgent<kThreads, kItems>::Storage sort;
   union {
@@ -112,7 +99,7 @@ template <int kThreads, int kItems>
 __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
     __grid_constant__ LevelRef const level, __grid_constant__ BinnedTableRef const table,
     RowsRef rows, SearchedNode const* nodes, std::uint32_t first_node, std::uint32_t n_columns,
-    RefinedValue* out) {
+    FoundCandidate* out) {
   WaitForPreviousKernel();
   using Storage = BlockStorage<kThreads, kItems>;
   extern __shared__ __align__(16) unsigned char memory[];
@@ -134,21 +121,18 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
   // First each thread's first entry alone, offered by warps: of the others most stay below that
   // gain to beat, and their gain need not be computed.
   ColumnCandidates const candidates{level, column, temp.sort.entries, n, present};
-  RefinedValue best{0, ScanValue::kNone};
+  FoundCandidate best{0, ScanValue::kNone};
   std::uint32_t const first_end = min(own.begin + 1, own.end);
 #pragma unroll 1
   for (bool first : {true, false}) {
     best =
         candidates.Best(first ? own.begin : first_end, first ? first_end : own.end, &before, best);
     if (first) {
-      std::uint64_t const key = WarpMax(best.key);
-      if (threadIdx.x % 32 == 0) {
-        level.Offer(node.level_node, key);
-      }
+      level.OfferByWarp(node.level_node, best.key);
       __syncthreads();
     }
   }
-  best = typename Storage::Reduce{temp.reduce}.Reduce(best, BetterValue{});
+  best = typename Storage::Reduce{temp.reduce}.Reduce(best, BetterCandidate{});
   if (threadIdx.x == 0) {
     out[std::uint64_t{i} * n_columns + c] = best;
     level.Offer(node.level_node, best.key);
@@ -162,7 +146,7 @@ template <int kItems>
 __global__ __launch_bounds__(32 * kWarps) void SortByWarpKernel(
     __grid_constant__ LevelRef const level, __grid_constant__ BinnedTableRef const table,
     RowsRef rows, SearchedNode const* nodes, std::uint32_t end_node, std::uint32_t n_columns,
-    RefinedValue* out) {
+    FoundCandidate* out) {
   WaitForPreviousKernel();
   __shared__ typename WarpSortAgent<kItems>::Storage of_warps[kWarps];
   auto& temp = of_warps[threadIdx.x / 32];
@@ -184,8 +168,8 @@ __global__ __launch_bounds__(32 * kWarps) void SortByWarpKernel(
   FixedSum const up_to = WarpInclusiveSum(sum);
   FixedSum before = up_to - sum;
   ColumnCandidates const candidates{level, column, temp.entries, n, Shuffle(up_to, 31)};
-  RefinedValue const best = WarpReduce(
-      candidates.Best(own.begin, own.end, &before, {0, ScanValue::kNone}), BetterValue{});
+  FoundCandidate const best = WarpReduce(
+      candidates.Best(own.begin, own.end, &before, {0, ScanValue::kNone}), BetterCandidate{});
   if (lane == 0) {
     out[std::uint64_t{i} * n_columns + c] = best;
     level.Offer(node.level_node, best.key);
@@ -199,7 +183,7 @@ struct Launcher {
   RowsRef const& rows;
   SearchedNode const* nodes;  // by size class
   std::uint32_t n_columns;
-  RefinedValue* out;
+  FoundCandidate* out;
   std::uint64_t max_blocks;
 
   /** @brief Calls fn(first, n) for nodes [first, end), as many at a time as a launch takes. */
@@ -300,7 +284,7 @@ void NodeSortFinder::Find(LevelRef const& level, RowsRef const& rows,
   }
   Launcher const launcher{level,      table_.Ref(),
                           rows,       nodes_.Upload(by_class),
-                          n_columns_, values_.Reserve(nodes.size() * n_columns_),
+                          n_columns_, found_.Reserve(nodes.size() * n_columns_),
                           max_blocks_};
   std::uint32_t first{0};
   for (std::size_t c = 0; c < classes.size(); ++c) {

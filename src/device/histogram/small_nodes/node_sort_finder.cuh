@@ -36,8 +36,8 @@ class NodeSortFinder {
 
   /** @brief Give the nodes of the last call, device memory. */
   [[nodiscard]] SearchedNode const* Nodes() const { return nodes_.Data<SearchedNode>(); }
-  /** @brief Give the best candidate of each node and column, shape: (n_nodes, NumColumns()). */
-  [[nodiscard]] RefinedValue const* Values() const { return values_.Data(); }
+  /** @brief Give RefinedCandidates::found, the best candidate of each node and column. */
+  [[nodiscard]] FoundCandidate const* Found() const { return found_.Data(); }
   [[nodiscard]] std::uint32_t NumColumns() const { return n_columns_; }
 
  private:
@@ -46,6 +46,6 @@ class NodeSortFinder {
   std::uint32_t n_columns_;
   std::vector<std::uint64_t> pairs_at_once_;  // by size of nodes; a node and a column each
   Uploader nodes_{"nodes of few rows"};
-  DeviceBuffer<RefinedValue> values_{"best candidates by column"};
+  DeviceBuffer<FoundCandidate> found_{"best candidates by column"};
 };
 }  // namespace gpu_exact
