@@ -24,19 +24,12 @@ inline constexpr char const* kOldFallbackVariable = "XGBOOST_GPU_EXACT_FALLBACK"
 
 /** @brief Declares this library's own parameters. */
 struct GpuExactParam : public xgboost::XGBoostParameter<GpuExactParam> {
-  std::int32_t gpu_exact_interleaved_levels;
   std::int32_t gpu_exact_strategy;  // in the order of gpu_exact::Strategy
   std::int32_t gpu_exact_fallback;
   double gpu_exact_memory_limit;
   std::string gpu_exact_devices;
 
   DMLC_DECLARE_PARAMETER(GpuExactParam) {
-    DMLC_DECLARE_FIELD(gpu_exact_interleaved_levels)
-        .set_range(-1, kMaxInterleavedLevels)
-        .set_default(-1)
-        .describe(
-            "Levels of a tree that are grown before entries are sorted by node; -1 chooses for the "
-            "data. It changes the speed, not the trees.");
     DMLC_DECLARE_FIELD(gpu_exact_strategy)
         .set_default(0)
         .add_enum("auto", 0)

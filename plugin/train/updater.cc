@@ -293,7 +293,6 @@ std::uint64_t GpuExactUpdater::HashOfSettings(TrainParam const& param, std::size
     hash.Add(name).Add(value);
   }
   for (std::uint64_t number : {static_cast<std::uint64_t>(param_.gpu_exact_strategy),
-                               static_cast<std::uint64_t>(param_.gpu_exact_interleaved_levels),
                                static_cast<std::uint64_t>(pruning_), std::uint64_t{n_trees}}) {
     hash.Add(&number, sizeof(number));
   }
@@ -353,7 +352,6 @@ GrowParam GpuExactUpdater::MakeGrowParam(TrainParam const& param) const {
   grow.monotone_constraints = param.monotone_constraints;
   grow.max_cat_to_onehot = param.max_cat_to_onehot;
   grow.max_cat_threshold = param.max_cat_threshold;
-  grow.interleaved_levels = param_.gpu_exact_interleaved_levels;
   grow.team = TeamOfXGBoost(ctx_->Threads());
   return grow;
 }

@@ -27,7 +27,6 @@ N_PROBLEMS = int(os.environ.get("GPU_EXACT_FUZZ", "300"))  # of a test with rand
 FIRST = int(os.environ.get("GPU_EXACT_FUZZ_SEED", "0"))
 SEEDS = range(FIRST, FIRST + N_PROBLEMS)
 CHUNKS = [SEEDS[i : i + 50] for i in range(0, N_PROBLEMS, 50)]  # a test each
-LEVELS = [-1, 0, 1, 3, 6]
 STRATEGIES = ["auto", "sort", "histogram"]
 
 
@@ -69,7 +68,6 @@ def assert_equals_stock(
     on_gpu = on_gpu and not left_to_xgboost(problem.params)
     rng = np.random.default_rng(seed)
     how = {
-        "gpu_exact_interleaved_levels": int(rng.choice(LEVELS)),
         "gpu_exact_strategy": str(rng.choice(STRATEGIES)),
         "gpu_exact_fallback": "error" if on_gpu else "warn",
     }

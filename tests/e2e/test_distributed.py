@@ -99,7 +99,7 @@ CASES = {
     },
     "monotone": {"monotone_constraints": "(1,-1,0,1)", "gamma": 0.5},
     "interaction": {"interaction_constraints": "[[0, 1], [1, 2, 3]]", "reg_lambda": 0},
-    "sorted": {"gpu_exact_strategy": "sort", "gpu_exact_interleaved_levels": 1},
+    "sorted": {"gpu_exact_strategy": "sort"},
     "by_name": BY_NAME,
 }
 

@@ -16,10 +16,10 @@ NEWEST = list(XGBOOST_RELEASES)[-1] if sys.version_info >= (3, 12) else NEWEST_O
 TRAIN = """
 import numpy as np
 X = np.arange(8, dtype=np.float32).reshape(8, 1)
-params = {"tree_method": "exact", "gpu_exact_interleaved_levels": 99}  # only we know: out of range
+params = {"tree_method": "exact", "gpu_exact_memory_limit": -1}  # only we know: out of range
 xgb.train(params, xgb.DMatrix(X, X[:, 0]), 1)
 """
-REFUSED = "Parameter gpu_exact_interleaved_levels"
+REFUSED = "Parameter gpu_exact_memory_limit"
 
 
 def error_of(code: str, **env: str) -> str:

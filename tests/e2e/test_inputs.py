@@ -276,7 +276,7 @@ TEXTS = ["", " ", "auto", "sort", "histogram", "warn", "error", "exact", "hist",
 TEXTS += ["-1", "1", "7", "8", "1e400", "-0.0", "nan", "inf", "0x10", "1.5", "2147483648", "9" * 40]
 TEXTS += ["(1,-1)", "(1", "[[0,1]]", "[[0,", "[[9]]", "{}", '"', "\\", "\n", "\0x", "ä", "x" * 1000]
 TEXTS += ["grow_gpu_exact", "grow_colmaker,prune", "grow_gpu_exact,prune", "prune", ",", "left", "learn"]
-NAMES = """gpu_exact_strategy gpu_exact_interleaved_levels gpu_exact_fallback tree_method updater
+NAMES = """gpu_exact_strategy gpu_exact_memory_limit gpu_exact_fallback tree_method updater
 max_depth max_leaves eta gamma min_child_weight max_delta_step lambda alpha subsample colsample_bytree
 colsample_bylevel colsample_bynode monotone_constraints interaction_constraints opt_dense_col
 default_direction num_parallel_tree seed grow_policy max_bin process_type refresh_leaf

@@ -117,7 +117,6 @@ def check_problem(seed: int, route: dict) -> int:
     rounds = [gradients(rng, n_rows) for _ in range(rng.integers(1, 3))]
     how = {
         "gpu_exact_strategy": str(rng.choice(STRATEGIES)),
-        "gpu_exact_interleaved_levels": int(rng.choice([-1, 0, 1, 3])),
         "gpu_exact_fallback": "error",
     }
     if rng.random() < 0.2 and gpu_exact.device_status().usable:

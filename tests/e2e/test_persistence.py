@@ -44,7 +44,7 @@ def test_saves_loads_and_predicts_without_the_plugin(tmp_path: Path) -> None:
 @pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
 def test_pickles_without_the_plugin(tmp_path: Path, route: dict, used_before: bool) -> None:
     X, y = make_table()
-    params = {"nthread": 1, "gpu_exact_interleaved_levels": 2} | route
+    params = {"nthread": 1, "gpu_exact_strategy": "sort"} | route
     booster = xgb.train(params, xgb.DMatrix(X, y), 5)
     if used_before:
         booster.predict(xgb.DMatrix(X))
@@ -89,11 +89,11 @@ def test_a_pickle_goes_on_where_exact_is_given_back() -> None:
 @pytest.mark.parametrize("route", [TAKE_OVER, BY_NAME], ids=["take_over", "by_name"])
 def test_parameters_survive_pickling(route: dict) -> None:
     X, y = make_table()
-    params = {"gpu_exact_interleaved_levels": 3, "gpu_exact_fallback": "error"}
+    params = {"gpu_exact_memory_limit": 0.5, "gpu_exact_fallback": "error"}
     params |= {"gpu_exact_strategy": "sort", "opt_dense_col": 0.5}
     booster = xgb.train(params | route, xgb.DMatrix(X, y), 1)
     config = pickle.loads(pickle.dumps(booster)).save_config()
-    assert '"gpu_exact_interleaved_levels":"3"' in config
+    assert '"gpu_exact_memory_limit":"0.5"' in config
     assert '"gpu_exact_fallback":"error"' in config
     assert '"gpu_exact_strategy":"sort"' in config
     assert '"opt_dense_col":"0.5"' in config
@@ -112,6 +112,25 @@ def test_a_configuration_of_before_xgboost_2(recwarn: pytest.WarningsRecorder) -
     assert uses_plugin(loaded)
     assert '"gpu_exact_strategy":"sort"' in loaded.save_config()
     assert '"opt_dense_col":"0.5"' in loaded.save_config()
+
+
+def test_a_parameter_of_earlier_versions(recwarn: pytest.WarningsRecorder) -> None:
+    """A saved one is passed over; XGBoost says of one that is given that it is not used."""
+    dtrain = xgb.DMatrix(*make_table())
+    gone = "gpu_exact_interleaved_levels"
+    params = {"nthread": 1, "gpu_exact_strategy": "sort"} | TAKE_OVER
+    config = xgb.train(params, dtrain, 1).save_config()
+    old = config.replace('"gpu_exact_strategy"', f'"{gone}":"3","gpu_exact_strategy"')
+    assert old.count(gone) == 1
+    loaded = xgb.Booster(cache=[dtrain])
+    loaded.load_config(old)
+    loaded.update(dtrain, 0)
+    assert uses_plugin(loaded)
+    assert '"gpu_exact_strategy":"sort"' in loaded.save_config()
+    assert not [w for w in recwarn if gone in str(w.message)]
+    assert uses_plugin(xgb.train(params | {gone: 3}, dtrain, 1))
+    (unused,) = (str(w.message) for w in recwarn if gone in str(w.message))
+    assert "are not used" in unused
 
 
 OTHERS = {  # parameters that make XGBoost drop the updater, and those that bring it back

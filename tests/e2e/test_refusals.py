@@ -104,8 +104,7 @@ def test_gradient_based_sampling_of_all_rows() -> None:
 @pytest.mark.parametrize(
     ("params", "named"),
     [
-        ({"gpu_exact_interleaved_levels": 9}, ["value 9 ", "gpu_exact_interleaved_levels"]),
-        ({"gpu_exact_interleaved_levels": -2}, ["value -2 ", "gpu_exact_interleaved_levels"]),
+        ({"gpu_exact_memory_limit": -2}, ["value -2 ", "gpu_exact_memory_limit"]),
         ({"gpu_exact_fallback": "maybe"}, ["'maybe'", "'error'", "'warn'"]),
         ({"gpu_exact_strategy": "quick"}, ["'quick'", "'auto'", "'histogram'", "'sort'"]),
     ],

@@ -41,9 +41,9 @@ configs = [json.loads(b.save_config())["learner"]["generic_param"] for b in boos
 print(device)
 """
 
-# Only the plugin knows the parameter, and that these are too many.
-TOO_MANY = {"tree_method": "exact", "gpu_exact_interleaved_levels": 99}
-REFUSED = "Parameter gpu_exact_interleaved_levels"
+# Only the plugin knows the parameter, and that this is too low.
+TOO_LOW = {"tree_method": "exact", "gpu_exact_memory_limit": -1}
+REFUSED = "Parameter gpu_exact_memory_limit"
 
 
 def run(*arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
@@ -200,7 +200,7 @@ def test_help(options: list[str]) -> None:
 
 
 def test_a_script_has_the_plugin(folder: Path) -> None:
-    done = run(str(folder / "train.py"), json.dumps(TOO_MANY))
+    done = run(str(folder / "train.py"), json.dumps(TOO_LOW))
     assert REFUSED in done.stderr
 
 
@@ -376,7 +376,7 @@ def test_a_script_has_the_plugin_where_python_imports_xgboost_at_its_start(
     code = f"import site\nsite.addsitedir({home!r})\nimport xgboost\n"
     (at / "sitecustomize.py").write_text(code)
     path = os.pathsep.join([str(at), os.environ.get("PYTHONPATH", "")])
-    command = [str(folder / "train.py"), json.dumps(TOO_MANY)]
+    command = [str(folder / "train.py"), json.dumps(TOO_LOW)]
     done = run(*command, PYTHONPATH=path, GPU_EXACT_DEVICE="cpu")
     assert REFUSED in done.stderr
 
@@ -385,7 +385,7 @@ def test_a_script_has_the_plugin_of_the_current_folder(folder: Path) -> None:
     home = Path(gpu_exact.__file__).parents[1]
     others = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p and Path(p) != home]
     done = run(
-        str(folder / "train.py"), json.dumps(TOO_MANY), cwd=home, PYTHONPATH=os.pathsep.join(others)
+        str(folder / "train.py"), json.dumps(TOO_LOW), cwd=home, PYTHONPATH=os.pathsep.join(others)
     )
     assert REFUSED in done.stderr
 
@@ -422,7 +422,7 @@ def test_a_folder_is_run_as_by_python(folder: Path) -> None:
 def test_the_environment_chooses_the_device(folder: Path) -> None:
     """As `python -m xgboost_gpu_exact` does; one that is none is an error."""
     at = str(Path(gpu_exact.__file__).parents[1])
-    command = [sys.executable, "-c", AT_START + TRAIN, at, json.dumps(TOO_MANY)]
+    command = [sys.executable, "-c", AT_START + TRAIN, at, json.dumps(TOO_LOW)]
     for device, error in (("cpu", REFUSED), ("tpu", "`tpu` is no device")):
         env = os.environ | {"GPU_EXACT_DEVICE": device}
         done = subprocess.run(command, env=env, text=True, capture_output=True, check=False)

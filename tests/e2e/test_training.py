@@ -106,7 +106,7 @@ def test_known_parameters_are_not_reported_as_unused(
     route: dict, recwarn: pytest.WarningsRecorder
 ) -> None:
     X, y = make_table(50)
-    params = {"gpu_exact_interleaved_levels": 1, "gpu_exact_fallback": "warn", "no_such": 1}
+    params = {"gpu_exact_memory_limit": 0.5, "gpu_exact_fallback": "warn", "no_such": 1}
     params |= {"gpu_exact_strategy": "sort", "opt_dense_col": 0.5}
     xgb.train(params | route, xgb.DMatrix(X, y), 1)
     unused = [str(w.message) for w in recwarn if "are not used" in str(w.message)]

@@ -148,8 +148,6 @@ def print_verdict(reports: list[TreeReport]) -> None:
 def plugin_params(args: argparse.Namespace) -> dict[str, int | str]:
     """Parameters that only the plugin knows."""
     params: dict[str, int | str] = {**no_fallback()}
-    if args.interleaved_levels is not None:
-        params["gpu_exact_interleaved_levels"] = args.interleaved_levels
     return params
 
 
@@ -171,11 +169,6 @@ def parse() -> argparse.Namespace:
         default="cpu",
         help="XGBoost's device: cpu (default; the script needs no change) or cuda "
         "(gradients and predictions on the GPU too; needs the CUDA wheel)",
-    )
-    parser.add_argument(
-        "--interleaved-levels",
-        type=int,
-        help="levels before entries are sorted (default: chosen by the plugin)",
     )
     args = parser.parse_args()
     if args.data and not args.objective:

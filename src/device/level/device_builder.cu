@@ -326,7 +326,7 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
                                          std::uint8_t const* row_included,
                                          FeaturePolicy* features) {
   if (param.interleaved_levels > kMaxInterleavedLevels) {
-    throw std::invalid_argument{"gpu_exact_interleaved_levels is " +
+    throw std::invalid_argument{"interleaved_levels is " +
                                 std::to_string(param.interleaved_levels) + ", set it to at most " +
                                 std::to_string(kMaxInterleavedLevels) +
                                 ", or to -1 for the default."};
