@@ -22,6 +22,7 @@ import datetime
 import fnmatch
 import functools
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -481,13 +482,10 @@ def run(options: argparse.Namespace) -> int:
     suites = [suite for suite in SUITES if suite.name in options.suites]
     parts = [part for suite in suites for part in runner.parts(suite)]
     good = True
-    alike = [  # a sanitizer's long kernels would hold up tests that wait often
-        ([part for part in parts if not part.suite.alone and not part.suite.tool], options.jobs),
-        ([part for part in parts if part.suite.tool], options.jobs),
-        ([part for part in parts if part.suite.alone], 1),
-    ]
-    for some, jobs in alike:
-        with ThreadPoolExecutor(jobs) as pool:
+    # Apart from the others: a sanitizer's long kernels would hold up tests that wait often.
+    for turn in itertools.product((False, True), repeat=2):
+        some = [part for part in parts if (part.suite.alone, bool(part.suite.tool)) == turn]
+        with ThreadPoolExecutor(1 if turn[0] else options.jobs) as pool:
             good &= all(list(pool.map(run_part, range(len(some)), some)))
     return 0 if good else 1
 
