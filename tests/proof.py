@@ -482,10 +482,11 @@ def run(options: argparse.Namespace) -> int:
     suites = [suite for suite in SUITES if suite.name in options.suites]
     parts = [part for suite in suites for part in runner.parts(suite)]
     good = True
-    # Apart from the others: a sanitizer's long kernels would hold up tests that wait often.
-    for turn in itertools.product((False, True), repeat=2):
+    # Sanitizers come after the others: their long kernels would hold up tests that wait often.
+    for alone, by_tool in itertools.product((False, True), repeat=2):
+        turn = alone, by_tool
         some = [part for part in parts if (part.suite.alone, bool(part.suite.tool)) == turn]
-        with ThreadPoolExecutor(1 if turn[0] else options.jobs) as pool:
+        with ThreadPoolExecutor(1 if alone else options.jobs) as pool:
             good &= all(list(pool.map(run_part, range(len(some)), some)))
     return 0 if good else 1
 

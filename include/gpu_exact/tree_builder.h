@@ -59,8 +59,9 @@ struct GrowParam {
   std::vector<std::int32_t> monotone_constraints;  // shape: (up to n_features), rest is 0
   // A feature of fewer categories is split into one of them and the others; of more, into two sets.
   std::uint32_t max_cat_to_onehot{4};
-  std::int32_t max_cat_threshold{64};   // one of the two has fewer categories than this
-  std::int32_t interleaved_levels{-1};  // levels before rows are sorted; -1: chosen here
+  std::int32_t max_cat_threshold{64};  // one of the two has fewer categories than this
+  // Levels before entries are sorted by node; -1: as many as can be. Tests set fewer.
+  std::int32_t interleaved_levels{-1};
   HostTeam team;
 
   /** @brief Tell whether any feature has a monotone constraint. */

@@ -27,9 +27,7 @@ Adapter const& BindXGBoost();
 
 /**
  * @brief Give the threads that run XGBoost's own loops, which go on spinning for a while after
- *        each: they copy at once where threads that are started would wait for a core. With a CPU
- *        context trees took 5 to 10% less time by them than by the calling thread alone, as far as
- *        versions that differed in more could tell.
+ *        each: they copy at once where threads that are started would wait for a core.
  *
  * Of a copy of XGBoost that was built without GNU's OpenMP it has none.
  *

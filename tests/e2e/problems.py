@@ -194,7 +194,7 @@ def _params(rng: np.random.Generator, n_rows: int, n_features: int) -> dict:
     params = {
         "nthread": 1,
         "seed": int(rng.integers(1000)),
-        "max_depth": int(rng.choice([1, 2, 3, 4, 5, 6, 9])),
+        "max_depth": int(rng.choice([1, 2, 3, 4, 5, 6, 9, 10])),
         "eta": pick(0.3, 1.0, 0.05),
         "reg_lambda": pick(0, 1, 0.37),
         "reg_alpha": pick(0, 0, 0.5),

@@ -99,7 +99,7 @@ CASES = {
     },
     "monotone": {"monotone_constraints": "(1,-1,0,1)", "gamma": 0.5},
     "interaction": {"interaction_constraints": "[[0, 1], [1, 2, 3]]", "reg_lambda": 0},
-    "sorted": {"gpu_exact_strategy": "sort"},
+    "sorted": {"gpu_exact_strategy": "sort", "max_depth": 9},  # by node in the last two levels
     "by_name": BY_NAME,
 }
 

@@ -81,7 +81,7 @@ def train_and_compare(table: Table, objective: str, args: argparse.Namespace) ->
     shape = f"{table.X.shape[0]:,} x {table.X.shape[1]:,}"
     print(f"\n{table.name}: {shape}, {objective}")
     progress = Progress("  plugin", args.rounds)
-    ours_params = params | plugin_params(args)
+    ours_params = params | no_fallback()
     fixed = {"ours": True, "device": args.device, "progress": progress}
     ours = train(ours_params, dtrain, args.rounds, dvalid=dvalid, **fixed)
 
@@ -96,7 +96,7 @@ def train_and_compare(table: Table, objective: str, args: argparse.Namespace) ->
         f"XGBoost {1e3 * median(stock_progress) / trees_a_round:.2f}"
     )
 
-    reports = compare_training(ours, stock, params, dtrain, args.device, plugin_params(args))
+    reports = compare_training(ours, stock, params, dtrain, args.device, no_fallback())
     print_verdict(reports)
     return reports
 
@@ -118,7 +118,7 @@ def time_both(usable: bool, args: argparse.Namespace) -> list[TreeReport]:
     models, milliseconds = [], []
     for name, device, ours in systems:
         progress = Progress("", SPEED_ROUNDS, silent=True)
-        extra = plugin_params(args) if ours else {}
+        extra = no_fallback() if ours else {}
         rounds, all_params = SPEED_ROUNDS, params | extra
         models.append(
             train(all_params, dtrain, rounds, ours=ours, device=device, progress=progress)
@@ -127,7 +127,7 @@ def time_both(usable: bool, args: argparse.Namespace) -> list[TreeReport]:
         ratio = milliseconds[0] / milliseconds[-1]
         print(f"  {name:28} {milliseconds[-1]:9.1f} ms a tree {ratio:8.1f} x")
     # The model of device=cuda started from gradients that the GPU computed: others in the last bit.
-    reports = compare_training(models[1], models[0], params, dtrain, "cpu", plugin_params(args))
+    reports = compare_training(models[1], models[0], params, dtrain, "cpu", no_fallback())
     print_verdict(reports)
     return reports
 
@@ -143,12 +143,6 @@ def print_verdict(reports: list[TreeReport]) -> None:
     for i, report in enumerate(reports):
         for line in difference_lines(report):
             print(f"    tree {i} {line}")
-
-
-def plugin_params(args: argparse.Namespace) -> dict[str, int | str]:
-    """Parameters that only the plugin knows."""
-    params: dict[str, int | str] = {**no_fallback()}
-    return params
 
 
 def parse() -> argparse.Namespace:

@@ -25,7 +25,7 @@ class BestBoundFirst {
   __device__ void Set(int k, float bound) { bounds_[k] = bound; }
 
   /**
-   * @brief Find the warp's item of the greatest bound, or all that share it. All lanes of a warp.
+   * @brief Find the warp's item of the greatest bound, or one of each lane that has it. All lanes.
    * @return Bits of the lane's items; none in any lane where no bound reaches the gain to beat.
    */
   [[nodiscard]] __device__ std::uint32_t First(float to_beat) const {

@@ -44,7 +44,8 @@ struct FeatureRule {
 };
 static_assert(sizeof(FeatureRule) == 1);
 
-/** @brief Holds the best of some candidates. Those inside a bin of several values have one key. */
+/** @brief Holds the best of some candidates. In one scan, those inside a bin of several values that
+ *         gain the same have the same key. */
 struct FoundCandidate {
   std::uint64_t key;    // CandidateKey; 0: there is none
   std::uint32_t order;  // of candidates with equal keys the scan meets the lesser one first

@@ -231,13 +231,13 @@ class SplitAgent {
         wanted &= ~(1u << k);
         walk.Leave(k++);
       }
-      this->OfferByWarp(walk.level_node, key);
+      this->OfferByLanes(walk.level_node, key);
     }
   }
 
   /** @brief Offer by all lanes of a warp. Those of one node, as nearly always, offer their best as
    *         one. */
-  __device__ void OfferByWarp(LevelNode level_node, std::uint64_t key) const {
+  __device__ void OfferByLanes(LevelNode level_node, std::uint64_t key) const {
     unsigned const offers = __ballot_sync(kAllLanes, key != 0);
     if (offers == 0) {
       return;

@@ -89,7 +89,7 @@ class ThresholdFinderTest : public DeviceTest {
       searched.resize(std::max(searched.size(), c.resolution + 1));
       refined.resize(searched.size());
       searched[c.resolution].push_back({level->ranges[b], b, SearchedNode::kNoHistogram});
-      FoundCandidate value{random->Chance(0.5) ? 0 : 12345u, 678u};  // of no meaning
+      FoundCandidate found{random->Chance(0.5) ? 0 : 12345u, 678u};  // of no meaning
       if (c.any) {
         HostBins const& bins = problem.At(c.resolution).bins;
         auto const bin = bins.offsets[c.feature] + bins.BinOf(c.feature, c.scanned);
@@ -98,11 +98,11 @@ class ThresholdFinderTest : public DeviceTest {
                                CandidateKey::Beside(c.direction, bin));
         best[b] = CandidateKey::Make(c.loss_change, place);
         if (bins.is_range[bin] != 0) {
-          value = {best[b], ScanValueOf(c.direction, c.scanned)};
+          found = {best[b], ScanValueOf(c.direction, c.scanned)};
           ++n_refined_;
         }
       }
-      refined[c.resolution].push_back(value);
+      refined[c.resolution].push_back(found);
     }
     level->SetBest(best);
     for (std::size_t i = 0; i < searched.size(); ++i) {

@@ -39,7 +39,7 @@ struct BinRun {
   std::uint32_t head;  // 0 or 1
   std::uint32_t end;   // one past the last bin of the tile with a sum other than zero; 0: none
 
-  /** @brief Combine neighbouring runs. Associative. */
+  /** @brief Combine neighbouring runs. Associative, not commutative. */
   __device__ friend BinRun operator+(BinRun const& a, BinRun const& b) {
     return b.head != 0 ? b : BinRun{a.sum + b.sum, a.head, max(a.end, b.end)};
   }

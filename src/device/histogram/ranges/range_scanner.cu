@@ -80,7 +80,8 @@ struct Passed {
   }
 };
 
-/** @brief Order the candidates beside entries as a scan meets them; also the other way round. */
+/** @brief Order the candidates beside entries as a scan meets them. Its own inverse: it gives
+ *         the entry of an order, too. */
 __device__ std::uint32_t EntryOrder(ScanDirection d, std::uint32_t at) {
   return d == ScanDirection::kForward ? at : ~at;
 }
@@ -91,7 +92,8 @@ struct ScanItems {
   GradientUnits units[kItems];  // zero unless the row is the node's
   std::uint32_t bits;           // bit k: begins a value; bit kItems + k: is the node's
 
-  /** @param first Of them; those outside of the range are neither. */
+  /** @param first Number of the first. Those outside of the range begin no value, and are not the
+   *         node's. */
   __device__ ScanItems(SortedColumnsRef const& sorted, unsigned char const* column,
                        RangeEntries const& entries, std::uint32_t first, RowsRef const& rows,
                        LevelNode level_node)
@@ -342,12 +344,12 @@ struct RangeCandidates {
  * @brief Try the candidates beside the items of a warp, one of which may reach the gain to beat.
  *        All its lanes.
  *
- * Exact gains take long: the candidate whose bound is the greatest comes first, and hardly another one
- * may reach what that one gains. Few warps have any, and what it takes is many registers: it is not
- * inlined, and loads the items anew.
+ * Few warps have any, and what it takes is many registers: it is not inlined, and loads the items
+ * anew.
  *
  * @param before What was passed before the lane's items.
- * @return The lane's best one, or the one that is.
+ * @param best   The lane's best candidate so far.
+ * @return The same, or a better one.
  */
 __device__ __noinline__ FoundCandidate TryItems(LevelRef const& level,
                                                 SortedColumnsRef const& sorted, RowsRef const& rows,

@@ -22,7 +22,8 @@ __global__ void ReadKernel(SortedColumnsRef sorted, FeatureIdx f, std::uint32_t 
   }
   auto const entries = sorted.Load(sorted.columns[f], first);
   for (std::uint32_t k = 0; k < SortedColumnsRef::kAtOnce && first + k < n; ++k) {
-    rows[first + k] = entries.row[k];
+    RowIdx const row = sorted.Row(sorted.columns[f], first + k);
+    rows[first + k] = row == entries.row[k] ? row : ~RowIdx{0};  // both ways of reading it agree
     begins[first + k] = entries.begins >> k & 1u;
   }
 }

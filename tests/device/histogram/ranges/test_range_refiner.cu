@@ -82,7 +82,7 @@ class RangeRefinerTest : public DeviceTest {
                   RangeRefiner const& refiner) {
     AllCandidates const all{table, r.of_values, gpair, nodes, level.level};
     auto const best = level.Best();
-    auto const values = ReadFound(refiner, searched.size());
+    auto const found = ReadFound(refiner, searched.size());
     for (std::uint32_t i = 0; i < searched.size(); ++i) {
       LevelNode const b = searched[i].level_node;
       std::string const where = "node " + std::to_string(b) + " of " +
@@ -114,8 +114,8 @@ class RangeRefinerTest : public DeviceTest {
       ++n_refined_;
       std::uint64_t const next = d == ScanDirection::kForward ? piece + 1 : piece - 1;
       n_inside_ += next < all.n_pieces && r.of_values.bin[next] == bin ? 1 : 0;
-      ASSERT_EQ(values[i].key, want) << where;
-      ASSERT_EQ(values[i].order, ScanValueOf(d, r.of_values.lowest[piece])) << where;
+      ASSERT_EQ(found[i].key, want) << where;
+      ASSERT_EQ(found[i].order, ScanValueOf(d, r.of_values.lowest[piece])) << where;
     }
   }
 };

@@ -51,7 +51,7 @@ class NodeSortFinderTest : public DeviceTest {
     auto const best = level.Best();
     auto const nodes = ToHost(finder.Nodes(), best.size());
     std::size_t const n_columns = finder.NumColumns();
-    auto const values = ToHost(finder.Found(), nodes.size() * n_columns);
+    auto const found = ToHost(finder.Found(), nodes.size() * n_columns);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       LevelNode const b = nodes[i].level_node;
       ASSERT_EQ(best[b], all.Best(b)) << "node " << b;
@@ -74,11 +74,11 @@ class NodeSortFinderTest : public DeviceTest {
         // A column whose best candidate is none of the node's may have been
         // closed by the bound.
         if (key != 0 && key == best[b]) {
-          ASSERT_EQ(values[i * n_columns + c].key, key) << "node " << b << ", column " << c;
-          ASSERT_EQ(values[i * n_columns + c].order, scan_value) << "node " << b;
+          ASSERT_EQ(found[i * n_columns + c].key, key) << "node " << b << ", column " << c;
+          ASSERT_EQ(found[i * n_columns + c].order, scan_value) << "node " << b;
           ++n_found_;
         } else {
-          ASSERT_LE(values[i * n_columns + c].key, key) << "node " << b << ", column " << c;
+          ASSERT_LE(found[i * n_columns + c].key, key) << "node " << b << ", column " << c;
         }
       }
     }
