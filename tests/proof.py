@@ -484,8 +484,7 @@ def run(options: argparse.Namespace) -> int:
     good = True
     # Sanitizers come after the others: their long kernels would hold up tests that wait often.
     for alone, by_tool in itertools.product((False, True), repeat=2):
-        turn = alone, by_tool
-        some = [part for part in parts if (part.suite.alone, bool(part.suite.tool)) == turn]
+        some = [p for p in parts if p.suite.alone == alone and bool(p.suite.tool) == by_tool]
         with ThreadPoolExecutor(1 if alone else options.jobs) as pool:
             good &= all(list(pool.map(run_part, range(len(some)), some)))
     return 0 if good else 1

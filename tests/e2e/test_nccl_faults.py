@@ -190,7 +190,8 @@ def test_others_hear_that_one_has_failed(pool: Pool) -> None:
         assert time.monotonic() - begin < 12, answers  # of the 15 seconds of `Pool`
         assert [isinstance(answer, Failed) for answer in answers] == [True, True], (number, answers)
         assert "CUDA error" in answers[1].text, answers
-        assert any(text in answers[0].text for text in ("CUDA error", *OF_THE_OTHER)), answers
+        told = ("CUDA error", "another worker", "rank 1 has failed")  # by who meets it first
+        assert any(text in answers[0].text for text in told), answers
         assert pool.run(held_by_worker) == kept, number
         assert pool.run(train_with_call_fault, 0, CallFault()) == right
 
