@@ -7,8 +7,9 @@
 #                               nothing to say.
 #   run_tests.sh                Only say whether R can.
 #
-# The R is the one on PATH, or the one below the root folder that GPU_EXACT_R_ROOT names and
-# setup_r.sh made. It needs XGBoost's package, and those that the tests use.
+# The R is the one on PATH, or the one below the root folder that GPU_EXACT_R_ROOT names: setup_r.sh
+# made it, or pack_r.sh packed it with this very module and these tests. It needs XGBoost's package, and
+# those that the tests use.
 set -euo pipefail
 root=${GPU_EXACT_R_ROOT:-}
 plugin=$(realpath "$(dirname "$0")/../../plugin")
@@ -34,6 +35,11 @@ if [ $# -eq 0 ]; then
   exit
 fi
 
+if [ -e "$root/run_tests" ]; then # packed
+  cmp "$1" "$(find "$root/usr" -name "$(basename "$1")")"
+  diff -r "$plugin/R/tests" "$root/tests"
+  exec "$root/run_tests"
+fi
 work=/tmp/gpu_exact_r.$$ # below the root folder
 trap 'rm -rf "$root$work"' EXIT
 mkdir -p "$root$work/library"
