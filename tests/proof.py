@@ -59,6 +59,7 @@ WITH_GPU = "e2e/test_fuzz_on_cuda.py e2e/test_nccl_faults.py e2e/test_soak.py"  
 LOADING = "e2e/test_import.py"  # of the module that users have, with a GPU and without
 # Random problems of a test; `check` draws fewer.
 MANY = {"GPU_EXACT_FUZZ": "1000", "GPU_EXACT_DISTRIBUTED": "80", "GPU_EXACT_RANGES": "100"}
+E2E = {"needs": "xgboost dask distributed joblib pandas pyarrow scipy sklearn", "env": MANY}
 SIZES, WORKERS = "device/level/test_sizes.cu", "device/workers/test_workers.cu"
 # Short: every strategy, XGBoost's own kernels between, threads, odd trees.
 SANITIZED = "e2e/test_quirks.py e2e/test_strategy.py"
@@ -78,6 +79,7 @@ class Suite:
     by: str = "pytest"  # what runs them: pytest, or gpu_exact_<by>_tests, or see COMMANDS
     module: str = GPU
     gpus: int = 1  # that it needs
+    needs: str = ""  # packages that are installed: tests start processes without PYTHONPATH
     alone: bool = False  # nothing else may use the GPU meanwhile
     tests: str = ""  # options of pytest, or GoogleTest's filter
     tool: str = ""  # of compute-sanitizer
@@ -94,37 +96,37 @@ def sanitizer(tool: str, seeds: int, piece: int) -> list[Suite]:
         but += " device/workers/test_*.cu"
     short = "-k 'quirks or same_model_on_a_cuda_context or between_iterations or share_a_dmatrix'"
     return [
-        Suite(tool, "device/**/test_*.cu", but, tool=tool, env=env, piece=piece, **DEVICE),
         Suite(tool, SANITIZED, tool=tool, env=env, tests=short),
+        Suite(tool, "device/**/test_*.cu", but, tool=tool, env=env, piece=piece, **DEVICE),
     ]
 
 
 SUITES = [
     # Anywhere, without a GPU.
     Suite("host", HOST, by="host", gpus=0),
-    Suite("reference", "e2e/test_*.py", f"{WITH_GPU} {LOADING}", module=REFERENCE, gpus=0, env=MANY),
+    Suite("reference", "e2e/test_*.py", f"{WITH_GPU} {LOADING}", module=REFERENCE, gpus=0, **E2E),
     Suite("reference", "e2e/test_updater.cc", by="e2e", module=REFERENCE, gpus=0),
     # The module that users have, where there is no GPU.
     Suite("nogpu", f"e2e/test_fallback.py {LOADING}", gpus=0, env={"CUDA_VISIBLE_DEVICES": ""}),
     Suite("package", "package/test_package.py", gpus=0),  # and a package index
-    # With a GPU.
+    # With a GPU; what takes longest begins first.
+    Suite("faults", "e2e/test_faults.py", module=FAULTS, pieces=20),
+    Suite("nccl", "e2e/test_nccl_faults.py", module=FAULTS, gpus=2),
+    Suite("inputs", "e2e/test_inputs.py", env={"GPU_EXACT_INPUTS": "50000"}, pieces=8),
     Suite("device", "device/**/test_*.cu", f"{SIZES} {PLANS}", **DEVICE),
     Suite("device", PLANS, alone=True, **DEVICE),
     Suite("sizes", SIZES, by="device", alone=True),  # 130 GiB of the GPU
     Suite("peers", WORKERS, by="device", tests=TWO_GPUS, gpus=2),
-    Suite("e2e", "e2e/test_*.py", f"{ONCE} {APART}", env=MANY),
+    Suite("e2e", "e2e/test_*.py", f"{ONCE} {APART}", **E2E),
     Suite("e2e", "e2e/test_updater.cc", by="e2e"),
-    Suite("faults", "e2e/test_faults.py", module=FAULTS, pieces=16),
-    Suite("nccl", "e2e/test_nccl_faults.py", module=FAULTS, gpus=2),
-    Suite("neighbours", "e2e/test_neighbours.py", module=FAULTS, gpus=2, alone=True),
-    Suite("inputs", "e2e/test_inputs.py", env={"GPU_EXACT_INPUTS": "50000"}, pieces=8),
+    Suite("neighbours", "e2e/test_neighbours.py", module=FAULTS, gpus=2, needs="cupy torch", alone=True),
     Suite("soak", "e2e/test_soak.py", tests="-m soak", alone=True),
     *sanitizer("memcheck", seeds=2, piece=8),
     *sanitizer("racecheck", seeds=1, piece=4),
     *sanitizer("initcheck", seeds=2, piece=8),
     *sanitizer("synccheck", seeds=2, piece=8),
     Suite("r", "r/run_tests.sh", by="r"),
-    Suite("upstream", "upstream/selection.txt", by="upstream"),
+    Suite("upstream", "upstream/selection.txt", by="upstream", needs="hypothesis"),
     Suite("parity", TABLES, by="parity"),
 ]
 NAMES = list(dict.fromkeys(suite.name for suite in SUITES))
@@ -224,6 +226,8 @@ class Runner:
     def parts(self, suite: Suite) -> list[Part]:
         if len(self.gpus) < suite.gpus:
             sys.exit(f"{suite.name} needs {suite.gpus} GPUs; there are {len(self.gpus)}.")
+        if lacking := self._lacking(suite.needs):
+            sys.exit(f"{suite.name} needs {lacking}: install that for {self.options.python}.")
         files = files_of(suite)
         if suite.by in ("r", "upstream", "parity", "pytest"):
             self.built(suite.module)
@@ -320,6 +324,10 @@ class Runner:
                 Path(folder, bundled.name).symlink_to(bundled)
         path = [str(place), self.env.get("LD_LIBRARY_PATH", "")]
         return {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, path))} if self.library else {}
+
+    def _lacking(self, packages: str) -> str:
+        code = "import importlib.util as u, sys; print(*(p for p in sys.argv[1:] if not u.find_spec(p)))"
+        return self._run([self.options.python, "-I", "-c", code, *packages.split()], {})[1].strip()
 
     def _xgboost(self) -> tuple[str, Path | None]:
         code = "import xgboost as x, xgboost.libpath as p; print('XGBoost', x.__version__, "

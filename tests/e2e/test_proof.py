@@ -139,6 +139,13 @@ def test_no_gpu_runs_nothing(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         run(tree)
 
 
+def test_a_package_that_is_lacking_is_told_first(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    suites = [DEVICE, Suite("e2e", "e2e/test_*.py", needs="json no_such_module")]
+    monkeypatch.setattr(proof, "SUITES", suites)
+    with pytest.raises(SystemExit, match="e2e needs no_such_module: install that for"):
+        run(tree)
+
+
 @pytest.mark.parametrize("name", [proof.GPU, "gpu_exact_device_tests"])
 def test_a_binary_of_other_sources_is_not_run(tree: Path, name: str) -> None:
     file = tree / "build" / name
