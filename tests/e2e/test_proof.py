@@ -191,6 +191,46 @@ def test_a_file_is_shared_by_processes(tree: Path, monkeypatch: pytest.MonkeyPat
     assert not proof.problems_of(lines, tree, ["e2e"]) and proof.problems_of(lines[:1], tree, ["e2e"])
 
 
+# What it printed for each run, one after the other; the last one for all that follow.
+SANITIZER = """#!{python}
+import pathlib, subprocess, sys
+told = pathlib.Path({told!r})
+first, *rest = told.read_text().split("|")
+told.write_text("|".join(rest or [first]))
+start = next(i for i, word in enumerate(sys.argv) if word.endswith("gpu_exact_device_tests"))
+subprocess.run(sys.argv[start:], check=True)
+print(first)
+sys.exit(0 if "SUMMARY: 0 " in first else 86)
+"""
+BROKE = f"{proof.BROKEN}\n" * 2 + "========= ERROR SUMMARY: 2 errors"
+CLEAN = "========= ERROR SUMMARY: 0 errors"
+
+
+@pytest.mark.parametrize(
+    ("told", "broken"),
+    [
+        (CLEAN, 0),
+        (f"{BROKE}|{BROKE}|{CLEAN}", 2),
+        (BROKE, None),
+        (f"{BROKE.replace('2 errors', '3 errors')}|{CLEAN}", None),  # one of them is the program's
+        ("|" + CLEAN, None),  # it has told nothing
+    ],
+)
+def test_a_tool_that_breaks_is_asked_again(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, told: str, broken: int | None
+) -> None:
+    (tree.parent / "told").write_text(told)
+    tool = tree.parent / "compute-sanitizer"
+    tool.write_text(SANITIZER.format(python=sys.executable, told=str(tree.parent / "told")))
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tree.parent), prepend=":")
+    suite = Suite("device", "device/test_*.cu", by="device", tool="memcheck")
+    monkeypatch.setattr(proof, "SUITES", [suite, E2E])
+    status, (_, line) = run(tree)  # what a tool runs comes last
+    assert (status == 0) == (broken is not None) == (not line["failed"])
+    assert broken is None or line.get("broken", 0) == broken
+
+
 def of(suite: str, file: str, **more: object) -> dict:
     numbers = {"piece": "1/1", "attempt": 1, "passed": 3, "skipped": 0, "failed": []}
     facts = {"commit": "c", "sources": proof.source_hash()[:12], "gpus": 1, "device": "A GPU"}
