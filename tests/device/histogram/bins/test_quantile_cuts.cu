@@ -214,7 +214,7 @@ TEST_F(QuantileCutsTest, RandomTables) {
 
 TEST_F(QuantileCutsTest, AsManyValuesAsTheLimitAndOneMore) {
   Random random{1};
-  for (int limit : {2, 3, 31, 256, 3000}) {
+  for (int limit : Scaled(std::vector{2, 3, 31, 256, 3000}, {2, 256})) {
     Table const table = MakeBinnedTable({{limit, 0.0}, {limit + 1, 0.0}, {limit, 0.0}},
                                         static_cast<RowIdx>(2 * limit + 2), &random);
     QuantileCuts const bins = MakeQuantileCuts(table, static_cast<std::uint32_t>(limit));
@@ -227,7 +227,7 @@ TEST_F(QuantileCutsTest, AsManyValuesAsTheLimitAndOneMore) {
 
 /** @brief A long value at the begin, in the middle, at the end; several; of just two quantiles. */
 TEST_F(QuantileCutsTest, LongValues) {
-  for (std::uint32_t limit : {4u, 11u, 50u}) {
+  for (std::uint32_t limit : Scaled(std::vector{4u, 11u, 50u}, {11u})) {
     for (int at : {0, 1, 500, 998, 999}) {
       // 10 quantiles of 100 entries where the limit is 11.
       for (int n_long : {99, 199, 200, 201, 5000}) {
