@@ -232,7 +232,7 @@ class Runner:
     def parts(self, suite: Suite) -> list[Part]:
         if len(self.gpus) < suite.gpus:
             sys.exit(f"{suite.name} needs {suite.gpus} GPUs; there are {len(self.gpus)}.")
-        if lacking := self._lacking(suite.needs):
+        if suite.needs and (lacking := self._lacking(suite.needs)):
             sys.exit(f"{suite.name} needs {lacking}: install that for {self.options.python}.")
         files = files_of(suite)
         if suite.by in ("r", "upstream", "parity", "pytest"):

@@ -228,7 +228,7 @@ TEST_F(QuantileCutsTest, AsManyValuesAsTheLimitAndOneMore) {
 /** @brief A long value at the begin, in the middle, at the end; several; of just two quantiles. */
 TEST_F(QuantileCutsTest, LongValues) {
   for (std::uint32_t limit : Scaled(std::vector{4u, 11u, 50u}, {11u})) {
-    for (int at : {0, 1, 500, 998, 999}) {
+    for (int at : Scaled(std::vector{0, 1, 500, 998, 999}, {0})) {
       // 10 quantiles of 100 entries where the limit is 11.
       for (int n_long : {99, 199, 200, 201, 5000}) {
         Table table;
@@ -242,9 +242,6 @@ TEST_F(QuantileCutsTest, LongValues) {
         table.n_rows = static_cast<RowIdx>(table.entries.size());
         Check(table, {limit});
         ASSERT_FALSE(HasFailure()) << n_long << " entries of value " << at;
-      }
-      if (UnderSanitizer()) {
-        break;
       }
     }
   }
