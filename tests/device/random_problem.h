@@ -47,6 +47,9 @@ inline bool UnderRacecheck() {
   return tool != nullptr && std::string{tool} == "racecheck";
 }
 
+/** @brief How often a builder grows the same tree; racecheck is the slowest tool. */
+inline int NumRuns() { return UnderRacecheck() ? 1 : 2; }
+
 /** @brief A size; a light one, which still takes every path of the kernels, under a sanitizer. */
 template <typename T>
 T Scaled(T const& full, std::common_type_t<T> const& light) {

@@ -202,8 +202,11 @@ subprocess.run(sys.argv[start:], check=True)
 print(first)
 sys.exit(0 if "SUMMARY: 0 " in first else 86)
 """
-BROKE = f"{proof.BROKEN}\n" * 2 + "========= ERROR SUMMARY: 2 errors"
+BROKE = """========= Internal error encountered
+========= Malloc/Free Error encountered : Internal error
+========= ERROR SUMMARY: 2 errors"""
 CLEAN = "========= ERROR SUMMARY: 0 errors"
+UNPRINTED = f"{proof.UNPRINTED}\n{CLEAN}"
 
 
 @pytest.mark.parametrize(
@@ -211,7 +214,9 @@ CLEAN = "========= ERROR SUMMARY: 0 errors"
     [
         (CLEAN, 0),
         (f"{BROKE}|{BROKE}|{CLEAN}", 2),
+        (f"{UNPRINTED}|{CLEAN}", 1),
         (BROKE, None),
+        (UNPRINTED, None),
         (f"{BROKE.replace('2 errors', '3 errors')}|{CLEAN}", None),  # one of them is the program's
         ("|" + CLEAN, None),  # it has told nothing
     ],

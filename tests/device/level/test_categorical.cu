@@ -82,7 +82,7 @@ class CategoricalTrees : public DeviceTest {
       for (std::size_t k = 0; k < builders.size(); ++k) {
         auto const what = "seed " + std::to_string(seed) + ", tree " + std::to_string(i) +
                           ", builder " + std::to_string(k);
-        for (int run = 0; run < 2; ++run) {
+        for (int run = 0; run < NumRuns(); ++run) {
           auto const got = builders[k]->Build(param, {gpair.data(), Memory::kHost}, mask, policy);
           ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, what));
           ASSERT_EQ(Positions(builders[k].get(), table.n_rows), want_positions) << what;
@@ -147,7 +147,7 @@ TEST_F(CategoricalTrees, WideColumnsAlone) {
   Random random{7};
   Table table = MakeTable({3000, 1, 0.1, 0}, &random);
   Categorise(0, 50000, 0.9, &random, &table);
-  ASSERT_NO_FATAL_FAILURE(this->Compare(7, table, 3, &random));
+  ASSERT_NO_FATAL_FAILURE(this->Compare(7, table, Scaled(3, 1), &random));
 }
 
 /** @brief More nodes than results are written to the host's memory of, many batches of histograms, rows

@@ -68,7 +68,7 @@ class DeviceBuilder : public DeviceTest {
       std::string what =
           "seed " + std::to_string(seed) + ", tree " + std::to_string(i) + ", histogram";
       for (auto const& histogram : histograms) {
-        for (int run = 0; run < 2; ++run) {
+        for (int run = 0; run < NumRuns(); ++run) {
           GrownTree got = histogram->Build(param, {gpair.data(), Memory::kHost}, mask, policy);
           ASSERT_NO_FATAL_FAILURE(ExpectSameTree(got, want, what));
           ASSERT_EQ(Positions(histogram.get(), shape.n_rows), want_positions) << what;

@@ -33,6 +33,14 @@ __global__ void ReadValuesKernel(BinnedTableRef table, FeatureIdx f, RowIdx n_ro
   }
 }
 
+// one thread a row and column of a strided group; places without a column are left out
+__global__ void ReadCellsKernel(FeatureGroup group, std::uint64_t n, GroupBin* out) {
+  WaitForPreviousKernel();
+  if (auto const i = GlobalIdx(); i < n) {
+    out[i] = group.elements[i / group.n_columns * group.stride + i % group.n_columns];
+  }
+}
+
 class BinMatrixTest : public DeviceTest {
  protected:
   /** @brief Resolutions of a table whose features ascend within rows: each stored, and the coarser
@@ -234,23 +242,25 @@ class BinMatrixTest : public DeviceTest {
     std::vector<std::vector<GroupBin>> rows(n_rows);
     if (group.first_bins != nullptr) {
       auto const first_bins = ToHost(group.first_bins, group.stride);
-      auto const* bytes = reinterpret_cast<ColumnBin const*>(group.elements);
-      for (RowIdx r = 0; r < n_rows; ++r) {
-        auto const places = ToHost(bytes + std::uint64_t{r} * group.stride, group.stride);
-        for (std::uint32_t c = 0; c < group.stride; ++c) {
-          if (places[c] != FeatureGroup::kNoColumnBin) {
-            rows[r].push_back(static_cast<GroupBin>(first_bins[c] + places[c]));
-          }
+      std::size_t const n = std::size_t{n_rows} * group.stride;
+      auto const bins = ToHost(reinterpret_cast<ColumnBin const*>(group.elements), n);
+      for (std::size_t i = 0; i < n; ++i) {
+        if (bins[i] != FeatureGroup::kNoColumnBin) {
+          auto const first_bin = first_bins[i % group.stride];
+          rows[i / group.stride].push_back(static_cast<GroupBin>(first_bin + bins[i]));
         }
       }
       return rows;
     }
     if (group.Strided()) {
-      for (RowIdx r = 0; r < n_rows; ++r) {
-        auto const places =
-            ToHost(group.elements + std::uint64_t{r} * group.stride, group.n_columns);
-        std::copy_if(places.cbegin(), places.cend(), std::back_inserter(rows[r]),
-                     [](GroupBin bin) { return bin != FeatureGroup::kNoBin; });
+      std::size_t const n = std::size_t{n_rows} * group.n_columns;
+      DeviceBuffer<GroupBin> cells{"cells"};
+      LaunchN("ReadCells", ReadCellsKernel, n, group, n, cells.Reserve(n));
+      auto const bins = ToHost(cells.Data(), n);
+      for (std::size_t i = 0; i < n; ++i) {
+        if (bins[i] != FeatureGroup::kNoBin) {
+          rows[i / group.n_columns].push_back(bins[i]);
+        }
       }
       return rows;
     }

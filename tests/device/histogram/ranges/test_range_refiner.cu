@@ -224,6 +224,9 @@ TEST_F(RangeRefinerTest, LongColumns) {
     Table const table = MakeBinnedTable({{0, missing}, {3000, missing}, {0, missing, 0.6, 0.0f}},
                                         Scaled(60000u, 4000u), &random);
     for (bool sorts_columns : {false, true}) {
+      if (LeftOut(missing == 0.0, sorts_columns)) {
+        continue;
+      }
       HistogramProblem const problem{table, {200, 20}, 0, sorts_columns};
       for (std::size_t resolution : {0, 1}) {
         this->Check(problem, resolution, {}, Scaled(3, 2), &random);
