@@ -135,8 +135,12 @@ KEPT = (  # of the environment; anything else could make tests try less
     "PATH HOME LANG TMPDIR LD_LIBRARY_PATH PYTHONPATH CUDA_VISIBLE_DEVICES PIP_* GPU_EXACT_NCCL "
     "GPU_EXACT_R_ROOT *_NVLS* *_MULTICAST"
 ).split()
-# What initcheck notes of kernels that run at a time is wrong.
-TOOL_OPTIONS = {"initcheck": ["--force-blocking-launches"]}
+TOOL_OPTIONS = {
+    # What it notes of kernels that run at a time is wrong.
+    "initcheck": ["--force-blocking-launches"],
+    # Sorts and scans of CUB are most of its time, and not ours to check.
+    "racecheck": ["--kernel-name-exclude", "kns=_ZN3cub"],
+}
 # compute-sanitizer's own failures, now and then, where threads use a GPU. They say nothing of the program.
 INTERNAL = re.compile(r"^========= .*Internal error", re.MULTILINE)  # counted as an error
 UNPRINTED = "========= Error in printing record"  # not counted

@@ -50,6 +50,9 @@ inline bool UnderRacecheck() {
 /** @brief How often a builder grows the same tree; racecheck is the slowest tool. */
 inline int NumRuns() { return UnderRacecheck() ? 1 : 2; }
 
+/** @brief How deep random trees grow; racecheck takes long for each level. */
+inline int MaxRandomDepth() { return UnderRacecheck() ? 4 : 8; }
+
 /** @brief A size; a light one, which still takes every path of the kernels, under a sanitizer. */
 template <typename T>
 T Scaled(T const& full, std::common_type_t<T> const& light) {
@@ -168,7 +171,7 @@ inline std::vector<GradientPair> MakeGradients(RowIdx n_rows, double zero_hess, 
 
 inline GrowParam MakeParam(FeatureIdx n_features, Random* random) {
   GrowParam p;
-  p.max_depth = random->Int(1, 8);
+  p.max_depth = random->Int(1, MaxRandomDepth());
   p.min_child_weight = random->Pick({0.0f, 1.0f, 2.5f});
   p.reg_lambda = random->Pick({0.0f, 1.0f, 0.37f});
   p.reg_alpha = random->Pick({0.0f, 0.0f, 0.5f});
@@ -181,7 +184,7 @@ inline GrowParam MakeParam(FeatureIdx n_features, Random* random) {
   if (random->Chance(0.3)) {
     p.grow_policy = GrowPolicy::kLossGuide;
     p.max_depth = random->Pick({0, p.max_depth});
-    p.max_leaves = random->Pick({2, 5, 20, 70});
+    p.max_leaves = std::min(random->Pick({2, 5, 20, 70}), UnderRacecheck() ? 5 : 70);
     p.min_split_loss = random->Pick({0.0f, 0.0f, 0.5f});
   }
   p.default_direction = random->Pick({DefaultDirection::kLearn, DefaultDirection::kLearn,

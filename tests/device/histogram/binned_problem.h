@@ -76,9 +76,9 @@ inline std::vector<std::map<RowIdx, float>> ValuesByRow(Table const& table) {
  * @param want Of ValuesByRow().
  * @param got  shape: (n_rows), NaN where missing.
  */
-inline void ExpectValues(std::map<RowIdx, float> const& want, std::vector<float> const& got,
+inline void ExpectValues(std::map<RowIdx, float> const& want, float const* got, RowIdx n_rows,
                          FeatureIdx f) {
-  for (RowIdx r = 0; r < got.size(); ++r) {
+  for (RowIdx r = 0; r < n_rows; ++r) {
     auto const at = want.find(r);
     if (at == want.end()) {
       ASSERT_TRUE(std::isnan(got[r])) << "row " << r << ", feature " << f;

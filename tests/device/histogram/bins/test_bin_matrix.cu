@@ -15,21 +15,21 @@
 
 namespace gpu_exact {
 namespace {
-// one thread a row
-__global__ void ReadBinsKernel(BinMatrixRef binned, FeatureIdx f, RowIdx n_rows, int* out) {
+// one thread a feature and row, shape of out: (n_features, n_rows); -1 where a feature is not binned
+__global__ void ReadBinsKernel(BinMatrixRef binned, RowIdx n_rows, std::uint64_t n, int* out) {
   WaitForPreviousKernel();
-  auto r = GlobalIdx();
-  if (r < n_rows) {
-    out[r] = binned.BinOf(static_cast<RowIdx>(r), f);
+  if (auto const i = GlobalIdx(); i < n) {
+    auto const f = static_cast<FeatureIdx>(i / n_rows);
+    bool const is_binned = binned.column_of[f] != BinMatrixRef::kNotBinned;
+    out[i] = is_binned ? binned.BinOf(static_cast<RowIdx>(i % n_rows), f) : -1;
   }
 }
 
-// one thread a row
-__global__ void ReadValuesKernel(BinnedTableRef table, FeatureIdx f, RowIdx n_rows, float* out) {
+// one thread a feature and row, shape of out: (n_features, n_rows)
+__global__ void ReadValuesKernel(BinnedTableRef table, RowIdx n_rows, std::uint64_t n, float* out) {
   WaitForPreviousKernel();
-  auto r = GlobalIdx();
-  if (r < n_rows) {
-    out[r] = table.ValueOf(static_cast<RowIdx>(r), f);
+  if (auto const i = GlobalIdx(); i < n) {
+    out[i] = table.ValueOf(static_cast<RowIdx>(i % n_rows), static_cast<FeatureIdx>(i / n_rows));
   }
 }
 
@@ -113,8 +113,10 @@ class BinMatrixTest : public DeviceTest {
     std::vector<std::uint32_t> const n_entries = CountEntries(table);
     HostBins const host_bins{bins, table.n_features};
     auto const values = ValuesByRow(table);
+    std::size_t const n = std::size_t{table.n_features} * table.n_rows;
     DeviceBuffer<int> read{"bins"};
-    read.Reserve(table.n_rows);
+    LaunchN("ReadBins", ReadBinsKernel, n, binned.Ref(), table.n_rows, n, read.Reserve(n));
+    auto const got = ToHost(read.Data(), n);
     auto const column_of = ToHost(binned.Ref().column_of, table.n_features);
     bool has_ranges{false};
     for (FeatureIdx f = 0; f < table.n_features; ++f) {
@@ -123,13 +125,11 @@ class BinMatrixTest : public DeviceTest {
         continue;
       }
       has_ranges = has_ranges || bins.HasRanges(f);
-      LaunchN("ReadBins", ReadBinsKernel, table.n_rows, binned.Ref(), f, table.n_rows, read.Data());
-      auto const got = ToHost(read.Data(), table.n_rows);
       for (RowIdx r = 0; r < table.n_rows; ++r) {
         auto const at = values[f].find(r);
         int const want =
             at == values[f].end() ? -1 : static_cast<int>(host_bins.BinOf(f, at->second));
-        ASSERT_EQ(got[r], want) << "row " << r << ", feature " << f;
+        ASSERT_EQ(got[std::size_t{f} * table.n_rows + r], want) << "row " << r << ", feature " << f;
       }
     }
     EXPECT_EQ(binned.HasRanges(), has_ranges);
@@ -349,12 +349,13 @@ class BinMatrixTest : public DeviceTest {
   /** @brief Every value, of bins or kept. */
   static void CheckValues(Table const& table, BinnedTable const& binned) {
     auto const want = ValuesByRow(table);
+    std::size_t const n = std::size_t{table.n_features} * table.n_rows;
     DeviceBuffer<float> read{"values"};
+    LaunchN("ReadValues", ReadValuesKernel, n, binned.Ref(), table.n_rows, n, read.Reserve(n));
+    auto const got = ToHost(read.Data(), n);
     for (FeatureIdx f = 0; f < table.n_features; ++f) {
-      LaunchN("ReadValues", ReadValuesKernel, table.n_rows, binned.Ref(), f, table.n_rows,
-              read.Reserve(table.n_rows));
-      auto const got = ToHost(read.Data(), table.n_rows);
-      ASSERT_NO_FATAL_FAILURE(ExpectValues(want[f], got, f));
+      float const* const of_feature = got.data() + std::size_t{f} * table.n_rows;
+      ASSERT_NO_FATAL_FAILURE(ExpectValues(want[f], of_feature, table.n_rows, f));
     }
   }
 

@@ -68,7 +68,7 @@ class ColumnValuesTest : public DeviceTest {
       ASSERT_EQ(values.CountEntries()[f], want[f].size()) << "feature " << f;
       auto const got = ToHost(columns[f], table.n_rows);
       ASSERT_EQ(got.size(), table.n_rows);
-      ASSERT_NO_FATAL_FAILURE(ExpectValues(want[f], got, f));
+      ASSERT_NO_FATAL_FAILURE(ExpectValues(want[f], got.data(), table.n_rows, f));
     }
   }
 };

@@ -49,7 +49,7 @@ class HistogramFinderTest : public DeviceTest {
     HistogramPool pool = r.MakePool(settings.max_slots);
     HistogramFinder finder{r.matrix, &pool, settings.limits};
     GrowParam const param = MakeParam(problem.Rows().n_features, random);
-    for (int tree = 0; tree < 2; ++tree) {  // the second one finds the first one's memory
+    for (int tree = 0; tree < NumRuns(); ++tree) {  // the second one finds the first one's memory
       finder.Reset();
       auto const gpair = MakeWeights(n_rows, random->Pick({0.0, 0.05, 0.4}), random);
       LevelRows nodes = MakeRoot(n_rows, 0.05, random);
@@ -76,7 +76,7 @@ class HistogramFinderTest : public DeviceTest {
     HistogramPool pool = problem.At(0).MakePool(n_histograms);
     HistogramFinder finders[]{{problem.At(0).matrix, &pool}, {problem.At(1).matrix, &pool}};
     GrowParam const param = MakeParam(problem.Rows().n_features, random);
-    for (int tree = 0; tree < 2; ++tree) {
+    for (int tree = 0; tree < NumRuns(); ++tree) {
       pool.Reset();
       finders[0].Reset();
       finders[1].Reset();
@@ -221,12 +221,12 @@ TEST_F(HistogramFinderTest, RandomTrees) {
                              random.Pick<std::uint64_t>({0, 10, 1 << 21})},
                             random.Pick({0.0, 0.0, 0.3})};
     for (std::size_t resolution : {0, 1, 2}) {
-      this->Check(problem, resolution, settings, random.Int(1, 6), &random);
+      this->Check(problem, resolution, settings, random.Int(1, Scaled(6, 3)), &random);
       ASSERT_FALSE(this->HasFailure()) << "seed " << seed << ", resolution " << resolution;
     }
   }
   EXPECT_GT(n_found_, 0);
-  EXPECT_GT(n_listed_, 0u);
+  EXPECT_TRUE(n_listed_ > 0 || UnderSanitizer());
   EXPECT_TRUE(n_better_ > 0 || UnderSanitizer());
 }
 
@@ -239,7 +239,7 @@ TEST_F(HistogramFinderTest, TwoResolutionsShareAPool) {
                         static_cast<FeatureIdx>(random.Int(1, Scaled(12, 5))), &random);
     HistogramProblem const problem{table, {21, 9}};
     for (std::uint64_t n_histograms : {2, 5, 60}) {
-      this->CheckTogether(problem, n_histograms, 5, &random);
+      this->CheckTogether(problem, n_histograms, Scaled(5, 3), &random);
       ASSERT_FALSE(this->HasFailure()) << "seed " << seed << ", " << n_histograms;
     }
   }
