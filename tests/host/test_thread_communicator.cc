@@ -20,6 +20,12 @@
 #include "host/all_or_none.h"
 #include "host/thread_communicator.h"
 
+extern "C" {  // of support/faults.cc
+void GpuExactFaultBegin(int kind, long long fail_at, int status, int sticks);
+char const* GpuExactFaultEnd();
+char const* GpuExactFaultSite(std::size_t index, long long* first, long long* last);
+}
+
 namespace gpu_exact {
 namespace {
 TEST(ThreadCommunicator, EverybodyHearsEverybody) {
@@ -186,6 +192,29 @@ TEST(ThreadCommunicator, WhatOneCannotDoNoneDoes) {
   EXPECT_EQ(told[1], "bad_alloc");
   EXPECT_EQ(told[0].find("Rank 1 of 3: Out of host memory"), 0u) << told[0];
   EXPECT_EQ(told[2], told[0]);
+}
+
+/** @brief Who lacks memory would go before the others have read what it shows. */
+TEST(ThreadCommunicator, AStepAllocatesNothing) {
+  constexpr int kHostAllocations = 1;
+  ThreadWorkers workers{2};
+  workers.Run([&](std::int32_t rank) {
+    Communicator* comm = workers.Worker(rank);
+    JointStep step{comm};
+    auto const meet = [&] { comm->AllGather(nullptr, 0); };
+    meet();
+    if (rank == 0) {
+      GpuExactFaultBegin(kHostAllocations, 0, 0, 0);
+    }
+    meet();
+    step.Run([] {});
+    if (rank == 0) {
+      GpuExactFaultEnd();
+    }
+    meet();
+  });
+  long long first, last;
+  EXPECT_EQ(GpuExactFaultSite(0, &first, &last), nullptr);
 }
 
 /** @brief So that what a worker tells of a failure is 1 KiB; between characters. */

@@ -77,9 +77,10 @@ class PeerCopyCommunicator final : public DeviceCommunicator {
     written_.Record();
     std::vector<Shown> shown(Size());
     shown[Rank()] = {data, &parts};
+    JointStep step{OfHost()};
     OfHost()->AllGather(shown.data(), sizeof(Shown));
     try {
-      AllOrNone(OfHost(), [&] {
+      step.Run([&] {
         for (std::int32_t rank = 0; rank < Size(); ++rank) {
           if (rank != Rank()) {
             EXACT_CUDA(cudaStreamWaitEvent(Stream(), workers_[rank].written, 0));

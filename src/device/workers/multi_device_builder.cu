@@ -29,11 +29,12 @@ class SharedPolicy final : public FeaturePolicy {
   bool Select(std::int32_t depth, std::vector<OpenNode> const& nodes,
               FeatureMask* out_mask) override {
     std::vector<FeatureMask const*> answers(comm_->Size(), nullptr);
+    JointStep step{comm_};
     if (comm_->Rank() == 0 && policy_->Select(depth, nodes, out_mask)) {
       answers.front() = out_mask;
     }
     comm_->AllGather(answers.data(), sizeof(FeatureMask const*));
-    AllOrNone(comm_, [&] {  // nobody goes before all have read
+    step.Run([&] {  // nobody goes before all have read
       if (comm_->Rank() != 0 && answers.front() != nullptr) {
         *out_mask = *answers.front();
       }
