@@ -92,8 +92,8 @@ void RefuseOnCpu(TrainParam const& param, xgboost::DMatrix const& data, std::str
                << "and: " << reason;
   }
   if (data.Info().HasCategorical()) {
-    LOG(FATAL) << xgboost::error::NoCategorical(kUpdater)
-               << " Only the GPU's builder does, and: " << reason
+    auto const refusal = xgboost::error::NoCategorical(kUpdater);
+    LOG(FATAL) << refusal << " Only the GPU's builder does, and: " << reason
                << " Encode them as numbers, or use `tree_method=\"hist\"`.";
   }
   if (!data.SingleColBlock()) {

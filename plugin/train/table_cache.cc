@@ -101,13 +101,6 @@ class Registry {
   std::vector<Entry> entries_;
 };
 
-/** @brief Number the CUDA contexts of devices, each as ContextOf() does. */
-std::vector<std::uint64_t> ContextsOf(std::vector<int> const& devices) {
-  std::vector<std::uint64_t> contexts;
-  std::transform(devices.cbegin(), devices.cend(), std::back_inserter(contexts), ContextOf);
-  return contexts;
-}
-
 Registry& Tables() {
   static auto& tables = *new Registry;  // never freed: threads may live on while the process ends
   return tables;
@@ -168,7 +161,7 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
   auto const& info = data->Info();
   auto own_types = TypesOf(info);
   if (!builder_ || !(options_ == options) || own_types_ != own_types || devices_ != devices ||
-      epoch_ != epoch || contexts_ != ContextsOf(devices)) {
+      epoch_ != epoch || !this->HasItsContexts()) {
     this->Drop();
     auto const begin = std::chrono::steady_clock::now();
     CachedPages const pages{data, devices.front()};
@@ -215,8 +208,9 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
         make(false);
       }
     }
-    contexts_ = ContextsOf(devices);
     devices_ = devices;
+    contexts_.resize(devices_.size());
+    std::transform(devices_.cbegin(), devices_.cend(), contexts_.begin(), ContextOf);
     options_ = options;
     own_types_ = std::move(own_types);
     epoch_ = epoch;
@@ -226,11 +220,16 @@ TreeBuilder* DeviceTable::Builder(xgboost::DMatrix* data, std::vector<int> const
   return builder_.get();
 }
 
-void DeviceTable::Drop() {
-  if (builder_ && (ForkedAfterCuda() || contexts_ != ContextsOf(devices_))) {
+void DeviceTable::Drop() noexcept {
+  if (builder_ && (ForkedAfterCuda() || !this->HasItsContexts())) {
     static_cast<void>(builder_.release());
   }
   builder_.reset();
+}
+
+bool DeviceTable::HasItsContexts() const noexcept {
+  return std::equal(devices_.cbegin(), devices_.cend(), contexts_.cbegin(),
+                    [](int device, std::uint64_t context) { return ContextOf(device) == context; });
 }
 
 bool DeviceTable::MayGiveUp(std::vector<int> const& devices, For why) const {

@@ -67,7 +67,7 @@ class DeviceTable {
    * Its memory is freed, unless it is not this process's to free: that of the process this one forked
    * from, or of a CUDA context that another library has reset.
    */
-  void Drop();
+  void Drop() noexcept;
 
   /** @brief Names why a table is given up for another one. */
   enum class For : std::uint8_t { kSpeed, kRoom };
@@ -86,6 +86,9 @@ class DeviceTable {
   [[nodiscard]] double SetUpMs() const { return set_up_ms_; }
 
  private:
+  /** @brief Tell whether no other library has reset a device since the builder was made. */
+  [[nodiscard]] bool HasItsContexts() const noexcept;
+
   std::shared_ptr<Communicator> comm_;  // outlives the builder
   std::unique_ptr<TreeBuilder> builder_;
   TableOptions options_;                // of the builder

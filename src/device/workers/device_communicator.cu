@@ -77,7 +77,7 @@ class PeerCopyCommunicator final : public DeviceCommunicator {
     written_.Record();
     std::vector<Shown> shown(Size());
     shown[Rank()] = {data, &parts};
-    JointStep step{OfHost()};
+    JointStep step{OfHost()}, end{OfHost()};
     OfHost()->AllGather(shown.data(), sizeof(Shown));
     try {
       step.Run([&] {
@@ -89,15 +89,17 @@ class PeerCopyCommunicator final : public DeviceCommunicator {
         }
         read_.Record();
       });
+      end.Run([&] {  // nobody goes, and its events with it, before all have named them
+        for (std::int32_t rank = 0; rank < Size(); ++rank) {
+          if (rank != Rank()) {  // before anything is written there
+            EXACT_CUDA(cudaStreamWaitEvent(Stream(), workers_[rank].read, 0));
+          }
+        }
+      });
     } catch (...) {  // nobody frees what others are still reading
       Succeeds(cudaStreamSynchronize(Stream()));
       OfHost()->AllGather(nullptr, 0);
       throw;
-    }
-    for (std::int32_t rank = 0; rank < Size(); ++rank) {
-      if (rank != Rank()) {  // before anything is written there
-        EXACT_CUDA(cudaStreamWaitEvent(Stream(), workers_[rank].read, 0));
-      }
     }
   }
 
