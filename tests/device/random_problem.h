@@ -47,11 +47,14 @@ inline bool UnderRacecheck() {
   return tool != nullptr && std::string{tool} == "racecheck";
 }
 
-/** @brief How often a builder grows the same tree; racecheck is the slowest tool. */
-inline int NumRuns() { return UnderRacecheck() ? 1 : 2; }
+/** @brief A size; a light one under racecheck alone, which is the slowest tool. */
+template <typename T>
+T ForRacecheck(T const& full, std::common_type_t<T> const& light) {
+  return UnderRacecheck() ? light : full;
+}
 
-/** @brief How deep random trees grow; racecheck takes long for each level. */
-inline int MaxRandomDepth() { return UnderRacecheck() ? 4 : 8; }
+/** @brief How often a builder grows the same tree. */
+inline int NumRuns() { return ForRacecheck(2, 1); }
 
 /** @brief A size; a light one, which still takes every path of the kernels, under a sanitizer. */
 template <typename T>
@@ -171,7 +174,7 @@ inline std::vector<GradientPair> MakeGradients(RowIdx n_rows, double zero_hess, 
 
 inline GrowParam MakeParam(FeatureIdx n_features, Random* random) {
   GrowParam p;
-  p.max_depth = random->Int(1, MaxRandomDepth());
+  p.max_depth = random->Int(1, ForRacecheck(8, 4));
   p.min_child_weight = random->Pick({0.0f, 1.0f, 2.5f});
   p.reg_lambda = random->Pick({0.0f, 1.0f, 0.37f});
   p.reg_alpha = random->Pick({0.0f, 0.0f, 0.5f});
@@ -184,7 +187,7 @@ inline GrowParam MakeParam(FeatureIdx n_features, Random* random) {
   if (random->Chance(0.3)) {
     p.grow_policy = GrowPolicy::kLossGuide;
     p.max_depth = random->Pick({0, p.max_depth});
-    p.max_leaves = std::min(random->Pick({2, 5, 20, 70}), UnderRacecheck() ? 5 : 70);
+    p.max_leaves = std::min(random->Pick({2, 5, 20, 70}), ForRacecheck(70, 5));
     p.min_split_loss = random->Pick({0.0f, 0.0f, 0.5f});
   }
   p.default_direction = random->Pick({DefaultDirection::kLearn, DefaultDirection::kLearn,

@@ -105,8 +105,8 @@ TEST_F(CategoricalTrees, SmallProblems) {
     MakeCategorical(random.Pick({0.5, 1.0}), &random, &table);
     ASSERT_NO_FATAL_FAILURE(this->Compare(seed, table, Scaled(3, 1), &random));
   }
-  EXPECT_GE(n_sets_, NumSeeds(300));
-  EXPECT_GE(n_numbers_, NumSeeds(300) / 2);
+  EXPECT_GT(n_sets_, NumSeeds(300));
+  EXPECT_GT(n_numbers_, NumSeeds(300) / 2);
 }
 
 /** @brief Numbers of categories at which kernels and words change. */
@@ -121,7 +121,7 @@ TEST_F(CategoricalTrees, NumbersOfCategories) {
     }
     ASSERT_NO_FATAL_FAILURE(this->Compare(seed, table, 1, &random));
   }
-  EXPECT_GE(n_sets_, NumSeeds(24));
+  EXPECT_GT(n_sets_, NumSeeds(24));
 }
 
 /** @brief Columns of more categories than fit a block, some of which most rows have. */
@@ -139,7 +139,7 @@ TEST_F(CategoricalTrees, WideColumns) {
     }
     ASSERT_NO_FATAL_FAILURE(this->Compare(seed, table, 1, &random));
   }
-  EXPECT_GE(n_sets_, NumSeeds(16));
+  EXPECT_GT(n_sets_, ForRacecheck(NumSeeds(16), 0));
 }
 
 /** @brief Nothing is binned. */
@@ -251,12 +251,12 @@ TEST_F(CategoricalTrees, AreNotSorted) {
 }
 
 TEST_F(CategoricalTrees, KeepToTheMemoryPlan) {
-  if (UnderSanitizer()) {
-    GTEST_SKIP() << "Counts bytes of large tables; other tests run the same kernels.";
+  if (UnderRacecheck()) {
+    GTEST_SKIP() << "Takes long; other tests run the same kernels.";
   }
   Random random{8};
   for (double const missing : {0.0, 0.6}) {
-    Table table = MakeTable({50000, 6, missing, 0}, &random);
+    Table table = MakeTable({Scaled(50000u, 2000u), 6, missing, 0}, &random);
     for (FeatureIdx f = 0; f < 4; ++f) {
       Categorise(f, 2000, 0.5, &random, &table);
     }

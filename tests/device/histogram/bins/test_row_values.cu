@@ -89,7 +89,7 @@ TEST_F(RowValuesTest, RandomTables) {
 TEST_F(RowValuesTest, DenseAndSparse) {
   // About half present, where one way of keeping them gives way to the other, and far from it.
   std::vector<double> const shares{0.0, 0.01, 0.45, 0.5, 0.55, 0.99};
-  for (double missing : Scaled(shares, {0.0, 0.45, 0.55})) {
+  for (double missing : ForRacecheck(shares, {0.0, 0.45, 0.55})) {
     std::vector<RowIdx> const all{1, 31, 32, 33, 1000};
     for (RowIdx n_rows : Scaled(all, {1, 33})) {
       Random random{n_rows};

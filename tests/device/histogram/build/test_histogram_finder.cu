@@ -221,12 +221,12 @@ TEST_F(HistogramFinderTest, RandomTrees) {
                              random.Pick<std::uint64_t>({0, 10, 1 << 21})},
                             random.Pick({0.0, 0.0, 0.3})};
     for (std::size_t resolution : {0, 1, 2}) {
-      this->Check(problem, resolution, settings, random.Int(1, Scaled(6, 3)), &random);
+      this->Check(problem, resolution, settings, random.Int(1, ForRacecheck(6, 3)), &random);
       ASSERT_FALSE(this->HasFailure()) << "seed " << seed << ", resolution " << resolution;
     }
   }
   EXPECT_GT(n_found_, 0);
-  EXPECT_TRUE(n_listed_ > 0 || UnderSanitizer());
+  EXPECT_TRUE(n_listed_ > 0 || UnderRacecheck());
   EXPECT_TRUE(n_better_ > 0 || UnderSanitizer());
 }
 
@@ -239,7 +239,7 @@ TEST_F(HistogramFinderTest, TwoResolutionsShareAPool) {
                         static_cast<FeatureIdx>(random.Int(1, Scaled(12, 5))), &random);
     HistogramProblem const problem{table, {21, 9}};
     for (std::uint64_t n_histograms : {2, 5, 60}) {
-      this->CheckTogether(problem, n_histograms, Scaled(5, 3), &random);
+      this->CheckTogether(problem, n_histograms, ForRacecheck(5, 3), &random);
       ASSERT_FALSE(this->HasFailure()) << "seed " << seed << ", " << n_histograms;
     }
   }

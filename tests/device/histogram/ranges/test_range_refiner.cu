@@ -208,7 +208,7 @@ TEST_F(RangeRefinerTest, LongList) {
 /** @brief Open ranges are searched in halves of halves; one alone may have more entries. */
 TEST_F(RangeRefinerTest, InParts) {
   std::vector<std::uint64_t> const all{1, 30, 1000, 3000};
-  for (std::uint64_t max_entries : Scaled(all, {300, 3000})) {
+  for (std::uint64_t max_entries : Scaled(all, {ForRacecheck<std::uint64_t>(30, 300), 3000})) {
     for (bool all_open : {false, true}) {
       Random random{static_cast<unsigned>(max_entries)};
       Table const table = MakeBinnedTable({{0, 0.0}, {0, 0.3}, {50, 0.0, 0.3, 0.5f}}, 900, &random);
