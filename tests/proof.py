@@ -3,7 +3,7 @@
 """Run suites of tests for the record, and judge whether a record proves a commit.
 
     python tests/proof.py run device e2e --build build --jobs 8 --out proof.jsonl
-    python tests/proof.py check proof.jsonl
+    python tests/proof.py check proof.jsonl --sum tests/proofs/v1.2.3.jsonl
     python tests/proof.py files e2e        # what a suite consists of
 
 `run` takes a clean tree and binaries of these sources. It adds a line to --out as each part of a suite
@@ -12,7 +12,8 @@ replaced: a failed attempt stays. Where there is no git, as in a build folder th
 machine with a GPU, --commit says what the tree is of. Records of several machines are joined by `cat`.
 
 `check` wants, of one commit, every file of every suite: with a test that has passed, none that has
-failed in any attempt, and none skipped but by a line of skips.txt. Only the standard library is needed.
+failed in any attempt, and none skipped but by a line of skips.txt. --sum writes what such a record comes
+to, a line a suite: the record of a release, which `check` takes too. Only the standard library is needed.
 """
 
 from __future__ import annotations
@@ -146,6 +147,7 @@ INTERNAL = re.compile(r"^========= .*Internal error", re.MULTILINE)  # counted a
 UNPRINTED = "========= Error in printing record"  # not counted
 RACECHECKS = 6  # that run at a time on a GPU: with more, all of them take longer
 LONGEST = 400  # characters of a line
+ALL = "all"  # the file of a line that sums up a suite
 SHOWN = 4000  # characters of what fails
 
 COMPILED_FOLDERS = "src include plugin/cmake plugin/load plugin/hooks plugin/train plugin/workers".split()
@@ -466,16 +468,42 @@ def problems_of(lines: list[dict], tree: Path, wanted: list[str]) -> list[str]:
         if line["gpus"] < needs:
             found.append(f"{what}: needs {needs} GPUs and had {line['gpus']}.")
         parts[line["suite"], line["file"]].append(line)
-    for suite in (suite for suite in SUITES if suite.name in wanted):
-        for file in files_of(suite, tree):
-            of_file = parts[suite.name, file]
+    for name in wanted:
+        files = [file for suite in SUITES if suite.name == name for file in files_of(suite, tree)]
+        if sums := parts[name, ALL]:
+            told = [(line["files"], line["fewest_passed"] > 0) for line in sums]
+            if told != [(len(files), True)]:
+                found.append(f"{name}: this is not the sum of {len(files)} files with tests that have passed.")
+            continue
+        for file in files:
+            of_file = parts[name, file]
             pieces = {line["piece"] for line in of_file}
             n_pieces = int(of_file[0]["piece"].split("/")[1]) if of_file else 1
             if pieces != {f"{i}/{n_pieces}" for i in range(1, n_pieces + 1)}:
-                found.append(f"{suite.name}, {file}: was not run to its end.")
+                found.append(f"{name}, {file}: was not run to its end.")
             elif not any(line["passed"] for line in of_file):
-                found.append(f"{suite.name}, {file}: no test has passed.")
+                found.append(f"{name}, {file}: no test has passed.")
     return found
+
+
+def sum_of(lines: list[dict]) -> dict:
+    """A line for all runs of a suite, none of which has failed; it may be one already."""
+    if lines[0]["file"] == ALL:
+        return lines[0]
+    passed: dict[str, int] = defaultdict(int)
+    for line in lines:
+        passed[line["file"]] += line["passed"]
+    first = min(lines, key=lambda line: line["when"])
+    machine = {
+        key: " or ".join(sorted({line[key] for line in lines})) for key in ("device", "driver", "xgboost")
+    }
+    counts = {
+        key: round(sum(line.get(key, 0) for line in lines), 1)
+        for key in ("passed", "skipped", "broken", "seconds")
+    }
+    files = {"file": ALL, "files": len(passed), "fewest_passed": min(passed.values()), "piece": "1/1"}
+    least = {"gpus": min(line["gpus"] for line in lines), "failed": [], "runs": len(lines)}
+    return first | machine | files | counts | least
 
 
 def git(*words: str) -> str | None:
@@ -528,7 +556,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def check(options: argparse.Namespace) -> int:
-    lines = read_record(options.record)
+    lines, wanted = read_record(options.record), options.suites or NAMES
     commit = lines[0]["commit"] if lines else "HEAD"
     with tempfile.TemporaryDirectory() as folder:
         tree = ROOT
@@ -537,12 +565,16 @@ def check(options: argparse.Namespace) -> int:
             if git("archive", "-o", archive, commit) is None:
                 sys.exit(f"The repository has no commit {commit}.")
             shutil.unpack_archive(archive, folder, filter="data")
-        problems = problems_of(lines, tree, options.suites or NAMES)
+        problems = problems_of(lines, tree, wanted)
         named = re.fullmatch(r"v([\d.]+)", options.record.stem)
         if named and f'__version__ = "{named[1]}"' not in (tree / VERSIONS).read_text():
             problems.append(f"{commit} is not of version {named[1]}.")
+    if options.sum and not problems:
+        suites = ([line for line in lines if line["suite"] == name] for name in wanted)
+        options.sum.write_text("".join(f"{json.dumps(sum_of(some))}\n" for some in suites))
     devices = {f"{line['gpus']} x {line['device']}" for line in lines if line["gpus"]}
-    told = f"{commit} is proved by {len(lines)} runs, with {', '.join(sorted(devices)) or 'no GPU'}."
+    n_runs = sum(line.get("runs", 1) for line in lines)
+    told = f"{commit} is proved by {n_runs} runs, with {', '.join(sorted(devices)) or 'no GPU'}."
     print("\n".join(problems) or told)
     return 1 if problems else 0
 
@@ -563,6 +595,7 @@ def main(arguments: list[str] | None = None) -> int:
     checking = commands.add_parser("check", help="judge a record")
     checking.add_argument("record", type=Path)
     checking.add_argument("--suites", nargs="+", choices=NAMES, help="only these (default: all)")
+    checking.add_argument("--sum", type=Path, help="where to write a line a suite, if all is proved")
     listing = commands.add_parser("files", help="print the files that pytest runs of suites")
     listing.add_argument("suites", nargs="+", choices=NAMES)
     options = parser.parse_args(arguments)

@@ -100,8 +100,9 @@ def run(root: Path, *more: str) -> tuple[int, list[dict]]:
     return status, [json.loads(line) for line in record.read_text().splitlines()]
 
 
-def check(root: Path, record: str = "proof") -> int:
-    return proof.main(["check", str(root / f"build/{record}.jsonl"), "--suites", "device", "e2e"])
+def check(root: Path, record: str = "proof", *more: str) -> int:
+    file = str(root / f"build/{record}.jsonl")
+    return proof.main(["check", file, "--suites", "device", "e2e", *more])
 
 
 def test_a_good_run_is_a_proof(tree: Path, capsys: pytest.CaptureFixture) -> None:
@@ -116,8 +117,19 @@ def test_a_good_run_is_a_proof(tree: Path, capsys: pytest.CaptureFixture) -> Non
     commit(tree)
     assert check(tree) == 0  # it is of a commit, whatever came after
     for version, status in (("v1.2.3", 0), ("v1.2.4", 1)):
-        shutil.copy(tree / "build/proof.jsonl", tree / f"build/{version}.jsonl")
+        release = tree / f"build/{version}.jsonl"
+        assert check(tree, "proof", "--sum", str(release)) == 0
         assert check(tree, version) == status
+    device, e2e = map(json.loads, release.read_text().splitlines())
+    counts = ("suite", "files", "runs", "passed", "fewest_passed", "seconds")
+    seconds = [round(sum(n["seconds"] for n in lines if n["suite"] == s), 1) for s in ("device", "e2e")]
+    assert [device[key] for key in counts] == ["device", 1, 2, 3, 3, seconds[0]]
+    assert [e2e[key] for key in counts] == ["e2e", 1, 1, 1, 1, seconds[1]]
+    assert check(tree, version, "--sum", str(tree / "build/v1.2.3.jsonl")) == 1  # of another version
+    before = release.read_text()
+    lines = [line | {"passed": 0} if line["suite"] == "e2e" else line for line in lines]
+    (tree / "build/proof.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert check(tree, "proof", "--sum", str(release)) == 1 and release.read_text() == before
 
 
 @pytest.mark.parametrize("by_git", [True, False])
@@ -251,6 +263,8 @@ SPOILT = {
     "other commit": [("e2e/test_b.py", {"commit": "d"})],
     "piece lacking": [("device/test_a.cu", {"piece": "1/2"})],
     "file lacking": [("e2e/test_b.py", None)],
+    "sum of too few": [("device/test_a.cu", {"file": proof.ALL, "files": 0, "fewest_passed": 3})],
+    "sum with a file skipped": [("device/test_a.cu", {"file": proof.ALL, "files": 1, "fewest_passed": 0})],
 }
 
 
@@ -260,7 +274,7 @@ def test_a_spoilt_record_is_refused(tree: Path, how: str) -> None:
     (tree / "tests/e2e/test_c.py").write_text("")
     spoilt = SPOILT.get(how, [])
     lines = [of(suite, file) for file, suite in files.items() if file not in dict(spoilt)]
-    lines += [of(files[file], file, **more) for file, more in spoilt if more is not None]
+    lines += [of(files[file], file) | more for file, more in spoilt if more is not None]
     assert bool(proof.problems_of(lines, tree, ["device", "e2e"])) == bool(how)
 
 
