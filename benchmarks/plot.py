@@ -50,7 +50,8 @@ def draw(rows: list[Row], file: Path) -> None:
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.grid(alpha=0.3)
         axes.legend(fontsize=7)
-    figure.suptitle(f"Growth, {rows[0].of(OURS)[0]['device']}")
+    devices = dict.fromkeys(row.of(system)[0]["device"] for row in rows for system in SYSTEMS)
+    figure.suptitle(f"Growth: {'; '.join(devices)}")
     figure.savefig(file, dpi=120, bbox_inches="tight", metadata={"Software": None})
 
 

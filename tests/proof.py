@@ -12,8 +12,9 @@ replaced: a failed attempt stays. Where there is no git, as in a build folder th
 machine with a GPU, --commit says what the tree is of. Records of several machines are joined by `cat`.
 
 `check` wants, of one commit, every file of every suite: with a test that has passed, none that has
-failed in any attempt, and none skipped but by a line of skips.txt. --sum writes what such a record comes
-to, a line a suite: the record of a release, which `check` takes too. Only the standard library is needed.
+failed in any attempt, and none skipped but by a line of skips.txt. --sum writes the totals of such a
+record, a line a suite: the record of a release. `check` takes that too. Only the standard library is
+needed.
 """
 
 from __future__ import annotations
@@ -457,7 +458,6 @@ def problems_of(lines: list[dict], tree: Path, wanted: list[str]) -> list[str]:
     found = []
     if len(commits := {line["commit"] for line in lines}) != 1:
         found.append(f"One commit is proved at a time, here are {', '.join(sorted(commits)) or 'none'}.")
-    parts = defaultdict(list)
     for line in lines:
         what = f"{line['suite']}, {line['file']} {line['piece']}"
         if line["sources"] != source_hash(tree)[:12]:
@@ -467,16 +467,22 @@ def problems_of(lines: list[dict], tree: Path, wanted: list[str]) -> list[str]:
         needs = max((s.gpus for s in SUITES if s.name == line["suite"]), default=0)
         if line["gpus"] < needs:
             found.append(f"{what}: needs {needs} GPUs and had {line['gpus']}.")
-        parts[line["suite"], line["file"]].append(line)
     for name in wanted:
         files = [file for suite in SUITES if suite.name == name for file in files_of(suite, tree)]
-        if sums := parts[name, ALL]:
-            told = [(line["files"], line["fewest_passed"] > 0) for line in sums]
-            if told != [(len(files), True)]:
-                found.append(f"{name}: this is not the sum of {len(files)} files with tests that have passed.")
+        of_suite = [line for line in lines if line["suite"] == name]
+        present = {line["file"] for line in of_suite}
+        if ALL in present:
+            total = of_suite[0]
+            if len(of_suite) > 1:
+                found.append(f"{name}: there are lines beside the one that sums it up.")
+            elif total.get("files") != len(files):
+                found.append(f"{name}: the sum is of {total.get('files')} files, not of {len(files)}.")
+            elif not total.get("fewest_passed"):
+                found.append(f"{name}: in a file no test has passed.")
             continue
+        found += [f"{name}, {file}: is no file of that suite." for file in sorted(present - {*files})]
         for file in files:
-            of_file = parts[name, file]
+            of_file = [line for line in of_suite if line["file"] == file]
             pieces = {line["piece"] for line in of_file}
             n_pieces = int(of_file[0]["piece"].split("/")[1]) if of_file else 1
             if pieces != {f"{i}/{n_pieces}" for i in range(1, n_pieces + 1)}:
@@ -490,12 +496,14 @@ def sum_of(lines: list[dict]) -> dict:
     """A line for all runs of a suite, none of which has failed; it may be one already."""
     if lines[0]["file"] == ALL:
         return lines[0]
+    lines = list({(line["file"], line["piece"]): line for line in lines}.values())
     passed: dict[str, int] = defaultdict(int)
     for line in lines:
         passed[line["file"]] += line["passed"]
     first = min(lines, key=lambda line: line["when"])
     machine = {
-        key: " or ".join(sorted({line[key] for line in lines})) for key in ("device", "driver", "xgboost")
+        key: " or ".join(sorted({line[key] for line in lines} - {""}))
+        for key in ("device", "driver", "xgboost")
     }
     counts = {
         key: round(sum(line.get(key, 0) for line in lines), 1)
@@ -556,7 +564,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def check(options: argparse.Namespace) -> int:
-    lines, wanted = read_record(options.record), options.suites or NAMES
+    lines = read_record(options.record)
+    wanted = [name for name in NAMES if name in (options.suites or NAMES)]
     commit = lines[0]["commit"] if lines else "HEAD"
     with tempfile.TemporaryDirectory() as folder:
         tree = ROOT
@@ -566,16 +575,17 @@ def check(options: argparse.Namespace) -> int:
                 sys.exit(f"The repository has no commit {commit}.")
             shutil.unpack_archive(archive, folder, filter="data")
         problems = problems_of(lines, tree, wanted)
-        named = re.fullmatch(r"v([\d.]+)", options.record.stem)
-        if named and f'__version__ = "{named[1]}"' not in (tree / VERSIONS).read_text():
-            problems.append(f"{commit} is not of version {named[1]}.")
-    if options.sum and not problems:
-        suites = ([line for line in lines if line["suite"] == name] for name in wanted)
-        options.sum.write_text("".join(f"{json.dumps(sum_of(some))}\n" for some in suites))
+        for file in (options.record, options.sum or options.record):
+            named = re.fullmatch(r"v([\d.]+)", file.stem)
+            if named and f'__version__ = "{named[1]}"' not in (tree / VERSIONS).read_text():
+                problems.append(f"{file}: {commit} is not of version {named[1]}.")
     devices = {f"{line['gpus']} x {line['device']}" for line in lines if line["gpus"]}
     n_runs = sum(line.get("runs", 1) for line in lines)
     told = f"{commit} is proved by {n_runs} runs, with {', '.join(sorted(devices)) or 'no GPU'}."
     print("\n".join(problems) or told)
+    if options.sum and not problems:
+        suites = ([line for line in lines if line["suite"] == name] for name in wanted)
+        options.sum.write_text("".join(f"{json.dumps(sum_of(some))}\n" for some in suites if some))
     return 1 if problems else 0
 
 

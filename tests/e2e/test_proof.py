@@ -116,20 +116,32 @@ def test_a_good_run_is_a_proof(tree: Path, capsys: pytest.CaptureFixture) -> Non
     (tree / "README.md").write_text("of later")
     commit(tree)
     assert check(tree) == 0  # it is of a commit, whatever came after
-    for version, status in (("v1.2.3", 0), ("v1.2.4", 1)):
-        release = tree / f"build/{version}.jsonl"
-        assert check(tree, "proof", "--sum", str(release)) == 0
-        assert check(tree, version) == status
-    device, e2e = map(json.loads, release.read_text().splitlines())
-    counts = ("suite", "files", "runs", "passed", "fewest_passed", "seconds")
-    seconds = [round(sum(n["seconds"] for n in lines if n["suite"] == s), 1) for s in ("device", "e2e")]
-    assert [device[key] for key in counts] == ["device", 1, 2, 3, 3, seconds[0]]
-    assert [e2e[key] for key in counts] == ["e2e", 1, 1, 1, 1, seconds[1]]
-    assert check(tree, version, "--sum", str(tree / "build/v1.2.3.jsonl")) == 1  # of another version
+
+
+def write(file: Path, lines: list[dict]) -> None:
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def test_a_proof_is_summed_up(tree: Path) -> None:
+    raw, release = run(tree)[1], tree / "build/v1.2.3.jsonl"
+    write(tree / "build/twice.jsonl", [*raw, *raw])
+    for record in ("proof", "twice", "v1.2.3"):
+        assert check(tree, record, "--sum", str(release)) == 0
+        sums = [json.loads(line) for line in release.read_text().splitlines()]
+        counts = ("suite", "files", "runs", "passed", "fewest_passed", "gpus", "device")
+        assert [[line[key] for key in counts] for line in sums] == [
+            ["device", 1, 2, 3, 3, 1, "A GPU"],
+            ["e2e", 1, 1, 1, 1, 1, "A GPU"],
+        ]
+        seconds = sum(line["seconds"] for line in raw if line["suite"] == "device")
+        assert sums[0]["seconds"] == pytest.approx(seconds, abs=0.06)
     before = release.read_text()
-    lines = [line | {"passed": 0} if line["suite"] == "e2e" else line for line in lines]
-    (tree / "build/proof.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    assert check(tree, "proof", "--sum", str(release)) == 1 and release.read_text() == before
+    shutil.copy(release, tree / "build/v1.2.4.jsonl")
+    assert check(tree, "v1.2.4") == 1
+    assert check(tree, "proof", "--sum", str(tree / "build/v1.2.5.jsonl")) == 1
+    write(tree / "build/proof.jsonl", [line | {"passed": 0} for line in raw])
+    assert check(tree, "proof", "--sum", str(release)) == 1
+    assert release.read_text() == before and not (tree / "build/v1.2.5.jsonl").exists()
 
 
 @pytest.mark.parametrize("by_git", [True, False])
@@ -254,6 +266,8 @@ def of(suite: str, file: str, **more: object) -> dict:
     return {"suite": suite, "file": file} | numbers | facts | more
 
 
+SUM = {"file": proof.ALL, "files": 1, "fewest_passed": 3}
+GOOD = {"": [], "sum": [("device/test_a.cu", SUM)]}
 SPOILT = {
     "suite skipped": [("device/test_a.cu", {"passed": 0, "skipped": 3})],
     "file skipped": [("e2e/test_b.py", {"passed": 0, "skipped": 1})],
@@ -263,19 +277,24 @@ SPOILT = {
     "other commit": [("e2e/test_b.py", {"commit": "d"})],
     "piece lacking": [("device/test_a.cu", {"piece": "1/2"})],
     "file lacking": [("e2e/test_b.py", None)],
-    "sum of too few": [("device/test_a.cu", {"file": proof.ALL, "files": 0, "fewest_passed": 3})],
-    "sum with a file skipped": [("device/test_a.cu", {"file": proof.ALL, "files": 1, "fewest_passed": 0})],
+    "file of another suite": [("e2e/test_b.py", {}), ("e2e/test_b.py", {"file": "device/test_a.cu"})],
+    "sum of too few": [("device/test_a.cu", SUM | {"files": 0})],
+    "sum of too many": [("device/test_a.cu", SUM | {"files": 2})],
+    "sum with a file skipped": [("device/test_a.cu", SUM | {"fewest_passed": 0})],
+    "sum without its files": [("device/test_a.cu", {"file": proof.ALL})],
+    "two sums": [("device/test_a.cu", SUM), ("device/test_a.cu", SUM)],
+    "sum beside a part": [("device/test_a.cu", SUM), ("device/test_a.cu", {})],
 }
 
 
-@pytest.mark.parametrize("how", ["", *SPOILT])
+@pytest.mark.parametrize("how", [*GOOD, *SPOILT])
 def test_a_spoilt_record_is_refused(tree: Path, how: str) -> None:
     files = {"device/test_a.cu": "device", "e2e/test_b.py": "e2e", "e2e/test_c.py": "e2e"}
     (tree / "tests/e2e/test_c.py").write_text("")
-    spoilt = SPOILT.get(how, [])
+    spoilt = (GOOD | SPOILT)[how]
     lines = [of(suite, file) for file, suite in files.items() if file not in dict(spoilt)]
     lines += [of(files[file], file) | more for file, more in spoilt if more is not None]
-    assert bool(proof.problems_of(lines, tree, ["device", "e2e"])) == bool(how)
+    assert bool(proof.problems_of(lines, tree, ["device", "e2e"])) == (how in SPOILT)
 
 
 @pytest.mark.parametrize("lost", [1, 2, 400])
