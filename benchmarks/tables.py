@@ -137,13 +137,13 @@ def wrapped(text: str) -> str:
     return textwrap.fill(text, 100, break_on_hyphens=False)
 
 
-def origin(rows: Iterable[Row], *systems: str, both_ways: bool = False) -> str:
-    """Which runs a table is of; of both ways to load a table for `hist`, if it shows both."""
+def origin(rows: Iterable[Row], *systems: str) -> str:
+    """Which runs a table is of: for `hist` those of both ways to load, between which it chooses."""
     commits: dict[str, dict[str, None]] = {}  # of each system, in the order of the file
     devices: dict[str, None] = {}
     for system in systems:
-        more = [run for row in rows for run in row.runs.get(system + BY_DMATRIX, []) if both_ways]
-        for run in [*(run for row in rows for run in row.of(system)), *more]:
+        ways = [row.runs.get(way, []) for row in rows for way in (system, system + BY_DMATRIX)]
+        for run in (run for runs in ways for run in runs):
             build = f", build {run['build']}" if system == OURS else ""
             commits.setdefault(LABELS[system], {})[f"{run['commit']} ({run['date']}{build})"] = None
             devices[run["device"]] = None
@@ -228,7 +228,7 @@ def memory(lines: list[Line]) -> str:
     cells = [[row.name, row.size, *(row.peak(system) for system in systems)] for row in rows]
     head = ["peak MiB", "rows x columns", "this plugin"]
     head += ["`hist`, `QuantileDMatrix`", "`hist`, `DMatrix`"]
-    return markdown(head, cells, origin(rows, OURS, HIST, both_ways=True))
+    return markdown(head, cells, origin(rows, OURS, HIST))
 
 
 def scale(lines: list[Line]) -> str:

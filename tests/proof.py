@@ -458,9 +458,10 @@ def problems_of(lines: list[dict], tree: Path, wanted: list[str]) -> list[str]:
     found = []
     if len(commits := {line["commit"] for line in lines}) != 1:
         found.append(f"One commit is proved at a time, here are {', '.join(sorted(commits)) or 'none'}.")
+    sources = source_hash(tree)[:12]
     for line in lines:
         what = f"{line['suite']}, {line['file']} {line['piece']}"
-        if line["sources"] != source_hash(tree)[:12]:
+        if line["sources"] != sources:
             found.append(f"{what}: ran binaries of other sources.")
         if line["failed"]:
             found.append(f"{what}: attempt {line['attempt']} failed: {', '.join(line['failed'])}.")

@@ -19,12 +19,7 @@
 
 #include "host/all_or_none.h"
 #include "host/thread_communicator.h"
-
-extern "C" {  // of support/faults.cc
-void GpuExactFaultBegin(int kind, long long fail_at, int status, int sticks);
-char const* GpuExactFaultEnd();
-char const* GpuExactFaultSite(std::size_t index, long long* first, long long* last);
-}
+#include "tests/support/faults.h"
 
 namespace gpu_exact {
 namespace {
@@ -196,7 +191,6 @@ TEST(ThreadCommunicator, WhatOneCannotDoNoneDoes) {
 
 /** @brief Who lacks memory would go before the others have read what it shows. */
 TEST(ThreadCommunicator, AStepAllocatesNothing) {
-  constexpr int kHostAllocations = 1;
   ThreadWorkers workers{2};
   workers.Run([&](std::int32_t rank) {
     Communicator* comm = workers.Worker(rank);
@@ -204,7 +198,7 @@ TEST(ThreadCommunicator, AStepAllocatesNothing) {
     auto const meet = [&] { comm->AllGather(nullptr, 0); };
     meet();
     if (rank == 0) {
-      GpuExactFaultBegin(kHostAllocations, 0, 0, 0);
+      GpuExactFaultBegin(static_cast<int>(faults::Kind::kHost), 0, 0, 0);
     }
     meet();
     step.Run([] {});

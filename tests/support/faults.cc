@@ -131,12 +131,6 @@ using gpu_exact::faults::Kind;
 
 extern "C" {
 #define EXACT_EXPORT __attribute__((visibility("default")))
-/**
- * @brief From now on count the calls of a kind, 0 (CUDA) or 1 (host allocation), and let one fail.
- * @param fail_at Its number, from 1; 0: none, and the places that make calls are noted.
- * @param status  What a CUDA call fails with, a cudaError_t.
- * @param sticks  Whether each CUDA call after it fails too, as after an illegal address.
- */
 EXACT_EXPORT void GpuExactFaultBegin(int kind, long long fail_at, int status, int sticks) {
   using namespace gpu_exact::faults;  // NOLINT
   std::lock_guard<std::mutex> guard{mutex};
@@ -151,7 +145,6 @@ EXACT_EXPORT void GpuExactFaultBegin(int kind, long long fail_at, int status, in
   sticking = 0;
 }
 
-/** @brief No call fails any more. @return The call that failed, "" if there was none. */
 EXACT_EXPORT char const* GpuExactFaultEnd() {
   using namespace gpu_exact::faults;  // NOLINT
   std::lock_guard<std::mutex> guard{mutex};
@@ -160,7 +153,6 @@ EXACT_EXPORT char const* GpuExactFaultEnd() {
   return plan.failed;
 }
 
-/** @brief A place that makes calls. @return Its call's name; nullptr after the last one. */
 EXACT_EXPORT char const* GpuExactFaultSite(std::size_t index, long long* first, long long* last) {
   using namespace gpu_exact::faults;  // NOLINT
   std::lock_guard<std::mutex> guard{mutex};
@@ -173,7 +165,6 @@ EXACT_EXPORT char const* GpuExactFaultSite(std::size_t index, long long* first, 
   return site.name;
 }
 
-/** @brief What the module holds, in the order of Held: bytes of memory, numbers of the others. */
 EXACT_EXPORT long long GpuExactFaultHeld(int what) {
   using namespace gpu_exact::faults;  // NOLINT
   std::lock_guard<std::mutex> guard{mutex};
