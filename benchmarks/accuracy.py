@@ -2,6 +2,7 @@
 """What bins cost in accuracy: exact against hist of 64, 256 and 4,096 bins, on rows held out.
 
     python benchmarks/accuracy.py FOLDER
+    python benchmarks/accuracy.py --shape segments --out benchmarks/results/accuracy-made.jsonl
 
 FOLDER has NAME/data.npz each: X, or indptr, indices, data, shape of a sparse table whose absent
 values are missing; y; and for ranking qid or group. Depth, rounds and learning rate are the same
@@ -26,6 +27,7 @@ import metrics
 import numpy as np
 import scipy.sparse as sp
 import xgboost as xgb
+from cases import synthetic
 from train import origin
 
 OUT = Path(__file__).resolve().parent / "results/accuracy.jsonl"
@@ -40,6 +42,7 @@ SHARED = {"max_depth": 6, "eta": 0.1}
 MOST_WORK = 5e7  # entries times trees of a round
 MOST_CLASSES = 30  # whole numbers from 0 of more kinds are a regression
 HELD_OUT = 0.25
+ROWS_MADE = 100_000
 
 
 class Task(NamedTuple):
@@ -97,6 +100,12 @@ def load(file: Path) -> Task:
     return Task(name, X, y, None, "reg:squarederror", "rmse")
 
 
+def made(name: str) -> Task:
+    """A table of a shape."""
+    shape, (X, y, qid) = synthetic.SHAPES[name], synthetic.make(name, ROWS_MADE)
+    return Task(name, X, y, qid, shape.objective, shape.metric, shape.classes)
+
+
 def drawn(task: Task) -> Task:
     """As many rows as keep it to MOST_WORK, queries left whole."""
     share = MOST_WORK / (task.entries * task.classes)
@@ -148,19 +157,23 @@ def study(task: Task) -> Iterator[dict[str, Any]]:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("folder", type=Path, help="has NAME/data.npz each")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("folder", type=Path, nargs="?", help="has NAME/data.npz each")
+    rows = f"a table of datasets/synthetic.py instead, of {ROWS_MADE:,} rows"
+    what.add_argument("--shape", choices=synthetic.SHAPES, metavar="NAME", help=rows)
     parser.add_argument("--out", type=Path, default=OUT, help=f"default: results/{OUT.name}")
     options = parser.parse_args(arguments)
-    files = sorted(options.folder.glob("*/data.npz"))
-    if not files:
+    files = sorted(options.folder.glob("*/data.npz")) if options.folder else []
+    if options.folder and not files:
         parser.error(f"`{options.folder}` has no NAME/data.npz")
+    tasks = map(load, files) if files else [made(options.shape)]
     about = {"xgboost": xgb.__version__, **origin()}
-    made = options.out.with_name(options.out.name + ".part")  # an earlier study stays until the end
-    with made.open("w") as out:
-        for file in files:
-            for line in study(drawn(load(file))):
+    part = options.out.with_name(options.out.name + ".part")  # an earlier study stays until the end
+    with part.open("w") as out:
+        for task in tasks:
+            for line in study(drawn(task)):
                 print(json.dumps(line | about), file=out, flush=True)
-    made.rename(options.out)
+    part.rename(options.out)
     return 0
 
 

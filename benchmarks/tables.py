@@ -37,6 +37,7 @@ LABELS = {  # of the systems in tables
     EXACT: "XGBoost exact, CPU",
 }
 HEADLINE = {  # shapes of the first table: what they imitate
+    "higgs_8": "HIGGS",
     "higgs": "HIGGS",
     "bosch": "Bosch",
     "yltr": "Yahoo LTR",
@@ -340,6 +341,7 @@ TABLES: dict[str, tuple[Callable[[list[Line]], str], str]] = {
     "scale": (scale, "scale-*.jsonl"),
     "accuracy": (accuracy, "accuracy.jsonl"),
     "bins": (bins, "accuracy.jsonl"),
+    "made": (accuracy, "accuracy-made.jsonl"),
 }
 
 

@@ -26,7 +26,6 @@ import measure
 import metrics
 import tables
 from cases import Case
-from synthetic import SHAPES
 from systems import EXACT, JUDGE, SYSTEMS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -178,7 +177,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--out", type=Path, metavar="FILE", help=out)
     options = parser.parse_args(arguments)
     size = QUICK if options.quick else FULL
-    shapes, systems = list(SHAPES), list(SYSTEMS)
+    groups = ("growth-", "other-", "huge")
+    shapes = [case.name for case in cases.all_cases() if not case.name.startswith(groups)]
+    systems = list(SYSTEMS)
     if options.headline:
         options.out = options.out or Path("/dev/null")
         shapes = list(tables.HEADLINE)

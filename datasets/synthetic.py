@@ -302,6 +302,35 @@ def airline(rows: int, seed: int = 0) -> Table:
     return _table(rows, 8, seed, fill)
 
 
+def credit(rows: int, seed: int = 0) -> Table:
+    """30 columns, a third with heavy tails; columns 0, 4, ... raise the risk, 2, 6, ... lower it."""
+
+    def fill(rng: np.random.Generator, block: np.ndarray) -> np.ndarray:
+        rng.standard_normal(out=block, dtype=np.float32)
+        score = np.tanh(block[:, ::4]).sum(axis=1) - np.tanh(block[:, 2::4]).sum(axis=1)
+        score += np.sin(2 * block[:, 1:9:2]).sum(axis=1) + block[:, 11] * block[:, 13]
+        np.exp(block[:, ::3], out=block[:, ::3])
+        return score + 2 * rng.standard_normal(len(block), dtype=np.float32) > 5
+
+    return _table(rows, 30, seed, fill)
+
+
+def segments(rows: int, seed: int = 0) -> Table:
+    """A position whose 2,000 segments each have a label of their own, and 7 columns of noise.
+
+    A tenth of the labels is wrong. So 256 bins, of 8 segments each, cannot tell most labels.
+    """
+    rng = np.random.default_rng([seed, 1])
+    bounds, labels = np.sort(rng.random(1_999)), rng.random(2_000) < 0.5
+
+    def fill(rng: np.random.Generator, block: np.ndarray) -> np.ndarray:
+        rng.random(out=block, dtype=np.float32)
+        label = labels[np.searchsorted(bounds, block[:, 0])]
+        return label ^ (rng.random(len(block), dtype=np.float32) < 0.1)
+
+    return _table(rows, 8, seed, fill)
+
+
 def criteo(rows: int, seed: int = 0) -> Table:
     """13 counts with heavy tails, some missing; 26 hashed codes of up to 2^20 values, Zipf."""
     missing = [0.45, 0, 0.21, 0.22, 0.03, 0.22, 0.04, 0, 0.04, 0.45, 0.04, 0.77, 0.22]
@@ -338,6 +367,8 @@ SHAPES = {
     "criteo": Shape(criteo, 10_000_000, 39, "binary:logistic", "logloss", 8),
     "tall": Shape(tall, 50_000_000, 10, "reg:squarederror", "rmse", 6),
     "noise": Shape(noise, 10_000_000, 28, "binary:logistic", "logloss", 8),
+    "credit": Shape(credit, 1_000_000, 30, "binary:logistic", "logloss", 6),
+    "segments": Shape(segments, 1_000_000, 8, "binary:logistic", "logloss", 12),
     "small": Shape(higgs, 10_000, 28, "binary:logistic", "logloss", 6),
 }
 

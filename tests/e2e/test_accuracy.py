@@ -94,6 +94,20 @@ def test_a_study(tables, tmp_path, monkeypatch):
         assert trained["regression", seed, "xgb_hist_cpu_64"] != pytest.approx(own, rel=1e-6)
 
 
+def test_a_made_table(tmp_path, monkeypatch):
+    for name, value in {"SEEDS": 1, "ROUNDS": 2, "ROWS_MADE": 400}.items():
+        monkeypatch.setattr(accuracy, name, value)
+    out = tmp_path / "out.jsonl"
+    assert accuracy.main(["--shape", "segments", "--out", str(out)]) == 0
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [r["system"] for r in lines] == list(accuracy.SYSTEMS)
+    assert {(r["table"], r["rows"], r["columns"], r["metric"]) for r in lines} == {
+        ("segments", 400, 8, "logloss")
+    }
+    with pytest.raises(SystemExit):
+        accuracy.main([])
+
+
 def line(table, system, seed, loss):
     return {
         "table": table, "system": system, "seed": seed, "loss_test": loss, "metric": "rmse",

@@ -42,8 +42,15 @@ def test_selection():
     assert [c.name for c in cases.select(["small-1000", "small", "higgs"])] == [
         "small-1000", "small-10000", "small-100000", "higgs"
     ]  # fmt: skip
-    with pytest.raises(ValueError, match="no shape `hig`; there are higgs, bosch"):
+    with pytest.raises(ValueError, match="no shape `hig`; there are higgs, higgs_6, higgs_8, bosch"):
         cases.select(["hig"])
+
+
+def test_all_tables_but_series_are_the_default():
+    names = [case.name for case in train.parse([]).cases]
+    assert names[:4] == ["higgs", "higgs_6", "higgs_8", "bosch"] and "small-1000" in names
+    assert len({*names}) == len(names)
+    assert not [name for name in names if re.match("growth|other|huge", name)]
 
 
 def test_commands_of_the_guide_can_be_run():
@@ -123,6 +130,27 @@ def test_cases_that_exact_does_not_grow():
     leaf_wise = [c.name for c in chosen if "max_leaves" in dict(c.params)]
     assert len(leaf_wise) == 4
     assert [c.name for c in chosen if not c.stock] == [*leaf_wise, "other-ads", "other-flights", "other-access"]
+
+
+def test_constraints_of_credit_are_those_of_its_labels():
+    """Each column that has a sign moves the labels that way."""
+    case = cases.select(["other-credit"])[0]
+    X, y, _ = synthetic.make("credit", 100_000)
+    signs = json.loads("[" + dict(case.params)["monotone_constraints"][1:-1] + "]")
+    assert len(signs) == X.shape[1] == 30 and signs.count(0) == 15
+    ranks = X.argsort(axis=0).argsort(axis=0)
+    effects = [np.corrcoef(column, y)[0, 1] for column in ranks.T]
+    assert all(sign * effect > 0.02 for sign, effect in zip(signs, effects, strict=True) if sign)
+    assert 0.05 < y.mean() < 0.15
+
+
+def test_bins_cannot_tell_segments():
+    X, y, _ = synthetic.make("segments", 200_000)
+    order = np.argsort(X[:, 0])
+    most = [np.bincount(part.astype(int)).max() for part in np.array_split(y[order], 256)]
+    assert sum(most) / len(y) < 0.7  # of the labels, if each bin has one answer
+    most = [np.bincount(part.astype(int)).max() for part in np.array_split(y[order], 20_000)]
+    assert sum(most) / len(y) > 0.85
 
 
 def distinct_values(X):
