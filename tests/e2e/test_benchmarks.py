@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -350,18 +351,30 @@ def runs(**fields):
 
 
 def test_tables_of_results():
-    told = tables.headline(runs())
-    assert "| HIGGS | 5,000 x 10 | 6 | 3 | 4 | 700 to 900 | 50 | 40 |" in told
-    assert "CPU: commit abc (today), def (today)." in told
+    told = tables.headline(runs(device="a GPU, 8 CPU cores"))
+    assert "| XGBoost's exact, 8 CPU cores |\n" in told
+    assert "| HIGGS | 5,000 x 10 | 6 | **3** | 4 (1.33x) | 700 (233x) |" in told
+    assert "On one a GPU, gradients included." in told
+    without = [run for run in runs() if run["system"] != "xgb_exact_cpu"]
+    assert "| **3** | 4 (1.33x) | not timed |" in tables.headline(without)
     assert "| higgs | 5,000 x 10 | 6 | 3 | 4 | 0.75 |  | 700 to 900 |" in tables.speed(runs())
+    assert "CPU: commit abc (today), def (today)." in tables.speed(runs())
     assert "| higgs | 2 | 3 | 0.25 | 1 | 4 | 1.00 | 1.0 | 2.0 |" in tables.rounds(runs())
+    assert "| higgs | 5,000 x 10 | 50 | 50 | 40 |" in tables.memory(runs())
     grown = [*runs(), *runs(shape="growth-depth-16"), *runs(shape="growth-depth-4")]
     grown[-3]["ms"] = 5.0
     assert "| depth | 4: 1.25, 16: 0.75 |" in tables.growth(grown)
-    told = tables.summary([*grown, *runs(shape="other-ones")]).replace("\n", " ")
-    assert "Of 4 tables, 3 took 0.75 to 0.75 of the time" in told
-    assert "slower on 1: `depth-4` 1.25 times its time" in told
-    assert "the plugin took 0.25 to 0.25 s, `hist` 1.00 to 1.00 s." in told
+    slow = runs(shape="other-ones")
+    slow[3]["ms"] = 6.0
+    told = tables.summary([*grown, *slow]).replace("\n", " ")
+    assert "On 2 of 4 such tables a tree took less" in told
+    assert "the median is 1.00 of its time, the least 0.75." in told
+    assert "On 2 it took longer: 1.50 times as long on `ones`, 1.25 times as long at depth 4." in told
+
+
+def test_words_for_slower_tables_are_of_tables():
+    names = {case.name.removeprefix("other-") for case in cases.all_cases()}
+    assert {*tables.SLOWER} <= names
 
 
 def test_a_table_of_other_trees_is_refused():
@@ -372,7 +385,7 @@ def test_a_table_of_other_trees_is_refused():
         tables.scale(lines)
 
 
-def test_picture_of_growth(tmp_path, monkeypatch):
+def test_pictures(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     import plot
 
@@ -382,3 +395,16 @@ def test_picture_of_growth(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["plot.py", "--results", str(tmp_path)])
     plot.main()
     assert (tmp_path / "growth.png").read_bytes().startswith(b"\x89PNG")
+    picture = (tmp_path / "times_as_fast.svg").read_text()
+    ElementTree.fromstring(picture)
+    assert "5 generated tables, a bar each" in picture and picture.count("<title>") == 5
+    assert "<title>ones: 1.33</title>" in picture and "faster on 5, slower on 0" in picture
+
+
+def test_the_picture_is_of_the_results():
+    """`python benchmarks/plot.py` mends it."""
+    pytest.importorskip("matplotlib")
+    import plot
+
+    rows = tables.all_compared(tables.read("train-*.jsonl"))
+    assert (tables.RESULTS / "times_as_fast.svg").read_text() == plot.bars(rows)

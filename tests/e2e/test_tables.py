@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import xgboost as xgb
-from oracle import TAKE_OVER, assert_same_model, stock, trees, uses_plugin
+from oracle import CUDA, TAKE_OVER, assert_same_model, stock, trees, uses_plugin
 from small_tables import dyadic, make_table, one_round
 
 pytestmark = pytest.mark.usefixtures("builder")
@@ -101,22 +101,30 @@ def sparse_table() -> sp.csr_matrix:
     return sp.csr_matrix(np.nan_to_num(dense))
 
 
-class OneBatch(xgb.DataIter):
-    """Makes a DMatrix of one page."""
+class Batches(xgb.DataIter):
+    """A page of each part of a table's rows."""
 
-    def __init__(self, cache: str) -> None:
+    def __init__(self, cache: str, parts: list[tuple]) -> None:
         super().__init__(cache_prefix=cache)
-        self._done = False
+        self._parts, self._next = parts, 0
 
     def next(self, input_data: Callable) -> bool:
-        if self._done:
+        if self._next == len(self._parts):
             return False
-        input_data(data=dense_table(), label=dyadic(ROWS))
-        self._done = True
+        data, label = self._parts[self._next]
+        input_data(data=data, label=label)
+        self._next += 1
         return True
 
     def reset(self) -> None:
-        self._done = False
+        self._next = 0
+
+
+class OneBatch(Batches):
+    """Makes a DMatrix of one page."""
+
+    def __init__(self, cache: str) -> None:
+        super().__init__(cache, [(dense_table(), dyadic(ROWS))])
 
 
 def read_libsvm(folder: Path) -> xgb.DMatrix:
@@ -161,6 +169,33 @@ def test_sources(source: str, tmp_path: Path) -> None:
     assert uses_plugin(ours)
     (ours,), (theirs,) = trees(ours), trees(theirs)
     assert ours == theirs and len(ours["parents"]) > 20
+
+
+ON_THE_GPU = {  # a table or its labels, by library
+    "cupy": lambda cupy, array: cupy.asarray(array),
+    "torch": lambda torch, array: torch.from_numpy(array).cuda(),
+    "cudf": lambda cudf, array: cudf.DataFrame(array).fillna(np.nan),
+}
+
+
+@pytest.mark.parametrize("library", ON_THE_GPU)
+def test_tables_of_the_gpu(library: str, cuda_context: None, tmp_path: Path) -> None:
+    """Whole and in two batches: the trees of the same table on the host, on both contexts."""
+    module = pytest.importorskip(library)
+    labels = dyadic(ROWS).astype(np.float32)
+    X, y = (ON_THE_GPU[library](module, array) for array in (dense_table(), labels))
+    tables = [xgb.DMatrix(X, y)]
+    if library != "cudf":
+        parts = [(X[:50], y[:50]), (X[50:], y[50:])]
+        tables.append(xgb.DMatrix(Batches(f"{tmp_path}/cache", parts)))
+    for params in (TAKE_OVER, CUDA):
+        params = params | {"gpu_exact_fallback": "error", "base_score": 0.5}
+        expected = xgb.train(params, xgb.DMatrix(dense_table(), labels), 3)
+        assert len(trees(expected)[0]["parents"]) > 20
+        for dtrain in tables:
+            model = xgb.train(params, dtrain, 3)
+            assert trees(model) == trees(expected)
+            np.testing.assert_array_equal(model.predict(dtrain), expected.predict(tables[0]))
 
 
 def test_sparse_table_wider_than_long() -> None:
