@@ -17,12 +17,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import sys
 import time
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 import xgboost as xgb
 import xgboost_gpu_exact as gpu_exact
@@ -38,6 +40,10 @@ ON_GPU = {"gpu_exact_fallback": "error"}
 LAYOUTS = ("auto", "auto", "histogram", "sort")
 REPEATED_ROUNDS = 10
 MAX_TREES = 100  # of a way to train; rounds of many classes have many
+TABLES = (
+    "a9a adult agaricus california covtype_20k diamonds elec2 flights200k hep_atlas higgs_lgbm letter "
+    "rank_lgbm skin"
+).split()
 
 
 def load(file: Path) -> tuple[xgb.DMatrix, dict]:
@@ -177,7 +183,7 @@ def of_table(results: list[dict]) -> dict:
     return same | sums | {"metrics_apart": max(result["metrics_apart"] for result in results)}
 
 
-def parse() -> argparse.Namespace:
+def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--tables", type=Path, required=True, help="folder of NAME/data.npz")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these tables only")
@@ -187,11 +193,17 @@ def parse() -> argparse.Namespace:
         "--seconds", type=float, default=150, help="no round begins after, of a depth of a table"
     )
     parser.add_argument("--threads", type=int, default=2, help="of XGBoost's builder (default 2)")
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
-def main() -> int:
-    args = parse()
+@pytest.mark.parametrize("table", TABLES)
+def test_table(table: str) -> None:
+    """For the record: `proof.py run parity`."""
+    assert main(["--tables", os.environ["GPU_EXACT_TABLES"], "--only", table]) == 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    args = parse(arguments)
     usable, text = gpu_exact.device_status()
     if not usable:
         sys.exit(f"Nothing is compared: both sides would be XGBoost's own builder: {text}")

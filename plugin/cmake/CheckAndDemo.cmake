@@ -25,7 +25,7 @@ if(GPU_EXACT_BUILD_TESTS)
     # Says why tests are skipped, where there is no GPU.
     COMMAND ${_python} -m xgboost_gpu_exact
     COMMAND "${CMAKE_CTEST_COMMAND}" --output-on-failure --parallel ${_jobs}
-            --no-tests=error --label-exclude "sanitize|package|releases|bare")
+            --no-tests=error --label-exclude "package|releases|bare")
 endif()
 if(NOT GPU_EXACT_PYTHON_ENV STREQUAL none)
   gpu_exact_add_command_target(demo NEEDS xgboost_gpu_exact

@@ -3,7 +3,6 @@
 
 import contextlib
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +11,8 @@ import pytest
 import xgboost_gpu_exact as gpu_exact
 
 
-def run_main(monkeypatch: pytest.MonkeyPatch, folder: Path) -> int:
-    arguments = ["--tables", str(folder), "--depths", "4", "--rounds", "3"]
-    monkeypatch.setattr(sys, "argv", ["parity.py", *arguments])
-    return parity.main()
+def run_main(folder: Path) -> int:
+    return parity.main(["--tables", str(folder), "--depths", "4", "--rounds", "3"])
 
 
 def make_table(folder: Path) -> None:
@@ -30,7 +27,7 @@ def test_a_line_a_table(
 ) -> None:
     make_table(tmp_path)
     monkeypatch.setattr(parity, "source_hash", gpu_exact.source_hash)
-    assert run_main(monkeypatch, tmp_path) == 0
+    assert run_main(tmp_path) == 0
     line = json.loads(capsys.readouterr().out)
     assert (line["table"], line["rows"], line["different"]) == ("small", 300, 0)
     assert line["splits_identical"] == line["splits"] > 0 and line["trees_on_gpu"] >= 6
@@ -44,7 +41,7 @@ def test_a_judge_that_is_the_plugin_is_none(
     monkeypatch.setattr(parity, "source_hash", gpu_exact.source_hash)
     monkeypatch.setattr(parity, "stock", contextlib.nullcontext)
     with pytest.raises(AssertionError):
-        run_main(monkeypatch, tmp_path)
+        run_main(tmp_path)
 
 
 @pytest.mark.parametrize("why", ["other sources", "No GPU", "has no NAME"])
@@ -57,4 +54,4 @@ def test_what_proves_nothing_is_not_compared(
         none = gpu_exact.DeviceStatus(False, "No GPU is visible.")
         monkeypatch.setattr(gpu_exact, "device_status", lambda: none)
     with pytest.raises(SystemExit, match=why):
-        run_main(monkeypatch, tmp_path)
+        run_main(tmp_path)
