@@ -13,6 +13,10 @@
  * builder grows those trees, see WhyNotOnGpu() in plugin/train/refusals.cc.
  *
  * Compiled without contraction to fused multiply-add on either side.
+ *
+ * GainBound (gain_bound.h) bounds these formulas from above. Change both together: a gain above its
+ * bound is never looked at, and trees are silently no longer exact. tests/core/test_gain_bound.cc
+ * holds each gain against its bound, and a parameter that GainBound does not know does not compile.
  */
 #pragma once
 

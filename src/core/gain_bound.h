@@ -181,26 +181,29 @@ struct GainBound {
   std::int64_t min_hess;  // no child has less, in units; at least 1
 
   static GainBound Make(GainParam const& p, Quantiser const& q) {
-    bool const has_step = p.max_delta_step != 0.0f;
-    bool const may_limit = p.bounded || has_step;
-    double lambda = p.reg_lambda / q.hess_unit;
-    double alpha = p.Old() && may_limit ? 0.0 : p.reg_alpha / q.grad_unit;
+    // All that gains depend on: with a parameter that is not bounded here this does not compile.
+    auto const& [min_child_weight, reg_lambda, reg_alpha, max_delta_step, rules, bounded] = p;
+    bool const old = rules == GainRules::kOld;
+    bool const has_step = max_delta_step != 0.0f;
+    bool const may_limit = bounded || has_step;
+    double lambda = reg_lambda / q.hess_unit;
+    double alpha = old && may_limit ? 0.0 : reg_alpha / q.grad_unit;
     double unit = q.hess_unit / (q.grad_unit * q.grad_unit);
     double weight_unit = q.hess_unit / q.grad_unit;
     constexpr double kHuge = 1e30;
     auto fits = [](double x) { return x < kHuge && x > 1.0 / kHuge; };
     bool enabled = lambda < kHuge && fits(unit);
     // Weights so small that their squares are no normal floats would be taken for larger gains.
-    enabled = enabled && p.reg_lambda + std::ldexp(q.hess_unit, 62) < 1e26;
-    enabled = enabled && !(p.Old() && p.reg_lambda + q.hess_unit < kLeastDivisor);
+    enabled = enabled && reg_lambda + std::ldexp(q.hess_unit, 62) < 1e26;
+    enabled = enabled && !(old && reg_lambda + q.hess_unit < kLeastDivisor);
     return {static_cast<float>(lambda),
             static_cast<float>(alpha * (1.0 - kMargin)),
             static_cast<float>(unit),
             static_cast<float>(weight_unit),
-            has_step ? p.max_delta_step : std::numeric_limits<float>::infinity(),
+            has_step ? max_delta_step : std::numeric_limits<float>::infinity(),
             enabled,
             may_limit && fits(weight_unit),
-            MinHess(p.min_child_weight / q.hess_unit)};
+            MinHess(min_child_weight / q.hess_unit)};
   }
 
   /** @brief Compute the limits of the weights of a node's children. @param monotone Of the feature:
