@@ -34,9 +34,6 @@ function(gpu_exact_install_nvcc fault out_nvcc)
   if(NOT GPU_EXACT_CUDA_FROM_PYPI)
     message(FATAL_ERROR "${fault}. ${_cuda_remedy}, or let the build install one from PyPI with "
                         "-DGPU_EXACT_CUDA_FROM_PYPI=ON.")
-  elseif(NOT CMAKE_HOST_SYSTEM_PROCESSOR STREQUAL x86_64)
-    message(FATAL_ERROR "${fault}. ${_cuda_remedy}: the build installs one from PyPI for x86_64 "
-                        "alone, and this machine is ${CMAKE_HOST_SYSTEM_PROCESSOR}.")
   endif()
   set(requirements "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/nvcc.txt")
   set(folder "${CMAKE_BINARY_DIR}/_deps/cuda")
@@ -100,4 +97,11 @@ if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
 endif()
 
 enable_language(CUDA)
+if(CMAKE_CUDA_ARCHITECTURES STREQUAL native AND NOT CMAKE_CUDA_ARCHITECTURES_NATIVE MATCHES "^[0-9]")
+  message(FATAL_ERROR
+    "CMAKE_CUDA_ARCHITECTURES=native compiles for the GPU of this machine, and none is visible here. "
+    "Name its compute capability without the dot, such as CMAKE_CUDA_ARCHITECTURES=90 for an H100 or "
+    "H200 (80 for an A100, 89 for an L4 or RTX 40), or leave CMAKE_CUDA_ARCHITECTURES out and set "
+    "GPU_EXACT_ALL_GPUS=ON, which compiles for all of them.")
+endif()
 message(STATUS "CUDA ${CMAKE_CUDA_COMPILER_VERSION}, architectures: ${CMAKE_CUDA_ARCHITECTURES}")

@@ -57,7 +57,7 @@ class _AfterXGBoost:
                 raise
             import warnings
 
-            warnings.warn(f"{error} Without it, XGBoost goes on by itself.", stacklevel=2)
+            warnings.warn(f"{error} XGBoost goes on without the plugin.", stacklevel=2)
 
 
 _hook = _AfterXGBoost()

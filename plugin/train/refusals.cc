@@ -16,6 +16,7 @@ namespace {
 using xgboost::tree::TrainParam;
 
 constexpr char const* kUpdater = "Updater `grow_colmaker` or `exact` tree method";
+constexpr char const* kNeedsPython = ", whose wheels need Python 3.12.";
 
 void RefuseData(xgboost::DMatrix const& data) {
   if (data.Info().num_row_ > kMostRows) {
@@ -40,14 +41,15 @@ void RefuseParam(TrainParam const& param, std::size_t n_features) {
     LOG(FATAL) << "`colsample_bynode` is " << param.colsample_bynode
                << ", and column sample by node "
                << "is not supported by exact trees beside this release of XGBoost, whose `hist` "
-               << "draws in another way. Set it to 1, or install XGBoost 3.3 or later.";
+               << "draws in another way. Set it to 1, or install XGBoost 3.3 or later"
+               << kNeedsPython;
   }
   if (!kSamplesAsHist && param.grow_policy == TrainParam::kLossGuide &&
       TreeFeatures::Sampled(param)) {
     LOG(FATAL) << "`colsample_bytree` is " << param.colsample_bytree << " and `colsample_bylevel` "
                << param.colsample_bylevel << ", and with `grow_policy=\"lossguide\"` column sample "
                << "is not supported beside this release of XGBoost, whose `hist` draws in another "
-               << "way. Set both to 1, or install XGBoost 3.3 or later.";
+               << "way. Set both to 1, or install XGBoost 3.3 or later" << kNeedsPython;
   }
 }
 }  // namespace
@@ -79,8 +81,8 @@ std::string WhyNotOnGpu([[maybe_unused]] TrainParam const& param) {
   if constexpr (kGainRules == GainRules::kOld) {
     if (param.min_child_weight == 0.0f) {
       return "By this release of XGBoost a child may have no hessian where `min_child_weight` is "
-             "0, "
-             "which the GPU does not try. Set it above 0, or install XGBoost 3.4.";
+             "0, which the GPU does not try. Set it above 0, or install XGBoost 3.4" +
+             std::string{kNeedsPython};
     }
   }
   return "";

@@ -216,9 +216,10 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
             << "`gpu_exact_devices` is \"" << param_.gpu_exact_devices << "\", but among "
             << "several workers each has one GPU. Leave it out, and start a worker for each.";
       }
-      if (table && !comm && !param_.gpu_exact_devices.empty()) {
-        devices =
-            ChooseDevices(param_.gpu_exact_devices, ordinal, CountDevices(), info.num_nonzero_);
+      if (!comm && !param_.gpu_exact_devices.empty()) {  // no list is an error without a GPU too
+        constexpr int kMoreThanListed = 10000;
+        int const n_visible = table ? CountDevices() : kMoreThanListed;
+        devices = ChooseDevices(param_.gpu_exact_devices, ordinal, n_visible, info.num_nonzero_);
       }
       if (!data->SingleColBlock() && (comm || devices.size() > 1)) {
         LOG(FATAL) << "A DMatrix of several batches trains on one GPU alone. Make one `DMatrix` of "

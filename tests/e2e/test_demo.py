@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import xgboost_gpu_exact as gpu_exact
 from sklearn.datasets import dump_svmlight_file
 from xgboost_gpu_exact import compare, demo
 from xgboost_gpu_exact.tables import TableError, load, objective_params, split_params, synthetic
@@ -97,8 +98,11 @@ def test_missing_label_names_the_columns(frame, tmp_path, label, message):
 
 def test_unusable_input_is_one_sentence(frame, tmp_path, monkeypatch, capsys):
     frame.to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(TableError, match="no numbers: kind"):
+    with pytest.raises(TableError, match="no numbers: kind; encode or drop them: .* no categories"):
         load(str(tmp_path / "t.csv"), "a")
+    frame.astype({"kind": "category"}).to_parquet(tmp_path / "c.parquet")
+    with pytest.raises(TableError, match="no numbers: kind; encode or drop them: .* no categories"):
+        load(str(tmp_path / "c.parquet"), "a")
     with pytest.raises(TableError, match="no file"):
         load(str(tmp_path / "nothing.csv"), "a")
     (tmp_path / "t.xls").write_text("")
@@ -168,6 +172,21 @@ def test_users_file(frame, tmp_path, monkeypatch, capsys):
     assert "t.csv: 200 x 3" in out and "mlogloss" in out
     counts = re.search(r"all trees: (\d+) identical, (\d+) near-tie, 0 different", out)
     assert int(counts[1]) + int(counts[2]) == 8
+    assert out.count(": round 4 of at most 4 ") == 2
+    assert ("milliseconds a tree" in out) == gpu_exact.device_status().usable
+    assert ("nothing was timed" in out) != gpu_exact.device_status().usable
+
+
+def test_without_a_gpu_nothing_is_timed(monkeypatch, capsys):
+    """Both sides would be XGBoost's own builder."""
+    status = gpu_exact.DeviceStatus(False, "none for this test")
+    for module in (demo, compare):
+        monkeypatch.setattr(module, "device_status", lambda: status)
+    monkeypatch.setattr(demo, "CASES", demo.CASES[1:2])
+    assert run_demo(monkeypatch, "--rounds", 3) == 0
+    out = capsys.readouterr().out
+    assert "breast_cancer: 569 x 30" in out and "0 different" in out
+    assert " ms a tree" not in out and "milliseconds" not in out and "speed" not in out
 
 
 def test_a_different_tree_fails(frame, tmp_path, monkeypatch, capsys):

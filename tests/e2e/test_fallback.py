@@ -140,12 +140,16 @@ def in_child():
     assert models == [expected, expected]
     run = gpu_exact.last_run()
     assert (run.gpu_trees, run.cpu_trees) == (0, 6), run
-    try:
-        train(gpu_exact_fallback="error")
-    except xgb.core.XGBoostError as error:
-        assert reason in str(error)
-    else:
-        raise AssertionError("no error")
+    for extra, told in (
+        ({"gpu_exact_fallback": "error"}, reason),
+        ({"gpu_exact_devices": "0;1"}, "which is no list of devices; set it to"),
+    ):
+        try:
+            train(**extra)
+        except xgb.core.XGBoostError as error:
+            assert told in str(error), error
+        else:
+            raise AssertionError("no error")
 
 gpu_exact.take_over(False)
 expected = train()[1]
@@ -388,7 +392,7 @@ for text in sys.argv[1:]:
     ("answers", "told"),
     [
         ("802,304,100", ["system not yet initialized", "OS call failed", "No NVIDIA GPU is visible"]),
-        ("35,802", ["driver is missing", "does not answer"]),
+        ("35,802", ["No NVIDIA driver was found", "does not answer"]),
         ("3", ["This process was forked after CUDA was used"]),
     ],
 )

@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -98,6 +99,7 @@ def test_status_has_what_a_bug_report_needs() -> None:
         ({"PYTHONPATH": "{folder}"}, " 3.1.3 "),
         ({"GPU_EXACT_MODULE": "{folder}/none.so"}, "/none.so "),
         ({"GPU_EXACT_DEVICE": "tpu"}, "GPU_EXACT_DEVICE: "),
+        ({"GPU_EXACT_FALLBACK": "err"}, "configured: GPU_EXACT_FALLBACK is `err`: set it to"),
     ],
 )
 def test_status_says_why_there_is_none(tmp_path: Path, env: dict[str, str], problem: str) -> None:
@@ -108,11 +110,31 @@ def test_status_says_why_there_is_none(tmp_path: Path, env: dict[str, str], prob
     path = [env.get("PYTHONPATH", ""), os.environ.get("PYTHONPATH", "")]
     done = run(**env | {"PYTHONPATH": os.pathsep.join(filter(None, path))})
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
-    line = next(line for line in done.stdout.splitlines() if "xgboost_gpu_exact cannot be" in line)
+    told = ("xgboost_gpu_exact cannot be imported: ", "Exact boosters cannot be configured: ")
+    line = next(line for line in done.stdout.splitlines() if line.startswith(told))
     assert problem in line
     assert "bug report" in done.stdout and "  GPU: " in done.stdout
     for name in env.keys() - {"PYTHONPATH"}:
         assert f"  {name}={env[name]}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "program",
+    ["xgboost_gpu_exact", "xgboost_gpu_exact.compare --help", "xgboost_gpu_exact.demo --help"],
+)
+def test_who_reads_no_more_ends_it_without_a_traceback(program: str) -> None:
+    """As `| head` does."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", *program.split()]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert done.returncode == -signal.SIGPIPE and "Traceback" not in done.stderr, done.stderr
+
+
+def test_version() -> None:
+    done = run("--version")
+    assert (done.returncode, done.stdout) == (0, f"{gpu_exact.__version__}\n"), done.stderr
 
 
 def test_an_empty_folder_is_no_xgboost(monkeypatch: pytest.MonkeyPatch) -> None:

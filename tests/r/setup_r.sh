@@ -50,6 +50,10 @@ if ! in_root Rscript -e 'loadNamespace("xgboost")' >/dev/null 2>&1; then
   if [ -n "$part" ]; then # put together as for a release
     cp -r "$part" "$package"
     release=$(sed -n 's/^Version: \([0-9]*\.[0-9]*\)\..*/\1/p' "$part/DESCRIPTION")
+    if [ $# -lt 3 ]; then
+      echo "$sources is of XGBoost's repository: name the folders CPP_SRC too, see the head of this script." >&2
+      exit 1
+    fi
     for cpp_src in "${@:3}"; do # the last one, or that of the release
       version=$(sed -n 's/.*XGBOOST_VER_M[AI][JN]OR *//p' "$cpp_src/include/xgboost/version_config.h")
       [ "$(paste -sd . <<<"$version")" != "$release" ] || break

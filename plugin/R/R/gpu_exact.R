@@ -13,6 +13,10 @@ default_device <- function(device = "cuda") {
 }
 
 device_status <- function(ordinal = -1L) {
+  known <- length(ordinal) == 1L && is.numeric(ordinal) && ordinal %in% -1:9999
+  if (!known) {
+    stop("ordinal is ", deparse1(ordinal), ": give -1, 0, 1, ...")
+  }
   .Call(C_device_status, as.integer(ordinal))
 }
 

@@ -10,6 +10,7 @@ import importlib.util
 import os
 import platform
 import runpy
+import signal
 import subprocess
 import sys
 import types
@@ -37,7 +38,7 @@ HELP = """Run a script or module as it is, with its exact trees grown on the GPU
 
 Exact boosters that name no device get device="cuda", or the one that the environment variable
 GPU_EXACT_DEVICE names. Without a script: what would build trees here, and what a bug report
-needs.
+needs. --version: the package's version alone.
 """
 
 
@@ -49,11 +50,20 @@ def xgboost_releases() -> str:
 
 
 def problem() -> str:
-    """Why the package cannot be imported; empty where it can."""
+    """Why no exact tree can grow here, whatever the data; empty where one can."""
     try:
         _start()
     except Exception as error:  # whatever a broken XGBoost raises
-        return str(error)
+        return f"xgboost_gpu_exact cannot be imported: {error}"
+    import xgboost
+
+    from ._console import sentence
+
+    data = xgboost.DMatrix([[0.0]])
+    try:  # by what the environment says
+        xgboost.Booster({"tree_method": "exact"}, [data]).save_config()
+    except xgboost.core.XGBoostError as error:
+        return f"Exact boosters cannot be configured: {sentence(error)}"
     return ""
 
 
@@ -100,11 +110,12 @@ def builder() -> list[str]:
 def tell_status() -> int:
     """Print what would build trees here, and what a bug report needs.
 
-    Returns 0, or 1 where the package cannot be imported.
+    Returns 0, or 1 where no exact tree can grow.
     """
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` has read enough: end, without a traceback
     why = problem()
     xgboost, functions = xgboost_facts(not why)
-    builders = [f"xgboost_gpu_exact cannot be imported: {why}"] if why else builder()
+    builders = [why] if why else builder()
     print(xgboost, *builders, "\nFor a bug report:", sep="\n")
     print(f"  xgboost_gpu_exact {__version__}, sources {'unknown' if why else source_hash()}")
     print(f"  Python {platform.python_version()}, {platform.platform()}")
@@ -196,7 +207,7 @@ def run_script(path: str, arguments: list[str]) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Returns 0, 1 where the package cannot be imported, or 2 where the arguments are not usable.
+    """Returns 0, 1 where no exact tree can grow, or 2 where the arguments are not usable.
 
     What is run may end with another code.
     """
@@ -205,6 +216,9 @@ def main(arguments: list[str]) -> int:
     first, *rest = arguments
     if first in ("-h", "--help"):
         print(HELP)
+        return 0
+    if first == "--version":
+        print(__version__)
         return 0
     if first == "-m" and not rest:
         return fail("-m needs the name of a module.")

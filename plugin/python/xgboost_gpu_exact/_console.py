@@ -52,7 +52,7 @@ class Progress(xgb.callback.TrainingCallback):
             for data, by_name in evals_log.items()
             for name, values in by_name.items()
         ]
-        self.line = f"{self.title}: round {epoch + 1} of {self.rounds}  {'  '.join(metrics)}"
+        self.line = f"{self.title}: round {epoch + 1} of at most {self.rounds}  {'  '.join(metrics)}"
         if sys.stdout.isatty() and not self.silent:
             print(f"\r\033[K{self.line}", end="", flush=True)
         return False

@@ -11,6 +11,7 @@ model, with its predictions and its random state, and goes on with the trees of 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -233,4 +234,5 @@ def _compare_table(args: argparse.Namespace) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` has read enough: end, without a traceback
     sys.exit(main())

@@ -151,7 +151,8 @@ def _from_frame(path: Path, frame: pd.DataFrame, label: str | None) -> Table:
     text = [c for c in features if not _is_number(features[c])]
     if text:
         raise TableError(
-            f"Columns of `{path.name}` that hold no numbers: {_some(text)}; encode or drop them."
+            f"Columns of `{path.name}` that hold no numbers: {_some(text)}; encode or drop them: XGBoost's "
+            "own exact builder, which the plugin is compared with, takes no categories."
         )
     if frame[label].isna().any():  # of text and booleans, too
         raise TableError(MISSING_LABEL.format(path.name))

@@ -91,10 +91,11 @@ DeviceStatus Refuse(std::string name, std::string reason, bool lasts = false) {
 DeviceStatus RefuseAll(cudaError_t status) {
   switch (status) {
     case cudaErrorInsufficientDriver:
-      return Refuse("", "The NVIDIA driver is missing or older than this build's CUDA " +
-                            std::to_string(CUDART_VERSION / 1000) + "." +
-                            std::to_string(CUDART_VERSION % 1000 / 10) +
-                            "; install a newer driver.");
+      return Refuse("", "No NVIDIA driver was found, or it is older than " +
+                            std::string{CUDART_VERSION < 13000 ? "525" : "580"} +
+                            ", which this build by CUDA " + std::to_string(CUDART_VERSION / 1000) +
+                            "." + std::to_string(CUDART_VERSION % 1000 / 10) +
+                            " needs: install a newer driver.");
     case cudaErrorInitializationError:
       return Refuse("", kForkedAfterCuda);
     case cudaErrorNoDevice:

@@ -81,6 +81,9 @@ test_that("models load and predict without the plugin", {
 test_that("device_status() and default_device()", {
   status <- device_status()
   expect_true(is.logical(status$usable) && nzchar(status$text))
+  for (other in list("a", "0", NA, NULL, 0.5, -2, c(0, 1), 1e9, TRUE)) {
+    expect_error(device_status(other), "give -1, 0, 1, ...", fixed = TRUE)
+  }
   expect_error(default_device("gpu"), "`gpu` is no device for exact boosters")
   t <- random_table(10)
   expect_same_as_stock(function() {
