@@ -10,6 +10,7 @@
 #include "src/collective/communicator-inl.h"
 #include "src/common/error_msg.h"
 #include "train/feature_sampler.h"
+#include "train/table_cache.h"
 
 namespace gpu_exact {
 namespace {
@@ -93,7 +94,7 @@ void RefuseOnCpu(TrainParam const& param, xgboost::DMatrix const& data, std::str
     LOG(FATAL) << kUpdater << " doesn't support distributed training. Only the GPU's builder does, "
                << "and: " << reason;
   }
-  if (data.Info().HasCategorical()) {
+  if (!TypesOf(data.Info()).empty()) {
     auto const refusal = xgboost::error::NoCategorical(kUpdater);
     LOG(FATAL) << refusal << " Only the GPU's builder does, and: " << reason
                << " Encode them as numbers, or use `tree_method=\"hist\"`.";

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "gpu_exact/device.h"
+#include "src/common/categorical.h"
 #include "train/device_status.h"
 #include "train/run_log.h"
 #include "workers/tell_all.h"
@@ -144,9 +145,9 @@ class CachedPages final : public RowPages {
 }  // namespace
 
 std::vector<FeatureType> TypesOf(xgboost::MetaInfo const& info) {
+  auto const& of_xgboost = info.feature_types.ConstHostVector();
   std::vector<FeatureType> types;
-  if (info.HasCategorical()) {
-    auto const& of_xgboost = info.feature_types.ConstHostVector();
+  if (std::any_of(of_xgboost.cbegin(), of_xgboost.cend(), xgboost::common::IsCatOp{})) {
     std::transform(of_xgboost.cbegin(), of_xgboost.cend(), std::back_inserter(types),
                    [](auto type) { return static_cast<FeatureType>(type); });
     types.resize(info.num_col_);  // a table without rows may have been told of others

@@ -22,7 +22,11 @@ namespace gpu_exact {
  */
 using DataToken = std::weak_ptr<xgboost::CatContainer const>;
 
-/** @brief Give the types of a table's features; empty where none is categorical. */
+/**
+ * @brief Give the types of a table's features; empty where none is categorical.
+ *
+ * `MetaInfo::HasCategorical()` does not tell that: it is false of a slice, which has the types.
+ */
 [[nodiscard]] std::vector<FeatureType> TypesOf(xgboost::MetaInfo const& info);
 
 /** @brief Holds a builder, and the lock that its users hold, as it grows one tree at a time. */

@@ -110,6 +110,19 @@ def test_the_trees_are_those_of_that_release(
     assert min(told["splits"]) > 20
 
 
+@pytest.mark.parametrize("file", ["test_slices"])
+@pytest.mark.parametrize("wheel", DEVICES)
+@pytest.mark.parametrize("release", RELEASES)
+def test_end_to_end(wheels: Path, release: str, wheel: str, file: str) -> None:
+    """Where `exact` does what XGBoost's own cannot, so that there is no judge: a file of e2e."""
+    path = os.pathsep.join(map(str, (unpack(wheels, wheel, release), PACKAGE)))
+    pytest_of = [sys.executable, "-m", "pytest", ROOT / f"tests/e2e/{file}.py"]
+    out = run(*pytest_of, PYTHONPATH=path, GPU_EXACT_RUN="")
+    assert f"XGBoost {release} with" in out, out
+    if "passed" not in out:
+        pytest.skip("no GPU builder")
+
+
 @pytest.mark.parametrize("wheel", DEVICES)
 @pytest.mark.parametrize("release", RELEASES)
 def test_c(wheels: Path, release: str, wheel: str) -> None:
