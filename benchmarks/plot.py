@@ -13,7 +13,7 @@ from pathlib import Path
 
 import matplotlib
 import tables
-from tables import HIST, OURS, Row, text_of
+from tables import HIST, OURS, Row, times_of
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -87,13 +87,13 @@ def bars(rows: list[Row]) -> str:
         lines.append(
             f'<rect x="{left + i * step + 0.1 * step:.1f}" y="{min(y, base):.1f}" '
             f'width="{0.8 * step:.1f}" height="{abs(base - y):.1f}" fill="{colour}">'
-            f"<title>{escape(name)}: {factor:.2f}</title></rect>"
+            f"<title>{escape(name)}: {times_of(factor)}</title></rect>"
         )
         if i in (0, len(rows) - 1):
             anchor, x = ("start", left + step) if i == 0 else ("end", right - step)
             lines.append(
                 f'<text x="{x:.1f}" y="{y:.1f}" dy="4" text-anchor="{anchor}">'
-                f"{escape(name)} {text_of(factor)}x</text>"
+                f"{escape(name)} {times_of(factor)}</text>"
             )
     ahead = sum(factor > 1 for factor in times)
     lines.append(

@@ -28,6 +28,7 @@ GUIDES = ("README.md", "plugin/**/*.md", "src/**/*.md", "benchmarks/*.md")
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 
 OURS, HIST = "gpu_exact_cuda", "xgb_hist_gpu_256"
+ON_CPU_CONTEXT = "gpu_exact_cpu_context"
 HIST_FINE, EXACT = "xgb_hist_gpu_4096", "xgb_exact_cpu"
 BY_DMATRIX = "_dmatrix"  # ends the name of `hist` from a DMatrix, not a QuantileDMatrix
 LABELS = {  # of the systems in tables
@@ -35,8 +36,10 @@ LABELS = {  # of the systems in tables
     HIST: "`hist`, 256 bins",
     HIST_FINE: "`hist`, 4,096 bins",
     EXACT: "XGBoost exact, CPU",
+    ON_CPU_CONTEXT: "this plugin without `device`",
 }
 HEADLINE = {  # shapes of the first table: what they imitate
+    "higgs_6": "HIGGS",
     "higgs_8": "HIGGS",
     "higgs": "HIGGS",
     "bosch": "Bosch",
@@ -133,6 +136,10 @@ def text_of(ms: float) -> str:
     return f"{ms:,.0f}" if ms >= 100 else f"{ms:.3g}"
 
 
+def times_of(factor: float) -> str:
+    return f"{factor:,.0f}x" if factor >= 10 else f"{factor:.2f}x"
+
+
 def markdown(head: list[str], rows: Iterable[list[str]], told: str) -> str:
     """A table, whose rows have as many cells as the head, and what it is of."""
     text = "".join(f"| {' | '.join(row)} |\n" for row in (head, ["---"] * len(head), *rows))
@@ -146,15 +153,17 @@ def wrapped(text: str) -> str:
 def origin(rows: Iterable[Row], *systems: str) -> str:
     """Which runs a table is of: for `hist` those of both ways to load, between which it chooses."""
     commits: dict[str, dict[str, None]] = {}  # of each system, in the order of the file
-    devices: dict[str, None] = {}
+    devices: dict[str, dict[str, None]] = {}  # and their hosts
     for system in systems:
         ways = [row.runs.get(way, []) for row in rows for way in (system, system + BY_DMATRIX)]
         for run in (run for runs in ways for run in runs):
             build = f", build {run['build']}" if system == OURS else ""
             commits.setdefault(LABELS[system], {})[f"{run['commit']} ({run['date']}{build})"] = None
-            devices[run["device"]] = None
+            gpu, _, host = run["device"].partition(", ")
+            devices.setdefault(gpu, {})[host] = None
     told = [f"{label}: commit {', '.join(some)}" for label, some in commits.items()]
-    return f"Device: {'; '.join(devices)}. Runs of {'; '.join(told)}."
+    where = [f"{gpu}, {' or '.join(filter(None, hosts))}" for gpu, hosts in devices.items()]
+    return f"Device: {'; '.join(where)}. Runs of {'; '.join(told)}."
 
 
 def headline(lines: list[Line]) -> str:
@@ -165,9 +174,10 @@ def headline(lines: list[Line]) -> str:
         best = {s: min((run["ms"] for run in row.of(s)), default=0.0) for s in (OURS, HIST, EXACT)}
         cell = [HEADLINE[row.name], row.size, row.depth]
         for system, ms in best.items():
-            text = f"**{text_of(ms)}**" if system == OURS else text_of(ms)
+            least = ms == min(filter(None, best.values()))
+            text = f"**{text_of(ms)}**" if least else text_of(ms)
             if system != OURS and best[OURS]:
-                text += f" ({text_of(ms / best[OURS])}x)"
+                text += f" ({times_of(ms / best[OURS])})"
             cell.append(text if ms else "not timed")
         cells.append(cell)
         cores |= {run["device"].rsplit(", ", 1)[-1]: None for run in row.of(EXACT)}
@@ -181,7 +191,9 @@ SLOWER = {  # what a table is like on which the plugin may be slower than hist
     "monotone": "where monotone constraints forbid nearly every split",
     "half": "with 3,000 columns and 50,000 rows, half of the values missing",
     "many_leaves_31": "with 10,000,000 rows and 31 leaves",
-    "growth-depth-4": "at depth 4",
+    "growth-depth-4": "with 1,000,000 rows and 28 columns at depth 4",
+    "defaults": "with `subsample=0.8` and `colsample_bytree=0.8`",
+    "higgs_6": "in HIGGS's shape at depth 6",
 }
 
 
@@ -243,6 +255,18 @@ def rounds(lines: list[Line]) -> str:
     head = ["", "plugin: first 20, ms", "last 20, ms", "set-up, s"]
     head += ["`hist`: first 20, ms", *head[2:], "`DMatrix`, s", "`QuantileDMatrix`, s"]
     return markdown(head, cells, origin(rows, OURS, HIST))
+
+
+def context(lines: list[Line]) -> str:
+    """What the plugin takes where XGBoost computes gradients on the CPU."""
+    rows = [row for row in famous(lines) if row.of(ON_CPU_CONTEXT)]
+    cells = [
+        [HEADLINE[row.name], row.size, row.depth, row.ms(ON_CPU_CONTEXT), row.ms(OURS)]
+        for row in rows
+    ]
+    head = ["ms a tree; data shaped like", "rows x columns", "depth"]
+    head += ["plugin, `device` not set", 'plugin, `device="cuda"`']
+    return markdown(head, cells, origin(rows, ON_CPU_CONTEXT, OURS))
 
 
 def memory(lines: list[Line]) -> str:
@@ -359,6 +383,7 @@ TABLES: dict[str, tuple[Callable[[list[Line]], str], str]] = {
     "other": (other, "train-*.jsonl"),
     "growth": (growth, "train-*.jsonl"),
     "rounds": (rounds, "train-*.jsonl"),
+    "context": (context, "train-*.jsonl"),
     "memory": (memory, "train-*.jsonl"),
     "scale": (scale, "scale-*.jsonl"),
     "accuracy": (accuracy, "accuracy.jsonl"),

@@ -361,6 +361,9 @@ def test_tables_of_results():
     assert "CPU: commit abc (today), def (today)." in tables.speed(runs())
     assert "| higgs | 2 | 3 | 0.25 | 1 | 4 | 1.00 | 1.0 | 2.0 |" in tables.rounds(runs())
     assert "| higgs | 5,000 x 10 | 50 | 50 | 40 |" in tables.memory(runs())
+    on_the_cpu = runs()[3] | {"system": "gpu_exact_cpu_context", "ms": 8.0}
+    assert "| HIGGS | 5,000 x 10 | 6 | 8 | 3 |" in tables.context([*runs(), on_the_cpu])
+    assert "HIGGS" not in tables.context(runs())
     grown = [*runs(), *runs(shape="growth-depth-16"), *runs(shape="growth-depth-4")]
     grown[-3]["ms"] = 5.0
     assert "| depth | 4: 1.25, 16: 0.75 |" in tables.growth(grown)
@@ -369,7 +372,7 @@ def test_tables_of_results():
     told = tables.summary([*grown, *slow]).replace("\n", " ")
     assert "On 2 of 4 such tables a tree took less" in told
     assert "the median is 1.00 of its time, the least 0.75." in told
-    assert "On 2 it took longer: 1.50 times as long on `ones`, 1.25 times as long at depth 4." in told
+    assert "On 2 it took longer: 1.50 times as long on `ones`, 1.25 times as long with 1,000,000 rows and 28 columns at depth 4." in told
 
 
 def test_words_for_slower_tables_are_of_tables():
@@ -398,7 +401,7 @@ def test_pictures(tmp_path, monkeypatch):
     picture = (tmp_path / "times_as_fast.svg").read_text()
     ElementTree.fromstring(picture)
     assert "5 generated tables, a bar each" in picture and picture.count("<title>") == 5
-    assert "<title>ones: 1.33</title>" in picture and "faster on 5, slower on 0" in picture
+    assert "<title>ones: 1.33x</title>" in picture and "faster on 5, slower on 0" in picture
 
 
 def test_the_picture_is_of_the_results():

@@ -17,6 +17,10 @@ SHOWN = {  # values that they print; each asserts besides what it shows
     "early_stopping": r"\d+ of \d+.* 0\.\d+\n.*logloss:0\.\d+",
     "monotone": r"[\d.]+ to [\d.]+",
     "grid_search": r"'max_depth': \d.* 0\.\d+",
+    "ranking": r"ndcg.*:0\.[6-9]\d+\n.*five: \[\d \d \d \d \d\]",
+    "forest": r"200 trees, accuracy 0\.9\d+",
+    "external_memory": r"20000 rows of 4 files\n.*logloss:0\.\d+",
+    "dask_workers": r"2 workers, accuracy 0\.[89]\d+",
     "shap_and_plots": r"(\w+: [\d.]+ .*\n){3}.*Feature.*Gain\n(.*\n){3}",
 }
 NOTEBOOK = FOLDER / "exact_on_a_gpu.ipynb"
@@ -74,9 +78,9 @@ def test_notebook_is_stored_without_outputs():
     assert not any(cell.get("outputs") or cell.get("execution_count") for cell in cells)
 
 
-def test_readme_names_each():
-    readme = (ROOT / "README.md").read_text()
-    assert all(file.name in readme for file in FOLDER.iterdir())
+def test_the_guide_names_each():
+    guide = (ROOT / "plugin/guide/examples.md").read_text()
+    assert all(f"`{file.name}`" in guide for file in FOLDER.iterdir())
 
 
 def test_a_test_of_r_has_what_readme_shows():

@@ -43,6 +43,11 @@ test_that("the lines of README.md are all it takes", {
   expect_true(uses_plugin(model))
 })
 
+test_that("the demo runs", {
+  said <- run_r("source(system.file('demo', 'train.R', package = 'xgboostgpuexact'))")
+  expect_match(paste(said, collapse = " "), "GPU: .* 0\\.\\d+ miles a gallon off")
+})
+
 test_that("a module that cannot be loaded is named, with the remedy", {
   code <- "Sys.setenv(GPU_EXACT_MODULE = '/absent.so')
            tryCatch(loadNamespace('xgboostgpuexact'), error = function(e) cat(conditionMessage(e)))"
