@@ -77,8 +77,8 @@ __attribute__((visibility("default"))) int GpuExactLastRun(char const** out_json
 /**
  * @brief Estimate the device memory that a table takes at most, if all its values are distinct.
  *
- * @param rows, columns, entries Of the table; entries are its present values.
- * @param max_depth              Of the trees; 0: no limit.
+ * @param rows, columns, entries The table's sizes; entries are its present values.
+ * @param max_depth              The depth of the trees; 0: no limit.
  * @param out_json               An object by strategy: bytes "peak" and "least", with as much as can be
  *                               in the host's memory, and "stages": of "reading", "sorting" and "growing" the bytes
  *                               of each array. Valid until the thread's next call.

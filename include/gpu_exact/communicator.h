@@ -59,7 +59,7 @@ class Communicator {
   /**
    * @brief Send every part to every worker.
    * @param inout shape: (Size() * bytes); own part, at Rank() * bytes, is read, the rest is written.
-   * @param bytes Of one part, the same for all workers; may be zero.
+   * @param bytes The size of one part, the same for all workers; may be zero.
    */
   virtual void AllGather(void* inout, std::size_t bytes) = 0;
 

@@ -88,7 +88,7 @@ struct InvalidCategory : UnfitTable {
   FeatureIdx feature;
   float value;
 
-  /** @param name Of the feature; empty: it has none. */
+  /** @param name The feature's name; empty: it has none. */
   InvalidCategory(FeatureIdx f, float v, std::string const& name = "")
       : UnfitTable{"Invalid categorical value detected: column " + std::to_string(f) +
                    (name.empty() ? "" : ", \"" + name + "\",") + " has " + TextOf(v) +

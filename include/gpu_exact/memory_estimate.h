@@ -23,7 +23,7 @@ namespace gpu_exact {
  *           "stages": {"reading": {"table by row": 1}, "sorting": {}, "growing": {}}},
  *  "histogram": ...}
  *
- * @param max_depth Of the trees; 0: no limit.
+ * @param max_depth The depth of the trees; 0: no limit.
  * @throw std::invalid_argument for sizes that no table has.
  */
 [[nodiscard]] std::string MemoryEstimate(std::uint64_t n_rows, std::uint64_t n_features,

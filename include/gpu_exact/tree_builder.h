@@ -143,7 +143,7 @@ class FeaturePolicy {
  public:
   virtual ~FeaturePolicy() = default;
   /**
-   * @param depth    Of the nodes, root 0.
+   * @param depth    The level of the nodes; the root has 0.
    * @param nodes    Ascending by id.
    * @param out_mask Filled when the answer is true.
    * @return Whether there is any restriction; false leaves every feature open to every node.

@@ -31,7 +31,7 @@ Adapter const& BindXGBoost();
  *
  * Of a copy of XGBoost that was built without GNU's OpenMP it has none.
  *
- * @param n_threads As XGBoost's loops have, so that they are the same threads.
+ * @param n_threads How many XGBoost's loops have: the same threads are used then.
  */
 [[nodiscard]] HostTeam TeamOfXGBoost(std::int32_t n_threads);
 

@@ -28,7 +28,7 @@ class ElfFile {
    *
    * Told by the build id. Where neither has one, by the place of each function that the file exports.
    *
-   * @param handle Of dlopen().
+   * @param handle What dlopen() returned.
    * @param object The same.
    */
   [[nodiscard]] bool IsThatOf(void* handle, link_map const& object);
@@ -68,7 +68,7 @@ class ElfFile {
  * That may be another definition than dlsym finds among what the object depends on: one that the
  * program, or an object that was loaded for all, had before comes first.
  *
- * @param handle Of dlopen().
+ * @param handle What dlopen() returned.
  * @param object The same.
  * @return nullptr: it calls none that is not its own.
  */

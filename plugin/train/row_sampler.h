@@ -26,7 +26,7 @@ namespace gpu_exact {
 class RowSampler {
  public:
   /**
-   * @param ctx       Of the booster: says where the gradients lie.
+   * @param ctx       The booster's context: it says where the gradients lie.
    * @param builder   Looks at them where that is the GPU.
    * @param subsample From 0 to less than 1.
    * @param comm      Workers that draw for their own rows, each from where the one before it stops;

@@ -49,7 +49,7 @@ class DeviceTable {
    * @param data    Its pages are asked for only where a builder is made: those that an iterator gave
    *                are read from its cache each time.
    * @param devices The first is that of the table's key; of one among several workers, it alone.
-   * @param types   Of the features, that all workers have agreed on.
+   * @param types   The features' types, which all workers have agreed on.
    * @param comm    Kept with the builder. To make one is collective.
    * @param epoch   What the workers agreed on, see AgreeOnEpoch(): all make a builder, or none. 0 for
    *                one that is alone.
@@ -116,7 +116,7 @@ class TableCache {
   /**
    * @brief Find the table of a DMatrix in this thread's group, or add one without a builder.
    *
-   * @param info    Of the DMatrix.
+   * @param info    What the DMatrix knows of its table.
    * @param ordinal The CUDA device, or -1 for the first visible one.
    */
   [[nodiscard]] std::shared_ptr<DeviceTable> Get(xgboost::MetaInfo const& info, int ordinal);

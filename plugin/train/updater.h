@@ -69,7 +69,7 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
   /** @brief Hash all that must be equal on workers that grow a tree together. */
   [[nodiscard]] std::uint64_t HashOfSettings(xgboost::tree::TrainParam const& param,
                                              std::size_t n_trees) const;
-  /** @param table Of the data. */
+  /** @param table The table that the trees are grown on. */
   [[nodiscard]] WorkerState MakeWorkerState(xgboost::tree::TrainParam const& param,
                                             xgboost::MetaInfo const& info, std::size_t n_trees,
                                             DeviceTable* table) const;
@@ -79,7 +79,7 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
                  std::uint64_t epoch, std::string const& device);
   /** @param record Times and sizes are filled in. */
   void GrowTree(Task const& task, TreeBuilder* builder, TreeRecord* record);
-  /** @param kind Of reason, which is told once: see WarnOnce(). */
+  /** @param kind The kind of the reason, which is told once: see WarnOnce(). */
   void GrowOnCpu(Task const& task, std::string const& kind, std::string const& reason);
 
   std::string name_;

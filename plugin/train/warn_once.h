@@ -10,7 +10,7 @@
 namespace gpu_exact {
 /**
  * @brief Tell each kind of text once in a process; one that nobody was to see has not been told.
- * @param kind Of the text: itself, or a word for texts with other numbers each time.
+ * @param kind What is told once: the text itself, or a word for texts that differ in numbers.
  */
 void WarnOnce(std::string const& kind, std::string const& text);
 }  // namespace gpu_exact

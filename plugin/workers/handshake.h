@@ -65,7 +65,7 @@ void CheckEqual(std::vector<WorkerState> const& worker_states);
 /**
  * @brief Share what features have, weights or types, with workers without rows, which do not have it.
  *        Collective.
- * @param hash Of it; 0: a worker has none.
+ * @param hash Its hash; 0: a worker has none.
  * @param own  shape: (n_features) or empty
  * @return That of the workers which have it; shape: (n_features) or empty.
  */
