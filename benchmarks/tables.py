@@ -184,7 +184,8 @@ def headline(lines: list[Line]) -> str:
     head = ["ms a tree; data shaped like", "rows x columns", "depth", "exact, this plugin"]
     head += ["GPU `hist`, 256 bins", f"XGBoost's exact, {' or '.join(cores)}"]
     devices = {run["device"].rsplit(", ", 1)[0]: None for row in rows for run in row.of(OURS)}
-    return markdown(head, cells, f"On one {' or '.join(devices) or 'GPU'}, gradients included.")
+    where = f"On one {' or '.join(devices) or 'GPU'}, gradients included."
+    return markdown(head, cells, f"{where} In brackets: how many times as long as this plugin.")
 
 
 SLOWER = {  # what a table is like on which the plugin may be slower than hist
@@ -207,8 +208,8 @@ def summary(lines: list[Line]) -> str:
         for name, share in sorted(slower.items(), key=lambda item: -item[1])
     ]
     told = (
-        f"On {len(ahead)} of {len(shares)} such tables a tree took less time than with `hist`: the "
-        f"median is {statistics.median(shares.values()):.2f} of its time, the least {min(ahead):.2f}. "
+        f"On {len(ahead)} of {len(shares)} generated tables a tree took less time than with GPU "
+        f"`hist`: the median is {statistics.median(shares.values()):.2f} of its time, the least {min(ahead):.2f}. "
         f"On {len(behind)} it took longer: {', '.join(behind)}."
     )
     return f"{wrapped(told)}\n"
