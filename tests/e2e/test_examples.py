@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from oracle import RELEASE
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "plugin/python/examples"
@@ -41,6 +42,8 @@ def test_there_are_no_others():
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_example(name):
+    if name == "forest" and RELEASE < (3, 3):
+        pytest.skip("sampling by node is refused beside XGBoost 3.2 alone")
     done = run(name)
     assert done.returncode == 0, done.stderr
     assert re.search(SHOWN[name], done.stdout), done.stdout
