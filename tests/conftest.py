@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator
 
 import pytest
-
 from proof import may_skip
 
 SUITE = os.environ.get("GPU_EXACT_RUN", "") if "GPU_EXACT_STRICT" in os.environ else ""

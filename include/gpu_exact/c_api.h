@@ -10,6 +10,9 @@
 
 #include <stdint.h>  // NOLINT: C reads this too
 
+/** @brief Tells the version that this header is of: 300 is 0.3.0. GpuExactVersion() tells the module's. */
+#define GPU_EXACT_VERSION 300
+
 #if defined(__cplusplus)
 extern "C" {
 #endif

@@ -20,7 +20,7 @@ class _AfterXGBoost:
         self._asks = _thread._local()  # `others`: this thread asks the other finders
         self.forgives = True
 
-    def find_spec(self, fullname: str, *where: object):
+    def find_spec(self, fullname, *where):  # types of importlib would have to be imported
         if fullname != "xgboost" or hasattr(self._asks, "others"):
             return None
         self._asks.others = [f for f in sys.meta_path if f is not self and hasattr(f, "find_spec")]
@@ -81,4 +81,5 @@ def start_if_asked() -> None:
     asks = os.environ.get
     for prefix in ("", "XGBOOST_"):  # the names of earlier releases
         if asks(f"{prefix}GPU_EXACT_DEVICE") or asks(f"{prefix}GPU_EXACT_CHILDREN") == "1":
-            return start()
+            start()
+            return

@@ -20,7 +20,6 @@ from scikit_build_core import build as backend
 from scikit_build_core.build import *  # noqa: F403 - the hooks that are not below
 
 CPP_SOURCES = "cpp_src"  # as pyproject.toml has it
-COMPILED = "include src plugin/cmake plugin/load plugin/hooks plugin/train plugin/workers".split()
 PLATFORM = "manylinux_2_28_x86_64"
 # The newest versions of symbols that this platform has (PEP 600).
 NEWEST = {"GLIBC": (2, 28), "GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11), "GCC": (7, 0, 0)}
@@ -58,16 +57,8 @@ def build_sdist(sdist_directory, config_settings=None):
         others = ("__pycache__", "*.egg-info", "*.so", "dist", "make_wheel.py")
         ignore = shutil.ignore_patterns(*others)
         shutil.copytree(package, folder, ignore=ignore, dirs_exist_ok=True)
-        sources = Path(folder, CPP_SOURCES)
-        for name in COMPILED:
-            shutil.copytree(root / name, sources / name)
-        plugin = [file for file in (root / "plugin").iterdir() if file.is_file()]
-        start = [*package.glob("xgboost_gpu_exact.*"), package / "_xgboost_gpu_exact_start.py"]
-        python = [package / "xgboost_gpu_exact/versions.py", *start]
-        for file in (root / "CMakeLists.txt", *plugin, *python):
-            copy = sources / file.relative_to(root)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(file, copy)
+        copy = (sys.executable, root / "plugin/cmake/copy_sources.py", Path(folder, CPP_SOURCES))
+        subprocess.run(copy, check=True)
         directory = Path(sdist_directory).resolve()
         here = Path.cwd()
         os.chdir(folder)

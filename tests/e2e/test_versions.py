@@ -5,15 +5,19 @@ import ctypes
 import os
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import xgboost
 import xgboost_gpu_exact as gpu_exact
+from proof import source_hash
 from xgboost_gpu_exact.versions import SERVED, XGBOOST_LAYOUTS, XGBOOST_RELEASES, XGBOOST_WHEELS
 
 ROOT = Path(__file__).parents[2]
 RELEASES = list(XGBOOST_RELEASES)
+EXAMPLE = ROOT / "plugin/examples/CMakeLists.txt"
 R_PACKAGE = ROOT / "plugin/R/DESCRIPTION"
 
 
@@ -22,6 +26,16 @@ def test_one_version():
     module = ctypes.CDLL(os.environ.get("GPU_EXACT_MODULE", str(path)))
     module.GpuExactVersion.restype = ctypes.c_char_p
     assert module.GpuExactVersion().decode() == gpu_exact.__version__
+    major, minor, patch = map(int, gpu_exact.__version__.removesuffix(".dev0").split("."))
+    header = (ROOT / "include/gpu_exact/c_api.h").read_text()
+    assert f"\n#define GPU_EXACT_VERSION {10_000 * major + 100 * minor + patch}\n" in header
+    assert f"find_package(xgboost_gpu_exact {major}.{minor} " in EXAMPLE.read_text()
+    recipe = (ROOT / "plugin/conda/recipe.yaml").read_text()
+    assert f"\n  version: {gpu_exact.__version__}\n" in recipe
+    changes = (ROOT / "plugin/guide/changes.md").read_text()
+    [newest] = re.findall(r"^# Changes\n+## (\S+)$", changes.replace(", not released", ""), re.MULTILINE)
+    assert newest == gpu_exact.__version__.removesuffix(".dev0")
+    assert (", not released" in changes) == gpu_exact.__version__.endswith(".dev0")
 
 
 def test_this_release_is_served():
@@ -60,11 +74,19 @@ def test_guides_name_what_is_served():
 
 def test_r_package():
     text = R_PACKAGE.read_text()
-    assert f"\nVersion: {gpu_exact.__version__}\n" in text
+    version = gpu_exact.__version__.replace(".dev0", ".9000")  # as R calls what comes before a release
+    assert f"\nVersion: {version}\n" in text
+    assert (R_PACKAGE.parent / "NEWS.md").read_text().startswith(f"# xgboostgpuexact {version}\n")
     first, middle, last = RELEASES[-1].split(".")
     assert f"xgboost (>= {RELEASES[0]}), xgboost (< {first}.{middle}.{int(last) + 1})" in text
     manual = (R_PACKAGE.parent / "man/xgboostgpuexact.Rd").read_text()
     assert f"Version {SERVED}, not stripped" in manual
+
+
+def test_archives_of_packages_have_all_that_is_compiled(tmp_path: Path):
+    copy = [sys.executable, ROOT / "plugin/cmake/copy_sources.py", tmp_path / "cpp_src"]
+    subprocess.run(copy, check=True)
+    assert source_hash(tmp_path / "cpp_src") == source_hash()
 
 
 def test_every_layout_is_that_of_a_release():

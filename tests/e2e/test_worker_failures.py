@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from oracle import NO_GPU, REFERENCE, run_python
-from workers import Failed, Pool, connections_after_a_loss
-from workers import train_and_fail, train_and_repeat, train_case, train_from
+from workers import Failed, Pool, connections_after_a_loss, train_and_fail, train_and_repeat, train_case, train_from
 
 N_WORKERS = 3
 OTHER = N_WORKERS - 1  # the worker that does something else

@@ -120,7 +120,9 @@ def test_wheel_is_for_every_linux(wheel: Path, tools: Path) -> None:
 def test_wheel_tells_what_it_is(wheel: Path, tools: Path) -> None:
     """To an index, and to type checkers."""
     assert "PASSED" in run(tools, "-m", "twine", "check", "--strict", wheel).stdout
-    assert "xgboost_gpu_exact/py.typed" in files_of(wheel)
+    files = files_of(wheel)
+    assert "xgboost_gpu_exact/py.typed" in files
+    assert {"LICENSE", "NOTICE"} <= {Path(name).name for name in files if ".dist-info/" in name}
 
 
 @pytest.mark.parametrize(("release", "distribution"), BESIDE)
@@ -138,12 +140,11 @@ def test_wheel_runs_the_notebook(wheel: Path, tmp_path: Path) -> None:
     """From the cell that installs it to the last one, in Jupyter."""
     python = make_environment(tmp_path / "env", "pip", "nbclient", "ipykernel")
     (python.parent / "sh").symlink_to("/bin/sh")  # by which IPython starts pip; PATH has nothing else
-    package = '"..[cuda,demo]"'
-    assert (text := json.dumps(package)[1:-1]) in NOTEBOOK.read_text()
-    given = NOTEBOOK.read_text().replace(text, f"{wheel}[cpu,demo]")
-    (tmp_path / "notebook.ipynb").write_text(given)
+    assert (text := "{package}[cuda,demo]") in NOTEBOOK.read_text()
+    (tmp_path / "notebook.ipynb").write_text(NOTEBOOK.read_text().replace(text, "{package}[cpu,demo]"))
     jupyter = (python, "-m", "jupyter", "execute", "--inplace")
-    run(*jupyter, tmp_path / "notebook.ipynb", cwd=tmp_path, env=without_compiler(python))
+    env = without_compiler(python) | {"GPU_EXACT_WHEEL": str(wheel)}
+    run(*jupyter, tmp_path / "notebook.ipynb", cwd=tmp_path, env=env)
     assert "ms a tree" in (tmp_path / "notebook.ipynb").read_text()
 
 
@@ -165,6 +166,9 @@ def assert_trains(wheel: Path, distribution: str, release: str, python: Path) ->
     assert told["same"]
     unchanged = "import sys, xgboost; assert 'xgboost_gpu_exact' in sys.modules"
     run(python, "-c", unchanged, env=env | {"GPU_EXACT_DEVICE": "cuda"})
+    script = python.parents[1] / "script.py"
+    script.write_text(unchanged)
+    run(python, "-m", "xgboost_gpu_exact", script, env=env)
     warned = "XGBoost's own exact builder grows the trees on the CPU instead" in done.stderr
     assert warned != told["usable"]
 

@@ -142,7 +142,7 @@ def be_main() -> types.ModuleType:
     """An empty `__main__` for what is run, as Python's own: it stays to the end, and processes find
     the same classes in it as this one."""
     main = types.ModuleType("__main__")
-    main.__builtins__ = builtins
+    main.__dict__["__builtins__"] = builtins
     sys.modules["__main__"] = sys.modules["__mp_main__"] = main
     return main
 
@@ -159,7 +159,7 @@ def check() -> None:
     # What an uninstall has left behind has no origin.
     file = Path(found.origin).with_name("VERSION") if found and found.origin else None
     if file is None or file.is_file():
-        _check_release(file and file.read_text().strip())
+        _check_release(file.read_text().strip() if file else None)
 
 
 def start_with_xgboost() -> None:
@@ -183,7 +183,7 @@ def run_module(name: str, arguments: list[str]) -> int:
         return fail(f"There is no module `{name}`.")
     sys.argv = [name, *arguments]
     be_main()
-    runpy._run_module_as_main(name)  # what `python -m` calls
+    runpy._run_module_as_main(name)  # type: ignore[attr-defined] # what `python -m` calls
     return 0
 
 
@@ -192,7 +192,7 @@ def run_script(path: str, arguments: list[str]) -> int:
     if not Path(path).exists():
         return fail(f"There is no file `{path}`.")
     is_folder = Path(path).is_dir() or zipfile.is_zipfile(path)
-    if not sys.flags.safe_path:  # the current folder gives way
+    if not getattr(sys.flags, "safe_path", False):  # not of Python 3.10. The current folder gives way
         sys.path[:1] = [] if is_folder else [str(Path(path).resolve().parent)]
     sys.argv = [path, *arguments]
     if is_folder:

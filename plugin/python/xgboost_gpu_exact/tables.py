@@ -255,8 +255,10 @@ def _checked(table: Table, columns: list[str] | None = None) -> Table:
         raise TableError(f"`{table.name}` has {n_rows} rows, its label the shape {table.y.shape}.")
     if not np.all(np.isfinite(table.y)):
         raise TableError(MISSING_LABEL.format(table.name))
-    infinite = np.unique(table.X.indices[np.isinf(table.X.data)] if sp.issparse(table.X)
-                         else np.flatnonzero(np.isinf(table.X).any(axis=0)))
+    if isinstance(table.X, np.ndarray):
+        infinite = np.flatnonzero(np.isinf(table.X).any(axis=0))
+    else:
+        infinite = np.unique(table.X.indices[np.isinf(table.X.data)])
     if len(infinite):
         names = _some([f"`{columns[i]}`" if columns else str(i) for i in infinite])
         raise TableError(

@@ -33,7 +33,7 @@ _DTYPES = {
     "split_indices": np.int32,
     "split_conditions": np.float32,  # of a leaf: its value
     "default_left": np.int32,
-} | {name: np.float32 for name in STATISTICS}
+} | dict.fromkeys(STATISTICS, np.float32)
 
 Tree = dict[str, np.ndarray]
 Cut = float | tuple[int, ...]  # a threshold, or the categories that go right

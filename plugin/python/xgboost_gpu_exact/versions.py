@@ -6,7 +6,7 @@ and `tests/e2e/test_versions.py` compares what has to repeat them.
 `tests/release_check.py` says whether one more release can be served.
 """
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"  # `.dev0` until the commit that is released
 
 # A layout of XGBoost's classes has the name of the release against whose headers its adapter is
 # compiled; with the SHA-256 of that source distribution. Ascending.
