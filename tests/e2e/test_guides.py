@@ -168,3 +168,25 @@ def test_results_are_lines_that_can_be_read():
     files = sorted((ROOT / "benchmarks/results").glob("*.jsonl"))
     longest = {f.name: max(map(len, f.read_text().splitlines())) for f in files}
     assert {name: n for name, n in longest.items() if n > MOST_CHARACTERS_OF_A_RESULT} == {}
+
+
+def test_numbers_of_the_first_page_are_those_of_the_results():
+    """Those that no marker has."""
+    pytest.importorskip("scipy")
+    page = " ".join((ROOT / "README.md").read_text().split())
+    lines = tables.read("parity-*.jsonl")
+    n_splits = sum(line["splits"] for line in lines)
+    assert n_splits == sum(line["splits_identical"] for line in lines)
+    assert f"On {len(lines)} real data sets all [{n_splits:,} splits]" in page
+    study = tables.differences(tables.read("accuracy.jsonl")).values()
+    worse = {
+        system: sum(by[system].mean > 0 and not by[system].is_noise for by in study)
+        for system in tables.BINS
+    }
+    assert worse["xgb_hist_cpu_256"] == 0 and f"on none of {len(study)} real data sets" in page
+    assert f"With 64 bins, on {worse['xgb_hist_cpu_64']} they were" in page
+    rows = tables.famous(tables.read("train-*.jsonl"))
+    used = [int(row.peak(tables.OURS).replace(",", "")) for row in rows]
+    of_hist = [row.peak(tables.HIST, tables.HIST + tables.BY_DMATRIX) for row in rows]
+    most = max(ours / int(theirs.replace(",", "")) for ours, theirs in zip(used, of_hist, strict=True))
+    assert round(most) == 5 and "about five times as much" in page
