@@ -430,11 +430,16 @@ def test_a_forked_child_ends_with_its_own_status(builder: str, child: str) -> No
     assert run_python(FORK_AND_END, child) == "handled, 7\n"
 
 
-def test_out_of_device_memory(builder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error of XGBoost's kind, after which training goes on; R's, not this one, names gc()."""
+@pytest.fixture
+def X(builder: str) -> np.ndarray:
+    """A table of 60 entries, which fills the device that the reference builder pretends to have."""
     if not builder.startswith("reference builder"):
         pytest.skip("needs a GPU that is full")
-    X = np.arange(60, dtype=np.float32).reshape(20, 3)
+    return np.arange(60, dtype=np.float32).reshape(20, 3)
+
+
+def test_out_of_device_memory(X: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of XGBoost's kind, after which training goes on; R's, not this one, names gc()."""
     dtrain = xgb.DMatrix(X, X[:, 0])
     monkeypatch.setenv("GPU_EXACT_REFERENCE_ENTRIES", "59")
     with pytest.raises(xgb.core.XGBoostError, match="Out of device memory") as caught:
@@ -444,11 +449,8 @@ def test_out_of_device_memory(builder: str, monkeypatch: pytest.MonkeyPatch) -> 
     xgb.train(TAKE_OVER, dtrain, 1)
 
 
-def test_tables_of_idle_boosters_make_room(builder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_of_idle_boosters_make_room(X: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that waits gives its table up, and makes it anew when it goes on."""
-    if not builder.startswith("reference builder"):
-        pytest.skip("needs a GPU that is full")
-    X = np.arange(60, dtype=np.float32).reshape(20, 3)
     tables = [xgb.DMatrix(X, X[:, i]) for i in range(2)]
     boosters = [xgb.Booster(TAKE_OVER, [dtrain]) for dtrain in tables]
     monkeypatch.setenv("GPU_EXACT_REFERENCE_ENTRIES", "60")  # room for one
@@ -460,12 +462,9 @@ def test_tables_of_idle_boosters_make_room(builder: str, monkeypatch: pytest.Mon
 
 
 def test_tables_of_idle_boosters_go_before_the_host_is_used(
-    builder: str, monkeypatch: pytest.MonkeyPatch
+    X: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each once: boosters that train in turns do not take the device from each other for ever."""
-    if not builder.startswith("reference builder"):
-        pytest.skip("needs a GPU that is full")
-    X = np.arange(60, dtype=np.float32).reshape(20, 3)
     tables = [xgb.DMatrix(X, X[:, i]) for i in range(2)]
     boosters = [xgb.Booster(TAKE_OVER, [dtrain]) for dtrain in tables]
     monkeypatch.setenv("GPU_EXACT_REFERENCE_DEVICE_ENTRIES", "60")  # room for one
@@ -503,12 +502,9 @@ def test_a_context_that_is_reset_takes_its_tables_along(builder: str) -> None:
 
 
 def test_a_table_made_anew_needs_no_room_for_two(
-    builder: str, monkeypatch: pytest.MonkeyPatch
+    X: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The one before it, of another strategy, goes first."""
-    if not builder.startswith("reference builder"):
-        pytest.skip("needs a GPU that is full")
-    X = np.arange(60, dtype=np.float32).reshape(20, 3)
     booster = xgb.Booster(TAKE_OVER, [dtrain := xgb.DMatrix(X, X[:, 0])])
     monkeypatch.setenv("GPU_EXACT_REFERENCE_ENTRIES", "60")
     for i, strategy in enumerate(["sort", "histogram", "sort"]):
