@@ -121,25 +121,8 @@ def fetch(source: Source, folder: Path) -> Path:
 
 def download(source: Source, part: Path) -> None:
     """Complete `part`, which an earlier call may have begun."""
-    silence = [
-        "--speed-limit",
-        "1",
-        "--speed-time",
-        str(SILENCE_S),
-        "--connect-timeout",
-        str(SILENCE_S),
-    ]
-    command = [
-        "curl",
-        "--fail",
-        "--location",
-        "--continue-at",
-        "-",
-        *silence,
-        "--output",
-        str(part),
-        source.url,
-    ]
+    command = f"curl --fail --location --continue-at - --connect-timeout {SILENCE_S} --speed-limit 1".split()
+    command += ["--speed-time", str(SILENCE_S), "--output", str(part), source.url]
     try:
         status = subprocess.run(command, check=False).returncode
     except FileNotFoundError:

@@ -273,7 +273,7 @@ class Runner:
                 if told != BROKEN:
                     break
             counts, failed = of_r(output) if suite.by == "r" else of_junit(xml, suite.name, file)
-        failed += [f"ended with {status}"] * bool(status and not failed) + [told] * bool(told)
+        failed += [f"ended with {status}"] * bool(status and not (failed and counts)) + [told] * bool(told)
         if failed:
             output = re.sub("^Extension modules: .*$", "", output, flags=re.MULTILINE)  # where Python ends
             print(f"{suite.name} {part}: {failed}\n{output[-4000:]}", flush=True)
