@@ -17,6 +17,7 @@ import cases
 import metrics
 import numpy as np
 from cases import Case
+from joblib import cpu_count
 from systems import EXACT, JUDGE, METRIC_ROUNDS, NEED_NO_GPU, SYSTEMS, Laps, Unavailable
 
 import device
@@ -50,7 +51,7 @@ def measure(job: Job) -> Answer:
             watch.stop_polling()
             watch.look()
 
-    cores = device.cpu_cores()
+    cores = cpu_count()
     begin = time.perf_counter()
     system.load(table, case, cores)
     load_s = time.perf_counter() - begin

@@ -23,6 +23,7 @@ import measure
 import numpy as np
 import train
 from cases import Case, Table
+from joblib import cpu_count
 from systems import PLUGIN, Laps, XGBoost
 
 import device
@@ -115,7 +116,7 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
     with communicator(job) as make_laps:
         laps = make_laps(ITERATIONS, BUDGET_S, warm_up=2)
         part = part_of(table, job["rank"], n_workers)
-        system.load(part, case, max(1, device.cpu_cores() // n_workers))
+        system.load(part, case, max(1, cpu_count() // n_workers))
         system.train(laps)
     line = measure.about(case, table, laps)
     if exact:
@@ -203,7 +204,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         name = "no GPU"
     if len(options.ordinals) < max(options.gpus):
         parser.error(f"--ordinals has {len(options.ordinals)} of {max(options.gpus)} GPUs")
-    options.device_name = f"{name}, {device.cpu_cores()} CPU cores"
+    options.device_name = f"{name}, {cpu_count()} CPU cores"
     if options.out is None and options.device == "cuda":
         options.out = train.results_file({"device": options.device_name}, "scale")
     return options

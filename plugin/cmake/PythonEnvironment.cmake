@@ -12,6 +12,9 @@ set_property(CACHE GPU_EXACT_XGBOOST PROPERTY STRINGS auto cpu cuda)
 set_property(CACHE GPU_EXACT_XGBOOST_VERSION PROPERTY STRINGS auto ${GPU_EXACT_RELEASES})
 set(_packages numpy scipy scikit-learn pandas pyarrow polars matplotlib
     dask distributed pytest)
+if(GPU_EXACT_GPU_VISIBLE)
+  list(APPEND _packages nvidia-ml-py)  # of the benchmarks
+endif()
 
 function(gpu_exact_xgboost_requirement out_requirement)
   set(distribution_cpu xgboost-cpu)
