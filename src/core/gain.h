@@ -124,7 +124,7 @@ GPU_EXACT_HD inline float CalcGain(GainParam const& p, GradientSum const& sum, f
 /**
  * @brief Compute the loss change of a split; -infinity where the split is not allowed.
  *
- * @param bounds    Of the node that is split.
+ * @param bounds    Limit the weights of the node's children.
  * @param monotone  Constraint of the feature: -1, 0, 1.
  * @param node_gain Gain of the node unsplit.
  */

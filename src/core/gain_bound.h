@@ -206,8 +206,8 @@ struct GainBound {
             MinHess(min_child_weight / q.hess_unit)};
   }
 
-  /** @brief Compute the limits of the weights of a node's children. @param monotone Of the feature:
-   *         -1, 0, 1. */
+  /** @brief Compute the limits of the weights of a node's children. @param monotone The
+   *         constraint of the feature: -1, 0, 1. */
   [[nodiscard]] GPU_EXACT_HD WeightLimits Limits(WeightBounds const& node, int monotone) const {
     auto cut = [&](float weight, float outwards) {
       float const limit = std::fmin(std::fmax(weight, node.lower), node.upper);

@@ -17,8 +17,8 @@ inline constexpr int kHopper = 90;
  * @brief Advise another build in one sentence where it would be faster; empty where this one is
  *        fine.
  *
- * @param name         Of the GPU.
- * @param capability   The GPU's, as kHopper.
+ * @param name         The GPU's name.
+ * @param capability   The GPU's compute capability, as kHopper.
  * @param compiled_for The capability that its kernels in this build were compiled for.
  */
 [[nodiscard]] std::string AdviseBuild(std::string const& name, int capability, int compiled_for);

@@ -16,7 +16,7 @@ namespace gpu_exact {
  *        column first, each to the worker with the fewest. Of columns as long as each other lower
  *        numbers come first; workers with as many entries take turns, which the golden ratio mixes.
  *
- * @param n_entries Of each column. @return shape: (n_columns)
+ * @param n_entries How many each column has. @return The workers, shape: (n_columns)
  */
 [[nodiscard]] std::vector<std::int32_t> ShareColumns(std::vector<std::uint64_t> const& n_entries,
                                                      std::int32_t n_workers);

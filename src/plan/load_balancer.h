@@ -67,7 +67,7 @@ class LoadBalancer {
   /** @brief Limits the work for which a block is started: 2,048 elements at least. */
   static constexpr std::uint64_t kMinSlice = 16384;
 
-  /** @brief Adds a group. @param n_elements Of n_rows rows. */
+  /** @brief Adds a group. @param n_elements How many of its elements n_rows rows have. */
   void AddGroup(std::uint64_t n_elements, RowIdx n_rows, std::uint32_t n_bins);
   [[nodiscard]] std::vector<GroupCost> const& Costs() const { return costs_; }
   [[nodiscard]] std::uint32_t NumGroups() const {
@@ -77,7 +77,7 @@ class LoadBalancer {
   /**
    * @param nodes      Those worked on, and a last one whose `before` counts the rows of all.
    * @param max_slices At most so many.
-   * @param min_slice  Of the work, at least.
+   * @param min_slice  The least work of a slice.
    * @return Where each slice begins, and the end.
    */
   [[nodiscard]] std::vector<WorkOffset> Slices(std::vector<BuiltNode> const& nodes,
@@ -87,8 +87,8 @@ class LoadBalancer {
   /**
    * @brief Cuts nodes into parts, the largest node first: as many as keep all blocks busy for a
    *        few rounds.
-   * @param nodes As above.
-   * @return Likewise; nothing where no node needs to be cut.
+   * @param nodes Those worked on, and a last one whose `before` counts the rows of all.
+   * @return The parts, and such a last one; nothing where no node needs to be cut.
    */
   [[nodiscard]] std::vector<BuiltNode> Parts(std::vector<BuiltNode> const& nodes,
                                              BuildLimits const& limits) const;

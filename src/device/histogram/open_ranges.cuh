@@ -28,7 +28,7 @@ struct OpenCounts {
   std::uint64_t n_listed;         // ranges, by the best candidates while they were listed
   std::uint64_t n_taken;          // listed ranges that teams took, beyond those dealt out
   unsigned long long n_scanned;   // entries of the table in ranges that are open still
-  unsigned long long n_gathered;  // about how many of them are the ranges' nodes'
+  unsigned long long n_gathered;  // of these about how many are of rows in the ranges' nodes
   unsigned long long n_entries;   // of nodes, scanned (about) or gathered
   std::uint32_t n_open;           // ranges whose entries are gathered
 };

@@ -16,7 +16,7 @@ namespace gpu_exact {
 /**
  * @brief Sum the trained rows of each leaf; the result does not depend on the order. Waits.
  * @param positions The leaf of every row, encoded as by EncodePosition. Device memory.
- * @param n_nodes   Of the tree.
+ * @param n_nodes   How many nodes the tree has.
  * @return shape: (n_nodes), zero for nodes without rows.
  */
 [[nodiscard]] std::vector<GradientSum> SumLeaves(TrainingRows const& rows, NodeIdx const* positions,

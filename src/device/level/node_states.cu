@@ -36,7 +36,7 @@ __device__ void Complete(GainParam const& param, Quantiser const& quantiser,
   state->bounds = bounds;
 }
 
-/** @param own_bounds Of the root's own weight. @param bounds Of its splits. */
+/** @param own_bounds Limit the root's own weight. @param bounds Limit its splits. */
 __global__ void CompleteRootKernel(GainParam param, Quantiser quantiser, WeightBounds own_bounds,
                                    WeightBounds bounds, std::uint64_t to_beat, NodeState* root,
                                    std::uint64_t* best) {

@@ -24,8 +24,8 @@ void CompleteRoot(std::uint64_t to_beat, Level* root);
 /**
  * @brief Complete the children's states, whose sums are written, and begin their best candidates. Does
  *        not wait.
- * @param node_splits Of the level, device memory.
- * @param monotone    By feature, or nullptr.
+ * @param node_splits The splits of the level, device memory.
+ * @param monotone    The constraint of each feature, or nullptr.
  */
 void CompleteChildren(Level const& level, NodeSplit const* node_splits,
                       std::int32_t const* monotone, std::uint64_t to_beat, Level* children);

@@ -56,7 +56,7 @@ class RankBitVector {
   void ClearAsync(std::uint64_t n) { ZeroAsync(words_.Data(), NumRankWords(n)); }
   /**
    * @brief Count what is set before each of n bits and their end. Does not wait.
-   * @param ranges Of which is told how many bits are set.
+   * @param ranges Get how many of their bits are set.
    */
   void Count(std::uint64_t n, BitRanges const& ranges = {});
   [[nodiscard]] RankBitVectorRef Ref() const { return {words_.Data()}; }

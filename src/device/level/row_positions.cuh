@@ -20,7 +20,7 @@ class RowPositions {
   /**
    * @brief Write those of the rows [first, first + n); see TreeBuilder::WritePositions.
    * @param memory Device memory may be another device's.
-   * @param copier Of this device; copies to host memory.
+   * @param copier Copies from this device to host memory.
    */
   void Write(RowIdx first, RowIdx n, std::vector<NodeIdx> const& remap, Memory memory,
              NodeIdx* out_positions, HostCopier* copier);

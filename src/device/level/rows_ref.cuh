@@ -29,7 +29,7 @@ struct RowsRef {
   GradientUnits const* units_of_row;
   bool are_all;  // whether one open node has every row of the table
 
-  /** @brief Find the open node of a slot. @param from That of an earlier slot. */
+  /** @brief Find the open node of a slot. @param from The node of an earlier slot. */
   [[nodiscard]] __device__ LevelNode NodeOf(RowIdx slot, LevelNode n_nodes, LevelNode from) const {
     auto ranges = nodes;
     if (from < n_nodes && ranges[from].end > slot) {  // most neighbours are of one node

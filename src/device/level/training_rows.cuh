@@ -58,7 +58,7 @@ struct RowSummary {
 /** @brief Makes passes over all rows. Results do not depend on the grid. */
 class RowScan {
  public:
-  /** @param max_blocks Of the grids, enough for any GPU. */
+  /** @param max_blocks Limits the grids; the default is enough for any GPU. */
   explicit RowScan(std::uint64_t max_blocks = 132 * 16);
 
   /** @brief Summarise in two passes: magnitudes are summed by the largest. Waits for the device,

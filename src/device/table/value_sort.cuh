@@ -81,8 +81,8 @@ struct SortedEntries {
  * Memory: 12 B an entry and 8 B a row beside the table, then 12 B, and another 12 B for each entry
  * of the largest part.
  *
- * @param entry_offsets  Of the features, shape: (n_features + 1).
- * @param sorted_at_once Entries of a part, unless one column has more.
+ * @param entry_offsets  Where the entries of each feature begin, shape: (n_features + 1).
+ * @param sorted_at_once How many entries a part has, unless one column has more.
  */
 [[nodiscard]] SortedEntries SortByValue(RowTable table, std::vector<EntryIdx> const& entry_offsets,
                                         EntryIdx sorted_at_once);

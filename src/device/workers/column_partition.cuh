@@ -57,7 +57,7 @@ class ColumnPartition {
   using Traffic = std::vector<std::uint64_t>;
 
   void SumSizes(CsrView const& rows);
-  /** @brief Choose the own columns. @param n_entries Of the own rows, by feature. */
+  /** @brief Choose the own columns. @param n_entries How many the own rows have, by feature. */
   Traffic ShareOut(std::vector<std::uint32_t> const& n_entries,
                    std::vector<std::int32_t>* out_worker_of);
 

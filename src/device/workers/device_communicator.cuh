@@ -84,7 +84,7 @@ class DeviceCommunicator {
   /**
    * @brief AllGather() little, and wait where that must be. What has come is right if Check() says
    *        so later.
-   * @param parts Of 4 B, or multiples.
+   * @param parts Their unit is 4 B, or a multiple.
    */
   void AllGatherWords(std::uint32_t* inout, Parts const& parts);
   /** @brief AllToAll() parts of whatever size. Waits. @param send_parts, receive_parts As for

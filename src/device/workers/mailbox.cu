@@ -125,7 +125,7 @@ __global__ __launch_bounds__(kThreads) void ExchangeKernel(__grid_constant__ Cal
                                                            std::uint32_t* inout) {
   WaitForPreviousKernel();
   EXACT_DEVICE_CHECK(gridDim.x <= kMostBlocks && call.begins[call.n_workers] <= kDataWords);
-  // What this worker would write after a call in vain is not right, nor is where it would write it.
+  // After a failed call this worker's data and its slot may be wrong: it writes nothing.
   SystemWord const is_broken{call.Head(call.rank)->is_broken};  // which another block may set now
   if (__syncthreads_or(is_broken.load(cuda::memory_order_relaxed) != 0 ? 1 : 0) != 0) {
     return;

@@ -49,14 +49,14 @@ class Mailbox {
   Mailbox(Mailbox const&) = delete;
   Mailbox& operator=(Mailbox const&) = delete;
 
-  /** @brief Tell whether parts are short enough. @param begins In 4 B, shape: (n_workers + 1). */
+  /** @brief Tell whether parts are short enough. @param begins As for AllGather(). */
   [[nodiscard]] static bool Takes(std::vector<std::uint64_t> const& begins) {
     return begins.back() <= kCapacity / sizeof(std::uint32_t);
   }
   /**
    * @brief Send every part to every worker, in the order of the stream. Collective. Does not wait
    *        for the device.
-   * @param begins Of parts, in 4 B, shape: (n_workers + 1); the same on every worker.
+   * @param begins Where each part begins, in 4 B, shape: (n_workers + 1); the same on every worker.
    */
   void AllGather(std::uint32_t* inout, std::vector<std::uint64_t> const& begins);
   /**

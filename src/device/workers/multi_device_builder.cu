@@ -23,7 +23,7 @@ constexpr std::uint64_t kMostBeyond = std::uint64_t{8} << 20;
 /** @brief Shares one policy among workers: the first one asks, the others hear the answer. */
 class SharedPolicy final : public FeaturePolicy {
  public:
-  /** @param policy Of the first worker, the caller's; nullptr elsewhere. */
+  /** @param policy The caller's, on the first worker; nullptr elsewhere. */
   SharedPolicy(FeaturePolicy* policy, Communicator* comm) : policy_{policy}, comm_{comm} {}
 
   bool Select(std::int32_t depth, std::vector<OpenNode> const& nodes,
@@ -135,8 +135,8 @@ class MultiDeviceBuilder final : public TreeBuilder {
   [[nodiscard]] TreeStats Stats() const override { return builders_.front()->Stats(); }
 
  private:
-  /** @brief Give the rows that a device reads. @param offsets Of these rows alone, filled for the
-   *         view. */
+  /** @brief Give the rows that a device reads. @param offsets Gets the offsets of these rows, which the view
+   *         lends. */
   [[nodiscard]] CsrView RowsOf(CsrView const& table, std::int32_t rank,
                                std::vector<EntryIdx>* offsets) const {
     RowIdx const first = row_begins_[rank];

@@ -222,8 +222,8 @@ class BinSearchAgent {
 
   /**
    * @brief Combine what all blocks of the cluster have passed. All threads of the cluster.
-   * @param own         Of this block, the same for all its threads.
-   * @param out_before  Of the blocks whose bins lie before this one's.
+   * @param own         What this block has passed, the same for all its threads.
+   * @param out_before  What the blocks have passed whose bins lie before this one's.
    */
   __device__ BinRun OfCluster(BinRun const& own, BinRun* out_before) {
     BinRun all{{0, 0}, 0, 0};

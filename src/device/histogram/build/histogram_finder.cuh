@@ -53,7 +53,7 @@ class HistogramFinder {
  public:
   /**
    * @param matrix      Outlives the finder.
-   * @param pool        Likewise.
+   * @param pool        Outlives the finder, too.
    * @param limits      Not the device's own in tests.
    * @param categorical Features, ascending.
    */

@@ -30,8 +30,8 @@ class HistogramPool {
   static_assert(kBinBytes == sizeof(FixedSum) + sizeof(std::uint32_t));
 
   /**
-   * @param first_bytes Of the histograms at first, unless one takes more.
-   * @param most_bytes  Later.
+   * @param first_bytes Memory of the histograms at first, unless one takes more.
+   * @param most_bytes  Their memory once a tree was short of room.
    * @param largest     The most bins of a histogram.
    */
   HistogramPool(std::uint64_t first_bytes, std::uint64_t most_bytes, std::uint64_t largest);
@@ -41,13 +41,13 @@ class HistogramPool {
 
   /**
    * @brief Keep histograms, side by side.
-   * @param n_bins Of each.
-   * @param n      How many.
+   * @param n_bins How many bins each has.
+   * @param n      How many histograms.
    * @param from   Bins before it are taken; beyond the histograms afterwards.
    * @return The first bin of the first one, or SearchedNode::kNoHistogram: there is no room for all.
    */
   [[nodiscard]] std::uint32_t Allocate(std::uint64_t n_bins, std::uint32_t n, std::uint64_t* from);
-  /** @param first Of Allocate(); of kNoHistogram there is nothing to release. */
+  /** @param first What Allocate() gave; with kNoHistogram there is nothing to release. */
   void Release(std::uint32_t first) { kept_.erase(first); }
 
   /** @brief Tell where the last kept histogram ends. */

@@ -67,9 +67,9 @@ class RangeRefiner {
  public:
   /**
    * @param matrix      Outlives the refiner.
-   * @param room        Likewise.
-   * @param max_entries That are sorted at once.
-   * @param max_certain A list with room for these ranges is scanned without asking.
+   * @param room        Outlives the refiner, too.
+   * @param max_entries How many entries are sorted at once.
+   * @param max_certain Up to so many ranges the host does not wait to learn how many are open.
    */
   RangeRefiner(BinMatrix const& matrix, RefineRoom* room, std::uint64_t max_entries,
                std::uint64_t max_certain);
@@ -86,7 +86,7 @@ class RangeRefiner {
    * @param level  Its columns are the candidates of this resolution.
    * @param finder Has listed the ranges.
    * @param shape  What costs depend on.
-   * @param depth  Of the level.
+   * @param depth  The depth of the level.
    * @return Whether the list had room for all ranges. It has more room now: list them again.
    */
   [[nodiscard]] bool Refine(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,

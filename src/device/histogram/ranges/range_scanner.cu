@@ -323,7 +323,7 @@ struct RangeCandidates {
   }
 
  private:
-  /** @param bound Of the first item. */
+  /** @param bound Bounds the first item; those that follow are made of it. */
   [[nodiscard]] __device__ bool AnyMayReach(ScanItems const& items, Passed const& passed,
                                             float to_beat, PassingBound bound) const {
     static_assert(kItems <= PassingBound::kMost);

@@ -33,9 +33,9 @@ class RangeScanner {
    * @brief Offer every candidate inside of the listed ranges that may be the best. Does not wait.
    *
    * @param level      Its columns are the candidates of this resolution.
-   * @param matrix     Of this resolution.
+   * @param matrix     The bins of this resolution.
    * @param table      Has sorted columns.
-   * @param rows       Of at most kMostFollowed nodes.
+   * @param rows       Those of the level, which has at most kMostFollowed nodes.
    * @param listed     Has room for all ranges that were listed.
    * @param counts     No range is taken.
    * @param out_found  RefinedCandidates::found by node.

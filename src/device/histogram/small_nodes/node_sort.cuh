@@ -25,7 +25,7 @@ namespace gpu_exact {
 class SortedEntry {
  public:
   SortedEntry() = default;
-  /** @param row Of the node, its first one is 0. @param bin Of the column, in the finest resolution. */
+  /** @param row Its number in the node, from 0. @param bin Its number in the column, in the finest resolution. */
   __device__ SortedEntry(std::uint32_t row, std::uint32_t bin) : word_{bin << kBits | row} {}
   /** @brief Set whether it is the first one of its value. */
   [[nodiscard]] __device__ SortedEntry Beginning(bool begins) const {
@@ -182,8 +182,8 @@ struct SortedPosition {
 
   SortedPosition() = default;
   /**
-   * @param begin  Of the bin's entries.
-   * @param number Of the entry among these.
+   * @param begin  Where the bin's entries begin.
+   * @param number Numbers the entry among these.
    * @param size   How many there are; of more than kCrowd, number and size are not kept.
    */
   __device__ SortedPosition(std::uint32_t begin, std::uint32_t number, std::uint32_t size)
@@ -251,8 +251,8 @@ class BlockSortAgent {
    * @brief Counts entries by bin.
    *
    * @param entries Those of a column that is sorted by bin are told whether they begin one.
-   * @param positions Of each entry among those of all bins, of one bin in any order.
-   * @param n       Entries with a value.
+   * @param positions Where each entry goes among those of all bins, of one bin in any order.
+   * @param n       How many entries have a value.
    * @return        Whether a bin has more entries than are ordered among themselves.
    */
   __device__ bool Count(NodeColumn const& column, std::uint32_t const (&keys)[kItems],

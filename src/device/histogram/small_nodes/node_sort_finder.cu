@@ -26,8 +26,9 @@ struct ColumnCandidates {
 
   /**
    * @brief Find the best candidate beside entries [i, end).
-   * @param before Sum of those before i; then of those before the end, if the feature is open.
-   * @param best   Of other entries.
+   * @param before Sum of the entries before i; then of those before the end, if the node may split on the
+   *               feature.
+   * @param best   The best candidate beside other entries.
    */
   [[nodiscard]] __device__ FoundCandidate Best(std::uint32_t i, std::uint32_t end, FixedSum* before,
                                                FoundCandidate best) const {
@@ -108,7 +109,8 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
   std::uint32_t const c = blockIdx.x % n_columns;
   SearchedNode const node = nodes[i];
   NodeColumn const column{table, rows, node, table.finest.columns[c]};
-  // With categories nodes of more rows are not sorted.
+  // Where a table has categories, only nodes of up to NodeCategoryFinder::kMaxRows are sorted, and that
+  // finder searches this column.
   if (kThreads * kItems <= NodeCategoryFinder::kMaxRows && level.rules[column.f].categorical) {
     return;
   }

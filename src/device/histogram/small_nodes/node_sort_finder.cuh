@@ -23,7 +23,7 @@ class NodeSortFinder {
 
   /**
    * @param table      Outlives the finder.
-   * @param max_blocks Of a launch, unless a node has more columns; changes no result.
+   * @param max_blocks Limits the blocks of a launch, unless a node has more columns; changes no result.
    */
   explicit NodeSortFinder(BinnedTable const& table, std::uint64_t max_blocks = kMaxGrid);
 
