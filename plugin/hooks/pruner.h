@@ -10,6 +10,8 @@
 #pragma once
 
 namespace gpu_exact {
+class PositionedUpdater;
+
 /**
  * @brief Marks, while one lives, that this thread makes the updaters of such a list:
  *        `grow_colmaker`, and right after it `prune`.
@@ -21,19 +23,18 @@ class PruneFollows {
   PruneFollows(PruneFollows const&) = delete;
   PruneFollows& operator=(PruneFollows const&) = delete;
 
-  /**
-   * @brief Tell the updater that is made as `grow_colmaker` whether `prune` follows.
-   *
-   * Where it does, the updater must prune inside, as that `prune` will do nothing.
-   */
-  [[nodiscard]] static bool Claim();
+  /** @brief Give that of this thread; nullptr: there is none. */
+  [[nodiscard]] static PruneFollows* Current();
 
-  /** @brief Tell `prune` whether the updater before it prunes inside. */
-  [[nodiscard]] static bool Claimed();
+  /** @brief Tell what was made as `grow_colmaker`, and prunes inside: `prune` will do nothing, and
+   *         answer as this does. */
+  void Claim(PositionedUpdater const* updater) { updater_ = updater; }
+  /** @brief Give the updater before `prune` that prunes inside; nullptr: it does not. */
+  [[nodiscard]] PositionedUpdater const* Claimed() const { return updater_; }
 
  private:
   PruneFollows* outer_;
-  bool claimed_{false};
+  PositionedUpdater const* updater_{nullptr};
 };
 
 /** @brief Answer for `prune` in XGBoost's registry. To be called once. */

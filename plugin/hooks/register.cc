@@ -26,9 +26,14 @@ UpdaterFactory Make(std::string const& name, UpdaterFactory const& colmaker) {
     if (name == kColMakerName && !IsTakenOver()) {
       return colmaker(ctx, task);
     }
-    bool const inside = name == kOwnName || PruneFollows::Claim();
+    auto* const list = PruneFollows::Current();
+    bool const inside = name == kOwnName || list != nullptr;
     auto const pruning = inside ? Pruning::kInside : Pruning::kFollowing;
-    return new GpuExactUpdater{name, pruning, ctx, task, colmaker};
+    auto* const updater = new GpuExactUpdater{name, pruning, ctx, task, colmaker};
+    if (list != nullptr) {
+      list->Claim(updater);
+    }
+    return updater;
   };
 }
 }  // namespace

@@ -10,6 +10,8 @@
 #include <xgboost/gbm.h>
 #include <xgboost/parameter.h>
 #include <xgboost/predictor.h>
+#include <xgboost/task.h>
+#include <xgboost/tree_updater.h>
 #include <xgboost/version_config.h>
 
 #include <cstdint>
@@ -30,10 +32,29 @@ namespace gpu_exact {
 inline constexpr GainRules kGainRules = GPU_EXACT_XGBOOST < 304 ? GainRules::kOld : GainRules::kNew;
 
 /**
- * @brief Tell whether XGBoost reads the positions that an updater writes. Earlier releases read
- *        those of updaters that say so, and `prune`, the last one of `exact`, does not.
+ * @brief Tell whether XGBoost reads the positions of all trees. Earlier releases read them where the
+ *        objective sets leaves, and the last updater says that it has positions.
  */
 inline constexpr bool kReadsPositions = GPU_EXACT_XGBOOST >= 304;
+
+/** @brief Tell whether the objective sets leaves by the rows in them, as those of absolute and quantile
+ *         errors did before 3.4. */
+inline bool SetsLeaves([[maybe_unused]] xgboost::ObjInfo const& task) {
+#if GPU_EXACT_XGBOOST >= 304
+  return false;
+#else
+  return task.UpdateTreeLeaf();
+#endif
+}
+
+/** @brief Tells XGBoost whether the objective may set the leaves of the trees grown last. */
+class PositionedUpdater : public xgboost::TreeUpdater {
+ public:
+  using TreeUpdater::TreeUpdater;
+#if GPU_EXACT_XGBOOST >= 304
+  [[nodiscard]] virtual bool HasNodePosition() const { return false; }  // earlier ones have it
+#endif
+};
 
 /** @brief Tell whether `hist` draws the features of each tree anew, so that sampling that XGBoost's exact
  *         builder lacks (by node, leaf-wise) can be as in `hist`. In 3.2 it has one sampler for all

@@ -89,35 +89,37 @@ std::string WhyNotOnGpu([[maybe_unused]] TrainParam const& param) {
   return "";
 }
 
-void RefuseOnCpu(TrainParam const& param, xgboost::DMatrix const& data, std::string const& reason) {
+std::string WhyNotOnCpu(TrainParam const& param, xgboost::DMatrix const& data,
+                        std::string const& reason) {
   if (xgboost::collective::IsDistributed()) {
-    LOG(FATAL) << kUpdater << " doesn't support distributed training. Only the GPU's builder does, "
-               << "and: " << reason;
+    return std::string{kUpdater} +
+           " doesn't support distributed training. Only the GPU's builder does, and: " + reason;
   }
   if (!TypesOf(data.Info()).empty()) {
-    auto const refusal = xgboost::error::NoCategorical(kUpdater);
-    LOG(FATAL) << refusal << " Only the GPU's builder does, and: " << reason
-               << " Encode them as numbers, or use `tree_method=\"hist\"`.";
+    return xgboost::error::NoCategorical(kUpdater) +
+           " Only the GPU's builder does, and: " + reason +
+           " Encode them as numbers, or use `tree_method=\"hist\"`.";
   }
   if (!data.SingleColBlock()) {
-    LOG(FATAL) << kUpdater
-               << " doesn't support external memory training. Only the GPU's builder has "
-               << "it, and: " << reason
-               << " Make one `DMatrix` of the data, or use `tree_method=\"hist\"`.";
+    return std::string{kUpdater} +
+           " doesn't support external memory training. Only the GPU's builder has it, and: " +
+           reason + " Make one `DMatrix` of the data, or use `tree_method=\"hist\"`.";
   }
   if (param.colsample_bynode != 1.0f) {
-    LOG(FATAL) << "column sample by node is not yet supported by the exact tree method. Only the "
-               << "GPU's builder has it, and: " << reason
-               << " Set `colsample_bynode` to 1, or use `colsample_bylevel`.";
+    return "column sample by node is not yet supported by the exact tree method. Only the GPU's "
+           "builder has it, and: " +
+           reason + " Set `colsample_bynode` to 1, or use `colsample_bylevel`.";
   }
   if (param.grow_policy == TrainParam::kLossGuide) {
-    LOG(FATAL) << "XGBoost's own exact builder ignores `grow_policy=\"lossguide\"`. Only the GPU's "
-               << "builder has it, and: " << reason
-               << " Leave it out, or use `tree_method=\"hist\"`.";
+    return "XGBoost's own exact builder ignores `grow_policy=\"lossguide\"`. Only the GPU's "
+           "builder has it, and: " +
+           reason + " Leave it out, or use `tree_method=\"hist\"`.";
   }
   if (param.max_depth == 0) {
-    LOG(FATAL) << "exact tree method doesn't support unlimited depth. Only the GPU's builder has "
-               << "it, and: " << reason << " Set `max_depth`.";
+    return "exact tree method doesn't support unlimited depth. Only the GPU's builder has it, "
+           "and: " +
+           reason + " Set `max_depth`.";
   }
+  return "";
 }
 }  // namespace gpu_exact

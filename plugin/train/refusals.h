@@ -25,10 +25,10 @@ void RefuseUnsupported(xgboost::tree::TrainParam const& param,
 std::string WhyNotOnGpu(xgboost::tree::TrainParam const& param);
 
 /**
- * @brief Throws dmlc::Error for what only the GPU can do.
+ * @brief Say what of a tree only the GPU can do, with the remedy; empty where there is nothing.
  *
- * @param reason Why it is not used: a sentence.
+ * @param reason Why the GPU is not used: a sentence.
  */
-void RefuseOnCpu(xgboost::tree::TrainParam const& param, xgboost::DMatrix const& data,
-                 std::string const& reason);
+std::string WhyNotOnCpu(xgboost::tree::TrainParam const& param, xgboost::DMatrix const& data,
+                        std::string const& reason);
 }  // namespace gpu_exact

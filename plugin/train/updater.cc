@@ -135,6 +135,14 @@ class SharedLearningRate {
   float n_trees_;
   bool restored_by_xgboost_{false};
 };
+
+/** @brief Throws dmlc::Error where only the GPU can grow the tree. */
+void RefuseOnCpu(TrainParam const& param, xgboost::DMatrix const& data, std::string const& reason) {
+  if (auto const why = WhyNotOnCpu(param, data, reason); !why.empty()) {
+    LOG(FATAL) << why;
+  }
+}
+
 /** @brief Decide what is to happen without a GPU; an error where the environment says neither. */
 Fallback FallbackOf(GpuExactParam const& param) {
   char const* said = std::getenv(kFallbackVariable);
@@ -155,7 +163,7 @@ DMLC_REGISTER_PARAMETER(ColMakerParam);
 
 GpuExactUpdater::GpuExactUpdater(std::string name, Pruning pruning, xgboost::Context const* ctx,
                                  xgboost::ObjInfo const* task, UpdaterFactory colmaker)
-    : TreeUpdater{ctx},
+    : PositionedUpdater{ctx},
       name_{std::move(name)},
       pruning_{pruning},
       task_{task},
@@ -192,6 +200,7 @@ void GpuExactUpdater::Update(TrainParam const* param, xgboost::GradientContainer
                              std::vector<xgboost::RegTree*> const& trees) {
   SharedLearningRate learning_rate{param, trees.size()};
   auto const& info = data->Info();
+  sets_leaves_ = SetsLeaves(*task_) && !WhyNotOnCpu(*param, *data, "").empty();
   auto const ordinal = ctx_->IsCUDA() ? ctx_->Ordinal() : 0;
   DeviceStatus status;
   std::shared_ptr<DeviceTable> table;
@@ -380,7 +389,7 @@ void GpuExactUpdater::GrowTree(Task const& task, TreeBuilder* builder, TreeRecor
   auto const begin = std::chrono::steady_clock::now();
   auto const& gpair = *task.gradients->FullGradOnly()->Data();
   std::optional<Positions> positions;
-  if (kReadsPositions) {
+  if (kReadsPositions || sets_leaves_) {
     positions.emplace(ctx_, gpair.Size(), task.out_position);
   }
   // Random numbers are drawn from a copy, so that a tree that fails has drawn none.

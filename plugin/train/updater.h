@@ -30,7 +30,7 @@ enum class Pruning : std::uint8_t {
 };
 
 /** @brief Grows exact greedy trees on a GPU; the same trees as XGBoost's `grow_colmaker`. */
-class GpuExactUpdater final : public xgboost::TreeUpdater {
+class GpuExactUpdater final : public PositionedUpdater {
  public:
   /**
    * @param name     The name that the updater is registered under; XGBoost makes updaters anew when
@@ -43,6 +43,9 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
   UsedParameters Configure(xgboost::Args const& args) override;
   void LoadConfig(xgboost::Json const& in) override;
   void SaveConfig(xgboost::Json* p_out) const override;
+  /** @brief Tell it of trees that only the GPU can grow. XGBoost's own exact builder has none, so that
+   *         its leaves stay as they are; so do those of the same trees here. */
+  [[nodiscard]] bool HasNodePosition() const override { return sets_leaves_; }
   [[nodiscard]] char const* Name() const override { return name_.c_str(); }
 
   void Update(xgboost::tree::TrainParam const* param, xgboost::GradientContainer* gradients,
@@ -90,6 +93,7 @@ class GpuExactUpdater final : public xgboost::TreeUpdater {
   ColMakerParam colmaker_param_;
   TableCache tables_;
   RowSampler row_sampler_;
+  bool sets_leaves_{false};     // the objective, of the trees grown last
   std::uint64_t last_tree_{0};  // hash of the one grown last, by several workers
 };
 }  // namespace gpu_exact

@@ -392,9 +392,31 @@ def test_frames(make: Callable, max_cat_to_onehot: int) -> None:
     (a,), (b,) = trees(ours), trees(judge)
     assert categories_of(a) == categories_of(b) and len(categories_of(a)) > 5
     np.testing.assert_array_equal(ours.predict(dtrain), judge.predict(dtrain))
-    if RELEASE >= (3, 3):  # before, scikit-learn's classes refuse it
-        fitted = xgb.XGBRegressor(**params, **TAKE_OVER, n_estimators=1).fit(frame, y)
-        np.testing.assert_array_equal(fitted.predict(frame), ours.predict(dtrain))
+    for method in (TAKE_OVER, {"tree_method": gpu_exact.EXACT}):
+        estimator = xgb.XGBRegressor(**params, **method, n_estimators=1, enable_categorical=True)
+        np.testing.assert_array_equal(estimator.fit(frame, y).predict(frame), ours.predict(dtrain))
+        assert estimator.get_params()["tree_method"] == "exact"
+
+
+def test_going_on_with_a_frame_of_other_codes() -> None:
+    """It has the codes of the model if it is given them."""
+    pd = pytest.importorskip("pandas")
+    names = CITIES[np.random.default_rng(5).integers(0, 6, 200)]
+    y = np.char.str_len(names.astype(str)) ** 2.0 + (names == "Rome")
+    params = BOOSTS | TAKE_OVER | {"max_depth": 3}
+    frames = [
+        pd.DataFrame({"city": pd.Categorical(names, categories=order)})
+        for order in (CITIES, CITIES[::-1])
+    ]
+    first = xgb.train(params, xgb.DMatrix(frames[0], y, enable_categorical=True), 2)
+    types = first.get_categories()
+    tables = [
+        xgb.DMatrix(frame, y, feature_types=types, enable_categorical=True) for frame in frames
+    ]
+    same, other = (xgb.train(params, table, 4, xgb_model=first) for table in tables)
+    assert_same_model(other, same)
+    error = np.sqrt(np.mean((other.predict(tables[1]) - y) ** 2))
+    assert error < np.sqrt(np.mean((first.predict(tables[1]) - y) ** 2)) / 2
 
 
 @pytest.mark.parametrize("bounds", [[0, 500], [0, 1, 33, 200, 499, 500]], ids=["one", "five"])

@@ -110,7 +110,7 @@ def test_the_trees_are_those_of_that_release(
     assert min(told["splits"]) > 20
 
 
-@pytest.mark.parametrize("file", ["test_slices"])
+@pytest.mark.parametrize("file", ["test_leaves", "test_slices"])
 @pytest.mark.parametrize("wheel", DEVICES)
 @pytest.mark.parametrize("release", RELEASES)
 def test_end_to_end(wheels: Path, release: str, wheel: str, file: str) -> None:

@@ -16,6 +16,7 @@ import it there.
 """
 
 import ctypes
+import functools
 import importlib.util
 import json
 import operator
@@ -152,6 +153,24 @@ def _import_xgboost() -> None:
         if error.name != "xgboost":
             raise
     _check_release(release)
+    if release.startswith("3.2."):
+        _let_estimators_take_categories()
+
+
+def _let_estimators_take_categories() -> None:
+    """XGBoost 3.2's refuse them by the name of the method, before any updater is asked."""
+    from xgboost.sklearn import XGBModel
+
+    configure = XGBModel._configure_fit
+
+    @functools.wraps(configure)
+    def without_the_name(self: Any, booster: Any, params: dict, feature_weights: Any) -> tuple:
+        method = {name: params.pop(name) for name in ("tree_method",) if name in params}
+        configured = configure(self, booster, params, feature_weights)
+        params.update(method)
+        return configured
+
+    XGBModel._configure_fit = without_the_name
 
 
 def _load_module() -> ctypes.CDLL:
