@@ -153,7 +153,7 @@ def _import_xgboost() -> None:
         if error.name != "xgboost":
             raise
     _check_release(release)
-    if release.startswith("3.2."):
+    if release and release.startswith("3.2."):
         _let_estimators_take_categories()
 
 
@@ -170,7 +170,7 @@ def _let_estimators_take_categories() -> None:
         params.update(method)
         return configured
 
-    XGBModel._configure_fit = without_the_name
+    XGBModel._configure_fit = without_the_name  # type: ignore[method-assign]
 
 
 def _load_module() -> ctypes.CDLL:
