@@ -104,15 +104,20 @@ TEST(MemoryPlan, TilesOfManyColumns) {
 TEST(MemoryPlan, HistogramsDenseAndSparse) {
   constexpr RowIdx kRows = 1 << 22;
   auto const resolutions = ChooseResolutions(kRows, 64, kMaxGroupBins, kMaxSortedRows);
-  ASSERT_EQ(resolutions.size(), 3u);
+  ASSERT_EQ(resolutions.size(), 4u);
+  auto const of_sparse = ChooseResolutions(kRows, 64, kMaxGroupBins, kMaxSortedRows, {},
+                                           std::uint64_t{64 - 8} * kRows);
   double const n_resolutions{3};
-  auto bins = [&](EntryIdx n_columns) {
+  ASSERT_EQ(of_sparse.size(), 3u);
+  auto bins = [&](EntryIdx n_columns, std::vector<std::uint32_t> const& max_bins) {
     std::uint64_t n{0};
-    for (std::size_t i = 0; i < resolutions.size(); ++i) {
-      n += MostBins(n_columns * kRows, 64, resolutions[i], i == 0);
+    for (std::size_t i = 0; i < max_bins.size(); ++i) {
+      n += MostBins(n_columns * kRows, 64, max_bins[i], i == 0);
     }
-    std::uint64_t const finest = MostBins(n_columns * kRows, 64, resolutions[0], true);
-    return static_cast<double>(9 * n + 2 * finest / 4) / kRows;  // of two, bits that tell begins
+    std::uint64_t const finest = MostBins(n_columns * kRows, 64, max_bins[0], true);
+    std::uint64_t const n_bits =
+        (max_bins.size() - 1) * finest;  // that tell where coarser ones begin
+    return static_cast<double>(9 * n + n_bits / 4) / kRows;
   };
   auto of_row = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kRows; };
   auto dense = MemoryPlan::Make(EntryIdx{64} * kRows, kRows, 64, Strategy::kHistogram);
@@ -120,7 +125,8 @@ TEST(MemoryPlan, HistogramsDenseAndSparse) {
   auto small = MemoryPlan::Make(EntryIdx{1} << 24, 1 << 20, 16, Strategy::kHistogram);
   EXPECT_EQ(Of(small.growing, "bins"), std::uint64_t{16 * (2 + 2 + 1)} << 20)
       << "each resolution has its own";
-  EXPECT_NEAR(of_row(Of(dense.growing, "limits of bins and offsets of rows")), bins(64), 1.0);
+  EXPECT_NEAR(of_row(Of(dense.growing, "limits of bins and offsets of rows")),
+              bins(64, resolutions), 1.0);
   EXPECT_EQ(Of(dense.growing, "values by row"), std::uint64_t{4 * 64} * kRows);
   EXPECT_NEAR(of_row(Of(dense.growing, "sorted rows")), 64 * 3.25, 1.0);
   EXPECT_NEAR(of_row(Of(dense.growing, "histograms")), 32 + of_row(std::uint64_t{16} << 20), 1.0);
@@ -133,7 +139,7 @@ TEST(MemoryPlan, HistogramsDenseAndSparse) {
   auto const offsets = RowOffsetBytes(EntryIdx{8} * kRows, kRows, 64);
   EXPECT_NEAR(of_row(Of(sparse.growing, "bins")), 8 * 4.5 * n_resolutions, 1.0);
   EXPECT_NEAR(of_row(Of(sparse.growing, "limits of bins and offsets of rows")),
-              bins(8) + of_row(offsets), 1.0);
+              bins(8, of_sparse) + of_row(offsets), 1.0);
   EXPECT_EQ(Of(sparse.growing, "values by row"), std::uint64_t{6 * 8} * kRows);
   auto wide = [](FeatureIdx n) {
     return Of(MemoryPlan::Make(1000, 1000, n, Strategy::kHistogram).growing, "values by row");

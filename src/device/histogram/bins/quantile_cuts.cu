@@ -13,6 +13,7 @@
 #include "device/histogram/bins/quantile_cuts.cuh"
 #include "device/runtime/device_context.cuh"
 #include "device/table/value_sort.cuh"
+#include "plan/quantile_law.h"
 
 namespace gpu_exact {
 namespace {
@@ -23,6 +24,10 @@ struct PieceColumn {
   std::uint32_t n_entries;
   std::uint32_t n_quantiles;     // 0: every piece is a bin
   std::uint32_t shift{kByRank};  // of pieces' numbers, which then tell the bin
+
+  [[nodiscard]] __device__ double Quantiles(std::uint64_t rank) const {
+    return QuantileLaw{n_entries, n_quantiles}.Below(rank);
+  }
 };
 
 /** @brief Lends pieces in the order of column and value. */
@@ -54,8 +59,9 @@ struct PiecesRef {
     std::uint64_t const end =
         piece + 1 < this->End(column) ? ranks[piece + 1] - c.begin : c.n_entries;
     // The last value that begins in a quantile may be a long one: it has a bin of its own.
-    bool const is_long = (end - rank) * c.n_quantiles >= 2 * std::uint64_t{c.n_entries};
-    return 2 * (rank * c.n_quantiles / c.n_entries) + (is_long ? 1 : 0);
+    double const first = c.Quantiles(rank);
+    bool const is_long = c.Quantiles(end) - first >= 2.0;
+    return 2 * static_cast<std::uint64_t>(first) + (is_long ? 1 : 0);
   }
   [[nodiscard]] __device__ bool BeginsBin(std::uint64_t piece) const {
     std::uint32_t const column = this->ColumnOf(piece);
@@ -221,9 +227,9 @@ __global__ void FindLongBinsKernel(PiecesRef pieces, std::uint32_t* is_long) {
     return;
   }
   std::uint64_t const end = i + (1u << c.shift);
-  std::uint64_t const n =
-      (end < pieces.End(column) ? pieces.ranks[end] : c.n_entries) - pieces.ranks[i];
-  if (n * c.n_quantiles > 3 * std::uint64_t{c.n_entries}) {
+  std::uint64_t const last = end < pieces.End(column) ? pieces.ranks[end] : c.n_entries;
+  constexpr double kRounding = 1e-6;
+  if (c.Quantiles(last) - c.Quantiles(pieces.ranks[i]) > 3.0 + kRounding) {
     is_long[column] = 1;
   }
 }

@@ -1,8 +1,8 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Cuts every column into bins: one value each where a column has few, else ranges of values
- *        that hold about as many entries each.
+ * @brief Cuts every column into bins: one value each where a column has few, else ranges of values,
+ *        which are shorter towards the ends of a column.
  */
 #pragma once
 
@@ -48,10 +48,9 @@ struct FinestBins;
 /**
  * @brief Owns the bins of all features.
  *
- * A column of few distinct values has a bin for each of them. Of another one, bins begin at quantiles:
- * where ranks pass a multiple of n_entries / n_quantiles, but never inside a value. A value of twice
- * as many entries as lie between two quantiles has a bin of its own, so that a range has at most three times
- * as many.
+ * A column of few distinct values has a bin for each of them. Of another one, bins begin at the
+ * quantiles of QuantileLaw, but never inside a value. A value that is as long as two quantiles has a bin
+ * of its own, so that a range is at most as long as three.
  *
  * Categories have a bin each in every resolution: its number is the code.
  */

@@ -3,10 +3,12 @@
  *
  * @brief Bins of columns against values counted on the host.
  */
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
 
+#include "plan/quantile_law.h"
 #include "tests/device/histogram/quantile_cuts_problem.cuh"
 
 namespace gpu_exact {
@@ -26,29 +28,32 @@ struct Bin {
   bool is_range;
 };
 
-/** @brief Of one column: from one multiple of n / quantiles to the next, long pieces by themselves. */
+/** @brief Of one column: from one quantile to the next, long pieces by themselves. */
 std::vector<Bin> GatherPieces(std::vector<Piece> const& pieces, std::uint32_t max_bins) {
   std::uint64_t n{0};
   for (Piece const& p : pieces) {
     n += p.n_entries;
   }
-  std::uint64_t const quantiles = max_bins - 1;
-  auto is_long = [&](Piece const& p) { return p.n_entries * quantiles >= 2 * n; };
+  QuantileLaw const law{static_cast<std::uint32_t>(n), max_bins - 1};
   bool const few = pieces.size() <= max_bins;
+  double quantile_before{0.0};
+  bool was_long{false};
   std::vector<Bin> bins;
   std::uint64_t rank{0};
-  std::uint64_t rank_before{0};
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     Piece const& p = pieces[i];
-    bool const begins = i == 0 || few || rank * quantiles / n != rank_before * quantiles / n ||
-                        is_long(p) || is_long(pieces[i - 1]);
+    double const quantile = law.Below(rank);
+    bool const is_long = law.Below(rank + p.n_entries) - quantile >= 2.0;
+    bool const begins =
+        i == 0 || few || std::floor(quantile) != std::floor(quantile_before) || is_long || was_long;
     if (begins) {
       bins.push_back({p.lowest, rank, 0, p.is_range});
     } else {
       bins.back().is_range = true;
     }
     bins.back().n_entries += p.n_entries;
-    rank_before = rank;
+    quantile_before = quantile;
+    was_long = is_long;
     rank += p.n_entries;
   }
   return bins;
@@ -134,7 +139,9 @@ class QuantileCutsTest : public DeviceTest {
         EXPECT_EQ(got.is_range[at], want[k].is_range ? 1 : 0) << where;
         bool const gathered = pieces[f].size() > max_bins;
         if (want[k].is_range && gathered) {
-          EXPECT_LE(want[k].n_entries * (max_bins - 1), 3 * n_entries) << where;
+          QuantileLaw const law{static_cast<std::uint32_t>(n_entries), max_bins - 1};
+          std::uint64_t const end = want[k].first_rank + want[k].n_entries;
+          EXPECT_LE(law.Below(end) - law.Below(want[k].first_rank), 3.0 + 1e-6) << where;
         }
         any_range = any_range || want[k].is_range;
       }
@@ -172,7 +179,8 @@ class QuantileCutsTest : public DeviceTest {
         if (!is_ranked && shift != 0) {
           std::uint64_t const end = k + 1 < n ? got.first_rank[at + 1] : n_entries[f];
           ASSERT_EQ(got.is_range[at], 1) << "feature " << f << ", bin " << k;
-          ASSERT_LE((end - got.first_rank[at]) * (max_bins - 1), std::uint64_t{3} * n_entries[f])
+          QuantileLaw const law{n_entries[f], max_bins - 1};
+          ASSERT_LE(law.Below(end) - law.Below(got.first_rank[at]), 3.0 + 1e-6)
               << "feature " << f << ", bin " << k;
         }
       }
