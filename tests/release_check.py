@@ -2,8 +2,8 @@
 # Copyright 2026, the gpu_exact contributors
 """Say whether a release of XGBoost can be served, and by which adapter.
 
-    python tests/release_check.py 3.5.0             # pip downloads its sources and wheels
-    python tests/release_check.py path/to/xgboost   # a source tree, before there are wheels of it
+    build/venv/bin/python tests/release_check.py 3.5.0             # pip downloads its sources and wheels
+    build/venv/bin/python tests/release_check.py path/to/xgboost   # a source tree, before there are wheels of it
 
 Takes a configured build folder (`cmake -B build`), where nothing need be built; no GPU. The adapter is
 compiled against the headers of the release, and of the layout that serves it, or else of the newest one.
@@ -26,10 +26,12 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+from elftools.dwarf.die import DIE
+from elftools.elf.elffile import ELFFile
 
 ROOT = Path(__file__).resolve().parents[1]
 VERSIONS = "plugin/python/xgboost_gpu_exact/versions.py"
@@ -138,48 +140,44 @@ def version_of(tree: Path) -> str:
 
 def read_layouts(object_file: Path) -> dict[str, Layout]:
     """Classes and enumerations of XGBoost that it uses, by its debug information."""
-    command = ["readelf", "--debug-dump=info", object_file]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, text=True, errors="replace", **pipes) as dump:
-        return dict(layouts_in(dump.stdout))
+    library = object_file.with_suffix(".so")  # pyelftools cannot relocate what is local to a thread
+    must("c++", "-shared", "-o", library, object_file)
+    layouts: dict[str, Layout] = {}
+    with library.open("rb") as file:
+        for unit in ELFFile(file).get_dwarf_info().iter_CUs():
+            for scope in unit.get_top_DIE().iter_children():
+                if name_of(scope) in ("xgboost", "dmlc"):
+                    add_layouts(scope, name_of(scope), layouts)
+    return layouts
 
 
-def layouts_in(lines: Iterable[str]) -> Iterator[tuple[str, Layout]]:
-    """Parse what readelf prints."""
-    scopes: list[tuple[str, dict]] = []  # tag and attributes of what encloses the present entry
-    complete: list[tuple[list, dict]] = []
-    for line in lines:
-        entry = re.match(r"\s*<([0-9a-f]+)><[0-9a-f]+>: Abbrev Number: \d+ \(DW_TAG_(\w+)\)", line)
-        if entry:
-            del scopes[int(entry[1], 16) :]
-            scopes.append((entry[2], {"children": []}))
-            if len(scopes) > 1:
-                scopes[-2][1]["children"].append(scopes[-1])
-            if entry[2] in ("class_type", "structure_type", "enumeration_type"):
-                complete.append(([attributes for _, attributes in scopes[:-1]], scopes[-1][1]))
-            continue
-        attribute = re.match(r"\s*<[0-9a-f]+>\s+DW_AT_(\w+)\s*: (.*)", line)
-        if attribute and scopes:
-            value = attribute[2].rstrip()
-            value = re.sub(r"^\((?:indirect|alt indirect)[^)]*\): ", "", value)
-            scopes[-1][1][attribute[1]] = value
-    for outer, attributes in complete:
-        names = [scope.get("name") for scope in outer[1:]] + [attributes.get("name")]
-        if names[0] in ("xgboost", "dmlc") and all(names) and "byte_size" in attributes:
-            yield "::".join(names), layout_of(attributes)
+def name_of(entry: DIE, attribute: str = "DW_AT_name") -> str:
+    return entry.attributes[attribute].value.decode() if attribute in entry.attributes else ""
 
 
-def layout_of(attributes: dict) -> Layout:
-    layout: Layout = {"size": int(attributes["byte_size"], 0)}
-    for tag, child in attributes["children"]:
-        if tag == "enumerator":
-            layout[child["name"]] = int(child["const_value"], 0)
-        elif tag in ("member", "inheritance") and "data_member_location" in child:
-            name = child.get("name", f"base or nameless member {len(layout)}")
-            layout[name] = int(child["data_member_location"].split()[0], 0)
-        elif "vtable_elem_location" in child:
-            place = re.search(r"DW_OP_constu: (\d+)", child["vtable_elem_location"])
-            layout[f"virtual function {place[1]}"] = child.get("linkage_name", child["name"])
+def add_layouts(scope: DIE, path: str, layouts: dict[str, Layout]) -> None:
+    """Those of what a namespace or class encloses."""
+    for entry in scope.iter_children():
+        is_type = entry.tag in ("DW_TAG_class_type", "DW_TAG_structure_type", "DW_TAG_enumeration_type")
+        if name_of(entry) and (is_type or entry.tag == "DW_TAG_namespace"):
+            name = f"{path}::{name_of(entry)}"
+            if "DW_AT_byte_size" in entry.attributes:
+                layouts[name] = layout_of(entry)
+            add_layouts(entry, name, layouts)
+
+
+def layout_of(entry: DIE) -> Layout:
+    layout: Layout = {"size": entry.attributes["DW_AT_byte_size"].value}
+    for child in entry.iter_children():
+        values = {name.removeprefix("DW_AT_"): found.value for name, found in child.attributes.items()}
+        if child.tag == "DW_TAG_enumerator":
+            layout[name_of(child)] = values["const_value"]
+        elif child.tag in ("DW_TAG_member", "DW_TAG_inheritance") and "data_member_location" in values:
+            name = name_of(child) or f"base or nameless member {len(layout)}"
+            layout[name] = values["data_member_location"]
+        elif "vtable_elem_location" in values:  # DW_OP_constu, and the place
+            function = name_of(child, "DW_AT_linkage_name") or name_of(child)
+            layout[f"virtual function {values['vtable_elem_location'][1]}"] = function
     return layout
 
 

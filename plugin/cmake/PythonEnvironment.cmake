@@ -11,7 +11,7 @@ set_property(CACHE GPU_EXACT_PYTHON_ENV PROPERTY STRINGS venv current none)
 set_property(CACHE GPU_EXACT_XGBOOST PROPERTY STRINGS auto cpu cuda)
 set_property(CACHE GPU_EXACT_XGBOOST_VERSION PROPERTY STRINGS auto ${GPU_EXACT_RELEASES})
 set(_packages numpy scipy scikit-learn pandas pyarrow polars matplotlib
-    dask distributed pytest)
+    dask distributed pytest pyelftools)
 if(GPU_EXACT_GPU_VISIBLE)
   list(APPEND _packages nvidia-ml-py)  # of the benchmarks
 endif()

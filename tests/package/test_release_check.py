@@ -36,7 +36,7 @@ def layouts_of(folder: Path, header: str) -> dict[str, Layout]:
     file = folder / "program.cc"
     file.write_text(header + PROGRAM)
     subprocess.run(
-        ["g++", *DEBUG_FLAGS.split(), "-c", file, "-o", file.with_suffix(".o")], check=True
+        ["g++", *DEBUG_FLAGS.split(), "-fPIC", "-c", file, "-o", file.with_suffix(".o")], check=True
     )
     return read_layouts(file.with_suffix(".o"))
 
