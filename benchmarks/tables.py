@@ -167,7 +167,7 @@ def origin(rows: Iterable[Row], *systems: str) -> str:
 
 
 def headline(lines: list[Line]) -> str:
-    """Milliseconds, and in brackets how many times as long as the plugin's; exact's fastest run."""
+    """Milliseconds, and in brackets divided by the plugin's; exact's fastest run."""
     rows = famous(lines)
     cells, cores = [], {}
     for row in rows:
@@ -185,7 +185,7 @@ def headline(lines: list[Line]) -> str:
     head += ["GPU `hist`, 256 bins", f"XGBoost's exact, {' or '.join(cores)}"]
     devices = {run["device"].rsplit(", ", 1)[0]: None for row in rows for run in row.of(OURS)}
     where = f"On one {' or '.join(devices) or 'GPU'}, gradients included."
-    return markdown(head, cells, f"{where} In brackets: how many times as long as this plugin.")
+    return markdown(head, cells, f"{where} In brackets: that time divided by this plugin's.")
 
 
 SLOWER = {  # what a table is like on which the plugin may be slower than hist
@@ -199,18 +199,18 @@ SLOWER = {  # what a table is like on which the plugin may be slower than hist
 
 
 def summary(lines: list[Line]) -> str:
-    """On how many tables the plugin is ahead of hist, by how much, and where it is not."""
+    """On how many tables the plugin is ahead of hist, how many times as fast, and where it is not."""
     shares = {row.title().strip("`"): row.share() for row in all_compared(lines)}
     ahead = [share for share in shares.values() if share < 1]
     slower = {name: share for name, share in shares.items() if share >= 1}
     behind = [
-        f"{share:.2f} times as long {SLOWER.get(name, f'on `{name}`')}"
+        f"{1 / share:.2f} times as fast {SLOWER.get(name, f'on `{name}`')}"
         for name, share in sorted(slower.items(), key=lambda item: -item[1])
     ]
     told = (
-        f"On {len(ahead)} of {len(shares)} generated tables a tree took less time than with GPU "
-        f"`hist`: the median is {statistics.median(shares.values()):.2f} of its time, the least {min(ahead):.2f}. "
-        f"On {len(behind)} it took longer: {', '.join(behind)}."
+        f"On {len(ahead)} of {len(shares)} generated tables a tree grows faster than with GPU `hist`: "
+        f"at the median {1 / statistics.median(shares.values()):.2g} times as fast, at most {1 / min(ahead):.2g} "
+        f"times. On {len(behind)} it grows slower: {', '.join(behind)}."
     )
     return f"{wrapped(told)}\n"
 

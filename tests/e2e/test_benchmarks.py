@@ -353,7 +353,7 @@ def test_tables_of_results():
     told = tables.headline(runs(device="a GPU, 8 CPU cores"))
     assert "| XGBoost's exact, 8 CPU cores |\n" in told
     assert "| HIGGS | 5,000 x 10 | 6 | **3** | 4 (1.33x) | 700 (233x) |" in told
-    assert "On one a GPU, gradients included. In brackets: how many times as long as this plugin." in told
+    assert "On one a GPU, gradients included. In brackets: that time divided by this plugin's." in told
     without = [run for run in runs() if run["system"] != "xgb_exact_cpu"]
     assert "| **3** | 4 (1.33x) | not timed |" in tables.headline(without)
     assert "| higgs | 5,000 x 10 | 6 | 3 | 4 | 0.75 |  | 700 to 900 |" in tables.speed(runs())
@@ -369,10 +369,10 @@ def test_tables_of_results():
     slow = runs(shape="other-ones")
     slow[3]["ms"] = 6.0
     told = tables.summary([*grown, *slow]).replace("\n", " ")
-    assert "On 2 of 4 generated tables a tree took less" in told
-    assert "the median is 1.00 of its time, the least 0.75." in told
-    slower = "1.50 times as long on `ones`, 1.25 times as long with 1,000,000 rows and 28 columns at depth 4."
-    assert f"On 2 it took longer: {slower}" in told
+    assert "On 2 of 4 generated tables a tree grows faster than with GPU `hist`: " in told
+    assert "at the median 1 times as fast, at most 1.3 times." in told
+    slower = "0.67 times as fast on `ones`, 0.80 times as fast with 1,000,000 rows and 28 columns at depth 4."
+    assert f"On 2 it grows slower: {slower}" in told
 
 
 def test_words_for_slower_tables_are_of_tables():
