@@ -120,8 +120,8 @@ BinBound::BinBound(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features, His
                    std::uint32_t max_bins, FeatureIdx n_categorical) {
   std::uint64_t const rows = n_rows;
   bool const is_dense = IsDense(n_entries, n_rows, n_features);
-  memory.shares_bins = memory.shares_bins ||
-                       ReadsFinest(NumStoredBins(n_entries, n_rows, n_features), is_dense, 1.0);
+  memory.shares_bins =
+      memory.shares_bins || ReadsFinest(NumStoredBins(n_entries, n_rows, n_features), is_dense);
   resolutions = ChooseResolutions(n_rows, n_features, max_bins, kMaxSortedRows, memory,
                                   rows * n_features - n_entries);
   std::uint64_t const n_finest =
@@ -135,11 +135,10 @@ BinBound::BinBound(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features, His
     of_column.push_back(static_cast<std::uint32_t>(n_bins / std::max(n_features, 1u)));
     most_bins = std::max(most_bins, n_bins);
     constexpr std::uint64_t kFeature =
-        BinBytes::kColumn + BinBytes::kOffset + BinBytes::kCandidates;
+        BinBytes::kColumn + BinBytes::kCell + BinBytes::kOffset + BinBytes::kCandidates;
     descriptions += BinBytes::kBin * n_bins + kFeature * (std::uint64_t{n_features} + 1);
-    descriptions += i == 0 ? 0 : BinBytes::kRankWord * n_finest / 32;
     // Two groups that follow each other have more bins than a block has room for.
-    descriptions += BinBytes::kGroup * (n_bins / (max_bins / 2) + 1);
+    descriptions += (BinBytes::kGroup + BinBytes::kCells) * (n_bins / (max_bins / 2) + 1);
   }
   StoredResolutions const stored{n_features, of_column};
   std::vector<std::uint32_t> const of_groups = stored.GroupColumns(memory, max_bins);
@@ -165,8 +164,8 @@ void BinBound::AddCategories(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_fea
   // Each may fill a group, and end the one before it.
   std::uint64_t const n_groups =
       std::min<std::uint64_t>(2 * std::uint64_t{n_categorical}, n_features);
-  descriptions += resolutions.size() * (BinBytes::kBin * n_bins + BinBytes::kGroup * n_groups +
-                                        BinBytes::kRankWord * n_bins / 32);
+  descriptions += resolutions.size() *
+                  (BinBytes::kBin * n_bins + (BinBytes::kGroup + BinBytes::kCells) * n_groups);
   std::uint64_t const n_cells = std::uint64_t{n_rows} * n_features;
   bool const is_dense = IsDense(n_entries, n_rows, n_features);
   std::uint64_t const n_sparse =

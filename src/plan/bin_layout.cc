@@ -122,32 +122,34 @@ void GiveCells(GroupLayout* group, BinLayout* out, std::uint32_t max_bins, bool 
   out->first_bins.resize(group->first_bins + group->stride, 0);
 }
 
-/** @brief Finds the word where the bits of each stored group begin. */
-void PlaceBegins(BinLayout const& stored, BinLayout* out) {
-  for (GroupLayout const& group : stored.groups) {
-    out->first_words.push_back(out->n_stored_bins / 32);
-    out->n_stored_bins += RoundUp(group.n_bins, 32);
-  }
-  for (GroupLayout& group : out->groups) {
-    if (group.shift == kByRank) {
-      group.begins = out->first_words[stored.columns[group.first_column].group];
+/** @brief Says for each column of a group how stored bins become its own. */
+void AddCellMaps(BinLayout const& stored, std::vector<ColumnBins> const& bins, GroupLayout* group,
+                 BinLayout* out) {
+  group->by_column = true;
+  group->cell_maps = out->cell_maps.size();
+  group->first_bins = out->first_bins.size();
+  for (std::uint32_t k = 0; k < group->n_columns; ++k) {
+    BinColumn const& own = out->columns[group->first_column + k];
+    std::uint32_t const first_stored = stored.columns[group->first_column + k].first_bin;
+    out->cell_maps.push_back(CellMap::Make(bins[own.feature].shift, own.first_bin, first_stored));
+    if (!group->Strided()) {
+      out->first_bins.push_back(static_cast<GroupBin>(first_stored));
     }
   }
+  out->cell_maps.resize(RoundUp(out->cell_maps.size(), kAlignedElements), CellMap::None());
 }
 }  // namespace
 
-bool ReadsFinest(std::uint64_t n_stored, bool is_dense, double looked_up_share) {
+bool ReadsFinest(std::uint64_t n_stored, bool is_alike) {
   constexpr std::uint64_t kCached = std::uint64_t{1}
                                     << 24;  // at 2 B each, half of an H200's L2 cache
-  constexpr double kMostLookedUp = 0.125;
-  return n_stored > kCached && (is_dense || looked_up_share <= kMostLookedUp);
+  return n_stored > kCached && is_alike;
 }
 
 std::uint64_t BinLayout::DescriptionBytes() const {
-  std::uint64_t const n_words = first_words.empty() ? 0 : NumRankWords(n_stored_bins);
   return BinBytes::kGroup * groups.size() + sizeof(BinColumn) * columns.size() +
          sizeof(std::uint32_t) * (n_features + n_row_offsets) +
-         sizeof(GroupBin) * first_bins.size() + BinBytes::kRankWord * n_words;
+         sizeof(GroupBin) * first_bins.size() + sizeof(CellMap) * cell_maps.size();
 }
 
 BinLayout LayStored(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
@@ -177,7 +179,6 @@ BinLayout LayStored(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
 BinLayout LayRead(BinLayout const& stored, std::vector<std::uint32_t> const& n_entries,
                   std::vector<ColumnBins> const& bins, GroupLimits const& limits) {
   BinLayout out = MakeGroups(stored.n_rows, n_entries, bins, bins, limits, false, &stored);
-  bool any_looked_up{false};
   for (GroupLayout& group : out.groups) {
     auto const own = out.columns.cbegin() + group.first_column;
     BinColumn const& first = stored.columns[group.first_column];
@@ -188,10 +189,9 @@ BinLayout LayRead(BinLayout const& stored, std::vector<std::uint32_t> const& n_e
     group.n_stored = last.first_bin + last.n_bins - first.first_bin;
     group.shift = bins[first.feature].shift;
     bool const alike = std::all_of(own, own + group.n_columns, [&](BinColumn const& column) {
-      return bins[column.feature].shift == group.shift;
+      std::uint32_t const n = stored.columns[&column - out.columns.data()].n_bins;
+      return bins[column.feature].shift == group.shift && n % (1u << group.shift) == 0;
     });
-    group.shift = alike ? group.shift : kByRank;
-    any_looked_up = any_looked_up || group.shift == kByRank;
     group.reads_part = group.n_columns != from.n_columns;
     group.row_offsets = from.row_offsets;
     group.is_narrow = from.is_narrow;
@@ -201,20 +201,13 @@ BinLayout LayRead(BinLayout const& stored, std::vector<std::uint32_t> const& n_e
     // Of rows without cells all elements are met.
     group.n_elements =
         from.Strided() ? std::uint64_t{stored.n_rows} * group.n_columns : from.n_elements;
-  }
-  if (any_looked_up) {
-    PlaceBegins(stored, &out);
+    bool const loads_others =
+        group.Strided() && group.reads_part && group.n_columns % group.chunk != 0;
+    if (!alike || loads_others) {
+      AddCellMaps(stored, bins, &group, &out);
+    }
   }
   return out;
-}
-
-double LookedUpShare(BinLayout const& read, std::vector<std::uint32_t> const& n_entries) {
-  double n_looked_up{0.0}, n{0.0};
-  for (BinColumn const& column : read.columns) {
-    n += n_entries[column.feature];
-    n_looked_up += read.groups[column.group].shift == kByRank ? n_entries[column.feature] : 0;
-  }
-  return n_looked_up / std::max(n, 1.0);
 }
 
 TableLayout LayTable(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
@@ -230,10 +223,12 @@ TableLayout LayTable(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
   auto const read = [&](BinLayout const& stored, std::size_t i) {
     return LayRead(stored, n_entries, resolutions[i], limits);
   };
+  auto const are_alike = [&](BinLayout const& layout) {
+    return std::none_of(layout.groups.cbegin(), layout.groups.cend(),
+                        [](GroupLayout const& group) { return group.by_column; });
+  };
   auto const reads = [&](BinLayout const& stored, std::size_t i) {
-    return shares_bins ||
-           (ReadsFinest(n_stored, is_dense, 0.0) &&
-            (is_dense || ReadsFinest(n_stored, false, LookedUpShare(read(stored, i), n_entries))));
+    return shares_bins || ReadsFinest(n_stored, is_dense || are_alike(read(stored, i)));
   };
   std::size_t coarsest = resolutions.size() - (in_bytes ? 2 : 1);  // that reads them
   TableLayout out{store(coarsest), {}};

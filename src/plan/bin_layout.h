@@ -10,14 +10,14 @@
  * each column, otherwise as many as there are values. They take two bytes each, or one in a cell of
  * a group whose columns have few, if that is asked for.
  *
- * Coarser bins need not be stored: each is one or several of the finer ones. Where it is always as
- * many, a shift tells it; otherwise a bit for each stored bin tells where a coarser one begins. A
- * coarser resolution has more columns in a group, since fewer bins each fit; so what is stored lies
- * in the groups of the coarsest one that reads it, and of a finer one several groups read parts of
- * the same rows:
+ * Coarser bins need not be stored: each is as many of the finer ones of its column as a power of two,
+ * so a shift tells it. Columns of few values have another one than others: then each column of a group
+ * has a shift of its own. A coarser resolution has more columns in a group, since fewer bins each fit; so
+ * what is stored lies in the groups of the coarsest one that reads it, and of a finer one several
+ * groups read parts of the same rows:
  *
  *     stored      a0 b0 c0 d0 | a1 b1 c1 d1 | ...     finest bins of columns a, b, c, d by row
- *     coarsest    |  one group |                      bin = stored one, shifted; or begins up to it
+ *     coarsest    |  one group |                      bin = stored one, shifted
  *     finest      |a| |b| |c| |d|                     bin = stored one, less those of columns
  *     before
  */
@@ -36,7 +36,7 @@ namespace gpu_exact {
 inline constexpr std::uint32_t kMaxGroupBins = 10240;
 /** @brief Limits them by shared memory of a block: 227 KiB (compute capability 9.0, 10.0), 163 KiB (8.0,
  *         8.7), 99 KiB (8.6, 8.9, 12.0), 64 KiB (7.5). */
-inline constexpr std::uint32_t kMaxGroupBinsOf[] = {kMaxGroupBins, 7209, 3932, 2140};
+inline constexpr std::uint32_t kMaxGroupBinsOf[] = {kMaxGroupBins, 7721, 4445, 2653};
 /**
  * @brief Limits the stored bins of a group. Coarser resolutions merge up to four of them into one
  *        bin, and the merged ones must fit kMaxGroupBins.
@@ -172,13 +172,11 @@ inline constexpr std::uint32_t kMaxByteColumns = 32;
  * Bins that the cache holds are read sooner where they lie side by side: the finest ones of the
  * rows of a small table are not next to each other for a group of few columns.
  *
- * @param n_stored        NumStoredBins().
- * @param is_dense        IsDense(): rows are read whole, and to look bins up takes little of the
- *                        time (criteo nothing, covtype a tenth), where a third of the memory is saved.
- * @param looked_up_share Of the entries, whose bins would be looked up instead of shifted. Where
- *                        most values are missing, that takes half as long again.
+ * @param n_stored NumStoredBins().
+ * @param is_alike Whether most values are present, so that rows are read whole, or else all columns of
+ *                 each group have one shift: otherwise the column of each bin is to be found first.
  */
-[[nodiscard]] bool ReadsFinest(std::uint64_t n_stored, bool is_dense, double looked_up_share);
+[[nodiscard]] bool ReadsFinest(std::uint64_t n_stored, bool is_alike);
 
 using GroupBin = std::uint16_t;  // counts from the first bin of the group
 using ColumnBin = std::uint8_t;  // counts from the first bin of the column
@@ -199,7 +197,8 @@ struct BinBytes {
   static constexpr std::uint64_t kCandidates = 4;  // of a column: its first bin among all of them
   static constexpr std::uint64_t kColumn = sizeof(BinColumn) + sizeof(std::uint32_t);  // by feature
   static constexpr std::uint64_t kGroup = 96;
-  static constexpr std::uint64_t kRankWord = 8;  // of 32 bits, see BinLayout::first_words
+  static constexpr std::uint64_t kCell = 6;    // of a column: its CellMap, its first stored bin
+  static constexpr std::uint64_t kCells = 32;  // of a group: what fills its CellMaps up
 };
 
 /** @brief Counts the words of 32 bits that hold n bits and one more. */
@@ -209,16 +208,36 @@ struct BinBytes {
 inline constexpr std::uint32_t kElementsBeyond = 256;
 /** @brief Aligns the begin of a group, in elements: a walk loads so many at once. */
 inline constexpr std::uint64_t kAlignedElements = 8;
-/** @brief Stands for the shift of a column whose bins are looked up. */
-inline constexpr std::uint32_t kByRank = 32;
+
+/**
+ * @brief Turns the stored bins of one column, as they are numbered in their group, into those of the
+ *        group that reads them.
+ */
+struct CellMap {
+  static constexpr std::uint32_t kNoBin = 0xffffu;  // in a place without a value
+
+  std::uint32_t word;  // from below: 16 bits to add at last, a shift of 5, 11 to add before it
+
+  /** @brief Has no bin: of a place without a column. */
+  [[nodiscard]] static constexpr CellMap None() { return {16u << 16 | kNoBin}; }
+  /** @param first_bin Of the column. @param first_stored Likewise, among the stored ones. */
+  [[nodiscard]] static constexpr CellMap Make(std::uint32_t shift, std::uint32_t first_bin,
+                                              std::uint32_t first_stored) {
+    std::uint32_t const before = (0u - first_stored) & ((1u << shift) - 1);
+    std::uint32_t const at_last = (first_bin - ((first_stored + before) >> shift)) & 0xffffu;
+    return {before << 21 | shift << 16 | at_last};
+  }
+  [[nodiscard]] GPU_EXACT_HD std::uint32_t BinOf(std::uint32_t stored) const {
+    std::uint32_t const shifted = (stored + (word >> 21)) >> (word >> 16 & 31u);
+    return stored == kNoBin ? kNoBin : (shifted + word) & 0xffffu;
+  }
+};
 
 /** @brief Counts the bins of a column in one resolution. */
 struct ColumnBins {
-  std::uint32_t n_bins;    // 0: the column has no entries
-  bool has_ranges{false};  // whether any of them holds several values
-  // Numbers of the finest bins are shifted by so many bits, or kByRank: a bin is any number of
-  // them.
-  std::uint32_t shift{0};
+  std::uint32_t n_bins;        // 0: the column has no entries
+  bool has_ranges{false};      // whether any of them holds several values
+  std::uint32_t shift{0};      // a bin is as many of the finest ones as a power of two
   bool is_categorical{false};  // a bin for each category, in every resolution
 };
 
@@ -248,14 +267,16 @@ struct GroupLayout {
   // Where the group begins in each array, of its own layout or of the one that it reads.
   std::uint64_t elements{0};     // counted in GroupBin
   std::uint64_t row_offsets{0};  // words; of those without a stride
-  std::uint64_t first_bins{0};   // of those in bytes
+  std::uint64_t first_bins{0};   // of those in bytes, and those with CellMaps but without cells
+  std::uint64_t cell_maps{0};    // of those whose columns differ
 
   // Stored bins, of which the group has [first_stored, + n_stored).
   std::uint32_t first_stored{0};
   std::uint32_t n_stored{0};
-  std::uint32_t shift{0};   // a bin is as many stored ones as a power of two; or kByRank
-  std::uint64_t begins{0};  // first word that tells where bins begin; of kByRank
-  bool reads_part{false};   // whether rows have elements of other groups, too
+  std::uint32_t shift{0};  // a bin is as many stored ones as a power of two
+  bool by_column{false};   // whether columns have CellMaps: they differ in their shift, or what is
+                           // loaded at once is of other groups, too
+  bool reads_part{false};  // whether rows have elements of other groups, too
 
   [[nodiscard]] bool Strided() const { return stride != 0; }
   [[nodiscard]] bool InBytes() const { return longest != 0; }
@@ -275,11 +296,9 @@ struct BinLayout {
   // Lengths of arrays, and the content of those that are known.
   std::uint64_t n_elements{0};  // kElementsBeyond included
   std::uint64_t n_row_offsets{0};
-  std::vector<GroupBin> first_bins;  // of the column in each cell, where bins take one byte
-  // Of one that looks stored bins up: for each of the stored groups the word where its bits begin,
-  // one for each stored bin, which tell where a bin begins.
-  std::vector<std::uint64_t> first_words;
-  std::uint64_t n_stored_bins{0};  // bits, each group's filled up to whole words
+  // Of the column in each cell, where bins take one byte; or first stored bins of columns with maps.
+  std::vector<GroupBin> first_bins;
+  std::vector<CellMap> cell_maps;
 
   /** @brief Computes the bins of a column, at least 1. */
   [[nodiscard]] double MeanBins() const {
@@ -311,10 +330,6 @@ struct BinLayout {
                                 std::vector<std::uint32_t> const& n_entries,
                                 std::vector<ColumnBins> const& bins, GroupLimits const& limits);
 
-/** @brief Computes the share of the entries whose bins are looked up, not shifted. */
-[[nodiscard]] double LookedUpShare(BinLayout const& read,
-                                   std::vector<std::uint32_t> const& n_entries);
-
 /** @brief Lays out all bins of a table. */
 struct TableLayout {
   BinLayout stored;                    // of the finest resolution, for all that read them
@@ -325,7 +340,7 @@ struct TableLayout {
  * @brief Chooses which resolutions read the finest bins, and lays out all of them.
  * @param resolutions Bins of each feature in each resolution, the finest first.
  * @param in_bytes    Whether the last one has bins of its own in bytes.
- * @param shares_bins Whether all read the finest ones that can, even if each bin is looked up.
+ * @param shares_bins Whether all that can read the finest ones, however long that takes.
  */
 [[nodiscard]] TableLayout LayTable(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
                                    std::vector<std::vector<ColumnBins>> const& resolutions,

@@ -191,7 +191,7 @@ std::vector<std::uint32_t> ChooseResolutions(RowIdx n_rows, FeatureIdx n_feature
   // Nodes of half the rows are best searched in half the bins, where these take no memory. Reading
   // rows for one column alone costs the most: then such bins are worth it anyway.
   bool const is_shared =
-      is_dense && ReadsFinest(NumStoredBins(n_entries, n_rows, n_features), is_dense, 0.0);
+      is_dense && ReadsFinest(NumStoredBins(n_entries, n_rows, n_features), is_dense);
   bool const has_second = n_columns == 1 || is_shared;
   // Bins of one byte take a block's room for as many columns as there are banks, however few they
   // are: then there are as many as a byte holds.

@@ -188,7 +188,8 @@ TEST(BinBound, LayoutsTakeNoMoreButForRowsThatAreFilledUp) {
         Taken const taken{table, layout, bound.resolutions.front(), device.max_bins};
         EXPECT_LE(taken.elements, bound.elements + bound.elements / (is_small ? 1 : 8) + kOfArrays)
             << seed << ": " << table.n_rows << " x " << n_columns << ", " << n;
-        std::uint64_t const offsets = RowOffsetBlock::Bytes(table.n_rows, true) * n_columns;
+        std::uint64_t const offsets =
+            layout.resolutions.size() * RowOffsetBlock::Bytes(table.n_rows, true) * n_columns;
         EXPECT_LE(taken.descriptions, bound.descriptions + (is_small ? offsets + kOfArrays : 0))
             << seed << ": " << table.n_rows << " x " << n_columns << ", " << n;
       }
@@ -255,11 +256,11 @@ TEST(BinBound, OfAlikeColumnsIsWhatTheyTake) {
                              kMaxGroupBins};
         std::vector<std::vector<ColumnBins>> resolutions;
         for (std::uint32_t n : bound.resolutions) {
-          resolutions.emplace_back(n_columns, ColumnBins{n, true, kByRank});
+          resolutions.emplace_back(n_columns, ColumnBins{n, true});
         }
         // Columns of few values have a bin for each in the finest one.
         std::uint32_t const most = MaxValues(n_rows, bound.resolutions.front(), kMaxGroupBins);
-        resolutions.front().assign(n_columns, ColumnBins{most, false, kByRank});
+        resolutions.front().assign(n_columns, ColumnBins{most});
         TableLayout const layout = LayTable(
             n_rows, std::vector<std::uint32_t>(n_columns, n_rows), resolutions,
             LastTakesBytes(n_columns, bound.resolutions), memory.shares_bins, {kMaxGroupBins, 1});

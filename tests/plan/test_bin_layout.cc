@@ -29,14 +29,29 @@ TEST(NumStoredBins, APlaceForEachRowOfADenseTable) {
   EXPECT_EQ(NumStoredBins(49, 10, 10), 49u);
 }
 
-TEST(ReadsFinest, LargeTablesWhoseBinsAreJustShifted) {
-  EXPECT_TRUE(ReadsFinest(1 << 26, false, 0.0));
-  EXPECT_TRUE(ReadsFinest(1 << 26, false, 0.1));
-  EXPECT_TRUE(ReadsFinest(1 << 26, false, 0.125));
-  EXPECT_FALSE(ReadsFinest(1 << 26, false, 0.2)) << "too many are looked up";
-  EXPECT_TRUE(ReadsFinest(1 << 26, true, 1.0)) << "most values are present";
-  EXPECT_FALSE(ReadsFinest(1 << 22, false, 0.0)) << "the cache holds them";
-  EXPECT_FALSE(ReadsFinest(1 << 22, true, 0.0));
+TEST(ReadsFinest, LargeTables) {
+  EXPECT_TRUE(ReadsFinest(1 << 26, true));
+  EXPECT_FALSE(ReadsFinest(1 << 26, false)) << "the column of each bin is to be found";
+  EXPECT_FALSE(ReadsFinest(1 << 22, true)) << "the cache holds them";
+}
+
+/** @brief Every stored bin of a column, wherever it lies among the stored ones and the group's. */
+TEST(CellMap, StoredBinsBecomeTheGroups) {
+  for (std::uint32_t shift = 0; shift <= 11; ++shift) {
+    for (std::uint32_t first_stored : {0u, 1u, 77u, 2048u, 30'001u}) {
+      for (std::uint32_t first_bin : {0u, 5u, 10'000u}) {
+        CellMap const map = CellMap::Make(shift, first_bin, first_stored);
+        for (std::uint32_t k = 0; k < 10'240; ++k) {
+          ASSERT_EQ(map.BinOf(first_stored + k), first_bin + (k >> shift))
+              << k << " of " << first_stored << " shifted by " << shift;
+        }
+        ASSERT_EQ(map.BinOf(CellMap::kNoBin), CellMap::kNoBin);
+      }
+    }
+  }
+  for (std::uint32_t stored : {0u, 1u, kMaxStoredBins - 1, CellMap::kNoBin}) {
+    EXPECT_EQ(CellMap::None().BinOf(stored), CellMap::kNoBin);
+  }
 }
 
 TEST(NumCells, WholeChunksWhereLittleIsLost) {
@@ -160,13 +175,13 @@ class LayoutCheck {
     ASSERT_EQ(layout_.DescriptionBytes(), 96 * layout_.groups.size() + 16 * layout_.columns.size() +
                                               4 * (table_.n_entries.size() + row_offsets) +
                                               2 * first_bins);
+    ASSERT_TRUE(layout_.cell_maps.empty());
   }
 
   /** @brief Of bins that are read: each group reads some columns of one stored group, in their
    *         cells. */
   void Read(BinLayout const& stored) const {
-    bool any_looked_up{false};
-    double n_looked_up{0.0};
+    std::uint64_t n_maps{0}, n_first{0};
     for (GroupLayout const& group : layout_.groups) {
       BinColumn const& first = stored.columns.at(group.first_column);
       GroupLayout const& from = stored.groups.at(first.group);
@@ -185,26 +200,39 @@ class LayoutCheck {
       for (std::uint32_t c = 0; c < group.n_columns; ++c) {
         BinColumn const& column = layout_.columns[group.first_column + c];
         n_stored += stored.columns[group.first_column + c].n_bins;
-        alike = alike && bins_[column.feature].shift == bins_[first.feature].shift;
-        n_looked_up += group.shift == kByRank ? table_.n_entries[column.feature] : 0;
+        std::uint32_t const shift = bins_[column.feature].shift;
+        alike = alike && shift == bins_[first.feature].shift &&
+                stored.columns[group.first_column + c].n_bins % (1u << shift) == 0;
+        if (group.by_column) {
+          BinColumn const& from_column = stored.columns[group.first_column + c];
+          CellMap const& map = layout_.cell_maps.at(group.cell_maps + c);
+          ASSERT_EQ(map.BinOf(from_column.first_bin), column.first_bin);
+          ASSERT_EQ(map.BinOf(from_column.first_bin + from_column.n_bins - 1),
+                    column.first_bin + column.n_bins - 1);
+          ASSERT_TRUE(group.Strided() ||
+                      layout_.first_bins.at(group.first_bins + c) == from_column.first_bin);
+        }
       }
       ASSERT_EQ(group.first_stored, first.first_bin);
       ASSERT_EQ(group.n_stored, n_stored);
-      ASSERT_EQ(group.shift, alike ? bins_[first.feature].shift : kByRank);
-      ASSERT_TRUE(group.shift == kByRank || group.n_bins << group.shift == group.n_stored);
-      if (group.shift == kByRank) {
-        any_looked_up = true;
-        ASSERT_EQ(group.begins, layout_.first_words.at(first.group));
-        ASSERT_LE(32 * group.begins + from.n_bins, layout_.n_stored_bins);
+      bool const others = group.Strided() && group.reads_part && group.n_columns % group.chunk != 0;
+      ASSERT_EQ(group.by_column, !alike || others);
+      ASSERT_TRUE(!alike || group.n_bins << group.shift == group.n_stored);
+      if (group.by_column) {
+        ASSERT_EQ(group.cell_maps, n_maps);
+        n_maps += (group.n_columns + kAlignedElements - 1) / kAlignedElements * kAlignedElements;
+        n_first += group.Strided() ? 0 : group.n_columns;
+        for (auto i = group.cell_maps + group.n_columns; i < n_maps; ++i) {
+          ASSERT_EQ(layout_.cell_maps.at(i).word, CellMap::None().word);
+        }
       }
     }
-    ASSERT_EQ(layout_.first_words.empty(), !any_looked_up);
-    auto const all = static_cast<double>(std::max<EntryIdx>(table_.NumEntries(), 1));
-    ASSERT_DOUBLE_EQ(LookedUpShare(layout_, table_.n_entries), n_looked_up / all);
-    ASSERT_EQ(layout_.n_elements + layout_.n_row_offsets + layout_.first_bins.size(), 0u);
-    std::uint64_t const n_words = any_looked_up ? layout_.n_stored_bins / 32 + 1 : 0;
+    ASSERT_EQ(layout_.cell_maps.size(), n_maps);
+    ASSERT_EQ(layout_.first_bins.size(), n_first);
+    ASSERT_EQ(layout_.n_elements + layout_.n_row_offsets, 0u);
     ASSERT_EQ(layout_.DescriptionBytes(), 96 * layout_.groups.size() + 16 * layout_.columns.size() +
-                                              4 * table_.n_entries.size() + 8 * n_words);
+                                              4 * table_.n_entries.size() + 4 * n_maps +
+                                              2 * n_first);
   }
 
  private:
@@ -277,19 +305,21 @@ TEST(BinLayout, RowsOfAGroupAreNumberedIn32Bits) {
   EXPECT_EQ(layout.ElementBytes(), (std::uint64_t{18} << 28) + 2 * kElementsBeyond);
 }
 
-/** @brief Lays out 40 columns whose coarser bins are shifted, but for some that are looked up. */
-TableLayout LayColumns(RowIdx n_rows, std::uint32_t of_column, std::uint32_t n_looked_up,
-                       bool in_bytes, bool shares_bins) {
-  std::vector<ColumnBins> const finest(40, {400, true, 0});
+/** @brief Lays out 40 columns, some of which have few values and are not shifted. */
+TableLayout LayColumns(RowIdx n_rows, std::uint32_t of_column, std::uint32_t n_few, bool in_bytes,
+                       bool shares_bins) {
+  std::vector<ColumnBins> finest(40, {400, true});
   std::vector<ColumnBins> coarser(40, {200, true, 1});
-  std::fill_n(coarser.begin(), n_looked_up, ColumnBins{180, true, kByRank});
-  std::vector<ColumnBins> const last(40, {20, true, kByRank});
+  std::vector<ColumnBins> last(40, {25, true, 4});
+  for (auto* bins : {&finest, &coarser, &last}) {
+    std::fill_n(bins->begin(), n_few, ColumnBins{20});
+  }
   return LayTable(n_rows, std::vector<std::uint32_t>(40, of_column), {finest, coarser, last},
                   in_bytes, shares_bins, {kMaxGroupBins, 132});
 }
 
-/** @brief Where memory leaves the choice, large tables share bins: dense ones all, others where few bins
- *         are looked up. */
+/** @brief Where memory leaves the choice, large tables share bins: dense ones all, others where all
+ *         columns of a group are shifted alike. */
 TEST(TableLayout, WhichResolutionsReadTheFinest) {
   auto n_stored = [](TableLayout const& table) {
     EXPECT_FALSE(table.resolutions.front().is_stored) << "the finest is read from what is stored";
@@ -300,9 +330,9 @@ TEST(TableLayout, WhichResolutionsReadTheFinest) {
   EXPECT_EQ(n_stored(LayColumns(1500, 1500, 0, true, false)), 2) << "the cache holds them";
   EXPECT_EQ(n_stored(LayColumns(1500, 1500, 0, true, true)), 1) << "bytes are its own";
   EXPECT_EQ(n_stored(LayColumns(1500, 1500, 0, false, true)), 0);
-  EXPECT_EQ(n_stored(LayColumns(kRows, kRows, 40, true, false)), 1) << "most values are present";
-  EXPECT_EQ(n_stored(LayColumns(kRows, kRows / 10, 0, false, false)), 1) << "the last is looked up";
-  EXPECT_EQ(n_stored(LayColumns(kRows, kRows / 10, 20, false, false)), 2) << "half are looked up";
+  EXPECT_EQ(n_stored(LayColumns(kRows, kRows, 20, true, false)), 1) << "most values are present";
+  EXPECT_EQ(n_stored(LayColumns(kRows, kRows / 10, 0, false, false)), 0);
+  EXPECT_EQ(n_stored(LayColumns(kRows, kRows / 10, 20, false, false)), 2) << "columns differ";
   EXPECT_EQ(n_stored(LayColumns(kRows, kRows / 10, 20, false, true)), 0);
   auto const unshared = LayColumns(kRows, kRows / 10, 20, false, false);
   EXPECT_EQ(unshared.stored.groups.size(), unshared.resolutions[0].groups.size())

@@ -114,10 +114,7 @@ TEST(MemoryPlan, HistogramsDenseAndSparse) {
     for (std::size_t i = 0; i < max_bins.size(); ++i) {
       n += MostBins(n_columns * kRows, 64, max_bins[i], i == 0);
     }
-    std::uint64_t const finest = MostBins(n_columns * kRows, 64, max_bins[0], true);
-    std::uint64_t const n_bits =
-        (max_bins.size() - 1) * finest;  // that tell where coarser ones begin
-    return static_cast<double>(9 * n + n_bits / 4) / kRows;
+    return static_cast<double>(9 * n) / kRows;
   };
   auto of_row = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kRows; };
   auto dense = MemoryPlan::Make(EntryIdx{64} * kRows, kRows, 64, Strategy::kHistogram);
@@ -213,14 +210,14 @@ TEST(MemoryPlan, ASmallDenseTableIsReadAtOnce) {
   EXPECT_EQ(Of(plan.reading, "rows of the table"), 9 * 1000 + 8 * 100u);
 }
 
-/** @brief A feature takes 32 B in each resolution, one more than there are; 20 B once; groups 96 B. */
+/** @brief A feature takes 38 B in each resolution, one more than there are; 20 B once; groups 128 B. */
 TEST(MemoryPlan, FeaturesAndGroups) {
   auto limits = [](EntryIdx n_entries, RowIdx n_rows, FeatureIdx n) {
     return Of(MemoryPlan::Make(n_entries, n_rows, n, Strategy::kHistogram).growing,
               "limits of bins and offsets of rows");
   };
   for (FeatureIdx n : {0u, 5u}) {
-    EXPECT_EQ(limits(0, 0, n), 32 * (n + 1) + 20 * n + 96u);
+    EXPECT_EQ(limits(0, 0, n), 38 * (n + 1) + 20 * n + 128u);
   }
   constexpr FeatureIdx kMany = 1'000'000;
   EXPECT_GE(limits(0, 1000, kMany), std::uint64_t{52} * kMany);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "plan/bin_layout.h"
+#include "plan/bin_numbers.h"
 #include "plan/search_cost.h"
 
 namespace gpu_exact {
@@ -44,7 +45,7 @@ struct RandomColumns {
 
   /**
    * @brief Gives each column bins as QuantileCuts does: one for each value where these are few,
-   *        ranges otherwise; coarser ones are shifted or looked up.
+   *        ranges otherwise, fewer than there may be in some columns.
    * @param max_bins Of a column in each resolution.
    * @param most     That a block has room for.
    */
@@ -52,35 +53,23 @@ struct RandomColumns {
     resolutions.assign(1, {});
     for (FeatureIdx f = 0; f < n_entries.size(); ++f) {
       bool const few = n_distinct[f] <= MaxValues(n_entries[f], max_bins.front(), most);
-      resolutions[0].push_back({few ? n_distinct[f] : Ranges(max_bins.front(), engine), !few});
+      std::uint32_t const n = max_bins.front() - ((*engine)() % 4 == 0 ? (*engine)() % 50 : 0);
+      resolutions[0].push_back({few ? n_distinct[f] : n, !few});
     }
     for (std::size_t i = 1; i < max_bins.size(); ++i) {
       std::vector<ColumnBins> coarser;
       for (ColumnBins const& finest : resolutions.front()) {
-        coarser.push_back(Coarser(finest, max_bins[i], engine));
+        coarser.push_back(Coarser(finest, max_bins[i]));
       }
       resolutions.push_back(coarser);
     }
   }
 
  private:
-  /** @brief Slots are one less than bins at most, and values may be longer than one. */
-  static std::uint32_t Ranges(std::uint32_t max_bins, std::mt19937* engine) {
-    return (*engine)() % 2 == 0 ? max_bins / 4 * 4 : max_bins - (*engine)() % (max_bins / 2);
-  }
-  static ColumnBins Coarser(ColumnBins const& finest, std::uint32_t max_bins,
-                            std::mt19937* engine) {
-    if (finest.n_bins <= max_bins) {
-      return {finest.n_bins, finest.has_ranges, 0};
-    }
-    std::uint32_t shift{1};
-    while (finest.n_bins >> shift > max_bins) {
-      ++shift;
-    }
-    if (finest.n_bins % (1u << shift) == 0 && (*engine)() % 8 != 0) {
-      return {finest.n_bins >> shift, true, shift};
-    }
-    return {Ranges(max_bins, engine), true, kByRank};
+  static ColumnBins Coarser(ColumnBins const& finest, std::uint32_t max_bins) {
+    std::uint32_t const shift = ShiftOf(finest.n_bins, max_bins);
+    std::uint32_t const n = (finest.n_bins + (1u << shift) - 1) >> shift;
+    return {n, finest.has_ranges || shift != 0, shift};
   }
 };
 }  // namespace gpu_exact

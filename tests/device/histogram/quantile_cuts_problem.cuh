@@ -38,10 +38,11 @@ class SourceOnDevice {
   std::unique_ptr<ColumnValues> columns_;
 };
 
-/** @param max_values 0: as max_bins. */
+/** @param max_values 0: as max_bins. @param coarsest As UnbinnedColumns'. */
 inline QuantileCuts MakeQuantileCuts(Table const& table, std::uint32_t max_bins,
                                      EntryIdx sorted_at_once = kAllAtOnce,
-                                     std::uint32_t max_values = 0, Layout layout = Layout::kByRow) {
+                                     std::uint32_t max_values = 0, Layout layout = Layout::kByRow,
+                                     std::uint32_t coarsest = ~0u) {
   SourceOnDevice const on_device{table, layout};
   std::vector<std::uint32_t> const n_entries = CountEntries(table);
   std::vector<std::uint32_t> limits, values;
@@ -50,7 +51,7 @@ inline QuantileCuts MakeQuantileCuts(Table const& table, std::uint32_t max_bins,
     values.push_back(n == 0 || max_values == 0 ? limits.back() : max_values);
   }
   TableSource const source = on_device.Source();
-  QuantileCuts bins{UnbinnedColumns{source, n_entries, limits, values, sorted_at_once}};
+  QuantileCuts bins{UnbinnedColumns{source, n_entries, limits, values, sorted_at_once, coarsest}};
   Synchronize();  // the table goes
   return bins;
 }

@@ -20,9 +20,9 @@ inline std::string StorageOf(FeatureGroup const& group) {
                                ? "bytes"
                                : "chunks of " + std::to_string(group.chunk) +
                                      (group.n_columns > group.chunk ? ", several" : "");
-  std::string const bins = group.begins != nullptr ? ", looked up"
-                           : group.shift != 0      ? ", shifted"
-                                                   : "";
+  std::string const bins = group.cell_maps != nullptr ? ", by column"
+                           : group.shift != 0         ? ", shifted"
+                                                      : "";
   return rows + bins + (group.reads_part != 0 ? ", a part" : "");
 }
 
@@ -61,16 +61,19 @@ class BinsOfTable {
 /**
  * @brief Call fn(binned, bins) with a table's bins as they are stored in two bytes and in one, and as
  *        they are read from stored ones: all columns of a row, and a part of them; as they are, shifted
- *        and looked up.
+ *        alike, and each column by itself.
  */
 template <typename FnT>
 void ForEachStorage(Table const& table, FnT&& fn) {
   constexpr std::uint32_t kOneGroup = 20000;  // bins
   constexpr std::uint32_t kParts = 150;  // bins: four columns of the finest, all of the coarsest
+  constexpr std::uint32_t kChunks =
+      272;  // of the finest one whole chunk of columns, of the next two
   auto const n_entries = CountEntries(table);
-  QuantileCuts const finest = MakeQuantileCuts(table, 33);
-  QuantileCuts const shifted{finest, n_entries, 16, true};
-  QuantileCuts const coarsest{finest, n_entries, 5};
+  QuantileCuts const finest = MakeQuantileCuts(table, 34);
+  QuantileCuts const shifted{finest, 17};
+  QuantileCuts const coarsest{finest,
+                              5};  // the last bin of a column is of two finer ones, not of eight
   TableOnDevice const on_device{table};
   auto const store = [&](QuantileCuts const& grouped_by, std::uint32_t group_bins, bool in_bytes) {
     BinMatrix stored{finest,
@@ -82,7 +85,7 @@ void ForEachStorage(Table const& table, FnT&& fn) {
   for (bool in_bytes : {false, true}) {
     fn(store(finest, kOneGroup, in_bytes), finest);
   }
-  for (std::uint32_t group_bins : {kOneGroup, kParts}) {
+  for (std::uint32_t group_bins : {kOneGroup, kParts, kChunks}) {
     BinMatrix const stored = store(coarsest, group_bins, false);
     for (QuantileCuts const* bins : {&finest, &shifted, &coarsest}) {
       fn(BinMatrix{stored, *bins,

@@ -20,27 +20,6 @@ static_assert(SharedHistogram::MaxBins(227 << 10) >= kMaxGroupBinsOf[0] &&
               SharedHistogram::MaxBins(99 << 10) == kMaxGroupBinsOf[2] &&
               SharedHistogram::MaxBins(64 << 10) == kMaxGroupBinsOf[3]);
 
-// one thread a bin of all groups; words: all zero, of the stored bins of each of their groups
-__global__ void MarkBeginsKernel(BinMatrixRef binned, BinMatrixRef stored, RankWord* words,
-                                 std::uint64_t const* first_words) {
-  WaitForPreviousKernel();
-  auto const i = GlobalIdx();
-  if (i >= binned.n_bins) {
-    return;
-  }
-  auto const* groups = binned.groups;
-  auto const g = PartitionPoint(1u, binned.n_groups,
-                                [=](std::uint32_t k) { return groups[k].first_bin > i; }) -
-                 1;
-  auto const bin = static_cast<std::uint32_t>(i - groups[g].first_bin);
-  BinColumn const column = binned.columns[binned.ColumnOf(groups[g], bin)];
-  float const lowest =
-      binned.bins.lowest[binned.bins.offsets[column.feature] + bin - column.first_bin];
-  BinColumn const finer = stored.columns[stored.column_of[column.feature]];
-  std::uint32_t const at = finer.first_bin + stored.bins.BinOf(column.feature, lowest);
-  atomicOr(&words[first_words[finer.group] + at / 32].bits, 1u << at % 32);
-}
-
 /** @brief Holds an entry on its way into a group. */
 struct GroupEntry {
   float value;
@@ -297,25 +276,19 @@ BinMatrix::BinMatrix(QuantileCuts const& bins, BinLayout&& layout, Memory at)
   elements_.Reserve(layout_.n_elements);
   EXACT_CUDA(cudaMemsetAsync(elements_.Data(), 0xff, elements_.Bytes(), Stream()));
   ZeroAsync(row_offsets_.Reserve(layout_.n_row_offsets), layout_.n_row_offsets);
-  auto const& first_bins = layout_.first_bins;
-  CopyFromHost(first_bins_.Reserve(first_bins.size()), first_bins.data(), first_bins.size());
   this->PlaceGroups(*this);
   this->Upload();
 }
 
 BinMatrix::BinMatrix(BinMatrix const& stored, QuantileCuts const& bins, BinLayout&& layout)
     : bins_{bins}, layout_{std::move(layout)}, elements_{"bins of the entries", Memory::kDevice} {
-  if (!layout_.first_words.empty()) {
-    begins_.Reserve(layout_.n_stored_bins);
-  }
   this->PlaceGroups(stored);
   this->Upload();
-  if (!layout_.first_words.empty()) {
-    this->FindBegins(stored);
-  }
 }
 
 void BinMatrix::PlaceGroups(BinMatrix const& stored) {
+  first_bins_.Reserve(layout_.first_bins.size());
+  cell_maps_.Reserve(layout_.cell_maps.size());
   for (GroupLayout const& laid : layout_.groups) {
     FeatureGroup group{};
     group.elements = stored.elements_.Data() + laid.elements;
@@ -329,10 +302,11 @@ void BinMatrix::PlaceGroups(BinMatrix const& stored) {
     group.chunk = laid.chunk;
     group.has_ranges = laid.has_ranges ? 1 : 0;
     group.has_missing = laid.has_missing ? 1 : 0;
-    group.first_bins = laid.InBytes() ? first_bins_.Data() + laid.first_bins : nullptr;
+    group.first_bins =
+        laid.InBytes() || laid.by_column ? first_bins_.Data() + laid.first_bins : nullptr;
     group.longest = laid.longest;
     group.is_narrow = laid.is_narrow ? 1 : 0;
-    group.begins = laid.shift == kByRank ? begins_.Ref().words + laid.begins : nullptr;
+    group.cell_maps = laid.by_column ? cell_maps_.Data() + laid.cell_maps : nullptr;
     group.first_stored = laid.first_stored;
     group.n_stored = laid.n_stored;
     group.shift = laid.shift;
@@ -342,6 +316,8 @@ void BinMatrix::PlaceGroups(BinMatrix const& stored) {
 }
 
 void BinMatrix::Upload() {
+  CopyFromHost(first_bins_.Data(), layout_.first_bins.data(), layout_.first_bins.size());
+  CopyFromHost(cell_maps_.Data(), layout_.cell_maps.data(), layout_.cell_maps.size());
   std::vector<std::uint32_t> column_of(layout_.n_features, BinMatrixRef::kNotBinned);
   std::vector<BinColumn> const& columns = layout_.columns;
   for (std::size_t c = 0; c < columns.size(); ++c) {
@@ -350,18 +326,6 @@ void BinMatrix::Upload() {
   CopyFromHost(column_of_.Reserve(column_of.size()), column_of.data(), column_of.size());
   CopyFromHost(columns_.Reserve(columns.size()), columns.data(), columns.size());
   CopyFromHost(groups_.Reserve(h_groups_.size()), h_groups_.data(), h_groups_.size());
-}
-
-void BinMatrix::FindBegins(BinMatrix const& stored) {
-  std::uint64_t const n = layout_.n_stored_bins;
-  std::vector<std::uint64_t> const& first_words = layout_.first_words;
-  begins_.ClearAsync(n);
-  DeviceBuffer<std::uint64_t> d_first_words{"words of stored groups"};
-  CopyFromHost(d_first_words.Reserve(first_words.size()), first_words.data(), first_words.size());
-  LaunchN("MarkBegins", MarkBeginsKernel, layout_.n_bins, this->Ref(), stored.Ref(),
-          begins_.Ref().words, d_first_words.Data());
-  begins_.Count(n);
-  Synchronize();  // the words go
 }
 
 void BinMatrix::SumRowOffsets(RowIdx first_row, RowIdx n_rows) {

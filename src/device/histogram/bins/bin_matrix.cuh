@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "device/histogram/bins/quantile_cuts.cuh"
-#include "device/level/rank_bit_vector.cuh"
 #include "plan/bin_layout.h"
 #include "plan/search_cost.h"
 
@@ -19,7 +18,7 @@ namespace gpu_exact {
 /** @brief Names columns that one block adds up together. */
 struct FeatureGroup {
   static constexpr std::uint32_t kBeyond = kElementsBeyond;
-  static constexpr std::uint32_t kNoBin = 0xffffu;  // in a place without a value
+  static constexpr std::uint32_t kNoBin = CellMap::kNoBin;
   static constexpr std::uint32_t kNoColumnBin = 0xffu;
   static constexpr std::uint32_t kMaxBins = kMaxGroupBins;
 
@@ -29,71 +28,51 @@ struct FeatureGroup {
   std::uint32_t first_column;
   std::uint32_t n_columns;
   std::uint32_t n_bins;
-  std::uint32_t n_elements;    // that a walk along all rows meets
-  std::uint32_t stride;        // from a row's elements to the next one's; 0: as row_offsets tell
-  std::uint32_t chunk;         // elements of a row that are loaded at once; of strided ones
-  std::uint32_t has_ranges;    // 0 or 1: whether any bin holds several values
-  std::uint32_t has_missing;   // 0 or 1: whether any row has no value of a column
-  GroupBin const* first_bins;  // of the column in each place, where bins take one byte; or nullptr
-  std::uint32_t longest;       // bins of the column that has most, likewise; or 0
-  std::uint32_t is_narrow;     // 0 or 1: whether row_offsets have a byte a row
+  std::uint32_t n_elements;   // that a walk along all rows meets
+  std::uint32_t stride;       // from a row's elements to the next one's; 0: as row_offsets tell
+  std::uint32_t chunk;        // elements of a row that are loaded at once; of strided ones
+  std::uint32_t has_ranges;   // 0 or 1: whether any bin holds several values
+  std::uint32_t has_missing;  // 0 or 1: whether any row has no value of a column
+  // Of the column in each place, where bins take one byte; first stored bins of columns with
+  // cell_maps; or nullptr.
+  GroupBin const* first_bins;
+  std::uint32_t longest;    // bins of the column that has most, where they take one byte; or 0
+  std::uint32_t is_narrow;  // 0 or 1: whether row_offsets have a byte a row
   // Elements are bins as they are stored, of which the group has [first_stored, + n_stored).
-  RankWord const* begins;  // by stored bin, whether a bin begins there; nullptr: as `shift` tells
+  CellMap const* cell_maps;  // by place, filled up to whole chunks; nullptr: as `shift` tells
   std::uint32_t first_stored;
   std::uint32_t n_stored;
   std::uint32_t shift;       // a bin is as many stored ones as a power of two
   std::uint32_t reads_part;  // 0 or 1: whether rows have elements of other groups, too
 
   [[nodiscard]] __host__ __device__ bool Strided() const { return stride != 0; }
-  /** @brief Count the words of `begins` that the group needs, from that of first_stored on. */
-  [[nodiscard]] __host__ __device__ std::uint32_t NumWords() const {
-    return begins == nullptr ? 0 : (first_stored % 32 + n_stored + 31) / 32;
-  }
   /** @brief Tell whether bins take one byte each. */
-  [[nodiscard]] __host__ __device__ bool InBytes() const { return first_bins != nullptr; }
+  [[nodiscard]] __host__ __device__ bool InBytes() const { return longest != 0; }
   /** @brief Give the bins, where they are InBytes(). */
   [[nodiscard]] __device__ ColumnBin const* Bytes() const {
     return reinterpret_cast<ColumnBin const*>(elements);
   }
-};
-
-static_assert(sizeof(FeatureGroup) == BinBytes::kGroup && sizeof(RankWord) == BinBytes::kRankWord);
-
-/** @brief Maps a stored bin to that of a group. */
-struct BinMap {
-  RankWord const*
-      begins;  // FeatureGroup::begins, from the word of first_stored on; nullptr: likewise
-  std::uint32_t first_stored;
-  std::uint32_t n_stored;
-  std::uint32_t shift;
-  std::uint32_t n_before;  // bins of groups before, and one: a stored bin is of the last one begun
-
-  /** @param begins As above, wherever they lie. */
-  __device__ BinMap(FeatureGroup const& group, RankWord const* from)
-      : begins{group.begins == nullptr ? nullptr : from},
-        first_stored{group.first_stored},
-        n_stored{group.n_stored},
-        shift{group.shift},
-        n_before{static_cast<std::uint32_t>(group.first_bin) + 1} {}
-  /** @brief Map by the words in device memory. */
-  __device__ explicit BinMap(FeatureGroup const& group)
-      : BinMap{group, group.begins + group.first_stored / 32} {}
-
-  /** @brief Give the bin, counted in the group; kNoBin where it has none: of another group, or
-   *         missing. */
+  /** @brief Give the bin that a stored one is in, of whichever place; kNoBin where it has none: of
+   *         another group, or missing. */
   [[nodiscard]] __device__ std::uint32_t BinOf(std::uint32_t stored) const {
-    static_assert(kMaxStoredBins <= FeatureGroup::kNoBin);
+    static_assert(kMaxStoredBins <= kNoBin);
     std::uint32_t const bin = stored - first_stored;
     if (bin >= n_stored) {
-      return FeatureGroup::kNoBin;
+      return kNoBin;
     }
-    if (begins == nullptr) {
+    if (cell_maps == nullptr) {
       return bin >> shift;
     }
-    RankWord const word = begins[stored / 32 - first_stored / 32];
-    return word.n_before + __popc(word.bits & ((2u << stored % 32) - 1)) - n_before;
+    auto const* first = first_bins;
+    std::uint32_t const column =
+        PartitionPoint(1u, n_columns, [=](std::uint32_t k) { return first[k] > stored; }) - 1;
+    return cell_maps[column].BinOf(stored);
   }
 };
+
+static_assert(sizeof(FeatureGroup) == BinBytes::kGroup &&
+              sizeof(CellMap) + sizeof(GroupBin) == BinBytes::kCell &&
+              sizeof(CellMap) * kAlignedElements == BinBytes::kCells);
 
 /** @brief Bounds the elements of one row in one group. */
 struct RowElements {
@@ -180,13 +159,17 @@ struct BinMatrixRef {
       return bin == FeatureGroup::kNoColumnBin ? -1 : bin;
     }
     auto first = group.elements + e.begin;
-    BinMap const map{group};
-    auto i = group.Strided()
-                 ? c - group.first_column
-                 : PartitionPoint(std::uint32_t{0}, e.Size(), [=](std::uint32_t k) {
-                     return first[k] >= map.first_stored && map.BinOf(first[k]) >= column.first_bin;
-                   });
-    std::uint32_t const bin = i == e.Size() ? FeatureGroup::kNoBin : map.BinOf(first[i]);
+    std::uint32_t bin{FeatureGroup::kNoBin};
+    if (group.Strided()) {
+      std::uint32_t const cell = c - group.first_column;
+      bin = group.cell_maps != nullptr ? group.cell_maps[cell].BinOf(first[cell])
+                                       : group.BinOf(first[cell]);
+    } else {
+      auto const i = PartitionPoint(std::uint32_t{0}, e.Size(), [&](std::uint32_t k) {
+        return first[k] >= group.first_stored && group.BinOf(first[k]) >= column.first_bin;
+      });
+      bin = i == e.Size() ? FeatureGroup::kNoBin : group.BinOf(first[i]);
+    }
     return bin - column.first_bin < column.n_bins ? static_cast<int>(bin - column.first_bin) : -1;
   }
 };
@@ -242,8 +225,6 @@ class BinMatrix {
   void PlaceGroups(BinMatrix const& stored);
   /** @brief Upload the groups, the columns, and these by feature. */
   void Upload();
-  /** @brief Find at which stored bins those of this one begin. */
-  void FindBegins(BinMatrix const& stored);
   /** @brief Turn counts of elements by row into offsets, which follow those of the rows before. */
   void SumRowOffsets(RowIdx first_row, RowIdx n_rows);
 
@@ -256,6 +237,6 @@ class BinMatrix {
   PlacedBuffer<GroupBin> elements_;
   DeviceBuffer<std::uint32_t> row_offsets_{"rows of binned columns"};
   DeviceBuffer<GroupBin> first_bins_{"first bins of columns"};
-  RankBitVector begins_{"finer bins at which bins begin"};
+  DeviceBuffer<CellMap> cell_maps_{"maps of stored bins"};
 };
 }  // namespace gpu_exact

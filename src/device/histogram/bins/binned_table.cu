@@ -12,6 +12,7 @@
 
 #include "device/histogram/bins/binned_table.cuh"
 #include "device/histogram/bins/categories.cuh"
+#include "plan/bin_numbers.h"
 #include "plan/search_cost.h"
 
 namespace gpu_exact {
@@ -43,22 +44,18 @@ FinestBins MakeFinest(TableSource const& table, CountedTable const& sizes,
                       std::vector<std::uint32_t> const& resolutions, SortedColumnsRule const& rule,
                       std::uint32_t few_values, std::vector<std::uint32_t> const& n_categories,
                       HistogramMemory const& memory) {
-  // Of different values there are as many bins as quantiles, which are one less than a limit: coarser
-  // bins are two or four of them each.
-  std::uint32_t const finest = resolutions.front();
-  std::uint32_t const limit =
-      resolutions.size() > 1 && finest >= 32 ? (finest - 1) / 4 * 4 + 1 : finest;
+  // Coarser bins are whole numbers of them.
+  std::uint32_t const coarsest = resolutions.size() > 1 ? resolutions.back() : ~0u;
+  std::uint32_t const shift = ShiftOf(resolutions.front(), coarsest);
+  std::uint32_t const limit = resolutions.front() >> shift << shift;
   std::vector<std::uint32_t> limits, values;
   for (std::uint32_t n : sizes.n_entries) {
     limits.push_back(n == 0 ? 0 : limit);
     values.push_back(few_values == 0 ? limits.back() : MaxValues(n, limits.back(), few_values));
   }
-  UnbinnedColumns const columns{table,
-                                sizes.n_entries,
-                                limits,
-                                values,
-                                memory.BinnedAtOnce(sizes.n_all, sizes.is_dense),
-                                n_categories};
+  UnbinnedColumns const columns{
+      table,    sizes.n_entries, limits, values, memory.BinnedAtOnce(sizes.n_all, sizes.is_dense),
+      coarsest, n_categories};
   return memory.sorts_columns ? MakeFinestBins(columns, rule, memory.rows_at)
                               : FinestBins{QuantileCuts{columns}, nullptr};
 }
@@ -92,10 +89,8 @@ BinnedTable::BinnedTable(StagedTable staged, std::vector<std::uint32_t> const& m
   bool const in_bytes = LastTakesBytes(sizes.n_features, resolutions);
   std::vector<std::vector<ColumnBins>> bins{resolutions_.front()->bins.ByColumn()};
   for (std::size_t i = 1; i < resolutions.size(); ++i) {
-    bool const by_number = i + 1 < resolutions.size() || !in_bytes;
-    this->AddResolution(
-        n_entries, QuantileCuts{resolutions_.front()->bins, n_entries, resolutions[i], by_number},
-        sizes.n_rows);
+    this->AddResolution(n_entries, QuantileCuts{resolutions_.front()->bins, resolutions[i]},
+                        sizes.n_rows);
     bins.push_back(resolutions_.back()->bins.ByColumn());
   }
   for (std::size_t i = 0; i < resolutions.size(); ++i) {

@@ -13,66 +13,41 @@
 #include "device/histogram/bins/quantile_cuts.cuh"
 #include "device/runtime/device_context.cuh"
 #include "device/table/value_sort.cuh"
-#include "plan/quantile_law.h"
+#include "plan/bin_numbers.h"
 
 namespace gpu_exact {
 namespace {
-/** @brief Describes a column whose pieces, single values or finer bins, are gathered to bins. */
-struct PieceColumn {
-  std::uint64_t begin;        // first entry among the keys; of finer bins, 0
-  std::uint64_t first_piece;  // among the pieces
+/** @brief Describes one of the columns that are sorted together. */
+struct SortedColumn {
+  std::uint64_t begin;        // first entry among the keys
+  std::uint64_t first_value;  // among the values
   std::uint32_t n_entries;
-  std::uint32_t n_quantiles;     // 0: every piece is a bin
-  std::uint32_t shift{kByRank};  // of pieces' numbers, which then tell the bin
-
-  [[nodiscard]] __device__ double Quantiles(std::uint64_t rank) const {
-    return QuantileLaw{n_entries, n_quantiles}.Below(rank);
-  }
+  std::uint32_t first_bin;  // among the bins of these columns
+  BinNumbers numbers;
 };
 
-/** @brief Lends pieces in the order of column and value. */
-struct PiecesRef {
-  PieceColumn const* columns;  // shape: (n_columns), ascending by first_piece
-  std::uint32_t const* ranks;  // entries before each piece, from the column's begin
+/** @brief Lends the values of these columns, in the order of column and value. */
+struct ValuesRef {
+  SortedColumn const* columns;   // shape: (n_columns), ascending by first_value
+  std::uint32_t const* entries;  // the first one of each value
   std::uint32_t n_columns;
   std::uint64_t n;
 
-  [[nodiscard]] __device__ std::uint32_t ColumnOf(std::uint64_t piece) const {
-    auto const* c = columns;
-    return PartitionPoint(1u, n_columns,
-                          [=](std::uint32_t k) { return c[k].first_piece > piece; }) -
-           1;
-  }
   [[nodiscard]] __device__ std::uint64_t End(std::uint32_t column) const {
-    return column + 1 < n_columns ? columns[column + 1].first_piece : n;
+    return column + 1 < n_columns ? columns[column + 1].first_value : n;
   }
-  /** @brief Number pieces so that it ascends in a column, alike for those of one bin. */
-  [[nodiscard]] __device__ std::uint64_t CodeOf(std::uint32_t column, std::uint64_t piece) const {
-    PieceColumn const c = columns[column];
-    if (c.n_quantiles == 0) {
-      return piece;
-    }
-    if (c.shift != kByRank) {
-      return (piece - c.first_piece) >> c.shift;
-    }
-    std::uint64_t const rank = ranks[piece] - c.begin;
-    std::uint64_t const end =
-        piece + 1 < this->End(column) ? ranks[piece + 1] - c.begin : c.n_entries;
-    // The last value that begins in a quantile may be a long one: it has a bin of its own.
-    double const first = c.Quantiles(rank);
-    bool const is_long = c.Quantiles(end) - first >= 2.0;
-    return 2 * static_cast<std::uint64_t>(first) + (is_long ? 1 : 0);
+  /** @brief Count the entries of lower values of a column. */
+  [[nodiscard]] __device__ std::uint32_t Rank(std::uint32_t column, std::uint64_t value) const {
+    SortedColumn const& c = columns[column];
+    return value < this->End(column) ? static_cast<std::uint32_t>(entries[value] - c.begin)
+                                     : c.n_entries;
   }
-  [[nodiscard]] __device__ bool BeginsBin(std::uint64_t piece) const {
-    std::uint32_t const column = this->ColumnOf(piece);
-    return piece == columns[column].first_piece ||
-           this->CodeOf(column, piece) != this->CodeOf(column, piece - 1);
+  /** @brief Give the number of a value's bin in its column. */
+  [[nodiscard]] __device__ std::uint32_t NumberOf(std::uint32_t column, std::uint64_t value) const {
+    SortedColumn const& c = columns[column];
+    return c.numbers.Of(value - c.first_value, this->Rank(column, value),
+                        this->Rank(column, value + 1));
   }
-};
-
-struct BeginsBin {
-  PiecesRef pieces;
-  __device__ bool operator()(std::uint64_t piece) const { return pieces.BeginsBin(piece); }
 };
 
 /** @brief Tells whether a (column, value) pair is met first among sorted keys. */
@@ -122,27 +97,15 @@ __global__ void KeepRowsKernel(std::uint64_t const* keys, RowIdx const* rows, st
   }
 }
 
-// one thread a column; result: first_piece, the first value of the column
-__global__ void FindFirstPiecesKernel(std::uint32_t const* positions, std::uint64_t n,
-                                      PieceColumn* columns, std::uint32_t n_columns) {
+// one thread a column; result: first_value
+__global__ void FindFirstValuesKernel(std::uint32_t const* entries, std::uint64_t n,
+                                      SortedColumn* columns, std::uint32_t n_columns) {
   WaitForPreviousKernel();
   auto c = GlobalIdx();
   if (c < n_columns) {
     auto const begin = columns[c].begin;
-    columns[c].first_piece =
-        PartitionPoint(std::uint64_t{0}, n, [=](std::uint64_t i) { return positions[i] >= begin; });
-  }
-}
-
-// one thread a column boundary; bins: their first pieces
-__global__ void FindBinOffsetsKernel(PiecesRef pieces, std::uint64_t const* bins,
-                                     std::uint64_t n_bins, std::uint64_t* offsets) {
-  WaitForPreviousKernel();
-  auto c = GlobalIdx();
-  if (c <= pieces.n_columns) {
-    auto const first = c < pieces.n_columns ? pieces.columns[c].first_piece : pieces.n;
-    offsets[c] =
-        PartitionPoint(std::uint64_t{0}, n_bins, [=](std::uint64_t i) { return bins[i] >= first; });
+    columns[c].first_value =
+        PartitionPoint(std::uint64_t{0}, n, [=](std::uint64_t i) { return entries[i] >= begin; });
   }
 }
 
@@ -164,44 +127,62 @@ struct BinsOut {
   }
 };
 
-/** @brief Bounds the pieces of a bin: [begin, end). */
-struct BinPieces {
-  std::uint64_t begin;
-  std::uint64_t end;
-  std::uint32_t column;
+// one thread a bin; of one without values: what the next one has
+__global__ void WriteCutsKernel(ValuesRef values, std::uint64_t const* keys, std::uint64_t n_bins,
+                                BinsOut out) {
+  WaitForPreviousKernel();
+  auto const i = GlobalIdx();
+  if (i >= n_bins) {
+    return;
+  }
+  auto const* columns = values.columns;
+  std::uint32_t const c =
+      PartitionPoint(1u, values.n_columns,
+                     [=](std::uint32_t k) { return columns[k].first_bin > i; }) -
+      1;
+  auto const number = static_cast<std::uint32_t>(i - columns[c].first_bin);
+  std::uint64_t const end = values.End(c);
+  // The last value has the last number: there is one.
+  std::uint64_t const first = PartitionPoint(columns[c].first_value, end - 1, [&](std::uint64_t v) {
+    return values.NumberOf(c, v) >= number;
+  });
+  bool const is_range = first + 1 < end && values.NumberOf(c, first) == number &&
+                        values.NumberOf(c, first + 1) == number;
+  out.Write(i, c, ValueKey::Value(keys[values.entries[first]]), values.Rank(c, first), is_range);
+}
 
-  __device__ BinPieces(PiecesRef const& pieces, std::uint64_t const* bins, std::uint64_t n_bins,
-                       std::uint64_t i)
-      : begin{bins[i]}, column{pieces.ColumnOf(bins[i])} {
-    end = i + 1 < n_bins ? min(bins[i + 1], pieces.End(column)) : pieces.End(column);
+/** @brief Lends what coarser bins are made of. */
+struct FinerBins {
+  CutsRef cuts;
+  std::uint8_t const* shifts;  // of each feature
+
+  /** @brief Tell whether any value is in a bin. @param end Of its feature's bins. */
+  [[nodiscard]] __device__ bool HasValues(std::uint64_t bin, std::uint64_t end) const {
+    return bin + 1 == end || cuts.first_rank[bin + 1] != cuts.first_rank[bin];
   }
 };
 
-// one thread a bin
-__global__ void WriteCutsKernel(PiecesRef pieces, std::uint64_t const* keys,
-                                std::uint64_t const* bins, std::uint64_t n_bins, BinsOut out) {
-  WaitForPreviousKernel();
-  auto i = GlobalIdx();
-  if (i >= n_bins) {
-    return;
-  }
-  BinPieces const bin{pieces, bins, n_bins, i};
-  std::uint32_t const first = pieces.ranks[bin.begin];
-  auto const rank = static_cast<std::uint32_t>(first - pieces.columns[bin.column].begin);
-  out.Write(i, bin.column, ValueKey::Value(keys[first]), rank, bin.end - bin.begin > 1);
-}
-
 // one thread a coarse bin
-__global__ void MergeBinsKernel(PiecesRef pieces, CutsRef finer, std::uint64_t const* bins,
-                                std::uint64_t n_bins, BinsOut out) {
+__global__ void MergeBinsKernel(FinerBins finer, std::uint64_t const* offsets,
+                                std::uint32_t n_features, std::uint64_t n_bins, BinsOut out) {
   WaitForPreviousKernel();
-  auto i = GlobalIdx();
+  auto const i = GlobalIdx();
   if (i >= n_bins) {
     return;
   }
-  BinPieces const bin{pieces, bins, n_bins, i};
-  out.Write(i, bin.column, finer.lowest[bin.begin], finer.first_rank[bin.begin],
-            bin.end - bin.begin > 1 || finer.is_range[bin.begin] != 0);
+  std::uint32_t const f =
+      PartitionPoint(1u, n_features, [=](std::uint32_t k) { return offsets[k] > i; }) - 1;
+  CutsRef const& cuts = finer.cuts;
+  std::uint64_t const end = cuts.offsets[f + 1];
+  std::uint64_t const first = cuts.offsets[f] + ((i - offsets[f]) << finer.shifts[f]);
+  std::uint64_t const past = min(first + (1u << finer.shifts[f]), end);
+  std::uint32_t n_filled{0};
+  bool any_range{false};
+  for (std::uint64_t bin = first; bin < past; ++bin) {
+    n_filled += finer.HasValues(bin, end) ? 1 : 0;
+    any_range = any_range || cuts.is_range[bin] != 0;
+  }
+  out.Write(i, f, cuts.lowest[first], cuts.first_rank[first], any_range || n_filled > 1);
 }
 
 // one thread a category
@@ -210,27 +191,6 @@ __global__ void WriteCategoriesKernel(std::uint32_t n, BinsOut out) {
   auto const i = GlobalIdx();
   if (i < n) {
     out.Write(i, 0, static_cast<float>(i), 0, false);
-  }
-}
-
-// one thread a piece; result: columns whose pieces are too long to be gathered by their numbers
-__global__ void FindLongBinsKernel(PiecesRef pieces, std::uint32_t* is_long) {
-  WaitForPreviousKernel();
-  auto const i = GlobalIdx();
-  if (i >= pieces.n) {
-    return;
-  }
-  std::uint32_t const column = pieces.ColumnOf(i);
-  PieceColumn const c = pieces.columns[column];
-  std::uint64_t const k = i - c.first_piece;
-  if (c.shift == kByRank || (k & ((1u << c.shift) - 1)) != 0) {
-    return;
-  }
-  std::uint64_t const end = i + (1u << c.shift);
-  std::uint64_t const last = end < pieces.End(column) ? pieces.ranks[end] : c.n_entries;
-  constexpr double kRounding = 1e-6;
-  if (c.Quantiles(last) - c.Quantiles(pieces.ranks[i]) > 3.0 + kRounding) {
-    is_long[column] = 1;
   }
 }
 
@@ -246,18 +206,8 @@ std::uint64_t Select(FnT is_first, std::uint64_t n, IndexT* out) {
   return ToHost(n_selected.Data(), 1)[0];
 }
 
-/** @brief Find the pieces that begin bins, and where the bins of each column begin. Waits. */
-std::vector<std::uint64_t> FindBins(PiecesRef const& pieces, std::uint64_t* out_bins,
-                                    DeviceBuffer<std::uint64_t>* out_offsets) {
-  auto const n_bins = Select(BeginsBin{pieces}, pieces.n, out_bins);
-  auto const n_offsets = std::size_t{pieces.n_columns} + 1;
-  LaunchN("FindBinOffsets", FindBinOffsetsKernel, n_offsets, pieces, out_bins, n_bins,
-          out_offsets->Reserve(n_offsets));
-  return ToHost(out_offsets->Data(), n_offsets);
-}
-
 /** @brief Keep the rows of some columns. @param keeps Whether each of them is kept. */
-void KeepRows(std::vector<PieceColumn> const& columns, std::vector<bool> const& keeps,
+void KeepRows(std::vector<SortedColumn> const& columns, std::vector<bool> const& keeps,
               std::uint64_t const* keys, RowIdx const* rows, SortedColumns* out) {
   auto const n_bytes = [&](std::size_t c) {
     return keeps[c] ? SortedColumnBytes(columns[c].n_entries, out->NumHigh()) : 0;
@@ -313,8 +263,7 @@ class ColumnSorter {
 
   [[nodiscard]] std::uint64_t const* Keys() { return keys_.Current(); }
   [[nodiscard]] RowIdx const* Rows() { return rows_.Current(); }
-  // The other halves, as long as the keys, are free until the next ones are sorted.
-  [[nodiscard]] std::uint64_t* FreeKeys() { return keys_.Alternate(); }
+  // The other half, as long as the keys, is free until the next ones are sorted.
   [[nodiscard]] RowIdx* FreeRows() { return rows_.Alternate(); }
 
  private:
@@ -351,7 +300,8 @@ FinestBins MakeFinestBins(UnbinnedColumns const& columns, SortedColumnsRule cons
 
 bool QuantileCuts::Make(UnbinnedColumns const& all, SortedColumnsRule const* rule,
                         SortedColumns* out_rows) {
-  auto const& [table, n_entries, max_bins, max_values, sorted_at_once, n_categories] = all;
+  auto const& [table, n_entries, max_bins, max_values, sorted_at_once, coarsest, n_categories] =
+      all;
   bool const keeps_rows = out_rows != nullptr;
   auto const n_categories_of = [&all](FeatureIdx f) {
     return all.n_categories.empty() ? 0 : all.n_categories[f];
@@ -368,8 +318,7 @@ bool QuantileCuts::Make(UnbinnedColumns const& all, SortedColumnsRule const* rul
   h_offsets_ = {0};
   ColumnSorter sorter{table, keeps_rows};
   DeviceBuffer<std::uint32_t> n_ranges{"ranges of columns"};
-  DeviceBuffer<std::uint64_t> offsets{"bins of some columns"};
-  DeviceBuffer<PieceColumn> d_columns{"columns that are sorted"};
+  DeviceBuffer<SortedColumn> d_columns{"columns that are sorted"};
   // What a column takes while it is sorted.
   auto size = [&all](FeatureIdx f) -> EntryIdx {
     return all.table.columns != nullptr ? all.table.n_rows : all.n_entries[f];
@@ -386,9 +335,9 @@ bool QuantileCuts::Make(UnbinnedColumns const& all, SortedColumnsRule const* rul
     FeatureIdx end = first;
     EntryIdx n{0};
     EntryIdx n_sorted{0};
-    std::vector<PieceColumn> columns;
+    std::vector<SortedColumn> columns;
     do {
-      columns.push_back({n, 0, n_entries[end], 0});
+      columns.push_back({n, 0, n_entries[end], 0, {}});
       n_sorted += size(end);
       n += n_entries[end++];
     } while (end < n_features && n_categories_of(end) == 0 &&
@@ -396,35 +345,42 @@ bool QuantileCuts::Make(UnbinnedColumns const& all, SortedColumnsRule const* rul
     auto const n_columns = end - first;
     sorter.Sort(first, n_columns, n);
     std::uint64_t const* keys = sorter.Keys();
-    std::uint32_t* positions = sorter.FreeRows();  // first entries of values
-    std::uint64_t* bins = sorter.FreeKeys();       // first values of bins
+    std::uint32_t* first_entries = sorter.FreeRows();  // of values
     CopyFromHost(d_columns.Reserve(n_columns), columns.data(), n_columns);
-    PiecesRef pieces{d_columns.Data(), positions, n_columns, 0};
-    pieces.n = Select(BeginsValue{keys}, n, positions);
-    LaunchN("FindFirstPieces", FindFirstPiecesKernel, n_columns, positions, pieces.n,
+    ValuesRef values{d_columns.Data(), first_entries, n_columns, 0};
+    values.n = Select(BeginsValue{keys}, n, first_entries);
+    LaunchN("FindFirstValues", FindFirstValuesKernel, n_columns, first_entries, values.n,
             d_columns.Data(), n_columns);
     columns = ToHost(d_columns.Data(), n_columns);
+    auto const begin = h_offsets_.back();
+    std::vector<std::uint32_t> n_values;
     for (std::uint32_t c = 0; c < n_columns; ++c) {
-      auto const next = c + 1 < n_columns ? columns[c + 1].first_piece : pieces.n;
-      bool const few = next - columns[c].first_piece <= max_values[first + c];
-      columns[c].n_quantiles = few ? 0 : max_bins[first + c] - 1;
+      FeatureIdx const f = first + c;
+      auto const next = c + 1 < n_columns ? columns[c + 1].first_value : values.n;
+      n_values.push_back(static_cast<std::uint32_t>(next - columns[c].first_value));
+      if (n_values[c] <= max_values[f]) {
+        std::uint32_t const most = std::min(n_entries[f], std::max(max_bins[f], max_values[f]));
+        columns[c].numbers = BinNumbers::OfValues(n_entries[f], n_values[c],
+                                                  NumbersOfValues(n_values[c], coarsest, most));
+      } else {
+        columns[c].numbers = BinNumbers::OfQuantiles(n_entries[f], max_bins[f]);
+      }
+      columns[c].first_bin = static_cast<std::uint32_t>(h_offsets_.back() - begin);
+      h_offsets_.push_back(h_offsets_.back() + columns[c].numbers.Size());
     }
     CopyFromHost(d_columns.Data(), columns.data(), n_columns);
-    auto const of_columns = FindBins(pieces, bins, &offsets);
-    auto const begin = h_offsets_.back();
+    std::uint64_t const n_bins = h_offsets_.back() - begin;
     ZeroAsync(n_ranges.Reserve(n_columns), n_columns);
-    LaunchN("WriteCuts", WriteCutsKernel, of_columns.back(), pieces, keys, bins, of_columns.back(),
+    LaunchN("WriteCuts", WriteCutsKernel, n_bins, values, keys, n_bins,
             BinsOut{lowest_.Data() + begin, first_rank_.Data() + begin, is_range_.Data() + begin,
                     n_ranges.Data()});
     auto const ranges = ToHost(n_ranges.Data(), n_columns);
     std::vector<bool> keeps;
     for (std::uint32_t c = 0; c < n_columns; ++c) {
-      h_offsets_.push_back(begin + of_columns[c + 1]);
       has_ranges_[first + c] = ranges[c] != 0;
-      ColumnBins const finest{this->NumBins(first + c), ranges[c] != 0};
       if (keeps_rows) {
-        keeps.push_back(rule->Keeps(finest));
-      } else if (rule != nullptr && rule->NeedsRows(finest)) {
+        keeps.push_back(rule->Keeps({this->NumBins(first + c), ranges[c] != 0}));
+      } else if (rule != nullptr && rule->NeedsRows({n_values[c], ranges[c] != 0})) {
         return false;
       }
     }
@@ -458,55 +414,25 @@ std::vector<ColumnBins> QuantileCuts::ByColumn() const {
   return columns;
 }
 
-QuantileCuts::QuantileCuts(QuantileCuts const& finer, std::vector<std::uint32_t> const& n_entries,
-                           std::uint32_t max_bins, bool by_number)
+QuantileCuts::QuantileCuts(QuantileCuts const& finer, std::uint32_t max_bins)
     : h_offsets_{0},
-      has_ranges_(n_entries.size(), 0),
-      is_categorical_{finer.is_categorical_},
-      shifts_(n_entries.size(), kByRank) {
-  auto const n_features = static_cast<FeatureIdx>(n_entries.size());
-  std::vector<PieceColumn> columns;
-  bool any_shift{false};
+      has_ranges_(finer.has_ranges_.size(), 0),
+      is_categorical_{finer.is_categorical_} {
+  auto const n_features = static_cast<FeatureIdx>(has_ranges_.size());
   for (FeatureIdx f = 0; f < n_features; ++f) {
-    std::uint32_t const n_finer = finer.NumBins(f);
-    bool const few = n_finer <= max_bins || this->IsCategorical(f);
-    columns.push_back({0, finer.h_offsets_[f], n_entries[f], few ? 0 : max_bins - 1});
-    if (few) {
-      shifts_[f] = 0;
-    } else if (by_number) {
-      std::uint32_t shift{1};
-      while (CeilDiv(n_finer, std::uint64_t{1} << shift) > max_bins) {
-        ++shift;
-      }
-      if (n_finer % (1u << shift) == 0) {  // columns side by side are shifted at once
-        columns.back().shift = shift;
-        any_shift = true;
-      }
-    }
+    std::uint32_t const n = finer.NumBins(f);
+    std::uint32_t const shift = this->IsCategorical(f) ? 0 : ShiftOf(n, max_bins);
+    shifts_.push_back(static_cast<std::uint8_t>(shift));
+    h_offsets_.push_back(h_offsets_.back() + CeilDiv(n, std::uint64_t{1} << shift));
   }
-  DeviceBuffer<PieceColumn> d_columns{"columns of bins"};
-  DeviceBuffer<std::uint64_t> bins{"first bins of coarse ones"};
+  DeviceBuffer<std::uint8_t> shifts{"shifts of bins"};
   DeviceBuffer<std::uint32_t> n_ranges{"ranges of columns"};
-  auto const n = finer.h_offsets_.back();
-  CopyFromHost(d_columns.Reserve(n_features), columns.data(), n_features);
-  PiecesRef const pieces{d_columns.Data(), finer.first_rank_.Data(), n_features, n};
-  if (any_shift) {
-    ZeroAsync(n_ranges.Reserve(n_features), n_features);
-    LaunchN("FindLongBins", FindLongBinsKernel, n, pieces, n_ranges.Data());
-    auto const is_long = ToHost(n_ranges.Data(), n_features);
-    for (FeatureIdx f = 0; f < n_features; ++f) {
-      if (columns[f].shift != kByRank && is_long[f] == 0) {
-        shifts_[f] = static_cast<std::uint8_t>(columns[f].shift);
-      } else {
-        columns[f].shift = kByRank;
-      }
-    }
-    CopyFromHost(d_columns.Data(), columns.data(), n_features);
-  }
-  h_offsets_ = FindBins(pieces, bins.Reserve(n), &offsets_);
   auto const n_bins = h_offsets_.back();
+  CopyFromHost(shifts.Reserve(n_features), shifts_.data(), n_features);
+  CopyFromHost(offsets_.Reserve(h_offsets_.size()), h_offsets_.data(), h_offsets_.size());
   ZeroAsync(n_ranges.Reserve(n_features), n_features);
-  LaunchN("MergeBins", MergeBinsKernel, n_bins, pieces, finer.Ref(), bins.Data(), n_bins,
+  LaunchN("MergeBins", MergeBinsKernel, n_bins, FinerBins{finer.Ref(), shifts.Data()},
+          offsets_.Data(), n_features, n_bins,
           BinsOut{lowest_.Reserve(n_bins), first_rank_.Reserve(n_bins), is_range_.Reserve(n_bins),
                   n_ranges.Data()});
   auto const ranges = ToHost(n_ranges.Data(), n_features);

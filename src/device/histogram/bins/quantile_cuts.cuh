@@ -2,7 +2,7 @@
  * Copyright 2026, the gpu_exact contributors
  *
  * @brief Cuts every column into bins: one value each where a column has few, else ranges of values,
- *        which are shorter towards the ends of a column.
+ *        which are shorter towards the ends of a column. plan/bin_numbers.h says which.
  */
 #pragma once
 
@@ -17,7 +17,8 @@
 namespace gpu_exact {
 /** @brief Lends the bins of all features to kernels. */
 struct CutsRef {
-  std::uint64_t const* offsets;     // first bin of each feature, shape: (n_features + 1)
+  std::uint64_t const* offsets;  // first bin of each feature, shape: (n_features + 1)
+  // Of a bin without values both are the next one's, so that ends are right, and bisection passes it.
   float const* lowest;              // least value of a bin, ascending within a feature
   std::uint32_t const* first_rank;  // entries of the column below a bin; 0 of a category
   std::uint8_t const* is_range;     // whether a bin holds several distinct values
@@ -37,9 +38,10 @@ struct CutsRef {
 struct UnbinnedColumns {
   TableSource const& table;                      // device memory
   std::vector<std::uint32_t> const& n_entries;   // of each feature
-  std::vector<std::uint32_t> const& max_bins;    // likewise, 4 at least; 0 without entries
+  std::vector<std::uint32_t> const& max_bins;    // of each feature; 0 without entries
   std::vector<std::uint32_t> const& max_values;  // of so many distinct ones each has a bin
   EntryIdx sorted_at_once;                       // entries, or places by column, if one has no more
+  std::uint32_t coarsest{~0u};                   // bins of a column that will be merged of these
   std::vector<std::uint32_t> n_categories{};     // of each feature, 0: numerical; empty: all are
 };
 
@@ -48,9 +50,9 @@ struct FinestBins;
 /**
  * @brief Owns the bins of all features.
  *
- * A column of few distinct values has a bin for each of them. Of another one, bins begin at the
- * quantiles of QuantileLaw, but never inside a value. A value that is as long as two quantiles has a bin
- * of its own, so that a range is at most as long as three.
+ * A column of few distinct values has a bin for each of them. Another one has as many as are allowed,
+ * some of them without a value. BinNumbers says which values are in which bin. A coarser bin is always as
+ * many finer ones of a column as a power of two: its number is theirs, shifted.
  *
  * Categories have a bin each in every resolution: its number is the code.
  */
@@ -59,14 +61,8 @@ class QuantileCuts {
   /** @brief Cut a table whose sorted columns are not wanted. Otherwise as MakeFinestBins(). */
   explicit QuantileCuts(UnbinnedColumns const& columns);
 
-  /**
-   * @brief Merge finer bins: each becomes one or several of them. Waits.
-   * @param max_bins  Of a column that is a range of the finer bins or has more of them.
-   * @param by_number Whether each is a power of two of the finer ones, where no range becomes longer
-   *                  than three quantiles by that: the number of a bin is that of a finer one, shifted.
-   */
-  QuantileCuts(QuantileCuts const& finer, std::vector<std::uint32_t> const& n_entries,
-               std::uint32_t max_bins, bool by_number = false);
+  /** @brief Merge finer bins. Waits. @param max_bins Of a column. */
+  QuantileCuts(QuantileCuts const& finer, std::uint32_t max_bins);
 
   /** @brief Counts the bins of each feature, which are laid out by that. */
   [[nodiscard]] std::vector<ColumnBins> ByColumn() const;

@@ -58,17 +58,17 @@ struct BinChunk {
    *        no neighbour, and a shift.
    * @param has_gaps Whether there may be cells without a value.
    */
-  [[nodiscard]] __device__ BinChunk Shifted(BinMap const& map, bool has_gaps) const {
-    std::uint32_t const first = map.first_stored << 16 | map.first_stored;
-    std::uint32_t const mask = (0xffffu >> map.shift) * 0x10001u;
+  [[nodiscard]] __device__ BinChunk Shifted(FeatureGroup const& group, bool has_gaps) const {
+    std::uint32_t const first = group.first_stored << 16 | group.first_stored;
+    std::uint32_t const mask = (0xffffu >> group.shift) * 0x10001u;
     BinChunk chunk;
 #pragma unroll
     for (int i = 0; i < kWords; ++i) {
       std::uint32_t const w = words[i];
       if constexpr (kBins == 1) {
-        chunk.words[i] = w == FeatureGroup::kNoBin ? w : (w - map.first_stored) >> map.shift;
+        chunk.words[i] = w == FeatureGroup::kNoBin ? w : (w - group.first_stored) >> group.shift;
       } else {
-        chunk.words[i] = (w - first) >> map.shift & mask;
+        chunk.words[i] = (w - first) >> group.shift & mask;
         if (has_gaps) {
           chunk.words[i] |= __vcmpeq2(w, ~0u);
         }
@@ -76,13 +76,14 @@ struct BinChunk {
     }
     return chunk;
   }
-  /** @brief Turn stored bins into those of the group, or kNoBin. */
-  [[nodiscard]] __device__ BinChunk Of(BinMap const& map) const {
+  /** @brief Turn the stored bins of cells into those of the group, or kNoBin. @param maps Of these
+   *         cells. */
+  [[nodiscard]] __device__ BinChunk ByColumn(CellMap const* maps) const {
+    auto const bin = [&](int i) { return CellMap{__ldg(&maps[i].word)}.BinOf(this->Bin(i)); };
     BinChunk chunk;
 #pragma unroll
     for (int i = 0; i < kWords; ++i) {
-      chunk.words[i] = kBins == 1 ? map.BinOf(words[0])
-                                  : map.BinOf(words[i] & 0xffffu) | map.BinOf(words[i] >> 16) << 16;
+      chunk.words[i] = kBins == 1 ? bin(0) : bin(2 * i) | bin(2 * i + 1) << 16;
     }
     return chunk;
   }
@@ -198,30 +199,14 @@ class BinReader {
     RowIdx slot[32];
   };
 
-  /**
-   * @param queue The warp's own, in shared memory.
-   * @param words LoadBegins() of the group.
-   */
-  __device__ BinReader(FeatureGroup const& group, RowsRef const& rows, Queue* queue,
-                       RankWord const* words)
+  /** @param queue The warp's own, in shared memory. */
+  __device__ BinReader(FeatureGroup const& group, RowsRef const& rows, Queue* queue)
       : group_{group},
         rows_{rows},
         queue_{*queue},
-        map_{group, words},
-        is_shifted_{
-            group.begins == nullptr &&
-            (group.reads_part == 0 || (group.Strided() && group.n_columns % group.chunk == 0))},
+        is_shifted_{group.cell_maps == nullptr && (group.reads_part == 0 || group.Strided())},
         has_gaps_{group.has_missing != 0 ||
                   (group.Strided() && group.n_columns % group.chunk != 0)} {}
-
-  /** @brief Load where bins begin at stored ones, to shared memory. All threads of the block, no
-   *         barrier. */
-  __device__ static void LoadBegins(FeatureGroup const& group, RankWord* out_words) {
-    std::uint32_t const n = group.NumWords();
-    for (std::uint32_t i = threadIdx.x; i < n; i += blockDim.x) {
-      out_words[i] = group.begins[group.first_stored / 32 + i];
-    }
-  }
 
   /**
    * @brief Walk along the rows in slots [begin, end). All threads of a block of n_warps, no barrier.
@@ -290,14 +275,15 @@ class BinReader {
   enum class Stored {
     kBytes,    // of the column, one byte each
     kShifted,  // all that is loaded is of the group, each as a power of two of them
-    kAnyhow    // as kShifted, or as BinMap tells
+    kAnyhow    // as kShifted, or as the CellMap of each place tells
   };
 
-  /** @brief Turn the bins that were loaded into the group's. */
+  /** @brief Turn the bins that were loaded into the group's. @param cell The first one's. */
   template <Stored kStored, int kBins>
-  [[nodiscard]] __device__ BinChunk<kBins> Mapped(BinChunk<kBins> const& chunk) const {
-    return kStored == Stored::kShifted || is_shifted_ ? chunk.Shifted(map_, has_gaps_)
-                                                      : chunk.Of(map_);
+  [[nodiscard]] __device__ BinChunk<kBins> Mapped(BinChunk<kBins> const& chunk,
+                                                  std::uint32_t cell) const {
+    return kStored == Stored::kShifted || is_shifted_ ? chunk.Shifted(group_, has_gaps_)
+                                                      : chunk.ByColumn(group_.cell_maps + cell);
   }
 
   template <bool kGradients, Stored kStored, typename RowFn, typename BinsFn>
@@ -340,7 +326,7 @@ class BinReader {
 #pragma unroll
       for (int k = 0; k < kRows; ++k) {
         if (tiles.Valid(k)) {  // None() is of no group
-          chunk[k] = this->Mapped<kStored>(chunk[k]);
+          chunk[k] = this->Mapped<kStored>(chunk[k], 0);
         }
         if constexpr (kGradients) {
           chunk[k].Rotate(threadIdx.x % 32);
@@ -390,7 +376,7 @@ class BinReader {
       } else if constexpr (kBytes) {
         return loaded.Widen(group_.first_bins + chunk_in_row(task) * kBins);
       } else {
-        return this->Mapped<kStored>(loaded);
+        return this->Mapped<kStored>(loaded, chunk_in_row(task) * kBins);
       }
     };
     RowIdx row = tiles.Row(0);
@@ -477,7 +463,9 @@ class BinReader {
       for (int u = 0; u < SparseBinReader::kWindows; ++u) {
         bool const is_entry = first + 32 * u + threadIdx.x % 32 < all.Size();
         BinChunk<1> const chunk{{is_entry ? windows.bin[u] : FeatureGroup::kNoBin}};
-        bins(this->Mapped<Stored::kAnyhow>(chunk), FromLane(own, windows.source[u]));
+        bins(is_shifted_ ? chunk.Shifted(group_, has_gaps_)
+                         : BinChunk<1>{{group_.BinOf(chunk.words[0])}},
+             FromLane(own, windows.source[u]));
       }
     };
     // The next windows are on their way while the present ones are used.
@@ -496,7 +484,6 @@ class BinReader {
   FeatureGroup const& group_;
   RowsRef const& rows_;
   Queue& queue_;
-  BinMap map_;
   bool is_shifted_;  // as Stored::kShifted
   bool has_gaps_;    // whether a place that is loaded may have no value, or be of no column
 };

@@ -39,14 +39,13 @@ class SharedHistogram {
   static constexpr std::size_t kAligned = kBanks * sizeof(std::uint32_t);
   static constexpr std::size_t kStagingBytes = kWarps * sizeof(BinReader::Queue);
   static_assert(kStagingBytes % kAligned == 0);
-  /** @brief Count the bins that fit into shared memory, beside the words of a group. */
+  /** @brief Count the bins that fit into shared memory. */
   static constexpr std::size_t MaxBins(std::size_t bytes) {
     constexpr std::size_t kStatic = kAligned;  // of the kernels
-    constexpr std::size_t kBegins = (kMaxStoredBins / 32 + 1) * sizeof(RankWord);
-    return (bytes - kStagingBytes - kStatic - kBegins) / kBinBytes - 3;
+    return (bytes - kStagingBytes - kStatic) / kBinBytes - 3;
   }
   static std::size_t Bytes(FeatureGroup const& group) {
-    return kStagingBytes + WholeBins(group) * kBinBytes + group.NumWords() * sizeof(RankWord);
+    return kStagingBytes + WholeBins(group) * kBinBytes;
   }
 
   /**
@@ -66,7 +65,6 @@ class SharedHistogram {
     for (std::uint32_t i = threadIdx.x; i < n; i += kThreads) {
       reinterpret_cast<uint4*>(words_)[i] = {0, 0, 0, 0};
     }
-    BinReader::LoadBegins(group_, this->Begins());
   }
 
   /**
@@ -112,7 +110,7 @@ class SharedHistogram {
     asm volatile("mov.u32 %0, %1;"
                  : "=r"(base)
                  : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(words_))));
-    BinReader{group_, rows, queues + threadIdx.x / 32, this->Begins()}.Walk<true>(
+    BinReader{group_, rows, queues + threadIdx.x / 32}.Walk<true>(
         begin, end, kWarps, [](RowIdx, GradientUnits const& units) { return units; },
         [&](auto const& chunk, GradientUnits const& units) {
           using Chunk = std::decay_t<decltype(chunk)>;
@@ -145,13 +143,9 @@ class SharedHistogram {
   static constexpr int kHessHigh = 3;
   static constexpr int kMagnitude = 4;
 
-  /** @brief Count the bins there is room for, so that what follows is aligned to 16 B. */
+  /** @brief Count the bins there is room for: they are cleared 16 B at a time. */
   [[nodiscard]] __host__ __device__ static std::size_t WholeBins(FeatureGroup const& group) {
     return group.InBytes() ? kBanks * group.longest : (group.n_bins + 3) / 4 * 4;
-  }
-  /** @brief Give the words of the group's FeatureGroup::begins. */
-  [[nodiscard]] __device__ RankWord* Begins() const {
-    return reinterpret_cast<RankWord*>(words_ + kWords * WholeBins(group_));
   }
 
   [[nodiscard]] __device__ static std::int64_t Join(std::uint32_t low, std::uint32_t high) {

@@ -156,7 +156,6 @@ __global__ __launch_bounds__(kEmitThreads, kEmitBlocks) void EmitKernel(
   __shared__ std::uint32_t n_before[kOpenWords];
   __shared__ EmitQueue queues[kEmitThreads / 32];
   __shared__ BinReader::Queue walk_queues[kEmitThreads / 32];
-  __shared__ RankWord begins[kMaxStoredBins / 32 + 1];
   EmitQueue& queue = queues[threadIdx.x / 32];
   std::uint32_t const lane = threadIdx.x % 32;
   WorkOffset const end = work.slices[blockIdx.x + 1];
@@ -179,13 +178,12 @@ __global__ __launch_bounds__(kEmitThreads, kEmitBlocks) void EmitKernel(
     if (threadIdx.x == 0) {
       bits[kNoBit / 32] = 0;
     }
-    BinReader::LoadBegins(group, begins);
     if (__syncthreads_or(any) != 0) {
       Emitter const emitter{table, binned,     group,    rows, bits,  n_before,
                             shift, first_open, end_open, out,  counts};
       RowIdx const last = point.SameSegment(end) ? end.row : work.NumRows(point.node);
       std::uint32_t n_queued{0};
-      BinReader{group, rows, walk_queues + threadIdx.x / 32, begins}.Walk<false>(
+      BinReader{group, rows, walk_queues + threadIdx.x / 32}.Walk<false>(
           node.begin + point.row, node.begin + last, kEmitThreads / 32,
           [&](RowIdx slot, GradientUnits const&) { return slot; },
           [&](auto const& chunk, RowIdx slot) {

@@ -48,8 +48,8 @@ class BinMatrixTest : public DeviceTest {
   void Check(Table const& table, std::uint32_t max_bins, std::uint32_t max_group_bins) {
     auto const n_entries = CountEntries(table);
     QuantileCuts const bins = MakeQuantileCuts(table, std::min(max_bins, BinMatrix::MaxBins()));
-    QuantileCuts const half{bins, n_entries, std::max(max_bins / 2, 4u), true};
-    QuantileCuts const eighth{bins, n_entries, std::max(max_bins / 8, 4u), table.n_rows % 2 == 0};
+    QuantileCuts const half{bins, std::max(max_bins / 2, 4u)};
+    QuantileCuts const eighth{bins, std::max(max_bins / 8, 4u)};
     this->CheckBins(table, bins, max_group_bins);
     this->CheckBins(table, half, max_group_bins);
     for (QuantileCuts const* coarsest : {&bins, &half, &eighth}) {
@@ -188,7 +188,7 @@ class BinMatrixTest : public DeviceTest {
       ASSERT_EQ(group.n_elements,
                 group.Strided() ? std::uint64_t{table.n_rows} * group.stride : n_elements);
       ASSERT_EQ(group.Strided(), std::uint64_t{table.n_rows} * group.n_columns <= 2 * n_elements);
-      ASSERT_EQ(group.begins, nullptr);
+      ASSERT_EQ(group.cell_maps, nullptr);
       ASSERT_EQ(group.reads_part, 0u);
       n_strided_ += group.Strided() ? 1 : 0;
       n_listed_ += group.Strided() ? 0 : 1;
@@ -201,7 +201,7 @@ class BinMatrixTest : public DeviceTest {
     ASSERT_EQ(held.Count(), layout.DescriptionBytes() + layout.ElementBytes());
   }
 
-  /** @brief Of groups that read stored bins: none takes any bytes but bits of bins. */
+  /** @brief Of groups that read stored bins. */
   static void CheckRead(Table const& table, BinMatrix const& binned, BinMatrix const& stored) {
     for (FeatureGroup const& group : binned.Groups()) {
       BinColumn const& first = stored.Columns()[group.first_column];
@@ -212,13 +212,12 @@ class BinMatrixTest : public DeviceTest {
       ASSERT_LE(group.first_column + group.n_columns, from.first_column + from.n_columns);
       ASSERT_EQ(group.elements - from.elements,
                 group.Strided() ? group.first_column - from.first_column : 0);
-      ASSERT_EQ(group.begins == nullptr, group.shift != kByRank);
-      ASSERT_TRUE(group.begins != nullptr || group.n_bins << group.shift == group.n_stored);
+      ASSERT_TRUE(group.cell_maps != nullptr || group.n_bins << group.shift == group.n_stored);
       ASSERT_EQ(group.reads_part != 0, group.n_columns != from.n_columns);
       ASSERT_EQ(group.n_elements,
                 group.Strided() ? std::uint64_t{table.n_rows} * group.n_columns : from.n_elements);
-      n_read_ += group.begins != nullptr ? 1 : 0;
-      n_shifted_ += group.begins == nullptr && group.shift != 0 ? 1 : 0;
+      n_mapped_ += group.cell_maps != nullptr ? 1 : 0;
+      n_shifted_ += group.cell_maps == nullptr && group.shift != 0 ? 1 : 0;
       n_parts_ += static_cast<int>(group.reads_part);
     }
   }
@@ -230,17 +229,17 @@ class BinMatrixTest : public DeviceTest {
       for (std::uint32_t c = 0; c < group.n_columns; ++c) {
         few = few && binned.Columns()[group.first_column + c].n_bins <= 255;
       }
-      ASSERT_EQ(group.first_bins != nullptr, in_bytes && few && group.Strided() &&
-                                                 group.n_columns <= kMaxByteColumns &&
-                                                 NumByteCells(group.n_columns) != 0);
-      n_bytes_ += group.first_bins != nullptr ? 1 : 0;
+      ASSERT_EQ(group.InBytes(), in_bytes && few && group.Strided() &&
+                                     group.n_columns <= kMaxByteColumns &&
+                                     NumByteCells(group.n_columns) != 0);
+      n_bytes_ += group.InBytes() ? 1 : 0;
     }
   }
 
   /** @brief The bins of each row in a group, as they lie side by side. */
   static std::vector<std::vector<GroupBin>> ReadElements(FeatureGroup const& group, RowIdx n_rows) {
     std::vector<std::vector<GroupBin>> rows(n_rows);
-    if (group.first_bins != nullptr) {
+    if (group.InBytes()) {
       auto const first_bins = ToHost(group.first_bins, group.stride);
       std::size_t const n = std::size_t{n_rows} * group.stride;
       auto const bins = ToHost(reinterpret_cast<ColumnBin const*>(group.elements), n);
@@ -379,15 +378,15 @@ class BinMatrixTest : public DeviceTest {
   static inline int n_strided_{0};  // groups that were met
   static inline int n_listed_{0};
   static inline int n_bytes_{0};
-  static inline int n_read_{0};     // groups of bins that are coarser than stored ones
-  static inline int n_shifted_{0};  // whose numbers are shifted
+  static inline int n_mapped_{0};   // whose columns are shifted each by itself
+  static inline int n_shifted_{0};  // whose columns are shifted alike
   static inline int n_parts_{0};    // that read some of the stored columns
   static inline int n_narrow_{0};   // that have a byte for each row
   static inline int n_wide_{0};     // that have two
 };
 
 TEST_F(BinMatrixTest, RandomTables) {
-  n_strided_ = n_listed_ = n_read_ = n_shifted_ = n_parts_ = 0;
+  n_strided_ = n_listed_ = n_mapped_ = n_shifted_ = n_parts_ = 0;
   for (int seed = 0; seed < NumSeeds(20); ++seed) {
     Random random{static_cast<unsigned>(seed)};
     Table const table = MakeBinnedTable(static_cast<RowIdx>(random.Int(1, 300)),
@@ -397,7 +396,7 @@ TEST_F(BinMatrixTest, RandomTables) {
     ASSERT_FALSE(this->HasFailure()) << "seed " << seed;
   }
   EXPECT_GT(n_strided_ + n_listed_, 0);
-  EXPECT_GT(n_read_, 0);
+  EXPECT_GT(n_mapped_, 0);
   EXPECT_GT(n_shifted_, 0);
   EXPECT_GT(n_parts_, 0);
 }
@@ -478,7 +477,7 @@ TEST_F(BinMatrixTest, ASparseTableIsReadAgainInParts) {
  *         time; rows whose entries in a group are read by more than one turn of a warp. */
 TEST_F(BinMatrixTest, RowOffsetsInBlocks) {
   Random random{11};
-  constexpr std::uint32_t kBins = 28;  // of a column in the finest resolution
+  constexpr std::uint32_t kBins = 32;  // of a column in the finest resolution
   Table const long_one =
       MakeBinnedTable(std::vector<ColumnShape>(10, {0, 0.9}), Scaled(60'000u, 500u), &random);
   Table const wide_one =

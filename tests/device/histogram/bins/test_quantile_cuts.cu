@@ -3,58 +3,68 @@
  *
  * @brief Bins of columns against values counted on the host.
  */
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
 
-#include "plan/quantile_law.h"
+#include "plan/bin_numbers.h"
 #include "tests/device/histogram/quantile_cuts_problem.cuh"
 
 namespace gpu_exact {
 namespace {
-/** @brief What bins are made of: a value, or a finer bin. */
-struct Piece {
-  float lowest;
-  std::uint64_t n_entries;
-  bool is_range;
+/** @brief A value of a column. */
+struct CountedValue {
+  float value;
+  std::uint32_t n_entries;
 };
+using Columns = std::vector<std::vector<CountedValue>>;
 
 /** @brief A bin, naively. */
 struct Bin {
   float lowest;
-  std::uint64_t first_rank;
-  std::uint64_t n_entries;
+  std::uint32_t first_rank;
   bool is_range;
 };
 
-/** @brief Of one column: from one quantile to the next, long pieces by themselves. */
-std::vector<Bin> GatherPieces(std::vector<Piece> const& pieces, std::uint32_t max_bins) {
-  std::uint64_t n{0};
-  for (Piece const& p : pieces) {
-    n += p.n_entries;
+Columns CountValues(Table const& table) {
+  std::vector<std::map<float, std::uint32_t>> counts(table.n_features);
+  for (CsrEntry const& e : table.entries) {
+    ++counts[e.feature][e.value];
   }
-  QuantileLaw const law{static_cast<std::uint32_t>(n), max_bins - 1};
-  bool const few = pieces.size() <= max_bins;
-  double quantile_before{0.0};
-  bool was_long{false};
-  std::vector<Bin> bins;
-  std::uint64_t rank{0};
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    Piece const& p = pieces[i];
-    double const quantile = law.Below(rank);
-    bool const is_long = law.Below(rank + p.n_entries) - quantile >= 2.0;
-    bool const begins =
-        i == 0 || few || std::floor(quantile) != std::floor(quantile_before) || is_long || was_long;
-    if (begins) {
-      bins.push_back({p.lowest, rank, 0, p.is_range});
-    } else {
-      bins.back().is_range = true;
+  Columns columns(table.n_features);
+  for (FeatureIdx f = 0; f < table.n_features; ++f) {
+    for (auto const& [value, n] : counts[f]) {
+      columns[f].push_back({value, n});
     }
-    bins.back().n_entries += p.n_entries;
-    quantile_before = quantile;
-    was_long = is_long;
-    rank += p.n_entries;
+  }
+  return columns;
+}
+
+/** @brief The bins of a column by BinNumbers, which are tested by themselves. */
+std::vector<Bin> MakeBins(std::vector<CountedValue> const& values, std::uint32_t max_bins,
+                          std::uint32_t coarsest, std::uint32_t shift) {
+  std::uint32_t n_entries{0};
+  for (CountedValue const& v : values) {
+    n_entries += v.n_entries;
+  }
+  auto const n_values = static_cast<std::uint32_t>(values.size());
+  std::uint32_t const n = n_values <= max_bins
+                              ? NumbersOfValues(n_values, coarsest, std::min(n_entries, max_bins))
+                              : max_bins;
+  BinNumbers const numbers = n_values <= max_bins ? BinNumbers::OfValues(n_entries, n_values, n)
+                                                  : BinNumbers::OfQuantiles(n_entries, n);
+  std::vector<Bin> bins(CeilDiv(n, std::uint64_t{1} << shift));
+  std::uint32_t end{n_entries};
+  std::size_t next = bins.size();  // the first bin that has a value, so far
+  for (std::uint32_t i = n_values; i-- > 0;) {
+    CountedValue const& v = values[i];
+    std::size_t const number = numbers.Of(i, end - v.n_entries, end) >> shift;
+    end -= v.n_entries;
+    for (std::size_t k = number + 1; k < next; ++k) {  // without values
+      bins[k] = {bins[next].lowest, bins[next].first_rank, false};
+    }
+    bins[number] = {v.value, end, number == next};
+    next = number;
   }
   return bins;
 }
@@ -63,44 +73,23 @@ class QuantileCutsTest : public DeviceTest {
  protected:
   /** @brief Bins of a table in some limits, and coarser ones of them. */
   static void Check(Table const& table, std::vector<std::uint32_t> const& max_bins) {
-    std::vector<std::map<float, std::uint64_t>> counts(table.n_features);
-    for (CsrEntry const& e : table.entries) {
-      ++counts[e.feature][e.value];
-    }
-    std::vector<std::vector<Piece>> values(table.n_features);
-    for (FeatureIdx f = 0; f < table.n_features; ++f) {
-      for (auto const& [value, n] : counts[f]) {
-        values[f].push_back({value, n, false});
-      }
-    }
-    CheckOfPieces(table, values, max_bins);
-  }
-
-  static void CheckOfPieces(Table const& table, std::vector<std::vector<Piece>> const& values,
-                            std::vector<std::uint32_t> const& max_bins) {
+    Columns const columns = CountValues(table);
     for (std::uint32_t limit : max_bins) {
-      QuantileCuts const bins = MakeQuantileCuts(table, limit);
-      std::vector<std::vector<Bin>> const finer = Expect(bins, values, limit);
       std::string const what = "at most " + std::to_string(limit) + " bins";
+      Expect(MakeQuantileCuts(table, limit), columns, limit, ~0u, limit);
       ASSERT_FALSE(HasFailure()) << what;
       for (EntryIdx at_once : {EntryIdx{0}, EntryIdx{1}, table.entries.size() / 3 + 1}) {
-        Expect(MakeQuantileCuts(table, limit, at_once), values, limit);
-        Expect(MakeQuantileCuts(table, limit, at_once, 0, Layout::kByColumn), values, limit);
-        ASSERT_FALSE(HasFailure()) << what << ", sorted by parts of " << at_once;
-      }
-      std::vector<std::vector<Piece>> pieces(finer.size());
-      for (std::size_t f = 0; f < finer.size(); ++f) {
-        for (Bin const& b : finer[f]) {
-          pieces[f].push_back({b.lowest, b.n_entries, b.is_range});
+        for (Layout layout : {Layout::kByRow, Layout::kByColumn}) {
+          Expect(MakeQuantileCuts(table, limit, at_once, 0, layout), columns, limit, ~0u, limit);
         }
+        ASSERT_FALSE(HasFailure()) << what << ", sorted by parts of " << at_once;
       }
       for (std::uint32_t coarser : {limit, limit / 2, limit / 7, 2u}) {
         if (coarser >= 2) {
-          QuantileCuts const merged{bins, CountEntries(table), coarser};
-          Expect(merged, pieces, coarser);
-          ExpectUnions(HostBins{bins, table.n_features}, HostBins{merged, table.n_features});
-          QuantileCuts const shifted{bins, CountEntries(table), coarser, true};
-          ExpectByNumber(table, bins, merged, shifted, coarser);
+          QuantileCuts const bins =
+              MakeQuantileCuts(table, limit, kAllAtOnce, 0, Layout::kByRow, coarser);
+          Expect(bins, columns, limit, coarser, limit);
+          Expect(QuantileCuts{bins, coarser}, columns, limit, coarser, coarser);
           ASSERT_FALSE(HasFailure()) << what << ", of these at most " << coarser;
         }
       }
@@ -108,106 +97,46 @@ class QuantileCutsTest : public DeviceTest {
   }
 
  private:
-  /** @brief The same bins as naively, which keep what the header promises. @return The naive ones. */
-  static std::vector<std::vector<Bin>> Expect(QuantileCuts const& bins,
-                                              std::vector<std::vector<Piece>> const& pieces,
-                                              std::uint32_t max_bins) {
-    auto const n_features = static_cast<FeatureIdx>(pieces.size());
+  /** @brief The same bins as naively. @param max_bins Of the finest. @param most Of these. */
+  static void Expect(QuantileCuts const& bins, Columns const& columns, std::uint32_t max_bins,
+                     std::uint32_t coarsest, std::uint32_t most) {
+    auto const n_features = static_cast<FeatureIdx>(columns.size());
     HostBins const got{bins, n_features};
+    std::vector<ColumnBins> const by_column = bins.ByColumn();
     EXPECT_EQ(got.offsets[0], 0u);
-    std::vector<std::vector<Bin>> all;
     for (FeatureIdx f = 0; f < n_features; ++f) {
-      std::vector<Bin> const want = GatherPieces(pieces[f], max_bins);
-      all.push_back(want);
-      EXPECT_EQ(bins.NumBins(f), want.size()) << "feature " << f;
-      EXPECT_EQ(got.NumBins(f), want.size()) << "feature " << f;
-      if (got.NumBins(f) != want.size()) {
-        continue;
-      }
-      EXPECT_LE(want.size(), max_bins);
-      std::uint64_t n_entries{0};
-      for (Bin const& b : want) {
-        n_entries += b.n_entries;
-      }
+      std::size_t const n_finest = MakeBins(columns[f], max_bins, coarsest, 0).size();
+      std::uint32_t const shift = ShiftOf(static_cast<std::uint32_t>(n_finest), most);
+      std::vector<Bin> const want = MakeBins(columns[f], max_bins, coarsest, shift);
+      n_shifted_ += shift != 0 ? 1 : 0;
+      ASSERT_EQ(by_column[f].shift, shift) << "feature " << f;
+      ASSERT_EQ(by_column[f].n_bins, want.size()) << "feature " << f;
+      ASSERT_EQ(bins.NumBins(f), want.size()) << "feature " << f;
+      ASSERT_EQ(got.NumBins(f), want.size()) << "feature " << f;
+      ASSERT_LE(want.size(), most);
       bool any_range{false};
       for (std::size_t k = 0; k < want.size(); ++k) {
         std::uint64_t const at = got.offsets[f] + k;
         std::string const where = "feature " + std::to_string(f) + ", bin " + std::to_string(k);
         float const lowest = want[k].lowest == 0.0f ? 0.0f : want[k].lowest;  // never -0
-        EXPECT_EQ(std::memcmp(&got.lowest[at], &lowest, sizeof(float)), 0) << where;
-        EXPECT_EQ(got.first_rank[at], want[k].first_rank) << where;
-        EXPECT_EQ(got.is_range[at], want[k].is_range ? 1 : 0) << where;
-        bool const gathered = pieces[f].size() > max_bins;
-        if (want[k].is_range && gathered) {
-          QuantileLaw const law{static_cast<std::uint32_t>(n_entries), max_bins - 1};
-          std::uint64_t const end = want[k].first_rank + want[k].n_entries;
-          EXPECT_LE(law.Below(end) - law.Below(want[k].first_rank), 3.0 + 1e-6) << where;
-        }
+        ASSERT_EQ(std::memcmp(&got.lowest[at], &lowest, sizeof(float)), 0) << where;
+        ASSERT_EQ(got.first_rank[at], want[k].first_rank) << where;
+        ASSERT_EQ(got.is_range[at], want[k].is_range ? 1 : 0) << where;
         any_range = any_range || want[k].is_range;
+        n_empty_ += k + 1 < want.size() && want[k].first_rank == want[k + 1].first_rank ? 1 : 0;
       }
       EXPECT_EQ(bins.HasRanges(f), any_range) << "feature " << f;
-    }
-    return all;
-  }
-
-  /** @brief As by rank, or of as many finer bins each as the shift says, none of them too long. */
-  static void ExpectByNumber(Table const& table, QuantileCuts const& bins,
-                             QuantileCuts const& by_rank, QuantileCuts const& by_number,
-                             std::uint32_t max_bins) {
-    std::vector<std::uint32_t> const n_entries = CountEntries(table);
-    HostBins const finer{bins, table.n_features};
-    HostBins const ranked{by_rank, table.n_features};
-    HostBins const got{by_number, table.n_features};
-    std::vector<ColumnBins> const ranked_columns = by_rank.ByColumn();
-    std::vector<ColumnBins> const columns = by_number.ByColumn();
-    for (FeatureIdx f = 0; f < table.n_features; ++f) {
-      std::uint32_t const shift = columns[f].shift;
-      bool const is_ranked = shift == kByRank;
-      n_shifted_ += !is_ranked && shift != 0 ? 1 : 0;
-      ASSERT_EQ(ranked_columns[f].shift == 0, shift == 0) << "feature " << f;
-      std::uint32_t const n = is_ranked ? ranked.NumBins(f) : finer.NumBins(f) >> shift;
-      ASSERT_EQ(got.NumBins(f), n) << "feature " << f;
-      ASSERT_EQ(columns[f].n_bins, n) << "feature " << f;
-      ASSERT_EQ(columns[f].has_ranges, by_number.HasRanges(f)) << "feature " << f;
-      ASSERT_LE(n, std::max(max_bins, finer.NumBins(f) != 0 ? 1u : 0u)) << "feature " << f;
-      for (std::uint32_t k = 0; k < n; ++k) {
-        auto const at = got.offsets[f] + k;
-        auto const from = is_ranked ? ranked.offsets[f] + k : finer.offsets[f] + (k << shift);
-        HostBins const& want = is_ranked ? ranked : finer;
-        ASSERT_EQ(got.lowest[at], want.lowest[from]) << "feature " << f << ", bin " << k;
-        ASSERT_EQ(got.first_rank[at], want.first_rank[from]) << "feature " << f << ", bin " << k;
-        if (!is_ranked && shift != 0) {
-          std::uint64_t const end = k + 1 < n ? got.first_rank[at + 1] : n_entries[f];
-          ASSERT_EQ(got.is_range[at], 1) << "feature " << f << ", bin " << k;
-          QuantileLaw const law{n_entries[f], max_bins - 1};
-          ASSERT_LE(law.Below(end) - law.Below(got.first_rank[at]), 3.0 + 1e-6)
-              << "feature " << f << ", bin " << k;
-        }
-      }
-    }
-  }
-
-  /** @brief Every coarse bin begins where a finer one does. */
-  static void ExpectUnions(HostBins const& finer, HostBins const& coarse) {
-    for (FeatureIdx f = 0; f + 1 < finer.offsets.size(); ++f) {
-      std::map<float, std::uint32_t> begins;  // rank by value
-      for (auto i = finer.offsets[f]; i < finer.offsets[f + 1]; ++i) {
-        begins[finer.lowest[i]] = finer.first_rank[i];
-      }
-      for (auto i = coarse.offsets[f]; i < coarse.offsets[f + 1]; ++i) {
-        auto const at = begins.find(coarse.lowest[i]);
-        ASSERT_NE(at, begins.end()) << "feature " << f;
-        EXPECT_EQ(at->second, coarse.first_rank[i]) << "feature " << f;
-      }
+      EXPECT_EQ(by_column[f].has_ranges, any_range) << "feature " << f;
     }
   }
 
  protected:
-  static inline int n_shifted_{0};  // columns whose finer bins are gathered by their numbers
+  static inline int n_shifted_{0};  // columns whose finer bins are merged
+  static inline int n_empty_{0};    // bins without a value
 };
 
 TEST_F(QuantileCutsTest, RandomTables) {
-  n_shifted_ = 0;
+  n_shifted_ = n_empty_ = 0;
   for (int seed = 0; seed < NumSeeds(20); ++seed) {
     Random random{static_cast<unsigned>(seed)};
     Table const table =
@@ -218,6 +147,7 @@ TEST_F(QuantileCutsTest, RandomTables) {
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
   }
   EXPECT_GT(n_shifted_, 0);
+  EXPECT_GT(n_empty_, 0);
 }
 
 TEST_F(QuantileCutsTest, AsManyValuesAsTheLimitAndOneMore) {
@@ -237,7 +167,6 @@ TEST_F(QuantileCutsTest, AsManyValuesAsTheLimitAndOneMore) {
 TEST_F(QuantileCutsTest, LongValues) {
   for (std::uint32_t limit : Scaled(std::vector{4u, 11u, 50u}, {11u})) {
     for (int at : Scaled(std::vector{0, 1, 500, 998, 999}, {0})) {
-      // 10 quantiles of 100 entries where the limit is 11.
       for (int n_long : {99, 199, 200, 201, 5000}) {
         Table table;
         table.n_features = 1;

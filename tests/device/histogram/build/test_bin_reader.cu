@@ -46,12 +46,9 @@ __global__ void WalkKernel(__grid_constant__ BinMatrixRef const binned, std::uin
                            RowsRef rows, RowIdx begin, RowIdx end, MetRef met) {
   WaitForPreviousKernel();
   __shared__ BinReader::Queue queues[32];
-  extern __shared__ RankWord words[];
   FeatureGroup const group = binned.groups[g];
-  BinReader::LoadBegins(group, words);
-  __syncthreads();
   std::uint32_t n_calls{0};
-  BinReader{group, rows, queues + threadIdx.x / 32, words}.Walk<kGradients>(
+  BinReader{group, rows, queues + threadIdx.x / 32}.Walk<kGradients>(
       begin, end, blockDim.x / 32,
       [](RowIdx slot, GradientUnits const& units) {
         return OfRow{slot, units};
@@ -115,9 +112,8 @@ class BinReaderTest : public DeviceTest {
     auto const room = static_cast<std::uint32_t>(want.size() + 64);
     MetRef const met{bins_.Reserve(room), room, counts_.Reserve(2), counts_.Data() + 1};
     ZeroAsync(counts_.Data(), 2);
-    Launch("Walk", WalkKernel<kGradients>, 1,
-           {32 * n_warps, (group.NumWords() + 1) * sizeof(RankWord)}, binned.Ref(), g, slots.Ref(),
-           kFirst, kFirst + n, met);
+    Launch("Walk", WalkKernel<kGradients>, 1, 32 * n_warps, binned.Ref(), g, slots.Ref(), kFirst,
+           kFirst + n, met);
     auto const counts = ToHost(counts_.Data(), 2);
     std::string const where = StorageOf(group) + ", " + std::to_string(group.n_columns) +
                               " columns, " + std::to_string(n) + " rows, " +
@@ -149,11 +145,11 @@ TEST_F(BinReaderTest, EveryRowAndColumnInEveryStorage) {
     }
   }
   std::vector<std::string> kinds{
-      "bytes", "narrow",       "narrow, a part",  "narrow, shifted",        "narrow, looked up",
-      "wide",  "wide, a part", "wide, looked up", "wide, looked up, a part"};
+      "bytes", "narrow",       "narrow, a part",  "narrow, shifted",        "narrow, by column",
+      "wide",  "wide, a part", "wide, by column", "wide, by column, a part"};
   for (std::string const chunk : {"1", "2", "4", "8"}) {
     kinds.push_back("chunks of " + chunk);
-    for (std::string const bins : {"", ", looked up", ", shifted", ", shifted, a part"}) {
+    for (std::string const bins : {"", ", by column", ", shifted", ", shifted, a part"}) {
       kinds.push_back("chunks of " + chunk + ", several" + bins);
     }
   }
