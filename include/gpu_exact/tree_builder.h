@@ -30,7 +30,7 @@ enum class GainRules : std::uint8_t {
  *         same. */
 enum class Strategy : std::uint8_t {
   kAuto,      // chosen for the table
-  kSort,      // interleaved levels, then a segmented sort of the entries on each level
+  kSort,      // entries stay sorted by column and value, and are all searched on each level
   kHistogram  // histograms bound the gain, entries are searched where the best split may lie
 };
 
@@ -39,9 +39,6 @@ enum class GrowPolicy : std::uint8_t {
   kDepthWise,  // level by level, in the order of ids
   kLossGuide   // the one whose split gains most, among equals the one of the lower id
 };
-
-/** @brief Limits the levels that can be interleaved: a byte a row holds a node of the next one. */
-inline constexpr std::int32_t kMaxInterleavedLevels = 7;
 
 /** @brief Holds how trees are grown. Names and meaning are XGBoost's training parameters. */
 struct GrowParam {
@@ -60,8 +57,6 @@ struct GrowParam {
   // A feature of fewer categories is split into one of them and the others; of more, into two sets.
   std::uint32_t max_cat_to_onehot{4};
   std::int32_t max_cat_threshold{64};  // one of the two has fewer categories than this
-  // Levels before entries are sorted by node; -1: as many as can be. Tests set fewer.
-  std::int32_t interleaved_levels{-1};
   HostTeam team;
 
   /** @brief Tell whether any feature has a monotone constraint. */

@@ -40,18 +40,16 @@ using RowRange = Range<RowIdx>;  // of slots, where rows lie in the order of the
 struct LevelResult {
   NodeState state;
   Split split;
-  EntryRange entries;  // of the node, where entries are sorted by node
-  EntryRange winner;   // of the split feature among them
 };
 
 /** @brief Tells the device what the host has decided for one open node. */
 struct NodeSplit {
   FeatureIdx feature;
   NodeIdx left;  // id of the left child, right is the next; kNoNode: the node stays a leaf
-  // Value id, where entries have them; of a split by categories, where its words begin among all.
-  std::uint64_t first_right;
   float threshold;
   bool default_left;
   bool by_categories{false};
+  std::uint64_t first_set_word{
+      0};  // of a split by categories, among the words of all sets of the tree
 };
 }  // namespace gpu_exact

@@ -142,6 +142,5 @@ struct Split {
   FeatureIdx feature;
   float threshold;
   std::uint32_t default_left;  // 0 or 1; not a bool, so that the struct has no padding
-  std::uint64_t first_right;   // first value id that goes right; may be past the last one
 };
 }  // namespace gpu_exact

@@ -55,8 +55,7 @@ std::vector<NodeSplit> TreeGrower::Expand(std::vector<LevelResult> const& result
   for (std::size_t i = 0; i < results.size(); ++i) {
     auto nidx = static_cast<NodeIdx>(first_open_ + i);
     Split const& split = results[i].split;
-    node_splits[i] = {split.feature, kNoNode, split.first_right, split.threshold,
-                      split.default_left != 0};
+    node_splits[i] = {split.feature, kNoNode, split.threshold, split.default_left != 0};
     if (!chosen[i]) {
       continue;
     }

@@ -66,8 +66,8 @@ std::string MemoryEstimate(std::uint64_t n_rows, std::uint64_t n_features, std::
     // Of the device where it takes most.
     auto make = [&](HistogramMemory const& memory) {
       std::vector<MemoryPlan> plans;
-      for (DeviceTraits const& device : kDevices) {
-        plans.push_back(MemoryPlan::Make(n_entries, rows, features, strategy, memory, device)
+      for (std::uint32_t const max_bins : kMaxGroupBinsOf) {
+        plans.push_back(MemoryPlan::Make(n_entries, rows, features, strategy, memory, max_bins)
                             .WithNodes(rows, features, strategy, max_depth, memory));
       }
       return *std::max_element(

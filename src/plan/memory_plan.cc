@@ -109,9 +109,9 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
 
 MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                             Strategy strategy, HistogramMemory const& memory,
-                            DeviceTraits const& device, FeatureIdx n_categorical) {
+                            std::uint32_t max_bins, FeatureIdx n_categorical) {
   if (strategy == Strategy::kHistogram) {
-    return PlanHistograms(n_entries, n_rows, n_features, memory, device.max_bins, n_categorical);
+    return PlanHistograms(n_entries, n_rows, n_features, memory, max_bins, n_categorical);
   }
   std::uint64_t const rows = n_rows;
   std::uint64_t const n_offsets = std::uint64_t{n_features} + 1;
@@ -127,26 +127,20 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
                   {"row ids", 4 * n_entries + 4 * longest}};
   std::uint64_t const column_bytes =
       (n_entries <= kHostValues ? 8 : 12) * n_entries + 8 * n_offsets;
-  // A column longer than kSharedColumn has a tile for each 2,048 entries, and one more for the rest;
-  // interleaved levels, up to 64 nodes at once, keep 48 B a node for each. Of the tiles that shorter
-  // ones share, two neighbours have more entries than fit one, or a longer column is between them:
-  // of 1,024 for blocks, of 32 for warps. Sorted levels keep 120 B a tile of 1,024.
+  // A column longer than kBlockColumn has a tile for each 2,048 entries, and one more for the rest; each
+  // keeps 48 B a node, of 64 nodes at a time. Of the tiles that have several shorter ones, two neighbours
+  // have more entries than fit one, or a longer column is between them: of 1,024 for blocks, of 32 for
+  // warps.
   std::uint64_t const columns = n_features;
-  auto const shared = [&](std::uint64_t size) {
+  auto const joined = [&](std::uint64_t size) {
     return std::min(columns, 3 * (n_entries / size) + 1);
   };
-  std::uint64_t const long_tiles = n_entries / 2048 + std::min(columns, n_entries / kSharedColumn);
-  std::uint64_t const tiles = (3072 + 32) * long_tiles + 144 * shared(kSharedColumn) +
-                              16 * shared(32) + 120 * (n_entries / 1024);
-  // Two halves; the second one comes with levels of many nodes.
-  std::uint64_t const by_node = 16 * n_entries;
+  std::uint64_t const long_tiles = n_entries / 2048 + std::min(columns, n_entries / kBlockColumn);
+  std::uint64_t const tiles =
+      (3072 + 32) * long_tiles + 144 * joined(kBlockColumn) + 16 * joined(32);
   // How each feature is searched, 1 B; the feature of every kHintValues-th value and of the last.
   std::uint64_t const searched = n_features + 4 * (n_entries / kHintValues + 2);
-  plan.growing = {{"columns", column_bytes + searched},
-                  {"entries sorted by node", by_node},
-                  {"sort keys", 2 * n_entries + (device.is_before_9 ? by_node / 2 + n_entries : 0)},
-                  {"rows", 26 * rows},
-                  {"tiles", tiles}};
+  plan.growing = {{"columns", column_bytes + searched}, {"rows", 25 * rows}, {"tiles", tiles}};
   return plan;
 }
 
@@ -221,7 +215,7 @@ ChosenMemory ChooseMemory(CsrView const& table, Strategy strategy, MemoryRoom co
   auto choose = [&](HistogramMemory const& memory) {
     ChosenMemory made{
         memory, MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features, strategy, memory,
-                                 room.device, NumCategorical(table))};
+                                 room.max_bins, NumCategorical(table))};
     if (room.rows_bytes != 0) {
       (leaves_rows ? made.plan.reading : made.plan.sorting)
           .push_back({"rows of the own columns", room.rows_bytes});

@@ -24,8 +24,8 @@ inline constexpr std::uint64_t kHostValues = std::uint64_t{1} << 24;
 /** @brief Sets for kSort of how many values one has its feature kept, to bisect between two. */
 inline constexpr std::uint64_t kHintValues = 32;
 
-/** @brief Limits for kSort the entries of columns that share tiles on interleaved levels. */
-inline constexpr EntryIdx kSharedColumn = 1024;
+/** @brief Limits for kSort the entries of columns that a block searches as a whole. */
+inline constexpr EntryIdx kBlockColumn = 1024;
 
 /** @brief Count the categorical features of a table. */
 [[nodiscard]] FeatureIdx NumCategorical(CsrView const& table);
@@ -36,18 +36,6 @@ struct MemoryItem {
   std::uint64_t bytes;
 };
 
-/** @brief Holds what of a GPU a plan depends on. */
-struct DeviceTraits {
-  std::uint32_t max_bins{kMaxGroupBins};  // that a block has room for
-  bool is_before_9{false};  // its compute capability: CUB then takes more to sort keys of a byte
-};
-/** @brief Lists them by compute capability: 9.0 and 10.0; 8.0 and 8.7; 8.6 and 8.9; 12.0; 7.5. */
-inline constexpr DeviceTraits kDevices[] = {{kMaxGroupBinsOf[0], false},
-                                            {kMaxGroupBinsOf[1], true},
-                                            {kMaxGroupBinsOf[2], true},
-                                            {kMaxGroupBinsOf[2], false},
-                                            {kMaxGroupBinsOf[3], true}};
-
 /** @brief Lists what a builder holds while it reads the table, sorts it, and grows trees. */
 struct MemoryPlan {
   std::vector<MemoryItem> reading;
@@ -57,15 +45,15 @@ struct MemoryPlan {
 
   /**
    * @brief Bound memory from above by the table, as if all values were distinct. Nodes come on top,
-   *        about 300 B for each open one and 16 B for each of its columns; and interleaved levels
-   *        that a user forces upon short columns.
+   *        about 300 B for each open one and 16 B for each of its columns.
    * @param strategy      Not kAuto.
    * @param memory        Of kHistogram.
+   * @param max_bins      That a block of the device has room for.
    * @param n_categorical Of the features; of kHistogram.
    */
   static MemoryPlan Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                          Strategy strategy, HistogramMemory const& memory = {},
-                         DeviceTraits const& device = {}, FeatureIdx n_categorical = 0);
+                         std::uint32_t max_bins = kMaxGroupBins, FeatureIdx n_categorical = 0);
 
   /**
    * @brief Add what follows the open nodes of a tree to the plan, as a further array.
@@ -96,7 +84,7 @@ struct MemoryRoom {
   std::uint64_t free;
   std::uint64_t total;
   double limit{0.0};
-  DeviceTraits device{};
+  std::uint32_t max_bins{kMaxGroupBins};  // that a block of the device has room for
   // Of the rows that the table is made of, where these are the builder's own: a part of what is free.
   std::uint64_t rows_bytes{0};
 

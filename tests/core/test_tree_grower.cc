@@ -19,7 +19,7 @@ LevelResult Result(float loss_change, FeatureIdx feature = 0, float weight = 0.0
   LevelResult r{};
   r.state.weight = weight;
   r.state.sum = {4, 8};
-  r.split = {loss_change, feature, 0.5f, 1, 3};
+  r.split = {loss_change, feature, 0.5f, 1};
   return r;
 }
 
@@ -31,7 +31,8 @@ TEST(TreeGrower, SplitsWhatIsWorthIt) {
   auto node_splits = grower.Expand({Result(2.0f, 7)});
   EXPECT_EQ(node_splits[0].left, 1);
   EXPECT_EQ(node_splits[0].feature, 7u);
-  EXPECT_EQ(node_splits[0].first_right, 3u);
+  EXPECT_EQ(node_splits[0].threshold, 0.5f);
+  EXPECT_TRUE(node_splits[0].default_left);
   EXPECT_EQ(grower.FirstOpen(), 1);
   EXPECT_EQ(grower.NumOpen(), 2u);
   node_splits = grower.Expand({Result(1e-6f), Result(1.1e-6f, 2)});

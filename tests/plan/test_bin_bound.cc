@@ -178,14 +178,15 @@ TEST(BinBound, LayoutsTakeNoMoreButForRowsThatAreFilledUp) {
     EntryIdx const n = table.NumEntries();
     FeatureIdx const n_columns = table.NumColumns();
     bool const is_small = std::max<EntryIdx>(n, table.n_rows) < kManyEntries;
-    for (DeviceTraits const& device : kDevices) {
+    for (std::uint32_t const max_bins : {kMaxGroupBinsOf[0], kMaxGroupBinsOf[1], kMaxGroupBinsOf[2],
+                                         kMaxGroupBinsOf[2], kMaxGroupBinsOf[3]}) {
       for (HistogramMemory const& memory : HistogramMemory::All()) {
-        BinBound const bound{n, table.n_rows, n_columns, memory, device.max_bins};
-        table.Bin(bound.resolutions, device.max_bins, &engine);
+        BinBound const bound{n, table.n_rows, n_columns, memory, max_bins};
+        table.Bin(bound.resolutions, max_bins, &engine);
         TableLayout const layout = LayTable(table.n_rows, table.n_entries, table.resolutions,
                                             LastTakesBytes(n_columns, bound.resolutions),
-                                            memory.shares_bins, {device.max_bins, 132});
-        Taken const taken{table, layout, bound.resolutions.front(), device.max_bins};
+                                            memory.shares_bins, {max_bins, 132});
+        Taken const taken{table, layout, bound.resolutions.front(), max_bins};
         EXPECT_LE(taken.elements, bound.elements + bound.elements / (is_small ? 1 : 8) + kOfArrays)
             << seed << ": " << table.n_rows << " x " << n_columns << ", " << n;
         std::uint64_t const offsets =

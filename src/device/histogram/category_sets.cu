@@ -75,7 +75,7 @@ void CategorySets::Gather(std::vector<NodeSplit>* tree, SplitExchange* exchange)
     }
     gathered_.push_back({from, n_words, f->NumWords(), node});
     split.by_categories = true;
-    split.first_right = n_words;
+    split.first_set_word = n_words;
     n_words += f->NumWords();
   }
   if (gathered_.empty()) {  // of no worker

@@ -307,7 +307,7 @@ __global__ void FindThresholdsKernel(LevelRef level, NodeThreshold* points,
   if (b >= level.n_nodes) {
     return;
   }
-  LevelResult result{level.nodes[b], {0.0f, 0, 0.0f, 0, 0}, {0, 0}, {0, 0}};
+  LevelResult result{level.nodes[b], {0.0f, 0, 0.0f, 0}};
   NodeThreshold const p = points[b];
   if (p.feature != kNoFeature && p.by_categories) {
     result.split = level.SplitOf(b, p.feature, p.direction, 0.0f);

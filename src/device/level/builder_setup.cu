@@ -44,11 +44,10 @@ std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strat
   ProfilerRange const range{"gpu_exact: set-up"};
   std::size_t free{0}, total{0};
   EXACT_CUDA(cudaMemGetInfo(&free, &total));
-  DeviceTraits const device{BinMatrix::MaxBins(),
-                            DeviceAttribute(cudaDevAttrComputeCapabilityMajor) < 9};
   std::uint64_t const rows_bytes = partition != nullptr ? partition->OwnTableBytes() : 0;
   ChosenMemory const chosen = ChooseMemory(
-      table, strategy, {free + rows_bytes, total, options.memory_limit, device, rows_bytes});
+      table, strategy,
+      {free + rows_bytes, total, options.memory_limit, BinMatrix::MaxBins(), rows_bytes});
   if (options.device_only && chosen.plan.HostBytes() != 0) {
     throw OutOfDeviceMemory{
         "The table does not fit on the GPU as a whole: " + chosen.plan.Describe() + "."};

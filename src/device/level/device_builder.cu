@@ -149,8 +149,8 @@ class DeviceBuilder : public TreeBuilder {
   // The phases, see split_strategy.cuh.
   void BeginTree(Tree const& tree, Level* root);
   [[nodiscard]] std::vector<LevelResult> FindSplits(Level const& level);
-  void Partition(Tree const& tree, Level const& level, std::vector<LevelResult> const& best,
-                 std::vector<NodeSplit> const& node_splits, Level* children);
+  void Partition(Tree const& tree, Level const& level, std::vector<NodeSplit> const& node_splits,
+                 Level* children);
   void EndTree(Tree* tree, Level const& level);
 
   /** @brief Make the level of the open nodes, with room for most nodes. */
@@ -194,12 +194,11 @@ GrownTree DeviceBuilder::Grow(GrowParam const& param, GradientView gradients,
   this->BeginTree(tree, &level_);
   stats_.start_ms = MillisecondsSince(begin);
   while (level_.is_searched) {
-    std::vector<LevelResult> const best = this->FindSplits(level_);
-    std::vector<NodeSplit> const node_splits = tree.grower.Expand(best);
+    std::vector<NodeSplit> const node_splits = tree.grower.Expand(this->FindSplits(level_));
     if (tree.grower.NumOpen() == 0) {
       break;
     }
-    this->Partition(tree, level_, best, node_splits, &children_);
+    this->Partition(tree, level_, node_splits, &children_);
     std::swap(level_, children_);
   }
   if (tree.grower.NumOpen() != 0) {
@@ -241,7 +240,6 @@ std::vector<LevelResult> DeviceBuilder::FindSplits(Level const& level) {
 }
 
 void DeviceBuilder::Partition(Tree const& tree, Level const& level,
-                              std::vector<LevelResult> const& best,
                               std::vector<NodeSplit> const& node_splits, Level* children) {
   ProfilerRange const range{"gpu_exact: partition"};
   this->MakeLevel(tree, 2 * std::size_t{level.nodes.n}, children);
@@ -252,7 +250,7 @@ void DeviceBuilder::Partition(Tree const& tree, Level const& level,
   }
   NodeSplit const* const on_device = node_splits_.Upload(
       node_splits, WordsToClear::Of(children->states.Data(), children->nodes.n));
-  strategy_->Partition(level, {best, node_splits, on_device}, children);
+  strategy_->Partition(level, {node_splits, on_device}, children);
   CompleteChildren(level, on_device, tree.monotone, tree.ToBeat(), children);
   this->SelectFeatures(tree, children);
 }
@@ -261,7 +259,7 @@ void DeviceBuilder::EndTree(Tree* tree, Level const& level) {
   GrownTree* const grown = tree->grower.Nodes();
   std::vector<NodeSplit> node_splits;
   for (TreeNode const& n : *grown) {
-    node_splits.push_back({n.feature, n.left, 0, n.threshold, n.default_left});
+    node_splits.push_back({n.feature, n.left, n.threshold, n.default_left});
   }
   strategy_->EndTree(level, node_splits);
   this->WaitForAnswers();
@@ -325,12 +323,6 @@ void DeviceBuilder::WaitForAnswers() {
 DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gradients,
                                          std::uint8_t const* row_included,
                                          FeaturePolicy* features) {
-  if (param.interleaved_levels > kMaxInterleavedLevels) {
-    throw std::invalid_argument{"interleaved_levels is " +
-                                std::to_string(param.interleaved_levels) + ", set it to at most " +
-                                std::to_string(kMaxInterleavedLevels) +
-                                ", or to -1 for the default."};
-  }
   copier_.SetTeam(param.team);
   TrainingRows const rows = this->Gather(gradients, row_included);
   RowSummary summary = scan_.Summarise(rows);

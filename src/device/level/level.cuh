@@ -44,7 +44,6 @@ struct Level {
 
 /** @brief Holds the splits of a level, by node; their features are those of the whole table. */
 struct LevelSplits {
-  std::vector<LevelResult> const& results;    // the best ones, as they were found
   std::vector<NodeSplit> const& node_splits;  // what was decided
   NodeSplit const* device_node_splits;        // the same
 };

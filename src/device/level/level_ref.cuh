@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <algorithm>
+
 #include "core/gain_bound.h"
 #include "core/level.h"
 #include "device/runtime/warp.cuh"
@@ -73,6 +75,16 @@ struct LevelRef {
   LevelNode n_nodes;
   std::uint32_t max_cat_threshold;  // as GrowParam's
   ColumnFeatures features;          // of the columns, for what is told of a split
+
+  /** @brief Lend up to n of the nodes. */
+  [[nodiscard]] LevelRef Part(LevelNode first, LevelNode n) const {
+    LevelRef part = *this;
+    part.nodes += first;
+    part.best += first;
+    part.mask += mask_per_node ? first * mask_words : 0;
+    part.n_nodes = std::min(n, n_nodes - first);
+    return part;
+  }
 
   __device__ bool Allowed(LevelNode level_node, FeatureIdx f) const {
     if (mask == nullptr) {
@@ -210,10 +222,9 @@ struct LevelRef {
 
   /** @brief Make the split of a node's best candidate, by a column of this device. */
   [[nodiscard]] __device__ Split SplitOf(LevelNode level_node, FeatureIdx column,
-                                         ScanDirection direction, float threshold,
-                                         std::uint64_t first_right = 0) const {
+                                         ScanDirection direction, float threshold) const {
     return {CandidateKey::LossChange(best[level_node]), features.Of(ColumnIdx{column}), threshold,
-            direction == ScanDirection::kForward ? 0u : 1u, first_right};
+            direction == ScanDirection::kForward ? 0u : 1u};
   }
 
   /** @brief Rank the candidate of a categorical feature: a node is offered one alone of each. */

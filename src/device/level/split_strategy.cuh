@@ -5,13 +5,13 @@
  *        memory and how it follows the rows; gains, splits and the tree are the same for all.
  *
  * A tree goes through phases. What a phase needs of a level is in the Level that it is given; a strategy
- * keeps the order of rows and entries as it is now, and nothing of the levels before.
+ * keeps the order of rows as it is now, and nothing of the levels before.
  *
  *     BeginTree    all rows are in the root
  *     FindSplits   reads the nodes: offers every candidate, writes the best splits
  *     AwaitSplits  waits until the host can read these
  *     EndSearch    learns what the search took
- *     Partition    rows and entries go to the children, whose gradients are added up
+ *     Partition    rows go to the children, whose gradients are added up
  *     EndTree      every row has its position
  */
 #pragma once
@@ -60,7 +60,7 @@ class SplitStrategy {
   /** @brief Learn what the search took. Its splits have been waited for. */
   virtual void EndSearch(Level const&) {}
   /**
-   * @brief Move rows and entries to the children, and add up the gradients of these.
+   * @brief Move rows to the children, and add up the gradients of these.
    * @param children Their nodes are known, their sums are 0; gets row ranges, if it has them.
    */
   virtual void Partition(Level const& level, LevelSplits const& splits, Level* children) = 0;
@@ -91,7 +91,7 @@ class SplitStrategy {
 [[nodiscard]] Strategy ChooseStrategy(Strategy strategy, CsrView const& table,
                                       std::uint32_t max_bins);
 
-/** @brief Make the paper's strategy: interleaved levels, then entries sorted by node. */
+/** @brief Make the paper's strategy: entries stay sorted by column and value. */
 [[nodiscard]] std::unique_ptr<SplitStrategy> MakeSortStrategy(CsrView const& table);
 
 /**

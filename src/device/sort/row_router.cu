@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "device/runtime/fixed_sum.cuh"
-#include "device/sort/entries.cuh"
 #include "device/sort/row_router.cuh"
 
 namespace gpu_exact {
@@ -18,21 +17,21 @@ constexpr LevelNode kSharedSums = 512;  // 8 KiB of shared memory
 __device__ bool IsTrained(NodeIdx position) { return position >= 0; }
 
 // one thread a row
-__global__ void ResetKernel(TrainingRows rows, NodeIdx* positions, std::uint8_t* row_keys) {
+__global__ void ResetKernel(TrainingRows rows, Quantiser quantiser, NodeIdx* positions,
+                            GradientUnits* units) {
   WaitForPreviousKernel();
   auto row = static_cast<RowIdx>(GlobalIdx());
   if (row < rows.n_rows) {
-    bool trained = rows.Has(row);
-    positions[row] = EncodePosition(kRoot, trained);
-    row_keys[row] = trained ? 0 : kNoKey;
+    positions[row] = EncodePosition(kRoot, rows.Has(row));
+    units[row] = quantiser.Units(rows.gpair[row]);
   }
 }
 
 // one thread an entry of the ranges
 __global__ void RouteKernel(ColumnEntry const* entries, RouteRange const* ranges,
                             EntryIdx const* ends, std::uint32_t n_ranges, EntryIdx n_entries,
-                            NodeSplit const* node_splits, NodeIdx first_node,
-                            LevelNode n_node_splits, NodeIdx* positions) {
+                            NodeSplit const* node_splits, std::uint64_t const* first_right,
+                            NodeIdx first_node, LevelNode n_node_splits, NodeIdx* positions) {
   WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i >= n_entries) {
@@ -47,7 +46,7 @@ __global__ void RouteKernel(ColumnEntry const* entries, RouteRange const* ranges
   }
   NodeSplit split = node_splits[level_node];
   if (split.left != kNoNode && split.feature == ranges[r].feature) {
-    NodeIdx child = split.left + (e.value < split.first_right ? 0 : 1);
+    NodeIdx child = split.left + (e.value < first_right[level_node] ? 0 : 1);
     positions[e.row] = EncodePosition(child, IsTrained(position));
   }
 }
@@ -79,9 +78,8 @@ __global__ void FindLeftOfRowsKernel(NodeSplit const* node_splits, std::uint8_t 
 
 // one thread a row; goes_left: of all workers, words are nullptr where there is one
 __global__ void RouteMissingKernel(NodeSplit const* node_splits, RankBitVectorRef goes_left,
-                                   NodeIdx first_node, LevelNode n_node_splits, NodeIdx first_child,
-                                   LevelNode n_children, RowIdx n_rows, NodeIdx* positions,
-                                   std::uint8_t* row_keys) {
+                                   NodeIdx first_node, LevelNode n_node_splits, RowIdx n_rows,
+                                   NodeIdx* positions) {
   WaitForPreviousKernel();
   auto row = GlobalIdx();
   if (row >= n_rows) {
@@ -94,23 +92,17 @@ __global__ void RouteMissingKernel(NodeSplit const* node_splits, RankBitVectorRe
                           ? node_splits[level_node].default_left
                           : goes_left.words[row / 32].Has(static_cast<std::uint32_t>(row));
     NodeIdx child = node_splits[level_node].left + (left ? 0 : 1);
-    position = EncodePosition(child, IsTrained(position));
-    positions[row] = position;
+    positions[row] = EncodePosition(child, IsTrained(position));
   }
-  auto child = static_cast<LevelNode>(position - first_child);  // out of range where left out
-  std::uint8_t key = n_children <= kMaxKeyedNodes ? child : child & 1;
-  row_keys[row] = child < n_children ? key : kNoKey;
 }
 
 // grid: strided over rows; sums in shared memory first where the nodes fit, in as many copies as
 // there is room for, so that lanes of few nodes do not wait for one another
-__global__ __launch_bounds__(kThreads) void SumNodesKernel(GradientPair const* gpair,
-                                                           NodeIdx const* positions, RowIdx n_rows,
-                                                           Quantiser quantiser, NodeIdx first_node,
-                                                           LevelNode n_nodes,
+__global__ __launch_bounds__(kThreads) void SumNodesKernel(RowNodesRef rows, RowIdx n_rows,
                                                            NodeState* out_states) {
   WaitForPreviousKernel();
   __shared__ FixedSum sums[kSharedSums];
+  LevelNode const n_nodes = rows.n;
   bool const in_shared = n_nodes <= kSharedSums;
   auto const n_copies = in_shared ? min(32u, kSharedSums / n_nodes) : 1;
   auto const copy = threadIdx.x % n_copies;
@@ -122,10 +114,10 @@ __global__ __launch_bounds__(kThreads) void SumNodesKernel(GradientPair const* g
   }
   auto stride = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
   for (auto row = GlobalIdx(); row < n_rows; row += stride) {
-    auto level_node = static_cast<LevelNode>(positions[row] - first_node);
+    auto level_node = static_cast<LevelNode>(rows.positions[row] - rows.first);
     if (level_node < n_nodes) {
       AtomicAdd(in_shared ? &sums[level_node * n_copies + copy] : &out_states[level_node].sum,
-                quantiser.Fixed(gpair[row]));
+                rows.units[row].Fixed());
     }
   }
   if (in_shared) {
@@ -143,19 +135,24 @@ __global__ __launch_bounds__(kThreads) void SumNodesKernel(GradientPair const* g
 
 RowRouter::RowRouter(RowIdx n_rows, std::uint64_t max_blocks)
     : n_rows_{n_rows}, max_blocks_{max_blocks}, positions_{n_rows} {
-  row_keys_.Reserve(n_rows);
+  units_.Reserve(n_rows);
 }
 
 std::uint64_t RowRouter::StridedGrid() const {
   return std::min(CeilDiv(n_rows_, kThreads * kRowsPerThread), max_blocks_);
 }
 
-void RowRouter::Reset(TrainingRows const& rows) {
-  LaunchN("Reset", ResetKernel, n_rows_, rows, positions_.Data(), row_keys_.Data());
+void RowRouter::Reset(TrainingRows const& rows, Quantiser const& quantiser) {
+  LaunchN("Reset", ResetKernel, n_rows_, rows, quantiser, positions_.Data(), units_.Data());
+}
+
+RowNodesRef RowRouter::Ref(LevelNodes const& nodes) const {
+  return {positions_.Data(), units_.Data(), nodes.first, nodes.n};
 }
 
 void RowRouter::Route(ColumnEntry const* entries, std::vector<RouteRange> const& ranges,
-                      LevelNodes const& level, NodeSplit const* node_splits) {
+                      LevelNodes const& nodes, NodeSplit const* node_splits,
+                      std::uint64_t const* first_right) {
   std::vector<EntryIdx> ends;
   EntryIdx n{0};
   for (auto const& r : ranges) {
@@ -167,27 +164,26 @@ void RowRouter::Route(ColumnEntry const* entries, std::vector<RouteRange> const&
   uploader_.Upload();
   LaunchN("Route", RouteKernel, n, entries, uploader_.Data<RouteRange>(d_ranges),
           uploader_.Data<EntryIdx>(d_ends), static_cast<std::uint32_t>(ranges.size()), n,
-          node_splits, level.first, level.n, positions_.Data());
+          node_splits, first_right, nodes.first, nodes.n, positions_.Data());
 }
 
-void RowRouter::RouteMissing(LevelNodes const& level, NodeSplit const* node_splits,
+void RowRouter::RouteMissing(LevelNodes const& nodes, NodeSplit const* node_splits,
                              LevelNodes const& children, SplitExchange* exchange) {
   RankBitVectorRef goes_left{nullptr};
   if (exchange != nullptr) {
     std::uint64_t const n_words = n_rows_ / 32 + 1;
     goes_left = goes_left_.Reserve(n_rows_);
     LaunchN("FindLeftOfRows", FindLeftOfRowsKernel, std::uint64_t{n_rows_} + 32, node_splits,
-            exchange->IsOwn(), level.first, level.n, children.first, children.n, n_rows_,
+            exchange->IsOwn(), nodes.first, nodes.n, children.first, children.n, n_rows_,
             positions_.Data(), exchange->OwnWords(n_words));
     exchange->JoinWords(n_words, goes_left);
   }
-  LaunchN("RouteMissing", RouteMissingKernel, n_rows_, node_splits, goes_left, level.first, level.n,
-          children.first, children.n, n_rows_, positions_.Data(), row_keys_.Data());
+  LaunchN("RouteMissing", RouteMissingKernel, n_rows_, node_splits, goes_left, nodes.first, nodes.n,
+          n_rows_, positions_.Data());
 }
 
-void RowRouter::SumNodes(GradientPair const* gpair, Quantiser const& quantiser,
-                         LevelNodes const& level, NodeState* out_states) {
-  Launch("SumNodes", SumNodesKernel, this->StridedGrid(), kThreads, gpair, positions_.Data(),
-         n_rows_, quantiser, level.first, level.n, out_states);
+void RowRouter::SumNodes(LevelNodes const& nodes, NodeState* out_states) {
+  Launch("SumNodes", SumNodesKernel, this->StridedGrid(), kThreads, this->Ref(nodes), n_rows_,
+         out_states);
 }
 }  // namespace gpu_exact

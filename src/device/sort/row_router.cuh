@@ -11,15 +11,10 @@
 #include "device/level/row_positions.cuh"
 #include "device/level/training_rows.cuh"
 #include "device/runtime/uploader.cuh"
+#include "device/sort/row_nodes.cuh"
 #include "device/workers/split_exchange.cuh"
 
 namespace gpu_exact {
-/** @brief Marks a row that is in no open node. */
-inline constexpr std::uint8_t kNoKey = 255;
-/** @brief Limits the open nodes with which a row's key is its LevelNode; beyond, it is that one's
- *         last bit. */
-inline constexpr LevelNode kMaxKeyedNodes = 128;
-
 /** @brief Bounds entries that decide where their rows go: of one feature of the whole table. */
 struct RouteRange {
   EntryRange entries;
@@ -32,33 +27,33 @@ class RowRouter {
   explicit RowRouter(RowIdx n_rows, std::uint64_t max_blocks = 132 * 16);
 
   /** @brief Put every row into the root; rows left out are marked as such. Does not wait. */
-  void Reset(TrainingRows const& rows);
+  void Reset(TrainingRows const& rows, Quantiser const& quantiser);
 
   /**
-   * @brief Move the rows of a level whose entries lie in the ranges to their child. Does not wait.
-   * @param node_splits Of the level, device memory.
+   * @brief Move the rows whose entries lie in the ranges to the children of their nodes. Does not wait.
+   * @param node_splits Of the nodes, device memory.
+   * @param first_right The first value id that goes right, of each node.
    */
   void Route(ColumnEntry const* entries, std::vector<RouteRange> const& ranges,
-             LevelNodes const& level, NodeSplit const* node_splits);
+             LevelNodes const& nodes, NodeSplit const* node_splits,
+             std::uint64_t const* first_right);
   /**
-   * @brief Move the rest of the split nodes' rows to the default child; then write row keys.
+   * @brief Move the rest of the split nodes' rows to the default child.
    * @param exchange nullptr: all columns are here. Else rows of nodes whose split is another
    *                 worker's go as that worker says. Collective.
    */
-  void RouteMissing(LevelNodes const& level, NodeSplit const* node_splits,
+  void RouteMissing(LevelNodes const& nodes, NodeSplit const* node_splits,
                     LevelNodes const& children, SplitExchange* exchange = nullptr);
 
   /**
-   * @brief Sum the gradients of a level's nodes.
+   * @brief Sum the gradients of some nodes.
    * @param out_states By node; their sums are 0, and are added to.
    */
-  void SumNodes(GradientPair const* gpair, Quantiser const& quantiser, LevelNodes const& level,
-                NodeState* out_states);
+  void SumNodes(LevelNodes const& nodes, NodeState* out_states);
 
   [[nodiscard]] RowPositions& Positions() { return positions_; }
-  /** @brief Give the LevelNode (or its last bit) of each row, kNoKey where it is in no open
-   *         node. */
-  [[nodiscard]] std::uint8_t const* RowKeys() const { return row_keys_.Data(); }
+  /** @brief Lend the rows to a search of some nodes. */
+  [[nodiscard]] RowNodesRef Ref(LevelNodes const& nodes) const;
 
  private:
   [[nodiscard]] std::uint64_t StridedGrid() const;
@@ -66,7 +61,7 @@ class RowRouter {
   RowIdx n_rows_;
   std::uint64_t max_blocks_;
   RowPositions positions_;
-  DeviceBuffer<std::uint8_t> row_keys_{"row keys"};
+  DeviceBuffer<GradientUnits> units_{"gradients of rows"};
   RankBitVector goes_left_{"rows that go left"};  // where there are several workers
   Uploader uploader_{"routed entries"};
 };

@@ -2,10 +2,10 @@
  * Copyright 2026, the gpu_exact contributors
  *
  * @brief Searches one tile of entries for splits by a block: a segmented scan of gradients, then
- *        the gain before every entry. Shallow and deep levels differ only in how a tile is loaded
- *        and in what is carried into it.
+ *        the gain before every entry.
  *
- * A segment is a run of entries of one node and one feature, ascending by value.
+ * A segment is what a tile has of one node and one column, ascending by value. Tiles hold whole
+ * columns, so a segment is all that the node has of the column.
  */
 #pragma once
 
@@ -14,25 +14,36 @@
 
 #include "device/level/level_ref.cuh"
 #include "device/runtime/warp.cuh"
+#include "device/sort/row_nodes.cuh"
 
 namespace gpu_exact {
 inline constexpr int kTileThreads = 256;
-inline constexpr LevelNode kNoLevelNode = 0xffffffffu;
+inline constexpr int kTileItems = 4;  // entries a thread
 
-/**
- * @brief Holds a tile in shared memory, segment after segment; every 32nd word is skipped.
- * @tparam kItems Entries a thread.
- */
-template <int kItems>
+/** @brief Numbers the segments of a tile by column of the tile and node. */
+struct Segment {
+  __device__ static std::uint32_t Of(std::uint32_t column, LevelNode level_node) {
+    return column << kNodeBits | level_node;
+  }
+  __device__ static LevelNode NodeOf(std::uint32_t segment) { return segment & kNoLevelNode; }
+};
+
+/** @brief Holds what the search asks of a node. */
+struct NodeTotal {
+  FixedSum sum;
+  float to_beat;  // see LevelRef::GainToBeat()
+};
+
+/** @brief Holds a tile in shared memory, segment after segment; every 32nd word is skipped. */
 struct TileEntries {
-  static constexpr int kSize = kTileThreads * kItems;
+  static constexpr int kSize = kTileThreads * kTileItems;
   static constexpr int kPadded = kSize + kSize / 32;
 
   ValueId value[kPadded];
   GradientUnits units[kPadded];
-  std::uint32_t segment[kPadded];  // what Segments of a SplitAgent read
+  std::uint32_t segment[kPadded];
 
-  /** @brief Tell where item i lies: blocked reads of 4 or 8 items a thread meet no bank
+  /** @brief Tell where item i lies: reads of kTileItems neighbours by each thread meet no bank
    *         conflict. */
   __device__ static int At(int i) { return i + i / 32; }
 
@@ -72,41 +83,21 @@ struct TilePrefix {
   }
 };
 
-/** @brief Holds what the search of a segment needs to know from outside the tile. */
-struct SegmentCarry {
-  FixedSum before;     // of its entries in earlier tiles
-  FixedSum present;    // of all its entries
-  FixedSum total;      // of its node
-  float to_beat;       // of its node
-  ValueId last_value;  // of its last entry in an earlier tile
-  bool continues;      // it has entries in earlier tiles
-  bool ends;           // its last entry lies in this tile
-};
-
-/**
- * @tparam kItems       Entries a thread.
- * @tparam Segments     Tells the segments of a tile apart by a word for each entry:
- *                      LevelNodeOf(word), and Differ(word, value, word, value) of two neighbours,
- *                      asked in order.
- */
-template <int kItems, typename Segments>
 class SplitAgent {
-  using Tile = TileEntries<kItems>;
   using BlockScan = cub::BlockScan<TilePrefix, kTileThreads, cub::BLOCK_SCAN_WARP_SCANS>;
 
  public:
   struct TempStorage {
     typename BlockScan::TempStorage scan;
-    FixedSum begins[Tile::kSize + 1];  // TilePrefix::Point() of each segment's head, and the end
-    std::uint32_t n_segments;
+    FixedSum begins[TileEntries::kSize + 1];  // Point() of each segment's head, and the end
   };
 
-  __device__ SplitAgent(TempStorage* temp, LevelRef const& level, Tile const& tile, int n)
+  __device__ SplitAgent(TempStorage* temp, LevelRef const& lv, TileEntries const& tile, int n)
       : temp_{*temp},
-        level_{level},
+        lv_{lv},
         tile_{tile},
-        begin_{static_cast<int>(threadIdx.x) * kItems},
-        end_{min(begin_ + kItems, n)} {}
+        begin_{static_cast<int>(threadIdx.x) * kTileItems},
+        end_{min(begin_ + kTileItems, n)} {}
 
   /**
    * @brief Offer the tile's candidates. All threads of the block; the tile is written and synced.
@@ -115,94 +106,85 @@ class SplitAgent {
    * may reach it get their exact gain; a lane goes ahead to its next one, so that lanes divide
    * together.
    *
-   * @param carry carry(segment, level_node, segment_sum) -> SegmentCarry; segments count from 0.
+   * @param total total(level_node) -> NodeTotal.
    */
-  template <typename CarryFn>
-  __device__ void Search(CarryFn&& carry) {
+  template <typename TotalFn>
+  __device__ void Search(TotalFn&& total) {
     TilePrefix const prefix = this->ScanSegments();
     __syncthreads();            // begins of segments are written
     std::uint32_t boundary{0};  // bit k: the candidate before item k may reach the gain to beat
     std::uint32_t present{0};   // bit k: so may the one between present and missing values
     Walk walk{*this, prefix};
 #pragma unroll
-    for (int k = 0; k < kItems; ++k) {
+    for (int k = 0; k < kTileItems; ++k) {
       if (begin_ + k >= end_) {
         break;
       }
-      walk.Enter(k, carry);
-      if (walk.IsBoundary() && level_.MayReach(walk.outside.to_beat, walk.outside.total,
-                                               walk.Before(), walk.outside.present, walk.missing)) {
+      walk.Enter(k, total);
+      if (walk.IsBoundary() && lv_.MayReach(walk.total.to_beat, walk.total.sum, walk.Before(),
+                                            walk.present, walk.missing)) {
         boundary |= 1u << k;
       }
-      if (walk.head && walk.outside.ends && walk.missing && walk.allowed &&
-          level_.bound.MayReach(walk.outside.to_beat, walk.outside.present,
-                                walk.outside.total - walk.outside.present)) {
+      if (walk.head && walk.missing && walk.allowed &&
+          lv_.bound.MayReach(walk.total.to_beat, walk.present, walk.total.sum - walk.present)) {
         present |= 1u << k;
       }
       walk.Leave(k);
     }
-    this->OfferExact(prefix, boundary, present, carry);
+    this->OfferExact(prefix, boundary, present, total);
   }
-
-  /** @brief Count the segments in the tile; for carry functions. */
-  [[nodiscard]] __device__ std::uint32_t NumSegments() const { return temp_.n_segments; }
 
  private:
   /** @brief Walks along a thread's items, and knows the segment of each. */
   struct Walk {
     SplitAgent const& agent;
-    TilePrefix prefix;     // of the item; heads: its own segment's too, once it is entered
-    FixedSum begin{0, 0};  // of the segment
-    SegmentCarry outside{};
+    TilePrefix prefix;       // of the item; heads: its own segment's too, once it is entered
+    FixedSum begin{0, 0};    // of the segment
+    FixedSum present{0, 0};  // sum of the segment
+    NodeTotal total{};       // of the segment's node
     LevelNode level_node{kNoLevelNode};
     ValueId value{0};
-    ValueId last{0};  // value of the segment's entry before the item
-    bool has_last{false};
-    bool head{false};
+    ValueId last{0};      // value of the entry before the item, unless the item is a head
+    bool head{false};     // the item is the first one of its segment
     bool allowed{false};  // whether any candidate of the segment may be a split
     bool missing{false};  // some of the node's weight has no value of the feature
 
     __device__ Walk(SplitAgent const& a, TilePrefix const& p) : agent{a}, prefix{p} {}
 
-    template <typename CarryFn>
-    __device__ void Enter(int k, CarryFn&& carry) {
-      Tile const& tile = agent.tile_;
-      value = tile.value[Tile::At(agent.begin_ + k)];
+    template <typename TotalFn>
+    __device__ void Enter(int k, TotalFn&& total_of) {
+      TileEntries const& tile = agent.tile_;
+      value = tile.value[TileEntries::At(agent.begin_ + k)];
       head = (agent.heads_ >> k & 1u) != 0;
       if (!head && k != 0) {
         return;
       }
       prefix.heads += head ? 1 : 0;
-      std::uint32_t const segment = prefix.heads - 1;
-      begin = agent.temp_.begins[segment];
-      FixedSum const end = agent.temp_.begins[segment + 1];
-      FixedSum const in_tile =
+      begin = agent.temp_.begins[prefix.heads - 1];
+      FixedSum const end = agent.temp_.begins[prefix.heads];
+      present =
           TilePrefix{static_cast<std::uint64_t>(end.grad), static_cast<std::uint64_t>(end.hess), 0}
               .Since(begin);
-      level_node = Segments::LevelNodeOf(tile.segment[Tile::At(agent.begin_ + k)]);
-      outside = carry(segment, level_node, in_tile);
-      allowed = agent.level_.MaySplit(level_node, value, outside.present);
-      missing = !(outside.present == outside.total);
-      has_last = !head || outside.continues;
-      last = head ? outside.last_value : tile.value[Tile::At(agent.begin_ + k - 1)];
+      level_node = Segment::NodeOf(tile.segment[TileEntries::At(agent.begin_ + k)]);
+      total = total_of(level_node);
+      allowed = agent.lv_.MaySplit(level_node, value, present);
+      missing = !(present == total.sum);
+      if (!head) {
+        last = tile.value[TileEntries::At(agent.begin_ - 1)];
+      }
     }
     /** @brief Sum the segment's entries before the item. */
-    [[nodiscard]] __device__ FixedSum Before() const {
-      return prefix.Since(begin) + outside.before;
-    }
-    [[nodiscard]] __device__ bool IsBoundary() const {
-      return has_last && last != value && allowed;
-    }
+    [[nodiscard]] __device__ FixedSum Before() const { return prefix.Since(begin); }
+    [[nodiscard]] __device__ bool IsBoundary() const { return !head && last != value && allowed; }
     __device__ void Leave(int k) {
-      prefix.Add(agent.tile_.units[Tile::At(agent.begin_ + k)]);
+      prefix.Add(agent.tile_.units[TileEntries::At(agent.begin_ + k)]);
       last = value;
-      has_last = true;
     }
   };
 
-  template <typename CarryFn>
+  template <typename TotalFn>
   __device__ void OfferExact(TilePrefix const& prefix, std::uint32_t boundary,
-                             std::uint32_t present, CarryFn&& carry) const {
+                             std::uint32_t present, TotalFn&& total) const {
     std::uint32_t wanted = boundary | present;
     if (!__any_sync(kAllLanes, wanted != 0)) {
       return;
@@ -211,7 +193,7 @@ class SplitAgent {
     int k{0};
     while (true) {
       while (wanted != 0 && (wanted >> k & 1u) == 0) {
-        walk.Enter(k, carry);
+        walk.Enter(k, total);
         walk.Leave(k++);
       }
       if (!__any_sync(kAllLanes, wanted != 0)) {
@@ -219,14 +201,14 @@ class SplitAgent {
       }
       std::uint64_t key{0};
       if (wanted != 0) {
-        walk.Enter(k, carry);
-        NodeState const& node = level_.nodes[walk.level_node];
-        FeatureIdx feature = level_.columns.FeatureOf(walk.value);
+        walk.Enter(k, total);
+        NodeState const& node = lv_.nodes[walk.level_node];
+        FeatureIdx feature = lv_.columns.FeatureOf(walk.value);
         if ((boundary >> k & 1u) != 0) {
-          key = level_.BoundaryKey(node, feature, walk.value, walk.Before(), walk.outside.present);
+          key = lv_.BoundaryKey(node, feature, walk.value, walk.Before(), walk.present);
         }
         if ((present >> k & 1u) != 0) {
-          key = max(key, level_.PresentKey(node, feature, walk.outside.present));
+          key = max(key, lv_.PresentKey(node, feature, walk.present));
         }
         wanted &= ~(1u << k);
         walk.Leave(k++);
@@ -245,29 +227,26 @@ class SplitAgent {
     LevelNode const node = __shfl_sync(kAllLanes, level_node, __ffs(offers) - 1);
     if (__any_sync(kAllLanes, key != 0 && level_node != node)) {
       if (key != 0) {  // else the lane may be at no node
-        level_.Offer(level_node, key);
+        lv_.Offer(level_node, key);
       }
       return;
     }
-    level_.OfferByWarp(node, key);
+    lv_.OfferByWarp(node, key);
   }
 
   /** @brief Writes the begins of segments. @return Of the thread's first item. */
   __device__ TilePrefix ScanSegments() {
     TilePrefix own{0, 0, 0};
-    Segments segments{level_};
 #pragma unroll
-    for (int k = 0; k < kItems; ++k) {
+    for (int k = 0; k < kTileItems; ++k) {
       int const i = begin_ + k;
       if (i >= end_) {
         break;
       }
-      int const at = Tile::At(i);
-      int const before = Tile::At(i - 1);
-      bool const head = i == 0 || segments.Differ(tile_.segment[before], tile_.value[before],
-                                                  tile_.segment[at], tile_.value[at]);
+      bool const head =
+          i == 0 || tile_.segment[TileEntries::At(i - 1)] != tile_.segment[TileEntries::At(i)];
       heads_ |= static_cast<std::uint32_t>(head) << k;
-      own.Add(tile_.units[at]);
+      own.Add(tile_.units[TileEntries::At(i)]);
     }
     own.heads = __popc(heads_);
     TilePrefix prefix, total;
@@ -275,26 +254,25 @@ class SplitAgent {
                                         total);
     TilePrefix running = prefix;
 #pragma unroll
-    for (int k = 0; k < kItems; ++k) {
+    for (int k = 0; k < kTileItems; ++k) {
       if (begin_ + k >= end_) {
         break;
       }
       if ((heads_ >> k & 1u) != 0) {
         temp_.begins[running.heads++] = running.Point();
       }
-      running.Add(tile_.units[Tile::At(begin_ + k)]);
+      running.Add(tile_.units[TileEntries::At(begin_ + k)]);
     }
     if (threadIdx.x == 0) {
-      temp_.n_segments = total.heads;
       temp_.begins[total.heads] = total.Point();
     }
     return prefix;
   }
 
   TempStorage& temp_;
-  LevelRef const& level_;
-  Tile const& tile_;
-  // The thread's items, and which of them begin a segment within this tile.
+  LevelRef const& lv_;
+  TileEntries const& tile_;
+  // The thread's items, and which of them begin a segment.
   int begin_;
   int end_;
   std::uint32_t heads_{0};

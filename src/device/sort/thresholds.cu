@@ -9,42 +9,17 @@ namespace gpu_exact {
 namespace {
 constexpr unsigned kWarp = 32;
 
-/** @brief Finds values of a node where entries are sorted by node. All lanes of a warp. */
-struct SortedLookup {
-  ColumnEntry const* entries;
-  NodeRangesRef ranges;
-
-  __device__ EntryIdx Position(LevelNode level_node, std::uint64_t value) const {
-    auto e = entries;
-    return WarpPartitionPoint(ranges.ranges[level_node].begin, ranges.ranges[level_node].end,
-                              [=](EntryIdx i) { return e[i].value >= value; });
-  }
-  /** @brief Find the node's greatest value id below one; it exists. */
-  __device__ ValueId Below(LevelNode level_node, std::uint64_t value) const {
-    return entries[this->Position(level_node, value) - 1].value;
-  }
-  /** @brief Find the node's least value id of a feature; it exists. */
-  __device__ ValueId Least(LevelNode level_node, ValueRange values) const {
-    return entries[this->Position(level_node, values.begin)].value;
-  }
-  __device__ EntryRange NodeEntries(LevelNode level_node) const {
-    return ranges.ranges[level_node];
-  }
-  __device__ EntryRange FeatureEntries(LevelNode level_node, ValueRange values) const {
-    return {this->Position(level_node, values.begin), this->Position(level_node, values.end)};
-  }
-};
-
-/** @brief Looks values up where nodes are mixed in the columns. All lanes of a warp. */
-struct InterleavedLookup {
-  InterleavedRef in;
+/** @brief Looks up values of a node. All lanes of a warp. */
+struct ValueLookup {
+  TilesRef in;
+  RowNodesRef rows;
 
   __device__ EntryIdx Position(std::uint64_t value) const {
-    auto e = in.entries.entries;
+    auto e = in.entries;
     return WarpPartitionPoint(EntryIdx{0}, in.n_entries,
                               [=](EntryIdx i) { return e[i].value >= value; });
   }
-  /** @brief Find the long tile that has the entry; n_long: a shared one has. */
+  /** @brief Find the long tile that has the entry; n_long: one of a block or warp has. */
   __device__ std::uint32_t LongTileOf(EntryIdx i) const {
     auto tiles = in.long_tiles;
     auto const t = WarpPartitionPoint(std::uint32_t{0}, in.n_long,
@@ -54,8 +29,9 @@ struct InterleavedLookup {
   /** @brief Mark those of 32 entries that are of the node. @param i Of this lane; past `end` it has
    *         none. */
   __device__ unsigned InNode(EntryIdx i, EntryIdx end, LevelNode level_node) const {
-    return __ballot_sync(kAllLanes, i < end && in.row_keys[in.entries[i].row] == level_node);
+    return __ballot_sync(kAllLanes, i < end && rows.NodeOf(in.entries[i].row) == level_node);
   }
+  /** @brief Find the node's greatest value id below one; it exists. */
   __device__ ValueId Below(LevelNode level_node, std::uint64_t value) const {
     EntryIdx end = this->Position(value);
     std::uint32_t const tile = this->LongTileOf(end - 1);
@@ -72,6 +48,7 @@ struct InterleavedLookup {
     }
     return is_long ? in.Sum(level_node, tile - 1).last_value : 0;  // a short column has the entry
   }
+  /** @brief Find the node's least value id of a feature; it exists. */
   __device__ ValueId Least(LevelNode level_node, ValueRange values) const {
     EntryIdx begin = this->Position(values.begin);
     std::uint32_t tile = this->LongTileOf(begin);
@@ -90,20 +67,17 @@ struct InterleavedLookup {
     }
     return 0;  // not reached: the column has an entry of the node
   }
-  __device__ EntryRange NodeEntries(LevelNode) const { return {0, 0}; }
-  __device__ EntryRange FeatureEntries(LevelNode, ValueRange) const { return {0, 0}; }
 };
 
 // grid: one warp a node
-template <typename LookupT>
-__global__ void LookUpThresholdsKernel(LevelRef level, LookupT lookup, LevelResult* out) {
+__global__ void LookUpThresholdsKernel(LevelRef lv, ValueLookup lookup, LevelResult* out,
+                                       std::uint64_t* out_first_right) {
   WaitForPreviousKernel();
   LevelNode level_node = blockIdx.x;
-  std::uint64_t key = level.best[level_node];
-  LevelResult result{
-      level.nodes[level_node], {0.0f, 0, 0.0f, 0, 0}, lookup.NodeEntries(level_node), {0, 0}};
+  std::uint64_t key = lv.best[level_node];
+  LevelResult result{lv.nodes[level_node], {0.0f, 0, 0.0f, 0}};
   if (CandidateKey::IsLocal(key)) {
-    ColumnsRef const& columns = level.columns;
+    ColumnsRef const& columns = lv.columns;
     std::uint64_t rank = CandidateKey::RankOf(key);
     FeatureIdx f = columns.FeatureOf(CandidateKey::AnyValueOf(rank));
     ValueRange values = columns.Values(f);
@@ -120,10 +94,12 @@ __global__ void LookUpThresholdsKernel(LevelRef level, LookupT lookup, LevelResu
       threshold = forward ? MidThreshold(below, above) : MidThreshold(above, below);
     }
     auto v = columns.values;
-    auto first_right = WarpPartitionPoint(values.begin, values.end,
-                                          [=](std::uint64_t id) { return !(v[id] < threshold); });
-    result.split = level.SplitOf(level_node, f, c.direction, threshold, first_right);
-    result.winner = lookup.FeatureEntries(level_node, values);
+    auto const first_right = WarpPartitionPoint(
+        values.begin, values.end, [=](std::uint64_t id) { return !(v[id] < threshold); });
+    result.split = lv.SplitOf(level_node, f, c.direction, threshold);
+    if (threadIdx.x == 0) {
+      out_first_right[level_node] = first_right;
+    }
   }
   if (threadIdx.x == 0) {
     out[level_node] = result;
@@ -131,14 +107,9 @@ __global__ void LookUpThresholdsKernel(LevelRef level, LookupT lookup, LevelResu
 }
 }  // namespace
 
-void FindThresholds(LevelRef const& level, InterleavedRef const& in, LevelResult* out) {
-  Launch("LookUpThresholds", LookUpThresholdsKernel<InterleavedLookup>, level.n_nodes, kWarp, level,
-         InterleavedLookup{in}, out);
-}
-
-void FindThresholds(LevelRef const& level, EntriesRef const& entries, NodeRangesRef const& ranges,
-                    LevelResult* out) {
-  Launch("LookUpThresholds", LookUpThresholdsKernel<SortedLookup>, level.n_nodes, kWarp, level,
-         SortedLookup{entries.entries, ranges}, out);
+void FindThresholds(LevelRef const& lv, TilesRef const& tiles, RowNodesRef const& rows,
+                    LevelResult* out, std::uint64_t* out_first_right) {
+  Launch("LookUpThresholds", LookUpThresholdsKernel, lv.n_nodes, kWarp, lv,
+         ValueLookup{tiles, rows}, out, out_first_right);
 }
 }  // namespace gpu_exact

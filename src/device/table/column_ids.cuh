@@ -4,7 +4,7 @@
  * @brief Tells the two numberings of features apart: that of the whole table, and that of the columns
  *        which this worker has.
  *
- * What is told to the host or to other workers names features: LevelResult, NodeSplit, SplitRecord.
+ * What is told to the host or to other workers names features: LevelResult, Split, NodeSplit.
  * What searches the own table knows no other, and numbers features as that table does: there a
  * FeatureIdx counts columns. Only ColumnIdx and ColumnFeatures lead from one to the other.
  */

@@ -11,7 +11,7 @@ namespace gpu_exact {
 namespace {
 constexpr int kThreads = 256;
 constexpr int kJoinedSlots = 8;  // per thread: they look up few nodes
-constexpr std::size_t kRecordWords = sizeof(SplitRecord) / sizeof(std::uint32_t);
+constexpr std::size_t kSplitWords = sizeof(Split) / sizeof(std::uint32_t);
 
 // one thread a node
 __global__ void PackGainsKernel(std::uint64_t const* best, LevelNode n_nodes, float* out) {
@@ -36,74 +36,62 @@ __global__ void RaiseGainsToBeatKernel(float const* gains_to_beat, std::uint32_t
   }
 }
 
-__device__ SplitRecord RecordOf(Split const& split) {
-  return {split.loss_change, split.feature, split.threshold, split.default_left};
-}
-
 /** @brief Holds the best split of a node, and whose it is. */
 struct Winner {
-  SplitRecord best;
+  Split best;
   std::uint32_t rank;
 
-  /** @param records Of a node, by worker, with `stride` bytes from one to the next. */
-  __device__ Winner(SplitRecord const* records, std::uint64_t stride, std::uint32_t n_workers)
-      : best{records[0]}, rank{0} {
+  /** @param splits Of a node, by worker, with `stride` bytes from one to the next. */
+  __device__ Winner(Split const* splits, std::uint64_t stride, std::uint32_t n_workers)
+      : best{splits[0]}, rank{0} {
     for (std::uint32_t w = 1; w < n_workers; ++w) {
-      SplitRecord const r = *reinterpret_cast<SplitRecord const*>(
-          reinterpret_cast<char const*>(records) + w * stride);
-      if (r.loss_change > best.loss_change ||
-          (r.loss_change == best.loss_change && r.feature < best.feature)) {
-        best = r;
+      Split const split =
+          *reinterpret_cast<Split const*>(reinterpret_cast<char const*>(splits) + w * stride);
+      if (split.loss_change > best.loss_change ||
+          (split.loss_change == best.loss_change && split.feature < best.feature)) {
+        best = split;
         rank = w;
       }
     }
   }
   [[nodiscard]] __device__ bool Exists() const { return best.loss_change > 0.0f; }
-  /** @brief Make the split the node's. */
-  __device__ void Write(LevelResult* result) const {
-    result->split = {best.loss_change, best.feature, best.threshold, best.default_left,
-                     result->split.first_right};
-  }
 };
 
 // one thread a node
-__global__ void PackKernel(LevelResult const* results, LevelNode n_nodes, SplitRecord* out) {
+__global__ void PackKernel(LevelResult const* results, LevelNode n_nodes, Split* out) {
   WaitForPreviousKernel();
   auto b = GlobalIdx();
   if (b < n_nodes) {
-    out[b] = RecordOf(results[b].split);
+    out[b] = results[b].split;
   }
 }
 
 // one thread a node
-__global__ void PickKernel(SplitRecord const* records, std::uint32_t n_workers, std::uint32_t rank,
+__global__ void PickKernel(Split const* splits, std::uint32_t n_workers, std::uint32_t rank,
                            LevelNode n_nodes, LevelResult* results, std::uint8_t* is_own) {
   WaitForPreviousKernel();
   auto b = GlobalIdx();
   if (b >= n_nodes) {
     return;
   }
-  Winner const winner{records + b, n_nodes * sizeof(SplitRecord), n_workers};
+  Winner const winner{splits + b, n_nodes * sizeof(Split), n_workers};
   is_own[b] = winner.Exists() && winner.rank == rank ? 1 : 0;
-  winner.Write(results + b);
-  if (is_own[b] == 0) {
-    results[b].winner = {0, 0};
-  }
+  results[b].split = winner.best;
 }
 
 /** @brief Lays out what workers tell of a level by ShareSplits(), one worker after the other. */
 struct SplitMessages {
   std::uint32_t* words;
-  std::uint64_t n_records;  // words of a message, before
-  std::uint64_t n_bits;     // words of bits
+  std::uint64_t n_splits;  // words of splits, which come first in a message
+  std::uint64_t n_bits;    // words of bits
   std::uint32_t n_workers;
 
-  [[nodiscard]] GPU_EXACT_HD std::uint64_t Stride() const { return n_records + n_bits; }
-  [[nodiscard]] __device__ SplitRecord* Records(std::uint32_t worker) const {
-    return reinterpret_cast<SplitRecord*>(words + worker * this->Stride());
+  [[nodiscard]] GPU_EXACT_HD std::uint64_t Stride() const { return n_splits + n_bits; }
+  [[nodiscard]] __device__ Split* Splits(std::uint32_t worker) const {
+    return reinterpret_cast<Split*>(words + worker * this->Stride());
   }
   [[nodiscard]] __device__ std::uint32_t* Bits(std::uint32_t worker) const {
-    return words + worker * this->Stride() + n_records;
+    return words + worker * this->Stride() + n_splits;
   }
 };
 
@@ -114,7 +102,7 @@ __global__ void PackSplitsKernel(LevelResult const* results, LevelNode n_nodes,
   WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i < n_nodes) {
-    messages.Records(rank)[i] = RecordOf(results[i].split);
+    messages.Splits(rank)[i] = results[i].split;
   }
   if (i < messages.n_bits) {
     messages.Bits(rank)[i] = goes_left.words[i].bits;
@@ -129,11 +117,11 @@ __global__ __launch_bounds__(kThreads) void JoinSplitsKernel(RowsRef rows, Level
                                                              RankBitVectorRef goes_left) {
   WaitForPreviousKernel();
   auto const winner_of = [&](std::uint64_t b) {
-    return Winner{messages.Records(0) + b, messages.Stride() * sizeof(std::uint32_t),
+    return Winner{messages.Splits(0) + b, messages.Stride() * sizeof(std::uint32_t),
                   messages.n_workers};
   };
   for (auto b = GlobalIdx(); b < n_nodes; b += std::uint64_t{gridDim.x} * kThreads) {
-    winner_of(b).Write(results + b);
+    results[b].split = winner_of(b).best;
   }
   LevelNode node{n_nodes};
   std::uint32_t const* bits{nullptr};  // of the worker that has the node's split; nullptr: nobody
@@ -198,7 +186,7 @@ __global__ void SelectOwnKernel(std::uint32_t const* masks, std::size_t n_words,
 SplitExchange::SplitExchange(ColumnPartition const& partition) : partition_{partition} {
   constexpr std::uint64_t kFewNodes = 4096;
   static_cast<void>(this->OwnWords(std::uint64_t{partition.Whole().n_rows} / 32 + 1 +
-                                   kFewNodes * kRecordWords));  // grows for levels of more nodes
+                                   kFewNodes * kSplitWords));  // grows for levels of more nodes
 }
 
 Parts SplitExchange::Equal(std::uint64_t n, std::size_t unit) const {
@@ -225,19 +213,19 @@ void SplitExchange::ShareBest(LevelResult* results, LevelNode n_nodes) {
   DeviceCommunicator* const workers = partition_.Workers();
   auto const n_workers = static_cast<std::uint32_t>(workers->Size());
   auto const rank = static_cast<std::uint32_t>(workers->Rank());
-  SplitRecord* const records = records_.Reserve(std::size_t{n_workers} * n_nodes);
+  Split* const splits = splits_.Reserve(std::size_t{n_workers} * n_nodes);
   is_own_.Reserve(n_nodes);
-  LaunchN("Pack", PackKernel, n_nodes, results, n_nodes, records + std::size_t{rank} * n_nodes);
-  workers->AllGatherWords(reinterpret_cast<std::uint32_t*>(records),
-                          this->Equal(n_nodes, sizeof(SplitRecord)));
-  LaunchN("Pick", PickKernel, n_nodes, records, n_workers, rank, n_nodes, results, is_own_.Data());
+  LaunchN("Pack", PackKernel, n_nodes, results, n_nodes, splits + std::size_t{rank} * n_nodes);
+  workers->AllGatherWords(reinterpret_cast<std::uint32_t*>(splits),
+                          this->Equal(n_nodes, sizeof(Split)));
+  LaunchN("Pick", PickKernel, n_nodes, splits, n_workers, rank, n_nodes, results, is_own_.Data());
 }
 
 void SplitExchange::ShareSplits(RowsRef const& rows, RowIdx n_slots, LevelResult* results,
                                 LevelNode n_nodes, RankBitVectorRef goes_left) {
   DeviceCommunicator* const workers = partition_.Workers();
   auto const n_workers = static_cast<std::uint32_t>(workers->Size());
-  SplitMessages messages{nullptr, n_nodes * kRecordWords, n_slots / 32 + std::uint64_t{1},
+  SplitMessages messages{nullptr, n_nodes * kSplitWords, n_slots / 32 + std::uint64_t{1},
                          n_workers};
   messages.words = words_.Reserve(messages.Stride() * n_workers);
   LaunchN("PackSplits", PackSplitsKernel, std::max<std::uint64_t>(n_nodes, messages.n_bits),

@@ -22,14 +22,6 @@
 #include "device/workers/column_partition.cuh"
 
 namespace gpu_exact {
-/** @brief Tells a node's best split to other workers. */
-struct SplitRecord {
-  float loss_change;  // 0: there is none
-  FeatureIdx feature;
-  float threshold;
-  std::uint32_t default_left;
-};
-
 class SplitExchange {
  public:
   /** @param partition Outlives this. */
@@ -46,8 +38,7 @@ class SplitExchange {
   /**
    * @brief Turn the best splits of the own columns into the best of all: the greatest loss change,
    *        among equals the lowest feature. Collective.
-   *
-   * @param results shape: (n_nodes). Entries and value ids are kept of splits that are own.
+   * @param results shape: (n_nodes)
    */
   void ShareBest(LevelResult* results, LevelNode n_nodes);
   /** @brief Tell by node, of the last ShareBest(): 1 where the split's feature is own. */
@@ -55,7 +46,7 @@ class SplitExchange {
 
   /**
    * @brief ShareBest(), and tell which rows go left in the same call. Collective.
-   * @param results   As there, but entries and value ids are of no use afterwards.
+   * @param results   shape: (n_nodes)
    * @param goes_left One bit a slot and one slot more: by the own splits before, by the best of all
    *                  afterwards, none of nodes without one.
    */
@@ -85,10 +76,10 @@ class SplitExchange {
   void GatherWords(std::uint64_t n_words);
 
   ColumnPartition const& partition_;
-  DeviceBuffer<SplitRecord> records_{"best splits of workers"};   // shape: (n_workers, n_nodes)
+  DeviceBuffer<Split> splits_{"best splits of workers"};          // shape: (n_workers, n_nodes)
   DeviceBuffer<float> gains_to_beat_{"loss changes of workers"};  // the same
   DeviceBuffer<std::uint8_t> is_own_{"nodes split on own columns"};
-  // shape: (n_workers, n); of ShareSplits() each begins with the records
+  // shape: (n_workers, n); of ShareSplits() each begins with the splits
   DeviceBuffer<std::uint32_t> words_{"rows that go left, of workers"};
 };
 

@@ -200,7 +200,7 @@ TEST_F(Sizes, HistogramsOfASparseTable) {
   Compare(builder.get(), copies.View(), table, Deep(4), &random, &tree);
 }
 
-/** @brief All ways that entries are searched: interleaved, sorted by node, sorted by child. */
+/** @brief Levels of few nodes, and of so many that long columns are read again. */
 class SortedSizes : public Sizes {
  protected:
   static constexpr RowIdx kRows = 1 << 12;
@@ -220,7 +220,6 @@ class SortedSizes : public Sizes {
     auto builder = MakeDeviceBuilder(-1, copies.View(), {Strategy::kSort, 1.0});
     GrownTree tree;
     Compare(builder.get(), copies.View(), table, Deep(kDepth), &random, &tree);
-    // More nodes than rows have keys for are searched on the last level.
     EXPECT_GT(tree.size(), 640u);
   }
 };

@@ -26,18 +26,19 @@ TEST_F(RowRouterTest, RoutesAndSums) {
     auto d_gpair = ToDevice(gpair);
     auto d_column = ToDevice(column);
     RowRouter rows{kRows};
-    rows.Reset({d_gpair.Data(), nullptr, kRows});
-    auto node_splits = ToDevice(std::vector<NodeSplit>{{0, 1, 40, 40.0f, default_left != 0}});
+    auto q = Quantiser::Make(7.0f, 1.0f, kRows);
+    rows.Reset({d_gpair.Data(), nullptr, kRows}, q);
+    auto node_splits = ToDevice(std::vector<NodeSplit>{{0, 1, 40.0f, default_left != 0}});
+    auto first_right = ToDevice(std::vector<std::uint64_t>{40});
     LevelNodes const root{kRoot, 1};
     LevelNodes const children{1, 2};
-    rows.Route(d_column.Data(), {{{0, column.size()}, 0}}, root, node_splits.Data());
+    rows.Route(d_column.Data(), {{{0, column.size()}, 0}}, root, node_splits.Data(),
+               first_right.Data());
     rows.RouteMissing(root, node_splits.Data(), children);
-    auto q = Quantiser::Make(7.0f, 1.0f, kRows);
     DeviceBuffer<NodeState> states{"states"};
     ZeroAsync(states.Reserve(2), 2);
-    rows.SumNodes(d_gpair.Data(), q, children, states.Data());
+    rows.SumNodes(children, states.Data());
     auto got = ToHost(states.Data(), 2);
-    auto keys = ToHost(rows.RowKeys(), kRows);
     std::vector<NodeIdx> positions(kRows);
     HostCopier copier;
     rows.Positions().Write(0, kRows, {}, Memory::kHost, positions.data(), &copier);
@@ -46,7 +47,6 @@ TEST_F(RowRouterTest, RoutesAndSums) {
       int child = r % 3 == 0 ? 1 - default_left : (r % 100 < 40 ? 0 : 1);
       bool trained = r % 11 != 0;
       ASSERT_EQ(positions[r], EncodePosition(1 + child, trained)) << r;
-      ASSERT_EQ(keys[r], trained ? child : kNoKey) << r;
       if (trained) {
         want[child].grad += gpair[r].grad;
         want[child].hess += gpair[r].hess;
@@ -69,7 +69,8 @@ TEST_F(RowRouterTest, SumsOfManyNodes) {
     }
     auto d_gpair = ToDevice(gpair);
     RowRouter rows{kRows};
-    rows.Reset({d_gpair.Data(), nullptr, kRows});
+    auto q = Quantiser::Make(6.0f, 1.0f, kRows);
+    rows.Reset({d_gpair.Data(), nullptr, kRows}, q);
     LevelNodes nodes{};
     for (int level = 0; level < levels; ++level) {  // bit "level" of the row decides
       std::vector<ColumnEntry> column;
@@ -79,21 +80,22 @@ TEST_F(RowRouterTest, SumsOfManyNodes) {
       std::vector<NodeSplit> node_splits;
       LevelNodes const children{static_cast<NodeIdx>(nodes.first + nodes.n), 2 * nodes.n};
       for (LevelNode b = 0; b < nodes.n; ++b) {
-        node_splits.push_back({0, static_cast<NodeIdx>(children.first + 2 * b), 1, 1.0f, false});
+        node_splits.push_back({0, static_cast<NodeIdx>(children.first + 2 * b), 1.0f, false});
       }
       auto d_column = ToDevice(column);
       auto d_node_splits = ToDevice(node_splits);
-      rows.Route(d_column.Data(), {{{0, column.size()}, 0}}, nodes, d_node_splits.Data());
+      auto d_first_right = ToDevice(std::vector<std::uint64_t>(nodes.n, 1));
+      rows.Route(d_column.Data(), {{{0, column.size()}, 0}}, nodes, d_node_splits.Data(),
+                 d_first_right.Data());
       rows.RouteMissing(nodes, d_node_splits.Data(), children);
       nodes = children;
     }
     LevelNode const n{nodes.n};
-    auto q = Quantiser::Make(6.0f, 1.0f, kRows);
     DeviceBuffer<NodeState> states{"states"};
     ZeroAsync(states.Reserve(n), n);
-    rows.SumNodes(d_gpair.Data(), q, nodes, states.Data());
+    rows.SumNodes(nodes, states.Data());
     auto got = ToHost(states.Data(), n);
-    auto keys = ToHost(rows.RowKeys(), kRows);
+    auto const positions = ToHost(rows.Positions().Data(), kRows);
     std::vector<GradientSum> want(n, {0, 0});
     for (RowIdx r = 0; r < kRows; ++r) {
       LevelNode level_node{0};
@@ -102,7 +104,7 @@ TEST_F(RowRouterTest, SumsOfManyNodes) {
       }
       want[level_node].grad += gpair[r].grad;
       want[level_node].hess += 1.0;
-      ASSERT_EQ(keys[r], n <= kMaxKeyedNodes ? level_node : level_node % 2);
+      ASSERT_EQ(positions[r], nodes.first + static_cast<NodeIdx>(level_node));
     }
     for (LevelNode b = 0; b < n; ++b) {
       ASSERT_EQ(q.Real(got[b].sum).grad, want[b].grad) << n << " nodes, " << b;

@@ -54,9 +54,7 @@ class SplitExchangeTest : public WorkerTest {
     for (LevelNode b = 0; b < n_nodes; ++b) {
       FeatureIdx const f = own[random.Int(0, static_cast<int>(own.size()) - 1)];
       found[b].split = {static_cast<float>(random.Int(0, 2)), f, static_cast<float>(f) + 0.5f,
-                        f % 2, 100 * b + f};
-      found[b].entries = {b, b + std::uint64_t{10}};
-      found[b].winner = {b, b + std::uint64_t{f}};
+                        f % 2};
     }
     return found;
   }
@@ -123,8 +121,6 @@ TEST_F(SplitExchangeTest, TheBestSplits) {
     for (LevelNode b = 0; b < kNodes; ++b) {
       ASSERT_NO_FATAL_FAILURE(ExpectSplit(got[b], all, b));
       ASSERT_EQ(is_own[b] != 0, WinnerOf(all, b) == rank) << "node " << b;
-      ASSERT_EQ(got[b].entries.begin, all[rank][b].entries.begin);
-      ASSERT_EQ(got[b].winner.end, is_own[b] != 0 ? all[rank][b].winner.end : 0) << "node " << b;
     }
   });
 }
@@ -222,13 +218,13 @@ TEST_F(SplitExchangeTest, MasksOfTheOwnColumns) {
 
 /** @brief The column of a split is own, another worker's, or there is none. */
 TEST_F(SplitExchangeTest, ColumnsOfSplits) {
-  EXPECT_EQ(ColumnOf({4, 1, 0, 0.0f, false}, nullptr), ColumnIdx{4});
-  EXPECT_EQ(ColumnOf({4, kNoNode, 0, 0.0f, false}, nullptr), kRemoteColumn);
+  EXPECT_EQ(ColumnOf({4, 1, 0.0f, false}, nullptr), ColumnIdx{4});
+  EXPECT_EQ(ColumnOf({4, kNoNode, 0.0f, false}, nullptr), kRemoteColumn);
   Run([&](std::int32_t, SplitExchange* exchange) {
     auto const own = OwnFeatures(*exchange);
     for (FeatureIdx f = 0; f < kFeatures; ++f) {
       auto const at = std::find(own.cbegin(), own.cend(), f);
-      ASSERT_EQ(ColumnOf({f, 1, 0, 0.0f, false}, exchange),
+      ASSERT_EQ(ColumnOf({f, 1, 0.0f, false}, exchange),
                 at == own.cend() ? kRemoteColumn
                                  : ColumnIdx{static_cast<std::uint32_t>(at - own.cbegin())});
     }

@@ -142,7 +142,6 @@ class WorkersOnDevices : public WorkerTest {
       auto gpair = MakeGradients(shape.n_rows, random.Pick({0.0, 0.2, 0.9}),
                                  random.Pick({0.0, 0.0, 0.2}), &random);
       GrowParam param = MakeParam(shape.n_features, &random);
-      param.interleaved_levels = random.Pick({-1, 0, 2});
       if (random.Chance(0.2)) {
         param.max_depth = 0;
         param.max_leaves = random.Int(2, 20);

@@ -305,7 +305,7 @@ __device__ bool GoesLeft(BinnedTableRef const& table, std::uint32_t const* sets,
                          OwnSplit const& s) {
   FeatureIdx const f = InOwnTable(s.column);
   return s.split.by_categories
-             ? table.GoesLeft(row, f, sets + s.split.first_right, s.split.default_left)
+             ? table.GoesLeft(row, f, sets + s.split.first_set_word, s.split.default_left)
              : table.GoesLeft(row, f, s.split.threshold, s.split.default_left);
 }
 

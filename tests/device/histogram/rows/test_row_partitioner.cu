@@ -74,7 +74,7 @@ class RowPartitionerTest : public DeviceTest {
     for (GradientPair const& g : gpair) {
       units.push_back(quantiser.Units(g));
     }
-    std::vector<NodeSplit> tree{{0, kNoNode, 0, 0.0f, false}};
+    std::vector<NodeSplit> tree{{0, kNoNode, 0.0f, false}};
     for (int depth = 0; depth < shape.n_levels; ++depth) {
       ASSERT_NO_FATAL_FAILURE(this->ExpectRows(*rows, level, nodes, units)) << "depth " << depth;
       auto const first_child = static_cast<NodeIdx>(tree.size());
@@ -105,7 +105,7 @@ class RowPartitionerTest : public DeviceTest {
         ASSERT_EQ(states[b].sum.grad, sum.grad) << "depth " << depth << ", child " << b;
         ASSERT_EQ(states[b].sum.hess, sum.hess) << "depth " << depth << ", child " << b;
       }
-      tree.resize(tree.size() + n_children, {0, kNoNode, 0, 0.0f, false});
+      tree.resize(tree.size() + n_children, {0, kNoNode, 0.0f, false});
       std::swap(level, below);
       nodes = std::move(children);
     }
@@ -117,7 +117,7 @@ class RowPartitionerTest : public DeviceTest {
                                                     TreeShape const& shape, Random* random) {
     std::vector<NodeSplit> node_splits;
     for (std::size_t b = 0; b < n_nodes; ++b) {
-      NodeSplit split{static_cast<FeatureIdx>(random->Int(0, 3)), kNoNode, 0, random->Normal(),
+      NodeSplit split{static_cast<FeatureIdx>(random->Int(0, 3)), kNoNode, random->Normal(),
                       random->Chance(0.5)};
       if (random->Chance(shape.split)) {
         split.left = first_child;

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Finds splits of shallow levels: entries stay in the order of their feature, nodes mixed.
+ * @brief Finds the splits of a level: entries stay in the order of their column, nodes mixed.
  * @see   Mitchell and Frank, PeerJ CS 3:e127, "interleaved" multireduce and multiscan
  *
  * Candidates of a node lie between neighbouring values of its entries, which lie apart in a column:
@@ -12,22 +12,21 @@
  *   entries are neighbours then.
  * - Longer columns have several tiles and take two passes. The multireduce sums each tile by node;
  *   those sums are scanned over the tiles of the column; the multiscan begins with them. In both
- *   a warp links 32 entries at a time, and has the sums of its nodes in shared memory.
- * Work: entries, whatever the number of nodes and of columns. Extra memory: 48 B a tile of a long
- * column and node, 144 B a tile of a block, 16 B one of a warp.
+ *   a warp links 32 entries at a time, and has the sums of its nodes in shared memory: those of 64
+ *   nodes, so levels of more nodes read long columns again for each 64.
+ * Work: entries, whatever the number of columns; those of long columns for each 64 nodes. Memory:
+ * 48 B a tile of a long column and node, of 64 nodes; 144 B a tile of a block, 16 B one of a warp.
  */
 #pragma once
 
 #include <vector>
 
 #include "device/level/level_ref.cuh"
-#include "device/sort/entries.cuh"
-#include "device/sort/row_router.cuh"
+#include "device/sort/row_nodes.cuh"
 
 namespace gpu_exact {
-/** @brief Limits the open nodes of an interleaved level. */
-inline constexpr LevelNode kMaxInterleavedNodes = LevelNode{1} << (kMaxInterleavedLevels - 1);
-static_assert(2 * kMaxInterleavedNodes <= kMaxKeyedNodes);  // their children have keys
+/** @brief Limits the nodes for which long columns are searched at a time. */
+inline constexpr LevelNode kNodesAPass = 64;
 
 /** @brief Bounds a part of a long column, of up to kSize entries, for a block. Ascending. */
 struct LongTile {
@@ -43,7 +42,7 @@ struct LongTile {
 };
 
 /** @brief Bounds one or several columns of up to kSize entries in all, for a warp. */
-struct ShortTile {
+struct WarpTile {
   static constexpr int kSize = 32;
 
   EntryIdx begin;
@@ -52,10 +51,8 @@ struct ShortTile {
 };
 
 /** @brief Bounds one or several columns of up to kSize entries in all, for a block. */
-struct SharedTile {
-  static constexpr int kItems = 4;
-  static constexpr int kSize = kSharedColumn;
-  static_assert(kSize == 256 * kItems);
+struct BlockTile {
+  static constexpr int kSize = kBlockColumn;
 
   EntryRange entries;
   std::uint32_t heads[kSize / 32];  // bit i: a column begins with the i-th entry
@@ -73,17 +70,16 @@ struct TileSum {
   }
 };
 
-/** @brief Lends entries in column order to kernels of interleaved levels. */
-struct InterleavedRef {
-  EntriesRef entries;  // shape: (n_entries)
+/** @brief Lends the tiles of all columns to kernels. */
+struct TilesRef {
+  ColumnEntry const* entries;  // shape: (n_entries)
   EntryIdx n_entries;
-  std::uint8_t const* row_keys;    // LevelNode of each row, or kNoKey
-  LongTile const* long_tiles;      // shape: (n_long)
-  SharedTile const* shared_tiles;  // shape: (n_shared)
-  ShortTile const* short_tiles;    // shape: (n_short)
+  LongTile const* long_tiles;    // shape: (n_long)
+  BlockTile const* block_tiles;  // shape: (n_block)
+  WarpTile const* warp_tiles;    // shape: (n_warp)
   std::uint32_t n_long;
-  std::uint32_t n_shared;
-  std::uint32_t n_short;
+  std::uint32_t n_block;
+  std::uint32_t n_warp;
   TileSum const* sums;  // of long tiles, shape: (n_nodes, n_long), inclusive within a column
 
   __device__ TileSum const& Sum(LevelNode level_node, std::uint32_t tile) const {
@@ -91,27 +87,38 @@ struct InterleavedRef {
   }
 };
 
-class InterleavedFinder {
+class ColumnFinder {
  public:
   /**
-   * @brief Divide the columns into tiles, at the first call: a finder has one table. Does not wait.
+   * @brief Divide the columns into tiles.
    * @param entry_offsets Of the features, shape: (n_features + 1).
    */
-  void BuildTiles(std::vector<EntryIdx> const& entry_offsets);
+  ColumnFinder(ColumnEntry const* entries, std::vector<EntryIdx> const& entry_offsets);
 
-  /** @brief Offer every candidate of the level. Comes after BuildTiles(). Does not wait. */
-  void Find(LevelRef const& level, EntriesRef const& entries, std::uint8_t const* row_keys);
+  /**
+   * @brief Offer every candidate of the level, and write what the host wants to know of its nodes. Does
+   *        not wait.
+   * @param rows The nodes are the level's.
+   * @param out  shape: (n_nodes), by node
+   */
+  void Find(LevelRef const& lv, RowNodesRef const& rows, LevelResult* out);
 
-  /** @brief Give what the last Find() left, to look winners up. */
-  [[nodiscard]] InterleavedRef const& Ref() const { return ref_; }
+  /** @brief Tell for each node of the last Find() from which value id on rows go right, shape:
+   *         (n_nodes). */
+  [[nodiscard]] std::uint64_t const* FirstRight() const { return first_right_.Data(); }
 
  private:
-  bool has_tiles_{false};
+  /** @brief Offer the candidates of long columns. @param lv Has up to kNodesAPass nodes. */
+  void SearchLong(LevelRef const& lv, RowNodesRef const& rows);
+  /** @brief Offer those of the other columns. @param lv Has fewer than kNoLevelNode nodes. */
+  void SearchWhole(LevelRef const& lv, RowNodesRef const& rows);
+
   DeviceBuffer<LongTile> long_tiles_{"tiles of long columns"};
-  DeviceBuffer<SharedTile> shared_tiles_{"tiles of several columns"};
-  DeviceBuffer<ShortTile> short_tiles_{"tiles of short columns"};
+  DeviceBuffer<BlockTile> block_tiles_{"tiles of several columns"};
+  DeviceBuffer<WarpTile> warp_tiles_{"tiles of short columns"};
   DeviceBuffer<TileSum> partial_{"sums of tiles by node"};
   DeviceBuffer<TileSum> sums_{"scanned sums of tiles by node"};
-  InterleavedRef ref_{};
+  DeviceBuffer<std::uint64_t> first_right_{"first values to the right"};
+  TilesRef tiles_{};
 };
 }  // namespace gpu_exact

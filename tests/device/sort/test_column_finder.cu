@@ -1,19 +1,14 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Both split finders, by both kinds of entries, against every candidate tried on the host,
- *        and against each other.
+ * @brief The best splits of a level against every candidate tried on the host.
  */
 #include <map>
 #include <set>
 #include <utility>
 
-#include "device/sort/entries.cuh"
-#include "device/sort/entry_sorter.cuh"
+#include "device/sort/column_finder.cuh"
 #include "device/sort/feature_hints.cuh"
-#include "device/sort/interleaved_finder.cuh"
-#include "device/sort/segmented_finder.cuh"
-#include "device/sort/thresholds.cuh"
 #include "tests/device/level_problem.cuh"
 #include "tests/device/random_problem.h"
 
@@ -43,7 +38,7 @@ long double SplitLoss(NaiveNode const& node, std::map<RowIdx, float> const& colu
   return Score(g, h) + Score(node.grad - g, node.hess - h) - Score(node.grad, node.hess);
 }
 
-class FindersTest : public DeviceTest {
+class ColumnFinderTest : public DeviceTest {
  protected:
   void Check(Shape const& shape, int n_nodes, unsigned seed) {
     Random random{seed};
@@ -54,18 +49,19 @@ class FindersTest : public DeviceTest {
   void Check(Table const& table, int n_nodes, unsigned seed, bool tries_all = true) {
     Random random{seed};
     auto gpair = MakeGradients(table.n_rows, 0.1, 0.0, &random);
-    std::vector<std::uint8_t> keys(table.n_rows);
+    std::vector<NodeIdx> positions(table.n_rows);
     std::vector<NaiveNode> nodes(n_nodes);
     for (RowIdx r = 0; r < table.n_rows; ++r) {
-      int node = random.Int(0, n_nodes);  // the last one is closed
-      keys[r] = node == n_nodes ? kNoKey : static_cast<std::uint8_t>(node);
-      if (node < n_nodes) {
+      // The last one is closed, and so is the one before the first.
+      int const node = random.Int(-1, n_nodes);
+      positions[r] = EncodePosition(kFirst + node, !random.Chance(0.1));
+      if (node >= 0 && node < n_nodes && positions[r] >= 0) {
         nodes[node].rows.push_back(r);
         nodes[node].grad += gpair[r].grad;
         nodes[node].hess += gpair[r].hess;
       }
     }
-    auto const found = this->Find(table, gpair, keys, nodes);
+    auto const found = this->Find(table, gpair, positions, nodes);
     std::vector<std::map<RowIdx, float>> columns(table.n_features);
     for (RowIdx r = 0; r < table.n_rows; ++r) {
       for (auto i = table.offsets[r]; i < table.offsets[r + 1]; ++i) {
@@ -79,7 +75,6 @@ class FindersTest : public DeviceTest {
         EXPECT_EQ(split.feature, results[n].split.feature);
         EXPECT_EQ(split.threshold, results[n].split.threshold);
         EXPECT_EQ(split.default_left, results[n].split.default_left);
-        EXPECT_EQ(split.first_right, results[n].split.first_right);
       }
       if (!tries_all) {
         continue;
@@ -114,18 +109,15 @@ class FindersTest : public DeviceTest {
   }
 
  private:
-  /**
-   * @brief Results by node: of the interleaved finder, which takes fewer nodes, of the sorted one
-   *        with hints, without.
-   */
+  static constexpr NodeIdx kFirst = 5;  // node of the level
+
+  /** @brief Results by node: with hints, without. */
   std::vector<std::vector<LevelResult>> Find(Table const& table,
                                              std::vector<GradientPair> const& gpair,
-                                             std::vector<std::uint8_t> const& keys,
+                                             std::vector<NodeIdx> const& positions,
                                              std::vector<NaiveNode> const& nodes) {
     auto n_nodes = static_cast<LevelNode>(nodes.size());
     ColumnStore store{table.View()};
-    auto d_gpair = ToDevice(gpair);
-    auto d_keys = ToDevice(keys);
     LevelProblem problem{store.Ref(), GrowParam{}, n_nodes};
     LevelRef& level = problem.level;
     std::vector<NodeState> states;
@@ -142,33 +134,27 @@ class FindersTest : public DeviceTest {
     results.Reserve(n_nodes);
 
     std::vector<std::vector<LevelResult>> found;
-    EntrySorter sorter{store.Ref()};
-    sorter.Reset(d_gpair.Data(), level.quantiser);
-    if (n_nodes <= kMaxInterleavedNodes) {
-      InterleavedFinder interleaved;
-      interleaved.BuildTiles(store.EntryOffsets());
-      interleaved.Find(level, sorter.Entries(), d_keys.Data());
-      FindThresholds(level, interleaved.Ref(), results.Data());
-      found.push_back(ToHost(results.Data(), n_nodes));
+    std::vector<GradientUnits> units;
+    for (GradientPair const& g : gpair) {
+      units.push_back(level.quantiser.Units(g));
     }
-
-    // The bound counts entries of closed nodes: tiles at the end have none.
-    sorter.SortByNode(d_keys.Data(), n_nodes, table.entries.size());
-    SegmentedFinder sorted;
+    auto d_units = ToDevice(units);
+    auto d_positions = ToDevice(positions);
+    RowNodesRef const rows{d_positions.Data(), d_units.Data(), kFirst, n_nodes};
+    ColumnFinder finder{store.Ref().entries, store.EntryOffsets()};
     FeatureHints hints{store.Ref()};
     for (FeatureIdx const* feature_hints :
          {hints.Data(), static_cast<FeatureIdx const*>(nullptr)}) {
       level.columns.feature_hints = feature_hints;
       ZeroAsync(d_best.Data(), n_nodes);
-      sorted.Find(level, sorter.Entries(), sorter.Ranges());
-      FindThresholds(level, sorter.Entries(), sorter.Ranges(), results.Data());
+      finder.Find(level, rows, results.Data());
       found.push_back(ToHost(results.Data(), n_nodes));
     }
     return found;
   }
 };
 
-TEST_F(FindersTest, RandomLevels) {
+TEST_F(ColumnFinderTest, RandomLevels) {
   for (int seed = 0; seed < NumSeeds(30); ++seed) {
     Random random{static_cast<unsigned>(seed)};
     Shape shape{static_cast<RowIdx>(random.Int(20, 400)), static_cast<FeatureIdx>(random.Int(1, 6)),
@@ -177,15 +163,22 @@ TEST_F(FindersTest, RandomLevels) {
   }
 }
 
-TEST_F(FindersTest, AsManyNodesAsCanBeKeyed) { this->Check({4000, 2, 0.2, 0}, 128, 77); }
+/** @brief More nodes than are searched at a time in long columns, and than one digit tells apart. */
+TEST_F(ColumnFinderTest, ManyNodes) {
+  for (int n_nodes : {kNodesAPass, kNodesAPass + 1, 255u, 256u, 1000u}) {
+    this->Check({4000, 2, 0.2, 0}, n_nodes, 76);
+    this->Check({900, 40, 0.97, 0}, n_nodes, 76);  // columns of a warp
+    this->Check({3000, 9, 0.8, 7}, n_nodes, 77);   // of a block
+  }
+}
 
-TEST_F(FindersTest, AsManyNodesAsCanBeInterleaved) {
-  this->Check({4000, 2, 0.2, 0}, kMaxInterleavedNodes, 76);
-  this->Check({900, 40, 0.97, 0}, kMaxInterleavedNodes, 76);  // sparse columns of a warp
+/** @brief More than an entry's segment has room for, in columns of a block and of a warp. */
+TEST_F(ColumnFinderTest, MoreNodesThanSegmentsTellApart) {
+  this->Check({2500, 4, 0.7, 5}, static_cast<int>(kNoLevelNode) + 1000, 80);
 }
 
 /** @brief Columns that fill a warp, a block, tiles; some more, some less; in any order. */
-TEST_F(FindersTest, ColumnsOfAllLengths) {
+TEST_F(ColumnFinderTest, ColumnsOfAllLengths) {
   std::vector<RowIdx> const lengths{1,    31,   0,    32,   2,    33,  1,    1023, 1,  1024, 0, 5,
                                     27,   1025, 1025, 2048, 2049, 600, 424,  0,    1,  1,    1, 30,
                                     4097, 0,    3,    31,   1,    32,  1024, 32,   32, 900,  7};
@@ -208,23 +201,23 @@ TEST_F(FindersTest, ColumnsOfAllLengths) {
       table.entries.insert(table.entries.end(), row.cbegin(), row.cend());
       table.offsets.push_back(table.entries.size());
     }
-    for (int n_nodes : {1, 3, 15, 16, 40}) {
+    for (int n_nodes : {1, 3, 15, 16, 40, 300}) {
       bool const tries_all = n_distinct != 0 && n_nodes <= 3;
       ASSERT_NO_FATAL_FAILURE(this->Check(table, n_nodes, 83, tries_all));
     }
   }
 }
 
-TEST_F(FindersTest, OneEntry) { this->Check({1, 1, 0.0, 0}, 1, 79); }
+TEST_F(ColumnFinderTest, OneEntry) { this->Check({1, 1, 0.0, 0}, 1, 79); }
 
 /** @brief Short columns, empty ones among them, and segments of one entry. */
-TEST_F(FindersTest, ManyFeatures) {
+TEST_F(ColumnFinderTest, ManyFeatures) {
   for (unsigned seed : {80, 81}) {
     this->Check({60, 700, 0.97, 0}, 5, seed);
     this->Check({200, 150, 0.7, 3}, 9, seed);
   }
 }
 
-TEST_F(FindersTest, SegmentsAcrossManyTiles) { this->Check({9000, 1, 0.1, 30}, 2, 78); }
+TEST_F(ColumnFinderTest, SegmentsAcrossManyTiles) { this->Check({9000, 1, 0.1, 30}, 2, 78); }
 }  // namespace
 }  // namespace gpu_exact
