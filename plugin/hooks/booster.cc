@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hooks/default_device.h"
@@ -28,6 +29,7 @@
 #include "hooks/temporary_context.h"
 #include "load/release.h"
 #include "src/common/common.h"
+#include "src/data/cat_container.h"
 #include "train/device_status.h"
 #include "train/param.h"
 
@@ -117,8 +119,11 @@ void MoveToDefaultDevice(xgboost::Context const* ctx) {
 }
 
 /**
- * @brief Hands every call on to XGBoost's tree booster, and comes between in four of them.
+ * @brief Hands every call on to XGBoost's tree booster, and comes between in five of them.
  *
+ * - PredictBatch: the margins of a model that goes on are made by XGBoost's CPU predictor, also on a GPU.
+ *   It reads the model's categories where they lie, in the GPU's memory, which ends the process. Margins
+ *   that are there already it leaves to the GPU's predictor, which makes them first.
  * - Boost: of a round that fails nothing stays. A tree may fail after others have drawn random
  *   numbers, and a class after others have added their trees, which nobody will have, to the cached
  *   predictions. Those of a single class are as they were and stay: made anew, sums of several trees
@@ -186,6 +191,14 @@ class ExactBooster final : public DelegatingBooster {
             }
           }
         });
+  }
+
+  void PredictBatch(DataPointer data, Predictions* out, bool training, xgboost::bst_layer_t begin,
+                    xgboost::bst_layer_t end) override {
+    if (training && ctx_->IsCUDA() && this->Cats()->HasCategorical()) {
+      DelegatingBooster::PredictBatch(data, out, false, begin, end);
+    }
+    DelegatingBooster::PredictBatch(std::move(data), out, training, begin, end);
   }
 
   void SaveConfig(Json* p_out) const override {

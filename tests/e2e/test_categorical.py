@@ -398,12 +398,12 @@ def test_frames(make: Callable, max_cat_to_onehot: int) -> None:
         assert estimator.get_params()["tree_method"] == "exact"
 
 
-def test_going_on_with_a_frame_of_other_codes() -> None:
-    """It has the codes of the model if it is given them."""
+def test_going_on_with_another_frame(exact: dict) -> None:
+    """One of other codes has those of the model if it is given them."""
     pd = pytest.importorskip("pandas")
     names = CITIES[np.random.default_rng(5).integers(0, 6, 200)]
     y = np.char.str_len(names.astype(str)) ** 2.0 + (names == "Rome")
-    params = BOOSTS | TAKE_OVER | {"max_depth": 3}
+    params = BOOSTS | exact | {"max_depth": 3}
     frames = [
         pd.DataFrame({"city": pd.Categorical(names, categories=order)})
         for order in (CITIES, CITIES[::-1])
@@ -413,8 +413,10 @@ def test_going_on_with_a_frame_of_other_codes() -> None:
     tables = [
         xgb.DMatrix(frame, y, feature_types=types, enable_categorical=True) for frame in frames
     ]
-    same, other = (xgb.train(params, table, 4, xgb_model=first) for table in tables)
+    tables.append(xgb.DMatrix(frames[0], y, enable_categorical=True))
+    same, other, plain = (xgb.train(params, table, 4, xgb_model=first) for table in tables)
     assert_same_model(other, same)
+    assert trees(plain) == trees(same)
     error = np.sqrt(np.mean((other.predict(tables[1]) - y) ** 2))
     assert error < np.sqrt(np.mean((first.predict(tables[1]) - y) ** 2)) / 2
 
