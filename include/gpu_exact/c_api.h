@@ -78,16 +78,20 @@ __attribute__((visibility("default"))) int GpuExactDeviceStatus(int ordinal, int
 __attribute__((visibility("default"))) int GpuExactLastRun(char const** out_json);
 
 /**
- * @brief Estimate the device memory that a table takes at most, if all its values are distinct.
+ * @brief Estimate the device memory that a table takes at most, if all its numerical values are distinct.
  *
  * @param rows, columns, entries The table's sizes; entries are its present values.
  * @param max_depth              The depth of the trees; 0: no limit.
+ * @param categories             The categories of each categorical column: one more than its greatest code. Shape:
+ *                               (n_categorical); NULL if there is none.
  * @param out_json               An object by strategy: bytes "peak" and "least", with as much as can be
  *                               in the host's memory, and "stages": of "reading", "sorting" and "growing" the bytes
  *                               of each array. Valid until the thread's next call.
  */
 __attribute__((visibility("default"))) int GpuExactMemoryEstimate(uint64_t rows, uint64_t columns,
                                                                   uint64_t entries, int max_depth,
+                                                                  uint32_t const* categories,
+                                                                  uint64_t n_categorical,
                                                                   char const** out_json);
 
 /** @brief Give the hash of the sources that this module was built of: of all that is compiled. */

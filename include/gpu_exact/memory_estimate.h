@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "gpu_exact/tree_builder.h"
 
@@ -23,9 +24,11 @@ namespace gpu_exact {
  *           "stages": {"reading": {"table by row": 1}, "sorting": {}, "growing": {}}},
  *  "histogram": ...}
  *
- * @param max_depth The depth of the trees; 0: no limit.
+ * @param max_depth    The depth of the trees; 0: no limit.
+ * @param n_categories The categories of each categorical column: one more than its greatest code.
  * @throw std::invalid_argument for sizes that no table has.
  */
 [[nodiscard]] std::string MemoryEstimate(std::uint64_t n_rows, std::uint64_t n_features,
-                                         std::uint64_t n_entries, std::int32_t max_depth);
+                                         std::uint64_t n_entries, std::int32_t max_depth,
+                                         std::vector<std::uint32_t> const& n_categories = {});
 }  // namespace gpu_exact

@@ -91,10 +91,12 @@ int GpuExactLastRun(char const** out_json) {
 }
 
 int GpuExactMemoryEstimate(uint64_t rows, uint64_t columns, uint64_t entries, int max_depth,
+                           uint32_t const* categories, uint64_t n_categorical,
                            char const** out_json) {
   return Guarded([&] {
     thread_local std::string json;  // until the next call
-    json = gpu_exact::MemoryEstimate(rows, columns, entries, max_depth);
+    json = gpu_exact::MemoryEstimate(rows, columns, entries, max_depth,
+                                     {categories, categories + n_categorical});
     *out_json = json.c_str();
   });
 }

@@ -116,64 +116,142 @@ std::uint64_t MostBins(EntryIdx n_entries, FeatureIdx n_features, std::uint32_t 
          std::min<std::uint64_t>(n, finest ? MaxValues(n_values, max_bins, most) : max_bins);
 }
 
+namespace {
+/** @brief Bounds the groups of a table with categorical columns, which may be of any length. */
+class MixedGroups {
+ public:
+  MixedGroups(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features, std::uint32_t max_bins,
+              CategoricalColumns const& categorical)
+      : n_entries_{n_entries},
+        n_rows_{std::max(n_rows, 1u)},
+        n_features_{n_features},
+        max_bins_{max_bins} {
+    for (std::uint32_t n : categorical.n_categories) {
+      std::uint32_t const n_bins = n > max_bins ? 1 : n;
+      n_bins_ += n_bins;
+      longest_ = std::max(longest_, n_bins);
+      n_long_ += n_bins > std::min(kMaxByteBins, max_bins / kMaxByteColumns) ? 1 : 0;
+    }
+  }
+
+  /** @brief Counts the bins of all categorical columns. */
+  [[nodiscard]] std::uint64_t NumBins() const { return n_bins_; }
+  /**
+   * @brief Bounds the groups of a resolution: each but the last one is full, or lacks room for the next
+   *        column.
+   * @param n_numerical Bins of the numerical columns.
+   * @param longest     Bins of the numerical column that has most.
+   * @param most        Bins of a group.
+   */
+  [[nodiscard]] std::uint64_t Num(std::uint64_t n_numerical, std::uint32_t longest,
+                                  std::uint32_t most) const {
+    std::uint64_t const n = n_numerical + n_bins_;
+    longest = std::min(std::max(longest, longest_), most);
+    std::uint64_t n_groups = 1 + std::min<std::uint64_t>(n / (most - longest + 1), 2 * n / most);
+    n_groups += n_features_ /
+                std::min(RowOffsetBlock::kMaxColumns, LimitGroupColumns(n_features_, n_rows_));
+    if (std::max<EntryIdx>(n_entries_, n_rows_) < kManyEntries) {
+      n_groups = std::max(n_groups, 2 * FillingGroups(n_entries_, n_rows_) + 1);
+    }
+    return std::min<std::uint64_t>(n_groups, n_features_);
+  }
+  /** @brief Bounds the elements of a row in a dense table, in GroupBin. */
+  [[nodiscard]] std::uint64_t RowElements(std::uint64_t n_groups, bool in_bytes) const {
+    auto const filled_up = [](std::uint64_t n_columns, std::uint64_t groups) {
+      return n_columns + std::min(n_columns / 8, 7 * groups);
+    };
+    if (!in_bytes) {
+      return filled_up(n_features_, n_groups);
+    }
+    // A column that does not fit bytes has none in its group fit them.
+    std::uint64_t const n_words =
+        std::min<std::uint64_t>(n_features_, std::uint64_t{n_long_} * kMaxByteColumns);
+    n_groups += n_features_ / kMaxByteColumns + 1;
+    std::uint64_t const n_bytes = n_features_ - n_words;
+    return filled_up(n_words, n_groups) + n_bytes / 2 + 4 * n_groups;
+  }
+  /** @brief Bounds the bytes of the row offsets of groups. */
+  [[nodiscard]] std::uint64_t RowOffsetBytes(std::uint64_t n_groups) const {
+    std::uint64_t const n_missing = n_rows_ * std::uint64_t{n_features_} - n_entries_;
+    if (IsDense(n_entries_, n_rows_, n_features_)) {  // those most of whose values are missing
+      n_groups = std::min(n_groups, 2 * n_missing / n_rows_);
+    }
+    std::uint64_t const n_wide =
+        std::min(n_groups, (n_features_ - n_groups) / RowOffsetBlock::kNarrowColumns);
+    return RowOffsetBlock::Bytes(n_rows_, true) * (n_groups - n_wide) +
+           RowOffsetBlock::Bytes(n_rows_, false) * n_wide;
+  }
+
+ private:
+  EntryIdx n_entries_;
+  RowIdx n_rows_;
+  FeatureIdx n_features_;
+  std::uint32_t max_bins_;
+  std::uint64_t n_bins_{0};
+  std::uint32_t longest_{0};
+  FeatureIdx n_long_{0};  // columns that do not fit bytes
+};
+}  // namespace
+
 BinBound::BinBound(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features, HistogramMemory memory,
-                   std::uint32_t max_bins, FeatureIdx n_categorical) {
+                   std::uint32_t max_bins, CategoricalColumns const& categorical) {
   std::uint64_t const rows = n_rows;
   bool const is_dense = IsDense(n_entries, n_rows, n_features);
   memory.shares_bins =
       memory.shares_bins || ReadsFinest(NumStoredBins(n_entries, n_rows, n_features), is_dense);
   resolutions = ChooseResolutions(n_rows, n_features, max_bins, kMaxSortedRows, memory,
                                   rows * n_features - n_entries);
-  std::uint64_t const n_finest =
-      MostBins(n_entries, n_features, resolutions.front(), true, max_bins);
+  bool const is_mixed = categorical.Size() != 0;
+  MixedGroups const mixed{n_entries, n_rows, n_features, max_bins, categorical};
+  FeatureIdx const n_numerical = n_features - categorical.Size();
+  auto const bins_of = [&](std::size_t i) {
+    return MostBins(n_entries - categorical.n_entries, n_numerical, resolutions[i], i == 0,
+                    max_bins);
+  };
+  std::uint64_t const n_finest = bins_of(0) + mixed.NumBins();
   finest_limits = BinBytes::kBin * n_finest;
-  descriptions = RowOffsetBytes(n_entries, n_rows, n_features, memory, max_bins) +
-                 BinBytes::kColumn * n_features;  // of what others read
-  std::vector<std::uint32_t> of_column;
+  descriptions = BinBytes::kColumn * n_features;  // of what others read
+  std::vector<std::uint32_t> of_column;           // bins of a numerical column
   for (std::size_t i = 0; i < resolutions.size(); ++i) {
-    std::uint64_t const n_bins = MostBins(n_entries, n_features, resolutions[i], i == 0, max_bins);
-    of_column.push_back(static_cast<std::uint32_t>(n_bins / std::max(n_features, 1u)));
+    std::uint64_t const n_bins = bins_of(i) + mixed.NumBins();
+    of_column.push_back(static_cast<std::uint32_t>(bins_of(i) / std::max(n_numerical, 1u)));
     most_bins = std::max(most_bins, n_bins);
     constexpr std::uint64_t kFeature =
         BinBytes::kColumn + BinBytes::kCell + BinBytes::kOffset + BinBytes::kCandidates;
     descriptions += BinBytes::kBin * n_bins + kFeature * (std::uint64_t{n_features} + 1);
     // Two groups that follow each other have more bins than a block has room for.
-    descriptions += (BinBytes::kGroup + BinBytes::kCells) * (n_bins / (max_bins / 2) + 1);
+    descriptions +=
+        (BinBytes::kGroup + BinBytes::kCells) *
+        (is_mixed ? mixed.Num(bins_of(i), max_bins, max_bins) : n_bins / (max_bins / 2) + 1);
   }
-  StoredResolutions const stored{n_features, of_column};
+  StoredResolutions const stored{n_features, is_mixed ? resolutions : of_column};
   std::vector<std::uint32_t> const of_groups = stored.GroupColumns(memory, max_bins);
+  if (!is_mixed) {
+    descriptions += RowOffsetBytes(n_entries, n_rows, n_features, memory, max_bins);
+  }
   for (std::size_t i = 0; i < of_groups.size(); ++i) {
     bool const in_bytes = stored.last != 0 && i + 1 == of_groups.size();
+    std::uint64_t row_bytes{0};
+    if (is_mixed) {
+      // The coarsest resolution that reads an array makes its groups.
+      std::size_t const r = in_bytes             ? resolutions.size() - 1
+                            : memory.shares_bins ? stored.reading.size() - 1
+                                                 : i;
+      std::uint32_t const longest = n_numerical == 0 ? 0
+                                    : r == 0         ? MaxValues(n_rows, resolutions[0], max_bins)
+                                                     : resolutions[r];
+      std::uint64_t n_groups = mixed.Num(bins_of(r), longest, max_bins);
+      if (r != 0 && !in_bytes) {  // what is stored fits elements, too
+        n_groups += mixed.Num(n_finest - mixed.NumBins(), max_bins, kMaxStoredBins);
+      }
+      descriptions += mixed.RowOffsetBytes(std::min<std::uint64_t>(n_groups, n_features));
+      row_bytes = sizeof(GroupBin) * mixed.RowElements(n_groups, in_bytes);
+    } else {
+      row_bytes = RowBytes(n_features, LimitGroupColumns(of_groups[i], n_rows), in_bytes);
+    }
     // Where most values are missing some groups have cells all the same, of which half have a
     // value, and an eighth fills them up.
-    elements += is_dense
-                    ? rows * RowBytes(n_features, LimitGroupColumns(of_groups[i], n_rows), in_bytes)
-                    : sizeof(GroupBin) * (9 * n_entries / 4);
-  }
-  if (n_categorical != 0) {
-    this->AddCategories(n_entries, n_rows, n_features, max_bins, n_categorical, of_groups.size());
-  }
-}
-
-void BinBound::AddCategories(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
-                             std::uint32_t max_bins, FeatureIdx n_categorical,
-                             std::size_t n_arrays) {
-  std::uint64_t const n_bins = std::uint64_t{n_categorical} * max_bins;
-  finest_limits += BinBytes::kBin * n_bins;
-  most_bins += n_bins;
-  // Each may fill a group, and end the one before it.
-  std::uint64_t const n_groups =
-      std::min<std::uint64_t>(2 * std::uint64_t{n_categorical}, n_features);
-  descriptions += resolutions.size() *
-                  (BinBytes::kBin * n_bins + (BinBytes::kGroup + BinBytes::kCells) * n_groups);
-  std::uint64_t const n_cells = std::uint64_t{n_rows} * n_features;
-  bool const is_dense = IsDense(n_entries, n_rows, n_features);
-  std::uint64_t const n_sparse =
-      is_dense ? std::min(n_groups, 2 * (n_cells - n_entries) / std::max<std::uint64_t>(n_rows, 1))
-               : n_groups;
-  descriptions += n_arrays * n_sparse * RowOffsetBlock::Bytes(n_rows, false);
-  if (is_dense) {  // groups are filled up by an eighth at most, and may not be in bytes
-    elements = n_arrays * sizeof(GroupBin) * (9 * n_cells / 8);
+    elements += is_dense ? rows * row_bytes : sizeof(GroupBin) * (9 * n_entries / 4);
   }
 }
 }  // namespace gpu_exact

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -75,6 +76,23 @@ struct StoredResolutions {
   return SortedColumnBytes(n_entries, SortedColumnHighBytes(n_rows)) + kFilledUp * n_features;
 }
 
+/** @brief Holds what is known of the categorical columns of a table before bins are made. */
+struct CategoricalColumns {
+  std::vector<std::uint32_t> n_categories;  // of each column
+  EntryIdx n_entries{0};                    // of all of them
+
+  [[nodiscard]] FeatureIdx Size() const { return static_cast<FeatureIdx>(n_categories.size()); }
+  /** @brief Find the most categories of a column. */
+  [[nodiscard]] std::uint32_t Longest() const {
+    return n_categories.empty() ? 0 : *std::max_element(n_categories.cbegin(), n_categories.cend());
+  }
+  /** @brief Count the columns of more categories than this. */
+  [[nodiscard]] FeatureIdx NumAbove(std::uint32_t n) const {
+    return static_cast<FeatureIdx>(std::count_if(n_categories.cbegin(), n_categories.cend(),
+                                                 [&](std::uint32_t c) { return c > n; }));
+  }
+};
+
 /** @brief Bounds the bins of a table of so many entries, rows and columns, whatever its values. */
 struct BinBound {
   std::vector<std::uint32_t> resolutions;  // bins of a column, the finest first
@@ -84,15 +102,10 @@ struct BinBound {
   std::uint64_t most_bins{0};      // bins of one resolution
 
   /**
-   * @param max_bins      That a block has room for.
-   * @param n_categorical Of the features: each may have as many categories, however few entries.
+   * @param max_bins    That a block has room for. A column of more categories has one bin.
+   * @param categorical Columns among these, which have a bin for each category in every resolution.
    */
   BinBound(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features, HistogramMemory memory,
-           std::uint32_t max_bins, FeatureIdx n_categorical = 0);
-
- private:
-  /** @brief Adds what categorical features take. @param n_arrays Of bins. */
-  void AddCategories(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
-                     std::uint32_t max_bins, FeatureIdx n_categorical, std::size_t n_arrays);
+           std::uint32_t max_bins, CategoricalColumns const& categorical = {});
 };
 }  // namespace gpu_exact

@@ -15,12 +15,16 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 std::vector<HistogramMemory> HistogramMemory::All() {
   constexpr auto kHost = Memory::kHost;
   constexpr auto kDevice = Memory::kDevice;
-  return {{true, kDevice, kDevice, kDevice, false, false},
-          {true, kDevice, kDevice, kDevice, true, false},
-          {true, kDevice, kDevice, kDevice, true, true, 1},
-          {true, kHost, kDevice, kDevice, true, true, 1},
-          {true, kHost, kHost, kDevice, true, true, 1},
-          {true, kHost, kHost, kHost, true, true, 1}};
+  std::vector<HistogramMemory> all{{true, kDevice, kDevice, kDevice, false, false},
+                                   {true, kDevice, kDevice, kDevice, true, false},
+                                   {true, kDevice, kDevice, kDevice, true, true, 1},
+                                   {true, kHost, kDevice, kDevice, true, true, 1},
+                                   {true, kHost, kHost, kDevice, true, true, 1},
+                                   {true, kHost, kHost, kHost, true, true, 1}};
+  for (HistogramMemory& memory : all) {
+    memory.rows_by_category >>= memory.is_lean ? 2 : 0;
+  }
+  return all;
 }
 
 std::uint64_t HistogramMemory::HistogramBytes(EntryIdx n_entries) const {

@@ -25,6 +25,9 @@ struct HistogramMemory {
   bool is_lean{false};              // little room for what is in work
   // In quarters of what histograms take where memory is plenty.
   std::uint32_t histograms{kAllHistograms};
+  std::uint64_t spare{~std::uint64_t{0}};  // bytes of the device that the plan leaves
+  // Of nodes that are sorted at once by the categories of a column, of which more than fit a block.
+  RowIdx rows_by_category{RowIdx{1} << 22};
 
   static constexpr std::uint32_t kAllHistograms = 4;
   // Bytes of what is in work; where its type is of the device, it is held to these.
@@ -33,6 +36,10 @@ struct HistogramMemory {
   static constexpr std::uint64_t kListedRangeBytes = 48;  // of a range in the list of a resolution
   static constexpr std::uint64_t kOpenRangeBytes = 64;  // of one that is searched, with its counts
   static constexpr std::uint64_t kSortedEntryBytes = 25;  // of a value that is sorted to make bins
+  // Words of sets that are found at a time where the rows of nodes are sorted, unless a node has more.
+  static constexpr std::uint64_t kSetWordsAtOnce = std::uint64_t{1} << 21;
+  // Of a category of a node that is listed, of a column of more categories than fit a block.
+  static constexpr std::uint64_t kListedCategoryBytes = 48;
 
   /** @brief Lists all that there is to choose from, the fastest first; the last one takes least. */
   [[nodiscard]] static std::vector<HistogramMemory> All();

@@ -35,6 +35,21 @@ void CheckSizes(std::uint64_t n_rows, std::uint64_t n_features, std::uint64_t n_
   }
 }
 
+void CheckCategories(std::uint64_t n_features, std::vector<std::uint32_t> const& n_categories) {
+  if (n_categories.size() > n_features) {
+    throw std::invalid_argument{"A table of " + std::to_string(n_features) + " columns has no " +
+                                std::to_string(n_categories.size()) +
+                                " categorical ones: give a number for each categorical column."};
+  }
+  for (std::uint32_t n : n_categories) {
+    if (n > kMostCategories) {
+      throw std::invalid_argument{"A column has no " + std::to_string(n) +
+                                  " categories: give one more than its greatest code, at most " +
+                                  std::to_string(kMostCategories) + "."};
+    }
+  }
+}
+
 void Write(std::ostream& os, char const* stage, std::vector<MemoryItem> const& items) {
   os << '"' << stage << R"(": {)";
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -56,8 +71,12 @@ char const* NameOf(Strategy strategy) {
 }
 
 std::string MemoryEstimate(std::uint64_t n_rows, std::uint64_t n_features, std::uint64_t n_entries,
-                           std::int32_t max_depth) {
+                           std::int32_t max_depth, std::vector<std::uint32_t> const& n_categories) {
   CheckSizes(n_rows, n_features, n_entries, max_depth);
+  CheckCategories(n_features, n_categories);
+  // A numerical entry takes more: as many entries are numerical as there can be.
+  std::uint64_t const n_numerical = (n_features - n_categories.size()) * n_rows;
+  CategoricalColumns const categorical{n_categories, n_entries - std::min(n_entries, n_numerical)};
   auto const rows = static_cast<RowIdx>(n_rows);
   auto const features = static_cast<FeatureIdx>(n_features);
   std::ostringstream os;
@@ -67,8 +86,9 @@ std::string MemoryEstimate(std::uint64_t n_rows, std::uint64_t n_features, std::
     auto make = [&](HistogramMemory const& memory) {
       std::vector<MemoryPlan> plans;
       for (std::uint32_t const max_bins : kMaxGroupBinsOf) {
-        plans.push_back(MemoryPlan::Make(n_entries, rows, features, strategy, memory, max_bins)
-                            .WithNodes(rows, features, strategy, max_depth, memory));
+        plans.push_back(
+            MemoryPlan::Make(n_entries, rows, features, strategy, memory, max_bins, categorical)
+                .WithNodes(rows, features, strategy, max_depth, memory, categorical));
       }
       return *std::max_element(
           plans.cbegin(), plans.cend(),

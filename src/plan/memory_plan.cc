@@ -10,8 +10,8 @@
 #include <numeric>
 #include <sstream>
 
+#include "core/quantise.h"
 #include "gpu_exact/device.h"
-#include "plan/bin_bound.h"
 
 namespace gpu_exact {
 namespace {
@@ -37,13 +37,68 @@ std::string LimitText(double limit) {
   return limit > 1.0 && limit < 1e18 ? std::to_string(static_cast<std::uint64_t>(limit)) : os.str();
 }
 
+/** @brief Counts the nodes of a tree whose sets of categories every plan has room for: of depth 13. */
+constexpr RowIdx kNodesWithSets = 1 << 13;
+
+/** @brief Counts the bytes of a node's set, in its level and among those of its tree. */
+std::uint64_t SetBytes(CategoricalColumns const& categorical) {
+  constexpr std::uint32_t kListed = 64;  // the default of max_cat_threshold, and how many there are
+  std::uint32_t n_words{0};
+  for (std::uint32_t n : categorical.n_categories) {
+    n_words = std::max(n_words, n > kMaxGroupBins ? kListed : (n + 31) / 32);
+  }
+  return 2 * sizeof(std::uint32_t) * std::uint64_t{n_words};
+}
+
+/** @brief Bounds what categorical columns take while trees grow, beside their bins. */
+std::vector<MemoryItem> PlanCategories(RowIdx n_rows, std::uint64_t histograms,
+                                       std::size_t n_resolutions, HistogramMemory const& memory,
+                                       std::uint32_t max_bins,
+                                       CategoricalColumns const& categorical) {
+  std::vector<MemoryItem> items;
+  if (categorical.Size() == 0) {
+    return items;
+  }
+  std::uint64_t n_words{0}, n_bins{0};
+  for (std::uint32_t n : categorical.n_categories) {
+    n_words += n > max_bins ? 0 : (n + 31) / 32;
+    n_bins += n > max_bins ? 0 : n;
+  }
+  // Of the nodes of a resolution that are searched at a time, by histograms or sorted.
+  std::uint64_t const by_histograms =
+      2 * histograms / (HistogramMemory::kBinBytes * std::max<std::uint64_t>(n_bins, 1)) + 2;
+  std::uint64_t const sorted =
+      std::min(std::max(HistogramMemory::kSetWordsAtOnce, n_words), n_words * n_rows);
+  items.push_back(
+      {"sets of categories",
+       sizeof(std::uint32_t) *
+               (n_words * std::min<std::uint64_t>(by_histograms, n_rows) * n_resolutions +
+                (memory.SortsNodes() ? sorted : 0)) +
+           SetBytes(categorical) * std::min(n_rows, kNodesWithSets)});
+  if (RowIdx const longest = categorical.Longest(); longest > max_bins) {
+    RowIdx const at_once = memory.rows_by_category;
+    bool const is_long = n_rows > at_once;  // whether nodes may have a sum for each category
+    RowIdx const listed = std::min(n_rows, is_long ? std::max(at_once, longest) : at_once);
+    items.push_back(
+        {"sums of wide columns", HistogramMemory::kListedCategoryBytes * listed +
+                                     (is_long ? sizeof(FixedSum) * std::uint64_t{longest} : 0)});
+  }
+  return items;
+}
+
 /** @brief Plans the histogram strategy. */
 MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                           HistogramMemory const& memory, std::uint32_t max_bins,
-                          FeatureIdx n_categorical) {
+                          CategoricalColumns const& categorical) {
   std::uint64_t const rows = n_rows;
   bool const dense = IsDense(n_entries, n_rows, n_features);
-  BinBound const bound{n_entries, n_rows, n_features, memory, max_bins, n_categorical};
+  BinBound const bound{n_entries, n_rows, n_features, memory, max_bins, categorical};
+  FeatureIdx const n_numerical = n_features - categorical.Size();
+  EntryIdx const numerical = n_entries - categorical.n_entries;  // entries
+  // Bins of wide columns do not tell their values.
+  std::uint64_t const n_wide = categorical.NumAbove(max_bins);
+  FeatureIdx const n_kept = n_numerical + static_cast<FeatureIdx>(n_wide);
+  EntryIdx const kept = numerical + std::min(categorical.n_entries, n_wide * rows);
 
   // What may be of the host.
   MemoryPlan plan;
@@ -54,25 +109,36 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
     }
     return item;
   };
-  auto const values = place(
-      {"values by row", dense ? 4 * rows * n_features : SparseValueBytes(n_features) * n_entries},
-      memory.values_at);
+  auto const read_values =
+      place({"values by row", dense ? 4 * rows * n_features : SparseValueBytes(n_kept) * kept},
+            memory.values_at);
+  auto values = read_values;
+  if (dense && memory.values_at == Memory::kDevice) {
+    values.bytes = 4 * rows * n_kept;
+  }
   auto const sorted_columns =
       memory.sorts_columns
-          ? place({"sorted rows", MostSortedColumnBytes(n_entries, n_rows, n_features)},
+          ? place({"sorted rows", MostSortedColumnBytes(numerical, n_rows, n_numerical)},
                   memory.rows_at)
           : MemoryItem{"sorted rows", 0};
   auto const bins = place({"bins", bound.elements}, memory.bins_at);
   MemoryItem const limits{"limits of bins and offsets of rows", bound.descriptions};
   MemoryItem const finest_limits{"limits of bins", bound.finest_limits};
-  std::uint64_t const n_sorted = std::min(NumStoredBins(n_entries, n_rows, n_features),
+  std::uint64_t const n_sorted = std::min(n_numerical == 0 ? 0
+                                          : dense          ? rows * n_numerical
+                                                           : numerical,
                                           std::max(memory.BinnedAtOnce(n_entries, dense), rows));
   std::uint64_t const sort_keys = HistogramMemory::kSortedEntryBytes * n_sorted;
   EntryIdx const read =
       std::min(n_entries, std::max(memory.ReadAtOnce(n_entries), EntryIdx{n_features}));
   if (dense) {
-    plan.reading = {values, {"rows of the table", 9 * read + 8 * std::min(rows, read)}};
-    plan.sorting = {values, sorted_columns, finest_limits, {"sort keys", sort_keys}};
+    plan.reading = {read_values, {"rows of the table", 9 * read + 8 * std::min(rows, read)}};
+    plan.sorting = {read_values, sorted_columns, finest_limits, {"sort keys", sort_keys}};
+    // Bins are written while all values are there; then those go that bins tell.
+    std::vector<MemoryItem> const writing{read_values, sorted_columns, limits, bins};
+    if (categorical.Size() != 0 && Sum(writing) > Sum(plan.sorting)) {
+      plan.sorting = writing;
+    }
   } else {
     plan.reading = {{"table by row", 8 * n_entries + 8 * rows},
                     sorted_columns,
@@ -88,20 +154,22 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
   }
   std::uint64_t const histograms =
       std::max(memory.HistogramBytes(n_entries), HistogramMemory::kBinBytes * bound.most_bins);
-  plan.growing = {
-      bins,
-      limits,
-      sorted_columns,
-      values,
-      {"rows by node", (dense ? 52 : 60) * rows},
-      {"histograms", histograms},
-      {"open ranges", HistogramMemory::kOpenEntryBytes * memory.OpenEntries(n_entries) +
-                          (HistogramMemory::kListedRangeBytes * bound.resolutions.size() +
-                           HistogramMemory::kOpenRangeBytes) *
-                              memory.CertainRanges()}};
-  if (n_categorical != 0) {  // a bit for each bin of the histograms that are searched at a time
+  plan.growing = {bins,
+                  limits,
+                  sorted_columns,
+                  values,
+                  {"rows by node", (dense ? 52 : 60) * rows},
+                  {"histograms", histograms}};
+  if (n_numerical != 0) {
     plan.growing.push_back(
-        {"sets of categories", histograms / (8 * HistogramMemory::kBinBytes / 2)});
+        {"open ranges", HistogramMemory::kOpenEntryBytes * memory.OpenEntries(n_entries) +
+                            (HistogramMemory::kListedRangeBytes * bound.resolutions.size() +
+                             HistogramMemory::kOpenRangeBytes) *
+                                memory.CertainRanges()});
+  }
+  for (MemoryItem const& item : PlanCategories(n_rows, histograms, bound.resolutions.size(), memory,
+                                               max_bins, categorical)) {
+    plan.growing.push_back(item);
   }
   return plan;
 }
@@ -109,9 +177,9 @@ MemoryPlan PlanHistograms(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_featur
 
 MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                             Strategy strategy, HistogramMemory const& memory,
-                            std::uint32_t max_bins, FeatureIdx n_categorical) {
+                            std::uint32_t max_bins, CategoricalColumns const& categorical) {
   if (strategy == Strategy::kHistogram) {
-    return PlanHistograms(n_entries, n_rows, n_features, memory, max_bins, n_categorical);
+    return PlanHistograms(n_entries, n_rows, n_features, memory, max_bins, categorical);
   }
   std::uint64_t const rows = n_rows;
   std::uint64_t const n_offsets = std::uint64_t{n_features} + 1;
@@ -145,7 +213,8 @@ MemoryPlan MemoryPlan::Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_feat
 }
 
 MemoryPlan MemoryPlan::WithNodes(RowIdx n_rows, FeatureIdx n_features, Strategy strategy,
-                                 std::int32_t max_depth, HistogramMemory const& memory) const {
+                                 std::int32_t max_depth, HistogramMemory const& memory,
+                                 CategoricalColumns const& categorical) const {
   constexpr std::uint64_t kNode = 400;
   constexpr std::uint64_t kSortedColumn = 16;  // of a node whose rows are sorted by every column
   // No node's are where values, or their bins, are of the host: open ones of 255 bins are marked, 8 B
@@ -163,9 +232,11 @@ MemoryPlan MemoryPlan::WithNodes(RowIdx n_rows, FeatureIdx n_features, Strategy 
       strategy == Strategy::kHistogram
           ? static_cast<double>(column * n_features) * static_cast<double>(searched)
           : 0.0;
+  std::uint64_t const sets =
+      SetBytes(categorical) * (nodes - std::min<std::uint64_t>(nodes, kNodesWithSets));
   auto plan = *this;
   plan.growing.push_back(
-      {"open nodes", kNode * nodes + static_cast<std::uint64_t>(std::min(columns, kMost))});
+      {"open nodes", kNode * nodes + static_cast<std::uint64_t>(std::min(columns, kMost)) + sets});
   return plan;
 }
 
@@ -205,7 +276,8 @@ std::uint64_t MemoryRoom::Most() const {
                      : std::min(free, static_cast<std::uint64_t>(std::min(most, 1e18)));
 }
 
-ChosenMemory ChooseMemory(CsrView const& table, Strategy strategy, MemoryRoom const& room) {
+ChosenMemory ChooseMemory(CsrView const& table, Strategy strategy, MemoryRoom const& room,
+                          CategoricalColumns const& categorical) {
   ChosenMemory chosen;
   std::vector<HistogramMemory> const choices =
       strategy == Strategy::kHistogram ? HistogramMemory::All() : std::vector<HistogramMemory>(1);
@@ -213,9 +285,8 @@ ChosenMemory ChooseMemory(CsrView const& table, Strategy strategy, MemoryRoom co
   bool const leaves_rows =
       strategy == Strategy::kHistogram && IsDense(table.n_entries, table.n_rows, table.n_features);
   auto choose = [&](HistogramMemory const& memory) {
-    ChosenMemory made{
-        memory, MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features, strategy, memory,
-                                 room.max_bins, NumCategorical(table))};
+    ChosenMemory made{memory, MemoryPlan::Make(table.n_entries, table.n_rows, table.n_features,
+                                               strategy, memory, room.max_bins, categorical)};
     if (room.rows_bytes != 0) {
       (leaves_rows ? made.plan.reading : made.plan.sorting)
           .push_back({"rows of the own columns", room.rows_bytes});
@@ -234,6 +305,7 @@ ChosenMemory ChooseMemory(CsrView const& table, Strategy strategy, MemoryRoom co
         chosen = with_more;
       }
     }
+    chosen.memory.spare = room.Most() - chosen.plan.Peak();
     return chosen;
   }
   bool const limited = room.limit != 0.0;

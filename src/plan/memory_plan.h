@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gpu_exact/tree_builder.h"
+#include "plan/bin_bound.h"
 #include "plan/bin_layout.h"
 #include "plan/histogram_memory.h"
 
@@ -46,23 +47,24 @@ struct MemoryPlan {
   /**
    * @brief Bound memory from above by the table, as if all values were distinct. Nodes come on top,
    *        about 300 B for each open one and 16 B for each of its columns.
-   * @param strategy      Not kAuto.
-   * @param memory        Of kHistogram.
-   * @param max_bins      That a block of the device has room for.
-   * @param n_categorical Of the features; of kHistogram.
+   * @param strategy    Not kAuto.
+   * @param memory      Of kHistogram.
+   * @param max_bins    That a block of the device has room for.
+   * @param categorical Columns of kHistogram; it may be unknown which of the entries are theirs.
    */
   static MemoryPlan Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                          Strategy strategy, HistogramMemory const& memory = {},
-                         std::uint32_t max_bins = kMaxGroupBins, FeatureIdx n_categorical = 0);
+                         std::uint32_t max_bins = kMaxGroupBins,
+                         CategoricalColumns const& categorical = {});
 
   /**
    * @brief Add what follows the open nodes of a tree to the plan, as a further array.
    * @param max_depth 0: no limit; nodes are at most as many as rows.
-   * @param memory    What the plan was made with.
+   * @param memory, categorical What the plan was made with.
    */
   [[nodiscard]] MemoryPlan WithNodes(RowIdx n_rows, FeatureIdx n_features, Strategy strategy,
-                                     std::int32_t max_depth,
-                                     HistogramMemory const& memory = {}) const;
+                                     std::int32_t max_depth, HistogramMemory const& memory = {},
+                                     CategoricalColumns const& categorical = {}) const;
 
   /**
    * @brief Count for kSort the entries of whole columns that are sorted by value at once. Half of
@@ -100,9 +102,11 @@ struct ChosenMemory {
 
 /**
  * @brief Find the fastest choice that fits, with as much room for histograms as it leaves.
- * @param strategy Not kAuto.
+ * @param strategy    Not kAuto.
+ * @param categorical The table's categorical columns.
  * @throw OutOfDeviceMemory where none does, with the plan of the one that takes least.
  */
 [[nodiscard]] ChosenMemory ChooseMemory(CsrView const& table, Strategy strategy,
-                                        MemoryRoom const& room);
+                                        MemoryRoom const& room,
+                                        CategoricalColumns const& categorical = {});
 }  // namespace gpu_exact

@@ -239,6 +239,38 @@ def test_memory_estimate() -> None:
         assert nodes[1] == 1024 * nodes[0]
 
 
+def test_memory_estimate_of_categories() -> None:
+    """They are bins, and nothing else: no values or sorted rows of their columns."""
+    entries = 400 * 60_000
+    few = gpu_exact.memory_estimate(400, 60_000, categories=[3] * 60_000)["histogram"]
+    numbers = gpu_exact.memory_estimate(400, 60_000)["histogram"]
+    assert few.peak < numbers.peak and few.least < numbers.least
+    growing = few.stages["growing"]
+    assert 2 * entries <= growing["bins"] <= 2.1 * entries
+    assert growing["sorted rows"] == growing["values by row"] == 0
+    some = gpu_exact.memory_estimate(400, 60_000, categories=[3] * 30_000)["histogram"]
+    assert few.peak < some.peak < numbers.peak
+    wide = gpu_exact.memory_estimate(2_000_000, 1, categories=[4_000_000])["histogram"]
+    assert wide.stages["growing"]["sums of wide columns"] == 48 * 2_000_000
+    assert wide.stages["growing"]["values by row"] == 4 * 2_000_000
+
+
+@pytest.mark.parametrize(
+    ("categories", "message"),
+    [
+        ([1, 1, 1], "2 columns has no 3 categorical ones"),
+        ([(1 << 24) + 1], "at most 16777216"),
+        ([-1], "-1 to -1: give 0 to 16777216"),
+        ([1 << 32], "give 0 to 16777216"),
+    ],
+)
+def test_memory_estimate_of_no_categories(categories: list[int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        gpu_exact.memory_estimate(10, 2, categories=categories)
+    with pytest.raises(TypeError, match="categories is 1.5"):
+        gpu_exact.memory_estimate(10, 2, categories=[1.5])
+
+
 @pytest.mark.parametrize(
     ("sizes", "max_depth", "message"),
     [

@@ -212,9 +212,9 @@ TEST_F(Updater, SaysWhatTheLastTreeTook) {
 
 TEST_F(Updater, EstimatesMemory) {
   char const* json{nullptr};
-  ASSERT_EQ(Module::Get().memory_estimate(1000, 10, 10000, 6, &json), 0);
+  ASSERT_EQ(Module::Get().memory_estimate(1000, 10, 10000, 6, nullptr, 0, &json), 0);
   ASSERT_EQ(std::string{json}.rfind(R"({"sort": {"peak": )", 0), 0u) << json;
-  ASSERT_EQ(Module::Get().memory_estimate(1000, 10, 10001, 6, &json), -1);
+  ASSERT_EQ(Module::Get().memory_estimate(1000, 10, 10001, 6, nullptr, 0, &json), -1);
   ASSERT_NE(std::string{Module::Get().get_last_error()}.find("has no 10001 entries"),
             std::string::npos);
 }

@@ -494,6 +494,62 @@ TEST(MemoryEstimate, SaysWhatThePlanSays) {
   EXPECT_EQ(MemoryEstimate(100, 10, 1000, 3), json) << "JSON has none in its numbers";
 }
 
+/** @brief Categorical columns have bins alone, of which most values of a column may make few. */
+TEST(MemoryPlan, CategoriesAreBins) {
+  constexpr RowIdx kRows = 2000;
+  constexpr FeatureIdx kColumns = 500'000;
+  constexpr EntryIdx kEntries = EntryIdx{kRows} * kColumns;
+  CategoricalColumns const all{std::vector<std::uint32_t>(kColumns, 3), kEntries};
+  auto const plan = MemoryPlan::Make(kEntries, kRows, kColumns, Strategy::kHistogram, {}, {}, all);
+  EXPECT_EQ(Of(plan.reading, "values by row"), 4 * kEntries);
+  EXPECT_EQ(Of(plan.growing, "values by row"), 0u);
+  EXPECT_EQ(Of(plan.growing, "sorted rows"), 0u);
+  EXPECT_EQ(Of(plan.growing, "open ranges"), 0u);
+  EXPECT_EQ(Of(plan.sorting, "values by row"), 4 * kEntries) << "while bins are written";
+  std::uint64_t const bins = Of(plan.growing, "bins");
+  EXPECT_EQ(Of(plan.sorting, "bins"), bins);
+  EXPECT_GE(bins, 2 * kEntries);
+  EXPECT_LE(bins, 2 * kEntries + kEntries / 50);
+  EXPECT_EQ(Of(plan.growing, "sums of wide columns"), 0u);
+  auto const numbers = MemoryPlan::Make(kEntries, kRows, kColumns, Strategy::kHistogram);
+  EXPECT_LT(plan.Peak(), numbers.Peak());
+}
+
+/** @brief Of nodes of many rows a wide column has a sum for each category, else as many as rows. */
+TEST(MemoryPlan, WideColumns) {
+  auto const growing = [](RowIdx n_rows, std::uint32_t n_categories) {
+    return MemoryPlan::Make(n_rows, n_rows, 1, Strategy::kHistogram, {}, {},
+                            {{n_categories}, n_rows})
+        .growing;
+  };
+  constexpr RowIdx kAtOnce = 1 << 22;
+  EXPECT_EQ(Of(growing(1000, kMaxGroupBins), "sums of wide columns"), 0u);
+  EXPECT_EQ(Of(growing(1000, kMaxGroupBins), "values by row"), 0u);
+  EXPECT_EQ(Of(growing(1000, kMaxGroupBins + 1), "sums of wide columns"), 48 * 1000u);
+  EXPECT_EQ(Of(growing(1000, kMaxGroupBins + 1), "values by row"), 4 * 1000u);
+  EXPECT_EQ(Of(growing(kAtOnce, 1 << 24), "sums of wide columns"), 48ull * kAtOnce);
+  EXPECT_EQ(Of(growing(2 * kAtOnce, 50'000), "sums of wide columns"),
+            48ull * kAtOnce + 16 * 50'000);
+  EXPECT_EQ(Of(growing(3 * kAtOnce, 1 << 23), "sums of wide columns"), 64ull << 23);
+}
+
+TEST(MemoryEstimate, CountsCategories) {
+  std::vector<std::uint32_t> const n_categories{7, 20'000, 300};
+  CategoricalColumns const columns{n_categories, 3000 - 1500};
+  std::uint64_t most{0};
+  for (std::uint32_t const max_bins : kMaxGroupBinsOf) {
+    most =
+        std::max(most, MemoryPlan::Make(3000, 500, 6, Strategy::kHistogram, {}, max_bins, columns)
+                           .WithNodes(500, 6, Strategy::kHistogram, 4, {}, columns)
+                           .Peak());
+  }
+  auto const json = MemoryEstimate(500, 6, 3000, 4, n_categories);
+  EXPECT_NE(json.find("\"histogram\": {\"peak\": " + std::to_string(most) + ","), std::string::npos)
+      << json;
+  EXPECT_THROW((void)MemoryEstimate(10, 2, 20, 6, {1, 1, 1}), std::invalid_argument);
+  EXPECT_THROW((void)MemoryEstimate(10, 2, 20, 6, {kMostCategories + 1}), std::invalid_argument);
+}
+
 TEST(MemoryEstimate, RefusesWhatIsNoTable) {
   EXPECT_THROW((void)MemoryEstimate(std::uint64_t{kMostRows} + 1, 1, 1, 6), std::invalid_argument);
   EXPECT_THROW((void)MemoryEstimate(1, std::uint64_t{1} << 32, 1, 6), std::invalid_argument);

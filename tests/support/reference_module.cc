@@ -6,6 +6,7 @@
  */
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -195,8 +196,13 @@ std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int, CsrView const& rows,
       throw OutOfDeviceMemory{"Out of device memory, as a test wants it."};
     }
     constexpr std::uint64_t kTotal = std::uint64_t{1} << 40;
-    static_cast<void>(
-        ChooseMemory(rows, Strategy::kHistogram, {kTotal, kTotal, options.memory_limit}));
+    // As if each column had one category.
+    FeatureIdx const n_categorical = NumCategorical(rows);
+    CategoricalColumns const categorical{
+        std::vector<std::uint32_t>(n_categorical, 1),
+        std::min(rows.n_entries, std::uint64_t{n_categorical} * rows.n_rows)};
+    static_cast<void>(ChooseMemory(rows, Strategy::kHistogram,
+                                   {kTotal, kTotal, options.memory_limit}, categorical));
     if (rows.pages == nullptr) {
       return;
     }

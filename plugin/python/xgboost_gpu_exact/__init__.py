@@ -23,6 +23,7 @@ import operator
 import os
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -278,18 +279,25 @@ def _read_json(function: str, *arguments: Any) -> Any:
 
 
 def memory_estimate(
-    rows: int, columns: int, entries: int | None = None, *, max_depth: int = 6
+    rows: int,
+    columns: int,
+    entries: int | None = None,
+    *,
+    max_depth: int = 6,
+    categories: Sequence[int] = (),
 ) -> dict[str, MemoryEstimate]:
     """Device memory that a table will take at most, by strategy: ``sort`` and ``histogram``.
 
-    Needs no GPU. It is an upper bound, as if all values of a column were distinct, of the kind of GPU
-    that takes most.
+    Needs no GPU. It is an upper bound, as if all values of a numerical column were distinct, of the
+    kind of GPU that takes most.
 
     Parameters
     ----------
     rows, columns : Of the table, at most 2**32 - 2 and less than 2**32.
     entries : Its present values; None: no value is missing.
     max_depth : Of the trees; 0: no limit.
+    categories : For each categorical column one more than its greatest code, at most 2**24. Such
+        tables take ``histogram``, never ``sort``.
 
     Raises
     ------
@@ -301,7 +309,15 @@ def memory_estimate(
     max_depth = _whole("max_depth", max_depth)
     if min(sizes) < 0 or max(sizes) >= 2**64 or not -(2**31) <= max_depth < 2**31:
         raise ValueError(f"rows, columns, entries {sizes}, max_depth {max_depth}: out of range.")
-    arguments = (*map(ctypes.c_uint64, sizes), ctypes.c_int(max_depth))
+    counts = [_whole("categories", n) for n in categories]
+    if not all(0 <= n < 2**32 for n in counts):
+        raise ValueError(f"categories has {min(counts)} to {max(counts)}: give 0 to {2**24}.")
+    arguments = (
+        *map(ctypes.c_uint64, sizes),
+        ctypes.c_int(max_depth),
+        (ctypes.c_uint32 * len(counts))(*counts),
+        ctypes.c_uint64(len(counts)),
+    )
     try:
         estimate = _read_json("GpuExactMemoryEstimate", *arguments)
     except RuntimeError as error:

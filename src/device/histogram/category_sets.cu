@@ -4,8 +4,10 @@
  * @brief Implements category_sets.cuh.
  */
 #include <algorithm>
+#include <string>
 
 #include "device/histogram/category_sets.cuh"
+#include "gpu_exact/device.h"
 #include "plan/memory_plan.h"
 
 namespace gpu_exact {
@@ -14,18 +16,15 @@ namespace {
 __global__ void GatherSetsKernel(GatheredSet const* sets, std::uint32_t* words) {
   WaitForPreviousKernel();
   GatheredSet const set = sets[blockIdx.x];
+  std::uint32_t const n = set.from == nullptr ? 0 : CategorySet{set.from}.NumWritten(set.n_words);
   for (std::uint32_t w = threadIdx.x; w < set.n_words; w += blockDim.x) {
-    words[set.to + w] = set.from == nullptr ? 0 : set.from[w];
+    words[set.to + w] = w < n ? set.from[w] : 0;
   }
 }
 }  // namespace
 
 CategorySets::CategorySets(std::vector<CategoricalFeature> const& features)
-    : features_{features}, stride_{0} {
-  for (CategoricalFeature const& f : features_) {
-    stride_ = std::max(stride_, f.NumWords());
-  }
-}
+    : own_{features}, features_{features} {}
 
 void CategorySets::Share(SplitExchange const& exchange) {
   ColumnPartition const& partition = exchange.Columns();
@@ -42,6 +41,31 @@ void CategorySets::Share(SplitExchange const& exchange) {
     if (n_categories[f] != 0) {
       features_.push_back({f, static_cast<std::uint32_t>(n_categories[f])});
     }
+  }
+}
+
+void CategorySets::BeginTree(GrowParam const& param, RowIdx n_rows, std::uint64_t spare) {
+  max_cat_threshold_ = static_cast<std::uint32_t>(param.max_cat_threshold);
+  stride_ = 0;
+  std::uint32_t longest{0};  // of sets that the plan does not know
+  for (CategoricalFeature const& f : own_) {
+    std::uint32_t const n_words = CategorySet::NumWords(f, max_cat_threshold_);
+    stride_ = std::max(stride_, n_words);
+    longest = std::max(longest, f.n_categories > kMaxGroupBins ? n_words : 0);
+  }
+  // Words of a node in its level, and in the tree.
+  std::uint64_t nodes = n_rows;
+  if (param.max_depth > 0 && param.max_depth < 32) {
+    nodes = std::min(nodes, std::uint64_t{1} << param.max_depth);
+  }
+  std::uint64_t const bytes = 2 * sizeof(std::uint32_t) * longest * nodes;
+  if (max_cat_threshold_ > CategorySet::kMaxListed + 1 && bytes > spare) {
+    throw OutOfDeviceMemory{
+        "max_cat_threshold=" + std::to_string(max_cat_threshold_) +
+        ": sets of categories take up to " + std::to_string(bytes) + " bytes in a tree of " +
+        std::to_string(nodes) + " nodes, and beside the table " + std::to_string(spare) +
+        " may be taken. Set it to at most " + std::to_string(CategorySet::kMaxListed + 1) +
+        ", or max_depth to less."};
   }
 }
 
@@ -73,10 +97,11 @@ void CategorySets::Gather(std::vector<NodeSplit>* tree, SplitExchange* exchange)
       auto const first = std::upper_bound(firsts_.cbegin(), firsts_.cend(), node) - 1;
       from = levels_[first - firsts_.cbegin()].Data() + std::uint64_t{stride_} * (node - *first);
     }
-    gathered_.push_back({from, n_words, f->NumWords(), node});
+    std::uint32_t const n_set = CategorySet::NumWords(*f, max_cat_threshold_);
+    gathered_.push_back({from, n_words, n_set, node, *f});
     split.by_categories = true;
     split.first_set_word = n_words;
-    n_words += f->NumWords();
+    n_words += n_set;
   }
   if (gathered_.empty()) {  // of no worker
     return;
@@ -98,6 +123,18 @@ std::vector<std::uint32_t> CategorySets::Of(NodeIdx nidx) const {
     return {};
   }
   std::uint32_t const* const words = host_words_.Data() + part->to;
-  return {words, words + part->n_words};
+  if (words[0] == CategorySet::kBits) {
+    return {words + 1, words + part->n_words};
+  }
+  CategoricalFeature const& column = part->column;
+  bool const right = (words[0] & CategorySet::kRight) != 0;
+  std::vector<std::uint32_t> bits(column.NumWords(), right ? 0 : ~0u);
+  if (!right && column.n_categories % 32 != 0) {
+    bits.back() = (1u << column.n_categories % 32) - 1;
+  }
+  for (std::uint32_t k = 1; k < CategorySet{words}.NumWritten(0); ++k) {
+    bits[words[k] / 32] ^= 1u << words[k] % 32;
+  }
+  return bits;
 }
 }  // namespace gpu_exact

@@ -59,11 +59,12 @@ class HistogramStrategy : public SplitStrategy {
         rows_{table_->NumRows(), min_by_row},
         sorting_{*table_},
         sorting_categories_{*table_},
-        wide_{*table_},
+        wide_{*table_, memory.rows_by_category},
         sets_{table_->Categorical()},
         pool_{memory.FirstHistogramBytes(NumEntries(*table_)),
               memory.HistogramBytes(NumEntries(*table_)), LargestHistogram(*table_)},
-        shares_{table_->Resolutions().size()} {
+        shares_{table_->Resolutions().size()},
+        spare_{memory.spare} {
     ways_ = {table_->NumRows(),
              static_cast<double>(sorting_.NumColumns()),
              {},
@@ -91,6 +92,7 @@ class HistogramStrategy : public SplitStrategy {
       sets_.Share(*start.exchange);
     }
     exchange_ = start.exchange;
+    sets_.BeginTree(start.param, table_->NumRows(), spare_);
     // With several workers most columns are others': what they send left comes by slot.
     bool const by_row = exchange_ == nullptr && !table_->Ref().values_of_host;
     rows_.Reset(start.rows, start.n_left_out, start.quantiser, by_row, root);
@@ -105,6 +107,7 @@ class HistogramStrategy : public SplitStrategy {
   void FindSplits(Level const& level, LevelResult* out) override {
     RowsRef const rows = rows_.Rows(level);
     LevelSetsRef const sets = sets_.BeginLevel(level);
+    wide_.BeginLevel();
     n_expected_.assign(searches_.size(), 0.0);
     for (std::size_t i = 0; i < searches_.size(); ++i) {
       ways_.resolutions[i].open_factor = shares_.Factor(level.depth, i);
@@ -278,6 +281,7 @@ class HistogramStrategy : public SplitStrategy {
   std::vector<std::unique_ptr<ResolutionSearch>> searches_;  // by resolution, the finest first
   SearchWays ways_;
   OpenShareHistory shares_;
+  std::uint64_t spare_;  // see HistogramMemory
   // of the tree in progress
   SplitExchange* exchange_{nullptr};
   double n_seen_{0.0};     // entries of the nodes that were searched in ranges

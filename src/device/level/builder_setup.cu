@@ -45,9 +45,19 @@ std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strat
   std::size_t free{0}, total{0};
   EXACT_CUDA(cudaMemGetInfo(&free, &total));
   std::uint64_t const rows_bytes = partition != nullptr ? partition->OwnTableBytes() : 0;
-  ChosenMemory const chosen = ChooseMemory(
-      table, strategy,
-      {free + rows_bytes, total, options.memory_limit, BinMatrix::MaxBins(), rows_bytes});
+  MemoryRoom const room{free + rows_bytes, total, options.memory_limit, BinMatrix::MaxBins(),
+                        rows_bytes};
+  FeatureIdx const n_categorical = NumCategorical(table);
+  // What the table takes at least; then there is room to count categories.
+  ChosenMemory chosen =
+      ChooseMemory(table, strategy, room,
+                   {std::vector<std::uint32_t>(n_categorical, 0),
+                    std::min(table.n_entries, std::uint64_t{n_categorical} * table.n_rows)});
+  TableCategories categories;
+  if (n_categorical != 0) {
+    categories = CountCategories(table);
+    chosen = ChooseMemory(table, strategy, room, categories.columns);
+  }
   if (options.device_only && chosen.plan.HostBytes() != 0) {
     throw OutOfDeviceMemory{
         "The table does not fit on the GPU as a whole: " + chosen.plan.Describe() + "."};
@@ -64,8 +74,9 @@ std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strat
     if (staged.WholeRead()) {
       release_own_table();
     }
+    categories.of_feature.resize(table.n_features, 0);
     auto binned = std::make_unique<BinnedTable>(std::move(staged), std::vector<std::uint32_t>{},
-                                                chosen.memory);
+                                                chosen.memory, std::move(categories.of_feature));
     release_own_table();
     return MakeHistogramStrategy(std::move(binned), chosen.memory);
   }

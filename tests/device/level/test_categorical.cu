@@ -35,6 +35,9 @@ std::vector<std::unique_ptr<TreeBuilder>> MakeBuilders(Table const& table) {
   builders.push_back(
       MakeBuilder(table, {true, kHost, kHost, kHost, true, true}, {12, 6}, table.n_rows / 8));
   builders.push_back(MakeBuilder(table, {true}, {}, ~0u));
+  HistogramMemory few_rows;
+  few_rows.rows_by_category = table.n_rows / 5;  // large nodes have a sum for each category
+  builders.push_back(MakeBuilder(table, few_rows, {12, 6}, 0));
   if (!UnderRacecheck()) {
     builders.push_back(MakeDeviceBuilder({0, 0, 0}, table.View(), Strategy::kAuto));
   }
@@ -64,7 +67,7 @@ class CategoricalTrees : public DeviceTest {
                                  random->Pick({0.0, 0.0, 0.2}), random);
       GrowParam param = MakeParam(table.n_features, random);
       param.max_cat_to_onehot = random->Pick({1, 4, 9, 1 << 20});
-      param.max_cat_threshold = random->Pick({1, 2, 7, 64, 1 << 14});
+      param.max_cat_threshold = random->Pick({1, 2, 7, 64, 1025, 1 << 14});
       std::vector<std::uint8_t> included(table.n_rows, 1);
       bool const sampled = random->Chance(0.3);
       for (auto& row : included) {
@@ -266,11 +269,56 @@ TEST_F(CategoricalTrees, KeepToTheMemoryPlan) {
     param.max_depth = 9;
     param.min_child_weight = 10.0f;
     static_cast<void>(builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr));
-    auto const plan =
-        MemoryPlan::Make(table.entries.size(), table.n_rows, 6, Strategy::kHistogram, {}, {}, 4);
+    TableCategories const categories = CountCategories(table.View());
+    ASSERT_EQ(categories.columns.Size(), 4u);
+    auto const plan = MemoryPlan::Make(table.entries.size(), table.n_rows, 6, Strategy::kHistogram,
+                                       {}, {}, categories.columns);
     constexpr std::uint64_t kSlack = std::uint64_t{3} << 20;  // nodes, and CUB's scratch
     EXPECT_LE(builder->DeviceBytes(), plan.Peak() + kSlack) << missing;
   }
+}
+
+/** @brief The sets of splits are lists: a tree takes as much however long the column is, the twentieth as
+ *         much as the first. */
+TEST_F(CategoricalTrees, OfMillionsKeepToTheMemoryPlan) {
+  if (UnderRacecheck()) {
+    GTEST_SKIP() << "Takes long; other tests run the same kernels.";
+  }
+  Random random{9};
+  Table table = MakeTable({Scaled(100'000u, 20'000u), 2, 0.0, 0}, &random);
+  Categorise(0, 4'000'000, 0.5, &random, &table);
+  TableCategories const categories = CountCategories(table.View());
+  ASSERT_GT(categories.of_feature[0], 3'000'000u);
+  EXPECT_EQ(categories.columns.n_entries, table.n_rows);
+  auto const plan = MemoryPlan::Make(table.entries.size(), table.n_rows, 2, Strategy::kHistogram,
+                                     {}, {}, categories.columns);
+  auto const gpair = MakeGradients(table.n_rows, 0.0, 0.0, &random);
+  GrowParam param;
+  param.max_depth = 12;
+  auto const builder = MakeDeviceBuilder(-1, table.View(), Strategy::kAuto);
+  std::uint64_t first{0};
+  for (int i = 0; i < 20; ++i) {
+    auto const tree = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
+    EXPECT_GT(tree.size(), 1000u);
+    first = i == 0 ? builder->DeviceBytes() : first;
+  }
+  EXPECT_LE(builder->DeviceBytes(), first + first / 100);
+  constexpr std::uint64_t kSlack = std::uint64_t{6} << 20;  // nodes, and CUB's scratch
+  EXPECT_LE(first, plan.Peak() + kSlack);
+
+  // Bits of as many nodes as such a tree may have do not fit beside the plan.
+  auto const most = static_cast<double>(plan.Peak());
+  auto const limited = MakeDeviceBuilder(-1, table.View(), {Strategy::kAuto, most});
+  param.max_cat_threshold = 1026;
+  EXPECT_THROW(
+      static_cast<void>(limited->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr)),
+      OutOfDeviceMemory);
+  param.max_cat_threshold = 1025;
+  EXPECT_NO_THROW(
+      static_cast<void>(limited->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr)));
+  EXPECT_THROW(
+      static_cast<void>(MakeDeviceBuilder(-1, table.View(), {Strategy::kAuto, most / 1000})),
+      OutOfDeviceMemory);
 }
 }  // namespace
 }  // namespace gpu_exact

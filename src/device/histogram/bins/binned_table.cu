@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "device/histogram/bins/binned_table.cuh"
-#include "device/histogram/bins/categories.cuh"
 #include "plan/bin_numbers.h"
 #include "plan/search_cost.h"
 
@@ -62,14 +61,14 @@ FinestBins MakeFinest(TableSource const& table, CountedTable const& sizes,
 }  // namespace
 
 BinnedTable::BinnedTable(StagedTable staged, std::vector<std::uint32_t> const& max_bins,
-                         HistogramMemory const& memory, std::uint32_t max_group_bins) {
+                         HistogramMemory const& memory, std::vector<std::uint32_t> n_categories,
+                         std::uint32_t max_group_bins) {
   CountedTable const sizes{staged};
   std::vector<std::uint32_t> const& n_entries = sizes.n_entries;
   CopyFromHost(n_present_.Reserve(n_entries.size()), n_entries.data(), n_entries.size());
   bool const chooses = max_bins.empty();
   std::vector<std::uint32_t> const resolutions = chooses ? Choose(sizes, memory) : max_bins;
   SortedColumnsRule const rule{resolutions, sizes.is_dense};
-  std::vector<std::uint32_t> n_categories = CountCategories(staged.Source(), staged.table);
   for (FeatureIdx f = 0; f < sizes.n_features; ++f) {
     if (n_categories[f] != 0) {
       categorical_.push_back({f, n_categories[f]});

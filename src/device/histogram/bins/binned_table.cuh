@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "device/histogram/bins/bin_matrix.cuh"
+#include "device/histogram/bins/categories.cuh"
 #include "device/histogram/bins/row_values.cuh"
 #include "device/histogram/bins/staged_table.cuh"
 #include "device/histogram/category_sets.cuh"
@@ -66,15 +67,18 @@ class BinnedTable {
    * @param max_bins       Of a column in each resolution, the finest first; empty: chosen by the
    *                       table.
    * @param memory         What is kept beside the bins, and where.
+   * @param n_categories   Of each feature, see CountCategories().
    * @param max_group_bins Of a group of several columns; 0: chosen by the table.
    */
   BinnedTable(StagedTable table, std::vector<std::uint32_t> const& max_bins,
-              HistogramMemory const& memory, std::uint32_t max_group_bins = 0);
+              HistogramMemory const& memory, std::vector<std::uint32_t> n_categories,
+              std::uint32_t max_group_bins = 0);
   /** @brief Make it of a table that is not staged yet. @param read_at_once As StagedTable's. */
   BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins,
               HistogramMemory const& memory, std::uint32_t max_group_bins = 0,
               EntryIdx read_at_once = 0)
-      : BinnedTable{StagedTable{table, memory, read_at_once}, max_bins, memory, max_group_bins} {}
+      : BinnedTable{StagedTable{table, memory, read_at_once}, max_bins, memory,
+                    CountCategories(table).of_feature, max_group_bins} {}
 
   [[nodiscard]] BinnedTableRef Ref() const {
     return {resolutions_.front()->matrix->Ref(), values_->Ref(),

@@ -8,15 +8,24 @@
 
 #include <vector>
 
-#include "device/histogram/bins/column_values.cuh"
+#include "gpu_exact/types.h"
+#include "plan/bin_bound.h"
+#include "plan/histogram_memory.h"
 
 namespace gpu_exact {
+/** @brief Holds the categories of a table. */
+struct TableCategories {
+  std::vector<std::uint32_t> of_feature;  // 0 where it is numerical, or has no entries
+  CategoricalColumns columns;             // what the memory plan is told
+};
+
 /**
- * @brief Count the categories of each feature; 0 where it is numerical, or has no entries. Waits.
- * @param table The table, as bins are made of it.
- * @param view  The same, with the types of features.
+ * @brief Count the categories of a table, whose rows are read once for it if any feature is categorical.
+ *        Waits.
+ * @param at_once Entries of the host's table on the device at a time, unless a row has more: as few as
+ *                every memory plan has room for.
  * @throw InvalidCategory for the first value, by row and feature, that is none.
  */
-[[nodiscard]] std::vector<std::uint32_t> CountCategories(TableSource const& table,
-                                                         CsrView const& view);
+[[nodiscard]] TableCategories CountCategories(
+    CsrView const& table, EntryIdx at_once = HistogramMemory::All().back().ReadAtOnce(0));
 }  // namespace gpu_exact

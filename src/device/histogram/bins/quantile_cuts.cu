@@ -308,8 +308,8 @@ bool QuantileCuts::Make(UnbinnedColumns const& all, SortedColumnsRule const* rul
   };
   std::uint64_t room{0};
   for (FeatureIdx f = 0; f < n_entries.size(); ++f) {
-    room +=
-        std::max(n_categories_of(f), std::min(n_entries[f], std::max(max_bins[f], max_values[f])));
+    std::uint32_t const n_codes = n_categories_of(f);
+    room += n_codes != 0 ? n_codes : std::min(n_entries[f], std::max(max_bins[f], max_values[f]));
   }
   lowest_.Reserve(room);
   first_rank_.Reserve(room);

@@ -18,7 +18,9 @@ struct FoundNode {
 
   /** @param i Among the nodes of all searches. */
   __device__ FoundNode(SearchedHistograms const& histograms, std::uint32_t i)
-      : search{histograms.searches[histograms.has_larger ? i / 2 : i]},
+      : search{histograms.searches == nullptr
+                   ? HistogramSearch{i, HistogramSearch::kNone}
+                   : histograms.searches[histograms.has_larger ? i / 2 : i]},
         is_larger{histograms.has_larger && i % 2 != 0} {}
 
   [[nodiscard]] __device__ bool Is() const {
@@ -96,6 +98,13 @@ constexpr SizeClass kClasses[] = {SizeClass::Make<256, 1024>(), SizeClass::Make<
                                   SizeClass::Make<1024, static_cast<int>(kMaxGroupBins)>()};
 }  // namespace
 
+void KeepSets(LevelRef const& level, SearchedHistograms const& searched,
+              CategoryTilesRef const& tiles, LevelSetsRef const& out) {
+  constexpr unsigned kThreads = 128;
+  Launch("KeepSets", KeepSetsKernel, searched.n * (searched.has_larger ? 2 : 1), kThreads, level,
+         searched, tiles, out);
+}
+
 CategoryFinder::CategoryFinder(BinMatrix const& matrix,
                                std::vector<CategoricalFeature> const& features)
     : features_{features}, tiles_{matrix, features} {
@@ -135,7 +144,6 @@ void CategoryFinder::Find(LevelRef const& level, SearchedHistograms const& histo
            {kClasses[c].n_threads, kClasses[c].shared_bytes}, level, histograms, tiles, order,
            n_nodes);
   }
-  constexpr unsigned kKeepThreads = 128;
-  Launch("KeepSets", KeepSetsKernel, n_nodes, kKeepThreads, level, histograms, tiles, out);
+  KeepSets(level, histograms, tiles, out);
 }
 }  // namespace gpu_exact

@@ -11,14 +11,18 @@
 #include "device/histogram/build/histogram_work.cuh"
 
 namespace gpu_exact {
-/** @brief Lends histograms that are searched at a time. */
+/** @brief Lends nodes that are searched at a time, and their histograms. */
 struct SearchedHistograms {
   SearchedNode const* nodes;
   FixedSum* sums;                   // of the pool
-  HistogramSearch const* searches;  // shape: (n)
+  HistogramSearch const* searches;  // shape: (n); nullptr: nodes have no histograms, and are n
   std::uint32_t n;
   bool has_larger;  // whether any has a larger sibling
 };
+
+/** @brief Keep the set of each node whose best split is by one of the tiles' columns. Does not wait. */
+void KeepSets(LevelRef const& level, SearchedHistograms const& searched,
+              CategoryTilesRef const& tiles, LevelSetsRef const& out);
 
 class CategoryFinder {
  public:

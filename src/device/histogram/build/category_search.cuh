@@ -78,7 +78,7 @@ class CategoryCutAgent {
   /**
    * @brief Offer the best split. All threads of the block; ends with a barrier.
    * @param load load(number, code): the node's sum of a category.
-   * @return Whether it is the best of the node so far, if there is one: WriteSet() may follow.
+   * @return Whether it is the best of the node so far, if there is one: WriteBits() or WriteSet() may follow.
    */
   template <typename LoadFn>
   __device__ bool Offer(LoadFn&& load) {
@@ -107,16 +107,11 @@ class CategoryCutAgent {
 
   /**
    * @brief Write which categories go right. All threads of the block, after Offer().
-   * @param out shape: (CategoricalFeature::NumWords())
+   * @param out A bit for each; shape: (CategoricalFeature::NumWords())
    */
-  __device__ void WriteSet(std::uint32_t* out) const {
+  __device__ void WriteBits(std::uint32_t* out) const {
     std::uint32_t const cut = temp_.cut;
-    // Of categories without a sum, those below this code go right.
-    std::uint32_t right_below{0};
-    if (!rule_.one_hot && cut >= counts_.n_negative) {
-      right_below = cut < counts_.n_negative + counts_.n_zero ? list_.Code(list_.Number(cut))
-                                                              : column_.n_categories;
-    }
+    std::uint32_t const right_below = this->RightBelow();
     for (std::uint32_t w = threadIdx.x; w < column_.NumWords(); w += kThreads) {
       std::uint32_t const n = right_below > 32 * w ? right_below - 32 * w : 0;
       std::uint32_t const one = rule_.one_hot && cut / 32 == w ? 1u << cut % 32 : 0;
@@ -137,8 +132,77 @@ class CategoryCutAgent {
       }
     }
   }
+  /**
+   * @brief Write a set as its column has it: see CategorySet. Likewise.
+   * @param codes Shared memory, shape: (CategorySet::kMaxListed)
+   */
+  __device__ void WriteSet(std::uint32_t* codes, std::uint32_t* out) const {
+    if (!CategorySet::IsListed(column_, level_.max_cat_threshold)) {
+      if (threadIdx.x == 0) {
+        out[0] = CategorySet::kBits;
+      }
+      this->WriteBits(out + 1);
+      return;
+    }
+    bool const right =
+        rule_.one_hot || temp_.missing_left;  // whether the side that goes right is listed
+    std::uint32_t const n = this->ListSide(right, codes);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      out[0] = n | (right ? CategorySet::kRight : CategorySet::kLeft);
+    }
+    for (std::uint32_t i = threadIdx.x; i < n; i += kThreads) {
+      std::uint32_t at{0};
+      for (std::uint32_t k = 0; k < n; ++k) {
+        at += codes[k] < codes[i] ? 1 : 0;
+      }
+      out[1 + at] = codes[i];
+    }
+  }
 
  private:
+  /** @brief Find the code below which categories without a sum go right. */
+  [[nodiscard]] __device__ std::uint32_t RightBelow() const {
+    std::uint32_t const cut = temp_.cut;
+    return rule_.one_hot || cut < counts_.n_negative   ? 0
+           : cut < counts_.n_negative + counts_.n_zero ? list_.Code(list_.Number(cut))
+                                                       : column_.n_categories;
+  }
+  /** @brief List the categories of the side that has fewer than max_cat_threshold. Returns their number. */
+  [[nodiscard]] __device__ std::uint32_t ListSide(bool right, std::uint32_t* codes) const {
+    std::uint32_t const cut = temp_.cut;
+    if (rule_.one_hot) {
+      if (threadIdx.x == 0) {
+        codes[0] = cut;
+      }
+      return 1;
+    }
+    std::uint32_t const first = right ? 0 : cut;  // rank
+    std::uint32_t const n = (right ? cut + 1 : counts_.n_present) - first;
+    for (std::uint32_t k = threadIdx.x; k < n; k += kThreads) {
+      codes[k] = list_.Code(list_.Number(first + k));
+    }
+    // Categories without a sum lie between the others: number i has code - i of them below it.
+    std::uint32_t const below = this->RightBelow();
+    std::uint32_t const n_absent = column_.n_categories - counts_.n_present;
+    std::uint32_t const n_below = below == 0                      ? 0
+                                  : below == column_.n_categories ? n_absent
+                                                                  : below - list_.Number(cut);
+    std::uint32_t const n_listed = right ? n_below : n_absent - n_below;
+    if (n_listed == 0) {
+      return n;
+    }
+    for (std::uint32_t i = threadIdx.x; i <= counts_.n_present; i += kThreads) {
+      std::uint32_t const begin = i == 0 ? 0 : list_.Code(i - 1) + 1;
+      std::uint32_t const end = i == counts_.n_present ? column_.n_categories : list_.Code(i);
+      for (std::uint32_t c = right ? begin : max(begin, below); c < (right ? min(end, below) : end);
+           ++c) {
+        codes[n + c - i - (right ? 0 : n_below)] = c;
+      }
+    }
+    return n + n_listed;
+  }
+
   /** @brief Find the position among all categories. */
   [[nodiscard]] __device__ std::uint32_t PositionOf(std::uint32_t rank,
                                                     std::uint32_t number) const {
@@ -476,7 +540,7 @@ class CategorySearchAgent {
     }
     CutAgent cuts{&temp_.cut, level_, column_, level_node_, sorter.Lists(), sorter.Counts()};
     if (cuts.Offer(load)) {
-      cuts.WriteSet(out_set);
+      cuts.WriteBits(out_set);
     }
   }
 

@@ -49,8 +49,12 @@ struct CategoryTilesRef {
       return;
     }
     std::uint32_t const* const from = this->Of(i, t[at]);
+    std::uint32_t* const to = out.Of(b);
+    if (threadIdx.x == 0) {
+      to[0] = CategorySet::kBits;
+    }
     for (std::uint32_t w = threadIdx.x; w < t[at].column.NumWords(); w += blockDim.x) {
-      out.Of(b)[w] = from[w];
+      to[1 + w] = from[w];
     }
   }
 };

@@ -4,10 +4,13 @@
  * @brief Implements wide_category_finder.cuh.
  */
 #include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
 
 #include <algorithm>
 #include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_reduce.cuh>
 #include <cub/device/device_select.cuh>
+#include <cuda/std/functional>
 
 #include "device/histogram/build/category_search.cuh"
 #include "device/histogram/build/wide_category_finder.cuh"
@@ -23,17 +26,26 @@ constexpr RowIdx kSliceRows = 4096;
 struct WideRef {
   CategoricalFeature column;
   SearchedNode const* nodes;
-  FixedSum* sums;               // shape: (nodes, n_categories)
-  std::uint32_t const* places;  // of those that have a sum, ascending
-  std::uint32_t n_places;
-  std::uint64_t const* keys;     // Key(), ascending
-  std::uint32_t const* numbers;  // whose they are
+  std::uint32_t n_nodes;
+  int code_bits;                  // of a place
+  FixedSum* sums;                 // by number, or by code
+  bool by_code;                   // of the one node
+  std::uint64_t const* places;    // Place() of those that are listed, ascending
+  std::uint64_t const* n_places;  // those past the last node are rows without a category
+  std::uint64_t const* keys;      // Key(), ascending
+  std::uint32_t const* numbers;   // whose they are
 
-  [[nodiscard]] __device__ static std::uint64_t Key(std::uint32_t node, std::uint32_t weight) {
-    return std::uint64_t{node} << 32 | weight;
+  [[nodiscard]] __device__ static std::uint64_t Key(std::uint64_t node, std::uint32_t weight) {
+    return node << 32 | weight;
   }
-  [[nodiscard]] __device__ std::uint64_t First(std::uint32_t node) const {
-    return std::uint64_t{node} * column.n_categories;
+  [[nodiscard]] __device__ std::uint64_t Place(std::uint64_t node, std::uint32_t code) const {
+    return node << code_bits | code;
+  }
+  [[nodiscard]] __device__ std::uint32_t Code(std::uint64_t place) const {
+    return static_cast<std::uint32_t>(place & ((std::uint64_t{1} << code_bits) - 1));
+  }
+  [[nodiscard]] __device__ FixedSum const& Sum(std::uint64_t number, std::uint32_t code) const {
+    return sums[by_code ? code : number];
   }
 };
 
@@ -62,13 +74,12 @@ __device__ void AddByWarp(FixedSum* sums, std::uint32_t place, FixedSum sum) {
   }
 }
 
-// grid: one block a slice; result: sums, zero before
+// grid: one block a slice; result: sums by code, zero before
 __global__ __launch_bounds__(kThreads) void SumCategoriesKernel(BinnedTableRef table, RowsRef rows,
                                                                 RowSlice const* slices,
                                                                 WideRef wide) {
   WaitForPreviousKernel();
   RowSlice const slice = slices[blockIdx.x];
-  FixedSum* const sums = wide.sums + wide.First(slice.node);
   for (RowIdx base = slice.rows.begin; base < slice.rows.end; base += kThreads) {
     std::uint64_t const slot = std::uint64_t{base} + threadIdx.x;
     float value{NAN};
@@ -77,40 +88,69 @@ __global__ __launch_bounds__(kThreads) void SumCategoriesKernel(BinnedTableRef t
       value = table.ValueOf(rows.rows[slot], wide.column.feature);
       sum = rows.units[slot].Fixed();
     }
-    AddByWarp(sums, isnan(value) ? 0xffffffffu : static_cast<std::uint32_t>(value), sum);
+    AddByWarp(wide.sums, isnan(value) ? 0xffffffffu : static_cast<std::uint32_t>(value), sum);
   }
 }
+
+// grid: one block a slice; result: the place and the slot of each row
+__global__ __launch_bounds__(kThreads) void MakePlaceKeysKernel(BinnedTableRef table, RowsRef rows,
+                                                                RowSlice const* slices,
+                                                                WideRef wide, std::uint64_t* places,
+                                                                std::uint32_t* slots) {
+  WaitForPreviousKernel();
+  RowSlice const slice = slices[blockIdx.x];
+  for (RowIdx k = threadIdx.x; k < slice.rows.Size(); k += kThreads) {
+    RowIdx const slot = slice.rows.begin + k;
+    float const value = table.ValueOf(rows.rows[slot], wide.column.feature);
+    places[slice.first + k] = isnan(value)
+                                  ? wide.Place(wide.n_nodes, 0)
+                                  : wide.Place(slice.node, static_cast<std::uint32_t>(value));
+    slots[slice.first + k] = slot;
+  }
+}
+
+/** @brief Reads the gradients of a slot. */
+struct SumOfSlot {
+  GradientUnits const* units;
+  __device__ FixedSum operator()(std::uint32_t slot) const { return units[slot].Fixed(); }
+};
+using SlotSums = thrust::transform_iterator<SumOfSlot, std::uint32_t const*, FixedSum, FixedSum>;
 
 /** @brief Tells whether a category of a node has a sum. */
 struct HasSum {
   FixedSum const* sums;
-  __device__ bool operator()(std::uint32_t place) const { return !(sums[place] == FixedSum{0, 0}); }
+  __device__ bool operator()(std::uint64_t code) const { return !(sums[code] == FixedSum{0, 0}); }
 };
 
-// one thread a category with a sum
+// one thread a number that there may be; result: what is not listed comes last
 __global__ void MakeWeightKeysKernel(__grid_constant__ LevelRef const level, WideRef wide,
-                                     std::uint64_t* keys, std::uint32_t* numbers) {
+                                     std::uint64_t n, std::uint64_t* keys, std::uint32_t* numbers) {
   WaitForPreviousKernel();
   auto const i = GlobalIdx();
-  if (i < wide.n_places) {
-    std::uint32_t const place = wide.places[i];
-    keys[i] = WideRef::Key(place / wide.column.n_categories,
-                           CategoryWeight::Key(level, wide.sums[place]));
-    numbers[i] = static_cast<std::uint32_t>(i);
+  if (i >= n) {
+    return;
   }
+  std::uint64_t key = WideRef::Key(wide.n_nodes, 0);
+  if (i < *wide.n_places) {
+    std::uint64_t const place = wide.places[i];
+    if (std::uint64_t const node = place >> wide.code_bits; node < wide.n_nodes) {
+      key = WideRef::Key(node, CategoryWeight::Key(level, wide.Sum(i, wide.Code(place))));
+    }
+  }
+  keys[i] = key;
+  numbers[i] = static_cast<std::uint32_t>(i);
 }
 
 /** @brief Reads the lists of one node. */
 struct WideList {
   WideRef const& wide;
-  std::uint64_t first_place;
   std::uint32_t begin;
 
   [[nodiscard]] __device__ std::uint32_t Number(std::uint32_t rank) const {
     return wide.numbers[begin + rank] - begin;
   }
   [[nodiscard]] __device__ std::uint32_t Code(std::uint32_t number) const {
-    return static_cast<std::uint32_t>(wide.places[begin + number] - first_place);
+    return wide.Code(wide.places[begin + number]);
   }
 };
 
@@ -123,6 +163,7 @@ __global__ __launch_bounds__(kThreads) void SearchWideKernel(__grid_constant__ L
   __shared__ typename Agent::Storage temp;
   __shared__ std::uint32_t bounds[2];
   __shared__ CategoryCounts counts;
+  __shared__ std::uint32_t listed[CategorySet::kMaxListed];
   std::uint32_t const i = blockIdx.x;
   std::uint32_t const warp = threadIdx.x / 32;
   LevelNode const b = wide.nodes[i].level_node;
@@ -130,13 +171,14 @@ __global__ __launch_bounds__(kThreads) void SearchWideKernel(__grid_constant__ L
     return;
   }
   if (warp < 2) {
-    std::uint64_t const first = wide.First(i + warp);
-    std::uint32_t const at = WarpPartitionPoint(
-        0u, wide.n_places, [&](std::uint32_t k) { return wide.places[k] >= first; });
+    std::uint64_t const first = wide.Place(i + warp, 0);
+    std::uint32_t const at =
+        WarpPartitionPoint(0u, static_cast<std::uint32_t>(*wide.n_places),
+                           [&](std::uint32_t k) { return wide.places[k] >= first; });
     bounds[warp] = at;
   }
   __syncthreads();
-  WideList const list{wide, wide.First(i), bounds[0]};
+  WideList const list{wide, bounds[0]};
   std::uint32_t const n_present = bounds[1] - bounds[0];
   std::uint32_t const n_below_zero = WarpPartitionPoint(0u, n_present, [&](std::uint32_t k) {
     return wide.keys[bounds[0] + k] >= WideRef::Key(i, CategoryWeight::kZero);
@@ -152,15 +194,16 @@ __global__ __launch_bounds__(kThreads) void SearchWideKernel(__grid_constant__ L
   }
   __syncthreads();
   Agent agent{&temp, level, wide.column, b, list, counts};
-  if (agent.Offer(
-          [&](std::uint32_t, std::uint32_t code) { return wide.sums[list.first_place + code]; })) {
-    agent.WriteSet(out.Of(b));
+  if (agent.Offer([&](std::uint32_t number, std::uint32_t code) {
+        return wide.Sum(list.begin + number, code);
+      })) {
+    agent.WriteSet(listed, out.Of(b));
   }
 }
 }  // namespace
 
-WideCategoryFinder::WideCategoryFinder(BinnedTable const& table, std::uint64_t max_sums)
-    : table_{table}, max_sums_{max_sums} {
+WideCategoryFinder::WideCategoryFinder(BinnedTable const& table, RowIdx max_rows)
+    : table_{table}, max_rows_{max_rows} {
   for (CategoricalFeature const& f : table.Categorical()) {
     if (table.IsWide(f)) {
       features_.push_back(f);
@@ -168,67 +211,105 @@ WideCategoryFinder::WideCategoryFinder(BinnedTable const& table, std::uint64_t m
   }
 }
 
+std::vector<WideCategoryFinder::Batch> WideCategoryFinder::Divide(
+    std::vector<SearchedNode> const& nodes, std::vector<RowSlice>* slices) const {
+  std::vector<Batch> batches;
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    RowRange const& all = nodes[i].rows;
+    if (batches.empty() || std::uint64_t{batches.back().n_rows} + all.Size() > max_rows_) {
+      batches.push_back({i, 0, slices->size(), 0, 0});
+    }
+    Batch& batch = batches.back();
+    for (RowIdx begin = all.begin; begin < all.end;) {
+      RowIdx const end = begin + std::min(kSliceRows, all.end - begin);
+      slices->push_back({{begin, end}, batch.n_nodes, batch.n_rows + (begin - all.begin)});
+      begin = end;
+    }
+    ++batch.n_nodes;
+    batch.n_rows += all.Size();
+    batch.n_slices = slices->size() - batch.first_slice;
+  }
+  return batches;
+}
+
 void WideCategoryFinder::Find(LevelRef const& level, RowsRef const& rows,
                               std::vector<SearchedNode> const& nodes, LevelSetsRef const& out) {
+  if (features_.empty() || nodes.empty()) {
+    return;
+  }
+  std::vector<RowSlice> slices;
+  std::vector<Batch> const batches = this->Divide(nodes, &slices);
+  if (n_uploads_ == uploaders_.size()) {
+    uploaders_.push_back(
+        std::make_unique<Uploader>("nodes searched by wide columns, and their rows"));
+  }
+  Uploader* const uploader = uploaders_[n_uploads_++].get();
+  std::size_t const d_nodes = uploader->Add(nodes);
+  std::size_t const d_slices = uploader->Add(slices);
+  uploader->Upload();
   for (CategoricalFeature const& f : features_) {
-    std::size_t const at_once = std::max<std::uint64_t>(max_sums_ / f.n_categories, 1);
-    for (std::size_t first = 0; first < nodes.size(); first += at_once) {
-      auto const begin = nodes.cbegin() + static_cast<std::ptrdiff_t>(first);
-      auto const n = static_cast<std::ptrdiff_t>(std::min(at_once, nodes.size() - first));
-      this->FindAtOnce(level, rows, f, {begin, begin + n}, out);
+    for (Batch const& batch : batches) {
+      this->FindAtOnce(level, rows, f, batch,
+                       uploader->Data<SearchedNode>(d_nodes) + batch.first_node,
+                       uploader->Data<RowSlice>(d_slices) + batch.first_slice, out);
     }
   }
 }
 
 void WideCategoryFinder::FindAtOnce(LevelRef const& level, RowsRef const& rows,
-                                    CategoricalFeature const& column,
-                                    std::vector<SearchedNode> const& nodes,
+                                    CategoricalFeature const& column, Batch const& batch,
+                                    SearchedNode const* nodes, RowSlice const* slices,
                                     LevelSetsRef const& out) {
-  std::vector<RowSlice> slices;
-  std::uint64_t n_rows{0};
-  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    RowRange const& all = nodes[i].rows;
-    n_rows += all.Size();
-    for (RowIdx begin = all.begin; begin < all.end;) {
-      RowIdx const end = begin + std::min(kSliceRows, all.end - begin);
-      slices.push_back({{begin, end}, i});
-      begin = end;
-    }
+  if (batch.n_rows == 0) {
+    return;
   }
-  std::uint64_t const n_sums = nodes.size() * std::uint64_t{column.n_categories};
-  std::uint64_t const most = std::min(n_rows, n_sums);
-  std::size_t const d_nodes = uploader_.Add(nodes);
-  std::size_t const d_slices = uploader_.Add(slices);
-  uploader_.Upload();
+  bool const by_code = batch.n_rows > max_rows_;  // one node
+  std::uint64_t const most =
+      by_code ? std::min(batch.n_rows, column.n_categories) : batch.n_rows;  // that are listed
   WideRef wide{column,
-               uploader_.Data<SearchedNode>(d_nodes),
-               sums_.Reserve(n_sums),
+               nodes,
+               batch.n_nodes,
+               BitsBelow(column.n_categories),
+               sums_.Reserve(by_code ? column.n_categories : most),
+               by_code,
                places_.Reserve(most),
-               0,
+               n_places_.Reserve(1),
                nullptr,
                nullptr};
-  ZeroAsync(wide.sums, n_sums);
-  Launch("SumCategories", SumCategoriesKernel, slices.size(), kThreads, table_.Ref(), rows,
-         uploader_.Data<RowSlice>(d_slices), wide);
-  CallCub([&](void* storage, std::size_t& bytes) {
-    return cub::DeviceSelect::If(storage, bytes, thrust::make_counting_iterator(0u), places_.Data(),
-                                 n_places_.Reserve(1), static_cast<std::int64_t>(n_sums),
-                                 HasSum{wide.sums}, Stream());
-  });
-  wide.n_places = static_cast<std::uint32_t>(ToHost(n_places_.Data(), 1).front());
   cub::DoubleBuffer<std::uint64_t> keys{keys_[0].Reserve(most), keys_[1].Reserve(most)};
   cub::DoubleBuffer<std::uint32_t> numbers{numbers_[0].Reserve(most), numbers_[1].Reserve(most)};
-  LaunchN("MakeWeightKeys", MakeWeightKeysKernel, wide.n_places, level, wide, keys.Current(),
-          numbers.Current());
-  if (wide.n_places != 0) {
-    int const n_bits = 32 + BitsBelow(nodes.size());
+  auto const sort = [&](int n_bits) {
     CallCub([&](void* storage, std::size_t& bytes) {
-      return cub::DeviceRadixSort::SortPairs(storage, bytes, keys, numbers,
-                                             std::uint64_t{wide.n_places}, 0, n_bits, Stream());
+      return cub::DeviceRadixSort::SortPairs(storage, bytes, keys, numbers, most, 0, n_bits,
+                                             Stream());
+    });
+  };
+  int const node_bits = BitsBelow(std::uint64_t{batch.n_nodes} + 1);
+  if (by_code) {
+    ZeroAsync(wide.sums, column.n_categories);
+    Launch("SumCategories", SumCategoriesKernel, batch.n_slices, kThreads, table_.Ref(), rows,
+           slices, wide);
+    CallCub([&](void* storage, std::size_t& bytes) {
+      return cub::DeviceSelect::If(storage, bytes, thrust::make_counting_iterator(std::uint64_t{0}),
+                                   places_.Data(), n_places_.Data(),
+                                   std::int64_t{column.n_categories}, HasSum{wide.sums}, Stream());
+    });
+  } else {
+    Launch("MakePlaceKeys", MakePlaceKeysKernel, batch.n_slices, kThreads, table_.Ref(), rows,
+           slices, wide, keys.Current(), numbers.Current());
+    sort(wide.code_bits + node_bits);
+    CallCub([&](void* storage, std::size_t& bytes) {
+      return cub::DeviceReduce::ReduceByKey(storage, bytes, keys.Current(), places_.Data(),
+                                            SlotSums{numbers.Current(), SumOfSlot{rows.units}},
+                                            wide.sums, n_places_.Data(), cuda::std::plus<>{},
+                                            static_cast<std::int64_t>(most), Stream());
     });
   }
+  LaunchN("MakeWeightKeys", MakeWeightKeysKernel, most, level, wide, most, keys.Current(),
+          numbers.Current());
+  sort(32 + node_bits);
   wide.keys = keys.Current();
   wide.numbers = numbers.Current();
-  Launch("SearchWide", SearchWideKernel, nodes.size(), kThreads, level, wide, out);
+  Launch("SearchWide", SearchWideKernel, batch.n_nodes, kThreads, level, wide, out);
 }
 }  // namespace gpu_exact

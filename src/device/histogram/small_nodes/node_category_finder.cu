@@ -7,6 +7,7 @@
 #include <cub/block/block_scan.cuh>
 #include <cuda/std/functional>
 
+#include "device/histogram/build/category_finder.cuh"
 #include "device/histogram/build/category_search.cuh"
 #include "device/histogram/small_nodes/node_category_finder.cuh"
 #include "device/histogram/small_nodes/node_sort.cuh"
@@ -87,13 +88,6 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SearchNodeCategorie
   agent.Search(load, tiles.Of(i, tile));
 }
 
-// grid: one block a node; result: the sets of nodes whose best split is by a category
-__global__ void KeepNodeSetsKernel(__grid_constant__ LevelRef const level,
-                                   SearchedNode const* nodes, CategoryTilesRef tiles,
-                                   LevelSetsRef out) {
-  WaitForPreviousKernel();
-  tiles.Keep(level, blockIdx.x, nodes[blockIdx.x].level_node, out);
-}
 }  // namespace
 
 NodeCategoryFinder::NodeCategoryFinder(BinnedTable const& table, std::uint64_t max_words)
@@ -113,8 +107,7 @@ void NodeCategoryFinder::Find(LevelRef const& level, RowsRef const& rows, Search
     std::uint32_t const n = std::min(at_once, n_nodes - first);
     Launch("SearchNodeCategories", SearchNodeCategoriesKernel, std::uint64_t{n} * tiles.n_tiles,
            kThreads, level, table_.Ref(), rows, nodes + first, tiles);
-    constexpr unsigned kKeepThreads = 128;
-    Launch("KeepNodeSets", KeepNodeSetsKernel, n, kKeepThreads, level, nodes + first, tiles, out);
+    KeepSets(level, {nodes + first, nullptr, nullptr, n, false}, tiles, out);
   }
 }
 }  // namespace gpu_exact

@@ -9,6 +9,7 @@
 #include "device/histogram/bins/binned_table.cuh"
 #include "device/histogram/build/category_tiles.cuh"
 #include "device/histogram/searched_node.cuh"
+#include "plan/histogram_memory.h"
 
 namespace gpu_exact {
 class NodeCategoryFinder {
@@ -20,7 +21,8 @@ class NodeCategoryFinder {
    * @param table     Outlives the finder.
    * @param max_words Of the sets that are found at a time, unless those of a node have more.
    */
-  explicit NodeCategoryFinder(BinnedTable const& table, std::uint64_t max_words = kMaxWords);
+  explicit NodeCategoryFinder(BinnedTable const& table,
+                              std::uint64_t max_words = HistogramMemory::kSetWordsAtOnce);
 
   /**
    * @brief Offer the best split by each feature, and write the sets of those that are the best of their
@@ -32,8 +34,6 @@ class NodeCategoryFinder {
             std::uint32_t n_nodes, LevelSetsRef const& out);
 
  private:
-  static constexpr std::uint64_t kMaxWords = std::uint64_t{1} << 21;
-
   BinnedTable const& table_;
   std::uint64_t max_words_;
   CategoryTiles tiles_;
