@@ -82,8 +82,8 @@ __attribute__((visibility("default"))) int GpuExactLastRun(char const** out_json
  *
  * @param rows, columns, entries The table's sizes; entries are its present values.
  * @param max_depth              The depth of the trees; 0: no limit.
- * @param categories             The categories of each categorical column: one more than its greatest code. Shape:
- *                               (n_categorical); NULL if there is none.
+ * @param categories             How many categories each categorical column has: one more than its
+ *                               greatest code. Shape: (n_categorical); NULL if there is none.
  * @param out_json               An object by strategy: bytes "peak" and "least", with as much as can be
  *                               in the host's memory, and "stages": of "reading", "sorting" and "growing" the bytes
  *                               of each array. Valid until the thread's next call.

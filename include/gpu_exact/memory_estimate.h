@@ -25,7 +25,7 @@ namespace gpu_exact {
  *  "histogram": ...}
  *
  * @param max_depth    The depth of the trees; 0: no limit.
- * @param n_categories The categories of each categorical column: one more than its greatest code.
+ * @param n_categories How many each categorical column has: one more than its greatest code.
  * @throw std::invalid_argument for sizes that no table has.
  */
 [[nodiscard]] std::string MemoryEstimate(std::uint64_t n_rows, std::uint64_t n_features,

@@ -102,7 +102,7 @@ struct BinBound {
   std::uint64_t most_bins{0};      // bins of one resolution
 
   /**
-   * @param max_bins    That a block has room for. A column of more categories has one bin.
+   * @param max_bins    The most that a block has room for. A column of more categories has one bin.
    * @param categorical Columns among these, which have a bin for each category in every resolution.
    */
   BinBound(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features, HistogramMemory memory,

@@ -48,9 +48,9 @@ struct MemoryPlan {
    * @brief Bound memory from above by the table, as if all values were distinct. Nodes come on top,
    *        about 300 B for each open one and 16 B for each of its columns.
    * @param strategy    Not kAuto.
-   * @param memory      Of kHistogram.
-   * @param max_bins    That a block of the device has room for.
-   * @param categorical Columns of kHistogram; it may be unknown which of the entries are theirs.
+   * @param memory      What kHistogram keeps where.
+   * @param max_bins    What a block of the device has room for.
+   * @param categorical The columns that are searched by category; only kHistogram takes any.
    */
   static MemoryPlan Make(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                          Strategy strategy, HistogramMemory const& memory = {},

@@ -137,7 +137,7 @@ struct Taken {
   std::uint64_t elements{0};
   std::uint64_t descriptions{0};
 
-  /** @param n_categories Of each column, 0: it is numerical; empty: all are. */
+  /** @param n_categories How many each column has; 0: it is numerical; empty: all are. */
   Taken(RandomColumns const& table, TableLayout const& layout, std::uint32_t finest,
         std::uint32_t most, std::vector<std::uint32_t> const& n_categories = {}) {
     this->Add(layout.stored);

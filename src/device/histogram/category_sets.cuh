@@ -54,7 +54,7 @@ class CategorySet {
     return 1 + (!listed ? column.NumWords() : max_cat_threshold < 2 ? 1 : max_cat_threshold - 1);
   }
 
-  /** @brief Count the words that are written. @param n_words Of a set of bits. */
+  /** @brief Count the words that are written. @param n_words The words of a set of bits. */
   [[nodiscard]] __host__ __device__ std::uint32_t NumWritten(std::uint32_t n_words) const {
     return words_[0] == kBits ? n_words : 1 + this->NumListed();
   }

@@ -67,7 +67,7 @@ class BinnedTable {
    * @param max_bins       Of a column in each resolution, the finest first; empty: chosen by the
    *                       table.
    * @param memory         What is kept beside the bins, and where.
-   * @param n_categories   Of each feature, see CountCategories().
+   * @param n_categories   How many each feature has, see CountCategories().
    * @param max_group_bins Of a group of several columns; 0: chosen by the table.
    */
   BinnedTable(StagedTable table, std::vector<std::uint32_t> const& max_bins,

@@ -22,7 +22,7 @@ struct TableCategories {
 /**
  * @brief Count the categories of a table, whose rows are read once for it if any feature is categorical.
  *        Waits.
- * @param at_once Entries of the host's table on the device at a time, unless a row has more: as few as
+ * @param at_once The entries of the host's table on the device at a time, unless a row has more: as few as
  *                every memory plan has room for.
  * @throw InvalidCategory for the first value, by row and feature, that is none.
  */

@@ -133,8 +133,8 @@ class CategoryCutAgent {
     }
   }
   /**
-   * @brief Write a set as its column has it: see CategorySet. Likewise.
-   * @param codes Shared memory, shape: (CategorySet::kMaxListed)
+   * @brief Write a CategorySet: bits or a list. All threads of the block, after Offer().
+   * @param codes Shared memory for a list, shape: (CategorySet::kMaxListed)
    */
   __device__ void WriteSet(std::uint32_t* codes, std::uint32_t* out) const {
     if (!CategorySet::IsListed(column_, level_.max_cat_threshold)) {

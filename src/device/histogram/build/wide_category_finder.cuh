@@ -29,7 +29,7 @@ class WideCategoryFinder {
  public:
   /**
    * @param table    Outlives the finder.
-   * @param max_rows Of the nodes that are sorted at once. A node of more rows is added up.
+   * @param max_rows The most rows that are sorted at once. A node of more rows is added up.
    */
   WideCategoryFinder(BinnedTable const& table, RowIdx max_rows);
 
