@@ -500,7 +500,8 @@ TEST(MemoryPlan, CategoriesAreBins) {
   constexpr FeatureIdx kColumns = 500'000;
   constexpr EntryIdx kEntries = EntryIdx{kRows} * kColumns;
   CategoricalColumns const all{std::vector<std::uint32_t>(kColumns, 3), kEntries};
-  auto const plan = MemoryPlan::Make(kEntries, kRows, kColumns, Strategy::kHistogram, {}, {}, all);
+  auto const plan =
+      MemoryPlan::Make(kEntries, kRows, kColumns, Strategy::kHistogram, {}, kMaxGroupBins, all);
   EXPECT_EQ(Of(plan.reading, "values by row"), 4 * kEntries);
   EXPECT_EQ(Of(plan.growing, "values by row"), 0u);
   EXPECT_EQ(Of(plan.growing, "sorted rows"), 0u);
@@ -518,7 +519,7 @@ TEST(MemoryPlan, CategoriesAreBins) {
 /** @brief Of nodes of many rows a wide column has a sum for each category, else as many as rows. */
 TEST(MemoryPlan, WideColumns) {
   auto const growing = [](RowIdx n_rows, std::uint32_t n_categories) {
-    return MemoryPlan::Make(n_rows, n_rows, 1, Strategy::kHistogram, {}, {},
+    return MemoryPlan::Make(n_rows, n_rows, 1, Strategy::kHistogram, {}, kMaxGroupBins,
                             {{n_categories}, n_rows})
         .growing;
   };

@@ -272,7 +272,7 @@ TEST_F(CategoricalTrees, KeepToTheMemoryPlan) {
     TableCategories const categories = CountCategories(table.View());
     ASSERT_EQ(categories.columns.Size(), 4u);
     auto const plan = MemoryPlan::Make(table.entries.size(), table.n_rows, 6, Strategy::kHistogram,
-                                       {}, {}, categories.columns);
+                                       {}, kMaxGroupBins, categories.columns);
     constexpr std::uint64_t kSlack = std::uint64_t{3} << 20;  // nodes, and CUB's scratch
     EXPECT_LE(builder->DeviceBytes(), plan.Peak() + kSlack) << missing;
   }
@@ -291,7 +291,7 @@ TEST_F(CategoricalTrees, OfMillionsKeepToTheMemoryPlan) {
   ASSERT_GT(categories.of_feature[0], 3'000'000u);
   EXPECT_EQ(categories.columns.n_entries, table.n_rows);
   auto const plan = MemoryPlan::Make(table.entries.size(), table.n_rows, 2, Strategy::kHistogram,
-                                     {}, {}, categories.columns);
+                                     {}, kMaxGroupBins, categories.columns);
   auto const gpair = MakeGradients(table.n_rows, 0.0, 0.0, &random);
   GrowParam param;
   param.max_depth = 12;

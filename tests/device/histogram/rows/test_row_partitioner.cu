@@ -95,7 +95,7 @@ class RowPartitionerTest : public DeviceTest {
         }
       }
       ZeroAsync(below.states.Reserve(n_children), n_children);
-      rows->Move(level, {{}, node_splits, d_node_splits.Data()}, &below);
+      rows->Move(level, {node_splits, d_node_splits.Data()}, &below);
       auto const states = ToHost(below.states.Data(), n_children);
       for (LevelNode b = 0; b < n_children; ++b) {
         FixedSum sum{0, 0};
