@@ -122,10 +122,7 @@ class MixedGroups {
  public:
   MixedGroups(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features, std::uint32_t max_bins,
               CategoricalColumns const& categorical)
-      : n_entries_{n_entries},
-        n_rows_{std::max(n_rows, 1u)},
-        n_features_{n_features},
-        max_bins_{max_bins} {
+      : n_entries_{n_entries}, n_rows_{std::max(n_rows, 1u)}, n_features_{n_features} {
     for (std::uint32_t n : categorical.n_categories) {
       std::uint32_t const n_bins = n > max_bins ? 1 : n;
       n_bins_ += n_bins;
@@ -186,7 +183,6 @@ class MixedGroups {
   EntryIdx n_entries_;
   RowIdx n_rows_;
   FeatureIdx n_features_;
-  std::uint32_t max_bins_;
   std::uint64_t n_bins_{0};
   std::uint32_t longest_{0};
   FeatureIdx n_long_{0};  // columns that do not fit bytes
