@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "device/histogram/bins/bin_matrix.cuh"
+#include "device/level/rows_ref.cuh"
 #include "tests/device/histogram/quantile_cuts_problem.cuh"
 
 namespace gpu_exact {
