@@ -191,9 +191,10 @@ struct LoadedTile {
 
 /** @brief Run the multireduce. grid: long tiles; block: one tile; result: out_partial[node,
  *         tile]. */
-__global__ __launch_bounds__(LongTile::kThreads,
-                             4) void ReduceLongTilesKernel(LevelRef lv, TilesRef in,
-                                                           RowNodesRef rows, TileSum* out_partial) {
+__global__ __launch_bounds__(LongTile::kThreads) void ReduceLongTilesKernel(LevelRef lv,
+                                                                            TilesRef in,
+                                                                            RowNodesRef rows,
+                                                                            TileSum* out_partial) {
   WaitForPreviousKernel();
   __shared__ WarpSums sums[LongTile::kWarps];
   LoadedTile const tile{in, rows, in.long_tiles[blockIdx.x].entries, sums};
