@@ -14,6 +14,7 @@ from release_check import (
     DEBUG_FLAGS,
     Layout,
     bodies,
+    changed_rules,
     differences,
     download_source,
     functions_of,
@@ -133,3 +134,15 @@ def test_text_of_functions(before, after, same):
     assert before in RULES
     ours, theirs = bodies(RULES, "Weigh"), bodies(RULES.replace(before, after), "Weigh")
     assert len(ours) == 1 and (ours == theirs) == same
+
+
+def test_a_member_that_has_a_new_name_is_no_new_rule(tmp_path):
+    trees = [tmp_path / name for name in ("ours", "renamed", "changed")]
+    text = "void BoostNewTrees() { model_.learner_model_param->Size(); }"
+    texts = [text, text.replace("_param", "_state"), text.replace("->", ".")]
+    for tree, words in zip(trees, texts, strict=True):
+        (tree / "src/gbm").mkdir(parents=True)
+        (tree / "src/gbm/gbtree.cc").write_text(words)
+    assert not changed_rules(trees[0], trees[1])
+    [finding] = changed_rules(trees[0], trees[2])
+    assert finding.startswith("BoostNewTrees of src/gbm/gbtree.cc has another text")
