@@ -13,25 +13,25 @@
 namespace gpu_exact {
 /** @brief Owns what it lends to a level; the test adds nodes, best candidates and a mask. */
 struct LevelProblem {
-  LevelRef level{};
+  LevelRef lv{};
 
   /** @brief For gradients of MakeGradients(). */
   LevelProblem(ColumnsRef const& columns, GrowParam const& param, LevelNode n_nodes)
       : monotone_{ToDevice(param.monotone_constraints)} {
-    level.columns = columns;
-    level.gain = GainParam{param};
-    level.quantiser = Quantiser::Make(4.0f, 2.0f, columns.n_rows);
-    level.bound = GainBound::Make(level.gain, level.quantiser);
-    level.n_nodes = n_nodes;
-    level.max_cat_threshold = static_cast<std::uint32_t>(param.max_cat_threshold);
-    level.rules = rules_.Reserve(columns.n_features);
+    lv.columns = columns;
+    lv.gain = GainParam{param};
+    lv.quantiser = Quantiser::Make(4.0f, 2.0f, columns.n_rows);
+    lv.bound = GainBound::Make(lv.gain, lv.quantiser);
+    lv.n_nodes = n_nodes;
+    lv.max_cat_threshold = static_cast<std::uint32_t>(param.max_cat_threshold);
+    lv.rules = rules_.Reserve(columns.n_features);
     MakeRules(param, columns, param.monotone_constraints.empty() ? nullptr : monotone_.Data(),
               rules_.Data());
   }
 
   void SetNodes(std::vector<NodeState> const& nodes) {
     nodes_ = ToDevice(nodes);
-    level.nodes = nodes_.Data();
+    lv.nodes = nodes_.Data();
   }
 
  private:

@@ -26,7 +26,7 @@ __global__ void GatherSetsKernel(GatheredSet const* sets, std::uint32_t* words) 
 CategorySets::CategorySets(std::vector<CategoricalFeature> const& features)
     : own_{features}, features_{features} {}
 
-void CategorySets::Share(SplitExchange const& exchange) {
+void CategorySets::AddRemoteFeatures(SplitExchange const& exchange) {
   ColumnPartition const& partition = exchange.Columns();
   if (NumCategorical(partition.Whole()) == 0) {
     return;

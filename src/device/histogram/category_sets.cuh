@@ -119,8 +119,8 @@ class CategorySets {
 
   /** @brief Tell whether any feature of the table is categorical. */
   [[nodiscard]] bool Any() const { return !features_.empty(); }
-  /** @brief Hear of the features of other workers, before the first tree. Collective. */
-  void Share(SplitExchange const& exchange);
+  /** @brief Learn of the categorical features of other workers, before the first tree. Collective. */
+  void AddRemoteFeatures(SplitExchange const& exchange);
   /**
    * @brief Begin a tree.
    * @param spare Bytes that sets may take which the memory plan does not know.

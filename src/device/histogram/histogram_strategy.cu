@@ -63,7 +63,7 @@ class HistogramStrategy : public SplitStrategy {
         sets_{table_->Categorical()},
         pool_{memory.FirstHistogramBytes(NumEntries(*table_)),
               memory.HistogramBytes(NumEntries(*table_)), LargestHistogram(*table_)},
-        shares_{table_->Resolutions().size()},
+        open_history_{table_->Resolutions().size()},
         spare_{memory.spare} {
     ways_ = {table_->NumRows(),
              static_cast<double>(sorting_.NumColumns()),
@@ -89,7 +89,7 @@ class HistogramStrategy : public SplitStrategy {
 
   void BeginTree(TreeStart const& start, Level* root) override {
     if (exchange_ == nullptr && start.exchange != nullptr) {  // the first tree
-      sets_.Share(*start.exchange);
+      sets_.AddRemoteFeatures(*start.exchange);
     }
     exchange_ = start.exchange;
     sets_.BeginTree(start.param, table_->NumRows(), spare_);
@@ -97,7 +97,7 @@ class HistogramStrategy : public SplitStrategy {
     bool const by_row = exchange_ == nullptr && !table_->Ref().values_of_host;
     rows_.Reset(start.rows, start.n_left_out, start.quantiser, by_row, root);
     n_seen_ = n_refined_ = 0.0;
-    shares_.Decay();
+    open_history_.Decay();
     pool_.Reset();
     for (auto& s : searches_) {
       s->finder.Reset();
@@ -110,7 +110,7 @@ class HistogramStrategy : public SplitStrategy {
     wide_.BeginLevel();
     n_expected_.assign(searches_.size(), 0.0);
     for (std::size_t i = 0; i < searches_.size(); ++i) {
-      ways_.resolutions[i].open_factor = shares_.Factor(level.depth, i);
+      ways_.resolutions[i].open_factor = open_history_.Factor(level.depth, i);
     }
     NodesByWay const nodes = this->ChooseSearch(level);
     auto const n_sorted = static_cast<std::uint32_t>(nodes.sorted.size());
@@ -159,7 +159,7 @@ class HistogramStrategy : public SplitStrategy {
       if (double const expected = n_expected_[i]; expected != 0.0) {
         auto const n_open = static_cast<double>(searches_[i]->refiner->NumOpenEntries());
         if (expected >= 1.0) {
-          shares_.Record(level.depth, i, n_open, expected);
+          open_history_.Record(level.depth, i, n_open, expected);
         }
         n_refined_ += n_open;
       }
@@ -224,36 +224,36 @@ class HistogramStrategy : public SplitStrategy {
     return chosen;
   }
 
-  void SearchBins(std::size_t i, LevelRef level, RowsRef const& rows, NodesToSearch const& nodes,
+  void SearchBins(std::size_t i, LevelRef lv, RowsRef const& rows, NodesToSearch const& nodes,
                   LevelSetsRef const& sets) {
     ResolutionSearch* s = searches_[i].get();
-    level.columns = s->resolution.candidates;
+    lv.columns = s->resolution.candidates;
     if (wide_.Any()) {
-      wide_.Find(level, rows, nodes.List(), sets);
+      wide_.Find(lv, rows, nodes.List(), sets);
     }
     if (s->refiner == nullptr || nodes.NumNodes() == 0) {
-      s->finder.Find(level, rows, nodes, {nullptr, nullptr, 0}, sets);
+      s->finder.Find(lv, rows, nodes, {nullptr, nullptr, 0}, sets);
     } else {
-      s->finder.Find(level, rows, nodes, s->refiner->List(nodes.NumNodes()), sets);
+      s->finder.Find(lv, rows, nodes, s->refiner->List(nodes.NumNodes()), sets);
     }
   }
 
   void SearchRanges(std::size_t i, Level const& level, RowsRef const& rows,
                     NodesToSearch const& nodes) {
     ResolutionSearch* s = searches_[i].get();
-    LevelRef ref = level.ref;
-    ref.columns = s->resolution.candidates;
+    LevelRef lv = level.ref;
+    lv.columns = s->resolution.candidates;
     if (s->finder.NumNodes() == 0) {
       return;
     }
-    while (s->refiner != nullptr && !s->refiner->Refine(ref, table_->Ref(), rows, &s->finder,
-                                                        ways_.resolutions[i], level.depth)) {
-      s->finder.FindAgain(ref, rows, s->refiner->List(s->finder.NumNodes()));
-    }
     if (s->refiner != nullptr) {
+      while (s->refiner->Refine(lv, table_->Ref(), rows, &s->finder, ways_.resolutions[i],
+                                level.depth) == RangeRefiner::Refined::kListAgain) {
+        s->finder.FindAgain(lv, rows, s->refiner->List(s->finder.NumNodes()));
+      }
       this->ExpectOpen(i, nodes);
     }
-    thresholds_.Read(ref, s->resolution.matrix->Ref(), s->finder.Nodes(),
+    thresholds_.Read(lv, s->resolution.matrix->Ref(), s->finder.Nodes(),
                      static_cast<LevelNode>(s->finder.NumNodes()),
                      {s->refiner != nullptr ? s->refiner->Found() : nullptr, 0});
   }
@@ -280,7 +280,7 @@ class HistogramStrategy : public SplitStrategy {
   RefineRoom room_;
   std::vector<std::unique_ptr<ResolutionSearch>> searches_;  // by resolution, the finest first
   SearchWays ways_;
-  OpenShareHistory shares_;
+  OpenShareHistory open_history_;
   std::uint64_t spare_;  // see HistogramMemory
   // of the tree in progress
   SplitExchange* exchange_{nullptr};

@@ -62,17 +62,17 @@ class BestBoundFirst {
    *               bits.
    */
   template <typename KeyFn>
-  __device__ void Offer(LevelRef const& level, LevelNode level_node, KeyFn&& key_of) const {
-    std::uint32_t items = this->First(level.GainToBeat(level_node));
+  __device__ void Offer(LevelRef const& lv, LevelNode level_node, KeyFn&& key_of) const {
+    std::uint32_t items = this->First(lv.GainToBeat(level_node));
     if (__any_sync(kAllLanes, items != 0) == 0) {
       return;
     }
 #pragma unroll 1  // one copy of the exact gain
     for (bool is_first : {true, false}) {
-      level.Offer(level_node, items != 0 ? key_of(items) : 0);
+      lv.Offer(level_node, items != 0 ? key_of(items) : 0);
       if (is_first) {
         __syncwarp();  // what was offered is read
-        items = this->Others(level.GainToBeat(level_node), items);
+        items = this->Others(lv.GainToBeat(level_node), items);
       }
     }
   }

@@ -180,7 +180,7 @@ class HistogramLevel {
   HistogramLevel(TestResolution const& resolution, GrowParam const& param,
                  std::vector<GradientPair> const& gpair, LevelRows const& nodes)
       : problem_{resolution.resolution.candidates, param, static_cast<LevelNode>(nodes.size())},
-        level{problem_.level} {
+        lv{problem_.lv} {
     std::vector<NodeState> states;
     std::vector<RowIdx> rows;
     auto const bounds =
@@ -189,17 +189,17 @@ class HistogramLevel {
       FixedSum sum{0, 0};
       auto const begin = static_cast<RowIdx>(rows.size());
       for (RowIdx r : node) {
-        sum = sum + level.quantiser.Fixed(gpair[r]);
+        sum = sum + lv.quantiser.Fixed(gpair[r]);
         rows.push_back(r);
       }
       ranges.push_back({begin, static_cast<RowIdx>(rows.size())});
-      auto const real = level.quantiser.Real(sum);
-      float const weight = CalcWeight(level.gain, real, bounds);
-      states.push_back({sum, weight, CalcGain(level.gain, real, weight), bounds});
+      auto const real = lv.quantiser.Real(sum);
+      float const weight = CalcWeight(lv.gain, real, bounds);
+      states.push_back({sum, weight, CalcGain(lv.gain, real, weight), bounds});
     }
     std::vector<GradientUnits> of_rows, placed;
     for (GradientPair const& g : gpair) {
-      of_rows.push_back(level.quantiser.Units(g));
+      of_rows.push_back(lv.quantiser.Units(g));
     }
     for (RowIdx r : rows) {
       placed.push_back(gpair.empty() ? GradientUnits{0.0f, 0.0f} : of_rows[r]);
@@ -221,7 +221,7 @@ class HistogramLevel {
     }
     node_of_ = ToDevice(node_of);
     best_ = ToDevice(std::vector<std::uint64_t>(nodes.size(), 0));
-    level.best = best_.Data();
+    lv.best = best_.Data();
   }
 
   /** @brief Bar some features. */
@@ -229,27 +229,25 @@ class HistogramLevel {
     FeatureMask mask;
     RandomFeatures policy{n_features, seed};
     std::vector<OpenNode> open;
-    for (auto b = kRoot; b < static_cast<NodeIdx>(level.n_nodes); ++b) {
+    for (auto b = kRoot; b < static_cast<NodeIdx>(lv.n_nodes); ++b) {
       open.push_back(
           {b, b - 1});  // as if each were the child of the one before: no way is another's
     }
     if (policy.Select(0, open, &mask)) {
       mask_ = ToDevice(mask.bits);
-      level.mask = mask_.Data();
-      level.mask_words = mask.n_words;
-      level.mask_per_node = mask.bits.size() == level.n_nodes * mask.n_words;
+      lv.mask = mask_.Data();
+      lv.mask_words = mask.n_words;
+      lv.mask_per_node = mask.bits.size() == lv.n_nodes * mask.n_words;
     }
   }
   [[nodiscard]] RowsRef Rows() const {
     return {rows_.Data(),    units_.Data(),        d_ranges_.Data(),
             node_of_.Data(), units_of_row_.Data(), are_all_};
   }
-  [[nodiscard]] std::vector<std::uint64_t> Best() const {
-    return ToHost(level.best, level.n_nodes);
-  }
+  [[nodiscard]] std::vector<std::uint64_t> Best() const { return ToHost(lv.best, lv.n_nodes); }
   void SetBest(std::vector<std::uint64_t> const& best) {
     best_ = ToDevice(best);
-    level.best = best_.Data();
+    lv.best = best_.Data();
   }
 
  private:
@@ -264,7 +262,7 @@ class HistogramLevel {
   DeviceBuffer<std::uint32_t> mask_{"mask"};
 
  public:
-  LevelRef& level;
+  LevelRef& lv;
   std::vector<RowRange> ranges;
   RowIdx n_slots{0};
 };
@@ -320,24 +318,23 @@ struct PieceSums {
 
 // one thread a node and piece; a template, so that several files may include it
 template <typename KeyT>
-__global__ void TryAllKernel(LevelRef level, FeatureIdx const* features, std::uint32_t const* bins,
+__global__ void TryAllKernel(LevelRef lv, FeatureIdx const* features, std::uint32_t const* bins,
                              std::uint64_t n_pieces, FixedSum const* before,
                              FixedSum const* through, FixedSum const* present, KeyT* forward,
                              KeyT* backward) {
   WaitForPreviousKernel();
   auto const i = GlobalIdx();
-  if (i >= level.n_nodes * n_pieces) {
+  if (i >= lv.n_nodes * n_pieces) {
     return;
   }
   auto const level_node = static_cast<LevelNode>(i / n_pieces);
   FeatureIdx const f = features[i % n_pieces];
   std::uint64_t const bin = bins[i % n_pieces];
-  NodeState const& node = level.nodes[level_node];
-  FixedSum const all = present[level_node * std::uint64_t{level.columns.n_features} + f];
-  bool const allowed = level.Allowed(level_node, f);
-  forward[i] =
-      allowed ? level.ScanKey(node, f, ScanDirection::kForward, bin + 1, through[i], all) : 0;
-  backward[i] = allowed ? level.ScanKey(node, f, ScanDirection::kBackward, bin, before[i], all) : 0;
+  NodeState const& node = lv.nodes[level_node];
+  FixedSum const all = present[level_node * std::uint64_t{lv.columns.n_features} + f];
+  bool const allowed = lv.Allowed(level_node, f);
+  forward[i] = allowed ? lv.ScanKey(node, f, ScanDirection::kForward, bin + 1, through[i], all) : 0;
+  backward[i] = allowed ? lv.ScanKey(node, f, ScanDirection::kBackward, bin, before[i], all) : 0;
 }
 
 /** @brief Every candidate of a level: after each piece forward, before each
@@ -349,8 +346,8 @@ struct AllCandidates {
   std::vector<std::uint64_t> backward;
 
   AllCandidates(Table const& table, Pieces const& pieces, std::vector<GradientPair> const& gpair,
-                LevelRows const& nodes, LevelRef const& level)
-      : sums{table, pieces, gpair, nodes, level.quantiser}, n_pieces{pieces.Size()} {
+                LevelRows const& nodes, LevelRef const& lv)
+      : sums{table, pieces, gpair, nodes, lv.quantiser}, n_pieces{pieces.Size()} {
     std::size_t const n = nodes.size() * pieces.Size();
     auto const features = ToDevice(pieces.feature);
     auto const bins = ToDevice(pieces.bin);
@@ -360,7 +357,7 @@ struct AllCandidates {
     DeviceBuffer<std::uint64_t> d_forward{"forward"}, d_backward{"backward"};
     d_forward.Reserve(n);
     d_backward.Reserve(n);
-    LaunchN("TryAll", TryAllKernel<std::uint64_t>, n, level, features.Data(), bins.Data(), n_pieces,
+    LaunchN("TryAll", TryAllKernel<std::uint64_t>, n, lv, features.Data(), bins.Data(), n_pieces,
             before.Data(), through.Data(), present.Data(), d_forward.Data(), d_backward.Data());
     forward = ToHost(d_forward.Data(), n);
     backward = ToHost(d_backward.Data(), n);
@@ -387,12 +384,11 @@ inline std::vector<SearchedNode> ReadNodes(HistogramFinder const& finder) {
   return finder.NumNodes() == 0 ? std::vector<SearchedNode>{}
                                 : ToHost(finder.Nodes(), finder.NumNodes());
 }
-/** @brief Search the ranges that a finder has listed. @return Whether the list
- * had room for all. */
-inline bool RefineOnce(RangeRefiner* refiner, HistogramProblem const& problem,
-                       TestResolution const& r, HistogramLevel const& level,
-                       HistogramFinder* finder) {
-  return refiner->Refine(level.level, problem.Ref(), level.Rows(), finder,
+/** @brief Search the ranges that a finder has listed. */
+inline RangeRefiner::Refined RefineOnce(RangeRefiner* refiner, HistogramProblem const& problem,
+                                        TestResolution const& r, HistogramLevel const& level,
+                                        HistogramFinder* finder) {
+  return refiner->Refine(level.lv, problem.Ref(), level.Rows(), finder,
                          ShapeOf(r.matrix.Layout(), r.resolution.scans), 0);
 }
 /** @brief RangeRefiner::Found(), by node of the finder. */
@@ -403,7 +399,7 @@ inline std::vector<FoundCandidate> ReadFound(RangeRefiner const& refiner, std::s
 inline void ReadCandidates(ThresholdFinder* resolver, HistogramLevel const& level,
                            TestResolution const& r, SearchedNode const* nodes, LevelNode n_nodes,
                            FoundCandidate const* refined) {
-  LevelRef of_resolution = level.level;
+  LevelRef of_resolution = level.lv;
   of_resolution.columns = r.resolution.candidates;
   resolver->Read(of_resolution, r.matrix.Ref(), nodes, n_nodes,
                  {r.matrix.HasRanges() ? refined : nullptr, 0});

@@ -116,16 +116,16 @@ class ThresholdFinderTest : public DeviceTest {
     BinnedTableRef table = problem.Ref();
     table.values_of_host = random->Chance(0.3);  // values that are read sparingly are the same
     bool const by_row = !table.values_of_host && random->Chance(0.5);
-    RowIdx const n_rows = level->level.columns.n_rows;
+    RowIdx const n_rows = level->lv.columns.n_rows;
     DeviceBuffer<std::uint32_t> left_of_row{"rows that go left"};
     auto* const results_at = d_results.Reserve(n_nodes);
     std::vector<std::uint32_t> words;  // by row, or by slot
     if (by_row) {
-      resolver->ResolveByRow(level->level, table, level->Rows(),
-                             left_of_row.Reserve(n_rows / 32 + 1), results_at);
+      resolver->ResolveByRow(level->lv, table, level->Rows(), left_of_row.Reserve(n_rows / 32 + 1),
+                             results_at);
       words = ToHost(left_of_row.Data(), n_rows / 32 + 1);
     } else {
-      resolver->Resolve(level->level, table, level->Rows(), level->n_slots,
+      resolver->Resolve(level->lv, table, level->Rows(), level->n_slots,
                         goes_left.Reserve(level->n_slots), results_at);
       for (RankWord const& word : ToHost(goes_left.Ref().words, level->n_slots / 32 + 1)) {
         words.push_back(word.bits);
@@ -141,7 +141,7 @@ class ThresholdFinderTest : public DeviceTest {
       this->ExpectSplit(nodes[b], candidates[b], results[b].split, left);
       ASSERT_FALSE(this->HasFailure()) << "node " << b;
     }
-    auto const states = ToHost(level->level.nodes, n_nodes);
+    auto const states = ToHost(level->lv.nodes, n_nodes);
     for (LevelNode b = 0; b < n_nodes; ++b) {
       ASSERT_TRUE(results[b].state.sum == states[b].sum) << "node " << b;
       ASSERT_EQ(results[b].state.gain, states[b].gain) << "node " << b;

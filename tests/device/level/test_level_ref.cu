@@ -25,23 +25,23 @@ struct Found {
 };
 
 // one thread; sums, shape: (n_values), of the node's rows with each value
-__global__ void TryAllKernel(LevelRef level, FixedSum const* sums, std::uint32_t n_values,
+__global__ void TryAllKernel(LevelRef lv, FixedSum const* sums, std::uint32_t n_values,
                              FixedSum present, Found* out) {
   WaitForPreviousKernel();
-  NodeState const& node = level.nodes[0];
+  NodeState const& node = lv.nodes[0];
   bool const missing = !(present == node.sum);
-  Found found{level.PresentKey(node, kFeature, present), 0, 0};
+  Found found{lv.PresentKey(node, kFeature, present), 0, 0};
   FixedSum before{0, 0};
   for (std::uint32_t v = 1; v < n_values; ++v) {
     before = before + sums[v - 1];
-    std::uint64_t const key = level.BoundaryKey(node, kFeature, kFirst + v, before, present);
-    float const to_beat = level.bound.GainToBeat(CandidateKey::LossChange(key), node.gain);
-    if (key != 0 && (!level.MayReach(to_beat, node.sum, before, present, missing) ||
-                     level.Bound(node.sum, before, present, missing) < to_beat)) {
+    std::uint64_t const key = lv.BoundaryKey(node, kFeature, kFirst + v, before, present);
+    float const to_beat = lv.bound.GainToBeat(CandidateKey::LossChange(key), node.gain);
+    if (key != 0 && (!lv.MayReach(to_beat, node.sum, before, present, missing) ||
+                     lv.Bound(node.sum, before, present, missing) < to_beat)) {
       ++found.n_passed;
     }
     auto const beside = [&](ScanDirection d, ValueId value) {
-      return level.KeyBeside(to_beat, node, kFeature, d, kFirst + value, before, present);
+      return lv.KeyBeside(to_beat, node, kFeature, d, kFirst + value, before, present);
     };
     found.n_other +=
         max(beside(ScanDirection::kForward, v - 1), beside(ScanDirection::kBackward, v)) != key;
@@ -126,15 +126,15 @@ class LevelRefTest : public DeviceTest {
     rules[kFeature].monotone = param.monotone_constraints.empty()
                                    ? 0
                                    : static_cast<signed char>(param.monotone_constraints[kFeature]);
-    LevelRef level{};
-    level.columns.value_offsets = offsets.Data();
-    level.columns.n_features = kFeature + 1;
-    level.gain = GainParam{param};
-    level.quantiser = Quantiser::Make(256.0f, 128.0f, 64);
-    level.bound = GainBound::Make(level.gain, level.quantiser);
-    level.n_nodes = 1;
+    LevelRef lv{};
+    lv.columns.value_offsets = offsets.Data();
+    lv.columns.n_features = kFeature + 1;
+    lv.gain = GainParam{param};
+    lv.quantiser = Quantiser::Make(256.0f, 128.0f, 64);
+    lv.bound = GainBound::Make(lv.gain, lv.quantiser);
+    lv.n_nodes = 1;
     auto const fixed = [&](reference::Sums const& s) {
-      return level.quantiser.Fixed({static_cast<float>(s.grad), static_cast<float>(s.hess)});
+      return lv.quantiser.Fixed({static_cast<float>(s.grad), static_cast<float>(s.hess)});
     };
     FixedSum present{0, 0};
     std::vector<FixedSum> sums;
@@ -149,10 +149,10 @@ class LevelRefTest : public DeviceTest {
     auto const d_rules = ToDevice(rules);
     auto const d_sums = ToDevice(sums);
     auto const d_node = ToDevice(std::vector<NodeState>{state});
-    level.rules = d_rules.Data();
-    level.nodes = d_node.Data();
+    lv.rules = d_rules.Data();
+    lv.nodes = d_node.Data();
     DeviceBuffer<Found> found{"the best"};
-    Launch("TryAll", TryAllKernel, 1, 1, level, d_sums.Data(), n, present, found.Reserve(1));
+    Launch("TryAll", TryAllKernel, 1, 1, lv, d_sums.Data(), n, present, found.Reserve(1));
     Found const got = ToHost(found.Data(), 1)[0];
     auto const want = Scan(column, param, rules[kFeature].forward, rules[kFeature].backward);
     EXPECT_EQ(got.n_passed, 0u);
@@ -211,11 +211,11 @@ TEST_F(LevelRefTest, TheBetterOfTwo) {
 }
 
 // one thread a node and feature
-__global__ void AskKernel(LevelRef level, FeatureIdx n_features, std::uint8_t* out) {
+__global__ void AskKernel(LevelRef lv, FeatureIdx n_features, std::uint8_t* out) {
   WaitForPreviousKernel();
-  if (auto const i = GlobalIdx(); i < level.n_nodes * std::uint64_t{n_features}) {
-    out[i] = level.Allowed(static_cast<LevelNode>(i / n_features),
-                           static_cast<FeatureIdx>(i % n_features));
+  if (auto const i = GlobalIdx(); i < lv.n_nodes * std::uint64_t{n_features}) {
+    out[i] =
+        lv.Allowed(static_cast<LevelNode>(i / n_features), static_cast<FeatureIdx>(i % n_features));
   }
 }
 
@@ -223,24 +223,23 @@ TEST_F(LevelRefTest, FeaturesOfANode) {
   Random random{1};
   constexpr FeatureIdx kFeatures = 77;
   constexpr LevelNode kNodes = 5;
-  LevelRef level{};
-  level.n_nodes = kNodes;
-  level.mask_words = (kFeatures + 31) / 32;
-  std::vector<std::uint32_t> mask(kNodes * level.mask_words);
+  LevelRef lv{};
+  lv.n_nodes = kNodes;
+  lv.mask_words = (kFeatures + 31) / 32;
+  std::vector<std::uint32_t> mask(kNodes * lv.mask_words);
   for (auto& word : mask) {
     word = static_cast<std::uint32_t>(random.Int(0, 0x7fffffff)) * 3;
   }
   auto const d_mask = ToDevice(mask);
   DeviceBuffer<std::uint8_t> out{"answers"};
   for (int kind = 0; kind < 3; ++kind) {  // none, one of all nodes, one of each
-    level.mask = kind == 0 ? nullptr : d_mask.Data();
-    level.mask_per_node = kind == 2;
-    LaunchN("Ask", AskKernel, kNodes * kFeatures, level, kFeatures,
-            out.Reserve(kNodes * kFeatures));
+    lv.mask = kind == 0 ? nullptr : d_mask.Data();
+    lv.mask_per_node = kind == 2;
+    LaunchN("Ask", AskKernel, kNodes * kFeatures, lv, kFeatures, out.Reserve(kNodes * kFeatures));
     auto const got = ToHost(out.Data(), kNodes * kFeatures);
     for (LevelNode b = 0; b < kNodes; ++b) {
       for (FeatureIdx f = 0; f < kFeatures; ++f) {
-        auto const word = mask[(kind == 2 ? b : 0) * level.mask_words + f / 32];
+        auto const word = mask[(kind == 2 ? b : 0) * lv.mask_words + f / 32];
         ASSERT_EQ(got[b * kFeatures + f] != 0, kind == 0 || (word >> f % 32 & 1u) != 0)
             << "node " << b << ", feature " << f << ", kind " << kind;
       }

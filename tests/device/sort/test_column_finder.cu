@@ -119,24 +119,24 @@ class ColumnFinderTest : public DeviceTest {
     auto n_nodes = static_cast<LevelNode>(nodes.size());
     ColumnStore store{table.View()};
     LevelProblem problem{store.Ref(), GrowParam{}, n_nodes};
-    LevelRef& level = problem.level;
+    LevelRef& lv = problem.lv;
     std::vector<NodeState> states;
     for (auto const& node : nodes) {
-      FixedSum sum{std::llrint(static_cast<double>(node.grad) / level.quantiser.grad_unit),
-                   std::llrint(static_cast<double>(node.hess) / level.quantiser.hess_unit)};
+      FixedSum sum{std::llrint(static_cast<double>(node.grad) / lv.quantiser.grad_unit),
+                   std::llrint(static_cast<double>(node.hess) / lv.quantiser.hess_unit)};
       auto gain = static_cast<float>(node.hess > 0 ? Score(node.grad, node.hess) : 0.0L);
       states.push_back({sum, 0.0f, gain, WeightBounds::None()});
     }
     problem.SetNodes(states);
     auto d_best = ToDevice(std::vector<std::uint64_t>(n_nodes, 0));
-    level.best = d_best.Data();
+    lv.best = d_best.Data();
     DeviceBuffer<LevelResult> results{"results"};
     results.Reserve(n_nodes);
 
     std::vector<std::vector<LevelResult>> found;
     std::vector<GradientUnits> units;
     for (GradientPair const& g : gpair) {
-      units.push_back(level.quantiser.Units(g));
+      units.push_back(lv.quantiser.Units(g));
     }
     auto d_units = ToDevice(units);
     auto d_positions = ToDevice(positions);
@@ -145,9 +145,9 @@ class ColumnFinderTest : public DeviceTest {
     FeatureHints hints{store.Ref()};
     for (FeatureIdx const* feature_hints :
          {hints.Data(), static_cast<FeatureIdx const*>(nullptr)}) {
-      level.columns.feature_hints = feature_hints;
+      lv.columns.feature_hints = feature_hints;
       ZeroAsync(d_best.Data(), n_nodes);
-      finder.Find(level, rows, results.Data());
+      finder.Find(lv, rows, results.Data());
       found.push_back(ToHost(results.Data(), n_nodes));
     }
     return found;

@@ -71,45 +71,45 @@ struct BinOffer {
  * bin that is not empty, a backward scan's right before one.
  * Not inlined: it is rarely called, and takes many registers.
  */
-__device__ __noinline__ inline std::uint64_t ExactKey(LevelRef const& level, LevelNode level_node,
+__device__ __noinline__ inline std::uint64_t ExactKey(LevelRef const& lv, LevelNode level_node,
                                                       FeatureIdx f, BinOffer const& offer,
                                                       FixedSum const& before,
                                                       FixedSum const& present) {
-  if (!level.Allowed(level_node, f)) {
+  if (!lv.Allowed(level_node, f)) {
     return 0;
   }
-  NodeState const& node = level.nodes[level_node];
-  ValueId const first = level.columns.value_offsets[f];
+  NodeState const& node = lv.nodes[level_node];
+  ValueId const first = lv.columns.value_offsets[f];
   std::uint64_t key{0};
   if (offer.boundary) {
-    key = level.BoundaryKey(node, f, first + offer.below, first + offer.bin, before, present);
+    key = lv.BoundaryKey(node, f, first + offer.below, first + offer.bin, before, present);
   }
   if (offer.present_forward) {
-    key = max(key, level.PresentKey(node, f, ScanDirection::kForward,
-                                    std::uint64_t{first} + offer.end, present));
+    key = max(key, lv.PresentKey(node, f, ScanDirection::kForward, std::uint64_t{first} + offer.end,
+                                 present));
   }
   if (offer.present_backward) {
-    key = max(key, level.PresentKey(node, f, ScanDirection::kBackward, first + offer.bin, present));
+    key = max(key, lv.PresentKey(node, f, ScanDirection::kBackward, first + offer.bin, present));
   }
   return key;
 }
 
 /** @brief Bound the gains of the candidates at a bin from above where weights are limited. */
-__device__ __noinline__ inline float BoundWithin(LevelRef const& level, LevelNode level_node,
+__device__ __noinline__ inline float BoundWithin(LevelRef const& lv, LevelNode level_node,
                                                  FeatureIdx f, BinOffer const& offer,
                                                  FixedSum const& before, FixedSum const& present) {
-  FixedSum const missing = level.nodes[level_node].sum - present;
+  FixedSum const missing = lv.nodes[level_node].sum - present;
   float bound = -INFINITY;
   if (offer.boundary) {
     FixedSum const with_missing = before + missing;
-    bound = fmaxf(level.BoundWithin(level_node, f, {before, before}),
-                  level.BoundWithin(level_node, f, {with_missing, with_missing}));
+    bound = fmaxf(lv.BoundWithin(level_node, f, {before, before}),
+                  lv.BoundWithin(level_node, f, {with_missing, with_missing}));
   }
   if (offer.present_forward) {
-    bound = fmaxf(bound, level.BoundWithin(level_node, f, {present, present}));
+    bound = fmaxf(bound, lv.BoundWithin(level_node, f, {present, present}));
   }
   if (offer.present_backward) {
-    bound = fmaxf(bound, level.BoundWithin(level_node, f, {missing, missing}));
+    bound = fmaxf(bound, lv.BoundWithin(level_node, f, {missing, missing}));
   }
   return bound;
 }
@@ -128,10 +128,10 @@ class BinSearchAgent {
     BinRun of_blocks[BlockCluster::kMost];
   };
 
-  __device__ BinSearchAgent(TempStorage* temp, LevelRef const& level, BinMatrixRef const& binned,
+  __device__ BinSearchAgent(TempStorage* temp, LevelRef const& lv, BinMatrixRef const& binned,
                             OpenRangesRef const& open, BinTile const& tile)
       : temp_{*temp},
-        level_{level},
+        lv_{lv},
         binned_{binned},
         open_{open},
         tile_{tile},
@@ -149,7 +149,7 @@ class BinSearchAgent {
   template <typename LoadFn, typename KeepFn>
   __device__ void Search(NodeSearch node, LoadFn&& load, KeepFn&& keep) {
     if (dense_) {
-      node.present = level_.nodes[node.level_node].sum;
+      node.present = lv_.nodes[node.level_node].sum;
     } else if (tile_.n_bins > kTileBins) {
       node.present = this->SumPresent(load);
     }
@@ -309,8 +309,8 @@ class BinSearchAgent {
   /** @brief List the ranges that may hold a better split than the best one so far. */
   __device__ void OpenRanges(Items const& items, BinSum const (&sums)[kItems], BinRun run,
                              NodeSearch const& search) const {
-    FixedSum const total = level_.nodes[search.level_node].sum;
-    float const to_beat = level_.GainToBeat(search.level_node);
+    FixedSum const total = lv_.nodes[search.level_node].sum;
+    float const to_beat = lv_.GainToBeat(search.level_node);
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       if (k >= items.n) {
@@ -324,20 +324,20 @@ class BinSearchAgent {
       }
       SumBox const box = BoxInside(before, sums[k].sum, sums[k].magnitude);
       FixedSum const present = this->Present(items, k, search);
-      float bound = level_.bound.Largest(total, box);
+      float bound = lv_.bound.Largest(total, box);
       if (!(present == total)) {
         FixedSum const missing = total - present;
-        bound = fmaxf(bound, level_.bound.Largest(total, box + missing));
+        bound = fmaxf(bound, lv_.bound.Largest(total, box + missing));
       }
       std::uint32_t const column = items.Column(k);
       FeatureIdx const f = binned_.columns[column].feature;
-      if (!GainBound::Reaches(bound, to_beat) || !level_.Allowed(search.level_node, f)) {
+      if (!GainBound::Reaches(bound, to_beat) || !lv_.Allowed(search.level_node, f)) {
         continue;
       }
       if constexpr (kLimited) {
-        float within = level_.BoundWithin(search.level_node, f, box);
+        float within = lv_.BoundWithin(search.level_node, f, box);
         if (!(present == total)) {
-          within = fmaxf(within, level_.BoundWithin(search.level_node, f, box + (total - present)));
+          within = fmaxf(within, lv_.BoundWithin(search.level_node, f, box + (total - present)));
         }
         bound = fminf(bound, within);
       }
@@ -381,10 +381,10 @@ class BinSearchAgent {
                                        FixedSum const& before, FixedSum const& present) const {
     float bound = -INFINITY;
     if (offer.boundary) {
-      bound = level_.Bound(total, before, present, !(present == total));
+      bound = lv_.Bound(total, before, present, !(present == total));
     }
     if (offer.present_forward || offer.present_backward) {
-      bound = fmaxf(bound, level_.bound.OfAllowed(present, total - present));
+      bound = fmaxf(bound, lv_.bound.OfAllowed(present, total - present));
     }
     return bound;
   }
@@ -392,24 +392,24 @@ class BinSearchAgent {
   /** @brief Offer the candidates that may be the best. All lanes of a warp. */
   __device__ void Offer(Items const& items, BinSum const (&sums)[kItems], BinRun const& run,
                         NodeSearch const& search) const {
-    FixedSum const total = level_.nodes[search.level_node].sum;
+    FixedSum const total = lv_.nodes[search.level_node].sum;
     BestBoundFirst<kItems> bounds;
     this->ForCandidates(
         items, sums, run, search, total,
         [&](int k, BinOffer const& offer, FixedSum const& before, FixedSum const& present) {
           FeatureIdx const f = binned_.columns[items.Column(k)].feature;
-          if (level_.Allowed(search.level_node, f)) {
+          if (lv_.Allowed(search.level_node, f)) {
             float bound = this->Bound(offer, total, before, present);
             if constexpr (kLimited) {
-              if (GainBound::Reaches(bound, level_.GainToBeat(search.level_node))) {
+              if (GainBound::Reaches(bound, lv_.GainToBeat(search.level_node))) {
                 bound =
-                    fminf(bound, BoundWithin(level_, search.level_node, f, offer, before, present));
+                    fminf(bound, BoundWithin(lv_, search.level_node, f, offer, before, present));
               }
             }
             bounds.Set(k, bound);
           }
         });
-    bounds.Offer(level_, search.level_node, [&](std::uint32_t wanted) {
+    bounds.Offer(lv_, search.level_node, [&](std::uint32_t wanted) {
       std::uint64_t key{0};
       this->ForCandidates(
           items, sums, run, search, total,
@@ -420,8 +420,8 @@ class BinSearchAgent {
               offer.below -= first;
               offer.bin -= first;
               offer.end -= first;
-              key = max(
-                  key, ExactKey(level_, search.level_node, column.feature, offer, before, present));
+              key = max(key,
+                        ExactKey(lv_, search.level_node, column.feature, offer, before, present));
             }
           });
       return key;
@@ -429,7 +429,7 @@ class BinSearchAgent {
   }
 
   TempStorage& temp_;
-  LevelRef const& level_;
+  LevelRef const& lv_;
   BinMatrixRef const& binned_;
   OpenRangesRef const& open_;
   BinTile const& tile_;

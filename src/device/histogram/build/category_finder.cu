@@ -23,7 +23,7 @@ struct FoundNode {
                    : histograms.searches[histograms.has_larger ? i / 2 : i]},
         is_larger{histograms.has_larger && i % 2 != 0} {}
 
-  [[nodiscard]] __device__ bool Is() const {
+  [[nodiscard]] __device__ bool Exists() const {
     return !is_larger || search.larger != HistogramSearch::kNone;
   }
   [[nodiscard]] __device__ SearchedNode const& Of(SearchedHistograms const& histograms) const {
@@ -39,7 +39,7 @@ __device__ FixedSum LoadSum(FixedSum const* sums, std::uint64_t i) {
 // grid: columns, a block for each of n_nodes; order: the tiles that are searched
 template <int kThreads, int kMost>
 __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SearchCategoriesKernel(
-    __grid_constant__ LevelRef const level, SearchedHistograms histograms, CategoryTilesRef tiles,
+    __grid_constant__ LevelRef const lv, SearchedHistograms histograms, CategoryTilesRef tiles,
     std::uint32_t const* order, std::uint32_t n_nodes) {
   WaitForPreviousKernel();
   using Agent = CategorySearchAgent<kThreads, kMost>;
@@ -47,14 +47,14 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SearchCategoriesKer
   CategoryTile const tile = tiles.tiles[order[blockIdx.x / n_nodes]];
   std::uint32_t const i = blockIdx.x % n_nodes;
   FoundNode const found{histograms, i};
-  if (!found.Is()) {
+  if (!found.Exists()) {
     return;
   }
   SearchedNode const node = found.Of(histograms);
   FixedSum* const own = histograms.sums + node.histogram + tile.first_bin;
   FixedSum const* const smaller =
       histograms.sums + histograms.nodes[found.search.node].histogram + tile.first_bin;
-  Agent const agent{reinterpret_cast<typename Agent::Storage*>(memory), level, tile.column,
+  Agent const agent{reinterpret_cast<typename Agent::Storage*>(memory), lv, tile.column,
                     node.level_node};
   agent.Lister().Gather(tile.column.n_categories, [&](std::uint32_t code) {
     FixedSum sum = LoadSum(own, code);
@@ -69,13 +69,12 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SearchCategoriesKer
 }
 
 // grid: one block a node; result: the sets of nodes whose best split is by a category
-__global__ void KeepSetsKernel(__grid_constant__ LevelRef const level,
-                               SearchedHistograms histograms, CategoryTilesRef tiles,
-                               LevelSetsRef out) {
+__global__ void KeepSetsKernel(__grid_constant__ LevelRef const lv, SearchedHistograms histograms,
+                               CategoryTilesRef tiles, LevelSetsRef out) {
   WaitForPreviousKernel();
   FoundNode const found{histograms, blockIdx.x};
-  if (found.Is()) {
-    tiles.Keep(level, blockIdx.x, found.Of(histograms).level_node, out);
+  if (found.Exists()) {
+    tiles.Keep(lv, blockIdx.x, found.Of(histograms).level_node, out);
   }
 }
 
@@ -98,10 +97,10 @@ constexpr SizeClass kClasses[] = {SizeClass::Make<256, 1024>(), SizeClass::Make<
                                   SizeClass::Make<1024, static_cast<int>(kMaxGroupBins)>()};
 }  // namespace
 
-void KeepSets(LevelRef const& level, SearchedHistograms const& searched,
-              CategoryTilesRef const& tiles, LevelSetsRef const& out) {
+void KeepSets(LevelRef const& lv, SearchedHistograms const& searched, CategoryTilesRef const& tiles,
+              LevelSetsRef const& out) {
   constexpr unsigned kThreads = 128;
-  Launch("KeepSets", KeepSetsKernel, searched.n * (searched.has_larger ? 2 : 1), kThreads, level,
+  Launch("KeepSets", KeepSetsKernel, searched.n * (searched.has_larger ? 2 : 1), kThreads, lv,
          searched, tiles, out);
 }
 
@@ -130,7 +129,7 @@ CategoryFinder::CategoryFinder(BinMatrix const& matrix,
 
 bool CategoryFinder::Has(FeatureIdx f) const { return FindCategorical(features_, f) != nullptr; }
 
-void CategoryFinder::Find(LevelRef const& level, SearchedHistograms const& histograms,
+void CategoryFinder::Find(LevelRef const& lv, SearchedHistograms const& histograms,
                           LevelSetsRef const& out) {
   if (tiles_.Tiles().empty()) {
     return;
@@ -141,9 +140,9 @@ void CategoryFinder::Find(LevelRef const& level, SearchedHistograms const& histo
   for (std::size_t c = n_of_class_.size(); c-- > 0;) {  // the longest first
     order -= n_of_class_[c];
     Launch("SearchCategories", kClasses[c].kernel, std::uint64_t{n_nodes} * n_of_class_[c],
-           {kClasses[c].n_threads, kClasses[c].shared_bytes}, level, histograms, tiles, order,
+           {kClasses[c].n_threads, kClasses[c].shared_bytes}, lv, histograms, tiles, order,
            n_nodes);
   }
-  KeepSets(level, histograms, tiles, out);
+  KeepSets(lv, histograms, tiles, out);
 }
 }  // namespace gpu_exact

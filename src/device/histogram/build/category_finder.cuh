@@ -21,8 +21,8 @@ struct SearchedHistograms {
 };
 
 /** @brief Keep the set of each node whose best split is by one of the tiles' columns. Does not wait. */
-void KeepSets(LevelRef const& level, SearchedHistograms const& searched,
-              CategoryTilesRef const& tiles, LevelSetsRef const& out);
+void KeepSets(LevelRef const& lv, SearchedHistograms const& searched, CategoryTilesRef const& tiles,
+              LevelSetsRef const& out);
 
 class CategoryFinder {
  public:
@@ -37,7 +37,7 @@ class CategoryFinder {
    *
    * Before, a larger sibling's place has its parent's sums; afterwards it has its own.
    */
-  void Find(LevelRef const& level, SearchedHistograms const& histograms, LevelSetsRef const& out);
+  void Find(LevelRef const& lv, SearchedHistograms const& histograms, LevelSetsRef const& out);
 
  private:
   std::vector<CategoricalFeature> features_;

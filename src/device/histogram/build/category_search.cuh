@@ -40,8 +40,8 @@ struct CategoryWeight {
   static constexpr std::uint32_t kNone = 0xffffffffu;  // of no weight
   static constexpr std::uint32_t kZero = 0x80000000u;  // RadixKey(0.0f)
 
-  [[nodiscard]] __device__ static std::uint32_t Key(LevelRef const& level, FixedSum const& sum) {
-    return RadixKey(CalcWeight(level.gain, level.quantiser.Real(sum), WeightBounds::None()));
+  [[nodiscard]] __device__ static std::uint32_t Key(LevelRef const& lv, FixedSum const& sum) {
+    return RadixKey(CalcWeight(lv.gain, lv.quantiser.Real(sum), WeightBounds::None()));
   }
 };
 
@@ -63,15 +63,15 @@ class CategoryCutAgent {
   };
 
   /** @param storage Shared memory. */
-  __device__ CategoryCutAgent(Storage* storage, LevelRef const& level,
+  __device__ CategoryCutAgent(Storage* storage, LevelRef const& lv,
                               CategoricalFeature const& column, LevelNode level_node,
                               ListT const& list, CategoryCounts const& counts)
       : temp_{*storage},
-        level_{level},
+        lv_{lv},
         column_{column},
-        rule_{level.rules[column.feature]},
+        rule_{lv.rules[column.feature]},
         level_node_{level_node},
-        node_{level.nodes[level_node]},
+        node_{lv.nodes[level_node]},
         list_{list},
         counts_{counts} {}
 
@@ -96,10 +96,10 @@ class CategoryCutAgent {
           temp_.best == 0
               ? 0
               : CandidateKey::Make(CandidateKey::LossChange(temp_.best),
-                                   level_.CategoryRank(column_.feature, temp_.missing_left));
-      level_.Offer(level_node_, key);
+                                   lv_.CategoryRank(column_.feature, temp_.missing_left));
+      lv_.Offer(level_node_, key);
       // Others may offer a better one now or later: then what is written is of no meaning.
-      temp_.is_best = key != 0 && key >= __ldcg(level_.best + level_node_);
+      temp_.is_best = key != 0 && key >= __ldcg(lv_.best + level_node_);
     }
     __syncthreads();
     return temp_.is_best;
@@ -137,7 +137,7 @@ class CategoryCutAgent {
    * @param codes Shared memory for a list, shape: (CategorySet::kMaxListed)
    */
   __device__ void WriteSet(std::uint32_t* codes, std::uint32_t* out) const {
-    if (!CategorySet::IsListed(column_, level_.max_cat_threshold)) {
+    if (!CategorySet::IsListed(column_, lv_.max_cat_threshold)) {
       if (threadIdx.x == 0) {
         out[0] = CategorySet::kBits;
       }
@@ -214,7 +214,7 @@ class CategoryCutAgent {
 
   template <typename LoadFn>
   __device__ void TwoSets(LoadFn&& load) {
-    std::uint32_t const n_tried = min(level_.max_cat_threshold, column_.n_categories);
+    std::uint32_t const n_tried = min(lv_.max_cat_threshold, column_.n_categories);
     std::uint32_t const n_steps = min(counts_.n_present, n_tried - 1);
     std::uint64_t best{0};
     std::uint32_t cut{0};
@@ -289,7 +289,7 @@ class CategoryCutAgent {
 
   [[nodiscard]] __device__ std::uint64_t Key(FixedSum const& left, FixedSum const& right,
                                              std::uint32_t place) const {
-    return CandidateKey::Make(level_.LossChange(node_, rule_.monotone, left, right), place);
+    return CandidateKey::Make(lv_.LossChange(node_, rule_.monotone, left, right), place);
   }
   /** @brief Keep the best of all threads. */
   __device__ void KeepBest(std::uint64_t best, std::uint32_t cut) {
@@ -307,7 +307,7 @@ class CategoryCutAgent {
   }
 
   Storage& temp_;
-  LevelRef const& level_;
+  LevelRef const& lv_;
   CategoricalFeature const& column_;
   FeatureRule rule_;
   LevelNode level_node_;
@@ -352,8 +352,7 @@ class CategorySortAgent {
   };
 
   /** @param storage Shared memory. */
-  __device__ CategorySortAgent(Storage* storage, LevelRef const& level)
-      : temp_{*storage}, level_{level} {}
+  __device__ CategorySortAgent(Storage* storage, LevelRef const& lv) : temp_{*storage}, lv_{lv} {}
 
   /**
    * @brief List the categories that have a sum. All threads of the block; ends with a barrier.
@@ -365,7 +364,7 @@ class CategorySortAgent {
     for (std::uint32_t base = 0; base < n; base += kThreads) {
       std::uint32_t const code = base + threadIdx.x;
       FixedSum const sum = code < n ? load(code) : FixedSum{0, 0};
-      std::uint32_t const key = sum == FixedSum{0, 0} ? kNone : CategoryWeight::Key(level_, sum);
+      std::uint32_t const key = sum == FixedSum{0, 0} ? kNone : CategoryWeight::Key(lv_, sum);
       temp_.keys[code] = key;
       std::uint32_t const bits = __ballot_sync(kAllLanes, key != kNone);
       this->CountSigns(key);
@@ -390,7 +389,7 @@ class CategorySortAgent {
       std::uint32_t const number = base + threadIdx.x;
       std::uint32_t key{kNone};
       if (number < n_present) {
-        key = CategoryWeight::Key(level_, load(number));
+        key = CategoryWeight::Key(lv_, load(number));
         temp_.keys[number] = key;
         temp_.codes[number] = static_cast<std::uint16_t>(code(number));
         if (code(number) != number) {
@@ -502,7 +501,7 @@ class CategorySortAgent {
   }
 
   Storage& temp_;
-  LevelRef const& level_;
+  LevelRef const& lv_;
 };
 
 /** @brief Searches a column of a node whose categories fit a block. @tparam kMost So many do. */
@@ -518,12 +517,12 @@ class CategorySearchAgent {
   };
 
   /** @param storage Shared memory. */
-  __device__ CategorySearchAgent(Storage* storage, LevelRef const& level,
+  __device__ CategorySearchAgent(Storage* storage, LevelRef const& lv,
                                  CategoricalFeature const& column, LevelNode level_node)
-      : temp_{*storage}, level_{level}, column_{column}, level_node_{level_node} {}
+      : temp_{*storage}, lv_{lv}, column_{column}, level_node_{level_node} {}
 
   /** @brief Give the agent that is to list the categories first. */
-  [[nodiscard]] __device__ SortAgent Lister() const { return {&temp_.sort, level_}; }
+  [[nodiscard]] __device__ SortAgent Lister() const { return {&temp_.sort, lv_}; }
   /**
    * @brief Offer the best split of the listed categories, and write its set if it is the best of the node
    *        so far. All threads of the block.
@@ -531,14 +530,14 @@ class CategorySearchAgent {
    */
   template <typename LoadFn>
   __device__ void Search(LoadFn&& load, std::uint32_t* out_set) const {
-    if (!level_.Allowed(level_node_, column_.feature)) {
+    if (!lv_.Allowed(level_node_, column_.feature)) {
       return;
     }
     SortAgent sorter = this->Lister();
-    if (!level_.rules[column_.feature].one_hot) {
+    if (!lv_.rules[column_.feature].one_hot) {
       sorter.SortByWeight();
     }
-    CutAgent cuts{&temp_.cut, level_, column_, level_node_, sorter.Lists(), sorter.Counts()};
+    CutAgent cuts{&temp_.cut, lv_, column_, level_node_, sorter.Lists(), sorter.Counts()};
     if (cuts.Offer(load)) {
       cuts.WriteBits(out_set);
     }
@@ -546,7 +545,7 @@ class CategorySearchAgent {
 
  private:
   Storage& temp_;
-  LevelRef const& level_;
+  LevelRef const& lv_;
   CategoricalFeature const& column_;
   LevelNode level_node_;
 };

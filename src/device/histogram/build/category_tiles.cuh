@@ -34,14 +34,13 @@ struct CategoryTilesRef {
   }
   /** @brief Keep the set of a node's best split, where that is by one of the columns. All threads of a
    *         block. */
-  __device__ void Keep(LevelRef const& level, std::uint64_t i, LevelNode b,
+  __device__ void Keep(LevelRef const& lv, std::uint64_t i, LevelNode b,
                        LevelSetsRef const& out) const {
-    std::uint64_t const key = level.best[b];
+    std::uint64_t const key = lv.best[b];
     if (!CandidateKey::IsLocal(key)) {
       return;
     }
-    FeatureIdx const f =
-        level.columns.FeatureOf(CandidateKey::AnyValueOf(CandidateKey::RankOf(key)));
+    FeatureIdx const f = lv.columns.FeatureOf(CandidateKey::AnyValueOf(CandidateKey::RankOf(key)));
     auto const* t = tiles;
     std::uint32_t const at =
         PartitionPoint(0u, n_tiles, [=](std::uint32_t k) { return t[k].column.feature >= f; });

@@ -104,7 +104,7 @@ void HistogramFinder::Begin(NodesToSearch const& nodes) {
   kept_.clear();
 }
 
-void HistogramFinder::Find(LevelRef const& level, RowsRef const& rows, NodesToSearch const& nodes,
+void HistogramFinder::Find(LevelRef const& lv, RowsRef const& rows, NodesToSearch const& nodes,
                            OpenRangesRef const& open, LevelSetsRef const& sets) {
   this->Place(nodes);
   if (h_nodes_.empty()) {
@@ -112,10 +112,10 @@ void HistogramFinder::Find(LevelRef const& level, RowsRef const& rows, NodesToSe
   }
   this->PlacePassing();
   this->PlanWork();
-  this->SearchBatches(level, rows, open, &sets);
+  this->SearchBatches(lv, rows, open, &sets);
 }
 
-void HistogramFinder::FindAgain(LevelRef const& level, RowsRef const& rows,
+void HistogramFinder::FindAgain(LevelRef const& lv, RowsRef const& rows,
                                 OpenRangesRef const& open) {
   // Kept histograms are there; each is searched by itself.
   std::vector<HistogramSearch> searches;
@@ -128,7 +128,7 @@ void HistogramFinder::FindAgain(LevelRef const& level, RowsRef const& rows,
   of_kept_ = {{}, std::move(searches)};
   this->PlacePassing();  // other resolutions have kept some since
   this->PlanWork();
-  this->SearchBatches(level, rows, open, nullptr);
+  this->SearchBatches(lv, rows, open, nullptr);
 }
 
 void HistogramFinder::Place(NodesToSearch const& nodes) {
@@ -216,7 +216,7 @@ WorkRef HistogramFinder::AllRows() {
   return all.Ref(slicer_, all_rows_);
 }
 
-void HistogramFinder::SearchBatches(LevelRef const& level, RowsRef const& rows,
+void HistogramFinder::SearchBatches(LevelRef const& lv, RowsRef const& rows,
                                     OpenRangesRef const& open, LevelSetsRef const* sets) {
   for (Batch const& batch : batches_) {
     if (batch.searches.empty() || matrix_.Columns().empty()) {
@@ -238,12 +238,11 @@ void HistogramFinder::SearchBatches(LevelRef const& level, RowsRef const& rows,
       bool const has_larger =
           std::any_of(batch.searches.cbegin(), batch.searches.cend(),
                       [](auto const& s) { return s.larger != HistogramSearch::kNone; });
-      categories_.Find(level, {this->Nodes(), f.histograms.sums, searches, n, has_larger}, *sets);
+      categories_.Find(lv, {this->Nodes(), f.histograms.sums, searches, n, has_larger}, *sets);
     }
     std::uint64_t const n_clusters = std::uint64_t{n} * n_tiles_;
-    LaunchClusters("Search", level.bound.limited ? SearchKernel<true> : SearchKernel<false>,
-                   n_clusters, this->ClusterSize(n_clusters), kSearchThreads, level, f, searches,
-                   n);
+    LaunchClusters("Search", lv.bound.limited ? SearchKernel<true> : SearchKernel<false>,
+                   n_clusters, this->ClusterSize(n_clusters), kSearchThreads, lv, f, searches, n);
   }
 }
 

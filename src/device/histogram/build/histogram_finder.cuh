@@ -80,10 +80,10 @@ class HistogramFinder {
    * A bin whose sum is zero counts as empty. Every level of a tree is searched, also where no node
    * is of this resolution.
    */
-  void Find(LevelRef const& level, RowsRef const& rows, NodesToSearch const& nodes,
+  void Find(LevelRef const& lv, RowsRef const& rows, NodesToSearch const& nodes,
             OpenRangesRef const& open, LevelSetsRef const& sets = {});
   /** @brief List the open ranges of the same nodes again, by the best candidates there are now. */
-  void FindAgain(LevelRef const& level, RowsRef const& rows, OpenRangesRef const& open);
+  void FindAgain(LevelRef const& lv, RowsRef const& rows, OpenRangesRef const& open);
 
   /** @brief Tell whether the last call has kept the histogram of a node. */
   [[nodiscard]] bool HasKept(LevelNode node) const {
@@ -112,7 +112,7 @@ class HistogramFinder {
   void PlacePassing();
   void PlanWork();
   /** @param sets nullptr: splits by categories are not searched. */
-  void SearchBatches(LevelRef const& level, RowsRef const& rows, OpenRangesRef const& open,
+  void SearchBatches(LevelRef const& lv, RowsRef const& rows, OpenRangesRef const& open,
                      LevelSetsRef const* sets);
   /** @brief Count the blocks that share a tile: more than one where tiles are so few that
    *         multiprocessors are idle. */

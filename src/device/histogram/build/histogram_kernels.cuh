@@ -89,9 +89,11 @@ __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
  * @tparam kLimited As BinSearchAgent's: without, it takes fewer registers.
  */
 template <bool kLimited>
-__global__ __launch_bounds__(kSearchThreads, kSearchBlocks) void SearchKernel(
-    __grid_constant__ LevelRef const level, __grid_constant__ FinderRef const f,
-    HistogramSearch const* searches, std::uint32_t n_searches) {
+__global__ __launch_bounds__(kSearchThreads,
+                             kSearchBlocks) void SearchKernel(__grid_constant__ LevelRef const lv,
+                                                              __grid_constant__ FinderRef const f,
+                                                              HistogramSearch const* searches,
+                                                              std::uint32_t n_searches) {
   WaitForPreviousKernel();
   __shared__ typename BinSearchAgent<kSearchThreads, kLimited>::TempStorage temp;
   unsigned const cluster = blockIdx.x / BlockCluster::Size();
@@ -103,7 +105,7 @@ __global__ __launch_bounds__(kSearchThreads, kSearchBlocks) void SearchKernel(
   std::uint32_t const second = has_sibling ? search.larger : search.node;
   BinSums const own = f.Of(search.node, first);
   BinSums const larger = f.Of(second, first);
-  BinSearchAgent<kSearchThreads, kLimited> in_tile{&temp, level, f.binned, f.open, tile};
+  BinSearchAgent<kSearchThreads, kLimited> in_tile{&temp, lv, f.binned, f.open, tile};
 #pragma unroll 1  // one copy of the search
   for (bool is_larger : {false, true}) {
     if (is_larger && !has_sibling) {

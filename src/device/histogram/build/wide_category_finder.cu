@@ -123,7 +123,7 @@ struct HasSum {
 };
 
 // one thread a number that there may be; result: what is not listed comes last
-__global__ void MakeWeightKeysKernel(__grid_constant__ LevelRef const level, WideRef wide,
+__global__ void MakeWeightKeysKernel(__grid_constant__ LevelRef const lv, WideRef wide,
                                      std::uint64_t n, std::uint64_t* keys, std::uint32_t* numbers) {
   WaitForPreviousKernel();
   auto const i = GlobalIdx();
@@ -134,7 +134,7 @@ __global__ void MakeWeightKeysKernel(__grid_constant__ LevelRef const level, Wid
   if (i < *wide.n_places) {
     std::uint64_t const place = wide.places[i];
     if (std::uint64_t const node = place >> wide.code_bits; node < wide.n_nodes) {
-      key = WideRef::Key(node, CategoryWeight::Key(level, wide.Sum(i, wide.Code(place))));
+      key = WideRef::Key(node, CategoryWeight::Key(lv, wide.Sum(i, wide.Code(place))));
     }
   }
   keys[i] = key;
@@ -155,7 +155,7 @@ struct WideList {
 };
 
 // grid: one block a node
-__global__ __launch_bounds__(kThreads) void SearchWideKernel(__grid_constant__ LevelRef const level,
+__global__ __launch_bounds__(kThreads) void SearchWideKernel(__grid_constant__ LevelRef const lv,
                                                              __grid_constant__ WideRef const wide,
                                                              LevelSetsRef out) {
   WaitForPreviousKernel();
@@ -167,7 +167,7 @@ __global__ __launch_bounds__(kThreads) void SearchWideKernel(__grid_constant__ L
   std::uint32_t const i = blockIdx.x;
   std::uint32_t const warp = threadIdx.x / 32;
   LevelNode const b = wide.nodes[i].level_node;
-  if (!level.Allowed(b, wide.column.feature)) {
+  if (!lv.Allowed(b, wide.column.feature)) {
     return;
   }
   if (warp < 2) {
@@ -193,7 +193,7 @@ __global__ __launch_bounds__(kThreads) void SearchWideKernel(__grid_constant__ L
               first_absent < wide.column.n_categories ? first_absent : CategoryWeight::kNone};
   }
   __syncthreads();
-  Agent agent{&temp, level, wide.column, b, list, counts};
+  Agent agent{&temp, lv, wide.column, b, list, counts};
   if (agent.Offer([&](std::uint32_t number, std::uint32_t code) {
         return wide.Sum(list.begin + number, code);
       })) {
@@ -232,7 +232,7 @@ std::vector<WideCategoryFinder::Batch> WideCategoryFinder::Divide(
   return batches;
 }
 
-void WideCategoryFinder::Find(LevelRef const& level, RowsRef const& rows,
+void WideCategoryFinder::Find(LevelRef const& lv, RowsRef const& rows,
                               std::vector<SearchedNode> const& nodes, LevelSetsRef const& out) {
   if (features_.empty() || nodes.empty()) {
     return;
@@ -249,14 +249,13 @@ void WideCategoryFinder::Find(LevelRef const& level, RowsRef const& rows,
   uploader->Upload();
   for (CategoricalFeature const& f : features_) {
     for (Batch const& batch : batches) {
-      this->FindAtOnce(level, rows, f, batch,
-                       uploader->Data<SearchedNode>(d_nodes) + batch.first_node,
+      this->FindAtOnce(lv, rows, f, batch, uploader->Data<SearchedNode>(d_nodes) + batch.first_node,
                        uploader->Data<RowSlice>(d_slices) + batch.first_slice, out);
     }
   }
 }
 
-void WideCategoryFinder::FindAtOnce(LevelRef const& level, RowsRef const& rows,
+void WideCategoryFinder::FindAtOnce(LevelRef const& lv, RowsRef const& rows,
                                     CategoricalFeature const& column, Batch const& batch,
                                     SearchedNode const* nodes, RowSlice const* slices,
                                     LevelSetsRef const& out) {
@@ -305,11 +304,11 @@ void WideCategoryFinder::FindAtOnce(LevelRef const& level, RowsRef const& rows,
                                             static_cast<std::int64_t>(most), Stream());
     });
   }
-  LaunchN("MakeWeightKeys", MakeWeightKeysKernel, most, level, wide, most, keys.Current(),
+  LaunchN("MakeWeightKeys", MakeWeightKeysKernel, most, lv, wide, most, keys.Current(),
           numbers.Current());
   sort(32 + node_bits);
   wide.keys = keys.Current();
   wide.numbers = numbers.Current();
-  Launch("SearchWide", SearchWideKernel, batch.n_nodes, kThreads, level, wide, out);
+  Launch("SearchWide", SearchWideKernel, batch.n_nodes, kThreads, lv, wide, out);
 }
 }  // namespace gpu_exact

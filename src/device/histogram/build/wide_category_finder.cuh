@@ -39,9 +39,9 @@ class WideCategoryFinder {
   /**
    * @brief Offer the best split of each node by each feature, and write the sets of those that are the
    *        best of their nodes. Does not wait, but where memory grows.
-   * @param level Its columns are those of the nodes' resolution.
+   * @param lv Its columns are those of the nodes' resolution.
    */
-  void Find(LevelRef const& level, RowsRef const& rows, std::vector<SearchedNode> const& nodes,
+  void Find(LevelRef const& lv, RowsRef const& rows, std::vector<SearchedNode> const& nodes,
             LevelSetsRef const& out);
 
  private:
@@ -56,7 +56,7 @@ class WideCategoryFinder {
 
   [[nodiscard]] std::vector<Batch> Divide(std::vector<SearchedNode> const& nodes,
                                           std::vector<RowSlice>* slices) const;
-  void FindAtOnce(LevelRef const& level, RowsRef const& rows, CategoricalFeature const& column,
+  void FindAtOnce(LevelRef const& lv, RowsRef const& rows, CategoricalFeature const& column,
                   Batch const& batch, SearchedNode const* nodes, RowSlice const* slices,
                   LevelSetsRef const& out);
 

@@ -42,13 +42,13 @@ struct OpenEntriesRef {
 };
 
 // grid: strided over the listed ranges; result: bits of those that still may hold the best split
-__global__ void MarkOpenKernel(LevelRef level, SearchedNode const* nodes, OpenRangesRef listed,
+__global__ void MarkOpenKernel(LevelRef lv, SearchedNode const* nodes, OpenRangesRef listed,
                                OpenBinsRef open) {
   WaitForPreviousKernel();
   std::uint32_t const n = listed.Size();
   for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
     OpenRange const range = listed.list[i];
-    if (GainBound::Reaches(range.bound, level.GainToBeat(nodes[range.node].level_node))) {
+    if (GainBound::Reaches(range.bound, lv.GainToBeat(nodes[range.node].level_node))) {
       std::uint64_t const bit = open.At(range.node, range.bin);
       atomicOr(&open.bits.words[bit / 32].bits, 1u << bit % 32);
     }
@@ -260,7 +260,7 @@ struct EntryCandidates {
   std::uint64_t backward{0};
 
   /** @param only_best Of the bin and direction of the node's best candidate alone. */
-  __device__ EntryCandidates(LevelRef const& level, BinMatrixRef const& binned,
+  __device__ EntryCandidates(LevelRef const& lv, BinMatrixRef const& binned,
                              SearchedNode const* nodes, SortedEntriesRef const& entries,
                              std::uint64_t i, bool only_best) {
     std::uint64_t const key = entries.keys[i];
@@ -273,17 +273,17 @@ struct EntryCandidates {
       return;
     }
     FeatureIdx const f = binned.columns[range.column].feature;
-    std::uint64_t const best = __ldcg(level.best + level_node);
+    std::uint64_t const best = __ldcg(lv.best + level_node);
     auto const wanted = [&](ScanDirection d) {
       return !only_best ||
-             CandidateKey::Rank(level.columns.Values(f), d, CandidateKey::Beside(d, range.bin)) ==
+             CandidateKey::Rank(lv.columns.Values(f), d, CandidateKey::Beside(d, range.bin)) ==
                  CandidateKey::RankOf(best);
     };
-    NodeState const& state = level.nodes[level_node];
-    float const to_beat = level.GainToBeat(level_node);
+    NodeState const& state = lv.nodes[level_node];
+    float const to_beat = lv.GainToBeat(level_node);
     // Only the bin counts: which value within it is told afterwards, for the best candidate alone.
     auto const key_of = [&](ScanDirection d, FixedSum const& before) {
-      return level.KeyBeside(to_beat, state, f, d, range.bin, before, range.present);
+      return lv.KeyBeside(to_beat, state, f, d, range.bin, before, range.present);
     };
     if (ends_value && wanted(ScanDirection::kForward)) {
       forward = key_of(ScanDirection::kForward, range.before + entries.sums[i]);
@@ -298,26 +298,26 @@ struct EntryCandidates {
 };
 
 // one thread a sorted entry
-__global__ void OfferEntriesKernel(__grid_constant__ LevelRef const level, BinMatrixRef binned,
+__global__ void OfferEntriesKernel(__grid_constant__ LevelRef const lv, BinMatrixRef binned,
                                    SearchedNode const* nodes, SortedEntriesRef entries) {
   WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i < entries.n) {
-    EntryCandidates const c{level, binned, nodes, entries, i, false};
+    EntryCandidates const c{lv, binned, nodes, entries, i, false};
     std::uint64_t const key = max(c.forward, c.backward);
     if (key != 0) {
-      level.Offer(c.level_node, key);
+      lv.Offer(c.level_node, key);
     }
   }
 }
 
 // one thread a node; values of candidates that are the best no more are forgotten
-__global__ void ForgetValuesKernel(LevelRef level, SearchedNode const* nodes, std::uint32_t n_nodes,
+__global__ void ForgetValuesKernel(LevelRef lv, SearchedNode const* nodes, std::uint32_t n_nodes,
                                    FoundCandidate* found) {
   WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i < n_nodes) {
-    std::uint64_t const best = level.best[nodes[i].level_node];
+    std::uint64_t const best = lv.best[nodes[i].level_node];
     if (found[i].key != best) {
       found[i] = {best, ScanValue::kNone};
     }
@@ -325,7 +325,7 @@ __global__ void ForgetValuesKernel(LevelRef level, SearchedNode const* nodes, st
 }
 
 // one thread a sorted entry; of candidates alike in a bin the scan takes the one that it meets first
-__global__ void FindValuesKernel(__grid_constant__ LevelRef const level, BinMatrixRef binned,
+__global__ void FindValuesKernel(__grid_constant__ LevelRef const lv, BinMatrixRef binned,
                                  SearchedNode const* nodes, SortedEntriesRef entries,
                                  FoundCandidate* found) {
   WaitForPreviousKernel();
@@ -333,8 +333,8 @@ __global__ void FindValuesKernel(__grid_constant__ LevelRef const level, BinMatr
   if (i >= entries.n) {
     return;
   }
-  EntryCandidates const c{level, binned, nodes, entries, i, true};
-  std::uint64_t const best = level.best[c.level_node];
+  EntryCandidates const c{lv, binned, nodes, entries, i, true};
+  std::uint64_t const best = lv.best[c.level_node];
   if (best == 0 || (c.forward != best && c.backward != best)) {
     return;
   }
@@ -345,7 +345,7 @@ __global__ void FindValuesKernel(__grid_constant__ LevelRef const level, BinMatr
 
 /** @brief Holds what all steps of one call read. */
 struct RangeRefiner::Pass {
-  LevelRef const& level;
+  LevelRef const& lv;
   BinnedTableRef const& table;
   RowsRef const& rows;
   SearchedNode const* nodes;
@@ -377,13 +377,14 @@ OpenRangesRef RangeRefiner::Listed() {
               std::min<std::uint64_t>(list_.Bytes() / sizeof(OpenRange), ~std::uint32_t{0}))};
 }
 
-bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
-                          HistogramFinder* finder, ResolutionShape shape, std::size_t depth) {
+RangeRefiner::Refined RangeRefiner::Refine(LevelRef const& lv, BinnedTableRef const& table,
+                                           RowsRef const& rows, HistogramFinder* finder,
+                                           ResolutionShape shape, std::size_t depth) {
   std::uint32_t const n_nodes = finder->NumNodes();
   OpenRangesRef const listed = this->Listed();
   found_.Reserve(n_nodes);
   n_gathered_.reset();
-  shape.scans = shape.scans && level.n_nodes <= kMostFollowed;
+  shape.scans = shape.scans && lv.n_nodes <= kMostFollowed;
   RefineCost const cost{static_cast<double>(n_nodes),
                         static_cast<double>(finder->NumSearchedRows()),
                         static_cast<double>(matrix_.NumRows()),
@@ -391,15 +392,15 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
                         shape,
                         static_cast<double>(max_entries_)};
   auto const scan = [&] {
-    room_.scanner.Scan(level, matrix_, table, rows, {finder->Nodes(), n_nodes}, listed,
-                       counts_.Data(), found_.Data(), host_counts_.Data() + kScanned);
+    room_.scanner.Scan(lv, matrix_, table, rows, {finder->Nodes(), n_nodes}, listed, counts_.Data(),
+                       found_.Data(), host_counts_.Data() + kScanned);
   };
   if (shape.scans && n_nodes * matrix_.Ref().n_bins <= listed.capacity && cost.ScansAnyway()) {
     scan();
-    return true;
+    return Refined::kDone;
   }
   if (shape.scans) {
-    room_.scanner.Measure(level, matrix_.Ref(), finder->Nodes(), listed, counts_.Data());
+    room_.scanner.Measure(lv, matrix_.Ref(), finder->Nodes(), listed, counts_.Data());
     this->AskCounts();
     scanned_.resize(std::max(scanned_.size(), depth + 1));
     bool const begun = scanned_[depth];
@@ -407,8 +408,8 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
       scan();
     }
     OpenCounts const counts = this->AwaitCounts();
-    if (!this->MakeRoom(counts)) {
-      return false;
+    if (!this->HadRoom(counts)) {
+      return Refined::kListAgain;
     }
     scanned_[depth] =
         cost.Scans(static_cast<double>(counts.n_scanned), static_cast<double>(counts.n_gathered));
@@ -416,12 +417,12 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
       scan();
     }
     if (scanned_[depth] || begun) {
-      return true;
+      return Refined::kDone;
     }
   }
   ZeroAsync(found_.Data(), n_nodes);
   std::uint64_t const stride = CeilDiv(matrix_.Ref().n_bins, 32) * 32;
-  return this->Gather({level,
+  return this->Gather({lv,
                        table,
                        rows,
                        finder->Nodes(),
@@ -430,22 +431,22 @@ bool RangeRefiner::Refine(LevelRef const& level, BinnedTableRef const& table, Ro
                        {room_.is_open.Reserve(n_nodes * stride), stride}});
 }
 
-bool RangeRefiner::Gather(Pass const& pass) {
+RangeRefiner::Refined RangeRefiner::Gather(Pass const& pass) {
   constexpr std::size_t kFirstEntries = std::size_t{1} << 17;
   OpenRangesRef const listed = this->Listed();
   std::uint64_t const n_bits = pass.n_nodes * pass.open.stride;
   room_.open.Reserve(listed.capacity);
   room_.entries.Reserve(std::min<std::uint64_t>(kFirstEntries, max_entries_));
   room_.is_open.ClearAsync(n_bits);
-  Launch("MarkOpen", MarkOpenKernel, kListBlocks, kListThreads, pass.level, pass.nodes, listed,
+  Launch("MarkOpen", MarkOpenKernel, kListBlocks, kListThreads, pass.lv, pass.nodes, listed,
          pass.open);
   room_.is_open.Count(n_bits);
   Launch("CollectOpen", CollectOpenKernel, kListBlocks, kListThreads, listed, pass.open, n_bits,
          room_.open.Data(), counts_.Data());
   this->Emit(pass, 0, ~0u);
   OpenCounts const counts = this->ReadCounts();
-  if (!this->MakeRoom(counts)) {
-    return false;
+  if (!this->HadRoom(counts)) {
+    return Refined::kListAgain;
   }
   n_gathered_ = counts.n_entries;
   if (counts.n_entries <= room_.entries.Size()) {
@@ -453,10 +454,10 @@ bool RangeRefiner::Gather(Pass const& pass) {
   } else {
     this->SearchInParts(pass, 0, counts.n_open, counts.n_entries);
   }
-  return true;
+  return Refined::kDone;
 }
 
-bool RangeRefiner::MakeRoom(OpenCounts const& counts) {
+bool RangeRefiner::HadRoom(OpenCounts const& counts) {
   if (counts.n_listed <= this->Listed().capacity) {
     return true;
   }
@@ -523,10 +524,10 @@ void RangeRefiner::Search(Pass const& pass, std::uint64_t n, std::uint32_t first
                                                Stream());
   });
   SortedEntriesRef const entries{keys.Current(), sums, n, room_.open.Data() + first};
-  LaunchN("OfferEntries", OfferEntriesKernel, n, pass.level, matrix_.Ref(), pass.nodes, entries);
-  LaunchN("ForgetValues", ForgetValuesKernel, pass.n_nodes, pass.level, pass.nodes, pass.n_nodes,
+  LaunchN("OfferEntries", OfferEntriesKernel, n, pass.lv, matrix_.Ref(), pass.nodes, entries);
+  LaunchN("ForgetValues", ForgetValuesKernel, pass.n_nodes, pass.lv, pass.nodes, pass.n_nodes,
           found_.Data());
-  LaunchN("FindValues", FindValuesKernel, n, pass.level, matrix_.Ref(), pass.nodes, entries,
+  LaunchN("FindValues", FindValuesKernel, n, pass.lv, matrix_.Ref(), pass.nodes, entries,
           found_.Data());
 }
 }  // namespace gpu_exact

@@ -65,6 +65,11 @@ struct RefineRoom {
 
 class RangeRefiner {
  public:
+  enum class Refined : std::uint8_t {
+    kDone,
+    kListAgain  // the list had no room for all ranges; now it has: list them again
+  };
+
   /**
    * @param matrix      Outlives the refiner.
    * @param room        Outlives the refiner, too.
@@ -83,14 +88,13 @@ class RangeRefiner {
    * A tree is much like the one before: where that one scanned at this depth, the scan begins while
    * the host still waits for the counts that tell whether to.
    *
-   * @param level  Its columns are the candidates of this resolution.
+   * @param lv     Its columns are the candidates of this resolution.
    * @param finder Has listed the ranges.
    * @param shape  What costs depend on.
    * @param depth  The depth of the level.
-   * @return Whether the list had room for all ranges. It has more room now: list them again.
    */
-  [[nodiscard]] bool Refine(LevelRef const& level, BinnedTableRef const& table, RowsRef const& rows,
-                            HistogramFinder* finder, ResolutionShape shape, std::size_t depth);
+  [[nodiscard]] Refined Refine(LevelRef const& lv, BinnedTableRef const& table, RowsRef const& rows,
+                               HistogramFinder* finder, ResolutionShape shape, std::size_t depth);
   /** @brief Estimate the entries that the last call looked at. The level's results have been waited
    *         for. */
   [[nodiscard]] std::uint64_t NumOpenEntries() const {
@@ -105,10 +109,10 @@ class RangeRefiner {
   enum HostCounts : std::size_t { kAsked, kScanned, kNumHostCounts };
 
   [[nodiscard]] OpenRangesRef Listed();
-  /** @brief Make room in the list for all ranges; tell whether there was room before. */
-  [[nodiscard]] bool MakeRoom(OpenCounts const& counts);
+  /** @brief Make room in the list for all ranges, if it had none. @return Whether it had. */
+  [[nodiscard]] bool HadRoom(OpenCounts const& counts);
   /** @brief Refine() by gathering. */
-  [[nodiscard]] bool Gather(Pass const& pass);
+  [[nodiscard]] Refined Gather(Pass const& pass);
   /** @brief Send the counts as they are now to the host; AwaitCounts() has them. */
   void AskCounts();
   [[nodiscard]] OpenCounts AwaitCounts();

@@ -29,11 +29,11 @@ struct RangeEntries {
   std::uint32_t end;
 
   RangeEntries() = default;
-  __device__ RangeEntries(LevelRef const& level, BinMatrixRef const& binned, OpenRange const& range)
+  __device__ RangeEntries(LevelRef const& lv, BinMatrixRef const& binned, OpenRange const& range)
       : feature{binned.columns[range.column].feature},
         begin{binned.bins.first_rank[range.bin]},
         end{range.bin + 1 < binned.bins.offsets[feature + 1] ? binned.bins.first_rank[range.bin + 1]
-                                                             : level.columns.n_present[feature]} {}
+                                                             : lv.columns.n_present[feature]} {}
 
   [[nodiscard]] __device__ std::int64_t Size() const { return end - begin; }
   /** @brief Estimate how many of them are a node's. */
@@ -43,7 +43,7 @@ struct RangeEntries {
 };
 
 // grid: strided over the listed ranges
-__global__ void MeasureKernel(LevelRef level, BinMatrixRef binned, SearchedNode const* nodes,
+__global__ void MeasureKernel(LevelRef lv, BinMatrixRef binned, SearchedNode const* nodes,
                               OpenRangesRef listed, OpenCounts* counts) {
   WaitForPreviousKernel();
   std::uint32_t const n = listed.Size();
@@ -51,10 +51,10 @@ __global__ void MeasureKernel(LevelRef level, BinMatrixRef binned, SearchedNode 
   for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
     OpenRange const range = listed.list[i];
     SearchedNode const node = nodes[range.node];
-    if (GainBound::Reaches(range.bound, level.GainToBeat(node.level_node))) {
-      RangeEntries const entries{level, binned, range};
+    if (GainBound::Reaches(range.bound, lv.GainToBeat(node.level_node))) {
+      RangeEntries const entries{lv, binned, range};
       n_scanned += entries.Size();
-      n_gathered += entries.OfNode(node, level.columns.n_rows);
+      n_gathered += entries.OfNode(node, lv.columns.n_rows);
     }
   }
   n_scanned = WarpSum(n_scanned);
@@ -161,7 +161,7 @@ struct TakenRange {
 struct RangeQueue {
   static constexpr std::uint32_t kMost = 8;  // at a time
 
-  LevelRef const& level;
+  LevelRef const& lv;
   BinMatrixRef const& binned;
   SortedColumnsRef const& sorted;
   SearchedNode const* nodes;
@@ -190,11 +190,10 @@ struct RangeQueue {
     if (lane < at_once && first + lane < n) {
       OpenRange const range = listed.list[first + lane];
       SearchedNode const node = nodes[range.node];
-      RangeEntries const entries{level, binned,
-                                 range};  // asked for before the gain to beat is there
-      FixedSum const total = level.nodes[node.level_node].sum;
-      if (GainBound::Reaches(range.bound, level.GainToBeat(node.level_node))) {
-        n_entries = entries.OfNode(node, level.columns.n_rows);
+      RangeEntries const entries{lv, binned, range};  // asked for before the gain to beat is there
+      FixedSum const total = lv.nodes[node.level_node].sum;
+      if (GainBound::Reaches(range.bound, lv.GainToBeat(node.level_node))) {
+        n_entries = entries.OfNode(node, lv.columns.n_rows);
         out[lane] = {range,
                      entries,
                      total,
@@ -283,7 +282,7 @@ struct ScanTeam {
 
 /** @brief Tries the candidates of one open range. */
 struct RangeCandidates {
-  LevelRef const& level;
+  LevelRef const& lv;
   TakenRange const& taken;
 
   [[nodiscard]] __device__ FixedSum Before(Passed const& passed) const {
@@ -296,11 +295,11 @@ struct RangeCandidates {
     FixedSum const before = this->Before(passed);
     GradientUnits const magnitudes = items.Magnitudes();
     bool reaches = this->AnyMayReach(items, passed, to_beat,
-                                     {level.bound, before, taken.total - before, magnitudes});
+                                     {lv.bound, before, taken.total - before, magnitudes});
     if (taken.missing) {  // else both scans see the same children
       FixedSum const after = taken.range.present - before;
       reaches = this->AnyMayReach(items, passed, to_beat,
-                                  {level.bound, taken.total - after, after, magnitudes}) ||
+                                  {lv.bound, taken.total - after, after, magnitudes}) ||
                 reaches;
     }
     return reaches;
@@ -308,7 +307,7 @@ struct RangeCandidates {
   /** @brief Bound the gain of a candidate right after what was passed from above, in either
    *         scan. */
   [[nodiscard]] __device__ float Bound(Passed const& passed) const {
-    return level.Bound(taken.total, this->Before(passed), taken.range.present, taken.missing);
+    return lv.Bound(taken.total, this->Before(passed), taken.range.present, taken.missing);
   }
   /**
    * @brief Try right after or right before a row of the node, and keep what is better.
@@ -316,9 +315,9 @@ struct RangeCandidates {
    */
   __device__ void Try(ScanDirection d, Passed const& passed, std::uint32_t at,
                       FoundCandidate* best) const {
-    std::uint64_t const key = level.ScanKey(level.nodes[taken.level_node], taken.entries.feature, d,
-                                            CandidateKey::Beside(d, taken.range.bin),
-                                            this->Before(passed), taken.range.present);
+    std::uint64_t const key = lv.ScanKey(lv.nodes[taken.level_node], taken.entries.feature, d,
+                                         CandidateKey::Beside(d, taken.range.bin),
+                                         this->Before(passed), taken.range.present);
     *best = BetterCandidate{}(*best, {key, EntryOrder(d, at)});
   }
 
@@ -332,7 +331,7 @@ struct RangeCandidates {
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       is_new = is_new || items.Begins(k);
-      reaches = reaches || (is_new && items.IsOfNode(k) && bound.MayReach(level.bound, to_beat));
+      reaches = reaches || (is_new && items.IsOfNode(k) && bound.MayReach(lv.bound, to_beat));
       is_new = is_new && !items.IsOfNode(k);
       bound.Pass(items.units[k]);
     }
@@ -351,11 +350,11 @@ struct RangeCandidates {
  * @param best   The lane's best candidate so far.
  * @return The same, or a better one.
  */
-__device__ __noinline__ FoundCandidate TryItems(LevelRef const& level,
-                                                SortedColumnsRef const& sorted, RowsRef const& rows,
-                                                TakenRange const& taken, std::uint32_t at,
-                                                Passed before, FoundCandidate best) {
-  RangeCandidates const candidates{level, taken};
+__device__ __noinline__ FoundCandidate TryItems(LevelRef const& lv, SortedColumnsRef const& sorted,
+                                                RowsRef const& rows, TakenRange const& taken,
+                                                std::uint32_t at, Passed before,
+                                                FoundCandidate best) {
+  RangeCandidates const candidates{lv, taken};
   ScanItems const items{sorted, taken.of_column, taken.entries, at, rows, taken.level_node};
   BestBoundFirst<kItems> bounds;
   Passed passed = before;
@@ -366,7 +365,7 @@ __device__ __noinline__ FoundCandidate TryItems(LevelRef const& level,
     }
     passed = passed + items.Get(k);
   }
-  bounds.Offer(level, taken.level_node, [&](std::uint32_t wanted) {
+  bounds.Offer(lv, taken.level_node, [&](std::uint32_t wanted) {
     passed = before;
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
@@ -386,7 +385,7 @@ __device__ __noinline__ FoundCandidate TryItems(LevelRef const& level,
 // grid: as many blocks as run at a time; result: the best candidate of each listed range; no values
 template <int kTeam>
 __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
-    __grid_constant__ LevelRef const level, __grid_constant__ BinMatrixRef const binned,
+    __grid_constant__ LevelRef const lv, __grid_constant__ BinMatrixRef const binned,
     __grid_constant__ SortedColumnsRef const sorted, __grid_constant__ RowsRef const rows,
     SearchedNodes nodes, __grid_constant__ OpenRangesRef const listed, OpenCounts* counts,
     FoundCandidate* found, FoundCandidate* out_found) {
@@ -400,7 +399,7 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
   std::uint32_t const n = listed.Size();
   std::uint32_t const n_teams = gridDim.x * Team::kTeams;
   std::uint32_t const at_once = min(max(n / (4 * n_teams), 1u), RangeQueue::kMost);
-  RangeQueue const queue{level,  binned, sorted, nodes.nodes, listed,
+  RangeQueue const queue{lv,     binned, sorted, nodes.nodes, listed,
                          counts, found,  n,      at_once,     n_teams * at_once};
   // Neighbours in the list go to different multiprocessors.
   std::uint64_t next = std::uint64_t{threadIdx.x / kTeam * gridDim.x + blockIdx.x} * at_once;
@@ -428,28 +427,28 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
     }
     for (std::uint32_t left = open; left != 0; left &= left - 1) {
       TakenRange const& taken = team.taken[__ffs(static_cast<int>(left)) - 1];
-      RangeCandidates const candidates{level, taken};
+      RangeCandidates const candidates{lv, taken};
       std::uint32_t const end = taken.entries.end;
       FoundCandidate best{0, 0};
       Passed all{{0, 0}, 0, false, false};
       for (std::uint32_t begin = taken.entries.begin / kItems * kItems; begin < end;
            begin += kTeam * kItems) {
         std::uint32_t const at = begin + Team::Rank() * kItems;
-        float const to_beat = level.GainToBeat(taken.level_node);
+        float const to_beat = lv.GainToBeat(taken.level_node);
         ScanItems const items{sorted, taken.of_column, taken.entries, at, rows, taken.level_node};
         Passed const before = team.PassedBefore(items.All(), &all);
         if (__any_sync(kAllLanes, candidates.AnyMayReach(items, before, to_beat)) != 0) {
-          best = TryItems(level, sorted, rows, taken, at, before, best);
+          best = TryItems(lv, sorted, rows, taken, at, before, best);
         }
         Team::Sync();  // its memory is used again
       }
       if (Team::Rank() == 0 && all.any &&
-          GainBound::Reaches(candidates.Bound(all), level.GainToBeat(taken.level_node))) {
+          GainBound::Reaches(candidates.Bound(all), lv.GainToBeat(taken.level_node))) {
         candidates.Try(ScanDirection::kForward, all, all.at, &best);
       }
       best = team.Best(best);
       if (Team::Rank() == 0 && best.key != 0) {
-        level.Offer(taken.level_node, best.key);
+        lv.Offer(taken.level_node, best.key);
         found[team.first + __ffs(static_cast<int>(left)) - 1] = best;
       }
       Team::Sync();
@@ -459,7 +458,7 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
 
 // grid: strided over the listed ranges; result: the values beside the best candidates of nodes, and
 // the counts where the host reads them
-__global__ void KeepValuesKernel(LevelRef level, BinMatrixRef binned, BinnedTableRef table,
+__global__ void KeepValuesKernel(LevelRef lv, BinMatrixRef binned, BinnedTableRef table,
                                  SearchedNode const* nodes, OpenRangesRef listed,
                                  FoundCandidate const* found, OpenCounts const* counts,
                                  FoundCandidate* out_found, OpenCounts* host_counts) {
@@ -474,10 +473,9 @@ __global__ void KeepValuesKernel(LevelRef level, BinMatrixRef binned, BinnedTabl
       continue;
     }
     OpenRange const& range = listed.list[i];
-    if (c.key ==
-        level.best[nodes[range.node].level_node]) {  // of one range alone: it tells the bin
+    if (c.key == lv.best[nodes[range.node].level_node]) {  // of one range alone: it tells the bin
       FeatureIdx const f = binned.columns[range.column].feature;
-      ScanDirection const d = BestCandidate{level.columns, c.key}.direction;
+      ScanDirection const d = BestCandidate{lv.columns, c.key}.direction;
       RowIdx const row =
           table.sorted_columns.Row(table.sorted_columns.columns[f], EntryOrder(d, c.order));
       out_found[range.node] = {c.key, ScanValue::Make(d, table.ValueOf(row, f))};
@@ -486,14 +484,14 @@ __global__ void KeepValuesKernel(LevelRef level, BinMatrixRef binned, BinnedTabl
 }
 }  // namespace
 
-void RangeScanner::Measure(LevelRef const& level, BinMatrixRef const& binned,
+void RangeScanner::Measure(LevelRef const& lv, BinMatrixRef const& binned,
                            SearchedNode const* nodes, OpenRangesRef const& listed,
                            OpenCounts* out_counts) {
-  Launch("Measure", MeasureKernel, kListBlocks, kListThreads, level, binned, nodes, listed,
+  Launch("Measure", MeasureKernel, kListBlocks, kListThreads, lv, binned, nodes, listed,
          out_counts);
 }
 
-void RangeScanner::Scan(LevelRef const& level, BinMatrix const& matrix, BinnedTableRef const& table,
+void RangeScanner::Scan(LevelRef const& lv, BinMatrix const& matrix, BinnedTableRef const& table,
                         RowsRef const& rows, SearchedNodes const& nodes,
                         OpenRangesRef const& listed, OpenCounts* counts, FoundCandidate* out_found,
                         OpenCounts* out_counts) {
@@ -502,9 +500,9 @@ void RangeScanner::Scan(LevelRef const& level, BinMatrix const& matrix, BinnedTa
   BinMatrixRef const binned = matrix.Ref();
   bool const by_warps = matrix.NumEntries() <= kWarpsRange * binned.n_bins;
   auto* kernel = by_warps ? ScanRangesKernel<32> : ScanRangesKernel<kScanThreads>;
-  Launch("ScanRanges", kernel, static_cast<std::uint64_t>(n_blocks), kScanThreads, level, binned,
+  Launch("ScanRanges", kernel, static_cast<std::uint64_t>(n_blocks), kScanThreads, lv, binned,
          table.sorted_columns, rows, nodes, listed, counts, found_.Data(), out_found);
-  Launch("KeepValues", KeepValuesKernel, kListBlocks, kListThreads, level, binned, table,
-         nodes.nodes, listed, found_.Data(), counts, out_found, out_counts);
+  Launch("KeepValues", KeepValuesKernel, kListBlocks, kListThreads, lv, binned, table, nodes.nodes,
+         listed, found_.Data(), counts, out_found, out_counts);
 }
 }  // namespace gpu_exact

@@ -27,12 +27,12 @@ struct SearchedNodes {
 class RangeScanner {
  public:
   /** @brief Count entries of listed ranges, by the best candidates that there are now. */
-  void Measure(LevelRef const& level, BinMatrixRef const& binned, SearchedNode const* nodes,
+  void Measure(LevelRef const& lv, BinMatrixRef const& binned, SearchedNode const* nodes,
                OpenRangesRef const& listed, OpenCounts* out_counts);
   /**
    * @brief Offer every candidate inside of the listed ranges that may be the best. Does not wait.
    *
-   * @param level      Its columns are the candidates of this resolution.
+   * @param lv         Its columns are the candidates of this resolution.
    * @param matrix     The bins of this resolution.
    * @param table      Has sorted columns.
    * @param rows       Those of the level, which has at most kMostFollowed nodes.
@@ -41,7 +41,7 @@ class RangeScanner {
    * @param out_found  RefinedCandidates::found by node.
    * @param out_counts Page-locked memory of the host: the counts in the end.
    */
-  void Scan(LevelRef const& level, BinMatrix const& matrix, BinnedTableRef const& table,
+  void Scan(LevelRef const& lv, BinMatrix const& matrix, BinnedTableRef const& table,
             RowsRef const& rows, SearchedNodes const& nodes, OpenRangesRef const& listed,
             OpenCounts* counts, FoundCandidate* out_found, OpenCounts* out_counts);
 

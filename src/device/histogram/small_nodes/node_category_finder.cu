@@ -45,14 +45,14 @@ static_assert(sizeof(BlockStorage) <= 48 * 1024, "more is to be asked for");
 
 // grid: nodes, a block for each tile
 __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SearchNodeCategoriesKernel(
-    __grid_constant__ LevelRef const level, __grid_constant__ BinnedTableRef const table,
-    RowsRef rows, SearchedNode const* nodes, CategoryTilesRef tiles) {
+    __grid_constant__ LevelRef const lv, __grid_constant__ BinnedTableRef const table, RowsRef rows,
+    SearchedNode const* nodes, CategoryTilesRef tiles) {
   WaitForPreviousKernel();
   __shared__ BlockStorage temp;
   std::uint32_t const i = blockIdx.x / tiles.n_tiles;
   SearchedNode const node = nodes[i];
   CategoryTile const tile = tiles.tiles[blockIdx.x % tiles.n_tiles];
-  if (!level.Allowed(node.level_node, tile.column.feature)) {
+  if (!lv.Allowed(node.level_node, tile.column.feature)) {
     return;
   }
   NodeColumn const column{table, rows, node, table.finest.columns[tile.number]};
@@ -80,7 +80,7 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SearchNodeCategorie
   auto const load = [&](std::uint32_t number, std::uint32_t) {
     return number == 0 ? temp.up_to[0] : temp.up_to[number] - temp.up_to[number - 1];
   };
-  BlockStorage::SearchAgent const agent{&temp.search, level, tile.column, node.level_node};
+  BlockStorage::SearchAgent const agent{&temp.search, lv, tile.column, node.level_node};
   agent.Lister().Take(
       tile.column.n_categories, all.n_begun,
       [&](std::uint32_t number) { return temp.codes[number]; },
@@ -95,7 +95,7 @@ NodeCategoryFinder::NodeCategoryFinder(BinnedTable const& table, std::uint64_t m
       max_words_{max_words},
       tiles_{*table.Resolutions().front()->matrix, table.Categorical()} {}
 
-void NodeCategoryFinder::Find(LevelRef const& level, RowsRef const& rows, SearchedNode const* nodes,
+void NodeCategoryFinder::Find(LevelRef const& lv, RowsRef const& rows, SearchedNode const* nodes,
                               std::uint32_t n_nodes, LevelSetsRef const& out) {
   if (tiles_.Tiles().empty()) {
     return;
@@ -106,8 +106,8 @@ void NodeCategoryFinder::Find(LevelRef const& level, RowsRef const& rows, Search
   for (std::uint32_t first = 0; first < n_nodes; first += at_once) {
     std::uint32_t const n = std::min(at_once, n_nodes - first);
     Launch("SearchNodeCategories", SearchNodeCategoriesKernel, std::uint64_t{n} * tiles.n_tiles,
-           kThreads, level, table_.Ref(), rows, nodes + first, tiles);
-    KeepSets(level, {nodes + first, nullptr, nullptr, n, false}, tiles, out);
+           kThreads, lv, table_.Ref(), rows, nodes + first, tiles);
+    KeepSets(lv, {nodes + first, nullptr, nullptr, n, false}, tiles, out);
   }
 }
 }  // namespace gpu_exact

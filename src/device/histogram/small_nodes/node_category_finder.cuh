@@ -27,10 +27,10 @@ class NodeCategoryFinder {
   /**
    * @brief Offer the best split by each feature, and write the sets of those that are the best of their
    *        nodes. Does not wait, but where memory grows.
-   * @param level Its columns are the candidates of the finest resolution.
+   * @param lv    Its columns are the candidates of the finest resolution.
    * @param nodes Device memory; at most kMaxRows rows each.
    */
-  void Find(LevelRef const& level, RowsRef const& rows, SearchedNode const* nodes,
+  void Find(LevelRef const& lv, RowsRef const& rows, SearchedNode const* nodes,
             std::uint32_t n_nodes, LevelSetsRef const& out);
 
  private:

@@ -18,7 +18,7 @@ namespace gpu_exact {
 namespace {
 /** @brief Holds a node, a column, and what all candidates of theirs share. */
 struct ColumnCandidates {
-  LevelRef const& level;
+  LevelRef const& lv;
   NodeColumn const& column;
   SortedEntry const* entries;  // sorted
   std::uint32_t n_entries;
@@ -33,15 +33,15 @@ struct ColumnCandidates {
   [[nodiscard]] __device__ FoundCandidate Best(std::uint32_t i, std::uint32_t end, FixedSum* before,
                                                FoundCandidate best) const {
     LevelNode const b = column.node.level_node;
-    NodeState const& state = level.nodes[b];
-    if (!level.Allowed(b, column.f)) {
+    NodeState const& state = lv.nodes[b];
+    if (!lv.Allowed(b, column.f)) {
       return best;
     }
-    float const to_beat = level.GainToBeat(b);
-    ValueId const first = level.columns.value_offsets[column.f];
+    float const to_beat = lv.GainToBeat(b);
+    ValueId const first = lv.columns.value_offsets[column.f];
     auto offer = [&](ScanDirection d, SortedEntry const& entry) {
-      std::uint64_t const key = level.KeyBeside(
-          to_beat, state, column.f, d, std::uint64_t{first} + entry.Bin(), *before, present);
+      std::uint64_t const key = lv.KeyBeside(to_beat, state, column.f, d,
+                                             std::uint64_t{first} + entry.Bin(), *before, present);
       if (key != 0 && key >= best.key) {
         best = BetterCandidate{}(best, {key, ScanValue::Make(d, column.Value(entry))});
       }
@@ -98,8 +98,8 @@ struct BlockStorage {
 // grid: nodes from first_node on, columns; one block for both
 template <int kThreads, int kItems>
 __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
-    __grid_constant__ LevelRef const level, __grid_constant__ BinnedTableRef const table,
-    RowsRef rows, SearchedNode const* nodes, std::uint32_t first_node, std::uint32_t n_columns,
+    __grid_constant__ LevelRef const lv, __grid_constant__ BinnedTableRef const table, RowsRef rows,
+    SearchedNode const* nodes, std::uint32_t first_node, std::uint32_t n_columns,
     FoundCandidate* out) {
   WaitForPreviousKernel();
   using Storage = BlockStorage<kThreads, kItems>;
@@ -111,7 +111,7 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
   NodeColumn const column{table, rows, node, table.finest.columns[c]};
   // Where a table has categories, only nodes of up to NodeCategoryFinder::kMaxRows are sorted, and that
   // finder searches this column.
-  if (kThreads * kItems <= NodeCategoryFinder::kMaxRows && level.rules[column.f].categorical) {
+  if (kThreads * kItems <= NodeCategoryFinder::kMaxRows && lv.rules[column.f].categorical) {
     return;
   }
   std::uint32_t const n = BlockSortAgent<kThreads, kItems>{&temp.sort}.Sort(column);
@@ -122,7 +122,7 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
   __syncthreads();
   // First each thread's first entry alone, offered by warps: of the others most stay below that
   // gain to beat, and their gain need not be computed.
-  ColumnCandidates const candidates{level, column, temp.sort.entries, n, present};
+  ColumnCandidates const candidates{lv, column, temp.sort.entries, n, present};
   FoundCandidate best{0, ScanValue::kNone};
   std::uint32_t const first_end = min(own.begin + 1, own.end);
 #pragma unroll 1
@@ -130,14 +130,14 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
     best =
         candidates.Best(first ? own.begin : first_end, first ? first_end : own.end, &before, best);
     if (first) {
-      level.OfferByWarp(node.level_node, best.key);
+      lv.OfferByWarp(node.level_node, best.key);
       __syncthreads();
     }
   }
   best = typename Storage::Reduce{temp.reduce}.Reduce(best, BetterCandidate{});
   if (threadIdx.x == 0) {
     out[std::uint64_t{i} * n_columns + c] = best;
-    level.Offer(node.level_node, best.key);
+    lv.Offer(node.level_node, best.key);
   }
 }
 
@@ -146,8 +146,8 @@ constexpr int kWarps = 8;  // per block whose warps work by themselves
 // grid: nodes up to end_node, columns; one warp for both
 template <int kItems>
 __global__ __launch_bounds__(32 * kWarps) void SortByWarpKernel(
-    __grid_constant__ LevelRef const level, __grid_constant__ BinnedTableRef const table,
-    RowsRef rows, SearchedNode const* nodes, std::uint32_t end_node, std::uint32_t n_columns,
+    __grid_constant__ LevelRef const lv, __grid_constant__ BinnedTableRef const table, RowsRef rows,
+    SearchedNode const* nodes, std::uint32_t end_node, std::uint32_t n_columns,
     FoundCandidate* out) {
   WaitForPreviousKernel();
   __shared__ typename WarpSortAgent<kItems>::Storage of_warps[kWarps];
@@ -161,7 +161,7 @@ __global__ __launch_bounds__(32 * kWarps) void SortByWarpKernel(
   }
   SearchedNode const node = nodes[i];
   NodeColumn const column{table, rows, node, table.finest.columns[c]};
-  if (level.rules[column.f].categorical) {
+  if (lv.rules[column.f].categorical) {
     return;
   }
   std::uint32_t const n = WarpSortAgent<kItems>{&temp}.Sort(column);
@@ -169,18 +169,18 @@ __global__ __launch_bounds__(32 * kWarps) void SortByWarpKernel(
   FixedSum const sum = own.Sum(column, temp.entries);
   FixedSum const up_to = WarpInclusiveSum(sum);
   FixedSum before = up_to - sum;
-  ColumnCandidates const candidates{level, column, temp.entries, n, Shuffle(up_to, 31)};
+  ColumnCandidates const candidates{lv, column, temp.entries, n, Shuffle(up_to, 31)};
   FoundCandidate const best = WarpReduce(
       candidates.Best(own.begin, own.end, &before, {0, ScanValue::kNone}), BetterCandidate{});
   if (lane == 0) {
     out[std::uint64_t{i} * n_columns + c] = best;
-    level.Offer(node.level_node, best.key);
+    lv.Offer(node.level_node, best.key);
   }
 }
 
 /** @brief Launches for the nodes of each size. */
 struct Launcher {
-  LevelRef const& level;
+  LevelRef const& lv;
   BinnedTableRef table;
   RowsRef const& rows;
   SearchedNode const* nodes;  // by size class
@@ -202,7 +202,7 @@ struct Launcher {
   void ByWarps(std::uint32_t first_node, std::uint32_t n_nodes) const {
     this->InParts(first_node, std::uint64_t{first_node} + n_nodes, kWarps, [&](auto first, auto n) {
       Launch("SortByWarp", SortByWarpKernel<kItems>, CeilDiv(std::uint64_t{n} * n_columns, kWarps),
-             32 * kWarps, level, table, rows, nodes + first, n, n_columns,
+             32 * kWarps, lv, table, rows, nodes + first, n, n_columns,
              out + std::uint64_t{first} * n_columns);
     });
   }
@@ -210,7 +210,7 @@ struct Launcher {
   void ByBlocks(std::uint32_t first_node, std::uint32_t n_nodes) const {
     this->InParts(first_node, std::uint64_t{first_node} + n_nodes, 1, [&](auto first, auto n) {
       Launch("SortByBlock", SortByBlockKernel<kThreads, kItems>, std::uint64_t{n} * n_columns,
-             {kThreads, sizeof(BlockStorage<kThreads, kItems>)}, level, table, rows, nodes, first,
+             {kThreads, sizeof(BlockStorage<kThreads, kItems>)}, lv, table, rows, nodes, first,
              n_columns, out);
     });
   }
@@ -261,7 +261,7 @@ NodeSortFinder::NodeSortFinder(BinnedTable const& table, std::uint64_t max_block
   }
 }
 
-void NodeSortFinder::Find(LevelRef const& level, RowsRef const& rows,
+void NodeSortFinder::Find(LevelRef const& lv, RowsRef const& rows,
                           std::vector<SearchedNode> const& nodes) {
   std::vector<std::vector<SearchedNode>> classes(std::size(kClasses));
   for (SearchedNode const& node : nodes) {
@@ -284,7 +284,7 @@ void NodeSortFinder::Find(LevelRef const& level, RowsRef const& rows,
   for (auto const& of_class : classes) {
     by_class.insert(by_class.end(), of_class.cbegin(), of_class.cend());
   }
-  Launcher const launcher{level,      table_.Ref(),
+  Launcher const launcher{lv,         table_.Ref(),
                           rows,       nodes_.Upload(by_class),
                           n_columns_, found_.Reserve(nodes.size() * n_columns_),
                           max_blocks_};

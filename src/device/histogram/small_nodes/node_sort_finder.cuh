@@ -29,10 +29,10 @@ class NodeSortFinder {
 
   /**
    * @brief Offer every candidate of some nodes by numerical features. Does not wait.
-   * @param level Its columns are the candidates of the finest resolution.
+   * @param lv    Its columns are the candidates of the finest resolution.
    * @param nodes At most kMaxRows each.
    */
-  void Find(LevelRef const& level, RowsRef const& rows, std::vector<SearchedNode> const& nodes);
+  void Find(LevelRef const& lv, RowsRef const& rows, std::vector<SearchedNode> const& nodes);
 
   /** @brief Give the nodes of the last call, device memory. */
   [[nodiscard]] SearchedNode const* Nodes() const { return nodes_.Data<SearchedNode>(); }

@@ -22,12 +22,12 @@ struct Kept {
 // grid: one cluster; sums and kept: of the tile
 template <bool kLimited>
 __global__ __launch_bounds__(kThreads) void SearchTileKernel(
-    __grid_constant__ LevelRef const level, __grid_constant__ BinMatrixRef const binned,
-    BinTile tile, BinSum const* sums, Kept* kept) {
+    __grid_constant__ LevelRef const lv, __grid_constant__ BinMatrixRef const binned, BinTile tile,
+    BinSum const* sums, Kept* kept) {
   WaitForPreviousKernel();
   __shared__ typename BinSearchAgent<kThreads, kLimited>::TempStorage temp;
   OpenRangesRef const open{};  // there are no ranges
-  BinSearchAgent<kThreads, kLimited> agent{&temp, level, binned, open, tile};
+  BinSearchAgent<kThreads, kLimited> agent{&temp, lv, binned, open, tile};
   agent.Search(
       {0, 0},
       [&](std::uint32_t bin) {
@@ -65,7 +65,7 @@ class BinSearchTest : public DeviceTest {
     LevelRows const nodes = MakeRoot(table.n_rows, 0.3, random);
     HistogramLevel level{r, param, gpair, nodes};
     level.Mask(table.n_features, static_cast<unsigned>(random->Int(0, 1000)));
-    AllCandidates const all{table, r.of_bins, gpair, nodes, level.level};
+    AllCandidates const all{table, r.of_bins, gpair, nodes, level.lv};
     std::vector<BinSum> sums(r.of_bins.Size());
     for (std::size_t p = 0; p < sums.size(); ++p) {
       sums[p] = {all.sums.through[p] - all.sums.before[p], 0};
@@ -77,7 +77,7 @@ class BinSearchTest : public DeviceTest {
       }
       level.SetBest({0});
       for (BinTile const& tile : Tiles(r.matrix)) {
-        ASSERT_NO_FATAL_FAILURE(this->Search(r.matrix, level.level, tile, size, d_sums.Data()));
+        ASSERT_NO_FATAL_FAILURE(this->Search(r.matrix, level.lv, tile, size, d_sums.Data()));
       }
       ASSERT_EQ(level.Best()[0], all.Best(0)) << size << " blocks";
     }
@@ -87,13 +87,13 @@ class BinSearchTest : public DeviceTest {
   int n_found_{0};
 
  private:
-  void Search(BinMatrix const& matrix, LevelRef const& level, BinTile const& tile, unsigned size,
+  void Search(BinMatrix const& matrix, LevelRef const& lv, BinTile const& tile, unsigned size,
               BinSum const* sums) {
     std::uint64_t const first = matrix.Groups()[tile.group].first_bin + tile.first_bin;
     ZeroAsync(kept_.Reserve(tile.n_bins), tile.n_bins);
     LaunchClusters("SearchTile",
-                   level.bound.limited ? SearchTileKernel<true> : SearchTileKernel<false>, 1, size,
-                   kThreads, level, matrix.Ref(), tile, sums + first, kept_.Data());
+                   lv.bound.limited ? SearchTileKernel<true> : SearchTileKernel<false>, 1, size,
+                   kThreads, lv, matrix.Ref(), tile, sums + first, kept_.Data());
     auto const kept = ToHost(kept_.Data(), tile.n_bins);
     for (std::uint32_t bin = 0; bin < tile.n_bins; ++bin) {
       ASSERT_EQ(kept[bin].n, 1u) << "bin " << bin << " of " << tile.n_bins;

@@ -17,7 +17,7 @@ constexpr int kThreads = 64;
 // one block a node
 template <int kMost>
 __global__ __launch_bounds__(kThreads) void SearchCategoriesKernel(
-    __grid_constant__ LevelRef const level, CategoricalFeature column, FixedSum const* sums,
+    __grid_constant__ LevelRef const lv, CategoricalFeature column, FixedSum const* sums,
     std::uint32_t* sets) {
   WaitForPreviousKernel();
   using Agent = CategorySearchAgent<kThreads, kMost>;
@@ -26,7 +26,7 @@ __global__ __launch_bounds__(kThreads) void SearchCategoriesKernel(
   auto const load = [&](std::uint32_t code) {
     return sums[std::uint64_t{b} * column.n_categories + code];
   };
-  Agent const agent{&temp, level, column, b};
+  Agent const agent{&temp, lv, column, b};
   agent.Lister().Gather(column.n_categories, load);
   agent.Search([&](auto, std::uint32_t code) { return load(code); }, sets + b * column.NumWords());
 }
@@ -46,7 +46,7 @@ struct Best {
 class CategorySearchTest : public DeviceTest {
  protected:
   /** @brief Tries all splits in the order of XGBoost's `hist`, on the host. */
-  [[nodiscard]] static Best FindBest(LevelRef const& level, GrowParam const& param, std::uint32_t n,
+  [[nodiscard]] static Best FindBest(LevelRef const& lv, GrowParam const& param, std::uint32_t n,
                                      Node const& node) {
     float most{0.0f};
     Best best;
@@ -55,9 +55,8 @@ class CategorySearchTest : public DeviceTest {
     // The categories in places [first, end) of the order go right.
     auto const offer = [&](FixedSum const& left, FixedSum const& right, bool missing_left,
                            std::uint32_t first, std::uint32_t end) {
-      float const loss =
-          CalcLossChange(level.gain, level.quantiser.Real(left), level.quantiser.Real(right),
-                         node.state.bounds, param.Monotone(0), node.state.gain);
+      float const loss = CalcLossChange(lv.gain, lv.quantiser.Real(left), lv.quantiser.Real(right),
+                                        node.state.bounds, param.Monotone(0), node.state.gain);
       if (loss > most) {
         most = loss;
         best.key = CandidateKey::Make(loss, missing_left ? 0 : 1);
@@ -85,7 +84,7 @@ class CategorySearchTest : public DeviceTest {
     }
     std::vector<float> weights;
     for (FixedSum const& sum : node.sums) {
-      weights.push_back(CalcWeight(level.gain, level.quantiser.Real(sum), WeightBounds::None()));
+      weights.push_back(CalcWeight(lv.gain, lv.quantiser.Real(sum), WeightBounds::None()));
     }
     std::stable_sort(order.begin(), order.end(),
                      [&](auto a, auto b) { return weights[a] < weights[b]; });
@@ -124,15 +123,15 @@ class CategorySearchTest : public DeviceTest {
       double const absent = random->Pick({0.0, 0.3, 0.9, 1.0});
       for (Node& node : nodes) {
         for (std::uint32_t c = 0; c < n_categories; ++c) {
-          node.sums.push_back(this->Sum(absent, random, problem.level.quantiser));
+          node.sums.push_back(this->Sum(absent, random, problem.lv.quantiser));
         }
         node.state.sum = std::accumulate(
             node.sums.cbegin(), node.sums.cend(),
-            random->Chance(0.5) ? FixedSum{0, 0} : this->Sum(0.0, random, problem.level.quantiser));
-        node.state.bounds = WeightBounds::OfRoot(problem.level.gain.bounded);
-        GradientSum const real = problem.level.quantiser.Real(node.state.sum);
-        node.state.weight = CalcWeight(problem.level.gain, real, node.state.bounds);
-        node.state.gain = CalcGain(problem.level.gain, real, node.state.weight);
+            random->Chance(0.5) ? FixedSum{0, 0} : this->Sum(0.0, random, problem.lv.quantiser));
+        node.state.bounds = WeightBounds::OfRoot(problem.lv.gain.bounded);
+        GradientSum const real = problem.lv.quantiser.Real(node.state.sum);
+        node.state.weight = CalcWeight(problem.lv.gain, real, node.state.bounds);
+        node.state.gain = CalcGain(problem.lv.gain, real, node.state.weight);
         states.push_back(node.state);
         sums.insert(sums.end(), node.sums.cbegin(), node.sums.cend());
       }
@@ -144,13 +143,13 @@ class CategorySearchTest : public DeviceTest {
       ZeroAsync(best.Reserve(n_nodes), n_nodes);
       ZeroAsync(sets.Reserve(n_nodes * std::size_t{column.NumWords()}),
                 n_nodes * std::size_t{column.NumWords()});
-      problem.level.best = best.Data();
-      Launch("SearchCategories", SearchCategoriesKernel<kMost>, n_nodes, kThreads, problem.level,
+      problem.lv.best = best.Data();
+      Launch("SearchCategories", SearchCategoriesKernel<kMost>, n_nodes, kThreads, problem.lv,
              column, d_sums.Data(), sets.Data());
       auto const got = ToHost(best.Data(), n_nodes);
       auto const got_sets = ToHost(sets.Data(), n_nodes * std::size_t{column.NumWords()});
       for (LevelNode b = 0; b < n_nodes; ++b) {
-        Best const want = FindBest(problem.level, param, n_categories, nodes[b]);
+        Best const want = FindBest(problem.lv, param, n_categories, nodes[b]);
         auto const what = "node " + std::to_string(b) + ", " + std::to_string(n_categories) +
                           " categories, one-hot " + std::to_string(one_hot);
         ASSERT_EQ(got[b], want.key) << what;

@@ -105,7 +105,7 @@ class HistogramFinderTest : public DeviceTest {
         }
         // Once more, after the other one has kept some: the next level shows whether they are whole.
         OpenList list{nodes.size() * problem.At(0).bins.offsets.back()};
-        finders[0].FindAgain(levels[0].level, levels[0].Rows(), list.Clear());
+        finders[0].FindAgain(levels[0].lv, levels[0].Rows(), list.Clear());
         nodes = SplitAtRandom(nodes, &parents, random);
       }
     }
@@ -115,10 +115,10 @@ class HistogramFinderTest : public DeviceTest {
   void CheckLevel(Table const& table, TestResolution const& r,
                   std::vector<GradientPair> const& gpair, LevelRows const& nodes,
                   NodesToSearch const& to_search, HistogramLevel* level, HistogramFinder* finder) {
-    AllCandidates const between{table, r.of_bins, gpair, nodes, level->level};
-    AllCandidates const all{table, r.of_values, gpair, nodes, level->level};
+    AllCandidates const between{table, r.of_bins, gpair, nodes, level->lv};
+    AllCandidates const all{table, r.of_values, gpair, nodes, level->lv};
     OpenList list{nodes.size() * r.bins.offsets.back()};
-    finder->Find(level->level, level->Rows(), to_search, list.Clear());
+    finder->Find(level->lv, level->Rows(), to_search, list.Clear());
 
     std::vector<bool> searched(nodes.size(), false);
     auto const found = ReadNodes(*finder);
@@ -148,7 +148,7 @@ class HistogramFinderTest : public DeviceTest {
       return;
     }
     // The same ranges once more, those that the best candidates have closed left out.
-    finder->FindAgain(level->level, level->Rows(), list.Clear());
+    finder->FindAgain(level->lv, level->Rows(), list.Clear());
     ASSERT_EQ(level->Best(), best);
     auto const again = this->ExpectRanges(table, r, between, all, *finder, *level, list.Read());
     for (auto const& range : again) {

@@ -41,7 +41,7 @@ class RangeRefinerTest : public DeviceTest {
       for (int depth = 0; depth < n_levels && !nodes.empty(); ++depth) {
         HistogramLevel level{r, param, gpair, nodes};
         level.Mask(problem.Rows().n_features, static_cast<unsigned>(random->Int(0, 1000)));
-        level.level.bound.enabled = level.level.bound.enabled && !settings.all_open;
+        level.lv.bound.enabled = level.lv.bound.enabled && !settings.all_open;
         NodesToSearch const to_search{MakeFamilies(parents, 0.1, random), level.ranges,
                                       depth + 1 == n_levels};
         this->CheckLevel(problem, r, gpair, nodes, to_search, level, &finder, &refiner);
@@ -58,15 +58,17 @@ class RangeRefinerTest : public DeviceTest {
                   NodesToSearch const& to_search, HistogramLevel const& level,
                   HistogramFinder* finder, RangeRefiner* refiner) {
     finder->Begin(to_search);
-    finder->Find(level.level, level.Rows(), to_search, refiner->List(to_search.NumNodes()));
+    finder->Find(level.lv, level.Rows(), to_search, refiner->List(to_search.NumNodes()));
     auto const searched = ReadNodes(*finder);
     if (searched.empty()) {
       return;
     }
-    for (int lists = 1; !RefineOnce(refiner, problem, r, level, finder); ++lists) {
+    for (int lists = 1;
+         RefineOnce(refiner, problem, r, level, finder) == RangeRefiner::Refined::kListAgain;
+         ++lists) {
       ++n_short_lists_;
       ASSERT_LT(lists, 3) << "the list has room now";
-      finder->FindAgain(level.level, level.Rows(), refiner->List(finder->NumNodes()));
+      finder->FindAgain(level.lv, level.Rows(), refiner->List(finder->NumNodes()));
     }
     this->ExpectBest(problem.Rows(), r, gpair, nodes, searched, level, *refiner);
   }
@@ -80,7 +82,7 @@ class RangeRefinerTest : public DeviceTest {
                   std::vector<GradientPair> const& gpair, LevelRows const& nodes,
                   std::vector<SearchedNode> const& searched, HistogramLevel const& level,
                   RangeRefiner const& refiner) {
-    AllCandidates const all{table, r.of_values, gpair, nodes, level.level};
+    AllCandidates const all{table, r.of_values, gpair, nodes, level.lv};
     auto const best = level.Best();
     auto const found = ReadFound(refiner, searched.size());
     for (std::uint32_t i = 0; i < searched.size(); ++i) {
@@ -191,7 +193,7 @@ TEST_F(RangeRefinerTest, LongList) {
         }
       }
       HistogramLevel level{r, GrowParam{}, gpair, nodes};
-      level.level.bound.enabled = false;  // every range is open
+      level.lv.bound.enabled = false;  // every range is open
       n_short_lists_ = 0;
       this->CheckLevel(problem, r, gpair, nodes, {families, level.ranges, false}, level, &finder,
                        &refiner);

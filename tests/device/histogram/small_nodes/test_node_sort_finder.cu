@@ -36,9 +36,8 @@ class NodeSortFinderTest : public DeviceTest {
       for (LevelNode b = 0; b < nodes.size(); ++b) {
         searched.push_back({level.ranges[b], b, SearchedNode::kNoHistogram});
       }
-      finder.Find(level.level, level.Rows(), searched);
-      this->ExpectBest(r, AllCandidates{table, r.of_values, gpair, nodes, level.level}, level,
-                       finder);
+      finder.Find(level.lv, level.Rows(), searched);
+      this->ExpectBest(r, AllCandidates{table, r.of_values, gpair, nodes, level.lv}, level, finder);
       ASSERT_FALSE(this->HasFailure()) << "run " << run;
     }
   }
