@@ -76,8 +76,12 @@ std::string MemoryEstimate(std::uint64_t n_rows, std::uint64_t n_features, std::
   CheckCategories(n_features, n_categories);
   // A numerical entry takes more: as many entries are numerical as there can be.
   std::uint64_t const n_numerical = (n_features - n_categories.size()) * n_rows;
-  CategoricalColumns const categorical{n_categories, n_entries - std::min(n_entries, n_numerical)};
   auto const rows = static_cast<RowIdx>(n_rows);
+  CategoricalColumns categorical{n_categories, n_entries - std::min(n_entries, n_numerical)};
+  if (!n_categories.empty()) {  // as the builder counts entries, and columns are taken to be alike
+    EntryIdx const of_column = (n_entries + n_features - 1) / n_features;
+    categorical.n_elements = std::max(n_entries, n_features * MostElements(of_column, rows));
+  }
   auto const features = static_cast<FeatureIdx>(n_features);
   std::ostringstream os;
   os.imbue(std::locale::classic());  // JSON

@@ -229,7 +229,7 @@ MemoryPlan MemoryPlan::WithNodes(RowIdx n_rows, FeatureIdx n_features, Strategy 
   constexpr double kMost = 1e18;  // more than any device has
   std::uint64_t const column = memory.SortsNodes() ? kSortedColumn : kMarkedColumn;
   double const columns =
-      strategy == Strategy::kHistogram
+      strategy == Strategy::kHistogram && n_features != categorical.Size()
           ? static_cast<double>(column * n_features) * static_cast<double>(searched)
           : 0.0;
   std::uint64_t const sets =

@@ -516,6 +516,36 @@ TEST(MemoryPlan, CategoriesAreBins) {
   EXPECT_LT(plan.Peak(), numbers.Peak());
 }
 
+/** @brief What an H200 took of tables with three categories a column; the last one is sparse. */
+TEST(MemoryEstimate, OfCategoriesIsWhatIsTaken) {
+  struct Taken {
+    RowIdx n_rows;
+    FeatureIdx n_columns;
+    EntryIdx n_entries;
+    double mib;
+  };
+  for (Taken const& t :
+       {Taken{400, 60'000, 24'000'000, 142.9}, Taken{2000, 500'000, 1'000'000'000, 5769.8},
+        Taken{20'000, 100'000, 19'900'000, 156.8}}) {
+    auto const estimate = MemoryEstimate(t.n_rows, t.n_columns, t.n_entries, 6,
+                                         std::vector<std::uint32_t>(t.n_columns, 3));
+    std::string const before = R"("histogram": {"peak": )";
+    auto const peak = std::stoull(estimate.substr(estimate.find(before) + before.size()));
+    EXPECT_NEAR(static_cast<double>(peak) / (1 << 20), t.mib, 0.02 * t.mib) << estimate;
+  }
+}
+
+/** @brief Nodes whose rows are sorted have a best candidate of each column, if any is numerical. */
+TEST(MemoryPlan, NodesOfCategoriesHaveNoCandidates) {
+  auto const nodes = [](FeatureIdx n_categorical) {
+    CategoricalColumns const columns{std::vector<std::uint32_t>(n_categorical, 3), 0};
+    return Of(MemoryPlan{}.WithNodes(1000, 100, Strategy::kHistogram, 6, {}, columns).growing,
+              "open nodes");
+  };
+  EXPECT_EQ(nodes(100), 64 * 400u);
+  EXPECT_EQ(nodes(99), 64 * 400u + 32 * 100 * 16);
+}
+
 /** @brief Of nodes of many rows a wide column has a sum for each category, else as many as rows. */
 TEST(MemoryPlan, WideColumns) {
   auto const growing = [](RowIdx n_rows, std::uint32_t n_categories) {

@@ -49,10 +49,10 @@ std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strat
                         rows_bytes};
   FeatureIdx const n_categorical = NumCategorical(table);
   // What the table takes at least; then there is room to count categories.
-  ChosenMemory chosen =
-      ChooseMemory(table, strategy, room,
-                   {std::vector<std::uint32_t>(n_categorical, 0),
-                    std::min(table.n_entries, std::uint64_t{n_categorical} * table.n_rows)});
+  ChosenMemory chosen = ChooseMemory(
+      table, strategy, room,
+      {std::vector<std::uint32_t>(n_categorical, 0),
+       std::min(table.n_entries, std::uint64_t{n_categorical} * table.n_rows), table.n_entries});
   TableCategories categories;
   if (n_categorical != 0) {
     categories = CountCategories(table);

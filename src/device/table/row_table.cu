@@ -102,7 +102,7 @@ bool AreSorted(CsrView const& table, RowIdx first_row) {
   return found.unsorted == 0;
 }
 
-// one warp a row, in turns; counts: shape (n_features), zero
+// one warp a row, in turns; counts: shape (n_features), added to
 __global__ void CountEntriesKernel(CsrView table, std::uint32_t* counts) {
   WaitForPreviousKernel();
   __shared__ std::uint32_t of_block[kBlockFeatures];
@@ -216,12 +216,16 @@ void RowTable::SortRows(EntryIdx const* h_offsets, EntryIdx sorted_at_once) {
   Synchronize();  // the second half goes
 }
 
-std::vector<std::uint32_t> RowTable::CountEntries() const {
+void AddEntries(CsrView const& table, std::uint32_t* counts) {
   constexpr std::uint64_t kMaxBlocks = 2048;
+  auto grid = std::min(kMaxBlocks, CeilDiv(table.n_rows, kCountThreads / 32));
+  Launch("CountEntries", CountEntriesKernel, grid, kCountThreads, table, counts);
+}
+
+std::vector<std::uint32_t> RowTable::CountEntries() const {
   DeviceBuffer<std::uint32_t> counts{"entries of columns"};
   ZeroAsync(counts.Reserve(view_.n_features), view_.n_features);
-  auto grid = std::min(kMaxBlocks, CeilDiv(view_.n_rows, kCountThreads / 32));
-  Launch("CountEntries", CountEntriesKernel, grid, kCountThreads, view_, counts.Data());
+  AddEntries(view_, counts.Data());
   return ToHost(counts.Data(), view_.n_features);
 }
 

@@ -67,6 +67,9 @@ class RowTable {
 void ForEachPart(CsrView const& table, EntryIdx at_once,
                  std::function<void(CsrView const&, RowIdx)> const& fn, RowIdx first_row = 0);
 
+/** @brief Add to the counts of features, device memory, the entries of a table on the device. */
+void AddEntries(CsrView const& table, std::uint32_t* counts);
+
 /** @brief Launch one warp a row, see WarpRow(). */
 template <typename... ParamsT, typename... ArgsT>
 void LaunchRows(char const* name, void (*kernel)(ParamsT...), RowIdx n_rows, ArgsT&&... args) {

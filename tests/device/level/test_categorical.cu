@@ -290,6 +290,7 @@ TEST_F(CategoricalTrees, OfMillionsKeepToTheMemoryPlan) {
   TableCategories const categories = CountCategories(table.View());
   ASSERT_GT(categories.of_feature[0], 3'000'000u);
   EXPECT_EQ(categories.columns.n_entries, table.n_rows);
+  EXPECT_EQ(categories.columns.n_elements, 2 * MostElements(table.n_rows, table.n_rows));
   auto const plan = MemoryPlan::Make(table.entries.size(), table.n_rows, 2, Strategy::kHistogram,
                                      {}, kMaxGroupBins, categories.columns);
   auto const gpair = MakeGradients(table.n_rows, 0.0, 0.0, &random);

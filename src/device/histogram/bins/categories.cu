@@ -4,7 +4,6 @@
  * @brief Implements categories.cuh.
  */
 #include "device/histogram/bins/categories.cuh"
-#include "device/runtime/warp.cuh"
 #include "device/table/row_table.cuh"
 #include "gpu_exact/device.h"
 #include "plan/memory_plan.h"
@@ -14,7 +13,6 @@ namespace {
 /** @brief Holds what is found of a table. */
 struct FoundCategories {
   std::uint32_t* n;              // of each feature, zero before
-  std::uint64_t* n_entries;      // of categorical features, zero before
   std::uint64_t* first_invalid;  // the first entry that is no category, kNotFound before
 };
 constexpr std::uint64_t kNotFound = ~std::uint64_t{0};
@@ -23,13 +21,11 @@ constexpr std::uint64_t kNotFound = ~std::uint64_t{0};
 __global__ void CountCategoriesKernel(CsrView table, FeatureType const* types,
                                       FoundCategories out) {
   WaitForPreviousKernel();
-  std::uint32_t n_entries{0};
   for (EntryIdx i = GlobalIdx(); i < table.n_entries; i += std::uint64_t{gridDim.x} * blockDim.x) {
     CsrEntry const e = table.entries[i];
     if (types[e.feature] != FeatureType::kCategorical) {
       continue;
     }
-    ++n_entries;
     if (InvalidCategory::Is(e.value)) {
       atomicMin(reinterpret_cast<unsigned long long*>(out.first_invalid),
                 static_cast<unsigned long long>(i));
@@ -39,11 +35,6 @@ __global__ void CountCategoriesKernel(CsrView table, FeatureType const* types,
     if (n > __ldcg(out.n + e.feature)) {
       atomicMax(out.n + e.feature, n);
     }
-  }
-  n_entries = WarpSum(n_entries);
-  if (threadIdx.x % 32 == 0 && n_entries != 0) {
-    atomicAdd(reinterpret_cast<unsigned long long*>(out.n_entries),
-              static_cast<unsigned long long>(n_entries));
   }
 }
 }  // namespace
@@ -55,13 +46,14 @@ TableCategories CountCategories(CsrView const& table, EntryIdx at_once) {
   }
   DeviceBuffer<FeatureType> types{"feature types"};
   DeviceBuffer<std::uint32_t> n{"categories"};
-  DeviceBuffer<std::uint64_t> totals{"entries with categories"};
+  DeviceBuffer<std::uint32_t> n_entries{"entries of columns"};
+  DeviceBuffer<std::uint64_t> first_invalid{"first that is no category"};
   FeatureType const* const h_types = table.feature_types;
   CopyFromHost(types.Reserve(table.n_features), h_types, table.n_features);
-  FoundCategories const found{n.Reserve(table.n_features), totals.Reserve(2), totals.Data() + 1};
+  FoundCategories const found{n.Reserve(table.n_features), first_invalid.Reserve(1)};
   ZeroAsync(found.n, table.n_features);
-  std::uint64_t const begin[] = {0, kNotFound};
-  CopyFromHost(totals.Data(), begin, 2);
+  ZeroAsync(n_entries.Reserve(table.n_features), table.n_features);
+  CopyFromHost(found.first_invalid, &kNotFound, 1);
   ForEachPart(table, at_once, [&](CsrView const& part, RowIdx) {
     constexpr unsigned kThreads = 256;
     constexpr std::uint64_t kOfThread = 16;
@@ -71,12 +63,16 @@ TableCategories CountCategories(CsrView const& table, EntryIdx at_once) {
       CsrEntry const e = ToHost(part.entries + at, 1).front();
       throw InvalidCategory{e.feature, e.value};
     }
+    AddEntries(part, n_entries.Data());
   });
   counted.of_feature = ToHost(found.n, table.n_features);
-  counted.columns.n_entries = ToHost(found.n_entries, 1).front();
+  std::vector<std::uint32_t> const of_column = ToHost(n_entries.Data(), table.n_features);
+  counted.columns.n_elements = 0;
   for (FeatureIdx f = 0; f < table.n_features; ++f) {
+    counted.columns.n_elements += MostElements(of_column[f], table.n_rows);
     if (h_types[f] == FeatureType::kCategorical) {
       counted.columns.n_categories.push_back(counted.of_feature[f]);
+      counted.columns.n_entries += of_column[f];
     }
   }
   return counted;

@@ -255,7 +255,10 @@ static_assert(std::end(kClasses)[-1].max_rows == NodeSortFinder::kMaxRows);
 }  // namespace
 
 NodeSortFinder::NodeSortFinder(BinnedTable const& table, std::uint64_t max_blocks)
-    : table_{table}, max_blocks_{max_blocks}, n_columns_{table.Ref().finest.n_columns} {
+    : table_{table},
+      max_blocks_{max_blocks},
+      n_columns_{table.Ref().finest.n_columns},
+      any_numerical_{table.Categorical().size() < n_columns_} {
   for (SizeClass const& c : kClasses) {
     pairs_at_once_.push_back(c.pairs_at_once());
   }
@@ -284,9 +287,12 @@ void NodeSortFinder::Find(LevelRef const& lv, RowsRef const& rows,
   for (auto const& of_class : classes) {
     by_class.insert(by_class.end(), of_class.cbegin(), of_class.cend());
   }
-  Launcher const launcher{lv,         table_.Ref(),
-                          rows,       nodes_.Upload(by_class),
-                          n_columns_, found_.Reserve(nodes.size() * n_columns_),
+  SearchedNode const* const d_nodes = nodes_.Upload(by_class);
+  if (!any_numerical_) {
+    return;
+  }
+  Launcher const launcher{lv,         table_.Ref(), rows,
+                          d_nodes,    n_columns_,   found_.Reserve(nodes.size() * n_columns_),
                           max_blocks_};
   std::uint32_t first{0};
   for (std::size_t c = 0; c < classes.size(); ++c) {

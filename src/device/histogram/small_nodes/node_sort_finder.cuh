@@ -44,6 +44,7 @@ class NodeSortFinder {
   BinnedTable const& table_;
   std::uint64_t max_blocks_;
   std::uint32_t n_columns_;
+  bool any_numerical_;
   std::vector<std::uint64_t> pairs_at_once_;  // by size of nodes; a node and a column each
   Uploader nodes_{"nodes of few rows"};
   DeviceBuffer<FoundCandidate> found_{"best candidates by column"};
