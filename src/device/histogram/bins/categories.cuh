@@ -2,7 +2,7 @@
  * Copyright 2026, the gpu_exact contributors
  *
  * @brief Counts the categories of categorical features: their codes are 0 to the greatest one of the
- *        table, also those that no row has.
+ *        table, also those that no row has. Likewise the entries of columns, which the memory plan is told.
  */
 #pragma once
 
