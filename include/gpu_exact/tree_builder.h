@@ -104,7 +104,7 @@ using GrownTree = std::vector<TreeNode>;
 /** @brief Tells people what a builder knows of its last tree. Times are of the host's clock. */
 struct TreeStats {
   Strategy strategy{Strategy::kAuto};   // that grew it; kAuto: there is but one
-  std::uint64_t planned_bytes{0};       // device memory at most, without what follows open nodes
+  std::uint64_t planned_bytes{0};       // device memory at most, without what follows live nodes
   std::uint64_t planned_host_bytes{0};  // page-locked memory that stands in for the device's
   double start_ms{0.0};                 // gradients to the device, their range, the root
   double levels_ms{0.0};                // best splits, rows to children; waits for the device
@@ -120,7 +120,7 @@ struct FeatureMask {
 };
 
 /** @brief Names a node about to be searched for a split. */
-struct OpenNode {
+struct LiveNode {
   NodeIdx nidx{kRoot};
   NodeIdx parent{kNoNode};
   FeatureIdx parent_feature{0};  // the feature that the parent was split on
@@ -141,9 +141,9 @@ class FeaturePolicy {
    * @param depth    The level of the nodes; the root has 0.
    * @param nodes    Ascending by id.
    * @param out_mask Filled when the answer is true.
-   * @return Whether there is any restriction; false leaves every feature open to every node.
+   * @return Whether there is any restriction; false allows every node every feature.
    */
-  virtual bool Select(std::int32_t depth, std::vector<OpenNode> const& nodes,
+  virtual bool Select(std::int32_t depth, std::vector<LiveNode> const& nodes,
                       FeatureMask* out_mask) = 0;
 };
 

@@ -41,7 +41,7 @@ InteractionGroups::InteractionGroups(std::string const& constraints)
   }
 }
 
-void InteractionGroups::Select(std::vector<OpenNode> const& nodes, FeatureIdx n_features,
+void InteractionGroups::Select(std::vector<LiveNode> const& nodes, FeatureIdx n_features,
                                FeatureMask* out_mask) {
   out_mask->bits.clear();
   for (auto const& node : nodes) {
@@ -91,7 +91,7 @@ bool TreeFeatures::Sampled(xgboost::tree::TrainParam const& param) {
          param.colsample_bynode != 1.0f;
 }
 
-bool TreeFeatures::Select(std::int32_t depth, std::vector<OpenNode> const& nodes,
+bool TreeFeatures::Select(std::int32_t depth, std::vector<LiveNode> const& nodes,
                           FeatureMask* out_mask) {
   auto const n_words = (static_cast<std::size_t>(n_features_) + kWordBits - 1) / kWordBits;
   out_mask->n_words = n_words;
@@ -124,7 +124,7 @@ bool TreeFeatures::Select(std::int32_t depth, std::vector<OpenNode> const& nodes
   return true;
 }
 
-RandomEngine TreeFeatures::EngineOf(std::int32_t depth, OpenNode const& node) {
+RandomEngine TreeFeatures::EngineOf(std::int32_t depth, LiveNode const& node) {
   auto& way = ways_[node.nidx];
   std::seed_seq{ways_[node.parent], static_cast<std::uint32_t>(node.nidx % 2)}.generate(&way,
                                                                                         &way + 1);

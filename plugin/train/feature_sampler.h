@@ -33,7 +33,7 @@ class InteractionGroups {
   [[nodiscard]] bool Enabled() const { return enabled_; }
   /** @brief Select the features open to each node, one row for each. Siblings are asked for
    *         together. */
-  void Select(std::vector<OpenNode> const& nodes, FeatureIdx n_features, FeatureMask* out_mask);
+  void Select(std::vector<LiveNode> const& nodes, FeatureIdx n_features, FeatureMask* out_mask);
 
  private:
   using Features = std::vector<FeatureIdx>;  // ascending
@@ -68,12 +68,12 @@ class TreeFeatures : public FeaturePolicy {
 
   /** @brief Tell whether anything is restricted at all. */
   [[nodiscard]] bool Restricted() const { return sampled_ || groups_.Enabled(); }
-  bool Select(std::int32_t depth, std::vector<OpenNode> const& nodes,
+  bool Select(std::int32_t depth, std::vector<LiveNode> const& nodes,
               FeatureMask* out_mask) override;
 
  private:
   /** @brief Make the generator for a node's own draw, by the way to it. */
-  [[nodiscard]] RandomEngine EngineOf(std::int32_t depth, OpenNode const& node);
+  [[nodiscard]] RandomEngine EngineOf(std::int32_t depth, LiveNode const& node);
 
   xgboost::Context const* ctx_;
   FeatureIdx n_features_;

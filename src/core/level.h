@@ -3,7 +3,8 @@
  *
  * @brief Defines what host and device tell each other about the nodes of one level.
  *
- * The open nodes of a level have consecutive ids; a LevelNode is an id less the first one.
+ * The live nodes of a tree in progress are those of the deepest level: they may yet be split. They have
+ * consecutive ids; a LevelNode is an id less the first one.
  */
 #pragma once
 
@@ -16,8 +17,10 @@
 
 namespace gpu_exact {
 using LevelNode = std::uint32_t;
+/** @brief Numbers a node among those of a level that are searched together. */
+using SearchedIdx = std::uint32_t;
 
-/** @brief Holds the statistics of one open node. */
+/** @brief Holds the statistics of one live node. */
 struct NodeState {
   FixedSum sum;
   float weight;
@@ -25,24 +28,16 @@ struct NodeState {
   WeightBounds bounds;
 };
 
-/** @brief Bounds a range: [begin, end). */
-template <typename IndexT>
-struct Range {
-  IndexT begin;
-  IndexT end;
-
-  [[nodiscard]] GPU_EXACT_HD IndexT Size() const { return end - begin; }
-};
 using EntryRange = Range<EntryIdx>;
 using RowRange = Range<RowIdx>;  // of slots, where rows lie in the order of the nodes
 
-/** @brief Tells the host the result of one open node, once a level. Has no padding. */
+/** @brief Tells the host the result of one live node, once a level. Has no padding. */
 struct LevelResult {
   NodeState state;
   Split split;
 };
 
-/** @brief Tells the device what the host has decided for one open node. */
+/** @brief Tells the device what the host has decided for one live node. */
 struct NodeSplit {
   FeatureIdx feature;
   NodeIdx left;  // id of the left child, right is the next; kNoNode: the node stays a leaf

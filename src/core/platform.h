@@ -2,7 +2,7 @@
  * Copyright 2026, the gpu_exact contributors
  *
  * @brief Marks pure functions that kernels call too, so that g++ alone compiles and tests them; and
- *        bisection, which all of them share.
+ *        ranges and bisection, which all of them share.
  */
 #pragma once
 
@@ -13,6 +13,15 @@
 #endif
 
 namespace gpu_exact {
+/** @brief Bounds a range: [begin, end). */
+template <typename IndexT>
+struct Range {
+  IndexT begin;
+  IndexT end;
+
+  [[nodiscard]] GPU_EXACT_HD IndexT Size() const { return end - begin; }
+};
+
 /** @brief Find the first index in [begin, end) for which above(index) holds; above is monotone. */
 #if defined(__CUDACC__)
 #pragma nv_exec_check_disable

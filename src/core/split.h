@@ -23,11 +23,7 @@ using ValueId = std::uint32_t;
 /** @brief Equals XGBoost's kRtEps: a node is split when its loss change is greater. */
 inline constexpr float kMinLossChange = 1e-6f;
 
-/** @brief Bounds the value ids of one feature. */
-struct ValueRange {
-  std::uint64_t begin;
-  std::uint64_t end;
-};
+using ValueRange = Range<std::uint64_t>;  // value ids of one feature
 
 enum class ScanDirection : std::uint8_t { kForward, kBackward };
 

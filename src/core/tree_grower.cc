@@ -31,12 +31,12 @@ TreeGrower::TreeGrower(GrowParam const& param, Quantiser const& quantiser)
       has_room_{this->HasRoom(0)} {}
 
 bool TreeGrower::MaySplit() const {
-  return NumOpen() != 0 && (param_.max_depth == 0 || depth_ < param_.max_depth) && has_room_;
+  return NumLive() != 0 && (param_.max_depth == 0 || depth_ < param_.max_depth) && has_room_;
 }
 
-std::vector<OpenNode> TreeGrower::OpenNodes() const {
-  std::vector<OpenNode> nodes;
-  for (auto nidx = first_open_; nidx < static_cast<NodeIdx>(nodes_.size()); ++nidx) {
+std::vector<LiveNode> TreeGrower::LiveNodes() const {
+  std::vector<LiveNode> nodes;
+  for (auto nidx = first_live_; nidx < static_cast<NodeIdx>(nodes_.size()); ++nidx) {
     NodeIdx parent = nodes_[nidx].parent;
     nodes.push_back({nidx, parent, parent == kNoNode ? 0 : nodes_[parent].feature});
   }
@@ -45,7 +45,7 @@ std::vector<OpenNode> TreeGrower::OpenNodes() const {
 
 std::vector<NodeSplit> TreeGrower::Expand(std::vector<LevelResult> const& results) {
   for (std::size_t i = 0; i < results.size(); ++i) {
-    auto nidx = static_cast<NodeIdx>(first_open_ + i);
+    auto nidx = static_cast<NodeIdx>(first_live_ + i);
     RecordStatistics(nidx, results[i].state);
     nodes_[nidx].loss_change = results[i].split.loss_change;
   }
@@ -53,7 +53,7 @@ std::vector<NodeSplit> TreeGrower::Expand(std::vector<LevelResult> const& result
   std::vector<bool> const chosen = by_loss ? this->ChooseByLoss() : this->ChooseByDepth();
   std::vector<NodeSplit> node_splits(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
-    auto nidx = static_cast<NodeIdx>(first_open_ + i);
+    auto nidx = static_cast<NodeIdx>(first_live_ + i);
     Split const& split = results[i].split;
     node_splits[i] = {split.feature, kNoNode, split.threshold, split.default_left != 0};
     if (!chosen[i]) {
@@ -71,16 +71,16 @@ std::vector<NodeSplit> TreeGrower::Expand(std::vector<LevelResult> const& result
     child.parent = nidx;
     nodes_.insert(nodes_.end(), 2, child);
   }
-  first_open_ += static_cast<NodeIdx>(results.size());
+  first_live_ += static_cast<NodeIdx>(results.size());
   ++depth_;
   return node_splits;
 }
 
 void TreeGrower::Close(std::vector<NodeState> const& states) {
   for (std::size_t i = 0; i < states.size(); ++i) {
-    RecordStatistics(static_cast<NodeIdx>(first_open_ + i), states[i]);
+    RecordStatistics(static_cast<NodeIdx>(first_live_ + i), states[i]);
   }
-  first_open_ += static_cast<NodeIdx>(states.size());
+  first_live_ += static_cast<NodeIdx>(states.size());
 }
 
 FinishedTree TreeGrower::Finish() {
@@ -137,9 +137,9 @@ bool TreeGrower::HasRoom(std::size_t n_splits) const {
 }
 
 std::vector<bool> TreeGrower::ChooseByDepth() {
-  std::vector<bool> chosen(NumOpen());
+  std::vector<bool> chosen(NumLive());
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    chosen[i] = HasRoom(n_worth_) && IsWorthIt(static_cast<NodeIdx>(first_open_ + i));
+    chosen[i] = HasRoom(n_worth_) && IsWorthIt(static_cast<NodeIdx>(first_live_ + i));
     n_worth_ += chosen[i] ? 1 : 0;
   }
   has_room_ = HasRoom(n_worth_);
@@ -147,9 +147,9 @@ std::vector<bool> TreeGrower::ChooseByDepth() {
 }
 
 std::vector<bool> TreeGrower::ChooseByLoss() {
-  std::vector<bool> chosen(NumOpen());
+  std::vector<bool> chosen(NumLive());
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    chosen[i] = IsWorthIt(static_cast<NodeIdx>(first_open_ + i));
+    chosen[i] = IsWorthIt(static_cast<NodeIdx>(first_live_ + i));
     n_worth_ += chosen[i] ? 1 : 0;
   }
   if (HasRoom(n_worth_)) {  // for all of them, and for more
@@ -163,8 +163,8 @@ std::vector<bool> TreeGrower::ChooseByLoss() {
   least_loss_change_ = std::numeric_limits<float>::infinity();
   for (std::size_t i = 0; i < splits.size(); ++i) {
     least_loss_change_ = std::min(least_loss_change_, nodes_[splits[i]].loss_change);
-    if (splits[i] >= first_open_) {
-      chosen[splits[i] - first_open_] = true;
+    if (splits[i] >= first_live_) {
+      chosen[splits[i] - first_live_] = true;
       has_room_ = has_room_ || HasRoom(i + 1);
     }
   }

@@ -31,24 +31,24 @@ class TreeGrower {
  public:
   TreeGrower(GrowParam const& param, Quantiser const& quantiser);
 
-  /** @brief Tell whether the open nodes may be split further. */
+  /** @brief Tell whether the live nodes may be split further. */
   [[nodiscard]] bool MaySplit() const;
-  /** @brief Give the id of the first open node. */
-  [[nodiscard]] NodeIdx FirstOpen() const { return first_open_; }
-  [[nodiscard]] std::size_t NumOpen() const { return nodes_.size() - first_open_; }
+  /** @brief Give the id of the first live node. */
+  [[nodiscard]] NodeIdx FirstLive() const { return first_live_; }
+  [[nodiscard]] std::size_t NumLive() const { return nodes_.size() - first_live_; }
   [[nodiscard]] std::int32_t Depth() const { return depth_; }
-  [[nodiscard]] std::vector<OpenNode> OpenNodes() const;
-  /** @brief Give the loss change below which open nodes stay leaves. */
+  [[nodiscard]] std::vector<LiveNode> LiveNodes() const;
+  /** @brief Give the loss change below which live nodes stay leaves. */
   [[nodiscard]] float LeastLossChange() const { return least_loss_change_; }
 
   /**
    * @brief Record the level's results and split the nodes whose best split is worth it.
-   * @param results shape: (NumOpen()); splits below LeastLossChange() may be left out
-   * @return One order for each node of the level; their children are the open nodes from now on.
+   * @param results shape: (NumLive()); splits below LeastLossChange() may be left out
+   * @return One order for each node of the level; their children are the live nodes from now on.
    */
   std::vector<NodeSplit> Expand(std::vector<LevelResult> const& results);
 
-  /** @brief Record the statistics of open nodes that stay leaves; none is open afterwards. */
+  /** @brief Record the statistics of live nodes that stay leaves; none is live afterwards. */
   void Close(std::vector<NodeState> const& states);
 
   /** @brief Give all nodes that grew. */
@@ -71,11 +71,11 @@ class TreeGrower {
   GrowParam const& param_;
   Quantiser quantiser_;
   GrownTree nodes_;
-  NodeIdx first_open_{kRoot};
+  NodeIdx first_live_{kRoot};
   std::int32_t depth_{0};
   float least_loss_change_;
   std::size_t n_worth_{0};  // splits made; leaf-wise: splits worth it
-  bool has_room_;           // for a split of an open node
+  bool has_room_;           // for a split of an live node
 };
 /**
  * @brief Set the sums and weights of all nodes by sums of the leaves.

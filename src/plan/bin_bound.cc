@@ -94,10 +94,10 @@ std::vector<GroupBound> StoredResolutions::Groups(RowIdx n_rows, FeatureIdx n_fe
                                                   HistogramMemory const& memory,
                                                   std::uint32_t max_bins) const {
   std::vector<GroupBound> arrays;
-  for (std::uint32_t i = memory.shares_bins ? n_reading - 1 : 0; i < bins.size(); ++i) {
+  for (std::uint32_t i = memory.reads_finest ? n_reading - 1 : 0; i < bins.size(); ++i) {
     arrays.emplace_back(n_rows, n_features);
     arrays.back().Limit(bins[i], max_bins);
-    if (memory.shares_bins && i + 1 == n_reading) {
+    if (memory.reads_finest && i + 1 == n_reading) {
       arrays.back().Limit(bins.front(), kMaxStoredBins);
     }
   }
@@ -150,8 +150,8 @@ BinBound::BinBound(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features, His
   std::uint64_t const rows = n_rows;
   std::uint64_t const features = n_features;
   bool const is_dense = IsDense(n_entries, n_rows, n_features);
-  memory.shares_bins =
-      memory.shares_bins || ReadsFinest(NumStoredBins(n_entries, n_rows, n_features), is_dense);
+  memory.reads_finest =
+      memory.reads_finest || ReadsFinest(NumStoredBins(n_entries, n_rows, n_features), is_dense);
   resolutions = ChooseResolutions(n_rows, n_features, max_bins, kMaxSortedRows, memory,
                                   rows * n_features - n_entries);
   CategoryBins const categories{categorical, max_bins};

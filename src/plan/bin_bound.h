@@ -76,13 +76,13 @@ struct StoredResolutions {
   std::uint32_t n_reading;  // the finest ones
   std::uint32_t last;       // bins of a column in the one that has its own in bytes; 0: none has
 
-  /** @param bins Of a column in all resolutions, the finest first. */
+  /** @param bins How many bins a column has in each resolution, the finest first. */
   StoredResolutions(FeatureIdx n_features, std::vector<std::uint32_t> const& bins);
   /**
    * @brief Bounds the groups in each array of bins that there may be, the last resolution's last.
-   * @param bins     Of each resolution.
+   * @param bins     What columns have in each resolution.
    * @param memory   Whether one array is read by all others.
-   * @param max_bins That a block has room for.
+   * @param max_bins How many bins a block has room for.
    */
   [[nodiscard]] std::vector<GroupBound> Groups(RowIdx n_rows, FeatureIdx n_features,
                                                std::vector<ResolutionBins> const& bins,
@@ -101,9 +101,9 @@ struct StoredResolutions {
 /**
  * @brief Bounds the bins of all columns in a resolution; there may be little more where columns
  *        differ in length.
- * @param max_bins Of a column in it.
+ * @param max_bins How many bins a column has in it.
  * @param finest   Whether it is the finest, in which short columns have a bin for each value.
- * @param most     That a block has room for.
+ * @param most     How many bins a block has room for.
  */
 [[nodiscard]] std::uint64_t MostBins(EntryIdx n_entries, FeatureIdx n_features,
                                      std::uint32_t max_bins, bool finest,
@@ -115,7 +115,7 @@ struct StoredResolutions {
  * Each such group has RowOffsetBlock's in each array of bins, also in a table that is dense on the
  * whole. A very sparse table has many groups of few entries, and is better sorted.
  *
- * @param max_bins That a block has room for.
+ * @param max_bins How many bins a block has room for.
  */
 [[nodiscard]] std::uint64_t RowOffsetBytes(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features,
                                            HistogramMemory const& memory = {},

@@ -212,7 +212,7 @@ BinLayout LayRead(BinLayout const& stored, std::vector<std::uint32_t> const& n_e
 
 TableLayout LayTable(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
                      std::vector<std::vector<ColumnBins>> const& resolutions, bool in_bytes,
-                     bool shares_bins, GroupLimits const& limits) {
+                     bool reads_finest, GroupLimits const& limits) {
   EntryIdx const n = std::accumulate(n_entries.cbegin(), n_entries.cend(), EntryIdx{0});
   auto const n_features = static_cast<FeatureIdx>(n_entries.size());
   bool const is_dense = IsDense(n, n_rows, n_features);
@@ -228,7 +228,7 @@ TableLayout LayTable(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
                         [](GroupLayout const& group) { return group.by_column; });
   };
   auto const reads = [&](BinLayout const& stored, std::size_t i) {
-    return shares_bins || ReadsFinest(n_stored, is_dense || are_alike(read(stored, i)));
+    return reads_finest || ReadsFinest(n_stored, is_dense || are_alike(read(stored, i)));
   };
   std::size_t coarsest = resolutions.size() - (in_bytes ? 2 : 1);  // that reads them
   TableLayout out{store(coarsest), {}};

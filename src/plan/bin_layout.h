@@ -34,9 +34,20 @@
 namespace gpu_exact {
 /** @brief Limits the bins of a block's histogram, so that 2, 4, 8, ... columns of as many fit. */
 inline constexpr std::uint32_t kMaxGroupBins = 10240;
+// Bytes of the shared memory of a block that adds up a histogram: of a bin, of rows on their way, of its kernel.
+inline constexpr std::size_t kSharedBinBytes = 20;
+inline constexpr std::size_t kSharedStagingBytes = 32 * 32 * 12;
+inline constexpr std::size_t kSharedStaticBytes = 128;
+/** @brief Counts the bins that fit the shared memory of a block. */
+[[nodiscard]] constexpr std::uint32_t BinsOfBlock(std::size_t shared_bytes) {
+  return static_cast<std::uint32_t>(
+      (shared_bytes - kSharedStagingBytes - kSharedStaticBytes) / kSharedBinBytes - 3);
+}
 /** @brief Limits them by shared memory of a block: 227 KiB (compute capability 9.0, 10.0), 163 KiB (8.0,
  *         8.7), 99 KiB (8.6, 8.9, 12.0), 64 KiB (7.5). */
-inline constexpr std::uint32_t kMaxGroupBinsOf[] = {kMaxGroupBins, 7721, 4445, 2653};
+inline constexpr std::uint32_t kMaxGroupBinsOf[] = {kMaxGroupBins, BinsOfBlock(163 << 10),
+                                                    BinsOfBlock(99 << 10), BinsOfBlock(64 << 10)};
+static_assert(BinsOfBlock(227 << 10) >= kMaxGroupBins);
 /**
  * @brief Limits the stored bins of a group. Coarser resolutions merge up to four of them into one
  *        bin, and the merged ones must fit kMaxGroupBins.
@@ -149,7 +160,7 @@ inline constexpr std::uint32_t kMaxByteColumns = 32;
 /**
  * @brief Tells whether the last of several resolutions has bins of its own in bytes: they fit, and
  *        take less. All others may read the finest one's.
- * @param max_bins Of a column in each resolution, the finest first.
+ * @param max_bins How many bins a column has in each resolution, the finest first.
  */
 [[nodiscard]] inline bool LastTakesBytes(FeatureIdx n_features,
                                          std::vector<std::uint32_t> const& max_bins) {
@@ -181,7 +192,10 @@ inline constexpr std::uint32_t kMaxByteColumns = 32;
 using GroupBin = std::uint16_t;  // counts from the first bin of the group
 using ColumnBin = std::uint8_t;  // counts from the first bin of the column
 
-/** @brief Says which bins of a group a column has. Columns ascend by feature. */
+/** @brief Numbers a column among those of a resolution that are binned, which ascend by feature. */
+using BinnedColumn = std::uint32_t;
+
+/** @brief Says which bins of a group a column has. */
 struct BinColumn {
   FeatureIdx feature;
   std::uint32_t group;
@@ -220,7 +234,7 @@ struct CellMap {
 
   /** @brief Has no bin: of a place without a column. */
   [[nodiscard]] static constexpr CellMap None() { return {16u << 16 | kNoBin}; }
-  /** @param first_bin Of the column. @param first_stored Likewise, among the stored ones. */
+  /** @param first_bin The first one of the column. @param first_stored Its first stored one. */
   [[nodiscard]] static constexpr CellMap Make(std::uint32_t shift, std::uint32_t first_bin,
                                               std::uint32_t first_stored) {
     std::uint32_t const before = (0u - first_stored) & ((1u << shift) - 1);
@@ -312,8 +326,8 @@ struct BinLayout {
 
 /**
  * @brief Lays out bins that are stored.
- * @param n_entries Of each feature.
- * @param bins      Of each feature.
+ * @param n_entries Entries of each feature.
+ * @param bins      What each feature has.
  * @param coarsest  By whose numbers of bins columns form groups: that others may read.
  * @param in_bytes  Whether bins take one byte each where they fit; nobody else can read them.
  */
@@ -340,9 +354,9 @@ struct TableLayout {
  * @brief Chooses which resolutions read the finest bins, and lays out all of them.
  * @param resolutions Bins of each feature in each resolution, the finest first.
  * @param in_bytes    Whether the last one has bins of its own in bytes.
- * @param shares_bins Whether all that can read the finest ones, however long that takes.
+ * @param reads_finest Whether all others that can read the finest bins, however long that takes.
  */
 [[nodiscard]] TableLayout LayTable(RowIdx n_rows, std::vector<std::uint32_t> const& n_entries,
                                    std::vector<std::vector<ColumnBins>> const& resolutions,
-                                   bool in_bytes, bool shares_bins, GroupLimits const& limits);
+                                   bool in_bytes, bool reads_finest, GroupLimits const& limits);
 }  // namespace gpu_exact

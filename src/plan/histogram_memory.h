@@ -21,8 +21,9 @@ struct HistogramMemory {
   Memory rows_at{Memory::kDevice};  // sorted columns; of the host: page-locked, read from there
   Memory values_at{Memory::kDevice};
   Memory bins_at{Memory::kDevice};  // of the entries
-  bool shares_bins{false};          // coarser ones are looked up where they are not just shifted
-  bool is_lean{false};              // little room for what is in work
+  bool reads_finest{
+      false};           // whether coarser resolutions read the finest bins, however long that takes
+  bool is_lean{false};  // little room for what is in work
   // In quarters of what histograms take where memory is plenty.
   std::uint32_t histograms{kAllHistograms};
   std::uint64_t spare{~std::uint64_t{0}};  // bytes of the device that the plan leaves
@@ -58,8 +59,8 @@ struct HistogramMemory {
   /** @brief Sizes a list that has room for all ranges of a level, so that the device is not asked how
    *         many are open; a level of more ranges asks. */
   [[nodiscard]] std::uint64_t CertainRanges() const;
-  /** @brief Limits the entries of open ranges that are sorted at once. @param n_entries Of the
-   *         table. */
+  /** @brief Limits the entries of open ranges that are sorted at once. @param n_entries How many
+   *         the table has. */
   [[nodiscard]] std::uint64_t OpenEntries(EntryIdx n_entries) const;
   /**
    * @brief Limits the entries of whole columns whose values are sorted at once, to make bins.

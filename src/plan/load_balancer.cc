@@ -65,7 +65,7 @@ std::vector<WorkOffset> LoadBalancer::Slices(std::vector<BuiltNode> const& nodes
   for (std::uint64_t s = 0; s <= n; ++s) {
     // total * s could overflow
     // The point of a unit may be the begin of the node after the unit's.
-    std::uint32_t const first = slices.empty() ? 0 : std::max(slices.back().node, 1u) - 1;
+    std::uint32_t const first = slices.empty() ? 0 : std::max(slices.back().built, 1u) - 1;
     slices.push_back(this->Locate(nodes, total / n * s + total % n * s / n, first));
   }
   return slices;

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/platform.h"
+#include "core/level.h"
 #include "gpu_exact/types.h"
 
 namespace gpu_exact {
@@ -17,8 +17,8 @@ enum class NodePart : std::uint32_t { kWhole, kFirst, kLater };
 
 /** @brief Describes a node, or a part of one, whose rows are added up or looked through. */
 struct BuiltNode {
-  RowIdx begin;          // slot of its first row
-  std::uint32_t node;    // index among the nodes that are searched
+  RowIdx begin;  // slot of its first row
+  SearchedIdx node;
   std::uint64_t before;  // rows of the nodes before it
   NodePart part{NodePart::kWhole};
 };
@@ -39,17 +39,17 @@ struct GroupCost {
 
 /** @brief Points into the work, which is ordered by node, group, row. */
 struct WorkOffset {
-  std::uint32_t node;  // index among the built ones
+  std::uint32_t built;  // index among the built nodes, or parts of nodes
   std::uint32_t group;
   RowIdx row;  // of the segment
 
   [[nodiscard]] GPU_EXACT_HD bool operator<(WorkOffset const& that) const {
-    return node != that.node     ? node < that.node
+    return built != that.built   ? built < that.built
            : group != that.group ? group < that.group
                                  : row < that.row;
   }
   [[nodiscard]] GPU_EXACT_HD bool SameSegment(WorkOffset const& that) const {
-    return group == that.group && node == that.node;
+    return group == that.group && built == that.built;
   }
 };
 

@@ -236,7 +236,7 @@ MemoryPlan MemoryPlan::WithNodes(RowIdx n_rows, FeatureIdx n_features, Strategy 
       SetBytes(categorical) * (nodes - std::min<std::uint64_t>(nodes, kNodesWithSets));
   auto plan = *this;
   plan.growing.push_back(
-      {"open nodes", kNode * nodes + static_cast<std::uint64_t>(std::min(columns, kMost)) + sets});
+      {"live nodes", kNode * nodes + static_cast<std::uint64_t>(std::min(columns, kMost)) + sets});
   return plan;
 }
 

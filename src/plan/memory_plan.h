@@ -46,7 +46,7 @@ struct MemoryPlan {
 
   /**
    * @brief Bound memory from above by the table, as if all values were distinct. Nodes come on top,
-   *        about 300 B for each open one and 16 B for each of its columns.
+   *        about 300 B for each live one and 16 B for each of its columns.
    * @param strategy    Not kAuto.
    * @param memory      What kHistogram keeps where.
    * @param max_bins    What a block of the device has room for.
@@ -58,7 +58,7 @@ struct MemoryPlan {
                          CategoricalColumns const& categorical = {});
 
   /**
-   * @brief Add what follows the open nodes of a tree to the plan, as a further array.
+   * @brief Add what follows the live nodes of a tree to the plan, as a further array.
    * @param max_depth 0: no limit; nodes are at most as many as rows.
    * @param memory, categorical What the plan was made with.
    */

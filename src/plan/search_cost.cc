@@ -223,11 +223,11 @@ SortedColumnsRule::SortedColumnsRule(std::vector<std::uint32_t> const& max_bins,
   bool const leaves_out_last = n > 2 && !is_dense;
   std::uint32_t const last = max_bins[leaves_out_last ? n - 2 : n - 1];
   least_scanned_ = n == 1 ? ~0u : last;
-  most_needless_ = leaves_out_last ? last + last / 2 : 0;
+  max_bins_without_rows_ = leaves_out_last ? last + last / 2 : 0;
 }
 
-bool SortedColumnsRule::KeepsAllBeyond(std::vector<ColumnBins> const& finest,
-                                       std::uint32_t n_bins) const {
+bool SortedColumnsRule::KeepsEveryColumnAbove(std::vector<ColumnBins> const& finest,
+                                              std::uint32_t n_bins) const {
   return std::all_of(finest.cbegin(), finest.cend(), [&](ColumnBins const& column) {
     return this->Keeps(column) || column.is_categorical || column.n_bins <= n_bins;
   });
@@ -239,18 +239,18 @@ bool SortsTable(RowIdx n_rows, FeatureIdx n_features, RowIdx max_sorted) {
              CostTable::kSearchLevel + CostTable::kScanLevel;
 }
 
-std::vector<std::size_t> ChooseSearchWays(std::vector<FamilyRows> const& families,
+std::vector<std::size_t> ChooseSearchWays(std::vector<Family> const& families,
                                           SearchWays const& ways) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   std::size_t const n_resolutions = ways.resolutions.size();
   std::size_t const n_ways = n_resolutions + 1;
   double const n_all = std::max(ways.n_rows, 1u);
-  auto cost = [&](FamilyRows const& family, std::size_t way) {
-    if (way == n_resolutions && std::max(family.first, family.second) > ways.max_sorted) {
+  auto cost = [&](Family const& family, std::size_t way) {
+    if (way == n_resolutions && std::max(family.n_rows[0], family.n_rows[1]) > ways.max_sorted) {
       return kNever;
     }
     double sum{0.0}, longest_read{0.0};
-    for (RowIdx n : {family.first, family.second}) {
+    for (RowIdx const n : family.n_rows) {
       double const rows = std::max(n, 1u);
       if (way == n_resolutions) {
         sum += CostTable::kSortedColumn + CostTable::kSortedEntry * rows;
@@ -264,7 +264,7 @@ std::vector<std::size_t> ChooseSearchWays(std::vector<FamilyRows> const& familie
     return (sum - (way == family.parent_way ? longest_read : 0.0)) * ways.n_columns;
   };
   std::vector<double> costs;  // shape: (families, ways)
-  for (FamilyRows const& family : families) {
+  for (Family const& family : families) {
     for (std::size_t way = 0; way < n_ways; ++way) {
       costs.push_back(cost(family, way));
     }

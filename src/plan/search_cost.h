@@ -12,6 +12,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/level.h"
 #include "gpu_exact/types.h"
 #include "plan/bin_layout.h"
 #include "plan/histogram_memory.h"
@@ -39,9 +40,10 @@ struct CostTable {
   static constexpr double kLookUpBytes = 10.0;  // to look there takes as long as so many; guessed
 
   // Open ranges: the entries of a node that must be looked at one by one.
-  static constexpr double kOpenShare = 0.08;    // see OpenShare(); timed: shares of boosted and of
-                                                // random labels, 10^5 to 10^7 rows
-  static constexpr float kOpenPower = 0.85f;    // likewise; tried: 1 (higgs 17.6) and 0.75 (29.5)
+  static constexpr double kOpenShare = 0.08;  // see OpenShare(); timed: shares of boosted and of
+                                              // random labels, 10^5 to 10^7 rows
+  static constexpr float kOpenPower =
+      0.85f;  // see OpenShare(); tried: 1 (higgs 17.6) and 0.75 (29.5)
   static constexpr double kOpenEntry = 100.0;   // gather and sort an entry; tried: 300 where few
                                                 // values are present (4.3 for 3.2)
   static constexpr double kWalkedEntry = 3.0;   // look for it among a node's; timed: 2.7 to 3.6 of
@@ -216,7 +218,7 @@ struct RefineCost {
   [[nodiscard]] bool ScansAnyway() const;
   /**
    * @param n_scanned  Entries of the table in open ranges.
-   * @param n_gathered Of these, entries of the nodes.
+   * @param n_gathered How many of these are the nodes' entries.
    */
   [[nodiscard]] bool Scans(double n_scanned, double n_gathered) const;
 };
@@ -231,7 +233,7 @@ struct RefineCost {
  * (kLookedUp), columns have fewer entries to tell apart and groups of few columns cost most: the
  * finest has at least 160 bins.
  *
- * @param max_bins   That a block has room for.
+ * @param max_bins   How many bins a block has room for.
  * @param max_sorted Rows of a node that a block can sort.
  * @param memory     Whether the table has sorted columns, and where values and bins lie.
  * @param n_missing  Values of the table that are missing.
@@ -246,7 +248,7 @@ struct RefineCost {
  * @brief Limits the distinct values of a column that has a bin for each: no range of it is ever
  *        open.
  * @param max_bins In the finest resolution.
- * @param most     That a block has room for.
+ * @param most     How many bins a block has room for.
  */
 [[nodiscard]] std::uint32_t MaxValues(std::uint32_t n_entries, std::uint32_t max_bins,
                                       std::uint32_t most);
@@ -256,42 +258,44 @@ struct RefineCost {
  *        those that have ranges in a resolution that looks them up.
  *
  * Where most values are missing, columns of few values may have ranges in the last resolution
- * alone, which serves the many small nodes. Few of their entries are open; they are gathered as
- * soon. If no column of such a table has ranges of much more than one value, in all resolutions but
+ * alone, which serves the many small nodes. Few of their entries are open; gathering them takes no
+ * longer. If no column of such a table has ranges of much more than one value, in all resolutions but
  * the last, none is kept: ranges are gathered nearly as soon, for a quarter less memory. (Of 801
  * values in 640 bins a tree takes 3.5 ms in place of 3.1; of 1,601 values 7.7 in place of 4.2.)
  */
 class SortedColumnsRule {
  public:
-  /** @param max_bins Of a column in each resolution, the finest first. */
+  /** @param max_bins How many bins a column has in each resolution, the finest first. */
   SortedColumnsRule(std::vector<std::uint32_t> const& max_bins, bool is_dense);
 
   /** @brief Tells whether it depends on the columns that any is kept. */
-  [[nodiscard]] bool MayKeepNone() const { return most_needless_ != 0; }
+  [[nodiscard]] bool MayKeepNoColumn() const { return max_bins_without_rows_ != 0; }
   /** @brief Tells whether any is kept because of this column. @param finest Its finest bins. */
   [[nodiscard]] bool NeedsRows(ColumnBins const& finest) const {
-    return !finest.is_categorical && (finest.has_ranges || finest.n_bins > most_needless_);
+    return !finest.is_categorical && (finest.has_ranges || finest.n_bins > max_bins_without_rows_);
   }
   /** @brief Tells whether this column is kept, if any is. */
   [[nodiscard]] bool Keeps(ColumnBins const& finest) const {
     return !finest.is_categorical && (finest.has_ranges || finest.n_bins > least_scanned_);
   }
   /** @brief Tells whether all columns are kept that have ranges in a resolution of so many bins. */
-  [[nodiscard]] bool KeepsAllBeyond(std::vector<ColumnBins> const& finest,
-                                    std::uint32_t n_bins) const;
+  [[nodiscard]] bool KeepsEveryColumnAbove(std::vector<ColumnBins> const& finest,
+                                           std::uint32_t n_bins) const;
 
  private:
   std::uint32_t least_scanned_;  // columns of more bins are kept
   std::uint32_t
-      most_needless_;  // while no column has more bins, none is kept; 0: all that are to be
+      max_bins_without_rows_;  // while no column has more bins, none is kept; 0: all that are to be
 };
 
-/** @brief Counts the rows of a node, or of two siblings, which are searched in the same way. */
-struct FamilyRows {
+/** @brief Describes one node, or two siblings, which are searched in the same way. */
+struct Family {
   static constexpr std::size_t kNone = ~std::size_t{0};
 
-  RowIdx first;
-  RowIdx second;                  // 0: there is none
+  LevelNode first;                // the node, or the left sibling
+  std::uint32_t n;                // 1 or 2
+  LevelNode parent{0};            // in the level before
+  RowIdx n_rows[2]{0, 0};         // of each
   std::size_t parent_way{kNone};  // the resolution that has kept their parent's histogram
 };
 
@@ -311,7 +315,7 @@ struct SearchWays {
  * bins are cleared and searched. Few families are searched in few ways, as each has kernels of its
  * own.
  */
-[[nodiscard]] std::vector<std::size_t> ChooseSearchWays(std::vector<FamilyRows> const& families,
+[[nodiscard]] std::vector<std::size_t> ChooseSearchWays(std::vector<Family> const& families,
                                                         SearchWays const& ways);
 
 /** @brief Tells whether all levels of a table are sorted, from the root on. */

@@ -33,8 +33,8 @@ TEST(TreeGrower, SplitsWhatIsWorthIt) {
   EXPECT_EQ(node_splits[0].feature, 7u);
   EXPECT_EQ(node_splits[0].threshold, 0.5f);
   EXPECT_TRUE(node_splits[0].default_left);
-  EXPECT_EQ(grower.FirstOpen(), 1);
-  EXPECT_EQ(grower.NumOpen(), 2u);
+  EXPECT_EQ(grower.FirstLive(), 1);
+  EXPECT_EQ(grower.NumLive(), 2u);
   node_splits = grower.Expand({Result(1e-6f), Result(1.1e-6f, 2)});
   EXPECT_EQ(node_splits[0].left, kNoNode);
   EXPECT_EQ(node_splits[1].left, 3);
@@ -58,9 +58,9 @@ TEST(TreeGrower, SplitsWhatIsWorthIt) {
 TEST(TreeGrower, NamesTheFeatureOfTheParent) {
   GrowParam param;
   TreeGrower grower{param, Ones()};
-  EXPECT_EQ(grower.OpenNodes()[0].parent, kNoNode);
+  EXPECT_EQ(grower.LiveNodes()[0].parent, kNoNode);
   static_cast<void>(grower.Expand({Result(2.0f, 7)}));
-  auto nodes = grower.OpenNodes();
+  auto nodes = grower.LiveNodes();
   ASSERT_EQ(nodes.size(), 2u);
   EXPECT_EQ(nodes[1].nidx, 2);
   EXPECT_EQ(nodes[1].parent, 0);
@@ -73,7 +73,7 @@ TEST(TreeGrower, StopsAtMaxDepth) {
   TreeGrower grower{param, Ones()};
   ASSERT_TRUE(grower.MaySplit());
   static_cast<void>(grower.Expand({Result(2.0f)}));
-  EXPECT_EQ(grower.NumOpen(), 2u);
+  EXPECT_EQ(grower.NumLive(), 2u);
   EXPECT_FALSE(grower.MaySplit());
 }
 
@@ -93,7 +93,7 @@ TEST(TreeGrower, ALevelWithoutSplitsEndsTheTree) {
   GrowParam param;
   TreeGrower grower{param, Ones()};
   static_cast<void>(grower.Expand({Result(0.0f)}));
-  EXPECT_EQ(grower.NumOpen(), 0u);
+  EXPECT_EQ(grower.NumLive(), 0u);
   EXPECT_FALSE(grower.MaySplit());
   EXPECT_EQ(grower.Finish().tree.size(), 1u);
 }
@@ -161,7 +161,7 @@ TEST(TreeGrower, DoesNotSearchWhatCannotBeSplit) {
   GrowParam const two = LeafWise(2);
   TreeGrower stump{two, Ones()};
   static_cast<void>(stump.Expand({Result(1.0f)}));
-  EXPECT_EQ(stump.NumOpen(), 2u);
+  EXPECT_EQ(stump.NumLive(), 2u);
   EXPECT_FALSE(stump.MaySplit());
   GrowParam const one = LeafWise(1);
   EXPECT_FALSE((TreeGrower{one, Ones()}.MaySplit()));
@@ -252,7 +252,7 @@ TEST(TreeGrower, IsTheTreeOfOneSplitAfterTheOther) {
     std::vector<std::int64_t> level{0};
     std::vector<std::int64_t> grown;
     while (grower.MaySplit()) {
-      ASSERT_EQ(level.size(), grower.NumOpen()) << what;
+      ASSERT_EQ(level.size(), grower.NumLive()) << what;
       std::vector<LevelResult> results;
       for (std::int64_t node : level) {
         results.push_back(endless.Result(node));
@@ -271,7 +271,7 @@ TEST(TreeGrower, IsTheTreeOfOneSplitAfterTheOther) {
         }
       }
       level = children;
-      ASSERT_TRUE(param.max_leaves == 0 || grower.NumOpen() <= 2u * param.max_leaves) << what;
+      ASSERT_TRUE(param.max_leaves == 0 || grower.NumLive() <= 2u * param.max_leaves) << what;
     }
     std::vector<NodeState> states;
     for (std::int64_t node : level) {

@@ -206,9 +206,9 @@ inline GrowParam MakeParam(FeatureIdx n_features, Random* random) {
 class RandomFeatures : public FeaturePolicy {
  public:
   RandomFeatures(FeatureIdx n_features, unsigned seed) : n_features_{n_features}, seed_{seed} {}
-  bool Select(std::int32_t depth, std::vector<OpenNode> const& nodes,
+  bool Select(std::int32_t depth, std::vector<LiveNode> const& nodes,
               FeatureMask* out_mask) override {
-    for (OpenNode const& node : nodes) {
+    for (LiveNode const& node : nodes) {
       ways_[node.nidx] = 2654435761u * (2 * ways_[node.parent] + node.nidx % 2 + seed_ + 1);
     }
     Random random{seed_ + static_cast<unsigned>(depth)};
@@ -221,7 +221,7 @@ class RandomFeatures : public FeaturePolicy {
       this->AddRow(&random, out_mask);
       return true;
     }
-    for (OpenNode const& node : nodes) {
+    for (LiveNode const& node : nodes) {
       Random of_node{ways_[node.nidx]};
       this->AddRow(&of_node, out_mask);
     }

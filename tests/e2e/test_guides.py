@@ -156,6 +156,20 @@ def test_the_map_has_every_file():
     assert sorted(named) == sorted(there)
 
 
+def test_includes_follow_the_map():
+    """A file includes those of its own folder, and of folders above it in the map of src/README.md."""
+    folders = re.findall(r"^\| \*\*([\w/]+)\*\* \|", (ROOT / "src/README.md").read_text(), re.MULTILINE)
+    rank = {folder: i for i, folder in enumerate(folders)}
+    against = []
+    for file in sorted((ROOT / "src").rglob("*.*")):
+        if file.suffix in (".cc", ".h", ".cu", ".cuh"):
+            here = rank[file.parent.relative_to(ROOT / "src").as_posix()]
+            for name in re.findall(r'^#include "([^"]+)"', file.read_text(), re.MULTILINE):
+                if rank.get(str(Path(name).parent), -1) > here:
+                    against.append(f"{name_of(file)}: {name}")
+    assert len(folders) > 10 and against == []
+
+
 def test_tables_are_those_of_the_results():
     """`python benchmarks/tables.py --write` mends it."""
     pytest.importorskip("scipy")

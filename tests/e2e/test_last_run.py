@@ -235,7 +235,7 @@ def test_memory_estimate() -> None:
     deeper = gpu_exact.memory_estimate(1_000_000, 28, max_depth=16)
     for strategy, plan in estimate.items():
         assert fewer[strategy].peak < plan.peak
-        nodes = [e[strategy].stages["growing"]["open nodes"] for e in (estimate, deeper)]
+        nodes = [e[strategy].stages["growing"]["live nodes"] for e in (estimate, deeper)]
         assert nodes[1] == 1024 * nodes[0]
 
 

@@ -35,7 +35,7 @@ TEST(RowOffsetBytes, ColumnsOfOneEntryShareAGroup) {
   EXPECT_EQ(RowOffsetBytes(kColumns, kRows, kColumns), n_resolutions * 22 * kGroup);
   EXPECT_EQ(NumRowOffsets(kColumns, kRows, kColumns), n_resolutions * 22 * kRows);
   HistogramMemory memory;
-  memory.shares_bins = true;  // those of the finest and those of the last
+  memory.reads_finest = true;  // those of the finest and those of the last
   EXPECT_EQ(RowOffsetBytes(kColumns, kRows, kColumns, memory), 2 * 22 * kGroup);
 }
 
@@ -130,7 +130,7 @@ TEST(StoredResolutions, WhichMayBeReadAndWhichAreNot) {
   using Columns = std::vector<std::uint32_t>;
   HistogramMemory own;
   HistogramMemory shared;
-  shared.shares_bins = true;
+  shared.reads_finest = true;
   auto const of_group = [](FeatureIdx n_features, Columns const& bins,
                            HistogramMemory const& memory) {
     std::vector<ResolutionBins> of_resolution;
@@ -252,7 +252,7 @@ TEST(BinBound, LayoutsTakeNoMoreButForRowsThatAreFilledUp) {
         table.Bin(bound.resolutions, max_bins, &engine);
         TableLayout const layout = LayTable(table.n_rows, table.n_entries, table.resolutions,
                                             LastTakesBytes(n_columns, bound.resolutions),
-                                            memory.shares_bins, {max_bins, 132});
+                                            memory.reads_finest, {max_bins, 132});
         Taken const taken{table, layout, bound.resolutions.front(), max_bins};
         EXPECT_LE(taken.elements, bound.elements + bound.elements / (is_small ? 1 : 8) + kOfArrays)
             << seed << ": " << table.n_rows << " x " << n_columns << ", " << n;
@@ -305,7 +305,7 @@ TEST(BinBound, CategoriesTakeNoMore) {
       }
       TableLayout const layout = LayTable(table.n_rows, table.n_entries, table.resolutions,
                                           LastTakesBytes(n_columns, bound.resolutions),
-                                          memory.shares_bins, {kMaxGroupBins, 132});
+                                          memory.reads_finest, {kMaxGroupBins, 132});
       Taken const taken{table, layout, bound.resolutions.front(), kMaxGroupBins, n_categories};
       auto const what = std::to_string(seed) + ": " + std::to_string(table.n_rows) + " x " +
                         std::to_string(n_columns) + ", " + std::to_string(n);
@@ -334,7 +334,7 @@ TEST(BinBound, OfAlikeColumnsIsWhatTheyTake) {
         resolutions.front().assign(n_columns, ColumnBins{most});
         TableLayout const layout = LayTable(
             n_rows, std::vector<std::uint32_t>(n_columns, n_rows), resolutions,
-            LastTakesBytes(n_columns, bound.resolutions), memory.shares_bins, {kMaxGroupBins, 1});
+            LastTakesBytes(n_columns, bound.resolutions), memory.reads_finest, {kMaxGroupBins, 1});
         std::uint64_t taken = layout.stored.ElementBytes() - sizeof(GroupBin) * kElementsBeyond;
         for (BinLayout const& r : layout.resolutions) {
           taken += r.is_stored ? r.ElementBytes() - sizeof(GroupBin) * kElementsBeyond : 0;

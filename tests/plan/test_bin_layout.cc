@@ -307,7 +307,7 @@ TEST(BinLayout, RowsOfAGroupAreNumberedIn32Bits) {
 
 /** @brief Lays out 40 columns, some of which have few values and are not shifted. */
 TableLayout LayColumns(RowIdx n_rows, std::uint32_t of_column, std::uint32_t n_few, bool in_bytes,
-                       bool shares_bins) {
+                       bool reads_finest) {
   std::vector<ColumnBins> finest(40, {400, true});
   std::vector<ColumnBins> coarser(40, {200, true, 1});
   std::vector<ColumnBins> last(40, {25, true, 4});
@@ -315,7 +315,7 @@ TableLayout LayColumns(RowIdx n_rows, std::uint32_t of_column, std::uint32_t n_f
     std::fill_n(bins->begin(), n_few, ColumnBins{20});
   }
   return LayTable(n_rows, std::vector<std::uint32_t>(40, of_column), {finest, coarser, last},
-                  in_bytes, shares_bins, {kMaxGroupBins, 132});
+                  in_bytes, reads_finest, {kMaxGroupBins, 132});
 }
 
 /** @brief Where memory leaves the choice, large tables share bins: dense ones all, others where all

@@ -68,7 +68,8 @@ std::vector<std::size_t> Ways(Table const& t, std::vector<std::uint32_t> const& 
   std::vector<std::size_t> chosen;
   for (RowIdx n = 1u << 24; n >= 1u << 8; n /= 4) {
     if (n <= t.n_rows) {
-      std::vector<FamilyRows> const families(std::min(t.n_rows / n, 400u), {n / 3, n - n / 3});
+      std::vector<Family> const families(std::min(t.n_rows / n, 400u),
+                                         {0, 2, 0, {n / 3, n - n / 3}});
       auto const found = ChooseSearchWays(families, ways);
       EXPECT_EQ(found, std::vector<std::size_t>(families.size(), found.front())) << t.name;
       chosen.push_back(found.front());

@@ -54,20 +54,20 @@ class Slicing {
       double cost{0.0};
       WorkOffset point = slices[s];
       while (point < slices[s + 1]) {
-        ASSERT_LT(point.node, n_nodes);
+        ASSERT_LT(point.built, n_nodes);
         ASSERT_LT(point.group, slicer_.NumGroups());
         bool const ends_cut = point.SameSegment(slices[s + 1]);
-        RowIdx const n = rows_[point.node];
+        RowIdx const n = rows_[point.built];
         RowIdx const last = ends_cut ? slices[s + 1].row : n;
         ASSERT_LE(last, n);
         ASSERT_TRUE(point.row < last || n == 0) << "no row, for which a histogram is written";
-        auto const [segment, is_new] = done.insert({{point.node, point.group}, 0});
+        auto const [segment, is_new] = done.insert({{point.built, point.group}, 0});
         ASSERT_EQ(is_new, point.row == 0) << "an empty segment twice, or one begun in its middle";
         ASSERT_EQ(segment->second, point.row) << "rows twice, or left out";
         segment->second = last;
         cost += this->Cost(point, last, !ends_cut);
-        point = point.group + 1 < slicer_.NumGroups() ? WorkOffset{point.node, point.group + 1, 0}
-                                                      : WorkOffset{point.node + 1, 0, 0};
+        point = point.group + 1 < slicer_.NumGroups() ? WorkOffset{point.built, point.group + 1, 0}
+                                                      : WorkOffset{point.built + 1, 0, 0};
       }
       costs.push_back(cost);
       total += cost;
@@ -76,7 +76,7 @@ class Slicing {
       ASSERT_EQ(n_rows, rows_[segment.first]) << "node " << segment.first;
     }
     ASSERT_EQ(done.size(), std::size_t{n_nodes} * slicer_.NumGroups());
-    ASSERT_EQ(slices.back().node, n_nodes);
+    ASSERT_EQ(slices.back().built, n_nodes);
     // A row and the bins of a segment are not divided, at the begin and at the
     // end of a slice.
     double most{0.0};
@@ -279,7 +279,7 @@ TEST(LoadBalancer, SegmentsAreASliceEach) {
   auto const slices = whole.slicer.Segments(kNodes);
   ASSERT_EQ(slices.size(), 4 * kNodes + 1);
   for (std::uint32_t i = 0; i < slices.size(); ++i) {
-    EXPECT_EQ(slices[i].node, i / 4);
+    EXPECT_EQ(slices[i].built, i / 4);
     EXPECT_EQ(slices[i].group, i % 4) << "the last one ends all, where a node would begin";
     EXPECT_EQ(slices[i].row, 0u);
   }

@@ -311,7 +311,7 @@ TEST(HistogramMemory, TheFastestFirstTheLeastLast) {
     for (HistogramMemory const& memory : HistogramMemory::All()) {
       auto const plan = MemoryPlan::Make(n, kRows, 28, Strategy::kHistogram, memory);
       std::uint64_t const growing = Sum(plan.growing);
-      if (memory.shares_bins && !memory.is_lean && IsDense(n, kRows, 28)) {
+      if (memory.reads_finest && !memory.is_lean && IsDense(n, kRows, 28)) {
         EXPECT_EQ(growing, before);
       } else {
         EXPECT_LT(growing, before);
@@ -389,7 +389,7 @@ TEST(ChooseMemory, TheFastestThatFits) {
     EXPECT_GE(chosen.memory.histograms, memory.histograms);
     EXPECT_EQ(chosen.memory.is_lean, memory.is_lean);
     EXPECT_EQ(chosen.memory.bins_at, memory.bins_at);
-    EXPECT_EQ(chosen.memory.shares_bins, memory.shares_bins);
+    EXPECT_EQ(chosen.memory.reads_finest, memory.reads_finest);
     EXPECT_EQ(chosen.memory.rows_at, memory.rows_at);
     EXPECT_EQ(chosen.memory.values_at, memory.values_at);
   }
@@ -540,7 +540,7 @@ TEST(MemoryPlan, NodesOfCategoriesHaveNoCandidates) {
   auto const nodes = [](FeatureIdx n_categorical) {
     CategoricalColumns const columns{std::vector<std::uint32_t>(n_categorical, 3), 0};
     return Of(MemoryPlan{}.WithNodes(1000, 100, Strategy::kHistogram, 6, {}, columns).growing,
-              "open nodes");
+              "live nodes");
   };
   EXPECT_EQ(nodes(100), 64 * 400u);
   EXPECT_EQ(nodes(99), 64 * 400u + 32 * 100 * 16);

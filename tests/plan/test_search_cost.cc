@@ -164,7 +164,7 @@ TEST(HistogramCost, NothingIsOpenWithoutRanges) {
   EXPECT_EQ(HistogramCost::Node(1e4, 0.01, indicators), CostTable::kBin + read);
   // So nodes of many rows and of indicators alone are not sorted.
   SearchWays const ways{1'000'000, 700.0, {indicators}, kMaxSorted};
-  EXPECT_EQ(ChooseSearchWays({{2'500, 10'000}}, ways), std::vector<std::size_t>{0});
+  EXPECT_EQ(ChooseSearchWays({{0, 2, 0, {2'500, 10'000}}}, ways), std::vector<std::size_t>{0});
 }
 
 TEST(HistogramCost, SparseColumnsAreLookedUpAndHaveFewerEntries) {
@@ -357,7 +357,7 @@ TEST(OpenShareHistory, AgesTowardsWhatIsUsed) {
 
 TEST(ChooseSearchWays, SortsWhereFarMoreIsOpenThanExpected) {
   SearchWays ways{1'000'000, 28.0, {{40.0, 28.0, true, true}}, kMaxSorted};
-  std::vector<FamilyRows> const families(1000, {250, 250});
+  std::vector<Family> const families(1000, {0, 2, 0, {250, 250}});
   EXPECT_EQ(ChooseSearchWays(families, ways).front(), 0u);
   ways.resolutions[0].open_factor = 1000.0;
   EXPECT_EQ(ChooseSearchWays(families, ways).front(), 1u);
@@ -365,10 +365,10 @@ TEST(ChooseSearchWays, SortsWhereFarMoreIsOpenThanExpected) {
 
 /** @brief What a level costs, whatever is in it, is paid for the ways that are taken alone. */
 TEST(ChooseSearchWays, FewSmallNodesGoTheWayOfALargeOne) {
-  std::vector<FamilyRows> families{{5'000'000, 0}, {3000, 0}};
+  std::vector<Family> families{{0, 1, 0, {5'000'000, 0}}, {1, 1, 0, {3000, 0}}};
   SearchWays const ways{10'000'000, 28.0, {{5120.0, 2.0, true, true}}, kMaxSorted};
   EXPECT_EQ(ChooseSearchWays(families, ways), (std::vector<std::size_t>{0, 0}));
-  families.resize(100, {3000, 0});
+  families.resize(100, {1, 1, 0, {3000, 0}});
   EXPECT_EQ(ChooseSearchWays(families, ways).at(1), 1u) << "sorted";
 }
 
@@ -378,13 +378,13 @@ TEST(ChooseSearchWays, AParentsHistogramIsWorthKeepingTo) {
   SearchWays const ways{10'000'000, 28.0, shapes, kMaxSorted};
   std::size_t n_kept{0};
   for (RowIdx n = 20'000; n < 5'000'000; n = n * 4 / 3) {
-    std::size_t const free = ChooseSearchWays({{n, 3 * n}}, ways).at(0);
+    std::size_t const free = ChooseSearchWays({{0, 2, 0, {n, 3 * n}}}, ways).at(0);
     for (std::size_t way = 0; way < shapes.size(); ++way) {
-      std::size_t const chosen = ChooseSearchWays({{n, 3 * n, way}}, ways).at(0);
+      std::size_t const chosen = ChooseSearchWays({{0, 2, 0, {n, 3 * n}, way}}, ways).at(0);
       EXPECT_TRUE(chosen == free || chosen == way) << n << " rows";
       n_kept += chosen != free ? 1 : 0;
     }
-    EXPECT_EQ(ChooseSearchWays({{n, 3 * n, free}}, ways).at(0), free);
+    EXPECT_EQ(ChooseSearchWays({{0, 2, 0, {n, 3 * n}, free}}, ways).at(0), free);
   }
   EXPECT_GT(n_kept, 0u);
 }
@@ -402,7 +402,7 @@ std::vector<ResolutionShape> ShapesOf(std::vector<std::uint32_t> const& resoluti
 /** @brief The way to search two siblings of so many rows each. */
 std::size_t WayFor(RowIdx n_rows, RowIdx n_all, std::vector<ResolutionShape> const& shapes,
                    RowIdx max_sorted = 0) {
-  return ChooseSearchWays({{n_rows, n_rows}}, {n_all, 100.0, shapes, max_sorted}).at(0);
+  return ChooseSearchWays({{0, 2, 0, {n_rows, n_rows}}}, {n_all, 100.0, shapes, max_sorted}).at(0);
 }
 
 TEST(ChooseSearchWays, FinerForLargerNodes) {
@@ -452,14 +452,14 @@ TEST(ChooseSearchWays, SortsUpToAsManyRowsAsCanBe) {
 
 TEST(ChooseSearchWays, NoLargerNodesAreSortedThanCanBe) {
   auto const shapes = ShapesOf(ChooseResolutions(1'000'000, 100, kMaxBins, kMaxSorted, {false}));
-  std::vector<FamilyRows> families;
+  std::vector<Family> families;
   for (RowIdx n : {0u, 1u, 10u, 100u, 12'287u, 12'288u, 12'289u, 500'000u}) {
-    families.push_back({n, 0});
-    families.push_back({0, n});
-    families.push_back({n, 100});
+    families.push_back({0, 1, 0, {n, 0}});
+    families.push_back({0, 2, 0, {0, n}});
+    families.push_back({0, 2, 0, {n, 100}});
   }
   for (int copies : {1, 40}) {  // few families, and more than all sets of ways are tried for
-    std::vector<FamilyRows> all;
+    std::vector<Family> all;
     for (int i = 0; i < copies; ++i) {
       all.insert(all.end(), families.begin(), families.end());
     }
@@ -469,7 +469,7 @@ TEST(ChooseSearchWays, NoLargerNodesAreSortedThanCanBe) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       ASSERT_LE(ways[i], shapes.size());
       any_sorted = any_sorted || ways[i] == shapes.size();
-      if (std::max(all[i].first, all[i].second) > kMaxSorted) {
+      if (std::max(all[i].n_rows[0], all[i].n_rows[1]) > kMaxSorted) {
         ASSERT_LT(ways[i], shapes.size());
       }
     }
@@ -491,24 +491,25 @@ TEST(SortedColumnsRule, WhichColumnsAreKept) {
   ColumnBins const ranges{400, true};
   auto values = [](std::uint32_t n) { return ColumnBins{n, false}; };
   SortedColumnsRule const one{Bins{400}, true};
-  EXPECT_FALSE(one.MayKeepNone());
+  EXPECT_FALSE(one.MayKeepNoColumn());
   EXPECT_TRUE(one.Keeps(ranges));
   EXPECT_FALSE(one.Keeps(values(1'000'000))) << "no other resolution";
   SortedColumnsRule const dense{Bins{400, 100, 20}, true};
-  EXPECT_FALSE(dense.MayKeepNone());
+  EXPECT_FALSE(dense.MayKeepNoColumn());
   EXPECT_FALSE(dense.Keeps(values(20)));
   EXPECT_TRUE(dense.Keeps(values(21)));
   SortedColumnsRule const sparse{Bins{400, 100, 20}, false};
-  EXPECT_TRUE(sparse.MayKeepNone());
+  EXPECT_TRUE(sparse.MayKeepNoColumn());
   EXPECT_FALSE(sparse.Keeps(values(100))) << "ranges in the last one alone";
   EXPECT_TRUE(sparse.Keeps(values(101)));
   EXPECT_TRUE(sparse.NeedsRows(ranges));
   EXPECT_FALSE(sparse.NeedsRows(values(150))) << "hardly two values a range";
   EXPECT_TRUE(sparse.NeedsRows(values(151)));
-  EXPECT_FALSE((SortedColumnsRule{Bins{400, 20}, false}).MayKeepNone());
-  EXPECT_TRUE(sparse.KeepsAllBeyond({values(90), ranges}, 100));
-  EXPECT_FALSE(sparse.KeepsAllBeyond({values(90), ranges}, 20)) << "the first has ranges there";
-  EXPECT_TRUE(sparse.KeepsAllBeyond({values(15), ranges, values(0)}, 20));
+  EXPECT_FALSE((SortedColumnsRule{Bins{400, 20}, false}).MayKeepNoColumn());
+  EXPECT_TRUE(sparse.KeepsEveryColumnAbove({values(90), ranges}, 100));
+  EXPECT_FALSE(sparse.KeepsEveryColumnAbove({values(90), ranges}, 20))
+      << "the first has ranges there";
+  EXPECT_TRUE(sparse.KeepsEveryColumnAbove({values(15), ranges, values(0)}, 20));
 }
 }  // namespace
 }  // namespace gpu_exact

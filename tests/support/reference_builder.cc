@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * Every open node keeps its rows and, for each feature, its entries in the order of values; to
+ * Every live node keeps its rows and, for each feature, its entries in the order of values; to
  * split it is to hand both out to its children. O(entries) work and memory a level.
  *
  * Workers of a group share the features out. Each one knows the gradients and nodes of all rows, and
@@ -386,7 +386,7 @@ void MakeSplit(Split const& split, NodeIdx nidx, GrownTree* tree) {
 std::vector<Split> Builder::Search(GrowParam const& param, std::int32_t depth,
                                    FeaturePolicy* features, std::vector<Node> const& nodes,
                                    GrownTree const& tree) const {
-  std::vector<OpenNode> open;
+  std::vector<LiveNode> open;
   for (auto const& node : nodes) {
     auto const parent = tree[node.nidx].parent;
     open.push_back({node.nidx, parent, parent == kNoNode ? 0 : tree[parent].feature});

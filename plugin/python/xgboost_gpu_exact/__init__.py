@@ -99,7 +99,7 @@ class LastRun(NamedTuple):
     phases_ms: dict[str, float]  #: ``sampling``, ``start``, ``levels``, ``finish``, ``writing``
     device_bytes: int  #: held after the tree
     peak_bytes: int  #: the most that all tables of this process have held at a time
-    planned_bytes: int  #: the most that the table may take, set-up included, without open nodes
+    planned_bytes: int  #: the most that the table may take, set-up included, without live nodes
     planned_host_bytes: int  #: page-locked memory that stands in for the device's
     refined_share: float | None  #: of the entries searched, those looked into; None: unknown
 

@@ -8,17 +8,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "device/histogram/bins/binned_table.cuh"
 #include "device/histogram/build/histogram_finder.cuh"
 #include "device/histogram/build/histogram_pool.cuh"
 #include "device/histogram/build/wide_category_finder.cuh"
 #include "device/histogram/category_sets.cuh"
+#include "device/histogram/histogram_strategy.cuh"
 #include "device/histogram/ranges/range_refiner.cuh"
-#include "device/histogram/rows/row_partitioner.cuh"
 #include "device/histogram/small_nodes/node_category_finder.cuh"
 #include "device/histogram/small_nodes/node_sort_finder.cuh"
 #include "device/histogram/threshold_finder.cuh"
-#include "device/level/split_strategy.cuh"
 
 namespace gpu_exact {
 namespace {
@@ -112,21 +110,20 @@ class HistogramStrategy : public SplitStrategy {
     for (std::size_t i = 0; i < searches_.size(); ++i) {
       ways_.resolutions[i].open_factor = open_history_.Factor(level.depth, i);
     }
-    NodesByWay const nodes = this->ChooseSearch(level);
-    auto const n_sorted = static_cast<std::uint32_t>(nodes.sorted.size());
+    std::vector<NodesToSearch> const by_way = this->ChooseSearch(level);
+    std::vector<SearchedNode> const sorted = by_way.back().List();
+    auto const n_sorted = static_cast<std::uint32_t>(sorted.size());
     if (n_sorted != 0) {
-      sorting_.Find(level.ref, rows, nodes.sorted);
+      sorting_.Find(level.ref, rows, sorted);
       sorting_categories_.Find(level.ref, rows, sorting_.Nodes(), n_sorted, sets);
-      wide_.Find(level.ref, rows, nodes.sorted, sets);
+      wide_.Find(level.ref, rows, sorted, sets);
     }
     // Every finder gives back histograms before the first one takes some.
-    std::vector<NodesToSearch> searched;
     for (std::size_t i = 0; i < searches_.size(); ++i) {
-      searched.push_back({nodes.families[i], level.row_ranges, level.is_last});
-      searches_[i]->finder.Begin(searched[i]);
+      searches_[i]->finder.Begin(by_way[i]);
     }
     for (std::size_t i = 0; i < searches_.size(); ++i) {
-      this->SearchBins(i, level.ref, rows, searched[i], sets);
+      this->SearchBins(i, level.ref, rows, by_way[i], sets);
     }
     if (exchange_ != nullptr) {
       exchange_->ShareBestGains(level.ref.best, level.nodes.n);
@@ -136,7 +133,7 @@ class HistogramStrategy : public SplitStrategy {
                        {sorting_.Found(), sorting_.NumColumns()});
     }
     for (std::size_t i = 0; i < searches_.size(); ++i) {
-      this->SearchRanges(i, level, rows, searched[i]);
+      this->SearchRanges(i, level, rows, by_way[i]);
     }
     if (rows_.GoesByRow(level)) {
       thresholds_.ResolveByRow(level.ref, table_->Ref(), rows, rows_.LeftOfRow(), out, sets);
@@ -186,42 +183,27 @@ class HistogramStrategy : public SplitStrategy {
   [[nodiscard]] RowPositions& Positions() override { return rows_.Positions(); }
 
  private:
-  /** @brief Tells how the nodes of a level are searched. */
-  struct NodesByWay {
-    std::vector<SearchedNode> sorted;                          // by sorting their rows
-    std::vector<std::vector<NodesToSearch::Family>> families;  // by histograms of each resolution
-  };
-
-  [[nodiscard]] NodesByWay ChooseSearch(Level const& level) const {
-    NodesByWay chosen{{}, std::vector<std::vector<NodesToSearch::Family>>(searches_.size())};
-    auto const& nodes = level.row_ranges;
-    auto n_rows = [&](LevelNode b) { return nodes[b].Size(); };
-    std::vector<NodesToSearch::Family> families;
-    std::vector<FamilyRows> family_rows;
+  /** @brief Choose the nodes to search by histograms of each resolution, and last those to sort. */
+  [[nodiscard]] std::vector<NodesToSearch> ChooseSearch(Level const& level) const {
+    auto n_rows = [&](LevelNode b) { return level.row_ranges[b].Size(); };
+    std::vector<Family> families;
     if (level.parents.empty()) {
-      families.push_back({0, 1, 0});
-      family_rows.push_back({n_rows(0), 0});
+      families.push_back({0, 1, 0, {n_rows(0), 0}});
     }
     for (LevelNode i = 0; i < level.parents.size(); ++i) {
       LevelNode const parent = level.parents[i];
-      families.push_back({2 * i, 2, parent});
       auto const kept = std::find_if(searches_.cbegin(), searches_.cend(),
                                      [&](auto const& s) { return s->finder.HasKept(parent); });
       std::size_t const parent_way =
-          kept == searches_.cend() ? FamilyRows::kNone : kept - searches_.cbegin();
-      family_rows.push_back({n_rows(2 * i), n_rows(2 * i + 1), parent_way});
+          kept == searches_.cend() ? Family::kNone : kept - searches_.cbegin();
+      families.push_back({2 * i, 2, parent, {n_rows(2 * i), n_rows(2 * i + 1)}, parent_way});
     }
-    std::vector<std::size_t> const ways = ChooseSearchWays(family_rows, ways_);
+    std::vector<std::size_t> const ways = ChooseSearchWays(families, ways_);
+    std::vector<NodesToSearch> by_way(searches_.size() + 1, {{}, level.row_ranges, level.is_last});
     for (std::size_t i = 0; i < families.size(); ++i) {
-      if (ways[i] < searches_.size()) {
-        chosen.families[ways[i]].push_back(families[i]);
-        continue;
-      }
-      for (LevelNode b = families[i].first; b < families[i].first + families[i].n; ++b) {
-        chosen.sorted.push_back({nodes[b], b, SearchedNode::kNoHistogram});
-      }
+      by_way[ways[i]].families.push_back(families[i]);
     }
-    return chosen;
+    return by_way;
   }
 
   void SearchBins(std::size_t i, LevelRef lv, RowsRef const& rows, NodesToSearch const& nodes,
@@ -259,7 +241,7 @@ class HistogramStrategy : public SplitStrategy {
   }
 
   void ExpectOpen(std::size_t i, NodesToSearch const& nodes) {
-    for (NodesToSearch::Family const& family : nodes.families) {
+    for (Family const& family : nodes.families) {
       for (LevelNode b = family.first; b < family.first + family.n; ++b) {
         double const n_rows = nodes.rows[b].Size();
         ResolutionShape const& shape = ways_.resolutions[i];

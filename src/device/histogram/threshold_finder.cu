@@ -52,8 +52,8 @@ __global__ void ReadCandidatesKernel(LevelRef level, BinMatrixRef binned, Search
           refined.n_columns == 0
               ? refined.found[i]
               : refined.found[i * refined.n_columns + binned.column_of[best.feature]];
-      if (found.key == key && found.order != ScanValue::kNone) {
-        point.scanned = found.order;
+      if (found.key == key && found.scan_value != ScanValue::kNone) {
+        point.scanned = found.scan_value;
       }
     }
   }

@@ -15,52 +15,17 @@
 #pragma once
 
 #include "device/histogram/bins/binned_table.cuh"
+#include "device/histogram/build/searched_node.cuh"
 #include "device/histogram/category_sets.cuh"
-#include "device/histogram/searched_node.cuh"
 #include "device/level/level_ref.cuh"
 #include "device/level/rank_bit_vector.cuh"
 #include "device/runtime/stream_event.cuh"
-#include "device/table/value_key.cuh"
 
 namespace gpu_exact {
-/** @brief Makes values whole numbers that order as a scan meets them: less is met first. */
-struct ScanValue {
-  static constexpr std::uint32_t kNone = 0xffffffffu;  // a NaN has these bits, no value does
-
-  [[nodiscard]] __device__ static std::uint32_t Make(ScanDirection d, float value) {
-    std::uint32_t const bits = RadixKey(value);
-    return d == ScanDirection::kForward ? bits : ~bits;
-  }
-  [[nodiscard]] __device__ static float Read(ScanDirection d, std::uint32_t scan_value) {
-    return FromRadixKey(d == ScanDirection::kForward ? scan_value : ~scan_value);
-  }
-};
-
-/** @brief Lends candidates inside of ranges to kernels. Their order is the ScanValue that they lie
- *         beside; kNone: not known. */
+/** @brief Lends candidates inside of ranges to kernels. */
 struct RefinedCandidates {
   FoundCandidate const* found;  // shape: (n_nodes, n_columns); nullptr: no bin is a range
   std::uint32_t n_columns;      // of the resolution; 0: one for all, shape (n_nodes)
-};
-
-/** @brief Reads the best candidate of a node back from its key. */
-struct BestCandidate {
-  FeatureIdx feature;
-  ScanDirection direction;
-  std::uint32_t bin;  // of the column, whose value or range it lies beside
-
-  __device__ BestCandidate(ColumnsRef const& candidates, std::uint64_t key) {
-    std::uint64_t const rank = CandidateKey::RankOf(key);
-    feature = candidates.FeatureOf(CandidateKey::AnyValueOf(rank));
-    ValueRange const bins = candidates.Values(feature);
-    Candidate const c = Candidate::FromRank(bins, rank);
-    direction = c.direction;
-    if (direction == ScanDirection::kForward) {
-      bin = static_cast<std::uint32_t>((c.present ? bins.end : c.value) - bins.begin - 1);
-    } else {
-      bin = static_cast<std::uint32_t>(c.present ? 0 : c.value - bins.begin);
-    }
-  }
 };
 
 /** @brief Tells where a node's best split lies. */

@@ -22,11 +22,6 @@ struct LeafRows {
   std::uint32_t max_hess_bits;
   std::uint32_t n_rows;
 
-  __device__ void Join(LeafRows const& other) {
-    atomicMax(&max_grad_bits, other.max_grad_bits);
-    atomicMax(&max_hess_bits, other.max_hess_bits);
-    atomicAdd(&n_rows, other.n_rows);
-  }
   [[nodiscard]] Quantiser Units() const {
     float max_grad, max_hess;
     std::memcpy(&max_grad, &max_grad_bits, sizeof(max_grad));
@@ -35,11 +30,12 @@ struct LeafRows {
   }
 };
 
-struct LeafSum {
-  FixedSum sum;
-
-  __device__ void Join(LeafSum const& other) { AtomicAdd(&sum, other.sum); }
-};
+__device__ void Join(LeafRows* leaf, LeafRows const& other) {
+  atomicMax(&leaf->max_grad_bits, other.max_grad_bits);
+  atomicMax(&leaf->max_hess_bits, other.max_hess_bits);
+  atomicAdd(&leaf->n_rows, other.n_rows);
+}
+__device__ void Join(FixedSum* leaf, FixedSum const& other) { AtomicAdd(leaf, other); }
 
 /** @brief Joins of(row, leaf) of the trained rows to out[leaf]; all threads of a grid strided over rows. */
 template <typename ResultT, typename FnT>
@@ -55,12 +51,12 @@ __device__ void JoinByLeaf(TrainingRows const& rows, NodeIdx const* positions, s
   for (auto row = GlobalIdx(); row < rows.n_rows; row += stride) {
     if (rows.Has(static_cast<RowIdx>(row))) {
       auto const leaf = DecodePosition(positions[row]);
-      (by_block ? of_block : out)[leaf].Join(of(rows.gpair[row], leaf));
+      Join((by_block ? of_block : out) + leaf, of(rows.gpair[row], leaf));
     }
   }
   __syncthreads();
   for (auto i = threadIdx.x; by_block && i < n_nodes; i += kThreads) {
-    out[i].Join(of_block[i]);
+    Join(out + i, of_block[i]);
   }
 }
 
@@ -79,11 +75,10 @@ __global__ __launch_bounds__(kThreads) void MeasureLeavesKernel(TrainingRows row
 __global__ __launch_bounds__(kThreads) void SumLeavesKernel(TrainingRows rows,
                                                             NodeIdx const* positions,
                                                             std::size_t n_nodes,
-                                                            Quantiser const* units, LeafSum* out) {
+                                                            Quantiser const* units, FixedSum* out) {
   WaitForPreviousKernel();
-  JoinByLeaf(rows, positions, n_nodes, out, [units](GradientPair const& g, NodeIdx leaf) {
-    return LeafSum{units[leaf].Fixed(g)};
-  });
+  JoinByLeaf(rows, positions, n_nodes, out,
+             [units](GradientPair const& g, NodeIdx leaf) { return units[leaf].Fixed(g); });
 }
 }  // namespace
 
@@ -92,7 +87,7 @@ std::vector<GradientSum> SumLeaves(TrainingRows const& rows, NodeIdx const* posi
   auto const grid = std::min(CeilDiv(rows.n_rows, kThreads), kMaxBlocks);
   DeviceBuffer<LeafRows> of_leaves{"rows of leaves"};
   DeviceBuffer<Quantiser> units{"units of leaves"};
-  DeviceBuffer<LeafSum> sums{"sums of leaves"};
+  DeviceBuffer<FixedSum> sums{"sums of leaves"};
   ZeroAsync(of_leaves.Reserve(n_nodes), n_nodes);
   Launch("MeasureLeaves", MeasureLeavesKernel, grid, kThreads, rows, positions, n_nodes,
          of_leaves.Data());
@@ -105,8 +100,8 @@ std::vector<GradientSum> SumLeaves(TrainingRows const& rows, NodeIdx const* posi
   Launch("SumLeaves", SumLeavesKernel, grid, kThreads, rows, positions, n_nodes, units.Data(),
          sums.Data());
   std::vector<GradientSum> of_nodes;
-  for (LeafSum const& leaf : ToHost(sums.Data(), n_nodes)) {
-    of_nodes.push_back(quantisers[of_nodes.size()].Real(leaf.sum));
+  for (FixedSum const& sum : ToHost(sums.Data(), n_nodes)) {
+    of_nodes.push_back(quantisers[of_nodes.size()].Real(sum));
   }
   return of_nodes;
 }

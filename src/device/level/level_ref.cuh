@@ -12,6 +12,7 @@
 #include "device/runtime/warp.cuh"
 #include "device/table/column_ids.cuh"
 #include "device/table/column_store.cuh"
+#include "device/table/value_key.cuh"
 
 namespace gpu_exact {
 /** @brief Tells how one feature is searched. One byte: a table may have millions of features. */
@@ -23,7 +24,7 @@ struct FeatureRule {
   // Of a categorical feature:
   bool one_hot : 1;        // one category against the others; else two sets
   bool missing_left : 1;   // whether splits that send missing values left are tried
-  bool missing_right : 1;  // likewise right
+  bool missing_right : 1;  // whether those are that send them right
 
   /** @param constraint Its sign counts. */
   __device__ static FeatureRule Make(ScanPlan const& scan, std::int32_t constraint) {
@@ -46,17 +47,43 @@ struct FeatureRule {
 };
 static_assert(sizeof(FeatureRule) == 1);
 
+/** @brief Reads the best candidate of a node back from its key. */
+struct BestCandidate {
+  FeatureIdx feature;
+  ScanDirection direction;
+  std::uint32_t bin;  // of the column, whose value or range it lies beside
+
+  __device__ BestCandidate(ColumnsRef const& candidates, std::uint64_t key) {
+    std::uint64_t const rank = CandidateKey::RankOf(key);
+    feature = candidates.FeatureOf(CandidateKey::AnyValueOf(rank));
+    ValueRange const bins = candidates.Values(feature);
+    Candidate const c = Candidate::FromRank(bins, rank);
+    direction = c.direction;
+    if (direction == ScanDirection::kForward) {
+      bin = static_cast<std::uint32_t>((c.present ? bins.end : c.value) - bins.begin - 1);
+    } else {
+      bin = static_cast<std::uint32_t>(c.present ? 0 : c.value - bins.begin);
+    }
+  }
+};
+
 /** @brief Holds the best of some candidates. In one scan, those inside a bin of several values that
  *         gain the same have the same key. */
 struct FoundCandidate {
-  std::uint64_t key;    // CandidateKey; 0: there is none
-  std::uint32_t order;  // of candidates with equal keys the scan meets the lesser one first
+  std::uint64_t key;         // CandidateKey; 0: there is none
+  std::uint32_t scan_value;  // ScanValue that it lies beside; kNone: not known
+
+  [[nodiscard]] __device__ std::uint32_t Order() const { return scan_value; }
 };
-/** @brief Chooses the better one of two. Without a branch: it takes the fewest registers. */
+/**
+ * @brief Chooses the better one of two; of equal keys the one that the scan meets first, whose Order() is
+ *        the lesser. Without a branch: it takes the fewest registers.
+ */
 struct BetterCandidate {
-  __device__ FoundCandidate operator()(FoundCandidate const& a, FoundCandidate const& b) const {
-    std::uint32_t const of_greater = a.key > b.key ? a.order : b.order;
-    return {max(a.key, b.key), a.key == b.key ? min(a.order, b.order) : of_greater};
+  template <typename CandidateT>
+  __device__ CandidateT operator()(CandidateT const& a, CandidateT const& b) const {
+    std::uint32_t const of_greater = a.key > b.key ? a.Order() : b.Order();
+    return {max(a.key, b.key), a.key == b.key ? min(a.Order(), b.Order()) : of_greater};
   }
 };
 
@@ -65,7 +92,7 @@ struct LevelRef {
   ColumnsRef columns;
   FeatureRule const* rules;   // shape: (n_features)
   NodeState const* nodes;     // shape: (n_nodes), by node
-  std::uint32_t const* mask;  // shape: (n_nodes or 1, mask_words); nullptr: all are open
+  std::uint32_t const* mask;  // shape: (n_nodes or 1, mask_words); nullptr: all are allowed
   std::size_t mask_words;     // 32-bit words a node
   bool mask_per_node;         // else one row serves every node
   std::uint64_t* best;        // shape: (n_nodes), CandidateKey
@@ -170,26 +197,19 @@ struct LevelRef {
   }
 
   /**
-   * @brief Find the best candidate before a value id, over both scans.
+   * @brief Make the CandidateKey of the better candidate before a value id, of both scans.
    * @param before  Sum of the node's rows with a lower value of the feature.
    * @param present Sum of the node's rows with any value of it; the rest is missing.
    */
   __device__ std::uint64_t BoundaryKey(NodeState const& node, FeatureIdx f, ValueId value,
                                        FixedSum const& before, FixedSum const& present) const {
-    return this->BoundaryKey(node, f, value, value, before, present);
+    return max(this->ScanBoundaryKey(node, f, ScanDirection::kForward, value, before, present),
+               this->ScanBoundaryKey(node, f, ScanDirection::kBackward, value, before, present));
   }
-  /** @brief Find it where the two scans number their candidates differently. */
-  __device__ std::uint64_t BoundaryKey(NodeState const& node, FeatureIdx f, ValueId forward,
-                                       ValueId backward, FixedSum const& before,
-                                       FixedSum const& present) const {
-    return max(this->ScanKey(node, f, ScanDirection::kForward, forward, before, present),
-               this->ScanKey(node, f, ScanDirection::kBackward, backward, before, present));
-  }
-  /** @brief Make the key of one scan's candidate before a value id; 0 where the other scan has
-   *         it. */
-  __device__ std::uint64_t ScanKey(NodeState const& node, FeatureIdx f, ScanDirection direction,
-                                   std::uint64_t value, FixedSum const& before,
-                                   FixedSum const& present) const {
+  /** @brief Make that of one scan's candidate; 0 where the other scan has it. */
+  __device__ std::uint64_t ScanBoundaryKey(NodeState const& node, FeatureIdx f,
+                                           ScanDirection direction, std::uint64_t value,
+                                           FixedSum const& before, FixedSum const& present) const {
     FeatureRule const rule = rules[f];
     bool const forward = direction == ScanDirection::kForward;
     FixedSum const after = forward ? node.sum - before : present - before;
@@ -203,21 +223,45 @@ struct LevelRef {
     float loss = LossChange(node, rule.monotone, node.sum - after, after);
     return CandidateKey::Make(loss, CandidateKey::Rank(columns.Values(f), direction, value));
   }
-
   /**
-   * @brief Make the key of one scan's candidate beside an entry, if it may reach the gain to beat;
-   *        else 0.
+   * @brief Make that of one scan's candidate beside an entry, if it may reach the gain to beat; else 0.
    * @param value  Numbers the entry's value or bin.
    * @param before Sum of the node's rows below the candidate.
    */
-  __device__ std::uint64_t KeyBeside(float to_beat, NodeState const& node, FeatureIdx f,
-                                     ScanDirection direction, std::uint64_t value,
-                                     FixedSum const& before, FixedSum const& present) const {
+  __device__ std::uint64_t ScanKeyBeside(float to_beat, NodeState const& node, FeatureIdx f,
+                                         ScanDirection direction, std::uint64_t value,
+                                         FixedSum const& before, FixedSum const& present) const {
     FixedSum const after = (direction == ScanDirection::kForward ? node.sum : present) - before;
     return bound.MayReach(to_beat, node.sum - after, after)
-               ? this->ScanKey(node, f, direction, CandidateKey::Beside(direction, value), before,
-                               present)
+               ? this->ScanBoundaryKey(node, f, direction, CandidateKey::Beside(direction, value),
+                                       before, present)
                : 0;
+  }
+  /** @brief Make the CandidateKey of the better candidate between the rows with any value of the feature
+   *         and those without, of both scans. */
+  __device__ std::uint64_t PresentKey(NodeState const& node, FeatureIdx f,
+                                      FixedSum const& present) const {
+    ValueRange values = columns.Values(f);
+    return max(this->ScanPresentKey(node, f, ScanDirection::kForward, values.end, present),
+               this->ScanPresentKey(node, f, ScanDirection::kBackward, values.begin, present));
+  }
+  /**
+   * @brief Make that of one scan's; 0 where the feature is not scanned so.
+   * @param value Numbers the candidate: it lies before this value id, in a forward scan past the
+   *              last one at most.
+   */
+  __device__ std::uint64_t ScanPresentKey(NodeState const& node, FeatureIdx f,
+                                          ScanDirection direction, std::uint64_t value,
+                                          FixedSum const& present) const {
+    FeatureRule rule = rules[f];
+    bool const forward = direction == ScanDirection::kForward;
+    FixedSum missing = node.sum - present;
+    if (missing == FixedSum{0, 0} || !(forward ? rule.forward : rule.backward)) {
+      return 0;
+    }
+    float loss = forward ? LossChange(node, rule.monotone, present, missing)
+                         : LossChange(node, rule.monotone, missing, present);
+    return CandidateKey::Make(loss, CandidateKey::Rank(columns.Values(f), direction, value));
   }
 
   /** @brief Make the split of a node's best candidate, by a column of this device. */
@@ -234,32 +278,6 @@ struct LevelRef {
   /** @brief Tell whether a candidate of a categorical feature sends missing values left. */
   [[nodiscard]] __device__ bool SendsMissingLeft(FeatureIdx f, std::uint64_t key) const {
     return CandidateKey::RankOf(key) == this->CategoryRank(f, true);
-  }
-
-  /** @brief Find the best candidate between the rows with any value of the feature and those
-   *         without. */
-  __device__ std::uint64_t PresentKey(NodeState const& node, FeatureIdx f,
-                                      FixedSum const& present) const {
-    ValueRange values = columns.Values(f);
-    return max(this->PresentKey(node, f, ScanDirection::kForward, values.end, present),
-               this->PresentKey(node, f, ScanDirection::kBackward, values.begin, present));
-  }
-  /**
-   * @brief Find that of one scan; 0 where the feature is not scanned so.
-   * @param value Numbers the candidate: it lies before this value id, in a forward scan past the
-   *              last one at most.
-   */
-  __device__ std::uint64_t PresentKey(NodeState const& node, FeatureIdx f, ScanDirection direction,
-                                      std::uint64_t value, FixedSum const& present) const {
-    FeatureRule rule = rules[f];
-    bool const forward = direction == ScanDirection::kForward;
-    FixedSum missing = node.sum - present;
-    if (missing == FixedSum{0, 0} || !(forward ? rule.forward : rule.backward)) {
-      return 0;
-    }
-    float loss = forward ? LossChange(node, rule.monotone, present, missing)
-                         : LossChange(node, rule.monotone, missing, present);
-    return CandidateKey::Make(loss, CandidateKey::Rank(columns.Values(f), direction, value));
   }
 };
 }  // namespace gpu_exact

@@ -23,10 +23,11 @@
 #include "device/level/row_positions.cuh"
 #include "device/level/training_rows.cuh"
 #include "device/runtime/device_context.cuh"
-#include "device/workers/split_exchange.cuh"
 #include "plan/memory_plan.h"
 
 namespace gpu_exact {
+class SplitExchange;
+
 /** @brief Holds what is known of a tree about to grow. */
 struct TreeStart {
   GrowParam const& param;
@@ -35,8 +36,6 @@ struct TreeStart {
   Quantiser quantiser;
   SplitExchange* exchange{nullptr};  // with the workers that have the other columns, if any
 };
-
-class BinnedTable;
 
 class SplitStrategy {
  public:
@@ -84,40 +83,8 @@ class SplitStrategy {
 };
 
 /**
- * @brief Choose the strategy, never kAuto.
- * @param max_bins That a block of the device has room for; kMaxGroupBins where several devices agree.
- * @throw std::invalid_argument where the table is too large for the one that was asked for.
- */
-[[nodiscard]] Strategy ChooseStrategy(Strategy strategy, CsrView const& table,
-                                      std::uint32_t max_bins);
-
-/** @brief Make the paper's strategy: entries stay sorted by column and value. */
-[[nodiscard]] std::unique_ptr<SplitStrategy> MakeSortStrategy(CsrView const& table);
-
-/**
  * @brief Sets for kHistogram from how many rows on they are sent left or right in the order of the table,
  *        whatever their nodes. Of fewer, what kernels cost by themselves is more.
  */
 inline constexpr RowIdx kMinByRow = RowIdx{1} << 20;
-
-/**
- * @brief Make histograms that bound the gain; only ranges of values that may win are searched exactly.
- * @param memory     What the table keeps, and where.
- * @param max_sorted Nodes of more rows are not sorted; at most, and by default, what a block can.
- * @param min_by_row Rows of a table that are sent left or right in their own order.
- */
-[[nodiscard]] std::unique_ptr<SplitStrategy> MakeHistogramStrategy(
-    std::unique_ptr<BinnedTable> table, HistogramMemory const& memory, RowIdx max_sorted = ~0u,
-    RowIdx min_by_row = kMinByRow);
-
-/**
- * @brief Make a builder of trees by a strategy.
- * @param context   In whose scope the strategy was made.
- * @param n_rows    Of the whole table.
- * @param stats     What is known before the first tree.
- * @param partition What the strategy holds of the table; nullptr: all of it.
- */
-[[nodiscard]] std::unique_ptr<TreeBuilder> MakeTreeBuilder(
-    std::shared_ptr<DeviceContext> context, RowIdx n_rows, std::unique_ptr<SplitStrategy> strategy,
-    TreeStats const& stats = {}, std::unique_ptr<ColumnPartition> partition = nullptr);
 }  // namespace gpu_exact

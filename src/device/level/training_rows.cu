@@ -15,18 +15,16 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kRowsPerThread = 8;
 
-/** @brief Summarise all but the magnitudes. */
-struct JoinSummaries {
-  __device__ RowSummary operator()(RowSummary const& a, RowSummary const& b) const {
-    return {max(a.max_grad_bits, b.max_grad_bits),
-            max(a.max_hess_bits, b.max_hess_bits),
-            max(a.min_grad_bits, b.min_grad_bits),
-            max(a.min_hess_bits, b.min_hess_bits),
-            a.n_not_finite + b.n_not_finite,
-            a.n_left_out + b.n_left_out,
-            {0, 0}};
-  }
-};
+/** @brief Join summaries but for their magnitudes. */
+__device__ RowSummary Join(RowSummary const& a, RowSummary const& b) {
+  return {max(a.max_grad_bits, b.max_grad_bits),
+          max(a.max_hess_bits, b.max_hess_bits),
+          max(a.min_grad_bits, b.min_grad_bits),
+          max(a.min_hess_bits, b.min_hess_bits),
+          a.n_not_finite + b.n_not_finite,
+          a.n_left_out + b.n_left_out,
+          {0, 0}};
+}
 
 /** @brief Invert the bits of a float that is not negative, so that the least one is the largest; 0
  *         for 0. */
@@ -53,12 +51,13 @@ __global__ __launch_bounds__(kThreads) void SummariseKernel(TrainingRows rows,
                            0,
                            0,
                            {0, 0}};
-      summary = JoinSummaries{}(summary, finite ? one : RowSummary{0, 0, 0, 0, 1, 0, {0, 0}});
+      summary = Join(summary, finite ? one : RowSummary{0, 0, 0, 0, 1, 0, {0, 0}});
     } else {
       ++summary.n_left_out;
     }
   }
-  summary = BlockReduce{temp}.Reduce(summary, JoinSummaries{});
+  summary = BlockReduce{temp}.Reduce(
+      summary, [](RowSummary const& a, RowSummary const& b) { return Join(a, b); });
   if (threadIdx.x == 0) {
     atomicMax(&out_summary->max_grad_bits, summary.max_grad_bits);
     atomicMax(&out_summary->max_hess_bits, summary.max_hess_bits);

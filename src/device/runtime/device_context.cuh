@@ -58,7 +58,7 @@ class DeviceContext {
 /**
  * @brief Call CUB. Does not wait.
  * @param fn         Called twice as fn(void* storage, std::size_t& bytes), as CUB wants it.
- * @param file, line Of the caller, for the error.
+ * @param file, line Where the caller is, for the error.
  */
 template <typename FnT>
 void CallCub(FnT&& fn, char const* file = __builtin_FILE(), int line = __builtin_LINE()) {

@@ -84,7 +84,7 @@ class Uploader {
 
   std::vector<unsigned char> staged_;     // added, but not uploaded
   std::vector<std::size_t> added_;        // where each begins
-  std::vector<std::size_t> uploaded_{0};  // likewise
+  std::vector<std::size_t> uploaded_{0};  // the same of the last upload
   std::optional<StreamEvent> read_;       // the device has read host_, in builds with checks
   PinnedBuffer<unsigned char> host_;
   DeviceBuffer<unsigned char> device_;

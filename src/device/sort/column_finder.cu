@@ -121,7 +121,7 @@ struct NodeTotals {
  * @brief Offer the candidate before an entry, or before the first of its segment the one between
  *        present and missing values, if it may reach the gain to beat.
  * @param before  Sum of the segment's entries before this one.
- * @param present Of all its entries.
+ * @param present Sum of all its entries.
  */
 __device__ void OfferAt(LevelRef const& lv, NodeTotal const& node, LaneEntry const& entry,
                         FixedSum const& before, FixedSum const& present, bool is_first) {
@@ -156,7 +156,7 @@ struct LoadedTile {
   LaneEntry entries[kRuns];
   TileSum before[kRuns];  // of the entry's node, in the warp's runs
 
-  /** @brief Load by all threads of the block; ends with a barrier. @param sums Of each warp. */
+  /** @brief Load by all threads of the block; ends with a barrier. @param sums What each warp has. */
   __device__ LoadedTile(TilesRef const& in, RowNodesRef const& rows, EntryRange const& range,
                         WarpSums (&sums)[LongTile::kWarps]) {
     WarpSums& of_warp = sums[threadIdx.x / 32];
@@ -286,8 +286,8 @@ class TileColumns {
 /**
  * @brief Run the multiscan of whole columns, sorted by node. grid: tiles of blocks; block: one tile;
  *        result: candidates are offered.
- * @tparam kKeyBits Of a LevelNode by which entries are sorted at a time.
- * @param  n_bits   That tell nodes and kNoLevelNode apart.
+ * @tparam kKeyBits Bits of a LevelNode by which entries are sorted at a time.
+ * @param  n_bits   How many bits tell nodes and kNoLevelNode apart.
  */
 template <int kKeyBits>
 __global__ __launch_bounds__(kTileThreads, 4) void SearchBlockTilesKernel(LevelRef lv, TilesRef in,
@@ -322,7 +322,7 @@ __global__ __launch_bounds__(kTileThreads, 4) void SearchBlockTilesKernel(LevelR
   unsigned segments[kTileItems];
 #pragma unroll
   for (int k = 0; k < kTileItems; ++k) {
-    segments[k] = Segment::Of(columns.Of(first_run + k), entries[k].level_node);
+    segments[k] = SegmentOf(columns.Of(first_run + k), entries[k].level_node);
   }
   for (int bit = 0; bit < n_bits; bit += kKeyBits) {
     if (bit != 0) {  // entries are sorted by the bits before
@@ -346,7 +346,7 @@ __global__ __launch_bounds__(kTileThreads, 4) void SearchBlockTilesKernel(LevelR
   int n_of_warp{0};
 #pragma unroll
   for (int k = 0; k < kTileItems; ++k) {
-    n_of_warp += __popc(__ballot_sync(kAllLanes, Segment::NodeOf(segments[k]) != kNoLevelNode));
+    n_of_warp += __popc(__ballot_sync(kAllLanes, NodeOfSegment(segments[k]) != kNoLevelNode));
   }
   if (threadIdx.x % 32 == 0) {
     atomicAdd(&n_searched, n_of_warp);
@@ -384,7 +384,7 @@ __global__ __launch_bounds__(kWarpTileThreads) void SearchWarpTilesKernel(LevelR
   for (int k = 0; k < kWarpTiles; ++k) {
     LaneEntry const& e = entries[k];
     std::uint32_t const column = __popc(tiles[k].heads & (LaneMaskLt() << 1 | 1));
-    LaneList const list{Segment::Of(column, e.level_node)};
+    LaneList const list{SegmentOf(column, e.level_node)};
     FixedSum const own = e.units.Fixed();
     FixedSum const up_to = list.SumUpTo(own);
     FixedSum const present = Shuffle(up_to, list.Last());

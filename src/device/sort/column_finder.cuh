@@ -91,7 +91,7 @@ class ColumnFinder {
  public:
   /**
    * @brief Divide the columns into tiles.
-   * @param entry_offsets Of the features, shape: (n_features + 1).
+   * @param entry_offsets Where each feature's entries begin, shape: (n_features + 1).
    */
   ColumnFinder(ColumnEntry const* entries, std::vector<EntryIdx> const& entry_offsets);
 

@@ -23,7 +23,7 @@ struct RouteRange {
 
 class RowRouter {
  public:
-  /** @param max_blocks Of grids that stride over rows, enough for any GPU; changes no result. */
+  /** @param max_blocks Limits grids that stride over rows, enough for any GPU; changes no result. */
   explicit RowRouter(RowIdx n_rows, std::uint64_t max_blocks = 132 * 16);
 
   /** @brief Put every row into the root; rows left out are marked as such. Does not wait. */
@@ -31,7 +31,7 @@ class RowRouter {
 
   /**
    * @brief Move the rows whose entries lie in the ranges to the children of their nodes. Does not wait.
-   * @param node_splits Of the nodes, device memory.
+   * @param node_splits Those of the nodes, device memory.
    * @param first_right The first value id that goes right, of each node.
    */
   void Route(ColumnEntry const* entries, std::vector<RouteRange> const& ranges,

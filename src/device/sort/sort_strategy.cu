@@ -6,10 +6,9 @@
  */
 #include <map>
 
-#include "device/level/split_strategy.cuh"
 #include "device/sort/column_finder.cuh"
-#include "device/sort/feature_hints.cuh"
 #include "device/sort/row_router.cuh"
+#include "device/sort/sort_strategy.cuh"
 
 namespace gpu_exact {
 namespace {
@@ -17,15 +16,10 @@ class SortStrategy : public SplitStrategy {
  public:
   explicit SortStrategy(CsrView const& table)
       : columns_{table},
-        hints_{columns_.Ref()},
         rows_{table.n_rows},
         finder_{columns_.Ref().entries, columns_.EntryOffsets()} {}
 
-  [[nodiscard]] ColumnsRef Candidates() const override {
-    ColumnsRef columns = columns_.Ref();
-    columns.feature_hints = hints_.Data();
-    return columns;
-  }
+  [[nodiscard]] ColumnsRef Candidates() const override { return columns_.Ref(); }
   void BeginTree(TreeStart const& start, Level* root) override;
   void FindSplits(Level const& level, LevelResult* out) override;
   void Partition(Level const& level, LevelSplits const& splits, Level* children) override;
@@ -37,7 +31,6 @@ class SortStrategy : public SplitStrategy {
   [[nodiscard]] std::vector<RouteRange> SplitColumns(LevelSplits const& splits) const;
 
   ColumnStore columns_;
-  FeatureHints hints_;
   RowRouter rows_;
   ColumnFinder finder_;
   SplitExchange* exchange_{nullptr};  // of the tree in progress

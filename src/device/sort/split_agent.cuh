@@ -20,13 +20,11 @@ namespace gpu_exact {
 inline constexpr int kTileThreads = 256;
 inline constexpr int kTileItems = 4;  // entries a thread
 
-/** @brief Numbers the segments of a tile by column of the tile and node. */
-struct Segment {
-  __device__ static std::uint32_t Of(std::uint32_t column, LevelNode level_node) {
-    return column << kNodeBits | level_node;
-  }
-  __device__ static LevelNode NodeOf(std::uint32_t segment) { return segment & kNoLevelNode; }
-};
+/** @brief Number a segment of a tile by column of the tile and node. */
+__device__ inline std::uint32_t SegmentOf(std::uint32_t column, LevelNode level_node) {
+  return column << kNodeBits | level_node;
+}
+__device__ inline LevelNode NodeOfSegment(std::uint32_t segment) { return segment & kNoLevelNode; }
 
 /** @brief Holds what the search asks of a node. */
 struct NodeTotal {
@@ -165,7 +163,7 @@ class SplitAgent {
       present =
           TilePrefix{static_cast<std::uint64_t>(end.grad), static_cast<std::uint64_t>(end.hess), 0}
               .Since(begin);
-      level_node = Segment::NodeOf(tile.segment[TileEntries::At(agent.begin_ + k)]);
+      level_node = NodeOfSegment(tile.segment[TileEntries::At(agent.begin_ + k)]);
       total = total_of(level_node);
       allowed = agent.lv_.MaySplit(level_node, value, present);
       missing = !(present == total.sum);
@@ -234,7 +232,7 @@ class SplitAgent {
     lv_.OfferByWarp(node, key);
   }
 
-  /** @brief Writes the begins of segments. @return Of the thread's first item. */
+  /** @brief Writes the begins of segments. @return What lies before the thread's first item. */
   __device__ TilePrefix ScanSegments() {
     TilePrefix own{0, 0, 0};
 #pragma unroll

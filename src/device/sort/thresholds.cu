@@ -26,7 +26,7 @@ struct ValueLookup {
                                       [=](std::uint32_t j) { return tiles[j].entries.end > i; });
     return t < in.n_long && tiles[t].entries.begin <= i ? t : in.n_long;
   }
-  /** @brief Mark those of 32 entries that are of the node. @param i Of this lane; past `end` it has
+  /** @brief Mark those of 32 entries that are of the node. @param i This lane's entry; past `end` it has
    *         none. */
   __device__ unsigned InNode(EntryIdx i, EntryIdx end, LevelNode level_node) const {
     return __ballot_sync(kAllLanes, i < end && rows.NodeOf(in.entries[i].row) == level_node);

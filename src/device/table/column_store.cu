@@ -22,14 +22,6 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief Gives 1 where a (feature, value) pair is met first in the sorted keys, to be counted. */
-struct NewValue {
-  std::uint64_t const* keys;
-  __device__ std::uint32_t operator()(EntryIdx i) const {
-    return ValueKey::IsFirst(keys, i) ? 1 : 0;
-  }
-};
-
 // one thread an entry; counts: distinct values up to and including the entry
 __global__ void WriteEntriesKernel(RowIdx const* rows, std::uint32_t const* counts, EntryIdx n,
                                    ColumnEntry* entries) {
@@ -63,12 +55,23 @@ __global__ void FindValueOffsetsKernel(std::uint64_t const* keys, std::uint32_t 
   value_offsets[f] = first == 0 ? 0 : counts[first - 1];
 }
 
+constexpr FeatureIdx kFewFeatures = 64;  // are bisected in few steps anyway
+
+// one thread a hint
+__global__ void HintsKernel(ColumnsRef columns, std::uint64_t n_hints, FeatureIdx* hints) {
+  WaitForPreviousKernel();
+  auto i = GlobalIdx();
+  if (i < n_hints) {
+    hints[i] = columns.FeatureOf(min(i * kHintValues, columns.n_values - 1));
+  }
+}
+
 /** @brief Count distinct values; refuses a table with more than 32 bits number. Waits. */
 void CheckDistinct(std::uint64_t const* sorted_keys, EntryIdx n) {
   DeviceBuffer<std::uint64_t> sum{"number of distinct values"};
   sum.Reserve(1);
   auto is_new = thrust::make_transform_iterator(thrust::make_counting_iterator(EntryIdx{0}),
-                                                NewValue{sorted_keys});
+                                                BeginsValue{sorted_keys});
   CallCub([&](void* storage, std::size_t& bytes) {
     return cub::DeviceReduce::Reduce(storage, bytes, is_new, sum.Data(), n, cuda::std::plus<>{},
                                      std::uint64_t{0}, Stream());
@@ -101,7 +104,7 @@ ColumnStore::ColumnStore(CsrView const& table, EntryIdx sorted_at_once, std::uin
   }
   if (n != 0) {
     auto is_new = thrust::make_transform_iterator(thrust::make_counting_iterator(EntryIdx{0}),
-                                                  NewValue{sorted.keys.Data()});
+                                                  BeginsValue{sorted.keys.Data()});
     CallCub([&](void* storage, std::size_t& bytes) {
       return cub::DeviceScan::InclusiveSum(storage, bytes, is_new, counts.Data(), n, Stream());
     });
@@ -119,11 +122,16 @@ ColumnStore::ColumnStore(CsrView const& table, EntryIdx sorted_at_once, std::uin
   sorted.keys.Release();  // before there is need of room for the entries
   LaunchN("WriteEntries", WriteEntriesKernel, n, sorted.rows.Data(), counts.Data(), n,
           entries_.Reserve(n));
+  if (n_features_ > kFewFeatures && n_values_ != 0) {
+    ColumnsRef const without_hints = this->Ref();
+    auto const n_hints = CeilDiv(n_values_, kHintValues) + 1;
+    LaunchN("Hints", HintsKernel, n_hints, without_hints, n_hints, hints_.Reserve(n_hints));
+  }
   Synchronize();  // the sorted columns go
 }
 
 ColumnsRef ColumnStore::Ref() const {
-  return {entries_.Data(), values_at_, n_present_.Data(), value_offsets_.Data(),
-          n_entries_,      n_values_,  n_rows_,           n_features_};
+  return {entries_.Data(), values_at_, n_present_.Data(), value_offsets_.Data(), n_entries_,
+          n_values_,       n_rows_,    n_features_,       hints_.Data()};
 }
 }  // namespace gpu_exact

@@ -53,7 +53,7 @@ struct ColumnsRef {
 /**
  * @brief Owns the columns. Work: a radix sort of (feature, value) keys over all entries.
  *
- * Memory kept: 8 B an entry, 8 B a feature, 4 B a distinct value; up to kHostValues of these are
+ * Memory kept: 8 B an entry, 8 B a feature, 4 B a distinct value and an eighth of one; up to kHostValues of these are
  * host memory. While it sorts: 20 B an entry, up to 24 B where one column has most of them.
  */
 class ColumnStore {
@@ -78,6 +78,7 @@ class ColumnStore {
   float* values_at_{nullptr};
   DeviceBuffer<std::uint32_t> n_present_{"entries of columns"};
   DeviceBuffer<ValueId> value_offsets_{"value offsets"};
+  DeviceBuffer<FeatureIdx> hints_{"feature hints"};  // none of few features
   std::vector<EntryIdx> h_entry_offsets_;
   EntryIdx n_entries_;
   ValueId n_values_{0};

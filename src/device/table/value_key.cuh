@@ -1,12 +1,14 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Packs a column and a value into one integer, so that sorting the one sorts by the other.
+ * @brief Makes integers of values that sort as these do: of a value, of one in the direction of a scan, of a
+ *        column and a value.
  */
 #pragma once
 
 #include <cstdint>
 
+#include "core/split.h"
 #include "device/runtime/runtime.cuh"
 #include "gpu_exact/types.h"
 
@@ -20,6 +22,19 @@ __device__ inline std::uint32_t RadixKey(float value) {
 __device__ inline float FromRadixKey(std::uint32_t bits) {
   return __uint_as_float((bits & 0x80000000u) != 0 ? bits & 0x7fffffffu : ~bits);
 }
+
+/** @brief Makes values whole numbers that order as a scan meets them: less is met first. */
+struct ScanValue {
+  static constexpr std::uint32_t kNone = 0xffffffffu;  // a NaN has these bits, no value does
+
+  [[nodiscard]] __device__ static std::uint32_t Make(ScanDirection d, float value) {
+    std::uint32_t const bits = RadixKey(value);
+    return d == ScanDirection::kForward ? bits : ~bits;
+  }
+  [[nodiscard]] __device__ static float Read(ScanDirection d, std::uint32_t scan_value) {
+    return FromRadixKey(d == ScanDirection::kForward ? scan_value : ~scan_value);
+  }
+};
 
 /** @brief Packs a column in the upper half, RadixKey() in the lower. */
 struct ValueKey {
@@ -36,5 +51,13 @@ struct ValueKey {
   }
   /** @brief Count the bits that differ among keys of n_columns columns. */
   static int NumBits(std::uint32_t n_columns) { return 32 + BitsBelow(n_columns); }
+};
+
+/** @brief Gives 1 where a (column, value) pair is met first among sorted keys, else 0. */
+struct BeginsValue {
+  std::uint64_t const* keys;
+  __device__ std::uint32_t operator()(std::uint64_t i) const {
+    return ValueKey::IsFirst(keys, i) ? 1 : 0;
+  }
 };
 }  // namespace gpu_exact

@@ -68,7 +68,7 @@ class ColumnPartition {
   std::vector<ColumnIdx> column_of_;       // shape: (n_features)
   std::vector<FeatureIdx> h_features_;     // of the own columns
   std::vector<FeatureType> types_;         // shape: (n_features); none: all are numerical
-  std::vector<FeatureType> own_types_;     // of the own columns, likewise
+  std::vector<FeatureType> own_types_;     // of the own columns, which OwnTable() lends
   std::uint64_t exchange_bytes_{0};
   DeviceBuffer<FeatureIdx> features_{"own features"};
   DeviceBuffer<EntryIdx> offsets_{"rows of the own columns"};

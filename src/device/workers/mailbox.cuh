@@ -49,7 +49,7 @@ class Mailbox {
   Mailbox(Mailbox const&) = delete;
   Mailbox& operator=(Mailbox const&) = delete;
 
-  /** @brief Tell whether parts are short enough. @param begins As for AllGather(). */
+  /** @brief Tell whether parts are short enough. @param begins See AllGather(). */
   [[nodiscard]] static bool Takes(std::vector<std::uint64_t> const& begins) {
     return begins.back() <= kCapacity / sizeof(std::uint32_t);
   }

@@ -26,7 +26,7 @@ class SharedPolicy final : public FeaturePolicy {
   /** @param policy The caller's, on the first worker; nullptr elsewhere. */
   SharedPolicy(FeaturePolicy* policy, Communicator* comm) : policy_{policy}, comm_{comm} {}
 
-  bool Select(std::int32_t depth, std::vector<OpenNode> const& nodes,
+  bool Select(std::int32_t depth, std::vector<LiveNode> const& nodes,
               FeatureMask* out_mask) override {
     std::vector<FeatureMask const*> answers(comm_->Size(), nullptr);
     JointStep step{comm_};

@@ -110,7 +110,7 @@ class HistogramProblem {
   /** @brief Of every third table coarser bins are only read where a shift tells most of them. */
   static HistogramMemory Kept(Table const& table, bool sorts_columns) {
     HistogramMemory memory{sorts_columns};
-    memory.shares_bins = table.n_rows % 3 != 0;
+    memory.reads_finest = table.n_rows % 3 != 0;
     return memory;
   }
 
@@ -228,7 +228,7 @@ class HistogramLevel {
   void Mask(FeatureIdx n_features, unsigned seed) {
     FeatureMask mask;
     RandomFeatures policy{n_features, seed};
-    std::vector<OpenNode> open;
+    std::vector<LiveNode> open;
     for (auto b = kRoot; b < static_cast<NodeIdx>(lv.n_nodes); ++b) {
       open.push_back(
           {b, b - 1});  // as if each were the child of the one before: no way is another's
@@ -269,12 +269,12 @@ class HistogramLevel {
 
 /** @brief The families of a level; those of some parents are of another
  * resolution. */
-inline std::vector<NodesToSearch::Family> MakeFamilies(std::vector<LevelNode> const& parents,
-                                                       double elsewhere, Random* random) {
+inline std::vector<Family> MakeFamilies(std::vector<LevelNode> const& parents, double elsewhere,
+                                        Random* random) {
   if (parents.empty()) {
     return {{0, 1, 0}};
   }
-  std::vector<NodesToSearch::Family> families;
+  std::vector<Family> families;
   for (LevelNode i = 0; i < parents.size(); ++i) {
     if (!random->Chance(elsewhere)) {
       families.push_back({2 * i, 2, parents[i]});
@@ -333,8 +333,10 @@ __global__ void TryAllKernel(LevelRef lv, FeatureIdx const* features, std::uint3
   NodeState const& node = lv.nodes[level_node];
   FixedSum const all = present[level_node * std::uint64_t{lv.columns.n_features} + f];
   bool const allowed = lv.Allowed(level_node, f);
-  forward[i] = allowed ? lv.ScanKey(node, f, ScanDirection::kForward, bin + 1, through[i], all) : 0;
-  backward[i] = allowed ? lv.ScanKey(node, f, ScanDirection::kBackward, bin, before[i], all) : 0;
+  forward[i] =
+      allowed ? lv.ScanBoundaryKey(node, f, ScanDirection::kForward, bin + 1, through[i], all) : 0;
+  backward[i] =
+      allowed ? lv.ScanBoundaryKey(node, f, ScanDirection::kBackward, bin, before[i], all) : 0;
 }
 
 /** @brief Every candidate of a level: after each piece forward, before each

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "device/histogram/bins/binned_table.cuh"
-#include "device/level/split_strategy.cuh"
+#include "device/builder/device_builder.cuh"
+#include "device/histogram/histogram_strategy.cuh"
 
 namespace gpu_exact {
 /** @param max_bins Of a column in each resolution; empty: chosen by the table. */

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "device/histogram/open_ranges.cuh"
+#include "device/histogram/build/open_ranges.cuh"
 #include "tests/device/device_arrays.cuh"
 #include "tests/device/random_problem.h"
 

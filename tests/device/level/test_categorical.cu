@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "device/level/split_strategy.cuh"
 #include "plan/memory_plan.h"
 #include "tests/device/histogram/histogram_strategy.cuh"
 #include "tests/device/random_problem.h"

@@ -5,7 +5,6 @@
  */
 #include <cstdlib>
 
-#include "device/level/split_strategy.cuh"
 #include "device/runtime/runtime.cuh"
 #include "plan/memory_plan.h"
 #include "tests/device/histogram/histogram_strategy.cuh"

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "device/builder/device_builder.cuh"
 #include "device/level/level.cuh"
-#include "device/level/split_strategy.cuh"
 #include "tests/device/device_arrays.cuh"
 #include "tests/device/random_problem.h"
 #include "tests/support/reference_gain.h"
@@ -336,7 +336,7 @@ TEST_F(LevelLoopTest, BoundsOfMonotoneConstraints) {
 TEST_F(LevelLoopTest, MasksOfEachLevel) {
   struct Policy : FeaturePolicy {
     std::vector<std::vector<std::uint32_t>> given;
-    bool Select(std::int32_t depth, std::vector<OpenNode> const& nodes, FeatureMask* out) override {
+    bool Select(std::int32_t depth, std::vector<LiveNode> const& nodes, FeatureMask* out) override {
       given.emplace_back();
       if (depth % 3 == 1) {
         return false;

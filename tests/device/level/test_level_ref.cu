@@ -41,7 +41,7 @@ __global__ void TryAllKernel(LevelRef lv, FixedSum const* sums, std::uint32_t n_
       ++found.n_passed;
     }
     auto const beside = [&](ScanDirection d, ValueId value) {
-      return lv.KeyBeside(to_beat, node, kFeature, d, kFirst + value, before, present);
+      return lv.ScanKeyBeside(to_beat, node, kFeature, d, kFirst + value, before, present);
     };
     found.n_other +=
         max(beside(ScanDirection::kForward, v - 1), beside(ScanDirection::kBackward, v)) != key;
@@ -204,9 +204,9 @@ TEST_F(LevelRefTest, TheBetterOfTwo) {
   for (std::size_t i = 0; i < got.size(); ++i) {
     FoundCandidate const& a = pairs[2 * i];
     FoundCandidate const& b = pairs[2 * i + 1];
-    bool const is_first = a.key != b.key ? a.key > b.key : a.order < b.order;
+    bool const is_first = a.key != b.key ? a.key > b.key : a.scan_value < b.scan_value;
     ASSERT_EQ(got[i].key, is_first ? a.key : b.key) << i;
-    ASSERT_EQ(got[i].order, is_first ? a.order : b.order) << i;
+    ASSERT_EQ(got[i].scan_value, is_first ? a.scan_value : b.scan_value) << i;
   }
 }
 

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "device/level/split_strategy.cuh"
 #include "plan/memory_plan.h"
 #include "tests/device/histogram/histogram_strategy.cuh"
 #include "tests/device/random_problem.h"
@@ -161,7 +160,7 @@ TEST_F(Sizes, HistogramsOfADenseTable) {
   constexpr EntryIdx kEntries = EntryIdx{kRows} * kCopies * kColumns;
   static_assert(kEntries > kTwoTo32);
   HistogramMemory shared;  // the builder shares bins where there is no room for more
-  shared.shares_bins = true;
+  shared.reads_finest = true;
   auto const why =
       WhyNot(MemoryPlan::Make(kEntries, kRows * kCopies, kColumns, Strategy::kHistogram, shared));
   if (!why.empty()) {
@@ -181,7 +180,7 @@ TEST_F(Sizes, HistogramsOfASparseTable) {
   constexpr RowIdx kCopies = 1 << 8;
   constexpr FeatureIdx kColumns = 41'200;
   HistogramMemory memory;
-  memory.shares_bins = true;
+  memory.reads_finest = true;
   auto const n_about = static_cast<EntryIdx>(0.4 * kRows * kCopies * kColumns);
   auto const why =
       WhyNot(MemoryPlan::Make(n_about, kRows * kCopies, kColumns, Strategy::kHistogram, memory));

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "device/sort/column_finder.cuh"
-#include "device/sort/feature_hints.cuh"
 #include "tests/device/level_problem.cuh"
 #include "tests/device/random_problem.h"
 
@@ -142,9 +141,8 @@ class ColumnFinderTest : public DeviceTest {
     auto d_positions = ToDevice(positions);
     RowNodesRef const rows{d_positions.Data(), d_units.Data(), kFirst, n_nodes};
     ColumnFinder finder{store.Ref().entries, store.EntryOffsets()};
-    FeatureHints hints{store.Ref()};
     for (FeatureIdx const* feature_hints :
-         {hints.Data(), static_cast<FeatureIdx const*>(nullptr)}) {
+         {store.Ref().feature_hints, static_cast<FeatureIdx const*>(nullptr)}) {
       lv.columns.feature_hints = feature_hints;
       ZeroAsync(d_best.Data(), n_nodes);
       finder.Find(lv, rows, results.Data());

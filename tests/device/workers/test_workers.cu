@@ -18,7 +18,8 @@
 #include <thread>
 #include <vector>
 
-#include "device/level/split_strategy.cuh"
+#include "device/builder/device_builder.cuh"
+#include "device/sort/sort_strategy.cuh"
 #include "device/workers/column_partition.cuh"
 #include "device/workers/device_communicator.cuh"
 #include "device/workers/nccl.cuh"
@@ -434,7 +435,7 @@ TEST_F(WorkersOnDevices, OtherColumnsEndTheSetUpEverywhere) {
 /** @brief A policy that fails on one worker, in the midst of a tree. */
 class FailingFeatures : public FeaturePolicy {
  public:
-  bool Select(std::int32_t depth, std::vector<OpenNode> const&, FeatureMask*) override {
+  bool Select(std::int32_t depth, std::vector<LiveNode> const&, FeatureMask*) override {
     if (depth == 2) {
       throw std::domain_error{"no features today"};
     }

@@ -8,22 +8,15 @@
 #include <utility>
 
 #include "device/histogram/bins/bin_matrix.cuh"
-#include "device/histogram/build/shared_histogram.cuh"
 #include "device/runtime/warp.cuh"
 #include "device/table/row_table.cuh"
 
 namespace gpu_exact {
 namespace {
-// As memory is planned.
-static_assert(SharedHistogram::MaxBins(227 << 10) >= kMaxGroupBinsOf[0] &&
-              SharedHistogram::MaxBins(163 << 10) == kMaxGroupBinsOf[1] &&
-              SharedHistogram::MaxBins(99 << 10) == kMaxGroupBinsOf[2] &&
-              SharedHistogram::MaxBins(64 << 10) == kMaxGroupBinsOf[3]);
-
 /** @brief Holds an entry on its way into a group. */
 struct GroupEntry {
   float value;
-  std::uint32_t column;
+  BinnedColumn column;
   std::uint32_t group;
   std::uint32_t rank;   // among the row's entries in the group
   std::uint32_t lanes;  // whose entries are of the same group
@@ -62,7 +55,7 @@ __device__ void ForRow(CsrView const& table, BinMatrixRef const& binned, std::ui
   });
 }
 
-/** @brief Writes where a row's elements end. @param row_offsets Of all groups. */
+/** @brief Writes where a row's elements end. @param row_offsets Those of all groups. */
 __device__ void SetEnd(FeatureGroup const& group, std::uint64_t row, std::uint32_t end,
                        std::uint32_t* row_offsets) {
   bool const is_narrow = group.is_narrow != 0;
@@ -262,8 +255,7 @@ __global__ void WritePresentKernel(float const* const* values, BinMatrixRef binn
 
 std::uint32_t BinMatrix::MaxBins() {
   auto bytes = static_cast<std::size_t>(DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
-  return static_cast<std::uint32_t>(
-      std::min<std::size_t>(SharedHistogram::MaxBins(bytes), FeatureGroup::kMaxBins));
+  return std::min(BinsOfBlock(bytes), FeatureGroup::kMaxBins);
 }
 
 GroupLimits BinMatrix::Limits(std::uint32_t max_group_bins) {
@@ -318,7 +310,7 @@ void BinMatrix::PlaceGroups(BinMatrix const& stored) {
 void BinMatrix::Upload() {
   CopyFromHost(first_bins_.Data(), layout_.first_bins.data(), layout_.first_bins.size());
   CopyFromHost(cell_maps_.Data(), layout_.cell_maps.data(), layout_.cell_maps.size());
-  std::vector<std::uint32_t> column_of(layout_.n_features, BinMatrixRef::kNotBinned);
+  std::vector<BinnedColumn> column_of(layout_.n_features, BinMatrixRef::kNotBinned);
   std::vector<BinColumn> const& columns = layout_.columns;
   for (std::size_t c = 0; c < columns.size(); ++c) {
     column_of[columns[c].feature] = static_cast<std::uint32_t>(c);

@@ -25,7 +25,7 @@ struct FeatureGroup {
   GroupBin const* elements;          // row after row; or ColumnBin, where they are InBytes()
   std::uint32_t const* row_offsets;  // RowOffsetBlock's; nullptr: every row has `stride`
   std::uint64_t first_bin;           // among the bins of all groups
-  std::uint32_t first_column;
+  BinnedColumn first_column;
   std::uint32_t n_columns;
   std::uint32_t n_bins;
   std::uint32_t n_elements;   // that a walk along all rows meets
@@ -74,13 +74,7 @@ static_assert(sizeof(FeatureGroup) == BinBytes::kGroup &&
               sizeof(CellMap) + sizeof(GroupBin) == BinBytes::kCell &&
               sizeof(CellMap) * kAlignedElements == BinBytes::kCells);
 
-/** @brief Bounds the elements of one row in one group. */
-struct RowElements {
-  std::uint32_t begin;
-  std::uint32_t end;
-
-  [[nodiscard]] __device__ std::uint32_t Size() const { return end - begin; }
-};
+using RowElements = Range<std::uint32_t>;  // of one row in one group
 
 /** @brief Finds a row among the blocks of a group. */
 struct RowOffsetPosition {
@@ -118,19 +112,19 @@ struct RowEnds {
 
 /** @brief Lends the bins of all columns to kernels. */
 struct BinMatrixRef {
-  static constexpr std::uint32_t kNotBinned = 0xffffffffu;
+  static constexpr BinnedColumn kNotBinned = 0xffffffffu;
 
-  FeatureGroup const* groups;      // shape: (n_groups)
-  BinColumn const* columns;        // shape: (n_columns), ascending by feature
-  std::uint32_t const* column_of;  // shape: (n_features), kNotBinned
-  CutsRef bins;                    // by feature, which is the order of the groups
-  std::uint64_t n_bins;            // of all groups
+  FeatureGroup const* groups;     // shape: (n_groups)
+  BinColumn const* columns;       // shape: (n_columns), ascending by feature
+  BinnedColumn const* column_of;  // shape: (n_features), kNotBinned
+  CutsRef bins;                   // by feature, which is the order of the groups
+  std::uint64_t n_bins;           // of all groups
   std::uint32_t n_groups;
   std::uint32_t n_columns;
 
   /** @brief Find the column that owns a bin of a group. */
-  [[nodiscard]] __device__ std::uint32_t ColumnOf(FeatureGroup const& group,
-                                                  std::uint32_t bin) const {
+  [[nodiscard]] __device__ BinnedColumn ColumnOf(FeatureGroup const& group,
+                                                 std::uint32_t bin) const {
     auto const* c = columns;
     return PartitionPoint(group.first_column + 1, group.first_column + group.n_columns,
                           [=](std::uint32_t k) { return c[k].first_bin > bin; }) -
@@ -149,7 +143,7 @@ struct BinMatrixRef {
 
   /** @brief Find the row's bin of a feature that is binned, -1 where its value is missing. */
   [[nodiscard]] __device__ int BinOf(RowIdx row, FeatureIdx f) const {
-    std::uint32_t c = column_of[f];
+    BinnedColumn const c = column_of[f];
     EXACT_DEVICE_CHECK(c != kNotBinned);
     BinColumn column = columns[c];
     FeatureGroup const& group = groups[column.group];
@@ -182,22 +176,22 @@ class BinMatrix {
  public:
   /** @brief Limit the bins of a column: they fit the shared memory of a block, and a GroupBin. */
   [[nodiscard]] static std::uint32_t MaxBins();
-  /** @brief Give what the current device lays groups out by. @param max_group_bins As
-   *         GroupLimits'. */
+  /** @brief Give what the current device lays groups out by. @param max_group_bins See
+   *         GroupLimits. */
   [[nodiscard]] static GroupLimits Limits(std::uint32_t max_group_bins = 0);
 
   /**
    * @brief Has room for bins, which are to be written. May wait.
-   * @param bins   Of each feature that has entries, at most MaxBins(); outlives this.
-   * @param layout Of LayStored().
-   * @param at     Of the bins.
+   * @param bins   At most MaxBins() for each feature that has entries; outlives this.
+   * @param layout What LayStored() gave.
+   * @param at     Where the bins lie.
    */
   BinMatrix(QuantileCuts const& bins, BinLayout&& layout, Memory at = Memory::kDevice);
   /**
    * @brief Reads stored bins, which may be written later. May wait.
    * @param stored Outlives this. Not in bytes.
    * @param bins   The stored ones, or coarser ones that were made of them; outlive this.
-   * @param layout Of LayRead().
+   * @param layout What LayRead() gave.
    */
   BinMatrix(BinMatrix const& stored, QuantileCuts const& bins, BinLayout&& layout);
 
@@ -233,7 +227,7 @@ class BinMatrix {
   std::vector<FeatureGroup> h_groups_;
   DeviceBuffer<FeatureGroup> groups_{"groups of binned columns"};
   DeviceBuffer<BinColumn> columns_{"binned columns"};
-  DeviceBuffer<std::uint32_t> column_of_{"binned columns by feature"};
+  DeviceBuffer<BinnedColumn> column_of_{"binned columns by feature"};
   PlacedBuffer<GroupBin> elements_;
   DeviceBuffer<std::uint32_t> row_offsets_{"rows of binned columns"};
   DeviceBuffer<GroupBin> first_bins_{"first bins of columns"};

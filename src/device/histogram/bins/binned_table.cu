@@ -93,11 +93,11 @@ BinnedTable::BinnedTable(StagedTable staged, std::vector<std::uint32_t> const& m
     bins.push_back(resolutions_.back()->bins.ByColumn());
   }
   for (std::size_t i = 0; i < resolutions.size(); ++i) {
-    resolutions_[i]->scans =
-        this->HasSortedColumns() && (i == 0 || rule.KeepsAllBeyond(bins.front(), resolutions[i]));
+    resolutions_[i]->scans = this->HasSortedColumns() &&
+                             (i == 0 || rule.KeepsEveryColumnAbove(bins.front(), resolutions[i]));
   }
   std::vector<BinMatrix*> const all_stored =
-      this->Allocate(LayTable(sizes.n_rows, n_entries, bins, in_bytes, memory.shares_bins,
+      this->Allocate(LayTable(sizes.n_rows, n_entries, bins, in_bytes, memory.reads_finest,
                               BinMatrix::Limits(max_group_bins)),
                      memory.bins_at);
   std::vector<bool> have_values;

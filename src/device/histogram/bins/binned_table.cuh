@@ -13,7 +13,6 @@
 #include "device/histogram/bins/categories.cuh"
 #include "device/histogram/bins/row_values.cuh"
 #include "device/histogram/bins/staged_table.cuh"
-#include "device/histogram/category_sets.cuh"
 #include "device/level/level_ref.cuh"
 
 namespace gpu_exact {
@@ -64,16 +63,16 @@ class BinnedTable {
    *        columns; where all bins lie; room for them; then they are written. Waits.
    *
    * @param table          Is gone when this is made.
-   * @param max_bins       Of a column in each resolution, the finest first; empty: chosen by the
-   *                       table.
+   * @param max_bins       How many bins a column has in each resolution, the finest first; empty:
+   *                       chosen by the table.
    * @param memory         What is kept beside the bins, and where.
    * @param n_categories   How many each feature has, see CountCategories().
-   * @param max_group_bins Of a group of several columns; 0: chosen by the table.
+   * @param max_group_bins How many bins a group of several columns has; 0: chosen by the table.
    */
   BinnedTable(StagedTable table, std::vector<std::uint32_t> const& max_bins,
               HistogramMemory const& memory, std::vector<std::uint32_t> n_categories,
               std::uint32_t max_group_bins = 0);
-  /** @brief Make it of a table that is not staged yet. @param read_at_once As StagedTable's. */
+  /** @brief Make it of a table that is not staged yet. @param read_at_once See StagedTable. */
   BinnedTable(CsrView const& table, std::vector<std::uint32_t> const& max_bins,
               HistogramMemory const& memory, std::uint32_t max_group_bins = 0,
               EntryIdx read_at_once = 0)

@@ -10,16 +10,13 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief Holds what is found of a table. */
-struct FoundCategories {
-  std::uint32_t* n;              // of each feature, zero before
-  std::uint64_t* first_invalid;  // the first entry that is no category, kNotFound before
-};
-constexpr std::uint64_t kNotFound = ~std::uint64_t{0};
+constexpr unsigned long long kNotFound = ~0ull;
 
-// grid: strided over entries
+// grid: strided over entries; n_categories: by feature, zero before; first_invalid: the first entry that is no
+// category, kNotFound before
 __global__ void CountCategoriesKernel(CsrView table, FeatureType const* types,
-                                      FoundCategories out) {
+                                      std::uint32_t* n_categories,
+                                      unsigned long long* first_invalid) {
   WaitForPreviousKernel();
   for (EntryIdx i = GlobalIdx(); i < table.n_entries; i += std::uint64_t{gridDim.x} * blockDim.x) {
     CsrEntry const e = table.entries[i];
@@ -27,13 +24,12 @@ __global__ void CountCategoriesKernel(CsrView table, FeatureType const* types,
       continue;
     }
     if (InvalidCategory::Is(e.value)) {
-      atomicMin(reinterpret_cast<unsigned long long*>(out.first_invalid),
-                static_cast<unsigned long long>(i));
+      atomicMin(first_invalid, static_cast<unsigned long long>(i));
       continue;
     }
     std::uint32_t const n = static_cast<std::uint32_t>(e.value) + 1;
-    if (n > __ldcg(out.n + e.feature)) {
-      atomicMax(out.n + e.feature, n);
+    if (n > __ldcg(n_categories + e.feature)) {
+      atomicMax(n_categories + e.feature, n);
     }
   }
 }
@@ -47,25 +43,24 @@ TableCategories CountCategories(CsrView const& table, EntryIdx at_once) {
   DeviceBuffer<FeatureType> types{"feature types"};
   DeviceBuffer<std::uint32_t> n{"categories"};
   DeviceBuffer<std::uint32_t> n_entries{"entries of columns"};
-  DeviceBuffer<std::uint64_t> first_invalid{"first that is no category"};
+  DeviceBuffer<unsigned long long> first_invalid{"first that is no category"};
   FeatureType const* const h_types = table.feature_types;
   CopyFromHost(types.Reserve(table.n_features), h_types, table.n_features);
-  FoundCategories const found{n.Reserve(table.n_features), first_invalid.Reserve(1)};
-  ZeroAsync(found.n, table.n_features);
+  ZeroAsync(n.Reserve(table.n_features), table.n_features);
   ZeroAsync(n_entries.Reserve(table.n_features), table.n_features);
-  CopyFromHost(found.first_invalid, &kNotFound, 1);
+  CopyFromHost(first_invalid.Reserve(1), &kNotFound, 1);
   ForEachPart(table, at_once, [&](CsrView const& part, RowIdx) {
     constexpr unsigned kThreads = 256;
     constexpr std::uint64_t kOfThread = 16;
     Launch("CountCategories", CountCategoriesKernel, CeilDiv(part.n_entries, kThreads * kOfThread),
-           kThreads, part, types.Data(), found);
-    if (auto const at = ToHost(found.first_invalid, 1).front(); at != kNotFound) {
+           kThreads, part, types.Data(), n.Data(), first_invalid.Data());
+    if (auto const at = ToHost(first_invalid.Data(), 1).front(); at != kNotFound) {
       CsrEntry const e = ToHost(part.entries + at, 1).front();
       throw InvalidCategory{e.feature, e.value};
     }
     AddEntries(part, n_entries.Data());
   });
-  counted.of_feature = ToHost(found.n, table.n_features);
+  counted.of_feature = ToHost(n.Data(), table.n_features);
   std::vector<std::uint32_t> const of_column = ToHost(n_entries.Data(), table.n_features);
   counted.columns.n_elements = 0;
   for (FeatureIdx f = 0; f < table.n_features; ++f) {

@@ -47,7 +47,7 @@ class ColumnValues {
    * Memory: 4 B a row and kept column; meanwhile 8 B for each entry that is read at once.
    *
    * @param kept    Which columns, shape: (n_features).
-   * @param at      Of the values.
+   * @param at      Where the values lie.
    * @param at_once Entries, unless a row has more.
    * @param part    Values of one allocation, unless a column has more; 0: PartOf() all of them.
    * @throw std::invalid_argument where a row has two values of a feature.

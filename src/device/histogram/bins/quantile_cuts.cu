@@ -50,12 +50,6 @@ struct ValuesRef {
   }
 };
 
-/** @brief Tells whether a (column, value) pair is met first among sorted keys. */
-struct BeginsValue {
-  std::uint64_t const* keys;
-  __device__ bool operator()(std::uint64_t i) const { return ValueKey::IsFirst(keys, i); }
-};
-
 // grid: rows of one column after the other, one thread each; missing values come last among all keys
 __global__ void MakeKeysOfColumnsKernel(float const* const* columns, FeatureIdx first,
                                         std::uint32_t n_columns, RowIdx n_rows, std::uint64_t* keys,
@@ -151,20 +145,10 @@ __global__ void WriteCutsKernel(ValuesRef values, std::uint64_t const* keys, std
   out.Write(i, c, ValueKey::Value(keys[values.entries[first]]), values.Rank(c, first), is_range);
 }
 
-/** @brief Lends what coarser bins are made of. */
-struct FinerBins {
-  CutsRef cuts;
-  std::uint8_t const* shifts;  // of each feature
-
-  /** @brief Tell whether any value is in a bin. @param end Of its feature's bins. */
-  [[nodiscard]] __device__ bool HasValues(std::uint64_t bin, std::uint64_t end) const {
-    return bin + 1 == end || cuts.first_rank[bin + 1] != cuts.first_rank[bin];
-  }
-};
-
-// one thread a coarse bin
-__global__ void MergeBinsKernel(FinerBins finer, std::uint64_t const* offsets,
-                                std::uint32_t n_features, std::uint64_t n_bins, BinsOut out) {
+// one thread a coarse bin; shifts: of each feature
+__global__ void MergeBinsKernel(CutsRef finer, std::uint8_t const* shifts,
+                                std::uint64_t const* offsets, std::uint32_t n_features,
+                                std::uint64_t n_bins, BinsOut out) {
   WaitForPreviousKernel();
   auto const i = GlobalIdx();
   if (i >= n_bins) {
@@ -172,17 +156,16 @@ __global__ void MergeBinsKernel(FinerBins finer, std::uint64_t const* offsets,
   }
   std::uint32_t const f =
       PartitionPoint(1u, n_features, [=](std::uint32_t k) { return offsets[k] > i; }) - 1;
-  CutsRef const& cuts = finer.cuts;
-  std::uint64_t const end = cuts.offsets[f + 1];
-  std::uint64_t const first = cuts.offsets[f] + ((i - offsets[f]) << finer.shifts[f]);
-  std::uint64_t const past = min(first + (1u << finer.shifts[f]), end);
+  std::uint64_t const end = finer.offsets[f + 1];
+  std::uint64_t const first = finer.offsets[f] + ((i - offsets[f]) << shifts[f]);
+  std::uint64_t const past = min(first + (1u << shifts[f]), end);
   std::uint32_t n_filled{0};
   bool any_range{false};
   for (std::uint64_t bin = first; bin < past; ++bin) {
     n_filled += finer.HasValues(bin, end) ? 1 : 0;
-    any_range = any_range || cuts.is_range[bin] != 0;
+    any_range = any_range || finer.is_range[bin] != 0;
   }
-  out.Write(i, f, cuts.lowest[first], cuts.first_rank[first], any_range || n_filled > 1);
+  out.Write(i, f, finer.lowest[first], finer.first_rank[first], any_range || n_filled > 1);
 }
 
 // one thread a category
@@ -234,7 +217,7 @@ class ColumnSorter {
 
   /**
    * @brief Sort the next columns. Does not wait.
-   * @param n_entries Of the columns.
+   * @param n_entries How many entries these have.
    */
   void Sort(FeatureIdx first, std::uint32_t n_columns, EntryIdx n_entries) {
     bool const by_column = table_.columns != nullptr;
@@ -288,7 +271,7 @@ FinestBins MakeFinestBins(UnbinnedColumns const& columns, SortedColumnsRule cons
                           Memory rows_at) {
   FinestBins out{QuantileCuts{columns.n_entries.size()}, nullptr};
   // Where rows may be needless, the columns are first sorted without them.
-  if (!rule.MayKeepNone() || !out.bins.Make(columns, &rule, nullptr)) {
+  if (!rule.MayKeepNoColumn() || !out.bins.Make(columns, &rule, nullptr)) {
     out.rows = std::make_unique<SortedColumns>(columns.table.n_rows, rows_at);
     out.bins.Make(columns, &rule, out.rows.get());
     if (!out.rows->Any()) {
@@ -431,8 +414,8 @@ QuantileCuts::QuantileCuts(QuantileCuts const& finer, std::uint32_t max_bins)
   CopyFromHost(shifts.Reserve(n_features), shifts_.data(), n_features);
   CopyFromHost(offsets_.Reserve(h_offsets_.size()), h_offsets_.data(), h_offsets_.size());
   ZeroAsync(n_ranges.Reserve(n_features), n_features);
-  LaunchN("MergeBins", MergeBinsKernel, n_bins, FinerBins{finer.Ref(), shifts.Data()},
-          offsets_.Data(), n_features, n_bins,
+  LaunchN("MergeBins", MergeBinsKernel, n_bins, finer.Ref(), shifts.Data(), offsets_.Data(),
+          n_features, n_bins,
           BinsOut{lowest_.Reserve(n_bins), first_rank_.Reserve(n_bins), is_range_.Reserve(n_bins),
                   n_ranges.Data()});
   auto const ranges = ToHost(n_ranges.Data(), n_features);

@@ -23,6 +23,10 @@ struct CutsRef {
   std::uint32_t const* first_rank;  // entries of the column below a bin; 0 of a category
   std::uint8_t const* is_range;     // whether a bin holds several distinct values
 
+  /** @brief Tell whether any value is in a bin. @param end Where its feature's bins end. */
+  [[nodiscard]] __device__ bool HasValues(std::uint64_t bin, std::uint64_t end) const {
+    return bin + 1 == end || first_rank[bin + 1] != first_rank[bin];
+  }
   /** @brief Find the bin, counted in its column, that holds a value of the column. */
   [[nodiscard]] __device__ std::uint32_t BinOf(FeatureIdx f, float value) const {
     auto const* v = lowest + offsets[f];
@@ -38,9 +42,9 @@ struct CutsRef {
 struct UnbinnedColumns {
   TableSource const& table;                      // device memory
   std::vector<std::uint32_t> const& n_entries;   // of each feature
-  std::vector<std::uint32_t> const& max_bins;    // of each feature; 0 without entries
-  std::vector<std::uint32_t> const& max_values;  // of so many distinct ones each has a bin
-  EntryIdx sorted_at_once;                       // entries, or places by column, if one has no more
+  std::vector<std::uint32_t> const& max_bins;    // of each feature; 0: it has no entries
+  std::vector<std::uint32_t> const& max_values;  // up to so many distinct values each have a bin
+  EntryIdx sorted_at_once;                       // entries, or rows of columns, unless one has more
   std::uint32_t coarsest{~0u};                   // bins of a column that will be merged of these
   std::vector<std::uint32_t> n_categories{};     // of each feature, 0: numerical; empty: all are
 };
@@ -61,7 +65,7 @@ class QuantileCuts {
   /** @brief Cut a table whose sorted columns are not wanted. Otherwise as MakeFinestBins(). */
   explicit QuantileCuts(UnbinnedColumns const& columns);
 
-  /** @brief Merge finer bins. Waits. @param max_bins Of a column. */
+  /** @brief Merge finer bins. Waits. @param max_bins How many a column has at most. */
   QuantileCuts(QuantileCuts const& finer, std::uint32_t max_bins);
 
   /** @brief Counts the bins of each feature, which are laid out by that. */

@@ -51,16 +51,16 @@ struct RowValuesRef {
  */
 class RowValues {
  public:
-  /** @brief Take over a table by column. Waits. @param kept As below. */
+  /** @brief Take over a table by column. Waits. @param kept Whether a feature's values are kept. */
   RowValues(ColumnValues&& columns, std::vector<bool> const& kept);
   /**
    * @brief Reads the table, some rows at a time where it is the host's. Waits for the device.
    *
    * Memory meanwhile: 8 B for each entry that is read at once, and 8 B a row of these.
    *
-   * @param n_entries Of each feature.
+   * @param n_entries How many each feature has.
    * @param kept      Whether a feature's values are kept, shape: (n_features).
-   * @param at        Of the values.
+   * @param at        Where the values lie.
    * @param at_once   Entries, unless a row has more.
    */
   RowValues(CsrView const& table, std::vector<std::uint32_t> const& n_entries,

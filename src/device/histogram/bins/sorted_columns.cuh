@@ -82,7 +82,7 @@ struct SortedColumnsRef {
 /** @brief Owns the rows. About 3 or 4 B an entry of the columns that are kept, 8 B a feature. */
 class SortedColumns {
  public:
-  /** @param n_rows Of the table. @param at Of the rows. */
+  /** @param n_rows How many rows the table has. @param at Where they lie. */
   SortedColumns(RowIdx n_rows, Memory at) : n_high_{SortedColumnHighBytes(n_rows)}, at_{at} {}
 
   /** @brief Give SortedColumnsRef::n_high. */
@@ -92,7 +92,7 @@ class SortedColumns {
     parts_.emplace_back("sorted rows of columns", at_);
     return parts_.back().Reserve(n);
   }
-  /** @param bytes Of the next feature, within a room; nullptr: none are kept. */
+  /** @brief Add the next feature's. @param bytes Where they are, in the room; nullptr: none are kept. */
   void AddColumn(unsigned char* bytes) { h_columns_.push_back(bytes); }
   /** @brief Upload: all features have been added. Waits. */
   void Upload() {

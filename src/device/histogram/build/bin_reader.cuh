@@ -76,8 +76,8 @@ struct BinChunk {
     }
     return chunk;
   }
-  /** @brief Turn the stored bins of cells into those of the group, or kNoBin. @param maps Of these
-   *         cells. */
+  /** @brief Turn the stored bins of cells into those of the group, or kNoBin. @param maps One
+   *         for each of these cells. */
   [[nodiscard]] __device__ BinChunk ByColumn(CellMap const* maps) const {
     auto const bin = [&](int i) { return CellMap{__ldg(&maps[i].word)}.BinOf(this->Bin(i)); };
     BinChunk chunk;
@@ -140,7 +140,7 @@ struct BankOrder {
   std::uint32_t first_bank;
 
   /**
-   * @param n_chunks Of a row, n_chunks * 8 banks.
+   * @param n_chunks How many chunks a row has; they take 8 banks each.
    * @param turn     The lane's among those with the same columns: its number / n_chunks.
    */
   __device__ BankOrder(std::uint32_t n_chunks, std::uint32_t turn)
@@ -165,7 +165,7 @@ struct ByteChunk {
              __byte_perm(words[0], words[1], first_four ^ 0x4444u)},
             order.first_bank + BankedChunk::kSize * chunk + order.order};
   }
-  /** @param first_bins Of the eight columns. */
+  /** @param first_bins The first bins of the eight columns. */
   [[nodiscard]] __device__ BinChunk<8> Widen(GroupBin const* first_bins) const {
     uint4 const first = __ldg(reinterpret_cast<uint4 const*>(first_bins));
     std::uint32_t const none[2]{__vcmpeq4(words[0], ~0u), __vcmpeq4(words[1], ~0u)};

@@ -14,7 +14,7 @@
 
 #include "device/histogram/bins/bin_matrix.cuh"
 #include "device/histogram/build/bin_sums.cuh"
-#include "device/histogram/open_ranges.cuh"
+#include "device/histogram/build/open_ranges.cuh"
 #include "device/level/best_bound_first.cuh"
 #include "device/level/level_ref.cuh"
 #include "device/runtime/block_cluster.cuh"
@@ -27,7 +27,7 @@ inline constexpr std::uint32_t kTileColumns = 256;
  *         one. */
 struct BinTile {
   std::uint32_t group;
-  std::uint32_t first_column;
+  BinnedColumn first_column;
   std::uint32_t n_columns;  // up to kTileColumns
   std::uint32_t first_bin;  // in the group
   std::uint32_t n_bins;     // up to kTileBins, or those of one column
@@ -48,7 +48,7 @@ struct BinRun {
 /** @brief Follows one node through a tile. */
 struct NodeSearch {
   LevelNode level_node;
-  std::uint32_t node;           // among those that are searched together
+  SearchedIdx node;
   BinRun before{{0, 0}, 0, 0};  // of the bins so far, by all blocks of the cluster
   FixedSum present{0, 0};       // of all columns of the tile, unless they have their own
 };
@@ -64,14 +64,14 @@ struct BinOffer {
 };
 
 /**
- * @brief Find the best of the candidates at a bin.
+ * @brief Make the CandidateKey of the best candidate at a bin.
  *
  * An empty bin, of zero sum, may be of rows without weight: among candidates of equal sums each
  * scan takes the one that it meets first. So a forward scan's candidate lies right after the last
  * bin that is not empty, a backward scan's right before one.
  * Not inlined: it is rarely called, and takes many registers.
  */
-__device__ __noinline__ inline std::uint64_t ExactKey(LevelRef const& lv, LevelNode level_node,
+__device__ __noinline__ inline std::uint64_t KeyAtBin(LevelRef const& lv, LevelNode level_node,
                                                       FeatureIdx f, BinOffer const& offer,
                                                       FixedSum const& before,
                                                       FixedSum const& present) {
@@ -82,14 +82,17 @@ __device__ __noinline__ inline std::uint64_t ExactKey(LevelRef const& lv, LevelN
   ValueId const first = lv.columns.value_offsets[f];
   std::uint64_t key{0};
   if (offer.boundary) {
-    key = lv.BoundaryKey(node, f, first + offer.below, first + offer.bin, before, present);
+    key = max(
+        lv.ScanBoundaryKey(node, f, ScanDirection::kForward, first + offer.below, before, present),
+        lv.ScanBoundaryKey(node, f, ScanDirection::kBackward, first + offer.bin, before, present));
   }
   if (offer.present_forward) {
-    key = max(key, lv.PresentKey(node, f, ScanDirection::kForward, std::uint64_t{first} + offer.end,
-                                 present));
+    key = max(key, lv.ScanPresentKey(node, f, ScanDirection::kForward,
+                                     std::uint64_t{first} + offer.end, present));
   }
   if (offer.present_backward) {
-    key = max(key, lv.PresentKey(node, f, ScanDirection::kBackward, first + offer.bin, present));
+    key =
+        max(key, lv.ScanPresentKey(node, f, ScanDirection::kBackward, first + offer.bin, present));
   }
   return key;
 }
@@ -181,7 +184,7 @@ class BinSearchAgent {
   struct Items {
     std::uint32_t begin;
     int n;
-    std::uint32_t first_column{0};
+    BinnedColumn first_column{0};
     std::uint32_t heads{0};  // bit k: the first bin of its column
     std::uint32_t tails{0};  // bit k: the last one
 
@@ -198,7 +201,7 @@ class BinSearchAgent {
                                     [=](std::uint32_t i) { return columns[i].first_bin > bin; }) -
                      1;
       std::uint32_t end{columns[first_column].first_bin};
-      for (std::uint32_t c = first_column; end < bin + n; ++c) {
+      for (BinnedColumn c = first_column; end < bin + n; ++c) {
         BinColumn column = columns[c];
         end = column.first_bin + column.n_bins;
         if (column.first_bin >= bin) {
@@ -210,7 +213,7 @@ class BinSearchAgent {
       }
     }
     /** @brief Give the column of item k. */
-    [[nodiscard]] __device__ std::uint32_t Column(int k) const {
+    [[nodiscard]] __device__ BinnedColumn Column(int k) const {
       return first_column + __popc(heads & ((2u << k) - 2));
     }
     [[nodiscard]] __device__ bool IsHead(int k) const { return (heads >> k & 1u) != 0; }
@@ -329,7 +332,7 @@ class BinSearchAgent {
         FixedSum const missing = total - present;
         bound = fmaxf(bound, lv_.bound.Largest(total, box + missing));
       }
-      std::uint32_t const column = items.Column(k);
+      BinnedColumn const column = items.Column(k);
       FeatureIdx const f = binned_.columns[column].feature;
       if (!GainBound::Reaches(bound, to_beat) || !lv_.Allowed(search.level_node, f)) {
         continue;
@@ -421,7 +424,7 @@ class BinSearchAgent {
               offer.bin -= first;
               offer.end -= first;
               key = max(key,
-                        ExactKey(lv_, search.level_node, column.feature, offer, before, present));
+                        KeyAtBin(lv_, search.level_node, column.feature, offer, before, present));
             }
           });
       return key;

@@ -11,26 +11,6 @@
 
 namespace gpu_exact {
 namespace {
-/** @brief Names a node that is searched. */
-struct FoundNode {
-  HistogramSearch search;
-  bool is_larger;  // of two siblings
-
-  /** @param i Among the nodes of all searches. */
-  __device__ FoundNode(SearchedHistograms const& histograms, std::uint32_t i)
-      : search{histograms.searches == nullptr
-                   ? HistogramSearch{i, HistogramSearch::kNone}
-                   : histograms.searches[histograms.has_larger ? i / 2 : i]},
-        is_larger{histograms.has_larger && i % 2 != 0} {}
-
-  [[nodiscard]] __device__ bool Exists() const {
-    return !is_larger || search.larger != HistogramSearch::kNone;
-  }
-  [[nodiscard]] __device__ SearchedNode const& Of(SearchedHistograms const& histograms) const {
-    return histograms.nodes[is_larger ? search.larger : search.node];
-  }
-};
-
 __device__ FixedSum LoadSum(FixedSum const* sums, std::uint64_t i) {
   longlong2 const sum = reinterpret_cast<longlong2 const*>(sums)[i];
   return {sum.x, sum.y};
@@ -46,19 +26,19 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SearchCategoriesKer
   extern __shared__ __align__(16) unsigned char memory[];
   CategoryTile const tile = tiles.tiles[order[blockIdx.x / n_nodes]];
   std::uint32_t const i = blockIdx.x % n_nodes;
-  FoundNode const found{histograms, i};
-  if (!found.Exists()) {
+  bool const is_larger = histograms.IsLarger(i);
+  HistogramSearch const search = histograms.SearchOf(i);
+  if (is_larger && search.larger == HistogramSearch::kNone) {
     return;
   }
-  SearchedNode const node = found.Of(histograms);
+  SearchedNode const node = histograms.nodes[is_larger ? search.larger : search.node];
   FixedSum* const own = histograms.sums + node.histogram + tile.first_bin;
   FixedSum const* const smaller =
-      histograms.sums + histograms.nodes[found.search.node].histogram + tile.first_bin;
-  Agent const agent{reinterpret_cast<typename Agent::Storage*>(memory), lv, tile.column,
-                    node.level_node};
-  agent.Lister().Gather(tile.column.n_categories, [&](std::uint32_t code) {
+      histograms.sums + histograms.nodes[search.node].histogram + tile.first_bin;
+  Agent agent{reinterpret_cast<typename Agent::Storage*>(memory), lv, tile.column, node.level_node};
+  agent.Gather([&](std::uint32_t code) {
     FixedSum sum = LoadSum(own, code);
-    if (found.is_larger) {
+    if (is_larger) {
       sum = sum - LoadSum(smaller, code);
       *reinterpret_cast<longlong2*>(own + code) = {sum.grad, sum.hess};
     }
@@ -72,9 +52,10 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SearchCategoriesKer
 __global__ void KeepSetsKernel(__grid_constant__ LevelRef const lv, SearchedHistograms histograms,
                                CategoryTilesRef tiles, LevelSetsRef out) {
   WaitForPreviousKernel();
-  FoundNode const found{histograms, blockIdx.x};
-  if (found.Exists()) {
-    tiles.Keep(lv, blockIdx.x, found.Of(histograms).level_node, out);
+  HistogramSearch const search = histograms.SearchOf(blockIdx.x);
+  SearchedIdx const node = histograms.IsLarger(blockIdx.x) ? search.larger : search.node;
+  if (node != HistogramSearch::kNone) {
+    tiles.Keep(lv, blockIdx.x, histograms.nodes[node].level_node, out);
   }
 }
 
@@ -100,8 +81,7 @@ constexpr SizeClass kClasses[] = {SizeClass::Make<256, 1024>(), SizeClass::Make<
 void KeepSets(LevelRef const& lv, SearchedHistograms const& searched, CategoryTilesRef const& tiles,
               LevelSetsRef const& out) {
   constexpr unsigned kThreads = 128;
-  Launch("KeepSets", KeepSetsKernel, searched.n * (searched.has_larger ? 2 : 1), kThreads, lv,
-         searched, tiles, out);
+  Launch("KeepSets", KeepSetsKernel, searched.NumPlaces(), kThreads, lv, searched, tiles, out);
 }
 
 CategoryFinder::CategoryFinder(BinMatrix const& matrix,
@@ -134,7 +114,7 @@ void CategoryFinder::Find(LevelRef const& lv, SearchedHistograms const& histogra
   if (tiles_.Tiles().empty()) {
     return;
   }
-  std::uint32_t const n_nodes = histograms.n * (histograms.has_larger ? 2 : 1);
+  std::uint32_t const n_nodes = histograms.NumPlaces();
   CategoryTilesRef const tiles = tiles_.Ref(n_nodes);
   std::uint32_t const* order = order_.Data() + tiles.n_tiles;
   for (std::size_t c = n_of_class_.size(); c-- > 0;) {  // the longest first

@@ -18,6 +18,17 @@ struct SearchedHistograms {
   HistogramSearch const* searches;  // shape: (n); nullptr: nodes have no histograms, and are n
   std::uint32_t n;
   bool has_larger;  // whether any has a larger sibling
+
+  /** @brief Count the places for nodes: two for each search where any has a larger sibling. */
+  [[nodiscard]] std::uint32_t NumPlaces() const { return has_larger ? 2 * n : n; }
+  /** @brief Tell whether a place is that of a search's larger sibling, which there may not be. */
+  [[nodiscard]] __device__ bool IsLarger(std::uint32_t place) const {
+    return has_larger && place % 2 != 0;
+  }
+  [[nodiscard]] __device__ HistogramSearch SearchOf(std::uint32_t place) const {
+    return searches == nullptr ? HistogramSearch{place, HistogramSearch::kNone}
+                               : searches[has_larger ? place / 2 : place];
+  }
 };
 
 /** @brief Keep the set of each node whose best split is by one of the tiles' columns. Does not wait. */

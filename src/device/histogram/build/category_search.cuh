@@ -21,7 +21,7 @@
 #include <cub/block/block_scan.cuh>
 #include <cuda/std/functional>
 
-#include "device/histogram/category_sets.cuh"
+#include "device/histogram/bins/categories.cuh"
 #include "device/level/level_ref.cuh"
 #include "device/runtime/fixed_sum.cuh"
 #include "device/table/value_key.cuh"
@@ -31,7 +31,7 @@ namespace gpu_exact {
 struct CategoryCounts {
   std::uint32_t n_present;
   std::uint32_t n_negative;    // of these, of a weight below zero
-  std::uint32_t n_zero;        // likewise of zero
+  std::uint32_t n_zero;        // and of zero
   std::uint32_t first_absent;  // the lowest code without a sum; kNone: there is none
 };
 
@@ -316,15 +316,33 @@ class CategoryCutAgent {
   CategoryCounts counts_;
 };
 
-/** @brief Sorts the categories of a node by a block. @tparam kMost The most categories. */
+/** @brief Searches a column of a node whose categories fit a block: lists, sorts and cuts them.
+ *  @tparam kMost The most categories. */
 template <int kThreads, int kMost>
-class CategorySortAgent {
+class CategorySearchAgent {
   static constexpr int kItems = kMost / kThreads;
   static_assert(kMost % kThreads == 0 && kMost <= 1 << 16, "codes and numbers have 16 bits");
   static_assert(kMost / 32 <= kThreads, "a thread counts a word");
   template <int kOfThread>
   using Sort = cub::BlockRadixSort<std::uint32_t, kThreads, kOfThread, std::uint32_t>;
   using CountScan = cub::BlockScan<std::uint32_t, kThreads, cub::BLOCK_SCAN_WARP_SCANS>;
+
+ public:
+  struct Storage;
+
+ private:
+  /** @brief Reads the lists in shared memory. */
+  struct List {
+    Storage const& temp;
+
+    [[nodiscard]] __device__ std::uint32_t Number(std::uint32_t rank) const {
+      return temp.order[rank];
+    }
+    [[nodiscard]] __device__ std::uint32_t Code(std::uint32_t number) const {
+      return temp.codes[number];
+    }
+  };
+  using CutAgent = CategoryCutAgent<kThreads, List>;
 
  public:
   struct Storage {
@@ -338,28 +356,21 @@ class CategorySortAgent {
     std::uint32_t before[kMost / 32];  // how many of the words before have
     typename CountScan::TempStorage scan;
     CategoryCounts counts;
-  };
-  /** @brief Reads the lists in shared memory. */
-  struct List {
-    Storage const& temp;
-
-    [[nodiscard]] __device__ std::uint32_t Number(std::uint32_t rank) const {
-      return temp.order[rank];
-    }
-    [[nodiscard]] __device__ std::uint32_t Code(std::uint32_t number) const {
-      return temp.codes[number];
-    }
+    typename CutAgent::Storage cut;
   };
 
   /** @param storage Shared memory. */
-  __device__ CategorySortAgent(Storage* storage, LevelRef const& lv) : temp_{*storage}, lv_{lv} {}
+  __device__ CategorySearchAgent(Storage* storage, LevelRef const& lv,
+                                 CategoricalFeature const& column, LevelNode level_node)
+      : temp_{*storage}, lv_{lv}, column_{column}, level_node_{level_node} {}
 
   /**
    * @brief List the categories that have a sum. All threads of the block; ends with a barrier.
-   * @param load load(code): the node's sum of a category. Called once for each of n, at most kMost.
+   * @param load load(code): the node's sum of a category. Called once for each, at most kMost.
    */
   template <typename LoadFn>
-  __device__ void Gather(std::uint32_t n, LoadFn&& load) {
+  __device__ void Gather(LoadFn&& load) {
+    std::uint32_t const n = column_.n_categories;
     this->Begin();
     for (std::uint32_t base = 0; base < n; base += kThreads) {
       std::uint32_t const code = base + threadIdx.x;
@@ -377,13 +388,14 @@ class CategorySortAgent {
   }
 
   /**
-   * @brief List categories that are numbered already, of which some may have a sum of zero. Likewise.
-   * @param n_present Of n, at most kMost.
+   * @brief List categories that are numbered already, of which some may have a sum of zero. All threads of
+   *        the block; ends with a barrier.
+   * @param n_present How many there are, at most kMost.
    * @param code      code(number), ascending.
    * @param load      load(number): the node's sum.
    */
   template <typename CodeFn, typename LoadFn>
-  __device__ void Take(std::uint32_t n, std::uint32_t n_present, CodeFn&& code, LoadFn&& load) {
+  __device__ void Take(std::uint32_t n_present, CodeFn&& code, LoadFn&& load) {
     this->Begin();
     for (std::uint32_t base = 0; base < n_present; base += kThreads) {
       std::uint32_t const number = base + threadIdx.x;
@@ -400,15 +412,34 @@ class CategorySortAgent {
     }
     if (threadIdx.x == 0) {
       temp_.counts.n_present = n_present;
-      if (n_present < n) {
+      if (n_present < column_.n_categories) {
         atomicMin(&temp_.counts.first_absent, n_present);
       }
     }
     __syncthreads();
   }
 
-  [[nodiscard]] __device__ CategoryCounts const& Counts() const { return temp_.counts; }
-  [[nodiscard]] __device__ List Lists() const { return {temp_}; }
+  /**
+   * @brief Offer the best split of the listed categories, and write its set if it is the best of the node
+   *        so far. All threads of the block.
+   * @param load load(number, code): the node's sum of one of them.
+   */
+  template <typename LoadFn>
+  __device__ void Search(LoadFn&& load, std::uint32_t* out_set) {
+    if (!lv_.Allowed(level_node_, column_.feature)) {
+      return;
+    }
+    if (!lv_.rules[column_.feature].one_hot) {
+      this->SortByWeight();
+    }
+    CutAgent cuts{&temp_.cut, lv_, column_, level_node_, List{temp_}, temp_.counts};
+    if (cuts.Offer(load)) {
+      cuts.WriteBits(out_set);
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = CategoryWeight::kNone;
 
   /** @brief Sort numbers by weight, alike ones by code. All threads of the block; ends with a barrier. */
   __device__ void SortByWeight() {
@@ -423,10 +454,6 @@ class CategorySortAgent {
       this->SortItems<kItems>();
     }
   }
-
- private:
-  static constexpr std::uint32_t kNone = CategoryWeight::kNone;
-
   __device__ void Begin() {
     if (threadIdx.x == 0) {
       temp_.counts = {0, 0, 0, kNone};
@@ -500,50 +527,6 @@ class CategorySortAgent {
     __syncthreads();
   }
 
-  Storage& temp_;
-  LevelRef const& lv_;
-};
-
-/** @brief Searches a column of a node whose categories fit a block. @tparam kMost So many do. */
-template <int kThreads, int kMost>
-class CategorySearchAgent {
-  using SortAgent = CategorySortAgent<kThreads, kMost>;
-  using CutAgent = CategoryCutAgent<kThreads, typename SortAgent::List>;
-
- public:
-  struct Storage {
-    typename SortAgent::Storage sort;
-    typename CutAgent::Storage cut;
-  };
-
-  /** @param storage Shared memory. */
-  __device__ CategorySearchAgent(Storage* storage, LevelRef const& lv,
-                                 CategoricalFeature const& column, LevelNode level_node)
-      : temp_{*storage}, lv_{lv}, column_{column}, level_node_{level_node} {}
-
-  /** @brief Give the agent that is to list the categories first. */
-  [[nodiscard]] __device__ SortAgent Lister() const { return {&temp_.sort, lv_}; }
-  /**
-   * @brief Offer the best split of the listed categories, and write its set if it is the best of the node
-   *        so far. All threads of the block.
-   * @param load load(number, code): the node's sum of one of them.
-   */
-  template <typename LoadFn>
-  __device__ void Search(LoadFn&& load, std::uint32_t* out_set) const {
-    if (!lv_.Allowed(level_node_, column_.feature)) {
-      return;
-    }
-    SortAgent sorter = this->Lister();
-    if (!lv_.rules[column_.feature].one_hot) {
-      sorter.SortByWeight();
-    }
-    CutAgent cuts{&temp_.cut, lv_, column_, level_node_, sorter.Lists(), sorter.Counts()};
-    if (cuts.Offer(load)) {
-      cuts.WriteBits(out_set);
-    }
-  }
-
- private:
   Storage& temp_;
   LevelRef const& lv_;
   CategoricalFeature const& column_;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "device/histogram/bins/bin_matrix.cuh"
-#include "device/histogram/category_sets.cuh"
+#include "device/histogram/bins/categories.cuh"
 #include "device/level/level_ref.cuh"
 
 namespace gpu_exact {
@@ -17,7 +17,7 @@ namespace gpu_exact {
 struct CategoryTile {
   CategoricalFeature column;
   std::uint32_t first_word;
-  std::uint32_t number;     // among the binned columns
+  BinnedColumn binned;
   std::uint64_t first_bin;  // among the bins of all groups
 };
 
@@ -28,7 +28,7 @@ struct CategoryTilesRef {
   std::uint32_t n_words;  // of a node
   std::uint32_t* words;   // shape: (nodes, n_words)
 
-  /** @brief Give the words of a column. @param i Of the nodes that are searched. */
+  /** @brief Give the words of a column. @param i A node's place among those that are searched. */
   [[nodiscard]] __device__ std::uint32_t* Of(std::uint64_t i, CategoryTile const& tile) const {
     return words + i * n_words + tile.first_word;
   }
@@ -63,7 +63,7 @@ class CategoryTiles {
   /** @param features Ascending; those that have no bin for each category are passed over. */
   CategoryTiles(BinMatrix const& matrix, std::vector<CategoricalFeature> const& features) {
     auto feature = features.cbegin();
-    for (std::uint32_t c = 0; c < matrix.Columns().size(); ++c) {
+    for (BinnedColumn c = 0; c < matrix.Columns().size(); ++c) {
       BinColumn const& column = matrix.Columns()[c];
       while (feature != features.cend() && feature->feature < column.feature) {
         ++feature;

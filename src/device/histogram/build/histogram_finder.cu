@@ -83,8 +83,7 @@ void HistogramFinder::MakeTiles() {
   CopyFromHost(tiles_.Reserve(tiles.size()), tiles.data(), tiles.size());
 }
 
-bool HistogramFinder::IsLarge(NodesToSearch const& nodes,
-                              NodesToSearch::Family const& family) const {
+bool HistogramFinder::IsLarge(NodesToSearch const& nodes, Family const& family) const {
   return std::any_of(nodes.rows.cbegin() + family.first,
                      nodes.rows.cbegin() + family.first + family.n,
                      [&](RowRange const& rows) { return rows.Size() >= keep_rows_; });
@@ -125,7 +124,8 @@ void HistogramFinder::FindAgain(LevelRef const& lv, RowsRef const& rows,
       searches.push_back({s.larger, HistogramSearch::kNone});
     }
   }
-  of_kept_ = {{}, std::move(searches)};
+  of_kept_ = {};
+  of_kept_.searches = std::move(searches);
   this->PlacePassing();  // other resolutions have kept some since
   this->PlanWork();
   this->SearchBatches(lv, rows, open, nullptr);
@@ -148,7 +148,7 @@ void HistogramFinder::Place(NodesToSearch const& nodes) {
     return node;
   };
   for (std::size_t i = 0; i < nodes.families.size(); ++i) {
-    NodesToSearch::Family const& family = nodes.families[i];
+    Family const& family = nodes.families[i];
     // Where the parent's is kept, one of the two is what it has left, in its place.
     bool const subtracts = parents_[i] != kNone;
     bool const keeps = subtracts || (!nodes.is_last_level && this->IsLarge(nodes, family));
@@ -161,7 +161,7 @@ void HistogramFinder::Place(NodesToSearch const& nodes) {
       LevelNode const smaller = 2 * family.first + 1 - larger;
       std::uint32_t const small_node = add(smaller, first);
       of_kept_.searches.push_back({small_node, add(larger, parents_[i])});
-      of_kept_.built.Add(small_node, nodes.rows[smaller]);
+      of_kept_.Add(small_node, nodes.rows[smaller]);
       continue;
     }
     pool_.Release(parents_[i]);
@@ -172,7 +172,7 @@ void HistogramFinder::Place(NodesToSearch const& nodes) {
           add(b, is_kept ? static_cast<std::uint32_t>(first + k * n_bins) : kNone);
       if (is_kept) {
         of_kept_.searches.push_back({node, HistogramSearch::kNone});
-        of_kept_.built.Add(node, nodes.rows[b]);
+        of_kept_.Add(node, nodes.rows[b]);
       } else {
         passing_.push_back(node);
       }
@@ -192,14 +192,14 @@ void HistogramFinder::PlacePassing() {
     SearchedNode& node = h_nodes_[passing_[i]];
     node.histogram = static_cast<std::uint32_t>(first + i % n_room * n_bins);
     batches_.back().searches.push_back({passing_[i], HistogramSearch::kNone});
-    batches_.back().built.Add(passing_[i], node.rows);
+    batches_.back().Add(passing_[i], node.rows);
   }
 }
 
 void HistogramFinder::PlanWork() {
   d_nodes_ = uploader_.Add(h_nodes_);
-  for (Batch& batch : batches_) {
-    batch.built.Slice(slicer_, limits_, &uploader_);
+  for (PlannedWork& batch : batches_) {
+    batch.Slice(slicer_, limits_, &uploader_);
     batch.d_searches = uploader_.Add(batch.searches);
   }
   uploader_.Upload();
@@ -218,14 +218,14 @@ WorkRef HistogramFinder::AllRows() {
 
 void HistogramFinder::SearchBatches(LevelRef const& lv, RowsRef const& rows,
                                     OpenRangesRef const& open, LevelSetsRef const* sets) {
-  for (Batch const& batch : batches_) {
+  for (PlannedWork const& batch : batches_) {
     if (batch.searches.empty() || matrix_.Columns().empty()) {
       continue;
     }
     FinderRef f{matrix_.Ref(), this->Nodes(), {}, pool_.Sums(matrix_.HasRanges()),
                 tiles_.Data(), open};
-    if (!batch.built.nodes.empty()) {
-      f.work = batch.built.Ref(slicer_, uploader_);
+    if (!batch.nodes.empty()) {
+      f.work = batch.Ref(slicer_, uploader_);
       std::uint32_t const n_blocks = f.work.n_slices <= limits_.n_blocks ? kClearBlocks : 1;
       Launch("ClearSharedSegments", ClearSharedSegmentsKernel,
              std::uint64_t{f.work.n_slices} * n_blocks, 512, f, n_blocks);

@@ -16,17 +16,12 @@
 #include "device/histogram/build/category_finder.cuh"
 #include "device/histogram/build/histogram_pool.cuh"
 #include "device/histogram/build/histogram_work.cuh"
-#include "device/histogram/searched_node.cuh"
+#include "device/histogram/build/searched_node.cuh"
+#include "plan/search_cost.h"
 
 namespace gpu_exact {
 /** @brief Lists nodes to search in one resolution. */
 struct NodesToSearch {
-  /** @brief Names one node, or two siblings. */
-  struct Family {
-    LevelNode first;   // the node, or the left sibling
-    std::uint32_t n;   // 1 or 2
-    LevelNode parent;  // in the level before
-  };
   std::vector<Family> families;
   std::vector<RowRange> const& rows;  // of all nodes of the level, by node
   bool is_last_level;                 // histograms serve no later level
@@ -104,7 +99,7 @@ class HistogramFinder {
  private:
   void MakeTiles();
   /** @brief Tell whether a family's histograms are worth keeping. */
-  [[nodiscard]] bool IsLarge(NodesToSearch const& nodes, NodesToSearch::Family const& family) const;
+  [[nodiscard]] bool IsLarge(NodesToSearch const& nodes, Family const& family) const;
   /** @brief Place the histograms that are kept. */
   void Place(NodesToSearch const& nodes);
   /** @brief Give histograms that are not kept a place behind the kept ones, in batches where there is
@@ -134,14 +129,9 @@ class HistogramFinder {
   std::vector<std::uint32_t> parents_;  // that a family of the level subtracts from, by family
   std::vector<std::uint32_t> passing_;  // searched nodes whose histograms are not kept
   std::vector<SearchedNode> h_nodes_;
-  /** @brief Lists histograms that are built and searched at a time. */
-  struct Batch {
-    PlannedWork built;
-    std::vector<HistogramSearch> searches;
-    std::size_t d_searches{0};  // their number in the upload
-  };
-  Batch of_kept_;               // of the histograms that are kept alone
-  std::vector<Batch> batches_;  // they are in the first one
+  PlannedWork of_kept_;  // of the histograms that are kept alone
+  std::vector<PlannedWork>
+      batches_;  // that are built and searched at a time; those are in the first one
   LoadBalancer slicer_;
   Uploader uploader_{"nodes and slices of histograms"};
   Uploader all_rows_{"slices of the rows of nodes"};

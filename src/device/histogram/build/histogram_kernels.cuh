@@ -24,12 +24,12 @@ struct FinderRef {
   OpenRangesRef open;
 
   /** @brief Give a searched node's histogram, from a bin on. */
-  [[nodiscard]] __device__ BinSums Of(std::uint32_t node, std::uint64_t bin) const {
+  [[nodiscard]] __device__ BinSums Of(SearchedIdx node, std::uint64_t bin) const {
     return histograms.At(nodes[node].histogram + bin);
   }
   /** @brief Give the bins of a segment. */
   [[nodiscard]] __device__ BinSums Segment(WorkOffset const& point) const {
-    return this->Of(work.nodes[point.node].node, binned.groups[point.group].first_bin);
+    return this->Of(work.nodes[point.built].node, binned.groups[point.group].first_bin);
   }
 };
 
@@ -58,9 +58,9 @@ __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
   WorkOffset const end = f.work.slices[blockIdx.x + 1];
   while (point < end) {
     FeatureGroup const group = f.binned.groups[point.group];
-    BuiltNode const node = f.work.nodes[point.node];
+    BuiltNode const node = f.work.nodes[point.built];
     bool ends_inside = point.SameSegment(end);
-    RowIdx last = ends_inside ? end.row : f.work.NumRows(point.node);
+    RowIdx last = ends_inside ? end.row : f.work.NumRows(point.built);
     bool whole = point.row == 0 && !ends_inside && node.part == NodePart::kWhole;
     SharedHistogram const histogram{memory, group};
     histogram.Begin();
@@ -86,7 +86,7 @@ __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
  *
  * Before, the parent's is in the place of a larger sibling's.
  *
- * @tparam kLimited As BinSearchAgent's: without, it takes fewer registers.
+ * @tparam kLimited See BinSearchAgent. Where it is false, fewer registers are taken.
  */
 template <bool kLimited>
 __global__ __launch_bounds__(kSearchThreads,
@@ -102,7 +102,7 @@ __global__ __launch_bounds__(kSearchThreads,
   BinTile tile = f.tiles[cluster / n_searches];
   std::uint64_t first = f.binned.groups[tile.group].first_bin + tile.first_bin;
   bool const has_sibling = search.larger != HistogramSearch::kNone;
-  std::uint32_t const second = has_sibling ? search.larger : search.node;
+  SearchedIdx const second = has_sibling ? search.larger : search.node;
   BinSums const own = f.Of(search.node, first);
   BinSums const larger = f.Of(second, first);
   BinSearchAgent<kSearchThreads, kLimited> in_tile{&temp, lv, f.binned, f.open, tile};
@@ -111,7 +111,7 @@ __global__ __launch_bounds__(kSearchThreads,
     if (is_larger && !has_sibling) {
       break;
     }
-    std::uint32_t const node = is_larger ? second : search.node;
+    SearchedIdx const node = is_larger ? second : search.node;
     in_tile.Search(
         {f.nodes[node].level_node, node},
         [&](std::uint32_t bin) {

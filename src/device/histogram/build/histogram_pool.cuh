@@ -18,7 +18,7 @@
 #include <map>
 
 #include "device/histogram/build/bin_sums.cuh"
-#include "device/histogram/searched_node.cuh"
+#include "device/histogram/build/searched_node.cuh"
 #include "device/runtime/runtime.cuh"
 #include "plan/histogram_memory.h"
 

@@ -5,17 +5,17 @@
  */
 #pragma once
 
-#include "device/histogram/searched_node.cuh"
+#include "device/histogram/build/searched_node.cuh"
 #include "device/runtime/uploader.cuh"
 #include "plan/load_balancer.h"
 
 namespace gpu_exact {
 /** @brief Names a histogram to search, with the sibling that is what the parent has left. */
 struct HistogramSearch {
-  static constexpr std::uint32_t kNone = 0xffffffffu;
+  static constexpr SearchedIdx kNone = 0xffffffffu;
 
-  std::uint32_t node;    // among the searched nodes
-  std::uint32_t larger;  // the same, or kNone
+  SearchedIdx node;
+  SearchedIdx larger;  // or kNone
 };
 
 struct WorkRef {
@@ -25,36 +25,38 @@ struct WorkRef {
   std::uint32_t n_groups;
   std::uint32_t n_slices;
 
-  [[nodiscard]] __device__ RowIdx NumRows(std::uint32_t node) const {
-    return static_cast<RowIdx>(nodes[node + 1].before - nodes[node].before);
+  [[nodiscard]] __device__ RowIdx NumRows(std::uint32_t built) const {
+    return static_cast<RowIdx>(nodes[built + 1].before - nodes[built].before);
   }
   /** @brief Give the beginning of the segment after the point's. */
   [[nodiscard]] __device__ WorkOffset Next(WorkOffset const& point) const {
-    return point.group + 1 < n_groups ? WorkOffset{point.node, point.group + 1, 0}
-                                      : WorkOffset{point.node + 1, 0, 0};
+    return point.group + 1 < n_groups ? WorkOffset{point.built, point.group + 1, 0}
+                                      : WorkOffset{point.built + 1, 0, 0};
   }
   /** @brief Tell whether a slice clears the segment it begins in, to which several blocks add: the
    *         first one that begins within it does, or its first part. */
   [[nodiscard]] __device__ bool Clears(std::uint32_t slice) const {
     WorkOffset const point = slices[slice];
     if (point.row == 0) {
-      return nodes[point.node].part == NodePart::kFirst;
+      return nodes[point.built].part == NodePart::kFirst;
     }
     WorkOffset const before = slices[slice == 0 ? 0 : slice - 1];
     return slice == 0 || before.row == 0 || !before.SameSegment(point);
   }
 };
 
-/** @brief Plans work on the host. */
+/** @brief Plans work on the host: on the rows of some nodes, and on histograms once these are built. */
 struct PlannedWork {
   std::vector<BuiltNode> nodes;  // as LoadBalancer wants them
   std::vector<WorkOffset> slices;
-  std::uint32_t n_nodes;  // or parts of them, that the slices are of
-  std::size_t d_nodes;    // their numbers in the upload
+  std::vector<HistogramSearch> searches;  // of histograms, these nodes' among them
+  std::uint32_t n_nodes;                  // or parts of them, that the slices are of
+  std::size_t d_nodes;                    // their numbers in the upload
   std::size_t d_slices;
+  std::size_t d_searches;
 
-  /** @brief Adds a node. @param node Its index among the searched ones. */
-  void Add(std::uint32_t node, RowRange const& rows) {
+  /** @brief Adds a node. */
+  void Add(SearchedIdx node, RowRange const& rows) {
     if (nodes.empty()) {
       nodes.push_back({0, 0, 0});
     }

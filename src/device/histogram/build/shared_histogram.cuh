@@ -39,17 +39,14 @@ class SharedHistogram {
   static constexpr std::size_t kAligned = kBanks * sizeof(std::uint32_t);
   static constexpr std::size_t kStagingBytes = kWarps * sizeof(BinReader::Queue);
   static_assert(kStagingBytes % kAligned == 0);
-  /** @brief Count the bins that fit into shared memory. */
-  static constexpr std::size_t MaxBins(std::size_t bytes) {
-    constexpr std::size_t kStatic = kAligned;  // of the kernels
-    return (bytes - kStagingBytes - kStatic) / kBinBytes - 3;
-  }
+  static_assert(kBinBytes == kSharedBinBytes && kStagingBytes == kSharedStagingBytes &&
+                kAligned == kSharedStaticBytes);  // as bins are laid out
   static std::size_t Bytes(FeatureGroup const& group) {
     return kStagingBytes + WholeBins(group) * kBinBytes;
   }
 
   /**
-   * @param memory Of Bytes(group), aligned to kAligned. Its start is for staging.
+   * @param memory Bytes(group), aligned to kAligned. Its start is for staging.
    * @param group  Outlives this.
    */
   __device__ SharedHistogram(unsigned char* memory, FeatureGroup const& group)
@@ -69,7 +66,7 @@ class SharedHistogram {
 
   /**
    * @brief Call fn(bin, BinSum) for each bin of the group. All threads of the block, no barrier.
-   * @param columns Of all groups.
+   * @param columns The columns of all groups.
    */
   template <typename FnT>
   __device__ void ForBins(BinColumn const* columns, FnT&& fn) const {
@@ -152,7 +149,7 @@ class SharedHistogram {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(high) << 32 | low);
   }
 
-  /** @param words Of a bin. @tparam kStep From one to the next. */
+  /** @param words The first word of a bin. @tparam kStep Words from one of a bin to its next. */
   template <std::uint32_t kStep>
   [[nodiscard]] __device__ static BinSum Get(std::uint32_t const* words) {
     auto word = [&](int i) { return words[kStep * i]; };
@@ -191,7 +188,7 @@ class SharedHistogram {
                  : "memory");
   }
 
-  /** @brief Add gradients. @param address Of the bin. @tparam kStep As above. */
+  /** @brief Add gradients. @param address Where the bin is. @tparam kStep As Get() has it. */
   template <std::uint32_t kStep>
   __device__ void Add(std::uint32_t address, FixedSum const& g, std::uint32_t magnitude) const {
     auto low = [](std::int64_t x) { return static_cast<std::uint32_t>(x); };

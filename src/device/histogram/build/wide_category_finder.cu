@@ -109,13 +109,6 @@ __global__ __launch_bounds__(kThreads) void MakePlaceKeysKernel(BinnedTableRef t
   }
 }
 
-/** @brief Reads the gradients of a slot. */
-struct SumOfSlot {
-  GradientUnits const* units;
-  __device__ FixedSum operator()(std::uint32_t slot) const { return units[slot].Fixed(); }
-};
-using SlotSums = thrust::transform_iterator<SumOfSlot, std::uint32_t const*, FixedSum, FixedSum>;
-
 /** @brief Tells whether a category of a node has a sum. */
 struct HasSum {
   FixedSum const* sums;

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "device/histogram/bins/binned_table.cuh"
-#include "device/histogram/category_sets.cuh"
-#include "device/histogram/searched_node.cuh"
+#include "device/histogram/bins/categories.cuh"
+#include "device/histogram/build/searched_node.cuh"
 #include "device/level/level_ref.cuh"
 #include "device/runtime/uploader.cuh"
 

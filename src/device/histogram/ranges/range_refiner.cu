@@ -29,7 +29,7 @@ struct OpenBinsRef {
   RankBitVectorRef bits;
   std::uint64_t stride;  // bits a node
 
-  [[nodiscard]] __device__ std::uint64_t At(std::uint32_t node, std::uint64_t bin) const {
+  [[nodiscard]] __device__ std::uint64_t At(SearchedIdx node, std::uint64_t bin) const {
     return node * stride + bin;
   }
 };
@@ -164,7 +164,7 @@ __global__ __launch_bounds__(kEmitThreads, kEmitBlocks) void EmitKernel(
     if (group.has_ranges == 0) {
       continue;
     }
-    BuiltNode const node = work.nodes[point.node];
+    BuiltNode const node = work.nodes[point.built];
     std::uint64_t const first_bit = open.At(node.node, group.first_bin);
     auto const shift = static_cast<std::uint32_t>(first_bit % 32);
     bool any{false};
@@ -181,7 +181,7 @@ __global__ __launch_bounds__(kEmitThreads, kEmitBlocks) void EmitKernel(
     if (__syncthreads_or(any) != 0) {
       Emitter const emitter{table, binned,     group,    rows, bits,  n_before,
                             shift, first_open, end_open, out,  counts};
-      RowIdx const last = point.SameSegment(end) ? end.row : work.NumRows(point.node);
+      RowIdx const last = point.SameSegment(end) ? end.row : work.NumRows(point.built);
       std::uint32_t n_queued{0};
       BinReader{group, rows, walk_queues + threadIdx.x / 32}.Walk<false>(
           node.begin + point.row, node.begin + last, kEmitThreads / 32,
@@ -236,13 +236,6 @@ struct RangeOfKey {
   }
 };
 
-/** @brief Gives the gradients of a sorted entry. */
-struct GradientsOfSlot {
-  RowIdx const* slots;
-  GradientUnits const* units;
-  __device__ FixedSum operator()(std::uint64_t i) const { return units[slots[i]].Fixed(); }
-};
-
 /** @brief Lends sorted entries of open ranges with the sums up to each. */
 struct SortedEntriesRef {
   std::uint64_t const* keys;
@@ -254,12 +247,12 @@ struct SortedEntriesRef {
 /** @brief Offers the candidates beside one entry: after it in a forward scan, before it in a
  *         backward. */
 struct EntryCandidates {
-  std::uint32_t node;
+  SearchedIdx node;
   LevelNode level_node;
   std::uint64_t forward{0};  // CandidateKey
   std::uint64_t backward{0};
 
-  /** @param only_best Of the bin and direction of the node's best candidate alone. */
+  /** @param only_best Whether only the bin and the direction of the node's best candidate count. */
   __device__ EntryCandidates(LevelRef const& lv, BinMatrixRef const& binned,
                              SearchedNode const* nodes, SortedEntriesRef const& entries,
                              std::uint64_t i, bool only_best) {
@@ -283,7 +276,7 @@ struct EntryCandidates {
     float const to_beat = lv.GainToBeat(level_node);
     // Only the bin counts: which value within it is told afterwards, for the best candidate alone.
     auto const key_of = [&](ScanDirection d, FixedSum const& before) {
-      return lv.KeyBeside(to_beat, state, f, d, range.bin, before, range.present);
+      return lv.ScanKeyBeside(to_beat, state, f, d, range.bin, before, range.present);
     };
     if (ends_value && wanted(ScanDirection::kForward)) {
       forward = key_of(ScanDirection::kForward, range.before + entries.sums[i]);
@@ -339,7 +332,7 @@ __global__ void FindValuesKernel(__grid_constant__ LevelRef const lv, BinMatrixR
     return;
   }
   auto const d = c.forward == best ? ScanDirection::kForward : ScanDirection::kBackward;
-  atomicMin(&found[c.node].order, ScanValue::Make(d, ValueKey::Value(entries.keys[i])));
+  atomicMin(&found[c.node].scan_value, ScanValue::Make(d, ValueKey::Value(entries.keys[i])));
 }
 }  // namespace
 
@@ -358,7 +351,7 @@ RangeRefiner::RangeRefiner(BinMatrix const& matrix, RefineRoom* room, std::uint6
                            std::uint64_t max_certain)
     : matrix_{matrix}, room_{*room}, max_entries_{max_entries}, max_certain_{max_certain} {
   counts_.Reserve(1);
-  host_counts_.Reserve(kNumHostCounts);
+  host_counts_.Reserve(2);
   list_.Reserve(HistogramMemory::kFirstRanges);
 }
 
@@ -392,7 +385,7 @@ RangeRefiner::Refined RangeRefiner::Refine(LevelRef const& lv, BinnedTableRef co
                         shape,
                         static_cast<double>(max_entries_)};
   auto const scan = [&] {
-    room_.scanner.Scan(lv, matrix_, table, rows, {finder->Nodes(), n_nodes}, listed, counts_.Data(),
+    room_.scanner.Scan(lv, matrix_, table, rows, finder->Nodes(), n_nodes, listed, counts_.Data(),
                        found_.Data(), host_counts_.Data() + kScanned);
   };
   if (shape.scans && n_nodes * matrix_.Ref().n_bins <= listed.capacity && cost.ScansAnyway()) {
@@ -515,8 +508,7 @@ void RangeRefiner::Search(Pass const& pass, std::uint64_t n, std::uint32_t first
   });
   auto const indices = thrust::make_counting_iterator(std::uint64_t{0});
   auto ranges = thrust::make_transform_iterator(indices, RangeOfKey{keys.Current()});
-  auto gradients =
-      thrust::make_transform_iterator(indices, GradientsOfSlot{slots.Current(), pass.rows.units});
+  SlotSums const gradients{slots.Current(), SumOfSlot{pass.rows.units}};
   FixedSum* const sums = room.Sums(keys.selector);
   CallCub([&](void* storage, std::size_t& bytes) {
     return cub::DeviceScan::InclusiveScanByKey(storage, bytes, ranges, gradients, sums,

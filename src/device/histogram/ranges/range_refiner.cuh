@@ -16,7 +16,7 @@
 #include "device/histogram/bins/binned_table.cuh"
 #include "device/histogram/build/histogram_finder.cuh"
 #include "device/histogram/ranges/range_scanner.cuh"
-#include "device/histogram/threshold_finder.cuh"
+#include "device/level/level_ref.cuh"
 #include "device/level/rank_bit_vector.cuh"
 #include "device/runtime/stream_event.cuh"
 
@@ -106,7 +106,9 @@ class RangeRefiner {
 
  private:
   struct Pass;
-  enum HostCounts : std::size_t { kAsked, kScanned, kNumHostCounts };
+  // The host has the counts twice: as they were when it asked, and after a scan.
+  static constexpr std::size_t kAsked = 0;
+  static constexpr std::size_t kScanned = 1;
 
   [[nodiscard]] OpenRangesRef Listed();
   /** @brief Make room in the list for all ranges, if it had none. @return Whether it had. */
@@ -132,7 +134,7 @@ class RangeRefiner {
   std::optional<std::uint64_t> n_gathered_;  // none: ranges were scanned
   DeviceBuffer<OpenRange> list_{"ranges that may be open"};
   DeviceBuffer<OpenCounts> counts_{"numbers of open ranges"};
-  PinnedBuffer<OpenCounts> host_counts_{"numbers of open ranges"};  // shape: (kNumHostCounts)
+  PinnedBuffer<OpenCounts> host_counts_{"numbers of open ranges"};  // shape: (2)
   StreamEvent asked_;                                               // the counts are there
   std::vector<bool> scanned_;                                       // by depth, the last tree
   DeviceBuffer<FoundCandidate> found_{"best candidates inside of ranges"};

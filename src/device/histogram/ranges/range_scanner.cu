@@ -167,7 +167,7 @@ struct RangeQueue {
   SearchedNode const* nodes;
   OpenRangesRef const& listed;
   OpenCounts* counts;
-  FoundCandidate* found;
+  BestInRange* found;
   std::uint32_t n;        // ranges in the list
   std::uint32_t at_once;  // up to kMost
   std::uint32_t n_dealt;  // places for ranges, at_once for each team
@@ -220,7 +220,7 @@ struct ScanTeam {
   static constexpr int kTeams = kScanThreads / kTeam;  // per block
 
   Passed passed[kTeam / 32];  // by warp
-  FoundCandidate of_warps[kTeam / 32];
+  BestInRange of_warps[kTeam / 32];
   TakenRange taken[RangeQueue::kMost];
   std::uint64_t first;
   std::uint32_t open;
@@ -265,7 +265,7 @@ struct ScanTeam {
     }
   }
   /** @brief Bring the best of all threads' candidates to the thread of rank 0. */
-  __device__ FoundCandidate Best(FoundCandidate best) {
+  __device__ BestInRange Best(BestInRange best) {
     best = WarpReduce(best, BetterCandidate{});
     if constexpr (kTeam > 32) {
       if (Rank() % 32 == 0) {
@@ -314,10 +314,10 @@ struct RangeCandidates {
    * @param passed What lies before the candidate. @param at The entry of the row.
    */
   __device__ void Try(ScanDirection d, Passed const& passed, std::uint32_t at,
-                      FoundCandidate* best) const {
-    std::uint64_t const key = lv.ScanKey(lv.nodes[taken.level_node], taken.entries.feature, d,
-                                         CandidateKey::Beside(d, taken.range.bin),
-                                         this->Before(passed), taken.range.present);
+                      BestInRange* best) const {
+    std::uint64_t const key = lv.ScanBoundaryKey(lv.nodes[taken.level_node], taken.entries.feature,
+                                                 d, CandidateKey::Beside(d, taken.range.bin),
+                                                 this->Before(passed), taken.range.present);
     *best = BetterCandidate{}(*best, {key, EntryOrder(d, at)});
   }
 
@@ -350,10 +350,9 @@ struct RangeCandidates {
  * @param best   The lane's best candidate so far.
  * @return The same, or a better one.
  */
-__device__ __noinline__ FoundCandidate TryItems(LevelRef const& lv, SortedColumnsRef const& sorted,
-                                                RowsRef const& rows, TakenRange const& taken,
-                                                std::uint32_t at, Passed before,
-                                                FoundCandidate best) {
+__device__ __noinline__ BestInRange TryItems(LevelRef const& lv, SortedColumnsRef const& sorted,
+                                             RowsRef const& rows, TakenRange const& taken,
+                                             std::uint32_t at, Passed before, BestInRange best) {
   RangeCandidates const candidates{lv, taken};
   ScanItems const items{sorted, taken.of_column, taken.entries, at, rows, taken.level_node};
   BestBoundFirst<kItems> bounds;
@@ -387,20 +386,20 @@ template <int kTeam>
 __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
     __grid_constant__ LevelRef const lv, __grid_constant__ BinMatrixRef const binned,
     __grid_constant__ SortedColumnsRef const sorted, __grid_constant__ RowsRef const rows,
-    SearchedNodes nodes, __grid_constant__ OpenRangesRef const listed, OpenCounts* counts,
-    FoundCandidate* found, FoundCandidate* out_found) {
+    SearchedNode const* nodes, std::uint32_t n_nodes, __grid_constant__ OpenRangesRef const listed,
+    OpenCounts* counts, BestInRange* found, FoundCandidate* out_found) {
   WaitForPreviousKernel();
   using Team = ScanTeam<kTeam>;
   __shared__ Team teams[Team::kTeams];
   Team& team = teams[threadIdx.x / kTeam];
-  for (auto i = GlobalIdx(); i < nodes.n; i += gridDim.x * blockDim.x) {
+  for (auto i = GlobalIdx(); i < n_nodes; i += gridDim.x * blockDim.x) {
     out_found[i] = {0, ScanValue::kNone};
   }
   std::uint32_t const n = listed.Size();
   std::uint32_t const n_teams = gridDim.x * Team::kTeams;
   std::uint32_t const at_once = min(max(n / (4 * n_teams), 1u), RangeQueue::kMost);
-  RangeQueue const queue{lv,     binned, sorted, nodes.nodes, listed,
-                         counts, found,  n,      at_once,     n_teams * at_once};
+  RangeQueue const queue{lv,     binned, sorted, nodes,   listed,
+                         counts, found,  n,      at_once, n_teams * at_once};
   // Neighbours in the list go to different multiprocessors.
   std::uint64_t next = std::uint64_t{threadIdx.x / kTeam * gridDim.x + blockIdx.x} * at_once;
   while (true) {
@@ -429,7 +428,7 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
       TakenRange const& taken = team.taken[__ffs(static_cast<int>(left)) - 1];
       RangeCandidates const candidates{lv, taken};
       std::uint32_t const end = taken.entries.end;
-      FoundCandidate best{0, 0};
+      BestInRange best{0, 0};
       Passed all{{0, 0}, 0, false, false};
       for (std::uint32_t begin = taken.entries.begin / kItems * kItems; begin < end;
            begin += kTeam * kItems) {
@@ -460,7 +459,7 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
 // the counts where the host reads them
 __global__ void KeepValuesKernel(LevelRef lv, BinMatrixRef binned, BinnedTableRef table,
                                  SearchedNode const* nodes, OpenRangesRef listed,
-                                 FoundCandidate const* found, OpenCounts const* counts,
+                                 BestInRange const* found, OpenCounts const* counts,
                                  FoundCandidate* out_found, OpenCounts* host_counts) {
   WaitForPreviousKernel();
   if (GlobalIdx() == 0) {
@@ -468,7 +467,7 @@ __global__ void KeepValuesKernel(LevelRef lv, BinMatrixRef binned, BinnedTableRe
   }
   std::uint32_t const n = listed.Size();
   for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
-    FoundCandidate const c = found[i];
+    BestInRange const c = found[i];
     if (c.key == 0) {
       continue;
     }
@@ -477,7 +476,7 @@ __global__ void KeepValuesKernel(LevelRef lv, BinMatrixRef binned, BinnedTableRe
       FeatureIdx const f = binned.columns[range.column].feature;
       ScanDirection const d = BestCandidate{lv.columns, c.key}.direction;
       RowIdx const row =
-          table.sorted_columns.Row(table.sorted_columns.columns[f], EntryOrder(d, c.order));
+          table.sorted_columns.Row(table.sorted_columns.columns[f], EntryOrder(d, c.entry_order));
       out_found[range.node] = {c.key, ScanValue::Make(d, table.ValueOf(row, f))};
     }
   }
@@ -492,7 +491,7 @@ void RangeScanner::Measure(LevelRef const& lv, BinMatrixRef const& binned,
 }
 
 void RangeScanner::Scan(LevelRef const& lv, BinMatrix const& matrix, BinnedTableRef const& table,
-                        RowsRef const& rows, SearchedNodes const& nodes,
+                        RowsRef const& rows, SearchedNode const* nodes, std::uint32_t n_nodes,
                         OpenRangesRef const& listed, OpenCounts* counts, FoundCandidate* out_found,
                         OpenCounts* out_counts) {
   found_.Reserve(listed.capacity);
@@ -501,8 +500,8 @@ void RangeScanner::Scan(LevelRef const& lv, BinMatrix const& matrix, BinnedTable
   bool const by_warps = matrix.NumEntries() <= kWarpsRange * binned.n_bins;
   auto* kernel = by_warps ? ScanRangesKernel<32> : ScanRangesKernel<kScanThreads>;
   Launch("ScanRanges", kernel, static_cast<std::uint64_t>(n_blocks), kScanThreads, lv, binned,
-         table.sorted_columns, rows, nodes, listed, counts, found_.Data(), out_found);
-  Launch("KeepValues", KeepValuesKernel, kListBlocks, kListThreads, lv, binned, table, nodes.nodes,
+         table.sorted_columns, rows, nodes, n_nodes, listed, counts, found_.Data(), out_found);
+  Launch("KeepValues", KeepValuesKernel, kListBlocks, kListThreads, lv, binned, table, nodes,
          listed, found_.Data(), counts, out_found, out_counts);
 }
 }  // namespace gpu_exact

@@ -14,14 +14,17 @@
 #pragma once
 
 #include "device/histogram/bins/binned_table.cuh"
-#include "device/histogram/open_ranges.cuh"
-#include "device/histogram/threshold_finder.cuh"
+#include "device/histogram/build/open_ranges.cuh"
+#include "device/histogram/build/searched_node.cuh"
+#include "device/level/level_ref.cuh"
 
 namespace gpu_exact {
-/** @brief Lends nodes that are searched together, device memory. */
-struct SearchedNodes {
-  SearchedNode const* nodes;
-  std::uint32_t n;
+/** @brief Holds the best candidate of a range so far, and the entry of the table that it lies beside. */
+struct BestInRange {
+  std::uint64_t key;          // CandidateKey; 0: there is none
+  std::uint32_t entry_order;  // as the scan meets it: the entry, complemented in a backward scan
+
+  [[nodiscard]] __device__ std::uint32_t Order() const { return entry_order; }
 };
 
 class RangeScanner {
@@ -42,11 +45,11 @@ class RangeScanner {
    * @param out_counts Page-locked memory of the host: the counts in the end.
    */
   void Scan(LevelRef const& lv, BinMatrix const& matrix, BinnedTableRef const& table,
-            RowsRef const& rows, SearchedNodes const& nodes, OpenRangesRef const& listed,
-            OpenCounts* counts, FoundCandidate* out_found, OpenCounts* out_counts);
+            RowsRef const& rows, SearchedNode const* nodes, std::uint32_t n_nodes,
+            OpenRangesRef const& listed, OpenCounts* counts, FoundCandidate* out_found,
+            OpenCounts* out_counts);
 
  private:
-  // By listed range. Their order is the entry that they lie beside, complemented in backward scans.
-  DeviceBuffer<FoundCandidate> found_{"best candidates of open ranges"};
+  DeviceBuffer<BestInRange> found_{"best candidates of open ranges"};
 };
 }  // namespace gpu_exact

@@ -39,7 +39,7 @@ struct BlockStorage {
   };
   typename Scan::TempStorage scan;
   FixedSum up_to[kThreads * kItems];       // of entries up to the end of a category, by its number
-  std::uint16_t codes[kThreads * kItems];  // likewise
+  std::uint16_t codes[kThreads * kItems];  // of a category, by its number
 };
 static_assert(sizeof(BlockStorage) <= 48 * 1024, "more is to be asked for");
 
@@ -55,7 +55,7 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SearchNodeCategorie
   if (!lv.Allowed(node.level_node, tile.column.feature)) {
     return;
   }
-  NodeColumn const column{table, rows, node, table.finest.columns[tile.number]};
+  NodeColumn const column{table, rows, node, table.finest.columns[tile.binned]};
   std::uint32_t const n = BlockStorage::SortAgent{&temp.sort}.Sort(column);
   SortedEntry const* const entries = temp.sort.entries;
   std::uint32_t const of_thread = (n + kThreads - 1) / kThreads | 1u;  // odd, as banks are many
@@ -80,10 +80,9 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SearchNodeCategorie
   auto const load = [&](std::uint32_t number, std::uint32_t) {
     return number == 0 ? temp.up_to[0] : temp.up_to[number] - temp.up_to[number - 1];
   };
-  BlockStorage::SearchAgent const agent{&temp.search, lv, tile.column, node.level_node};
-  agent.Lister().Take(
-      tile.column.n_categories, all.n_begun,
-      [&](std::uint32_t number) { return temp.codes[number]; },
+  BlockStorage::SearchAgent agent{&temp.search, lv, tile.column, node.level_node};
+  agent.Take(
+      all.n_begun, [&](std::uint32_t number) { return temp.codes[number]; },
       [&](std::uint32_t number) { return load(number, 0); });
   agent.Search(load, tiles.Of(i, tile));
 }

@@ -8,7 +8,7 @@
 
 #include "device/histogram/bins/binned_table.cuh"
 #include "device/histogram/build/category_tiles.cuh"
-#include "device/histogram/searched_node.cuh"
+#include "device/histogram/build/searched_node.cuh"
 #include "plan/histogram_memory.h"
 
 namespace gpu_exact {
@@ -19,7 +19,7 @@ class NodeCategoryFinder {
 
   /**
    * @param table     Outlives the finder.
-   * @param max_words Of the sets that are found at a time, unless those of a node have more.
+   * @param max_words Limits the words of the sets found at a time, unless those of a node have more.
    */
   explicit NodeCategoryFinder(BinnedTable const& table,
                               std::uint64_t max_words = HistogramMemory::kSetWordsAtOnce);

@@ -15,7 +15,7 @@
 
 #include "core/quantise.h"
 #include "device/histogram/bins/binned_table.cuh"
-#include "device/histogram/searched_node.cuh"
+#include "device/histogram/build/searched_node.cuh"
 #include "device/runtime/warp.cuh"
 #include "device/table/value_key.cuh"
 

@@ -40,8 +40,8 @@ struct ColumnCandidates {
     float const to_beat = lv.GainToBeat(b);
     ValueId const first = lv.columns.value_offsets[column.f];
     auto offer = [&](ScanDirection d, SortedEntry const& entry) {
-      std::uint64_t const key = lv.KeyBeside(to_beat, state, column.f, d,
-                                             std::uint64_t{first} + entry.Bin(), *before, present);
+      std::uint64_t const key = lv.ScanKeyBeside(
+          to_beat, state, column.f, d, std::uint64_t{first} + entry.Bin(), *before, present);
       if (key != 0 && key >= best.key) {
         best = BetterCandidate{}(best, {key, ScanValue::Make(d, column.Value(entry))});
       }

@@ -10,8 +10,7 @@
 #pragma once
 
 #include "device/histogram/bins/binned_table.cuh"
-#include "device/histogram/searched_node.cuh"
-#include "device/histogram/threshold_finder.cuh"
+#include "device/histogram/build/searched_node.cuh"
 #include "device/level/level_ref.cuh"
 #include "device/runtime/uploader.cuh"
 

@@ -498,7 +498,7 @@ TEST_F(BinMatrixTest, WhichResolutionsReadTheFinest) {
   Table const table = MakeBinnedTable(std::vector<ColumnShape>(8, {0, 0.0}), 1500, &random);
   for (bool shares : {false, true}) {
     HistogramMemory memory;
-    memory.shares_bins = shares;
+    memory.reads_finest = shares;
     BinnedTable const binned{table.View(), {401, 200, 20}, memory};
     auto elements = [&](std::size_t i) {
       return binned.Resolutions().at(i)->matrix->Groups().front().elements;

@@ -26,8 +26,8 @@ __global__ __launch_bounds__(kThreads) void SearchCategoriesKernel(
   auto const load = [&](std::uint32_t code) {
     return sums[std::uint64_t{b} * column.n_categories + code];
   };
-  Agent const agent{&temp, lv, column, b};
-  agent.Lister().Gather(column.n_categories, load);
+  Agent agent{&temp, lv, column, b};
+  agent.Gather(load);
   agent.Search([&](auto, std::uint32_t code) { return load(code); }, sets + b * column.NumWords());
 }
 

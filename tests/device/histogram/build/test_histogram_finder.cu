@@ -84,7 +84,7 @@ class HistogramFinderTest : public DeviceTest {
       LevelRows nodes = MakeRoot(n_rows, 0.05, random);
       std::vector<LevelNode> parents;
       for (int depth = 0; depth < n_levels && !nodes.empty(); ++depth) {
-        std::vector<NodesToSearch::Family> families[2];
+        std::vector<Family> families[2];
         for (auto const& family : MakeFamilies(parents, 0.0, random)) {
           families[random->Chance(0.5) ? 1 : 0].push_back(family);
         }

@@ -26,15 +26,15 @@ __global__ void GoThroughKernel(WorkRef work, RowIdx n_slots, std::uint32_t* add
     return;
   }
   auto segment_of = [&](WorkOffset const& point) {
-    return segments + work.nodes[point.node].node * work.n_groups + point.group;
+    return segments + work.nodes[point.built].node * work.n_groups + point.group;
   };
   if (work.Clears(slice)) {
     atomicAdd(&segment_of(work.slices[slice])->n_cleared, 1u);
   }
   WorkOffset const end = work.slices[slice + 1];
   for (WorkOffset point = work.slices[slice]; point < end; point = work.Next(point)) {
-    BuiltNode const node = work.nodes[point.node];
-    RowIdx const last = point.SameSegment(end) ? end.row : work.NumRows(point.node);
+    BuiltNode const node = work.nodes[point.built];
+    RowIdx const last = point.SameSegment(end) ? end.row : work.NumRows(point.built);
     atomicAdd(&segment_of(point)->n_visits, 1u);
     for (RowIdx row = point.row; row < last; ++row) {
       atomicAdd(added + std::uint64_t{point.group} * n_slots + node.begin + row, 1u);

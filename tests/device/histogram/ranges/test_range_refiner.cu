@@ -117,7 +117,7 @@ class RangeRefinerTest : public DeviceTest {
       std::uint64_t const next = d == ScanDirection::kForward ? piece + 1 : piece - 1;
       n_inside_ += next < all.n_pieces && r.of_values.bin[next] == bin ? 1 : 0;
       ASSERT_EQ(found[i].key, want) << where;
-      ASSERT_EQ(found[i].order, ScanValueOf(d, r.of_values.lowest[piece])) << where;
+      ASSERT_EQ(found[i].scan_value, ScanValueOf(d, r.of_values.lowest[piece])) << where;
     }
   }
 };
@@ -185,7 +185,7 @@ TEST_F(RangeRefinerTest, LongList) {
       RangeRefiner refiner{r.matrix, &room, kMany, 0};
       auto const gpair = MakeWeights(table.n_rows, 0.0, &random);
       LevelRows nodes(kNodes);
-      std::vector<NodesToSearch::Family> families;
+      std::vector<Family> families;
       for (LevelNode b = 0; b < kNodes; ++b) {
         families.push_back({b, 1, 0});
         for (RowIdx i = 0; i < kRowsOfNode; ++i) {

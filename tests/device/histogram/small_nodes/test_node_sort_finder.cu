@@ -74,7 +74,7 @@ class NodeSortFinderTest : public DeviceTest {
         // closed by the bound.
         if (key != 0 && key == best[b]) {
           ASSERT_EQ(found[i * n_columns + c].key, key) << "node " << b << ", column " << c;
-          ASSERT_EQ(found[i * n_columns + c].order, scan_value) << "node " << b;
+          ASSERT_EQ(found[i * n_columns + c].scan_value, scan_value) << "node " << b;
           ++n_found_;
         } else {
           ASSERT_LE(found[i * n_columns + c].key, key) << "node " << b << ", column " << c;

@@ -6,31 +6,34 @@
  */
 #pragma once
 
-#include "core/quantise.h"
+#include "core/level.h"
 #include "device/runtime/warp.cuh"
+#include "plan/bin_layout.h"
 #include "plan/histogram_memory.h"
 
 namespace gpu_exact {
 /** @brief Names a bin of a node that holds several values and may hold the best split. */
 struct OpenRange {
-  std::uint32_t node;    // among the nodes that are searched together
-  std::uint32_t bin;     // of the resolution
-  std::uint32_t column;  // of the resolution
-  float bound;           // GainBound::Largest of what is inside
-  FixedSum before;       // of the node's rows in the column's lower bins
-  FixedSum present;      // of the node's rows with any value of the column
+  SearchedIdx node;
+  std::uint32_t bin;    // of the resolution
+  BinnedColumn column;  // of the resolution
+  float bound;          // GainBound::Largest of what is inside
+  FixedSum before;      // of the node's rows in the column's lower bins
+  FixedSum present;     // of the node's rows with any value of the column
 };
 
 static_assert(sizeof(OpenRange) == HistogramMemory::kListedRangeBytes);
 
 /** @brief Counts a list of open ranges; all zero before ranges are listed. */
 struct OpenCounts {
-  std::uint64_t n_listed;         // ranges, by the best candidates while they were listed
-  std::uint64_t n_taken;          // listed ranges that teams took, beyond those dealt out
-  unsigned long long n_scanned;   // entries of the table in ranges that are open still
-  unsigned long long n_gathered;  // of these about how many are of rows in the ranges' nodes
-  unsigned long long n_entries;   // of nodes, scanned (about) or gathered
-  std::uint32_t n_open;           // ranges whose entries are gathered
+  std::uint64_t n_listed;        // ranges, by the best candidates while they were listed
+  std::uint64_t n_taken;         // listed ranges that teams took, beyond those dealt out
+  unsigned long long n_scanned;  // entries of the table in ranges that are open still
+  unsigned long long
+      n_gathered;  // estimate: of these entries, those whose rows are in the range's node
+  unsigned long long
+      n_entries;         // of nodes, that were gathered; an estimate where ranges are scanned
+  std::uint32_t n_open;  // ranges whose entries are gathered
 };
 
 /** @brief Lends a list of them to kernels. */

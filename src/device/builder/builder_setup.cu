@@ -9,9 +9,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "device/histogram/bins/binned_table.cuh"
-#include "device/level/split_strategy.cuh"
+#include "device/builder/device_builder.cuh"
+#include "device/histogram/histogram_strategy.cuh"
 #include "device/runtime/device_context.cuh"
+#include "device/sort/sort_strategy.cuh"
 #include "gpu_exact/device.h"
 #include "gpu_exact/tree_builder.h"
 #include "host/all_or_none.h"
@@ -35,8 +36,41 @@ std::string WhyNotHistogram(CsrView const& table) {
 }
 
 /**
+ * @brief Choose the strategy, never kAuto.
+ * @param max_bins How many bins a block has room for; kMaxGroupBins where several devices agree.
+ * @throw std::invalid_argument where the table is too large for the one that was asked for.
+ */
+Strategy ChooseStrategy(Strategy strategy, CsrView const& table, std::uint32_t max_bins) {
+  std::string why_not = WhyNotHistogram(table);
+  if (NumCategorical(table) != 0) {
+    if (strategy == Strategy::kSort) {
+      throw std::invalid_argument{
+          "gpu_exact_strategy=sort takes no categorical features; set it to auto or histogram."};
+    }
+    if (!why_not.empty()) {
+      throw UnfitTable{"With categorical features a table has " + why_not +
+                       "; train with fewer rows, or encode categories as numbers."};
+    }
+    return Strategy::kHistogram;
+  }
+  if (strategy == Strategy::kHistogram && !why_not.empty()) {
+    throw std::invalid_argument{"gpu_exact_strategy=histogram takes " + why_not +
+                                "; set it to auto or sort."};
+  }
+  if (strategy == Strategy::kAuto) {
+    // To look up where a row's bins are takes about as long as to sort a sixth of an entry.
+    bool const histogram = why_not.empty() && table.n_entries >= kLongColumn * table.n_features &&
+                           NumRowOffsets(table.n_entries, table.n_rows, table.n_features, {false},
+                                         max_bins) <= 6 * table.n_entries + kSmallTable;
+    return histogram ? Strategy::kHistogram : Strategy::kSort;
+  }
+  return strategy;
+}
+
+/**
  * @brief Make a strategy for a table, as far as memory goes; stats are told what was planned.
- * @param partition Of several workers, whose own table this is, and is released; nullptr: there is one.
+ * @param partition The columns of several workers; its own table is this one, and is released. nullptr: there is
+ *                  one worker.
  */
 std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strategy,
                                             TableOptions const& options, ColumnPartition* partition,
@@ -85,33 +119,6 @@ std::unique_ptr<SplitStrategy> MakeStrategy(CsrView const& table, Strategy strat
   return sort;
 }
 }  // namespace
-
-Strategy ChooseStrategy(Strategy strategy, CsrView const& table, std::uint32_t max_bins) {
-  std::string why_not = WhyNotHistogram(table);
-  if (NumCategorical(table) != 0) {
-    if (strategy == Strategy::kSort) {
-      throw std::invalid_argument{
-          "gpu_exact_strategy=sort takes no categorical features; set it to auto or histogram."};
-    }
-    if (!why_not.empty()) {
-      throw UnfitTable{"With categorical features a table has " + why_not +
-                       "; train with fewer rows, or encode categories as numbers."};
-    }
-    return Strategy::kHistogram;
-  }
-  if (strategy == Strategy::kHistogram && !why_not.empty()) {
-    throw std::invalid_argument{"gpu_exact_strategy=histogram takes " + why_not +
-                                "; set it to auto or sort."};
-  }
-  if (strategy == Strategy::kAuto) {
-    // To look up where a row's bins are takes about as long as to sort a sixth of an entry.
-    bool const histogram = why_not.empty() && table.n_entries >= kLongColumn * table.n_features &&
-                           NumRowOffsets(table.n_entries, table.n_rows, table.n_features, {false},
-                                         max_bins) <= 6 * table.n_entries + kSmallTable;
-    return histogram ? Strategy::kHistogram : Strategy::kSort;
-  }
-  return strategy;
-}
 
 std::unique_ptr<TreeBuilder> MakeDeviceBuilder(int ordinal, CsrView const& rows,
                                                TableOptions const& options, Communicator* comm) {

@@ -12,13 +12,14 @@
 #include <utility>
 
 #include "core/tree_grower.h"
+#include "device/builder/device_builder.cuh"
 #include "device/level/leaf_sums.cuh"
 #include "device/level/node_states.cuh"
-#include "device/level/split_strategy.cuh"
 #include "device/runtime/device_context.cuh"
 #include "device/runtime/host_copy.cuh"
 #include "device/runtime/pool_release_threshold.cuh"
 #include "device/runtime/uploader.cuh"
+#include "device/workers/split_exchange.cuh"
 #include "gpu_exact/tree_builder.h"
 
 namespace gpu_exact {
@@ -56,12 +57,6 @@ std::uint64_t PoolBytes(RowIdx n_rows, TreeStats const& planned, bool has_worker
   return bytes >= kShort && part * kept <= planned.planned_bytes ? kept : 0;
 }
 
-/** @brief Names the rows of the table that a worker has, or has been given. */
-struct RowsOfWorker {
-  RowIdx first;
-  RowIdx n;
-};
-
 class DeviceBuilder : public TreeBuilder {
  public:
   DeviceBuilder(std::shared_ptr<DeviceContext> context, RowIdx n_rows,
@@ -78,7 +73,7 @@ class DeviceBuilder : public TreeBuilder {
     if (column_partition_ != nullptr) {
       auto const rank = column_partition_->Workers()->Rank();
       auto const first = static_cast<RowIdx>(column_partition_->RowBegins()[rank]);
-      own_ = {first, static_cast<RowIdx>(column_partition_->RowBegins()[rank + 1]) - first};
+      own_ = {first, static_cast<RowIdx>(column_partition_->RowBegins()[rank + 1])};
       given_ = own_;
       exchange_ = std::make_unique<SplitExchange>(*column_partition_);
       gradients_.Reserve(n_rows);
@@ -107,13 +102,13 @@ class DeviceBuilder : public TreeBuilder {
     for (std::size_t i = 0; !remap.empty() && i < ids.size(); ++i) {
       ids[i] = remap[ids[i]];
     }
-    strategy_->Positions().Write(given_.first, given_.n, ids.empty() ? remap : ids, memory,
+    strategy_->Positions().Write(given_.begin, given_.Size(), ids.empty() ? remap : ids, memory,
                                  out_positions, &copier_);
   }
   [[nodiscard]] bool KeepsPool() const override { return pool_.Keeps(); }
   [[nodiscard]] bool AnyDeletedRow(GradientPair const* gradients) override {
     DeviceContext::Scope const scope{*context_};
-    return scan_.AnyDeleted({gradients, nullptr, own_.n});
+    return scan_.AnyDeleted({gradients, nullptr, own_.Size()});
   }
   [[nodiscard]] std::uint64_t DeviceBytes() const override { return context_->Bytes(); }
   [[nodiscard]] TreeStats Stats() const override { return stats_; }
@@ -153,15 +148,15 @@ class DeviceBuilder : public TreeBuilder {
                  Level* children);
   void EndTree(Tree* tree, Level const& level);
 
-  /** @brief Make the level of the open nodes, with room for most nodes. */
+  /** @brief Make the level of the live nodes, with room for most nodes. */
   void MakeLevel(Tree const& tree, std::size_t most, Level* level) const;
   /** @brief Ask which features the nodes of a level may use. */
   void SelectFeatures(Tree const& tree, Level* level);
 
   std::shared_ptr<DeviceContext> context_;
-  RowIdx n_rows_;  // of all workers
-  RowsOfWorker own_;
-  RowsOfWorker given_;  // of the last tree: whose gradients came, and positions go
+  RowIdx n_rows_;   // of all workers
+  RowRange own_;    // rows of the table that this worker has
+  RowRange given_;  // of the last tree: whose gradients came, and positions go
   std::unique_ptr<ColumnPartition> column_partition_;  // nullptr: there is one worker
   std::unique_ptr<SplitExchange> exchange_;
   std::unique_ptr<SplitStrategy> strategy_;
@@ -177,8 +172,8 @@ class DeviceBuilder : public TreeBuilder {
   Level level_;
   Level children_;
   // Of the level that is searched next, see LevelRef::mask:
-  Uploader masks_{"open features"};
-  DeviceBuffer<std::uint32_t> own_masks_{"open features of the worker"};
+  Uploader masks_{"allowed features"};
+  DeviceBuffer<std::uint32_t> own_masks_{"allowed features of the worker"};
   DeviceBuffer<LevelResult> results_{"best splits"};
   PinnedBuffer<LevelResult> host_results_{"best splits"};
   PinnedBuffer<NodeState> host_states_{"nodes of the last level"};
@@ -195,13 +190,13 @@ GrownTree DeviceBuilder::Grow(GrowParam const& param, GradientView gradients,
   stats_.start_ms = MillisecondsSince(begin);
   while (level_.is_searched) {
     std::vector<NodeSplit> const node_splits = tree.grower.Expand(this->FindSplits(level_));
-    if (tree.grower.NumOpen() == 0) {
+    if (tree.grower.NumLive() == 0) {
       break;
     }
     this->Partition(tree, level_, node_splits, &children_);
     std::swap(level_, children_);
   }
-  if (tree.grower.NumOpen() != 0) {
+  if (tree.grower.NumLive() != 0) {
     NodeState* const host = host_states_.Reserve(level_.nodes.n);
     CopyPinned(host, level_.states.Data(), level_.nodes.n);
     Synchronize();
@@ -284,7 +279,7 @@ void DeviceBuilder::RefineLeaves(Tree const& tree, GrownTree* grown) {
 void DeviceBuilder::MakeLevel(Tree const& tree, std::size_t most, Level* level) const {
   TreeGrower const& grower = tree.grower;
   level->depth = grower.Depth();
-  level->nodes = {grower.FirstOpen(), static_cast<LevelNode>(grower.NumOpen())};
+  level->nodes = {grower.FirstLive(), static_cast<LevelNode>(grower.NumLive())};
   level->is_searched = grower.MaySplit();
   level->is_last = grower.Depth() + 1 == tree.start.param.max_depth;
   level->parents.clear();
@@ -297,7 +292,7 @@ void DeviceBuilder::MakeLevel(Tree const& tree, std::size_t most, Level* level) 
 void DeviceBuilder::SelectFeatures(Tree const& tree, Level* level) {
   FeatureMask mask;
   if (!level->is_searched || tree.features == nullptr ||
-      !tree.features->Select(level->depth, tree.grower.OpenNodes(), &mask)) {
+      !tree.features->Select(level->depth, tree.grower.LiveNodes(), &mask)) {
     return;
   }
   LevelRef& ref = level->ref;
@@ -368,23 +363,23 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
 }
 
 TrainingRows DeviceBuilder::Gather(GradientView gradients, std::uint8_t const* row_included) {
-  given_ = gradients.are_all ? RowsOfWorker{0, n_rows_} : own_;
+  given_ = gradients.are_all ? RowRange{0, n_rows_} : own_;
   TrainingRows rows{gradients.data, nullptr, n_rows_};
   if (gradients.memory == Memory::kHost) {
-    copier_.CopyToDevice(gradients_.Reserve(n_rows_) + given_.first, gradients.data, given_.n);
+    copier_.CopyToDevice(gradients_.Reserve(n_rows_) + given_.begin, gradients.data, given_.Size());
     rows.gpair = gradients_.Data();
   } else if (column_partition_ != nullptr) {
-    CopyAsync(gradients_.Data() + given_.first, gradients.data, given_.n);
+    CopyAsync(gradients_.Data() + given_.begin, gradients.data, given_.Size());
     rows.gpair = gradients_.Data();
   }
   if (row_included != nullptr) {
-    copier_.CopyToDevice(row_included_.Reserve(given_.n), row_included, given_.n);
+    copier_.CopyToDevice(row_included_.Reserve(given_.Size()), row_included, given_.Size());
     rows.included = row_included_.Data();
   }
   if (column_partition_ != nullptr && !gradients.are_all) {
     if (row_included != nullptr) {
-      LaunchN("Delete", DeleteKernel, given_.n, rows.included, given_.n,
-              gradients_.Data() + given_.first);
+      LaunchN("Delete", DeleteKernel, given_.Size(), rows.included, given_.Size(),
+              gradients_.Data() + given_.begin);
       rows.included = nullptr;
     }
     column_partition_->Workers()->AllGatherWords(
