@@ -94,7 +94,7 @@ def wheel(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def tools(tmp_path_factory) -> Path:
     """An interpreter with what packagers use."""
-    packages = ("auditwheel", "build", "check-jsonschema", "twine", "wheel")
+    packages = ("auditwheel", "build", "check-jsonschema", "py-rattler-build", "twine", "wheel")
     return make_environment(tmp_path_factory.mktemp("tools"), *packages)
 
 
@@ -234,6 +234,24 @@ def test_source_distribution_builds(wheel: Path, tools: Path, tmp_path: Path) ->
 def test_the_workflow_that_makes_it(tools: Path) -> None:
     check = (tools.parent / "check-jsonschema", "--builtin-schema", "vendor.github-workflows")
     run(*check, *(ROOT / ".github/workflows").iterdir())
+
+
+# Prints what the conda package is compiled with.
+RENDER = """
+import sys
+from rattler_build import Stage0Recipe, VariantConfig
+recipe = Stage0Recipe.from_file(f"{sys.argv[1]}/recipe.yaml")
+[package] = recipe.render(VariantConfig.from_file(f"{sys.argv[1]}/variants.yaml"))
+print(*package.recipe.to_dict()["requirements"]["build"], sep="\\n")
+"""
+
+
+def test_the_conda_recipe_has_a_compiler_that_will_do(tools: Path) -> None:
+    needs = run(tools, "-c", RENDER, ROOT / "plugin/conda").stdout
+    cmake = (ROOT / "plugin/cmake/CudaToolkit.cmake").read_text()
+    [least] = re.findall(r"set\(GPU_EXACT_CUDA_MINIMUM ([\d.]+)\)", cmake)
+    [found] = re.findall(r"^cuda-nvcc_linux-64 ([\d.]+)\.\*$", needs, re.MULTILINE)
+    assert [int(part) for part in found.split(".")] >= [int(part) for part in least.split(".")]
 
 
 def files_of(wheel: Path) -> set[str]:
