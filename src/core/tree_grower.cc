@@ -76,6 +76,14 @@ std::vector<NodeSplit> TreeGrower::Expand(std::vector<LevelResult> const& result
   return node_splits;
 }
 
+void TreeGrower::SetThresholds(std::vector<NodeSplit> const& node_splits) {
+  for (NodeSplit const& split : node_splits) {
+    if (split.left != kNoNode) {
+      nodes_[nodes_[split.left].parent].threshold = split.threshold;
+    }
+  }
+}
+
 void TreeGrower::Close(std::vector<NodeState> const& states) {
   for (std::size_t i = 0; i < states.size(); ++i) {
     RecordStatistics(static_cast<NodeIdx>(first_live_ + i), states[i]);

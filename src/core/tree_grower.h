@@ -48,6 +48,9 @@ class TreeGrower {
    */
   std::vector<NodeSplit> Expand(std::vector<LevelResult> const& results);
 
+  /** @brief Record thresholds that were not known to Expand(), which has made the splits. */
+  void SetThresholds(std::vector<NodeSplit> const& node_splits);
+
   /** @brief Record the statistics of live nodes that stay leaves; none is live afterwards. */
   void Close(std::vector<NodeState> const& states);
 

@@ -38,6 +38,9 @@ TEST(TreeGrower, SplitsWhatIsWorthIt) {
   node_splits = grower.Expand({Result(1e-6f), Result(1.1e-6f, 2)});
   EXPECT_EQ(node_splits[0].left, kNoNode);
   EXPECT_EQ(node_splits[1].left, 3);
+  node_splits[0].threshold = 3.0f;  // of a leaf
+  node_splits[1].threshold = 1.25f;
+  grower.SetThresholds(node_splits);
   grower.Close({NodeState{}, NodeState{}});
   auto const [tree, final_ids] = grower.Finish();
   EXPECT_TRUE(final_ids.empty());  // they are what they were
@@ -46,6 +49,7 @@ TEST(TreeGrower, SplitsWhatIsWorthIt) {
   EXPECT_EQ(tree[0].right, 2);
   EXPECT_EQ(tree[0].feature, 7u);
   EXPECT_EQ(tree[0].threshold, 0.5f);
+  EXPECT_EQ(tree[2].threshold, 1.25f);
   EXPECT_TRUE(tree[0].default_left);
   EXPECT_EQ(tree[2].left, 3);
   EXPECT_TRUE(tree[1].IsLeaf());

@@ -144,7 +144,7 @@ class DeviceBuilder : public TreeBuilder {
   // The phases, see split_strategy.cuh.
   void BeginTree(Tree const& tree, Level* root);
   [[nodiscard]] std::vector<LevelResult> FindSplits(Level const& level);
-  void Partition(Tree const& tree, Level const& level, std::vector<NodeSplit> const& node_splits,
+  void Partition(Tree* tree, Level const& level, std::vector<NodeSplit>* node_splits,
                  Level* children);
   void EndTree(Tree* tree, Level const& level);
 
@@ -189,11 +189,11 @@ GrownTree DeviceBuilder::Grow(GrowParam const& param, GradientView gradients,
   this->BeginTree(tree, &level_);
   stats_.start_ms = MillisecondsSince(begin);
   while (level_.is_searched) {
-    std::vector<NodeSplit> const node_splits = tree.grower.Expand(this->FindSplits(level_));
+    std::vector<NodeSplit> node_splits = tree.grower.Expand(this->FindSplits(level_));
     if (tree.grower.NumLive() == 0) {
       break;
     }
-    this->Partition(tree, level_, node_splits, &children_);
+    this->Partition(&tree, level_, &node_splits, &children_);
     std::swap(level_, children_);
   }
   if (tree.grower.NumLive() != 0) {
@@ -234,20 +234,21 @@ std::vector<LevelResult> DeviceBuilder::FindSplits(Level const& level) {
   return {host, host + n};
 }
 
-void DeviceBuilder::Partition(Tree const& tree, Level const& level,
-                              std::vector<NodeSplit> const& node_splits, Level* children) {
+void DeviceBuilder::Partition(Tree* tree, Level const& level, std::vector<NodeSplit>* node_splits,
+                              Level* children) {
   ProfilerRange const range{"gpu_exact: partition"};
-  this->MakeLevel(tree, 2 * std::size_t{level.nodes.n}, children);
+  this->MakeLevel(*tree, 2 * std::size_t{level.nodes.n}, children);
   for (LevelNode b = 0; b < level.nodes.n; ++b) {
-    if (node_splits[b].left != kNoNode) {
+    if ((*node_splits)[b].left != kNoNode) {
       children->parents.push_back(b);
     }
   }
   NodeSplit const* const on_device = node_splits_.Upload(
-      node_splits, WordsToClear::Of(children->states.Data(), children->nodes.n));
+      *node_splits, WordsToClear::Of(children->states.Data(), children->nodes.n));
   strategy_->Partition(level, {node_splits, on_device}, children);
-  CompleteChildren(level, on_device, tree.monotone, tree.ToBeat(), children);
-  this->SelectFeatures(tree, children);
+  tree->grower.SetThresholds(*node_splits);
+  CompleteChildren(level, on_device, tree->monotone, tree->ToBeat(), children);
+  this->SelectFeatures(*tree, children);
 }
 
 void DeviceBuilder::EndTree(Tree* tree, Level const& level) {

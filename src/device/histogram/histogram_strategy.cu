@@ -14,6 +14,7 @@
 #include "device/histogram/category_sets.cuh"
 #include "device/histogram/histogram_strategy.cuh"
 #include "device/histogram/ranges/range_refiner.cuh"
+#include "device/histogram/rows/row_partitioner.cuh"
 #include "device/histogram/small_nodes/node_category_finder.cuh"
 #include "device/histogram/small_nodes/node_sort_finder.cuh"
 #include "device/histogram/threshold_finder.cuh"
@@ -51,11 +52,12 @@ std::uint64_t LargestHistogram(BinnedTable const& table) {
 
 class HistogramStrategy : public SplitStrategy {
  public:
-  HistogramStrategy(std::unique_ptr<BinnedTable> table, RowIdx max_sorted, RowIdx min_by_row,
+  HistogramStrategy(std::unique_ptr<BinnedTable> table, RowIdx max_sorted,
                     HistogramMemory const& memory)
       : table_{std::move(table)},
-        rows_{table_->NumRows(), min_by_row},
+        rows_{table_->NumRows()},
         sorting_{*table_},
+        thresholds_{table_->Ref()},
         sorting_categories_{*table_},
         wide_{*table_, memory.rows_by_category},
         sets_{table_->Categorical()},
@@ -91,9 +93,7 @@ class HistogramStrategy : public SplitStrategy {
     }
     exchange_ = start.exchange;
     sets_.BeginTree(start.param, table_->NumRows(), spare_);
-    // With several workers most columns are others': what they send left comes by slot.
-    bool const by_row = exchange_ == nullptr && !table_->Ref().values_of_host;
-    rows_.Reset(start.rows, start.n_left_out, start.quantiser, by_row, root);
+    rows_.Reset(start.rows, start.n_left_out, start.quantiser, root);
     n_seen_ = n_refined_ = 0.0;
     open_history_.Decay();
     pool_.Reset();
@@ -130,25 +130,22 @@ class HistogramStrategy : public SplitStrategy {
     }
     if (n_sorted != 0) {
       thresholds_.Read(level.ref, table_->Ref().finest, sorting_.Nodes(), n_sorted,
-                       {sorting_.Found(), sorting_.NumColumns()});
+                       {sorting_.Found(), sorting_.NumColumns()}, out);
     }
     for (std::size_t i = 0; i < searches_.size(); ++i) {
-      this->SearchRanges(i, level, rows, by_way[i]);
+      this->SearchRanges(i, level, rows, by_way[i], out);
     }
-    if (rows_.GoesByRow(level)) {
-      thresholds_.ResolveByRow(level.ref, table_->Ref(), rows, rows_.LeftOfRow(), out, sets);
-      rows_.FindLeft(level);
-    } else {
-      thresholds_.Resolve(level.ref, table_->Ref(), rows, level.NumSlots(), rows_.GoesLeft(), out,
-                          sets);
-    }
+    sides_ = thresholds_.Sides(sets);
     if (exchange_ != nullptr) {
-      exchange_->ShareSplits(rows, level.NumSlots(), out, level.nodes.n, rows_.GoesLeft());
+      LevelNode const n = level.nodes.n;
+      thresholds_.Resolve(sides_, rows, n, level.NumSlots(), exchange_->LeftRows(n), out);
+      sides_.left_rows = exchange_->ShareBest(out, n, true);
     }
-    rows_.CountLeft(level);
+    found_.Record();
+    rows_.Route(level, sides_);  // while the host decides what is split
   }
 
-  void AwaitSplits() override { thresholds_.Await(); }
+  void AwaitSplits() override { found_.Await(); }
 
   /** @brief Record what the level had open beside what was expected. */
   void EndSearch(Level const& level) override {
@@ -164,7 +161,7 @@ class HistogramStrategy : public SplitStrategy {
   }
 
   void Partition(Level const& level, LevelSplits const& splits, Level* children) override {
-    rows_.Move(level, splits, children);
+    rows_.Partition(level, sides_, splits, children);
   }
 
   void EndTree(Level const& level, std::vector<NodeSplit> const& tree) override {
@@ -221,7 +218,7 @@ class HistogramStrategy : public SplitStrategy {
   }
 
   void SearchRanges(std::size_t i, Level const& level, RowsRef const& rows,
-                    NodesToSearch const& nodes) {
+                    NodesToSearch const& nodes, LevelResult* out) {
     ResolutionSearch* s = searches_[i].get();
     LevelRef lv = level.ref;
     lv.columns = s->resolution.candidates;
@@ -237,7 +234,7 @@ class HistogramStrategy : public SplitStrategy {
     }
     thresholds_.Read(lv, s->resolution.matrix->Ref(), s->finder.Nodes(),
                      static_cast<LevelNode>(s->finder.NumNodes()),
-                     {s->refiner != nullptr ? s->refiner->Found() : nullptr, 0});
+                     {s->refiner != nullptr ? s->refiner->Found() : nullptr, 0}, out);
   }
 
   void ExpectOpen(std::size_t i, NodesToSearch const& nodes) {
@@ -270,12 +267,14 @@ class HistogramStrategy : public SplitStrategy {
   double n_refined_{0.0};  // of these, in open ranges
   // of the level that is searched
   std::vector<double> n_expected_;  // entries of its open ranges, by resolution
+  SplitSidesRef sides_{};           // what sends its rows to the children
+  StreamEvent found_;               // its best splits are there
 };
 }  // namespace
 
 std::unique_ptr<SplitStrategy> MakeHistogramStrategy(std::unique_ptr<BinnedTable> table,
                                                      HistogramMemory const& memory,
-                                                     RowIdx max_sorted, RowIdx min_by_row) {
-  return std::make_unique<HistogramStrategy>(std::move(table), max_sorted, min_by_row, memory);
+                                                     RowIdx max_sorted) {
+  return std::make_unique<HistogramStrategy>(std::move(table), max_sorted, memory);
 }
 }  // namespace gpu_exact

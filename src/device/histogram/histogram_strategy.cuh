@@ -9,7 +9,6 @@
 #include <memory>
 
 #include "device/histogram/bins/binned_table.cuh"
-#include "device/histogram/rows/row_partitioner.cuh"
 #include "device/level/split_strategy.cuh"
 
 namespace gpu_exact {
@@ -17,9 +16,7 @@ namespace gpu_exact {
  * @param memory     What the table keeps, and where.
  * @param max_sorted The most rows of a node that is sorted; capped by what a block can sort, which is the
  *                   default.
- * @param min_by_row The fewest rows of a table that are sent left or right in their own order.
  */
 [[nodiscard]] std::unique_ptr<SplitStrategy> MakeHistogramStrategy(
-    std::unique_ptr<BinnedTable> table, HistogramMemory const& memory, RowIdx max_sorted = ~0u,
-    RowIdx min_by_row = kMinByRow);
+    std::unique_ptr<BinnedTable> table, HistogramMemory const& memory, RowIdx max_sorted = ~0u);
 }  // namespace gpu_exact

@@ -44,7 +44,7 @@ struct Level {
 
 /** @brief Holds the splits of a level, by node; their features are those of the whole table. */
 struct LevelSplits {
-  std::vector<NodeSplit> const& node_splits;  // what was decided
-  NodeSplit const* device_node_splits;        // the same
+  std::vector<NodeSplit>* node_splits;  // what was decided
+  NodeSplit const* device_node_splits;  // the same
 };
 }  // namespace gpu_exact

@@ -47,8 +47,8 @@ class SplitStrategy {
   /** @brief Put all trained rows into the root. @param root Gets its row ranges, if it has them. */
   virtual void BeginTree(TreeStart const& start, Level* root) = 0;
   /**
-   * @brief Search a level: offer every candidate, find the thresholds of the best splits. With several
-   *        workers these are the best of all. Nothing moves.
+   * @brief Search a level: offer every candidate, write the best splits. With several workers these are the
+   *        best of all. Thresholds may be left to Partition().
    * @param out Device memory or page-locked memory, shape: (level.nodes.n); with several workers
    *            device memory
    */
@@ -60,6 +60,7 @@ class SplitStrategy {
   virtual void EndSearch(Level const&) {}
   /**
    * @brief Move rows to the children, and add up the gradients of these.
+   * @param splits   Get their thresholds, unless they have them.
    * @param children Their nodes are known, their sums are 0; gets row ranges, if it has them.
    */
   virtual void Partition(Level const& level, LevelSplits const& splits, Level* children) = 0;
@@ -81,10 +82,4 @@ class SplitStrategy {
    */
   [[nodiscard]] virtual double RefinedShare() const { return -1.0; }
 };
-
-/**
- * @brief Sets for kHistogram from how many rows on they are sent left or right in the order of the table,
- *        whatever their nodes. Of fewer, what kernels cost by themselves is more.
- */
-inline constexpr RowIdx kMinByRow = RowIdx{1} << 20;
 }  // namespace gpu_exact

@@ -52,10 +52,11 @@ __global__ void RouteKernel(ColumnEntry const* entries, RouteRange const* ranges
 }
 
 // one thread a row, in whole warps and one row more; result: rows that own columns send left
-__global__ void FindLeftOfRowsKernel(NodeSplit const* node_splits, std::uint8_t const* is_own,
-                                     NodeIdx first_node, LevelNode n_node_splits,
-                                     NodeIdx first_child, LevelNode n_children, RowIdx n_rows,
-                                     NodeIdx const* positions, std::uint32_t* words) {
+__global__ void FindLeftOfRowsKernel(NodeSplit const* node_splits, std::uint32_t const* winners,
+                                     std::uint32_t rank, NodeIdx first_node,
+                                     LevelNode n_node_splits, NodeIdx first_child,
+                                     LevelNode n_children, RowIdx n_rows, NodeIdx const* positions,
+                                     std::uint32_t* words) {
   WaitForPreviousKernel();
   auto row = GlobalIdx();
   if (row / 32 > n_rows / 32) {
@@ -67,7 +68,7 @@ __global__ void FindLeftOfRowsKernel(NodeSplit const* node_splits, std::uint8_t 
     auto const level_node = static_cast<LevelNode>(nidx - first_node);
     auto const child = static_cast<LevelNode>(nidx - first_child);  // a left one is even
     left = level_node < n_node_splits
-               ? is_own[level_node] != 0 && node_splits[level_node].default_left
+               ? winners[level_node] == rank && node_splits[level_node].default_left
                : child < n_children && child % 2 == 0;
   }
   std::uint32_t const bits = __ballot_sync(kAllLanes, left);
@@ -76,8 +77,8 @@ __global__ void FindLeftOfRowsKernel(NodeSplit const* node_splits, std::uint8_t 
   }
 }
 
-// one thread a row; goes_left: of all workers, words are nullptr where there is one
-__global__ void RouteMissingKernel(NodeSplit const* node_splits, RankBitVectorRef goes_left,
+// one thread a row; goes_left: of all workers, one bit a row; nullptr where there is one
+__global__ void RouteMissingKernel(NodeSplit const* node_splits, std::uint32_t const* goes_left,
                                    NodeIdx first_node, LevelNode n_node_splits, RowIdx n_rows,
                                    NodeIdx* positions) {
   WaitForPreviousKernel();
@@ -88,9 +89,8 @@ __global__ void RouteMissingKernel(NodeSplit const* node_splits, RankBitVectorRe
   NodeIdx position = positions[row];
   auto level_node = static_cast<LevelNode>(DecodePosition(position) - first_node);
   if (level_node < n_node_splits && node_splits[level_node].left != kNoNode) {
-    bool const left = goes_left.words == nullptr
-                          ? node_splits[level_node].default_left
-                          : goes_left.words[row / 32].Has(static_cast<std::uint32_t>(row));
+    bool const left = goes_left == nullptr ? node_splits[level_node].default_left
+                                           : (goes_left[row / 32] >> row % 32 & 1u) != 0;
     NodeIdx child = node_splits[level_node].left + (left ? 0 : 1);
     positions[row] = EncodePosition(child, IsTrained(position));
   }
@@ -169,13 +169,14 @@ void RowRouter::Route(ColumnEntry const* entries, std::vector<RouteRange> const&
 
 void RowRouter::RouteMissing(LevelNodes const& nodes, NodeSplit const* node_splits,
                              LevelNodes const& children, SplitExchange* exchange) {
-  RankBitVectorRef goes_left{nullptr};
+  std::uint32_t* goes_left{nullptr};
   if (exchange != nullptr) {
     std::uint64_t const n_words = n_rows_ / 32 + 1;
-    goes_left = goes_left_.Reserve(n_rows_);
+    goes_left = goes_left_.Reserve(n_words);
     LaunchN("FindLeftOfRows", FindLeftOfRowsKernel, std::uint64_t{n_rows_} + 32, node_splits,
-            exchange->IsOwn(), nodes.first, nodes.n, children.first, children.n, n_rows_,
-            positions_.Data(), exchange->OwnWords(n_words));
+            exchange->Winners(), static_cast<std::uint32_t>(exchange->Columns().Workers()->Rank()),
+            nodes.first, nodes.n, children.first, children.n, n_rows_, positions_.Data(),
+            exchange->OwnWords(n_words));
     exchange->JoinWords(n_words, goes_left);
   }
   LaunchN("RouteMissing", RouteMissingKernel, n_rows_, node_splits, goes_left, nodes.first, nodes.n,

@@ -62,7 +62,7 @@ class RowRouter {
   std::uint64_t max_blocks_;
   RowPositions positions_;
   DeviceBuffer<GradientUnits> units_{"gradients of rows"};
-  RankBitVector goes_left_{"rows that go left"};  // where there are several workers
+  DeviceBuffer<std::uint32_t> goes_left_{"rows that go left"};  // where there are several workers
   Uploader uploader_{"routed entries"};
 };
 }  // namespace gpu_exact

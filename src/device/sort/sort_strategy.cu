@@ -50,7 +50,7 @@ void SortStrategy::FindSplits(Level const& level, LevelResult* out) {
 
 std::vector<RouteRange> SortStrategy::SplitColumns(LevelSplits const& splits) const {
   std::map<FeatureIdx, ColumnIdx> columns;
-  for (NodeSplit const& split : splits.node_splits) {
+  for (NodeSplit const& split : *splits.node_splits) {
     if (ColumnIdx const column = ColumnOf(split, exchange_); column != kRemoteColumn) {
       columns.emplace(split.feature, column);
     }

@@ -8,10 +8,25 @@
 #include "device/workers/split_exchange.cuh"
 
 namespace gpu_exact {
+/** @brief Lays out what workers tell of a level, one worker after the other. */
+struct SplitMessages {
+  static constexpr std::size_t kSplitWords = sizeof(Split) / sizeof(std::uint32_t);
+
+  std::uint32_t* words;
+  std::uint64_t n_splits;  // words of splits, which come first in a message
+  std::uint64_t n_bits;    // words of bits
+  std::uint32_t n_workers;
+
+  [[nodiscard]] GPU_EXACT_HD std::uint64_t Stride() const { return n_splits + n_bits; }
+  [[nodiscard]] GPU_EXACT_HD Split* Splits(std::uint32_t worker) const {
+    return reinterpret_cast<Split*>(words + worker * this->Stride());
+  }
+  [[nodiscard]] std::uint32_t* Bits(std::uint32_t worker) const {
+    return words + worker * this->Stride() + n_splits;
+  }
+};
+
 namespace {
-constexpr int kThreads = 256;
-constexpr int kJoinedSlots = 8;  // per thread: they look up few nodes
-constexpr std::size_t kSplitWords = sizeof(Split) / sizeof(std::uint32_t);
 
 // one thread a node
 __global__ void PackGainsKernel(std::uint64_t const* best, LevelNode n_nodes, float* out) {
@@ -36,27 +51,6 @@ __global__ void RaiseGainsToBeatKernel(float const* gains_to_beat, std::uint32_t
   }
 }
 
-/** @brief Holds the best split of a node, and whose it is. */
-struct Winner {
-  Split best;
-  std::uint32_t rank;
-
-  /** @param splits Of a node, by worker, with `stride` bytes from one to the next. */
-  __device__ Winner(Split const* splits, std::uint64_t stride, std::uint32_t n_workers)
-      : best{splits[0]}, rank{0} {
-    for (std::uint32_t w = 1; w < n_workers; ++w) {
-      Split const split =
-          *reinterpret_cast<Split const*>(reinterpret_cast<char const*>(splits) + w * stride);
-      if (split.loss_change > best.loss_change ||
-          (split.loss_change == best.loss_change && split.feature < best.feature)) {
-        best = split;
-        rank = w;
-      }
-    }
-  }
-  [[nodiscard]] __device__ bool Exists() const { return best.loss_change > 0.0f; }
-};
-
 // one thread a node
 __global__ void PackKernel(LevelResult const* results, LevelNode n_nodes, Split* out) {
   WaitForPreviousKernel();
@@ -67,90 +61,30 @@ __global__ void PackKernel(LevelResult const* results, LevelNode n_nodes, Split*
 }
 
 // one thread a node
-__global__ void PickKernel(Split const* splits, std::uint32_t n_workers, std::uint32_t rank,
-                           LevelNode n_nodes, LevelResult* results, std::uint8_t* is_own) {
+__global__ void PickKernel(SplitMessages messages, LevelNode n_nodes, LevelResult* results,
+                           std::uint32_t* winners) {
   WaitForPreviousKernel();
   auto b = GlobalIdx();
   if (b >= n_nodes) {
     return;
   }
-  Winner const winner{splits + b, n_nodes * sizeof(Split), n_workers};
-  is_own[b] = winner.Exists() && winner.rank == rank ? 1 : 0;
-  results[b].split = winner.best;
-}
-
-/** @brief Lays out what workers tell of a level by ShareSplits(), one worker after the other. */
-struct SplitMessages {
-  std::uint32_t* words;
-  std::uint64_t n_splits;  // words of splits, which come first in a message
-  std::uint64_t n_bits;    // words of bits
-  std::uint32_t n_workers;
-
-  [[nodiscard]] GPU_EXACT_HD std::uint64_t Stride() const { return n_splits + n_bits; }
-  [[nodiscard]] __device__ Split* Splits(std::uint32_t worker) const {
-    return reinterpret_cast<Split*>(words + worker * this->Stride());
-  }
-  [[nodiscard]] __device__ std::uint32_t* Bits(std::uint32_t worker) const {
-    return words + worker * this->Stride() + n_splits;
-  }
-};
-
-// one thread a node or a word of bits, whichever are more
-__global__ void PackSplitsKernel(LevelResult const* results, LevelNode n_nodes,
-                                 RankBitVectorRef goes_left, std::uint32_t rank,
-                                 SplitMessages messages) {
-  WaitForPreviousKernel();
-  auto i = GlobalIdx();
-  if (i < n_nodes) {
-    messages.Splits(rank)[i] = results[i].split;
-  }
-  if (i < messages.n_bits) {
-    messages.Bits(rank)[i] = goes_left.words[i].bits;
-  }
-}
-
-// grid: slots and one more; result: the best splits, and the bits of those who have them
-template <int kSlots>
-__global__ __launch_bounds__(kThreads) void JoinSplitsKernel(RowsRef rows, LevelNode n_nodes,
-                                                             RowIdx n_slots, SplitMessages messages,
-                                                             LevelResult* results,
-                                                             RankBitVectorRef goes_left) {
-  WaitForPreviousKernel();
-  auto const winner_of = [&](std::uint64_t b) {
-    return Winner{messages.Splits(0) + b, messages.Stride() * sizeof(std::uint32_t),
-                  messages.n_workers};
-  };
-  for (auto b = GlobalIdx(); b < n_nodes; b += std::uint64_t{gridDim.x} * kThreads) {
-    results[b].split = winner_of(b).best;
-  }
-  LevelNode node{n_nodes};
-  std::uint32_t const* bits{nullptr};  // of the worker that has the node's split; nullptr: nobody
-  ForEachSlot<kThreads, kSlots>(rows, n_nodes, n_slots, [&](int, std::uint64_t slot, LevelNode b) {
-    if (slot / 32 > n_slots / 32) {
-      return;
+  Split best = messages.Splits(0)[b];
+  std::uint32_t winner{0};
+  for (std::uint32_t w = 1; w < messages.n_workers; ++w) {
+    Split const split = messages.Splits(w)[b];
+    if (split.loss_change > best.loss_change ||
+        (split.loss_change == best.loss_change && split.feature < best.feature)) {
+      best = split;
+      winner = w;
     }
-    if (b != node && b != n_nodes) {
-      Winner const winner = winner_of(b);
-      bits = winner.Exists() ? messages.Bits(winner.rank) : nullptr;
-      node = b;
-    }
-    bool const left = b != n_nodes && bits != nullptr && (bits[slot / 32] >> slot % 32 & 1u) != 0;
-    goes_left.WriteWord(slot, left);
-  });
-}
-
-/** @brief Write a word of bits. */
-__device__ void WriteBits(RankBitVectorRef const& out, std::uint64_t i, std::uint32_t bits) {
-  out.words[i] = {bits, 0};
-}
-__device__ void WriteBits(std::uint32_t* out, std::uint64_t i, std::uint32_t bits) {
-  out[i] = bits;
+  }
+  results[b].split = best;
+  winners[b] = best.loss_change > 0.0f ? winner : SplitExchange::kNobody;
 }
 
 // one thread a word
-template <typename OutT>
 __global__ void JoinKernel(std::uint32_t const* words, std::uint32_t n_workers,
-                           std::uint64_t n_words, OutT out) {
+                           std::uint64_t n_words, std::uint32_t* out) {
   WaitForPreviousKernel();
   auto i = GlobalIdx();
   if (i < n_words) {
@@ -158,7 +92,7 @@ __global__ void JoinKernel(std::uint32_t const* words, std::uint32_t n_workers,
     for (std::uint32_t w = 0; w < n_workers; ++w) {
       bits |= words[w * n_words + i];
     }
-    WriteBits(out, i, bits);
+    out[i] = bits;
   }
 }
 
@@ -185,8 +119,9 @@ __global__ void SelectOwnKernel(std::uint32_t const* masks, std::size_t n_words,
 
 SplitExchange::SplitExchange(ColumnPartition const& partition) : partition_{partition} {
   constexpr std::uint64_t kFewNodes = 4096;
-  static_cast<void>(this->OwnWords(std::uint64_t{partition.Whole().n_rows} / 32 + 1 +
-                                   kFewNodes * kSplitWords));  // grows for levels of more nodes
+  static_cast<void>(
+      this->OwnWords(std::uint64_t{partition.Whole().n_rows} / 32 + 1 +
+                     kFewNodes * SplitMessages::kSplitWords));  // grows for levels of more nodes
 }
 
 Parts SplitExchange::Equal(std::uint64_t n, std::size_t unit) const {
@@ -209,34 +144,30 @@ void SplitExchange::ShareBestGains(std::uint64_t* best, LevelNode n_nodes) {
           best);
 }
 
-void SplitExchange::ShareBest(LevelResult* results, LevelNode n_nodes) {
-  DeviceCommunicator* const workers = partition_.Workers();
-  auto const n_workers = static_cast<std::uint32_t>(workers->Size());
-  auto const rank = static_cast<std::uint32_t>(workers->Rank());
-  Split* const splits = splits_.Reserve(std::size_t{n_workers} * n_nodes);
-  is_own_.Reserve(n_nodes);
-  LaunchN("Pack", PackKernel, n_nodes, results, n_nodes, splits + std::size_t{rank} * n_nodes);
-  workers->AllGatherWords(reinterpret_cast<std::uint32_t*>(splits),
-                          this->Equal(n_nodes, sizeof(Split)));
-  LaunchN("Pick", PickKernel, n_nodes, splits, n_workers, rank, n_nodes, results, is_own_.Data());
+SplitMessages SplitExchange::Messages(LevelNode n_nodes, bool with_rows) {
+  std::uint64_t const n_bits = with_rows ? partition_.Whole().n_rows / 32 + std::uint64_t{1} : 0;
+  SplitMessages messages{nullptr, n_nodes * SplitMessages::kSplitWords, n_bits,
+                         static_cast<std::uint32_t>(partition_.Workers()->Size())};
+  messages.words = words_.Reserve(messages.Stride() * messages.n_workers);
+  return messages;
 }
 
-void SplitExchange::ShareSplits(RowsRef const& rows, RowIdx n_slots, LevelResult* results,
-                                LevelNode n_nodes, RankBitVectorRef goes_left) {
+std::uint32_t* SplitExchange::LeftRows(LevelNode n_nodes) {
+  SplitMessages const messages = this->Messages(n_nodes, true);
+  std::uint32_t* const bits =
+      messages.Bits(static_cast<std::uint32_t>(partition_.Workers()->Rank()));
+  ZeroAsync(bits, messages.n_bits);
+  return bits;
+}
+
+LeftRowsRef SplitExchange::ShareBest(LevelResult* results, LevelNode n_nodes, bool with_rows) {
   DeviceCommunicator* const workers = partition_.Workers();
-  auto const n_workers = static_cast<std::uint32_t>(workers->Size());
-  SplitMessages messages{nullptr, n_nodes * kSplitWords, n_slots / 32 + std::uint64_t{1},
-                         n_workers};
-  messages.words = words_.Reserve(messages.Stride() * n_workers);
-  LaunchN("PackSplits", PackSplitsKernel, std::max<std::uint64_t>(n_nodes, messages.n_bits),
-          results, n_nodes, goes_left, static_cast<std::uint32_t>(workers->Rank()), messages);
+  SplitMessages const messages = this->Messages(n_nodes, with_rows);
+  LaunchN("Pack", PackKernel, n_nodes, results, n_nodes,
+          messages.Splits(static_cast<std::uint32_t>(workers->Rank())));
   workers->AllGatherWords(messages.words, this->Equal(messages.Stride(), sizeof(std::uint32_t)));
-  WithSlots<kJoinedSlots>(n_slots, [&](auto slots) {
-    constexpr int kSlots = decltype(slots)::value;
-    Launch("JoinSplits", JoinSplitsKernel<kSlots>,
-           SlotTurns::Grid(std::uint64_t{n_slots} + 1, kThreads * kSlots, n_nodes), kThreads, rows,
-           n_nodes, n_slots, messages, results, goes_left);
-  });
+  LaunchN("Pick", PickKernel, n_nodes, messages, n_nodes, results, winners_.Reserve(n_nodes));
+  return {with_rows ? messages.Bits(0) : nullptr, messages.Stride(), winners_.Data()};
 }
 
 std::uint32_t* SplitExchange::OwnWords(std::uint64_t n_words) {
@@ -244,20 +175,10 @@ std::uint32_t* SplitExchange::OwnWords(std::uint64_t n_words) {
          n_words * partition_.Workers()->Rank();
 }
 
-void SplitExchange::JoinWords(std::uint64_t n_words, RankBitVectorRef out) {
-  this->GatherWords(n_words);
-  LaunchN("Join", JoinKernel<RankBitVectorRef>, n_words, words_.Data(),
-          static_cast<std::uint32_t>(partition_.Workers()->Size()), n_words, out);
-}
-
 void SplitExchange::JoinWords(std::uint64_t n_words, std::uint32_t* out) {
-  this->GatherWords(n_words);
-  LaunchN("Join", JoinKernel<std::uint32_t*>, n_words, words_.Data(),
-          static_cast<std::uint32_t>(partition_.Workers()->Size()), n_words, out);
-}
-
-void SplitExchange::GatherWords(std::uint64_t n_words) {
   partition_.Workers()->AllGatherWords(words_.Data(), this->Equal(n_words, sizeof(std::uint32_t)));
+  LaunchN("Join", JoinKernel, n_words, words_.Data(),
+          static_cast<std::uint32_t>(partition_.Workers()->Size()), n_words, out);
 }
 
 void SplitExchange::SelectOwn(std::uint32_t const* masks, std::size_t n_words,

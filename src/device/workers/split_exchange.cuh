@@ -9,7 +9,7 @@
  * All know all rows, so that every worker moves all of them. Only the worker of a node's split
  * feature can say which rows go left. Where each has bits for its own best split anyway, these come
  * with it, and of each node those of the best one count; else who has it sets them a call later, and
- * the others set none.
+ * the others set none. Bits are in the order of the table: workers may have a node's rows in different ones.
  */
 #pragma once
 
@@ -17,11 +17,23 @@
 #include <vector>
 
 #include "device/level/level_ref.cuh"
-#include "device/level/rank_bit_vector.cuh"
-#include "device/level/rows_ref.cuh"
 #include "device/workers/column_partition.cuh"
 
 namespace gpu_exact {
+/** @brief Lends to kernels which rows go left, as the workers have told it. */
+struct LeftRowsRef {
+  std::uint32_t const* words{nullptr};    // of the first worker, one bit a row; nullptr: not told
+  std::uint64_t stride{0};                // from one worker's words to the next one's
+  std::uint32_t const* winners{nullptr};  // SplitExchange::Winners()
+
+  /** @brief Give the bits of the rows of a node that some worker splits. */
+  [[nodiscard]] __device__ std::uint32_t const* Of(LevelNode b) const {
+    return words + winners[b] * stride;
+  }
+};
+
+struct SplitMessages;
+
 class SplitExchange {
  public:
   /** @param partition Outlives this. */
@@ -35,29 +47,25 @@ class SplitExchange {
    */
   void ShareBestGains(std::uint64_t* best, LevelNode n_nodes);
 
+  /** @brief Give room for one bit a row, all of them 0, to tell by ShareBest() which rows the own splits
+   *         send left. */
+  [[nodiscard]] std::uint32_t* LeftRows(LevelNode n_nodes);
   /**
    * @brief Turn the best splits of the own columns into the best of all: the greatest loss change,
    *        among equals the lowest feature. Collective.
-   * @param results shape: (n_nodes)
-   */
-  void ShareBest(LevelResult* results, LevelNode n_nodes);
-  /** @brief Tell by node, of the last ShareBest(): 1 where the split's feature is own. */
-  [[nodiscard]] std::uint8_t const* IsOwn() const { return is_own_.Data(); }
-
-  /**
-   * @brief ShareBest(), and tell which rows go left in the same call. Collective.
    * @param results   shape: (n_nodes)
-   * @param goes_left One bit a slot and one slot more: by the own splits before, by the best of all
-   *                  afterwards, none of nodes without one.
+   * @param with_rows Tell LeftRows() in the same call.
+   * @return Which rows go left, until the next call, if they were told.
    */
-  void ShareSplits(RowsRef const& rows, RowIdx n_slots, LevelResult* results, LevelNode n_nodes,
-                   RankBitVectorRef goes_left);
+  LeftRowsRef ShareBest(LevelResult* results, LevelNode n_nodes, bool with_rows = false);
+  /** @brief Tell by node, of the last ShareBest(), which worker has the split's feature; kNobody: there is no
+   *         split. */
+  [[nodiscard]] std::uint32_t const* Winners() const { return winners_.Data(); }
+  static constexpr std::uint32_t kNobody = 0xffffffffu;
 
   /** @brief Give room for the own bits, to be written: shape (n_words). */
   [[nodiscard]] std::uint32_t* OwnWords(std::uint64_t n_words);
   /** @brief Join all workers' bits, of which at most one worker sets each. Collective. */
-  void JoinWords(std::uint64_t n_words, RankBitVectorRef out);
-  /** @brief Join them to words without counts. Collective. */
   void JoinWords(std::uint64_t n_words, std::uint32_t* out);
 
   /** @brief Turn masks of all features into masks of the own columns. Does not wait. */
@@ -72,15 +80,13 @@ class SplitExchange {
  private:
   /** @brief Divide into parts of n units each. */
   [[nodiscard]] Parts Equal(std::uint64_t n, std::size_t unit) const;
-  /** @brief Bring all workers' OwnWords() here. */
-  void GatherWords(std::uint64_t n_words);
+  /** @brief Lay out what workers tell of a level: each its splits, then its bits. */
+  [[nodiscard]] SplitMessages Messages(LevelNode n_nodes, bool with_rows);
 
   ColumnPartition const& partition_;
-  DeviceBuffer<Split> splits_{"best splits of workers"};          // shape: (n_workers, n_nodes)
-  DeviceBuffer<float> gains_to_beat_{"loss changes of workers"};  // the same
-  DeviceBuffer<std::uint8_t> is_own_{"nodes split on own columns"};
-  // shape: (n_workers, n); of ShareSplits() each begins with the splits
-  DeviceBuffer<std::uint32_t> words_{"rows that go left, of workers"};
+  DeviceBuffer<float> gains_to_beat_{"loss changes of workers"};  // shape: (n_workers, n_nodes)
+  DeviceBuffer<std::uint32_t> winners_{"workers with the best splits"};
+  DeviceBuffer<std::uint32_t> words_{"rows that go left, of workers"};  // shape: (n_workers, n)
 };
 
 /**

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "device/histogram/bins/binned_table.cuh"
@@ -220,6 +221,9 @@ class HistogramLevel {
       }
     }
     node_of_ = ToDevice(node_of);
+    std::vector<LevelNode> numbers(nodes.size());
+    std::iota(numbers.begin(), numbers.end(), 0u);
+    numbers_ = ToDevice(numbers);
     best_ = ToDevice(std::vector<std::uint64_t>(nodes.size(), 0));
     lv.best = best_.Data();
   }
@@ -241,8 +245,8 @@ class HistogramLevel {
     }
   }
   [[nodiscard]] RowsRef Rows() const {
-    return {rows_.Data(),    units_.Data(),        d_ranges_.Data(),
-            node_of_.Data(), units_of_row_.Data(), are_all_};
+    return {rows_.Data(),    units_.Data(),        d_ranges_.Data(), node_of_.Data(),
+            numbers_.Data(), units_of_row_.Data(), are_all_};
   }
   [[nodiscard]] std::vector<std::uint64_t> Best() const { return ToHost(lv.best, lv.n_nodes); }
   void SetBest(std::vector<std::uint64_t> const& best) {
@@ -253,6 +257,7 @@ class HistogramLevel {
  private:
   LevelProblem problem_;
   DeviceBuffer<ShortLevelNode> node_of_{"nodes of rows"};
+  DeviceBuffer<LevelNode> numbers_{"numbers of nodes"};
   DeviceBuffer<GradientUnits> units_of_row_{"gradients by row"};
   DeviceBuffer<RowIdx> rows_{"rows"};
   DeviceBuffer<GradientUnits> units_{"gradients"};
@@ -400,10 +405,10 @@ inline std::vector<FoundCandidate> ReadFound(RangeRefiner const& refiner, std::s
 /** @brief Some nodes of a level have the best candidates of one resolution. */
 inline void ReadCandidates(ThresholdFinder* resolver, HistogramLevel const& level,
                            TestResolution const& r, SearchedNode const* nodes, LevelNode n_nodes,
-                           FoundCandidate const* refined) {
+                           FoundCandidate const* refined, LevelResult* out) {
   LevelRef of_resolution = level.lv;
   of_resolution.columns = r.resolution.candidates;
   resolver->Read(of_resolution, r.matrix.Ref(), nodes, n_nodes,
-                 {r.matrix.HasRanges() ? refined : nullptr, 0});
+                 {r.matrix.HasRanges() ? refined : nullptr, 0}, out);
 }
 }  // namespace gpu_exact

@@ -16,10 +16,9 @@ namespace gpu_exact {
 /** @param max_bins Of a column in each resolution; empty: chosen by the table. */
 inline std::unique_ptr<SplitStrategy> MakeHistogramStrategy(
     CsrView const& table, HistogramMemory const& memory,
-    std::vector<std::uint32_t> const& max_bins = {}, RowIdx max_sorted = ~0u,
-    RowIdx min_by_row = kMinByRow) {
+    std::vector<std::uint32_t> const& max_bins = {}, RowIdx max_sorted = ~0u) {
   return MakeHistogramStrategy(std::make_unique<BinnedTable>(table, max_bins, memory), memory,
-                               max_sorted, min_by_row);
+                               max_sorted);
 }
 
 /** @brief A builder on the first device. @param make Its strategy. */

@@ -123,7 +123,7 @@ struct SlotsProblem {
     d_units_ = ToDevice(units);
   }
   [[nodiscard]] RowsRef Ref() const {
-    return {d_rows_.Data(), d_units_.Data(), nullptr, nullptr, nullptr, false};
+    return {d_rows_.Data(), d_units_.Data(), nullptr, nullptr, nullptr, nullptr, false};
   }
 
  private:

@@ -36,10 +36,12 @@ class ThresholdFinderTest : public DeviceTest {
     }
     auto const gpair = MakeWeights(table.n_rows, 0.1, random);
     HistogramLevel level{problem.At(0), GrowParam{}, gpair, nodes};
-    ThresholdFinder resolver;
-    for (int run = 0; run < 3; ++run) {  // the second one finds what the first one left
+    BinnedTableRef of_host = problem.Ref();
+    of_host.values_of_host = true;  // they are read sparingly, and the same
+    ThresholdFinder resolvers[]{ThresholdFinder{problem.Ref()}, ThresholdFinder{of_host}};
+    for (int run = 0; run < 6; ++run) {  // the third one finds what the first one left
       auto const candidates = this->Choose(nodes, max_bins.size(), random);
-      this->CheckLevel(problem, nodes, candidates, &level, &resolver, random);
+      this->CheckLevel(problem, nodes, candidates, &level, &resolvers[run % 2], random);
       ASSERT_FALSE(this->HasFailure()) << "run " << run;
     }
   }
@@ -105,38 +107,31 @@ class ThresholdFinderTest : public DeviceTest {
       refined[c.resolution].push_back(found);
     }
     level->SetBest(best);
+    DeviceBuffer<LevelResult> d_results{"results"};
+    d_results.Reserve(n_nodes);
     for (std::size_t i = 0; i < searched.size(); ++i) {
       d_searched.push_back(ToDevice(searched[i]));
       d_refined.push_back(ToDevice(refined[i]));
       ReadCandidates(resolver, *level, problem.At(i), d_searched[i].Data(),
-                     static_cast<LevelNode>(searched[i].size()), d_refined[i].Data());
+                     static_cast<LevelNode>(searched[i].size()), d_refined[i].Data(),
+                     d_results.Data());
     }
-    RankBitVector goes_left{"rows that go left"};
-    DeviceBuffer<LevelResult> d_results{"results"};
-    BinnedTableRef table = problem.Ref();
-    table.values_of_host = random->Chance(0.3);  // values that are read sparingly are the same
-    bool const by_row = !table.values_of_host && random->Chance(0.5);
-    RowIdx const n_rows = level->lv.columns.n_rows;
-    DeviceBuffer<std::uint32_t> left_of_row{"rows that go left"};
-    auto* const results_at = d_results.Reserve(n_nodes);
-    std::vector<std::uint32_t> words;  // by row, or by slot
-    if (by_row) {
-      resolver->ResolveByRow(level->lv, table, level->Rows(), left_of_row.Reserve(n_rows / 32 + 1),
-                             results_at);
-      words = ToHost(left_of_row.Data(), n_rows / 32 + 1);
-    } else {
-      resolver->Resolve(level->lv, table, level->Rows(), level->n_slots,
-                        goes_left.Reserve(level->n_slots), results_at);
-      for (RankWord const& word : ToHost(goes_left.Ref().words, level->n_slots / 32 + 1)) {
-        words.push_back(word.bits);
-      }
+    auto const read = ToHost(d_results.Data(), n_nodes);
+    for (LevelNode b = 0; b < n_nodes; ++b) {  // what the host decides by
+      ASSERT_EQ(read[b].split.loss_change, candidates[b].any ? candidates[b].loss_change : 0.0f);
     }
+    SplitSidesRef const sides = resolver->Sides({nullptr, 0});
+    DeviceBuffer<std::uint32_t> left_rows{"rows that go left"};
+    RowIdx const n_words = level->lv.columns.n_rows / 32 + 1;
+    ZeroAsync(left_rows.Reserve(n_words), n_words);
+    resolver->Resolve(sides, level->Rows(), n_nodes, level->n_slots, left_rows.Data(),
+                      d_results.Data());
+    auto const words = ToHost(left_rows.Data(), n_words);
     auto const results = ToHost(d_results.Data(), n_nodes);
     for (LevelNode b = 0; b < n_nodes; ++b) {
       std::vector<bool> left;
-      for (std::size_t i = 0; i < nodes[b].size(); ++i) {
-        auto const at = by_row ? nodes[b][i] : level->ranges[b].begin + static_cast<RowIdx>(i);
-        left.push_back((words[at / 32] >> at % 32 & 1u) != 0);
+      for (RowIdx row : nodes[b]) {
+        left.push_back((words[row / 32] >> row % 32 & 1u) != 0);
       }
       this->ExpectSplit(nodes[b], candidates[b], results[b].split, left);
       ASSERT_FALSE(this->HasFailure()) << "node " << b;

@@ -17,9 +17,9 @@ namespace gpu_exact {
 namespace {
 std::unique_ptr<TreeBuilder> MakeBuilder(Table const& table, HistogramMemory const& memory,
                                          std::vector<std::uint32_t> const& max_bins,
-                                         RowIdx max_sorted, RowIdx min_by_row = kMinByRow) {
+                                         RowIdx max_sorted) {
   return gpu_exact::MakeBuilder(table.n_rows, [&] {
-    return MakeHistogramStrategy(table.View(), memory, max_bins, max_sorted, min_by_row);
+    return MakeHistogramStrategy(table.View(), memory, max_bins, max_sorted);
   });
 }
 

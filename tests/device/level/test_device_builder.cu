@@ -16,10 +16,9 @@ namespace {
 /** @brief Strategy kHistogram with so many bins a column in each resolution. */
 std::unique_ptr<TreeBuilder> MakeHistogramBuilder(Table const& table, HistogramMemory const& memory,
                                                   std::vector<std::uint32_t> const& max_bins,
-                                                  RowIdx max_sorted,
-                                                  RowIdx min_by_row = kMinByRow) {
+                                                  RowIdx max_sorted) {
   return MakeBuilder(table.n_rows, [&] {
-    return MakeHistogramStrategy(table.View(), memory, max_bins, max_sorted, min_by_row);
+    return MakeHistogramStrategy(table.View(), memory, max_bins, max_sorted);
   });
 }
 
@@ -284,9 +283,7 @@ TEST_F(DeviceBuilder, NeighbouringFloats) {
       ASSERT_TRUE(want.size() > 1 || direction != DefaultDirection::kLearn);
       std::vector<std::unique_ptr<TreeBuilder>> builders;
       builders.push_back(MakeDeviceBuilder(-1, table.View(), Strategy::kSort));
-      for (RowIdx min_by_row : {kMinByRow, 0u}) {  // rows go left or right by slot, and by row
-        builders.push_back(MakeHistogramBuilder(table, {}, {}, ~0u, min_by_row));
-      }
+      builders.push_back(MakeHistogramBuilder(table, {}, {}, ~0u));
       for (auto const& builder : builders) {
         auto got = builder->Build(param, {gpair.data(), Memory::kHost}, nullptr, nullptr);
         ExpectSameTree(got, want, "neighbouring floats");

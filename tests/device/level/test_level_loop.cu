@@ -27,6 +27,9 @@ struct Script {
   std::string fails_in{};
 };
 
+/** @brief Give the threshold of a node, which Partition() finds. */
+float ThresholdOf(NodeIdx nidx) { return static_cast<float>(nidx) + 0.25f; }
+
 /** @brief Rows of a node follow each other, and the first half of them goes left. */
 class FakeStrategy final : public SplitStrategy {
  public:
@@ -81,7 +84,7 @@ class FakeStrategy final : public SplitStrategy {
     for (LevelNode b = 0; b < level.nodes.n; ++b) {
       bool const splits = nodes_[b].end - nodes_[b].begin >= 2 && script_.splits(level.depth, b);
       Split const split{splits ? 100.0f - static_cast<float>(level.depth) : 0.0f, b % kFeatures,
-                        static_cast<float>(b) + 0.25f, b % 2};
+                        0.0f, b % 2};
       results_.push_back({states[b], split});
     }
     CopyAsync(out, results_.data(), results_.size());
@@ -97,20 +100,20 @@ class FakeStrategy final : public SplitStrategy {
 
   void Partition(Level const& level, LevelSplits const& splits, Level* children) override {
     this->CheckLevel(level);
-    ASSERT_EQ(splits.node_splits.size(), level.nodes.n);
+    ASSERT_EQ(splits.node_splits->size(), level.nodes.n);
     auto const on_device = ToHost(splits.device_node_splits, level.nodes.n);
     std::vector<LevelNode> parents;
     std::vector<RowRange> next;
     NodeIdx const first_child = level.nodes.first + static_cast<NodeIdx>(level.nodes.n);
     for (LevelNode b = 0; b < level.nodes.n; ++b) {
-      NodeSplit const& split = splits.node_splits[b];
+      NodeSplit& split = (*splits.node_splits)[b];
       EXPECT_EQ(on_device[b].left, split.left);
       ASSERT_EQ(split.left != kNoNode, results_[b].split.loss_change > 0.0f);
       if (split.left == kNoNode) {
         continue;
       }
       EXPECT_EQ(on_device[b].feature, results_[b].split.feature);
-      EXPECT_EQ(on_device[b].threshold, results_[b].split.threshold);
+      split.threshold = ThresholdOf(level.nodes.first + static_cast<NodeIdx>(b));
       EXPECT_EQ(on_device[b].default_left, results_[b].split.default_left != 0);
       EXPECT_EQ(split.left, first_child + static_cast<NodeIdx>(next.size()));
       parents.push_back(b);
@@ -266,6 +269,7 @@ class LevelLoopTest : public DeviceTest {
       ASSERT_EQ(tree[i].sum_grad, sums.grad) << "node " << i;
       ASSERT_EQ(tree[i].sum_hess, sums.hess) << "node " << i;
       if (!tree[i].IsLeaf()) {
+        ASSERT_EQ(tree[i].threshold, ThresholdOf(static_cast<NodeIdx>(i)));
         ASSERT_EQ(rows[tree[i].left].begin, rows[i].begin);
         ASSERT_EQ(rows[tree[i].right].end, rows[i].end);
       }

@@ -117,55 +117,57 @@ TEST_F(SplitExchangeTest, TheBestSplits) {
     auto const results = ToDevice(all[rank]);
     exchange->ShareBest(results.Data(), kNodes);
     auto const got = ToHost(results.Data(), kNodes);  // all have made theirs
-    auto const is_own = ToHost(exchange->IsOwn(), kNodes);
+    auto const winners = ToHost(exchange->Winners(), kNodes);
     for (LevelNode b = 0; b < kNodes; ++b) {
       ASSERT_NO_FATAL_FAILURE(ExpectSplit(got[b], all, b));
-      ASSERT_EQ(is_own[b] != 0, WinnerOf(all, b) == rank) << "node " << b;
+      ASSERT_EQ(static_cast<std::int32_t>(winners[b]), WinnerOf(all, b)) << "node " << b;
     }
   });
 }
 
-/** @brief Of each node the bits of the worker with the best split; nodes are shorter than words, and
- *         longer. */
-TEST_F(SplitExchangeTest, WhoGoesLeftWithTheBestSplits) {
-  std::vector<RowRange> nodes;
-  RowIdx n_slots{0};
-  for (RowIdx n : {5u, 0u, 27u, 1u, 31u, 300u, 64u, 9u}) {
-    nodes.push_back({n_slots, n_slots + n});
-    n_slots += n;
+// one thread a node and row
+__global__ void ReadLeftRowsKernel(LeftRowsRef left_rows, LevelNode n_nodes, std::uint8_t* out) {
+  WaitForPreviousKernel();
+  auto i = GlobalIdx();
+  auto const b = static_cast<LevelNode>(i / kRows);
+  if (b < n_nodes && left_rows.winners[b] != SplitExchange::kNobody) {
+    auto const row = static_cast<RowIdx>(i % kRows);
+    out[i] = left_rows.Of(b)[row / 32] >> row % 32 & 1u;
   }
-  auto const n_nodes = static_cast<LevelNode>(nodes.size());
-  auto const n_words = NumRankWords(n_slots);
-  std::vector<std::vector<LevelResult>> all(kWorkers);
-  std::vector<std::vector<RankWord>> bits(kWorkers);
-  Run([&](std::int32_t rank, SplitExchange* exchange) {
-    all[rank] = Found(rank, *exchange, n_nodes);
-    Random random{static_cast<unsigned>(rank)};
-    bits[rank].assign(n_words, {0, 0});
-    for (RankWord& word : bits[rank]) {
-      word.bits = static_cast<std::uint32_t>(random.Int(0, 0x7fffffff)) * 3;
-    }
-    auto const results = ToDevice(all[rank]);
-    auto const d_nodes = ToDevice(nodes);
-    RankBitVector goes_left{"who goes left"};
-    RankBitVectorRef const ref = goes_left.Reserve(n_slots);
-    CopyFromHost(ref.words, bits[rank].data(), n_words);
-    exchange->ShareSplits({nullptr, nullptr, d_nodes.Data(), nullptr, nullptr, false}, n_slots,
-                          results.Data(), n_nodes, ref);
-    auto const got = ToHost(results.Data(), n_nodes);
-    auto const words = ToHost(ref.words, n_words);
-    auto const has = [](std::vector<RankWord> const& of, RowIdx slot) {
-      return (of[slot / 32].bits >> slot % 32 & 1u) != 0;
-    };
-    for (LevelNode b = 0; b < n_nodes; ++b) {
-      ASSERT_NO_FATAL_FAILURE(ExpectSplit(got[b], all, b));
-      std::int32_t const winner = WinnerOf(all, b);
-      for (RowIdx slot = nodes[b].begin; slot < nodes[b].end; ++slot) {
-        ASSERT_EQ(has(words, slot), winner >= 0 && has(bits[winner], slot)) << "slot " << slot;
+}
+
+/** @brief Of each node the bits of the worker with the best split, on levels of more nodes and of fewer. */
+TEST_F(SplitExchangeTest, WhoGoesLeftWithTheBestSplits) {
+  for (LevelNode n_nodes : {8u, 300u, 1u}) {
+    std::vector<std::vector<LevelResult>> all(kWorkers);
+    std::vector<std::vector<std::uint32_t>> bits(kWorkers);
+    Run([&](std::int32_t rank, SplitExchange* exchange) {
+      all[rank] = Found(rank, *exchange, n_nodes);
+      Random random{static_cast<unsigned>(rank)};
+      bits[rank].clear();
+      for (RowIdx i = 0; i <= kRows / 32; ++i) {
+        bits[rank].push_back(static_cast<std::uint32_t>(random.Int(0, 0x7fffffff)) * 3);
       }
-    }
-    ASSERT_FALSE(has(words, n_slots));
-  });
+      auto const results = ToDevice(all[rank]);
+      std::uint32_t* const own = exchange->LeftRows(n_nodes);
+      ASSERT_EQ(ToHost(own, bits[rank].size()), std::vector<std::uint32_t>(bits[rank].size(), 0));
+      CopyFromHost(own, bits[rank].data(), bits[rank].size());
+      LeftRowsRef const left_rows = exchange->ShareBest(results.Data(), n_nodes, true);
+      DeviceBuffer<std::uint8_t> left{"rows that go left"};
+      left.Reserve(n_nodes * kRows);
+      LaunchN("ReadLeftRows", ReadLeftRowsKernel, n_nodes * kRows, left_rows, n_nodes, left.Data());
+      auto const got = ToHost(results.Data(), n_nodes);
+      auto const goes_left = ToHost(left.Data(), n_nodes * kRows);
+      for (LevelNode b = 0; b < n_nodes; ++b) {
+        ASSERT_NO_FATAL_FAILURE(ExpectSplit(got[b], all, b));
+        std::int32_t const winner = WinnerOf(all, b);
+        for (RowIdx row = 0; winner >= 0 && row < kRows; ++row) {
+          ASSERT_EQ(goes_left[b * kRows + row], bits[winner][row / 32] >> row % 32 & 1u)
+              << "node " << b << ", row " << row;
+        }
+      }
+    });
+  }
 }
 
 TEST_F(SplitExchangeTest, WordsOfAll) {
@@ -182,12 +184,9 @@ TEST_F(SplitExchangeTest, WordsOfAll) {
       }
     }
     CopyFromHost(exchange->OwnWords(kWords), own.data(), kWords);
-    RankBitVector joined{"words of all"};
-    exchange->JoinWords(kWords, joined.Reserve(32 * kWords - 1));
-    auto const got = ToHost(joined.Ref().words, kWords);
-    for (std::uint64_t i = 0; i < kWords; ++i) {
-      ASSERT_EQ(got[i].bits, want[i]) << "word " << i;
-    }
+    DeviceBuffer<std::uint32_t> joined{"words of all"};
+    exchange->JoinWords(kWords, joined.Reserve(kWords));
+    ASSERT_EQ(ToHost(joined.Data(), kWords), want);
   });
 }
 

@@ -24,6 +24,10 @@ struct RowValuesRef {
   float const* values;
   bool has_short_columns;
 
+  /** @brief Give the values of a feature that is kept by column; nullptr: it is not. */
+  [[nodiscard]] __device__ float const* Column(FeatureIdx f) const {
+    return dense != nullptr ? dense[f] : nullptr;
+  }
   [[nodiscard]] __device__ bool Keeps(FeatureIdx f) const {
     return dense != nullptr ? dense[f] != nullptr : column_of[f] != kNotKept;
   }

@@ -377,7 +377,7 @@ RangeRefiner::Refined RangeRefiner::Refine(LevelRef const& lv, BinnedTableRef co
   OpenRangesRef const listed = this->Listed();
   found_.Reserve(n_nodes);
   n_gathered_.reset();
-  shape.scans = shape.scans && lv.n_nodes <= kMostFollowed;
+  shape.scans = shape.scans && rows.node_of != nullptr;
   RefineCost const cost{static_cast<double>(n_nodes),
                         static_cast<double>(finder->NumSearchedRows()),
                         static_cast<double>(matrix_.NumRows()),

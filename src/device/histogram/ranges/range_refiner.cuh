@@ -16,8 +16,8 @@
 #include "device/histogram/bins/binned_table.cuh"
 #include "device/histogram/build/histogram_finder.cuh"
 #include "device/histogram/ranges/range_scanner.cuh"
+#include "device/histogram/ranges/rank_bit_vector.cuh"
 #include "device/level/level_ref.cuh"
-#include "device/level/rank_bit_vector.cuh"
 #include "device/runtime/stream_event.cuh"
 
 namespace gpu_exact {

@@ -96,7 +96,7 @@ struct ScanItems {
    *         node's. */
   __device__ ScanItems(SortedColumnsRef const& sorted, unsigned char const* column,
                        RangeEntries const& entries, std::uint32_t first, RowsRef const& rows,
-                       LevelNode level_node)
+                       LevelNode number)
       : at{first}, bits{0} {
     auto const loaded =
         at < entries.end ? sorted.Load(column, at) : SortedColumnsRef::Entries{{0, 0, 0, 0}, 0};
@@ -113,9 +113,8 @@ struct ScanItems {
     }
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
-      bits |= node[k] == level_node ? 1u << (kItems + k) : 0;
-      units[k] =
-          node[k] == level_node ? rows.units_of_row[loaded.row[k]] : GradientUnits{0.0f, 0.0f};
+      bits |= node[k] == number ? 1u << (kItems + k) : 0;
+      units[k] = node[k] == number ? rows.units_of_row[loaded.row[k]] : GradientUnits{0.0f, 0.0f};
     }
   }
   /** @brief Sum absolute gradients and hessians. */
@@ -149,7 +148,8 @@ struct TakenRange {
   OpenRange range;
   RangeEntries entries;
   FixedSum total;                  // of its node
-  LevelNode level_node;            // of its node
+  LevelNode level_node;            // its node
+  LevelNode number;                // of it, by RowsRef::numbers
   bool missing;                    // whether rows of the node have no value of the feature
   unsigned char const* of_column;  // sorted columns
 };
@@ -165,6 +165,7 @@ struct RangeQueue {
   BinMatrixRef const& binned;
   SortedColumnsRef const& sorted;
   SearchedNode const* nodes;
+  LevelNode const* numbers;
   OpenRangesRef const& listed;
   OpenCounts* counts;
   BestInRange* found;
@@ -198,6 +199,7 @@ struct RangeQueue {
                      entries,
                      total,
                      node.level_node,
+                     numbers[node.level_node],
                      !(range.present == total),
                      sorted.columns[entries.feature]};
       }
@@ -354,7 +356,7 @@ __device__ __noinline__ BestInRange TryItems(LevelRef const& lv, SortedColumnsRe
                                              RowsRef const& rows, TakenRange const& taken,
                                              std::uint32_t at, Passed before, BestInRange best) {
   RangeCandidates const candidates{lv, taken};
-  ScanItems const items{sorted, taken.of_column, taken.entries, at, rows, taken.level_node};
+  ScanItems const items{sorted, taken.of_column, taken.entries, at, rows, taken.number};
   BestBoundFirst<kItems> bounds;
   Passed passed = before;
 #pragma unroll
@@ -398,7 +400,7 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
   std::uint32_t const n = listed.Size();
   std::uint32_t const n_teams = gridDim.x * Team::kTeams;
   std::uint32_t const at_once = min(max(n / (4 * n_teams), 1u), RangeQueue::kMost);
-  RangeQueue const queue{lv,     binned, sorted, nodes,   listed,
+  RangeQueue const queue{lv,     binned, sorted, nodes,   rows.numbers,    listed,
                          counts, found,  n,      at_once, n_teams * at_once};
   // Neighbours in the list go to different multiprocessors.
   std::uint64_t next = std::uint64_t{threadIdx.x / kTeam * gridDim.x + blockIdx.x} * at_once;
@@ -434,7 +436,7 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
            begin += kTeam * kItems) {
         std::uint32_t const at = begin + Team::Rank() * kItems;
         float const to_beat = lv.GainToBeat(taken.level_node);
-        ScanItems const items{sorted, taken.of_column, taken.entries, at, rows, taken.level_node};
+        ScanItems const items{sorted, taken.of_column, taken.entries, at, rows, taken.number};
         Passed const before = team.PassedBefore(items.All(), &all);
         if (__any_sync(kAllLanes, candidates.AnyMayReach(items, before, to_beat)) != 0) {
           best = TryItems(lv, sorted, rows, taken, at, before, best);

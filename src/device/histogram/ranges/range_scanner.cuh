@@ -38,7 +38,7 @@ class RangeScanner {
    * @param lv         Its columns are the candidates of this resolution.
    * @param matrix     The bins of this resolution.
    * @param table      Has sorted columns.
-   * @param rows       Those of the level, which has at most kMostFollowed nodes.
+   * @param rows       Those of the level; it is known which nodes they are in.
    * @param listed     Has room for all ranges that were listed.
    * @param counts     No range is taken.
    * @param out_found  RefinedCandidates::found by node.

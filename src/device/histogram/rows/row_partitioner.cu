@@ -6,298 +6,275 @@
 #include <algorithm>
 
 #include "device/histogram/rows/row_partitioner.cuh"
+#include "device/histogram/threshold_finder.cuh"
 #include "device/runtime/fixed_sum.cuh"
 
 namespace gpu_exact {
 namespace {
 constexpr int kThreads = 256;
-// Slots of a thread, where there are many. More of them look up fewer nodes and make fewer additions
-// to sums, but wait for each other's loads.
+// Rows of a thread, where there are many. More of them make fewer additions to what a node has, but wait
+// for each other's loads.
 constexpr int kMovedSlots = 8;
-constexpr int kFoundWords = 4;
-constexpr int kFollowedRows = 8;
-
-// one thread a row, in whole warps and one row more
-__global__ void FindTrainedKernel(TrainingRows rows, RankBitVectorRef trained) {
-  WaitForPreviousKernel();
-  auto row = GlobalIdx();
-  bool is_trained = row < rows.n_rows && rows.Has(static_cast<RowIdx>(row));
-  if (row / 32 <= rows.n_rows / 32) {
-    trained.WriteWord(row, is_trained);
-  }
-}
 
 /** @brief Names the slots of nodes and what lies in them, to be written. */
 struct NextRows {
-  RowIdx* rows;
+  RowIdx* rows;  // nullptr: neither is to be written
   GradientUnits* units;
-  RowRange* nodes;
 };
 
-// one thread a row; trained: nullptr where all are; rows left out are in the root for now
-__global__ void CompactKernel(GradientPair const* gpair, Quantiser quantiser,
-                              RankBitVectorRef trained, RowIdx n_rows, RowRange root, NextRows to,
-                              GradientUnits* units_of_row, NodeIdx* positions,
-                              ShortLevelNode* node_of) {
-  WaitForPreviousKernel();
-  auto row = static_cast<RowIdx>(GlobalIdx());
-  if (row == 0) {
-    to.nodes[0] = root;
-  }
-  if (row >= n_rows) {
-    return;
-  }
-  bool const is_trained = trained.words == nullptr || trained.words[row / 32].Has(row);
-  GradientUnits const own = is_trained ? quantiser.Units(gpair[row]) : GradientUnits{0.0f, 0.0f};
-  units_of_row[row] = own;
-  node_of[row] = is_trained ? 0 : kNowhere;
-  if (trained.words == nullptr) {
-    to.rows[row] = row;
-    return;
-  }
-  if (is_trained) {
-    RowIdx const slot = trained.Rank(row);
-    to.rows[slot] = row;
-    to.units[slot] = own;
-  }
-  positions[row] = EncodePosition(kRoot, is_trained);
-}
+/** @brief Ranks the marked rows of a block, and has room for them. */
+struct BlockRanks {
+  RowIdx of_warp[kThreads / 32];
 
-// one warp kFoundWords words of slots
-__global__ void FindLeftOfSlotsKernel(RowIdx const* rows, std::uint32_t const* left_of_row,
-                                      RowIdx n_slots, RankBitVectorRef goes_left) {
-  WaitForPreviousKernel();
-  std::uint64_t const first = GlobalIdx() / 32 * kFoundWords * 32 + threadIdx.x % 32;
-  RowIdx row[kFoundWords];  // all are asked for before the first is used
+  /** @brief Count what is marked. @param marked A bit for each of a thread's rows. */
+  template <int kSlots>
+  __device__ void Count(std::uint32_t marked) {
+    RowIdx n{0};
 #pragma unroll
-  for (int k = 0; k < kFoundWords; ++k) {
-    std::uint64_t const slot = first + 32 * k;
-    row[k] = slot < n_slots ? rows[slot] : 0;
-  }
-#pragma unroll
-  for (int k = 0; k < kFoundWords; ++k) {
-    std::uint64_t const slot = first + 32 * k;
-    if (slot / 32 <= n_slots / 32) {
-      bool const left = (left_of_row[row[k] / 32] >> row[k] % 32 & 1u) != 0;
-      goes_left.WriteWord(slot, slot < n_slots && left);
+    for (int j = 0; j < kSlots; ++j) {
+      n += __popc(__ballot_sync(kAllLanes, (marked >> j & 1u) != 0));
+    }
+    if (threadIdx.x % 32 == 0) {
+      of_warp[threadIdx.x / 32] = n;
     }
   }
-}
+  /** @brief Count what the first warps have, after a barrier. */
+  [[nodiscard]] __device__ RowIdx Before(unsigned warp) const {
+    RowIdx n{0};
+#pragma unroll
+    for (unsigned w = 0; w < kThreads / 32; ++w) {
+      n += w < warp ? of_warp[w] : 0;
+    }
+    return n;
+  }
+  [[nodiscard]] __device__ RowIdx Total() const { return this->Before(kThreads / 32); }
+};
 
-// one thread kFollowedRows rows; result: the nodes of the next level, and positions of rows that are
-// in none
-__global__ void FollowKernel(NodeSplit const* node_splits, std::uint32_t const* left_of_row,
-                             NodeIdx first_node, NodeIdx first_child, RowIdx n_rows,
-                             NodeIdx* positions, ShortLevelNode* node_of) {
+// grid: tiles of rows; n_placed: 0, nullptr where all rows are trained; rows left out are in the root for
+// now
+__global__ __launch_bounds__(kThreads) void CompactKernel(
+    TrainingRows from, Quantiser quantiser, RowRange root, NextRows to, RowIdx* n_placed,
+    GradientUnits* units_of_row, NodeIdx* positions, ShortLevelNode* node_of, RowRange* slots,
+    LevelNode* numbers) {
   WaitForPreviousKernel();
-  std::uint64_t const first = GlobalIdx() * kFollowedRows;
-  if (first >= n_rows) {
+  __shared__ BlockRanks ranks;
+  __shared__ RowIdx first_slot;
+  if (GlobalIdx() == 0) {
+    slots[0] = root;
+    numbers[0] = 0;
+  }
+  auto const row_of = [](int j) {
+    return (GlobalIdx() / 32 * kMovedSlots + j) * 32 + threadIdx.x % 32;
+  };
+  GradientPair given[kMovedSlots];  // all are asked for before the first is used
+#pragma unroll
+  for (int j = 0; j < kMovedSlots; ++j) {
+    given[j] = row_of(j) < from.n_rows ? from.gpair[row_of(j)] : GradientPair{0.0f, 0.0f};
+  }
+  std::uint32_t trained{0};
+#pragma unroll
+  for (int j = 0; j < kMovedSlots; ++j) {
+    std::uint64_t const row = row_of(j);
+    if (row < from.n_rows) {
+      bool const is_trained = n_placed == nullptr || from.Has(static_cast<RowIdx>(row));
+      units_of_row[row] = is_trained ? quantiser.Units(given[j]) : GradientUnits{0.0f, 0.0f};
+      node_of[row] = is_trained ? 0 : kNowhere;
+      trained |= (is_trained ? 1u : 0u) << j;
+      if (n_placed == nullptr) {
+        to.rows[row] = static_cast<RowIdx>(row);
+      }
+    }
+  }
+  if (n_placed == nullptr) {
     return;
   }
-  struct alignas(16) Nodes {
-    ShortLevelNode of_row[kFollowedRows];
-  } nodes;
-  bool const is_whole = first + kFollowedRows <= n_rows;
-  int const n = is_whole ? kFollowedRows : static_cast<int>(n_rows - first);
-  if (is_whole) {
-    nodes = *reinterpret_cast<Nodes const*>(node_of + first);
-  } else {
-    for (int k = 0; k < n; ++k) {
-      nodes.of_row[k] = node_of[first + k];
-    }
+  ranks.Count<kMovedSlots>(trained);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    first_slot = atomicAdd(n_placed, ranks.Total());
   }
-  std::uint32_t const left_bits = left_of_row[first / 32] >> first % 32;
+  __syncthreads();
+  RowIdx slot = first_slot + ranks.Before(threadIdx.x / 32);
 #pragma unroll
-  for (int k = 0; k < kFollowedRows; ++k) {
-    ShortLevelNode const b = k < n ? nodes.of_row[k] : kNowhere;
-    if (b == kNowhere) {
-      continue;
+  for (int j = 0; j < kMovedSlots; ++j) {
+    std::uint64_t const row = row_of(j);
+    bool const is_trained = (trained >> j & 1u) != 0;
+    std::uint32_t const lanes = __ballot_sync(kAllLanes, is_trained);
+    if (is_trained) {
+      RowIdx const own = slot + __popc(lanes & LaneMaskLt());
+      to.rows[own] = static_cast<RowIdx>(row);
+      to.units[own] = units_of_row[row];
     }
-    NodeIdx const left = node_splits[b].left;
-    if (left == kNoNode) {
-      positions[first + k] = first_node + static_cast<NodeIdx>(b);
-      nodes.of_row[k] = kNowhere;
-    } else {
-      std::uint32_t const goes_right = ~left_bits >> k & 1u;
-      nodes.of_row[k] = static_cast<ShortLevelNode>(left - first_child + goes_right);
+    if (row < from.n_rows) {
+      positions[row] = EncodePosition(kRoot, is_trained);
     }
-  }
-  if (is_whole) {
-    *reinterpret_cast<Nodes*>(node_of + first) = nodes;
-  } else {
-    for (int k = 0; k < n; ++k) {
-      node_of[first + k] = nodes.of_row[k];
-    }
+    slot += __popc(lanes);
   }
 }
 
-/** @brief Sums the two children of one node. */
-struct ChildSums {
-  LevelNode left{0};
-  FixedSum sums[2]{};
-  bool any{false};
-
-  /** @brief Adds sums of the same node. */
-  __device__ void Join(ChildSums const& that) {
-    *this = {that.left, {sums[0] + that.sums[0], sums[1] + that.sums[1]}, true};
-  }
-  __device__ void AddTo(NodeState* children) const {
-    if (any) {
-      AtomicAdd(&children[left].sum, sums[0]);
-      AtomicAdd(&children[left + 1].sum, sums[1]);
-    }
-  }
-  /** @brief Sum all lanes, which have the same node. */
-  [[nodiscard]] __device__ ChildSums OfWarp() const {
-    return {left, {WarpSum(sums[0]), WarpSum(sums[1])}, any};
-  }
-};
-
-/** @brief Remembers what a thread knows of its slot's node; Enter() looks it up only where that
- *         changes. */
-struct NodeOfSlot {
-  LevelNode node{~LevelNode{0}};  // none yet
-  bool is_split{false};
-  LevelNode left{0};  // its left child, among the children
-  RowRange slots{};
-  RowIdx to{0};  // where its rows begin on the next level
-  RowIdx n_left{0};
-  RowIdx left_before{0};  // left rows of the level before the node's
-
-  __device__ void Enter(LevelNode b, RowsRef const& rows, LevelNode n_nodes,
-                        NodeSplit const* node_splits, RowIdx const* begins, NodeIdx first_child,
-                        RankBitVectorRef const& goes_left) {
-    if (b == node) {
-      return;
-    }
-    node = b;
-    NodeIdx const left_id = b < n_nodes ? node_splits[b].left : kNoNode;
-    is_split = left_id != kNoNode;
-    if (is_split) {
-      left = static_cast<LevelNode>(left_id - first_child);
-      slots = rows.nodes[b];
-      to = begins != nullptr ? begins[b] : slots.begin;
-      left_before = goes_left.Rank(slots.begin);
-      n_left = goes_left.Rank(slots.end) - left_before;
-    }
-  }
-  /** @brief Tell where the row in a slot goes. @param word The slot's. */
-  [[nodiscard]] __device__ RowIdx SlotInChild(RowIdx slot, RankWord const& word) const {
-    RowIdx const rank = word.Rank(slot) - left_before;
-    return to + (word.Has(slot) ? rank : n_left + (slot - slots.begin - rank));
-  }
-};
-
-// grid: tiles of slots; begins: by node, where its rows begin on the next level, nullptr: where they do
-// now; result: sums and slots of the children; rows and gradients in their new slots,
-// unless to.rows is nullptr; and positions and nodes of rows, unless node_of is nullptr
-template <int kSlots>
-__global__ __launch_bounds__(kThreads) void MoveKernel(RowsRef rows, NodeSplit const* node_splits,
-                                                       RowIdx const* begins, NodeIdx first_node,
-                                                       NodeIdx first_child, LevelNode n_nodes,
-                                                       RowIdx n_slots, RankBitVectorRef goes_left,
-                                                       NextRows to, NodeIdx* positions,
-                                                       ShortLevelNode* node_of, NodeState* states) {
+// grid: RowTile's; result: rows and gradients in their new slots, numbers of their nodes, positions of rows
+// of leaves, the left children's sums, and what is next to candidates
+// splits: nullptr: every node with a candidate is split; else it is known which ones are, and others are
+// leaves; of those that are the ones that reroute are moved once more
+template <int kSlots, SideBy kBy>
+__global__ __launch_bounds__(kThreads) void RouteKernel(LevelRowsRef level, SplitSidesRef sides,
+                                                        NodeSplit const* splits, NextRows to,
+                                                        NodeIdx* positions,
+                                                        ShortLevelNode* node_of) {
   WaitForPreviousKernel();
-  __shared__ ChildSums of_warps[kThreads / 32];
-  unsigned const lane = threadIdx.x % 32;
+  __shared__ BlockRanks ranks;
+  __shared__ FixedSum left_sums[kThreads / 32];
+  __shared__ unsigned long long n_moved;
+  RowTile<kThreads, kSlots> const tile{level.rows, level.n_nodes};
+  LevelNode const b = tile.node;
+  bool const has_split = sides.HasSplit(b);
+  bool const is_leaf = !has_split || (splits != nullptr && splits[b].left == kNoNode);
+  if (tile.IsEmpty() ||
+      (splits != nullptr && (!has_split || (!is_leaf && !sides.points[b].reroutes)))) {
+    return;
+  }
   RowIdx row[kSlots];  // all are asked for before the first is used
   GradientUnits units[kSlots];
 #pragma unroll
   for (int j = 0; j < kSlots; ++j) {
-    std::uint64_t const slot = SlotOf<kThreads, kSlots>(n_nodes, j);
-    row[j] = to.rows != nullptr && slot < n_slots ? rows.rows[slot] : 0;
-    units[j] = slot < n_slots ? rows.units[slot] : GradientUnits{0.0f, 0.0f};
+    row[j] = tile.Has(j) ? level.rows.rows[tile.Slot(j)] : 0;
   }
-  NodeOfSlot at;
-  for (auto b = GlobalIdx(); b < n_nodes; b += std::uint64_t{gridDim.x} * kThreads) {
-    at.Enter(static_cast<LevelNode>(b), rows, n_nodes, node_splits, begins, first_child, goes_left);
-    if (at.is_split) {
-      RowIdx const middle = at.to + at.n_left;
-      to.nodes[at.left] = {at.to, middle};
-      to.nodes[at.left + 1] = {middle, at.to + at.slots.Size()};
+  if (is_leaf) {
+#pragma unroll
+    for (int j = 0; j < kSlots; ++j) {
+      if (tile.Has(j)) {
+        positions[row[j]] = level.first_node + static_cast<NodeIdx>(b);
+        node_of[row[j]] = kNowhere;
+      }
     }
+    return;
   }
-  ChildSums sums;  // of the lane; all lanes are at the same node
-  ForEachSlot<kThreads, kSlots>(
-      rows, n_nodes, n_slots, [&](int j, std::uint64_t slot, LevelNode b) {
-        at.Enter(b, rows, n_nodes, node_splits, begins, first_child, goes_left);
-        ChildSums own;
-        if (at.is_split) {
-          RankWord const word = goes_left.words[slot / 32];
-          bool const goes = word.Has(static_cast<RowIdx>(slot));
-          if (to.rows != nullptr) {
-            RowIdx const in_child = at.SlotInChild(static_cast<RowIdx>(slot), word);
-            EXACT_DEVICE_CHECK(in_child - at.to < at.slots.end - at.slots.begin);
-            to.rows[in_child] = row[j];
-            to.units[in_child] = units[j];
-          }
-          if (node_of != nullptr) {
-            node_of[row[j]] = static_cast<ShortLevelNode>(at.left + (goes ? 0 : 1));
-          }
-          FixedSum const g = units[j].Fixed();
-          FixedSum none{0, 0};
-          own = {at.left, {goes ? g : none, goes ? none : g}, true};
-        } else if (b < n_nodes && node_of != nullptr) {
-          positions[row[j]] = first_node + static_cast<NodeIdx>(b);
-          node_of[row[j]] = kNowhere;
-        }
-        int uniform{0};
-        __match_all_sync(kAllLanes, at.is_split ? at.left : ~LevelNode{0}, &uniform);
-        if (uniform == 0) {
-          own.AddTo(states);
-        } else if (at.is_split) {
-          if (sums.any && sums.left != at.left) {
-            sums = sums.OfWarp();
-            if (lane == 0) {
-              sums.AddTo(states);
-            }
-            sums = {};
-          }
-          sums.Join(own);
-        }
-      });
-  // The warps of a block join first: all blocks of a large node add to the same two sums.
-  sums = sums.OfWarp();
-  if (lane == 0) {
-    of_warps[threadIdx.x / 32] = sums;
+#pragma unroll
+  for (int j = 0; j < kSlots; ++j) {
+    units[j] = tile.Has(j) ? level.rows.units[tile.Slot(j)] : GradientUnits{0.0f, 0.0f};
+  }
+  RowSides const found = sides.Find<kBy>(tile, row);
+  ranks.Count<kSlots>(found.left);
+  FixedSum sum{0, 0};
+#pragma unroll
+  for (int j = 0; j < kSlots; ++j) {
+    sum = sum + ((found.left >> j & 1u) != 0 ? units[j].Fixed() : FixedSum{0, 0});
+  }
+  sum = WarpSum(sum);
+  unsigned const warp = threadIdx.x / 32;
+  if (threadIdx.x % 32 == 0) {
+    left_sums[warp] = sum;
   }
   __syncthreads();
   if (threadIdx.x == 0) {
-    ChildSums all;
-    for (ChildSums const& s : of_warps) {
-      if (all.any && s.any && all.left != s.left) {
-        all.AddTo(states);
-        all = {};
-      }
-      if (s.any) {
-        all.Join(s);
-      }
+    unsigned long long const n_left = ranks.Total();
+    n_moved = atomicAdd(&sides.points[b].n_moved, n_left | (tile.Size() - n_left) << 32);
+  } else if (threadIdx.x == 32) {
+    FixedSum all{0, 0};
+    for (FixedSum const& of_warp : left_sums) {
+      all = all + of_warp;
     }
-    all.AddTo(states);
+    AtomicAdd(&sides.points[b].left_sum, all);
+  }
+  if (kBy != SideBy::kBits && splits == nullptr) {
+    found.OfWarp().OfferTo(sides.points + b);
+  }
+  __syncthreads();
+  RowIdx const begin = level.Begin(b);
+  auto const to_left = begin + static_cast<RowIdx>(n_moved);
+  auto const to_right = begin + tile.slots.Size() - 1 - static_cast<RowIdx>(n_moved >> 32);
+  RowIdx rank = ranks.Before(warp);
+#pragma unroll
+  for (int j = 0; j < kSlots; ++j) {
+    bool const goes_left = (found.left >> j & 1u) != 0;
+    std::uint32_t const lanes = __ballot_sync(kAllLanes, goes_left);
+    if (tile.Has(j)) {
+      RowIdx const before = rank + __popc(lanes & LaneMaskLt());
+      if (to.rows != nullptr) {
+        RowIdx const slot = goes_left ? to_left + before : to_right - (tile.InTile(j) - before);
+        EXACT_DEVICE_CHECK(slot - begin < tile.slots.Size());
+        to.rows[slot] = row[j];
+        to.units[slot] = units[j];
+      }
+      node_of[row[j]] = static_cast<ShortLevelNode>(2 * b + (goes_left ? 0 : 1));
+    }
+    rank += __popc(lanes);
   }
 }
 
-// one thread a row; result: positions of rows in open nodes
-__global__ void WriteOpenPositionsKernel(ShortLevelNode const* node_of, NodeIdx first_node,
+/** @brief Names what is known of the children of a level, to be written. */
+struct ChildrenRef {
+  NodeIdx first;
+  RowRange* slots;     // by child
+  LevelNode* numbers;  // likewise
+  NodeState* states;   // likewise: their sums
+  NodeIdx* ids;        // by number
+};
+
+// one thread a node; result: thresholds and the children; what is to be found once more begins anew
+// finds_thresholds: workers have not told them
+__global__ void FinishRoutingKernel(LevelRowsRef level, SplitSidesRef sides,
+                                    NodeSplit const* splits, bool finds_thresholds,
+                                    NodeState const* states, ChildrenRef children,
+                                    RoutedNode* out) {
+  WaitForPreviousKernel();
+  auto const b = static_cast<LevelNode>(GlobalIdx());
+  if (b >= level.n_nodes) {
+    return;
+  }
+  RowRange const slots = level.rows.nodes[b];
+  NodeThreshold* const point = sides.points + b;
+  RoutedNode routed{static_cast<RowIdx>(point->n_moved), point->threshold, false, false};
+  if (splits[b].left == kNoNode) {
+    routed.stays = sides.HasSplit(b) && slots.Size() != 0;
+    out[b] = routed;
+    return;
+  }
+  if (finds_thresholds && point->HasThreshold() && !point->reroutes) {
+    point->FindThreshold();
+    routed.threshold = point->threshold;
+    routed.reroutes = point->reroutes;
+  }
+  out[b] = routed;
+  RowIdx const begin = level.Begin(b);
+  RowIdx const middle = begin + routed.n_left;
+  auto const left = static_cast<LevelNode>(splits[b].left - children.first);
+  children.slots[left] = {begin, middle};
+  children.slots[left + 1] = {middle, begin + slots.Size()};
+  children.states[left].sum = point->left_sum;
+  children.states[left + 1].sum = states[b].sum - point->left_sum;
+  for (LevelNode side = 0; side < 2; ++side) {
+    children.numbers[left + side] = 2 * b + side;
+    children.ids[2 * b + side] = splits[b].left + static_cast<NodeIdx>(side);
+  }
+  if (routed.reroutes) {
+    point->n_moved = 0;
+    point->left_sum = {0, 0};
+  }
+}
+
+// one thread a row; result: positions of rows in open nodes; ids: by number
+__global__ void WriteOpenPositionsKernel(ShortLevelNode const* node_of, NodeIdx const* ids,
                                          RowIdx n_rows, NodeIdx* positions) {
   WaitForPreviousKernel();
   auto row = GlobalIdx();
   if (row < n_rows && node_of[row] != kNowhere) {
-    positions[row] = first_node + static_cast<NodeIdx>(node_of[row]);
+    positions[row] = ids[node_of[row]];
   }
 }
 
-// grid: slots; the same of any number of nodes
-__global__ __launch_bounds__(kThreads) void WritePositionsOfSlotsKernel(
-    RowsRef rows, LevelNode n_nodes, NodeIdx first_node, RowIdx n_slots, NodeIdx* positions) {
+// grid: RowTile's; the same of any number of nodes
+__global__ __launch_bounds__(kThreads) void WritePositionsOfSlotsKernel(RowsRef rows,
+                                                                        LevelNode n_nodes,
+                                                                        NodeIdx first_node,
+                                                                        NodeIdx* positions) {
   WaitForPreviousKernel();
-  ForEachSlot<kThreads, kMovedSlots>(
-      rows, n_nodes, n_slots, [&](int, std::uint64_t slot, LevelNode b) {
-        if (b < n_nodes) {
-          positions[rows.rows[slot]] = first_node + static_cast<NodeIdx>(b);
-        }
-      });
+  RowTile<kThreads, kMovedSlots> const tile{rows, n_nodes};
+  for (int j = 0; j < kMovedSlots; ++j) {
+    if (tile.Has(j)) {
+      positions[rows.rows[tile.Slot(j)]] = first_node + static_cast<NodeIdx>(tile.node);
+    }
+  }
 }
 
 /** @brief Tell whether a row goes to the left child of a node, whose column is here. */
@@ -346,14 +323,15 @@ __global__ void FindLeftOutKernel(BinnedTableRef table, OwnSplit const* tree,
 }
 
 // one thread a row
-__global__ void StepLeftOutKernel(OwnSplit const* tree, RankBitVectorRef goes_left, RowIdx n_rows,
-                                  NodeIdx* positions) {
+__global__ void StepLeftOutKernel(OwnSplit const* tree, std::uint32_t const* goes_left,
+                                  RowIdx n_rows, NodeIdx* positions) {
   WaitForPreviousKernel();
   auto row = static_cast<RowIdx>(GlobalIdx());
   if (row < n_rows && positions[row] < 0) {
     NodeIdx const left = tree[DecodePosition(positions[row])].split.left;
     if (left != kNoNode) {
-      positions[row] = EncodePosition(left + (goes_left.words[row / 32].Has(row) ? 0 : 1), false);
+      bool const goes = (goes_left[row / 32] >> row % 32 & 1u) != 0;
+      positions[row] = EncodePosition(left + (goes ? 0 : 1), false);
     }
   }
 }
@@ -372,108 +350,127 @@ int DepthOf(std::vector<NodeSplit> const& tree) {
 }
 }  // namespace
 
-RowPartitioner::RowPartitioner(RowIdx n_rows, RowIdx min_by_row)
-    : n_rows_{n_rows}, min_by_row_{min_by_row}, positions_{n_rows} {
+RowPartitioner::RowPartitioner(RowIdx n_rows) : n_rows_{n_rows}, positions_{n_rows} {
   node_of_.Reserve(n_rows);
   for (int i = 0; i < 2; ++i) {
     rows_[i].Reserve(n_rows);
     units_[i].Reserve(n_rows);
   }
   units_of_row_.Reserve(n_rows);
-  goes_left_.Reserve(n_rows);
+  n_placed_.Reserve(1);
 }
 
 void RowPartitioner::Reset(TrainingRows const& rows, RowIdx n_left_out, Quantiser const& quantiser,
-                           bool by_row, Level* root) {
+                           Level* root) {
   current_ = 0;
+  has_slots_ = has_numbers_ = true;
   n_trained_ = n_rows_ - n_left_out;
-  by_row_ = by_row && n_rows_ >= min_by_row_;
-  if (by_row_) {
-    left_of_row_.Reserve(n_rows_ / 32 + std::size_t{1});
-  }
   root->row_ranges = {{0, n_trained_}};
-  current_units_ = units_of_row_.Data();
-  RankBitVectorRef trained{nullptr};
+  current_units_ = n_left_out == 0 ? units_of_row_.Data() : units_[0].Data();
   if (n_left_out != 0) {
-    trained = goes_left_.Ref();
-    LaunchN("FindTrained", FindTrainedKernel, std::uint64_t{n_rows_} + 32, rows, trained);
-    goes_left_.Count(n_rows_);
-    current_units_ = units_[0].Data();
+    ZeroAsync(n_placed_.Data(), 1);
   }
   // Where there is no row, the root has none.
-  LaunchN("Compact", CompactKernel, std::max(n_rows_, RowIdx{1}), rows.gpair, quantiser, trained,
-          n_rows_, root->row_ranges.front(),
-          NextRows{rows_[0].Data(), units_[0].Data(), root->device_row_ranges.Reserve(1)},
-          units_of_row_.Data(), positions_.Data(), node_of_.Data());
+  Launch("Compact", CompactKernel, CeilDiv(std::max(n_rows_, RowIdx{1}), kThreads * kMovedSlots),
+         kThreads, rows, quantiser, root->row_ranges.front(),
+         NextRows{rows_[0].Data(), units_[0].Data()}, n_left_out == 0 ? nullptr : n_placed_.Data(),
+         units_of_row_.Data(), positions_.Data(), node_of_.Data(),
+         root->device_row_ranges.Reserve(1), numbers_[0].Reserve(1));
 }
 
-bool RowPartitioner::GoesByRow(Level const& level) const {
-  return by_row_ && level.nodes.n <= kMostByRow && level.NumSlots() >= n_rows_ / 2;
+void RowPartitioner::Route(Level const& level, SplitSidesRef const& sides) {
+  LevelNode const n_nodes = level.nodes.n;
+  RowIdx n_open{0};
+  for (RowRange const& slots : level.row_ranges) {
+    n_open += slots.Size();
+  }
+  // Leaves leave gaps, which are closed up once they are half of the slots.
+  bool const stay = n_open >= level.NumSlots() / 2;
+  begins_.clear();
+  n_open = 0;
+  for (RowRange const& slots : level.row_ranges) {
+    begins_.push_back(stay ? slots.begin : n_open);
+    n_open += slots.Size();
+  }
+  device_begins_ = stay ? nullptr : begins_uploader_.Upload(begins_);
+  bool const has_numbers = 2 * std::uint64_t{n_nodes} <= kNowhere;
+  moves_ = !level.is_last || !has_numbers;  // else all that is asked for is the node of a row
+  this->LaunchRoute(level, sides, nullptr);
+  if (sides.left_rows.words == nullptr && sides.table.values_of_host) {
+    FindValuesBeyond(sides, this->Rows(level), n_nodes, level.NumSlots());
+  }
 }
 
-void RowPartitioner::FindLeft(Level const& level) {
-  std::uint64_t const n_words = level.NumSlots() / 32 + std::uint64_t{1};
-  LaunchN("FindLeftOfSlots", FindLeftOfSlotsKernel, CeilDiv(n_words, kFoundWords) * 32,
-          rows_[current_].Data(), left_of_row_.Data(), level.NumSlots(), goes_left_.Ref());
+void RowPartitioner::LaunchRoute(Level const& level, SplitSidesRef const& sides,
+                                 NodeSplit const* splits) {
+  int const next = 1 - current_;
+  NextRows const to{moves_ ? rows_[next].Data() : nullptr, units_[next].Data()};
+  bool const is_told = sides.left_rows.words != nullptr;
+  bool const by_bins = splits == nullptr && sides.table.values_of_host;
+  WithSlots<kMovedSlots>(level.NumSlots(), [&](auto slots) {
+    constexpr int kSlots = decltype(slots)::value;
+    auto const kernel = is_told   ? RouteKernel<kSlots, SideBy::kBits>
+                        : by_bins ? RouteKernel<kSlots, SideBy::kBin>
+                                  : RouteKernel<kSlots, SideBy::kValue>;
+    Launch("Route", kernel, RowTile<kThreads, kSlots>::Grid(level.NumSlots(), level.nodes.n),
+           kThreads, this->Ref(level), sides, splits, to, positions_.Data(), node_of_.Data());
+  });
 }
 
-void RowPartitioner::CountLeft(Level const& level) {
-  goes_left_.Count(level.NumSlots(),
-                   {level.device_row_ranges.Data(), level.nodes.n, n_left_.Reserve(level.nodes.n)});
-  counted_.Record();
-}
-
-void RowPartitioner::Move(Level const& level, LevelSplits const& splits, Level* children) {
+void RowPartitioner::Partition(Level const& level, SplitSidesRef const& sides,
+                               LevelSplits const& splits, Level* children) {
   int const next = 1 - current_;
   LevelNode const n_nodes = level.nodes.n;
-  RowIdx const n_slots = level.NumSlots();
-  bool const by_row = this->GoesByRow(level);
-  std::vector<RowIdx> begins;  // where a node's rows begin on the next level
-  RowIdx n_open{0};
-  for (LevelNode b = 0; b < n_nodes; ++b) {
-    begins.push_back(n_open);
-    n_open += splits.node_splits[b].left != kNoNode ? level.row_ranges[b].Size() : 0;
+  bool const is_told = sides.left_rows.words != nullptr;
+  ChildrenRef const ref{children->nodes.first,
+                        children->device_row_ranges.Reserve(2 * std::size_t{n_nodes}),
+                        numbers_[next].Reserve(2 * std::size_t{n_nodes}), children->states.Data(),
+                        ids_.Reserve(2 * std::size_t{n_nodes})};
+  RoutedNode* const routed = routed_.Reserve(n_nodes);
+  auto const any = [&](bool RoutedNode::*what) {
+    return std::any_of(routed, routed + n_nodes, [=](RoutedNode const& r) { return r.*what; });
+  };
+  bool reroutes{true};
+  while (reroutes) {
+    LaunchN("FinishRouting", FinishRoutingKernel, n_nodes, this->Ref(level), sides,
+            splits.device_node_splits, !is_told, level.states.Data(), ref, routed);
+    is_routed_.Record();
+    is_routed_.Await();
+    reroutes = any(&RoutedNode::reroutes);
+    if (reroutes || any(&RoutedNode::stays)) {
+      this->LaunchRoute(level, sides, splits.device_node_splits);
+    }
   }
-  NextRows const to{by_row && !children->is_searched ? nullptr : rows_[next].Data(),
-                    units_[next].Data(),
-                    children->device_row_ranges.Reserve(2 * std::size_t{n_nodes})};
-  RowIdx const* const d_begins = n_open == n_slots ? nullptr : begins_.Upload(begins);
-  WithSlots<kMovedSlots>(n_slots, [&](auto slots) {
-    constexpr int kSlots = decltype(slots)::value;
-    // Nodes without rows are split, too.
-    Launch("Move", MoveKernel<kSlots>,
-           SlotTurns::Grid(std::max(n_slots, RowIdx{1}), kThreads * kSlots, n_nodes), kThreads,
-           this->Rows(level), splits.device_node_splits, d_begins, level.nodes.first,
-           children->nodes.first, n_nodes, n_slots, goes_left_.Ref(), to, positions_.Data(),
-           by_row ? nullptr : node_of_.Data(), children->states.Data());
-  });
-  if (by_row) {
-    LaunchN("Follow", FollowKernel, CeilDiv(n_rows_, kFollowedRows), splits.device_node_splits,
-            left_of_row_.Data(), level.nodes.first, children->nodes.first, n_rows_,
-            positions_.Data(), node_of_.Data());
-  }
-  counted_.Await();
   children->row_ranges.clear();
   for (LevelNode const b : children->parents) {
-    RowIdx const middle = begins[b] + n_left_.Data()[b];
-    RowIdx const end = begins[b] + level.row_ranges[b].Size();
-    children->row_ranges.insert(children->row_ranges.end(), {{begins[b], middle}, {middle, end}});
+    RowIdx const middle = begins_[b] + routed[b].n_left;
+    RowIdx const end = begins_[b] + level.row_ranges[b].Size();
+    children->row_ranges.insert(children->row_ranges.end(), {{begins_[b], middle}, {middle, end}});
+    if (!is_told) {
+      (*splits.node_splits)[b].threshold = routed[b].threshold;
+    }
   }
+  has_numbers_ = 2 * std::uint64_t{n_nodes} <= kNowhere;
+  has_slots_ = moves_;
   current_ = next;
   current_units_ = units_[next].Data();
+}
+
+LevelRowsRef RowPartitioner::Ref(Level const& level) const {
+  return {this->Rows(level), level.nodes.n, level.nodes.first, device_begins_};
 }
 
 void RowPartitioner::Finish(Level const& level, BinnedTableRef const& table,
                             std::vector<NodeSplit> const& tree, std::uint32_t const* sets,
                             SplitExchange* exchange) {
   LevelNodes const& nodes = level.nodes;
-  if (nodes.n <= kMostFollowed) {
-    LaunchN("WriteOpenPositions", WriteOpenPositionsKernel, n_rows_, node_of_.Data(), nodes.first,
-            n_rows_, positions_.Data());
-  } else {
+  if (has_slots_) {
     Launch("WritePositionsOfSlots", WritePositionsOfSlotsKernel,
-           SlotTurns::Grid(level.NumSlots(), kThreads * kMovedSlots, nodes.n), kThreads,
-           this->Rows(level), nodes.n, nodes.first, level.NumSlots(), positions_.Data());
+           RowTile<kThreads, kMovedSlots>::Grid(level.NumSlots(), nodes.n), kThreads,
+           this->Rows(level), nodes.n, nodes.first, positions_.Data());
+  } else {
+    LaunchN("WriteOpenPositions", WriteOpenPositionsKernel, n_rows_, node_of_.Data(), ids_.Data(),
+            n_rows_, positions_.Data());
   }
   if (n_trained_ == n_rows_) {
     return;
@@ -494,11 +491,12 @@ void RowPartitioner::Finish(Level const& level, BinnedTableRef const& table,
 void RowPartitioner::RouteLeftOut(BinnedTableRef const& table, std::vector<NodeSplit> const& tree,
                                   std::uint32_t const* sets, SplitExchange* exchange) {
   std::uint64_t const n_words = n_rows_ / 32 + 1;
+  std::uint32_t* const goes_left = left_out_.Reserve(n_words);
   for (int depth = DepthOf(tree); depth > 0; --depth) {
     LaunchN("FindLeftOut", FindLeftOutKernel, std::uint64_t{n_rows_} + 32, table, tree_.Data(),
             sets, n_rows_, positions_.Data(), exchange->OwnWords(n_words));
-    exchange->JoinWords(n_words, goes_left_.Ref());
-    LaunchN("StepLeftOut", StepLeftOutKernel, n_rows_, tree_.Data(), goes_left_.Ref(), n_rows_,
+    exchange->JoinWords(n_words, goes_left);
+    LaunchN("StepLeftOut", StepLeftOutKernel, n_rows_, tree_.Data(), goes_left, n_rows_,
             positions_.Data());
   }
 }

@@ -1,25 +1,29 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Keeps rows in the order of the open nodes: each node's rows lie side by side, ascending by row.
+ * @brief Keeps rows in the order of the open nodes: each node's rows lie side by side, in any order.
  *
  * A level's split, with nodes A and B of which A is split and B stays a leaf:
  *
  *     slot        0 1 2 3 4 5 6 7 8
  *     row         1 2 4 5 8|0 3 6 7        rows of A, rows of B
- *     goes left   1 0 0 1 1|. . . .        one bit a slot, counted by RankBitVector
- *     row after   1 5 8|2 4                left child, right child; B's rows have their position
+ *     goes left   1 0 0 1 1|. . . .
+ *     row after   1 5 8|4 2                left child, right child; B's rows have their position
  *
- * The k-th left row of a node goes to slot begin + k, the k-th right one to begin + n_left + k, where
- * begin is the number of rows of the nodes before it that are split.
+ * All is done in one pass, while the host decides which nodes are split: as if all were that have a
+ * candidate. The left child is filled from the first slot of its parent, the right one from the last. A
+ * block reserves room in both for its rows. Blocks begin in order, so that rows of a left child nearly
+ * ascend, and those of a right one nearly descend: neighbours stay neighbours.
+ *
+ * Only then the value is known that is next to the candidate, and with it the threshold. Between
+ * neighbouring floats it may send rows otherwise than the candidate has: these move once more.
  */
 #pragma once
 
 #include <vector>
 
 #include "device/histogram/bins/binned_table.cuh"
-#include "device/level/rank_bit_vector.cuh"
-#include "device/level/rows_ref.cuh"
+#include "device/histogram/split_sides.cuh"
 #include "device/level/split_strategy.cuh"
 #include "device/runtime/stream_event.cuh"
 #include "device/runtime/uploader.cuh"
@@ -32,48 +36,62 @@ struct OwnSplit {
   ColumnIdx column;
 };
 
+/** @brief Tells the host what became of a node whose rows have moved. */
+struct RoutedNode {
+  RowIdx n_left;
+  float threshold;
+  bool reroutes;  // they are to be moved once more
+  bool stays;     // they are in a leaf, where all of them are to stay
+};
+
+/** @brief Lends the rows of a level to those who move them. */
+struct LevelRowsRef {
+  RowsRef rows;
+  LevelNode n_nodes;
+  NodeIdx first_node;
+  RowIdx const*
+      begins;  // where a node's rows begin when they have moved, nullptr: where they do now
+
+  [[nodiscard]] __device__ RowIdx Begin(LevelNode b) const {
+    return begins != nullptr ? begins[b] : rows.nodes[b].begin;
+  }
+};
+
 class RowPartitioner {
  public:
-  /** @param min_by_row As for MakeHistogramStrategy(). */
-  explicit RowPartitioner(RowIdx n_rows, RowIdx min_by_row = kMinByRow);
+  explicit RowPartitioner(RowIdx n_rows);
 
   /**
    * @brief Begin a tree: trained rows are in the root. Does not wait.
    * @param quantiser Makes whole units of gradients.
-   * @param by_row    Rows may be sent left or right in the order of the table.
    * @param root      Gets its row ranges.
    */
-  void Reset(TrainingRows const& rows, RowIdx n_left_out, Quantiser const& quantiser, bool by_row,
-             Level* root);
+  void Reset(TrainingRows const& rows, RowIdx n_left_out, Quantiser const& quantiser, Level* root);
 
   /** @brief Lend the rows of the level that they were moved to last. */
   [[nodiscard]] RowsRef Rows(Level const& level) const {
     auto const& ranges = level.row_ranges;
-    return {rows_[current_].Data(),         current_units_,
-            level.device_row_ranges.Data(), node_of_.Data(),
-            units_of_row_.Data(),           ranges.size() == 1 && ranges.front().end == n_rows_};
+    return {rows_[current_].Data(),
+            current_units_,
+            level.device_row_ranges.Data(),
+            has_numbers_ ? node_of_.Data() : nullptr,
+            numbers_[current_].Data(),
+            units_of_row_.Data(),
+            ranges.size() == 1 && ranges.front().end == n_rows_};
   }
   [[nodiscard]] RowIdx NumRows() const { return n_rows_; }
 
-  /** @brief Give one bit a slot and one slot more, to be written: whether the row goes left. */
-  [[nodiscard]] RankBitVectorRef GoesLeft() const { return goes_left_.Ref(); }
-  /** @brief Tell whether rows of a level are sent left or right in the order of the table: it is long,
-   *         and most of them are in open nodes. */
-  [[nodiscard]] bool GoesByRow(Level const& level) const;
-  /** @brief Give one bit a row of the table and one row more, to be written where GoesByRow(), before
-   *         FindLeft(). */
-  [[nodiscard]] std::uint32_t* LeftOfRow() const { return left_of_row_.Data(); }
-  /** @brief Write GoesLeft() by the bits of LeftOfRow(). */
-  void FindLeft(Level const& level);
-  /** @brief Count the bits, which are written. Does not wait; Move() waits for the counts. */
-  void CountLeft(Level const& level);
-
+  /** @brief Move rows to the sides of the nodes' best candidates, as if each of these were a split. Does not
+   *         wait. */
+  void Route(Level const& level, SplitSidesRef const& sides);
   /**
-   * @brief Move rows to the children; those of leaves have their position. Where the children are not
-   *        searched, rows that GoesByRow() stay where they are.
-   * @param children Gets row ranges; their sums are 0, and are added to.
+   * @brief Make the level of the children; rows of leaves have their position. Waits.
+   * @param sides    As for Route().
+   * @param splits   Get thresholds, unless workers have told who goes left.
+   * @param children Gets row ranges and sums.
    */
-  void Move(Level const& level, LevelSplits const& splits, Level* children);
+  void Partition(Level const& level, SplitSidesRef const& sides, LevelSplits const& splits,
+                 Level* children);
 
   /**
    * @brief End a tree: rows of the level's nodes have their position, and so have rows left out.
@@ -86,17 +104,20 @@ class RowPartitioner {
   [[nodiscard]] RowPositions& Positions() { return positions_; }
 
  private:
+  [[nodiscard]] LevelRowsRef Ref(Level const& level) const;
+  /** @param splits As for the kernel. */
+  void LaunchRoute(Level const& level, SplitSidesRef const& sides, NodeSplit const* splits);
   /** @brief Move rows left out down the tree level by level, as columns are with several
    *         workers. */
   void RouteLeftOut(BinnedTableRef const& table, std::vector<NodeSplit> const& tree,
                     std::uint32_t const* sets, SplitExchange* exchange);
 
   RowIdx n_rows_;
-  RowIdx min_by_row_;
   // of the tree in progress
-  bool by_row_{false};
   RowIdx n_trained_{0};
-  int current_{0};                               // which half the rows are in
+  int current_{0};                               // which half the rows of the level are in
+  bool has_slots_{true};                         // their slots are written
+  bool has_numbers_{true};                       // their nodes have numbers
   GradientUnits const* current_units_{nullptr};  // by slot; those of all rows are in their order
   RowPositions positions_;
   DeviceBuffer<ShortLevelNode> node_of_{"nodes of rows"};
@@ -105,11 +126,20 @@ class RowPartitioner {
   DeviceBuffer<GradientUnits> units_[2]{DeviceBuffer<GradientUnits>{"gradients by node"},
                                         DeviceBuffer<GradientUnits>{"gradients by node, next"}};
   DeviceBuffer<GradientUnits> units_of_row_{"gradients by row"};
-  RankBitVector goes_left_{"rows that go left"};
-  DeviceBuffer<std::uint32_t> left_of_row_{"rows that go left, by row"};
-  PinnedBuffer<RowIdx> n_left_{"left rows of nodes"};
-  StreamEvent counted_;  // n_left_ is there
-  Uploader begins_{"rows before those of nodes"};
+  DeviceBuffer<RowIdx> n_placed_{"trained rows"};
+  // By node of the level, and by node of its children; a child's number is twice its parent's place in the
+  // level, and one more if it is a right one: rows have it before it is known which nodes are split.
+  DeviceBuffer<LevelNode> numbers_[2]{DeviceBuffer<LevelNode>{"numbers of nodes"},
+                                      DeviceBuffer<LevelNode>{"numbers of nodes, next level"}};
+  DeviceBuffer<NodeIdx> ids_{"ids of nodes, by number"};
+  PinnedBuffer<RoutedNode> routed_{"nodes whose rows have moved"};
+  StreamEvent is_routed_;  // routed_ is there
+  // of the level whose rows move
+  bool moves_{true};                      // their slots are asked for
+  std::vector<RowIdx> begins_;            // where a node's rows are to begin
+  RowIdx const* device_begins_{nullptr};  // nullptr: where they begin now
+  Uploader begins_uploader_{"where rows of nodes begin"};
   DeviceBuffer<OwnSplit> tree_{"the tree, for rows left out"};
+  DeviceBuffer<std::uint32_t> left_out_{"rows left out that go left"};  // with workers
 };
 }  // namespace gpu_exact

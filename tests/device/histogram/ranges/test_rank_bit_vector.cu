@@ -3,9 +3,7 @@
  *
  * @brief How many bits are set before each against a count on the host.
  */
-#include <numeric>
-
-#include "device/level/rank_bit_vector.cuh"
+#include "device/histogram/ranges/rank_bit_vector.cuh"
 #include "tests/device/device_arrays.cuh"
 #include "tests/device/random_problem.h"
 
@@ -17,8 +15,9 @@ __global__ void WriteBitsKernel(std::uint8_t const* is_set, std::uint64_t n,
   WaitForPreviousKernel();
   auto i = GlobalIdx();
   bool const set = i < n && is_set[i] != 0;
-  if (i / 32 <= n / 32) {
-    bits.WriteWord(i, set);
+  std::uint32_t const word = __ballot_sync(kAllLanes, set);
+  if (i % 32 == 0 && i / 32 <= n / 32) {
+    bits.words[i / 32] = {word, 0};
   }
 }
 
@@ -41,22 +40,7 @@ class RankBitVectorTest : public DeviceTest {
     bits_.Reserve(n);
     auto const d_is_set = ToDevice(is_set);
     LaunchN("WriteBits", WriteBitsKernel, n + 32, d_is_set.Data(), n, bits_.Ref());
-    // Every range of some begin, up to the end of all.
-    std::vector<RowRange> ranges;
-    for (std::uint64_t end = 0; end <= n; end += n / 5 + 1) {
-      ranges.push_back({static_cast<RowIdx>(end / 3), static_cast<RowIdx>(end)});
-    }
-    ranges.push_back({0, static_cast<RowIdx>(n)});
-    auto const d_ranges = ToDevice(ranges);
-    DeviceBuffer<RowIdx> d_n_set{"bits of ranges"};
-    bits_.Count(n, {d_ranges.Data(), static_cast<LevelNode>(ranges.size()),
-                    d_n_set.Reserve(ranges.size())});
-    auto const n_set = ToHost(d_n_set.Data(), ranges.size());
-    for (std::size_t i = 0; i < ranges.size(); ++i) {
-      ASSERT_EQ(n_set[i], std::accumulate(is_set.cbegin() + ranges[i].begin,
-                                          is_set.cbegin() + ranges[i].end, RowIdx{0}))
-          << "range " << i << " of " << n;
-    }
+    bits_.Count(n);
     DeviceBuffer<std::uint32_t> d_ranks{"ranks"};
     DeviceBuffer<std::uint8_t> d_read{"bits"};
     LaunchN("ReadRanks", ReadRanksKernel, n + 1, bits_.Ref(), n, d_ranks.Reserve(n + 1),

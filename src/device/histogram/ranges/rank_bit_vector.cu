@@ -10,7 +10,7 @@
 #include <cub/block/block_scan.cuh>
 #include <cub/device/device_scan.cuh>
 
-#include "device/level/rank_bit_vector.cuh"
+#include "device/histogram/ranges/rank_bit_vector.cuh"
 #include "device/runtime/block_cluster.cuh"
 #include "device/runtime/device_context.cuh"
 
@@ -28,25 +28,9 @@ constexpr int kThreads = 1024;
 constexpr int kWords = 4;  // per thread
 // That one cluster counts: one kernel, not three.
 constexpr std::uint64_t kFewWords = 2 * kWords * kThreads;  // per block
-constexpr LevelNode kFewRanges = 4 * kThreads;
-
-/** @brief Count the set bits of ranges: of each stride-th one. */
-__device__ void CountRanges(RankBitVectorRef const& bits, BitRanges const& ranges,
-                            std::uint64_t first, std::uint64_t stride) {
-  for (std::uint64_t i = first; i < ranges.n; i += stride) {
-    ranges.n_set[i] = bits.Rank(ranges.ranges[i].end) - bits.Rank(ranges.ranges[i].begin);
-  }
-}
-
-// one thread a range
-__global__ void CountRangesKernel(RankBitVectorRef bits, BitRanges ranges) {
-  WaitForPreviousKernel();
-  CountRanges(bits, ranges, GlobalIdx(), std::uint64_t{gridDim.x} * blockDim.x);
-}
 
 // grid: one cluster
-__global__ __launch_bounds__(kThreads) void CountFewKernel(RankWord* words, std::uint32_t n,
-                                                           BitRanges ranges) {
+__global__ __launch_bounds__(kThreads) void CountFewKernel(RankWord* words, std::uint32_t n) {
   WaitForPreviousKernel();
   using Scan = cub::BlockScan<std::uint32_t, kThreads>;
   __shared__ typename Scan::TempStorage temp;
@@ -82,25 +66,24 @@ __global__ __launch_bounds__(kThreads) void CountFewKernel(RankWord* words, std:
       }
       before += __popc(bits[k]);
     }
-    BlockCluster::Sync();  // all words are written, n_set is used again
+    BlockCluster::Sync();  // n_set is used again
   }
-  CountRanges({words}, ranges, rank, n_threads);
 }
 }  // namespace
 
-void RankBitVector::Count(std::uint64_t n, BitRanges const& ranges) {
+void RankBitVector::Count(std::uint64_t n) {
   if (max_blocks_ == 0) {
     constexpr unsigned kMost = BlockCluster::kMost;
     max_blocks_ = MaxClusters(CountFewKernel, kMost, kThreads) != 0 ? kMost : 1;
   }
   std::uint64_t const n_words = n / 32 + 1;
-  if (n_words <= max_blocks_ * kFewWords && ranges.n <= kFewRanges) {
+  if (n_words <= max_blocks_ * kFewWords) {
     unsigned n_blocks{1};
     while (n_blocks < max_blocks_ && n_blocks * kWords * kThreads < n_words) {
       n_blocks *= 2;
     }
     LaunchClusters("CountFew", CountFewKernel, 1, n_blocks, kThreads, words_.Data(),
-                   static_cast<std::uint32_t>(n_words), ranges);
+                   static_cast<std::uint32_t>(n_words));
     return;
   }
   auto const indices = thrust::make_counting_iterator(std::uint64_t{0});
@@ -111,6 +94,5 @@ void RankBitVector::Count(std::uint64_t n, BitRanges const& ranges) {
   CallCub([&](void* storage, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveSum(storage, bytes, counts, n_before, n_words, Stream());
   });
-  LaunchN("CountRanges", CountRangesKernel, ranges.n, this->Ref(), ranges);
 }
 }  // namespace gpu_exact

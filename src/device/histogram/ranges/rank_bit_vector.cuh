@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "device/level/rows_ref.cuh"
 #include "device/runtime/runtime.cuh"
 #include "plan/bin_layout.h"
 
@@ -29,21 +28,6 @@ struct RankBitVectorRef {
   [[nodiscard]] __device__ std::uint32_t Rank(std::uint64_t i) const {
     return words[i / 32].Rank(static_cast<std::uint32_t>(i % 32));
   }
-  /** @brief Write the word that a warp's bits are. All lanes, i their own and consecutive. */
-  __device__ void WriteWord(std::uint64_t i, bool is_set) const {
-    EXACT_DEVICE_CHECK(i % 32 == threadIdx.x % 32);
-    std::uint32_t const bits = __ballot_sync(kAllLanes, is_set);
-    if (threadIdx.x % 32 == 0) {
-      words[i / 32] = {bits, 0};
-    }
-  }
-};
-
-/** @brief Names ranges of bits, and where to write how many of each are set. */
-struct BitRanges {
-  RowRange const* ranges{nullptr};  // they end at the end of all bits at most
-  LevelNode n{0};
-  RowIdx* n_set{nullptr};
 };
 
 /** @brief Owns the bits. Memory: 1/4 B a bit. */
@@ -54,11 +38,8 @@ class RankBitVector {
   /** @brief Make room for n bits and one position more; content is lost where it grows. */
   RankBitVectorRef Reserve(std::uint64_t n) { return {words_.Reserve(NumRankWords(n))}; }
   void ClearAsync(std::uint64_t n) { ZeroAsync(words_.Data(), NumRankWords(n)); }
-  /**
-   * @brief Count what is set before each of n bits and their end. Does not wait.
-   * @param ranges Get how many of their bits are set.
-   */
-  void Count(std::uint64_t n, BitRanges const& ranges = {});
+  /** @brief Count what is set before each of n bits and their end. Does not wait. */
+  void Count(std::uint64_t n);
   [[nodiscard]] RankBitVectorRef Ref() const { return {words_.Data()}; }
 
  private:
