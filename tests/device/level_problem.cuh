@@ -25,8 +25,12 @@ struct LevelProblem {
     lv.n_nodes = n_nodes;
     lv.max_cat_threshold = static_cast<std::uint32_t>(param.max_cat_threshold);
     lv.rules = rules_.Reserve(columns.n_features);
-    MakeRules(param, columns, param.monotone_constraints.empty() ? nullptr : monotone_.Data(),
-              rules_.Data());
+    Level root;
+    root.ref = lv;
+    root.ref.best = root.best.Reserve(1);
+    ZeroAsync(root.states.Reserve(1), 1);
+    CompleteRoot(param, param.monotone_constraints.empty() ? nullptr : monotone_.Data(), 0,
+                 rules_.Data(), &root);
   }
 
   void SetNodes(std::vector<NodeState> const& nodes) {

@@ -212,7 +212,7 @@ GrownTree DeviceBuilder::Grow(GrowParam const& param, GradientView gradients,
 void DeviceBuilder::BeginTree(Tree const& tree, Level* root) {
   this->MakeLevel(tree, 1, root);
   scan_.Sum(tree.start.rows, tree.start.quantiser, &root->states.Data()->sum);
-  CompleteRoot(tree.ToBeat(), root);
+  CompleteRoot(tree.start.param, tree.monotone, tree.ToBeat(), rules_.Data(), root);
   strategy_->BeginTree(tree.start, root);
   this->SelectFeatures(tree, root);
 }
@@ -354,7 +354,6 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
   ref.max_cat_threshold = static_cast<std::uint32_t>(param.max_cat_threshold);
   ref.features = column_partition_ != nullptr ? column_partition_->Features() : ColumnFeatures{};
   std::int32_t const* const by_feature = has_monotone ? monotone_.Data() : nullptr;
-  MakeRules(param, columns, by_feature, rules_.Data(), ref.features);
   return {features,
           TreeGrower{param, quantiser},
           by_feature,

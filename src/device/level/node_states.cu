@@ -3,30 +3,12 @@
  *
  * @brief Implements node_states.cuh.
  */
+#include <algorithm>
+
 #include "device/level/node_states.cuh"
 
 namespace gpu_exact {
 namespace {
-// one thread a feature
-__global__ void RulesKernel(DefaultDirection direction, float opt_dense_col,
-                            std::uint32_t max_cat_to_onehot, ColumnsRef columns,
-                            std::int32_t const* monotone, ColumnFeatures features,
-                            FeatureRule* rules) {
-  WaitForPreviousKernel();
-  auto f = GlobalIdx();
-  if (f < columns.n_features) {
-    auto n_present = columns.n_present[f];
-    auto n_distinct = columns.value_offsets[f + 1] - columns.value_offsets[f];
-    std::int32_t const constraint =
-        monotone == nullptr ? 0 : monotone[features.Of(ColumnIdx{static_cast<FeatureIdx>(f)})];
-    std::uint32_t const n = columns.n_categories == nullptr ? 0 : columns.n_categories[f];
-    rules[f] = n != 0 ? FeatureRule::MakeCategorical(direction, n < max_cat_to_onehot, constraint)
-                      : FeatureRule::Make(ScanPlan::Make(direction, opt_dense_col, columns.n_rows,
-                                                         n_present, n_distinct),
-                                          constraint);
-  }
-}
-
 /** @brief Compute weight and gain within the bounds, which stay as they are. */
 __device__ void Complete(GainParam const& param, Quantiser const& quantiser,
                          WeightBounds const& bounds, NodeState* state) {
@@ -36,14 +18,30 @@ __device__ void Complete(GainParam const& param, Quantiser const& quantiser,
   state->bounds = bounds;
 }
 
-/** @param own_bounds Limit the root's own weight. @param bounds Limit its splits. */
-__global__ void CompleteRootKernel(GainParam param, Quantiser quantiser, WeightBounds own_bounds,
-                                   WeightBounds bounds, std::uint64_t to_beat, NodeState* root,
-                                   std::uint64_t* best) {
+// one thread a feature; own_bounds limit the root's own weight, bounds its splits
+__global__ void CompleteRootKernel(LevelRef lv, DefaultDirection direction, float opt_dense_col,
+                                   std::uint32_t max_cat_to_onehot, std::int32_t const* monotone,
+                                   WeightBounds own_bounds, WeightBounds bounds,
+                                   std::uint64_t to_beat, FeatureRule* rules, NodeState* root) {
   WaitForPreviousKernel();
-  Complete(param, quantiser, own_bounds, root);
-  root->bounds = bounds;
-  *best = to_beat;
+  auto f = GlobalIdx();
+  if (f == 0) {
+    Complete(lv.gain, lv.quantiser, own_bounds, root);
+    root->bounds = bounds;
+    lv.best[0] = to_beat;
+  }
+  ColumnsRef const& columns = lv.columns;
+  if (f < columns.n_features) {
+    auto n_present = columns.n_present[f];
+    auto n_distinct = columns.value_offsets[f + 1] - columns.value_offsets[f];
+    std::int32_t const constraint =
+        monotone == nullptr ? 0 : monotone[lv.features.Of(ColumnIdx{static_cast<FeatureIdx>(f)})];
+    std::uint32_t const n = columns.n_categories == nullptr ? 0 : columns.n_categories[f];
+    rules[f] = n != 0 ? FeatureRule::MakeCategorical(direction, n < max_cat_to_onehot, constraint)
+                      : FeatureRule::Make(ScanPlan::Make(direction, opt_dense_col, columns.n_rows,
+                                                         n_present, n_distinct),
+                                          constraint);
+  }
 }
 
 // one thread a parent
@@ -69,17 +67,13 @@ __global__ void CompleteChildrenKernel(GainParam param, Quantiser quantiser,
 }
 }  // namespace
 
-void MakeRules(GrowParam const& param, ColumnsRef const& columns, std::int32_t const* monotone,
-               FeatureRule* out_rules, ColumnFeatures const& features) {
-  LaunchN("Rules", RulesKernel, columns.n_features, param.default_direction, param.opt_dense_col,
-          param.max_cat_to_onehot, columns, monotone, features, out_rules);
-}
-
-void CompleteRoot(std::uint64_t to_beat, Level* root) {
+void CompleteRoot(GrowParam const& param, std::int32_t const* monotone, std::uint64_t to_beat,
+                  FeatureRule* out_rules, Level* root) {
   GainParam const& gain = root->ref.gain;
-  Launch("CompleteRoot", CompleteRootKernel, 1, 1, gain, root->ref.quantiser,
-         WeightBounds::OfRoot(gain.bounded && !gain.Old()), WeightBounds::OfRoot(gain.bounded),
-         to_beat, root->states.Data(), root->best.Data());
+  LaunchN("CompleteRoot", CompleteRootKernel, std::max(root->ref.columns.n_features, FeatureIdx{1}),
+          root->ref, param.default_direction, param.opt_dense_col, param.max_cat_to_onehot,
+          monotone, WeightBounds::OfRoot(gain.bounded && !gain.Old()),
+          WeightBounds::OfRoot(gain.bounded), to_beat, out_rules, root->states.Data());
 }
 
 void CompleteChildren(Level const& level, NodeSplit const* node_splits,

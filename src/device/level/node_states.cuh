@@ -9,17 +9,14 @@
 
 namespace gpu_exact {
 /**
- * @brief Decide how every column is searched. Does not wait.
- * @param monotone By feature, or nullptr.
+ * @brief Decide how every column is searched, complete the root's state, whose sum is written, and begin its
+ *        best candidate. Does not wait.
+ * @param monotone  By feature, or nullptr.
+ * @param to_beat   CandidateKey that a candidate must beat.
+ * @param out_rules The root's, to be written.
  */
-void MakeRules(GrowParam const& param, ColumnsRef const& columns, std::int32_t const* monotone,
-               FeatureRule* out_rules, ColumnFeatures const& features = {});
-
-/**
- * @brief Complete the root's state, whose sum is written, and begin its best candidate. Does not wait.
- * @param to_beat CandidateKey that a candidate must beat.
- */
-void CompleteRoot(std::uint64_t to_beat, Level* root);
+void CompleteRoot(GrowParam const& param, std::int32_t const* monotone, std::uint64_t to_beat,
+                  FeatureRule* out_rules, Level* root);
 
 /**
  * @brief Complete the children's states, whose sums are written, and begin their best candidates. Does

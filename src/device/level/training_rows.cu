@@ -30,7 +30,7 @@ __device__ RowSummary Join(RowSummary const& a, RowSummary const& b) {
  *         for 0. */
 __device__ std::uint32_t InvertedBits(float x) { return x == 0.0f ? 0 : ~__float_as_uint(x); }
 
-// grid: strided over rows; result: *out_summary but its magnitudes, zero before
+// grid: strided over rows; result: *out_summary but its magnitudes
 __global__ __launch_bounds__(kThreads) void SummariseKernel(TrainingRows rows,
                                                             RowSummary* out_summary) {
   WaitForPreviousKernel();
@@ -123,37 +123,53 @@ __device__ void AddRows(TrainingRows const& rows, Quantiser const& quantiser, Fi
   }
 }
 
-// grid: strided over rows; result: summary->magnitudes, zero before
-__global__ __launch_bounds__(kThreads) void SumMagnitudesKernel(TrainingRows rows,
-                                                                RowSummary* summary) {
-  WaitForPreviousKernel();
-  AddRows<true>(rows, summary->ByLargest(rows.n_rows), &summary->magnitudes);
+/** @brief Give what all blocks have added up, by one thread of the last of them; it is zero then. */
+template <typename T>
+__device__ T Take(T* sum) {
+  T const all = *sum;
+  *sum = {};
+  return all;
 }
 
-// grid: strided over rows; result: *out, zero before
-__global__ __launch_bounds__(kThreads) void SumKernel(TrainingRows rows, Quantiser quantiser,
-                                                      FixedSum* out) {
+// grid: strided over rows; result: *out_summary, page-locked memory, with the magnitudes
+__global__ __launch_bounds__(kThreads) void SumMagnitudesKernel(TrainingRows rows,
+                                                                RowScanSums* sums,
+                                                                RowSummary* out_summary) {
   WaitForPreviousKernel();
-  AddRows<false>(rows, quantiser, out);
+  RowSummary* const summary = &sums->summary;
+  AddRows<true>(rows, summary->ByLargest(rows.n_rows), &summary->magnitudes);
+  if (threadIdx.x == 0 && EndsGrid(&sums->n_ended)) {
+    *out_summary = Take(summary);
+  }
+}
+
+// grid: strided over rows; result: *out
+__global__ __launch_bounds__(kThreads) void SumKernel(TrainingRows rows, Quantiser quantiser,
+                                                      RowScanSums* sums, FixedSum* out) {
+  WaitForPreviousKernel();
+  AddRows<false>(rows, quantiser, &sums->sum);
+  if (threadIdx.x == 0 && EndsGrid(&sums->n_ended)) {
+    *out = Take(&sums->sum);
+  }
 }
 }  // namespace
 
 RowScan::RowScan(std::uint64_t max_blocks) : max_blocks_{max_blocks} {
-  summary_.Reserve(1);
+  ZeroAsync(sums_.Reserve(1), 1);
   host_summary_.Reserve(1);
   any_deleted_.Reserve(1);
 }
 
 std::uint64_t RowScan::Grid(RowIdx n_rows) const {
-  return std::min(CeilDiv(n_rows, kThreads * kRowsPerThread), max_blocks_);
+  // Without a row there is a sum, too.
+  return std::clamp<std::uint64_t>(CeilDiv(n_rows, kThreads * kRowsPerThread), 1, max_blocks_);
 }
 
 RowSummary RowScan::Summarise(TrainingRows const& rows) {
-  ZeroAsync(summary_.Data(), 1);
-  Launch("Summarise", SummariseKernel, this->Grid(rows.n_rows), kThreads, rows, summary_.Data());
+  Launch("Summarise", SummariseKernel, this->Grid(rows.n_rows), kThreads, rows,
+         &sums_.Data()->summary);
   Launch("SumMagnitudes", SumMagnitudesKernel, this->Grid(rows.n_rows), kThreads, rows,
-         summary_.Data());
-  CopyPinned(host_summary_.Data(), summary_.Data(), 1);
+         sums_.Data(), host_summary_.Data());
   Synchronize();
   return *host_summary_.Data();
 }
@@ -173,7 +189,6 @@ bool RowScan::AnyDeleted(TrainingRows const& rows) {
 }
 
 void RowScan::Sum(TrainingRows const& rows, Quantiser const& quantiser, FixedSum* out) {
-  ZeroAsync(out, 1);
-  Launch("Sum", SumKernel, this->Grid(rows.n_rows), kThreads, rows, quantiser, out);
+  Launch("Sum", SumKernel, this->Grid(rows.n_rows), kThreads, rows, quantiser, sums_.Data(), out);
 }
 }  // namespace gpu_exact

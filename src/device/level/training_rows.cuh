@@ -55,6 +55,13 @@ struct RowSummary {
   }
 };
 
+/** @brief Holds what blocks add up; all zero between passes. */
+struct RowScanSums {
+  RowSummary summary;
+  FixedSum sum;
+  std::uint32_t n_ended;  // blocks
+};
+
 /** @brief Makes passes over all rows. Results do not depend on the grid. */
 class RowScan {
  public:
@@ -75,7 +82,7 @@ class RowScan {
   [[nodiscard]] std::uint64_t Grid(RowIdx n_rows) const;
 
   std::uint64_t max_blocks_;
-  DeviceBuffer<RowSummary> summary_{"row summary"};
+  DeviceBuffer<RowScanSums> sums_{"sums of rows"};
   PinnedBuffer<RowSummary> host_summary_{"row summary"};
   DeviceBuffer<Rounding> rounding_{"what rounding changes"};
   PinnedBuffer<std::uint32_t> any_deleted_{"whether rows are deleted"};

@@ -182,12 +182,13 @@ void* DeviceMemory::Allocate(std::size_t bytes, char const* what) {
 }
 
 void DeviceMemory::Free(void* p, std::size_t bytes) noexcept {
+  if (p == nullptr) {
+    return;
+  }
   CaptureGuard const guard;
   Succeeds(cudaFree(p));
-  if (p != nullptr) {
-    ledger->Subtract(bytes);
-    of_process.Subtract(bytes);
-  }
+  ledger->Subtract(bytes);
+  of_process.Subtract(bytes);
 }
 
 std::size_t PeakDeviceBytes() { return of_process.Peak(); }
@@ -205,6 +206,9 @@ void* PinnedMemory::Allocate(std::size_t bytes, char const* what) {
 }
 
 void PinnedMemory::Free(void* p, std::size_t) noexcept {
+  if (p == nullptr) {
+    return;
+  }
   CaptureGuard const guard;
   Succeeds(cudaFreeHost(p));
 }

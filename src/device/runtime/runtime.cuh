@@ -318,6 +318,18 @@ void LaunchN(char const* name, void (*kernel)(ParamsT...), std::uint64_t n, Args
   Launch(name, kernel, CeilDiv(n, kBlock), kBlock, std::forward<ArgsT>(args)...);
 }
 
+/**
+ * @brief Tell whether all other blocks of the grid have come here; what they wrote before is seen then. By
+ *        one thread of each block.
+ * @param n_ended 0 before the grid, and after it.
+ */
+__device__ inline bool EndsGrid(std::uint32_t* n_ended) {
+  __threadfence();
+  bool const is_last = atomicInc(n_ended, gridDim.x - 1) == gridDim.x - 1;
+  __threadfence();
+  return is_last;
+}
+
 /** @brief Give the index of this thread in a one-dimensional grid. */
 __device__ inline std::uint64_t GlobalIdx() {
   return static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;

@@ -51,16 +51,16 @@ TEST_F(OpenRangesTest, KeepsAsManyAsFitAndCountsAll) {
     }
     for (std::uint32_t capacity : {kRanges, 1000u, 1u}) {
       DeviceBuffer<OpenRange> list{"open ranges"};
-      DeviceBuffer<std::uint64_t> count{"their number"};
+      DeviceBuffer<OpenCounts> counts{"their number"};
       DeviceBuffer<std::uint32_t> size{"their number"};
       ZeroAsync(list.Reserve(kRanges), kRanges);
-      ZeroAsync(count.Reserve(1), 1);
+      ZeroAsync(counts.Reserve(1), 1);
       auto const d_wanted = ToDevice(wanted);
-      OpenRangesRef const open{list.Data(), count.Data(), capacity};
+      OpenRangesRef const open{list.Data(), counts.Data(), capacity};
       LaunchN("Append", AppendKernel, kRanges, d_wanted.Data(), kRanges, open);
       Launch("Size", SizeKernel, 1, 1, open, size.Reserve(1));
       auto const n_kept = std::min<std::size_t>(want.size(), capacity);
-      EXPECT_EQ(ToHost(count.Data(), 1)[0], want.size());
+      EXPECT_EQ(ToHost(counts.Data(), 1)[0].n_listed, want.size());
       EXPECT_EQ(ToHost(size.Data(), 1)[0], n_kept);
       std::vector<std::uint32_t> got;
       auto const listed = ToHost(list.Data(), kRanges);

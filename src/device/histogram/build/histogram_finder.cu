@@ -218,6 +218,7 @@ WorkRef HistogramFinder::AllRows() {
 
 void HistogramFinder::SearchBatches(LevelRef const& lv, RowsRef const& rows,
                                     OpenRangesRef const& open, LevelSetsRef const* sets) {
+  OpenCounts* to_clear = open.counts;
   for (PlannedWork const& batch : batches_) {
     if (batch.searches.empty() || matrix_.Columns().empty()) {
       continue;
@@ -228,9 +229,13 @@ void HistogramFinder::SearchBatches(LevelRef const& lv, RowsRef const& rows,
       f.work = batch.Ref(slicer_, uploader_);
       std::uint32_t const n_blocks = f.work.n_slices <= limits_.n_blocks ? kClearBlocks : 1;
       Launch("ClearSharedSegments", ClearSharedSegmentsKernel,
-             std::uint64_t{f.work.n_slices} * n_blocks, 512, f, n_blocks);
+             std::uint64_t{f.work.n_slices} * n_blocks, 512, f, n_blocks,
+             std::exchange(to_clear, nullptr));
       Launch("Build", BuildKernel, f.work.n_slices, {SharedHistogram::kThreads, shared_bytes_},
              rows, f);
+    }
+    if (to_clear != nullptr) {
+      ZeroAsync(std::exchange(to_clear, nullptr), 1);
     }
     auto const* const searches = uploader_.Data<HistogramSearch>(batch.d_searches);
     auto const n = static_cast<std::uint32_t>(batch.searches.size());

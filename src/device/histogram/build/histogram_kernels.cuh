@@ -33,9 +33,12 @@ struct FinderRef {
   }
 };
 
-// grid: slices, some blocks each; result: zeros where several blocks will add
-__global__ void ClearSharedSegmentsKernel(FinderRef f, std::uint32_t n_blocks) {
+// grid: slices, some blocks each; result: zeros where several blocks will add, and counts, or nullptr
+__global__ void ClearSharedSegmentsKernel(FinderRef f, std::uint32_t n_blocks, OpenCounts* counts) {
   WaitForPreviousKernel();
+  if (GlobalIdx() == 0 && counts != nullptr) {
+    *counts = {};
+  }
   std::uint32_t const slice = blockIdx.x / n_blocks;
   if (!f.work.Clears(slice)) {
     return;

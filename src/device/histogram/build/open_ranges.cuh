@@ -32,19 +32,20 @@ struct OpenCounts {
   unsigned long long
       n_gathered;  // estimate: of these entries, those whose rows are in the range's node
   unsigned long long
-      n_entries;         // of nodes, that were gathered; an estimate where ranges are scanned
-  std::uint32_t n_open;  // ranges whose entries are gathered
+      n_entries;          // of nodes, that were gathered; an estimate where ranges are scanned
+  std::uint32_t n_open;   // ranges whose entries are gathered
+  std::uint32_t n_ended;  // blocks that have measured
 };
 
 /** @brief Lends a list of them to kernels. */
 struct OpenRangesRef {
   OpenRange* list;
-  std::uint64_t* count;  // may end beyond the capacity; what is beyond is not written
+  OpenCounts* counts;  // n_listed may end beyond the capacity; what is beyond is not written
   std::uint32_t capacity;
 
   /** @brief Count the listed ranges, as far as there is room. */
   [[nodiscard]] __device__ std::uint32_t Size() const {
-    return static_cast<std::uint32_t>(min(*count, std::uint64_t{capacity}));
+    return static_cast<std::uint32_t>(min(counts->n_listed, std::uint64_t{capacity}));
   }
   /** @brief Append by any lanes of a warp: those that come here together count as one. */
   __device__ void Append(OpenRange const& range) const {
@@ -52,7 +53,7 @@ struct OpenRangesRef {
     int const leader = __ffs(static_cast<int>(lanes)) - 1;
     unsigned long long first{0};
     if (static_cast<int>(threadIdx.x % 32) == leader) {
-      first = atomicAdd(reinterpret_cast<unsigned long long*>(count),
+      first = atomicAdd(reinterpret_cast<unsigned long long*>(&counts->n_listed),
                         static_cast<unsigned long long>(__popc(lanes)));
     }
     std::uint64_t const at = __shfl_sync(lanes, first, leader) + __popc(lanes & LaneMaskLt());

@@ -360,12 +360,11 @@ OpenRangesRef RangeRefiner::List(std::size_t n_nodes) {
   if (most <= max_certain_) {
     list_.Reserve(most);
   }
-  ZeroAsync(counts_.Data(), 1);
   return this->Listed();
 }
 
 OpenRangesRef RangeRefiner::Listed() {
-  return {list_.Data(), &counts_.Data()->n_listed,
+  return {list_.Data(), counts_.Data(),
           static_cast<std::uint32_t>(
               std::min<std::uint64_t>(list_.Bytes() / sizeof(OpenRange), ~std::uint32_t{0}))};
 }
@@ -385,16 +384,16 @@ RangeRefiner::Refined RangeRefiner::Refine(LevelRef const& lv, BinnedTableRef co
                         shape,
                         static_cast<double>(max_entries_)};
   auto const scan = [&] {
-    room_.scanner.Scan(lv, matrix_, table, rows, finder->Nodes(), n_nodes, listed, counts_.Data(),
-                       found_.Data(), host_counts_.Data() + kScanned);
+    room_.scanner.Scan(lv, matrix_, table, rows, finder->Nodes(), n_nodes, listed, found_.Data(),
+                       host_counts_.Data() + kScanned);
   };
   if (shape.scans && n_nodes * matrix_.Ref().n_bins <= listed.capacity && cost.ScansAnyway()) {
     scan();
     return Refined::kDone;
   }
   if (shape.scans) {
-    room_.scanner.Measure(lv, matrix_.Ref(), finder->Nodes(), listed, counts_.Data());
-    this->AskCounts();
+    room_.scanner.Measure(lv, matrix_.Ref(), finder->Nodes(), listed, host_counts_.Data() + kAsked);
+    asked_.Record();
     scanned_.resize(std::max(scanned_.size(), depth + 1));
     bool const begun = scanned_[depth];
     if (begun) {
@@ -458,12 +457,13 @@ bool RangeRefiner::HadRoom(OpenCounts const& counts) {
   return false;
 }
 
-void RangeRefiner::AskCounts() {
+OpenCounts RangeRefiner::ReadCounts() {
   CopyPinned(host_counts_.Data() + kAsked, counts_.Data(), 1);
   asked_.Record();
+  return this->AwaitCounts();
 }
 
-OpenCounts RangeRefiner::AwaitCounts() {
+OpenCounts RangeRefiner::AwaitCounts() const {
   asked_.Await();
   return host_counts_.Data()[kAsked];
 }

@@ -79,7 +79,7 @@ class RangeRefiner {
   RangeRefiner(BinMatrix const& matrix, RefineRoom* room, std::uint64_t max_entries,
                std::uint64_t max_certain);
 
-  /** @brief Give the finder an empty list. Does not wait, but where memory grows. */
+  /** @brief Give the finder a list, which it clears. Does not wait, but where memory grows. */
   [[nodiscard]] OpenRangesRef List(std::size_t n_nodes);
   /**
    * @brief Offer every candidate inside of the listed ranges that may be the best. Waits for the
@@ -115,13 +115,9 @@ class RangeRefiner {
   [[nodiscard]] bool HadRoom(OpenCounts const& counts);
   /** @brief Refine() by gathering. */
   [[nodiscard]] Refined Gather(Pass const& pass);
-  /** @brief Send the counts as they are now to the host; AwaitCounts() has them. */
-  void AskCounts();
-  [[nodiscard]] OpenCounts AwaitCounts();
-  [[nodiscard]] OpenCounts ReadCounts() {
-    this->AskCounts();
-    return this->AwaitCounts();
-  }
+  [[nodiscard]] OpenCounts ReadCounts();
+  /** @brief Wait for counts that were sent to the host before asked_. */
+  [[nodiscard]] OpenCounts AwaitCounts() const;
   void Emit(Pass const& pass, std::uint32_t first, std::uint32_t end);
   void Search(Pass const& pass, std::uint64_t n_entries, std::uint32_t first, std::uint32_t n_open);
   void SearchInParts(Pass const& pass, std::uint32_t first, std::uint32_t end,

@@ -42,10 +42,11 @@ struct RangeEntries {
   }
 };
 
-// grid: strided over the listed ranges
+// grid: strided over the listed ranges; result: counts where the host reads them
 __global__ void MeasureKernel(LevelRef lv, BinMatrixRef binned, SearchedNode const* nodes,
-                              OpenRangesRef listed, OpenCounts* counts) {
+                              OpenRangesRef listed, OpenCounts* host_counts) {
   WaitForPreviousKernel();
+  OpenCounts* const counts = listed.counts;
   std::uint32_t const n = listed.Size();
   std::int64_t n_scanned{0}, n_gathered{0};
   for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
@@ -62,6 +63,10 @@ __global__ void MeasureKernel(LevelRef lv, BinMatrixRef binned, SearchedNode con
   if (threadIdx.x % 32 == 0 && n_scanned != 0) {
     atomicAdd(&counts->n_scanned, static_cast<unsigned long long>(n_scanned));
     atomicAdd(&counts->n_gathered, static_cast<unsigned long long>(n_gathered));
+  }
+  __syncthreads();
+  if (threadIdx.x == 0 && EndsGrid(&counts->n_ended)) {
+    *host_counts = *counts;
   }
 }
 
@@ -167,7 +172,6 @@ struct RangeQueue {
   SearchedNode const* nodes;
   LevelNode const* numbers;
   OpenRangesRef const& listed;
-  OpenCounts* counts;
   BestInRange* found;
   std::uint32_t n;        // ranges in the list
   std::uint32_t at_once;  // up to kMost
@@ -180,7 +184,7 @@ struct RangeQueue {
       return n;
     }
     return threadIdx.x % 32 == 0
-               ? n_dealt + atomicAdd(reinterpret_cast<unsigned long long*>(&counts->n_taken),
+               ? n_dealt + atomicAdd(reinterpret_cast<unsigned long long*>(&listed.counts->n_taken),
                                      static_cast<unsigned long long>(at_once))
                : 0;
   }
@@ -209,7 +213,7 @@ struct RangeQueue {
     if (open != 0) {
       n_entries = WarpSum(n_entries);
       if (lane == 0) {
-        atomicAdd(&counts->n_entries, static_cast<unsigned long long>(n_entries));
+        atomicAdd(&listed.counts->n_entries, static_cast<unsigned long long>(n_entries));
       }
     }
     return open;
@@ -389,7 +393,7 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
     __grid_constant__ LevelRef const lv, __grid_constant__ BinMatrixRef const binned,
     __grid_constant__ SortedColumnsRef const sorted, __grid_constant__ RowsRef const rows,
     SearchedNode const* nodes, std::uint32_t n_nodes, __grid_constant__ OpenRangesRef const listed,
-    OpenCounts* counts, BestInRange* found, FoundCandidate* out_found) {
+    BestInRange* found, FoundCandidate* out_found) {
   WaitForPreviousKernel();
   using Team = ScanTeam<kTeam>;
   __shared__ Team teams[Team::kTeams];
@@ -400,8 +404,8 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
   std::uint32_t const n = listed.Size();
   std::uint32_t const n_teams = gridDim.x * Team::kTeams;
   std::uint32_t const at_once = min(max(n / (4 * n_teams), 1u), RangeQueue::kMost);
-  RangeQueue const queue{lv,     binned, sorted, nodes,   rows.numbers,    listed,
-                         counts, found,  n,      at_once, n_teams * at_once};
+  RangeQueue const queue{lv,     binned, sorted, nodes,   rows.numbers,
+                         listed, found,  n,      at_once, n_teams * at_once};
   // Neighbours in the list go to different multiprocessors.
   std::uint64_t next = std::uint64_t{threadIdx.x / kTeam * gridDim.x + blockIdx.x} * at_once;
   while (true) {
@@ -461,11 +465,11 @@ __global__ __launch_bounds__(kScanThreads, kScanBlocks) void ScanRangesKernel(
 // the counts where the host reads them
 __global__ void KeepValuesKernel(LevelRef lv, BinMatrixRef binned, BinnedTableRef table,
                                  SearchedNode const* nodes, OpenRangesRef listed,
-                                 BestInRange const* found, OpenCounts const* counts,
-                                 FoundCandidate* out_found, OpenCounts* host_counts) {
+                                 BestInRange const* found, FoundCandidate* out_found,
+                                 OpenCounts* host_counts) {
   WaitForPreviousKernel();
   if (GlobalIdx() == 0) {
-    *host_counts = *counts;
+    *host_counts = *listed.counts;
   }
   std::uint32_t const n = listed.Size();
   for (auto i = GlobalIdx(); i < n; i += gridDim.x * blockDim.x) {
@@ -494,7 +498,7 @@ void RangeScanner::Measure(LevelRef const& lv, BinMatrixRef const& binned,
 
 void RangeScanner::Scan(LevelRef const& lv, BinMatrix const& matrix, BinnedTableRef const& table,
                         RowsRef const& rows, SearchedNode const* nodes, std::uint32_t n_nodes,
-                        OpenRangesRef const& listed, OpenCounts* counts, FoundCandidate* out_found,
+                        OpenRangesRef const& listed, FoundCandidate* out_found,
                         OpenCounts* out_counts) {
   found_.Reserve(listed.capacity);
   auto const n_blocks = kScanBlocks * DeviceAttribute(cudaDevAttrMultiProcessorCount);
@@ -502,8 +506,8 @@ void RangeScanner::Scan(LevelRef const& lv, BinMatrix const& matrix, BinnedTable
   bool const by_warps = matrix.NumEntries() <= kWarpsRange * binned.n_bins;
   auto* kernel = by_warps ? ScanRangesKernel<32> : ScanRangesKernel<kScanThreads>;
   Launch("ScanRanges", kernel, static_cast<std::uint64_t>(n_blocks), kScanThreads, lv, binned,
-         table.sorted_columns, rows, nodes, n_nodes, listed, counts, found_.Data(), out_found);
+         table.sorted_columns, rows, nodes, n_nodes, listed, found_.Data(), out_found);
   Launch("KeepValues", KeepValuesKernel, kListBlocks, kListThreads, lv, binned, table, nodes,
-         listed, found_.Data(), counts, out_found, out_counts);
+         listed, found_.Data(), out_found, out_counts);
 }
 }  // namespace gpu_exact

@@ -29,7 +29,10 @@ struct BestInRange {
 
 class RangeScanner {
  public:
-  /** @brief Count entries of listed ranges, by the best candidates that there are now. */
+  /**
+   * @brief Count entries of listed ranges, by the best candidates that there are now. Does not wait.
+   * @param out_counts Page-locked memory of the host.
+   */
   void Measure(LevelRef const& lv, BinMatrixRef const& binned, SearchedNode const* nodes,
                OpenRangesRef const& listed, OpenCounts* out_counts);
   /**
@@ -39,15 +42,13 @@ class RangeScanner {
    * @param matrix     The bins of this resolution.
    * @param table      Has sorted columns.
    * @param rows       Those of the level; it is known which nodes they are in.
-   * @param listed     Has room for all ranges that were listed.
-   * @param counts     No range is taken.
+   * @param listed     Has room for all ranges that were listed; none is taken.
    * @param out_found  RefinedCandidates::found by node.
    * @param out_counts Page-locked memory of the host: the counts in the end.
    */
   void Scan(LevelRef const& lv, BinMatrix const& matrix, BinnedTableRef const& table,
             RowsRef const& rows, SearchedNode const* nodes, std::uint32_t n_nodes,
-            OpenRangesRef const& listed, OpenCounts* counts, FoundCandidate* out_found,
-            OpenCounts* out_counts);
+            OpenRangesRef const& listed, FoundCandidate* out_found, OpenCounts* out_counts);
 
  private:
   DeviceBuffer<BestInRange> found_{"best candidates of open ranges"};

@@ -95,11 +95,32 @@ struct BlockStorage {
   };
 };
 
+/** @brief Lends nodes to kernels: a few come with the launch itself, as one more to upload them takes
+ *         longer. */
+struct NodesRef {
+  static constexpr std::uint32_t kFew = 32;
+
+  SearchedNode const* uploaded;  // by size class; nullptr: they are launched
+  SearchedNode* written;         // where launched ones go, for those who read them later
+  SearchedNode launched[kFew];
+
+  /** @param writes Set by one thread for each node. */
+  [[nodiscard]] __device__ SearchedNode Get(std::uint32_t i, bool writes) const {
+    if (uploaded != nullptr) {
+      return uploaded[i];
+    }
+    if (writes) {
+      written[i] = launched[i];
+    }
+    return launched[i];
+  }
+};
+
 // grid: nodes from first_node on, columns; one block for both
 template <int kThreads, int kItems>
 __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
     __grid_constant__ LevelRef const lv, __grid_constant__ BinnedTableRef const table, RowsRef rows,
-    SearchedNode const* nodes, std::uint32_t first_node, std::uint32_t n_columns,
+    __grid_constant__ NodesRef const nodes, std::uint32_t first_node, std::uint32_t n_columns,
     FoundCandidate* out) {
   WaitForPreviousKernel();
   using Storage = BlockStorage<kThreads, kItems>;
@@ -107,7 +128,7 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
   auto& temp = *reinterpret_cast<Storage*>(memory);
   std::uint32_t const i = first_node + blockIdx.x / n_columns;
   std::uint32_t const c = blockIdx.x % n_columns;
-  SearchedNode const node = nodes[i];
+  SearchedNode const node = nodes.Get(i, c == 0 && threadIdx.x == 0);
   NodeColumn const column{table, rows, node, table.finest.columns[c]};
   // Where a table has categories, only nodes of up to NodeCategoryFinder::kMaxRows are sorted, and that
   // finder searches this column.
@@ -143,23 +164,23 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void SortByBlockKernel(
 
 constexpr int kWarps = 8;  // per block whose warps work by themselves
 
-// grid: nodes up to end_node, columns; one warp for both
+// grid: nodes [first_node, end_node), columns; one warp for both
 template <int kItems>
 __global__ __launch_bounds__(32 * kWarps) void SortByWarpKernel(
     __grid_constant__ LevelRef const lv, __grid_constant__ BinnedTableRef const table, RowsRef rows,
-    SearchedNode const* nodes, std::uint32_t end_node, std::uint32_t n_columns,
-    FoundCandidate* out) {
+    __grid_constant__ NodesRef const nodes, std::uint32_t first_node, std::uint32_t end_node,
+    std::uint32_t n_columns, FoundCandidate* out) {
   WaitForPreviousKernel();
   __shared__ typename WarpSortAgent<kItems>::Storage of_warps[kWarps];
   auto& temp = of_warps[threadIdx.x / 32];
   std::uint32_t const lane = threadIdx.x % 32;
   std::uint64_t const pair = std::uint64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
-  auto const i = static_cast<std::uint32_t>(pair / n_columns);
+  auto const i = static_cast<std::uint32_t>(first_node + pair / n_columns);
   auto const c = static_cast<std::uint32_t>(pair % n_columns);
   if (i >= end_node) {
     return;
   }
-  SearchedNode const node = nodes[i];
+  SearchedNode const node = nodes.Get(i, c == 0 && lane == 0);
   NodeColumn const column{table, rows, node, table.finest.columns[c]};
   if (lv.rules[column.f].categorical) {
     return;
@@ -183,7 +204,7 @@ struct Launcher {
   LevelRef const& lv;
   BinnedTableRef table;
   RowsRef const& rows;
-  SearchedNode const* nodes;  // by size class
+  NodesRef const& nodes;
   std::uint32_t n_columns;
   FoundCandidate* out;
   std::uint64_t max_blocks;
@@ -202,8 +223,7 @@ struct Launcher {
   void ByWarps(std::uint32_t first_node, std::uint32_t n_nodes) const {
     this->InParts(first_node, std::uint64_t{first_node} + n_nodes, kWarps, [&](auto first, auto n) {
       Launch("SortByWarp", SortByWarpKernel<kItems>, CeilDiv(std::uint64_t{n} * n_columns, kWarps),
-             32 * kWarps, lv, table, rows, nodes + first, n, n_columns,
-             out + std::uint64_t{first} * n_columns);
+             32 * kWarps, lv, table, rows, nodes, first, first + n, n_columns, out);
     });
   }
   template <int kThreads, int kItems>
@@ -287,12 +307,18 @@ void NodeSortFinder::Find(LevelRef const& lv, RowsRef const& rows,
   for (auto const& of_class : classes) {
     by_class.insert(by_class.end(), of_class.cbegin(), of_class.cend());
   }
-  SearchedNode const* const d_nodes = nodes_.Upload(by_class);
+  NodesRef ref{};
+  if (by_class.size() > NodesRef::kFew || !any_numerical_) {
+    nodes_ = ref.uploaded = uploaded_.Upload(by_class);
+  } else {
+    std::copy(by_class.cbegin(), by_class.cend(), ref.launched);
+    nodes_ = ref.written = launched_.Reserve(NodesRef::kFew);
+  }
   if (!any_numerical_) {
     return;
   }
   Launcher const launcher{lv,         table_.Ref(), rows,
-                          d_nodes,    n_columns_,   found_.Reserve(nodes.size() * n_columns_),
+                          ref,        n_columns_,   found_.Reserve(nodes.size() * n_columns_),
                           max_blocks_};
   std::uint32_t first{0};
   for (std::size_t c = 0; c < classes.size(); ++c) {

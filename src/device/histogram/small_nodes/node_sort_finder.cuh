@@ -34,7 +34,7 @@ class NodeSortFinder {
   void Find(LevelRef const& lv, RowsRef const& rows, std::vector<SearchedNode> const& nodes);
 
   /** @brief Give the nodes of the last call, device memory. */
-  [[nodiscard]] SearchedNode const* Nodes() const { return nodes_.Data<SearchedNode>(); }
+  [[nodiscard]] SearchedNode const* Nodes() const { return nodes_; }
   /** @brief Give RefinedCandidates::found, the best candidate of each node and column. */
   [[nodiscard]] FoundCandidate const* Found() const { return found_.Data(); }
   [[nodiscard]] std::uint32_t NumColumns() const { return n_columns_; }
@@ -45,7 +45,9 @@ class NodeSortFinder {
   std::uint32_t n_columns_;
   bool any_numerical_;
   std::vector<std::uint64_t> pairs_at_once_;  // by size of nodes; a node and a column each
-  Uploader nodes_{"nodes of few rows"};
+  SearchedNode const* nodes_{nullptr};
+  Uploader uploaded_{"nodes of few rows"};
+  DeviceBuffer<SearchedNode> launched_{"a few of them"};
   DeviceBuffer<FoundCandidate> found_{"best candidates by column"};
 };
 }  // namespace gpu_exact

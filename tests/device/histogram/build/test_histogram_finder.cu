@@ -23,12 +23,11 @@ constexpr std::uint64_t kManySlots = 500;
 struct OpenList {
   explicit OpenList(std::uint64_t room) : room_{room} { list_.Reserve(room); }
 
-  [[nodiscard]] OpenRangesRef Clear() {
-    ZeroAsync(count_.Reserve(1), 1);
-    return {list_.Data(), count_.Data(), static_cast<std::uint32_t>(room_)};
+  [[nodiscard]] OpenRangesRef Ref() {
+    return {list_.Data(), counts_.Reserve(1), static_cast<std::uint32_t>(room_)};
   }
   [[nodiscard]] std::vector<OpenRange> Read() const {
-    auto const n = ToHost(count_.Data(), 1)[0];
+    auto const n = ToHost(counts_.Data(), 1)[0].n_listed;
     EXPECT_LE(n, room_);
     return ToHost(list_.Data(), std::min<std::uint64_t>(n, room_));
   }
@@ -36,7 +35,7 @@ struct OpenList {
  private:
   std::uint64_t room_;
   DeviceBuffer<OpenRange> list_{"open ranges"};
-  DeviceBuffer<std::uint64_t> count_{"their number"};
+  DeviceBuffer<OpenCounts> counts_{"their number"};
 };
 
 class HistogramFinderTest : public DeviceTest {
@@ -105,7 +104,7 @@ class HistogramFinderTest : public DeviceTest {
         }
         // Once more, after the other one has kept some: the next level shows whether they are whole.
         OpenList list{nodes.size() * problem.At(0).bins.offsets.back()};
-        finders[0].FindAgain(levels[0].lv, levels[0].Rows(), list.Clear());
+        finders[0].FindAgain(levels[0].lv, levels[0].Rows(), list.Ref());
         nodes = SplitAtRandom(nodes, &parents, random);
       }
     }
@@ -118,7 +117,7 @@ class HistogramFinderTest : public DeviceTest {
     AllCandidates const between{table, r.of_bins, gpair, nodes, level->lv};
     AllCandidates const all{table, r.of_values, gpair, nodes, level->lv};
     OpenList list{nodes.size() * r.bins.offsets.back()};
-    finder->Find(level->lv, level->Rows(), to_search, list.Clear());
+    finder->Find(level->lv, level->Rows(), to_search, list.Ref());
 
     std::vector<bool> searched(nodes.size(), false);
     auto const found = ReadNodes(*finder);
@@ -148,7 +147,7 @@ class HistogramFinderTest : public DeviceTest {
       return;
     }
     // The same ranges once more, those that the best candidates have closed left out.
-    finder->FindAgain(level->lv, level->Rows(), list.Clear());
+    finder->FindAgain(level->lv, level->Rows(), list.Ref());
     ASSERT_EQ(level->Best(), best);
     auto const again = this->ExpectRanges(table, r, between, all, *finder, *level, list.Read());
     for (auto const& range : again) {
