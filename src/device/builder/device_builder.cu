@@ -350,6 +350,9 @@ DeviceBuilder::Tree DeviceBuilder::Start(GrowParam const& param, GradientView gr
   ref.rules = rules_.Reserve(columns.n_features);
   ref.gain = GainParam{param};
   ref.quantiser = quantiser;
+  if (summary.HessiansAreAlike(n_rows_)) {
+    ref.hess_of_row = quantiser.Fixed({0.0f, quantiser.max_hess}).hess;
+  }
   ref.bound = GainBound::Make(ref.gain, ref.quantiser);
   ref.max_cat_threshold = static_cast<std::uint32_t>(param.max_cat_threshold);
   ref.features = column_partition_ != nullptr ? column_partition_->Features() : ColumnFeatures{};

@@ -99,6 +99,7 @@ struct LevelRef {
   GainParam gain;
   GainBound bound;
   Quantiser quantiser;
+  std::int64_t hess_of_row;  // units of each row's hessian where all are alike, else 0
   LevelNode n_nodes;
   std::uint32_t max_cat_threshold;  // as GrowParam's
   ColumnFeatures features;          // of the columns, for what is told of a split

@@ -39,6 +39,11 @@ struct RowSummary {
   [[nodiscard]] GPU_EXACT_HD Quantiser ByLargest(RowIdx n_rows) const {
     return Quantiser::Make(FloatOf(max_grad_bits), FloatOf(max_hess_bits), n_rows);
   }
+  /** @brief Tell whether the hessians of all trained rows are the largest one. */
+  [[nodiscard]] bool HessiansAreAlike(RowIdx n_rows) const {
+    FixedSum const largest = this->ByLargest(n_rows).Fixed({0.0f, FloatOf(max_hess_bits)});
+    return magnitudes.hess == (n_rows - n_left_out) * largest.hess;
+  }
   /** @brief Give the least absolute gradient that is not 0; infinity where all are. */
   [[nodiscard]] float LeastGrad() const { return LeastOf(min_grad_bits); }
   /** @brief Give the least positive hessian; infinity where there is none. */

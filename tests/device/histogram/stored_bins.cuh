@@ -110,14 +110,20 @@ inline Table MakeStoredTable(FeatureIdx n_columns, double missing, RowIdx n_rows
 struct SlotsProblem {
   std::vector<RowIdx> rows;
   std::vector<GradientUnits> units;
+  std::int64_t hess_of_row{0};  // as LevelRef's
 
-  SlotsProblem(RowIdx n_slots, RowIdx n_rows, Random* random) {
+  /** @param alike Whether all hessians are. */
+  SlotsProblem(RowIdx n_slots, RowIdx n_rows, Random* random, bool alike = false) {
     for (RowIdx slot = 0; slot < n_slots; ++slot) {
       rows.push_back(static_cast<RowIdx>(random->Int(0, static_cast<int>(n_rows) - 1)));
       // Far above 32 bits, and of both signs: sums carry from one word to the next.
       units.push_back({static_cast<float>(std::ldexp(random->Real() - 0.5, random->Int(2, 50))),
                        static_cast<float>(std::ldexp(1.0 + slot, random->Int(0, 32)))});
       units.back().grad = std::trunc(units.back().grad);
+      if (alike) {
+        units.back().hess = units.front().hess;
+        hess_of_row = units.front().Fixed().hess;
+      }
     }
     d_rows_ = ToDevice(rows);
     d_units_ = ToDevice(units);

@@ -3,6 +3,7 @@
  *
  * @brief What is known of the rows of a tree against loops on the host.
  */
+#include <cmath>
 #include <cstring>
 
 #include "device/level/training_rows.cuh"
@@ -52,6 +53,25 @@ TEST_F(RowScanTest, SumsMagnitudesOfTrainedRows) {
     EXPECT_EQ(sum.hess, 2000 * even.hess + 1000 * odd.hess) << scale;
     EXPECT_EQ(q.Real(sum).grad, (2000 * 0.5 + 1000 * 0.25) * scale) << scale;
     EXPECT_EQ(q.Real(sum).hess, 3000 * 2.0 * scale) << scale;
+  }
+}
+
+TEST_F(RowScanTest, KnowsIfHessiansAreAlike) {
+  constexpr RowIdx kRows = 3000;
+  RowScan scan;
+  auto are_alike = [&](std::vector<GradientPair> const& gpair) {
+    auto d_gpair = ToDevice(gpair);
+    return scan.Summarise({d_gpair.Data(), nullptr, kRows}).HessiansAreAlike(kRows);
+  };
+  for (float hess : {1.0f, 0.1f, 0x1p-149f, 0x1.fffffep127f}) {
+    std::vector<GradientPair> gpair(kRows, {0.5f, hess});
+    EXPECT_TRUE(are_alike(gpair)) << hess;
+    gpair[17].hess = -1.0f;  // deleted
+    EXPECT_TRUE(are_alike(gpair)) << hess;
+    gpair[18].hess = std::nextafter(hess, 0.0f);
+    EXPECT_FALSE(are_alike(gpair)) << hess;
+    gpair[18].hess = 0.0f;
+    EXPECT_FALSE(are_alike(gpair)) << hess;
   }
 }
 

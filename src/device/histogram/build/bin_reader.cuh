@@ -262,7 +262,8 @@ class BinReader {
     }
     /** @brief Give the lane's row, some tiles ahead. */
     [[nodiscard]] __device__ RowIdx Row(RowIdx tile) const {
-      return this->Valid(tile) ? rows.rows[slot + tile * stride] : 0;
+      RowIdx const at = slot + tile * stride;
+      return !this->Valid(tile) ? 0 : rows.are_all ? at : rows.rows[at];
     }
     template <bool kGradients>
     [[nodiscard]] __device__ GradientUnits Gradients(RowIdx tile) const {

@@ -223,8 +223,8 @@ void HistogramFinder::SearchBatches(LevelRef const& lv, RowsRef const& rows,
     if (batch.searches.empty() || matrix_.Columns().empty()) {
       continue;
     }
-    FinderRef f{matrix_.Ref(), this->Nodes(), {}, pool_.Sums(matrix_.HasRanges()),
-                tiles_.Data(), open};
+    FinderRef f{matrix_.Ref(), this->Nodes(), {}, pool_.Sums(matrix_.HasRanges()), tiles_.Data(),
+                open,          lv.hess_of_row};
     if (!batch.nodes.empty()) {
       f.work = batch.Ref(slicer_, uploader_);
       std::uint32_t const n_blocks = f.work.n_slices <= limits_.n_blocks ? kClearBlocks : 1;

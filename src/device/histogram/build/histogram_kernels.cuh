@@ -22,6 +22,7 @@ struct FinderRef {
   BinSums histograms;  // of the pool
   BinTile const* tiles;
   OpenRangesRef open;
+  std::int64_t hess_of_row;  // as LevelRef's
 
   /** @brief Give a searched node's histogram, from a bin on. */
   [[nodiscard]] __device__ BinSums Of(SearchedIdx node, std::uint64_t bin) const {
@@ -65,7 +66,7 @@ __global__ __launch_bounds__(SharedHistogram::kThreads) void BuildKernel(
     bool ends_inside = point.SameSegment(end);
     RowIdx last = ends_inside ? end.row : f.work.NumRows(point.built);
     bool whole = point.row == 0 && !ends_inside && node.part == NodePart::kWhole;
-    SharedHistogram const histogram{memory, group};
+    SharedHistogram const histogram{memory, group, f.hess_of_row};
     histogram.Begin();
     __syncthreads();
     histogram.AddRows(rows, node.begin + point.row, node.begin + last);

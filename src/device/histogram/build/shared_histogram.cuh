@@ -46,13 +46,16 @@ class SharedHistogram {
   }
 
   /**
-   * @param memory Bytes(group), aligned to kAligned. Its start is for staging.
-   * @param group  Outlives this.
+   * @param memory      Bytes(group), aligned to kAligned. Its start is for staging.
+   * @param group       Outlives this.
+   * @param hess_of_row See LevelRef: where all are alike, rows are counted.
    */
-  __device__ SharedHistogram(unsigned char* memory, FeatureGroup const& group)
+  __device__ SharedHistogram(unsigned char* memory, FeatureGroup const& group,
+                             std::int64_t hess_of_row)
       : staging_{memory},
         words_{reinterpret_cast<std::uint32_t*>(memory + kStagingBytes)},
-        group_{group} {
+        group_{group},
+        hess_of_row_{hess_of_row} {
     EXACT_DEVICE_CHECK(__cvta_generic_to_shared(memory) % kAligned == 0 && blockDim.x == kThreads);
   }
 
@@ -72,7 +75,7 @@ class SharedHistogram {
   __device__ void ForBins(BinColumn const* columns, FnT&& fn) const {
     if (!group_.InBytes()) {
       for (std::uint32_t i = threadIdx.x; i < group_.n_bins; i += kThreads) {
-        fn(i, Get<1>(words_ + kWords * i));
+        fn(i, this->Get<1>(words_ + kWords * i));
       }
       return;
     }
@@ -92,7 +95,7 @@ class SharedHistogram {
       if (bin < column.n_bins) {
         BinSum sum{};
         for (std::uint32_t bank = place; bank < kBanks; bank += group_.stride) {
-          BinSum const copy = Get<kBanks>(words_ + kBanks * kWords * bin + bank);
+          BinSum const copy = this->Get<kBanks>(words_ + kBanks * kWords * bin + bank);
           sum = {sum.sum + copy.sum, sum.magnitude + copy.magnitude};
         }
         fn(column.first_bin + bin, sum);
@@ -136,7 +139,7 @@ class SharedHistogram {
   // Words of a bin.
   static constexpr int kGradLow = 0;
   static constexpr int kGradHigh = 1;
-  static constexpr int kHessLow = 2;
+  static constexpr int kHessLow = 2;  // or the number of rows
   static constexpr int kHessHigh = 3;
   static constexpr int kMagnitude = 4;
 
@@ -151,10 +154,11 @@ class SharedHistogram {
 
   /** @param words The first word of a bin. @tparam kStep Words from one of a bin to its next. */
   template <std::uint32_t kStep>
-  [[nodiscard]] __device__ static BinSum Get(std::uint32_t const* words) {
+  [[nodiscard]] __device__ BinSum Get(std::uint32_t const* words) const {
     auto word = [&](int i) { return words[kStep * i]; };
-    return {{Join(word(kGradLow), word(kGradHigh)), Join(word(kHessLow), word(kHessHigh))},
-            word(kMagnitude)};
+    std::int64_t const hess =
+        hess_of_row_ != 0 ? word(kHessLow) * hess_of_row_ : Join(word(kHessLow), word(kHessHigh));
+    return {{Join(word(kGradLow), word(kGradHigh)), hess}, word(kMagnitude)};
   }
 
   /** @brief Add to a word of a bin in shared memory, by the bin's address there. @return What it
@@ -194,9 +198,14 @@ class SharedHistogram {
     auto low = [](std::int64_t x) { return static_cast<std::uint32_t>(x); };
     auto high = [](std::int64_t x) { return static_cast<std::uint32_t>(x >> 32); };
     std::uint32_t const g_before = AddLow<kStep * kGradLow>(address, low(g.grad));
-    std::uint32_t const h_before = AddLow<kStep * kHessLow>(address, low(g.hess));
-    AddHigh<kStep * kGradHigh>(address, high(g.grad), g_before, low(g.grad));
-    AddHigh<kStep * kHessHigh>(address, high(g.hess), h_before, low(g.hess));
+    if (hess_of_row_ != 0) {
+      AddWord<kStep * kHessLow>(address, 1);
+      AddHigh<kStep * kGradHigh>(address, high(g.grad), g_before, low(g.grad));
+    } else {
+      std::uint32_t const h_before = AddLow<kStep * kHessLow>(address, low(g.hess));
+      AddHigh<kStep * kGradHigh>(address, high(g.grad), g_before, low(g.grad));
+      AddHigh<kStep * kHessHigh>(address, high(g.hess), h_before, low(g.hess));
+    }
     if (group_.has_ranges != 0) {
       AddWord<kStep * kMagnitude>(address, magnitude);
     }
@@ -205,5 +214,6 @@ class SharedHistogram {
   unsigned char* staging_;
   std::uint32_t* words_;
   FeatureGroup const& group_;
+  std::int64_t hess_of_row_;
 };
 }  // namespace gpu_exact

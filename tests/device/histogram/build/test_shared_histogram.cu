@@ -21,11 +21,11 @@ struct ReadBin {
 // one block; result: shape (n_bins) of the group, zero before
 __global__ __launch_bounds__(SharedHistogram::kThreads) void AddKernel(
     __grid_constant__ BinMatrixRef const binned, std::uint32_t g, RowsRef rows, RowIdx begin,
-    RowIdx end, ReadBin* out) {
+    RowIdx end, std::int64_t hess_of_row, ReadBin* out) {
   WaitForPreviousKernel();
   extern __shared__ __align__(SharedHistogram::kAligned) unsigned char memory[];
   FeatureGroup const group = binned.groups[g];
-  SharedHistogram const histogram{memory, group};
+  SharedHistogram const histogram{memory, group, hess_of_row};
   for (int turn = 0; turn < 2; ++turn) {  // what the first one leaves is cleared
     histogram.Begin();
     __syncthreads();
@@ -68,7 +68,7 @@ class SharedHistogramTest : public DeviceTest {
     }
     ZeroAsync(bins_.Reserve(group.n_bins), group.n_bins);
     Launch("Add", AddKernel, 1, {SharedHistogram::kThreads, SharedHistogram::Bytes(group)},
-           binned.Ref(), g, slots.Ref(), kFirst, kFirst + n, bins_.Data());
+           binned.Ref(), g, slots.Ref(), kFirst, kFirst + n, slots.hess_of_row, bins_.Data());
     auto const got = ToHost(bins_.Data(), group.n_bins);
     for (std::uint32_t bin = 0; bin < group.n_bins; ++bin) {
       std::string const where = StorageOf(group) + ", " + std::to_string(group.n_columns) +
@@ -89,11 +89,13 @@ TEST_F(SharedHistogramTest, EveryStorage) {
   Random random{1};
   constexpr RowIdx kTableRows = 320;
   SlotsProblem const slots{kFirst + 2000, kTableRows, &random};
+  SlotsProblem const alike{kFirst + 2000, kTableRows, &random, true};
   for (FeatureIdx n_columns :
        Scaled(std::vector<FeatureIdx>{1, 2, 5, 8, 13, 16, 17, 24, 32, 33}, {8, 17})) {
     for (double missing : {0.0, 0.3, 0.8}) {
       Table const table = MakeStoredTable(n_columns, missing, kTableRows, &random);
       this->Check(table, slots, {0, 1, 33, Scaled(2000u, 100u)});
+      this->Check(table, alike, {0, 1, Scaled(2000u, 100u)});
       ASSERT_FALSE(HasFailure()) << n_columns << " columns, " << missing << " missing";
     }
   }
