@@ -150,10 +150,16 @@ struct WeightLimits {
  * that is no normal float in units is moved outwards to the least that is. The bound is greater by
  * kMargin of these sums. It may so be above Largest() too: the smaller one counts.
  *
+ * Under a monotone constraint a box may have no allowed split at all. A weight falls with G, and rises or
+ * falls with H where G keeps its sign, so that both weights are extreme at corners. If the least one of
+ * the child that must not be above is greater than the greatest one of the other child, by more than
+ * both may be off, every split in the box is forbidden. They are off by less than 2 kMargin of what they
+ * are and of |G| / (H + lambda), which holds for alpha too, and by what is no normal float.
+ *
  * By the old rules of gain (src/core/gain.h) the above holds with the following changes.
  * - Where weights may be limited, alpha is only in the weights: at any weight a child gains at most
- *   -(2 G v + (H + lambda) v^2), so that alpha is 0 here. Where none is, the gain is the one at the
- *   best weight.
+ *   -(2 G v + (H + lambda) v^2), so that alpha is 0 here, and with an alpha no split is known to be
+ *   forbidden. Where none is, the gain is the one at the best weight.
  * - It is computed in single precision. Without limits that is 3: the square, H + lambda, and their
  *   quotient; all are normal floats, or the gain is below the least loss change, as the least hessian
  *   is held against kLeastDivisor. At a weight, 2 |G v| has 3 and (H + lambda) v^2 has 5, with the
@@ -178,6 +184,7 @@ struct GainBound {
   float max_step;         // no weight is further from 0 for its own sake
   bool enabled;           // the units are such that no float overflows
   bool limited;           // weights may have limits: LargestWithin() is closer
+  bool knows_weights;     // those of children, up to rounding
   std::int64_t min_hess;  // no child has less, in units; at least 1
 
   static GainBound Make(GainParam const& p, Quantiser const& q) {
@@ -203,6 +210,7 @@ struct GainBound {
             has_step ? max_delta_step : std::numeric_limits<float>::infinity(),
             enabled,
             may_limit && fits(weight_unit),
+            !old || reg_alpha == 0.0f,
             MinHess(min_child_weight / q.hess_unit)};
   }
 
@@ -273,7 +281,8 @@ struct GainBound {
   }
 
   /**
-   * @brief Bound the gain of splits whose children's weights are within limits.
+   * @brief Bound the gain of splits whose children's weights are within limits; -infinity where no split
+   *        there is allowed.
    * @param left The box; of one split, its sum twice.
    */
   [[nodiscard]] GPU_EXACT_HD float LargestWithin(WeightLimits const& limits, FixedSum const& total,
@@ -287,6 +296,9 @@ struct GainBound {
     float const alike = both.Gain(both.Weight(limits));
     Child most_left{0.0f, 0.0f, alpha}, most_right = most_left;
     float left_weight{0.0f}, right_weight{0.0f};
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    // Of the child whose weight must not be above the other's, and of that one.
+    float least_below{kInfinity}, most_above{-kInfinity}, size{0.0f};
     float most = -std::numeric_limits<float>::infinity();
     for (std::int64_t h : hess) {
       for (std::int64_t g : {left.low.grad, left.high.grad}) {
@@ -300,7 +312,15 @@ struct GainBound {
         most_right.Include(r);
         left_weight = std::fmax(left_weight, std::fabs(v));
         right_weight = std::fmax(right_weight, std::fabs(w));
+        least_below = std::fmin(least_below, limits.monotone > 0 ? v : w);
+        most_above = std::fmax(most_above, limits.monotone > 0 ? w : v);
+        size = std::fmax(size, l.Size() + r.Size());
       }
+    }
+    float const off = 2.0f * kMargin * (size + left_weight + right_weight) +
+                      4.0f * std::numeric_limits<float>::min() * std::fmax(weight_unit, 1.0f);
+    if (knows_weights && limits.monotone != 0 && least_below - most_above > off) {
+      return -kInfinity;
     }
     float const bound =
         most + kMargin * (most_left.Terms(left_weight) + most_right.Terms(right_weight));
@@ -330,6 +350,8 @@ struct GainBound {
       float const size = std::fmax(std::fabs(grad) - alpha, 0.0f) * ApproxInverse(hess);
       return std::fmin(std::fmax(grad > 0.0f ? -size : size, limits.lower), limits.upper);
     }
+    /** @brief Compute |G| / (H + lambda). */
+    [[nodiscard]] GPU_EXACT_HD float Size() const { return std::fabs(grad) * ApproxInverse(hess); }
     [[nodiscard]] GPU_EXACT_HD float Gain(float weight) const {
       return -(2.0f * grad * weight + hess * weight * weight + 2.0f * alpha * std::fabs(weight));
     }

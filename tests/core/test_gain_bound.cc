@@ -329,9 +329,11 @@ struct SeenWithin {
   std::int64_t candidates{0};  // that are allowed
   std::int64_t tight{0};       // a little more gain would not have been let through
   std::int64_t closer{0};      // boxes whose bound is well below the one without limits
+  std::int64_t forbidden{0};   // boxes where monotone constraints allow no split
 
   void SeeBox(float largest, float within) {
     ++boxes;
+    forbidden += within < 0.0f && largest >= 0.0f ? 1 : 0;
     closer += within < 0.9f * largest ? 1 : 0;
   }
   /** @return Whether the bound holds for a candidate that is the best so far. */
@@ -383,6 +385,7 @@ TEST(RangeBound, NoCandidateExceedsItsBoundWithinLimits) {
   EXPECT_GT(ranges.boxes, 1'000'000);
   EXPECT_GT(ranges.candidates, ranges.boxes);
   EXPECT_GT(ranges.closer, ranges.boxes / 4);
+  EXPECT_GT(ranges.forbidden, ranges.boxes / 50);
   EXPECT_GT(splits.closer, splits.boxes / 4);
   EXPECT_GT(splits.tight, splits.candidates / 2);
 }
@@ -714,8 +717,10 @@ TEST(LargestWithin, IsTheGainAtTheBestWeightsWithinLimits) {
   auto bound = plain.Bound();
   constexpr float kNoLimit = std::numeric_limits<float>::infinity();
   FixedSum const left{5, 2}, total{6, 4};  // weights of -5/2 and -1/2
+  FixedSum const middle{3, 2};             // weights of -3/2 both
+  // A monotone constraint of -1 forbids all splits of the box but the middle.
   auto within = [&](WeightLimits const& limits) {
-    return bound.LargestWithin(limits, total, {left, left});
+    return bound.LargestWithin(limits, total, {limits.monotone < 0 ? middle : left, left});
   };
   auto expect = [&](WeightLimits const& limits, float gain) {
     EXPECT_NEAR(within(limits), gain, 1e-3f * gain) << limits.lower << ", " << limits.monotone;
@@ -731,6 +736,28 @@ TEST(LargestWithin, IsTheGainAtTheBestWeightsWithinLimits) {
   bound = plain.Bound();
   expect({-kNoLimit, kNoLimit, -1}, 36.0f / 8.0f);
   EXPECT_EQ(bound.LargestWithin({-1.0f, 1.0f, 0}, {5, 1}, {{-3, 0}, {4, 1}}), kNone);
+}
+
+TEST(LargestWithin, NoneIsAllowedWhereAMonotoneConstraintForbidsAll) {
+  PlainCase plain;
+  plain.p.bounded = true;
+  FixedSum const total{6, 4};
+  auto within = [&](WeightLimits const& limits, FixedSum const& low, FixedSum const& high) {
+    return plain.Bound().LargestWithin(limits, total, {low, high});
+  };
+  constexpr float kNoLimit = std::numeric_limits<float>::infinity();
+  WeightLimits const rising{-kNoLimit, kNoLimit, 1}, falling{-kNoLimit, kNoLimit, -1};
+  EXPECT_EQ(within(falling, {5, 2}, {5, 2}), kNone);  // weights of -5/2 and -1/2
+  EXPECT_EQ(within(falling, {4, 1}, {5, 2}), kNone);
+  EXPECT_GT(within(falling, {3, 2}, {5, 2}), 0.0f) << "at 3 the weights are alike";
+  EXPECT_GT(within(falling, {4, 1}, {5, 3}), 0.0f) << "no split has both -5/3 and -2";
+  EXPECT_GT(within(rising, {5, 2}, {5, 2}), 0.0f);
+  EXPECT_EQ(within(rising, {1, 2}, {1, 2}), kNone);
+  EXPECT_GT(within({-kNoLimit, -3.0f, -1}, {5, 2}, {5, 2}), 0.0f) << "both are cut to -3";
+  plain.p.reg_alpha = std::ldexp(1.0f, -21);
+  EXPECT_EQ(within(falling, {5, 2}, {5, 2}), kNone);
+  plain.p.rules = GainRules::kOld;
+  EXPECT_GT(within(falling, {5, 2}, {5, 2}), 0.0f) << "weights are not known";
 }
 
 TEST(LargestWithin, LimitsAreThoseOfTheNodeAndOfTheStep) {
