@@ -15,9 +15,9 @@
 #include "device/histogram/histogram_strategy.cuh"
 #include "device/histogram/ranges/range_refiner.cuh"
 #include "device/histogram/rows/row_partitioner.cuh"
+#include "device/histogram/rows/threshold_finder.cuh"
 #include "device/histogram/small_nodes/node_category_finder.cuh"
 #include "device/histogram/small_nodes/node_sort_finder.cuh"
-#include "device/histogram/threshold_finder.cuh"
 
 namespace gpu_exact {
 namespace {

@@ -16,7 +16,7 @@
 #include "device/histogram/bins/binned_table.cuh"
 #include "device/histogram/build/histogram_finder.cuh"
 #include "device/histogram/ranges/range_refiner.cuh"
-#include "device/histogram/threshold_finder.cuh"
+#include "device/histogram/rows/threshold_finder.cuh"
 #include "tests/device/histogram/quantile_cuts_problem.cuh"
 #include "tests/device/level_problem.cuh"
 

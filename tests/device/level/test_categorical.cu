@@ -28,9 +28,9 @@ std::vector<std::unique_ptr<TreeBuilder>> MakeBuilders(Table const& table) {
   constexpr auto kHost = Memory::kHost;
   std::vector<std::unique_ptr<TreeBuilder>> builders;
   builders.push_back(MakeDeviceBuilder(-1, table.View(), Strategy::kAuto));
-  builders.push_back(MakeBuilder(table, {true}, {12}, 0, 0));
+  builders.push_back(MakeBuilder(table, {true}, {12}, 0));
   builders.push_back(MakeBuilder(table, {false}, {24, 5}, 0));
-  builders.push_back(MakeBuilder(table, {true}, {41, 20, 8}, table.n_rows / 3, 0));
+  builders.push_back(MakeBuilder(table, {true}, {41, 20, 8}, table.n_rows / 3));
   builders.push_back(
       MakeBuilder(table, {true, kHost, kHost, kHost, true, true}, {12, 6}, table.n_rows / 8));
   builders.push_back(MakeBuilder(table, {true}, {}, ~0u));

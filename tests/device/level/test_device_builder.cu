@@ -32,9 +32,9 @@ class DeviceBuilder : public DeviceTest {
     builders.push_back(MakeDeviceBuilder(-1, table.View(), Strategy::kSort));
     builders.push_back(MakeDeviceBuilder(-1, table.View(), Strategy::kHistogram));
     // Ranges, whatever the size; scanned, gathered, and beside nodes that are sorted.
-    builders.push_back(MakeHistogramBuilder(table, {true}, {12}, 0, 0));
+    builders.push_back(MakeHistogramBuilder(table, {true}, {12}, 0));
     builders.push_back(MakeHistogramBuilder(table, {false}, {24, 5}, 0));
-    builders.push_back(MakeHistogramBuilder(table, {true}, {41, 20, 8}, shape.n_rows / 3, 0));
+    builders.push_back(MakeHistogramBuilder(table, {true}, {41, 20, 8}, shape.n_rows / 3));
     // What is read from the memory of the host.
     constexpr auto kHost = Memory::kHost;
     builders.push_back(MakeHistogramBuilder(table, {true, kHost, kHost, kHost, true, true}, {12, 6},

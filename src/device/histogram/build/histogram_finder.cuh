@@ -70,7 +70,7 @@ class HistogramFinder {
    * @brief Offer every candidate between bins, list the ranges that may hold a better one. Does
    *        not wait, but where memory grows.
    * @param nodes Those of Begin().
-   * @param open  Is cleared first.
+   * @param open  Is cleared first, if there is a node.
    * @param sets  Are written of nodes whose best split is by categories.
    *
    * A bin whose sum is zero counts as empty. Every level of a tree is searched, also where no node

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "device/histogram/rows/row_partitioner.cuh"
-#include "device/histogram/threshold_finder.cuh"
+#include "device/histogram/rows/threshold_finder.cuh"
 #include "device/runtime/fixed_sum.cuh"
 
 namespace gpu_exact {
@@ -117,10 +117,11 @@ __global__ __launch_bounds__(kThreads) void CompactKernel(
 // splits: nullptr: every node with a candidate is split; else it is known which ones are, and others are
 // leaves; of those that are the ones that reroute are moved once more
 template <int kSlots, SideBy kBy>
-__global__ __launch_bounds__(kThreads) void RouteKernel(LevelRowsRef level, SplitSidesRef sides,
-                                                        NodeSplit const* splits, NextRows to,
-                                                        NodeIdx* positions,
-                                                        ShortLevelNode* node_of) {
+__global__ __launch_bounds__(kThreads) void RouteSlotsKernel(LevelRowsRef level,
+                                                             SplitSidesRef sides,
+                                                             NodeSplit const* splits, NextRows to,
+                                                             NodeIdx* positions,
+                                                             ShortLevelNode* node_of) {
   WaitForPreviousKernel();
   __shared__ BlockRanks ranks;
   __shared__ FixedSum left_sums[kThreads / 32];
@@ -409,10 +410,10 @@ void RowPartitioner::LaunchRoute(Level const& level, SplitSidesRef const& sides,
   bool const by_bins = splits == nullptr && sides.table.values_of_host;
   WithSlots<kMovedSlots>(level.NumSlots(), [&](auto slots) {
     constexpr int kSlots = decltype(slots)::value;
-    auto const kernel = is_told   ? RouteKernel<kSlots, SideBy::kBits>
-                        : by_bins ? RouteKernel<kSlots, SideBy::kBin>
-                                  : RouteKernel<kSlots, SideBy::kValue>;
-    Launch("Route", kernel, RowTile<kThreads, kSlots>::Grid(level.NumSlots(), level.nodes.n),
+    auto const kernel = is_told   ? RouteSlotsKernel<kSlots, SideBy::kBits>
+                        : by_bins ? RouteSlotsKernel<kSlots, SideBy::kBin>
+                                  : RouteSlotsKernel<kSlots, SideBy::kValue>;
+    Launch("RouteSlots", kernel, RowTile<kThreads, kSlots>::Grid(level.NumSlots(), level.nodes.n),
            kThreads, this->Ref(level), sides, splits, to, positions_.Data(), node_of_.Data());
   });
 }

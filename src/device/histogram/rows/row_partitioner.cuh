@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "device/histogram/bins/binned_table.cuh"
-#include "device/histogram/split_sides.cuh"
+#include "device/histogram/rows/split_sides.cuh"
 #include "device/level/split_strategy.cuh"
 #include "device/runtime/stream_event.cuh"
 #include "device/runtime/uploader.cuh"

@@ -142,8 +142,11 @@ class HistogramFinderTest : public DeviceTest {
           << "node " << b << " of " << nodes.size() << ", " << nodes[b].size() << " rows";
       n_found_ += best[b] != 0 ? 1 : 0;
     }
+    if (found.empty()) {  // the list is not written
+      return;
+    }
     auto const first = this->ExpectRanges(table, r, between, all, *finder, *level, list.Read());
-    if (this->HasFatalFailure() || found.empty()) {
+    if (this->HasFatalFailure()) {
       return;
     }
     // The same ranges once more, those that the best candidates have closed left out.

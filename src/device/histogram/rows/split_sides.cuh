@@ -18,7 +18,7 @@
 #include <limits>
 
 #include "device/histogram/bins/binned_table.cuh"
-#include "device/histogram/category_sets.cuh"
+#include "device/histogram/bins/categories.cuh"
 #include "device/histogram/rows/row_tile.cuh"
 #include "device/runtime/warp.cuh"
 #include "device/table/value_key.cuh"

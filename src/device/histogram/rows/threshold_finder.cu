@@ -3,7 +3,7 @@
  *
  * @brief Implements threshold_finder.cuh.
  */
-#include "device/histogram/threshold_finder.cuh"
+#include "device/histogram/rows/threshold_finder.cuh"
 #include "device/runtime/warp.cuh"
 
 namespace gpu_exact {

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "device/histogram/build/searched_node.cuh"
-#include "device/histogram/split_sides.cuh"
+#include "device/histogram/rows/split_sides.cuh"
 #include "device/level/level_ref.cuh"
 
 namespace gpu_exact {

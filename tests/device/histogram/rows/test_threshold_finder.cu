@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "device/histogram/threshold_finder.cuh"
+#include "device/histogram/rows/threshold_finder.cuh"
 #include "tests/device/histogram/histogram_problem.cuh"
 
 namespace gpu_exact {
