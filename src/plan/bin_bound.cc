@@ -133,7 +133,8 @@ std::uint64_t RowBytes(FeatureIdx n_features, std::uint32_t of_group, bool in_by
     std::uint32_t const n = in_bytes ? NumByteCells(n_columns) : 0;
     return n != 0 ? n : sizeof(std::uint16_t) * NumCells(n_columns);
   };
-  return n_features / of_group * bytes(of_group) + bytes(n_features % of_group);
+  // The analyzer supposes groups of no resolution.
+  return n_features / of_group * bytes(of_group) + bytes(n_features % of_group);  // NOLINT
 }
 
 std::uint64_t MostBins(EntryIdx n_entries, FeatureIdx n_features, std::uint32_t max_bins,
@@ -175,16 +176,16 @@ BinBound::BinBound(EntryIdx n_entries, RowIdx n_rows, FeatureIdx n_features, His
                   RowOffsetBytes(n_entries, n_rows, n_features, memory, max_bins, categorical);
   StoredResolutions const stored{n_features, resolutions};
   std::vector<GroupBound> const arrays = stored.Groups(n_rows, n_features, bins, memory, max_bins);
-  for (std::size_t i = 0; i < arrays.size(); ++i) {
+  for (GroupBound const& array : arrays) {
     if (!is_dense) {
       // Groups of which half is present have cells all the same, and an eighth fills them up.
       elements += sizeof(GroupBin) * std::min(9 * n_entries / 4, categorical.n_elements);
       continue;
     }
-    bool const in_bytes = stored.last != 0 && i + 1 == arrays.size();
-    std::uint64_t const n_groups = std::max<std::uint64_t>(arrays[i].Num(n_features), 1);
-    auto const of_group = static_cast<std::uint32_t>(
-        std::max(std::uint64_t{arrays[i].of_group}, features / n_groups));
+    bool const in_bytes = stored.last != 0 && &array == &arrays.back();
+    std::uint64_t const n_groups = std::max<std::uint64_t>(array.Num(n_features), 1);
+    auto const of_group =
+        static_cast<std::uint32_t>(std::max(std::uint64_t{array.of_group}, features / n_groups));
     // A column that does not fit bytes has none in its group fit them.
     auto const n_words = static_cast<FeatureIdx>(
         std::min(features, in_bytes ? std::uint64_t{categories.n_long} * kMaxByteColumns : 0));
