@@ -44,7 +44,7 @@ class TreeGrower {
   /**
    * @brief Record the level's results and split the nodes whose best split is worth it.
    * @param results shape: (NumLive()); splits below LeastLossChange() may be left out
-   * @return One order for each node of the level; their children are the live nodes from now on.
+   * @return One NodeSplit for each node of the level; their children are the live nodes from now on.
    */
   std::vector<NodeSplit> Expand(std::vector<LevelResult> const& results);
 
@@ -78,7 +78,7 @@ class TreeGrower {
   std::int32_t depth_{0};
   float least_loss_change_;
   std::size_t n_worth_{0};  // splits made; leaf-wise: splits worth it
-  bool has_room_;           // for a split of an live node
+  bool has_room_;           // for a split of a live node
 };
 /**
  * @brief Set the sums and weights of all nodes by sums of the leaves.

@@ -38,7 +38,7 @@ struct Level {
   std::vector<RowRange> row_ranges;
   DeviceBuffer<RowRange> device_row_ranges{"rows of nodes"};
 
-  /** @brief Count the rows of all nodes, where they are kept by node. */
+  /** @brief Count the slots up to the last node's end, gaps that leaves have left included. */
   [[nodiscard]] RowIdx NumSlots() const { return row_ranges.empty() ? 0 : row_ranges.back().end; }
 };
 

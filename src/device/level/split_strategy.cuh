@@ -8,10 +8,10 @@
  * keeps the order of rows as it is now, and nothing of the levels before.
  *
  *     BeginTree    all rows are in the root
- *     FindSplits   reads the nodes: offers every candidate, writes the best splits
+ *     FindSplits   reads the nodes: offers every candidate, writes the best splits; may begin to move rows
  *     AwaitSplits  waits until the host can read these
  *     EndSearch    learns what the search took
- *     Partition    rows go to the children, whose gradients are added up
+ *     Partition    makes the level of the children: all rows are in it, and their gradients are added up
  *     EndTree      every row has its position
  */
 #pragma once

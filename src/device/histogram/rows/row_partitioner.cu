@@ -114,8 +114,9 @@ __global__ __launch_bounds__(kThreads) void CompactKernel(
 
 // grid: RowTile's; result: rows and gradients in their new slots, numbers of their nodes, positions of rows
 // of leaves, the left children's sums, and what is next to candidates
-// splits: nullptr: every node with a candidate is split; else it is known which ones are, and others are
-// leaves; of those that are the ones that reroute are moved once more
+// splits: nullptr in the first pass: rows of every node with a candidate move. Else it is the second: those of
+// leaves with a candidate get their position, those of nodes whose threshold reroutes move again, unless
+// workers have told who goes left; others are done.
 template <int kSlots, SideBy kBy>
 __global__ __launch_bounds__(kThreads) void RouteSlotsKernel(LevelRowsRef level,
                                                              SplitSidesRef sides,
@@ -131,7 +132,8 @@ __global__ __launch_bounds__(kThreads) void RouteSlotsKernel(LevelRowsRef level,
   bool const has_split = sides.HasSplit(b);
   bool const is_leaf = !has_split || (splits != nullptr && splits[b].left == kNoNode);
   if (tile.IsEmpty() ||
-      (splits != nullptr && (!has_split || (!is_leaf && !sides.points[b].reroutes)))) {
+      (splits != nullptr &&
+       (!has_split || (!is_leaf && (kBy == SideBy::kBits || !sides.points[b].reroutes))))) {
     return;
   }
   RowIdx row[kSlots];  // all are asked for before the first is used
@@ -207,8 +209,8 @@ __global__ __launch_bounds__(kThreads) void RouteSlotsKernel(LevelRowsRef level,
 struct ChildrenRef {
   NodeIdx first;
   RowRange* slots;     // by child
-  LevelNode* numbers;  // likewise
-  NodeState* states;   // likewise: their sums
+  LevelNode* numbers;  // by child
+  NodeState* states;   // by child: their sums
   NodeIdx* ids;        // by number
 };
 
@@ -234,7 +236,7 @@ __global__ void FinishRoutingKernel(LevelRowsRef level, SplitSidesRef sides,
   if (finds_thresholds && point->HasThreshold() && !point->reroutes) {
     point->FindThreshold();
     routed.threshold = point->threshold;
-    routed.reroutes = point->reroutes;
+    routed.moves_again = point->reroutes;
   }
   out[b] = routed;
   RowIdx const begin = level.Begin(b);
@@ -248,15 +250,15 @@ __global__ void FinishRoutingKernel(LevelRowsRef level, SplitSidesRef sides,
     children.numbers[left + side] = 2 * b + side;
     children.ids[2 * b + side] = splits[b].left + static_cast<NodeIdx>(side);
   }
-  if (routed.reroutes) {
+  if (routed.moves_again) {
     point->n_moved = 0;
     point->left_sum = {0, 0};
   }
 }
 
-// one thread a row; result: positions of rows in open nodes; ids: by number
-__global__ void WriteOpenPositionsKernel(ShortLevelNode const* node_of, NodeIdx const* ids,
-                                         RowIdx n_rows, NodeIdx* positions) {
+// one thread a row; result: positions of rows in live nodes; ids: by number
+__global__ void WritePositionsByNumberKernel(ShortLevelNode const* node_of, NodeIdx const* ids,
+                                             RowIdx n_rows, NodeIdx* positions) {
   WaitForPreviousKernel();
   auto row = GlobalIdx();
   if (row < n_rows && node_of[row] != kNowhere) {
@@ -381,17 +383,17 @@ void RowPartitioner::Reset(TrainingRows const& rows, RowIdx n_left_out, Quantise
 
 void RowPartitioner::Route(Level const& level, SplitSidesRef const& sides) {
   LevelNode const n_nodes = level.nodes.n;
-  RowIdx n_open{0};
+  RowIdx n_rows{0};
   for (RowRange const& slots : level.row_ranges) {
-    n_open += slots.Size();
+    n_rows += slots.Size();
   }
   // Leaves leave gaps, which are closed up once they are half of the slots.
-  bool const stay = n_open >= level.NumSlots() / 2;
+  bool const stay = n_rows >= level.NumSlots() / 2;
   begins_.clear();
-  n_open = 0;
+  n_rows = 0;
   for (RowRange const& slots : level.row_ranges) {
-    begins_.push_back(stay ? slots.begin : n_open);
-    n_open += slots.Size();
+    begins_.push_back(stay ? slots.begin : n_rows);
+    n_rows += slots.Size();
   }
   device_begins_ = stay ? nullptr : begins_uploader_.Upload(begins_);
   bool const has_numbers = 2 * std::uint64_t{n_nodes} <= kNowhere;
@@ -431,16 +433,19 @@ void RowPartitioner::Partition(Level const& level, SplitSidesRef const& sides,
   auto const any = [&](bool RoutedNode::*what) {
     return std::any_of(routed, routed + n_nodes, [=](RoutedNode const& r) { return r.*what; });
   };
-  bool reroutes{true};
-  while (reroutes) {
+  auto const finish = [&] {
     LaunchN("FinishRouting", FinishRoutingKernel, n_nodes, this->Ref(level), sides,
             splits.device_node_splits, !is_told, level.states.Data(), ref, routed);
     is_routed_.Record();
     is_routed_.Await();
-    reroutes = any(&RoutedNode::reroutes);
-    if (reroutes || any(&RoutedNode::stays)) {
-      this->LaunchRoute(level, sides, splits.device_node_splits);
-    }
+  };
+  finish();
+  bool const moves_again = any(&RoutedNode::moves_again);
+  if (moves_again || any(&RoutedNode::stays)) {
+    this->LaunchRoute(level, sides, splits.device_node_splits);
+  }
+  if (moves_again) {
+    finish();
   }
   children->row_ranges.clear();
   for (LevelNode const b : children->parents) {
@@ -470,8 +475,8 @@ void RowPartitioner::Finish(Level const& level, BinnedTableRef const& table,
            RowTile<kThreads, kMovedSlots>::Grid(level.NumSlots(), nodes.n), kThreads,
            this->Rows(level), nodes.n, nodes.first, positions_.Data());
   } else {
-    LaunchN("WriteOpenPositions", WriteOpenPositionsKernel, n_rows_, node_of_.Data(), ids_.Data(),
-            n_rows_, positions_.Data());
+    LaunchN("WritePositionsByNumber", WritePositionsByNumberKernel, n_rows_, node_of_.Data(),
+            ids_.Data(), n_rows_, positions_.Data());
   }
   if (n_trained_ == n_rows_) {
     return;

@@ -1,7 +1,7 @@
 /**
  * Copyright 2026, the gpu_exact contributors
  *
- * @brief Keeps rows in the order of the open nodes: each node's rows lie side by side, in any order.
+ * @brief Keeps rows in the order of the live nodes: each node's rows lie side by side, in any order.
  *
  * A level's split, with nodes A and B of which A is split and B stays a leaf:
  *
@@ -10,8 +10,9 @@
  *     goes left   1 0 0 1 1|. . . .
  *     row after   1 5 8|4 2                left child, right child; B's rows have their position
  *
- * All is done in one pass, while the host decides which nodes are split: as if all were that have a
- * candidate. The left child is filled from the first slot of its parent, the right one from the last. A
+ * One pass moves them, with one GPU and up to 256 nodes while the host decides which nodes are split: as if
+ * all were that have a candidate. A second pass visits only those that stay leaves. Where B's rows were, a gap
+ * stays until half of the slots are gaps. The left child is filled from the first slot of its parent, the right one from the last. A
  * block reserves room in both for its rows. Blocks begin in order, so that rows of a left child nearly
  * ascend, and those of a right one nearly descend: neighbours stay neighbours.
  *
@@ -40,8 +41,8 @@ struct OwnSplit {
 struct RoutedNode {
   RowIdx n_left;
   float threshold;
-  bool reroutes;  // they are to be moved once more
-  bool stays;     // they are in a leaf, where all of them are to stay
+  bool moves_again;  // its threshold reroutes: they are to be moved once more
+  bool stays;        // it had a candidate, and is a leaf: they are to get its position
 };
 
 /** @brief Lends the rows of a level to those who move them. */

@@ -149,8 +149,8 @@ void ThresholdFinder::Resolve(SplitSidesRef const& sides, RowsRef const& rows, L
       FindValuesBeyond(sides, rows, n_nodes, n_slots);
     }
     LaunchN("FindThresholds", FindThresholdsKernel, n_nodes, sides.points, n_nodes, out);
-    Launch("Reroute", FindLeftKernel<kSlots, SideBy::kValue>, grid, kThreads, sides, rows, n_nodes,
-           true, out_left);
+    Launch("FindLeftByThreshold", FindLeftKernel<kSlots, SideBy::kValue>, grid, kThreads, sides,
+           rows, n_nodes, true, out_left);
   });
 }
 

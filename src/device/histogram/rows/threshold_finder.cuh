@@ -30,14 +30,13 @@ class ThresholdFinder {
    */
   void Read(LevelRef const& lv, BinMatrixRef const& binned, SearchedNode const* nodes,
             LevelNode n_nodes, RefinedCandidates const& refined, LevelResult* out);
-  /** @brief Lend what sends rows to the children. @param left_rows Of workers, if there are any. */
-  [[nodiscard]] SplitSidesRef Sides(LevelSetsRef const& sets,
-                                    LeftRowsRef const& left_rows = {}) const {
-    return {table_, points_.Data(), sets, left_rows};
+  /** @brief Lend what sends rows to the children, without what workers tell. */
+  [[nodiscard]] SplitSidesRef Sides(LevelSetsRef const& sets) const {
+    return {table_, points_.Data(), sets, {}};
   }
   /**
    * @brief Find the thresholds of the candidates of a level, and which rows they send left. Does not wait.
-   * @param n_slots  Of all nodes.
+   * @param n_slots  Level::NumSlots().
    * @param out_left One bit a row of the table, all of them 0.
    */
   void Resolve(SplitSidesRef const& sides, RowsRef const& rows, LevelNode n_nodes, RowIdx n_slots,
