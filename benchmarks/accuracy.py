@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """What bins cost in accuracy: exact against hist of 64, 256 and 4,096 bins, on rows held out.
 
     python benchmarks/accuracy.py FOLDER

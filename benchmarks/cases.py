@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """What is measured: shapes and series of tables, and how one table serves several processes."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Tables made on the device from hashes of (row, column): nothing is copied, and a shape is
  *        the same on every machine.

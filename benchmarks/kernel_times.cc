@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Implementation of kernel_times.h. CUPTI is loaded when it is asked for, so that the
  *        program runs where it is not installed.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Device time of every kernel that runs between Start and Stop, by CUPTI's activity records:
  *        nothing has to be added to the kernels or to their launches.

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """One run of train.py, and jobs in processes of their own: a job comes in, an answer goes out."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Draw what benchmarks/results holds: how much faster than `hist`, and time as tables grow.
 
 python benchmarks/plot.py     # times_as_fast.svg and growth.png beside the results; needs matplotlib

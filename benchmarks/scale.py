@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Time trees on several GPUs of one machine: one JSON line a run.
 
     python benchmarks/scale.py --shapes higgs,epsilon --gpus 1,2

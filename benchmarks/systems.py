@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """The systems that are compared. Each loads a table, then trains trees while the laps ask for more.
 
 A system that cannot run here raises Unavailable with the reason.

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Write the tables of the guides from benchmarks/results, between markers.
 
     python benchmarks/tables.py --write     # after new results

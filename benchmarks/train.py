@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Time exact trees against XGBoost's hist: one JSON line a run, each run in a process of its own.
 
     python benchmarks/train.py --headline            # the table of the main README

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Fetch an original table from its source, with curl; README.md has the terms and what to make of it.
 
     python datasets/fetch.py higgs --to FOLDER

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Seeded tables of the shapes that the benchmarks use; see README.md for the originals.
 
 Rows are made in blocks, each from its own child of the seed, so a table does not depend on the

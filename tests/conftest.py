@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """With GPU_EXACT_STRICT, as CI and proof.py set it, a skip that skips.txt does not list is a failure.
 
 So is a file of which nothing has passed. GPU_EXACT_RUN names the suite, GPU_EXACT_PIECE which part of the

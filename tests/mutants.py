@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Change the host's sources a little at a time, and see whether the tests notice.
 
     python tests/mutants.py --since HEAD~10 --count 50 --jobs 2

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """How far the plugin's trees are those of XGBoost's own exact builder, on tables with float gradients.
 
     PYTHONPATH=build/python build/venv/bin/python tests/parity.py --tables FOLDER

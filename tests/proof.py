@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Run suites of tests for the record, and judge whether a record proves a commit: see README.md.
 
     python tests/proof.py run device e2e --jobs 8 --out proof.jsonl

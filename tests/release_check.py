@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Say whether a release of XGBoost can be served, and by which adapter.
 
     build/venv/bin/python tests/release_check.py 3.5.0             # pip downloads its sources and wheels

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Declares what the module libxgboost_gpu_exact.so offers to a program that loads it:
  *        Python's ctypes, R's dyn.load, dlopen or the linker. Functions of type int return 0, or -1

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Connects XGBoost's side (plugin/) and the kernels' side (src/): columns in,
  *        gradients in, tree out. Plain C++17: no CUDA and no XGBoost header.

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 #
 # Copies the module's sources into this package, so that an archive of it has all that it is built of. Run here,
 # in a checkout, before `R CMD build`; remotes, pak and R-universe do (Config/build/bootstrap).

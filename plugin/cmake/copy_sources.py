@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Copy what the module is built of into a folder: packages are built from archives of their own.
 
     python copy_sources.py FOLDER

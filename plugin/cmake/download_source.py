@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """python download_source.py RELEASE ARCHIVE [SHA256]: a source distribution of XGBoost, by pip.
 
 `pip download` also runs the build backend of what it downloads, for the metadata: that of XGBoost 3.2

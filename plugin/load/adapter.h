@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Declares what is compiled once for each layout of XGBoost's classes. The rest of the
  *        module knows nothing of XGBoost's headers, and calls the adapter to the library of the

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Lists the adapters of this build. adapters.inc is written by CMake: lines of
  *        SERVES(release, function that gives its adapter).

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Defines functions of newer libraries that the compiler's headers call, made of older ones:
  *        the module runs where libstdc++ is that of GCC 8 (GLIBCXX_3.4.24) and glibc is 2.28.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Holds all that differs among the releases of XGBoost: sources that see XGBoost's headers
  *        are compiled once for each layout of its classes, and know releases by this header alone.

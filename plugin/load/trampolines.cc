@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Defines one stub for each XGBoost function that an adapter calls, and the adapter.
  *        imports.inc is written by cmake/WriteImports.cmake: lines of IMPORT(index, mangled name).

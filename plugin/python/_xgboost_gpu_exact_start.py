@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Imports xgboost_gpu_exact as soon as xgboost is imported, by whatever script.
 
 Python calls start_if_asked() at its own start where the wheel is installed: xgboost_gpu_exact.start

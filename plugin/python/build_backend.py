@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Builds the package (PEP 517): scikit-build-core, and the two things that it leaves to us.
 
 - A source distribution is rooted in this folder, and the C++ sources lie above it: they come along

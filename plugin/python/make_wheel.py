@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Make the wheel that is published, for every GPU that is served, and test it.
 
     python plugin/python/make_wheel.py FOLDER [option of `pip wheel` ...]

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * The generator is that of Matsumoto and Nishimura, "Mersenne Twister" (ACM Transactions on
  * Modeling and Computer Simulation 8:1, 1998), with the constants of std::mt19937.

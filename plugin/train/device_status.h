@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Asks ProbeDevice() once in a process for each device where the answer lasts, and never in
  *        a forked process whose parent had used the GPU.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Compute weights, gains and the loss change of a split in the float widths of XGBoost's
  *        split_evaluator.h and param.h, so that trees come out the same to the last bit.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Bounds gains from above, cheaply in single precision: of a split or of all splits inside a
  *        range of values: only candidates that may beat the best so far are worth the exact gain,

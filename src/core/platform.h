@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Marks pure functions that kernels call too, so that g++ alone compiles and tests them; and
  *        ranges and bisection, which all of them share.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Converts gradients to 64-bit fixed point: sums do not depend on the order of addition, so
  *        neither thread timing nor tile size changes a tree, and differences of sums are exact.

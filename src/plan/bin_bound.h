@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Bounds what bins take, before any value of a table is seen. bin_layout.h says what they
  *        take once all columns are known; it is never more.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Lays out the bins of a table: which columns form a group, where each group's bins lie, and
  *        how many bytes all of it takes. The builder allocates what is said here, memory_plan

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Numbers the bins of a column. A bin's number is the quantile that its values begin in, so
  *        some bins have no value; a coarser bin is always a power of two of finer ones.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Plans the device memory of a builder from the size of its table: one formula for the check
  *        before anything is allocated, for the error text and for the README.

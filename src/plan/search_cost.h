@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Says what it costs to search a node by histograms or by sorting, and chooses by that: how
  *        many bins columns have, and how each node of a level is searched. The trees do not depend

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """A machine on which no CUDA toolkit is in sight: the build installs nvcc from PyPI.
 
 Environment: XGBOOST_SOURCE_DIR, as CMake's option. pip needs a package index. The machine's toolkits

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Everything that a booster can be asked, as arrays and texts to compare.
 
 Run as a program it answers in a process without the plugin: PICKLE TABLE ANSWERS.

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """What every end-to-end test needs: the plugin, and a reason to skip where nothing can be shown."""
 
 from collections.abc import Iterator

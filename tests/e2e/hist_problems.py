@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Problems that XGBoost's `hist` on the CPU judges, as its own exact builder ignores or refuses them.
 
 On tables of at most `max_bin` distinct values a column `hist` sees every split that there is. It then

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Calls of NCCL that are made to fail, and what workers run meanwhile: see support/nccl_faults.cc."""
 
 import ctypes

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Small random problems whose sums are exact, so that trees must be equal bit for bit.
 
 Gradients are multiples of 1/16 of a few units: whatever the order of adding, no bit is lost.

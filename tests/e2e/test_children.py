@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Who has the plugin in threads and processes that a script starts, where the package is installed."""
 
 import importlib.util

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Dask and Spark: workers have the plugin by the parameters alone, and grow the same trees."""
 
 import base64

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """The verdicts of the comparison, on trees of XGBoost's own builder that are then bent."""
 
 import json

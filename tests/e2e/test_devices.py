@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """`gpu_exact_devices` shares the columns among GPUs and changes no bit of a model.
 
 A device may be named twice, so that one GPU tries what several do.

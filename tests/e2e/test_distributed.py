@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Workers of one communicator grow the trees of one process that has all rows, in order of rank.
 
 GPU_EXACT_DISTRIBUTED sets how many random problems (24).

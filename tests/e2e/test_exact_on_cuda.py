@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """`tree_method="exact", device="cuda"` works wherever `device="cpu"` does.
 
 Trees are compared with those that `grow_colmaker` grows on the CPU. Labels are multiples of 1/16,

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """A `DMatrix` of several batches trains like one of all rows: the models are the same."""
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Where the GPU cannot build trees, XGBoost's own builder does, and says so once."""
 
 import json

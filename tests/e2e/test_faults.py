@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Calls of CUDA and allocations fail amid a training, one in each training.
 
 Of every table each place that makes calls has its first one fail, of CUDA its last one too. Of the

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Random small problems: the plugin's models are XGBoost's own, bit for bit.
 
 GPU_EXACT_FUZZ sets how many (300), GPU_EXACT_FUZZ_SEED where the seeds begin (0).

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """The problems of test_fuzz.py with `device="cuda"`: a file of its own, as each of them takes minutes."""
 
 import pytest

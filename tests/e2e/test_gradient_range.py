@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Weights and labels of any magnitude: XGBoost's own tree, or XGBoost's own builder with a warning.
 
 Both sides are given the same gradients. Structure and thresholds are equal, weights and sums of

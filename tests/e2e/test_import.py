@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """``import xgboost_gpu_exact`` in processes of its own: the order, the switch, the errors."""
 
 import os

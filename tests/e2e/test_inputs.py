@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Whatever is put in: a model as XGBoost's own, or the error that XGBoost's own gives. Never a crash.
 
 GPU_EXACT_INPUTS sets how many random tables, parameters and configurations are tried (1000 each).

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """What users see: what a table will take, what a tree took, who grew it; a long set-up says so."""
 
 import re

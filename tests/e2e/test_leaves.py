@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Leaves that the objective sets: medians and quantiles of the rows in them, as XGBoost before 3.4 has it.
 
 Its own exact builder leaves them alone, and so do its trees here. Trees that only the GPU can grow have

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """`grow_policy="lossguide"`: XGBoost's exact builder ignores it, so `hist` on the CPU is the judge.
 
 GPU_EXACT_FUZZ sets half of how many problems (300), GPU_EXACT_FUZZ_SEED where the seeds begin (0).

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """`gpu_exact_memory_limit` changes no bit of a model, and refuses what does not fit."""
 
 import pytest

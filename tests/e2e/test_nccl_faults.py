@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Calls of NCCL fail amid the training of two workers, one call in each training.
 
 Each time the worker whose call fails has one error, which names the call and the remedy, and the

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Who else is in the process and on the GPU: each finds everything as it was left.
 
 Threads, PyTorch, CuPy, a GPU that others have filled, that is taken by one process alone, that is cut

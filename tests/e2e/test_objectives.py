@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Every objective: the plugin's trees are XGBoost's own, round by round on the same gradients."""
 
 import numpy as np

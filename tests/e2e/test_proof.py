@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """What `proof.py` takes for a proof, shown by runs and records that are spoilt on purpose."""
 
 import json

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Where XGBoost's exact builder does what it should not: equal where trees are, right where not."""
 
 import numpy as np

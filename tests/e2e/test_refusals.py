@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """What exact trees cannot do is refused as XGBoost refuses it, and with a remedy.
 
 The tests look for what is refused and for the remedy, not for whole sentences.

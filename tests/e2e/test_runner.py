@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """``python -m xgboost_gpu_exact``, and the device of exact boosters that name none."""
 
 import importlib.machinery

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """The same gradients give the same trees on every machine, to the last bit: those that are stored here."""
 
 import hashlib

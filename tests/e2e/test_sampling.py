@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Rows and columns are drawn as XGBoost draws them; test_fuzz.py has the small tables."""
 
 import numpy as np

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """The benchmark of several GPUs: how rows are divided, and what counts as identical."""
 
 import json

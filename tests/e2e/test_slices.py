@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Slices keep their categories: of `DMatrix.slice()`, of `xgb.cv()` and of scikit-learn's folds.
 
 Codes 0, 1 and 2 have the targets 0, 1 and 0. As categories one split tells them apart without a rest;

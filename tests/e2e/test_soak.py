@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Train for long, tables and parameters in turn: memory stays flat and each model is the first one again.
 
 Once in one process that has the GPU for itself, once in a crowd of processes that share it: they begin

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """`gpu_exact_strategy` changes no bit of a model, whenever and wherever it is set."""
 
 import json

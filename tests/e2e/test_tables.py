@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Tables at the edges, and tables that are shared, changed and gone."""
 
 from collections.abc import Callable

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief The module in a C++ program: loaded beside libxgboost, used through XGBoost's C API.
  */

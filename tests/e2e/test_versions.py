@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """What has to repeat `versions.py`: the module, the package's extras, R's package, README."""
 
 import ctypes

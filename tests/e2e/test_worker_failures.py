@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """A worker that fails, is gone or is told something else ends training everywhere, with the reason.
 
 `Pool` fails a test that takes longer than 30 seconds.

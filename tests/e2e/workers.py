@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Processes of this host as the workers of XGBoost's communicator, and what they run in tests."""
 
 import ctypes

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """The wheel and the source distribution, as a user installs them.
 
 Environment: GPU_EXACT_ARCHITECTURES, the GPUs to compile for; XGBOOST_SOURCE_DIR, as CMake's

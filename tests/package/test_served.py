@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Each release that is served: `release_check.py` says so, and random problems give its own models.
 
 Environment: GPU_EXACT_MODULE, the reference module; GPU_EXACT_BUILD, the folder that it was built in;

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief What is chosen for tables of the benchmark, so that a diff of known_plans.inc shows what a tuning
  *        changes. After a change that is meant, let this test write the file:

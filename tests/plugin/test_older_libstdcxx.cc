@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief What plugin/load/older_libstdcxx.cc, which is linked into this program, has in the place of the
  *        library's. That the module asks for nothing newer is in tests/package.

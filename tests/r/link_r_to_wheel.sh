@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 #
 #   link_r_to_wheel.sh ROOT LIBXGBOOST OUT
 #

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 #
 #   run_tests.sh MODULE         Install plugin/R with a built module into a library of its own, and
 #                               run its tests. Ends with 77, "skipped", where R cannot run them.

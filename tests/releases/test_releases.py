@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """One module beside each release that it serves: every way in, with `device` "cpu" and "cuda".
 
     python tests/releases/test_releases.py     # prints the table of plugin/guide/install.md

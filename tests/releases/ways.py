@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Train in one way, on one device, and print in JSON whether the trees are XGBoost's own.
 
     python ways.py WAY DEVICE

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief For tests: makes the n-th call of a kind fail. Linked into modules that no user has, by the
  *        linker's --wrap, so that the module that users have knows nothing of it.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * Every live node keeps its rows and, for each feature, its entries in the order of values; to
  * split it is to hand both out to its children. O(entries) work and memory a level.

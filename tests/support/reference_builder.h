@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Exact greedy trees by the plainest code that gives them: the judge of the kernels, and
  *        their stand-in on machines without a GPU. Shares nothing with src/.

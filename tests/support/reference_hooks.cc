@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief For tests: what they call of the reference module. hooks.inc is written by CMake: lines of
  *        LAYOUT(function that gives an adapter, function that gives its hooks).

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Puts the reference builder in the place of the GPU's, and is as strict as CUDA about forks:
  *        what a process has touched ends every process that is forked from it and touches it too.

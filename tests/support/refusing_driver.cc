@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief A libcuda.so.1 that cannot be started: the first calls of cuInit() return the numbers of the
  *        environment variable GPU_EXACT_CUINIT, such as "802,100", and all later ones the last.

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """XGBoost's own tests of exact training, with the plugin: those that selection.txt names.
 
     python -m xgboost_gpu_exact -m pytest tests/upstream/selection.txt

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 
 take_over <- function(enabled = TRUE) {
   known <- length(enabled) == 1L && (is.logical(enabled) || is.numeric(enabled)) && !is.na(enabled)

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Workers of Dask grow the same trees together, each with a part of the rows.
 
 Each worker needs a GPU, best one of its own: here two workers share what there is. EXACT brings the

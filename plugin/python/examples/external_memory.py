@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Train on files, one after the other: a table that is never in memory as a whole.
 
 XGBoost's own exact refuses such a table, so this needs a usable GPU. The trees are those of all rows.

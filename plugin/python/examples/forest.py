@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """A random forest of exact trees: each draws rows, and each node draws columns.
 
 Drawing for each node needs XGBoost 3.3 or newer and a usable GPU. Otherwise set colsample_bynode=1.

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Search parameters with scikit-learn.
 
 Fits run in this process, one after the other: one GPU is kept busy by one fit. Processes that n_jobs

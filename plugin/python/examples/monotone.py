@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """A prediction that never falls where one feature grows, with thresholds that are exact."""
 
 import numpy as np

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Rank the documents of queries: the best ones shall come first."""
 
 import numpy as np

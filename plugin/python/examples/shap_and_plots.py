@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Why a model says what it says: SHAP values, the features that matter, a tree.
 
 Pictures, which need matplotlib, go to a folder: `python shap_and_plots.py FOLDER`.

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """XGBoost's exact tree method on NVIDIA GPUs.
 
 ``import xgboost_gpu_exact``, before or after ``import xgboost``, is all a script needs: from then

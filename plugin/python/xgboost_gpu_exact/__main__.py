@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Runs a script or module as it is, with its exact trees grown on the GPU: see HELP."""
 
 from __future__ import annotations

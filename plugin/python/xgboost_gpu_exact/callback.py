@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """A callback of XGBoost's: what each round took, and a model that says who grew it.
 
     from xgboost_gpu_exact.callback import RunHistory

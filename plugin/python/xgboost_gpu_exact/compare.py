@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Are the plugin's trees those of XGBoost's own exact builder?
 
 After a near-tie (see tree_diff.py) the next round sees other gradients, so whole models can be

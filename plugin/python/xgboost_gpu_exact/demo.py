@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Train exact trees on real tables, compare each with XGBoost's own, and on a GPU time both.
 
 python -m xgboost_gpu_exact.demo

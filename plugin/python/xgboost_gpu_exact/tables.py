@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Read a table from a file, from scikit-learn's bundled ones, or make one from a seed."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """Do two trees say the same, and if not, is it a tie?
 
 Two trees are walked together from the root. A node differs when one side splits and the other does

@@ -1,4 +1,4 @@
-# Copyright 2026, the gpu_exact contributors
+# Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
 """The version of this plugin, and the releases of XGBoost that one build of it serves.
 
 Nothing else names them: CMake reads this file, the module and the packages take them from there,

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Loops over levels: finds the best split of every node, splits, moves rows to the children.
  * @see   Mitchell and Frank, "Accelerating the XGBoost algorithm using GPU computing",

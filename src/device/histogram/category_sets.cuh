@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Keeps which categories go right, of nodes whose best split is by categories: of a level while it
  *        is searched, of a tree until the host has it.

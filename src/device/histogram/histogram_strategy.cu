@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Searches every column by histograms. Candidates between bins are exact; of those inside
  *        a bin of several values only the ones that may still win are looked at. Rows move with

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Picks a warp's candidates that are worth their exact gains: first the one whose bound is
  *        the greatest, then those that may still reach what it gains, which hardly another one

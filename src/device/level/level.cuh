@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Holds one level of a tree, which the phases of the level loop hand on: BeginTree() makes the
  *        root, FindSplits() searches a level, Partition() makes the level of its children.

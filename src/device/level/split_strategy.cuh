@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Declares what the level loop asks of a strategy. A strategy decides how the table lies in device
  *        memory and how it follows the rows; gains, splits and the tree are the same for all.

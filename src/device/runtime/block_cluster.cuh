@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Lets blocks run at a time and read each other's shared memory. Such clusters GPUs have
  *        from compute capability 9.0 on. On others every cluster is one block, and the same code

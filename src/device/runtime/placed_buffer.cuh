@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Holds an array in device memory, or in page-locked host memory that kernels read and write
  *        in its place where the device has no room for it.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Finds the splits of a level: entries stay in the order of their column, nodes mixed.
  * @see   Mitchell and Frank, PeerJ CS 3:e127, "interleaved" multireduce and multiscan

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Lends the node of each row, and its gradients. Kernels gather them by entries: they stay in the
  *        L2 cache unless rows are very many.

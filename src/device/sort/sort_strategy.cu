@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Keeps entries sorted by column and value, whatever their nodes, and searches all on each level.
  * @see   Mitchell and Frank, PeerJ CS 3:e127: the interleaved levels

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Makes integers of values that sort as these do: of a value, of one in the direction of a scan, of a
  *        column and a value.

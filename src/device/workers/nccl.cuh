@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Declares the few functions of NCCL that are called; the library is looked for at run time.
  * @see   https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api.html, NCCL 2.14 or newer.

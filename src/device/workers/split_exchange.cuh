@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Exchanges what workers with some of the columns each find on a level: how much a split
  *        must gain, the best splits of its nodes, which rows go left.

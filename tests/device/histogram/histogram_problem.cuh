@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief A binned table and the levels of random trees over it, as the parts of
  * the histogram strategy see them; and every candidate tried one by one.

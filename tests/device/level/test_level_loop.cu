@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief The level loop around a strategy that only plays its part: the order of the phases, what each
  *        is given, and what becomes of a phase that fails.

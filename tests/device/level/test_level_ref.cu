@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief The best candidate of a column against a scan of its rows in the order of XGBoost's CPU code;
  *        bounds that no candidate passes; which features a node may split on.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Tables of more than 2^31 and 2^32 entries, and more than 2^32 pairs of node and column,
  *        where what is counted in 32 bits wraps. They take up to 130 GiB of the device, and skip

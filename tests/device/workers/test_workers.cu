@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Several workers with a share of the columns each grow the trees of one: threads on one GPU,
  *        and on two where there are two.

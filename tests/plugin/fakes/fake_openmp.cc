@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief An OpenMP whose threads are the calling one, again and again: FAKE_TIMES times as often as asked.
  */

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Keeps the table for the histogram strategy: the bins of all entries by row, in one or
  *        several resolutions, the values that bins do not tell, and the rows of ranges.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Says what categories are: those of a feature, which are counted, as entries of columns are, before
  *        memory is planned; and sets of them that go right.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Cuts every column into bins: one value each where a column has few, else ranges of values,
  *        which are shorter towards the ends of a column. plan/bin_numbers.h says which.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Keeps the rows of every column that has ranges in any resolution, ascending by value: a
  *        range's entries lie side by side.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Reads the bins of a node's rows, in one walk: every lane has bins, whatever the lengths of
  *        the rows, and what comes next is loaded before the present is used.

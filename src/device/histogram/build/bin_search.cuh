@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Searches the histograms of a few columns for splits by a block: a segmented scan over
  *        their bins, then the gain before every bin, and the bound of what is inside of ranges. A

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Searches a categorical column of one node by a block: its categories in the order of their
  *        weights, and the gain of cuts of this order, from either end.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Lists the categorical columns that are binned, each searched by a block of its own, and has room
  *        for what these find: of the best split of each column which categories go right.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Searches categorical columns of more categories than fit a block. Bins do not tell these, but the
  *        values of rows do. The categories that rows of a node have are listed with their sums: the rows

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Exact search of open ranges in sorted columns: the rows of a range lie side by side there,
  *        ascending by value, and those of the node are picked out on the way.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Tells on which side of its node's best candidate a row is, and which value of the node is next to
  *        the candidate on the other side.

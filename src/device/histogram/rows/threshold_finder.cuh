@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Reads the best candidate of each node back from its key; with several workers it makes the splits
  *        of the own columns, and tells which rows they send left.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Searches categorical columns of nodes of few rows: a block sorts a node's rows by category. It
  *        costs as many steps as the node has rows, however many categories there are.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Searches nodes of few rows: a block, or a warp, sorts a node's rows by a column and looks
  *        at every candidate.

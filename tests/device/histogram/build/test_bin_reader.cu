@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief The bins that a walk hands to the lanes, against the values of the table: any number of rows
  *        and columns, in every way that bins are stored.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief The best candidate at the ends of bins, by one block and by clusters, against every candidate
  *        tried one by one; and that each bin is handed back once, when it is not needed any more.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief The best candidates between bins, and the ranges that may hold better ones, against every
  *        candidate tried one by one, over the levels of random trees.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Slices of work as blocks go through them: every row of every segment once, and the segments
  *        that several blocks add to cleared once.

@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief After finder and refiner the best candidate of each node, and the value that it lies
  *        beside, are those of all candidates tried one by one.

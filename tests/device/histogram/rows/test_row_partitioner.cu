@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Rows, gradients, sums and positions of random trees against lists of rows on the host.
  */

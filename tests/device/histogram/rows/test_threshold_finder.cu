@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Splits of random candidates: thresholds and rows that go left against the values of all
  *        rows, also between neighbouring floats, huge ones and infinite ones.

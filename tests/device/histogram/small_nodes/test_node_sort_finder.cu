@@ -1,5 +1,5 @@
 /**
- * Copyright 2026, the gpu_exact contributors
+ * Copyright 2026, the gpu_exact contributors. SPDX-License-Identifier: Apache-2.0
  *
  * @brief Nodes whose rows are sorted: the best candidate of each, and the value
  * that it lies beside, against all candidates tried one by one.
