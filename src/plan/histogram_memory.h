@@ -21,9 +21,8 @@ struct HistogramMemory {
   Memory rows_at{Memory::kDevice};  // sorted columns; of the host: page-locked, read from there
   Memory values_at{Memory::kDevice};
   Memory bins_at{Memory::kDevice};  // of the entries
-  bool reads_finest{
-      false};           // whether coarser resolutions read the finest bins, however long that takes
-  bool is_lean{false};  // little room for what is in work
+  bool reads_finest{false};  // coarser resolutions read the finest bins, however long that takes
+  bool is_lean{false};       // little room for what is in work
   // In quarters of what histograms take where memory is plenty.
   std::uint32_t histograms{kAllHistograms};
   std::uint64_t spare{~std::uint64_t{0}};  // bytes of the device that the plan leaves

@@ -26,15 +26,13 @@ static_assert(sizeof(OpenRange) == HistogramMemory::kListedRangeBytes);
 
 /** @brief Counts a list of open ranges; all zero before ranges are listed. */
 struct OpenCounts {
-  std::uint64_t n_listed;        // ranges, by the best candidates while they were listed
-  std::uint64_t n_taken;         // listed ranges that teams took, beyond those dealt out
-  unsigned long long n_scanned;  // entries of the table in ranges that are open still
-  unsigned long long
-      n_gathered;  // estimate: of these entries, those whose rows are in the range's node
-  unsigned long long
-      n_entries;          // of nodes, that were gathered; an estimate where ranges are scanned
-  std::uint32_t n_open;   // ranges whose entries are gathered
-  std::uint32_t n_ended;  // blocks that have measured
+  std::uint64_t n_listed;         // ranges, by the best candidates while they were listed
+  std::uint64_t n_taken;          // listed ranges that teams took, beyond those dealt out
+  unsigned long long n_scanned;   // entries of the table in ranges that are open still
+  unsigned long long n_gathered;  // of these about how many are of rows in the ranges' nodes
+  unsigned long long n_entries;   // of nodes, gathered; about how many where ranges are scanned
+  std::uint32_t n_open;           // ranges whose entries are gathered
+  std::uint32_t n_ended;          // blocks that have measured
 };
 
 /** @brief Lends a list of them to kernels. */

@@ -215,11 +215,9 @@ struct ChildrenRef {
 };
 
 // one thread a node; result: thresholds and the children; what is to be found once more begins anew
-// finds_thresholds: workers have not told them
 __global__ void FinishRoutingKernel(LevelRowsRef level, SplitSidesRef sides,
-                                    NodeSplit const* splits, bool finds_thresholds,
-                                    NodeState const* states, ChildrenRef children,
-                                    RoutedNode* out) {
+                                    NodeSplit const* splits, NodeState const* states,
+                                    ChildrenRef children, RoutedNode* out) {
   WaitForPreviousKernel();
   auto const b = static_cast<LevelNode>(GlobalIdx());
   if (b >= level.n_nodes) {
@@ -233,7 +231,7 @@ __global__ void FinishRoutingKernel(LevelRowsRef level, SplitSidesRef sides,
     out[b] = routed;
     return;
   }
-  if (finds_thresholds && point->HasThreshold() && !point->reroutes) {
+  if (!sides.AreTold() && point->HasThreshold() && !point->reroutes) {
     point->FindThreshold();
     routed.threshold = point->threshold;
     routed.moves_again = point->reroutes;
@@ -339,6 +337,9 @@ __global__ void StepLeftOutKernel(OwnSplit const* tree, std::uint32_t const* goe
   }
 }
 
+/** @brief Tell whether two bytes number the children of so many nodes. */
+bool ChildrenHaveNumbers(LevelNode n_nodes) { return 2 * std::uint64_t{n_nodes} <= kNowhere; }
+
 /** @brief Count the levels of splits. */
 int DepthOf(std::vector<NodeSplit> const& tree) {
   std::vector<int> depths(tree.size(), 0);
@@ -396,10 +397,10 @@ void RowPartitioner::Route(Level const& level, SplitSidesRef const& sides) {
     n_rows += slots.Size();
   }
   device_begins_ = stay ? nullptr : begins_uploader_.Upload(begins_);
-  bool const has_numbers = 2 * std::uint64_t{n_nodes} <= kNowhere;
-  moves_ = !level.is_last || !has_numbers;  // else all that is asked for is the node of a row
+  moves_ = !level.is_last ||
+           !ChildrenHaveNumbers(n_nodes);  // else all that is asked for is the node of a row
   this->LaunchRoute(level, sides, nullptr);
-  if (sides.left_rows.words == nullptr && sides.table.values_of_host) {
+  if (!sides.AreTold() && sides.table.values_of_host) {
     FindValuesBeyond(sides, this->Rows(level), n_nodes, level.NumSlots());
   }
 }
@@ -408,13 +409,12 @@ void RowPartitioner::LaunchRoute(Level const& level, SplitSidesRef const& sides,
                                  NodeSplit const* splits) {
   int const next = 1 - current_;
   NextRows const to{moves_ ? rows_[next].Data() : nullptr, units_[next].Data()};
-  bool const is_told = sides.left_rows.words != nullptr;
   bool const by_bins = splits == nullptr && sides.table.values_of_host;
   WithSlots<kMovedSlots>(level.NumSlots(), [&](auto slots) {
     constexpr int kSlots = decltype(slots)::value;
-    auto const kernel = is_told   ? RouteSlotsKernel<kSlots, SideBy::kBits>
-                        : by_bins ? RouteSlotsKernel<kSlots, SideBy::kBin>
-                                  : RouteSlotsKernel<kSlots, SideBy::kValue>;
+    auto const kernel = sides.AreTold() ? RouteSlotsKernel<kSlots, SideBy::kBits>
+                        : by_bins       ? RouteSlotsKernel<kSlots, SideBy::kBin>
+                                        : RouteSlotsKernel<kSlots, SideBy::kValue>;
     Launch("RouteSlots", kernel, RowTile<kThreads, kSlots>::Grid(level.NumSlots(), level.nodes.n),
            kThreads, this->Ref(level), sides, splits, to, positions_.Data(), node_of_.Data());
   });
@@ -424,7 +424,6 @@ void RowPartitioner::Partition(Level const& level, SplitSidesRef const& sides,
                                LevelSplits const& splits, Level* children) {
   int const next = 1 - current_;
   LevelNode const n_nodes = level.nodes.n;
-  bool const is_told = sides.left_rows.words != nullptr;
   ChildrenRef const ref{children->nodes.first,
                         children->device_row_ranges.Reserve(2 * std::size_t{n_nodes}),
                         numbers_[next].Reserve(2 * std::size_t{n_nodes}), children->states.Data(),
@@ -435,7 +434,7 @@ void RowPartitioner::Partition(Level const& level, SplitSidesRef const& sides,
   };
   auto const finish = [&] {
     LaunchN("FinishRouting", FinishRoutingKernel, n_nodes, this->Ref(level), sides,
-            splits.device_node_splits, !is_told, level.states.Data(), ref, routed);
+            splits.device_node_splits, level.states.Data(), ref, routed);
     is_routed_.Record();
     is_routed_.Await();
   };
@@ -452,11 +451,11 @@ void RowPartitioner::Partition(Level const& level, SplitSidesRef const& sides,
     RowIdx const middle = begins_[b] + routed[b].n_left;
     RowIdx const end = begins_[b] + level.row_ranges[b].Size();
     children->row_ranges.insert(children->row_ranges.end(), {{begins_[b], middle}, {middle, end}});
-    if (!is_told) {
+    if (!sides.AreTold()) {
       (*splits.node_splits)[b].threshold = routed[b].threshold;
     }
   }
-  has_numbers_ = 2 * std::uint64_t{n_nodes} <= kNowhere;
+  has_numbers_ = ChildrenHaveNumbers(n_nodes);
   has_slots_ = moves_;
   current_ = next;
   current_units_ = units_[next].Data();

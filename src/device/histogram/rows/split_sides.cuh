@@ -112,10 +112,12 @@ struct SplitSidesRef {
   LevelSetsRef sets;
   LeftRowsRef left_rows;  // of all workers, if any
 
+  /** @brief Tell whether workers have told which rows go left, and the thresholds. */
+  [[nodiscard]] GPU_EXACT_HD bool AreTold() const { return left_rows.words != nullptr; }
   /** @brief Tell whether a node has a best candidate. */
   [[nodiscard]] __device__ bool HasSplit(LevelNode b) const {
-    return left_rows.words != nullptr ? left_rows.winners[b] != SplitExchange::kNobody
-                                      : points[b].feature != NodeThreshold::kNoFeature;
+    return this->AreTold() ? left_rows.winners[b] != SplitExchange::kNobody
+                           : points[b].feature != NodeThreshold::kNoFeature;
   }
 
   /** @brief Find the sides of a tile's rows. */
